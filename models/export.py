@@ -1,0 +1,215 @@
+"""Writes the ONNX files of this folder, as PyTorch's exporters make them. Needs torch, onnx and
+onnxscript (and torchvision for resnet18).
+
+    python export.py                       # mlp lenet resnet8 gpt_tiny, training form, here
+    python export.py resnet18 -o /tmp      # any of MODELS, anywhere
+    python export.py lenet --form=eval     # what people usually have: constants folded, BN in Conv
+    python export.py lenet --form=dynamo   # the newer exporter: opset 20, BN loses its training mode
+"""
+
+import argparse
+import os
+import warnings
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Mlp(nn.Module):
+    """[N,1,8,8] images -> [N,10] logits; one hidden layer with tanh."""
+
+    def __init__(self):
+        super().__init__()
+        self.f1 = nn.Linear(64, 48)
+        self.f2 = nn.Linear(48, 10)
+
+    def forward(self, images):
+        hidden = torch.tanh(self.f1(torch.flatten(images, 1)))
+        return self.f2(hidden)
+
+
+class LeNet(nn.Module):
+    """[N,1,28,28] images -> [N,10] logits; LeNet-5 with ReLU and max-pooling."""
+
+    def __init__(self):
+        super().__init__()
+        self.c1 = nn.Conv2d(1, 6, kernel_size=5, padding=2)
+        self.c2 = nn.Conv2d(6, 16, kernel_size=5)
+        self.f1 = nn.Linear(16 * 5 * 5, 120)
+        self.f2 = nn.Linear(120, 84)
+        self.f3 = nn.Linear(84, 10)
+
+    def forward(self, images):
+        maps = F.max_pool2d(F.relu(self.c1(images)), 2)
+        maps = F.max_pool2d(F.relu(self.c2(maps)), 2)
+        hidden = F.relu(self.f1(torch.flatten(maps, 1)))
+        return self.f3(F.relu(self.f2(hidden)))
+
+
+class Block(nn.Module):
+    """A basic residual block: two 3x3 convolutions and a shortcut, 1x1 where shapes differ."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.down = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            project = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+            self.down = nn.Sequential(project, nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        residual = F.relu(self.bn1(self.conv1(x)))
+        residual = self.bn2(self.conv2(residual))
+        return F.relu(residual + self.down(x))
+
+
+class ResNet8(nn.Module):
+    """[N,3,32,32] images -> [N,10] logits; a stem and three residual blocks."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        self.l = nn.Sequential(Block(16, 16, 1), Block(16, 32, 2), Block(32, 64, 2))
+        self.fc = nn.Linear(64, 10)
+
+    def forward(self, images):
+        maps = self.l(F.relu(self.bn1(self.conv1(images))))
+        return self.fc(torch.flatten(F.adaptive_avg_pool2d(maps, 1), 1))
+
+
+class Layer(nn.Module):
+    """A pre-norm transformer layer: causal attention, then a GELU network four times as wide."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.ln1 = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.ln2 = nn.LayerNorm(width)
+        self.fc = nn.Linear(width, 4 * width)
+        self.out = nn.Linear(4 * width, width)
+
+    def attend(self, x):
+        n, t, d = x.shape
+        parts = self.qkv(x).split(d, dim=2)
+        q, k, v = (p.reshape(n, t, self.heads, d // self.heads).transpose(1, 2) for p in parts)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(y.transpose(1, 2).reshape(n, t, d))
+
+    def forward(self, x):
+        x = x + self.attend(self.ln1(x))
+        return x + self.out(F.gelu(self.fc(self.ln2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    """[N,T] tokens -> [N*T,V] logits of the next one; learned positions, no dropout."""
+
+    def __init__(self, vocabulary, layers, width, heads, length):
+        super().__init__()
+        self.tok = nn.Embedding(vocabulary, width)
+        self.pos = nn.Embedding(length, width)
+        self.b = nn.ModuleList(Layer(width, heads) for _ in range(layers))
+        self.ln = nn.LayerNorm(width)
+        self.head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens):
+        x = self.tok(tokens) + self.pos.weight[: tokens.shape[1]]
+        for layer in self.b:
+            x = layer(x)
+        logits = self.head(self.ln(x))
+        return logits.reshape(-1, self.head.weight.shape[0])
+
+
+def resnet18():
+    import torchvision
+
+    return torchvision.models.resnet18(weights=None)
+
+
+def images(*shape):
+    return torch.zeros(shape)
+
+
+def tokens(*shape):
+    return torch.zeros(shape, dtype=torch.int64)
+
+
+# name: (maker, an input of the exported batch size)
+MODELS = {
+    "mlp": (Mlp, images(32, 1, 8, 8)),
+    "lenet": (LeNet, images(16, 1, 28, 28)),
+    "resnet8": (ResNet8, images(16, 3, 32, 32)),
+    "gpt_tiny": (lambda: Gpt(96, layers=2, width=64, heads=4, length=32), tokens(4, 32)),
+    "gpt_mini": (lambda: Gpt(96, layers=6, width=384, heads=6, length=256), tokens(8, 256)),
+    "resnet18": (resnet18, images(8, 3, 224, 224)),
+}
+HERE = ["mlp", "lenet", "resnet8", "gpt_tiny"]
+
+
+def make(name, seed=0):
+    """A fresh model in training mode; the same seed gives the same weights."""
+    torch.manual_seed(seed)
+    return MODELS[name][0]().train()
+
+
+def export(name, form, path, seed=0):
+    model, example = make(name, seed), MODELS[name][1]
+    fresh = {key: value.numpy().copy() for key, value in model.state_dict().items()}
+    options = dict(input_names=["input"], output_names=["logits"])
+    axes = {"input": {0: "batch"}, "logits": {0: "batch"}}
+    if name.startswith("gpt"):
+        del axes["logits"]  # rows are batch * length
+    if form == "dynamo":
+        torch.onnx.export(model, (example,), path, dynamo=True, optimize=False,
+                          external_data=False, verbose=False, **options)
+    elif form == "eval":
+        torch.onnx.export(model.eval(), (example,), path, dynamo=False, opset_version=17,
+                          do_constant_folding=True, dynamic_axes=axes, **options)
+    else:
+        torch.onnx.export(model, (example,), path, dynamo=False, opset_version=17,
+                          training=torch.onnx.TrainingMode.TRAINING,
+                          do_constant_folding=False, dynamic_axes=axes, **options)
+    clean(path, fresh)
+
+
+def clean(path, fresh):
+    """Undoes what exporting leaves behind: running statistics that one traced step has moved, and
+    notes with stack traces of the computer it ran on."""
+    import onnx
+
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.name in fresh:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(fresh[tensor.name], tensor.name))
+    for part in [model.graph, *model.graph.node, *model.graph.value_info,
+                 *model.graph.input, *model.graph.output, *model.functions]:
+        for note in [p for p in part.metadata_props if "stack_trace" in p.key]:
+            part.metadata_props.remove(note)
+    onnx.save(model, path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(MODELS))
+    parser.add_argument("-o", "--output", default=os.path.dirname(os.path.abspath(__file__)))
+    parser.add_argument("--form", choices=["train", "eval", "dynamo"], default="train")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for name in options.names or HERE:
+        if name not in MODELS:
+            parser.error(f"unknown model {name}; there are {' '.join(MODELS)}")
+        suffix = "" if options.form == "train" else "-" + options.form
+        path = os.path.join(options.output, f"{name}{suffix}.onnx")
+        export(name, options.form, path, options.seed)
+        print(path, os.path.getsize(path), "bytes")
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore")
+    main()
