@@ -1,0 +1,52 @@
+"""The first 20 f32 steps equal PyTorch's: losses, gradients, parameters, running statistics."""
+
+import dlc
+import numpy as np
+
+OPTIMIZERS = {
+    "sgd": dict(optimizer="sgd", lr=0.05, momentum=0.9, weight_decay=1e-4),
+    "adamw": dict(optimizer="adamw", lr=1e-3, betas="0.9,0.999", eps=1e-8, weight_decay=1e-2),
+}
+
+
+class References(dlc.TestCase):
+    def train(self, name, steps, ref, **options):
+        artifact = dlc.compile(dlc.model(name), self.path("model.dlc"), loss="cross_entropy",
+                               schedule="constant", batch=ref.batch, **options)
+        run = dlc.train(artifact, ref.write(self.path("data.npz")), self.path("run"),
+                        shuffle="off", steps=steps, threads=2)
+        return artifact, run
+
+    def check_training(self, name, optimizer):
+        ref = dlc.Reference(name)
+        _, run = self.train(name, 20, ref, **OPTIMIZERS[optimizer])
+        losses, expected = run.metrics("loss"), ref.arrays[f"losses_{optimizer}"]
+        self.assertEqual(losses.shape, expected.shape)
+        difference = np.abs(losses / expected - 1)
+        self.assertLess(difference.max(), 1e-4, f"losses: relative differences {difference}")
+        state = run.state(20)
+        for key, value in ref.group(f"final_{optimizer}").items():
+            self.assertNear(state[key], value, 1e-3, key)
+
+    def check_gradients(self, name):
+        """Plain SGD's first step subtracts lr * gradient; a large lr keeps the gradient's bits."""
+        ref, lr = dlc.Reference(name), 1024
+        artifact, run = self.train(name, 1, ref, optimizer="sgd", lr=lr, momentum=0, weight_decay=0)
+        before, after = run.initial(artifact), run.state(1)
+        for key, value in ref.group("grad0").items():
+            self.assertNear((before[key] - after[key]) / lr, value, 1e-3, key)
+
+
+def add(name):
+    for optimizer in OPTIMIZERS:
+        setattr(References, f"test_{name}_{optimizer}",
+                lambda self, o=optimizer: self.check_training(name, o))
+    setattr(References, f"test_{name}_gradients", lambda self: self.check_gradients(name))
+
+
+for name in "mlp", "lenet", "resnet8", "gpt_tiny":
+    add(name)
+
+
+if __name__ == "__main__":
+    dlc.main()

@@ -1,0 +1,147 @@
+"""Models that must be refused: the message, the exit code, and nothing left behind."""
+
+import os
+
+import dlc
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def save(path, nodes, inputs, outputs, weights=(), opset=17):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [
+        numpy_helper.from_array(value, name) for name, value in dict(weights).items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+
+
+def floats(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+class BadModel(dlc.TestCase):
+    def refuse(self, source, message, code=dlc.BAD_MODEL, **options):
+        artifact = self.path("out.dlc")
+        out, err = dlc.dlc("compile", source, "-o", artifact, code=code, timeout=20, **options)
+        self.assertRegex(err, message)
+        self.assertFalse(os.path.exists(artifact), "a refused model left an artifact")
+        return err
+
+    def write(self, content, name="model.onnx"):
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        return self.path(name)
+
+    def lenet(self):
+        with open(dlc.model("lenet"), "rb") as file:
+            return file.read()
+
+    def test_missing_file(self):
+        self.refuse(self.path("none.onnx"), r"none\.onnx.*(not found|no such file)")
+
+    def test_folder(self):
+        self.refuse(self.folder, r"directory|folder|not a regular file")
+
+    def test_empty_file(self):
+        self.refuse(self.write(b""), r"model\.onnx.*")
+
+    def test_text_file(self):
+        self.refuse(self.write(b"this is not a model\n" * 50), r"model\.onnx.*not .*ONNX")
+
+    def test_npz_as_model(self):
+        self.refuse(dlc.data("digits-test"), r"digits-test\.npz.*ONNX")
+
+    def test_truncated(self):
+        content = self.lenet()
+        for share in 0.1, 0.5, 0.9, 0.999:
+            with self.subTest(share=share):
+                self.refuse(self.write(content[: int(len(content) * share)]), r"model\.onnx")
+
+    def test_unsupported_ops_are_all_listed(self):
+        nodes = [helper.make_node("Det", ["x"], ["a"], name="first"),
+                 helper.make_node("STFT", ["a", "a"], ["b"], name="second"),
+                 helper.make_node("Relu", ["b"], ["c"], name="fine")]
+        save(self.path("m.onnx"), nodes, [floats("x", 2, 2)], [floats("c", 2, 2)])
+        err = self.refuse(self.path("m.onnx"), r"Det")
+        for word in "first", "STFT", "second":
+            self.assertIn(word, err)
+        self.assertNotIn("fine", err)
+
+    def test_cycle(self):
+        nodes = [helper.make_node("Add", ["x", "b"], ["a"], name="one"),
+                 helper.make_node("Relu", ["a"], ["b"], name="two")]
+        save(self.path("m.onnx"), nodes, [floats("x", 2)], [floats("b", 2)])
+        self.refuse(self.path("m.onnx"), r"cycl|before|order|undefined")
+
+    def test_undefined_output(self):
+        nodes = [helper.make_node("Relu", ["x"], ["a"])]
+        save(self.path("m.onnx"), nodes, [floats("x", 2)], [floats("missing", 2)])
+        self.refuse(self.path("m.onnx"), r"missing")
+
+    def test_wrong_shapes(self):
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
+        save(self.path("m.onnx"), nodes, [floats("x", 4, 8)], [floats("y", 4, 3)],
+             {"w": np.ones((9, 3), np.float32)})
+        self.refuse(self.path("m.onnx"), r"product")
+
+    def test_opset_too_new(self):
+        nodes = [helper.make_node("Relu", ["x"], ["y"])]
+        save(self.path("m.onnx"), nodes, [floats("x", 2, 2)], [floats("y", 2, 2)], opset=999)
+        self.refuse(self.path("m.onnx"), r"opset.*999|999.*opset")
+
+    def test_weight_shorter_than_its_shape(self):
+        model = onnx.load(dlc.model("mlp"))
+        tensor = next(t for t in model.graph.initializer if t.name == "f1.weight")
+        tensor.raw_data = tensor.raw_data[:-4]
+        self.refuse(self.write(model.SerializeToString()), r"f1\.weight")
+
+    def test_weight_of_overflowing_shape(self):
+        model = onnx.load(dlc.model("mlp"))
+        tensor = next(t for t in model.graph.initializer if t.name == "f1.weight")
+        tensor.dims[:] = [2**40, 2**40]
+        self.refuse(self.write(model.SerializeToString()), r"f1\.weight")
+
+    def test_weight_of_negative_shape(self):
+        model = onnx.load(dlc.model("mlp"))
+        tensor = next(t for t in model.graph.initializer if t.name == "f1.weight")
+        tensor.dims[:] = [-48, -64]
+        self.refuse(self.write(model.SerializeToString()), r"f1\.weight")
+
+    def test_nothing_to_train(self):
+        nodes = [helper.make_node("Relu", ["x"], ["y"])]
+        save(self.path("m.onnx"), nodes, [floats("x", 2, 2)], [floats("y", 2, 2)])
+        self.refuse(self.path("m.onnx"), r"parameter|trainable")
+
+    def external(self, location):
+        model = onnx.load(dlc.model("mlp"))
+        tensor = next(t for t in model.graph.initializer if t.name == "f1.weight")
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=location)
+        os.makedirs(self.path("in"), exist_ok=True)
+        return self.write(model.SerializeToString(), "in/model.onnx")
+
+    def test_external_data_outside_the_folder(self):
+        self.write(bytes(48 * 64 * 4), "canary.bin")
+        for location in "../canary.bin", self.path("canary.bin"), "x/../../canary.bin":
+            with self.subTest(location=location):
+                self.refuse(self.external(location), r"f1\.weight|canary\.bin")
+
+    def test_external_data_by_symlink(self):
+        self.write(bytes(48 * 64 * 4), "canary.bin")
+        source = self.external("data.bin")
+        os.symlink(self.path("canary.bin"), self.path("in/data.bin"))
+        self.refuse(source, r"data\.bin")
+
+    def test_external_data_too_short(self):
+        source = self.external("data.bin")
+        self.write(bytes(100), "in/data.bin")
+        self.refuse(source, r"f1\.weight|data\.bin")
+
+    def test_external_data_missing(self):
+        self.refuse(self.external("none.bin"), r"none\.bin")
+
+
+if __name__ == "__main__":
+    dlc.main()

@@ -1,0 +1,54 @@
+"""Command lines that must be refused: exit code 2 and a message that shows the way out."""
+
+import dlc
+
+
+class Usage(dlc.TestCase):
+    def refuse(self, words, message, code=dlc.USAGE):
+        _, err = dlc.dlc(*words, code=code, timeout=20)
+        self.assertRegex(err, message)
+
+    def compile(self, *words):
+        return ["compile", dlc.model("mlp"), "-o", self.path("out.dlc"), *words]
+
+    def test_table(self):
+        cases = {
+            "no command": ([], r"compile"),
+            "unknown command": (["trian"], r"trian.*train"),
+            "no model": (["compile"], r"(?i)model"),
+            "unknown flag, one letter off": (self.compile("--optimiser=sgd"), r"--optimizer"),
+            "unknown flag, letters swapped": (self.compile("--bacth=3"), r"--batch"),
+            "unknown flag of train": (["train", "a.dlc", "--epoch=3"], r"--epochs"),
+            "unknown flag like nothing": (self.compile("--xyzzy"), r"--xyzzy"),
+            "two models": (self.compile("other.onnx"), r"other\.onnx"),
+            "optimizer's name": (self.compile("--optimizer=sgdd"), r"sgdd.*sgd"),
+            "loss's name": (self.compile("--loss=entropy"), r"entropy.*cross_entropy"),
+            "schedule's name": (self.compile("--schedule=cos"), r"cos.*cosine"),
+            "batch of no number": (self.compile("--batch=many"), r"--batch.*many|many.*--batch"),
+            "batch of 0": (self.compile("--batch=0"), r"--batch"),
+            "batch below 0": (self.compile("--batch=-4"), r"--batch"),
+            "batch beyond 64 bits": (self.compile("--batch=99999999999999999999"), r"--batch"),
+            "learning rate of no number": (self.compile("--lr=fast"), r"--lr"),
+            "learning rate NaN": (self.compile("--lr=nan"), r"--lr"),
+            "momentum beyond 1": (self.compile("--momentum=1.5"), r"--momentum"),
+            "one beta": (self.compile("--optimizer=adamw", "--betas=0.9"), r"--betas"),
+            "no ranks": (self.compile("--ddp=0"), r"--ddp"),
+            "decay beyond 1": (self.compile("--ema=1.5"), r"--ema"),
+            "phase": (self.compile("--stop-after=autodif", "--emit=mlir"), r"autodif.*autodiff"),
+            "shuffle": (["train", "a.dlc", "--data=x.npz", "--shuffle=maybe"], r"--shuffle.*maybe|maybe"),
+        }
+        for name, (words, message) in cases.items():
+            with self.subTest(name):
+                self.refuse(words, message)
+
+    def test_help(self):
+        """Help is no error: it goes to stdout, for the tool and for every command."""
+        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"]:
+            out, _ = dlc.dlc(*words, "--help")
+            self.assertRegex(out, r"(?i)usage")
+        out, _ = dlc.dlc("--version")
+        self.assertRegex(out, r"\d+\.\d+\.\d+")
+
+
+if __name__ == "__main__":
+    dlc.main()

@@ -1,0 +1,155 @@
+"""The repository's shape: who may include whom, sizes, READMEs, and what is linked."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import dlc
+
+# A room may include itself and these; a prefix stands for the rooms below it, too.
+RUNTIME = ["runtime/base", "runtime/plan"]
+MAY_INCLUDE = {
+    "runtime/base": [],
+    "runtime/plan": ["runtime/base"],
+    "runtime/device": RUNTIME,
+    "runtime/collective": RUNTIME,
+    "runtime/data": RUNTIME,
+    "runtime/exec": RUNTIME + ["runtime/device", "runtime/collective"],
+    "runtime/train": ["runtime"],
+    "runtime": ["runtime"],  # dlc.h, the public API
+    "compiler/dialect": [],
+    "passes": ["compiler/dialect", "compiler/options"],
+    "compiler/import": RUNTIME + ["compiler/dialect"],
+    "compiler/export": RUNTIME + ["compiler/dialect"],
+    "compiler/lower": RUNTIME + ["compiler/dialect"],
+    "compiler/codegen": RUNTIME + ["compiler/dialect", "compiler/lower"],
+    "compiler/driver": RUNTIME + ["compiler", "passes"],
+    "tools": ["runtime", "compiler", "passes"],
+}
+SOURCES = (".h", ".cpp", ".cu", ".td")
+LIMITS = {".h": 500, ".cpp": 500, ".cu": 500, ".td": 700, ".py": 500, ".sh": 200}
+README_LINES = 40
+DATA_BYTES = 15 << 20
+
+
+def git_files():
+    """Tracked files and new ones that are not ignored, as they are in the working tree."""
+    command = ["git", "-C", dlc.ROOT, "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+    return [n for n in names if n and os.path.isfile(os.path.join(dlc.ROOT, n))]
+
+
+def read(name):
+    with open(os.path.join(dlc.ROOT, name), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def within(name, room):
+    return name.startswith(room + "/")
+
+
+def room_of(name):
+    rooms = [room for room in MAY_INCLUDE if within(name, room)]
+    return max(rooms, key=len, default=None)
+
+
+class Layout(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.files = git_files()
+
+    def expect_none(self, problems, rule):
+        self.assertFalse(problems, f"{rule}:\n  " + "\n  ".join(problems))
+
+    def test_dependency_direction(self):
+        problems = []
+        for name in self.files:
+            room = room_of(name)
+            if not name.endswith(SOURCES) or room is None:
+                continue
+            for target in re.findall(r'^\s*#?\s*include\s+"([^"]+)"', read(name), re.MULTILINE):
+                if "/" not in target or not target.startswith(("runtime/", "compiler/", "passes/", "tools/")):
+                    continue
+                if not any(within(target, allowed) for allowed in [room, *MAY_INCLUDE[room]]):
+                    problems.append(f"{name} includes {target}; {room} may include {MAY_INCLUDE[room]}")
+        self.expect_none(problems, "dependencies point one way")
+
+    def test_compiler_libraries_stay_in_the_compiler(self):
+        pattern = re.compile(r'#include\s+[<"](mlir|llvm|lld)/|#include\s+[<"]onnx')
+        problems = [n for n in self.files
+                    if n.startswith("runtime/") and n.endswith(SOURCES) and pattern.search(read(n))]
+        self.expect_none(problems, "the runtime knows no MLIR, LLVM or ONNX")
+
+    def test_onnx_stays_at_the_border(self):
+        pattern = re.compile(r'#include\s+[<"](onnx/)?onnx(-ml)?\.pb\.h|#include\s+[<"].*onnx-ml')
+        problems = [n for n in self.files if n.endswith(SOURCES) and pattern.search(read(n))
+                    and not n.startswith(("compiler/import/", "compiler/export/"))]
+        self.expect_none(problems, "only import and export see ONNX's protobufs")
+
+    def test_every_room_has_a_readme(self):
+        rooms = {os.path.dirname(n) for n in self.files if os.path.basename(n) == "CMakeLists.txt"
+                 and n.startswith(("runtime/", "compiler/", "passes/")) and "dlc_room" in read(n)}
+        rooms |= {n.split("/")[0] for n in self.files} & {"models", "passes"}
+        problems = [r for r in sorted(rooms) if f"{r}/README.md" not in self.files]
+        self.expect_none(problems, "every room has a README.md")
+
+    def test_readmes_are_short(self):
+        problems = [f"{n}: {read(n).count(chr(10))} lines" for n in self.files
+                    if n.endswith("/README.md") and read(n).count("\n") > README_LINES]
+        self.expect_none(problems, f"a README of a room has at most {README_LINES} lines")
+
+    def test_files_are_small(self):
+        problems = []
+        for name in self.files:
+            limit = LIMITS.get(os.path.splitext(name)[1])
+            lines = read(name).count("\n") if limit else 0
+            if limit and lines > limit:
+                problems.append(f"{name}: {lines} lines, at most {limit}")
+        self.expect_none(problems, "one idea a file")
+
+    def test_data_is_small(self):
+        size = sum(os.path.getsize(os.path.join(dlc.ROOT, n)) for n in self.files
+                   if n.startswith(("models/", "test/")))
+        self.assertLessEqual(size, DATA_BYTES)
+
+    def test_no_machine_paths(self):
+        """Nothing names a computer's folders: text and models alike."""
+        pattern = re.compile(rb"/(work|root|home)/[A-Za-z]")
+        problems = []
+        for name in self.files:
+            with open(os.path.join(dlc.ROOT, name), "rb") as file:
+                found = pattern.search(file.read())
+            if found and not name.endswith(("layout/dependencies_test.py", ".npz")):
+                problems.append(f"{name}: {found.group().decode()}")
+        self.expect_none(problems, "no paths of a machine")
+
+
+class Linked(unittest.TestCase):
+    """What the runtime library brings along."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = os.path.join(dlc.BUILD, "lib")
+        present = os.listdir(folder) if os.path.isdir(folder) else []
+        names = [n for n in present if re.fullmatch(r"libdlc\w*\.so(\.\d+)*", n)]
+        cls.libraries = [os.path.join(folder, n) for n in names]
+
+    def test_there_is_one(self):
+        self.assertTrue(self.libraries, f"no libdlc*.so in {dlc.BUILD}/lib")
+
+    def test_links_no_compiler(self):
+        for library in self.libraries:
+            with self.subTest(library):
+                out = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
+                self.assertNotRegex(out, r"(?i)llvm|mlir|onnx")
+                self.assertNotIn("not found", out)
+
+    def test_is_small(self):
+        for library in self.libraries:
+            with self.subTest(library):
+                self.assertLess(os.path.getsize(library), 20 << 20)
+
+
+if __name__ == "__main__":
+    dlc.main()

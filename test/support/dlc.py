@@ -1,0 +1,166 @@
+"""What the Python tests share: the built tool, its runs, and the models and references.
+
+ctest sets DLC_BUILD; by hand:  PYTHONPATH=test/support .venv/bin/python test/e2e/refs_test.py -v
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+from safetensors.numpy import load_file
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("DLC_BUILD", os.path.join(ROOT, "build"))
+DLC = os.path.join(BUILD, "bin", "dlc")
+MODELS = os.path.join(ROOT, "models")
+REFS = os.path.join(ROOT, "test", "refs")
+
+# Exit codes of the tool.
+OK, FAILED, USAGE, BAD_MODEL, CORRUPT, INCOMPATIBLE, LIMIT, PEER_LOST, DIVERGED = range(9)
+
+CONSTANT_SGD = dict(loss="cross_entropy", optimizer="sgd", schedule="constant")
+
+
+def model(name):
+    return os.path.join(MODELS, name + ".onnx")
+
+
+def data(name):
+    return os.path.join(MODELS, name + ".npz")
+
+
+def flags(options):
+    """weight_decay=1e-4 -> --weight-decay=0.0001; True -> the bare flag; None and False -> nothing."""
+    words = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words.append(f"{flag}={value}")
+    return words
+
+
+def start(*words, **options):
+    """Starts dlc in a process group of its own, so that kill() leaves nothing behind."""
+    command = [DLC, *map(str, words), *flags(options)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            start_new_session=True)
+
+
+def kill(process):
+    """SIGKILL to the process and to the ranks that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.communicate()
+
+
+def finish(process, timeout=120):
+    """Waits and returns (exit code, stdout, stderr); a hang is killed and fails the test."""
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        kill(process)
+        raise AssertionError(f"no end after {timeout} s: {' '.join(process.args)}") from None
+    return process.returncode, out, err
+
+
+def dlc(*words, code=OK, timeout=120, **options):
+    """Runs dlc and returns (stdout, stderr); any exit code but `code` fails the test."""
+    process = start(*words, **options)
+    status, out, err = finish(process, timeout)
+    if status != code:
+        raise AssertionError(f"exit code {status}, expected {code}: {' '.join(process.args)}\n"
+                             f"--- stdout\n{out[-3000:]}--- stderr\n{err[-3000:]}")
+    return out, err
+
+
+def compile(source, artifact, **options):
+    dlc("compile", source, "-o", artifact, **options)
+    return artifact
+
+
+class Run:
+    """A run folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def metrics(self, key):
+        with open(os.path.join(self.folder, "metrics.jsonl")) as file:
+            return np.array([json.loads(line)[key] for line in file])
+
+    def state(self, step):
+        return load_file(os.path.join(self.folder, f"checkpoint-{step}", "state.safetensors"))
+
+    def initial(self, artifact):
+        return load_file(os.path.join(artifact, "state.safetensors"))
+
+
+def train(artifact, data, run, **options):
+    dlc("train", artifact, data=data, run=run, **options)
+    return Run(run)
+
+
+def evaluate(run, data, **options):
+    out, _ = dlc("eval", run, data=data, json=True, **options)
+    return json.loads(out)
+
+
+class Reference:
+    """Batches and results of PyTorch for one model: see test/refs/make_refs.py."""
+
+    def __init__(self, name):
+        self.arrays = np.load(os.path.join(REFS, name + "_ref.npz"))
+        self.inputs, self.labels = self.arrays["inputs"], self.arrays["labels"]
+        self.batch = self.inputs.shape[1]
+
+    def group(self, prefix):
+        start = prefix + "/"
+        return {k[len(start):]: self.arrays[k] for k in self.arrays.files if k.startswith(start)}
+
+    def write(self, path):
+        """The four batches as one data file, a label for each row of logits."""
+        x = np.concatenate(self.inputs)
+        y = np.concatenate(self.labels)
+        np.savez(path, x=x, y=y.reshape(len(x), -1) if len(y) > len(x) else y)
+        return path
+
+
+class TestCase(unittest.TestCase):
+    """Every test gets an empty folder, removed when it ends."""
+
+    def setUp(self):
+        self.new_folder()
+
+    def new_folder(self):
+        self.folder = tempfile.mkdtemp(prefix="dlc-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def assertNear(self, found, expected, tolerance, what):
+        """||found - expected|| <= tolerance * ||expected||, and both finite."""
+        found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+        self.assertEqual(found.shape, expected.shape, what)
+        norm = np.linalg.norm(expected)
+        error = np.linalg.norm(found - expected) / (norm if norm > 0 else 1.0)
+        self.assertLessEqual(error, tolerance, f"{what}: relative difference {error:.3g}")
+
+    def assertBitwise(self, found, expected, what):
+        self.assertEqual(found.keys(), expected.keys(), what)
+        for name, value in expected.items():
+            self.assertEqual(found[name].dtype, value.dtype, f"{what}: {name}")
+            self.assertEqual(found[name].tobytes(), value.tobytes(), f"{what}: {name}")
+
+
+def main():
+    unittest.main(verbosity=2)
