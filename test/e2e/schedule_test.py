@@ -30,8 +30,8 @@ class Schedule(dlc.TestCase):
         run = dlc.train(artifact, dlc.data("digits-train"), self.path("run"), steps=STEPS, threads=1)
         return run.metrics("lr")
 
-    def check(self, schedule, **options):
-        expected = [schedule(t) for t in range(STEPS)]
+    def check(self, formula, **options):
+        expected = [formula(t) for t in range(STEPS)]
         np.testing.assert_allclose(self.rates(**options), expected, rtol=1e-5, atol=1e-7)
 
     def test_constant(self):
