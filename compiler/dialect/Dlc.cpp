@@ -1,0 +1,187 @@
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Infer.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+#include "compiler/dialect/DlcDialect.cpp.inc"
+#include "compiler/dialect/DlcEnums.cpp.inc"
+#include "compiler/dialect/DlcInterfaces.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/DlcOps.cpp.inc"
+
+namespace dlc::ir {
+
+void DlcDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/dialect/DlcOps.cpp.inc"
+      >();
+}
+
+Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,
+                                           Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  return elements ? ConstantOp::create(b, loc, type, elements) : nullptr;
+}
+
+void ConstantOp::build(OpBuilder &b, OperationState &state, double splat,
+                       RankedTensorType type) {
+  Type e = type.getElementType();
+  Attribute value = isa<FloatType>(e) ? (Attribute)b.getFloatAttr(e, splat)
+                                      : b.getIntegerAttr(e, (int64_t)splat);
+  build(b, state, type, DenseElementsAttr::get(type, value));
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
+
+// Folds: only what needs no evaluation, so that weights never become attributes.
+
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  return getX().getType() == getY().getType() ? getX() : OpFoldResult();
+}
+
+/// Whether `v` is a constant whose elements all equal `x`.
+static bool isSplat(Attribute v, double x) {
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(v);
+  if (!dense || !dense.isSplat())
+    return false;
+  if (isa<FloatType>(dense.getElementType()))
+    return dense.getSplatValue<APFloat>().convertToDouble() == x;
+  return dense.getSplatValue<APInt>() == (int64_t)x;
+}
+
+OpFoldResult AddOp::fold(FoldAdaptor a) {
+  if (isSplat(a.getB(), 0) && getA().getType() == getType())
+    return getA();
+  if (isSplat(a.getA(), 0) && getB().getType() == getType())
+    return getB();
+  return {};
+}
+OpFoldResult MulOp::fold(FoldAdaptor a) {
+  if (isSplat(a.getB(), 1) && getA().getType() == getType())
+    return getA();
+  if (isSplat(a.getA(), 1) && getB().getType() == getType())
+    return getB();
+  return {};
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  if (auto from = getX().getDefiningOp<ReshapeOp>()) {
+    getXMutable().assign(from.getX());
+    return getResult();
+  }
+  return getX().getType() == getY().getType() ? getX() : OpFoldResult();
+}
+OpFoldResult BroadcastOp::fold(FoldAdaptor) {
+  return getX().getType() == getY().getType() ? getX() : OpFoldResult();
+}
+OpFoldResult SliceOp::fold(FoldAdaptor) {
+  bool whole = getX().getType() == getY().getType() &&
+               llvm::all_of(getSteps(), [](int64_t s) { return s == 1; });
+  return whole ? getX() : OpFoldResult();
+}
+OpFoldResult TransposeOp::fold(FoldAdaptor) {
+  if (auto from = getX().getDefiningOp<TransposeOp>()) {
+    SmallVector<int64_t> perm;
+    for (int64_t p : getPerm())
+      perm.push_back(from.getPerm()[p]);
+    getXMutable().assign(from.getX());
+    setPerm(perm);
+    return getResult();
+  }
+  bool identity = llvm::is_sorted(getPerm());
+  return identity ? getX() : OpFoldResult();
+}
+
+namespace {
+/// global_norm(s * x, s * y, ...) = s * global_norm(x, y, ...), for a scalar s >= 0 such as 1 / loss scale.
+struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GlobalNormOp op, PatternRewriter &rewriter) const override {
+    Value scale;
+    SmallVector<Value> inner;
+    for (Value x : op.getXs()) {
+      auto mul = x.getDefiningOp<MulOp>();
+      if (!mul || tensorType(mul.getB()).getRank() != 0 || (scale && scale != mul.getB()))
+        return failure();
+      scale = mul.getB();
+      inner.push_back(mul.getA());
+    }
+    if (!scale)
+      return failure();
+    Value norm = GlobalNormOp::create(rewriter, op.getLoc(), op.getType(), inner);
+    rewriter.replaceOpWithNewOp<MulOp>(op, norm, scale);
+    return success();
+  }
+};
+} // namespace
+
+void GlobalNormOp::getCanonicalizationPatterns(RewritePatternSet &set, MLIRContext *ctx) {
+  set.add<PullScaleOutOfNorm>(ctx);
+}
+
+// Verifiers
+
+LogicalResult CastOp::verify() {
+  if (failed(verifyCompatibleShape(getX().getType(), getY().getType())))
+    return emitOpError("expected operand and result of one shape");
+  return success();
+}
+LogicalResult IotaOp::verify() {
+  if (getAxis() < 0 || getAxis() >= tensorType(getY()).getRank())
+    return emitOpError("axis ") << getAxis() << " is outside of rank "
+                                << tensorType(getY()).getRank();
+  return success();
+}
+LogicalResult ReshapeOp::verify() {
+  auto x = tensorType(getX()), y = tensorType(getY());
+  if (x.getElementType() != y.getElementType())
+    return emitOpError("expected one element type");
+  if (x.hasStaticShape() && y.hasStaticShape() && x.getNumElements() != y.getNumElements())
+    return emitOpError("expected ") << x.getNumElements() << " elements, found "
+                                    << y.getNumElements();
+  return success();
+}
+LogicalResult BroadcastOp::verify() {
+  auto x = tensorType(getX()), y = tensorType(getY());
+  bool fits = x.getRank() <= y.getRank() && x.getElementType() == y.getElementType();
+  for (int64_t i = 1; fits && i <= x.getRank(); ++i) {
+    int64_t d = x.getShape().end()[-i];
+    fits = d == 1 || d == y.getShape().end()[-i] || ShapedType::isDynamic(d);
+  }
+  if (!fits)
+    return emitOpError("operand does not broadcast to the result");
+  return success();
+}
+LogicalResult AllReduceOp::verify() {
+  if (getX().getType() != getY().getType())
+    return emitOpError("(C1) expected result type ") << getX().getType();
+  return success();
+}
+
+// State accesses
+
+static LogicalResult verifyState(Operation *op, FlatSymbolRefAttr name, Value value,
+                                 SymbolTableCollection &symbols) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(op, name);
+  if (!state)
+    return op->emitOpError("expected a state named ") << name;
+  if (state.getType() != value.getType())
+    return op->emitOpError("expected ") << name << "'s type " << state.getType()
+                                        << ", found " << value.getType();
+  return success();
+}
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyState(*this, getStateAttr(), getValue(), symbols);
+}
+LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyState(*this, getStateAttr(), getValue(), symbols);
+}
+LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyState(*this, getStateAttr(), getValue(), symbols);
+}
+
+} // namespace dlc::ir

@@ -1,0 +1,36 @@
+// The dlc dialect: tensor maths plus state, gradients and collectives. One header for all families.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "compiler/dialect/DlcDialect.h.inc"
+#include "compiler/dialect/DlcEnums.h.inc"
+#include "compiler/dialect/DlcInterfaces.h.inc"
+
+namespace dlc::ir {
+
+using Ints = llvm::ArrayRef<int64_t>;
+
+/// Same element types and compatible shapes: what type inference may differ in.
+bool compatibleTypes(mlir::TypeRange inferred, mlir::TypeRange actual);
+
+inline mlir::RankedTensorType tensorType(mlir::Value v) {
+  return llvm::cast<mlir::RankedTensorType>(v.getType());
+}
+inline mlir::Type elementType(mlir::Value v) {
+  return tensorType(v).getElementType();
+}
+/// f16 or bf16.
+inline bool isHalf(mlir::Type t) { return t.isF16() || t.isBF16(); }
+
+} // namespace dlc::ir
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/DlcOps.h.inc"

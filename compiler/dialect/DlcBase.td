@@ -1,0 +1,86 @@
+// The dialect, its enums and the classes that op families share.
+#ifndef DLC_BASE
+#define DLC_BASE
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "Interfaces.td"
+
+def Dlc_Dialect : Dialect {
+  let name = "dlc";
+  let cppNamespace = "::dlc::ir";
+  let summary = "a training step as a pure function of named state";
+  let hasConstantMaterializer = 1;
+}
+
+def Dlc_Policy : I32EnumAttr<"CastPolicy", "the autocast list that an op is on", [
+    I32EnumAttrCase<"Allow", 0, "allow">, I32EnumAttrCase<"Infer", 1, "infer">,
+    I32EnumAttrCase<"Deny", 2, "deny">, I32EnumAttrCase<"Clear", 3, "clear">,
+    I32EnumAttrCase<"Never", 4, "never">]> {
+  let cppNamespace = "::dlc::ir";
+}
+def Dlc_Predicate : I32EnumAttr<"Predicate", "comparison", [
+    I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
+    I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]> {
+  let cppNamespace = "::dlc::ir";
+}
+def Dlc_Role : I32EnumAttr<"Role", "what a state tensor is for", [
+    I32EnumAttrCase<"param", 0>, I32EnumAttrCase<"buffer", 1>, I32EnumAttrCase<"constant", 2, "const">,
+    I32EnumAttrCase<"moment", 3>, I32EnumAttrCase<"ema", 4>, I32EnumAttrCase<"scaler", 5>,
+    I32EnumAttrCase<"step", 6>]> {
+  let cppNamespace = "::dlc::ir";
+}
+
+def Dlc_Tensor : RankedTensorOf<[F16, BF16, F32, F64, I1, I8, I32, I64]>;
+def Dlc_Float : RankedTensorOf<[F16, BF16, F32, F64]>;
+def Dlc_Bool : RankedTensorOf<[I1]>;
+def Dlc_Index : RankedTensorOf<[I64]>;
+defvar Dlc_Ints = DenseI64ArrayAttr;
+
+// How an op's precision is chosen. DenyFp16: f32 under fp16, follows its inputs under bf16.
+class Dlc_Cast<string cpp> {
+  string policy = "static CastPolicy castPolicy(bool fp16) { return " # cpp # "; }\n";
+}
+def CastAllow : Dlc_Cast<"CastPolicy::Allow">;
+def CastInfer : Dlc_Cast<"CastPolicy::Infer">;
+def CastDeny : Dlc_Cast<"CastPolicy::Deny">;
+def CastDenyFp16 : Dlc_Cast<"fp16 ? CastPolicy::Deny : CastPolicy::Infer">;
+def CastClear : Dlc_Cast<"CastPolicy::Clear">;
+def CastNever : Dlc_Cast<"CastPolicy::Never">;
+
+class Dlc_Op<string mnemonic, Dlc_Cast cast, list<Trait> traits = []>
+    : Op<Dlc_Dialect, mnemonic, traits # [CastPolicyInterface]> {
+  string declarations = "";
+  let extraClassDeclaration = cast.policy # declarations;
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+// An op whose result types follow from operands and attributes through the family's function `infer`:
+// LogicalResult infer(std::optional<Location>, Adaptor, SmallVectorImpl<Type> &).
+class Dlc_Pure<string mnemonic, Dlc_Cast cast, string infer, list<Trait> traits = []>
+    : Dlc_Op<mnemonic, cast, traits # [Pure, InferTypeOpAdaptor]> {
+  string definitions = "";
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext *,
+        std::optional<::mlir::Location> location, Adaptor adaptor,
+        ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      return }] # infer # [{(location, adaptor, types);
+    }
+    bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
+      return compatibleTypes(l, r);
+    }
+  }] # definitions;
+  let declarations = "static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r);\n";
+}
+
+// A library call of the device, see LibraryInterface.
+class Dlc_Library<string mnemonic, Dlc_Cast cast, string infer, list<Trait> traits = []>
+    : Dlc_Pure<mnemonic, cast, infer,
+               traits # [LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]>;
+
+#endif

@@ -1,0 +1,6 @@
+include "Elementwise.td"
+include "Linear.td"
+include "Norm.td"
+include "Reduce.td"
+include "Shape.td"
+include "Train.td"

@@ -1,0 +1,15 @@
+// The exec dialect: the step as commands on buffers at offsets. What the plan stores.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "compiler/dialect/ExecDialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/ExecOps.h.inc"

@@ -1,0 +1,14 @@
+#include "compiler/dialect/Expr.h"
+
+namespace dlc::ir {
+
+Expr sumTo(Expr x, Ints shape) {
+  int64_t lead = x.rank() - (int64_t)shape.size();
+  llvm::SmallVector<int64_t> axes = axesBetween(0, lead);
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == 1 && x.shape()[lead + i] != 1)
+      axes.push_back(lead + i);
+  return (axes.empty() ? x : x.sum(axes)).reshape(shape);
+}
+
+} // namespace dlc::ir

@@ -1,0 +1,94 @@
+// Tensor expressions: arithmetic that builds dlc ops, for gradients, decompositions and the training passes.
+//   Expr x(b, loc, value);  Value y = exp(x - max) * 2.0;
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+
+namespace dlc::ir {
+
+/// A value with the place where further ops go. Operands of a binary operator must share an element type;
+/// shapes broadcast. Copies are cheap; nothing is owned.
+class Expr {
+public:
+  Expr(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v)
+      : b(&b), loc(loc), v(v) {}
+  operator mlir::Value() const { return v; }
+  mlir::RankedTensorType type() const { return tensorType(v); }
+  Ints shape() const { return type().getShape(); }
+  int64_t rank() const { return type().getRank(); }
+
+  template <class OpTy, class... Args> Expr make(Args &&...args) const {
+    return Expr(*b, loc, OpTy::create(*b, loc, std::forward<Args>(args)...)->getResult(0));
+  }
+  /// A rank-0 constant of this value's element type.
+  Expr scalar(double c) const {
+    return make<ConstantOp>(c, mlir::RankedTensorType::get({}, type().getElementType()));
+  }
+  Expr cast(mlir::Type element) const {
+    if (type().getElementType() == element)
+      return *this;
+    return make<CastOp>(type().clone(element), v);
+  }
+  Expr reshape(Ints shape) const {
+    if (this->shape() == shape)
+      return *this;
+    return make<ReshapeOp>(type().clone(shape), v);
+  }
+  Expr broadcast(Ints shape) const {
+    if (this->shape() == shape)
+      return *this;
+    return make<BroadcastOp>(type().clone(shape), v);
+  }
+  Expr sum(Ints axes, bool keepdims = false) const { return make<ReduceSumOp>(v, axes, keepdims); }
+  Expr mean(Ints axes, bool keepdims = false) const { return make<ReduceMeanOp>(v, axes, keepdims); }
+  Expr max(Ints axes, bool keepdims = false) const { return make<ReduceMaxOp>(v, axes, keepdims); }
+
+  mlir::OpBuilder *b;
+  mlir::Location loc;
+  mlir::Value v;
+};
+
+inline Expr operator+(Expr a, Expr b) { return a.make<AddOp>(a.v, b.v); }
+inline Expr operator-(Expr a, Expr b) { return a.make<SubOp>(a.v, b.v); }
+inline Expr operator*(Expr a, Expr b) { return a.make<MulOp>(a.v, b.v); }
+inline Expr operator/(Expr a, Expr b) { return a.make<DivOp>(a.v, b.v); }
+inline Expr operator+(Expr a, double c) { return a + a.scalar(c); }
+inline Expr operator-(Expr a, double c) { return a - a.scalar(c); }
+inline Expr operator*(Expr a, double c) { return a * a.scalar(c); }
+inline Expr operator/(Expr a, double c) { return a / a.scalar(c); }
+inline Expr operator+(double c, Expr a) { return a.scalar(c) + a; }
+inline Expr operator-(double c, Expr a) { return a.scalar(c) - a; }
+inline Expr operator*(double c, Expr a) { return a.scalar(c) * a; }
+inline Expr operator/(double c, Expr a) { return a.scalar(c) / a; }
+inline Expr operator-(Expr a) { return a.make<NegOp>(a.v); }
+
+#define DLC_UNARY(NAME, OP)                                                    \
+  inline Expr NAME(Expr a) { return a.make<OP>(a.v); }
+DLC_UNARY(exp, ExpOp)
+DLC_UNARY(log, LogOp)
+DLC_UNARY(sqrt, SqrtOp)
+DLC_UNARY(rsqrt, RsqrtOp)
+DLC_UNARY(tanh, TanhOp)
+DLC_UNARY(sigmoid, SigmoidOp)
+DLC_UNARY(abs, AbsOp)
+DLC_UNARY(sign, SignOp)
+DLC_UNARY(sin, SinOp)
+DLC_UNARY(cos, CosOp)
+DLC_UNARY(erf, ErfOp)
+#undef DLC_UNARY
+inline Expr pow(Expr a, Expr b) { return a.make<PowOp>(a.v, b.v); }
+inline Expr compare(Predicate p, Expr a, Expr b) { return a.make<CompareOp>(p, a.v, b.v); }
+inline Expr select(Expr c, Expr a, Expr b) { return a.make<SelectOp>(c.v, a.v, b.v); }
+
+/// Axes [from, to).
+inline llvm::SmallVector<int64_t> axesBetween(int64_t from, int64_t to) {
+  llvm::SmallVector<int64_t> axes;
+  for (; from < to; ++from)
+    axes.push_back(from);
+  return axes;
+}
+
+/// Sums a gradient of broadcast shape back to `shape`.
+Expr sumTo(Expr x, Ints shape);
+
+} // namespace dlc::ir

@@ -1,0 +1,43 @@
+// Floating-point operations of library ops; elementwise and reduce ops are counted by their elements.
+#include "compiler/dialect/Dlc.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+int64_t elements(Value v) { return tensorType(v).getNumElements(); }
+
+int64_t convFlops(Value y, Value w) {
+  auto t = tensorType(w);
+  return 2 * elements(y) * t.getDimSize(1) * t.getDimSize(2) * t.getDimSize(3);
+}
+
+int64_t total(ValueRange xs) {
+  int64_t n = 0;
+  for (Value x : xs)
+    n += elements(x);
+  return n;
+}
+
+} // namespace
+
+int64_t MatmulOp::countFlops() {
+  auto t = tensorType(getA());
+  return 2 * elements(getY()) * t.getShape().end()[getTransA() ? -2 : -1];
+}
+int64_t ConvOp::countFlops() { return convFlops(getY(), getW()); }
+int64_t ConvBackwardDataOp::countFlops() { return convFlops(getDy(), getW()); }
+int64_t ConvBackwardFilterOp::countFlops() { return convFlops(getDy(), getDw()); }
+int64_t MaxPoolOp::countFlops() { return elements(getY()) * getKernel()[0] * getKernel()[1]; }
+int64_t MaxPoolBackwardOp::countFlops() { return elements(getDy()); }
+int64_t AvgPoolOp::countFlops() { return elements(getY()) * getKernel()[0] * getKernel()[1]; }
+int64_t AvgPoolBackwardOp::countFlops() { return elements(getDy()) * getKernel()[0] * getKernel()[1]; }
+int64_t BatchNormOp::countFlops() { return 8 * elements(getX()); }
+int64_t BatchNormBackwardOp::countFlops() { return 11 * elements(getX()); }
+int64_t GatherOp::countFlops() { return 0; }
+int64_t ScatterAddOp::countFlops() { return elements(getUpdates()); }
+int64_t AllFiniteOp::countFlops() { return total(getXs()); }
+int64_t GlobalNormOp::countFlops() { return 2 * total(getXs()); }
+
+} // namespace dlc::ir

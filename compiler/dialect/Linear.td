@@ -1,0 +1,73 @@
+// Matrix products and convolutions.
+#ifndef DLC_LINEAR
+#define DLC_LINEAR
+include "DlcBase.td"
+
+def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul"> {
+  let summary = "a @ b (+ bias), batch dimensions broadcast like numpy's";
+  let description = [{(C1) ranks are at least 2; (C2) contracted sizes agree; (C3) batch dims broadcast;
+    (C4) bias is [N]; (C5) element types agree.
+    `activation`, set by lowering only: "relu", "tanh" applied to the result.}];
+  let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Optional<Dlc_Float>:$bias,
+      UnitAttr:$trans_a, UnitAttr:$trans_b, OptionalAttr<StrAttr>:$activation);
+  let results = (outs Dlc_Float:$y);
+}
+
+class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer> {
+  dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
+      DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
+}
+def Dlc_ConvOp : Dlc_Conv<"conv", "inferConv"> {
+  let summary = "2-d convolution; weights are [O, I/group, kh, kw], pads [begin..., end...]";
+  let description = [{(C1) x and w have rank 4; (C2) the input channels are group * w's; (C3) O divides by group;
+    (C4) bias is [O]; (C5) element types agree; (C6) the window fits into the padded input.}];
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$w, Optional<Dlc_Float>:$bias), window,
+      (ins OptionalAttr<StrAttr>:$activation));
+  let results = (outs Dlc_Float:$y);
+}
+class Dlc_ConvBackward<string mnemonic> : Dlc_Op<mnemonic, CastAllow,
+    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
+      DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
+}
+def Dlc_ConvBackwardDataOp : Dlc_ConvBackward<"conv_backward_data"> {
+  let summary = "gradient of conv's input";
+  let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$w), window);
+  let results = (outs Dlc_Float:$dx);
+}
+def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
+  let summary = "gradient of conv's weights";
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$dy), window);
+  let results = (outs Dlc_Float:$dw);
+}
+
+class Dlc_Pool<string mnemonic, Dlc_Cast cast, string infer> : Dlc_Library<mnemonic, cast, infer> {
+  dag window = (ins Dlc_Ints:$kernel, Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
+      DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
+}
+class Dlc_PoolBackward<string mnemonic, Dlc_Cast cast> : Dlc_Op<mnemonic, cast,
+    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  dag window = (ins Dlc_Ints:$kernel, Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
+      DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
+}
+def Dlc_MaxPoolOp : Dlc_Pool<"max_pool", CastClear, "inferMaxPool"> {
+  let summary = "maximum of each window and its position in it (row-major, the first one wins)";
+  let arguments = !con((ins Dlc_Float:$x), window);
+  let results = (outs Dlc_Float:$y, RankedTensorOf<[I8]>:$index);
+}
+def Dlc_MaxPoolBackwardOp : Dlc_PoolBackward<"max_pool_backward", CastClear> {
+  let summary = "gradient of max_pool's input";
+  let arguments = !con((ins Dlc_Float:$dy, RankedTensorOf<[I8]>:$index), window);
+  let results = (outs Dlc_Float:$dx);
+}
+def Dlc_AvgPoolOp : Dlc_Pool<"avg_pool", CastInfer, "inferAvgPool"> {
+  let summary = "mean of each window";
+  let arguments = !con((ins Dlc_Float:$x), window, (ins UnitAttr:$count_include_pad));
+  let results = (outs Dlc_Float:$y);
+}
+def Dlc_AvgPoolBackwardOp : Dlc_PoolBackward<"avg_pool_backward", CastInfer> {
+  let summary = "gradient of avg_pool's input";
+  let arguments = !con((ins Dlc_Float:$dy), window, (ins UnitAttr:$count_include_pad));
+  let results = (outs Dlc_Float:$dx);
+}
+#endif

@@ -1,0 +1,106 @@
+// State, loss, gradients, optimizers and collectives: what makes a graph a training step.
+#ifndef DLC_TRAIN
+#define DLC_TRAIN
+include "DlcBase.td"
+include "Elementwise.td"
+
+def Dlc_StateOp : Op<Dlc_Dialect, "state", [Symbol]> {
+  let summary = "a named tensor that outlives a step";
+  let description = [{`init`: a string names a tensor of the weight store; a number fills; a symbol copies that
+    state's initial value. `of` is the state that a moment or an ema belongs to.}];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Dlc_Role:$role,
+      AnyAttr:$init, OptionalAttr<FlatSymbolRefAttr>:$of, UnitAttr:$trainable);
+  let assemblyFormat = "$sym_name `:` $type $role `init` `=` $init (`of` `=` $of^)? (`trainable` $trainable^)? attr-dict";
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+  }];
+}
+class Dlc_StateAccess<string mnemonic, list<Trait> traits>
+    : Op<Dlc_Dialect, mnemonic, traits # [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+
+def Dlc_ReadOp : Dlc_StateAccess<"read", [Pure]> {
+  let summary = "the state's value at the start of the step, wherever the read stands";
+  let arguments = (ins FlatSymbolRefAttr:$state);
+  let results = (outs Dlc_Tensor:$value);
+  let assemblyFormat = "$state attr-dict `:` type($value)";
+}
+def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
+  let summary = "the state's value after the step; at most one write a state";
+  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Tensor:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
+}
+def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
+  let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
+  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
+}
+def Dlc_SeedOp : Op<Dlc_Dialect, "seed", [Pure]> {
+  let summary = "d loss / d loss, the factor that scale-loss sets";
+  let results = (outs Dlc_Float:$y);
+  let assemblyFormat = "attr-dict `:` type($y)";
+}
+
+def Dlc_SoftmaxCrossEntropyOp : Dlc_Pure<"softmax_cross_entropy", CastDeny, "inferCrossEntropy"> {
+  let summary = "per row: lse - logits[label], with lse = log(sum(exp(logits)))";
+  let description = [{(C1) logits are [R, C]; (C2) labels are [R]. Rows whose label is `ignore_index` have loss 0.}];
+  let arguments = (ins Dlc_Float:$logits, Dlc_Index:$labels, OptionalAttr<I64Attr>:$ignore_index);
+  let results = (outs Dlc_Float:$loss, Dlc_Float:$lse);
+}
+def Dlc_SoftmaxCrossEntropyBackwardOp
+    : Dlc_Pure<"softmax_cross_entropy_backward", CastDeny, "inferCrossEntropyBackward"> {
+  let summary = "(exp(logits - lse) - onehot(labels)) * dloss";
+  let arguments = (ins Dlc_Float:$dloss, Dlc_Float:$logits, Dlc_Index:$labels, Dlc_Float:$lse,
+      OptionalAttr<I64Attr>:$ignore_index);
+  let results = (outs Dlc_Float:$dlogits);
+}
+
+def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure]> {
+  let summary = "mean over the ranks; values of one bucket travel together";
+  let description = [{(C1) the result has the operand's type.}];
+  let arguments = (ins Dlc_Float:$x, OptionalAttr<I64Attr>:$bucket);
+  let results = (outs Dlc_Float:$y);
+  let hasVerifier = 1;
+}
+class Dlc_Multi<string mnemonic> : Dlc_Op<mnemonic, CastNever,
+    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let arguments = (ins Variadic<Dlc_Float>:$xs);
+}
+def Dlc_AllFiniteOp : Dlc_Multi<"all_finite"> {
+  let summary = "whether no element of any operand is infinite or NaN";
+  let results = (outs Dlc_Bool:$y);
+}
+def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
+  let summary = "Euclidean norm of all operands together, in f32";
+  let results = (outs Dlc_Float:$y);
+  let hasCanonicalizer = 1;
+}
+
+class Dlc_Update<string mnemonic> : Dlc_Elementwise<mnemonic, CastNever, "inferUpdate">;
+def Dlc_SgdOp : Dlc_Update<"sgd"> {
+  let summary = "torch.optim.SGD: g += wd w; m = momentum m + g; w -= lr (nesterov ? g + momentum m : m)";
+  let arguments = (ins Dlc_Float:$w, Dlc_Float:$g, Dlc_Float:$lr, Optional<Dlc_Float>:$m,
+      F64Attr:$momentum, F64Attr:$weight_decay, UnitAttr:$nesterov);
+  let results = (outs Dlc_Float:$new_w, Optional<Dlc_Float>:$new_m);
+}
+def Dlc_AdamwOp : Dlc_Update<"adamw"> {
+  let summary = "torch.optim.AdamW; step_size = lr / (1 - beta1^t), denominator's correction = sqrt(1 - beta2^t)";
+  let arguments = (ins Dlc_Float:$w, Dlc_Float:$g, Dlc_Float:$lr, Dlc_Float:$m, Dlc_Float:$v,
+      Dlc_Float:$step_size, Dlc_Float:$correction,
+      F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon, F64Attr:$weight_decay);
+  let results = (outs Dlc_Float:$new_w, Dlc_Float:$new_m, Dlc_Float:$new_v);
+}
+
+def Dlc_FusedOp : Op<Dlc_Dialect, "fused", [Pure, IsolatedFromAbove,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a cluster that becomes one kernel";
+  let arguments = (ins Variadic<Dlc_Tensor>:$inputs);
+  let results = (outs Variadic<Dlc_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
+}
+def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator]> {
+  let arguments = (ins Variadic<Dlc_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), "build($_builder, $_state, ::mlir::ValueRange());">];
+}
+#endif

@@ -1,0 +1,31 @@
+# A room is a folder with one library made of all its .cpp files.
+
+# dlc_room(NAME [MLIR] [DEPENDS target...]) declares a static library from the
+# folder's *.cpp (and kernels/*.cpp, gradients/*.cpp where they exist).
+function(dlc_room name)
+  cmake_parse_arguments(ARG "MLIR" "" "DEPENDS;GENERATED" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp kernels/*.cpp gradients/*.cpp)
+  if(NOT sources)
+    add_library(${name} INTERFACE)
+    return()
+  endif()
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
+  if(ARG_MLIR)
+    target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+    target_link_libraries(${name} PUBLIC MLIR LLVM)
+  endif()
+  if(ARG_GENERATED)
+    add_dependencies(${name} ${ARG_GENERATED})
+  endif()
+endfunction()
+
+# dlc_unit_test(NAME SOURCES... DEPENDS...) declares a GoogleTest program run by ctest.
+function(dlc_unit_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

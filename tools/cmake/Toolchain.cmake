@@ -1,0 +1,27 @@
+# ccache, a fast linker, warnings, and the Python environment of tools/setup.sh.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_program(MOLD mold)
+find_program(LLD ld.lld)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+elseif(LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+set(DLC_VENV ${CMAKE_SOURCE_DIR}/.venv CACHE PATH
+    "Python environment made by tools/setup.sh (onnx, oneDNN, lit)")
+set(DLC_PYTHON ${DLC_VENV}/bin/python)
+list(PREPEND CMAKE_PREFIX_PATH ${DLC_VENV})
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+# -O2: the code that must be fast is generated or in libraries, and -O3 costs build time.
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
