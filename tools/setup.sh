@@ -27,7 +27,7 @@ missing_packages() {
   while read -r name pattern; do
     [[ -z $name || $name == \#* ]] && continue
     # shellcheck disable=SC2053  # the right side is a pattern
-    [[ ${installed[$name]-} == $pattern ]] || printf '%s=%s\n' "$name" "$pattern"
+    [[ -n ${installed[$name]-} && ${installed[$name]} == $pattern ]] || printf '%s=%s\n' "$name" "$pattern"
   done <"$root/tools/packages.txt"
 }
 
