@@ -1,17 +1,27 @@
 #!/bin/bash
 # Formats every C++ file of the repository with clang-format 14.
 #   tools/format.sh [FILE...]           rewrite all files, or these
-#   tools/format.sh --check [FILE...]   change nothing; fail and name what is not formatted
+#   tools/format.sh --check [FILE...]   change nothing; name the files that would change, and fail
 set -euo pipefail
-mode=(-i)
+check=no
 if [[ ${1-} == --check ]]; then
-  mode=(--dry-run -Werror)
+  check=yes
   shift
 fi
-if (($# == 0)); then
+files=("$@")
+if ((${#files[@]} == 0)); then
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
   mapfile -t files < <(git ls-files '*.cpp' '*.h' '*.cu')
-else
-  files=("$@")
 fi
-((${#files[@]} == 0)) || clang-format-14 "${mode[@]}" "${files[@]}"
+((${#files[@]})) || exit 0
+if [[ $check == no ]]; then
+  exec clang-format-14 -i "${files[@]}"
+fi
+status=0
+for file in "${files[@]}"; do
+  clang-format-14 --dry-run -Werror "$file" 2>/dev/null || {
+    echo "format: $file is not formatted; run tools/format.sh" >&2
+    status=1
+  }
+done
+exit $status
