@@ -1,0 +1,33 @@
+// Arithmetic on sizes from files: no value instead of a wrapped one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace dlc {
+
+inline std::optional<uint64_t> checkedAdd(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? std::nullopt : std::optional(sum);
+}
+
+inline std::optional<uint64_t> checkedMul(uint64_t a, uint64_t b) {
+  uint64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::nullopt
+                                                : std::optional(product);
+}
+
+// Elements of a shape; none if a dimension is negative or the product too big.
+template <class Shape>
+std::optional<uint64_t> checkedElements(const Shape &shape) {
+  std::optional<uint64_t> count = 1;
+  for (int64_t dim : shape) {
+    if (dim < 0)
+      return std::nullopt;
+    if (count = checkedMul(*count, static_cast<uint64_t>(dim)); !count)
+      return std::nullopt;
+  }
+  return count;
+}
+
+} // namespace dlc

@@ -1,0 +1,169 @@
+#include "runtime/base/Files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace dlc {
+namespace {
+
+// Closes a descriptor at the end of a scope.
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0)
+      ::close(value);
+  }
+};
+
+std::string parentOf(const std::string &path) {
+  fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+} // namespace
+
+Status systemError(std::string_view action, std::string_view path) {
+  return failed("cannot {} '{}': {}", action, path, std::strerror(errno));
+}
+
+Result<MappedFile> MappedFile::open(const std::string &path) {
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.value < 0)
+    return systemError("open", path);
+  struct stat info;
+  if (::fstat(file.value, &info) != 0)
+    return systemError("read", path);
+  if (!S_ISREG(info.st_mode))
+    return failed("'{}' is not a file", path);
+  MappedFile mapped;
+  mapped.path_ = path;
+  if (info.st_size == 0)
+    return mapped;
+  void *data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ,
+                      MAP_PRIVATE, file.value, 0);
+  if (data == MAP_FAILED)
+    return systemError("map", path);
+  mapped.data_ = static_cast<const std::byte *>(data);
+  mapped.size_ = static_cast<uint64_t>(info.st_size);
+  return mapped;
+}
+
+MappedFile::~MappedFile() {
+  if (data_)
+    ::munmap(const_cast<std::byte *>(data_), size_);
+}
+
+void MappedFile::swap(MappedFile &other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(path_, other.path_);
+}
+
+Result<std::string> readFile(const std::string &path, uint64_t limit) {
+  DLC_ASSIGN(MappedFile file, MappedFile::open(path));
+  if (file.size() > limit)
+    return limitExceeded("'{}' has {} bytes, expected at most {}", path,
+                         file.size(), limit);
+  return std::string(file.text());
+}
+
+Result<FileWriter> FileWriter::create(const std::string &path) {
+  int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0)
+    return systemError("create", path);
+  return FileWriter(file, path);
+}
+
+FileWriter::FileWriter(FileWriter &&other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      written_(other.written_), path_(std::move(other.path_)) {}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0)
+    ::close(descriptor_);
+}
+
+Status FileWriter::error(uint64_t size) const {
+  std::string reason = std::strerror(errno);
+  return failed("cannot write {} bytes at {} of '{}': {}", size, written_,
+                path_, reason);
+}
+
+Status FileWriter::write(const void *data, uint64_t size) {
+  auto *next = static_cast<const char *>(data);
+  while (size > 0) {
+    ssize_t count = ::write(descriptor_, next, size);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return error(size);
+    next += count;
+    size -= static_cast<uint64_t>(count);
+    written_ += static_cast<uint64_t>(count);
+  }
+  return {};
+}
+
+Status FileWriter::sync() {
+  if (::fsync(descriptor_) != 0)
+    return error(written_);
+  int file = std::exchange(descriptor_, -1);
+  return ::close(file) == 0 ? Status() : error(written_);
+}
+
+Status writeNewFile(const std::string &path, std::string_view content) {
+  DLC_ASSIGN(FileWriter file, FileWriter::create(path));
+  DLC_TRY(file.write(content));
+  return file.sync();
+}
+
+Status writeFileAtomically(const std::string &path, std::string_view content) {
+  removeStale(path);
+  std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  Status status = writeNewFile(temporary, content);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    status = systemError("replace", path);
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return syncFolder(parentOf(path));
+}
+
+Status syncFolder(const std::string &path) {
+  Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.value < 0)
+    return systemError("open", path);
+  // Some file systems cannot sync folders and say EINVAL; they need none.
+  if (::fsync(folder.value) != 0 && errno != EINVAL)
+    return systemError("sync", path);
+  return {};
+}
+
+bool exists(const std::string &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool isFolder(const std::string &path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+Status makeFolder(const std::string &path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    return failed("cannot create '{}': {}", path, error.message());
+  return {};
+}
+
+} // namespace dlc

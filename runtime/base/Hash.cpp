@@ -1,0 +1,43 @@
+#include "runtime/base/Hash.h"
+
+#include "runtime/base/Files.h"
+
+#include <openssl/evp.h>
+#include <xxhash.h>
+
+namespace dlc {
+namespace {
+
+std::string hex(const unsigned char *bytes, size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size; ++i)
+    text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+} // namespace
+
+std::string hashBytes(std::span<const std::byte> bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical,
+                           XXH3_128bits(bytes.data(), bytes.size()));
+  return hex(canonical.digest, sizeof canonical.digest);
+}
+
+std::string hashText(std::string_view text) {
+  return hashBytes(std::as_bytes(std::span(text)));
+}
+
+Result<std::string> hashFile(const std::string &path) {
+  DLC_ASSIGN(MappedFile file, MappedFile::open(path));
+  return hashBytes(file.bytes());
+}
+
+std::string sha256(std::span<const std::byte> bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
+  return hex(digest, size);
+}
+
+} // namespace dlc
