@@ -1,0 +1,94 @@
+// What the runtime asks of a device. Nothing here knows what a convolution is:
+// a command is bound by its kind.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/plan/plan.pb.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlc {
+
+// One buffer of a command: where it is on the device and what it holds. The
+// type outlives the command.
+struct Operand {
+  std::byte *data = nullptr;
+  const plan::TensorType *type = nullptr;
+};
+
+// A plan command with its buffers resolved. The plan and the memory outlive the
+// bound command.
+struct CommandSpec {
+  const plan::Command &command;
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+};
+
+// A command bound to its buffers: algorithm chosen, everything it needs
+// allocated.
+class Command {
+public:
+  virtual ~Command() = default;
+
+  // Starts the work after all work enqueued before on this device. It allocates
+  // nothing and may be captured in a graph, so it never waits for the device
+  // either. On a device that runs on the calling thread the work is done when
+  // it returns. An error names the command's label.
+  virtual Status enqueue() = 0;
+};
+
+// Bytes that a device holds for this process.
+struct MemoryReport {
+  uint64_t regions = 0;   // allocate()
+  uint64_t workspace = 0; // scratch that bound commands share
+};
+
+// One device as one process sees it. Not thread-safe: one thread binds and
+// enqueues. Memory and bound commands belong to the device and must not outlive
+// it.
+class Device {
+public:
+  virtual ~Device() = default;
+
+  virtual std::string_view name() const = 0; // "cpu"
+
+  // Prepares the calling thread to bind and enqueue; call it at the start of
+  // every step.
+  virtual Status makeCurrent() = 0;
+
+  // `bytes` of zeroed, 64-byte aligned memory that lives as long as the device.
+  // `name` is for the error message: Code::Limit when the device has not
+  // enough.
+  virtual Result<std::byte *> allocate(uint64_t bytes,
+                                       std::string_view name) = 0;
+
+  // Copies between host and device memory, ordered with enqueued work. The host
+  // range may be reused on return.
+  virtual Status upload(std::byte *to, const void *from, uint64_t bytes) = 0;
+  virtual Status download(void *to, const std::byte *from, uint64_t bytes) = 0;
+  virtual Status fill(std::byte *to, uint8_t value, uint64_t bytes) = 0;
+
+  // The same memory as the host sees it, or null if it cannot.
+  virtual std::byte *hostPointer(std::byte *data) = 0;
+
+  // Loads the generated kernels that `kernel` commands name; at most once,
+  // before the first of them is bound.
+  virtual Status loadKernels(const std::string &path) = 0;
+
+  // Code::Incompatible for a kind, element type or attribute that the device
+  // has no code for; Code::Corrupt for a command that contradicts itself
+  // (operand count, shapes, a missing symbol).
+  virtual Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) = 0;
+
+  // Returns when all enqueued work is done, with its error if it had one.
+  virtual Status synchronize() = 0;
+
+  virtual MemoryReport memory() const = 0;
+};
+
+} // namespace dlc

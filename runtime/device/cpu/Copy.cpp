@@ -1,0 +1,52 @@
+// copy: the same bytes in another place.
+#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/cpu/Kinds.h"
+
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kGrain = 64 << 10; // bytes worth a thread
+
+class Copy final : public Command {
+public:
+  Copy(const Threads &threads, Operand from, Operand to, int64_t bytes)
+      : threads_(threads), from_(from.data), to_(to.data), bytes_(bytes) {}
+
+  Status enqueue() override {
+    if (from_ != to_)
+      threads_.parallelFor(bytes_, kGrain, [&](int64_t begin, int64_t end) {
+        std::memcpy(to_ + begin, from_ + begin,
+                    static_cast<size_t>(end - begin));
+      });
+    return {};
+  }
+
+private:
+  const Threads &threads_;
+  const std::byte *from_;
+  std::byte *to_;
+  int64_t bytes_;
+};
+
+Result<std::unique_ptr<Command>> bindCopy(CpuDevice &device,
+                                          const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 1, 1));
+  const Operand &from = spec.inputs[0], &to = spec.outputs[0];
+  const int64_t size = bytes(from), room = bytes(to);
+  if (size != room)
+    return corrupt(spec, fmt::format("copies {} bytes to {}", size, room));
+  if (from.data != to.data && from.data < to.data + size &&
+      to.data < from.data + size)
+    return corrupt(spec, "its buffers overlap");
+  return std::make_unique<Copy>(device.threads(), from, to, size);
+}
+
+constexpr Kind kKinds[] = {{"copy", bindCopy}};
+
+} // namespace
+
+std::span<const Kind> copyKinds() { return kKinds; }
+
+} // namespace dlc

@@ -1,0 +1,108 @@
+#include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/cpu/Kinds.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+namespace dlc {
+
+constexpr uint64_t kHugePage = 2 << 20;
+
+// Zeroed pages of its own, large ones where the range is large; null if there
+// are none.
+static void *mapPages(uint64_t bytes) {
+  void *data = mmap(nullptr, std::max<uint64_t>(bytes, 1),
+                    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    return nullptr;
+  if (bytes >= kHugePage)
+    madvise(data, bytes, MADV_HUGEPAGE);
+  return data;
+}
+
+static void unmapPages(void *data, uint64_t bytes) {
+  if (data)
+    munmap(data, std::max<uint64_t>(bytes, 1));
+}
+
+Workspace::~Workspace() { unmapPages(data_, bytes_); }
+
+Status Workspace::reserve(uint64_t bytes) {
+  if (bytes <= bytes_)
+    return {};
+  void *data = mapPages(bytes);
+  if (!data)
+    return limitExceeded("cannot allocate {} bytes of scratch memory", bytes);
+  unmapPages(data_, bytes_);
+  data_ = static_cast<std::byte *>(data);
+  bytes_ = bytes;
+  return {};
+}
+
+CpuDevice::~CpuDevice() {
+  for (const Mapping &region : regions_)
+    unmapPages(region.data, region.bytes);
+  if (kernels_)
+    dlclose(kernels_);
+}
+
+Status CpuDevice::makeCurrent() {
+  threads_.makeCurrent();
+  return {};
+}
+
+Result<std::byte *> CpuDevice::allocate(uint64_t bytes, std::string_view name) {
+  void *data = mapPages(bytes);
+  if (!data)
+    return limitExceeded("cannot allocate {} bytes for {}", bytes, name);
+  regions_.push_back({data, bytes});
+  regionBytes_ += bytes;
+  return static_cast<std::byte *>(data);
+}
+
+Status CpuDevice::upload(std::byte *to, const void *from, uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+  return {};
+}
+
+Status CpuDevice::download(void *to, const std::byte *from, uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+  return {};
+}
+
+Status CpuDevice::fill(std::byte *to, uint8_t value, uint64_t bytes) {
+  std::memset(to, value, bytes);
+  return {};
+}
+
+Status CpuDevice::loadKernels(const std::string &path) {
+  kernels_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!kernels_)
+    return corrupt("cannot load the kernels: {}", dlerror());
+  kernelsPath_ = path;
+  return {};
+}
+
+Result<KernelFunction> CpuDevice::kernel(const std::string &symbol) const {
+  if (!kernels_)
+    return corrupt("kernel '{}': no kernels are loaded", symbol);
+  void *function = dlsym(kernels_, symbol.c_str());
+  if (!function)
+    return corrupt("{}: no kernel '{}' in it", kernelsPath_, symbol);
+  return reinterpret_cast<KernelFunction>(function);
+}
+
+Result<std::unique_ptr<Command>> CpuDevice::bind(const CommandSpec &spec) {
+  const Factory factory = findKind(spec.command.kind());
+  if (!factory)
+    return incompatible(
+        "command '{}' is of kind '{}', which this version has no CPU code for",
+        spec.command.label(), spec.command.kind());
+  threads_.makeCurrent();
+  return factory(*this, spec);
+}
+
+} // namespace dlc

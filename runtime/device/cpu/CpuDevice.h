@@ -1,0 +1,74 @@
+// The CPU: the embedded default and the oracle of the other devices. Commands
+// run on the calling thread and the pool of Threads, and are done when
+// enqueue() returns.
+#pragma once
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cpu/Threads.h"
+
+namespace dlc {
+
+// `items [begin, end)` of a generated kernel; runtime/plan/README.md has its
+// contract.
+using KernelFunction = void (*)(void *const *args, int64_t begin, int64_t end);
+
+// Scratch that all commands share, since only one runs at a time. Reserved at
+// bind, read at enqueue: it may have moved.
+class Workspace {
+public:
+  Workspace() = default;
+  Workspace(const Workspace &) = delete;
+  Workspace &operator=(const Workspace &) = delete;
+  ~Workspace();
+
+  // Makes it at least this large; contents are lost.
+  Status reserve(uint64_t bytes);
+
+  std::byte *data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+
+private:
+  std::byte *data_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+class CpuDevice final : public Device {
+public:
+  // 0 threads: as many as the process may run on.
+  explicit CpuDevice(int threads = 0) : threads_(threads) {}
+  ~CpuDevice() override;
+
+  std::string_view name() const override { return "cpu"; }
+  Status makeCurrent() override;
+  Result<std::byte *> allocate(uint64_t bytes, std::string_view name) override;
+  Status upload(std::byte *to, const void *from, uint64_t bytes) override;
+  Status download(void *to, const std::byte *from, uint64_t bytes) override;
+  Status fill(std::byte *to, uint8_t value, uint64_t bytes) override;
+  std::byte *hostPointer(std::byte *data) override { return data; }
+  Status loadKernels(const std::string &path) override;
+  Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
+  Status synchronize() override { return {}; }
+  MemoryReport memory() const override {
+    return {regionBytes_, workspace_.bytes()};
+  }
+
+  // For the files that implement kinds of commands.
+  const Threads &threads() const { return threads_; }
+  Workspace &workspace() { return workspace_; }
+  Result<KernelFunction> kernel(const std::string &symbol) const;
+
+private:
+  struct Mapping {
+    void *data;
+    uint64_t bytes;
+  };
+
+  Threads threads_;
+  Workspace workspace_;
+  std::vector<Mapping> regions_;
+  uint64_t regionBytes_ = 0;
+  void *kernels_ = nullptr;
+  std::string kernelsPath_;
+};
+
+} // namespace dlc

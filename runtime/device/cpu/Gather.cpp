@@ -1,0 +1,190 @@
+// gather: rows of a table by index, and scatter_add, its gradient.
+#include "runtime/device/cpu/Kinds.h"
+#include "runtime/plan/Attributes.h"
+
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kGrain = 8 << 10;   // elements worth a thread
+constexpr int64_t kScatterBlock = 64; // columns that one task adds up
+
+// A table [outer, size, inner], indices into `size`, and [outer, count, inner]
+// of what they name.
+struct Lookup {
+  std::string name;
+  const int64_t *indices;
+  int64_t outer, size, inner, count;
+};
+
+// `table` and `picked` are gather's data and y, or scatter_add's y and updates.
+Result<Lookup> lookupOf(const CommandSpec &spec, const Operand &table,
+                        const Operand &indices, const Operand &picked) {
+  DLC_TRY(expectType(spec, indices, {plan::I64}, "indices"));
+  const Shape shape = shapeOf(table), index = shapeOf(indices);
+  int64_t axis = plan::intAttribute(spec.command, "axis", 0);
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  axis += axis < 0 ? rank : 0;
+  if (axis < 0 || axis >= rank)
+    return corrupt(
+        spec, fmt::format("axis is {}, but the table has rank {}", axis, rank));
+  Lookup lookup{describe(spec),
+                reinterpret_cast<const int64_t *>(indices.data),
+                1,
+                shape[axis],
+                1,
+                elements(indices)};
+  Shape expected(shape.begin(), shape.begin() + axis);
+  expected.insert(expected.end(), index.begin(), index.end());
+  expected.insert(expected.end(), shape.begin() + axis + 1, shape.end());
+  DLC_TRY(expectShape(spec, picked, expected, "the rows"));
+  for (int64_t i = 0; i < rank; ++i)
+    (i < axis ? lookup.outer : lookup.inner) *= i == axis ? 1 : shape[i];
+  return lookup;
+}
+
+// Every index lies in [-size, size).
+Status checkIndices(const Lookup &l) {
+  for (int64_t i = 0; i < l.count; ++i)
+    if (l.indices[i] < -l.size || l.indices[i] >= l.size)
+      return failed(
+          "{}: index {} at position {} is out of range, expected {} to {}",
+          l.name, l.indices[i], i, -l.size, l.size - 1);
+  return {};
+}
+
+int64_t rowOf(const Lookup &l, int64_t i) {
+  return l.indices[i] < 0 ? l.indices[i] + l.size : l.indices[i];
+}
+
+class Gather final : public Command {
+public:
+  Gather(const Threads &threads, Lookup lookup, const Operand &table,
+         const Operand &to)
+      : threads_(threads), l_(std::move(lookup)),
+        bytes_(l_.inner * elementSize(typeOf(table))), table_(table.data),
+        to_(to.data) {}
+
+  Status enqueue() override {
+    DLC_TRY(checkIndices(l_));
+    const int64_t grain = 1 + 4 * kGrain / (bytes_ + 1);
+    threads_.parallelFor(l_.outer * l_.count, grain,
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t row = begin; row < end; ++row)
+                             std::memcpy(to_ + row * bytes_,
+                                         table_ + (row / l_.count * l_.size +
+                                                   rowOf(l_, row % l_.count)) *
+                                                      bytes_,
+                                         static_cast<size_t>(bytes_));
+                         });
+    return {};
+  }
+
+private:
+  const Threads &threads_;
+  Lookup l_;
+  int64_t bytes_; // of a row
+  const std::byte *table_;
+  std::byte *to_;
+};
+
+template <class To, class From>
+void addRow(To *__restrict sum, const From *__restrict from, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i)
+    sum[i] += static_cast<To>(load(from[i]));
+}
+
+// Each task adds all updates to its own columns, in the order of the indices.
+template <class From, class To> class ScatterAdd final : public Command {
+public:
+  ScatterAdd(CpuDevice &device, Lookup lookup, const Operand &updates,
+             const Operand &to)
+      : device_(device), l_(std::move(lookup)),
+        updates_(reinterpret_cast<const From *>(updates.data)),
+        to_(reinterpret_cast<To *>(to.data)) {}
+
+  // f32 sums of a bf16 result.
+  static constexpr bool kNeedsSums = !std::is_same_v<To, Compute<To>>;
+
+  Status enqueue() override {
+    DLC_TRY(checkIndices(l_));
+    const int64_t blocks = (l_.inner + kScatterBlock - 1) / kScatterBlock;
+    const int64_t work = std::max<int64_t>(l_.count, l_.size) *
+                         std::min(l_.inner, kScatterBlock);
+    device_.threads().parallelFor(
+        l_.outer * blocks, 1 + kGrain / (work + 1),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t task = begin; task < end; ++task)
+            addBlock(task / blocks, task % blocks * kScatterBlock);
+        });
+    return {};
+  }
+
+private:
+  void addBlock(int64_t outer, int64_t column) {
+    const int64_t columns = std::min(kScatterBlock, l_.inner - column),
+                  table = outer * l_.size * l_.inner + column;
+    Compute<To> *sums;
+    if constexpr (kNeedsSums)
+      sums =
+          reinterpret_cast<Compute<To> *>(device_.workspace().data()) + table;
+    else
+      sums = to_ + table;
+    for (int64_t row = 0; row < l_.size; ++row)
+      std::fill_n(sums + row * l_.inner, columns, Compute<To>(0));
+    for (int64_t i = 0; i < l_.count; ++i)
+      addRow(sums + rowOf(l_, i) * l_.inner,
+             updates_ + (outer * l_.count + i) * l_.inner + column, columns);
+    if constexpr (kNeedsSums)
+      for (int64_t row = 0; row < l_.size; ++row)
+        for (int64_t c = 0; c < columns; ++c)
+          store(to_[table + row * l_.inner + c], sums[row * l_.inner + c]);
+  }
+
+  CpuDevice &device_;
+  Lookup l_;
+  const From *updates_;
+  To *to_;
+};
+
+Result<std::unique_ptr<Command>> bindGather(CpuDevice &device,
+                                            const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 2, 1));
+  const Operand &table = spec.inputs[0], &indices = spec.inputs[1],
+                &y = spec.outputs[0];
+  DLC_TRY(expectType(spec, y, {typeOf(table)}, "y"));
+  DLC_ASSIGN(Lookup lookup, lookupOf(spec, table, indices, y));
+  return std::make_unique<Gather>(device.threads(), std::move(lookup), table,
+                                  y);
+}
+
+Result<std::unique_ptr<Command>> bindScatterAdd(CpuDevice &device,
+                                                const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 2, 1));
+  const Operand &indices = spec.inputs[0], &updates = spec.inputs[1],
+                &y = spec.outputs[0];
+  DLC_TRY(expectFloats(spec, {updates, y}));
+  DLC_ASSIGN(Lookup lookup, lookupOf(spec, y, indices, updates));
+  return dispatchFloat(typeOf(updates), [&]<class From>(From) {
+    return dispatchFloat(
+        typeOf(y), [&]<class To>(To) -> Result<std::unique_ptr<Command>> {
+          using Scatter = ScatterAdd<From, To>;
+          if (Scatter::kNeedsSums)
+            DLC_TRY(
+                device.workspace().reserve(elements(y) * sizeof(Compute<To>)));
+          return std::make_unique<Scatter>(device, std::move(lookup), updates,
+                                           y);
+        });
+  });
+}
+
+constexpr Kind kKinds[] = {{"gather", bindGather},
+                           {"scatter_add", bindScatterAdd}};
+
+} // namespace
+
+std::span<const Kind> gatherKinds() { return kKinds; }
+
+} // namespace dlc

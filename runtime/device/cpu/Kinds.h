@@ -1,0 +1,31 @@
+// Kinds of commands that the CPU has code for: each family's file says its own,
+// Kinds.cpp lists the families.
+#pragma once
+
+#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/cpu/CpuDevice.h"
+
+#include <span>
+
+namespace dlc {
+
+using Factory = Result<std::unique_ptr<Command>> (*)(CpuDevice &device,
+                                                     const CommandSpec &spec);
+
+struct Kind {
+  std::string_view name; // mnemonic of the dlc op
+  Factory factory;
+};
+
+std::span<const Kind> batchNormKinds();
+std::span<const Kind> convKinds();
+std::span<const Kind> copyKinds();
+std::span<const Kind> gatherKinds();
+std::span<const Kind> kernelKinds();
+std::span<const Kind> matmulKinds();
+std::span<const Kind> poolKinds();
+
+// Null for a kind that no family has.
+Factory findKind(std::string_view name);
+
+} // namespace dlc

@@ -1,0 +1,128 @@
+#include "runtime/device/cpu/Onednn.h"
+#include "runtime/device/cpu/Activation.h"
+
+namespace dlc {
+
+using dnnl::memory;
+
+const dnnl::engine &onednnEngine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+static const dnnl::stream &onednnStream() {
+  static const dnnl::stream stream(onednnEngine());
+  return stream;
+}
+
+memory::data_type onednnType(plan::DType type) {
+  if (type == plan::F32)
+    return memory::data_type::f32;
+  if (type == plan::BF16)
+    return memory::data_type::bf16;
+  throw dnnl::error(dnnl_unimplemented, "element type is neither f32 nor bf16");
+}
+
+dnnl::primitive_attr onednnAttributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+dnnl::primitive_attr onednnEpilogue(const CommandSpec &spec) {
+  dnnl::primitive_attr attributes = onednnAttributes();
+  dnnl::post_ops epilogue;
+  switch (activationOf(spec)) {
+  case Activation::None:
+    return attributes;
+  case Activation::Relu:
+    epilogue.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+    break;
+  case Activation::Tanh:
+    epilogue.append_eltwise(dnnl::algorithm::eltwise_tanh, 0, 0);
+    break;
+  case Activation::GeluTanh:
+    epilogue.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0, 0);
+    break;
+  case Activation::Unknown:
+    throw dnnl::error(dnnl_unimplemented, "unknown activation");
+  }
+  attributes.set_post_ops(epilogue);
+  return attributes;
+}
+
+memory OnednnCommand::buffer(const Desc &desc, const Operand &operand) {
+  return memories_.emplace_back(desc, onednnEngine(), operand.data);
+}
+
+memory OnednnCommand::scratch(const Desc &desc) {
+  memory result(desc, onednnEngine(), nullptr);
+  scratch_.push_back({result, scratchBytes_});
+  scratchBytes_ += (desc.get_size() + 63) / 64 * 64;
+  return result;
+}
+
+void OnednnCommand::reorder(const memory &from, const memory &to) {
+  if (from == to)
+    return;
+  const dnnl::reorder::primitive_desc desc(from, to, onednnAttributes());
+  add(dnnl::reorder(desc), desc.scratchpad_desc(),
+      {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+memory OnednnCommand::input(const memory &from, const Desc &desc) {
+  const memory result = target(from, desc);
+  reorder(from, result);
+  return result;
+}
+
+memory OnednnCommand::target(const memory &to, const Desc &desc) {
+  return to.get_desc() == desc ? to : scratch(desc);
+}
+
+void OnednnCommand::add(const dnnl::primitive &primitive,
+                        const Desc &scratchpad,
+                        std::initializer_list<Argument> arguments) {
+  Step step{primitive, {}};
+  for (const Argument &argument : arguments)
+    step.arguments.push_back({argument.index, argument.memory.get()});
+  if (scratchpad.get_size())
+    step.arguments.push_back({DNNL_ARG_SCRATCHPAD, scratch(scratchpad).get()});
+  steps_.push_back(std::move(step));
+}
+
+void OnednnCommand::moveScratch() {
+  workspace_ = device_.workspace().data();
+  for (Scratch &scratch : scratch_)
+    scratch.memory.set_data_handle(workspace_ + scratch.offset);
+}
+
+// The C function: the C++ one builds a vector of arguments on every call.
+Status OnednnCommand::enqueue() {
+  if (workspace_ != device_.workspace().data())
+    moveScratch();
+  for (const Step &step : steps_)
+    if (dnnl_status_t status = dnnl_primitive_execute(
+            step.primitive.get(), onednnStream().get(),
+            static_cast<int>(step.arguments.size()), step.arguments.data());
+        status != dnnl_success)
+      return failed("{}: oneDNN reports {}", name_, dnnl_status2str(status));
+  return {};
+}
+
+Result<std::unique_ptr<Command>>
+reserveWorkspace(CpuDevice &device, std::unique_ptr<OnednnCommand> command) {
+  DLC_TRY(device.workspace().reserve(command->scratchBytes_));
+  return std::unique_ptr<Command>(std::move(command));
+}
+
+Status onednnError(const CommandSpec &spec, const dnnl::error &error) {
+  const std::string what =
+      fmt::format("oneDNN cannot do it: {} ({})", error.what(),
+                  dnnl_status2str(error.status));
+  if (error.status == dnnl_out_of_memory)
+    return limitExceeded("{}: {}", describe(spec), what);
+  return incompatible(spec, what);
+}
+
+} // namespace dlc

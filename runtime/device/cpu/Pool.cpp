@@ -1,0 +1,182 @@
+// max_pool, avg_pool and their gradients: own loops, since the index of the
+// maximum is part of the program's meaning.
+#include "runtime/device/cpu/Kinds.h"
+#include "runtime/device/cpu/kernels/PoolLoops.h"
+#include "runtime/plan/Attributes.h"
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kGrain = 8 << 10; // elements read worth a thread
+
+// Splits `rows` so that each part does at least kGrain elements of `work` in
+// all.
+int64_t grainOf(int64_t rows, int64_t work) {
+  return rows ? std::max<int64_t>(1, kGrain * rows / std::max<int64_t>(work, 1))
+              : 1;
+}
+
+struct Pool {
+  PoolGeometry geometry;
+  int64_t taps; // elements read by all windows
+};
+
+// `x` and `y` are the images before and after pooling, or their gradients.
+Result<Pool> poolOf(const CommandSpec &spec, const Operand &x,
+                    const Operand &y) {
+  DLC_ASSIGN(const Image in, imageOf(spec, x, "x"));
+  DLC_ASSIGN(const Image out, imageOf(spec, y, "y"));
+  const auto kernel = plan::intsAttribute(spec.command, "kernel");
+  if (kernel.size() != 2)
+    return corrupt(spec, fmt::format("kernel has {} dimensions, expected 2",
+                                     kernel.size()));
+  DLC_ASSIGN(const Window window, windowOf(spec, kernel[0], kernel[1]));
+  const auto fits = [](int64_t outputs, int64_t stride, int64_t before,
+                       int64_t size) {
+    return outputs == 0 || (outputs - 1) * stride - before < size;
+  };
+  if (in.n != out.n || in.c != out.c ||
+      !fits(out.h, window.sh, window.top, in.h) ||
+      !fits(out.w, window.sw, window.left, in.w))
+    return corrupt(
+        spec,
+        fmt::format("{} images of {}x{}x{} do not pool into {} of {}x{}x{}",
+                    in.n, in.c, in.h, in.w, out.n, out.c, out.h, out.w));
+  const bool lanes = in.nhwc;
+  const bool countPad =
+      plan::intAttribute(spec.command, "count_include_pad", 0);
+  return Pool{{lanes ? in.n : in.n * in.c, in.h, in.w, out.h, out.w,
+               lanes ? in.c : 1, window, countPad},
+              elements(y) * window.kh * window.kw};
+}
+
+template <class T> T *as(const Operand &operand) {
+  return reinterpret_cast<T *>(operand.data);
+}
+
+// One row of sums for each thread, in the workspace.
+template <class T>
+Compute<T> *sumsOf(CpuDevice &device, const PoolGeometry &g, int part) {
+  return reinterpret_cast<Compute<T> *>(device.workspace().data()) +
+         part * (g.iw * g.lanes + 15) / 16 * 16;
+}
+Status reserveSums(CpuDevice &device, const PoolGeometry &g) {
+  return device.workspace().reserve(device.threads().count() *
+                                    (g.iw * g.lanes + 16) * sizeof(double));
+}
+
+template <class F> class Rows final : public Command {
+public:
+  Rows(const Threads &threads, int64_t rows, int64_t work, F loop)
+      : threads_(threads), rows_(rows), grain_(grainOf(rows, work)),
+        loop_(std::move(loop)) {}
+  Status enqueue() override {
+    threads_.parallelParts(rows_, grain_, loop_);
+    return {};
+  }
+
+private:
+  const Threads &threads_;
+  int64_t rows_, grain_;
+  F loop_; // (part, begin, end)
+};
+
+// A command that does `rows` rows by loop(part, begin, end).
+template <class F>
+Result<std::unique_ptr<Command>> makeRows(CpuDevice &device, int64_t rows,
+                                          int64_t work, F loop) {
+  return std::make_unique<Rows<F>>(device.threads(), rows, work,
+                                   std::move(loop));
+}
+
+Result<std::unique_ptr<Command>> bindMaxPool(CpuDevice &device,
+                                             const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 1, 2));
+  const Operand &x = spec.inputs[0], &y = spec.outputs[0],
+                &index = spec.outputs[1];
+  DLC_TRY(expectFloats(spec, {x, y}));
+  DLC_TRY(expectType(spec, y, {typeOf(x)}, "y"));
+  DLC_TRY(expectType(spec, index, {plan::U8}, "index"));
+  DLC_TRY(expectShape(spec, index, shapeOf(y), "index"));
+  DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
+  const PoolGeometry g = pool.geometry;
+  if (g.window.kh * g.window.kw > 255)
+    return incompatible(spec,
+                        fmt::format("kernel {}x{} has more than 255 positions",
+                                    g.window.kh, g.window.kw));
+  return dispatchFloat(typeOf(x), [&]<class T>(T) {
+    return makeRows(device, g.planes * g.oh, pool.taps,
+                    [=](int, int64_t begin, int64_t end) {
+                      maxPoolRows(g, as<const T>(x), as<T>(y),
+                                  as<uint8_t>(index), begin, end);
+                    });
+  });
+}
+
+Result<std::unique_ptr<Command>> bindMaxPoolBackward(CpuDevice &device,
+                                                     const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 2, 1));
+  const Operand &dy = spec.inputs[0], &index = spec.inputs[1],
+                &dx = spec.outputs[0];
+  DLC_TRY(expectFloats(spec, {dy, dx}));
+  DLC_TRY(expectType(spec, dx, {typeOf(dy)}, "dx"));
+  DLC_TRY(expectType(spec, index, {plan::U8}, "index"));
+  DLC_TRY(expectShape(spec, index, shapeOf(dy), "index"));
+  DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
+  const PoolGeometry g = pool.geometry;
+  DLC_TRY(reserveSums(device, g));
+  return dispatchFloat(typeOf(dy), [&]<class T>(T) {
+    return makeRows(device, g.planes * g.ih, pool.taps,
+                    [=, &device](int part, int64_t begin, int64_t end) {
+                      maxPoolBackwardRows(
+                          g, as<const T>(dy), as<const uint8_t>(index),
+                          as<T>(dx), sumsOf<T>(device, g, part), begin, end);
+                    });
+  });
+}
+
+Result<std::unique_ptr<Command>> bindAvgPool(CpuDevice &device,
+                                             const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 1, 1));
+  const Operand &x = spec.inputs[0], &y = spec.outputs[0];
+  DLC_TRY(expectFloats(spec, {x, y}));
+  DLC_TRY(expectType(spec, y, {typeOf(x)}, "y"));
+  DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
+  const PoolGeometry g = pool.geometry;
+  return dispatchFloat(typeOf(x), [&]<class T>(T) {
+    return makeRows(device, g.planes * g.oh, pool.taps,
+                    [=](int, int64_t begin, int64_t end) {
+                      avgPoolRows(g, as<const T>(x), as<T>(y), begin, end);
+                    });
+  });
+}
+
+Result<std::unique_ptr<Command>> bindAvgPoolBackward(CpuDevice &device,
+                                                     const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 1, 1));
+  const Operand &dy = spec.inputs[0], &dx = spec.outputs[0];
+  DLC_TRY(expectFloats(spec, {dy, dx}));
+  DLC_TRY(expectType(spec, dx, {typeOf(dy)}, "dx"));
+  DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
+  const PoolGeometry g = pool.geometry;
+  DLC_TRY(reserveSums(device, g));
+  return dispatchFloat(typeOf(dy), [&]<class T>(T) {
+    return makeRows(device, g.planes * g.ih, pool.taps,
+                    [=, &device](int part, int64_t begin, int64_t end) {
+                      avgPoolBackwardRows(g, as<const T>(dy), as<T>(dx),
+                                          sumsOf<T>(device, g, part), begin,
+                                          end);
+                    });
+  });
+}
+
+constexpr Kind kKinds[] = {{"max_pool", bindMaxPool},
+                           {"max_pool_backward", bindMaxPoolBackward},
+                           {"avg_pool", bindAvgPool},
+                           {"avg_pool_backward", bindAvgPoolBackward}};
+
+} // namespace
+
+std::span<const Kind> poolKinds() { return kKinds; }
+
+} // namespace dlc

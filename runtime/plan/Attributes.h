@@ -1,0 +1,49 @@
+// Attributes of a plan command by name; an absent attribute has the default
+// given.
+#pragma once
+
+#include "runtime/plan/plan.pb.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlc::plan {
+
+inline const Attribute *findAttribute(const Command &command,
+                                      std::string_view name) {
+  for (const Attribute &attribute : command.attributes())
+    if (attribute.name() == name)
+      return &attribute;
+  return nullptr;
+}
+
+inline int64_t intAttribute(const Command &command, std::string_view name,
+                            int64_t absent) {
+  const Attribute *attribute = findAttribute(command, name);
+  return attribute ? attribute->i() : absent;
+}
+
+inline double floatAttribute(const Command &command, std::string_view name,
+                             double absent) {
+  const Attribute *attribute = findAttribute(command, name);
+  return attribute ? attribute->f() : absent;
+}
+
+inline std::string stringAttribute(const Command &command,
+                                   std::string_view name,
+                                   std::string_view absent) {
+  const Attribute *attribute = findAttribute(command, name);
+  return attribute ? attribute->s() : std::string(absent);
+}
+
+inline std::vector<int64_t> intsAttribute(const Command &command,
+                                          std::string_view name,
+                                          std::vector<int64_t> absent = {}) {
+  const Attribute *attribute = findAttribute(command, name);
+  if (!attribute)
+    return absent;
+  return {attribute->ints().values().begin(), attribute->ints().values().end()};
+}
+
+} // namespace dlc::plan

@@ -1,0 +1,41 @@
+// The plan's element types as the runtime's, and the size of a tensor.
+#pragma once
+
+#include "runtime/base/Checked.h"
+#include "runtime/base/DType.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace dlc::plan {
+
+// None for DTYPE_INVALID and values that this version does not know.
+inline std::optional<dlc::DType> dtypeOf(DType type) {
+  switch (type) {
+  case F32:
+    return dlc::DType::F32;
+  case F16:
+    return dlc::DType::F16;
+  case BF16:
+    return dlc::DType::BF16;
+  case F64:
+    return dlc::DType::F64;
+  case I64:
+    return dlc::DType::I64;
+  case I32:
+    return dlc::DType::I32;
+  case U8:
+    return dlc::DType::U8;
+  case BOOL:
+    return dlc::DType::Bool;
+  default:
+    return std::nullopt;
+  }
+}
+
+// None if the type is unknown, a dimension negative or the size too big.
+inline std::optional<uint64_t> bytesOf(const TensorType &type) {
+  const std::optional<dlc::DType> element = dtypeOf(type.dtype());
+  const std::optional<uint64_t> count = checkedElements(type.shape());
+  return element && count ? checkedMul(*count, sizeOf(*element)) : std::nullopt;
+}
+
+} // namespace dlc::plan
