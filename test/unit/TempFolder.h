@@ -1,0 +1,29 @@
+// A test that gets an empty folder, removed when it ends.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+class TempFolder : public testing::Test {
+protected:
+  TempFolder() {
+    auto base = std::filesystem::temp_directory_path() / "dlc-unit-XXXXXX";
+    std::string name = base.string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~TempFolder() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string &name) const {
+    return folder_ + "/" + name;
+  }
+  size_t entries() const {
+    using Iterator = std::filesystem::directory_iterator;
+    return static_cast<size_t>(std::distance(Iterator(folder_), Iterator()));
+  }
+
+private:
+  std::string folder_;
+};

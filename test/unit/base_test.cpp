@@ -1,0 +1,218 @@
+// runtime/base: conversions, atomic files and folders, JSON and safetensors
+// that are damaged on purpose.
+#include "runtime/base/Checked.h"
+#include "runtime/base/Hash.h"
+#include "runtime/base/Json.h"
+#include "runtime/base/Safetensors.h"
+#include "test/unit/TempFolder.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+using namespace dlc;
+
+namespace {
+
+TEST(Status, CarriesItsContext) {
+  Status status = corrupt("bad {}", 7).withContext("file");
+  EXPECT_EQ(status.code(), Code::Corrupt);
+  EXPECT_EQ(status.message(), "file: bad 7");
+  EXPECT_TRUE(Status().withContext("file").ok());
+}
+
+Result<int> half(int value) {
+  if (value % 2)
+    return failed("{} is odd", value);
+  return value / 2;
+}
+
+Result<int> quarter(int value) {
+  DLC_ASSIGN(int once, half(value));
+  return half(once);
+}
+
+TEST(Status, AssignReturnsTheError) {
+  EXPECT_EQ(*quarter(8), 2);
+  EXPECT_EQ(quarter(6).status().message(), "3 is odd");
+}
+
+TEST(DType, HalfPrecisionGoesThereAndBack) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    float f16 = fromF16(bits), bf16 = fromBf16(bits);
+    if (!std::isnan(f16)) {
+      ASSERT_EQ(toF16(f16), bits);
+    } else {
+      ASSERT_TRUE(std::isnan(fromF16(toF16(f16))));
+    }
+    if (!std::isnan(bf16)) {
+      ASSERT_EQ(toBf16(bf16), bits);
+    } else {
+      ASSERT_TRUE(std::isnan(fromBf16(toBf16(bf16))));
+    }
+  }
+}
+
+// Against the compiler's own conversion, around every f16 and between.
+TEST(DType, F16RoundsToNearestEven) {
+  for (uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    float low = fromF16(bits), high = fromF16(bits + 1);
+    if (std::isinf(high))
+      break;
+    float middle = low + (high - low) / 2;
+    ASSERT_EQ(toF16(middle), bits % 2 ? bits + 1 : bits);
+    ASSERT_EQ(toF16(std::nextafter(middle, high)), bits + 1);
+    ASSERT_EQ(toF16(std::nextafter(middle, low)), bits);
+  }
+  EXPECT_EQ(toF16(65519.0f), 0x7bff);
+  EXPECT_EQ(toF16(65520.0f), 0x7c00);
+  EXPECT_EQ(toF16(-1e-9f), 0x8000);
+}
+
+TEST(Checked, RefusesOverflow) {
+  EXPECT_EQ(checkedElements(std::vector<int64_t>{2, 3}), 6u);
+  EXPECT_FALSE(checkedElements(std::vector<int64_t>{-1}));
+  EXPECT_FALSE(
+      checkedElements(std::vector<int64_t>{1 << 30, 1 << 30, 1 << 30}));
+}
+
+TEST(Hash, IsXxh3And256) {
+  EXPECT_EQ(hashText(""), "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(sha256({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49599"
+                        "1b7852b855");
+}
+
+class Files : public TempFolder {};
+
+TEST_F(Files, MissingFileIsNamed) {
+  Status status = MappedFile::open(path("none")).status();
+  EXPECT_EQ(status.code(), Code::Failed);
+  EXPECT_NE(status.message().find("none"), std::string::npos);
+}
+
+TEST_F(Files, FolderIsNoFile) { EXPECT_FALSE(MappedFile::open(path("")).ok()); }
+
+TEST_F(Files, AtomicFileReplaces) {
+  ASSERT_TRUE(writeFileAtomically(path("a"), "one").ok());
+  ASSERT_TRUE(writeFileAtomically(path("a"), "two").ok());
+  EXPECT_EQ(*readFile(path("a")), "two");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(Files, ReadingHasALimit) {
+  ASSERT_TRUE(writeFileAtomically(path("a"), "four").ok());
+  EXPECT_EQ(readFile(path("a"), 3).status().code(), Code::Limit);
+}
+
+TEST_F(Files, AtomicDirectoryReplacesAFolder) {
+  for (std::string content : {"one", "two"}) {
+    auto folder = AtomicDirectory::create(path("a/"));
+    ASSERT_TRUE(folder.ok()) << folder.status().message();
+    ASSERT_TRUE(writeNewFile(folder->folder() + "/file", content).ok());
+    ASSERT_TRUE(folder->commit().ok());
+    EXPECT_EQ(*readFile(path("a/file")), content);
+  }
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(Files, UnfinishedDirectoryLeavesNothing) {
+  {
+    auto folder = AtomicDirectory::create(path("a"));
+    ASSERT_TRUE(folder.ok());
+  }
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(Files, LeftoversOfDeadProcessesAreRemoved) {
+  ASSERT_TRUE(makeFolder(path("a.tmp-999999999")).ok());
+  ASSERT_TRUE(makeFolder(path("a.tmp-1")).ok()); // runs
+  ASSERT_TRUE(makeFolder(path("a.tmp-x")).ok()); // not ours
+  removeStale(path("a"));
+  EXPECT_FALSE(exists(path("a.tmp-999999999")));
+  EXPECT_TRUE(exists(path("a.tmp-1")));
+  EXPECT_TRUE(exists(path("a.tmp-x")));
+}
+
+TEST_F(Files, DirectoryDoesNotReplaceAFile) {
+  ASSERT_TRUE(writeNewFile(path("a"), "keep me").ok());
+  EXPECT_FALSE(AtomicDirectory::create(path("a")).ok());
+  EXPECT_EQ(*readFile(path("a")), "keep me");
+}
+
+TEST(JsonGuard, RefusesDepthDuplicatesAndBadSyntax) {
+  EXPECT_TRUE(parseJson(R"({"a": [{"a": 1}, {"a": 2}]})").ok());
+  for (std::string text : {std::string(R"({"a": 1, "a": 2})"), std::string("{"),
+                           std::string("\xff"), std::string(100000, '['),
+                           std::string(40, '[') + std::string(40, ']')})
+    EXPECT_EQ(parseJson(text).status().code(), Code::Corrupt);
+}
+
+class Safetensors : public TempFolder {
+protected:
+  // A file with this header and so many bytes of data.
+  Status read(const std::string &header, size_t bytes) {
+    uint64_t size = header.size();
+    std::string file(reinterpret_cast<char *>(&size), 8);
+    return readRaw(file + header + std::string(bytes, '\1'));
+  }
+  Status readRaw(const std::string &content) {
+    EXPECT_TRUE(writeFileAtomically(path("a"), content).ok());
+    return SafetensorsFile::open(path("a")).status();
+  }
+};
+
+TEST_F(Safetensors, GoesThereAndBack) {
+  std::vector<float> a = {1, 2, 3, 4, 5, 6};
+  int64_t b = -7;
+  std::vector<TensorView> tensors = {
+      {"b", DType::I64, {}, reinterpret_cast<std::byte *>(&b), 8},
+      {"empty", DType::F32, {0, 4}, nullptr, 0},
+      {"a", DType::F32, {2, 3}, reinterpret_cast<std::byte *>(a.data()), 24}};
+  ASSERT_TRUE(writeSafetensors(path("a"), tensors, {{"key", "value"}}).ok());
+  auto file = SafetensorsFile::open(path("a"));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->tensors().size(), 3u);
+  EXPECT_EQ(file->metadata().at("key"), "value");
+  const TensorView *found = file->find("a");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(std::memcmp(found->data, a.data(), 24), 0);
+  EXPECT_EQ(file->find("c"), nullptr);
+}
+
+TEST_F(Safetensors, HostileHeadersAreRefused) {
+  auto entry = [](std::string dtype, std::string shape, std::string range) {
+    return R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape +
+           R"(,"data_offsets":)" + range + "}}";
+  };
+  EXPECT_TRUE(read(entry("F32", "[2]", "[0,8]"), 8).ok());
+  std::string two = R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                    R"("b":{"dtype":"U8","shape":[4],"data_offsets":)";
+  EXPECT_TRUE(read(two + "[4,8]}}", 8).ok());
+  std::vector<std::pair<std::string, size_t>> cases = {
+      {entry("F32", "[2]", "[0,8]"), 7},
+      {entry("F32", "[2]", "[0,8]"), 9},
+      {entry("F32", "[3]", "[0,8]"), 8},
+      {entry("F32", "[-2]", "[0,8]"), 8},
+      {entry("F32", "[4611686018427387906]", "[0,8]"), 8},
+      {entry("F32", "[4294967296,4294967296]", "[0,0]"), 0},
+      {entry("F32", "[2]", "[8,0]"), 8},
+      {entry("F32", "[2]", "[18446744073709551612,4]"), 8},
+      {entry("F99", "[2]", "[0,8]"), 8},
+      {entry("F32", "2", "[0,8]"), 8},
+      {entry("F32", "[2]", "[0,8,8]"), 8},
+      {two + "[3,7]}}", 7},
+      {two + "[5,9]}}", 9},
+      {R"({"a":3})", 0},
+      {"[]", 0},
+      {"", 0}};
+  for (auto &[header, bytes] : cases)
+    EXPECT_EQ(read(header, bytes).code(), Code::Corrupt) << header;
+  EXPECT_EQ(readRaw("").code(), Code::Corrupt);
+  EXPECT_EQ(readRaw(std::string(8, '\xff')).code(), Code::Corrupt);
+  EXPECT_EQ(readRaw(std::string("\x10\0\0\0\0\0\0\0{}", 10)).code(),
+            Code::Corrupt);
+}
+
+} // namespace
