@@ -1,0 +1,233 @@
+#include "compiler/export/Export.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Files.h"
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+#include <optional>
+#include <unistd.h>
+
+namespace dlc::exporter {
+namespace {
+
+constexpr size_t kAlignment = 4096;
+
+std::optional<DType> dtypeOf(const onnx::TensorProto &tensor) {
+  switch (tensor.data_type()) {
+  case onnx::TensorProto::FLOAT:
+    return DType::F32;
+  case onnx::TensorProto::FLOAT16:
+    return DType::F16;
+  case onnx::TensorProto::BFLOAT16:
+    return DType::BF16;
+  case onnx::TensorProto::DOUBLE:
+    return DType::F64;
+  case onnx::TensorProto::INT64:
+    return DType::I64;
+  case onnx::TensorProto::INT32:
+    return DType::I32;
+  case onnx::TensorProto::UINT8:
+    return DType::U8;
+  case onnx::TensorProto::BOOL:
+    return DType::Bool;
+  default:
+    return std::nullopt;
+  }
+}
+
+void clearData(onnx::TensorProto &tensor) {
+  tensor.clear_raw_data();
+  tensor.clear_float_data();
+  tensor.clear_int32_data();
+  tensor.clear_int64_data();
+  tensor.clear_double_data();
+  tensor.clear_uint64_data();
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+}
+
+bool hasData(const onnx::TensorProto &tensor) {
+  bool empty = false;
+  for (int64_t dim : tensor.dims())
+    empty |= dim == 0;
+  return empty || !tensor.raw_data().empty() || tensor.float_data_size() ||
+         tensor.int32_data_size() || tensor.int64_data_size() ||
+         tensor.double_data_size();
+}
+
+/// Running statistics come from state: the training form's extra outputs and
+/// flag go.
+void makeInference(onnx::NodeProto &node) {
+  auto &attributes = *node.mutable_attribute();
+  if (node.op_type() == "BatchNormalization") {
+    for (int i = attributes.size(); i-- > 0;)
+      if (attributes[i].name() == "training_mode")
+        attributes.DeleteSubrange(i, 1);
+    if (node.output_size() > 1)
+      node.mutable_output()->DeleteSubrange(1, node.output_size() - 1);
+  } else if (node.op_type() == "Dropout" && node.input_size() > 2) {
+    node.mutable_input()->DeleteSubrange(2, node.input_size() - 2);
+  }
+}
+
+/// Drops type information of values that no longer exist.
+void dropStaleValueInfo(onnx::GraphProto &graph) {
+  std::set<std::string> defined;
+  for (const auto &node : graph.node())
+    defined.insert(node.output().begin(), node.output().end());
+  for (const auto &tensor : graph.initializer())
+    defined.insert(tensor.name());
+  for (const auto &input : graph.input())
+    defined.insert(input.name());
+  auto &infos = *graph.mutable_value_info();
+  for (int i = infos.size(); i-- > 0;)
+    if (!defined.count(infos[i].name()))
+      infos.DeleteSubrange(i, 1);
+}
+
+Status checkState(const onnx::TensorProto &tensor, const TensorView &state) {
+  std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  if (dtypeOf(tensor) == state.dtype && dims == state.shape)
+    return Status();
+  return corrupt("tensor '{}': found {} [{}], expected type {} and shape [{}] "
+                 "as in the source model",
+                 tensor.name(), nameOf(state.dtype),
+                 fmt::join(state.shape, ", "),
+                 onnx::TensorProto::DataType_Name(
+                     onnx::TensorProto::DataType(tensor.data_type())),
+                 fmt::join(dims, ", "));
+}
+
+void addExternal(onnx::TensorProto &tensor, const std::string &key,
+                 const std::string &value) {
+  auto *entry = tensor.add_external_data();
+  entry->set_key(key);
+  entry->set_value(value);
+}
+
+/// Weights too large for the model's own file. Appears when committed.
+class DataFile {
+public:
+  explicit DataFile(const std::string &path)
+      : path(path), temporary(path + ".tmp-" + std::to_string(getpid())) {}
+  ~DataFile() { unlink(temporary.c_str()); }
+
+  /// Appends `state` at an aligned offset and refers `tensor` to it.
+  Status add(onnx::TensorProto &tensor, const TensorView &state) {
+    if (!file) {
+      DLC_ASSIGN(auto created, FileWriter::create(temporary));
+      file.emplace(std::move(created));
+    }
+    static const char zeros[kAlignment] = {};
+    DLC_TRY(file->write(zeros, -file->written() % kAlignment));
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+    addExternal(tensor, "location", std::filesystem::path(path).filename());
+    addExternal(tensor, "offset", std::to_string(file->written()));
+    addExternal(tensor, "length", std::to_string(state.bytes));
+    return file->write(state.data, state.bytes);
+  }
+
+  Status commit() {
+    DLC_TRY(file->sync());
+    if (rename(temporary.c_str(), path.c_str()) != 0)
+      return systemError("replace", path);
+    return Status();
+  }
+
+private:
+  std::string path, temporary;
+  std::optional<FileWriter> file;
+};
+
+/// Puts the value of each stripped tensor into the model, or into `data`.
+Status fill(onnx::GraphProto &graph, const Tensors &states, DataFile *data) {
+  for (auto &tensor : *graph.mutable_initializer()) {
+    auto it = states.find(tensor.name());
+    if (it == states.end()) {
+      if (!hasData(tensor))
+        return corrupt("no value for tensor '{}' of the source model",
+                       tensor.name());
+      continue;
+    }
+    DLC_TRY(checkState(tensor, it->second));
+    clearData(tensor);
+    if (data)
+      DLC_TRY(data->add(tensor, it->second));
+    else
+      tensor.set_raw_data(it->second.data, it->second.bytes);
+  }
+  return Status();
+}
+
+} // namespace
+
+Result<std::string> makeSkeleton(const onnx::ModelProto &source,
+                                 const std::set<std::string> &states,
+                                 const Tensors &weights) {
+  // Field by field: a copy of the whole would copy the weights.
+  onnx::ModelProto model;
+  model.set_ir_version(source.ir_version());
+  *model.mutable_opset_import() = source.opset_import();
+  model.set_producer_name(source.producer_name());
+  model.set_producer_version(source.producer_version());
+  model.set_domain(source.domain());
+  model.set_model_version(source.model_version());
+  model.set_doc_string(source.doc_string());
+  *model.mutable_metadata_props() = source.metadata_props();
+  const onnx::GraphProto &from = source.graph();
+  onnx::GraphProto &graph = *model.mutable_graph();
+  graph.set_name(from.name());
+  graph.set_doc_string(from.doc_string());
+  *graph.mutable_node() = from.node();
+  *graph.mutable_input() = from.input();
+  *graph.mutable_output() = from.output();
+  *graph.mutable_value_info() = from.value_info();
+  *graph.mutable_metadata_props() = from.metadata_props();
+  for (const auto &tensor : from.initializer()) {
+    auto &copy = *graph.add_initializer();
+    copy.set_name(tensor.name());
+    copy.set_doc_string(tensor.doc_string());
+    copy.set_data_type(tensor.data_type());
+    *copy.mutable_dims() = tensor.dims();
+    if (states.count(tensor.name()))
+      continue;
+    auto it = weights.find(tensor.name());
+    if (it == weights.end())
+      return failed("no data for initializer '{}'", tensor.name());
+    copy.set_raw_data(it->second.data, it->second.bytes);
+  }
+  std::string bytes;
+  if (model.ByteSizeLong() > std::numeric_limits<int32_t>::max() ||
+      !model.SerializeToString(&bytes))
+    return limitExceeded("the model without its weights is larger than "
+                         "protobuf's limit of 2 GiB");
+  return bytes;
+}
+
+Status exportOnnx(const std::string &skeleton, const Tensors &states,
+                  const std::string &path, const ExportOptions &options) {
+  onnx::ModelProto model;
+  if (!model.ParseFromString(skeleton))
+    return corrupt("the source model in the artifact does not parse");
+  onnx::GraphProto &graph = *model.mutable_graph();
+  for (auto &node : *graph.mutable_node())
+    makeInference(node);
+  dropStaleValueInfo(graph);
+
+  size_t total = skeleton.size();
+  for (const auto &tensor : graph.initializer())
+    if (auto it = states.find(tensor.name()); it != states.end())
+      total += it->second.bytes;
+  DataFile data(path + ".data");
+  bool external = total > options.inlineLimit;
+  DLC_TRY(fill(graph, states, external ? &data : nullptr));
+  std::string bytes;
+  if (!model.SerializeToString(&bytes))
+    return limitExceeded("the model is larger than protobuf's limit of 2 GiB");
+  if (external)
+    DLC_TRY(data.commit());
+  return writeFileAtomically(path, bytes);
+}
+
+} // namespace dlc::exporter

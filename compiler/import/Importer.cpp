@@ -1,0 +1,383 @@
+#include "compiler/import/Importer.h"
+#include "compiler/import/GraphCheck.h"
+#include "compiler/import/HostEval.h"
+#include "compiler/import/Inputs.h"
+#include "compiler/import/Rows.h"
+#include "compiler/import/Untie.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "onnx-ml.pb.h"
+#include "llvm/Support/xxhash.h"
+#include <cstring>
+#include <set>
+#include <unordered_map>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// Host tensors up to this size become constants; larger ones become state.
+constexpr int64_t kMaxConstant = 16;
+/// Frozen initializers above this size are not folded but stay tensors.
+constexpr int64_t kMaxFoldedWeight = 1 << 20;
+
+/// What a name stands for. Exactly one of the first four is set at first; an
+/// initializer or host tensor gets its `value` on first use.
+struct Entry {
+  Value value;
+  std::shared_ptr<const HostTensor> host;
+  const Weight *weight = nullptr;
+  std::vector<Value> sequence;
+  bool isSequence = false;
+};
+
+class Importer : public ValueTable {
+public:
+  Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options)
+      : context(context), file(file), options(options), builder(&context),
+        evaluator(options.foldBudget) {}
+
+  FailureOr<OwningOpRef<ModuleOp>> run();
+
+  Value value(const std::string &name, Location loc) override;
+  const HostTensor *host(const std::string &name) override;
+  RankedTensorType type(const std::string &name) override;
+  void define(const std::string &name, Value value) override {
+    entries[name].value = value;
+  }
+  void define(const std::string &name, HostTensor value) override {
+    entries[name].host = std::make_shared<const HostTensor>(std::move(value));
+  }
+  void define(const std::string &name, std::vector<Value> values) override {
+    entries[name].sequence = std::move(values);
+    entries[name].isSequence = true;
+  }
+  const std::vector<Value> *sequence(const std::string &name) override {
+    Entry &entry = entries[name];
+    return entry.isSequence ? &entry.sequence : nullptr;
+  }
+  bool isUsed(const std::string &name) override { return uses.count(name); }
+
+private:
+  LogicalResult fail(const Status &status) {
+    return emitError(here(), status.message());
+  }
+  Location here() { return NameLoc::get(builder.getStringAttr(file.path)); }
+  Location locate(const onnx::NodeProto &node) {
+    std::string name = node.name();
+    if (name.empty())
+      name =
+          node.op_type() + (node.output_size() ? " -> " + node.output(0) : "");
+    return NameLoc::get(builder.getStringAttr(name));
+  }
+
+  void dropDeadNodes();
+  LogicalResult checkSupport();
+  void warnFusedBatchNorm();
+  LogicalResult importNode(const onnx::NodeProto &proto);
+  FailureOr<bool> fold(const Node &node);
+  void release(const onnx::NodeProto &proto);
+  Value readState(const std::string &name, DType dtype, const Shape &shape,
+                  Location loc);
+  Value materialize(const std::string &name, const HostTensor &host,
+                    Location loc);
+  void addState(const std::string &name, RankedTensorType type, Role role);
+  LogicalResult addReturn(func::FuncOp func);
+
+  MLIRContext &context;
+  OnnxFile &file;
+  const ImportOptions &options;
+  OpBuilder builder;
+  HostEvaluator evaluator;
+  ModuleOp module;
+  Block *body = nullptr;
+  std::map<std::string, Role> roles;
+  std::unordered_map<std::string, Entry> entries;
+  std::unordered_map<std::string, int> uses; // uses left
+  std::set<std::string> states;
+  std::map<uint64_t, std::string> constants; // content hash to state
+};
+
+/// Keeps the nodes that the graph's outputs depend on, and counts uses.
+void Importer::dropDeadNodes() {
+  for (const auto &output : file.model->graph().output())
+    ++uses[output.name()];
+  std::vector<const onnx::NodeProto *> live;
+  for (auto it = file.nodes.rbegin(); it != file.nodes.rend(); ++it) {
+    const auto &outputs = (*it)->output();
+    if (llvm::none_of(outputs, [&](const auto &name) {
+          return !name.empty() && uses.count(name);
+        }))
+      continue;
+    for (const std::string &input : (*it)->input())
+      ++uses[input];
+    live.push_back(*it);
+  }
+  std::reverse(live.begin(), live.end());
+  file.nodes = std::move(live);
+}
+
+/// One error for all nodes that no row or host op handles.
+LogicalResult Importer::checkSupport() {
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const auto *node : file.nodes) {
+    bool core = node->domain().empty() || node->domain() == "ai.onnx";
+    auto row = allRows().find(node->op_type());
+    bool known = row != allRows().end() && row->second.since <= file.opset;
+    if (core && (known || evaluator.knows(node->op_type())))
+      continue;
+    std::string op =
+        core ? node->op_type() : node->domain() + "." + node->op_type();
+    if (core && row != allRows().end())
+      op += fmt::format(" (in opset {} only from {})", file.opset,
+                        row->second.since);
+    missing[op].push_back(node->name().empty() ? node->output(0)
+                                               : node->name());
+  }
+  if (missing.empty())
+    return success();
+  std::string text = fmt::format(
+      "{} operator{} of the model {} not supported:", missing.size(),
+      missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
+  for (const auto &[op, nodes] : missing) {
+    text += fmt::format("\n  {} in {} node{}: ", op, nodes.size(),
+                        nodes.size() > 1 ? "s" : "");
+    for (size_t i = 0; i < nodes.size(); ++i)
+      text += fmt::format("{}'{}'", i ? ", " : "", nodes[i]);
+  }
+  return emitError(here(), text);
+}
+
+/// The dynamo exporter's optimizer folds batch norm even of a model in training
+/// mode; nothing in the file can bring it back.
+void Importer::warnFusedBatchNorm() {
+  int count = 0;
+  std::string first;
+  for (const auto *node : file.nodes)
+    for (const auto &entry : node->metadata_props())
+      if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
+          entry.value().find("FuseBatchNormIntoConv") != std::string::npos &&
+          count++ == 0)
+        first = node->name();
+  if (count)
+    emitWarning(here())
+        << "the exporter folded batch norm into " << count
+        << " convolutions (the first is '" << first
+        << "'); the model trains without it. To keep it, export with "
+           "optimize=False, or with dynamo=False and "
+           "training=TrainingMode.TRAINING";
+}
+
+RankedTensorType Importer::type(const std::string &name) {
+  Entry &entry = entries[name];
+  if (entry.value)
+    return ir::tensorType(entry.value);
+  if (entry.host)
+    return RankedTensorType::get(entry.host->shape,
+                                 toMlir(entry.host->dtype, &context));
+  if (entry.weight)
+    return RankedTensorType::get(entry.weight->shape,
+                                 toMlir(entry.weight->dtype, &context));
+  return nullptr;
+}
+
+const HostTensor *Importer::host(const std::string &name) {
+  Entry &entry = entries[name];
+  if (!entry.host && entry.weight && roles[name] == Role::Constant &&
+      entry.weight->elements() <= kMaxFoldedWeight)
+    entry.host =
+        std::make_shared<const HostTensor>(HostTensor::from(*entry.weight));
+  return entry.host.get();
+}
+
+Value Importer::value(const std::string &name, Location loc) {
+  Entry &entry = entries[name];
+  if (entry.value || entry.isSequence)
+    return entry.value;
+  const HostTensor *known = host(name);
+  bool small = known && (known->elements() <= kMaxConstant || known->isSplat());
+  if (entry.weight && !small)
+    entry.value =
+        readState(name, entry.weight->dtype, entry.weight->shape, loc);
+  else if (known)
+    entry.value = materialize(name, *known, loc);
+  return entry.value;
+}
+
+Value Importer::materialize(const std::string &name, const HostTensor &host,
+                            Location loc) {
+  if (host.elements() <= kMaxConstant || host.isSplat()) {
+    static const onnx::NodeProto none;
+    return Node(none, file.opset, builder, loc, *this).constant(host);
+  }
+  // Layers make the same mask again and again; it is kept once.
+  std::string bytes = host.bytes();
+  std::string key =
+      fmt::format("{} {} ", int(host.dtype), toString(host.shape));
+  auto [known, first] = constants.emplace(llvm::xxh3_64bits(key + bytes), "");
+  if (first)
+    known->second = "const/" + name;
+  const Weight *same = file.weights.find(known->second);
+  bool equal = same && same->dtype == host.dtype && same->shape == host.shape &&
+               std::memcmp(same->data, bytes.data(), bytes.size()) == 0;
+  std::string state = equal ? known->second : "const/" + name;
+  if (!equal)
+    file.weights.own(state, host.dtype, host.shape, std::move(bytes));
+  return readState(state, host.dtype, host.shape, loc);
+}
+
+void Importer::addState(const std::string &name, RankedTensorType type,
+                        Role role) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(body->getParentOp());
+  auto irRole = role == Role::Param    ? ir::Role::param
+                : role == Role::Buffer ? ir::Role::buffer
+                                       : ir::Role::constant;
+  ir::StateOp::create(builder, NameLoc::get(builder.getStringAttr(name)), name,
+                      type, irRole, builder.getStringAttr(name),
+                      FlatSymbolRefAttr(), role == Role::Param);
+}
+
+Value Importer::readState(const std::string &name, DType dtype,
+                          const Shape &shape, Location loc) {
+  auto type = RankedTensorType::get(shape, toMlir(dtype, &context));
+  auto role = roles.find(name);
+  if (states.insert(name).second)
+    addState(name, type, role == roles.end() ? Role::Constant : role->second);
+  return ir::ReadOp::create(builder, loc, type, name);
+}
+
+/// Evaluates a node whose inputs are all known; false when it is not such a
+/// node.
+FailureOr<bool> Importer::fold(const Node &node) {
+  if (!evaluator.knows(node.proto.op_type()))
+    return false;
+  std::vector<const HostTensor *> inputs;
+  for (size_t i = 0; i < node.inputs(); ++i) {
+    inputs.push_back(node.host(i));
+    if (node.has(i) && !inputs.back())
+      return false;
+  }
+  auto results = evaluator.evaluate(node, std::move(inputs));
+  if (!results.ok())
+    return node.fail(results.status());
+  for (size_t i = 0; i < results->size(); ++i)
+    if (failed(node.result(i, std::move((*results)[i]))))
+      return failure();
+  return true;
+}
+
+LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
+  Node node(proto, file.opset, builder, locate(proto), *this);
+  auto folded = fold(node);
+  if (failed(folded))
+    return failure();
+  if (!*folded) {
+    auto row = allRows().find(proto.op_type());
+    if (row == allRows().end())
+      return node.fail() << proto.op_type()
+                         << " is supported only on values known at compile "
+                            "time";
+    if (failed(row->second.build(node)))
+      return failure();
+  }
+  if (Status status = node.problem(); !status.ok())
+    return node.fail(status);
+  for (const std::string &output : proto.output())
+    if (isUsed(output) && !entries.count(output))
+      return node.fail() << "output '" << output << "' is not supported";
+  release(proto);
+  return success();
+}
+
+/// Forgets host values after their last use.
+void Importer::release(const onnx::NodeProto &proto) {
+  for (const std::string &name : proto.input())
+    if (!name.empty() && --uses[name] == 0) {
+      Entry &entry = entries[name];
+      if (entry.host && !entry.weight)
+        evaluator.release(*entry.host);
+      entry.host = nullptr;
+    }
+}
+
+LogicalResult Importer::addReturn(func::FuncOp func) {
+  SmallVector<Value> results;
+  for (const auto &output : file.model->graph().output()) {
+    Value result = value(output.name(), here());
+    if (!result)
+      return emitError(here()) << "output '" << output.name()
+                               << "' is a sequence, expected a tensor";
+    results.push_back(result);
+  }
+  func::ReturnOp::create(builder, func.getLoc(), results);
+  func.setType(builder.getFunctionType(func.getArgumentTypes(),
+                                       ValueRange(results).getTypes()));
+  std::set<std::string> losses;
+  for (const auto *node : file.nodes)
+    if (node->op_type() == "SoftmaxCrossEntropyLoss" && node->output_size())
+      losses.insert(node->output(0));
+  for (auto [i, output] : llvm::enumerate(file.model->graph().output())) {
+    func.setResultAttr(i, "dlc.name", builder.getStringAttr(output.name()));
+    if (losses.count(output.name()))
+      func.setResultAttr(i, "dlc.loss", builder.getUnitAttr());
+  }
+  return success();
+}
+
+FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
+  dropDeadNodes();
+  if (failed(checkSupport()))
+    return failure();
+  auto inputs = bindInputs(file, options, context);
+  if (!inputs.ok())
+    return fail(inputs.status());
+  auto found = findRoles(file, options.roles);
+  if (!found.ok())
+    return fail(found.status());
+  roles = std::move(*found);
+  warnFusedBatchNorm();
+
+  OwningOpRef<ModuleOp> owned = ModuleOp::create(here());
+  module = *owned;
+  SmallVector<Type> types;
+  for (const GraphInput &input : *inputs)
+    types.push_back(input.type);
+  builder.setInsertionPointToEnd(module.getBody());
+  auto func = func::FuncOp::create(builder, here(), "predict",
+                                   builder.getFunctionType(types, {}));
+  body = func.addEntryBlock();
+  for (auto [i, input] : llvm::enumerate(*inputs)) {
+    func.setArgAttr(i, "dlc.name", builder.getStringAttr(input.name));
+    define(input.name, func.getArgument(i));
+  }
+  for (const auto &[name, weight] : file.weights.all())
+    entries[name].weight = &weight;
+
+  builder.setInsertionPointToEnd(body);
+  for (const auto *node : file.nodes)
+    if (failed(importNode(*node)))
+      return failure();
+  if (failed(addReturn(func)) || failed(verify(module)))
+    return failure();
+  return owned;
+}
+
+} // namespace
+
+FailureOr<ImportedModel> importOnnx(MLIRContext &context,
+                                    const std::string &path,
+                                    const ImportOptions &options) {
+  context.loadDialect<ir::DlcDialect, func::FuncDialect>();
+  auto file = loadOnnx(path);
+  if (!file.ok())
+    return emitError(UnknownLoc::get(&context), file.status().message());
+  auto module = Importer(context, *file, options).run();
+  if (failed(module))
+    return failure();
+  return ImportedModel{std::move(*module), std::move(file->weights),
+                       std::move(file->model)};
+}
+
+} // namespace dlc::import

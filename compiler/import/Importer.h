@@ -1,0 +1,50 @@
+// ONNX in: a model file becomes a dlc module and a store of its weights.
+#pragma once
+#include "compiler/import/Roles.h"
+#include "compiler/import/WeightStore.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace onnx {
+class ModelProto;
+}
+
+namespace dlc::import {
+
+struct ImportOptions {
+  /// Binds the first dimension of the inputs when it is symbolic, and every
+  /// dimension named "batch", "batch_size" or "N".
+  std::optional<int64_t> batch;
+  /// Binds symbolic dimensions by name; wins over `batch`.
+  std::map<std::string, int64_t> dims;
+  RoleOverrides roles;
+  /// Bytes that values folded at import time may take at once.
+  size_t foldBudget = size_t(256) << 20;
+};
+
+/// What an import gives. `module` holds one dlc.state a used initializer (role
+/// param, buffer or const; the symbol is the initializer's name, `init` names
+/// its entry in `weights`) and func.func @predict with static types. Its
+/// arguments and results carry the ONNX names as `dlc.name`; a result that is a
+/// loss computed in the graph carries `dlc.loss`. Every op's location is a
+/// NameLoc of its ONNX node. A dlc.batch_norm_infer that the source ran in
+/// training mode carries `dlc.training`.
+struct ImportedModel {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  WeightStore weights;
+  /// The parsed model, functions inlined, merged initializers parted: what
+  /// compiler/export fills. Its initializers' names are the states' names.
+  std::shared_ptr<onnx::ModelProto> source;
+};
+
+/// Imports the model at `path`. Failures are diagnostics on `context` (exit
+/// code 3), warnings too. `context` needs no dialect loaded.
+llvm::FailureOr<ImportedModel> importOnnx(mlir::MLIRContext &context,
+                                          const std::string &path,
+                                          const ImportOptions &options);
+
+} // namespace dlc::import

@@ -1,0 +1,50 @@
+// ONNX's rules for axes, slices, reshapes and broadcasts on static shapes:
+// shared by the host evaluator and the rows that build dlc ops.
+#pragma once
+#include "runtime/base/Status.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlc::import {
+
+using Shape = std::vector<int64_t>;
+
+std::string toString(const Shape &shape); // "[2, 3]"
+
+/// `axis` in [0, rank) for one in [-rank, rank).
+Result<int64_t> normalizeAxis(int64_t axis, int64_t rank);
+/// Sorted, distinct, non-negative; all axes of `rank` when `axes` is empty.
+Result<std::vector<int64_t>> normalizeAxes(const std::vector<int64_t> &axes,
+                                           int64_t rank);
+
+/// The numpy broadcast of two shapes.
+Result<Shape> broadcastShapes(const Shape &a, const Shape &b);
+
+/// ONNX Reshape: -1 is inferred, 0 copies x's dimension unless `allowZero`.
+Result<Shape> resolveReshape(const Shape &x, const Shape &target,
+                             bool allowZero);
+
+/// One entry a dimension: y[i] = x[starts + i * steps], `sizes` elements.
+struct SliceBounds {
+  std::vector<int64_t> starts, sizes, steps;
+};
+/// ONNX Slice: negative positions count from the end, all are clamped.
+/// `axes` empty: the first starts.size(); `steps` empty: 1.
+Result<SliceBounds> resolveSlice(const Shape &x,
+                                 const std::vector<int64_t> &starts,
+                                 const std::vector<int64_t> &ends,
+                                 const std::vector<int64_t> &axes,
+                                 const std::vector<int64_t> &steps);
+
+Result<Shape> squeezeShape(const Shape &x,
+                           std::optional<std::vector<int64_t>> axes);
+Result<Shape> unsqueezeShape(const Shape &x, const std::vector<int64_t> &axes);
+
+/// Sizes along `size`: the given `split`, or `parts` equal ones, the last
+/// smaller where they do not divide.
+Result<std::vector<int64_t>>
+splitSizes(int64_t size, const std::vector<int64_t> &split, int64_t parts);
+
+} // namespace dlc::import

@@ -1,0 +1,51 @@
+// dlc-import MODEL.onnx: prints the dlc module that the importer makes.
+// Exit codes: 0 imported, 2 usage, 3 bad model.
+#include "compiler/import/Importer.h"
+#include "compiler/import/ShapeMath.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cl = llvm::cl;
+
+static cl::opt<std::string> modelPath(cl::Positional, cl::Required,
+                                      cl::desc("MODEL.onnx"));
+static cl::opt<int64_t>
+    batch("batch", cl::desc("first dimension of the inputs"), cl::init(0));
+static cl::list<std::string> dims("dim",
+                                  cl::desc("NAME=N: a symbolic dimension"));
+static cl::list<std::string> train("train", cl::desc("regular expression"));
+static cl::list<std::string> freeze("freeze", cl::desc("regular expression"));
+static cl::opt<bool> weights("weights", cl::desc("list the weight store too"));
+static cl::opt<bool> quiet("quiet", cl::desc("do not print the module"));
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::ParseCommandLineOptions(argc, argv, "prints an ONNX model as dlc\n");
+  dlc::import::ImportOptions options;
+  if (batch > 0)
+    options.batch = batch;
+  for (const std::string &dim : dims) {
+    auto [name, value] = llvm::StringRef(dim).split('=');
+    if (value.getAsInteger(10, options.dims[name.str()])) {
+      llvm::errs() << "dlc-import: --dim " << dim << ": expected NAME=N\n";
+      return 2;
+    }
+  }
+  options.roles.train.assign(train.begin(), train.end());
+  options.roles.freeze.assign(freeze.begin(), freeze.end());
+
+  mlir::MLIRContext context;
+  auto model = dlc::import::importOnnx(context, modelPath, options);
+  if (failed(model))
+    return 3;
+  if (!quiet)
+    model->module->print(llvm::outs(),
+                         mlir::OpPrintingFlags().enableDebugInfo(true, false));
+  if (weights)
+    for (const auto &[name, weight] : model->weights.all())
+      llvm::outs() << "weight " << name << " " << dlc::nameOf(weight.dtype)
+                   << " " << dlc::import::toString(weight.shape) << " "
+                   << weight.bytes << " bytes\n";
+  return 0;
+}
