@@ -49,9 +49,8 @@ private:
       DLC_ASSIGN(auto dim, bindDim(input.name(), tensor.shape().dim(i), i));
       shape.push_back(dim);
     }
-    if (auto count =
-            countElements(shape, fmt::format("input '{}'", input.name())))
-      ; !count.ok())
+    auto count = countElements(shape, fmt::format("input '{}'", input.name()));
+    if (!count.ok())
       return count.status();
     return mlir::RankedTensorType::get(shape, toMlir(*dtype, &context));
   }
