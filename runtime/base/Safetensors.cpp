@@ -29,7 +29,7 @@ Result<std::vector<int64_t>> readShape(const Json &entry) {
 }
 
 // One entry of the header; `data` are the file's bytes after it.
-Result<TensorView> readEntry(const std::string &name, const Json &entry,
+Result<NamedTensor> readEntry(const std::string &name, const Json &entry,
                              std::span<const std::byte> data) {
   DLC_ASSIGN(std::string type, jsonString(entry, "dtype"));
   std::optional<DType> dtype = dtypeFromSafetensors(type);
@@ -50,7 +50,7 @@ Result<TensorView> readEntry(const std::string &name, const Json &entry,
   if (bytes != end - begin)
     return corrupt("has {} bytes, expected what its shape and dtype need",
                    end - begin);
-  return TensorView{name, *dtype, std::move(shape), data.data() + begin,
+  return NamedTensor{name, *dtype, std::move(shape), data.data() + begin,
                     end - begin};
 }
 
@@ -67,13 +67,13 @@ Status readMetadata(const Json &object,
 }
 
 // Sorted by place, each tensor begins where the one before it ends.
-Status checkContiguous(std::vector<TensorView> &tensors,
+Status checkContiguous(std::vector<NamedTensor> &tensors,
                        std::span<const std::byte> data) {
   std::stable_sort(tensors.begin(), tensors.end(), [](auto &a, auto &b) {
     return std::pair(a.data, a.bytes) < std::pair(b.data, b.bytes);
   });
   const std::byte *next = data.data();
-  for (const TensorView &tensor : tensors) {
+  for (const NamedTensor &tensor : tensors) {
     if (tensor.data != next)
       return corrupt("tensor '{}' {} the one before it", tensor.name,
                      tensor.data < next ? "overlaps" : "leaves a gap after");
@@ -99,13 +99,13 @@ Result<Json> readHeader(std::span<const std::byte> file, uint64_t &headerSize) {
   return header;
 }
 
-std::string makeHeader(const std::vector<TensorView> &tensors,
+std::string makeHeader(const std::vector<NamedTensor> &tensors,
                        const std::map<std::string, std::string> &metadata) {
   Json header = Json::object();
   if (!metadata.empty())
     header[kMetadata] = metadata;
   uint64_t offset = 0;
-  for (const TensorView &tensor : tensors) {
+  for (const NamedTensor &tensor : tensors) {
     header[tensor.name] = {{"dtype", safetensorsNameOf(tensor.dtype)},
                            {"shape", tensor.shape},
                            {"data_offsets", {offset, offset + tensor.bytes}}};
@@ -144,20 +144,20 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
-const TensorView *SafetensorsFile::find(const std::string &name) const {
+const NamedTensor *SafetensorsFile::find(const std::string &name) const {
   auto found = index_.find(name);
   return found == index_.end() ? nullptr : &tensors_[found->second];
 }
 
 Status writeSafetensors(const std::string &path,
-                        const std::vector<TensorView> &tensors,
+                        const std::vector<NamedTensor> &tensors,
                         const std::map<std::string, std::string> &metadata) {
   std::string header = makeHeader(tensors, metadata);
   uint64_t size = header.size();
   DLC_ASSIGN(FileWriter file, FileWriter::create(path));
   DLC_TRY(file.write(&size, sizeof size));
   DLC_TRY(file.write(header));
-  for (const TensorView &tensor : tensors)
+  for (const NamedTensor &tensor : tensors)
     DLC_TRY(file.write(tensor.data, tensor.bytes));
   return file.sync();
 }

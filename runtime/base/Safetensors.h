@@ -13,7 +13,7 @@
 namespace dlc {
 
 // A named array somewhere in memory, row-major. Does not own its bytes.
-struct TensorView {
+struct NamedTensor {
   std::string name;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -28,15 +28,15 @@ public:
   // shape and range disagree, ranges overlap or leave gaps, a key repeats.
   static Result<SafetensorsFile> open(const std::string &path);
 
-  const std::vector<TensorView> &tensors() const { return tensors_; }
-  const TensorView *find(const std::string &name) const;
+  const std::vector<NamedTensor> &tensors() const { return tensors_; }
+  const NamedTensor *find(const std::string &name) const;
   const std::map<std::string, std::string> &metadata() const {
     return metadata_;
   }
 
 private:
   MappedFile file_;
-  std::vector<TensorView> tensors_; // in the order of their bytes
+  std::vector<NamedTensor> tensors_; // in the order of their bytes
   std::unordered_map<std::string, size_t> index_;
   std::map<std::string, std::string> metadata_;
 };
@@ -44,7 +44,7 @@ private:
 // Writes and syncs a new file in place. Tensors are stored in the order given.
 Status
 writeSafetensors(const std::string &path,
-                 const std::vector<TensorView> &tensors,
+                 const std::vector<NamedTensor> &tensors,
                  const std::map<std::string, std::string> &metadata = {});
 
 } // namespace dlc

@@ -165,7 +165,7 @@ protected:
 TEST_F(Safetensors, GoesThereAndBack) {
   std::vector<float> a = {1, 2, 3, 4, 5, 6};
   int64_t b = -7;
-  std::vector<TensorView> tensors = {
+  std::vector<NamedTensor> tensors = {
       {"b", DType::I64, {}, reinterpret_cast<std::byte *>(&b), 8},
       {"empty", DType::F32, {0, 4}, nullptr, 0},
       {"a", DType::F32, {2, 3}, reinterpret_cast<std::byte *>(a.data()), 24}};
@@ -174,7 +174,7 @@ TEST_F(Safetensors, GoesThereAndBack) {
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->tensors().size(), 3u);
   EXPECT_EQ(file->metadata().at("key"), "value");
-  const TensorView *found = file->find("a");
+  const NamedTensor *found = file->find("a");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(std::memcmp(found->data, a.data(), 24), 0);

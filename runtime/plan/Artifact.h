@@ -1,0 +1,98 @@
+// The folder model.dlc/: plan.pb, state.safetensors, kernels.so, config.yaml,
+// model.mlir, source.onnx, and manifest.json with the hash of each of them.
+// It holds native code: run only artifacts that you trust. Opening executes
+// nothing.
+#pragma once
+
+#include "runtime/base/Files.h"
+#include "runtime/base/Json.h"
+#include "runtime/plan/plan.pb.h"
+
+#include <string>
+
+namespace dlc {
+
+constexpr uint32_t kArtifactVersion = 1; // layout of the folder
+constexpr uint32_t kPlanVersion = 1;     // meaning of plan.proto
+
+// The version of this program, "0.1.0".
+std::string_view dlcVersion();
+
+class Artifact {
+public:
+  enum class Use {
+    Run,     // this machine must be able to run the kernels
+    Inspect, // any machine will do
+  };
+
+  // Checks everything before anything is used: the version
+  // (Code::Incompatible), the hash of every file (Code::Corrupt, naming it),
+  // this machine's CPU (Code::Incompatible), the plan (Code::Corrupt).
+  static Result<Artifact> open(const std::string &path, Use use = Use::Run);
+
+  const std::string &path() const { return path_; }
+  const plan::Plan &plan() const { return *plan_; }
+  const Json &manifest() const { return manifest_; }
+
+  // Identity of all its content, 32 hex digits.
+  const std::string &hash() const { return hash_; }
+
+  // "" if the artifact has no generated kernels.
+  std::string kernelsPath() const;
+  std::string statePath() const { return filePath("state.safetensors"); }
+  std::string filePath(const std::string &name) const {
+    return path_ + "/" + name;
+  }
+  bool has(const std::string &name) const;
+
+private:
+  std::string path_;
+  std::shared_ptr<const plan::Plan> plan_;
+  Json manifest_;
+  std::string hash_;
+};
+
+// Makes an artifact that appears complete or not at all:
+//   DLC_ASSIGN(ArtifactWriter writer, ArtifactWriter::create("lenet.dlc"));
+//   ... write files into writer.folder() ...
+//   DLC_TRY(writer.finish(plan, "dlc compile lenet.onnx --amp"));
+class ArtifactWriter {
+public:
+  // Replaces an artifact of that name, but no other folder or file.
+  static Result<ArtifactWriter> create(const std::string &path);
+
+  const std::string &folder() const { return directory_.folder(); }
+
+  // Verifies the plan, writes plan.pb and the manifest, syncs every file and
+  // makes the folder visible. `command` is what a message tells to run when
+  // the artifact does not fit a machine.
+  Status finish(const plan::Plan &plan, const std::string &command);
+
+private:
+  explicit ArtifactWriter(AtomicDirectory directory)
+      : directory_(std::move(directory)) {}
+
+  AtomicDirectory directory_;
+};
+
+// The manifest of a folder: {"format", "version", "files": {name: {"size",
+// "hash"}}, ..., "hash"}. Also used for checkpoints.
+//
+// Writes and syncs manifest.json for all files that are in `folder` now, adding
+// `fields`. Returns the manifest's own hash.
+Result<std::string> writeManifest(const std::string &folder, Json fields);
+
+// Reads manifest.json and checks format, version (at most `version`), its own
+// hash and that of every file; nothing may be missing.
+Result<Json> checkManifest(const std::string &folder, std::string_view format,
+                           uint32_t version);
+
+// Every id in range, every buffer inside its region, states consistent.
+// Code::Corrupt, or Code::Incompatible for another plan version.
+Status verifyPlan(const plan::Plan &plan);
+
+// Whether this CPU has these features, by LLVM's names. DLC_HIDE_CPU_FEATURES
+// (a comma-separated list) hides some, for tests.
+Status checkCpuFeatures(const plan::Plan &plan, const std::string &command);
+
+} // namespace dlc

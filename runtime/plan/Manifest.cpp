@@ -1,0 +1,120 @@
+#include "runtime/base/Hash.h"
+#include "runtime/plan/Artifact.h"
+
+#include <fcntl.h>
+#include <filesystem>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace dlc {
+namespace {
+
+constexpr char kName[] = "manifest.json";
+
+// The hash of a manifest covers every member but the hash itself.
+std::string ownHash(Json manifest) {
+  manifest.erase("hash");
+  return hashText(dumpJson(manifest));
+}
+
+Status syncFile(const std::string &path) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return systemError("open", path);
+  Status status;
+  if (::fsync(file) != 0)
+    status = systemError("write", path);
+  ::close(file);
+  return status;
+}
+
+Status checkFile(const std::string &folder, const std::string &name,
+                 const Json &entry) {
+  std::string path = folder + "/" + name;
+  DLC_ASSIGN(uint64_t size, jsonUnsigned(entry, "size"));
+  DLC_ASSIGN(std::string hash, jsonString(entry, "hash"));
+  auto file = MappedFile::open(path);
+  if (!file)
+    return corrupt("'{}' is missing or not readable: {}", path,
+                   file.status().message());
+  if (file->size() != size)
+    return corrupt("'{}' has {} bytes, expected {}: the file is damaged", path,
+                   file->size(), size);
+  if (hashBytes(file->bytes()) != hash)
+    return corrupt("'{}' has changed since it was written: its hash differs "
+                   "from the manifest's",
+                   path);
+  return {};
+}
+
+// A name in a manifest is a file right in its folder.
+bool isPlainName(const std::string &name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+Status checkVersion(const Json &manifest, std::string_view format,
+                    uint32_t version) {
+  DLC_ASSIGN(std::string foundFormat, jsonString(manifest, "format"));
+  if (foundFormat != format)
+    return corrupt("format is '{}', expected '{}'", foundFormat, format);
+  DLC_ASSIGN(uint64_t found, jsonUnsigned(manifest, "version"));
+  if (found != version)
+    return incompatible("format version is {}, this is dlc {}, which reads "
+                        "version {}: use the dlc that wrote it, or write it "
+                        "again",
+                        found, dlcVersion(), version);
+  return {};
+}
+
+} // namespace
+
+std::string_view dlcVersion() { return "0.1.0"; }
+
+Result<std::string> writeManifest(const std::string &folder, Json fields) {
+  Json files = Json::object();
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(folder, error)) {
+    std::string path = entry.path().string();
+    DLC_TRY(syncFile(path));
+    DLC_ASSIGN(MappedFile file, MappedFile::open(path));
+    files[entry.path().filename().string()] = {
+        {"size", file.size()}, {"hash", hashBytes(file.bytes())}};
+  }
+  if (error)
+    return failed("cannot list '{}': {}", folder, error.message());
+  fields["files"] = std::move(files);
+  std::string hash = ownHash(fields);
+  fields["hash"] = hash;
+  DLC_TRY(writeNewFile(folder + "/" + kName, dumpJson(fields, 2) + "\n"));
+  return hash;
+}
+
+Result<Json> checkManifest(const std::string &folder, std::string_view format,
+                           uint32_t version) {
+  std::string path = folder + "/" + kName;
+  auto text = readFile(path, 16 << 20);
+  if (!text)
+    return corrupt("'{}' is missing or not readable: {}", path,
+                   text.status().message());
+  auto manifest = parseJson(*text);
+  if (!manifest)
+    return manifest.status().withContext(fmt::format("'{}'", path));
+  DLC_TRY(checkVersion(*manifest, format, version)
+              .withContext(fmt::format("'{}'", path)));
+  auto hash = jsonString(*manifest, "hash");
+  auto files = manifest->find("files");
+  if (!hash || *hash != ownHash(*manifest) || files == manifest->end() ||
+      !files->is_object())
+    return corrupt("'{}' has changed since it was written", path);
+  for (const auto &[name, entry] : files->items()) {
+    if (!isPlainName(name))
+      return corrupt("'{}' lists the file '{}'", path, name);
+    DLC_TRY(checkFile(folder, name, entry));
+  }
+  return *std::move(manifest);
+}
+
+} // namespace dlc

@@ -1,0 +1,227 @@
+#include "runtime/plan/Artifact.h"
+#include "runtime/plan/Attributes.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace dlc {
+namespace {
+
+constexpr uint64_t kMaxRegion = uint64_t(1) << 46;
+constexpr std::array<std::string_view, 7> kRoles = {
+    "param", "buffer", "const", "moment", "ema", "scaler", "step"};
+
+// One plan under check; each member checks one kind of thing.
+class Verifier {
+public:
+  explicit Verifier(const plan::Plan &plan) : plan_(plan) {}
+
+  Status run() {
+    DLC_TRY(header());
+    DLC_TRY(regions());
+    DLC_TRY(states());
+    for (const plan::Program &program : plan_.programs())
+      DLC_TRY(checkProgram(program).withContext(
+          fmt::format("program '{}'", program.name())));
+    return {};
+  }
+
+private:
+  Status header() {
+    if (plan_.version() != kPlanVersion)
+      return incompatible("plan version is {}, this is dlc {}, which runs "
+                          "version {}: compile the model again",
+                          plan_.version(), dlcVersion(), kPlanVersion);
+    if (plan_.world_size() < 1 || plan_.world_size() > 65536)
+      return corrupt("world size is {}, expected 1 to 65536",
+                     plan_.world_size());
+    if (plan_.batch() < 1)
+      return corrupt("batch is {}, expected at least 1", plan_.batch());
+    std::unordered_set<std::string> names;
+    for (const plan::Program &program : plan_.programs())
+      if (program.name().empty() || !names.insert(program.name()).second)
+        return corrupt("program '{}' has no name or is given twice",
+                       program.name());
+    return {};
+  }
+
+  Status regions() {
+    for (const plan::Region &region : plan_.regions()) {
+      if (!plan::Region::Kind_IsValid(region.kind()))
+        return corrupt("region '{}' is of kind {}", region.name(),
+                       static_cast<int>(region.kind()));
+      if (sizeOf(region) > kMaxRegion)
+        return corrupt("region '{}' has {} bytes", region.name(),
+                       sizeOf(region));
+    }
+    return {};
+  }
+
+  // Scratch is as large as the program that needs most.
+  uint64_t sizeOf(const plan::Region &region) const {
+    uint64_t bytes = region.bytes();
+    if (region.kind() == plan::Region::SCRATCH)
+      for (const plan::Program &program : plan_.programs())
+        bytes = std::max<uint64_t>(bytes, program.scratch_bytes());
+    return bytes;
+  }
+
+  // The range [offset, offset + bytes of type) lies in the region.
+  Status place(uint32_t region, uint64_t offset, const plan::TensorType &type,
+               uint64_t &bytes) {
+    if (region >= static_cast<uint32_t>(plan_.regions_size()))
+      return corrupt("is in region {} of {}", region, plan_.regions_size());
+    std::optional<uint64_t> size = plan::bytesOf(type);
+    if (!size)
+      return corrupt("has no valid type");
+    bytes = *size;
+    std::optional<uint64_t> end = checkedAdd(offset, bytes);
+    const plan::Region &home = plan_.regions(static_cast<int>(region));
+    if (!end || *end > sizeOf(home))
+      return corrupt("bytes [{}, +{}) are outside of region '{}' of {}", offset,
+                     bytes, home.name(), sizeOf(home));
+    if (offset % dlc::sizeOf(*plan::dtypeOf(type.dtype())) != 0)
+      return corrupt("offset {} is not aligned to its elements", offset);
+    return {};
+  }
+
+  Status states() {
+    std::unordered_map<std::string, const plan::State *> byName;
+    for (const plan::State &state : plan_.states()) {
+      if (state.name().empty() || !byName.emplace(state.name(), &state).second)
+        return corrupt("state '{}' has no name or is given twice",
+                       state.name());
+      DLC_TRY(checkState(state).withContext(
+          fmt::format("state '{}'", state.name())));
+    }
+    for (const plan::State &state : plan_.states())
+      DLC_TRY(checkOwner(state, byName));
+    return checkDisjoint();
+  }
+
+  Status checkState(const plan::State &state) {
+    if (std::find(kRoles.begin(), kRoles.end(), state.role()) == kRoles.end())
+      return corrupt("role is '{}'", state.role());
+    uint64_t bytes = 0;
+    DLC_TRY(place(state.region(), state.offset(), state.type(), bytes));
+    if (plan_.regions(static_cast<int>(state.region())).kind() !=
+        plan::Region::STATE)
+      return corrupt("is not in a state region");
+    ranges_[state.region()].push_back({state.offset(), bytes, &state});
+    return {};
+  }
+
+  static Status checkOwner(
+      const plan::State &state,
+      const std::unordered_map<std::string, const plan::State *> &byName) {
+    bool ema = state.role() == "ema";
+    if (!ema && state.role() != "moment")
+      return {};
+    auto owner = byName.find(state.of());
+    if (owner == byName.end())
+      return corrupt("state '{}' belongs to '{}', which does not exist",
+                     state.name(), state.of());
+    if (ema && owner->second->type().SerializeAsString() !=
+                   state.type().SerializeAsString())
+      return corrupt("state '{}' has another type than '{}'", state.name(),
+                     state.of());
+    return {};
+  }
+
+  struct Range {
+    uint64_t offset, bytes;
+    const plan::State *state;
+  };
+
+  Status checkDisjoint() {
+    for (auto &[region, ranges] : ranges_) {
+      std::sort(ranges.begin(), ranges.end(), [](auto &a, auto &b) {
+        return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);
+      });
+      for (size_t i = 1; i < ranges.size(); ++i)
+        if (ranges[i].offset < ranges[i - 1].offset + ranges[i - 1].bytes)
+          return corrupt("states '{}' and '{}' overlap",
+                         ranges[i - 1].state->name(), ranges[i].state->name());
+    }
+    return {};
+  }
+
+  Status checkProgram(const plan::Program &program) {
+    for (int i = 0; i < program.buffers_size(); ++i) {
+      const plan::Buffer &buffer = program.buffers(i);
+      uint64_t bytes = 0;
+      DLC_TRY(place(buffer.region(), buffer.offset(), buffer.type(), bytes)
+                  .withContext(fmt::format("buffer {}", i)));
+    }
+    DLC_TRY(checkPorts(program, program.inputs()));
+    DLC_TRY(checkPorts(program, program.outputs()));
+    std::set<int64_t> started;
+    for (int i = 0; i < program.commands_size(); ++i)
+      DLC_TRY(checkCommand(program, program.commands(i), started)
+                  .withContext(fmt::format("command {} ('{}')", i,
+                                           program.commands(i).label())));
+    if (!started.empty())
+      return corrupt("bucket {} is never waited for", *started.begin());
+    return {};
+  }
+
+  template <class Ports>
+  static Status checkPorts(const plan::Program &program, const Ports &ports) {
+    std::unordered_set<std::string> names;
+    for (const plan::Port &port : ports) {
+      if (port.name().empty() || !names.insert(port.name()).second)
+        return corrupt("port '{}' has no name or is given twice", port.name());
+      if (port.buffer() >= static_cast<uint32_t>(program.buffers_size()))
+        return corrupt("port '{}' is buffer {} of {}", port.name(),
+                       port.buffer(), program.buffers_size());
+      if (port.limit() < 0)
+        return corrupt("port '{}' has the limit {}", port.name(), port.limit());
+    }
+    return {};
+  }
+
+  template <class Ids>
+  static Status checkIds(const plan::Program &program, const Ids &ids) {
+    for (uint32_t id : ids)
+      if (id >= static_cast<uint32_t>(program.buffers_size()))
+        return corrupt("uses buffer {} of {}", id, program.buffers_size());
+    return {};
+  }
+
+  static Status checkCommand(const plan::Program &program,
+                             const plan::Command &command,
+                             std::set<int64_t> &started) {
+    DLC_TRY(checkIds(program, command.inputs()));
+    DLC_TRY(checkIds(program, command.outputs()));
+    if (command.kind().empty())
+      return corrupt("has no kind");
+    if (command.kind() == "kernel" &&
+        plan::stringAttribute(command, "symbol", "").empty())
+      return corrupt("names no symbol");
+    if (command.kind() == "all_reduce") {
+      std::string op = plan::stringAttribute(command, "op", "");
+      if (op != "mean" && op != "sum")
+        return corrupt("reduces by '{}', expected mean or sum", op);
+      if (!started.insert(plan::intAttribute(command, "bucket", -1)).second)
+        return corrupt("its bucket is under way already");
+    }
+    if (command.kind() == "wait" &&
+        started.erase(plan::intAttribute(command, "bucket", -1)) == 0)
+      return corrupt("its bucket was not started");
+    return {};
+  }
+
+  const plan::Plan &plan_;
+  std::map<uint32_t, std::vector<Range>> ranges_;
+};
+
+} // namespace
+
+Status verifyPlan(const plan::Plan &plan) { return Verifier(plan).run(); }
+
+} // namespace dlc
