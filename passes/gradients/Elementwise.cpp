@@ -1,0 +1,154 @@
+// Elementwise gradients, one expression an operand. The family sums over
+// broadcast dimensions, skips integer operands and, in a `wide` row, computes
+// in f32 for half floats so that only the result is rounded.
+#include "mlir/IR/Matchers.h"
+#include "passes/Gradients.h"
+#include "passes/gradients/Rows.h"
+#include <numbers>
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+/// What an expression may use: x (or a) and b, c are the operands, y the
+/// result, dy its gradient.
+template <class OpTy> struct Scalars {
+  OpTy op;
+  Expr dy, y, x, a, b, c;
+};
+
+template <class OpTy, bool isWide, class... Rules>
+void attach(MLIRContext &context, Rules...) {
+  grad<OpTy>(context, [](auto &g) {
+    auto at = [&](unsigned i) {
+      Expr e = i < g.op->getNumOperands() ? g.operand(i) : g.expr({});
+      return isWide && e.v ? wide(e) : e;
+    };
+    Expr dy = isWide ? wide(g.dy) : g.dy, y = isWide ? wide(g.y) : g.y;
+    Scalars<OpTy> s{g.op, dy, y, at(0), at(0), at(1), at(2)};
+    Values values;
+    auto add = [&](auto rule) {
+      Expr operand = g.operand(values.size());
+      Type element = operand.type().getElementType();
+      Expr dx = g.expr({});
+      if (isa<FloatType>(element))
+        dx = rule(s);
+      values.push_back(dx.v ? sumTo(dx, operand.shape()).cast(element).v
+                            : Value());
+    };
+    (add(Rules{}), ...);
+    return values;
+  });
+}
+template <class OpTy, class... Rules>
+void row(MLIRContext &context, Rules... rules) {
+  attach<OpTy, false>(context, rules...);
+}
+template <class OpTy, class... Rules>
+void wideRow(MLIRContext &context, Rules... rules) {
+  attach<OpTy, true>(context, rules...);
+}
+
+std::optional<double> splat(Value v) {
+  DenseElementsAttr dense;
+  if (!matchPattern(v, m_Constant(&dense)) || !dense.isSplat())
+    return std::nullopt;
+  return dense.getSplatValue<APFloat>().convertToDouble();
+}
+
+Expr zeroWhere(Expr condition, Expr x) {
+  return select(condition, x.scalar(0), x);
+}
+Expr when(Predicate p, Expr a, Expr b, Expr x) {
+  return zeroWhere(compare(p, a, b), x);
+}
+/// dy to the winner of a comparison, half of it to each at a tie; `loses` is
+/// how x loses against other.
+Expr toWinner(Predicate loses, Expr x, Expr other, Expr dy) {
+  Expr shared = select(compare(Predicate::eq, x, other), dy * 0.5, dy);
+  return when(loses, x, other, shared);
+}
+
+/// d/da a^b. A constant exponent of two, the usual one, needs no power.
+Expr powBase(Expr dy, Expr a, Expr b, Value exponent) {
+  if (auto c = splat(exponent))
+    return *c == 2 ? dy * (a * 2.0) : dy * (*c * pow(a, a.scalar(*c - 1)));
+  return dy * when(Predicate::eq, b, b.scalar(0), b * pow(a, b - 1.0));
+}
+/// d/db a^b, zero where a = 0 <= b, as PyTorch has it.
+Expr powExponent(Expr dy, Expr a, Expr b, Expr y, Value exponent) {
+  if (matchPattern(exponent, m_Constant()))
+    return Expr(*dy.b, dy.loc, {});
+  Expr atZero = compare(Predicate::eq, a, a.scalar(0))
+                    .make<AndOp>(compare(Predicate::eq, a, a.scalar(0)).v,
+                                 compare(Predicate::ge, b, b.scalar(0)).v);
+  return dy * zeroWhere(atZero, y * log(a));
+}
+
+Expr geluSlope(Expr x, bool tanhForm) {
+  using namespace std::numbers;
+  if (!tanhForm) {
+    Expr cdf = 0.5 * (erf(x * (1 / sqrt2)) + 1.0);
+    return cdf + x * exp(x * x * -0.5) * (inv_sqrtpi / sqrt2);
+  }
+  const double k = sqrt2 * inv_sqrtpi, c = 0.044715;
+  Expr t = tanh((x + x * x * x * c) * k);
+  return 0.5 * (t + 1.0) +
+         0.5 * x * (1.0 - t * t) * ((1.0 + 3 * c * (x * x)) * k);
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachElementwiseGradients(MLIRContext &c) {
+  row<NegOp>(c, [](auto &g) { return -g.dy; });
+  row<AbsOp>(c, [](auto &g) { return g.dy * sign(g.x); });
+  row<ExpOp>(c, [](auto &g) { return g.dy * g.y; });
+  row<LogOp>(c, [](auto &g) { return g.dy / g.x; });
+  row<SinOp>(c, [](auto &g) { return g.dy * cos(g.x); });
+  row<CosOp>(c, [](auto &g) { return -(g.dy * sin(g.x)); });
+  row<ReluOp>(
+      c, [](auto &g) { return when(Predicate::le, g.y, g.y.scalar(0), g.dy); });
+  row<CastOp>(c, [](auto &g) { return g.dy.cast(elementType(g.op.getX())); });
+  wideRow<SqrtOp>(c, [](auto &g) { return g.dy / (g.y * 2.0); });
+  wideRow<RsqrtOp>(c, [](auto &g) { return g.dy * -0.5 * (g.y * g.y * g.y); });
+  wideRow<ReciprocalOp>(c, [](auto &g) { return -(g.dy * g.y * g.y); });
+  wideRow<TanhOp>(c, [](auto &g) { return g.dy * (1.0 - g.y * g.y); });
+  wideRow<SigmoidOp>(c, [](auto &g) { return g.dy * (1.0 - g.y) * g.y; });
+  wideRow<SoftplusOp>(c, [](auto &g) { return g.dy * sigmoid(g.x); });
+  wideRow<ErfOp>(c, [](auto &g) {
+    return g.dy * exp(-(g.x * g.x)) * (2 * std::numbers::inv_sqrtpi);
+  });
+  wideRow<GeluOp>(
+      c, [](auto &g) { return g.dy * geluSlope(g.x, g.op.getTanh()); });
+
+  row<AddOp>(
+      c, [](auto &g) { return g.dy; }, [](auto &g) { return g.dy; });
+  row<SubOp>(
+      c, [](auto &g) { return g.dy; }, [](auto &g) { return -g.dy; });
+  row<MulOp>(
+      c, [](auto &g) { return g.dy * g.b; },
+      [](auto &g) { return g.dy * g.a; });
+  wideRow<DivOp>(
+      c, [](auto &g) { return g.dy / g.b; },
+      [](auto &g) { return -(g.dy * g.y / g.b); });
+  wideRow<PowOp>(
+      c, [](auto &g) { return powBase(g.dy, g.a, g.b, g.op.getB()); },
+      [](auto &g) { return powExponent(g.dy, g.a, g.b, g.y, g.op.getB()); });
+  row<MaxOp>(
+      c, [](auto &g) { return toWinner(Predicate::lt, g.a, g.b, g.dy); },
+      [](auto &g) { return toWinner(Predicate::lt, g.b, g.a, g.dy); });
+  row<MinOp>(
+      c, [](auto &g) { return toWinner(Predicate::gt, g.a, g.b, g.dy); },
+      [](auto &g) { return toWinner(Predicate::gt, g.b, g.a, g.dy); });
+  row<SelectOp>(
+      c, [](auto &g) { return g.dy; },
+      [](auto &g) { return select(g.a, g.dy, g.dy.scalar(0)); },
+      [](auto &g) { return zeroWhere(g.a, g.dy); });
+
+  noGradient<SignOp, FloorOp, CeilOp, RoundOp, NotOp, IsFiniteOp, AndOp, OrOp,
+             CompareOp>(c);
+}

@@ -1,0 +1,90 @@
+// Gradients of matrix products, convolutions and pooling.
+#include "passes/Gradients.h"
+#include "passes/gradients/Rows.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+Expr product(Expr a, Expr b, bool transA, bool transB) {
+  return a.make<MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
+}
+
+/// x as a matrix of its last dimension's rows.
+Expr rows(Expr x) {
+  int64_t last = x.shape().back();
+  return x.reshape({x.type().getNumElements() / last, last});
+}
+
+/// With A and B the matrices after transposition, y = A B: dA = dy B^T and dB =
+/// A^T dy, transposed back.
+Expr gradientOfA(Gradient<MatmulOp> &g, Expr a, Expr b) {
+  bool ta = g.op.getTransA(), tb = g.op.getTransB();
+  Expr da = ta ? product(b, g.dy, tb, true) : product(g.dy, b, false, !tb);
+  return sumTo(da, a.shape());
+}
+Expr gradientOfB(Gradient<MatmulOp> &g, Expr a, Expr b) {
+  bool ta = g.op.getTransA(), tb = g.op.getTransB();
+  Expr dy = g.dy;
+  if (b.rank() == 2 && a.rank() > 2 && !ta) { // one product sums over the batch
+    a = rows(a);
+    dy = rows(dy);
+  }
+  Expr db = tb ? product(dy, a, true, ta) : product(a, dy, !ta, false);
+  return sumTo(db, b.shape());
+}
+Values matmul(Gradient<MatmulOp> &g) {
+  Expr a = g.operand(0), b = g.operand(1);
+  Values values{gradientOfA(g, a, b), gradientOfB(g, a, b)};
+  if (Value bias = g.op.getBias())
+    values.push_back(sumTo(g.dy, tensorType(bias).getShape()));
+  return values;
+}
+
+Values conv(Gradient<ConvOp> &g) {
+  ConvOp op = g.op;
+  Location loc = op.getLoc();
+  Value dx = ConvBackwardDataOp::create(
+      g.builder, loc, op.getX().getType(), g.dy, op.getW(), op.getStrides(),
+      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout());
+  Value dw = ConvBackwardFilterOp::create(
+      g.builder, loc, op.getW().getType(), op.getX(), g.dy, op.getStrides(),
+      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout());
+  Values values{dx, dw};
+  if (op.getBias()) {
+    SmallVector<int64_t> axes{0, 2, 3};
+    if (op.getLayout() == "nhwc")
+      axes = {0, 1, 2};
+    values.push_back(g.dy.sum(axes));
+  }
+  return values;
+}
+
+Values maxPool(Gradient<MaxPoolOp> &g) {
+  MaxPoolOp op = g.op;
+  return g.first(MaxPoolBackwardOp::create(
+      g.builder, op.getLoc(), op.getX().getType(), g.dy, op.getIndex(),
+      op.getKernel(), op.getStrides(), op.getPads(), op.getDilations(),
+      op.getLayout()));
+}
+
+Values avgPool(Gradient<AvgPoolOp> &g) {
+  AvgPoolOp op = g.op;
+  return g.first(AvgPoolBackwardOp::create(
+      g.builder, op.getLoc(), op.getX().getType(), g.dy, op.getKernel(),
+      op.getStrides(), op.getPads(), op.getDilations(), op.getLayout(),
+      op.getCountIncludePad()));
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachLinearGradients(MLIRContext &c) {
+  grad<MatmulOp>(c, [](auto &g) { return matmul(g); });
+  grad<ConvOp>(c, [](auto &g) { return conv(g); });
+  grad<MaxPoolOp>(c, [](auto &g) { return maxPool(g); });
+  grad<AvgPoolOp>(c, [](auto &g) { return avgPool(g); });
+}

@@ -1,0 +1,17 @@
+#include "compiler/dialect/Dlc.h"
+#include "passes/Gradients.h"
+
+namespace dlc {
+
+void registerGradients(mlir::DialectRegistry &registry) {
+  registry.addExtension(+[](mlir::MLIRContext *context, ir::DlcDialect *) {
+    attachElementwiseGradients(*context);
+    attachLinearGradients(*context);
+    attachNormGradients(*context);
+    attachReduceGradients(*context);
+    attachShapeGradients(*context);
+    attachLossGradients(*context);
+  });
+}
+
+} // namespace dlc

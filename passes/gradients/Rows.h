@@ -1,0 +1,70 @@
+// How a row of a gradient table becomes an interface of its op.
+//   grad<TransposeOp>(context, [](auto &g) { return g.single(inverse(g)); });
+#pragma once
+
+#include "compiler/dialect/Expr.h"
+
+namespace dlc::ir {
+
+using Values = llvm::SmallVector<mlir::Value>;
+
+/// What a rule sees: the op, the gradients of its results and a place to build
+/// at.
+template <class OpTy> struct Gradient {
+  OpTy op;
+  mlir::OpBuilder &builder;
+  llvm::ArrayRef<mlir::Value> dys;
+  /// Gradient and value of the first result.
+  Expr dy, y;
+
+  Gradient(mlir::Operation *o, mlir::OpBuilder &b,
+           llvm::ArrayRef<mlir::Value> dys)
+      : op(llvm::cast<OpTy>(o)), builder(b), dys(dys), dy(expr(dys[0])),
+        y(expr(o->getResult(0))) {}
+  Expr expr(mlir::Value v) const { return Expr(builder, op->getLoc(), v); }
+  Expr operand(unsigned i) const { return expr(op->getOperand(i)); }
+  /// One null per operand.
+  Values none() const { return Values(op->getNumOperands()); }
+  /// The gradient of the first operand; the others have none.
+  Values first(mlir::Value dx) const {
+    Values values = none();
+    values[0] = dx;
+    return values;
+  }
+};
+
+template <class OpTy, class Rule>
+struct GradientModel
+    : DifferentiableInterface::ExternalModel<GradientModel<OpTy, Rule>, OpTy> {
+  llvm::LogicalResult
+  buildGradient(mlir::Operation *op, mlir::OpBuilder &builder,
+                llvm::ArrayRef<mlir::Value> dy,
+                llvm::SmallVectorImpl<mlir::Value> &dx) const {
+    Gradient<OpTy> g(op, builder, dy);
+    llvm::FailureOr<Values> values = Rule{}(g);
+    if (failed(values))
+      return llvm::failure();
+    dx.append(values->begin(), values->end());
+    return llvm::success();
+  }
+};
+
+/// Attaches `rule`, a stateless lambda from Gradient<OpTy> & to one value per
+/// operand.
+template <class OpTy, class Rule> void grad(mlir::MLIRContext &context, Rule) {
+  OpTy::template attachInterface<GradientModel<OpTy, Rule>>(context);
+}
+
+/// Ops whose results do not change, or only in jumps, as their operands do.
+template <class... OpTys> void noGradient(mlir::MLIRContext &context) {
+  (grad<OpTys>(context, [](auto &g) { return g.none(); }), ...);
+}
+
+/// f32 for half floats, otherwise the type itself: what a rule of several
+/// roundings computes in.
+inline mlir::Type wideType(mlir::Type t) {
+  return isHalf(t) ? mlir::Float32Type::get(t.getContext()) : t;
+}
+inline Expr wide(Expr x) { return x.cast(wideType(x.type().getElementType())); }
+
+} // namespace dlc::ir
