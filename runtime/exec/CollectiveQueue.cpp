@@ -1,0 +1,66 @@
+#include "runtime/exec/CollectiveQueue.h"
+
+namespace dlc {
+
+CollectiveQueue::CollectiveQueue(Communicator &communicator)
+    : communicator_(communicator), thread_([this] { work(); }) {}
+
+CollectiveQueue::~CollectiveQueue() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  started_.notify_one();
+  thread_.join();
+}
+
+int CollectiveQueue::add(void *data, size_t count, DType type, ReduceOp op) {
+  std::lock_guard lock(mutex_);
+  reductions_.push_back({data, count, type, op});
+  queue_.resize(reductions_.size());
+  return static_cast<int>(reductions_.size()) - 1;
+}
+
+void CollectiveQueue::start(int ticket) {
+  {
+    std::lock_guard lock(mutex_);
+    reductions_[ticket].pending = true;
+    queue_[(head_ + length_++) % queue_.size()] = ticket;
+  }
+  started_.notify_one();
+}
+
+Status CollectiveQueue::wait(int ticket) {
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] { return !reductions_[ticket].pending; });
+  return error_;
+}
+
+Status CollectiveQueue::drain() {
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] { return length_ == 0; });
+  return error_;
+}
+
+void CollectiveQueue::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    started_.wait(lock, [&] { return stop_ || length_ > 0; });
+    if (length_ == 0)
+      return;
+    Reduction &next = reductions_[queue_[head_]];
+    if (error_.ok() && !stop_) {
+      lock.unlock();
+      Status status =
+          communicator_.allReduce(next.data, next.count, next.type, next.op);
+      lock.lock();
+      error_ = std::move(status);
+    }
+    next.pending = false;
+    head_ = (head_ + 1) % queue_.size();
+    --length_;
+    finished_.notify_all();
+  }
+}
+
+} // namespace dlc

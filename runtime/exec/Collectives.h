@@ -1,0 +1,32 @@
+// The commands all_reduce and wait, which are the executor's and not the
+// device's: they join computation and communication.
+#pragma once
+
+#include "runtime/device/Device.h"
+#include "runtime/exec/CollectiveQueue.h"
+
+#include <map>
+
+namespace dlc {
+
+// Binds the collectives of one program. With no queue there is one rank and
+// both commands do nothing: the mean over one is the value itself.
+class CollectiveBinder {
+public:
+  explicit CollectiveBinder(CollectiveQueue *queue) : queue_(queue) {}
+
+  static bool binds(std::string_view kind) {
+    return kind == "all_reduce" || kind == "wait";
+  }
+  // Code::Corrupt for a bucket that is waited for and was not started.
+  Result<std::unique_ptr<Command>> bind(const CommandSpec &spec);
+
+private:
+  Result<std::unique_ptr<Command>> bindAllReduce(const CommandSpec &spec,
+                                                 int64_t bucket);
+
+  CollectiveQueue *queue_;
+  std::map<int64_t, int> tickets_; // by bucket
+};
+
+} // namespace dlc

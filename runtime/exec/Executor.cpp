@@ -1,0 +1,295 @@
+#include "runtime/exec/Executor.h"
+#include "runtime/exec/Devices.h"
+#include "runtime/exec/Program.h"
+#include "runtime/plan/Artifact.h"
+#include "runtime/plan/Types.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace dlc {
+
+class Executor::Impl {
+public:
+  Impl(plan::Plan plan, std::unique_ptr<Device> device)
+      : plan_(std::move(plan)), device_(std::move(device)) {
+    const char *poison = std::getenv("DLC_POISON");
+    poison_ = poison && std::strcmp(poison, "1") == 0;
+  }
+
+  Status allocate(const std::string &kernelsPath, Communicator *communicator);
+  Result<Program *> program(std::string_view name);
+  Result<TensorView> view(const Operand &operand, std::string_view name);
+  Result<const plan::State *> findState(std::string_view name);
+  std::byte *address(const plan::State &state) const {
+    return regions_[state.region()] + state.offset();
+  }
+  Status checkInputsSet(const plan::Program &program);
+  Status run(Program &program);
+
+  const plan::Plan plan_;
+  std::unique_ptr<Device> device_;
+  std::vector<std::byte *> regions_;
+  std::unique_ptr<CollectiveQueue> collectives_;
+  std::vector<std::unique_ptr<Program>> programs_; // null until bound
+  const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
+  std::vector<bool> isSet_;
+  const plan::Program *outputsOf_ = nullptr; // the program that ran last
+  bool profiling_ = false;
+  bool poison_ = false;
+  Status broken_; // a collective failed: nothing can run any more
+};
+
+Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executor::~Executor() = default;
+
+static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
+  const uint32_t wanted = plan.world_size();
+  const uint32_t found =
+      communicator ? static_cast<uint32_t>(communicator->size()) : 1;
+  if (wanted == found)
+    return {};
+  return incompatible("compiled for {} ranks, but {} run it; start {} or "
+                      "compile with --ddp={}",
+                      wanted, found, wanted, found);
+}
+
+Result<std::unique_ptr<Executor>>
+Executor::create(plan::Plan plan, const std::string &kernelsPath,
+                 Communicator *communicator, int threads) {
+  DLC_TRY(verifyPlan(plan));
+  DLC_TRY(checkRanks(plan, communicator));
+  DLC_ASSIGN(auto device, makeDevice(plan.target(), threads));
+  auto impl = std::make_unique<Impl>(std::move(plan), std::move(device));
+  DLC_TRY(impl->allocate(kernelsPath, communicator));
+  return std::unique_ptr<Executor>(new Executor(std::move(impl)));
+}
+
+Status Executor::Impl::allocate(const std::string &kernelsPath,
+                                Communicator *communicator) {
+  for (const plan::Region &region : plan_.regions()) {
+    DLC_ASSIGN(auto data, device_->allocate(region.bytes(), region.name()));
+    regions_.push_back(data);
+  }
+  programs_.resize(plan_.programs_size());
+  if (communicator && communicator->size() > 1)
+    collectives_ = std::make_unique<CollectiveQueue>(*communicator);
+  return kernelsPath.empty() ? Status() : device_->loadKernels(kernelsPath);
+}
+
+Result<Program *> Executor::Impl::program(std::string_view name) {
+  for (int i = 0; i < plan_.programs_size(); ++i) {
+    if (plan_.programs(i).name() != name)
+      continue;
+    if (!programs_[i]) {
+      DLC_TRY(device_->makeCurrent());
+      DLC_ASSIGN(programs_[i],
+                 Program::bind({*device_, plan_, regions_, collectives_.get()},
+                               plan_.programs(i)));
+    }
+    return programs_[i].get();
+  }
+  return failed("no program '{}' in the plan", name);
+}
+
+Result<TensorView> Executor::Impl::view(const Operand &operand,
+                                        std::string_view name) {
+  std::byte *data = device_->hostPointer(operand.data);
+  if (!data)
+    return incompatible("'{}' is in memory of {} that the host cannot see",
+                        name, device_->name());
+  return TensorView{operand.type, data,
+                    plan::bytesOf(*operand.type).value_or(0)};
+}
+
+Result<const plan::State *> Executor::Impl::findState(std::string_view name) {
+  for (const plan::State &state : plan_.states())
+    if (state.name() == name)
+      return &state;
+  return failed("no state '{}' in the plan", name);
+}
+
+Status Executor::Impl::checkInputsSet(const plan::Program &program) {
+  for (int i = 0; i < program.inputs_size(); ++i)
+    if (inputsOf_ != &program || !isSet_[i])
+      return usageError("{}: input '{}' was not set before this run",
+                        program.name(), program.inputs(i).name());
+  return {};
+}
+
+Status Executor::Impl::run(Program &program) {
+  if (poison_)
+    for (const auto &[data, bytes] : program.gaps())
+      DLC_TRY(device_->fill(data, 0xff, bytes));
+  DLC_TRY(program.run(profiling_));
+  return device_->synchronize();
+}
+
+const plan::Plan &Executor::plan() const { return impl_->plan_; }
+MemoryReport Executor::memory() const { return impl_->device_->memory(); }
+
+Status Executor::prepare(std::string_view program) {
+  return impl_->program(program).status();
+}
+
+Status Executor::run(std::string_view name) {
+  Impl &impl = *impl_;
+  DLC_TRY(impl.broken_);
+  DLC_ASSIGN(Program *const program, impl.program(name));
+  DLC_TRY(impl.checkInputsSet(program->plan()));
+  impl.inputsOf_ = impl.outputsOf_ = nullptr;
+  DLC_TRY(impl.device_->makeCurrent());
+  Status status = impl.run(*program);
+  if (impl.collectives_) {
+    impl.broken_ = impl.collectives_->drain();
+    if (status.ok())
+      status = impl.broken_;
+  }
+  if (status.ok())
+    impl.outputsOf_ = &program->plan();
+  return status;
+}
+
+// --- inputs and outputs ---
+
+static int findPort(const auto &ports, std::string_view name) {
+  for (int i = 0; i < ports.size(); ++i)
+    if (ports[i].name() == name)
+      return i;
+  return -1;
+}
+
+// Integers of an input lie in [0, limit).
+template <class T>
+static Status checkLimit(const plan::Port &port, const void *data,
+                         uint64_t bytes) {
+  const T *values = static_cast<const T *>(data);
+  for (uint64_t i = 0; i < bytes / sizeof(T); ++i)
+    if (const int64_t value = static_cast<int64_t>(values[i]);
+        value < 0 || value >= port.limit())
+      return usageError("input '{}': {} at position {} is out of range, "
+                        "expected 0 to {}",
+                        port.name(), value, i, port.limit() - 1);
+  return {};
+}
+
+static Status checkValues(const plan::Port &port, plan::DType type,
+                          const void *data, uint64_t bytes) {
+  if (port.limit() <= 0)
+    return {};
+  if (type == plan::I64)
+    return checkLimit<int64_t>(port, data, bytes);
+  if (type == plan::I32)
+    return checkLimit<int32_t>(port, data, bytes);
+  return type == plan::U8 ? checkLimit<uint8_t>(port, data, bytes) : Status();
+}
+
+Status Executor::setInput(std::string_view name, std::string_view portName,
+                          const void *data, uint64_t bytes) {
+  Impl &impl = *impl_;
+  DLC_ASSIGN(Program *const program, impl.program(name));
+  const plan::Program &plan = program->plan();
+  const int index = findPort(plan.inputs(), portName);
+  if (index < 0)
+    return usageError("{} has no input '{}'", name, portName);
+  const plan::Port &port = plan.inputs(index);
+  const Operand buffer = program->buffer(port.buffer());
+  if (const uint64_t expected = plan::bytesOf(*buffer.type).value_or(0);
+      bytes != expected)
+    return usageError("input '{}' has {} bytes, expected {}", portName, bytes,
+                      expected);
+  DLC_TRY(checkValues(port, buffer.type->dtype(), data, bytes));
+  if (impl.inputsOf_ != &plan) {
+    impl.inputsOf_ = &plan;
+    impl.isSet_.assign(plan.inputs_size(), false);
+  }
+  impl.outputsOf_ = nullptr;
+  DLC_TRY(impl.device_->upload(buffer.data, data, bytes));
+  impl.isSet_[index] = true;
+  return {};
+}
+
+Result<TensorView> Executor::output(std::string_view name,
+                                    std::string_view portName) {
+  Impl &impl = *impl_;
+  DLC_ASSIGN(Program *const program, impl.program(name));
+  const int index = findPort(program->plan().outputs(), portName);
+  if (index < 0)
+    return failed("{} has no output '{}'", name, portName);
+  if (impl.outputsOf_ != &program->plan())
+    return failed("{}: output '{}' is only there after a run, until the next "
+                  "input is set",
+                  name, portName);
+  return impl.view(program->buffer(program->plan().outputs(index).buffer()),
+                   portName);
+}
+
+Result<double> Executor::scalar(std::string_view name, std::string_view port) {
+  DLC_ASSIGN(const TensorView view, output(name, port));
+  switch (view.type->dtype()) {
+  case plan::F32:
+    if (view.bytes == sizeof(float))
+      return static_cast<double>(*reinterpret_cast<const float *>(view.data));
+    break;
+  case plan::F64:
+    if (view.bytes == sizeof(double))
+      return *reinterpret_cast<const double *>(view.data);
+    break;
+  default:
+    break;
+  }
+  return failed("{}: output '{}' is not a float scalar", name, port);
+}
+
+// --- state ---
+
+Result<TensorView> Executor::state(std::string_view name) {
+  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
+  return impl_->view({impl_->address(*state), &state->type()}, name);
+}
+
+static Status checkSize(const plan::State &state, uint64_t bytes) {
+  const uint64_t expected = plan::bytesOf(state.type()).value_or(0);
+  return bytes == expected ? Status()
+                           : failed("state '{}' has {} bytes, expected {}",
+                                    state.name(), bytes, expected);
+}
+
+Status Executor::readState(std::string_view name, void *to, uint64_t bytes) {
+  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
+  DLC_TRY(checkSize(*state, bytes));
+  return impl_->device_->download(to, impl_->address(*state), bytes);
+}
+
+Status Executor::writeState(std::string_view name, const void *from,
+                            uint64_t bytes) {
+  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
+  DLC_TRY(checkSize(*state, bytes));
+  return impl_->device_->upload(impl_->address(*state), from, bytes);
+}
+
+// --- profiling ---
+
+void Executor::setProfiling(bool on) {
+  impl_->profiling_ = on;
+  if (on)
+    for (auto &program : impl_->programs_)
+      if (program)
+        std::fill(program->timings().begin(), program->timings().end(),
+                  Program::Timing());
+}
+
+std::vector<CommandProfile> Executor::profile() const {
+  std::vector<CommandProfile> result;
+  for (const auto &program : impl_->programs_)
+    for (int i = 0; program && i < program->plan().commands_size(); ++i) {
+      const plan::Command &command = program->plan().commands(i);
+      const Program::Timing &timing = program->timings()[i];
+      result.push_back({program->plan().name(), command.label(), command.kind(),
+                        timing.calls, timing.seconds, command.flops(),
+                        command.bytes()});
+    }
+  return result;
+}
+
+} // namespace dlc

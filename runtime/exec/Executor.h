@@ -1,0 +1,92 @@
+// Runs the programs of a plan on one device: memory, inputs, state, steps.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/collective/Communicator.h"
+#include "runtime/device/Device.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlc {
+
+// A tensor in memory that the host can read; row-major. Both pointers belong to
+// the executor.
+struct TensorView {
+  const plan::TensorType *type = nullptr;
+  std::byte *data = nullptr;
+  uint64_t bytes = 0;
+};
+
+// Time spent in one command since profiling was switched on.
+struct CommandProfile {
+  std::string program, label, kind;
+  uint64_t calls = 0;
+  double seconds = 0; // host time of enqueue()
+  uint64_t flops = 0; // of one call, as the plan says
+  uint64_t bytes = 0;
+};
+
+// Not thread-safe: one thread creates it, runs it and destroys it. A step after
+// the first of its program allocates nothing.
+//
+// Environment: DLC_POISON=1 fills scratch memory with NaN before every run, so
+// that reading what was never written shows.
+class Executor {
+public:
+  // Allocates the plan's regions, zeroed, and loads `kernelsPath` (empty: the
+  // plan has no generated kernels). `communicator` may be null for a plan of
+  // one rank and must outlive the executor. 0 threads: as many as the process
+  // may run on. Errors: Corrupt for a plan that contradicts itself,
+  // Incompatible for another target or number of ranks, Limit when memory is
+  // short.
+  static Result<std::unique_ptr<Executor>>
+  create(plan::Plan plan, const std::string &kernelsPath,
+         Communicator *communicator = nullptr, int threads = 0);
+  ~Executor();
+
+  const plan::Plan &plan() const;
+  MemoryReport memory() const;
+
+  // Binds the commands of a program: chooses library algorithms and allocates
+  // their scratch. The first run() does it too.
+  Status prepare(std::string_view program);
+
+  // State by its name in the plan. The view is of the live memory: read or
+  // write it between runs. Incompatible on a device whose memory the host
+  // cannot see; readState and writeState work on all. `bytes` must be the
+  // tensor's size.
+  Result<TensorView> state(std::string_view name);
+  Status readState(std::string_view name, void *to, uint64_t bytes);
+  Status writeState(std::string_view name, const void *from, uint64_t bytes);
+
+  // Copies an input's bytes, in the port's element type and shape. Integers are
+  // checked against the port's limit (Usage). Every input must be set before
+  // every run: programs share their scratch memory.
+  Status setInput(std::string_view program, std::string_view port,
+                  const void *data, uint64_t bytes);
+
+  // One step. Returns when it is done. PeerLost when a collective failed: then
+  // every later run of this executor fails with the same error.
+  Status run(std::string_view program);
+
+  // An output of the program that ran last; valid until the next setInput or
+  // run.
+  Result<TensorView> output(std::string_view program, std::string_view port);
+  // The same for a float scalar ("loss", "lr").
+  Result<double> scalar(std::string_view program, std::string_view port);
+
+  // Times every command from now on, from zero; off by default.
+  void setProfiling(bool on);
+  std::vector<CommandProfile> profile() const;
+
+private:
+  class Impl;
+  explicit Executor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+} // namespace dlc

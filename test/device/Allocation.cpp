@@ -1,0 +1,80 @@
+// Nothing is allocated when a bound command runs.
+#include "AllocationCounter.h"
+#include "Fixture.h"
+
+namespace dlc::test {
+namespace {
+
+// Every kind, in a shape that goes through its library or its threads.
+const std::vector<Case> &cases() {
+  const Case::Slot channel{{16}, plan::F32};
+  const Shape x{4, 12, 12, 16}, w{16, 16, 3, 3};
+  const Attributes conv = {{"layout", std::string("nhwc")},
+                           {"pads", Shape{1, 1, 1, 1}}};
+  const Attributes nchw = {{"pads", Shape{1, 1, 1, 1}}};
+  const Attributes pool = {{"kernel", Shape{2, 2}},
+                           {"layout", std::string("nhwc")},
+                           {"strides", Shape{2, 2}}};
+  const Shape half{4, 6, 6, 16};
+  static const std::vector<Case> all = {
+      {"matmul", {}, {{{64, 96}}, {{96, 64}}}, {{{64, 64}}}},
+      {"conv", conv, {{x}, {w}}, {{x}}},
+      {"conv_backward_data", conv, {{x}, {w}}, {{x}}},
+      {"conv_backward_filter", conv, {{x}, {x}}, {{w}}},
+      {"conv", nchw, {{{4, 6, 12, 12}}, {{8, 6, 3, 3}}}, {{{4, 8, 12, 12}}}},
+      {"max_pool", pool, {{x}}, {{half}, {half, plan::U8}}},
+      {"max_pool_backward", pool, {{half}, {half, plan::U8}}, {{x}}},
+      {"avg_pool", pool, {{x}}, {{half}}},
+      {"avg_pool_backward", pool, {{half}}, {{x}}},
+      {"batch_norm",
+       conv,
+       {{x}, channel, channel, channel, channel},
+       {{x}, channel, channel, channel, channel}},
+      {"batch_norm_backward",
+       conv,
+       {{x}, {x}, channel, channel, channel},
+       {{x}, channel, channel}},
+      {"gather",
+       {},
+       {{{7, 64}}, {{500}, plan::I64, std::vector<double>(500, 3)}},
+       {{{500, 64}}}},
+      {"scatter_add",
+       {},
+       {{{500}, plan::I64, std::vector<double>(500, 3)}, {{500, 64}}},
+       {{{7, 64}}}},
+      {"copy", {}, {{{500, 64}}}, {{{500, 64}}}},
+  };
+  return all;
+}
+
+TEST(Allocation, NoneInABoundCommand) {
+  CpuDevice device(2);
+  ASSERT_TRUE(device.makeCurrent().ok());
+  for (auto type : {plan::F32, plan::BF16})
+    for (const Case &c : cases()) {
+      auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
+      const plan::Command command = makeCommand(c.kind, c.attributes);
+      CommandSpec spec{command, {}, {}};
+      for (Tensor &tensor : inputs)
+        spec.inputs.push_back(tensor.operand());
+      for (Tensor &tensor : outputs)
+        spec.outputs.push_back(tensor.operand());
+      auto bound = device.bind(spec);
+      ASSERT_TRUE(bound.ok()) << bound.status().message();
+      ASSERT_TRUE((*bound)->enqueue().ok());
+      AllocationCounter counter;
+      ASSERT_TRUE((*bound)->enqueue().ok());
+      EXPECT_EQ(counter.ours(), 0) << c.kind;
+      EXPECT_LE(counter.largestOfLibrary(), 512u) << c.kind;
+    }
+}
+
+// The counter counts: a test that cannot fail would be worth nothing.
+TEST(Allocation, CounterCounts) {
+  AllocationCounter counter;
+  delete new std::vector<int>(100);
+  EXPECT_EQ(counter.ours(), 2);
+}
+
+} // namespace
+} // namespace dlc::test

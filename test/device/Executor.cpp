@@ -1,0 +1,3 @@
+#include "runtime/exec/Executor.h"
+#include "AllocationCounter.h"
+#include <gtest/gtest.h>
