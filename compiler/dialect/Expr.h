@@ -80,6 +80,12 @@ inline Expr pow(Expr a, Expr b) { return a.make<PowOp>(a.v, b.v); }
 inline Expr compare(Predicate p, Expr a, Expr b) { return a.make<CompareOp>(p, a.v, b.v); }
 inline Expr select(Expr c, Expr a, Expr b) { return a.make<SelectOp>(c.v, a.v, b.v); }
 
+/// f32 for half floats, otherwise x itself: what a formula of several roundings computes in.
+inline Expr wide(Expr x) {
+  mlir::Type t = x.type().getElementType();
+  return x.cast(isHalf(t) ? mlir::Float32Type::get(t.getContext()) : t);
+}
+
 /// Axes [from, to).
 inline llvm::SmallVector<int64_t> axesBetween(int64_t from, int64_t to) {
   llvm::SmallVector<int64_t> axes;

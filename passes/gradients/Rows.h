@@ -60,11 +60,4 @@ template <class... OpTys> void noGradient(mlir::MLIRContext &context) {
   (grad<OpTys>(context, [](auto &g) { return g.none(); }), ...);
 }
 
-/// f32 for half floats, otherwise the type itself: what a rule of several
-/// roundings computes in.
-inline mlir::Type wideType(mlir::Type t) {
-  return isHalf(t) ? mlir::Float32Type::get(t.getContext()) : t;
-}
-inline Expr wide(Expr x) { return x.cast(wideType(x.type().getElementType())); }
-
 } // namespace dlc::ir

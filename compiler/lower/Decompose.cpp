@@ -1,0 +1,49 @@
+// Replaces every op that has DecomposableInterface by its meaning in simpler
+// ops, and drops what nothing uses: the statistics of a norm, the gradient of a
+// scale that is no parameter.
+#include "compiler/dialect/Dlc.h"
+#include "compiler/lower/Decompositions.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Decompose)
+  StringRef getArgument() const final { return "dlc-decompose"; }
+  StringRef getDescription() const final {
+    return "replace ops by their meaning in elementwise and reduce ops";
+  }
+  void runOnOperation() final {
+    SmallVector<ir::DecomposableInterface> ops;
+    getOperation().walk(
+        [&](ir::DecomposableInterface op) { ops.push_back(op); });
+    for (ir::DecomposableInterface op : ops) {
+      OpBuilder builder(op);
+      op->replaceAllUsesWith(op.decompose(builder));
+      op->erase();
+    }
+    for (Block &block : getOperation().getBody())
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+        if (isOpTriviallyDead(&op))
+          op.erase();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createDecompose() {
+  return std::make_unique<Decompose>();
+}
+
+void registerDecompositions(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, ir::DlcDialect *) {
+    attachNormDecompositions(*context);
+    attachLossDecompositions(*context);
+  });
+}
+
+} // namespace dlc

@@ -1,0 +1,33 @@
+// Ops whose meaning is given in elementwise, reduce and shape ops, so that no
+// device needs a kernel for them: softmax, layer norm, inference batch norm,
+// cross entropy and their gradients. All of them compute in f32 when the
+// operands are half floats, and keep reduced dimensions so that the fused rows
+// line up.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class DialectRegistry;
+class MLIRContext;
+class Pass;
+} // namespace mlir
+
+namespace dlc {
+
+/// Replaces every op that has DecomposableInterface by its meaning. Argument:
+/// dlc-decompose.
+std::unique_ptr<mlir::Pass> createDecompose();
+
+/// Reductions of many elements to a few become two stages of a chunking that
+/// depends on the shape alone, so that threads share the work and the result
+/// does not depend on their number. Argument: dlc-split-reductions.
+std::unique_ptr<mlir::Pass> createSplitReductions();
+
+/// Attaches DecomposableInterface when the dlc dialect is loaded.
+void registerDecompositions(mlir::DialectRegistry &registry);
+
+void attachNormDecompositions(mlir::MLIRContext &context);
+void attachLossDecompositions(mlir::MLIRContext &context);
+
+} // namespace dlc

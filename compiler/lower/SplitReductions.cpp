@@ -1,0 +1,94 @@
+// Reductions of many elements to a few become two stages.
+//   1. The leading reduced dimension is kept when it gives enough chunks: [64,
+//   1, 28, 28] -> [64, 1, 1, 1] -> [].
+//   2. Otherwise, if all dimensions are reduced, the elements are seen as
+//   [chunks, n / chunks] for the largest divisor
+//      of n up to kMaxChunks.
+// What does not divide stays as it is.
+#include "compiler/dialect/Expr.h"
+#include "compiler/lower/Decompositions.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+using dlc::ir::Ints;
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kLarge = 1 << 16, kFewOutputs = 16, kMinChunks = 16,
+                  kMaxChunks = 1024;
+
+template <class OpTy> Expr reduce(Expr x, Ints axes) {
+  return x.make<OpTy>(x.v, axes, true);
+}
+
+int64_t largestDivisor(int64_t n, int64_t limit) {
+  while (n % limit)
+    --limit;
+  return limit;
+}
+
+/// x reduced so far that a second reduction over `axes`, updated here, is left;
+/// null when it does not split.
+template <class OpTy> Value firstStage(Expr x, SmallVector<int64_t> &axes) {
+  int64_t chunks = x.shape()[axes.front()];
+  if (axes.size() > 1 && chunks >= kMinChunks) {
+    Expr stage = reduce<OpTy>(x, Ints(axes).drop_front());
+    axes.resize(1);
+    return stage;
+  }
+  int64_t n = x.type().getNumElements();
+  chunks = largestDivisor(n, kMaxChunks);
+  if ((int64_t)axes.size() != x.rank() || chunks < kMinChunks)
+    return {};
+  SmallVector<int64_t> shape{chunks, n / chunks}, inner{1};
+  axes = {0};
+  return reduce<OpTy>(x.reshape(shape), inner);
+}
+
+template <class OpTy> void split(OpTy op) {
+  ir::Ints reduced = op.getAxes();
+  auto from = ir::tensorType(op.getX()), to = ir::tensorType(op.getY());
+  if (reduced.empty() || from.getNumElements() <= kLarge ||
+      to.getNumElements() > kFewOutputs)
+    return;
+  OpBuilder builder(op);
+  SmallVector<int64_t> axes(reduced);
+  Expr x(builder, op.getLoc(), op.getX());
+  Value stage = firstStage<OpTy>(wide(x), axes);
+  if (!stage)
+    return;
+  Expr y = reduce<OpTy>(Expr(builder, op.getLoc(), stage), axes);
+  op.replaceAllUsesWith(y.reshape(to.getShape()).cast(to.getElementType()).v);
+  op.erase();
+}
+
+struct SplitReductions
+    : PassWrapper<SplitReductions, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitReductions)
+  StringRef getArgument() const final { return "dlc-split-reductions"; }
+  StringRef getDescription() const final {
+    return "reduce many elements to a few in two stages";
+  }
+  template <class OpTy> void splitAll() {
+    SmallVector<OpTy> ops;
+    getOperation().walk([&](OpTy op) { ops.push_back(op); });
+    llvm::for_each(ops, [](OpTy op) { split(op); });
+  }
+  void runOnOperation() final {
+    splitAll<ir::ReduceSumOp>();
+    splitAll<ir::ReduceMeanOp>();
+    splitAll<ir::ReduceMaxOp>();
+    splitAll<ir::ReduceMinOp>();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createSplitReductions() {
+  return std::make_unique<SplitReductions>();
+}
+
+} // namespace dlc
