@@ -1,0 +1,295 @@
+#include "runtime/data/Npy.h"
+
+#include "runtime/base/Checked.h"
+
+#include <charconv>
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kMaxHeader = 64 << 10;
+
+// What the Python dictionary at the head of a .npy file says.
+struct Header {
+  std::string descr;
+  bool fortranOrder = false;
+  std::vector<int64_t> shape;
+};
+
+// Reads {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } and no more
+// of Python than that.
+class HeaderParser {
+public:
+  explicit HeaderParser(std::string_view text) : text_(text) {}
+
+  Result<Header> parse() {
+    Header header;
+    bool descr = false, order = false, shape = false;
+    if (!take('{'))
+      return failed("no dictionary");
+    while (!take('}')) {
+      std::optional<std::string> key = string();
+      if (!key || !take(':'))
+        return failed("expected a key");
+      bool good = false;
+      if (*key == "descr" && !descr)
+        good = descr = readDescr(header);
+      else if (*key == "fortran_order" && !order)
+        good = order = readOrder(header);
+      else if (*key == "shape" && !shape)
+        good = shape = readShape(header);
+      if (!good)
+        return failed("cannot read '{}'", *key);
+      take(',');
+    }
+    if (!descr || !order || !shape)
+      return failed("expected descr, fortran_order and shape");
+    return header;
+  }
+
+private:
+  void skip() {
+    while (!text_.empty() && std::isspace(static_cast<unsigned char>(text_[0])))
+      text_.remove_prefix(1);
+  }
+  bool take(char wanted) {
+    skip();
+    if (text_.empty() || text_[0] != wanted)
+      return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  bool takeWord(std::string_view word) {
+    skip();
+    if (!text_.starts_with(word))
+      return false;
+    text_.remove_prefix(word.size());
+    return true;
+  }
+  std::optional<std::string> string() {
+    skip();
+    if (text_.empty() || (text_[0] != '\'' && text_[0] != '"'))
+      return std::nullopt;
+    size_t end = text_.find(text_[0], 1);
+    if (end == text_.npos)
+      return std::nullopt;
+    std::string result(text_.substr(1, end - 1));
+    text_.remove_prefix(end + 1);
+    return result;
+  }
+
+  bool readDescr(Header &header) {
+    std::optional<std::string> name = string();
+    // A list of fields: a structured type, reported by what it begins with.
+    header.descr = name ? *name : std::string(text_.substr(0, 40));
+    if (!name)
+      text_ = text_.substr(std::min(text_.size(), text_.find("'fortran")));
+    return true;
+  }
+  bool readOrder(Header &header) {
+    header.fortranOrder = takeWord("True");
+    return header.fortranOrder || takeWord("False");
+  }
+  bool readShape(Header &header) {
+    if (!take('('))
+      return false;
+    while (!take(')')) {
+      skip();
+      int64_t dim = 0;
+      auto [end, error] =
+          std::from_chars(text_.data(), text_.data() + text_.size(), dim);
+      if (error != std::errc() || dim < 0 || header.shape.size() == 32)
+        return false;
+      text_.remove_prefix(static_cast<size_t>(end - text_.data()));
+      take(',');
+    }
+    return true;
+  }
+
+  std::string_view text_;
+};
+
+template <class From, class To> SharedBytes widen(const SharedBytes &from) {
+  size_t count = from.bytes.size() / sizeof(From);
+  auto wide = std::make_shared<std::vector<std::byte>>(count * sizeof(To));
+  for (size_t i = 0; i < count; ++i) {
+    From value;
+    std::memcpy(&value, from.bytes.data() + i * sizeof value, sizeof value);
+    To result = value;
+    std::memcpy(wide->data() + i * sizeof result, &result, sizeof result);
+  }
+  return {*wide, wide};
+}
+
+// How a dtype of numpy is stored here.
+struct Kind {
+  std::string_view code; // without byte order
+  uint64_t size;
+  DType dtype;
+  SharedBytes (*convert)(const SharedBytes &) = nullptr;
+};
+constexpr Kind kKinds[] = {{"f4", 4, DType::F32},
+                           {"f8", 8, DType::F64},
+                           {"f2", 2, DType::F16},
+                           {"i8", 8, DType::I64},
+                           {"i4", 4, DType::I32},
+                           {"u1", 1, DType::U8},
+                           {"b1", 1, DType::Bool},
+                           {"i1", 1, DType::I32, widen<int8_t, int32_t>},
+                           {"i2", 2, DType::I32, widen<int16_t, int32_t>},
+                           {"u2", 2, DType::I32, widen<uint16_t, int32_t>},
+                           {"u4", 4, DType::I64, widen<uint32_t, int64_t>}};
+
+Result<Kind> kindOf(const std::string &descr) {
+  bool ordered = descr.size() == 3;
+  bool little = ordered && (descr[0] == '<' || descr[0] == '|');
+  if (ordered && descr[0] == '>')
+    return failed(
+        "dtype '{}' is big-endian, expected little-endian: convert it "
+        "with numpy's astype",
+        descr);
+  for (const Kind &kind : kKinds)
+    if (little && descr.substr(1) == kind.code)
+      return kind;
+  return failed(
+      "dtype '{}' is not supported, expected numbers or bool (f2, f4, "
+      "f8, u1, u2, u4, i1, i2, i4, i8, b1)",
+      descr);
+}
+
+Result<std::string_view> headerText(std::span<const std::byte> bytes,
+                                    size_t &dataStart) {
+  std::string_view text{reinterpret_cast<const char *>(bytes.data()),
+                        bytes.size()};
+  if (text.size() < 12 || !text.starts_with(kMagic))
+    return failed("is not a numpy array");
+  uint8_t version = static_cast<uint8_t>(text[6]);
+  size_t start = version == 1 ? 10 : 12;
+  uint32_t size = 0;
+  std::memcpy(&size, text.data() + 8, version == 1 ? 2 : 4);
+  if (version < 1 || version > 3)
+    return failed("has version {} of numpy's format, expected 1 to 3", version);
+  if (size > kMaxHeader || size > text.size() - start)
+    return failed("its header does not fit");
+  dataStart = start + size;
+  return text.substr(start, size);
+}
+
+} // namespace
+
+std::string describe(DType dtype, const std::vector<int64_t> &shape) {
+  return fmt::format("{} [{}]", nameOf(dtype), fmt::join(shape, ", "));
+}
+
+Result<Array> parseNpy(const SharedBytes &content) {
+  size_t start = 0;
+  DLC_ASSIGN(std::string_view text, headerText(content.bytes, start));
+  auto header = HeaderParser(text).parse();
+  if (!header)
+    return header.status().withContext("its header is damaged");
+  DLC_ASSIGN(Kind kind, kindOf(header->descr));
+  if (header->fortranOrder && header->shape.size() > 1)
+    return failed("is in column-major (Fortran) order: store "
+                  "numpy.ascontiguousarray of it");
+  SharedBytes data{content.bytes.subspan(start), content.owner};
+  std::optional<uint64_t> bytes = checkedElements(header->shape);
+  bytes = bytes ? checkedMul(*bytes, kind.size) : bytes;
+  if (bytes != data.bytes.size())
+    return failed("has {} bytes of data, expected {} for its shape",
+                  data.bytes.size(), bytes ? std::to_string(*bytes) : "less");
+  if (kind.convert)
+    data = kind.convert(data);
+  return Array{kind.dtype, std::move(header->shape), std::move(data)};
+}
+
+Result<ArrayFile> ArrayFile::open(const std::string &path) {
+  ArrayFile file;
+  file.path_ = path;
+  if (path.ends_with(".npy")) {
+    DLC_ASSIGN(MappedFile mapped, MappedFile::open(path));
+    auto owner = std::make_shared<const MappedFile>(std::move(mapped));
+    auto array = parseNpy({owner->bytes(), owner});
+    if (!array)
+      return array.status().withContext(fmt::format("'{}'", path));
+    file.single_ = *std::move(array);
+    return file;
+  }
+  DLC_ASSIGN(file.zip_, ZipFile::open(path));
+  return file;
+}
+
+std::vector<std::string> ArrayFile::keys() const {
+  if (single_)
+    return {"x"};
+  std::vector<std::string> keys;
+  for (std::string &name : zip_->names())
+    if (name.ends_with(".npy"))
+      keys.push_back(name.substr(0, name.size() - 4));
+  return keys;
+}
+
+bool ArrayFile::has(const std::string &key) const {
+  return single_ ? key == "x" : zip_->has(key + ".npy");
+}
+
+Result<Array> ArrayFile::read(const std::string &key) const {
+  if (!has(key))
+    return failed("'{}' has no array '{}', found: {}", path_, key,
+                  fmt::join(keys(), ", "));
+  if (single_)
+    return *single_;
+  DLC_ASSIGN(SharedBytes bytes, zip_->read(key + ".npy"));
+  auto array = parseNpy(bytes);
+  if (!array)
+    return array.status().withContext(fmt::format("'{}': '{}'", path_, key));
+  return array;
+}
+
+namespace {
+
+std::string_view descrOf(DType type) {
+  for (const Kind &kind : kKinds)
+    if (kind.dtype == type && !kind.convert)
+      return kind.code;
+  return "f4"; // BF16
+}
+
+std::string npyContent(const NamedArray &array) {
+  std::string shape;
+  for (int64_t dim : array.shape)
+    shape += fmt::format("{}, ", dim);
+  std::string_view code = descrOf(array.dtype);
+  std::string header = fmt::format(
+      "{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+      code.ends_with('1') ? '|' : '<', code, shape);
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  std::string content(kMagic);
+  content += {'\1', '\0', static_cast<char>(header.size() & 0xff),
+              static_cast<char>(header.size() >> 8)};
+  content += header;
+  if (array.dtype != DType::BF16)
+    return content.append(reinterpret_cast<const char *>(array.bytes.data()),
+                          array.bytes.size());
+  for (size_t i = 0; i < array.bytes.size(); i += 2) {
+    uint16_t bits;
+    std::memcpy(&bits, array.bytes.data() + i, 2);
+    float value = fromBf16(bits);
+    content.append(reinterpret_cast<const char *>(&value), 4);
+  }
+  return content;
+}
+
+} // namespace
+
+Status writeNpz(const std::string &path,
+                const std::vector<NamedArray> &arrays) {
+  std::vector<ZipMember> members;
+  for (const NamedArray &array : arrays)
+    members.push_back({array.key + ".npy", npyContent(array)});
+  return writeFileAtomically(path, makeZip(members));
+}
+
+} // namespace dlc

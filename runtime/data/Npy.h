@@ -1,0 +1,56 @@
+// numpy's files: .npy, one array, and .npz, a zip of them.
+#pragma once
+
+#include "runtime/base/DType.h"
+#include "runtime/data/Zip.h"
+
+#include <string>
+#include <vector>
+
+namespace dlc {
+
+// A row-major array; copies share the bytes, which have no alignment.
+struct Array {
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  SharedBytes content;
+
+  const std::byte *data() const { return content.bytes.data(); }
+  int64_t rows() const { return shape.empty() ? 0 : shape[0]; }
+};
+
+// "f32 [64, 1, 28, 28]"
+std::string describe(DType dtype, const std::vector<int64_t> &shape);
+
+// The content of a .npy file. Little-endian bool, u8, i32, i64, f16, f32, f64;
+// i8, i16 and u16 become i32, u32 becomes i64. Others and column-major order
+// are refused by name.
+Result<Array> parseNpy(const SharedBytes &content);
+
+// A file of named arrays: a .npz, or a .npy whose array is called "x".
+class ArrayFile {
+public:
+  static Result<ArrayFile> open(const std::string &path);
+
+  const std::string &path() const { return path_; }
+  std::vector<std::string> keys() const;
+  bool has(const std::string &key) const;
+  Result<Array> read(const std::string &key) const; // errors name file and key
+
+private:
+  std::string path_;
+  std::optional<ZipFile> zip_;
+  std::optional<Array> single_;
+};
+
+struct NamedArray {
+  std::string key;
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+// Replaces `path` in one step. BF16 is written as f32.
+Status writeNpz(const std::string &path, const std::vector<NamedArray> &arrays);
+
+} // namespace dlc
