@@ -82,6 +82,8 @@ sortedNodes(const onnx::GraphProto &graph) {
       users[it->second].push_back(i);
       ++waiting[i];
     }
+  if (graph.output().empty())
+    return badModel("the graph has no outputs");
   for (const auto &output : graph.output())
     if (!defined.count(output.name()))
       return badModel("graph output '{}' is not defined", output.name());

@@ -1,0 +1,80 @@
+// Test program: imports MODEL and does one of
+//   fold MODEL FOLDER         writes each folded constant's bytes to
+//   FOLDER/<n>, lists "n dtype shape name" on stdout export MODEL OUT [LIMIT]
+//   exports the weights unchanged but for 1 added to each trained f32; LIMIT:
+//   inlineLimit
+#include "compiler/dialect/Dlc.h"
+#include "compiler/export/Export.h"
+#include "compiler/import/Importer.h"
+#include "compiler/import/ShapeMath.h"
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+using namespace dlc;
+
+static int fold(const import::ImportedModel &model, const std::string &folder) {
+  int count = 0;
+  for (const auto &[name, weight] : model.weights.all()) {
+    if (name.rfind("const/", 0) != 0)
+      continue;
+    std::ofstream(folder + "/" + std::to_string(count), std::ios::binary)
+        .write(static_cast<const char *>(weight.data), weight.bytes);
+    std::cout << count++ << " " << nameOf(weight.dtype) << " "
+              << import::toString(weight.shape) << " " << name << "\n";
+  }
+  return 0;
+}
+
+static int report(const Status &status) {
+  if (!status.ok())
+    std::cerr << "error: " << status.message() << "\n";
+  return static_cast<int>(status.code());
+}
+
+static int exportAgain(import::ImportedModel &model, const std::string &path,
+                       exporter::ExportOptions options) {
+  exporter::Tensors weights, values;
+  std::set<std::string> states;
+  std::vector<std::vector<float>> moved;
+  for (const auto &[name, w] : model.weights.all())
+    weights[name] = {w.dtype, w.shape, w.data, w.bytes};
+  for (auto state : model.module->getOps<ir::StateOp>()) {
+    std::string name = state.getSymName().str();
+    states.insert(name);
+    auto view = weights.at(name);
+    if (state.getTrainable() && view.dtype == DType::F32) {
+      std::vector<float> copy(view.bytes / 4);
+      std::memcpy(copy.data(), view.data, view.bytes);
+      for (float &value : copy)
+        value += 1;
+      moved.push_back(std::move(copy));
+      view.data = moved.back().data();
+    }
+    values[name] = view;
+  }
+  auto skeleton = exporter::makeSkeleton(*model.source, states, weights);
+  if (!skeleton.ok())
+    return report(skeleton.status());
+  std::cout << "skeleton " << skeleton->size() << "\n";
+  return report(exporter::exportOnnx(*skeleton, values, path, options));
+}
+
+int main(int argc, char **argv) {
+  if (argc < 4)
+    return 2;
+  mlir::MLIRContext context;
+  import::ImportOptions options;
+  options.batch = 4;
+  if (std::string(argv[1]) == "fold")
+    options.roles.freeze = {"."};
+  auto model = import::importOnnx(context, argv[2], options);
+  if (failed(model))
+    return 3;
+  if (std::string(argv[1]) == "fold")
+    return fold(*model, argv[3]);
+  exporter::ExportOptions exportOptions;
+  if (argc > 4)
+    exportOptions.inlineLimit = std::stoull(argv[4]);
+  return exportAgain(*model, argv[3], exportOptions);
+}
