@@ -102,6 +102,7 @@ private:
           std::from_chars(text_.data(), text_.data() + text_.size(), dim);
       if (error != std::errc() || dim < 0 || header.shape.size() == 32)
         return false;
+      header.shape.push_back(dim);
       text_.remove_prefix(static_cast<size_t>(end - text_.data()));
       take(',');
     }

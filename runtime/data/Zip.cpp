@@ -245,7 +245,6 @@ std::string makeZip(const std::vector<ZipMember> &members) {
     put<uint16_t>(directory, 45);
     putCommon(directory, member, crc, 28);
     directory.append(10, 0); // no comment, disk 0, attributes
-    directory.append(2, 0);
     put(directory, kAll32);
     directory += member.name;
     put(directory, kZip64Extra), put<uint16_t>(directory, 24);

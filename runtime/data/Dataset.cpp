@@ -1,0 +1,115 @@
+#include "runtime/data/Dataset.h"
+
+#include "runtime/base/Checked.h"
+#include "runtime/data/Convert.h"
+
+namespace dlc {
+namespace {
+
+std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape) {
+  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
+}
+
+std::string_view kindOf(const InputSpec &spec) {
+  return spec.isLabel ? "label" : "value";
+}
+
+Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
+                  uint64_t &elements) {
+  std::vector<int64_t> found = sampleShape(array.shape);
+  if (array.shape.empty())
+    return failed("is a single number, expected samples as rows");
+  if (!spec.isLabel) {
+    std::vector<int64_t> expected = sampleShape(spec.shape);
+    elements = *checkedElements(expected);
+    if (found != expected)
+      return failed("a sample has shape [{}], expected [{}]: the array is {}",
+                    fmt::join(found, ", "), fmt::join(expected, ", "),
+                    describe(array.dtype, array.shape));
+    return {};
+  }
+  elements = *checkedElements(spec.shape) / static_cast<uint64_t>(batch);
+  if (checkedElements(found) != elements)
+    return failed("has {} labels a sample, expected {}: the array is {}",
+                  *checkedElements(found), elements,
+                  describe(array.dtype, array.shape));
+  return {};
+}
+
+Status checkDType(const Array &array, const InputSpec &spec) {
+  if (isFloat(array.dtype) && !isFloat(spec.dtype))
+    return failed("has dtype {}, expected integers ({})", nameOf(array.dtype),
+                  nameOf(spec.dtype));
+  return {};
+}
+
+Status checkRange(const Array &array, const InputSpec &spec,
+                  uint64_t elements) {
+  if (isFloat(spec.dtype))
+    return {};
+  IntegerRange allowed = rangeOf(spec.dtype);
+  if (spec.limit > 0)
+    allowed = {0, std::min(allowed.last, spec.limit - 1)};
+  std::optional<uint64_t> wrong =
+      findOutside(array.data(), array.dtype,
+                  elements * static_cast<uint64_t>(array.rows()), allowed);
+  if (!wrong)
+    return {};
+  return failed("{} {} in row {} is out of range, expected {} to {}",
+                kindOf(spec), integerAt(array.data(), array.dtype, *wrong),
+                *wrong / std::max<uint64_t>(elements, 1), allowed.first,
+                allowed.last);
+}
+
+// The factor from the file's numbers to the program's.
+double scaleOf(const Array &array, const InputSpec &spec,
+               std::optional<double> scale) {
+  if (spec.isLabel || !isFloat(spec.dtype))
+    return 1;
+  return scale.value_or(array.dtype == DType::U8 ? 1.0 / 255 : 1.0);
+}
+
+} // namespace
+
+void Column::copySample(int64_t row, std::byte *to) const {
+  const uint64_t stride = elements_ * sizeOf(array_.dtype);
+  convert_(array_.data() + static_cast<uint64_t>(row) * stride, to, elements_,
+           scale_);
+}
+
+Status Dataset::bind(const Array &array, const InputSpec &spec, int64_t batch,
+                     std::optional<double> scale) {
+  Column column;
+  DLC_TRY(checkDType(array, spec));
+  DLC_TRY(checkShape(array, spec, batch, column.elements_));
+  DLC_TRY(checkRange(array, spec, column.elements_));
+  column.spec_ = spec;
+  column.array_ = array;
+  column.scale_ = scaleOf(array, spec, scale);
+  column.convert_ = converter(array.dtype, spec.dtype, column.scale_ != 1);
+  if (columns_.empty())
+    samples_ = array.rows();
+  else if (samples_ != array.rows())
+    return failed("has {} samples, but '{}' has {}", array.rows(),
+                  columns_[0].spec_.key, samples_);
+  columns_.push_back(std::move(column));
+  return {};
+}
+
+Result<Dataset> Dataset::open(const std::string &path,
+                              const std::vector<InputSpec> &inputs,
+                              int64_t batch, std::optional<double> scale) {
+  DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
+  Dataset dataset;
+  dataset.path_ = path;
+  for (const InputSpec &spec : inputs) {
+    DLC_ASSIGN(Array array, file.read(spec.key));
+    DLC_TRY(dataset.bind(array, spec, batch, scale)
+                .withContext(fmt::format("'{}': '{}'", path, spec.key)));
+  }
+  if (dataset.samples_ == 0)
+    return failed("'{}' has no samples", path);
+  return dataset;
+}
+
+} // namespace dlc

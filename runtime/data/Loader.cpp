@@ -1,0 +1,130 @@
+#include "runtime/data/Loader.h"
+
+#include <numeric>
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kRing = 3; // one in use, two ahead
+
+// SplitMix64 (Steele, Lea, Flood 2014): a counter passed through a mixer.
+class Random {
+public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  uint64_t next() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  // Uniform in [0, bound), without bias: values that do not divide are redrawn.
+  uint64_t below(uint64_t bound) {
+    const uint64_t rest = -bound % bound;
+    uint64_t value = next();
+    while (value < rest)
+      value = next();
+    return value % bound;
+  }
+
+private:
+  uint64_t state_;
+};
+
+} // namespace
+
+std::vector<int64_t> shuffledOrder(int64_t count, uint64_t seed,
+                                   uint64_t epoch) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  Random random(Random(seed).next() ^ Random(~epoch).next());
+  for (uint64_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
+               Batch &batch) {
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const Column &column = dataset.columns()[i];
+    std::byte *to = batch[i].data();
+    for (int64_t row : rows) {
+      column.copySample(row, to);
+      to += column.sampleBytes();
+    }
+  }
+}
+
+Batch makeBatch(const Dataset &dataset, int64_t rows) {
+  Batch batch;
+  for (const Column &column : dataset.columns())
+    batch.emplace_back(column.sampleBytes() * static_cast<uint64_t>(rows));
+  return batch;
+}
+
+Loader::Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
+               int64_t last)
+    : dataset_(dataset), sampling_(sampling), next_(first), last_(last),
+      made_(first) {
+  for (int64_t i = 0; i < kRing; ++i)
+    ring_.push_back(makeBatch(dataset, sampling.batch));
+  thread_ = std::thread([this] { work(); });
+}
+
+Loader::~Loader() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+const Batch *Loader::next() {
+  std::unique_lock lock(mutex_);
+  if (next_ >= last_)
+    return nullptr;
+  changed_.wait(lock, [&] { return made_ > next_; });
+  const Batch *batch = &ring_[static_cast<size_t>(next_++ % kRing)];
+  changed_.notify_all();
+  return batch;
+}
+
+void Loader::work() {
+  for (int64_t step = made_; step < last_; ++step) {
+    {
+      // The batch before next_ is still in use.
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || step - next_ + 1 < kRing; });
+      if (stop_)
+        return;
+    }
+    makeStep(step, ring_[static_cast<size_t>(step % kRing)]);
+    std::lock_guard lock(mutex_);
+    made_ = step + 1;
+    changed_.notify_all();
+  }
+}
+
+void Loader::makeStep(int64_t step, Batch &batch) {
+  const int64_t steps = sampling_.stepsPerEpoch(dataset_.samples());
+  const int64_t epoch = step / steps;
+  if (epoch != epoch_) {
+    if (sampling_.shuffle) {
+      order_ = shuffledOrder(dataset_.samples(), sampling_.seed,
+                             static_cast<uint64_t>(epoch));
+    } else if (order_.empty()) {
+      order_.resize(static_cast<size_t>(dataset_.samples()));
+      std::iota(order_.begin(), order_.end(), 0);
+    }
+    epoch_ = epoch;
+  }
+  const int64_t first = (step % steps) * sampling_.batch * sampling_.world +
+                        sampling_.rank * sampling_.batch;
+  fillBatch(dataset_,
+            {order_.data() + first, static_cast<size_t>(sampling_.batch)},
+            batch);
+}
+
+} // namespace dlc

@@ -1,0 +1,68 @@
+// Batches of a data set in a fixed order, made ahead by a thread.
+#pragma once
+
+#include "runtime/data/Dataset.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace dlc {
+
+// Which samples make up each step, the same on all machines:
+//   rows of step s of an epoch = order[s * B * world + rank * B, + B)
+// where order is the identity, or a permutation given by (seed, epoch). What
+// does not fill a step at the end of an epoch is left out.
+struct Sampling {
+  int64_t batch = 1; // B, of one rank
+  int rank = 0;
+  int world = 1;
+  bool shuffle = true;
+  uint64_t seed = 0;
+
+  int64_t stepsPerEpoch(int64_t samples) const {
+    return samples / (batch * world);
+  }
+};
+
+// The permutation of [0, count) that (seed, epoch) gives.
+std::vector<int64_t> shuffledOrder(int64_t count, uint64_t seed,
+                                   uint64_t epoch);
+
+// One batch: for each column of the data set its bytes.
+using Batch = std::vector<std::vector<std::byte>>;
+
+// Copies `rows` to `batch`, whose buffers have the right size already.
+void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
+               Batch &batch);
+Batch makeBatch(const Dataset &dataset, int64_t rows);
+
+// Steps [first, last) of a run; step counts over all epochs. The data set must
+// outlive the loader and fill at least one step. One thread calls next();
+// nothing is allocated in it within an epoch.
+class Loader {
+public:
+  Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
+         int64_t last);
+  ~Loader();
+
+  // The next step's batch, valid until the next call; null after the last.
+  const Batch *next();
+
+private:
+  void work();
+  void makeStep(int64_t step, Batch &batch);
+
+  const Dataset &dataset_;
+  Sampling sampling_;
+  int64_t next_, last_, made_;
+  std::vector<Batch> ring_;
+  std::vector<int64_t> order_;
+  int64_t epoch_ = -1; // of order_
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_; // last: it uses the rest
+};
+
+} // namespace dlc

@@ -1,0 +1,179 @@
+// runtime/collective: sums and means over ranks, lost and silent peers.
+#include "runtime/collective/Launcher.h"
+#include "runtime/collective/Reduce.h"
+#include "test/unit/TempFolder.h"
+
+#include <csignal>
+#include <functional>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace dlc;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Ranks = std::vector<std::unique_ptr<Communicator>>;
+
+// Runs f(communicator) on `size` ranks that meet as `meeting` says.
+void onRanks(int size, Rendezvous meeting,
+             const std::function<void(Communicator &)> &f) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([=] {
+      Rendezvous own = meeting;
+      own.rank = rank;
+      own.size = size;
+      auto communicator = makeGlooCommunicator(own);
+      ASSERT_TRUE(communicator.ok()) << communicator.status().message();
+      f(**communicator);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+class Gloo : public TempFolder {
+protected:
+  Rendezvous folder() const {
+    Rendezvous meeting;
+    meeting.folder = path("");
+    meeting.timeout = 10s;
+    return meeting;
+  }
+};
+
+TEST_F(Gloo, SumAndMean) {
+  onRanks(3, folder(), [](Communicator &ranks) {
+    std::vector<float> values = {1, 2, 3, 4, static_cast<float>(ranks.rank())};
+    ASSERT_TRUE(
+        ranks.allReduce(values.data(), 5, DType::F32, ReduceOp::Sum).ok());
+    EXPECT_EQ(values, (std::vector<float>{3, 6, 9, 12, 3}));
+    std::vector<double> mean = {ranks.rank() * 3.0};
+    ASSERT_TRUE(
+        ranks.allReduce(mean.data(), 1, DType::F64, ReduceOp::Mean).ok());
+    EXPECT_DOUBLE_EQ(mean[0], 3.0);
+    std::vector<uint16_t> half(7, toBf16(2));
+    ASSERT_TRUE(
+        ranks.allReduce(half.data(), 7, DType::BF16, ReduceOp::Sum).ok());
+    EXPECT_EQ(half, std::vector<uint16_t>(7, toBf16(6)));
+  });
+}
+
+TEST_F(Gloo, BroadcastGatherBarrier) {
+  onRanks(3, folder(), [](Communicator &ranks) {
+    int value = ranks.rank();
+    ASSERT_TRUE(ranks.broadcast(&value, sizeof value, 2).ok());
+    EXPECT_EQ(value, 2);
+    ASSERT_TRUE(ranks.barrier().ok());
+    auto texts = ranks.allGather(std::string(ranks.rank() * 5, 'a'));
+    ASSERT_TRUE(texts.ok());
+    EXPECT_EQ(*texts, (std::vector<std::string>{"", "aaaaa", "aaaaaaaaaa"}));
+  });
+}
+
+TEST_F(Gloo, RanksMeetAtAnAddress) {
+  Rendezvous meeting;
+  meeting.address = "127.0.0.1";
+  meeting.port = 20000 + ::getpid() % 20000;
+  meeting.timeout = 10s;
+  onRanks(2, meeting, [](Communicator &ranks) {
+    double one = 1;
+    ASSERT_TRUE(ranks.allReduce(&one, 1, DType::F64, ReduceOp::Sum).ok());
+    EXPECT_EQ(one, 2);
+  });
+}
+
+TEST_F(Gloo, NoOneComes) {
+  Rendezvous meeting = folder();
+  meeting.size = 2;
+  meeting.timeout = 300ms;
+  auto begin = std::chrono::steady_clock::now();
+  Status status = makeGlooCommunicator(meeting).status();
+  EXPECT_EQ(status.code(), Code::PeerLost);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+// A child process is rank 1: it joins one all-reduce, then does `end`.
+class Peer : public Gloo {
+protected:
+  Status loseRankOne(const std::function<void()> &end, int size = 2) {
+    Rendezvous meeting = folder();
+    meeting.timeout = 2s;
+    meeting.size = size;
+    std::vector<pid_t> children;
+    for (int rank = 1; rank < size; ++rank) {
+      children.push_back(::fork());
+      if (children.back() == 0) {
+        meeting.rank = rank;
+        auto ranks = makeGlooCommunicator(meeting);
+        float value = 1;
+        bool joined =
+            ranks.ok() &&
+            (*ranks)->allReduce(&value, 1, DType::F32, ReduceOp::Sum).ok();
+        if (rank == 1)
+          end();
+        else
+          (void)(*ranks)->barrier().ok();
+        ::_exit(joined ? 0 : 1);
+      }
+    }
+    auto ranks = makeGlooCommunicator(meeting);
+    EXPECT_TRUE(ranks.ok()) << ranks.status().message();
+    float value = 1;
+    EXPECT_TRUE((*ranks)->allReduce(&value, 1, DType::F32, ReduceOp::Sum).ok());
+    auto begin = std::chrono::steady_clock::now();
+    std::vector<float> bucket(100'000);
+    Status status = (*ranks)->allReduce(bucket.data(), bucket.size(),
+                                        DType::F32, ReduceOp::Mean);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s);
+    for (pid_t child : children) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+    return status;
+  }
+};
+
+TEST_F(Peer, DeathIsAnErrorThatNamesTheRank) {
+  Status status = loseRankOne([] { ::kill(::getpid(), SIGKILL); });
+  EXPECT_EQ(status.code(), Code::PeerLost);
+  EXPECT_NE(status.message().find("rank 1"), std::string::npos)
+      << status.message();
+}
+
+TEST_F(Peer, OneOfThreeDies) {
+  Status status = loseRankOne([] { ::kill(::getpid(), SIGKILL); }, 3);
+  EXPECT_EQ(status.code(), Code::PeerLost) << status.message();
+  EXPECT_NE(status.message().find("rank"), std::string::npos)
+      << status.message();
+}
+
+TEST_F(Peer, SilenceEndsAtTheDeadline) {
+  Status status = loseRankOne([] { ::kill(::getpid(), SIGSTOP); });
+  EXPECT_EQ(status.code(), Code::PeerLost);
+  EXPECT_NE(status.message().find("rank 1 does not answer"), std::string::npos)
+      << status.message();
+}
+
+TEST(Environment, IncompleteIsAUsageError) {
+  ::unsetenv("RANK");
+  auto none = rendezvousFromEnvironment(1s);
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->has_value());
+  ::setenv("RANK", "1", 1);
+  ::unsetenv("WORLD_SIZE");
+  EXPECT_EQ(rendezvousFromEnvironment(1s).status().code(), Code::Usage);
+  ::setenv("WORLD_SIZE", "1", 1);
+  EXPECT_EQ(rendezvousFromEnvironment(1s).status().code(), Code::Usage);
+  ::setenv("WORLD_SIZE", "2", 1);
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  ::setenv("MASTER_PORT", "29500", 1);
+  auto found = rendezvousFromEnvironment(1s);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ((*found)->rank, 1);
+  EXPECT_EQ((*found)->port, 29501);
+  ::unsetenv("RANK");
+}
+
+} // namespace

@@ -1,0 +1,280 @@
+// runtime/data: numpy's files whole and damaged, checks against a program's
+// inputs, conversions, and the order of samples.
+#include "runtime/data/Convert.h"
+#include "runtime/data/Loader.h"
+#include "test/unit/TempFolder.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+using namespace dlc;
+
+namespace {
+
+template <class T>
+NamedArray named(std::string key, DType dtype, std::vector<int64_t> shape,
+                 const std::vector<T> &values) {
+  return {std::move(key), dtype, std::move(shape),
+          std::as_bytes(std::span(values))};
+}
+
+template <class T> std::vector<T> numbers(int64_t count) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<T>(i);
+  return values;
+}
+
+std::string npy(const std::string &header, const std::string &data) {
+  std::string text = "\x93NUMPY";
+  text += {'\1', '\0', static_cast<char>(header.size()), '\0'};
+  return text + header + data;
+}
+
+Status parse(const std::string &content) {
+  auto copy = std::make_shared<std::string>(content);
+  return parseNpy({std::as_bytes(std::span(*copy)), copy}).status();
+}
+
+TEST(Npy, HeadersAsNumpyWritesThem) {
+  EXPECT_TRUE(parse(npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
+                        "(2,), }  \n",
+                        std::string(8, 0)))
+                  .ok());
+  EXPECT_TRUE(parse(npy("{'descr': '|u1', 'fortran_order': False, 'shape': "
+                        "(), }\n",
+                        "a"))
+                  .ok());
+  EXPECT_TRUE(parse(npy("{'descr': '<i8', 'fortran_order': True, 'shape': "
+                        "(1,), }\n",
+                        std::string(8, 0)))
+                  .ok());
+}
+
+TEST(Npy, RefusalsSayWhy) {
+  auto refuse = [](std::string descr, std::string order, std::string shape,
+                   size_t bytes, std::string message) {
+    Status status =
+        parse(npy("{'descr': " + descr + ", 'fortran_order': " + order +
+                      ", 'shape': " + shape + ", }\n",
+                  std::string(bytes, 0)));
+    EXPECT_EQ(status.code(), Code::Failed);
+    EXPECT_NE(status.message().find(message), std::string::npos)
+        << status.message();
+  };
+  refuse("'<c8'", "False", "(1,)", 8, "<c8");
+  refuse("'<U1'", "False", "(2,)", 8, "<U1");
+  refuse("'|O'", "False", "(2,)", 8, "|O");
+  refuse("'>f4'", "False", "(2,)", 8, "big-endian");
+  refuse("[('a', '<f4')]", "False", "(2,)", 8, "[('a'");
+  refuse("'<f4'", "True", "(2, 1)", 8, "column-major");
+  refuse("'<f4'", "False", "(3,)", 8, "8 bytes");
+  refuse("'<f4'", "False", "(-2,)", 8, "shape");
+  refuse("'<f4'", "False", "(4611686018427387906,)", 8, "8 bytes");
+  refuse("'<f4'", "False", "(99999999999999999999,)", 8, "shape");
+  refuse("'<f4'", "Maybe", "(2,)", 8, "fortran_order");
+  EXPECT_FALSE(parse("").ok());
+  EXPECT_FALSE(parse("\x93NUMPY").ok());
+  EXPECT_FALSE(parse(npy("{", "")).ok());
+  EXPECT_FALSE(parse(npy("{'descr': '<f4'}", "")).ok());
+}
+
+class Files : public TempFolder {
+protected:
+  std::string write(const std::vector<NamedArray> &arrays) {
+    EXPECT_TRUE(writeNpz(path("data.npz"), arrays).ok());
+    return path("data.npz");
+  }
+  Status open(const std::vector<InputSpec> &inputs, int64_t batch = 2) {
+    return Dataset::open(path("data.npz"), inputs, batch, {}).status();
+  }
+  void expectRefused(const std::vector<InputSpec> &inputs,
+                     std::vector<std::string> words, int64_t batch = 2) {
+    Status status = open(inputs, batch);
+    EXPECT_EQ(status.code(), Code::Failed);
+    for (const std::string &word : words)
+      EXPECT_NE(status.message().find(word), std::string::npos)
+          << status.message();
+  }
+};
+
+TEST_F(Files, NpzGoesThereAndBack) {
+  auto x = numbers<float>(6);
+  auto y = numbers<int64_t>(2);
+  auto file = ArrayFile::open(write(
+      {named("x", DType::F32, {2, 3}, x), named("y", DType::I64, {2}, y)}));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->keys(), (std::vector<std::string>{"x", "y"}));
+  auto array = file->read("x");
+  ASSERT_TRUE(array.ok()) << array.status().message();
+  EXPECT_EQ(array->shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(std::memcmp(array->data(), x.data(), 24), 0);
+  EXPECT_NE(file->read("z").status().message().find("x, y"), std::string::npos);
+}
+
+// Any changed byte of a sample and any cut is an error, never a crash.
+TEST_F(Files, DamageIsFound) {
+  auto x = numbers<float>(200);
+  std::string content = *readFile(write({named("x", DType::F32, {200}, x)}));
+  auto readX = [&](const std::string &bytes) -> Status {
+    EXPECT_TRUE(writeFileAtomically(path("bad.npz"), bytes).ok());
+    DLC_ASSIGN(ArrayFile file, ArrayFile::open(path("bad.npz")));
+    return file.read("x").status();
+  };
+  ASSERT_TRUE(readX(content).ok());
+  for (size_t at = 200; at < 900; at += 7) {
+    std::string damaged = content;
+    damaged[at] ^= 1;
+    EXPECT_FALSE(readX(damaged).ok()) << at;
+  }
+  for (size_t size = 0; size < content.size(); size += 13)
+    EXPECT_FALSE(readX(content.substr(0, size)).ok()) << size;
+  for (size_t at = 0; at < content.size(); at += 5) {
+    std::string damaged = content;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
+    (void)readX(damaged).ok(); // some bytes, as dates, mean nothing
+  }
+}
+
+TEST_F(Files, ChecksSayFoundAndExpected) {
+  auto x = numbers<float>(24), f = numbers<float>(4);
+  auto y = numbers<int64_t>(4), z = numbers<int64_t>(3);
+  write({named("x", DType::F32, {4, 2, 3}, x), named("y", DType::I64, {4}, y),
+         named("f", DType::F32, {4}, f), named("z", DType::I64, {3}, z),
+         named("none", DType::F32, {0, 3}, std::vector<float>())});
+  InputSpec good{"x", DType::F32, {2, 2, 3}};
+  InputSpec label{"y", DType::I64, {2}, 4, true};
+  EXPECT_TRUE(open({good, label}).ok()) << open({good, label}).message();
+  expectRefused({{"x", DType::F32, {2, 3, 2}}}, {"'x'", "[2, 3]", "[3, 2]"});
+  expectRefused({{"x", DType::F32, {2, 6}}}, {"'x'", "[2, 3]", "[6]"});
+  expectRefused({{"w", DType::F32, {2, 6}}}, {"'w'", "x, y"});
+  expectRefused({good, {"y", DType::I64, {2}, 3, true}},
+                {"'y'", "label 3", "row 3", "0 to 2"});
+  expectRefused({good, {"f", DType::I64, {2}, 4, true}}, {"'f'", "f32"});
+  expectRefused({good, {"z", DType::I64, {2}, 4, true}}, {"'z'", "3", "4"});
+  expectRefused({good, {"x", DType::F32, {2}, 0, true}}, {"6 labels", "1"});
+  expectRefused({{"none", DType::F32, {2, 3}}}, {"no samples"});
+}
+
+TEST_F(Files, LabelsMayHaveAnyShape) {
+  auto x = numbers<int64_t>(32);
+  write({named("x", DType::I64, {4, 8}, x), named("y", DType::I64, {4, 8}, x)});
+  EXPECT_TRUE(
+      open({{"x", DType::I64, {2, 8}, 32}, {"y", DType::I64, {16}, 32, true}})
+          .ok());
+}
+
+TEST_F(Files, ImagesAreScaledToOne) {
+  std::vector<uint8_t> x = {0, 51, 255, 102};
+  write({named("x", DType::U8, {2, 2}, x)});
+  auto values = [&](std::optional<double> scale) {
+    auto data =
+        Dataset::open(path("data.npz"), {{"x", DType::F32, {1, 2}}}, 1, scale);
+    std::array<float, 2> sample{};
+    data->columns()[0].copySample(1, reinterpret_cast<std::byte *>(&sample));
+    return sample;
+  };
+  EXPECT_EQ(values({}), (std::array<float, 2>{1, 102 / 255.0f}));
+  EXPECT_EQ(values(1), (std::array<float, 2>{255, 102}));
+  EXPECT_EQ(values(2), (std::array<float, 2>{510, 204}));
+}
+
+TEST(Convert, KeepsValuesBetweenTypes) {
+  std::array<float, 3> from = {0, 1, 100};
+  for (DType middle : {DType::F16, DType::BF16, DType::F64, DType::F32}) {
+    std::array<std::byte, 24> stored{};
+    std::array<float, 3> back{};
+    converter(DType::F32, middle, false)(
+        reinterpret_cast<std::byte *>(from.data()), stored.data(), 3, 1);
+    converter(middle, DType::F32, false)(
+        stored.data(), reinterpret_cast<std::byte *>(back.data()), 3, 1);
+    EXPECT_EQ(back, from) << nameOf(middle);
+  }
+  EXPECT_EQ(converter(DType::F32, DType::I64, false), nullptr);
+}
+
+TEST(Order, IsAPermutationOfItsSeed) {
+  auto order = shuffledOrder(1000, 1, 0);
+  auto sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (int64_t i = 0; i < 1000; ++i)
+    ASSERT_EQ(sorted[static_cast<size_t>(i)], i);
+  EXPECT_NE(order, sorted);
+  EXPECT_EQ(order, shuffledOrder(1000, 1, 0));
+  EXPECT_NE(order, shuffledOrder(1000, 2, 0));
+  EXPECT_NE(order, shuffledOrder(1000, 1, 1));
+}
+
+// The order is part of what a run repeats: it must not change between versions.
+TEST(Order, IsTheSameEverywhere) {
+  EXPECT_EQ(shuffledOrder(8, 7, 3),
+            (std::vector<int64_t>{4, 7, 3, 1, 2, 6, 0, 5}));
+}
+
+class Loading : public Files {
+protected:
+  void SetUp() override {
+    auto x = numbers<int64_t>(23);
+    write({named("x", DType::I64, {23, 1}, x)});
+  }
+  // The samples of steps [first, last).
+  std::vector<int64_t> load(Sampling sampling, int64_t first, int64_t last) {
+    auto data = Dataset::open(path("data.npz"),
+                              {{"x", DType::I64, {sampling.batch, 1}}},
+                              sampling.batch, {});
+    EXPECT_TRUE(data.ok()) << data.status().message();
+    Loader loader(*data, sampling, first, last);
+    std::vector<int64_t> samples;
+    while (const Batch *batch = loader.next()) {
+      std::vector<int64_t> part(static_cast<size_t>(sampling.batch));
+      std::memcpy(part.data(), (*batch)[0].data(), (*batch)[0].size());
+      samples.insert(samples.end(), part.begin(), part.end());
+    }
+    return samples;
+  }
+};
+
+TEST_F(Loading, InOrderAndDropsTheRest) {
+  auto samples = load({.batch = 5, .shuffle = false}, 0, 8);
+  ASSERT_EQ(samples.size(), 40u);
+  for (size_t i = 0; i < 40; ++i)
+    EXPECT_EQ(samples[i], static_cast<int64_t>(i % 20));
+}
+
+TEST_F(Loading, ResumesAnywhere) {
+  Sampling sampling{.batch = 4, .seed = 9};
+  auto whole = load(sampling, 0, 30);
+  for (int64_t first : {1, 4, 5, 17}) {
+    auto rest = load(sampling, first, 30);
+    EXPECT_TRUE(std::equal(rest.begin(), rest.end(), whole.begin() + first * 4,
+                           whole.end()));
+  }
+}
+
+TEST_F(Loading, RanksShareTheOrderOfOne) {
+  auto one = load({.batch = 6, .seed = 3}, 0, 9);
+  auto a = load({.batch = 3, .rank = 0, .world = 2, .seed = 3}, 0, 9);
+  auto b = load({.batch = 3, .rank = 1, .world = 2, .seed = 3}, 0, 9);
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_EQ(one[i], i % 6 < 3 ? a[i / 6 * 3 + i % 3] : b[i / 6 * 3 + i % 3]);
+}
+
+TEST_F(Loading, EpochsDifferAndCoverTheSamples) {
+  auto samples = load({.batch = 23, .seed = 3}, 0, 2);
+  std::vector<int64_t> first(samples.begin(), samples.begin() + 23);
+  std::vector<int64_t> second(samples.begin() + 23, samples.end());
+  EXPECT_NE(first, second);
+  EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 23u);
+}
+
+TEST_F(Loading, StopsEarly) {
+  auto data =
+      Dataset::open(path("data.npz"), {{"x", DType::I64, {1, 1}}}, 1, {});
+  Loader loader(*data, {}, 0, 1'000'000);
+  EXPECT_TRUE(loader.next());
+}
+
+} // namespace
