@@ -17,7 +17,7 @@ void *__libc_memalign(size_t, size_t);
 
 namespace {
 
-std::atomic<bool> counting = false;
+[[maybe_unused]] std::atomic<bool> counting = false;
 std::atomic<long> ours = 0;
 std::atomic<size_t> largestOfLibrary = 0;
 const void *library = nullptr; // where oneDNN is loaded
@@ -27,7 +27,7 @@ const void *libraryOf(const void *address) {
   return dladdr(address, &info) ? info.dli_fbase : nullptr;
 }
 
-void note(const void *caller, size_t bytes) {
+[[maybe_unused]] void note(const void *caller, size_t bytes) {
   if (!counting)
     return;
   if (libraryOf(caller) != library) {
@@ -42,6 +42,8 @@ void note(const void *caller, size_t bytes) {
 
 } // namespace
 
+// Sanitizers have an allocator of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define DLC_CALLER __builtin_return_address(0)
 
 extern "C" void *malloc(size_t bytes) {
@@ -83,6 +85,8 @@ void operator delete[](void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void *memory, size_t) noexcept { std::free(memory); }
 
+#endif
+
 namespace dlc::test {
 
 AllocationCounter::AllocationCounter() {
@@ -92,6 +96,13 @@ AllocationCounter::AllocationCounter() {
   counting = true;
 }
 AllocationCounter::~AllocationCounter() { counting = false; }
+bool AllocationCounter::available() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#else
+  return true;
+#endif
+}
 long AllocationCounter::ours() const { return ::ours; }
 size_t AllocationCounter::largestOfLibrary() const {
   return ::largestOfLibrary;

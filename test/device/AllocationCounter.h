@@ -12,6 +12,7 @@ public:
   AllocationCounter();
   ~AllocationCounter();
 
+  static bool available(); // not in sanitizer builds
   long ours() const; // calls of malloc and its kin from anywhere but oneDNN
   size_t largestOfLibrary() const; // bytes
 };
