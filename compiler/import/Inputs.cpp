@@ -60,6 +60,9 @@ private:
                           int index) {
     if (dim.has_dim_value() && dim.dim_value() > 0)
       return fixedDim(input, dim.dim_value(), index);
+    if (dim.has_dim_value())
+      return badModel("input '{}': dimension {} is {}, expected at least 1",
+                      input, index, dim.dim_value());
     const std::string &name = dim.dim_param();
     if (auto it = options.dims.find(name); it != options.dims.end()) {
       used.insert(name);

@@ -65,11 +65,26 @@ public:
     };
     if (endsWith(".weight") || endsWith(".bias"))
       return Role::Param;
-    return weightOperand && weight.elements() > 1 ? Role::Param
-                                                  : Role::Constant;
+    return weight.elements() > 1 && (weightOperand || isModuleState(name))
+               ? Role::Param
+               : Role::Constant;
   }
 
 private:
+  /// torch exports initializers under the module's own names (class_token,
+  /// layer_scale, in_proj_bias) and names what it made up otherwise. Buffers
+  /// have such names, too: the usual ones are told apart by name.
+  bool isModuleState(const std::string &name) const {
+    static const std::regex madeUp(
+        "::|^/|^val_|^_|^[0-9]+$|^Constant|_output_[0-9]+$");
+    static const std::regex buffer(
+        "running_|num_batches|mask|inv_freq|freqs|(^|\\.)pe$|anchor|"
+        "(^|\\.)(mean|std|var|sin|cos)(_cached)?$|relative_position_index|"
+        "position_ids|relative_coords|attn\\.bias$");
+    return file.model->producer_name() == "pytorch" &&
+           !std::regex_search(name, madeUp) && !std::regex_search(name, buffer);
+  }
+
   /// Collects the "%p_conv1_weight" and "%b_bn1_running_mean" of a call.
   void readFxNode(const std::string &text) {
     auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_'; };

@@ -19,8 +19,9 @@ struct RoleOverrides {
 
 /// The role of every initializer. Trained: floating point and either an operand
 /// of a Conv, Gemm, MatMul, norm or Gather (also through a Transpose, Reshape,
-/// Cast ...), or named *.weight or *.bias. Where the exporter recorded
-/// parameters and buffers (torch's fx_node metadata), that decides.
+/// Cast ...), or named *.weight or *.bias, or named like module state in a
+/// torch export (class_token). Where the exporter recorded parameters and
+/// buffers (torch's fx_node metadata), that decides.
 Result<std::map<std::string, Role>> findRoles(const OnnxFile &file,
                                               const RoleOverrides &overrides);
 

@@ -180,8 +180,6 @@ LogicalResult identity(const Node &n) { return n.result(n.in(0)); }
 /// Inference form: the identity. Training form with a positive ratio needs
 /// random numbers, which no dlc op makes yet.
 LogicalResult dropout(const Node &n) {
-  if (n.uses(1))
-    return n.fail() << "the mask output of Dropout is not supported";
   bool training = false;
   double ratio = 0.5;
   if (n.has(1)) {
@@ -200,7 +198,13 @@ LogicalResult dropout(const Node &n) {
     return n.fail() << "Dropout with ratio " << ratio
                     << " in training mode is not supported; set it to 0 or "
                        "export the model in evaluation mode";
-  return n.result(n.in(0));
+  Value x = n.in(0);
+  if (x && n.uses(1)) {
+    Value kept = n.constant(HostTensor::scalar(DType::Bool, 1));
+    if (failed(n.result(1, n.broadcast(kept, shapeOf(x)))))
+      return failure();
+  }
+  return n.result(x);
 }
 
 } // namespace

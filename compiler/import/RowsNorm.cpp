@@ -40,8 +40,6 @@ LogicalResult layerNorm(const Node &n) {
   Value x = n.in(0);
   if (!x)
     return failure();
-  if (n.uses(1) || n.uses(2))
-    return n.fail() << "the Mean and InvStdDev outputs are not supported";
   Shape shape = shapeOf(x);
   auto axis = n.axis("axis", -1, shape.size());
   if (failed(axis))
@@ -53,7 +51,12 @@ LogicalResult layerNorm(const Node &n) {
   Operation *op =
       n.makeOp<ir::LayerNormOp>(3, x, scale, bias, uint64_t(*axis),
                                 llvm::APFloat(n.number("epsilon", 1e-5)));
-  return n.result(op ? op->getResult(0) : Value());
+  if (!op)
+    return failure();
+  for (size_t i = 0; i < 3; ++i)
+    if (failed(n.result(i, op->getResult(i))))
+      return failure();
+  return success();
 }
 
 /// x / sqrt(mean(x^2) + epsilon) * scale

@@ -13,10 +13,11 @@
 
 using namespace dlc;
 
-static int fold(const import::ImportedModel &model, const std::string &folder) {
+static int dump(const import::ImportedModel &model, const std::string &folder,
+                const std::string &prefix) {
   int count = 0;
   for (const auto &[name, weight] : model.weights.all()) {
-    if (name.rfind("const/", 0) != 0)
+    if (name.rfind(prefix, 0) != 0)
       continue;
     std::ofstream(folder + "/" + std::to_string(count), std::ios::binary)
         .write(static_cast<const char *>(weight.data), weight.bytes);
@@ -65,14 +66,23 @@ int main(int argc, char **argv) {
     return 2;
   mlir::MLIRContext context;
   import::ImportOptions options;
-  options.batch = 4;
+  if (std::string(argv[1]) == "export")
+    options.batch = 4;
+  else if (argc > 4)
+    options.batch = std::stoll(argv[4]);
   if (std::string(argv[1]) == "fold")
     options.roles.freeze = {"."};
   auto model = import::importOnnx(context, argv[2], options);
   if (failed(model))
     return 3;
   if (std::string(argv[1]) == "fold")
-    return fold(*model, argv[3]);
+    return dump(*model, argv[3], "const/");
+  if (std::string(argv[1]) == "dump") {
+    dump(*model, argv[3], "");
+    std::cout << "module" << std::endl;
+    model->module->print(llvm::outs());
+    return 0;
+  }
   exporter::ExportOptions exportOptions;
   if (argc > 4)
     exportOptions.inlineLimit = std::stoull(argv[4]);

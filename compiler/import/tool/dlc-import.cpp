@@ -36,6 +36,12 @@ int main(int argc, char **argv) {
   options.roles.freeze.assign(freeze.begin(), freeze.end());
 
   mlir::MLIRContext context;
+  context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) {
+    bool isError = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+    llvm::errs() << diagnostic.getLocation()
+                 << (isError ? ": error: " : ": warning: ") << diagnostic
+                 << "\n";
+  });
   auto model = dlc::import::importOnnx(context, modelPath, options);
   if (failed(model))
     return 3;

@@ -1,0 +1,91 @@
+"""Which initializers are trained: the same as PyTorch's parameters, whichever way the model was exported."""
+
+import os
+import re
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import dlc
+import onnx
+from support import IMPORT, model, node, run, value
+
+
+class Roles(dlc.TestCase):
+    def states(self, path, *flags):
+        code, self.text, err = run(IMPORT, path, *flags)
+        self.assertEqual(code, dlc.OK, err)
+        self.errors = err
+        states = re.findall(r'dlc\.state @"?([^" ]+)"? : \S+ (\w+) init', self.text)
+        return {role: {name for name, r in states if r == role} for role in ("param", "buffer", "const")}
+
+    def save(self, proto):
+        onnx.save(proto, self.path("m.onnx"))
+        return self.path("m.onnx")
+
+    def test_references(self):
+        for name in "mlp", "lenet", "resnet8", "gpt_tiny":
+            ref = dlc.Reference(name)
+            params = set(ref.group("grad0"))
+            buffers = set(ref.group("final_sgd")) - params
+            for path in dlc.model(name), os.path.join(dlc.REFS, name + "-dynamo.onnx"):
+                with self.subTest(path=os.path.basename(path)):
+                    states = self.states(path, f"--batch={ref.batch}")
+                    self.assertEqual(states["param"], params)
+                    self.assertEqual(states["buffer"], buffers)
+
+    def test_folded_exports_have_as_many(self):
+        for name, count in ("mlp", 4), ("lenet", 10), ("gpt_tiny", 29), ("resnet8", 20):
+            states = self.states(os.path.join(dlc.REFS, name + "-eval.onnx"), "--batch=4")
+            self.assertEqual(len(states["param"]), count, name)
+
+    def test_batch_norm_in_training_is_marked(self):
+        for path, count in [(dlc.model("resnet8"), 9), (os.path.join(dlc.REFS, "resnet8-dynamo.onnx"), 9),
+                            (os.path.join(dlc.REFS, "resnet8-eval.onnx"), 0)]:
+            self.states(path, "--batch=16")
+            self.assertEqual(self.text.count("dlc.training"), count, path)
+
+    def test_folded_batch_norm_is_reported(self):
+        proto = onnx.load(dlc.model("lenet"))
+        conv = proto.graph.node[0]
+        conv.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="FuseBatchNormIntoConv")
+        self.states(self.save(proto), "--batch=2")
+        self.assertRegex(self.errors, "warning: the exporter folded batch norm into 1 convolutions .the first is '/c1/Conv'")
+
+    def test_masks_are_kept_once(self):
+        self.assertEqual(len(self.states(dlc.model("gpt_tiny"), "--batch=4")["const"]), 1)
+
+    def names(self, producer, *flags):
+        """A model with a weight, a learned token, a table of sines, an integer and a scalar."""
+        weights = {"w": np.ones((4, 4)) * np.arange(4), "token": np.arange(20).reshape(5, 4), "enc.pe": np.arange(20).reshape(5, 4),
+                   "val_3": np.array(2.0), "k": np.arange(20).reshape(5, 4)}
+        weights = {k: v.astype(np.int64 if k == "k" else np.float32) for k, v in weights.items()}
+        proto = model([node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "token"], ["b"]),
+                       node("Add", ["b", "enc.pe"], ["c"]), node("Mul", ["c", "val_3"], ["d"]),
+                       node("Cast", ["k"], ["kf"], to=1), node("Add", ["d", "kf"], ["y"])],
+                      [value("x", [5, 4])], [value("y", [5, 4])], weights)
+        proto.producer_name = producer
+        return self.states(self.save(proto), *flags)["param"]
+
+    def test_names(self):
+        self.assertEqual(self.names("pytorch"), {"w", "token"})
+        self.assertEqual(self.names("other"), {"w"})
+
+    def test_overrides(self):
+        self.assertEqual(self.names("other", "--train=^enc"), {"w", "enc.pe"})
+        self.assertEqual(self.names("pytorch", "--freeze=tok|w"), set())
+        self.assertEqual(self.names("pytorch", "--train=k"), {"w", "token"}, "integers are never trained")
+        code, _, err = run(IMPORT, self.path("m.onnx"), "--freeze=(")
+        self.assertIn("'(' is not a regular expression", err)
+
+    def test_loss_in_the_graph(self):
+        proto = model([node("MatMul", ["x", "w"], ["logits"]), node("SoftmaxCrossEntropyLoss", ["logits", "t"], ["loss"])],
+                      [value("x", [5, 4]), value("t", [5], 7)], [value("loss", []), value("logits", [5, 3])],
+                      {"w": np.arange(12, dtype=np.float32).reshape(4, 3)})
+        self.states(self.save(proto))
+        self.assertRegex(self.text, r'tensor<f32> \{dlc.loss, dlc.name = "loss"\}, tensor<5x3xf32> \{dlc.name = "logits"\}')
+
+
+if __name__ == "__main__":
+    dlc.main()

@@ -1,0 +1,204 @@
+"""Every row means what ONNX means: the imported program, run in numpy, against the node cases of the onnx package,
+its reference evaluator, and PyTorch's logits of the reference models."""
+
+import os
+import sys
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+sys.path.insert(0, os.path.dirname(__file__))
+import dlc
+import interpreter
+from support import ROUNDTRIP, model, node, run, value
+
+# Node cases of these ops are run; the others are unsupported (or random, or need sequences as inputs).
+OPS = """Abs Add And ArgMax AveragePool BatchNormalization Cast Ceil Clip Concat Conv Cos Div Dropout Elu Equal Erf Exp
+Expand Flatten Floor Gather Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish
+Identity LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max MaxPool Mean Min Mish Mul Neg Not Or
+PRelu Pad Pow RMSNormalization Reciprocal ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare
+Relu Reshape Round Selu Shape Sigmoid Sign Sin Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign Split Sqrt
+Squeeze Sub Sum Swish Tanh Tile Transpose Trilu Unsqueeze Where IsNaN""".split()
+# A refusal with one of these messages is a documented limit, not a failure.
+LIMITS = ["is not supported", "are not supported", "expected mean, sum or none", "expected an input of rank 3 or 4",
+          "found bool", "expected operands of one element type", "expected at least 1", "operand #"]
+SKIP = {"test_batchnorm_example_training_mode", "test_batchnorm_epsilon_training_mode"}  # compared in training e2e
+
+
+class Rows(dlc.TestCase):
+    def imported(self, proto, inputs, batch=None):
+        path = proto
+        if not isinstance(proto, str):
+            path = self.path("m.onnx")
+            with open(path, "wb") as file:
+                file.write(proto.SerializeToString())
+        code, out, err = run(ROUNDTRIP, "dump", path, self.folder, *([batch] if batch else []))
+        self.error = err
+        if code != dlc.OK:
+            self.assertEqual(code, dlc.BAD_MODEL, err)
+            return None
+        listing, text = out.split("module\n", 1)
+        states = {}
+        for line in listing.splitlines():
+            index, dtype, rest = line.split(" ", 2)
+            shape, name = rest[1:].split("] ", 1)
+            dims = [int(d) for d in shape.split(",") if d.strip()]
+            states[name] = np.fromfile(self.path(index), interpreter.DTYPES[dtype]).reshape(dims)
+        return interpreter.run(text, states, inputs)
+
+    def near(self, found, expected, what, rtol=1e-4, atol=1e-5):
+        self.assertEqual(found.dtype, expected.dtype, what)
+        if expected.dtype.kind not in "fiub":  # bfloat16
+            found, expected = found.astype(np.float32), expected.astype(np.float32)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=what)
+
+
+def array(content):
+    return numpy_helper.to_array(content) if isinstance(content, TensorProto) else np.asarray(content)
+
+
+def fixed(case):
+    """The case with every input but the first floating one made an initializer: shapes and axes become known."""
+    inputs, expected = ([array(a) for a in side] for side in case.data_sets[0])
+    proto = onnx.ModelProto()
+    proto.CopyFrom(case.model)
+    proto.opset_import[0].version = max(13, proto.opset_import[0].version)  # cases carry their op's own version
+    kept, floats = [], {}
+    for info, content in zip(list(proto.graph.input), inputs):
+        if not floats or (content.dtype.kind in "fb" and content.ndim > 0):
+            floats[info.name] = content
+            kept.append(info)
+        else:
+            proto.graph.initializer.append(numpy_helper.from_array(content, info.name))
+    del proto.graph.input[:]
+    proto.graph.input.extend(kept)
+    return proto, floats, expected
+
+
+class NodeCases(Rows):
+    def test_all(self):
+        from onnx.backend.test.loader import load_model_tests
+        ran, limits = set(), {}
+        for case in load_model_tests(kind="node"):
+            nodes = case.model.graph.node
+            if len(nodes) != 1 or nodes[0].op_type not in OPS or case.name in SKIP or nodes[0].domain:
+                continue
+            if any(isinstance(a, list) for side in case.data_sets[0] for a in side):
+                continue  # sequences
+            with self.subTest(case=case.name):
+                proto, inputs, expected = fixed(case)
+                with np.errstate(all="ignore"):
+                    found = self.imported(proto, inputs)
+                if found is None:
+                    if not any(limit in self.error for limit in LIMITS):
+                        self.fail(f"refused: {self.error}")
+                    limits[case.name] = self.error
+                    continue
+                for info, content in zip(proto.graph.output, expected):
+                    self.near(found[info.name], content, f"{case.name} {info.name}", max(case.rtol, 1e-5), 1e-5)
+                ran.add(nodes[0].op_type)
+        self.ran, self.limits = ran, limits
+        if os.environ.get("DLC_TEST_VERBOSE"):
+            for name, error in sorted(limits.items()):
+                print(name, error.strip().splitlines()[0][:150])
+        self.assertEqual(set(OPS) - ran, set(), "ops without a case that ran")
+
+
+class References(Rows):
+    def test_logits(self):
+        for name in "mlp", "lenet", "gpt_tiny":
+            for path in dlc.model(name), os.path.join(dlc.REFS, name + "-eval.onnx"), \
+                    os.path.join(dlc.REFS, name + "-dynamo.onnx"):
+                with self.subTest(path=os.path.basename(path)):
+                    ref = dlc.Reference(name)
+                    found = self.imported(path, {"input": ref.inputs[0]}, ref.batch)
+                    self.near(found["logits"], ref.arrays["logits0"], path, 1e-4, 1e-5)
+
+    def test_batch_norm_as_inference(self):
+        x = dlc.Reference("resnet8").inputs[0]
+        for variant in "-eval", "-dynamo":
+            path = os.path.join(dlc.REFS, f"resnet8{variant}.onnx")
+            expected = ReferenceEvaluator(path).run(None, {"input": x})[0]
+            found = self.imported(path, {"input": x}, len(x))
+            self.near(found["logits"], expected, path, 1e-3, 1e-4)
+
+
+class Forms(Rows):
+    """Forms that the node cases lack."""
+
+    def compare(self, nodes, inputs, weights=None, opset=17, outputs=("y",)):
+        infos = [value(k, v.shape, helper.np_dtype_to_tensor_dtype(v.dtype)) for k, v in inputs.items()]
+        proto = model(nodes, infos, [value(o, None) for o in outputs], weights, opset=opset)
+        expected = ReferenceEvaluator(proto).run(None, inputs)
+        found = self.imported(proto, inputs)
+        self.assertIsNotNone(found, self.error)
+        for name, array in zip(outputs, expected):
+            self.near(found[name], array, name)
+
+    def setUp(self):
+        super().setUp()
+        self.random = np.random.default_rng(0)
+
+    def floats(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def test_reduce_axes_as_attribute(self):
+        for op in "ReduceMean", "ReduceMax", "ReduceL2":
+            self.compare([node(op, ["x"], ["y"], axes=[-1, 0], keepdims=0)], {"x": self.floats(2, 3, 4)}, opset=13)
+
+    def test_gemm_forms(self):
+        a, b = self.floats(4, 5), self.floats(6, 5)
+        for c in self.floats(6), self.floats(1, 6), self.floats(4, 1), self.floats(4, 6), self.floats():
+            self.compare([node("Gemm", ["a", "b", "c"], ["y"], transB=1)], {"a": a}, {"b": b, "c": np.float32(c)})
+        self.compare([node("Gemm", ["a", "b", "c"], ["y"], transB=1, alpha=0.5, beta=2.0)], {"a": a},
+                     {"b": b, "c": self.floats(6)})
+        self.compare([node("Gemm", ["a", "b"], ["y"], transA=1)], {"a": a}, {"b": self.floats(4, 3)})
+
+    def test_matmul_of_vectors(self):
+        m, v = self.floats(2, 4, 3), self.floats(3)
+        self.compare([node("MatMul", ["x", "v"], ["y"])], {"x": m, "v": v})
+        self.compare([node("MatMul", ["v", "x"], ["y"])], {"x": self.floats(2, 3, 5), "v": v})
+        self.compare([node("MatMul", ["v", "x"], ["y"])], {"x": self.floats(3), "v": v})
+
+    def test_conv_of_sequences(self):
+        self.compare([node("Conv", ["x", "w", "b"], ["y"], pads=[2, 1], strides=[2], dilations=[2], group=2)],
+                     {"x": self.floats(2, 4, 16)}, {"w": self.floats(6, 2, 3), "b": self.floats(6)})
+
+    def test_grouped_conv(self):
+        self.compare([node("Conv", ["x", "w"], ["y"], pads=[1, 0, 2, 1], strides=[2, 1], group=3)],
+                     {"x": self.floats(2, 3, 8, 9)}, {"w": self.floats(6, 1, 3, 3)})
+
+    def test_split_to_sequence(self):
+        for split in np.array(3), np.array([2, 4, 1]):
+            self.compare([node("SplitToSequence", ["x", "s"], ["q"], axis=1), node("SequenceAt", ["q", "i"], ["y"])],
+                         {"x": self.floats(2, 7)}, {"s": split, "i": np.array(-1)})
+        self.compare([node("SplitToSequence", ["x"], ["q"], axis=0, keepdims=0), node("SequenceAt", ["q", "i"], ["y"])],
+                     {"x": self.floats(3, 2)}, {"i": np.array(1)})
+
+    def test_slice_of_a_value(self):
+        ints = lambda *v: np.array(v, np.int64)
+        for bounds in [(ints(1), ints(2**62), ints(1)), (ints(-1, 0), ints(-99, 2), ints(1, 0), ints(-2, 1))]:
+            names = ["s", "e", "a", "k"][:len(bounds)]
+            self.compare([node("Slice", ["x", *names], ["y"])], {"x": self.floats(3, 7)}, dict(zip(names, bounds)))
+
+    def test_gather_on_an_axis(self):
+        self.compare([node("Gather", ["x", "i"], ["y"], axis=1)],
+                     {"x": self.floats(3, 5), "i": np.array([[0, 4], [2, 2]], np.int32)})
+
+    def test_mixed_power(self):
+        self.compare([node("Pow", ["x", "p"], ["y"])], {"x": self.floats(3)}, {"p": np.array(2, np.int64)})
+
+    def test_shape_chain(self):
+        """Shape, Gather, Unsqueeze, Concat, Reshape as exporters write them, on a value of the model."""
+        weights = {"zero": np.array(0), "one": np.array(1), "axis": np.array([0]), "rest": np.array([-1])}
+        self.compare([node("Relu", ["x"], ["r"]), node("Shape", ["r"], ["s"]), node("Gather", ["s", "zero"], ["n"]),
+                      node("Gather", ["s", "one"], ["m"]), node("Mul", ["n", "m"], ["p"]),
+                      node("Unsqueeze", ["p", "axis"], ["u"]), node("Concat", ["u", "rest"], ["t"], axis=0),
+                      node("Reshape", ["r", "t"], ["y"])], {"x": self.floats(2, 3, 4)}, weights)
+
+
+if __name__ == "__main__":
+    dlc.main()
