@@ -72,11 +72,10 @@ private:
     for (Operation &op : block) {
       position[&op] = i++;
       bool moves = false, alone = true;
-      for (Value v : op.getOperands())
-        if (isActive(v)) {
-          moves = true;
-          alone &= parameterOnly.contains(v.getDefiningOp());
-        }
+      for (Value v : op.getOperands()) {
+        moves |= isActive(v);
+        alone &= parameterOnly.contains(v.getDefiningOp());
+      }
       if (alone)
         parameterOnly.insert(&op);
       for (Value v : op.getResults())
@@ -204,8 +203,7 @@ private:
   /// Rules build a gradient for every operand; those of inputs and constants
   /// stay unused.
   void eraseUnused() {
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(block.without_terminator())))
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (!position.contains(&op) && isOpTriviallyDead(&op))
         op.erase();
   }
@@ -216,8 +214,7 @@ private:
   Value loss;
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Operation *, int64_t> position;
-  llvm::DenseSet<Operation *>
-      parameterOnly; // active by parameters, not by activations
+  llvm::DenseSet<Operation *> parameterOnly; // reads no input of the step
   SmallVector<Operation *> path;
   llvm::DenseMap<Operation *, SmallVector<ir::StateOp, 1>> completes;
   llvm::DenseMap<Value, Value> gradients;

@@ -1,0 +1,49 @@
+// RUN: %dlc-opt %s --dlc-decompose | FileCheck %s
+
+// Half floats are computed in f32 and rounded once.
+// CHECK-LABEL: func @softmax
+// CHECK: %[[X:.*]] = dlc.cast %arg0 {{.*}} -> tensor<2x3xf32>
+// CHECK: %[[MAX:.*]] = dlc.reduce_max %[[X]] {axes = array<i64: 1>, keepdims}
+// CHECK: %[[SHIFTED:.*]] = dlc.sub %[[X]], %[[MAX]]
+// CHECK: %[[E:.*]] = dlc.exp %[[SHIFTED]]
+// CHECK: %[[SUM:.*]] = dlc.reduce_sum %[[E]] {axes = array<i64: 1>, keepdims}
+// CHECK: %[[Y:.*]] = dlc.div %[[E]], %[[SUM]]
+// CHECK: dlc.cast %[[Y]] {{.*}} -> tensor<2x3xbf16>
+func.func @softmax(%x: tensor<2x3xbf16>) -> tensor<2x3xbf16> {
+  %y = dlc.softmax %x {axis = 1 : i64} : (tensor<2x3xbf16>) -> tensor<2x3xbf16>
+  return %y : tensor<2x3xbf16>
+}
+
+// Inference batch norm is one multiply-add per element.
+// CHECK-LABEL: func @batch_norm_infer
+// CHECK: dlc.rsqrt {{.*}} -> tensor<3xf32>
+// CHECK: dlc.mul %arg0, {{.*}} -> tensor<2x3x4x4xf32>
+// CHECK: dlc.add {{.*}} -> tensor<2x3x4x4xf32>
+// CHECK-NEXT: return
+func.func @batch_norm_infer(%x: tensor<2x3x4x4xf32>, %p: tensor<3xf32>) -> tensor<2x3x4x4xf32> {
+  %y = dlc.batch_norm_infer %x, %p, %p, %p, %p {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64} : (tensor<2x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4x4xf32>
+  return %y : tensor<2x3x4x4xf32>
+}
+
+// A label is compared with the class numbers of its row; what nothing uses (lse) is gone.
+// CHECK-LABEL: func @cross_entropy
+// CHECK: %[[LOG:.*]] = dlc.log
+// CHECK: dlc.iota {axis = 1 : i64} : () -> tensor<4x10xi32>
+// CHECK: dlc.compare eq
+// CHECK: %[[PICKED:.*]] = dlc.reduce_sum
+// CHECK: %[[LOSS:.*]] = dlc.sub %[[LOG]], %[[PICKED]]
+// CHECK-NEXT: %[[Y:.*]] = dlc.reshape %[[LOSS]] : (tensor<4x1xf32>) -> tensor<4xf32>
+// CHECK-NEXT: return %[[Y]]
+func.func @cross_entropy(%x: tensor<4x10xf32>, %t: tensor<4xi64>) -> tensor<4xf32> {
+  %loss, %lse = dlc.softmax_cross_entropy %x, %t : (tensor<4x10xf32>, tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %loss : tensor<4xf32>
+}
+
+// The scale's and bias's gradients are column sums that exist only where they are used.
+// CHECK-LABEL: func @layer_norm_backward
+// CHECK-NOT: axes = array<i64: 0>
+// CHECK: return
+func.func @layer_norm_backward(%dy: tensor<4x8xf32>, %x: tensor<4x8xf32>, %s: tensor<8xf32>, %m: tensor<4x1xf32>) -> tensor<4x8xf32> {
+  %dx, %ds, %db = dlc.layer_norm_backward %dy, %x, %s, %m, %m {axis = 1 : i64} : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>, tensor<4x1xf32>, tensor<4x1xf32>) -> (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>)
+  return %dx : tensor<4x8xf32>
+}

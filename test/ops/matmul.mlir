@@ -1,0 +1,112 @@
+// RUN: dlc-gradcheck %s
+// Every transposition, batch broadcasting, biases.
+
+func.func @nn(%a: tensor<2x3xf64>, %b: tensor<3x4xf64>, %c: tensor<4xf64>) -> tensor<2x4xf64> {
+  %y = dlc.matmul %a, %b, %c : (tensor<2x3xf64>, tensor<3x4xf64>, tensor<4xf64>) -> tensor<2x4xf64>
+  return %y : tensor<2x4xf64>
+}
+
+func.func @nn_batch(%a: tensor<5x2x3xf64>, %b: tensor<5x3x4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b : (tensor<5x2x3xf64>, tensor<5x3x4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @nn_weights(%a: tensor<5x2x3xf64>, %b: tensor<3x4xf64>, %c: tensor<4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c : (tensor<5x2x3xf64>, tensor<3x4xf64>, tensor<4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @nn_left(%a: tensor<2x3xf64>, %b: tensor<5x3x4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b : (tensor<2x3xf64>, tensor<5x3x4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @nn_broadcast(%a: tensor<2x1x2x3xf64>, %b: tensor<5x3x4xf64>, %c: tensor<4xf64>) -> tensor<2x5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c : (tensor<2x1x2x3xf64>, tensor<5x3x4xf64>, tensor<4xf64>) -> tensor<2x5x2x4xf64>
+  return %y : tensor<2x5x2x4xf64>
+}
+
+func.func @nt(%a: tensor<2x3xf64>, %b: tensor<4x3xf64>, %c: tensor<4xf64>) -> tensor<2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_b} : (tensor<2x3xf64>, tensor<4x3xf64>, tensor<4xf64>) -> tensor<2x4xf64>
+  return %y : tensor<2x4xf64>
+}
+
+func.func @nt_batch(%a: tensor<5x2x3xf64>, %b: tensor<5x4x3xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b {trans_b} : (tensor<5x2x3xf64>, tensor<5x4x3xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @nt_weights(%a: tensor<5x2x3xf64>, %b: tensor<4x3xf64>, %c: tensor<4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_b} : (tensor<5x2x3xf64>, tensor<4x3xf64>, tensor<4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @nt_left(%a: tensor<2x3xf64>, %b: tensor<5x4x3xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b {trans_b} : (tensor<2x3xf64>, tensor<5x4x3xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @nt_broadcast(%a: tensor<2x1x2x3xf64>, %b: tensor<5x4x3xf64>, %c: tensor<4xf64>) -> tensor<2x5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_b} : (tensor<2x1x2x3xf64>, tensor<5x4x3xf64>, tensor<4xf64>) -> tensor<2x5x2x4xf64>
+  return %y : tensor<2x5x2x4xf64>
+}
+
+func.func @tn(%a: tensor<3x2xf64>, %b: tensor<3x4xf64>, %c: tensor<4xf64>) -> tensor<2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_a} : (tensor<3x2xf64>, tensor<3x4xf64>, tensor<4xf64>) -> tensor<2x4xf64>
+  return %y : tensor<2x4xf64>
+}
+
+func.func @tn_batch(%a: tensor<5x3x2xf64>, %b: tensor<5x3x4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b {trans_a} : (tensor<5x3x2xf64>, tensor<5x3x4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @tn_weights(%a: tensor<5x3x2xf64>, %b: tensor<3x4xf64>, %c: tensor<4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_a} : (tensor<5x3x2xf64>, tensor<3x4xf64>, tensor<4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @tn_left(%a: tensor<3x2xf64>, %b: tensor<5x3x4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b {trans_a} : (tensor<3x2xf64>, tensor<5x3x4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @tn_broadcast(%a: tensor<2x1x3x2xf64>, %b: tensor<5x3x4xf64>, %c: tensor<4xf64>) -> tensor<2x5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_a} : (tensor<2x1x3x2xf64>, tensor<5x3x4xf64>, tensor<4xf64>) -> tensor<2x5x2x4xf64>
+  return %y : tensor<2x5x2x4xf64>
+}
+
+func.func @tt(%a: tensor<3x2xf64>, %b: tensor<4x3xf64>, %c: tensor<4xf64>) -> tensor<2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_a, trans_b} : (tensor<3x2xf64>, tensor<4x3xf64>, tensor<4xf64>) -> tensor<2x4xf64>
+  return %y : tensor<2x4xf64>
+}
+
+func.func @tt_batch(%a: tensor<5x3x2xf64>, %b: tensor<5x4x3xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b {trans_a, trans_b} : (tensor<5x3x2xf64>, tensor<5x4x3xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @tt_weights(%a: tensor<5x3x2xf64>, %b: tensor<4x3xf64>, %c: tensor<4xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_a, trans_b} : (tensor<5x3x2xf64>, tensor<4x3xf64>, tensor<4xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @tt_left(%a: tensor<3x2xf64>, %b: tensor<5x4x3xf64>) -> tensor<5x2x4xf64> {
+  %y = dlc.matmul %a, %b {trans_a, trans_b} : (tensor<3x2xf64>, tensor<5x4x3xf64>) -> tensor<5x2x4xf64>
+  return %y : tensor<5x2x4xf64>
+}
+
+func.func @tt_broadcast(%a: tensor<2x1x3x2xf64>, %b: tensor<5x4x3xf64>, %c: tensor<4xf64>) -> tensor<2x5x2x4xf64> {
+  %y = dlc.matmul %a, %b, %c {trans_a, trans_b} : (tensor<2x1x3x2xf64>, tensor<5x4x3xf64>, tensor<4xf64>) -> tensor<2x5x2x4xf64>
+  return %y : tensor<2x5x2x4xf64>
+}
+
+func.func @deep_weights(%a: tensor<2x2x2x3xf64>, %b: tensor<3x4xf64>) -> tensor<2x2x2x4xf64> {
+  %y = dlc.matmul %a, %b : (tensor<2x2x2x3xf64>, tensor<3x4xf64>) -> tensor<2x2x2x4xf64>
+  return %y : tensor<2x2x2x4xf64>
+}
+
+func.func @bf16(%a: tensor<2x3xbf16>, %b: tensor<3x4xbf16>, %c: tensor<4xbf16>) -> tensor<2x4xbf16> {
+  %y = dlc.matmul %a, %b, %c : (tensor<2x3xbf16>, tensor<3x4xbf16>, tensor<4xbf16>) -> tensor<2x4xbf16>
+  return %y : tensor<2x4xbf16>
+}
