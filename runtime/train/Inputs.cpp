@@ -1,0 +1,77 @@
+#include "runtime/train/Inputs.h"
+
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+
+namespace dlc {
+namespace {
+
+bool hasInput(const plan::Program *program, const std::string &name) {
+  return program &&
+         std::any_of(program->inputs().begin(), program->inputs().end(),
+                     [&](auto &port) { return port.name() == name; });
+}
+
+InputSpec specOf(const plan::Program &program, const plan::Port &port,
+                 bool isLabel) {
+  const plan::TensorType &type =
+      program.buffers(static_cast<int>(port.buffer())).type();
+  InputSpec spec;
+  spec.key = port.name();
+  spec.dtype = *plan::dtypeOf(type.dtype());
+  spec.shape = {type.shape().begin(), type.shape().end()};
+  spec.limit = port.limit();
+  spec.isLabel = isLabel;
+  return spec;
+}
+
+// An only input may be called x, only labels y.
+void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
+            const ArrayFile &file) {
+  auto isOne = [&](const InputSpec &spec) { return spec.isLabel == labels; };
+  auto only = std::find_if(specs.begin(), specs.end(), isOne);
+  if (std::count_if(specs.begin(), specs.end(), isOne) == 1 &&
+      (file.has(name) || !file.has(only->key)))
+    only->key = name;
+}
+
+Status checkBatch(const std::vector<InputSpec> &specs, int64_t batch) {
+  for (const InputSpec &spec : specs)
+    if (spec.shape.empty() || spec.shape[0] % batch != 0 ||
+        (!spec.isLabel && spec.shape[0] != batch))
+      return corrupt("input '{}' has shape [{}], expected batches of {}",
+                     spec.key, fmt::join(spec.shape, ", "), batch);
+  return {};
+}
+
+} // namespace
+
+const plan::Program *findProgram(const plan::Plan &plan,
+                                 std::string_view name) {
+  for (const plan::Program &program : plan.programs())
+    if (program.name() == name)
+      return &program;
+  return nullptr;
+}
+
+Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
+                            std::string_view name,
+                            std::optional<double> scale) {
+  const plan::Program *program = findProgram(plan, name);
+  if (!program)
+    return failed("the model has no program '{}'", name);
+  const plan::Program *predict = findProgram(plan, "predict");
+  std::vector<InputSpec> specs;
+  for (const plan::Port &port : program->inputs())
+    specs.push_back(
+        specOf(*program, port,
+               predict ? !hasInput(predict, port.name()) : port.name() == "y"));
+  DLC_TRY(checkBatch(specs, plan.batch()));
+  DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
+  rename(specs, false, "x", file);
+  rename(specs, true, "y", file);
+  return Dataset::open(path, specs, plan.batch(), scale);
+}
+
+} // namespace dlc

@@ -1,0 +1,22 @@
+// A program's inputs as the data file must fill them.
+#pragma once
+
+#include "runtime/data/Dataset.h"
+#include "runtime/plan/plan.pb.h"
+
+#include <optional>
+#include <string>
+
+namespace dlc {
+
+// Null if the plan has no such program.
+const plan::Program *findProgram(const plan::Plan &plan, std::string_view name);
+
+// The data set at `path`, bound to the inputs of `program` in their order. An
+// input is found by its own name, or as `x` if it is the only one besides the
+// labels, which are `y`. Labels are what predict does not take.
+Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
+                            std::string_view program,
+                            std::optional<double> scale);
+
+} // namespace dlc

@@ -1,0 +1,36 @@
+// How a run shows where it is: one line that is rewritten on a terminal, a line
+// every now and then elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace dlc {
+
+class ProgressBar {
+public:
+  // `first` of `total` steps are done already. `every`: steps between lines; 0:
+  // two seconds, and on a terminal a tenth.
+  ProgressBar(int64_t first, int64_t total, int64_t every, bool visible);
+  ~ProgressBar(); // leaves the last state on the screen
+
+  void update(int64_t step, double loss, double lr);
+  // Ends the line, so that something else can be printed.
+  void pause();
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  bool isDue(int64_t step, Clock::time_point now) const;
+  std::string line(bool bar) const;
+
+  int64_t first_, total_, every_;
+  bool visible_, terminal_;
+  int64_t step_;
+  double loss_ = 0, lr_ = 0;
+  bool open_ = false, shown_ = true;
+  Clock::time_point start_, last_;
+};
+
+} // namespace dlc

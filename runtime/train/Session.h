@@ -1,0 +1,83 @@
+// A model that is loaded and ready to train, evaluate or predict.
+#pragma once
+
+#include "runtime/data/Loader.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/plan/Model.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlc {
+
+// Means over all samples; a sample may have several rows (tokens).
+struct EvalResult {
+  double loss = 0;
+  std::optional<double> accuracy; // share of rows whose label was hit
+  int64_t samples = 0;
+};
+
+// One thread uses a session at a time.
+class Session {
+public:
+  struct Options {
+    int threads = 0;       // 0: all that the process may run on
+    bool averages = false; // use the EMA instead of the last weights
+    // Must outlive the session. Null: one rank; it cannot train a model that
+    // was compiled for several, but evaluate it.
+    Communicator *communicator = nullptr;
+  };
+
+  // An artifact, a run (its newest checkpoint) or a checkpoint, by path.
+  static Result<std::unique_ptr<Session>> open(const std::string &path,
+                                               const Options &options);
+  // The same for a model that is open already.
+  static Result<std::unique_ptr<Session>> create(Model model,
+                                                 const Options &options);
+
+  const Model &model() const { return model_; }
+  const plan::Plan &plan() const { return model_.artifact.plan(); }
+  Executor &executor() { return *executor_; }
+
+  // The scalars that a training step reports: "loss", "lr", ...
+  const std::vector<std::string> &metricNames() const { return metricNames_; }
+
+  // One training step on a batch, whose arrays are those of train_step's inputs
+  // in order. Returns the metrics, by metricNames(), valid until the next step.
+  // After the first step nothing is allocated here.
+  Result<std::span<const double>> trainStep(const Batch &batch);
+
+  // All samples; the last batch is filled up, and what fills it not counted.
+  // With ranks, all must call it: each does a part, all get the result.
+  Result<EvalResult> evaluate(const Dataset &dataset);
+
+  struct Output {
+    std::string name;
+    DType dtype;
+    std::vector<int64_t> shape; // of all samples
+    std::vector<std::byte> bytes;
+  };
+  // The outputs of predict for all samples, in order.
+  Result<std::vector<Output>> predict(const Dataset &dataset);
+
+  // Another state of the same artifact.
+  Status load(const std::string &safetensors);
+  Status save(const std::string &safetensors);
+
+private:
+  Session(Model model, Communicator *communicator)
+      : model_(std::move(model)), communicator_(communicator) {}
+
+  Status setInputs(const char *program, const Batch &batch);
+  Status addRows(EvalResult &sums, double &rows, int64_t samples);
+
+  Model model_;
+  Communicator *communicator_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<std::string> metricNames_;
+  std::vector<double> metrics_;
+};
+
+} // namespace dlc

@@ -1,0 +1,119 @@
+#include "runtime/train/State.h"
+
+#include "runtime/base/Safetensors.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+std::vector<int64_t> shapeOf(const plan::TensorType &type) {
+  return {type.shape().begin(), type.shape().end()};
+}
+
+Status loadTensor(Executor &executor, const plan::State &state,
+                  const SafetensorsFile &file, bool mayOmitMoments) {
+  const NamedTensor *tensor = file.find(state.name());
+  if (!tensor && mayOmitMoments && state.role() == "moment") {
+    std::vector<std::byte> zeros(*plan::bytesOf(state.type()));
+    return executor.writeState(state.name(), zeros.data(), zeros.size());
+  }
+  if (!tensor)
+    return incompatible("there is no tensor '{}'", state.name());
+  if (tensor->dtype != *plan::dtypeOf(state.type().dtype()) ||
+      tensor->shape != shapeOf(state.type()))
+    return incompatible("tensor '{}' is {} [{}], expected {} [{}]",
+                        state.name(), nameOf(tensor->dtype),
+                        fmt::join(tensor->shape, ", "),
+                        nameOf(*plan::dtypeOf(state.type().dtype())),
+                        fmt::join(shapeOf(state.type()), ", "));
+  return executor.writeState(state.name(), tensor->data, tensor->bytes);
+}
+
+Status checkNoOthers(const plan::Plan &plan, const SafetensorsFile &file) {
+  std::vector<std::string> names;
+  for (const plan::State &state : plan.states())
+    names.push_back(state.name());
+  std::sort(names.begin(), names.end());
+  for (const NamedTensor &tensor : file.tensors())
+    if (!std::binary_search(names.begin(), names.end(), tensor.name))
+      return incompatible("tensor '{}' is none of the program's states",
+                          tensor.name);
+  return {};
+}
+
+template <class T> bool allFinite(const TensorView &view) {
+  auto *values = reinterpret_cast<const T *>(view.data);
+  // Finite x: x * 0 is 0, else NaN. No branch, so the loop is vectorised.
+  T sum = 0;
+  for (uint64_t i = 0; i < view.bytes / sizeof(T); ++i)
+    sum += values[i] * 0;
+  return std::isfinite(sum);
+}
+
+} // namespace
+
+Status loadState(Executor &executor, const std::string &path,
+                 bool mayOmitMoments) {
+  DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
+  auto load = [&]() -> Status {
+    for (const plan::State &state : executor.plan().states())
+      DLC_TRY(loadTensor(executor, state, file, mayOmitMoments));
+    return checkNoOthers(executor.plan(), file);
+  };
+  return load().withContext(fmt::format("'{}'", path));
+}
+
+Status saveState(Executor &executor, const std::string &path) {
+  std::vector<NamedTensor> tensors;
+  for (const plan::State &state : executor.plan().states()) {
+    DLC_ASSIGN(TensorView view, executor.state(state.name()));
+    tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
+                       shapeOf(state.type()), view.data, view.bytes});
+  }
+  return writeSafetensors(path, tensors);
+}
+
+Status broadcastState(Executor &executor, Communicator &communicator) {
+  for (const plan::State &state : executor.plan().states()) {
+    DLC_ASSIGN(TensorView view, executor.state(state.name()));
+    DLC_TRY(communicator.broadcast(view.data, view.bytes, 0));
+  }
+  return {};
+}
+
+bool hasAverages(const plan::Plan &plan) {
+  return std::any_of(plan.states().begin(), plan.states().end(),
+                     [](auto &state) { return state.role() == "ema"; });
+}
+
+Status exchangeAverages(Executor &executor) {
+  if (!hasAverages(executor.plan()))
+    return failed("the model has no averages: compile it with --ema");
+  for (const plan::State &state : executor.plan().states()) {
+    if (state.role() != "ema")
+      continue;
+    DLC_ASSIGN(TensorView average, executor.state(state.name()));
+    DLC_ASSIGN(TensorView current, executor.state(state.of()));
+    std::swap_ranges(average.data, average.data + average.bytes, current.data);
+  }
+  return {};
+}
+
+Status checkFinite(Executor &executor) {
+  for (const plan::State &state : executor.plan().states()) {
+    if (state.role() != "param")
+      continue;
+    DLC_ASSIGN(TensorView view, executor.state(state.name()));
+    bool f64 = state.type().dtype() == plan::F64;
+    bool f32 = state.type().dtype() == plan::F32;
+    if ((f32 && !allFinite<float>(view)) || (f64 && !allFinite<double>(view)))
+      return diverged("'{}' is no longer finite", state.name());
+  }
+  return {};
+}
+
+} // namespace dlc

@@ -1,0 +1,85 @@
+#include "runtime/train/TrainOptions.h"
+
+#include "runtime/base/Files.h"
+
+#include <yaml-cpp/yaml.h>
+
+namespace dlc {
+namespace {
+
+// Calls f(key, member) for every option that is kept.
+template <class Options, class F> void forEachOption(Options &o, F &&f) {
+  f("artifact", o.artifact);
+  f("data", o.data);
+  f("val", o.val);
+  f("steps", o.steps);
+  f("epochs", o.epochs);
+  f("shuffle", o.shuffle);
+  f("seed", o.seed);
+  f("scale", o.scale);
+  f("save_every", o.saveEvery);
+  f("keep", o.keep);
+  f("threads", o.threads);
+  f("timeout", o.timeout);
+  f("log_every", o.logEvery);
+}
+
+template <class T> void emit(YAML::Emitter &out, const T &value) {
+  out << value;
+}
+void emit(YAML::Emitter &out, const std::string &value) {
+  out << YAML::DoubleQuoted << value;
+}
+void emit(YAML::Emitter &out, const std::optional<double> &value) {
+  if (value)
+    out << *value;
+  else
+    out << YAML::Null;
+}
+
+template <class T> void read(const YAML::Node &node, T &value) {
+  value = node.as<T>();
+}
+void read(const YAML::Node &node, std::optional<double> &value) {
+  if (!node.IsNull())
+    value = node.as<double>();
+}
+
+} // namespace
+
+std::string toYaml(const TrainOptions &options) {
+  YAML::Emitter out;
+  out << YAML::BeginMap;
+  forEachOption(options, [&](const char *key, const auto &value) {
+    out << YAML::Key << key << YAML::Value;
+    emit(out, value);
+  });
+  out << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
+}
+
+Result<TrainOptions> optionsFromYaml(const std::string &path) {
+  DLC_ASSIGN(std::string text, readFile(path, 1 << 20));
+  try {
+    YAML::Node node = YAML::Load(text);
+    if (!node.IsMap())
+      return corrupt("'{}' is not a configuration: expected keys and values",
+                     path);
+    TrainOptions options;
+    std::string missing;
+    forEachOption(options, [&](const char *key, auto &value) {
+      if (node[key])
+        read(node[key], value);
+      else
+        missing = key;
+    });
+    if (!missing.empty())
+      return corrupt("'{}' has no '{}'", path, missing);
+    return options;
+  } catch (const YAML::Exception &error) {
+    return corrupt("'{}', line {}, column {}: {}", path, error.mark.line + 1,
+                   error.mark.column + 1, error.msg);
+  }
+}
+
+} // namespace dlc

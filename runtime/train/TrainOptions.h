@@ -1,0 +1,41 @@
+// What a training run was asked to do; kept as config.yaml in its folder.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace dlc {
+
+struct TrainOptions {
+  std::string artifact; // path of model.dlc; unused when resuming
+  std::string resume;   // run folder to go on with; empty: a new run
+  std::string run;      // folder of a new run; empty: runs/<model>-<N>
+
+  std::string data; // arrays x and y of the samples to train on
+  std::string val;  // samples to evaluate after each epoch; may be empty
+
+  // Length of the run. 0 and 0: the steps that the schedule was compiled for,
+  // or 10 epochs.
+  int64_t steps = 0;
+  int64_t epochs = 0;
+
+  bool shuffle = true;
+  uint64_t seed = 0;
+  std::optional<double> scale; // factor of the data, see Dataset::open
+
+  int64_t saveEvery = 0; // steps between checkpoints; 0: at ends of epochs
+  int64_t keep = 3;      // checkpoints to keep
+  int threads = 0;       // of each rank; 0: the machine's, divided by the ranks
+  double timeout = 60;   // seconds that a rank may be silent
+  bool quiet = false;
+  int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
+};
+
+// Reads and writes config.yaml. Code::Corrupt names line and column.
+std::string toYaml(const TrainOptions &options);
+Result<TrainOptions> optionsFromYaml(const std::string &path);
+
+} // namespace dlc

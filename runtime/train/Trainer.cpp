@@ -1,0 +1,352 @@
+#include "runtime/train/Trainer.h"
+
+#include "runtime/base/Hash.h"
+#include "runtime/base/Log.h"
+#include "runtime/train/Agree.h"
+#include "runtime/train/Inputs.h"
+#include "runtime/train/Metrics.h"
+#include "runtime/train/ProgressBar.h"
+#include "runtime/train/Signals.h"
+#include "runtime/train/State.h"
+
+#include <cmath>
+#include <filesystem>
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kDefaultEpochs = 10;
+constexpr char kTotalSteps[] = "schedule.steps";
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string absolutePath(const std::string &path) {
+  std::error_code error;
+  auto result = std::filesystem::absolute(path, error);
+  return path.empty() || error ? path : result.lexically_normal().string();
+}
+
+} // namespace
+
+// One rank's part of a run. prepare() once, then loop() once.
+class Trainer::Impl {
+public:
+  Impl(const TrainOptions &options, Communicator &communicator)
+      : options_(options), communicator_(communicator) {}
+
+  Status prepare() {
+    DLC_TRY(agree(communicator_, loadData()));
+    DLC_TRY(agree(communicator_, openRun()));
+    DLC_TRY(agree(communicator_, restore()));
+    DLC_TRY(broadcastState(session_->executor(), communicator_));
+    return agree(communicator_, openFiles());
+  }
+
+  Result<TrainResult> loop() {
+    StopSignals signals;
+    Loader loader(*data_, sampling(), progress_.step, total_);
+    ProgressBar bar(progress_.step, total_, options_.logEvery,
+                    isRoot() && !options_.quiet);
+    while (const Batch *batch = loader.next()) {
+      DLC_TRY(step(*batch, bar));
+      DLC_ASSIGN(int signal, anySignal(signals.caught()));
+      DLC_TRY(atStepEnd(signal, bar));
+      if (signal)
+        return TrainResult{run_, progress_.step, signal};
+    }
+    return TrainResult{run_, progress_.step, 0};
+  }
+
+private:
+  bool isRoot() const { return communicator_.rank() == 0; }
+
+  Sampling sampling() const {
+    return {session_->plan().batch(), communicator_.rank(),
+            communicator_.size(), options_.shuffle, options_.seed};
+  }
+
+  // The model and the samples, before anything is written.
+  Status loadData() {
+    DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath()));
+    if (!findProgram(artifact.plan(), "train_step"))
+      return failed("'{}' has no training program", artifactPath());
+    const plan::Plan &plan = artifact.plan();
+    DLC_ASSIGN(data_,
+               openDataset(options_.data, plan, "train_step", options_.scale));
+    const int64_t global = plan.batch() * communicator_.size();
+    if (data_->samples() < global)
+      return failed("'{}' has {} samples, expected at least {}: one step of {} "
+                    "on {} {}",
+                    options_.data, data_->samples(), global, plan.batch(),
+                    communicator_.size(),
+                    communicator_.size() == 1 ? "rank" : "ranks");
+    stepsPerEpoch_ = data_->samples() / global;
+    if (!options_.val.empty()) {
+      DLC_ASSIGN(val_,
+                 openDataset(options_.val, plan, "eval_step", options_.scale));
+    }
+    DLC_ASSIGN(dataHash_, hashFile(options_.data));
+    std::string state = artifact.statePath();
+    DLC_ASSIGN(session_,
+               Session::create({std::move(artifact), {}, std::move(state)},
+                               {options_.threads, false, &communicator_}));
+    return session_->executor().prepare("train_step");
+  }
+
+  std::string artifactPath() const {
+    return options_.resume.empty() ? options_.artifact
+                                   : options_.resume + "/model.dlc";
+  }
+
+  // How many steps the run has; what a default decided is written down.
+  void settleLength() {
+    if (options_.steps == 0 && options_.epochs == 0)
+      options_.steps = session_->plan().schedule_steps();
+    if (options_.steps == 0 && options_.epochs == 0)
+      options_.epochs = kDefaultEpochs;
+    total_ =
+        options_.steps > 0 ? options_.steps : options_.epochs * stepsPerEpoch_;
+  }
+
+  Status openRun() {
+    settleLength();
+    run_ = options_.resume;
+    if (isRoot() && run_.empty()) {
+      DLC_ASSIGN(run_, createRun(options_));
+    }
+    return {};
+  }
+
+  // Rank 0 loads; the others get its state and its place.
+  Status restore() {
+    if (isRoot()) {
+      DLC_ASSIGN(progress_, loadNewestCheckpoint(*session_, run_));
+      if (progress_.step > 0)
+        DLC_TRY(checkSameData());
+      DLC_TRY(setTotalSteps());
+    }
+    progress_.dataHash = dataHash_;
+    progress_.samples = data_->samples();
+    progress_.world = communicator_.size();
+    return communicator_.broadcast(&progress_.step, sizeof progress_.step, 0);
+  }
+
+  Status checkSameData() const {
+    if (progress_.dataHash != dataHash_)
+      return failed("'{}' is not the data that the run began with ({} samples, "
+                    "hash {}; found {} samples, hash {})",
+                    options_.data, progress_.samples, progress_.dataHash,
+                    data_->samples(), dataHash_);
+    if (progress_.world != communicator_.size())
+      return incompatible("the run began with {} ranks, found {}",
+                          progress_.world, communicator_.size());
+    return {};
+  }
+
+  // A schedule that was compiled without a length lasts as long as the run.
+  Status setTotalSteps() {
+    auto view = session_->executor().state(kTotalSteps);
+    if (!view)
+      return {};
+    int64_t steps = 0;
+    DLC_TRY(session_->executor().readState(kTotalSteps, &steps, sizeof steps));
+    if (steps != 0)
+      return {};
+    return session_->executor().writeState(kTotalSteps, &total_, sizeof total_);
+  }
+
+  Status openFiles() {
+    if (!isRoot())
+      return {};
+    DLC_ASSIGN(JsonLines metrics, JsonLines::open(run_ + "/metrics.jsonl",
+                                                  "step", progress_.step));
+    metrics_.emplace(std::move(metrics));
+    DLC_ASSIGN(JsonLines epochs,
+               JsonLines::open(run_ + "/epochs.jsonl", "step", progress_.step));
+    epochs_.emplace(std::move(epochs));
+    announce();
+    return {};
+  }
+
+  void announce() const {
+    if (options_.quiet)
+      return;
+    const plan::Plan &plan = session_->plan();
+    info("run {}: {} steps of {} samples ({} an epoch of {}), {}{}", run_,
+         total_, plan.batch() * communicator_.size(), stepsPerEpoch_,
+         data_->samples(),
+         communicator_.size() == 1
+             ? std::string("1 rank")
+             : fmt::format("{} ranks", communicator_.size()),
+         progress_.step > 0 ? fmt::format(", from step {}", progress_.step)
+                            : std::string());
+  }
+
+  Status step(const Batch &batch, ProgressBar &bar) {
+    const auto start = Clock::now();
+    DLC_ASSIGN(std::span<const double> values, session_->trainStep(batch));
+    const double seconds = secondsSince(start);
+    ++progress_.step;
+    progress_.epoch = progress_.step / stepsPerEpoch_;
+    const double loss = metric(values, "loss");
+    DLC_TRY(checkLoss(loss, metric(values, "loss_scale")));
+    if (!isRoot())
+      return {};
+    DLC_TRY(writeMetrics(values, seconds));
+    bar.update(progress_.step, loss, metric(values, "lr"));
+    return {};
+  }
+
+  // NaN if the program does not report it.
+  double metric(std::span<const double> values, std::string_view name) const {
+    const auto &names = session_->metricNames();
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == name)
+        return values[i];
+    return NAN;
+  }
+
+  Status checkLoss(double loss, double lossScale) {
+    skips_ = std::isfinite(loss) ? 0 : skips_ + 1;
+    const int allowed = std::isnan(lossScale) ? 0 : kMaxSkips - 1;
+    if (skips_ <= allowed)
+      return {};
+    return diverged("the loss is {} at step {}: training diverged; the last "
+                    "checkpoint in '{}' is from before; try a lower learning "
+                    "rate or --clip-grad",
+                    loss, progress_.step, run_);
+  }
+
+  Status writeMetrics(std::span<const double> values, double seconds) {
+    line_.clear();
+    line_.add("step", progress_.step);
+    for (size_t i = 0; i < values.size(); ++i)
+      line_.add(session_->metricNames()[i], values[i]);
+    const int64_t samples = session_->plan().batch() * communicator_.size();
+    line_.add("samples_per_second", static_cast<double>(samples) / seconds);
+    return metrics_->append(line_.finish());
+  }
+
+  // The first signal that any rank has caught, known to all at the same step.
+  Result<int> anySignal(int own) {
+    if (communicator_.size() == 1)
+      return own;
+    int32_t code = own ? own * communicator_.size() : 0;
+    int32_t count = own ? 1 : 0;
+    int32_t values[] = {code, count};
+    DLC_TRY(communicator_.allReduce(values, 2, DType::I32, ReduceOp::Sum));
+    return values[1] ? values[0] / values[1] / communicator_.size() : 0;
+  }
+
+  Status atStepEnd(int signal, ProgressBar &bar) {
+    const bool last = progress_.step == total_ || signal;
+    const bool epochEnd = progress_.step % stepsPerEpoch_ == 0;
+    if ((epochEnd || progress_.step == total_) && val_) {
+      bar.pause();
+      DLC_TRY(validate());
+    }
+    const bool due = options_.saveEvery > 0
+                         ? progress_.step % options_.saveEvery == 0
+                         : epochEnd;
+    if (!due && !last)
+      return {};
+    Status saved;
+    if (isRoot())
+      saved = saveCheckpoint(*session_, run_, progress_, options_.keep);
+    return agree(communicator_, saved);
+  }
+
+  Status validate() {
+    JsonLine line;
+    line.add("epoch", progress_.epoch).add("step", progress_.step);
+    std::string text = fmt::format("epoch {}:", progress_.epoch);
+    DLC_TRY(evaluateInto("val", line, text));
+    if (hasAverages(session_->plan())) {
+      DLC_TRY(exchangeAverages(session_->executor()));
+      Status status = evaluateInto("ema", line, text);
+      DLC_TRY(exchangeAverages(session_->executor()));
+      DLC_TRY(status);
+    }
+    if (!isRoot())
+      return {};
+    if (!options_.quiet)
+      info("{}", text);
+    return epochs_->append(line.finish());
+  }
+
+  Status evaluateInto(std::string_view name, JsonLine &line,
+                      std::string &text) {
+    DLC_ASSIGN(EvalResult result, session_->evaluate(*val_));
+    line.add(fmt::format("{}_loss", name), result.loss);
+    text += fmt::format(" {} loss {:.4f}", name, result.loss);
+    if (result.accuracy) {
+      line.add(fmt::format("{}_accuracy", name), *result.accuracy);
+      text += fmt::format(" accuracy {:.2f} %", 100 * *result.accuracy);
+    }
+    return {};
+  }
+
+  TrainOptions options_;
+  Communicator &communicator_;
+  std::optional<Dataset> data_, val_;
+  std::string dataHash_;
+  std::unique_ptr<Session> session_;
+  std::string run_;
+  Progress progress_;
+  int64_t stepsPerEpoch_ = 0, total_ = 0;
+  int skips_ = 0; // steps in a row whose loss was not finite
+  std::optional<JsonLines> metrics_, epochs_;
+  JsonLine line_;
+};
+
+Result<TrainOptions> resumeOptions(const TrainOptions &given) {
+  if (!isFolder(given.resume))
+    return failed("no run '{}': no such folder", given.resume);
+  std::string path = given.resume + "/config.yaml";
+  if (!exists(path))
+    return failed("'{}' is not a run: it has no config.yaml", given.resume);
+  DLC_ASSIGN(TrainOptions options, optionsFromYaml(path));
+  const TrainOptions defaults;
+  auto take = [&](auto TrainOptions::*member) {
+    if (given.*member != defaults.*member)
+      options.*member = given.*member;
+  };
+  if (given.steps || given.epochs)
+    options.steps = options.epochs = 0;
+  for (auto member :
+       {&TrainOptions::steps, &TrainOptions::epochs, &TrainOptions::saveEvery,
+        &TrainOptions::keep, &TrainOptions::logEvery})
+    take(member);
+  for (auto member :
+       {&TrainOptions::data, &TrainOptions::val, &TrainOptions::resume})
+    take(member);
+  take(&TrainOptions::threads);
+  take(&TrainOptions::timeout);
+  take(&TrainOptions::quiet);
+  return options;
+}
+
+Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trainer::~Trainer() = default;
+
+Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &given,
+                                                 Communicator &communicator) {
+  TrainOptions options = given;
+  for (auto member :
+       {&TrainOptions::artifact, &TrainOptions::data, &TrainOptions::val})
+    options.*member = absolutePath(options.*member);
+  if (options.keep < 1)
+    return usageError("keep is {}, expected at least 1 checkpoint",
+                      options.keep);
+  auto impl = std::make_unique<Impl>(options, communicator);
+  DLC_TRY(impl->prepare());
+  return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
+}
+
+Result<TrainResult> Trainer::run() { return impl_->loop(); }
+
+} // namespace dlc

@@ -1,0 +1,46 @@
+// A training run from its first step to its last.
+#pragma once
+
+#include "runtime/train/Run.h"
+
+namespace dlc {
+
+struct TrainResult {
+  std::string run;   // its folder
+  int64_t steps = 0; // done in all, earlier sessions included
+  int signal = 0;    // SIGINT or SIGTERM ended it early, after a checkpoint
+};
+
+// Trains as `options` say. Every rank makes one with the same options; rank 0
+// writes. The communicator must outlive it.
+//
+// A run that is killed at any moment and resumed ends with the bits of a run
+// that was not, at the same number of ranks and threads.
+class Trainer {
+public:
+  // Reads model and data, makes the run folder or finds the newest checkpoint.
+  // An error is the same on all ranks: one of them may report it.
+  static Result<std::unique_ptr<Trainer>> create(const TrainOptions &options,
+                                                 Communicator &communicator);
+  ~Trainer();
+
+  // Trains to the end; once. Handles SIGINT and SIGTERM meanwhile: all ranks
+  // finish the step they are in, and a checkpoint is written.
+  // Code::Diverged when the loss is not finite (with a loss scale: kMaxSkips
+  // times in a row); the last checkpoint is kept.
+  Result<TrainResult> run();
+
+private:
+  class Impl;
+  explicit Trainer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// The options of a run, merged with those given for going on with it: steps,
+// epochs, data, val, threads, keep, save_every, timeout, quiet, log_every where
+// they are not the defaults.
+Result<TrainOptions> resumeOptions(const TrainOptions &given);
+
+constexpr int kMaxSkips = 10;
+
+} // namespace dlc
