@@ -1,7 +1,50 @@
 // The passes of a training program. One entry, one .cpp, one line in Pipeline.cpp, one test.
+// Options are fields of Options.h under the same names.
 #ifndef DLC_PASSES
 #define DLC_PASSES
 include "mlir/Pass/PassBase.td"
+
+class Dlc_Pass<string argument> : Pass<argument, "mlir::ModuleOp"> {
+  let dependentDialects = ["::dlc::ir::DlcDialect"];
+}
+
+def Canonicalize : Dlc_Pass<"dlc-canonicalize"> {
+  let summary = "each idea is one op, nothing is computed twice";
+  let description = [{GELU written out becomes dlc.gelu, additions of a vector become biases, transposes of a factor
+    become flags of the product, powers and reciprocal roots become their own ops, constants fold; then CSE.}];
+}
+
+def InferShapes : Dlc_Pass<"dlc-infer-shapes"> {
+  let summary = "every tensor has a static shape";
+  let description = [{The first dimension of arguments, where dynamic, becomes `batch`; types follow through
+    InferTypeOpInterface. An error names what stays dynamic.}];
+  let options = [Option<"batch", "batch", "int64_t", "0", "rows of one step; 0: arguments must be static">];
+}
+
+def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
+  let summary = "@train_step gives a scalar loss, @eval_step the loss and the hits of each row";
+  let description = [{Both are copies of @predict with the labels as last argument, named "y":
+    cross_entropy: logits [.., C] as rows [R, C] and labels i64 [R]; loss = mean of lse - logit[label].
+    mse: labels of the output's shape; loss = mean of (output - y)^2.
+    bce: labels of the output's shape; loss = mean of softplus(x) - x y.
+    A loss computed by the graph (result attribute dlc.loss) is used as it is.}];
+  let options = [Option<"kind", "kind", "std::string", "\"auto\"", "auto, cross_entropy, mse or bce">];
+}
+
+def TrainMode : Dlc_Pass<"dlc-train-mode"> {
+  let summary = "@train_step normalises by the batch and moves the running statistics";
+  let options = [Option<"bnVariancePopulation", "bn-variance-population", "bool", "false",
+    "running variance is the population's, not the unbiased one">];
+}
+
+def Autocast : Dlc_Pass<"dlc-autocast"> {
+  let summary = "matrix products, convolutions and what lies between them compute in half";
+  let description = [{Paints each function by the ops' cast policies (see Autocast.cpp), then inserts one dlc.cast per
+    value and type. State, results and pinned operands stay f32.}];
+  let options = [Option<"dtype", "dtype", "std::string", "\"bf16\"", "bf16 or fp16">,
+    ListOption<"allow", "allow", "std::string", "ops that compute in half">,
+    ListOption<"deny", "deny", "std::string", "ops that compute in f32">];
+}
 
 def Autodiff : Pass<"dlc-autodiff", "mlir::ModuleOp"> {
   let summary = "every trainable state that the loss depends on gets its gradient";
@@ -10,6 +53,65 @@ def Autodiff : Pass<"dlc-autodiff", "mlir::ModuleOp"> {
     loss does not depend on loses its mark, with a remark: no optimizer touches it.}];
   let options = [Option<"function", "function", "std::string", "\"train_step\"", "the function whose first result is the loss">];
   let dependentDialects = ["::dlc::ir::DlcDialect"];
+}
+
+class Dlc_ScalerPass<string argument> : Dlc_Pass<argument> {
+  let options = [Option<"scale", "scale", "std::string", "\"none\"", "none, dynamic or a number">,
+    Option<"init", "init", "double", "65536", "first dynamic scale">,
+    Option<"growthFactor", "growth-factor", "double", "2", "factor after `interval` finite steps">,
+    Option<"backoffFactor", "backoff-factor", "double", "0.5", "factor after an infinite gradient">,
+    Option<"interval", "interval", "int64_t", "2000", "finite steps before the scale grows">];
+}
+def ScaleLoss : Dlc_ScalerPass<"dlc-scale-loss"> {
+  let summary = "the backward graph starts at the loss scale";
+  let description = [{dlc.seed becomes 1 or a read of @scaler.scale.}];
+}
+def Unscale : Dlc_ScalerPass<"dlc-unscale"> {
+  let summary = "gradients are those of the loss itself, and a flag says whether all are finite";
+  let description = [{Multiplies by 1 / scale and moves @scaler.scale and @scaler.growth as torch's GradScaler does.
+    Without a scaler there is nothing to do.}];
+}
+
+def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
+  let summary = "gradients and the reported loss are means over the ranks";
+  let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready.}];
+  let options = [Option<"world", "world", "int64_t", "1", "ranks; with 1 there is nothing to do">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "a bucket is full from this size on">,
+    Option<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576", "the same for the first bucket">];
+}
+
+def ClipGradients : Dlc_Pass<"dlc-clip-gradients"> {
+  let summary = "all gradients together have a norm of at most `max-norm`";
+  let description = [{torch's clip_grad_norm_: coef = min(1, max_norm / (norm + 1e-6)). Adds the result "grad_norm".}];
+  let options = [Option<"maxNorm", "max-norm", "double", "0", "0: nothing to do">];
+}
+
+def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
+  let summary = "each gradient moves its parameter";
+  let description = [{Consumes dlc.gradient. Adds moments, @step and the result "lr". With dlc.all_finite in the step,
+    an update happens only when it holds.}];
+  let options = [Option<"name", "name", "std::string", "\"sgd\"", "sgd or adamw">,
+    Option<"lr", "lr", "double", "0.01", "base learning rate">,
+    Option<"weightDecay", "weight-decay", "double", "0", "">,
+    Option<"momentum", "momentum", "double", "0.9", "sgd">,
+    Option<"nesterov", "nesterov", "bool", "false", "sgd">,
+    Option<"beta1", "beta1", "double", "0.9", "adamw">,
+    Option<"beta2", "beta2", "double", "0.999", "adamw">,
+    Option<"epsilon", "epsilon", "double", "1e-8", "adamw">,
+    Option<"schedule", "schedule", "std::string", "\"constant\"", "constant, step or cosine">,
+    Option<"warmup", "warmup", "int64_t", "0", "updates of linear warm-up">,
+    Option<"totalSteps", "total-steps", "int64_t", "0", "updates that a cosine spans; 0: set before training">,
+    Option<"decaySteps", "decay-steps", "int64_t", "1000", "step: updates between two decays">,
+    Option<"decayRate", "decay-rate", "double", "0.1", "step: factor of a decay">,
+    Option<"minLr", "min-lr", "double", "0", "cosine: the last rate">];
+}
+
+def InsertEma : Dlc_Pass<"dlc-insert-ema"> {
+  let summary = "moving averages follow what the step writes";
+  let description = [{e = d e + (1 - d) new for every float parameter and buffer that the step writes; d is `decay`, or
+    decay (1 - exp(-n / tau)) at the n-th update.}];
+  let options = [Option<"decay", "decay", "double", "0.9999", "">,
+    Option<"tau", "tau", "double", "2000", "updates of the ramp; 0: constant decay">];
 }
 
 #endif

@@ -1,0 +1,53 @@
+// One all-reduce per gradient, in buckets that fill up in program order, which is the order in which gradients get
+// ready (autodiff declares them so). The reported loss travels in the first bucket.
+#include "passes/Passes.h"
+#include "passes/Step.h"
+
+using namespace mlir;
+
+namespace dlc {
+#define GEN_PASS_DEF_INSERTALLREDUCE
+#include "passes/Passes.h.inc"
+namespace {
+
+struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
+  using InsertAllReduceBase::InsertAllReduceBase;
+
+  void runOnOperation() final {
+    if (world <= 1)
+      return;
+    auto f = findFunction(getOperation(), "train_step");
+    if (!f)
+      return signalPassFailure();
+    bucket = filled = 0;
+    OpOperand &loss = f.front().getTerminator()->getOpOperand(0);
+    OpBuilder b(f.getContext());
+    b.setInsertionPointAfterValue(loss.get());
+    loss.set(mean(b, loss.get()));
+    for (auto g : f.getOps<ir::GradientOp>()) {
+      b.setInsertionPoint(g);
+      g.getValueMutable().assign(mean(b, g.getValue()));
+    }
+  }
+
+  /// The value's mean over ranks, in the bucket that is open. A bucket closes when it has reached its size.
+  Value mean(OpBuilder &b, Value v) {
+    if (filled >= (bucket == 0 ? firstBucketBytes : bucketBytes)) {
+      ++bucket;
+      filled = 0;
+    }
+    auto type = ir::tensorType(v);
+    filled += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    return ir::AllReduceOp::create(b, v.getLoc(), type, v, b.getI64IntegerAttr(bucket));
+  }
+
+  int64_t bucket = 0, filled = 0;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createInsertAllReduce(const AllReduceOptions &o) {
+  return createInsertAllReduce(InsertAllReduceOptions{o.world, o.bucketBytes, o.firstBucketBytes});
+}
+
+} // namespace dlc

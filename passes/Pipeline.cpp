@@ -1,0 +1,107 @@
+#include "passes/Pipeline.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+
+void TrainOptions::resolve() {
+  bool isAdam = optimizer.name == "adamw";
+  if (!optimizer.lr)
+    optimizer.lr = isAdam ? 0.001 : 0.01;
+  if (!optimizer.weightDecay)
+    optimizer.weightDecay = isAdam ? 0.01 : 0;
+  if (scaler.scale == "auto")
+    scaler.scale = amp.enabled && amp.dtype == "fp16" ? "dynamic" : "none";
+}
+
+std::vector<Phase> trainingPhases(TrainOptions o) {
+  o.resolve();
+  auto when = [](bool on, auto add) {
+    return [=](OpPassManager &pm) {
+      if (on)
+        add(pm);
+    };
+  };
+  auto always = [&](auto add) { return when(true, add); };
+  bool scaled = o.scaler.scale != "none";
+  return {
+      {"canonicalize", "each idea of the model is one op",
+       always([](auto &pm) { pm.addPass(createCanonicalize()); })},
+      {"infer-shapes", "every tensor has a static shape",
+       always([](auto &pm) { pm.addPass(createInferShapes()); })},
+      {"loss", "@train_step gives a scalar loss, @eval_step that of each row",
+       always([=](auto &pm) {
+         pm.addPass(createAppendLoss(o.loss));
+         pm.addPass(createTrainMode(o.loss));
+       })},
+      {"autocast", "matrix products compute in half; parameters stay f32",
+       when(o.amp.enabled, [=](auto &pm) { pm.addPass(createAutocast(o.amp)); })},
+      {"autodiff", "every trainable parameter has a gradient",
+       always([](auto &pm) { pm.addPass(createAutodiff()); })},
+      {"scale-loss", "the backward graph starts at 1, or at the loss scale",
+       always([=](auto &pm) { pm.addPass(createScaleLoss(o.scaler)); })},
+      {"all-reduce", "gradients and loss are means over the ranks",
+       when(o.allReduce.world > 1, [=](auto &pm) { pm.addPass(createInsertAllReduce(o.allReduce)); })},
+      {"unscale", "gradients are those of the loss, and a flag says whether they are finite",
+       when(scaled, [=](auto &pm) { pm.addPass(createUnscale(o.scaler)); })},
+      {"clip", "the gradients' common norm is bounded",
+       when(o.clip.maxNorm != 0, [=](auto &pm) { pm.addPass(createClipGradients(o.clip)); })},
+      {"optimizer", "parameters and moments move, at a rate computed from the step",
+       always([=](auto &pm) { pm.addPass(createInsertOptimizer(o.optimizer, o.schedule)); })},
+      {"ema", "averages follow the parameters",
+       when(o.ema.enabled, [=](auto &pm) { pm.addPass(createInsertEma(o.ema)); })},
+      {"simplify", "nothing is computed twice",
+       always([](auto &pm) { pm.addPass(createCanonicalize()); })},
+  };
+}
+
+std::optional<std::string> addPhases(OpPassManager &pm, const std::vector<Phase> &phases,
+                                     const std::string &stopAfter) {
+  auto last = llvm::find_if(phases, [&](const Phase &p) { return p.name == stopAfter; });
+  if (!stopAfter.empty() && last == phases.end()) {
+    std::string known;
+    for (const Phase &phase : phases)
+      known += (known.empty() ? "" : ", ") + phase.name;
+    return "unknown phase '" + stopAfter + "', known are " + known;
+  }
+  auto end = stopAfter.empty() ? last : std::next(last);
+  for (auto phase = phases.begin(); phase != end; ++phase)
+    phase->add(pm);
+  return std::nullopt;
+}
+
+namespace {
+/// What dlc-opt's --dlc-train can set; the command line of dlc sets all of TrainOptions.
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<std::string> stopAfter{*this, "stop-after", llvm::cl::desc("last phase")};
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::init("sgd")};
+  Option<std::string> amp{*this, "amp", llvm::cl::desc("bf16 or fp16")};
+  Option<int64_t> world{*this, "world", llvm::cl::init(1)};
+  Option<double> clip{*this, "clip", llvm::cl::init(0)};
+  Option<bool> ema{*this, "ema", llvm::cl::init(false)};
+};
+} // namespace
+
+void registerPasses() {
+  registerDlcPasses();
+  PassPipelineRegistration<PipelineOptions> train(
+      "dlc-train", "all training passes in order", [](OpPassManager &pm, const PipelineOptions &p) {
+        TrainOptions o;
+        o.optimizer.name = p.optimizer;
+        o.amp.enabled = !p.amp.empty();
+        if (o.amp.enabled)
+          o.amp.dtype = p.amp;
+        o.allReduce.world = p.world;
+        o.clip.maxNorm = p.clip;
+        o.ema.enabled = p.ema;
+        if (auto error = addPhases(pm, trainingPhases(o), p.stopAfter))
+          llvm::report_fatal_error(llvm::StringRef(*error), false);
+      });
+}
+
+} // namespace dlc

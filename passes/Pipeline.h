@@ -1,0 +1,26 @@
+// The story of training: which passes run in which order.
+#pragma once
+
+#include "mlir/Pass/PassManager.h"
+#include "passes/Options.h"
+#include <functional>
+#include <vector>
+
+namespace dlc {
+
+/// A named part of the compilation. `sentence` is true of the program after it.
+struct Phase {
+  std::string name;
+  std::string sentence;
+  std::function<void(mlir::OpPassManager &)> add;
+};
+
+/// From an imported module to a training step on tensors. Options need not be resolved. The phases own a copy of them.
+std::vector<Phase> trainingPhases(TrainOptions options);
+
+/// Adds the phases up to and including `stopAfter`, or all of them when it is empty. An unknown name adds nothing and
+/// gives the message "unknown phase ..., known are ...".
+std::optional<std::string> addPhases(mlir::OpPassManager &pm, const std::vector<Phase> &phases,
+                                     const std::string &stopAfter = "");
+
+} // namespace dlc

@@ -1,0 +1,97 @@
+#include "passes/Step.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+func::FuncOp findFunction(ModuleOp module, StringRef name) {
+  auto f = module.lookupSymbol<func::FuncOp>(name);
+  if (f && !f.isExternal())
+    return f;
+  module.emitError() << "expected a function @" << name;
+  return nullptr;
+}
+
+Value namedResult(func::FuncOp f, StringRef name) {
+  Operation *end = f.front().getTerminator();
+  for (unsigned i = 0; i < f.getNumResults(); ++i)
+    if (auto given = f.getResultAttrOfType<StringAttr>(i, "dlc.name");
+        given && given.getValue() == name)
+      return end->getOperand(i);
+  return nullptr;
+}
+
+void addResult(func::FuncOp f, Value value, StringRef name) {
+  Builder b(f.getContext());
+  (void)f.insertResult(
+      f.getNumResults(), value.getType(),
+      b.getDictionaryAttr(b.getNamedAttr("dlc.name", b.getStringAttr(name))));
+  Operation *end = f.front().getTerminator();
+  end->insertOperands(end->getNumOperands(), value);
+}
+
+Step::Step(func::FuncOp f)
+    : f(f), symbols(f->getParentOfType<ModuleOp>()),
+      builder(f.front().getTerminator()) {
+  for (auto op : f.getOps<ir::AllFiniteOp>())
+    finite = op.getY();
+}
+
+ir::StateOp Step::addState(StringRef name, RankedTensorType type, ir::Role role,
+                           Attribute init, ir::StateOp of) {
+  if (Operation *other = symbols.lookup(name)) {
+    auto error = f.emitError() << "training needs a state named '" << name
+                               << "', but the model has one; rename it there";
+    error.attachNote(other->getLoc()) << "it is here";
+    return nullptr;
+  }
+  auto first = f->getParentOfType<ModuleOp>().getOps<func::FuncOp>().begin();
+  OpBuilder b(*first);
+  auto parent = of ? FlatSymbolRefAttr::get(of.getSymNameAttr())
+                   : FlatSymbolRefAttr();
+  auto state = ir::StateOp::create(b, of ? of.getLoc() : f.getLoc(), name, type,
+                                   role, init, parent, /*trainable=*/false);
+  symbols.insert(state);
+  return state;
+}
+
+ir::StateOp Step::addScalar(StringRef name, Type element, ir::Role role,
+                            double init) {
+  Attribute value = isa<FloatType>(element)
+                        ? Attribute(builder.getFloatAttr(element, init))
+                        : builder.getIntegerAttr(element, (int64_t)init);
+  return addState(name, RankedTensorType::get({}, element), role, value);
+}
+
+ir::Expr Step::read(ir::StateOp state) {
+  return expr(ir::ReadOp::create(builder, f.getLoc(), state.getType(),
+                                 state.getSymName()));
+}
+
+void Step::write(ir::StateOp state, Value value) {
+  ir::WriteOp::create(builder, f.getLoc(), state.getSymName(), value);
+}
+
+ir::Expr Step::scalar(Type element, double value) {
+  return expr(ir::ConstantOp::create(builder, f.getLoc(), value,
+                                     RankedTensorType::get({}, element)));
+}
+
+void Step::multiplyGradients(ir::Expr factor) {
+  llvm::DenseMap<Type, Value> rounded;
+  for (ir::GradientOp g : gradients()) {
+    ir::Expr value = expr(g.getValue());
+    Type element = value.type().getElementType();
+    Value &by = rounded[element];
+    if (!by)
+      by = factor.cast(element);
+    g.getValueMutable().assign(value * expr(by));
+    g->moveBefore(f.front().getTerminator());
+  }
+}
+
+ir::Expr Step::unlessOverflow(ir::Expr updated, ir::Expr old) {
+  return finite ? select(expr(finite), updated, old) : updated;
+}
+
+} // namespace dlc

@@ -1,0 +1,70 @@
+// Undoes the loss scale after the all-reduce, so that every rank sees the same sum and the same overflow, and moves the
+// scale: GradScaler's unscale_ and update as graph (torch/amp/grad_scaler.py). No host looks at the flag.
+//   overflow: scale *= backoff, growth = 0
+//   else:     growth += 1; at `interval`: scale *= factor unless that is infinite, growth = 0
+#include "passes/Passes.h"
+#include "passes/Scaler.h"
+#include "passes/Step.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+using dlc::ir::Predicate;
+
+namespace dlc {
+#define GEN_PASS_DEF_UNSCALE
+#include "passes/Passes.h.inc"
+namespace {
+
+struct Unscale : impl::UnscaleBase<Unscale> {
+  using UnscaleBase::UnscaleBase;
+
+  void runOnOperation() final {
+    auto f = findFunction(getOperation(), "train_step");
+    if (!f)
+      return signalPassFailure();
+    Step step(f);
+    ir::StateOp state = step.findState(kScale);
+    if (!state)
+      return;
+    Expr scaleNow = step.read(state);
+    Expr finite = checkFinite(step);
+    // The reciprocal is rounded once, from f64.
+    step.multiplyGradients(1.0 / scaleNow.cast(step.builder.getF64Type()));
+    if (scale == "dynamic" && failed(moveScale(step, state, scaleNow, finite)))
+      return signalPassFailure();
+    Expr overflow = scaleNow.make<ir::NotOp>(finite.v);
+    addResult(f, scaleNow, "loss_scale");
+    addResult(f, overflow.cast(step.builder.getF32Type()), "found_inf");
+  }
+
+  Expr checkFinite(Step &step) {
+    SmallVector<Value> all;
+    for (ir::GradientOp g : step.gradients())
+      all.push_back(g.getValue());
+    auto flag = RankedTensorType::get({}, step.builder.getI1Type());
+    return step.expr(ir::AllFiniteOp::create(step.builder, step.f.getLoc(), flag, all));
+  }
+
+  LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow, Expr finite) {
+    Type i32 = step.builder.getI32Type();
+    ir::StateOp growth = step.addScalar(kGrowth, i32, ir::Role::scaler, 0);
+    if (!growth)
+      return failure();
+    Expr steps = step.read(growth) + step.scalar(i32, 1);
+    Expr full = compare(Predicate::eq, steps, step.scalar(i32, interval));
+    Expr larger = scaleNow * growthFactor;
+    Expr grown = select(larger.make<ir::IsFiniteOp>(larger.v), larger, scaleNow);
+    Expr zero = step.scalar(i32, 0);
+    step.write(state, select(finite, select(full, grown, scaleNow), scaleNow * backoffFactor));
+    step.write(growth, select(finite, select(full, zero, steps), zero));
+    return success();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createUnscale(const ScalerOptions &o) {
+  return createUnscale(UnscaleOptions{o.scale, o.init, o.growthFactor, o.backoffFactor, o.interval});
+}
+
+} // namespace dlc
