@@ -1,8 +1,11 @@
-// Test program: imports MODEL and does one of
-//   fold MODEL FOLDER         writes each folded constant's bytes to
-//   FOLDER/<n>, lists "n dtype shape name" on stdout export MODEL OUT [LIMIT]
-//   exports the weights unchanged but for 1 added to each trained f32; LIMIT:
-//   inlineLimit
+// Test program: imports a model and shows or exports it.
+//
+// fold MODEL FOLDER: writes each folded constant's bytes to FOLDER/<n> and
+//   prints "n dtype shape name"
+// dump MODEL FOLDER [BATCH]: the same for every weight, then "module" and its
+//   text
+// export MODEL OUT [LIMIT]: exports the weights, 1 added to each trained f32;
+//   LIMIT is the inlineLimit
 #include "compiler/dialect/Dlc.h"
 #include "compiler/export/Export.h"
 #include "compiler/import/Importer.h"
