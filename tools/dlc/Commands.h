@@ -1,0 +1,45 @@
+// The commands of the tool. Each adds itself to the command line and is run
+// when it was chosen; its result is the exit code.
+#pragma once
+
+#include "runtime/dlc.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dlc::tool {
+
+struct CommandLine {
+  CLI::App app;
+  std::vector<std::string> arguments; // argv, to start local ranks with
+  std::function<int()> chosen;        // what the command line asks for
+};
+
+void addTrain(CommandLine &line);
+void addEval(CommandLine &line);
+void addPredict(CommandLine &line);
+void addInspect(CommandLine &line);
+
+// Prints the error, if it is one, and returns its exit code.
+int report(const Status &status);
+
+// The factor for the data: what was given, or what the run was trained with.
+Result<std::optional<double>> dataScale(const Model &model,
+                                        std::optional<double> given);
+
+// What the user most likely meant by `word`; "" if nothing is near.
+std::string nearest(const std::string &word,
+                    const std::vector<std::string> &candidates);
+
+// What is wrong with the command line, with a suggestion.
+std::string explain(const CLI::App &app, const CLI::ParseError &error);
+
+// Whether a command is the compiler's; then it replaces this process by
+// dlc-compile, found beside this program, and only returns if it cannot.
+bool isCompilerCommand(const std::string &name);
+Status runCompiler(char **arguments);
+
+} // namespace dlc::tool

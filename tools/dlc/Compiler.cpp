@@ -1,0 +1,23 @@
+#include "tools/dlc/Commands.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
+
+namespace dlc::tool {
+
+bool isCompilerCommand(const std::string &name) {
+  return name == "compile" || name == "export";
+}
+
+// A program of its own, so that training never loads the compiler.
+Status runCompiler(char **arguments) {
+  std::error_code error;
+  auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::string compiler = (self.parent_path() / "dlc-compile").string();
+  ::execv(compiler.c_str(), arguments);
+  return failed("cannot run '{}': {}", compiler, std::strerror(errno));
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,209 @@
+// dlc inspect: what an artifact holds and what a step of it costs.
+#include "tools/dlc/Commands.h"
+
+#include "runtime/base/Json.h"
+#include "runtime/plan/Attributes.h"
+#include "runtime/plan/Types.h"
+
+#include <map>
+
+namespace dlc::tool {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+uint64_t elementsOf(const plan::TensorType &type) {
+  return checkedElements(type.shape()).value_or(0);
+}
+
+uint64_t tensorBytes(const plan::TensorType &type) {
+  return plan::bytesOf(type).value_or(0);
+}
+
+Ordered statesOf(const plan::Plan &plan) {
+  Ordered roles = Ordered::object();
+  for (const plan::State &state : plan.states()) {
+    Ordered &role = roles[state.role()];
+    if (role.is_null())
+      role = {{"count", 0}, {"elements", 0}, {"bytes", 0}};
+    role["count"] = role["count"].get<uint64_t>() + 1;
+    role["elements"] =
+        role["elements"].get<uint64_t>() + elementsOf(state.type());
+    role["bytes"] = role["bytes"].get<uint64_t>() + tensorBytes(state.type());
+  }
+  return roles;
+}
+
+uint64_t trainableElements(const plan::Plan &plan) {
+  uint64_t count = 0;
+  for (const plan::State &state : plan.states())
+    if (state.role() == "param" && state.trainable())
+      count += elementsOf(state.type());
+  return count;
+}
+
+// The collectives of a program: how many buckets, of how many bytes in all.
+Ordered collectivesOf(const plan::Program &program) {
+  uint64_t buckets = 0, bytes = 0;
+  for (const plan::Command &command : program.commands()) {
+    if (command.kind() != "all_reduce")
+      continue;
+    ++buckets;
+    for (uint32_t id : command.inputs())
+      bytes += tensorBytes(program.buffers(static_cast<int>(id)).type());
+  }
+  return {{"buckets", buckets}, {"bytes", bytes}};
+}
+
+Ordered programsOf(const plan::Plan &plan) {
+  Ordered programs = Ordered::object();
+  for (const plan::Program &program : plan.programs()) {
+    uint64_t flops = 0, bytes = 0;
+    std::map<std::string, uint64_t> kinds;
+    for (const plan::Command &command : program.commands()) {
+      flops += command.flops();
+      bytes += command.bytes();
+      ++kinds[command.kind()];
+    }
+    programs[program.name()] = {{"flops", flops},
+                                {"bytes", bytes},
+                                {"commands", program.commands_size()},
+                                {"kinds", kinds},
+                                {"collectives", collectivesOf(program)},
+                                {"scratch_bytes", program.scratch_bytes()}};
+  }
+  return programs;
+}
+
+Ordered memoryOf(const plan::Plan &plan) {
+  Ordered regions = Ordered::object();
+  uint64_t total = 0;
+  for (const plan::Region &region : plan.regions()) {
+    regions[region.name()] = region.bytes();
+    total += region.bytes();
+  }
+  return {{"regions", regions}, {"bytes", total}};
+}
+
+Ordered scheduleOf(const plan::Plan &plan) {
+  Ordered schedule = Ordered::object();
+  for (const plan::Attribute &attribute : plan.schedule()) {
+    if (attribute.has_i())
+      schedule[attribute.name()] = attribute.i();
+    else if (attribute.has_f())
+      schedule[attribute.name()] = attribute.f();
+    else
+      schedule[attribute.name()] = attribute.s();
+  }
+  return schedule;
+}
+
+Ordered summarize(const Model &model) {
+  const plan::Plan &plan = model.artifact.plan();
+  Ordered summary = {{"artifact", model.artifact.path()},
+                     {"hash", model.artifact.hash()},
+                     {"producer", plan.producer()},
+                     {"target", plan.target()},
+                     {"cpu", plan.cpu()},
+                     {"world_size", plan.world_size()},
+                     {"batch", plan.batch()},
+                     {"loss", plan.loss()}};
+  if (model.checkpoint)
+    summary["step"] = model.checkpoint->step;
+  summary["schedule"] = scheduleOf(plan);
+  summary["parameters"] = trainableElements(plan);
+  summary["state"] = statesOf(plan);
+  summary["programs"] = programsOf(plan);
+  summary["memory"] = memoryOf(plan);
+  return summary;
+}
+
+// 1234567 -> "1.23 M"
+std::string human(double value, const char *unit = "") {
+  constexpr const char *kPrefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t prefix = 0;
+  for (; value >= 1000 && prefix < 5; ++prefix)
+    value /= 1000;
+  return prefix == 0
+             ? fmt::format("{} {}", value, unit)
+             : fmt::format("{:.3g} {}{}", value, kPrefixes[prefix], unit);
+}
+
+std::string human(const Ordered &value, const char *unit = "") {
+  return human(value.get<double>(), unit);
+}
+
+void printProgram(const std::string &name, const Ordered &program) {
+  fmt::print("{}: {} a step, {} commands\n", name,
+             human(program["flops"], "FLOP"),
+             program["commands"].get<int64_t>());
+  std::string kinds;
+  for (const auto &[kind, count] : program["kinds"].items())
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ",
+                         count.get<uint64_t>(), kind);
+  fmt::print("  {}\n", kinds);
+  const Ordered &collectives = program["collectives"];
+  if (collectives["buckets"].get<uint64_t>() > 0)
+    fmt::print("  collectives: {} buckets, {}\n",
+               collectives["buckets"].get<uint64_t>(),
+               human(collectives["bytes"], "B"));
+}
+
+void printText(const Ordered &summary) {
+  fmt::print("{}: {} for {}, batch {} x {} ranks, {} parameters\n",
+             summary["artifact"].get<std::string>(),
+             summary["target"].get<std::string>(),
+             summary["cpu"].get<std::string>(), summary["batch"].get<int64_t>(),
+             summary["world_size"].get<uint32_t>(),
+             summary["parameters"].get<uint64_t>());
+  std::string schedule = "loss: " + summary["loss"].get<std::string>();
+  for (const auto &[name, value] : summary["schedule"].items())
+    schedule += fmt::format(", {}: {}", name,
+                            value.is_string() ? value.get<std::string>()
+                                              : value.dump());
+  fmt::print("{}\n\nstate\n", schedule);
+  for (const auto &[role, state] : summary["state"].items())
+    fmt::print("  {:8} {:5} tensors {:>12} elements {:>10}\n", role,
+               state["count"].get<uint64_t>(),
+               state["elements"].get<uint64_t>(), human(state["bytes"], "B"));
+  fmt::print("\n");
+  for (const auto &[name, program] : summary["programs"].items())
+    printProgram(name, program);
+  fmt::print("\nmemory: {}\n", human(summary["memory"]["bytes"], "B"));
+  for (const auto &[name, bytes] : summary["memory"]["regions"].items())
+    fmt::print("  {:12} {:>10}\n", name, human(bytes, "B"));
+}
+
+Status inspect(const std::string &path, bool json) {
+  DLC_ASSIGN(Model model, openModel(path, Artifact::Use::Inspect));
+  const Ordered summary = summarize(model);
+  if (json)
+    fmt::print("{}\n", summary.dump(2));
+  else
+    printText(summary);
+  return {};
+}
+
+} // namespace
+
+void addInspect(CommandLine &line) {
+  struct Arguments {
+    std::string path;
+    bool json = false;
+  };
+  CLI::App *command = line.app.add_subcommand(
+      "inspect", "state, cost and memory of a compiled model");
+  auto arguments = std::make_shared<Arguments>();
+  command
+      ->add_option("model", arguments->path, "an artifact, run or checkpoint")
+      ->required();
+  command->add_flag("--json", arguments->json, "one object on stdout");
+  command->footer("Example:\n  dlc inspect lenet.dlc --json");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] {
+      return report(inspect(arguments->path, arguments->json));
+    };
+  });
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,195 @@
+// dlc train: starts the ranks, or is one of them.
+#include "tools/dlc/Commands.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+
+namespace dlc::tool {
+namespace {
+
+struct Arguments {
+  TrainOptions options;
+  std::string shuffle = "on";
+};
+
+// "" or what is wrong with the word.
+std::string checkCount(const std::string &word) {
+  int64_t value = 0;
+  auto [end, error] =
+      std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error == std::errc() && end == word.data() + word.size() && value > 0)
+    return "";
+  return fmt::format("expected a whole number of at least 1, found '{}'", word);
+}
+
+// A count as the value of a flag.
+void count(CLI::Option *option) {
+  option->type_name("N")->check(CLI::Validator(checkCount, ""));
+}
+
+void addFlags(CLI::App &command, Arguments &arguments) {
+  TrainOptions &o = arguments.options;
+  command.add_option("artifact", o.artifact, "model.dlc made by dlc compile");
+  command.add_option("--resume", o.resume, "go on with this run")
+      ->type_name("RUN");
+  command.add_option("--data", o.data, "samples: .npz with arrays x and y")
+      ->type_name("FILE");
+  command.add_option("--val", o.val, "samples to evaluate after each epoch")
+      ->type_name("FILE");
+  count(command.add_option("--epochs", o.epochs,
+                           "passes over the data (default 10)"));
+  command
+      .add_option("--steps", o.steps, "optimizer steps, instead of --epochs")
+      ->check(atLeast(int64_t(1)));
+  command
+      .add_option("--shuffle", arguments.shuffle,
+                  "order of the samples: on (default), off")
+      ->check(CLI::IsMember({"on", "off"}));
+  command.add_option("--seed", o.seed, "of the order (default 0)")
+      ->type_name("N");
+  command.add_option("--scale", o.scale,
+                     "factor of the data (default: 1/255 for u8, else 1)");
+  command
+      .add_option("--save-every", o.saveEvery,
+                  "steps between checkpoints (default: each epoch)")
+      ->check(atLeast(int64_t(1)));
+  count(
+      command.add_option("--keep", o.keep, "checkpoints to keep (default 3)"));
+  command.add_option("--run", o.run, "run folder (default runs/MODEL-N)")
+      ->type_name("FOLDER");
+  command
+      .add_option("--threads", o.threads,
+                  "of each rank (default: cores / ranks)")
+      ->check(atLeast(1));
+  command
+      .add_option("--timeout", o.timeout,
+                  "seconds that a rank may be silent (default 60)")
+      ->check(CLI::Range(0.1, 1e6));
+  command
+      .add_option("--log-every", o.logEvery,
+                  "steps between lines (default: every 2 s)")
+      ->check(atLeast(int64_t(1)));
+  command.add_flag("--quiet", o.quiet, "no progress");
+}
+
+// Flags that would make a resumed run another run.
+Status checkResume(const CLI::App &command, const Arguments &arguments) {
+  if (!arguments.options.artifact.empty())
+    return usageError("--resume takes the run's own artifact, found '{}'",
+                      arguments.options.artifact);
+  for (const char *flag : {"--run", "--seed", "--shuffle", "--scale"})
+    if (command.count(flag) > 0)
+      return usageError("{} cannot change in a run that is resumed", flag);
+  return {};
+}
+
+Status settleOptions(const CLI::App &command, Arguments &arguments) {
+  TrainOptions &o = arguments.options;
+  o.shuffle = arguments.shuffle == "on";
+  if (o.steps && o.epochs)
+    return usageError("--steps and --epochs are both given, expected one");
+  if (!o.resume.empty()) {
+    DLC_TRY(checkResume(command, arguments));
+    DLC_ASSIGN(o, resumeOptions(o));
+    o.artifact = o.resume + "/model.dlc";
+    return {};
+  }
+  if (o.artifact.empty())
+    return usageError("expected an artifact, as in: dlc train model.dlc "
+                      "--data=train.npz; or --resume=RUN");
+  if (o.data.empty())
+    return usageError("expected --data=FILE");
+  return {};
+}
+
+// Ranks on this machine, from the launcher's environment.
+int localRanks(int size) {
+  const char *text = std::getenv("LOCAL_WORLD_SIZE");
+  const int count = text ? std::atoi(text) : 0;
+  return count > 0 ? count : size;
+}
+
+int coresOfProcess() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+int exitCode(const Result<TrainResult> &result, int rank) {
+  if (!result) {
+    // The loss is the same on all ranks: one of them says so.
+    const bool told = rank > 0 && result.status().code() == Code::Diverged;
+    return told ? static_cast<int>(Code::Diverged) : report(result.status());
+  }
+  if (rank == 0 && result->signal)
+    warning("stopped by signal {} after step {}: go on with dlc train "
+            "--resume={}",
+            result->signal, result->steps, result->run);
+  if (rank == 0 && !result->signal)
+    fmt::print("{}\n", result->run);
+  return result->signal ? 128 + result->signal : 0;
+}
+
+int trainAsRank(TrainOptions options, Communicator &communicator) {
+  const int rank = communicator.rank();
+  if (rank > 0)
+    setLogRank(rank);
+  if (options.threads == 0)
+    options.threads =
+        std::max(1, coresOfProcess() / localRanks(communicator.size()));
+  auto trainer = Trainer::create(options, communicator);
+  if (!trainer) {
+    const Code code = trainer.status().code();
+    return rank == 0 || code == Code::PeerLost ? report(trainer.status())
+                                               : static_cast<int>(code);
+  }
+  return exitCode((*trainer)->run(), rank);
+}
+
+Result<int> runTrain(const CLI::App &command, Arguments arguments,
+                     const std::vector<std::string> &words) {
+  DLC_TRY(settleOptions(command, arguments));
+  const TrainOptions &options = arguments.options;
+  setQuiet(options.quiet);
+  const std::chrono::milliseconds timeout(
+      static_cast<int64_t>(options.timeout * 1000));
+  DLC_ASSIGN(auto rendezvous, rendezvousFromEnvironment(timeout));
+  if (!rendezvous) {
+    DLC_ASSIGN(Artifact artifact, Artifact::open(options.artifact));
+    const int ranks = static_cast<int>(artifact.plan().world_size());
+    if (ranks > 1)
+      return runLocalRanks(ranks, words);
+  }
+  auto communicator = makeSingleCommunicator();
+  if (rendezvous && rendezvous->size > 1) {
+    DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
+  }
+  return trainAsRank(options, *communicator);
+}
+
+} // namespace
+
+void addTrain(CommandLine &line) {
+  CLI::App *command =
+      line.app.add_subcommand("train", "train a compiled model");
+  auto arguments = std::make_shared<Arguments>();
+  addFlags(*command, *arguments);
+  command->footer(
+      "A model compiled with --ddp=N is trained by N local ranks, or by the "
+      "ranks that\ntorchrun and its like start (RANK, WORLD_SIZE, MASTER_ADDR, "
+      "MASTER_PORT).\n\n"
+      "Examples:\n"
+      "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
+      "  dlc train --resume=runs/lenet-1");
+  command->callback([&line, command, arguments] {
+    line.chosen = [&line, command, arguments] {
+      auto code = runTrain(*command, *arguments, line.arguments);
+      return code ? *code : report(code.status());
+    };
+  });
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,56 @@
+// dlc: the command line of the training compiler.
+#include "tools/dlc/Commands.h"
+
+#include <fmt/core.h>
+
+namespace dlc::tool {
+
+int report(const Status &status) {
+  if (!status.ok())
+    logError(status.message());
+  return static_cast<int>(status.code());
+}
+
+static void describe(CommandLine &line) {
+  line.app.name("dlc");
+  line.app.description("Trains ONNX models: compile once, run anywhere.");
+  line.app.set_version_flag("--version", fmt::format("dlc {}", version()));
+  line.app.require_subcommand(1);
+  line.app.add_subcommand("compile",
+                          "turn an ONNX model into a training program");
+  addTrain(line);
+  addEval(line);
+  addPredict(line);
+  line.app.add_subcommand("export", "write trained weights as an ONNX model");
+  addInspect(line);
+  line.app.footer(
+      "Examples:\n"
+      "  dlc compile model.onnx --amp --ddp=2 --ema -o model.dlc\n"
+      "  dlc train model.dlc --data=train.npz --val=test.npz --epochs=10\n"
+      "  dlc eval runs/model-1 --data=test.npz --json\n"
+      "  dlc export runs/model-1 --ema -o trained.onnx\n\n"
+      "Exit codes: 0 ok, 1 failed, 2 usage, 3 bad model, 4 corrupt artifact or "
+      "checkpoint,\n5 incompatible, 6 memory or limit, 7 peer lost, 8 "
+      "diverged, "
+      "130 or 143 stopped by a signal.");
+}
+
+static int run(int argc, char **argv) {
+  if (argc > 1 && isCompilerCommand(argv[1]))
+    return report(runCompiler(argv));
+  CommandLine line;
+  line.arguments.assign(argv, argv + argc);
+  describe(line);
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::Success &request) { // --help, --version
+    return line.app.exit(request);
+  } catch (const CLI::ParseError &error) {
+    return report(usageError("{}", explain(line.app, error)));
+  }
+  return line.chosen();
+}
+
+} // namespace dlc::tool
+
+int main(int argc, char **argv) { return dlc::tool::run(argc, argv); }
