@@ -25,11 +25,6 @@ std::string checkCount(const std::string &word) {
   return fmt::format("expected a whole number of at least 1, found '{}'", word);
 }
 
-// A count as the value of a flag.
-void count(CLI::Option *option) {
-  option->type_name("N")->check(CLI::Validator(checkCount, ""));
-}
-
 void addFlags(CLI::App &command, Arguments &arguments) {
   TrainOptions &o = arguments.options;
   command.add_option("artifact", o.artifact, "model.dlc made by dlc compile");
@@ -39,11 +34,9 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->type_name("FILE");
   command.add_option("--val", o.val, "samples to evaluate after each epoch")
       ->type_name("FILE");
-  count(command.add_option("--epochs", o.epochs,
-                           "passes over the data (default 10)"));
-  command
-      .add_option("--steps", o.steps, "optimizer steps, instead of --epochs")
-      ->check(atLeast(int64_t(1)));
+  command.add_option("--epochs", o.epochs, "passes over the data (default 10)");
+  command.add_option("--steps", o.steps,
+                     "optimizer steps, instead of --epochs");
   command
       .add_option("--shuffle", arguments.shuffle,
                   "order of the samples: on (default), off")
@@ -52,27 +45,24 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->type_name("N");
   command.add_option("--scale", o.scale,
                      "factor of the data (default: 1/255 for u8, else 1)");
-  command
-      .add_option("--save-every", o.saveEvery,
-                  "steps between checkpoints (default: each epoch)")
-      ->check(atLeast(int64_t(1)));
-  count(
-      command.add_option("--keep", o.keep, "checkpoints to keep (default 3)"));
+  command.add_option("--save-every", o.saveEvery,
+                     "steps between checkpoints (default: each epoch)");
+  command.add_option("--keep", o.keep, "checkpoints to keep (default 3)");
   command.add_option("--run", o.run, "run folder (default runs/MODEL-N)")
       ->type_name("FOLDER");
-  command
-      .add_option("--threads", o.threads,
-                  "of each rank (default: cores / ranks)")
-      ->check(atLeast(1));
+  command.add_option("--threads", o.threads,
+                     "of each rank (default: cores / ranks)");
   command
       .add_option("--timeout", o.timeout,
                   "seconds that a rank may be silent (default 60)")
       ->check(CLI::Range(0.1, 1e6));
-  command
-      .add_option("--log-every", o.logEvery,
-                  "steps between lines (default: every 2 s)")
-      ->check(atLeast(int64_t(1)));
+  command.add_option("--log-every", o.logEvery,
+                     "steps between lines (default: every 2 s)");
   command.add_flag("--quiet", o.quiet, "no progress");
+  for (const char *name : {"--epochs", "--steps", "--save-every", "--keep",
+                           "--threads", "--log-every"})
+    command.get_option(name)->type_name("N")->check(
+        CLI::Validator(checkCount, ""));
 }
 
 // Flags that would make a resumed run another run.
