@@ -1,0 +1,46 @@
+#include "compiler/codegen/cpu/Compile.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace dlc {
+
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              unsigned optLevel) {
+  using Level = llvm::OptimizationLevel;
+  static const Level levels[] = {Level::O0, Level::O1, Level::O2, Level::O3};
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = optLevel > 0;
+  tuning.SLPVectorization = optLevel > 1;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  Level level = levels[std::min(optLevel, 3u)];
+  auto passes = level == Level::O0
+                    ? builder.buildO0DefaultPipeline(level)
+                    : builder.buildPerModuleDefaultPipeline(level);
+  passes.run(module, modules);
+}
+
+bool compileToObject(llvm::Module &module, llvm::TargetMachine &machine,
+                     ObjectBytes &object) {
+  llvm::raw_svector_ostream os(object);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, os, nullptr,
+                                  llvm::CodeGenFileType::ObjectFile,
+                                  /*DisableVerify=*/true))
+    return false;
+  passes.run(module);
+  return true;
+}
+
+} // namespace dlc

@@ -1,0 +1,117 @@
+#include "compiler/codegen/cpu/KernelEmitter.h"
+#include "compiler/codegen/cpu/Loops.h"
+#include "compiler/dialect/Dlc.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+class KernelEmitter {
+public:
+  KernelEmitter(exec::KernelOp kernel, ModuleOp module,
+                const KernelGraph &graph)
+      : kernel(kernel), module(module), b(module.getContext()), graph(graph),
+        schedule(scheduleKernel(graph)),
+        e(graph, b, kernel.getLoc(),
+          LLVM::AccessGroupAttr::get(b.getContext(),
+                                     DistinctAttr::create(b.getUnitAttr()))) {}
+
+  void run() {
+    Location loc = kernel.getLoc();
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    Type i64 = b.getI64Type();
+    b.setInsertionPointToEnd(module.getBody());
+    auto type = LLVM::LLVMFunctionType::get(
+        LLVM::LLVMVoidType::get(b.getContext()), {pointer, i64, i64});
+    auto function = LLVM::LLVMFuncOp::create(b, loc, kernel.getSymName(), type);
+    Block *entry = function.addEntryBlock(b);
+    b.setInsertionPointToStart(entry);
+    bindArguments(entry->getArgument(0));
+    bindTables();
+    Loops loops(e);
+    loops.loop(entry->getArgument(1), entry->getArgument(2), {}, false,
+               [&](Value item, ValueRange) {
+                 if (schedule.extent)
+                   emitItem(item, entry);
+                 return Loops::Values();
+               });
+    LLVM::ReturnOp::create(b, loc, ValueRange());
+  }
+
+private:
+  void emitItem(Value item, Block *entry) {
+    if (schedule.kind == KernelSchedule::Columns)
+      emitColumns(graph, schedule, e, outputs, item, entry);
+    else
+      emitRows(graph, schedule, e, outputs, item, entry);
+  }
+
+  void bindArguments(Value args) {
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    int64_t position = 0;
+    auto next = [&] {
+      Value address = e.element(args, e.constant(position++), pointer);
+      return LLVM::LoadOp::create(b, e.loc, pointer, address);
+    };
+    for (BlockArgument input : kernel.getBody().getArguments())
+      e.setPointer(input, next());
+    for (size_t i = 0; i < graph.outputs.size(); ++i)
+      outputs.push_back(next());
+  }
+
+  /// Constants that are no splats become read-only data, in storage form.
+  void bindTables() {
+    int64_t number = 0;
+    for (auto constant : kernel.getBody().getOps<ir::ConstantOp>()) {
+      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!dense || dense.isSplat())
+        continue;
+      auto global = makeTable(dense, number++);
+      e.setPointer(constant.getY(),
+                   LLVM::AddressOfOp::create(b, e.loc, global));
+    }
+  }
+  LLVM::GlobalOp makeTable(DenseElementsAttr dense, int64_t number) {
+    unsigned width =
+        storageType(dense.getElementType()).getIntOrFloatBitWidth();
+    SmallVector<APInt> bits;
+    if (isa<FloatType>(dense.getElementType()))
+      for (APFloat v : dense.getValues<APFloat>())
+        bits.push_back(v.bitcastToAPInt());
+    else
+      for (APInt v : dense.getValues<APInt>())
+        bits.push_back(v.zext(width));
+    Type element = b.getIntegerType(width);
+    auto value = DenseElementsAttr::get(
+        RankedTensorType::get({(int64_t)bits.size()}, element), bits);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    std::string name = (kernel.getSymName() + ".table" + Twine(number)).str();
+    return LLVM::GlobalOp::create(
+        b, e.loc, LLVM::LLVMArrayType::get(element, bits.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal, name, value,
+        /*alignment=*/64);
+  }
+
+  exec::KernelOp kernel;
+  ModuleOp module;
+  OpBuilder b;
+  const KernelGraph &graph;
+  KernelSchedule schedule;
+  ScalarEmitter e;
+  SmallVector<Value> outputs;
+};
+
+} // namespace
+
+LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
+  std::string why;
+  auto graph = KernelGraph::build(kernel.getBody(), why);
+  if (!graph)
+    return kernel.emitOpError("is not a legal cluster: ") << why;
+  KernelEmitter(kernel, module, *graph).run();
+  return success();
+}
+
+} // namespace dlc

@@ -1,0 +1,104 @@
+#include "compiler/codegen/cpu/Loops.h"
+#include "compiler/dialect/Dlc.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+static LLVM::LoopAnnotationAttr parallel(MLIRContext *context,
+                                         LLVM::AccessGroupAttr group) {
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {},
+                                       {}, {}, {}, {}, {}, {}, group);
+}
+
+Loops::Values Loops::loop(Value low, Value high, ValueRange carried,
+                          bool innermost,
+                          llvm::function_ref<Values(Value, ValueRange)> body) {
+  OpBuilder &b = e.b;
+  auto op = scf::ForOp::create(b, e.loc, low, high, e.constant(1), carried);
+  if (innermost)
+    op->setAttr(LLVM::BrOp::getLoopAnnotationAttrName(OperationName(
+                    LLVM::BrOp::getOperationName(), b.getContext())),
+                parallel(b.getContext(), e.accessGroup));
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = op.getBody();
+  if (!block->empty())
+    block->back().erase();
+  b.setInsertionPointToEnd(block);
+  ScalarEmitter::Scope scope(e);
+  Values next = body(op.getInductionVar(), op.getRegionIterArgs());
+  scf::YieldOp::create(b, e.loc, next);
+  return op.getResults();
+}
+
+Loops::Dim Loops::whole(const LoopGroup &group) {
+  return {group, e.constant(0), e.constant(group.size)};
+}
+
+Loops::Values Loops::nest(ArrayRef<Dim> dims,
+                          ArrayRef<const KernelNode *> roots,
+                          ValueRange carried, Body body) {
+  for (auto [i, dim] : llvm::enumerate(dims))
+    e.setLoop(dim.group, Value(), i + 1);
+  e.findLevels();
+  return nestFrom(dims, 0, roots, carried, body);
+}
+
+Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
+                              ArrayRef<const KernelNode *> roots,
+                              ValueRange carried, Body body) {
+  if (at == dims.size())
+    return body(carried);
+  e.hoist(roots, at);
+  const Dim &dim = dims[at];
+  return loop(dim.low, dim.high, carried, at + 1 == dims.size(),
+              [&](Value iv, ValueRange now) {
+                e.setLoop(dim.group, iv, at + 1);
+                return nestFrom(dims, at + 1, roots, now, body);
+              });
+}
+
+Value Loops::decodeItem(const KernelSchedule &s, Value item) {
+  OpBuilder &b = e.b;
+  Value rest = item, number;
+  auto take = [&](int64_t count, bool last) {
+    if (last)
+      return rest;
+    Value n = e.constant(count),
+          part = arith::RemSIOp::create(b, e.loc, rest, n);
+    rest = arith::DivSIOp::create(b, e.loc, rest, n);
+    return part;
+  };
+  ArrayRef<LoopGroup> outer = s.outer;
+  bool columns = s.kind == KernelSchedule::Columns;
+  if (columns)
+    outer = outer.drop_back();
+  if (s.block)
+    number = take(s.blocks(), outer.empty());
+  for (size_t i = outer.size(); i-- > 0;)
+    e.setLoop(outer[i], take(outer[i].size, i == 0), 0);
+  return number;
+}
+
+Loops::Dim Loops::block(const LoopGroup &group, int64_t block, Value number) {
+  OpBuilder &b = e.b;
+  Value size = e.constant(block),
+        low = arith::MulIOp::create(b, e.loc, number, size);
+  Value high = arith::AddIOp::create(b, e.loc, low, size);
+  if (group.size % block)
+    high = arith::MinSIOp::create(b, e.loc, high, e.constant(group.size));
+  return {group, low, high};
+}
+
+Value stackArray(ScalarEmitter &e, Block *entry, Type element, int64_t count) {
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(entry);
+  auto pointer = LLVM::LLVMPointerType::get(e.b.getContext());
+  return LLVM::AllocaOp::create(e.b, e.loc, pointer, storageType(element),
+                                e.constant(count),
+                                /*alignment=*/64);
+}
+
+} // namespace dlc

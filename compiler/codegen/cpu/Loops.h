@@ -1,0 +1,83 @@
+// Loop building for kernels: nests over loop groups, with values carried
+// around.
+#pragma once
+
+#include "compiler/codegen/cpu/ScalarEmitter.h"
+
+namespace dlc {
+
+/// What the emitters of the three kinds share: the function, its arguments, the
+/// loops.
+class Loops {
+public:
+  using Values = llvm::SmallVector<mlir::Value>;
+  /// The body of an innermost loop: gets the carried values, returns their next
+  /// ones.
+  using Body = llvm::function_ref<Values(mlir::ValueRange)>;
+
+  Loops(ScalarEmitter &e) : e(e) {}
+
+  /// A loop from low to high. Innermost ones promise that their iterations
+  /// touch no common memory.
+  Values loop(mlir::Value low, mlir::Value high, mlir::ValueRange carried,
+              bool innermost,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+
+  /// A group to loop over and its bounds.
+  struct Dim {
+    LoopGroup group;
+    mlir::Value low, high;
+  };
+  Dim whole(const LoopGroup &group);
+  /// Loops over all `dims`, outermost first, as levels from 1; what `roots`
+  /// need is emitted as far out as it can be.
+  Values nest(llvm::ArrayRef<Dim> dims,
+              llvm::ArrayRef<const KernelNode *> roots,
+              mlir::ValueRange carried, Body body);
+
+  /// Splits an item's number into the loops of `schedule.outer`, and the number
+  /// of its block if there are blocks.
+  mlir::Value decodeItem(const KernelSchedule &schedule, mlir::Value item);
+  /// First element and end of block `number` of a group.
+  Dim block(const LoopGroup &group, int64_t block, mlir::Value number);
+
+private:
+  Values nestFrom(llvm::ArrayRef<Dim> dims, size_t at,
+                  llvm::ArrayRef<const KernelNode *> roots,
+                  mlir::ValueRange carried, Body body);
+  ScalarEmitter &e;
+};
+
+/// The scalar side of a reduction: its state, how an element joins it, its
+/// result.
+class Reduction {
+public:
+  Reduction(const KernelGraph &graph, const KernelNode *node);
+  Loops::Values initial(ScalarEmitter &e) const;
+  /// `state` with the element of the current loops.
+  Loops::Values combine(ScalarEmitter &e, mlir::ValueRange state) const;
+  mlir::Value result(ScalarEmitter &e, mlir::ValueRange state) const;
+  size_t width() const { return isArgMax() ? 2 : 1; }
+  /// Types of the state.
+  llvm::SmallVector<mlir::Type> types() const;
+
+  const KernelNode *node;
+
+private:
+  bool isArgMax() const;
+  mlir::Type type() const;
+  const KernelGraph &graph;
+};
+
+void emitRows(const KernelGraph &graph, const KernelSchedule &schedule,
+              ScalarEmitter &e, mlir::ArrayRef<mlir::Value> outputs,
+              mlir::Value item, mlir::Block *entry);
+void emitColumns(const KernelGraph &graph, const KernelSchedule &schedule,
+                 ScalarEmitter &e, mlir::ArrayRef<mlir::Value> outputs,
+                 mlir::Value item, mlir::Block *entry);
+
+/// A stack array, made once at the start of the function.
+mlir::Value stackArray(ScalarEmitter &e, mlir::Block *entry, mlir::Type element,
+                       int64_t count);
+
+} // namespace dlc

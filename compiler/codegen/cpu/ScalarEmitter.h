@@ -1,0 +1,90 @@
+// Emits the scalars of a kernel graph at the current place of the loops.
+#pragma once
+
+#include "compiler/lower/KernelSchedule.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace dlc {
+
+/// The type that an element is computed in: halves in f32, all others in their
+/// own.
+mlir::Type computeType(mlir::Type element);
+/// The type that an element lies in memory as: halves as i16, bool as i8.
+mlir::Type storageType(mlir::Type element);
+
+/// Values are remembered for as long as the loop body that they were emitted in
+/// (Scope) is open.
+class ScalarEmitter {
+public:
+  using Values = llvm::SmallVector<mlir::Value, 1>;
+
+  /// `loc` is used for all but the bodies of ops. Accesses join `accessGroup`,
+  /// so that loops can be marked parallel.
+  ScalarEmitter(const KernelGraph &graph, mlir::OpBuilder &b,
+                mlir::Location loc, mlir::LLVM::AccessGroupAttr accessGroup);
+
+  /// Where arguments and constant tables lie.
+  void setPointer(mlir::Value tensor, mlir::Value pointer) {
+    pointers[tensor] = pointer;
+  }
+  /// Opens the loop of `group` at nesting `level` (0: the item, 1: the
+  /// outermost loop in it ...).
+  void setLoop(const LoopGroup &group, mlir::Value value, int level);
+  /// Says what a node (a reduction, or a value kept in a row buffer) is from
+  /// here to the end of the scope.
+  void set(const KernelNode *node, mlir::Value value) {
+    scopes.back()[node] = {value};
+  }
+  /// After setLoop of all loops of a nest: computes at which level each node
+  /// can be emitted.
+  void findLevels();
+
+  /// Emits what `roots` need and what does not depend on loops inside of
+  /// `level`.
+  void hoist(llvm::ArrayRef<const KernelNode *> roots, int level);
+  mlir::Value emit(const KernelNode *node) { return emitAll(node).front(); }
+  mlir::Value emit(const IndexForm &form);
+
+  mlir::Value constant(int64_t value);
+  mlir::Value number(mlir::Type type, double value);
+  mlir::Value element(mlir::Value pointer, mlir::Value index,
+                      mlir::Type storage);
+  /// Loads and stores an element, converting between its storage and its
+  /// compute type.
+  mlir::Value load(mlir::Value pointer, mlir::Value index, mlir::Type element);
+  void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
+             mlir::Type element);
+
+  struct Scope {
+    explicit Scope(ScalarEmitter &e) : e(e) { e.scopes.emplace_back(); }
+    ~Scope() { e.scopes.pop_back(); }
+    ScalarEmitter &e;
+  };
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::LLVM::AccessGroupAttr accessGroup;
+
+private:
+  Values emitAll(const KernelNode *node);
+  Values compute(const KernelNode *node);
+  Values apply(const KernelNode *node);
+  mlir::Value pad(const KernelNode *node);
+  mlir::Value concat(const KernelNode *node, size_t operand);
+  mlir::Value within(const KernelBound &bound);
+  mlir::Value splat(const KernelNode *node);
+  mlir::Value widen(mlir::Value v);
+  int levelOf(const IndexForm &form) const;
+
+  const KernelGraph &graph;
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  llvm::SmallVector<mlir::Value>
+      loopValues; // by variable; null: part of a group, or not open
+  llvm::SmallVector<int> loopLevels;
+  llvm::SmallVector<int> levels; // by node
+  std::vector<llvm::DenseMap<const KernelNode *, Values>> scopes;
+};
+
+} // namespace dlc

@@ -1,0 +1,469 @@
+#include "compiler/lower/KernelGraph.h"
+#include "compiler/dialect/Dlc.h"
+#include "llvm/ADT/DenseSet.h"
+#include <map>
+
+using namespace mlir;
+using dlc::ir::elementType;
+using dlc::ir::Ints;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+constexpr size_t kMaxNodes = 20000;
+
+using Forms = SmallVector<IndexForm, 4>;
+using Sizes = SmallVector<int64_t, 4>;
+
+bool isReduction(Operation *op) {
+  return isa<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
+             ir::ReduceMinOp, ir::ArgMaxOp>(op);
+}
+Ints axesOf(Operation *op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
+}
+int64_t product(Ints sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes)
+    n *= s;
+  return n;
+}
+int64_t floorDivide(int64_t a, int64_t b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+
+class Builder {
+public:
+  Builder(KernelGraph &graph, std::string &why) : graph(graph), why(why) {}
+
+  bool run(Block &block) {
+    auto yield = dyn_cast<ir::YieldOp>(block.getTerminator());
+    if (!yield)
+      return fail("expected a block that ends in dlc.yield");
+    for (Operation &op : block)
+      for (Type t :
+           llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes()))
+        if (auto tensor = dyn_cast<RankedTensorType>(t);
+            !tensor || !tensor.hasStaticShape())
+          return fail(&op, "expected tensors of static shape");
+    if (!findDomain(block, yield))
+      return false;
+    for (Value v : yield.getValues())
+      if (!addOutput(v))
+        return false;
+    return true;
+  }
+
+private:
+  bool fail(const Twine &message) {
+    if (why.empty())
+      why = message.str();
+    return false;
+  }
+  bool fail(Operation *op, const Twine &message) {
+    return fail(op->getName().getStringRef() + ": " + message);
+  }
+  KernelNode *failNode(Operation *op, const Twine &message) {
+    fail(op, message);
+    return nullptr;
+  }
+
+  //===--- the loops ------------------------------------------------------===//
+
+  bool findDomain(Block &block, ir::YieldOp yield) {
+    for (Operation &op : block)
+      if (isReduction(&op) && reducedCount(&op) != 1) {
+        if (!graph.reduces)
+          addLoops(tensorType(op.getOperand(0)).getShape(), axesOf(&op));
+        graph.reduces = true;
+        if (!matchesLoops(&op))
+          return fail(&op,
+                      "reductions of one cluster must run over the same loops");
+      }
+    if (!graph.reduces && yield.getValues().size())
+      addLoops(tensorType(yield.getValues().front()).getShape(), {});
+    for (unsigned v = 0; v < graph.variables.size(); ++v)
+      (graph.variables[v].reduced ? reduced : kept).push_back(v);
+    return true;
+  }
+  static int64_t reducedCount(Operation *op) {
+    int64_t n = 1;
+    for (int64_t axis : axesOf(op))
+      n *= tensorType(op->getOperand(0)).getDimSize(axis);
+    return n;
+  }
+  void addLoops(Ints shape, Ints axes) {
+    for (auto [i, size] : llvm::enumerate(shape))
+      if (size != 1)
+        graph.variables.push_back({KernelVariable::Loop,
+                                   size,
+                                   llvm::is_contained(axes, (int64_t)i),
+                                   {},
+                                   1});
+  }
+  bool matchesLoops(Operation *op) {
+    Sizes sizes[2], loops[2];
+    for (auto [i, size] :
+         llvm::enumerate(tensorType(op->getOperand(0)).getShape()))
+      if (size != 1)
+        sizes[llvm::is_contained(axesOf(op), (int64_t)i)].push_back(size);
+    for (const KernelVariable &v : graph.variables)
+      loops[v.reduced].push_back(v.size);
+    return sizes[0] == loops[0] && sizes[1] == loops[1];
+  }
+
+  //===--- forms ----------------------------------------------------------===//
+
+  /// Smallest and largest value of a form.
+  std::pair<int64_t, int64_t> range(const IndexForm &f) {
+    int64_t low = f.constant(), high = low;
+    for (unsigned v = 0; v < f.variables(); ++v) {
+      int64_t span =
+          f.coefficient(v) * std::max<int64_t>(graph.variables[v].size - 1, 0);
+      (span < 0 ? low : high) += span;
+    }
+    return {low, high};
+  }
+  IndexForm derived(KernelVariable::Kind kind, const IndexForm &of,
+                    int64_t divisor, int64_t size) {
+    for (unsigned v = 0; v < graph.variables.size(); ++v) {
+      const KernelVariable &k = graph.variables[v];
+      if (k.kind == kind && k.divisor == divisor && k.of == of)
+        return IndexForm::variable(v);
+    }
+    graph.variables.push_back({kind, size, false, of, divisor});
+    return IndexForm::variable(graph.variables.size() - 1);
+  }
+  IndexForm linear(ArrayRef<IndexForm> index, Ints shape) {
+    IndexForm sum;
+    int64_t stride = 1;
+    for (size_t d = shape.size(); d-- > 0; stride *= shape[d])
+      sum = sum + index[d] * stride;
+    return sum;
+  }
+  /// The index in `shape` of the element at row-major position `position`.
+  Forms delinear(IndexForm position, Ints shape) {
+    Forms index;
+    int64_t stride = product(shape);
+    for (int64_t size : shape) {
+      stride = size ? stride / size : 0;
+      if (size <= 1 || stride == 0) {
+        index.push_back(0);
+        continue;
+      }
+      IndexForm quotient(floorDivide(position.constant(), stride));
+      IndexForm rest(position.constant() - quotient.constant() * stride);
+      for (unsigned v = 0; v < position.variables(); ++v) {
+        int64_t c = position.coefficient(v);
+        if (c)
+          c % stride ? rest.add(v, c) : quotient.add(v, c / stride);
+      }
+      auto [low, high] = range(rest);
+      if (low < 0 || high >= stride) {
+        quotient = derived(KernelVariable::Quotient, position, stride, size);
+        rest = derived(KernelVariable::Remainder, position, stride, stride);
+      }
+      index.push_back(quotient);
+      position = rest;
+    }
+    return index;
+  }
+  /// The index of a tensor of `shape` that has one element per value of
+  /// `loops`.
+  Forms indexOver(Ints shape, ArrayRef<unsigned> loops) {
+    Sizes sizes, squeezed;
+    Forms forms;
+    for (unsigned v : loops) {
+      sizes.push_back(graph.variables[v].size);
+      forms.push_back(IndexForm::variable(v));
+    }
+    for (int64_t s : shape)
+      if (s != 1)
+        squeezed.push_back(s);
+    if (squeezed != sizes)
+      return delinear(linear(forms, sizes), shape);
+    Forms index;
+    for (int64_t s : shape)
+      index.push_back(s == 1 ? IndexForm()
+                             : forms[llvm::count_if(index, [](auto &f) {
+                                 return !f.isConstant();
+                               })]);
+    return index;
+  }
+  Forms fullIndex(Ints shape) {
+    SmallVector<unsigned> all;
+    for (unsigned v = 0; v < kept.size() + reduced.size(); ++v)
+      all.push_back(v);
+    return indexOver(shape, all);
+  }
+
+  //===--- nodes ----------------------------------------------------------===//
+
+  bool addOutput(Value v) {
+    Ints shape = tensorType(v).getShape();
+    int64_t n = product(shape), rows = graph.extent(false),
+            all = rows * graph.extent(true);
+    bool full = n == all && !(graph.reduces && n == rows);
+    if (!full && n != rows)
+      return fail("an output has " + Twine(n) + " elements, expected " +
+                  Twine(all) +
+                  (graph.reduces ? " or " + Twine(rows) : Twine("")));
+    Forms index = full ? fullIndex(shape) : indexOver(shape, kept);
+    KernelNode *node = eval(v, index);
+    if (!node)
+      return false;
+    graph.outputs.push_back({node, linear(index, shape), full});
+    return true;
+  }
+
+  KernelNode *make(KernelNode::Kind kind, Value v,
+                   ArrayRef<KernelNode *> children = {}, IndexForm index = {}) {
+    auto node = std::make_unique<KernelNode>();
+    node->kind = kind;
+    node->value = v;
+    node->children.assign(children.begin(), children.end());
+    node->index = index;
+    return finish(std::move(node));
+  }
+  KernelNode *finish(std::unique_ptr<KernelNode> node) {
+    for (KernelNode *c : node->children) {
+      node->depth = std::max(node->depth, c->depth);
+      node->varies |= c->varies;
+    }
+    for (unsigned v : reduced)
+      node->varies |= graph.readsLoop(*node, v);
+    if (node->kind == KernelNode::Reduce) {
+      node->varies = false;
+      graph.depth = std::max(graph.depth, ++node->depth);
+    }
+    node->id = graph.nodes.size();
+    graph.nodes.push_back(std::move(node));
+    return graph.nodes.back().get();
+  }
+
+  KernelNode *eval(Value v, ArrayRef<IndexForm> at) {
+    Forms index(at.begin(), at.end());
+    for (auto [form, size] : llvm::zip(index, tensorType(v).getShape()))
+      if (size == 1)
+        form = IndexForm();
+    auto [it, fresh] =
+        memo.try_emplace({v.getAsOpaquePointer(), index}, nullptr);
+    if (!fresh)
+      return it->second;
+    if (graph.nodes.size() > kMaxNodes) {
+      fail("more than " + Twine(kMaxNodes) + " distinct elements");
+      return nullptr;
+    }
+    KernelNode *node = compute(v, index);
+    memo[{v.getAsOpaquePointer(), index}] = node;
+    return node;
+  }
+
+  KernelNode *compute(Value v, ArrayRef<IndexForm> index) {
+    Ints shape = tensorType(v).getShape();
+    Operation *op = v.getDefiningOp();
+    if (!op)
+      return make(KernelNode::Load, v, {}, linear(index, shape));
+    if (auto result = cast<OpResult>(v).getResultNumber()) {
+      KernelNode *first = eval(op->getResult(0), index);
+      KernelNode *node = first ? make(KernelNode::Pick, v, first) : nullptr;
+      if (node)
+        node->result = result;
+      return node;
+    }
+    if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!dense)
+        return failNode(op, "expected a dense value");
+      return dense.isSplat()
+                 ? make(KernelNode::Splat, v)
+                 : make(KernelNode::Table, v, {}, linear(index, shape));
+    }
+    if (auto iota = dyn_cast<ir::IotaOp>(op))
+      return make(KernelNode::Index, v, {}, index[iota.getAxis()]);
+    if (isa<ir::ElementwiseInterface>(op)) {
+      SmallVector<KernelNode *, 3> children;
+      for (Value operand : op->getOperands()) {
+        children.push_back(evalBroadcast(operand, index));
+        if (!children.back())
+          return nullptr;
+      }
+      return make(KernelNode::Apply, v, children);
+    }
+    if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
+      return evalBroadcast(broadcast.getX(), index);
+    if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
+      Ints from = tensorType(reshape.getX()).getShape();
+      return eval(reshape.getX(), delinear(linear(index, shape), from));
+    }
+    if (auto transpose = dyn_cast<ir::TransposeOp>(op)) {
+      Forms x(index.size());
+      for (auto [d, p] : llvm::enumerate(transpose.getPerm()))
+        x[p] = index[d];
+      return eval(transpose.getX(), x);
+    }
+    if (auto slice = dyn_cast<ir::SliceOp>(op)) {
+      Forms x;
+      for (size_t d = 0; d < index.size(); ++d)
+        x.push_back(index[d] * slice.getSteps()[d] + slice.getStarts()[d]);
+      return eval(slice.getX(), x);
+    }
+    if (auto pad = dyn_cast<ir::PadOp>(op))
+      return computePad(pad, index);
+    if (auto concat = dyn_cast<ir::ConcatOp>(op))
+      return computeConcat(concat, index);
+    if (isReduction(op))
+      return computeReduce(op, index);
+    return failNode(op, "cannot be part of a kernel");
+  }
+
+  KernelNode *evalBroadcast(Value v, ArrayRef<IndexForm> index) {
+    return eval(v, index.take_back(tensorType(v).getRank()));
+  }
+
+  KernelNode *computePad(ir::PadOp pad, ArrayRef<IndexForm> index) {
+    auto node = std::make_unique<KernelNode>();
+    node->kind = KernelNode::Pad;
+    node->value = pad.getY();
+    Forms x;
+    for (size_t d = 0; d < index.size(); ++d) {
+      IndexForm t = index[d] + IndexForm(-pad.getLow()[d]);
+      int64_t size = tensorType(pad.getX()).getDimSize(d),
+              step = pad.getInterior()[d] + 1;
+      int64_t high = (size - 1) * step + 1;
+      if (auto [least, most] = range(t); least < 0 || most >= high)
+        node->bounds.push_back({t, 0, high});
+      if (step > 1 && size > 1) {
+        int64_t span = (size - 1) * step + 1;
+        node->bounds.push_back(
+            {derived(KernelVariable::Remainder, t, step, step), 0, 1});
+        t = derived(KernelVariable::Quotient, t, step, (span - 1) / step + 1);
+      }
+      x.push_back(t);
+    }
+    KernelNode *child = evalGuarded(pad, pad.getX(), x);
+    if (!child)
+      return nullptr;
+    node->children = {child};
+    return finish(std::move(node));
+  }
+
+  KernelNode *computeConcat(ir::ConcatOp concat, ArrayRef<IndexForm> index) {
+    auto node = std::make_unique<KernelNode>();
+    node->kind = KernelNode::Concat;
+    node->value = concat.getY();
+    int64_t axis = concat.getAxis(), start = 0;
+    for (Value v : concat.getXs()) {
+      int64_t size = tensorType(v).getDimSize(axis);
+      if (size == 0)
+        continue;
+      Forms x(index.begin(), index.end());
+      x[axis] = x[axis] + IndexForm(-start);
+      node->bounds.push_back({index[axis], start, start + size});
+      start += size;
+      node->children.push_back(evalGuarded(concat, v, x));
+      if (!node->children.back())
+        return nullptr;
+    }
+    if (node->children.empty())
+      return failNode(concat, "expected a tensor that is not empty");
+    return finish(std::move(node));
+  }
+
+  /// What is only read where a condition holds must not be reduced: reductions
+  /// run over all rows.
+  KernelNode *evalGuarded(Operation *op, Value v, ArrayRef<IndexForm> index) {
+    KernelNode *child = eval(v, index);
+    if (child && child->depth)
+      return failNode(op, "cannot follow a reduction in one cluster");
+    return child;
+  }
+
+  KernelNode *computeReduce(Operation *op, ArrayRef<IndexForm> index) {
+    Value x = op->getOperand(0);
+    Ints shape = tensorType(x).getShape(), axes = axesOf(op);
+    bool single = reducedCount(op) == 1;
+    if (single && isa<ir::ArgMaxOp>(op))
+      return make(KernelNode::Index, op->getResult(0));
+    Forms at;
+    size_t nextKept = 0, nextReduced = 0, result = 0;
+    bool keepdims = op->hasAttr("keepdims");
+    for (auto [i, size] : llvm::enumerate(shape)) {
+      bool isReduced = llvm::is_contained(axes, (int64_t)i);
+      if (single) {
+        at.push_back(isReduced ? IndexForm() : index[result]);
+      } else if (size == 1) {
+        at.push_back(IndexForm());
+      } else {
+        unsigned v = isReduced ? reduced[nextReduced++] : kept[nextKept++];
+        at.push_back(IndexForm::variable(v));
+        if (!isReduced && !(index[result] == at.back()))
+          return failNode(
+              op, "the result of a reduction must be used at its own row");
+      }
+      result += !isReduced || keepdims;
+    }
+    KernelNode *child = eval(x, at);
+    if (!child || single)
+      return child;
+    return make(KernelNode::Reduce, op->getResult(0), child);
+  }
+
+  KernelGraph &graph;
+  std::string &why;
+  SmallVector<unsigned> kept, reduced;
+  std::map<std::pair<void *, Forms>, KernelNode *> memo;
+};
+
+} // namespace
+
+std::unique_ptr<KernelGraph> KernelGraph::build(Region &body,
+                                                std::string &why) {
+  auto graph = std::make_unique<KernelGraph>();
+  why.clear();
+  if (!body.hasOneBlock() || body.front().empty()) {
+    why = "expected one block";
+    return nullptr;
+  }
+  return Builder(*graph, why).run(body.front()) ? std::move(graph) : nullptr;
+}
+
+int64_t KernelGraph::extent(bool reduced) const {
+  int64_t n = 1;
+  for (const KernelVariable &v : variables)
+    if (v.kind == KernelVariable::Loop && v.reduced == reduced)
+      n *= v.size;
+  return n;
+}
+
+void KernelGraph::forEachForm(
+    llvm::function_ref<void(const IndexForm &)> f) const {
+  for (const auto &node : nodes) {
+    f(node->index);
+    for (const KernelBound &b : node->bounds)
+      f(b.form);
+  }
+  for (const KernelOutput &o : outputs)
+    f(o.offset);
+  for (const KernelVariable &v : variables)
+    f(v.of);
+}
+
+bool KernelGraph::dependsOn(const IndexForm &form, unsigned v) const {
+  for (unsigned i = 0; i < form.variables(); ++i)
+    if (form.coefficient(i) &&
+        (i == v || (variables[i].kind != KernelVariable::Loop &&
+                    dependsOn(variables[i].of, v))))
+      return true;
+  return false;
+}
+
+bool KernelGraph::readsLoop(const KernelNode &node, unsigned v) const {
+  return dependsOn(node.index, v) ||
+         llvm::any_of(node.bounds, [&](const KernelBound &b) {
+           return dependsOn(b.form, v);
+         });
+}
+
+} // namespace dlc

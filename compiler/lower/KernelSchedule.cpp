@@ -1,0 +1,160 @@
+#include "compiler/lower/KernelSchedule.h"
+#include "compiler/dialect/Dlc.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+/// Elements of an elementwise item: enough for the vector loop, few enough for
+/// the first-level cache.
+constexpr int64_t kItem = 2048;
+/// Kept elements of a column item, widest first; the narrowest is one cache
+/// line of f32.
+constexpr int64_t kTiles[] = {256, 128, 64, 32, 16};
+constexpr int64_t kFewItems = 8;
+/// Work of one thread in units of a cheap operation on one element, about 20
+/// us.
+constexpr int64_t kThreadWork = 1 << 17;
+
+using Groups = SmallVector<LoopGroup, 4>;
+
+int64_t elements(ArrayRef<LoopGroup> groups) {
+  int64_t n = 1;
+  for (const LoopGroup &g : groups)
+    n *= g.size;
+  return n;
+}
+int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The loops with this `reduced`, adjacent ones joined where all forms allow
+/// it.
+Groups collapse(const KernelGraph &graph, bool reduced) {
+  Groups groups;
+  for (unsigned v = 0; v < graph.variables.size(); ++v) {
+    const KernelVariable &loop = graph.variables[v];
+    if (loop.kind != KernelVariable::Loop || loop.reduced != reduced)
+      continue;
+    bool joins = !groups.empty();
+    if (joins)
+      graph.forEachForm([&](const IndexForm &f) {
+        joins &= f.coefficient(groups.back().loops.back()) ==
+                 f.coefficient(v) * loop.size;
+      });
+    if (!joins)
+      groups.push_back({{}, 1});
+    groups.back().loops.push_back(v);
+    groups.back().size *= loop.size;
+  }
+  return groups;
+}
+
+bool isCostly(Operation *op) {
+  return isa<ir::ExpOp, ir::LogOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp,
+             ir::SinOp, ir::CosOp, ir::SoftplusOp, ir::GeluOp, ir::PowOp>(op);
+}
+
+void count(const KernelGraph &graph, KernelSchedule &s) {
+  int64_t rows = graph.extent(false), all = rows * graph.extent(true);
+  s.elements = all;
+  s.flops = s.bytes = 0;
+  int64_t work = 0;
+  SmallVector<Value> seen;
+  for (const auto &node : graph.nodes) {
+    bool perElement =
+        node->varies || !graph.reduces || node->kind == KernelNode::Reduce;
+    if (node->kind == KernelNode::Apply || node->kind == KernelNode::Reduce) {
+      s.flops += perElement ? all : rows;
+      work += perElement && isCostly(node->op()) ? 8 : 1;
+    }
+    if (node->kind == KernelNode::Load &&
+        !llvm::is_contained(seen, node->value)) {
+      seen.push_back(node->value);
+      auto type = ir::tensorType(node->value);
+      s.bytes +=
+          type.getNumElements() * divideUp(type.getElementTypeBitWidth(), 8);
+      ++work;
+    }
+  }
+  for (const KernelOutput &o : graph.outputs) {
+    auto type = ir::tensorType(o.node->value);
+    s.bytes +=
+        (o.full ? all : rows) * divideUp(type.getElementTypeBitWidth(), 8);
+    ++work;
+  }
+  int64_t perItem = s.extent ? std::max<int64_t>(all / s.extent, 1) : 1;
+  s.grain = std::max<int64_t>(
+      kThreadWork / (perItem * std::max<int64_t>(work, 4)), 1);
+}
+
+void scheduleElementwise(KernelSchedule &s, Groups groups) {
+  s.kind = KernelSchedule::Elementwise;
+  while (!groups.empty() && elements(s.inner) < kItem) {
+    s.inner.insert(s.inner.begin(), groups.pop_back_val());
+    int64_t rest = elements(ArrayRef(s.inner).drop_front());
+    if (rest > 0 && s.inner.front().size * rest >= 2 * kItem)
+      s.block = divideUp(kItem, rest);
+  }
+  s.outer = groups;
+}
+
+void scheduleColumns(KernelSchedule &s) {
+  s.kind = KernelSchedule::Columns;
+  int64_t others = elements(ArrayRef(s.outer).drop_back()),
+          last = s.outer.back().size;
+  for (int64_t tile : kTiles) {
+    s.block = tile;
+    if (others * divideUp(last, tile) >= kFewItems)
+      break;
+  }
+}
+
+} // namespace
+
+int64_t KernelSchedule::blocks() const {
+  return block ? divideUp(blocked().size, block) : 1;
+}
+
+KernelSchedule scheduleKernel(const KernelGraph &graph) {
+  KernelSchedule s{};
+  Groups kept = collapse(graph, false);
+  if (!graph.reduces) {
+    scheduleElementwise(s, kept);
+    s.extent = elements(s.outer) * (s.block ? s.blocks() : 1);
+    if (elements(s.inner) == 0)
+      s.extent = 0;
+  } else {
+    s.kind = KernelSchedule::Rows;
+    s.outer = kept;
+    s.inner = collapse(graph, true);
+    unsigned last = 0;
+    for (unsigned v = 0; v < graph.variables.size(); ++v)
+      if (graph.variables[v].kind == KernelVariable::Loop)
+        last = v;
+    bool terminal =
+        graph.depth == 1 &&
+        llvm::none_of(graph.outputs, [](auto &o) { return o.full; });
+    if (terminal && !kept.empty() && !graph.variables[last].reduced)
+      scheduleColumns(s);
+    int64_t cut = s.kind == KernelSchedule::Columns ? s.outer.back().size : 1;
+    s.extent = cut ? elements(s.outer) / cut * s.blocks() : 0;
+  }
+  count(graph, s);
+  return s;
+}
+
+std::optional<KernelSchedule> analyseKernel(Region &body, std::string *why) {
+  std::string reason;
+  auto graph = KernelGraph::build(body, reason);
+  if (why)
+    *why = reason;
+  if (!graph)
+    return std::nullopt;
+  return scheduleKernel(*graph);
+}
+
+bool isLegalCluster(Region &body, std::string *why) {
+  return analyseKernel(body, why).has_value();
+}
+
+} // namespace dlc
