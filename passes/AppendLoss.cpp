@@ -1,8 +1,12 @@
 // Makes @train_step and @eval_step of @predict.
-//   1. The kind of loss decides the labels' type and which value counts as the logits: what the model's last softmax or
-//      sigmoid is applied to, because the losses contain these in a stable form.
-//   2. Both functions are copies of @predict with the labels as last argument; what the logits do not need is dropped.
-//   3. Each returns what the kind's formula gives: the mean over rows, or the rows.
+//   1. The kind of loss decides the labels' type and which value counts as the
+//   logits: what the model's last softmax or
+//      sigmoid is applied to, because the losses contain these in a stable
+//      form.
+//   2. Both functions are copies of @predict with the labels as last argument;
+//   what the logits do not need is dropped.
+//   3. Each returns what the kind's formula gives: the mean over rows, or the
+//   rows.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 
@@ -16,7 +20,8 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-/// Both [R]; `correct` is 1 for a hit and 0 otherwise, null for losses that know no hits.
+/// Both [R]; `correct` is 1 for a hit and 0 otherwise, null for losses that
+/// know no hits.
 struct Rows {
   Value loss, correct;
 };
@@ -24,15 +29,19 @@ struct Rows {
 /// One row of the table of losses.
 struct LossKind {
   StringRef name;
-  /// The labels' type for an output of type `out`; null, with an error, when that does not fit.
+  /// The labels' type for an output of type `out`; null, with an error, when
+  /// that does not fit.
   RankedTensorType (*labels)(func::FuncOp predict, RankedTensorType out);
-  /// The value below the op that this loss contains; `out` itself when there is none.
+  /// The value below the op that this loss contains; `out` itself when there is
+  /// none.
   Value (*logits)(Value out);
   Rows (*rows)(Expr logits, Expr labels);
 };
 
 /// Mean over everything but the first dimension.
-Expr rowMeans(Expr x) { return x.rank() > 1 ? x.mean(ir::axesBetween(1, x.rank())) : x; }
+Expr rowMeans(Expr x) {
+  return x.rank() > 1 ? x.mean(ir::axesBetween(1, x.rank())) : x;
+}
 
 RankedTensorType classLabels(func::FuncOp predict, RankedTensorType out) {
   int64_t classes = out.getRank() ? out.getShape().back() : 0;
@@ -49,15 +58,18 @@ RankedTensorType classLabels(func::FuncOp predict, RankedTensorType out) {
 }
 Value belowSoftmax(Value out) {
   int64_t last = tensorType(out).getRank() - 1;
-  if (auto op = out.getDefiningOp<ir::SoftmaxOp>(); op && (int64_t)op.getAxis() == last)
+  if (auto op = out.getDefiningOp<ir::SoftmaxOp>();
+      op && (int64_t)op.getAxis() == last)
     return op.getX();
-  if (auto op = out.getDefiningOp<ir::LogSoftmaxOp>(); op && (int64_t)op.getAxis() == last)
+  if (auto op = out.getDefiningOp<ir::LogSoftmaxOp>();
+      op && (int64_t)op.getAxis() == last)
     return op.getX();
   return out;
 }
 Expr classHits(Expr logits, Expr labels) {
   Expr best = logits.make<ir::ArgMaxOp>(logits.v, ir::Ints{1}, false);
-  return compare(ir::Predicate::eq, best, labels).cast(Float32Type::get(labels.b->getContext()));
+  return compare(ir::Predicate::eq, best, labels)
+      .cast(Float32Type::get(labels.b->getContext()));
 }
 Rows crossEntropy(Expr x, Expr labels) {
   x = x.reshape({labels.shape()[0], x.shape().back()});
@@ -67,8 +79,11 @@ Rows crossEntropy(Expr x, Expr labels) {
 
 RankedTensorType valueLabels(func::FuncOp predict, RankedTensorType out) {
   if (out.getRank() >= 1)
-    return ir::isHalf(out.getElementType()) ? out.clone(Float32Type::get(out.getContext())) : out;
-  predict.emitError() << "expected an output with a row per sample, found " << out;
+    return ir::isHalf(out.getElementType())
+               ? out.clone(Float32Type::get(out.getContext()))
+               : out;
+  predict.emitError() << "expected an output with a row per sample, found "
+                      << out;
   return nullptr;
 }
 Value itself(Value out) { return out; }
@@ -83,8 +98,9 @@ Value belowSigmoid(Value out) {
 }
 Rows binaryCrossEntropy(Expr x, Expr labels) {
   Expr loss = x.make<ir::SoftplusOp>(x.v) - x * labels;
-  Expr right = compare(ir::Predicate::eq, compare(ir::Predicate::gt, x, x.scalar(0)),
-                       compare(ir::Predicate::gt, labels, labels.scalar(0.5)));
+  Expr right =
+      compare(ir::Predicate::eq, compare(ir::Predicate::gt, x, x.scalar(0)),
+              compare(ir::Predicate::gt, labels, labels.scalar(0.5)));
   return {rowMeans(loss), rowMeans(right.cast(elementType(loss)))};
 }
 
@@ -101,8 +117,10 @@ const LossKind *findKind(StringRef name) {
   return nullptr;
 }
 
-/// A copy of @predict without results; `outputs` are the values that it returned.
-func::FuncOp copyOf(func::FuncOp predict, StringRef name, SmallVectorImpl<Value> &outputs) {
+/// A copy of @predict without results; `outputs` are the values that it
+/// returned.
+func::FuncOp copyOf(func::FuncOp predict, StringRef name,
+                    SmallVectorImpl<Value> &outputs) {
   auto f = cast<func::FuncOp>(predict->clone());
   f.setName(name);
   predict->getParentOfType<ModuleOp>().push_back(f);
@@ -120,7 +138,8 @@ void nameArgument(func::FuncOp f, unsigned i, StringRef name) {
 /// "y" is the labels' name; an input that happens to have it becomes "x".
 BlockArgument addLabels(func::FuncOp f, RankedTensorType type) {
   for (unsigned i = 0; i < f.getNumArguments(); ++i)
-    if (auto name = f.getArgAttrOfType<StringAttr>(i, "dlc.name"); name && name.getValue() == "y")
+    if (auto name = f.getArgAttrOfType<StringAttr>(i, "dlc.name");
+        name && name.getValue() == "y")
       nameArgument(f, i, "x");
   unsigned last = f.getNumArguments();
   (void)f.insertArgument(last, type, {}, f.getLoc());
@@ -131,9 +150,15 @@ BlockArgument addLabels(func::FuncOp f, RankedTensorType type) {
 /// What both functions end in: the mean for training, the rows for evaluation.
 void finish(func::FuncOp f, bool train, Expr loss, Value correct) {
   if (train)
-    addResult(f, loss.rank() ? Value(loss.mean(ir::axesBetween(0, loss.rank()))) : loss.v, "loss");
+    addResult(f,
+              loss.rank() ? Value(loss.mean(ir::axesBetween(0, loss.rank())))
+                          : loss.v,
+              "loss");
   else
-    addResult(f, loss.rank() == 1 ? loss : loss.reshape({loss.type().getNumElements()}), "row_loss");
+    addResult(f,
+              loss.rank() == 1 ? loss
+                               : loss.reshape({loss.type().getNumElements()}),
+              "row_loss");
   if (!train && correct)
     addResult(f, correct, "row_correct");
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(f.front())))
@@ -141,7 +166,8 @@ void finish(func::FuncOp f, bool train, Expr loss, Value correct) {
       op.erase();
 }
 
-void append(func::FuncOp predict, const LossKind &kind, RankedTensorType labelType, bool train) {
+void append(func::FuncOp predict, const LossKind &kind,
+            RankedTensorType labelType, bool train) {
   SmallVector<Value> outputs;
   func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
   BlockArgument y = addLabels(f, labelType);
@@ -153,8 +179,8 @@ void append(func::FuncOp predict, const LossKind &kind, RankedTensorType labelTy
   finish(f, train, Expr(b, logits.loc, rows.loss), rows.correct);
 }
 
-/// A loss that the graph computes is taken as it is. Its rows are those of the cross entropy that it comes from;
-/// without one, the loss is the only row.
+/// A loss that the graph computes is taken as it is. Its rows are those of the
+/// cross entropy that it comes from; without one, the loss is the only row.
 void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
   SmallVector<Value> outputs;
   func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
@@ -165,12 +191,14 @@ void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
   if (!found.empty()) {
     ir::SoftmaxCrossEntropyOp op = *found.begin();
     Value labels = op.getLabels();
-    while (labels.getDefiningOp() && labels.getDefiningOp()->getNumOperands() == 1)
+    while (labels.getDefiningOp() &&
+           labels.getDefiningOp()->getNumOperands() == 1)
       labels = labels.getDefiningOp()->getOperand(0);
     if (auto argument = dyn_cast<BlockArgument>(labels))
       nameArgument(f, argument.getArgNumber(), "y");
     if (!train) {
-      correct = classHits(Expr(b, op.getLoc(), op.getLogits()), Expr(b, op.getLoc(), op.getLabels()));
+      correct = classHits(Expr(b, op.getLoc(), op.getLogits()),
+                          Expr(b, op.getLoc(), op.getLabels()));
       loss = Expr(b, op.getLoc(), op.getLoss());
     }
   }
@@ -188,11 +216,15 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
 
   LogicalResult run(func::FuncOp predict) {
     bool automatic = kind == "auto";
-    const LossKind *chosen = findKind(automatic ? "cross_entropy" : StringRef(kind));
+    const LossKind *chosen =
+        findKind(automatic ? "cross_entropy" : StringRef(kind));
     if (!chosen)
-      return predict.emitError() << "loss '" << kind << "' is not known, expected auto, cross_entropy, mse or bce";
+      return predict.emitError()
+             << "loss '" << kind
+             << "' is not known, expected auto, cross_entropy, mse or bce";
     for (unsigned i = 0; i < predict.getNumResults(); ++i)
-      if (predict.getResultAttr(i, "dlc.loss") && (automatic || kind == "cross_entropy")) {
+      if (predict.getResultAttr(i, "dlc.loss") &&
+          (automatic || kind == "cross_entropy")) {
         appendFromGraph(predict, i, /*train=*/true);
         appendFromGraph(predict, i, /*train=*/false);
         return success();
@@ -201,7 +233,9 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       return predict.emitError("expected an output to compute the loss from");
     auto out = cast<RankedTensorType>(predict.getResultTypes()[0]);
     if (!out.hasStaticShape() || !isa<FloatType>(out.getElementType()))
-      return predict.emitError() << "the loss expects a float output of static shape, found " << out;
+      return predict.emitError()
+             << "the loss expects a float output of static shape, found "
+             << out;
     RankedTensorType labels = chosen->labels(predict, out);
     if (!labels)
       return failure();
@@ -215,8 +249,9 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     Value out = predict.front().getTerminator()->getOperand(0);
     if (chosen.logits(out) != out)
       out.getDefiningOp()->emitRemark()
-          << "the model ends in " << out.getDefiningOp()->getName().stripDialect() << ", which " << chosen.name
-          << " contains; training uses what goes into it";
+          << "the model ends in "
+          << out.getDefiningOp()->getName().stripDialect() << ", which "
+          << chosen.name << " contains; training uses what goes into it";
   }
 };
 

@@ -1,15 +1,20 @@
-// Mixed precision by painting, as TensorFlow's and OneFlow's passes do it (lists: each op's cast policy).
+// Mixed precision by painting, as TensorFlow's and OneFlow's passes do it
+// (lists: each op's cast policy).
 //   1. Ops on the allow list compute in half.
-//   2. Ops on the deny list stay f32, and so does what lies on a way from one of them, through infer and clear ops, to a
+//   2. Ops on the deny list stay f32, and so does what lies on a way from one
+//   of them, through infer and clear ops, to a
 //      deny or infer op.
-//   3. Infer and clear ops that are left, with an allow op above and one below them, compute in half.
+//   3. Infer and clear ops that are left, with an allow op above and one below
+//   them, compute in half.
 //   4. Clear ops that touch one in half follow it, in both directions.
-//   5. What computes in half gets its operands cast, except those that it pins; the others get f32. One cast per value
+//   5. What computes in half gets its operands cast, except those that it pins;
+//   the others get f32. One cast per value
 //      and type: a weight is cast once a step.
-// State, results of the function and casts written by the user are borders; constants are rounded here and now.
+// State, results of the function and casts written by the user are borders;
+// constants are rounded here and now.
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/CastLists.h"
 #include "passes/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -43,8 +48,11 @@ public:
   Painter(func::FuncOp f, const CastLists &lists) {
     for (Operation &op : f.front()) {
       CastPolicy policy = lists.policy(&op);
-      bool isFloat = llvm::any_of(op.getOpOperands(), [](OpOperand &o) { return changesPrecision(o); }) ||
-                     llvm::any_of(op.getResults(), [](OpResult r) { return changesPrecision(r); });
+      bool isFloat =
+          llvm::any_of(op.getOpOperands(),
+                       [](OpOperand &o) { return changesPrecision(o); }) ||
+          llvm::any_of(op.getResults(),
+                       [](OpResult r) { return changesPrecision(r); });
       if (isFloat && policy != CastPolicy::Never && !isa<ir::CastOp>(op))
         policies[&op] = policy;
     }
@@ -60,19 +68,26 @@ public:
     auto isInfer = [&](Operation *op) { return is(op, CastPolicy::Infer); };
 
     Ops sensitive = deny;
-    sensitive.insert(list(CastPolicy::Infer).begin(), list(CastPolicy::Infer).end());
+    sensitive.insert(list(CastPolicy::Infer).begin(),
+                     list(CastPolicy::Infer).end());
     Ops towards = reach(sensitive, /*forward=*/false, isClear);
-    Ops denied = reach(deny, /*forward=*/true,
-                       [&](Operation *op) { return isInfer(op) || (isClear(op) && towards.contains(op)); });
+    Ops denied = reach(deny, /*forward=*/true, [&](Operation *op) {
+      return isInfer(op) || (isClear(op) && towards.contains(op));
+    });
 
-    auto follows = [&](Operation *op) { return (isInfer(op) || isClear(op)) && !denied.contains(op); };
-    Ops below = reach(allow, true, follows), above = reach(allow, false, follows);
+    auto follows = [&](Operation *op) {
+      return (isInfer(op) || isClear(op)) && !denied.contains(op);
+    };
+    Ops below = reach(allow, true, follows),
+        above = reach(allow, false, follows);
     Ops half = allow;
     for (Operation *op : below)
       if (above.contains(op))
         half.insert(op);
 
-    auto touches = [&](Operation *op) { return isClear(op) && !denied.contains(op); };
+    auto touches = [&](Operation *op) {
+      return isClear(op) && !denied.contains(op);
+    };
     half = reach(half, true, touches);
     return reach(half, false, touches);
   }
@@ -84,8 +99,10 @@ private:
     return found != policies.end() && found->second == p;
   }
 
-  /// `from` and what follows (or precedes) it along f32 values through ops that `through` accepts.
-  Ops reach(const Ops &from, bool forward, llvm::function_ref<bool(Operation *)> through) const {
+  /// `from` and what follows (or precedes) it along f32 values through ops that
+  /// `through` accepts.
+  Ops reach(const Ops &from, bool forward,
+            llvm::function_ref<bool(Operation *)> through) const {
     Ops reached = from;
     for (size_t i = 0; i < reached.size(); ++i) {
       auto visit = [&](Operation *op) {
@@ -95,7 +112,8 @@ private:
       Operation *op = reached[i];
       if (!forward)
         for (OpOperand &operand : op->getOpOperands())
-          if (auto result = dyn_cast<OpResult>(operand.get()); changesPrecision(operand) && result)
+          if (auto result = dyn_cast<OpResult>(operand.get());
+              changesPrecision(operand) && result)
             if (changesPrecision(result))
               visit(result.getOwner());
       if (forward)
@@ -112,19 +130,24 @@ private:
   Ops listed[ir::getMaxEnumValForCastPolicy() + 1];
 };
 
-/// Rounds to `type`; a finite number beyond its range (a mask of -1e9) becomes the last one inside.
+/// Rounds to `type`; a finite number beyond its range (a mask of -1e9) becomes
+/// the last one inside.
 llvm::APFloat round(llvm::APFloat x, FloatType type) {
   const llvm::fltSemantics &to = type.getFloatSemantics();
   bool wasFinite = x.isFinite(), inexact;
   x.convert(to, llvm::APFloat::rmNearestTiesToEven, &inexact);
-  return wasFinite && !x.isFinite() ? llvm::APFloat::getLargest(to, x.isNegative()) : x;
+  return wasFinite && !x.isFinite()
+             ? llvm::APFloat::getLargest(to, x.isNegative())
+             : x;
 }
 
-/// Step 5. Ops are visited in order, so an operand has its final type before its users are.
+/// Step 5. Ops are visited in order, so an operand has its final type before
+/// its users are.
 class Rewriter {
 public:
   Rewriter(func::FuncOp f, FloatType halfType)
-      : f(f), halfType(halfType), f32(Float32Type::get(f.getContext())), builder(f.getContext()) {}
+      : f(f), halfType(halfType), f32(Float32Type::get(f.getContext())),
+        builder(f.getContext()) {}
 
   void run(const Ops &half) {
     // Only operands that were f32 are decided about.
@@ -135,7 +158,8 @@ public:
           operands.push_back(&operand);
     SmallVector<bool> wantsHalf;
     for (OpOperand *operand : operands)
-      wantsHalf.push_back(half.contains(operand->getOwner()) && changesPrecision(*operand));
+      wantsHalf.push_back(half.contains(operand->getOwner()) &&
+                          changesPrecision(*operand));
     for (Operation *op : half)
       retype(op);
     for (auto [operand, isHalf] : llvm::zip(operands, wantsHalf))
@@ -152,7 +176,8 @@ private:
   }
   static llvm::APFloat widen(llvm::APFloat x) {
     bool inexact;
-    x.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+    x.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+              &inexact);
     return x;
   }
 
@@ -168,9 +193,14 @@ private:
     builder.setInsertionPointAfterValue(v);
     auto type = tensorType(v).clone(element);
     auto constant = v.getDefiningOp<ir::ConstantOp>();
-    if (auto dense = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr()) {
-      auto bits = [&](const llvm::APFloat &x) { return round(x, element).bitcastToAPInt(); };
-      return ir::ConstantOp::create(builder, v.getLoc(), type, dense.mapValues(element, bits));
+    if (auto dense = constant
+                         ? dyn_cast<DenseFPElementsAttr>(constant.getValue())
+                         : DenseFPElementsAttr()) {
+      auto bits = [&](const llvm::APFloat &x) {
+        return round(x, element).bitcastToAPInt();
+      };
+      return ir::ConstantOp::create(builder, v.getLoc(), type,
+                                    dense.mapValues(element, bits));
     }
     return ir::CastOp::create(builder, v.getLoc(), type, v);
   }
@@ -178,7 +208,8 @@ private:
   func::FuncOp f;
   FloatType halfType, f32;
   OpBuilder builder;
-  llvm::DenseMap<Value, Value> casts; // a value is wanted in at most one other type
+  llvm::DenseMap<Value, Value>
+      casts; // a value is wanted in at most one other type
 };
 
 struct Autocast : impl::AutocastBase<Autocast> {
@@ -186,14 +217,16 @@ struct Autocast : impl::AutocastBase<Autocast> {
 
   void runOnOperation() final {
     if (dtype != "bf16" && dtype != "fp16") {
-      getOperation().emitError() << "autocast to '" << dtype << "' is not known, expected bf16 or fp16";
+      getOperation().emitError() << "autocast to '" << dtype
+                                 << "' is not known, expected bf16 or fp16";
       return signalPassFailure();
     }
     bool fp16 = dtype == "fp16";
     auto lists = CastLists::get(getOperation(), fp16, allow, deny);
     if (failed(lists))
       return signalPassFailure();
-    FloatType half = fp16 ? FloatType(Float16Type::get(&getContext())) : BFloat16Type::get(&getContext());
+    FloatType half = fp16 ? FloatType(Float16Type::get(&getContext()))
+                          : BFloat16Type::get(&getContext());
     for (auto f : getOperation().getOps<func::FuncOp>())
       if (!f.isExternal())
         Rewriter(f, half).run(Painter(f, *lists).paint());

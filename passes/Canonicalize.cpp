@@ -1,11 +1,12 @@
-// Brings a graph into the form that later passes expect: what exporters write out becomes the op that it means.
-// CanonicalizeGelu.cpp holds GELU; the patterns here are one op deep.
-#include "passes/CanonicalizePatterns.h"
-#include "passes/Passes.h"
+// Brings a graph into the form that later passes expect: what exporters write
+// out becomes the op that it means. CanonicalizeGelu.cpp holds GELU; the
+// patterns here are one op deep.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/CanonicalizePatterns.h"
+#include "passes/Passes.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -17,31 +18,40 @@ namespace dlc {
 
 std::optional<double> splatOf(Value v) {
   auto op = v.getDefiningOp<ir::ConstantOp>();
-  auto dense = op ? dyn_cast<DenseElementsAttr>(op.getValue()) : DenseElementsAttr();
+  auto dense =
+      op ? dyn_cast<DenseElementsAttr>(op.getValue()) : DenseElementsAttr();
   if (!dense || !dense.isSplat() || !isa<FloatType>(dense.getElementType()))
     return std::nullopt;
   bool inexact;
   llvm::APFloat value = dense.getSplatValue<llvm::APFloat>();
-  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &inexact);
   return value.convertToDouble();
 }
 
 namespace {
 
-Location fuse(Operation *a, Operation *b) { return FusedLoc::get(a->getContext(), {a->getLoc(), b->getLoc()}); }
+Location fuse(Operation *a, Operation *b) {
+  return FusedLoc::get(a->getContext(), {a->getLoc(), b->getLoc()});
+}
 
 /// matmul(a, b) + [N]  ->  matmul(a, b, bias)
 struct AddToMatmulBias : OpRewritePattern<ir::AddOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::AddOp add, PatternRewriter &rewriter) const override {
-    for (auto [y, bias] : {std::pair(add.getA(), add.getB()), std::pair(add.getB(), add.getA())}) {
+  LogicalResult matchAndRewrite(ir::AddOp add,
+                                PatternRewriter &rewriter) const override {
+    for (auto [y, bias] : {std::pair(add.getA(), add.getB()),
+                           std::pair(add.getB(), add.getA())}) {
       auto product = y.getDefiningOp<ir::MatmulOp>();
-      if (!product || product.getBias() || product.getActivation() || !y.hasOneUse() ||
-          y.getType() != add.getType() || tensorType(bias).getRank() != 1 ||
+      if (!product || product.getBias() || product.getActivation() ||
+          !y.hasOneUse() || y.getType() != add.getType() ||
+          tensorType(bias).getRank() != 1 ||
           tensorType(bias).getShape().back() != tensorType(y).getShape().back())
         continue;
-      rewriter.replaceOpWithNewOp<ir::MatmulOp>(add, add.getType(), product.getA(), product.getB(), bias,
-                                                product.getTransA(), product.getTransB(), StringAttr())
+      rewriter
+          .replaceOpWithNewOp<ir::MatmulOp>(
+              add, add.getType(), product.getA(), product.getB(), bias,
+              product.getTransA(), product.getTransB(), StringAttr())
           ->setLoc(fuse(product, add));
       return success();
     }
@@ -52,16 +62,24 @@ struct AddToMatmulBias : OpRewritePattern<ir::AddOp> {
 /// conv(x, w) + [O, 1, 1]  ->  conv(x, w, bias)
 struct AddToConvBias : OpRewritePattern<ir::AddOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::AddOp add, PatternRewriter &rewriter) const override {
-    for (auto [y, bias] : {std::pair(add.getA(), add.getB()), std::pair(add.getB(), add.getA())}) {
+  LogicalResult matchAndRewrite(ir::AddOp add,
+                                PatternRewriter &rewriter) const override {
+    for (auto [y, bias] : {std::pair(add.getA(), add.getB()),
+                           std::pair(add.getB(), add.getA())}) {
       auto conv = y.getDefiningOp<ir::ConvOp>();
-      if (!conv || conv.getBias() || conv.getActivation() || conv.getLayout() != "nchw" || !y.hasOneUse() ||
-          y.getType() != add.getType() || !isPerChannel(tensorType(bias), tensorType(conv.getW()).getDimSize(0)))
+      if (!conv || conv.getBias() || conv.getActivation() ||
+          conv.getLayout() != "nchw" || !y.hasOneUse() ||
+          y.getType() != add.getType() ||
+          !isPerChannel(tensorType(bias),
+                        tensorType(conv.getW()).getDimSize(0)))
         continue;
-      Expr vector = Expr(rewriter, add.getLoc(), bias).reshape({tensorType(bias).getNumElements()});
-      rewriter.replaceOpWithNewOp<ir::ConvOp>(add, add.getType(), conv.getX(), conv.getW(), vector,
-                                              conv.getStrides(), conv.getPads(), conv.getDilations(),
-                                              conv.getGroup(), conv.getLayout(), StringAttr())
+      Expr vector = Expr(rewriter, add.getLoc(), bias)
+                        .reshape({tensorType(bias).getNumElements()});
+      rewriter
+          .replaceOpWithNewOp<ir::ConvOp>(
+              add, add.getType(), conv.getX(), conv.getW(), vector,
+              conv.getStrides(), conv.getPads(), conv.getDilations(),
+              conv.getGroup(), conv.getLayout(), StringAttr())
           ->setLoc(fuse(conv, add));
       return success();
     }
@@ -69,15 +87,16 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
   }
   static bool isPerChannel(RankedTensorType t, int64_t channels) {
     ir::Ints shape = t.getShape();
-    return t.hasStaticShape() && t.getRank() >= 3 && t.getNumElements() == channels &&
-           shape[t.getRank() - 3] == channels;
+    return t.hasStaticShape() && t.getRank() >= 3 &&
+           t.getNumElements() == channels && shape[t.getRank() - 3] == channels;
   }
 };
 
 /// matmul(transpose of the last two dimensions) -> the flag
 struct TransposeToMatmulFlag : OpRewritePattern<ir::MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::MatmulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ir::MatmulOp op,
+                                PatternRewriter &rewriter) const override {
     Value a = swapped(op.getA()), b = swapped(op.getB());
     if (!a && !b)
       return failure();
@@ -109,7 +128,8 @@ struct TransposeToMatmulFlag : OpRewritePattern<ir::MatmulOp> {
 /// 1 / sqrt(x) and reciprocal(sqrt(x))  ->  rsqrt(x);  x / 1 -> x
 struct SimplifyDiv : OpRewritePattern<ir::DivOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::DivOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ir::DivOp op,
+                                PatternRewriter &rewriter) const override {
     if (splatOf(op.getB()) == 1.0 && op.getA().getType() == op.getType()) {
       rewriter.replaceOp(op, op.getA());
       return success();
@@ -123,7 +143,8 @@ struct SimplifyDiv : OpRewritePattern<ir::DivOp> {
 };
 struct ReciprocalOfRoot : OpRewritePattern<ir::ReciprocalOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::ReciprocalOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ir::ReciprocalOp op,
+                                PatternRewriter &rewriter) const override {
     auto root = op.getX().getDefiningOp<ir::SqrtOp>();
     if (!root)
       return failure();
@@ -135,7 +156,8 @@ struct ReciprocalOfRoot : OpRewritePattern<ir::ReciprocalOp> {
 /// x - 0  ->  x
 struct SubtractZero : OpRewritePattern<ir::SubOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::SubOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ir::SubOp op,
+                                PatternRewriter &rewriter) const override {
     if (splatOf(op.getB()) != 0.0 || op.getA().getType() != op.getType())
       return failure();
     rewriter.replaceOp(op, op.getA());
@@ -146,7 +168,8 @@ struct SubtractZero : OpRewritePattern<ir::SubOp> {
 /// pow(x, c) for c = -1, 0.5, 1, 2, 3
 struct PowOfConstant : OpRewritePattern<ir::PowOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::PowOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ir::PowOp op,
+                                PatternRewriter &rewriter) const override {
     auto power = splatOf(op.getB());
     if (!power || op.getA().getType() != op.getType())
       return failure();
@@ -169,27 +192,34 @@ struct PowOfConstant : OpRewritePattern<ir::PowOp> {
 
 /// An op on two splats is a splat.
 template <class OpTy, class F> struct FoldSplats : OpRewritePattern<OpTy> {
-  FoldSplats(MLIRContext *context, F compute) : OpRewritePattern<OpTy>(context), compute(compute) {}
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+  FoldSplats(MLIRContext *context, F compute)
+      : OpRewritePattern<OpTy>(context), compute(compute) {}
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
     auto a = splatOf(op.getA()), b = splatOf(op.getB());
     if (!a || !b || !op.getType().hasStaticShape())
       return failure();
-    rewriter.replaceOpWithNewOp<ir::ConstantOp>(op, compute(*a, *b), op.getType());
+    rewriter.replaceOpWithNewOp<ir::ConstantOp>(op, compute(*a, *b),
+                                                op.getType());
     return success();
   }
   F compute;
 };
-template <class OpTy, class F> void foldSplats(RewritePatternSet &set, F compute) {
+template <class OpTy, class F>
+void foldSplats(RewritePatternSet &set, F compute) {
   set.add<FoldSplats<OpTy, F>>(set.getContext(), compute);
 }
 
-/// A splat in another shape or precision is a splat. Broadcasts stay: they are free, a large constant is not.
+/// A splat in another shape or precision is a splat. Broadcasts stay: they are
+/// free, a large constant is not.
 template <class OpTy> struct MoveSplat : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
     auto value = splatOf(op.getX());
     auto type = tensorType(op.getY());
-    if (!value || !type.hasStaticShape() || !isa<FloatType>(type.getElementType()))
+    if (!value || !type.hasStaticShape() ||
+        !isa<FloatType>(type.getElementType()))
       return failure();
     rewriter.replaceOpWithNewOp<ir::ConstantOp>(op, *value, type);
     return success();
@@ -199,7 +229,8 @@ template <class OpTy> struct MoveSplat : OpRewritePattern<OpTy> {
 /// (x * c) * d  ->  x * (c d)
 struct MergeScales : OpRewritePattern<ir::MulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::MulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ir::MulOp op,
+                                PatternRewriter &rewriter) const override {
     auto [x, d] = scaled(op);
     auto inner = x ? x.getDefiningOp<ir::MulOp>() : ir::MulOp();
     if (!inner || !inner->hasOneUse() || inner.getType() != op.getType())
@@ -228,8 +259,9 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
     RewritePatternSet set(context);
     for (RegisteredOperationName op : context->getRegisteredOperations())
       op.getCanonicalizationPatterns(set, context);
-    set.add<AddToMatmulBias, AddToConvBias, TransposeToMatmulFlag, SimplifyDiv, ReciprocalOfRoot, SubtractZero,
-            PowOfConstant, MergeScales, MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(context);
+    set.add<AddToMatmulBias, AddToConvBias, TransposeToMatmulFlag, SimplifyDiv,
+            ReciprocalOfRoot, SubtractZero, PowOfConstant, MergeScales,
+            MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(context);
     foldSplats<ir::AddOp>(set, [](double a, double b) { return a + b; });
     foldSplats<ir::SubOp>(set, [](double a, double b) { return a - b; });
     foldSplats<ir::MulOp>(set, [](double a, double b) { return a * b; });

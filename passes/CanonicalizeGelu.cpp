@@ -1,8 +1,8 @@
 // GELU as exporters write it out, in any order and grouping of the factors:
 //   tanh form  0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
 //   erf form   0.5 * x * (1 + erf(x / sqrt(2)))
-// The match starts at the last product. The argument of tanh or erf says what x is; then the product without its
-// factor (1 + ...) must be 0.5 * x.
+// The match starts at the last product. The argument of tanh or erf says what x
+// is; then the product without its factor (1 + ...) must be 0.5 * x.
 #include "passes/CanonicalizePatterns.h"
 #include <numbers>
 
@@ -18,7 +18,8 @@ struct Product {
   double constant = 1;
   SmallVector<Value> factors;
 
-  /// Takes `v` apart down to `stop`, which stays a factor. Large trees stay as they are.
+  /// Takes `v` apart down to `stop`, which stays a factor. Large trees stay as
+  /// they are.
   void collect(Value v, Value stop, int depth = 0) {
     if (auto c = splatOf(v)) {
       constant *= *c;
@@ -40,7 +41,8 @@ struct Product {
     factors.push_back(v);
   }
   bool isPower(double c, Value x, unsigned power) const {
-    return near(constant, c) && factors.size() == power && llvm::all_of(factors, [&](Value f) { return f == x; });
+    return near(constant, c) && factors.size() == power &&
+           llvm::all_of(factors, [&](Value f) { return f == x; });
   }
 };
 Product product(Value v, Value stop = nullptr) {
@@ -73,7 +75,8 @@ Value argumentOfTanh(Value v) {
   auto sum = inner.getDefiningOp<ir::AddOp>();
   if (!sum || !near(constant, std::sqrt(2 / std::numbers::pi)))
     return nullptr;
-  for (auto [x, cube] : {std::pair(sum.getA(), sum.getB()), std::pair(sum.getB(), sum.getA())})
+  for (auto [x, cube] :
+       {std::pair(sum.getA(), sum.getB()), std::pair(sum.getB(), sum.getA())})
     if (product(cube, x).isPower(0.044715, x, 3))
       return x;
   return nullptr;
@@ -85,13 +88,15 @@ Value argumentOfErf(Value v) {
 
 struct Gelu : OpRewritePattern<ir::MulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ir::MulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(ir::MulOp op,
+                                PatternRewriter &rewriter) const override {
     for (Value factor : product(op.getResult()).factors) {
       auto [x, tanh] = argument(factor);
       if (!x || x.getType() != op.getType())
         continue;
       Product rest = product(op.getResult(), x);
-      if (rest.factors.size() != 2 || !near(rest.constant, 0.5) || !llvm::is_contained(rest.factors, x) ||
+      if (rest.factors.size() != 2 || !near(rest.constant, 0.5) ||
+          !llvm::is_contained(rest.factors, x) ||
           !llvm::is_contained(rest.factors, factor))
         continue;
       rewriter.replaceOpWithNewOp<ir::GeluOp>(op, x, tanh);
@@ -105,7 +110,9 @@ struct Gelu : OpRewritePattern<ir::MulOp> {
     auto sum = v.getDefiningOp<ir::AddOp>();
     if (!sum)
       return {};
-    Value inner = splatOf(sum.getA()) == 1.0 ? sum.getB() : splatOf(sum.getB()) == 1.0 ? sum.getA() : Value();
+    Value inner = splatOf(sum.getA()) == 1.0   ? sum.getB()
+                  : splatOf(sum.getB()) == 1.0 ? sum.getA()
+                                               : Value();
     if (auto tanh = inner ? inner.getDefiningOp<ir::TanhOp>() : ir::TanhOp())
       return {argumentOfTanh(tanh.getX()), true};
     if (auto erf = inner ? inner.getDefiningOp<ir::ErfOp>() : ir::ErfOp())
@@ -116,6 +123,8 @@ struct Gelu : OpRewritePattern<ir::MulOp> {
 
 } // namespace
 
-void addGeluPatterns(RewritePatternSet &set) { set.add<Gelu>(set.getContext(), /*benefit=*/2); }
+void addGeluPatterns(RewritePatternSet &set) {
+  set.add<Gelu>(set.getContext(), /*benefit=*/2);
+}
 
 } // namespace dlc

@@ -6,7 +6,8 @@
 
 namespace dlc {
 
-/// The number that every element of the float constant `v` is; none for anything else.
+/// The number that every element of the float constant `v` is; none for
+/// anything else.
 std::optional<double> splatOf(mlir::Value v);
 
 /// GELU written out, in its tanh and its erf form, becomes dlc.gelu.

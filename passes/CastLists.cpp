@@ -48,35 +48,42 @@ std::map<std::string, OperationName> knownOps(MLIRContext *context) {
   return known;
 }
 
-std::string nearest(StringRef name, const std::map<std::string, OperationName> &known) {
+std::string nearest(StringRef name,
+                    const std::map<std::string, OperationName> &known) {
   std::string best, all;
   unsigned distance = 4;
   for (const auto &[mnemonic, op] : known) {
-    if (unsigned d = name.edit_distance(mnemonic, true, distance); d < distance) {
+    if (unsigned d = name.edit_distance(mnemonic, true, distance);
+        d < distance) {
       distance = d;
       best = mnemonic;
     }
     all += (all.empty() ? "" : ", ") + mnemonic;
   }
-  return best.empty() ? "known are " + all : "did you mean " + best + "? known are " + all;
+  return best.empty() ? "known are " + all
+                      : "did you mean " + best + "? known are " + all;
 }
 
 } // namespace
 
-FailureOr<CastLists> CastLists::get(Operation *where, bool fp16, ArrayRef<std::string> allow,
+FailureOr<CastLists> CastLists::get(Operation *where, bool fp16,
+                                    ArrayRef<std::string> allow,
                                     ArrayRef<std::string> deny) {
   CastLists lists;
   lists.fp16 = fp16;
   auto known = knownOps(where->getContext());
-  for (auto [names, policy] : {std::pair(allow, ir::CastPolicy::Allow), std::pair(deny, ir::CastPolicy::Deny)})
+  for (auto [names, policy] : {std::pair(allow, ir::CastPolicy::Allow),
+                               std::pair(deny, ir::CastPolicy::Deny)})
     for (const std::string &name : names)
       for (const std::string &mnemonic : mnemonics(name)) {
         auto op = known.find(mnemonic);
         if (op == known.end())
-          return where->emitError() << "autocast knows no op '" << name << "'; " << nearest(mnemonic, known);
+          return where->emitError() << "autocast knows no op '" << name << "'; "
+                                    << nearest(mnemonic, known);
         auto [entry, isNew] = lists.overrides.try_emplace(op->second, policy);
         if (!isNew && entry->second != policy)
-          return where->emitError() << "'" << name << "' is on both lists of autocast";
+          return where->emitError()
+                 << "'" << name << "' is on both lists of autocast";
       }
   return lists;
 }

@@ -1,4 +1,5 @@
-// Clipping by the global norm, as torch.nn.utils.clip_grad_norm_: the coefficient multiplies always, so nothing branches.
+// Clipping by the global norm, as torch.nn.utils.clip_grad_norm_: the
+// coefficient multiplies always, so nothing branches.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 
@@ -20,7 +21,8 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
     if (!f)
       return signalPassFailure();
     if (!(maxNorm > 0)) {
-      f.emitError() << "expected a largest gradient norm above 0, found " << double(maxNorm);
+      f.emitError() << "expected a largest gradient norm above 0, found "
+                    << double(maxNorm);
       return signalPassFailure();
     }
     clip(f);
@@ -32,7 +34,8 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
     for (ir::GradientOp g : step.gradients())
       all.push_back(g.getValue());
     auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
-    Expr norm = step.expr(ir::GlobalNormOp::create(step.builder, f.getLoc(), f32, all));
+    Expr norm =
+        step.expr(ir::GlobalNormOp::create(step.builder, f.getLoc(), f32, all));
     Expr ratio = norm.scalar(maxNorm) / (norm + 1e-6);
     Expr coefficient = ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v);
     step.multiplyGradients(coefficient);

@@ -1,8 +1,9 @@
-// Static shapes, forward from the arguments: types are inferred anew through InferTypeOpInterface; movement ops whose
-// shape is their own take what their operand determines.
-#include "passes/Passes.h"
+// Static shapes, forward from the arguments: types are inferred anew through
+// InferTypeOpInterface; movement ops whose shape is their own take what their
+// operand determines.
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Passes.h"
 
 using namespace mlir;
 using dlc::ir::tensorType;
@@ -34,7 +35,8 @@ RankedTensorType broadcast(ir::BroadcastOp op) {
   auto x = tensorType(op.getX()), y = tensorType(op.getY());
   SmallVector<int64_t> shape(y.getShape());
   for (int64_t i = 1; i <= x.getRank(); ++i)
-    if (int64_t d = x.getShape().end()[-i]; shape.end()[-i] == kDynamic && d != 1)
+    if (int64_t d = x.getShape().end()[-i];
+        shape.end()[-i] == kDynamic && d != 1)
       shape.end()[-i] = d;
   return y.clone(shape);
 }
@@ -42,8 +44,10 @@ RankedTensorType broadcast(ir::BroadcastOp op) {
 LogicalResult inferAgain(Operation *op) {
   if (auto infer = dyn_cast<InferTypeOpInterface>(op)) {
     SmallVector<Type> types;
-    if (failed(infer.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(), op->getAttrDictionary(),
-                                      op->getPropertiesStorage(), op->getRegions(), types)))
+    if (failed(infer.inferReturnTypes(
+            op->getContext(), op->getLoc(), op->getOperands(),
+            op->getAttrDictionary(), op->getPropertiesStorage(),
+            op->getRegions(), types)))
       return failure();
     for (auto [result, type] : llvm::zip(op->getResults(), types))
       result.setType(type);
@@ -54,7 +58,9 @@ LogicalResult inferAgain(Operation *op) {
   else if (auto expand = dyn_cast<ir::BroadcastOp>(op))
     expand.getY().setType(broadcast(expand));
   else if (isa<ir::ElementwiseInterface>(op)) // a cast
-    op->getResult(0).setType(tensorType(op->getResult(0)).clone(tensorType(op->getOperand(0)).getShape()));
+    op->getResult(0).setType(
+        tensorType(op->getResult(0))
+            .clone(tensorType(op->getOperand(0)).getShape()));
   return success();
 }
 
@@ -76,7 +82,8 @@ struct InferShapes : impl::InferShapesBase<InferShapes> {
         return failure();
       for (Value v : op.getResults())
         if (!tensorType(v).hasStaticShape())
-          return op.emitError() << "the shape of '" << op.getName() << "' stays dynamic: " << v.getType();
+          return op.emitError() << "the shape of '" << op.getName()
+                                << "' stays dynamic: " << v.getType();
     }
     f.setType(FunctionType::get(f.getContext(), f.front().getArgumentTypes(),
                                 f.front().getTerminator()->getOperandTypes()));
@@ -92,10 +99,14 @@ struct InferShapes : impl::InferShapesBase<InferShapes> {
     auto open = llvm::find(shape, kDynamic);
     if (open == shape.end())
       return success();
-    auto name = f.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dlc.name");
-    return f.emitError() << "input '" << (name ? name.getValue() : "?") << "' has a dynamic dimension "
-                         << open - shape.begin() << " in " << type << "; "
-                         << (open == shape.begin() ? "set the batch size" : "bind it by its name in the model");
+    auto name =
+        f.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "dlc.name");
+    return f.emitError() << "input '" << (name ? name.getValue() : "?")
+                         << "' has a dynamic dimension " << open - shape.begin()
+                         << " in " << type << "; "
+                         << (open == shape.begin()
+                                 ? "set the batch size"
+                                 : "bind it by its name in the model");
   }
 };
 

@@ -1,5 +1,6 @@
-// One all-reduce per gradient, in buckets that fill up in program order, which is the order in which gradients get
-// ready (autodiff declares them so). The reported loss travels in the first bucket.
+// One all-reduce per gradient, in buckets that fill up in program order, which
+// is the order in which gradients get ready (autodiff declares them so). The
+// reported loss travels in the first bucket.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 
@@ -30,7 +31,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     }
   }
 
-  /// The value's mean over ranks, in the bucket that is open. A bucket closes when it has reached its size.
+  /// The value's mean over ranks, in the bucket that is open. A bucket closes
+  /// when it has reached its size.
   Value mean(OpBuilder &b, Value v) {
     if (filled >= (bucket == 0 ? firstBucketBytes : bucketBytes)) {
       ++bucket;
@@ -38,7 +40,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     }
     auto type = ir::tensorType(v);
     filled += type.getNumElements() * type.getElementTypeBitWidth() / 8;
-    return ir::AllReduceOp::create(b, v.getLoc(), type, v, b.getI64IntegerAttr(bucket));
+    return ir::AllReduceOp::create(b, v.getLoc(), type, v,
+                                   b.getI64IntegerAttr(bucket));
   }
 
   int64_t bucket = 0, filled = 0;
@@ -47,7 +50,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
 } // namespace
 
 std::unique_ptr<Pass> createInsertAllReduce(const AllReduceOptions &o) {
-  return createInsertAllReduce(InsertAllReduceOptions{o.world, o.bucketBytes, o.firstBucketBytes});
+  return createInsertAllReduce(
+      InsertAllReduceOptions{o.world, o.bucketBytes, o.firstBucketBytes});
 }
 
 } // namespace dlc

@@ -1,6 +1,7 @@
-// A moving average beside every float parameter and buffer that the step writes, updated from the written value:
-// ultralytics' ModelEMA with tau, a constant decay without. What is never written is its own average. In a step with an
-// overflow neither averages nor their counter move.
+// A moving average beside every float parameter and buffer that the step
+// writes, updated from the written value: ultralytics' ModelEMA with tau, a
+// constant decay without. What is never written is its own average. In a step
+// with an overflow neither averages nor their counter move.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 
@@ -23,7 +24,8 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
 
   LogicalResult insert(func::FuncOp f) {
     if (!(decay >= 0 && decay <= 1))
-      return f.emitError() << "expected an EMA decay between 0 and 1, found " << double(decay);
+      return f.emitError() << "expected an EMA decay between 0 and 1, found "
+                           << double(decay);
     Step step(f);
     FailureOr<Expr> weight = newWeight(step);
     if (failed(weight))
@@ -44,13 +46,16 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
   }
 
   static bool isAveraged(ir::StateOp state) {
-    bool isModel = state.getRole() == ir::Role::param || state.getRole() == ir::Role::buffer;
+    bool isModel = state.getRole() == ir::Role::param ||
+                   state.getRole() == ir::Role::buffer;
     return isModel && isa<FloatType>(state.getTensorType().getElementType());
   }
 
-  LogicalResult average(Step &step, ir::StateOp state, Value updated, Value weight) {
-    ir::StateOp ema = step.addState(("ema/" + state.getSymName()).str(), state.getTensorType(), ir::Role::ema,
-                                    FlatSymbolRefAttr::get(state.getSymNameAttr()), state);
+  LogicalResult average(Step &step, ir::StateOp state, Value updated,
+                        Value weight) {
+    ir::StateOp ema = step.addState(
+        ("ema/" + state.getSymName()).str(), state.getTensorType(),
+        ir::Role::ema, FlatSymbolRefAttr::get(state.getSymNameAttr()), state);
     if (!ema)
       return failure();
     Expr old = step.read(ema);
@@ -64,7 +69,8 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
     OpBuilder &b = step.builder;
     if (tau == 0)
       return step.scalar(b.getF64Type(), 1 - decay);
-    ir::StateOp counter = step.addScalar("ema.updates", b.getI64Type(), ir::Role::step, 0);
+    ir::StateOp counter =
+        step.addScalar("ema.updates", b.getI64Type(), ir::Role::step, 0);
     if (!counter)
       return failure();
     Expr before = step.read(counter);

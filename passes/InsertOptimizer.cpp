@@ -1,7 +1,9 @@
-// Turns each dlc.gradient into the update of its parameter. The ops of one parameter are the same, in the same order and
-// with the same scalars, as those of any other, so that lowering makes one kernel over flat arrays of them.
-//   The scalars: t = @step updates done, lr = schedule(t), and what the rule derives from both, in f64, rounded once.
-//   The rule: a row of the table of optimizers, with its moments, states that start at 0.
+// Turns each dlc.gradient into the update of its parameter. The ops of one
+// parameter are the same, in the same order and with the same scalars, as those
+// of any other, so that lowering makes one kernel over flat arrays of them.
+//   The scalars: t = @step updates done, lr = schedule(t), and what the rule
+//   derives from both, in f64, rounded once. The rule: a row of the table of
+//   optimizers, with its moments, states that start at 0.
 #include "passes/Passes.h"
 #include "passes/Schedule.h"
 #include "passes/Step.h"
@@ -20,30 +22,42 @@ struct Rule {
   SmallVector<StringRef> (*moments)(const OptimizerOptions &);
   /// What the rule needs beside lr, from t and lr in f64.
   SmallVector<Expr> (*scalars)(Expr t, Expr lr, const OptimizerOptions &);
-  /// The op that gives the new parameter and the new moments. Scalars are lr and what `scalars` gave, in w's type.
-  Operation *(*update)(Step &, Value w, Value g, ValueRange moments, ValueRange scalars, const OptimizerOptions &);
+  /// The op that gives the new parameter and the new moments. Scalars are lr
+  /// and what `scalars` gave, in w's type.
+  Operation *(*update)(Step &, Value w, Value g, ValueRange moments,
+                       ValueRange scalars, const OptimizerOptions &);
 };
 
 SmallVector<StringRef> sgdMoments(const OptimizerOptions &o) {
-  return o.momentum != 0 ? SmallVector<StringRef>{"m"} : SmallVector<StringRef>{};
+  return o.momentum != 0 ? SmallVector<StringRef>{"m"}
+                         : SmallVector<StringRef>{};
 }
-SmallVector<Expr> sgdScalars(Expr, Expr, const OptimizerOptions &) { return {}; }
-Operation *sgd(Step &s, Value w, Value g, ValueRange moments, ValueRange scalars, const OptimizerOptions &o) {
+SmallVector<Expr> sgdScalars(Expr, Expr, const OptimizerOptions &) {
+  return {};
+}
+Operation *sgd(Step &s, Value w, Value g, ValueRange moments,
+               ValueRange scalars, const OptimizerOptions &o) {
   Value m = moments.empty() ? Value() : moments[0];
-  return ir::SgdOp::create(s.builder, w.getLoc(), w, g, scalars[0], m, llvm::APFloat(o.momentum),
+  return ir::SgdOp::create(s.builder, w.getLoc(), w, g, scalars[0], m,
+                           llvm::APFloat(o.momentum),
                            llvm::APFloat(*o.weightDecay), o.nesterov);
 }
 
-SmallVector<StringRef> adamwMoments(const OptimizerOptions &) { return {"m", "v"}; }
+SmallVector<StringRef> adamwMoments(const OptimizerOptions &) {
+  return {"m", "v"};
+}
 /// lr / (1 - beta1^n) and sqrt(1 - beta2^n) at the n-th update
 SmallVector<Expr> adamwScalars(Expr t, Expr lr, const OptimizerOptions &o) {
   Expr n = t + 1.0;
-  return {lr / (1.0 - pow(t.scalar(o.beta1), n)), sqrt(1.0 - pow(t.scalar(o.beta2), n))};
+  return {lr / (1.0 - pow(t.scalar(o.beta1), n)),
+          sqrt(1.0 - pow(t.scalar(o.beta2), n))};
 }
-Operation *adamw(Step &s, Value w, Value g, ValueRange moments, ValueRange scalars, const OptimizerOptions &o) {
-  return ir::AdamwOp::create(s.builder, w.getLoc(), w, g, scalars[0], moments[0], moments[1], scalars[1], scalars[2],
-                             llvm::APFloat(o.beta1), llvm::APFloat(o.beta2), llvm::APFloat(o.epsilon),
-                             llvm::APFloat(*o.weightDecay));
+Operation *adamw(Step &s, Value w, Value g, ValueRange moments,
+                 ValueRange scalars, const OptimizerOptions &o) {
+  return ir::AdamwOp::create(
+      s.builder, w.getLoc(), w, g, scalars[0], moments[0], moments[1],
+      scalars[1], scalars[2], llvm::APFloat(o.beta1), llvm::APFloat(o.beta2),
+      llvm::APFloat(o.epsilon), llvm::APFloat(*o.weightDecay));
 }
 
 const Rule rules[] = {
@@ -53,7 +67,8 @@ const Rule rules[] = {
 
 class Inserter {
 public:
-  Inserter(Step &step, const Rule &rule, const OptimizerOptions &options, const ScheduleOptions &schedule)
+  Inserter(Step &step, const Rule &rule, const OptimizerOptions &options,
+           const ScheduleOptions &schedule)
       : step(step), rule(rule), options(options), schedule(schedule) {}
 
   LogicalResult run() {
@@ -82,8 +97,9 @@ private:
     SmallVector<ir::StateOp> states{parameter};
     for (StringRef suffix : rule.moments(options)) {
       auto type = parameter.getTensorType();
-      ir::StateOp moment = step.addState((parameter.getSymName() + "." + suffix).str(), type, ir::Role::moment,
-                                         step.builder.getFloatAttr(type.getElementType(), 0), parameter);
+      ir::StateOp moment = step.addState(
+          (parameter.getSymName() + "." + suffix).str(), type, ir::Role::moment,
+          step.builder.getFloatAttr(type.getElementType(), 0), parameter);
       if (!moment)
         return failure();
       states.push_back(moment);
@@ -91,11 +107,14 @@ private:
     SmallVector<Value> old;
     for (ir::StateOp state : states)
       old.push_back(step.read(state));
-    Operation *op = rule.update(step, old[0], g.getValue(), ValueRange(old).drop_front(),
-                                scalars(parameter.getTensorType().getElementType()), options);
+    Operation *op = rule.update(
+        step, old[0], g.getValue(), ValueRange(old).drop_front(),
+        scalars(parameter.getTensorType().getElementType()), options);
     op->setLoc(parameter.getLoc());
-    for (auto [state, updated, before] : llvm::zip(states, op->getResults(), old))
-      step.write(state, step.unlessOverflow(step.expr(updated), step.expr(before)));
+    for (auto [state, updated, before] :
+         llvm::zip(states, op->getResults(), old))
+      step.write(state,
+                 step.unlessOverflow(step.expr(updated), step.expr(before)));
     g.erase();
     return success();
   }
@@ -127,25 +146,30 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
   }
 
   LogicalResult insert(func::FuncOp f) {
-    OptimizerOptions o{name, lr, weightDecay, momentum, nesterov, beta1, beta2, epsilon};
+    OptimizerOptions o{name,     lr,    weightDecay, momentum,
+                       nesterov, beta1, beta2,       epsilon};
     if (o.nesterov && o.momentum == 0)
       return f.emitError("nesterov needs a momentum above 0");
-    ScheduleOptions s{schedule, warmup, totalSteps, decaySteps, decayRate, minLr};
+    ScheduleOptions s{schedule,   warmup,    totalSteps,
+                      decaySteps, decayRate, minLr};
     for (const Rule &rule : rules)
       if (rule.name == o.name) {
         Step step(f);
         return Inserter(step, rule, o, s).run();
       }
-    return f.emitError() << "optimizer '" << o.name << "' is not known, expected sgd or adamw";
+    return f.emitError() << "optimizer '" << o.name
+                         << "' is not known, expected sgd or adamw";
   }
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createInsertOptimizer(const OptimizerOptions &o, const ScheduleOptions &s) {
+std::unique_ptr<Pass> createInsertOptimizer(const OptimizerOptions &o,
+                                            const ScheduleOptions &s) {
   return createInsertOptimizer(InsertOptimizerOptions{
-      o.name, *o.lr, *o.weightDecay, o.momentum, o.nesterov, o.beta1, o.beta2, o.epsilon, s.name, s.warmup,
-      s.totalSteps, s.decaySteps, s.decayRate, s.minLr});
+      o.name, *o.lr, *o.weightDecay, o.momentum, o.nesterov, o.beta1, o.beta2,
+      o.epsilon, s.name, s.warmup, s.totalSteps, s.decaySteps, s.decayRate,
+      s.minLr});
 }
 
 } // namespace dlc

@@ -1,5 +1,6 @@
-// Everything that is added to a graph to train it, as plain values. The command line, the YAML file and the options of
-// the passes are views of these fields; each comment names the field's flag.
+// Everything that is added to a graph to train it, as plain values. The command
+// line, the YAML file and the options of the passes are views of these fields;
+// each comment names the field's flag.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,23 @@
 namespace dlc {
 
 struct LossOptions {
-  /// --loss=auto|cross_entropy|mse|bce. auto: the loss in the graph, else cross_entropy.
+  /// --loss=auto|cross_entropy|mse|bce. auto: the loss in the graph, else
+  /// cross_entropy.
   std::string kind = "auto";
-  /// --bn-variance=unbiased|population: running variance as frameworks keep it, or as the ONNX text says.
+  /// --bn-variance=unbiased|population: running variance as frameworks keep it,
+  /// or as the ONNX text says.
   bool bnVariancePopulation = false;
 };
 
-/// Automatic mixed precision: matrix products and what lies between them compute in half.
+/// Automatic mixed precision: matrix products and what lies between them
+/// compute in half.
 struct AmpOptions {
   /// --amp
   bool enabled = false;
   /// --amp-dtype=bf16|fp16
   std::string dtype = "bf16";
-  /// --amp-allow=OP,... and --amp-deny=OP,...: ops moved to that list, as dlc mnemonics or ONNX operator names.
+  /// --amp-allow=OP,... and --amp-deny=OP,...: ops moved to that list, as dlc
+  /// mnemonics or ONNX operator names.
   std::vector<std::string> allow, deny;
 };
 
@@ -45,7 +50,8 @@ struct AllReduceOptions {
   int64_t world = 1;
   /// --bucket-bytes: a bucket is full from this size on.
   int64_t bucketBytes = 25 << 20;
-  /// --first-bucket-bytes: the same for the first bucket, small so that the first all-reduce starts early.
+  /// --first-bucket-bytes: the same for the first bucket, small so that the
+  /// first all-reduce starts early.
   int64_t firstBucketBytes = 1 << 20;
 };
 
@@ -69,15 +75,19 @@ struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
 
-/// The learning rate as a function of t, the number of updates done before this one.
+/// The learning rate as a function of t, the number of updates done before this
+/// one.
 struct ScheduleOptions {
   /// --schedule=constant|step|cosine
   std::string name = "constant";
-  /// --warmup=STEPS: lr (t + 1) / warmup while t < warmup; the schedule starts after them.
+  /// --warmup=STEPS: lr (t + 1) / warmup while t < warmup; the schedule starts
+  /// after them.
   int64_t warmup = 0;
-  /// --steps=N: updates of the whole training, which a cosine spans; 0: `dlc train` sets it.
+  /// --steps=N: updates of the whole training, which a cosine spans; 0: `dlc
+  /// train` sets it.
   int64_t totalSteps = 0;
-  /// --decay-steps, --decay-rate: step multiplies by the rate every so many updates.
+  /// --decay-steps, --decay-rate: step multiplies by the rate every so many
+  /// updates.
   int64_t decaySteps = 1000;
   double decayRate = 0.1;
   /// --min-lr: where cosine ends.
@@ -90,7 +100,8 @@ struct EmaOptions {
   bool enabled = false;
   /// --ema=DECAY
   double decay = 0.9999;
-  /// --ema-tau=UPDATES: decay (1 - exp(-n / tau)) at the n-th update; 0: constant, as with --ema=DECAY.
+  /// --ema-tau=UPDATES: decay (1 - exp(-n / tau)) at the n-th update; 0:
+  /// constant, as with --ema=DECAY.
   double tau = 2000;
 };
 

@@ -1,5 +1,6 @@
-// The passes of a training program, see Passes.td for what each adds and Pipeline.h for their order. Every pass takes a
-// verified module and leaves one. Errors are diagnostics at the op or function that they concern.
+// The passes of a training program, see Passes.td for what each adds and
+// Pipeline.h for their order. Every pass takes a verified module and leaves
+// one. Errors are diagnostics at the op or function that they concern.
 #pragma once
 
 #include "mlir/Pass/Pass.h"
@@ -14,19 +15,23 @@ namespace dlc {
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 
-/// The same passes from Options.h. Options are resolved (TrainOptions::resolve).
+/// The same passes from Options.h. Options are resolved
+/// (TrainOptions::resolve).
 std::unique_ptr<mlir::Pass> createAppendLoss(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createTrainMode(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createAutocast(const AmpOptions &options);
 std::unique_ptr<mlir::Pass> createScaleLoss(const ScalerOptions &options);
 std::unique_ptr<mlir::Pass> createUnscale(const ScalerOptions &options);
-std::unique_ptr<mlir::Pass> createInsertAllReduce(const AllReduceOptions &options);
+std::unique_ptr<mlir::Pass>
+createInsertAllReduce(const AllReduceOptions &options);
 std::unique_ptr<mlir::Pass> createClipGradients(const ClipOptions &options);
-std::unique_ptr<mlir::Pass> createInsertOptimizer(const OptimizerOptions &options,
-                                                  const ScheduleOptions &schedule);
+std::unique_ptr<mlir::Pass>
+createInsertOptimizer(const OptimizerOptions &options,
+                      const ScheduleOptions &schedule);
 std::unique_ptr<mlir::Pass> createInsertEma(const EmaOptions &options);
 
-/// Makes every pass known to textual pipelines (--dlc-autodiff ...), and `dlc-train`, all of them in order.
+/// Makes every pass known to textual pipelines (--dlc-autodiff ...), and
+/// `dlc-train`, all of them in order.
 void registerPasses();
 /// Attaches the gradients (Gradients.h).
 void registerGradients(mlir::DialectRegistry &registry);

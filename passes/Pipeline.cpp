@@ -40,29 +40,40 @@ std::vector<Phase> trainingPhases(TrainOptions o) {
          pm.addPass(createTrainMode(o.loss));
        })},
       {"autocast", "matrix products compute in half; parameters stay f32",
-       when(o.amp.enabled, [=](auto &pm) { pm.addPass(createAutocast(o.amp)); })},
+       when(o.amp.enabled,
+            [=](auto &pm) { pm.addPass(createAutocast(o.amp)); })},
       {"autodiff", "every trainable parameter has a gradient",
        always([](auto &pm) { pm.addPass(createAutodiff()); })},
       {"scale-loss", "the backward graph starts at 1, or at the loss scale",
        always([=](auto &pm) { pm.addPass(createScaleLoss(o.scaler)); })},
       {"all-reduce", "gradients and loss are means over the ranks",
-       when(o.allReduce.world > 1, [=](auto &pm) { pm.addPass(createInsertAllReduce(o.allReduce)); })},
-      {"unscale", "gradients are those of the loss, and a flag says whether they are finite",
+       when(o.allReduce.world > 1,
+            [=](auto &pm) { pm.addPass(createInsertAllReduce(o.allReduce)); })},
+      {"unscale",
+       "gradients are those of the loss, and a flag says whether they are "
+       "finite",
        when(scaled, [=](auto &pm) { pm.addPass(createUnscale(o.scaler)); })},
       {"clip", "the gradients' common norm is bounded",
-       when(o.clip.maxNorm != 0, [=](auto &pm) { pm.addPass(createClipGradients(o.clip)); })},
-      {"optimizer", "parameters and moments move, at a rate computed from the step",
-       always([=](auto &pm) { pm.addPass(createInsertOptimizer(o.optimizer, o.schedule)); })},
+       when(o.clip.maxNorm != 0,
+            [=](auto &pm) { pm.addPass(createClipGradients(o.clip)); })},
+      {"optimizer",
+       "parameters and moments move, at a rate computed from the step",
+       always([=](auto &pm) {
+         pm.addPass(createInsertOptimizer(o.optimizer, o.schedule));
+       })},
       {"ema", "averages follow the parameters",
-       when(o.ema.enabled, [=](auto &pm) { pm.addPass(createInsertEma(o.ema)); })},
+       when(o.ema.enabled,
+            [=](auto &pm) { pm.addPass(createInsertEma(o.ema)); })},
       {"simplify", "nothing is computed twice",
        always([](auto &pm) { pm.addPass(createCanonicalize()); })},
   };
 }
 
-std::optional<std::string> addPhases(OpPassManager &pm, const std::vector<Phase> &phases,
+std::optional<std::string> addPhases(OpPassManager &pm,
+                                     const std::vector<Phase> &phases,
                                      const std::string &stopAfter) {
-  auto last = llvm::find_if(phases, [&](const Phase &p) { return p.name == stopAfter; });
+  auto last = llvm::find_if(
+      phases, [&](const Phase &p) { return p.name == stopAfter; });
   if (!stopAfter.empty() && last == phases.end()) {
     std::string known;
     for (const Phase &phase : phases)
@@ -76,9 +87,11 @@ std::optional<std::string> addPhases(OpPassManager &pm, const std::vector<Phase>
 }
 
 namespace {
-/// What dlc-opt's --dlc-train can set; the command line of dlc sets all of TrainOptions.
+/// What dlc-opt's --dlc-train can set; the command line of dlc sets all of
+/// TrainOptions.
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
-  Option<std::string> stopAfter{*this, "stop-after", llvm::cl::desc("last phase")};
+  Option<std::string> stopAfter{*this, "stop-after",
+                                llvm::cl::desc("last phase")};
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::init("sgd")};
   Option<std::string> amp{*this, "amp", llvm::cl::desc("bf16 or fp16")};
   Option<int64_t> world{*this, "world", llvm::cl::init(1)};
@@ -90,7 +103,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 void registerPasses() {
   registerDlcPasses();
   PassPipelineRegistration<PipelineOptions> train(
-      "dlc-train", "all training passes in order", [](OpPassManager &pm, const PipelineOptions &p) {
+      "dlc-train", "all training passes in order",
+      [](OpPassManager &pm, const PipelineOptions &p) {
         TrainOptions o;
         o.optimizer.name = p.optimizer;
         o.amp.enabled = !p.amp.empty();

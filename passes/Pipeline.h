@@ -15,12 +15,15 @@ struct Phase {
   std::function<void(mlir::OpPassManager &)> add;
 };
 
-/// From an imported module to a training step on tensors. Options need not be resolved. The phases own a copy of them.
+/// From an imported module to a training step on tensors. Options need not be
+/// resolved. The phases own a copy of them.
 std::vector<Phase> trainingPhases(TrainOptions options);
 
-/// Adds the phases up to and including `stopAfter`, or all of them when it is empty. An unknown name adds nothing and
-/// gives the message "unknown phase ..., known are ...".
-std::optional<std::string> addPhases(mlir::OpPassManager &pm, const std::vector<Phase> &phases,
+/// Adds the phases up to and including `stopAfter`, or all of them when it is
+/// empty. An unknown name adds nothing and gives the message "unknown phase
+/// ..., known are ...".
+std::optional<std::string> addPhases(mlir::OpPassManager &pm,
+                                     const std::vector<Phase> &phases,
                                      const std::string &stopAfter = "");
 
 } // namespace dlc

@@ -1,4 +1,5 @@
-// The factor that the backward graph starts with: 1, or the loss scale, a state.
+// The factor that the backward graph starts with: 1, or the loss scale, a
+// state.
 #include "passes/Passes.h"
 #include "passes/Scaler.h"
 #include "passes/Step.h"
@@ -22,12 +23,14 @@ struct ScaleLoss : impl::ScaleLossBase<ScaleLoss> {
       return signalPassFailure();
     Step step(f);
     ir::StateOp state;
-    if (*first && !(state = step.addScalar(kScale, step.builder.getF32Type(), ir::Role::scaler, **first)))
+    if (*first && !(state = step.addScalar(kScale, step.builder.getF32Type(),
+                                           ir::Role::scaler, **first)))
       return signalPassFailure();
     for (auto seed : llvm::to_vector(f.getOps<ir::SeedOp>())) {
       step.builder.setInsertionPoint(seed);
       Type element = ir::elementType(seed);
-      ir::Expr start = state ? step.read(state).cast(element) : step.scalar(element, 1);
+      ir::Expr start =
+          state ? step.read(state).cast(element) : step.scalar(element, 1);
       seed.replaceAllUsesWith(start.v);
       seed.erase();
     }
@@ -36,19 +39,24 @@ struct ScaleLoss : impl::ScaleLossBase<ScaleLoss> {
 
 } // namespace
 
-FailureOr<std::optional<double>> parseLossScale(Operation *where, StringRef scale, double init) {
+FailureOr<std::optional<double>> parseLossScale(Operation *where,
+                                                StringRef scale, double init) {
   if (scale == "none")
     return std::optional<double>();
   double value = init;
   if (scale != "dynamic" && scale.getAsDouble(value))
-    return where->emitError() << "loss scale '" << scale << "' is not known, expected none, dynamic or a number";
+    return where->emitError()
+           << "loss scale '" << scale
+           << "' is not known, expected none, dynamic or a number";
   if (!(value > 0) || !std::isfinite(value))
-    return where->emitError() << "expected a loss scale above 0, found " << value;
+    return where->emitError()
+           << "expected a loss scale above 0, found " << value;
   return std::optional<double>(value);
 }
 
 std::unique_ptr<Pass> createScaleLoss(const ScalerOptions &o) {
-  return createScaleLoss(ScaleLossOptions{o.scale, o.init, o.growthFactor, o.backoffFactor, o.interval});
+  return createScaleLoss(ScaleLossOptions{o.scale, o.init, o.growthFactor,
+                                          o.backoffFactor, o.interval});
 }
 
 } // namespace dlc

@@ -6,10 +6,12 @@
 namespace dlc {
 
 /// States of the scaler: f32, and i32 steps since the scale last changed.
-constexpr llvm::StringLiteral kScale = "scaler.scale", kGrowth = "scaler.growth";
+constexpr llvm::StringLiteral kScale = "scaler.scale",
+                              kGrowth = "scaler.growth";
 
-/// The first scale; none for "none". An error at `where` for anything but none, dynamic and a number above 0.
-llvm::FailureOr<std::optional<double>> parseLossScale(mlir::Operation *where, llvm::StringRef scale,
-                                                      double init);
+/// The first scale; none for "none". An error at `where` for anything but none,
+/// dynamic and a number above 0.
+llvm::FailureOr<std::optional<double>>
+parseLossScale(mlir::Operation *where, llvm::StringRef scale, double init);
 
 } // namespace dlc

@@ -47,8 +47,8 @@ ir::StateOp Step::addState(StringRef name, RankedTensorType type, ir::Role role,
   }
   auto first = f->getParentOfType<ModuleOp>().getOps<func::FuncOp>().begin();
   OpBuilder b(*first);
-  auto parent = of ? FlatSymbolRefAttr::get(of.getSymNameAttr())
-                   : FlatSymbolRefAttr();
+  auto parent =
+      of ? FlatSymbolRefAttr::get(of.getSymNameAttr()) : FlatSymbolRefAttr();
   auto state = ir::StateOp::create(b, of ? of.getLoc() : f.getLoc(), name, type,
                                    role, init, parent, /*trainable=*/false);
   symbols.insert(state);

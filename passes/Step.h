@@ -1,4 +1,5 @@
-// What the passes that extend @train_step share: its state, its results, and the place where new ops go.
+// What the passes that extend @train_step share: its state, its results, and
+// the place where new ops go.
 #pragma once
 
 #include "compiler/dialect/Expr.h"
@@ -6,7 +7,8 @@
 
 namespace dlc {
 
-/// The function of that name; null, with an error at the module, when it is absent.
+/// The function of that name; null, with an error at the module, when it is
+/// absent.
 mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name);
 
 /// The value that `f` returns under that name; null when there is none.
@@ -15,20 +17,24 @@ mlir::Value namedResult(mlir::func::FuncOp f, llvm::StringRef name);
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 
-/// @train_step under construction. Ops are built before its return. One pass makes one Step and keeps it where it is:
-/// expressions point to it.
+/// @train_step under construction. Ops are built before its return. One pass
+/// makes one Step and keeps it where it is: expressions point to it.
 class Step {
 public:
   explicit Step(mlir::func::FuncOp f);
   Step(const Step &) = delete;
 
-  /// A new state; null, with an error, when the name is taken. `init` as in dlc.state.
+  /// A new state; null, with an error, when the name is taken. `init` as in
+  /// dlc.state.
   ir::StateOp addState(llvm::StringRef name, mlir::RankedTensorType type,
                        ir::Role role, mlir::Attribute init,
                        ir::StateOp of = nullptr);
   /// A new scalar state that starts at `init`.
-  ir::StateOp addScalar(llvm::StringRef name, mlir::Type element, ir::Role role, double init);
-  ir::StateOp findState(llvm::StringRef name) { return symbols.lookup<ir::StateOp>(name); }
+  ir::StateOp addScalar(llvm::StringRef name, mlir::Type element, ir::Role role,
+                        double init);
+  ir::StateOp findState(llvm::StringRef name) {
+    return symbols.lookup<ir::StateOp>(name);
+  }
 
   ir::Expr expr(mlir::Value v) { return ir::Expr(builder, f.getLoc(), v); }
   ir::Expr read(ir::StateOp state);
@@ -40,9 +46,12 @@ public:
   ir::Expr unlessOverflow(ir::Expr updated, ir::Expr old);
 
   /// The declarations of gradients in the order in which they get ready.
-  llvm::SmallVector<ir::GradientOp> gradients() { return llvm::to_vector(f.getOps<ir::GradientOp>()); }
+  llvm::SmallVector<ir::GradientOp> gradients() {
+    return llvm::to_vector(f.getOps<ir::GradientOp>());
+  }
 
-  /// Every gradient becomes gradient * factor, with the factor rounded to the gradient's type.
+  /// Every gradient becomes gradient * factor, with the factor rounded to the
+  /// gradient's type.
   void multiplyGradients(ir::Expr factor);
 
   mlir::func::FuncOp f;

@@ -1,5 +1,6 @@
-// Batch norm by given statistics becomes batch norm by the batch, in @train_step. A layer that is applied twice moves
-// its statistics twice: the second takes over what the first wrote.
+// Batch norm by given statistics becomes batch norm by the batch, in
+// @train_step. A layer that is applied twice moves its statistics twice: the
+// second takes over what the first wrote.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "llvm/ADT/MapVector.h"
@@ -27,25 +28,30 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
       step.write(state, value);
   }
 
-  LogicalResult train(ir::BatchNormInferOp op, Step &step, llvm::MapVector<ir::StateOp, Value> &running) {
+  LogicalResult train(ir::BatchNormInferOp op, Step &step,
+                      llvm::MapVector<ir::StateOp, Value> &running) {
     ir::StateOp states[2];
     Value values[2] = {op.getMean(), op.getVar()};
     for (int i = 0; i < 2; ++i) {
       auto read = values[i].getDefiningOp<ir::ReadOp>();
       states[i] = read ? step.findState(read.getState()) : ir::StateOp();
       if (!states[i] || states[i].getRole() != ir::Role::buffer)
-        return op.emitError() << "expected the running " << (i ? "variance" : "mean")
-                              << " to be a buffer of the model; batch norm cannot train without";
+        return op.emitError()
+               << "expected the running " << (i ? "variance" : "mean")
+               << " to be a buffer of the model; batch norm cannot train "
+                  "without";
       if (Value moved = running.lookup(states[i]))
         values[i] = moved;
     }
     auto x = ir::tensorType(op.getX()), scale = ir::tensorType(op.getScale());
     if (!bnVariancePopulation && x.getNumElements() == scale.getNumElements())
-      return op.emitError() << "batch norm over one value per channel has no variance; use a larger batch";
+      return op.emitError() << "batch norm over one value per channel has no "
+                               "variance; use a larger batch";
     OpBuilder b(op);
-    auto trained = ir::BatchNormOp::create(b, op.getLoc(), op.getX(), op.getScale(), op.getBias(), values[0],
-                                           values[1], op.getEpsilonAttr(), op.getMomentumAttr(),
-                                           b.getUnitAttr(), op.getLayoutAttr());
+    auto trained = ir::BatchNormOp::create(
+        b, op.getLoc(), op.getX(), op.getScale(), op.getBias(), values[0],
+        values[1], op.getEpsilonAttr(), op.getMomentumAttr(), b.getUnitAttr(),
+        op.getLayoutAttr());
     trained.setUnbiased(!bnVariancePopulation);
     running[states[0]] = trained.getNewMean();
     running[states[1]] = trained.getNewVar();

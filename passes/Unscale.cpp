@@ -1,7 +1,9 @@
-// Undoes the loss scale after the all-reduce, so that every rank sees the same sum and the same overflow, and moves the
-// scale: GradScaler's unscale_ and update as graph (torch/amp/grad_scaler.py). No host looks at the flag.
+// Undoes the loss scale after the all-reduce, so that every rank sees the same
+// sum and the same overflow, and moves the scale: GradScaler's unscale_ and
+// update as graph (torch/amp/grad_scaler.py). No host looks at the flag.
 //   overflow: scale *= backoff, growth = 0
-//   else:     growth += 1; at `interval`: scale *= factor unless that is infinite, growth = 0
+//   else:     growth += 1; at `interval`: scale *= factor unless that is
+//   infinite, growth = 0
 #include "passes/Passes.h"
 #include "passes/Scaler.h"
 #include "passes/Step.h"
@@ -42,10 +44,12 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     for (ir::GradientOp g : step.gradients())
       all.push_back(g.getValue());
     auto flag = RankedTensorType::get({}, step.builder.getI1Type());
-    return step.expr(ir::AllFiniteOp::create(step.builder, step.f.getLoc(), flag, all));
+    return step.expr(
+        ir::AllFiniteOp::create(step.builder, step.f.getLoc(), flag, all));
   }
 
-  LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow, Expr finite) {
+  LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow,
+                          Expr finite) {
     Type i32 = step.builder.getI32Type();
     ir::StateOp growth = step.addScalar(kGrowth, i32, ir::Role::scaler, 0);
     if (!growth)
@@ -53,9 +57,11 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     Expr steps = step.read(growth) + step.scalar(i32, 1);
     Expr full = compare(Predicate::eq, steps, step.scalar(i32, interval));
     Expr larger = scaleNow * growthFactor;
-    Expr grown = select(larger.make<ir::IsFiniteOp>(larger.v), larger, scaleNow);
+    Expr grown =
+        select(larger.make<ir::IsFiniteOp>(larger.v), larger, scaleNow);
     Expr zero = step.scalar(i32, 0);
-    step.write(state, select(finite, select(full, grown, scaleNow), scaleNow * backoffFactor));
+    step.write(state, select(finite, select(full, grown, scaleNow),
+                             scaleNow * backoffFactor));
     step.write(growth, select(finite, select(full, zero, steps), zero));
     return success();
   }
@@ -64,7 +70,8 @@ struct Unscale : impl::UnscaleBase<Unscale> {
 } // namespace
 
 std::unique_ptr<Pass> createUnscale(const ScalerOptions &o) {
-  return createUnscale(UnscaleOptions{o.scale, o.init, o.growthFactor, o.backoffFactor, o.interval});
+  return createUnscale(UnscaleOptions{o.scale, o.init, o.growthFactor,
+                                      o.backoffFactor, o.interval});
 }
 
 } // namespace dlc
