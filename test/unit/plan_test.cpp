@@ -1,0 +1,186 @@
+// runtime/plan: artifacts with any damage are refused before they are used, and
+// plans that contradict themselves too.
+#include "runtime/plan/Model.h"
+#include "test/unit/TempFolder.h"
+#include "test/unit/TinyModel.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+
+using namespace dlc;
+using namespace dlc::test;
+
+namespace {
+
+TEST(Verifier, AcceptsTheTinyPlan) {
+  Status status = verifyPlan(tinyPlan());
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(verifyPlan(tinyPlan(2)).ok());
+}
+
+TEST(Verifier, RefusesContradictions) {
+  using Edit = std::function<void(plan::Plan &)>;
+  auto train = [](plan::Plan &p) { return p.mutable_programs(0); };
+  const std::vector<std::pair<std::string, Edit>> edits = {
+      {"world", [](auto &p) { p.set_world_size(0); }},
+      {"batch", [](auto &p) { p.set_batch(0); }},
+      {"batch", [](auto &p) { p.set_batch(-3); }},
+      {"region", [](auto &p) { p.mutable_regions(0)->set_bytes(8); }},
+      {"region", [](auto &p) { p.mutable_regions(0)->set_bytes(~0ull); }},
+      {"region 9", [](auto &p) { p.mutable_states(0)->set_region(9); }},
+      {"state region", [](auto &p) { p.mutable_states(0)->set_region(2); }},
+      {"'w'", [](auto &p) { p.mutable_states(1)->set_name("w"); }},
+      {"role", [](auto &p) { p.mutable_states(0)->set_role("thing"); }},
+      {"overlap", [](auto &p) { p.mutable_states(0)->set_offset(1024); }},
+      {"outside", [](auto &p) { p.mutable_states(0)->set_offset(~0ull - 7); }},
+      {"aligned", [](auto &p) { p.mutable_states(0)->set_offset(2); }},
+      {"type",
+       [](auto &p) {
+         p.mutable_states(0)->mutable_type()->set_dtype(plan::DTYPE_INVALID);
+       }},
+      {"type",
+       [](auto &p) {
+         p.mutable_states(0)->mutable_type()->set_shape(0, int64_t(1) << 62);
+       }},
+      {"type",
+       [](auto &p) { p.mutable_states(0)->mutable_type()->set_shape(0, -4); }},
+      {"belongs", [](auto &p) { p.mutable_states(1)->set_of("none"); }},
+      {"another type",
+       [](auto &p) { p.mutable_states(1)->mutable_type()->set_shape(0, 3); }},
+      {"program", [](auto &p) { p.mutable_programs(1)->set_name("predict"); }},
+      {"buffer 0",
+       [=](auto &p) { train(p)->mutable_buffers(0)->set_region(77); }},
+      {"outside",
+       [=](auto &p) { train(p)->mutable_buffers(0)->set_offset(1 << 20); }},
+      {"port", [=](auto &p) { train(p)->mutable_inputs(0)->set_buffer(99); }},
+      {"port", [=](auto &p) { train(p)->mutable_inputs(0)->set_name("y"); }},
+      {"limit", [=](auto &p) { train(p)->mutable_inputs(1)->set_limit(-1); }},
+      {"buffer 99",
+       [=](auto &p) { train(p)->mutable_commands(0)->set_inputs(0, 99); }},
+      {"kind", [=](auto &p) { train(p)->mutable_commands(0)->set_kind(""); }},
+      {"symbol",
+       [=](auto &p) { train(p)->mutable_commands(0)->set_kind("kernel"); }},
+      {"not started",
+       [=](auto &p) { train(p)->mutable_commands(0)->set_kind("wait"); }},
+      {"reduces",
+       [=](auto &p) { train(p)->mutable_commands(0)->set_kind("all_reduce"); }},
+  };
+  for (const auto &[word, edit] : edits) {
+    plan::Plan plan = tinyPlan();
+    edit(plan);
+    Status status = verifyPlan(plan);
+    EXPECT_EQ(status.code(), Code::Corrupt) << word;
+    EXPECT_NE(status.message().find(word), std::string::npos)
+        << word << ": " << status.message();
+  }
+  plan::Plan unwaited = tinyPlan(2);
+  unwaited.mutable_programs(0)->mutable_commands()->DeleteSubrange(2, 1);
+  EXPECT_NE(verifyPlan(unwaited).message().find("never waited"),
+            std::string::npos);
+  plan::Plan other = tinyPlan();
+  other.set_version(kPlanVersion + 1);
+  EXPECT_EQ(verifyPlan(other).code(), Code::Incompatible);
+}
+
+class Artifacts : public TempFolder {
+protected:
+  void SetUp() override { ASSERT_TRUE(writeTinyModel(path("m.dlc")).ok()); }
+  Status open() { return Artifact::open(path("m.dlc")).status(); }
+  // Rewrites a file of the artifact.
+  void edit(const std::string &name,
+            const std::function<void(std::string &)> &change) {
+    std::string content = *readFile(path("m.dlc/" + name));
+    change(content);
+    std::ofstream(path("m.dlc/" + name), std::ios::binary) << content;
+  }
+  void rewritePlan(const std::function<void(plan::Plan &)> &change) {
+    plan::Plan plan = tinyPlan();
+    change(plan);
+    auto writer = ArtifactWriter::create(path("m.dlc"));
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE(
+        writeTinyState(writer->folder() + "/state.safetensors", plan, 0, 0)
+            .ok());
+    Status status = writer->finish(plan, "dlc compile m.onnx --batch=2");
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+};
+
+TEST_F(Artifacts, Open) {
+  auto artifact = Artifact::open(path("m.dlc"));
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->plan().batch(), 2);
+  EXPECT_EQ(artifact->kernelsPath(), "");
+  EXPECT_EQ(artifact->hash().size(), 32u);
+}
+
+TEST_F(Artifacts, SameContentSameHash) {
+  std::string hash = Artifact::open(path("m.dlc"))->hash();
+  ASSERT_TRUE(writeTinyModel(path("again.dlc")).ok());
+  EXPECT_EQ(Artifact::open(path("again.dlc"))->hash(), hash);
+}
+
+TEST_F(Artifacts, EveryChangedByteIsFound) {
+  for (std::string name : {"manifest.json", "plan.pb", "state.safetensors"}) {
+    const std::string good = *readFile(path("m.dlc/" + name));
+    for (size_t at = 0; at < good.size(); at += name == "plan.pb" ? 17 : 5) {
+      edit(name, [&](std::string &content) { content[at] ^= 0x10; });
+      Status status = open();
+      EXPECT_EQ(status.code(), Code::Corrupt) << name << " " << at;
+      EXPECT_NE(status.message().find(name), std::string::npos)
+          << status.message();
+      edit(name, [&](std::string &content) { content = good; });
+    }
+  }
+  EXPECT_TRUE(open().ok());
+}
+
+TEST_F(Artifacts, MissingFilesAreNamed) {
+  std::filesystem::remove(path("m.dlc/plan.pb"));
+  EXPECT_EQ(open().code(), Code::Corrupt);
+  EXPECT_NE(open().message().find("plan.pb"), std::string::npos);
+  EXPECT_EQ(Artifact::open(path("none.dlc")).status().code(), Code::Failed);
+}
+
+TEST_F(Artifacts, OtherVersionsAreIncompatible) {
+  edit("manifest.json", [](std::string &text) {
+    size_t at = text.find("\"version\": 1");
+    text.replace(at, 12, "\"version\": 1001");
+  });
+  EXPECT_EQ(open().code(), Code::Incompatible) << open().message();
+  EXPECT_NE(open().message().find("version"), std::string::npos);
+}
+
+TEST_F(Artifacts, MissingCpuFeaturesSayHowToGoOn) {
+  rewritePlan([](plan::Plan &plan) {
+    plan.set_cpu("riverlake");
+    plan.add_cpu_features("sse2");
+  });
+  EXPECT_TRUE(open().ok());
+  ::setenv("DLC_HIDE_CPU_FEATURES", "avx2,sse2", 1);
+  Status status = open();
+  EXPECT_TRUE(Artifact::open(path("m.dlc"), Artifact::Use::Inspect).ok());
+  ::unsetenv("DLC_HIDE_CPU_FEATURES");
+  EXPECT_EQ(status.code(), Code::Incompatible);
+  for (std::string word : {"riverlake", "sse2", "dlc compile m.onnx --batch=2"})
+    EXPECT_NE(status.message().find(word), std::string::npos)
+        << status.message();
+}
+
+TEST_F(Artifacts, WriterKeepsForeignFolders) {
+  ASSERT_TRUE(makeFolder(path("mine")).ok());
+  ASSERT_TRUE(writeNewFile(path("mine/file"), "keep me").ok());
+  EXPECT_FALSE(ArtifactWriter::create(path("mine")).ok());
+  EXPECT_EQ(*readFile(path("mine/file")), "keep me");
+}
+
+TEST_F(Artifacts, BadPlansAreNotWritten) {
+  plan::Plan plan = tinyPlan();
+  plan.set_batch(0);
+  auto writer = ArtifactWriter::create(path("bad.dlc"));
+  EXPECT_EQ(writer->finish(plan, "").code(), Code::Corrupt);
+  EXPECT_FALSE(exists(path("bad.dlc")));
+}
+
+} // namespace
