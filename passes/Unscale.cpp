@@ -59,10 +59,12 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     Expr larger = scaleNow * growthFactor;
     Expr grown =
         select(larger.make<ir::IsFiniteOp>(larger.v), larger, scaleNow);
+    Expr smaller = scaleNow * backoffFactor;
+    Expr kept = select(full, grown, scaleNow);
+    step.write(state, select(finite, kept, smaller));
     Expr zero = step.scalar(i32, 0);
-    step.write(state, select(finite, select(full, grown, scaleNow),
-                             scaleNow * backoffFactor));
-    step.write(growth, select(finite, select(full, zero, steps), zero));
+    Expr counted = select(full, zero, steps);
+    step.write(growth, select(finite, counted, zero));
     return success();
   }
 };

@@ -1,0 +1,27 @@
+// RUN: %dlc-opt %s --dlc-insert-all-reduce="world=2 first-bucket-bytes=16 bucket-bytes=24" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-insert-all-reduce=world=1 | FileCheck %s --check-prefix=ALONE
+
+// The loss (4 bytes) and @a (12) fill the first bucket; @b (12) and @c (12) the second; @d starts the third.
+// CHECK: @train_step([[LOSS:%.*]]: tensor<f32>, [[D:%.*]]: tensor<3xf32>)
+// CHECK: [[MEAN:%.*]] = dlc.all_reduce [[LOSS]] {bucket = 0 : i64}
+// CHECK: [[A:%.*]] = dlc.all_reduce [[D]] {bucket = 0 : i64}
+// CHECK-NEXT: dlc.gradient @a, [[A]]
+// CHECK: [[B:%.*]] = dlc.all_reduce [[D]] {bucket = 1 : i64}
+// CHECK-NEXT: dlc.gradient @b, [[B]]
+// CHECK: [[C:%.*]] = dlc.all_reduce [[D]] {bucket = 1 : i64}
+// CHECK-NEXT: dlc.gradient @c, [[C]]
+// CHECK: dlc.all_reduce [[D]] {bucket = 2 : i64}
+// CHECK: return [[MEAN]]
+
+// ALONE-NOT: dlc.all_reduce
+dlc.state @a : tensor<3xf32> param init = "a" trainable
+dlc.state @b : tensor<3xf32> param init = "b" trainable
+dlc.state @c : tensor<3xf32> param init = "c" trainable
+dlc.state @d : tensor<3xf32> param init = "d" trainable
+func.func @train_step(%loss: tensor<f32>, %g: tensor<3xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
+  dlc.gradient @a, %g : tensor<3xf32>
+  dlc.gradient @b, %g : tensor<3xf32>
+  dlc.gradient @c, %g : tensor<3xf32>
+  dlc.gradient @d, %g : tensor<3xf32>
+  return %loss : tensor<f32>
+}
