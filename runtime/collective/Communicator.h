@@ -48,13 +48,15 @@ std::unique_ptr<Communicator> makeSingleCommunicator();
 struct Rendezvous {
   int rank = 0;
   int size = 1;
-  std::string folder;  // a folder that all ranks see, empty at the start; or
+  std::string folder;  // a folder that all ranks see, or
   std::string address; // where rank 0 listens, "127.0.0.1", and
   int port = 0;
   std::chrono::milliseconds timeout{60'000}; // of every call, and of meeting
 };
 
-// Over TCP. Blocks until all ranks are connected.
+// Over TCP. Blocks until all ranks are connected; rank 0 then removes what the
+// meeting has left, the folder too if it is empty. From then on this process
+// ignores SIGPIPE.
 Result<std::unique_ptr<Communicator>>
 makeGlooCommunicator(const Rendezvous &rendezvous);
 

@@ -13,8 +13,10 @@
 #include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <unistd.h>
 
@@ -175,11 +177,15 @@ makeDevice(const Rendezvous &rendezvous) {
 
 Result<std::unique_ptr<Communicator>>
 makeGlooCommunicator(const Rendezvous &rendezvous) {
+  // Gloo writes to sockets without MSG_NOSIGNAL: a dead peer would end us.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     std::unique_ptr<TcpStoreServer> server;
     std::unique_ptr<gloo::rendezvous::Store> store;
+    const std::string meetingPlace = rendezvous.folder + "/ranks";
     if (!rendezvous.folder.empty()) {
-      store = std::make_unique<gloo::rendezvous::FileStore>(rendezvous.folder);
+      DLC_TRY(makeFolder(meetingPlace));
+      store = std::make_unique<gloo::rendezvous::FileStore>(meetingPlace);
     } else {
       if (rendezvous.rank == 0) {
         DLC_ASSIGN(server,
@@ -197,6 +203,11 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
     auto communicator = std::make_unique<GlooCommunicator>(std::move(context));
     // Also a barrier: the store may go when everyone is connected.
     DLC_TRY(communicator->learnAddresses());
+    if (!rendezvous.folder.empty() && rendezvous.rank == 0) {
+      std::error_code ignored;
+      std::filesystem::remove_all(meetingPlace, ignored);
+      std::filesystem::remove(rendezvous.folder, ignored); // if it is empty
+    }
     return std::unique_ptr<Communicator>(std::move(communicator));
   } catch (const std::exception &error) {
     return peerLost("rank {} cannot meet the {} others within {} s: {}",

@@ -17,8 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long ranks may take to end by themselves after one has failed.
-constexpr std::chrono::seconds kGrace{3};
+// How long ranks may take to end by themselves after one has failed; and after
+// one has waited in vain for another.
+constexpr std::chrono::milliseconds kGrace{3000}, kSilentGrace{300};
+constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
 
 volatile std::sig_atomic_t caughtSignal = 0;
 void remember(int signal) { caughtSignal = signal; }
@@ -72,7 +74,8 @@ public:
         killAll(signal);
       reap(WNOHANG);
       if (!deadline && anyFailed())
-        deadline = Clock::now() + kGrace;
+        deadline =
+            Clock::now() + (anyFailed(kPeerLost) ? kSilentGrace : kGrace);
       if (deadline && Clock::now() > *deadline)
         killAll(SIGKILL), killed_ = true;
       ::usleep(5000);
@@ -134,16 +137,18 @@ private:
                          ::strsignal(signal)));
   }
 
-  bool anyFailed() const {
+  // With any code, or with this one.
+  bool anyFailed(int code = 0) const {
     for (const Child &child : children_)
-      if (!child.running && child.status != 0)
+      if (!child.running && child.status != 0 &&
+          (code == 0 ||
+           (WIFEXITED(child.status) && WEXITSTATUS(child.status) == code)))
         return true;
     return false;
   }
 
   // A rank that lost a peer is not the cause if another one has its own error.
   int verdict() const {
-    constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
     if (dead_)
       return kPeerLost;
     int code = 0;

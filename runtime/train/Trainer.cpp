@@ -9,6 +9,7 @@
 #include "runtime/train/Signals.h"
 #include "runtime/train/State.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -16,6 +17,7 @@ namespace dlc {
 namespace {
 
 constexpr int64_t kDefaultEpochs = 10;
+constexpr double kAgreementSeconds = 0.2;
 constexpr char kTotalSteps[] = "schedule.steps";
 
 using Clock = std::chrono::steady_clock;
@@ -231,15 +233,27 @@ private:
     return metrics_->append(line_.finish());
   }
 
-  // The first signal that any rank has caught, known to all at the same step.
+  // The signal that a rank has caught, known to all at the same step. Ranks ask
+  // each other about five times a second; rank 0 says when the next time is.
   Result<int> anySignal(int own) {
     if (communicator_.size() == 1)
       return own;
-    int32_t code = own ? own * communicator_.size() : 0;
-    int32_t count = own ? 1 : 0;
-    int32_t values[] = {code, count};
-    DLC_TRY(communicator_.allReduce(values, 2, DType::I32, ReduceOp::Sum));
-    return values[1] ? values[0] / values[1] / communicator_.size() : 0;
+    if (progress_.step < nextAgreement_)
+      return 0;
+    const double seconds = secondsSince(lastAgreement_);
+    const int64_t steps = std::max<int64_t>(1, progress_.step - agreedAt_);
+    const double ahead = kAgreementSeconds * static_cast<double>(steps) /
+                         std::max(seconds, 1e-9);
+    // At most twice as far as the last time: one quick step proves little.
+    const double limit = 2.0 * static_cast<double>(steps);
+    int64_t values[] = {own != 0, own, 0};
+    if (isRoot())
+      values[2] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
+    DLC_TRY(communicator_.allReduce(values, 3, DType::I64, ReduceOp::Sum));
+    agreedAt_ = progress_.step;
+    lastAgreement_ = Clock::now();
+    nextAgreement_ = progress_.step + values[2];
+    return values[0] ? static_cast<int>(values[1] / values[0]) : 0;
   }
 
   Status atStepEnd(int signal, ProgressBar &bar) {
@@ -301,6 +315,8 @@ private:
   int skips_ = 0; // steps in a row whose loss was not finite
   std::optional<JsonLines> metrics_, epochs_;
   JsonLine line_;
+  int64_t agreedAt_ = 0, nextAgreement_ = 0; // steps, see anySignal
+  Clock::time_point lastAgreement_ = Clock::now();
 };
 
 Result<TrainOptions> resumeOptions(const TrainOptions &given) {

@@ -43,57 +43,7 @@ protected:
   }
 };
 
-TEST_F(Gloo, SumAndMean) {
-  onRanks(3, folder(), [](Communicator &ranks) {
-    std::vector<float> values = {1, 2, 3, 4, static_cast<float>(ranks.rank())};
-    ASSERT_TRUE(
-        ranks.allReduce(values.data(), 5, DType::F32, ReduceOp::Sum).ok());
-    EXPECT_EQ(values, (std::vector<float>{3, 6, 9, 12, 3}));
-    std::vector<double> mean = {ranks.rank() * 3.0};
-    ASSERT_TRUE(
-        ranks.allReduce(mean.data(), 1, DType::F64, ReduceOp::Mean).ok());
-    EXPECT_DOUBLE_EQ(mean[0], 3.0);
-    std::vector<uint16_t> half(7, toBf16(2));
-    ASSERT_TRUE(
-        ranks.allReduce(half.data(), 7, DType::BF16, ReduceOp::Sum).ok());
-    EXPECT_EQ(half, std::vector<uint16_t>(7, toBf16(6)));
-  });
-}
-
-TEST_F(Gloo, BroadcastGatherBarrier) {
-  onRanks(3, folder(), [](Communicator &ranks) {
-    int value = ranks.rank();
-    ASSERT_TRUE(ranks.broadcast(&value, sizeof value, 2).ok());
-    EXPECT_EQ(value, 2);
-    ASSERT_TRUE(ranks.barrier().ok());
-    auto texts = ranks.allGather(std::string(ranks.rank() * 5, 'a'));
-    ASSERT_TRUE(texts.ok());
-    EXPECT_EQ(*texts, (std::vector<std::string>{"", "aaaaa", "aaaaaaaaaa"}));
-  });
-}
-
-TEST_F(Gloo, RanksMeetAtAnAddress) {
-  Rendezvous meeting;
-  meeting.address = "127.0.0.1";
-  meeting.port = 20000 + ::getpid() % 20000;
-  meeting.timeout = 10s;
-  onRanks(2, meeting, [](Communicator &ranks) {
-    double one = 1;
-    ASSERT_TRUE(ranks.allReduce(&one, 1, DType::F64, ReduceOp::Sum).ok());
-    EXPECT_EQ(one, 2);
-  });
-}
-
-TEST_F(Gloo, NoOneComes) {
-  Rendezvous meeting = folder();
-  meeting.size = 2;
-  meeting.timeout = 300ms;
-  auto begin = std::chrono::steady_clock::now();
-  Status status = makeGlooCommunicator(meeting).status();
-  EXPECT_EQ(status.code(), Code::PeerLost);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
-}
-
+// These come first: they fork, which threads of earlier tests could disturb.
 // A child process is rank 1: it joins one all-reduce, then does `end`.
 class Peer : public Gloo {
 protected:
@@ -154,6 +104,57 @@ TEST_F(Peer, SilenceEndsAtTheDeadline) {
   EXPECT_EQ(status.code(), Code::PeerLost);
   EXPECT_NE(status.message().find("rank 1 does not answer"), std::string::npos)
       << status.message();
+}
+
+TEST_F(Gloo, SumAndMean) {
+  onRanks(3, folder(), [](Communicator &ranks) {
+    std::vector<float> values = {1, 2, 3, 4, static_cast<float>(ranks.rank())};
+    ASSERT_TRUE(
+        ranks.allReduce(values.data(), 5, DType::F32, ReduceOp::Sum).ok());
+    EXPECT_EQ(values, (std::vector<float>{3, 6, 9, 12, 3}));
+    std::vector<double> mean = {ranks.rank() * 3.0};
+    ASSERT_TRUE(
+        ranks.allReduce(mean.data(), 1, DType::F64, ReduceOp::Mean).ok());
+    EXPECT_DOUBLE_EQ(mean[0], 3.0);
+    std::vector<uint16_t> half(7, toBf16(2));
+    ASSERT_TRUE(
+        ranks.allReduce(half.data(), 7, DType::BF16, ReduceOp::Sum).ok());
+    EXPECT_EQ(half, std::vector<uint16_t>(7, toBf16(6)));
+  });
+}
+
+TEST_F(Gloo, BroadcastGatherBarrier) {
+  onRanks(3, folder(), [](Communicator &ranks) {
+    int value = ranks.rank();
+    ASSERT_TRUE(ranks.broadcast(&value, sizeof value, 2).ok());
+    EXPECT_EQ(value, 2);
+    ASSERT_TRUE(ranks.barrier().ok());
+    auto texts = ranks.allGather(std::string(ranks.rank() * 5, 'a'));
+    ASSERT_TRUE(texts.ok());
+    EXPECT_EQ(*texts, (std::vector<std::string>{"", "aaaaa", "aaaaaaaaaa"}));
+  });
+}
+
+TEST_F(Gloo, RanksMeetAtAnAddress) {
+  Rendezvous meeting;
+  meeting.address = "127.0.0.1";
+  meeting.port = 20000 + ::getpid() % 20000;
+  meeting.timeout = 10s;
+  onRanks(2, meeting, [](Communicator &ranks) {
+    double one = 1;
+    ASSERT_TRUE(ranks.allReduce(&one, 1, DType::F64, ReduceOp::Sum).ok());
+    EXPECT_EQ(one, 2);
+  });
+}
+
+TEST_F(Gloo, NoOneComes) {
+  Rendezvous meeting = folder();
+  meeting.size = 2;
+  meeting.timeout = 300ms;
+  auto begin = std::chrono::steady_clock::now();
+  Status status = makeGlooCommunicator(meeting).status();
+  EXPECT_EQ(status.code(), Code::PeerLost);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
 TEST(Environment, IncompleteIsAUsageError) {
