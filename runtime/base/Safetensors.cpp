@@ -30,7 +30,7 @@ Result<std::vector<int64_t>> readShape(const Json &entry) {
 
 // One entry of the header; `data` are the file's bytes after it.
 Result<NamedTensor> readEntry(const std::string &name, const Json &entry,
-                             std::span<const std::byte> data) {
+                              std::span<const std::byte> data) {
   DLC_ASSIGN(std::string type, jsonString(entry, "dtype"));
   std::optional<DType> dtype = dtypeFromSafetensors(type);
   if (!dtype)
@@ -51,7 +51,7 @@ Result<NamedTensor> readEntry(const std::string &name, const Json &entry,
     return corrupt("has {} bytes, expected what its shape and dtype need",
                    end - begin);
   return NamedTensor{name, *dtype, std::move(shape), data.data() + begin,
-                    end - begin};
+                     end - begin};
 }
 
 Status readMetadata(const Json &object,
