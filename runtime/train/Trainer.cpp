@@ -42,6 +42,8 @@ public:
 
   Status prepare() {
     DLC_TRY(agree(communicator_, loadData()));
+    settleLength();
+    DLC_TRY(checkSameJob());
     DLC_TRY(agree(communicator_, openRun()));
     DLC_TRY(agree(communicator_, restore()));
     DLC_TRY(broadcastState(session_->executor(), communicator_));
@@ -114,8 +116,22 @@ private:
         options_.steps > 0 ? options_.steps : options_.epochs * stepsPerEpoch_;
   }
 
+  // Ranks that differ in what decides a step would wait for each other in vain.
+  Status checkSameJob() {
+    const std::string own =
+        fmt::format("artifact {}, data {}, {} steps, seed {}, shuffle {}",
+                    session_->model().artifact.hash(), dataHash_, total_,
+                    options_.seed, options_.shuffle ? "on" : "off");
+    DLC_ASSIGN(std::vector<std::string> all, communicator_.allGather(own));
+    for (size_t rank = 1; rank < all.size(); ++rank)
+      if (all[rank] != all[0])
+        return incompatible("rank {} runs another job than rank 0: {}; "
+                            "expected {}",
+                            rank, all[rank], all[0]);
+    return {};
+  }
+
   Status openRun() {
-    settleLength();
     run_ = options_.resume;
     if (isRoot() && run_.empty()) {
       DLC_ASSIGN(run_, createRun(options_));

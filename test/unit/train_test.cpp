@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 using namespace dlc;
@@ -228,34 +229,69 @@ TEST_F(Training, ValidationIsWrittenByEpoch) {
   EXPECT_TRUE(row.contains("ema_accuracy"));
 }
 
+class Ranks : public Training {
+protected:
+  // The outcome of each of two ranks; `change` makes their options differ.
+  std::vector<Status>
+  trainTwo(TrainOptions options,
+           const std::function<void(int, TrainOptions &)> &change = {}) {
+    EXPECT_TRUE(writeTinyModel(path("two.dlc"), 2, 2).ok());
+    options.artifact = path("two.dlc");
+    std::vector<Status> outcomes(2);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank, own = options]() mutable {
+        Rendezvous meeting;
+        meeting.rank = rank;
+        meeting.size = 2;
+        meeting.folder = path("");
+        auto ranks = makeGlooCommunicator(meeting);
+        ASSERT_TRUE(ranks.ok()) << ranks.status().message();
+        if (change)
+          change(rank, own);
+        outcomes[static_cast<size_t>(rank)] = train(own, ranks->get()).status();
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    return outcomes;
+  }
+};
+
 // Two ranks with batch 2 follow one rank with batch 4.
-TEST_F(Training, TwoRanksEqualOne) {
+TEST_F(Ranks, TwoEqualOne) {
   ASSERT_TRUE(writeTinyModel(path("one.dlc"), 1, 4).ok());
-  ASSERT_TRUE(writeTinyModel(path("two.dlc"), 2, 2).ok());
   TrainOptions o = options("one", 12);
   o.artifact = path("one.dlc");
   ASSERT_TRUE(train(o).ok());
-  o.artifact = path("two.dlc");
-  o.run = path("two");
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 2; ++rank)
-    threads.emplace_back([&, rank] {
-      Rendezvous meeting;
-      meeting.rank = rank;
-      meeting.size = 2;
-      meeting.folder = path("");
-      auto ranks = makeGlooCommunicator(meeting);
-      ASSERT_TRUE(ranks.ok()) << ranks.status().message();
-      auto result = train(o, ranks->get());
-      ASSERT_TRUE(result.ok()) << result.status().message();
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  for (const Status &outcome : trainTwo(options("two", 12)))
+    ASSERT_TRUE(outcome.ok()) << outcome.message();
   auto one = lines("one/metrics.jsonl"), two = lines("two/metrics.jsonl");
   ASSERT_EQ(one.size(), two.size());
   for (size_t i = 0; i < one.size(); ++i)
     EXPECT_NEAR((*parseJson(one[i]))["loss"], (*parseJson(two[i]))["loss"],
                 1e-4);
+}
+
+TEST_F(Ranks, DifferentJobsAreFoundAtTheStart) {
+  auto outcomes = trainTwo(options("run", 5), [](int rank, TrainOptions &o) {
+    o.seed = static_cast<uint64_t>(rank);
+  });
+  for (const Status &outcome : outcomes) {
+    EXPECT_EQ(outcome.code(), Code::Incompatible);
+    EXPECT_NE(outcome.message().find("rank 1"), std::string::npos);
+  }
+  EXPECT_FALSE(exists(path("run")));
+}
+
+TEST_F(Ranks, AnErrorOfOneIsTheErrorOfAll) {
+  auto outcomes = trainTwo(options("run", 5), [&](int rank, TrainOptions &o) {
+    if (rank == 1)
+      o.data = path("none.npz");
+  });
+  for (const Status &outcome : outcomes) {
+    EXPECT_EQ(outcome.code(), Code::Failed);
+    EXPECT_NE(outcome.message().find("none.npz"), std::string::npos);
+  }
 }
 
 class Sessions : public Training {
