@@ -12,15 +12,6 @@ func::FuncOp findFunction(ModuleOp module, StringRef name) {
   return nullptr;
 }
 
-Value namedResult(func::FuncOp f, StringRef name) {
-  Operation *end = f.front().getTerminator();
-  for (unsigned i = 0; i < f.getNumResults(); ++i)
-    if (auto given = f.getResultAttrOfType<StringAttr>(i, "dlc.name");
-        given && given.getValue() == name)
-      return end->getOperand(i);
-  return nullptr;
-}
-
 void addResult(func::FuncOp f, Value value, StringRef name) {
   Builder b(f.getContext());
   (void)f.insertResult(

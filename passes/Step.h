@@ -11,9 +11,6 @@ namespace dlc {
 /// absent.
 mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name);
 
-/// The value that `f` returns under that name; null when there is none.
-mlir::Value namedResult(mlir::func::FuncOp f, llvm::StringRef name);
-
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 
