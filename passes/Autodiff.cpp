@@ -10,7 +10,7 @@
 // An op that depends on parameters alone (a weight's cast) counts as standing
 // where it is first used, so that gradients become ready layer by layer
 // wherever earlier passes put such ops.
-#include "compiler/dialect/Expr.h"
+#include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/MapVector.h"
@@ -24,7 +24,6 @@ namespace dlc {
 
 using namespace mlir;
 using dlc::ir::elementType;
-using dlc::ir::Expr;
 using dlc::ir::tensorType;
 
 namespace dlc {
