@@ -1,6 +1,5 @@
 #include "test/ops/Interpreter.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
 using namespace mlir;
@@ -93,8 +92,8 @@ std::optional<Tensors> runElementwise(Operation *op, const Tensors &x) {
   auto known = scalars().find(op->getName().stripDialect());
   if (known != scalars().end())
     f = known->second;
-  if (auto gelu_ = dyn_cast<GeluOp>(op))
-    f = [=](const double *v) mutable { return gelu(*v, gelu_.getTanh()); };
+  if (auto form = dyn_cast<GeluOp>(op))
+    f = [=](const double *v) mutable { return gelu(*v, form.getTanh()); };
   if (auto cast = dyn_cast<CastOp>(op))
     f = [=](const double *v) mutable {
       return convert(*v, elementType(cast.getY()));
