@@ -1,13 +1,14 @@
-// f32 functions as polynomials on scalars, which LLVM's loop vectorizer then
-// makes wide.
+// What math and conversions become on scalars, so that LLVM's loop vectorizer
+// can make them wide.
 #pragma once
 
 #include "mlir/IR/PatternMatch.h"
 
 namespace dlc {
 
-/// Rewrites math ops on f32. Accuracy against the exact function, as
-/// test/codegen measures it: see README.md.
+/// Rewrites exp, log, tanh, erf, sin and cos of f32 as polynomials (accuracy:
+/// README.md), rsqrt as a division, and conversions from f64 or integers to
+/// halves as two steps through f32.
 void populateApproximations(mlir::RewritePatternSet &patterns);
 
 } // namespace dlc

@@ -30,7 +30,7 @@ public:
     bindArguments(entry->getArgument(0));
     bindTables();
     Loops loops(e);
-    loops.loop(entry->getArgument(1), entry->getArgument(2), {}, false,
+    loops.loop(entry->getArgument(1), entry->getArgument(2), {}, Loops::Items,
                [&](Value item, ValueRange) {
                  if (schedule.extent)
                    emitItem(item, entry);

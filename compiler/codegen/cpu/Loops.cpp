@@ -7,21 +7,33 @@ using namespace mlir;
 
 namespace dlc {
 
-static LLVM::LoopAnnotationAttr parallel(MLIRContext *context,
-                                         LLVM::AccessGroupAttr group) {
-  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, {}, {}, {},
-                                       {}, {}, {}, {}, {}, {}, group);
+static LLVM::LoopAnnotationAttr annotation(OpBuilder &b, Loops::Kind kind,
+                                           LLVM::AccessGroupAttr group) {
+  MLIRContext *context = b.getContext();
+  LLVM::LoopVectorizeAttr vectorize;
+  LLVM::LoopUnrollAttr unroll;
+  ArrayRef<LLVM::AccessGroupAttr> parallel;
+  if (kind == Loops::Items) {
+    BoolAttr yes = b.getBoolAttr(true);
+    vectorize =
+        LLVM::LoopVectorizeAttr::get(context, yes, {}, {}, {}, {}, {}, {});
+    unroll = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
+  } else {
+    parallel = group;
+  }
+  return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, {}, unroll, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {}, {},
+                                       parallel);
 }
 
-Loops::Values Loops::loop(Value low, Value high, ValueRange carried,
-                          bool innermost,
+Loops::Values Loops::loop(Value low, Value high, ValueRange carried, Kind kind,
                           llvm::function_ref<Values(Value, ValueRange)> body) {
   OpBuilder &b = e.b;
   auto op = scf::ForOp::create(b, e.loc, low, high, e.constant(1), carried);
-  if (innermost)
+  if (kind != Between)
     op->setAttr(LLVM::BrOp::getLoopAnnotationAttrName(OperationName(
                     LLVM::BrOp::getOperationName(), b.getContext())),
-                parallel(b.getContext(), e.accessGroup));
+                annotation(b, kind, e.accessGroup));
   OpBuilder::InsertionGuard guard(b);
   Block *block = op.getBody();
   if (!block->empty())
@@ -53,11 +65,11 @@ Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
     return body(carried);
   e.hoist(roots, at);
   const Dim &dim = dims[at];
-  return loop(dim.low, dim.high, carried, at + 1 == dims.size(),
-              [&](Value iv, ValueRange now) {
-                e.setLoop(dim.group, iv, at + 1);
-                return nestFrom(dims, at + 1, roots, now, body);
-              });
+  Kind kind = at + 1 == dims.size() ? Innermost : Between;
+  return loop(dim.low, dim.high, carried, kind, [&](Value iv, ValueRange now) {
+    e.setLoop(dim.group, iv, at + 1);
+    return nestFrom(dims, at + 1, roots, now, body);
+  });
 }
 
 Value Loops::decodeItem(const KernelSchedule &s, Value item) {

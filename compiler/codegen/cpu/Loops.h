@@ -17,10 +17,13 @@ public:
 
   Loops(ScalarEmitter &e) : e(e) {}
 
-  /// A loop from low to high. Innermost ones promise that their iterations
+  /// Items: the loop over items, which LLVM must leave as it is, so that an
+  /// item's bits do not depend on its neighbours. Innermost: its iterations
   /// touch no common memory.
+  enum Kind { Items, Between, Innermost };
+  /// A loop from low to high.
   Values loop(mlir::Value low, mlir::Value high, mlir::ValueRange carried,
-              bool innermost,
+              Kind kind,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
 
   /// A group to loop over and its bounds.

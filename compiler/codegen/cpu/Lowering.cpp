@@ -39,11 +39,13 @@ void loadLoweringDialects(MLIRContext &context) {
                       func::FuncDialect>();
 }
 
-/// Products and sums may fuse; nothing else may change.
+/// Products and sums may fuse; nothing else may change. (On conversions the
+/// flag would drop roundings.)
 static void allowContraction(ModuleOp module) {
   module.walk([](arith::ArithFastMathInterface op) {
     auto flags = op.getFastMathFlagsAttr();
-    if (!flags || flags.getValue() == arith::FastMathFlags::none)
+    if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op) &&
+        (!flags || flags.getValue() == arith::FastMathFlags::none))
       op->setAttr(op.getFastMathAttrName(),
                   arith::FastMathFlagsAttr::get(
                       op.getContext(), arith::FastMathFlags::contract));
