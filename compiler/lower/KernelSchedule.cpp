@@ -9,10 +9,10 @@ namespace {
 /// Elements of an elementwise item: enough for the vector loop, few enough for
 /// the first-level cache.
 constexpr int64_t kItem = 2048;
-/// Kept elements of a column item, widest first; the narrowest is one cache
-/// line of f32.
-constexpr int64_t kTiles[] = {256, 128, 64, 32, 16};
-constexpr int64_t kFewItems = 8;
+/// Most and fewest kept elements of a column item: what registers hold, and one
+/// cache line of f32.
+constexpr int64_t kWideTile = 256, kNarrowTile = 16;
+constexpr int64_t kFewItems = 4;
 /// Work of one thread in units of a cheap operation on one element, about 20
 /// us.
 constexpr int64_t kThreadWork = 1 << 17;
@@ -87,13 +87,32 @@ void count(const KernelGraph &graph, KernelSchedule &s) {
       kThreadWork / (perItem * std::max<int64_t>(work, 4)), 1);
 }
 
+/// The largest divisor of n in [low, high] that is a multiple of `step` and
+/// good; 0 if there is none.
+int64_t divisor(
+    int64_t n, int64_t low, int64_t high, int64_t step,
+    llvm::function_ref<bool(int64_t)> good = [](int64_t) { return true; }) {
+  for (int64_t d = high / step * step; d >= std::max(low, step); d -= step)
+    if (n % d == 0 && good(d))
+      return d;
+  return 0;
+}
+
+/// Elements of a loop of n that make an item, when each has `rest` elements of
+/// inner loops.
+int64_t blockOf(int64_t n, int64_t rest) {
+  int64_t few = divideUp(kItem / 2, rest), many = divideUp(2 * kItem, rest);
+  int64_t even = divisor(n, few, many, rest == 1 ? 64 : 1);
+  return even ? even : divideUp(kItem, rest);
+}
+
 void scheduleElementwise(KernelSchedule &s, Groups groups) {
   s.kind = KernelSchedule::Elementwise;
   while (!groups.empty() && elements(s.inner) < kItem) {
     s.inner.insert(s.inner.begin(), groups.pop_back_val());
     int64_t rest = elements(ArrayRef(s.inner).drop_front());
     if (rest > 0 && s.inner.front().size * rest >= 2 * kItem)
-      s.block = divideUp(kItem, rest);
+      s.block = blockOf(s.inner.front().size, rest);
   }
   s.outer = groups;
 }
@@ -101,12 +120,15 @@ void scheduleElementwise(KernelSchedule &s, Groups groups) {
 void scheduleColumns(KernelSchedule &s) {
   s.kind = KernelSchedule::Columns;
   int64_t others = elements(ArrayRef(s.outer).drop_back()),
-          last = s.outer.back().size;
-  for (int64_t tile : kTiles) {
-    s.block = tile;
-    if (others * divideUp(last, tile) >= kFewItems)
-      break;
-  }
+          n = s.outer.back().size;
+  // Tiles that divide n have loops of constant length.
+  s.block = divisor(n, kNarrowTile, kWideTile, kNarrowTile, [&](int64_t tile) {
+    return others * (n / tile) >= kFewItems;
+  });
+  if (!s.block)
+    s.block = n <= kWideTile ? n : divisor(n, kNarrowTile, kWideTile, 1);
+  if (!s.block)
+    s.block = kWideTile / 2;
 }
 
 } // namespace

@@ -161,6 +161,14 @@ int main() {
        "256xbf16",
        {random("bf16", {65536, 256})},
        {random("bf16", {256})}});
+  run({"column sum, split",
+       "^bb0(%x: $X):\n%y = dlc.reduce_sum %x {axes = array<i64: 1>} : ($X) -> "
+       "$C\ndlc.yield %y : $C\n",
+       "16x4096x256xf32",
+       "",
+       "16x256xf32",
+       {x({16, 4096, 256})},
+       {x({16, 256})}});
   run({"channel sum nchw",
        "^bb0(%x: $X):\n%y = dlc.reduce_sum %x {axes = array<i64: 0, 2, 3>} "
        ": ($X) -> $C\ndlc.yield %y : $C\n",

@@ -30,7 +30,7 @@ public:
     Loops::Dim tile = loops.block(schedule.blocked(), schedule.block, number);
     for (Type type : types)
       arrays.push_back(stackArray(e, entry, type, schedule.block));
-    low = tile.low;
+    first = tile.first;
 
     loops.nest(tile, {}, {}, [&](ValueRange) {
       Values state;
@@ -78,7 +78,8 @@ private:
   }
   Value position() {
     Value j = e.emit(IndexForm::variable(schedule.blocked().loops.back()));
-    return arith::SubIOp::create(e.b, e.loc, j, low);
+    return arith::SubIOp::create(e.b, e.loc, j, first,
+                                 arith::IntegerOverflowFlags::nsw);
   }
   void save(ValueRange state) {
     for (auto [v, array] : llvm::zip(state, arrays))
@@ -100,7 +101,7 @@ private:
   SmallVector<Reduction> reductions;
   SmallVector<Type> types;
   Values arrays;
-  Value low;
+  Value first;
 };
 
 } // namespace

@@ -46,7 +46,7 @@ Loops::Values Loops::loop(Value low, Value high, ValueRange carried, Kind kind,
 }
 
 Loops::Dim Loops::whole(const LoopGroup &group) {
-  return {group, e.constant(0), e.constant(group.size)};
+  return {group, Value(), e.constant(group.size)};
 }
 
 Loops::Values Loops::nest(ArrayRef<Dim> dims,
@@ -66,10 +66,14 @@ Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
   e.hoist(roots, at);
   const Dim &dim = dims[at];
   Kind kind = at + 1 == dims.size() ? Innermost : Between;
-  return loop(dim.low, dim.high, carried, kind, [&](Value iv, ValueRange now) {
-    e.setLoop(dim.group, iv, at + 1);
-    return nestFrom(dims, at + 1, roots, now, body);
-  });
+  return loop(e.constant(0), dim.count, carried, kind,
+              [&](Value iv, ValueRange now) {
+                if (dim.first)
+                  iv = arith::AddIOp::create(e.b, e.loc, dim.first, iv,
+                                             arith::IntegerOverflowFlags::nsw);
+                e.setLoop(dim.group, iv, at + 1);
+                return nestFrom(dims, at + 1, roots, now, body);
+              });
 }
 
 Value Loops::decodeItem(const KernelSchedule &s, Value item) {
@@ -96,12 +100,15 @@ Value Loops::decodeItem(const KernelSchedule &s, Value item) {
 
 Loops::Dim Loops::block(const LoopGroup &group, int64_t block, Value number) {
   OpBuilder &b = e.b;
-  Value size = e.constant(block),
-        low = arith::MulIOp::create(b, e.loc, number, size);
-  Value high = arith::AddIOp::create(b, e.loc, low, size);
-  if (group.size % block)
-    high = arith::MinSIOp::create(b, e.loc, high, e.constant(group.size));
-  return {group, low, high};
+  auto flags = arith::IntegerOverflowFlags::nsw;
+  Value count = e.constant(block);
+  Value first = arith::MulIOp::create(b, e.loc, number, count, flags);
+  if (group.size % block) {
+    Value rest =
+        arith::SubIOp::create(b, e.loc, e.constant(group.size), first, flags);
+    count = arith::MinSIOp::create(b, e.loc, count, rest);
+  }
+  return {group, first, count};
 }
 
 Value stackArray(ScalarEmitter &e, Block *entry, Type element, int64_t count) {

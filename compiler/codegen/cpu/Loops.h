@@ -26,10 +26,11 @@ public:
               Kind kind,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
 
-  /// A group to loop over and its bounds.
+  /// A group to loop over: `count` values from `first` on (null: from 0).
+  /// Counts are constants wherever they can be.
   struct Dim {
     LoopGroup group;
-    mlir::Value low, high;
+    mlir::Value first, count;
   };
   Dim whole(const LoopGroup &group);
   /// Loops over all `dims`, outermost first, as levels from 1; what `roots`
@@ -41,7 +42,7 @@ public:
   /// Splits an item's number into the loops of `schedule.outer`, and the number
   /// of its block if there are blocks.
   mlir::Value decodeItem(const KernelSchedule &schedule, mlir::Value item);
-  /// First element and end of block `number` of a group.
+  /// Block `number` of a group.
   Dim block(const LoopGroup &group, int64_t block, mlir::Value number);
 
 private:
