@@ -12,7 +12,7 @@ constexpr int64_t kItem = 2048;
 /// Most and fewest kept elements of a column item: what registers hold, and one
 /// cache line of f32.
 constexpr int64_t kWideTile = 256, kNarrowTile = 16;
-constexpr int64_t kFewItems = 4;
+constexpr int64_t kFewItems = 2;
 /// Work of one thread in units of a cheap operation on one element, about 20
 /// us.
 constexpr int64_t kThreadWork = 1 << 17;

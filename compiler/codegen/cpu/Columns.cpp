@@ -16,8 +16,8 @@ public:
 
   Columns(const KernelGraph &graph, const KernelSchedule &schedule,
           ScalarEmitter &e, ArrayRef<Value> outputs, Block *entry)
-      : graph(graph), schedule(schedule), e(e), loops(e), outputs(outputs),
-        entry(entry) {
+      : graph(graph), schedule(schedule), e(e), loops(e, Loops::Tile),
+        outputs(outputs), entry(entry) {
     for (const auto &node : graph.nodes)
       if (node->kind == KernelNode::Reduce) {
         reductions.emplace_back(graph, node.get());

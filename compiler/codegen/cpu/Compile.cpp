@@ -14,6 +14,9 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = optLevel > 0;
   tuning.SLPVectorization = optLevel > 1;
+  // Unrolled before they are vectorized, short loops would be vectorized
+  // across. Loops that should be unrolled say so.
+  tuning.LoopUnrolling = false;
   llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;

@@ -3,6 +3,8 @@
 #include "compiler/codegen/cpu/KernelEmitter.h"
 #include "compiler/codegen/cpu/Lowering.h"
 #include "compiler/codegen/cpu/ObjectCache.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
@@ -27,6 +29,17 @@ struct Part {
   std::string llvmText;
   bool failed = false;
 };
+
+/// LLVM reports hints that it could not follow; nobody wants to read that.
+void ignoreRemarks(llvm::LLVMContext &context) {
+  context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo *info, void *) {
+        if (info->getSeverity() != llvm::DS_Error)
+          return;
+        llvm::DiagnosticPrinterRawOStream printer(llvm::errs());
+        info->print(printer);
+      });
+}
 
 class Compiler {
 public:
@@ -89,6 +102,7 @@ private:
 
   LogicalResult compile(Part &part) {
     llvm::LLVMContext context;
+    ignoreRemarks(context);
     std::unique_ptr<llvm::Module> code = lower(part, context);
     if (!code)
       return failure();

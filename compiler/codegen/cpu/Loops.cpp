@@ -10,30 +10,42 @@ namespace dlc {
 static LLVM::LoopAnnotationAttr annotation(OpBuilder &b, Loops::Kind kind,
                                            LLVM::AccessGroupAttr group) {
   MLIRContext *context = b.getContext();
-  LLVM::LoopVectorizeAttr vectorize;
-  LLVM::LoopUnrollAttr unroll;
-  ArrayRef<LLVM::AccessGroupAttr> parallel;
-  if (kind == Loops::Items) {
-    BoolAttr yes = b.getBoolAttr(true);
-    vectorize =
-        LLVM::LoopVectorizeAttr::get(context, yes, {}, {}, {}, {}, {}, {});
-    unroll = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
-  } else {
-    parallel = group;
+  auto annotate = [&](LLVM::LoopVectorizeAttr vectorize,
+                      LLVM::LoopUnrollAttr unroll,
+                      ArrayRef<LLVM::AccessGroupAttr> parallel) {
+    return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, {}, unroll, {},
+                                         {}, {}, {}, {}, {}, {}, {}, {}, {},
+                                         parallel);
+  };
+  auto unroll = [&](bool disable) {
+    return LLVM::LoopUnrollAttr::get(context, b.getBoolAttr(disable), {}, {},
+                                     {}, {}, {}, {});
+  };
+  auto scalar = LLVM::LoopVectorizeAttr::get(context, b.getBoolAttr(true), {},
+                                             {}, {}, {}, {}, {});
+  switch (kind) {
+  case Loops::Items:
+    return annotate(scalar, unroll(true), {});
+  case Loops::Between:
+    return annotate(scalar, {}, {});
+  case Loops::Innermost:
+    return annotate({}, {}, group);
+  case Loops::Tile:
+    auto then = annotate({}, unroll(false), group);
+    return annotate(
+        LLVM::LoopVectorizeAttr::get(context, {}, {}, {}, {}, then, {}, {}), {},
+        group);
   }
-  return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, {}, unroll, {},
-                                       {}, {}, {}, {}, {}, {}, {}, {}, {},
-                                       parallel);
+  llvm_unreachable("all kinds are handled");
 }
 
 Loops::Values Loops::loop(Value low, Value high, ValueRange carried, Kind kind,
                           llvm::function_ref<Values(Value, ValueRange)> body) {
   OpBuilder &b = e.b;
   auto op = scf::ForOp::create(b, e.loc, low, high, e.constant(1), carried);
-  if (kind != Between)
-    op->setAttr(LLVM::BrOp::getLoopAnnotationAttrName(OperationName(
-                    LLVM::BrOp::getOperationName(), b.getContext())),
-                annotation(b, kind, e.accessGroup));
+  op->setAttr(LLVM::BrOp::getLoopAnnotationAttrName(OperationName(
+                  LLVM::BrOp::getOperationName(), b.getContext())),
+              annotation(b, kind, e.accessGroup));
   OpBuilder::InsertionGuard guard(b);
   Block *block = op.getBody();
   if (!block->empty())
@@ -65,7 +77,7 @@ Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
     return body(carried);
   e.hoist(roots, at);
   const Dim &dim = dims[at];
-  Kind kind = at + 1 == dims.size() ? Innermost : Between;
+  Kind kind = at + 1 == dims.size() ? innermost : Between;
   return loop(e.constant(0), dim.count, carried, kind,
               [&](Value iv, ValueRange now) {
                 if (dim.first)

@@ -15,12 +15,16 @@ public:
   /// ones.
   using Body = llvm::function_ref<Values(mlir::ValueRange)>;
 
-  Loops(ScalarEmitter &e) : e(e) {}
+  /// How LLVM may treat a loop.
+  enum Kind {
+    Items,     // left as it is, so that an item's bits do not depend on others
+    Between,   // not vectorized
+    Innermost, // iterations touch no common memory: vectorized
+    Tile       // the same, then unrolled: its arrays become registers
+  };
+  explicit Loops(ScalarEmitter &e, Kind innermost = Innermost)
+      : e(e), innermost(innermost) {}
 
-  /// Items: the loop over items, which LLVM must leave as it is, so that an
-  /// item's bits do not depend on its neighbours. Innermost: its iterations
-  /// touch no common memory.
-  enum Kind { Items, Between, Innermost };
   /// A loop from low to high.
   Values loop(mlir::Value low, mlir::Value high, mlir::ValueRange carried,
               Kind kind,
@@ -50,6 +54,7 @@ private:
                   llvm::ArrayRef<const KernelNode *> roots,
                   mlir::ValueRange carried, Body body);
   ScalarEmitter &e;
+  Kind innermost;
 };
 
 /// The scalar side of a reduction: its state, how an element joins it, its
