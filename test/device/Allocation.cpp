@@ -43,6 +43,8 @@ const std::vector<Case> &cases() {
        {{{500}, plan::I64, std::vector<double>(500, 3)}, {{500, 64}}},
        {{{7, 64}}}},
       {"copy", {}, {{{500, 64}}}, {{{500, 64}}}},
+      {"all_finite", {}, {{{500, 64}}, {{7}}}, {{{}, plan::BOOL}}},
+      {"global_norm", {}, {{{500, 64}}, {{7}}}, {{{}, plan::F32}}},
   };
   return all;
 }
