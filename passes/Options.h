@@ -105,7 +105,7 @@ struct EmaOptions {
   double tau = 2000;
 };
 
-struct TrainOptions {
+struct StepOptions {
   LossOptions loss;
   AmpOptions amp;
   ScalerOptions scaler;

@@ -16,7 +16,7 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 
 /// The same passes from Options.h. Options are resolved
-/// (TrainOptions::resolve).
+/// (StepOptions::resolve).
 std::unique_ptr<mlir::Pass> createAppendLoss(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createTrainMode(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createAutocast(const AmpOptions &options);

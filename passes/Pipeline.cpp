@@ -9,7 +9,7 @@ namespace dlc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
-void TrainOptions::resolve() {
+void StepOptions::resolve() {
   bool isAdam = optimizer.name == "adamw";
   if (!optimizer.lr)
     optimizer.lr = isAdam ? 0.001 : 0.01;
@@ -19,7 +19,7 @@ void TrainOptions::resolve() {
     scaler.scale = amp.enabled && amp.dtype == "fp16" ? "dynamic" : "none";
 }
 
-std::vector<Phase> trainingPhases(TrainOptions o) {
+std::vector<Phase> trainingPhases(StepOptions o) {
   o.resolve();
   auto when = [](bool on, auto add) {
     return [=](OpPassManager &pm) {
@@ -88,7 +88,7 @@ std::optional<std::string> addPhases(OpPassManager &pm,
 
 namespace {
 /// What dlc-opt's --dlc-train can set; the command line of dlc sets all of
-/// TrainOptions.
+/// StepOptions.
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<std::string> stopAfter{*this, "stop-after",
                                 llvm::cl::desc("last phase")};
@@ -105,7 +105,7 @@ void registerPasses() {
   PassPipelineRegistration<PipelineOptions> train(
       "dlc-train", "all training passes in order",
       [](OpPassManager &pm, const PipelineOptions &p) {
-        TrainOptions o;
+        StepOptions o;
         o.optimizer.name = p.optimizer;
         o.amp.enabled = !p.amp.empty();
         if (o.amp.enabled)

@@ -17,7 +17,7 @@ struct Phase {
 
 /// From an imported module to a training step on tensors. Options need not be
 /// resolved. The phases own a copy of them.
-std::vector<Phase> trainingPhases(TrainOptions options);
+std::vector<Phase> trainingPhases(StepOptions options);
 
 /// Adds the phases up to and including `stopAfter`, or all of them when it is
 /// empty. An unknown name adds nothing and gives the message "unknown phase

@@ -24,7 +24,7 @@ static LogicalResult verifyStatic(Operation *op) {
 }
 
 LogicalResult LaunchOp::verify() {
-  if (getExtent() < 0 || getGrain() < 1)
+  if ((int64_t)getExtent() < 0 || (int64_t)getGrain() < 1)
     return emitOpError("expected an extent of zero or more and a grain of one or more");
   return verifyStatic(*this);
 }

@@ -1,0 +1,176 @@
+#include "compiler/driver/Compiler.h"
+#include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/InitialState.h"
+#include "compiler/driver/Pipeline.h"
+#include "compiler/export/Export.h"
+#include "compiler/lower/EmitPlan.h"
+#include "runtime/base/Files.h"
+#include "runtime/plan/Artifact.h"
+#include <chrono>
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text + "\n";
+}
+
+class Compilation {
+public:
+  Compilation(const CompileOptions &options)
+      : options(options), context(registry(), MLIRContext::Threading::DISABLED), log(context) {}
+
+  Result<CompileResult> run() {
+    DLC_TRY(import());
+    DLC_TRY(runPhases());
+    if (!options.stopAfter.empty()) {
+      result.program = print(*model->module);
+      return std::move(result);
+    }
+    DLC_TRY(generate());
+    DLC_TRY(emit());
+    DLC_TRY(write());
+    return std::move(result);
+  }
+
+private:
+  static DialectRegistry registry() {
+    DialectRegistry r;
+    registerEverything(r);
+    return r;
+  }
+  Status error(Code code, const char *what) {
+    std::string text = log.errors();
+    return Status(code, text.empty() ? std::string(what) : text);
+  }
+
+  Status import() {
+    auto start = Clock::now();
+    import::ImportOptions o = options.import;
+    o.batch = options.batch;
+    auto imported = import::importOnnx(context, options.model, o);
+    if (failed(imported))
+      return error(Code::BadModel, "the model cannot be imported").withContext(options.model);
+    model.emplace(std::move(*imported));
+    result.importSeconds = secondsSince(start);
+    return {};
+  }
+
+  Status runPhases() {
+    auto start = Clock::now();
+    std::vector<Phase> phases = allPhases(options.train);
+    std::string stopAfter = options.stopAfter;
+    if (stopAfter == "import")
+      return {};
+    PassManager pm(&context);
+    if (auto unknown = addPhases(pm, phases, stopAfter))
+      return usageError("{}", *unknown);
+    // model.mlir is the program before it is lowered.
+    PassManager training(&context), lowering(&context);
+    size_t lowered = phases.size() - kLoweringPhases;
+    for (size_t i = 0; i < phases.size(); ++i) {
+      phases[i].add(i < lowered ? training : lowering);
+      if (phases[i].name == stopAfter)
+        break;
+    }
+    if (mlir::failed(training.run(*model->module)))
+      return error(Code::BadModel, "the training step cannot be built").withContext(options.model);
+    if (stopAfter.empty())
+      program = print(*model->module);
+    if (mlir::failed(lowering.run(*model->module)))
+      return error(Code::BadModel, "the training step cannot be lowered").withContext(options.model);
+    result.passSeconds = secondsSince(start);
+    return {};
+  }
+
+  Status generate() {
+    auto start = Clock::now();
+    std::string why;
+    auto resolved = resolveCpuTarget(options.cpu, &why);
+    if (mlir::failed(resolved))
+      return usageError("--cpu: {}", why);
+    target = *resolved;
+    if (mlir::failed(compileKernels(*model->module, target, CpuCodegenOptions(), kernels)))
+      return error(Code::Failed, "the kernels cannot be compiled");
+    result.kernelSeconds = secondsSince(start);
+    return {};
+  }
+
+  Status emit() {
+    plan::Plan &plan = result.plan;
+    plan.set_version(kPlanVersion);
+    plan.set_producer("dlc " + std::string(dlcVersion()));
+    plan.set_target("cpu");
+    plan.set_cpu(target.cpu);
+    for (const std::string &feature : target.features)
+      plan.add_cpu_features(feature);
+    plan.set_world_size(options.train.allReduce.world);
+    plan.set_batch(batchOf(*model->module));
+    plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy" : options.train.loss.kind);
+    plan.set_schedule_steps(options.train.schedule.totalSteps);
+    if (mlir::failed(emitPlan(*model->module, plan)))
+      return error(Code::Failed, "the plan cannot be written");
+    return {};
+  }
+  /// Rows of the first input, which may be fixed by the model.
+  int64_t batchOf(ModuleOp module) {
+    for (auto program : module.getOps<exec::ProgramOp>())
+      for (auto port : program.getOps<exec::PortOp>())
+        if (auto type = cast<MemRefType>(port.getBuffer().getType()); type.getRank())
+          return type.getDimSize(0);
+    return options.batch;
+  }
+
+  Status write() {
+    DLC_ASSIGN(ArtifactWriter writer, ArtifactWriter::create(options.output));
+    auto path = [&](const char *name) { return writer.folder() + "/" + name; };
+    if (!kernels.empty())
+      DLC_TRY(writeNewFile(path("kernels.so"), {kernels.data(), kernels.size()}));
+    DLC_TRY(writeInitialState(*model->module, model->weights, path("state.safetensors")));
+    DLC_TRY(writeNewFile(path("config.yaml"), toYaml(options)));
+    DLC_TRY(writeNewFile(path("model.mlir"), program));
+    DLC_ASSIGN(std::string skeleton, makeSkeleton());
+    DLC_TRY(writeNewFile(path("source.onnx"), skeleton));
+    return writer.finish(result.plan, "dlc compile " + options.model);
+  }
+  Result<std::string> makeSkeleton() {
+    std::set<std::string> states;
+    for (auto state : model->module->getOps<exec::StateOp>())
+      if (state.getRole() == "param" || state.getRole() == "buffer" || state.getRole() == "const")
+        if (!state.getSymName().starts_with("const/"))
+          states.insert(state.getSymName().str());
+    exporter::Tensors tensors;
+    for (const auto &[name, w] : model->weights.all())
+      tensors[name] = {w.dtype, w.shape, w.data, w.bytes};
+    return exporter::makeSkeleton(*model->source, states, tensors);
+  }
+
+  static constexpr size_t kLoweringPhases = 3;
+  const CompileOptions &options;
+  MLIRContext context;
+  DiagnosticLog log;
+  std::optional<import::ImportedModel> model;
+  std::string program;
+  CpuTarget target;
+  SmallVector<char> kernels;
+  CompileResult result;
+};
+
+} // namespace
+
+Result<CompileResult> compile(const CompileOptions &options) { return Compilation(options).run(); }
+
+} // namespace dlc

@@ -1,0 +1,22 @@
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/lower/Labels.h"
+#include "runtime/base/Log.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+DiagnosticLog::DiagnosticLog(MLIRContext &context)
+    : handler(&context, [this](Diagnostic &d) {
+        std::string label = locationLabel(d.getLocation());
+        std::string message = (label.empty() ? "" : label + ": ") + d.str();
+        if (d.getSeverity() == DiagnosticSeverity::Error)
+          text += (text.empty() ? "" : "\n") + message;
+        else if (d.getSeverity() == DiagnosticSeverity::Warning)
+          logWarning(message);
+        else
+          info("{}", message);
+        return success();
+      }) {}
+
+} // namespace dlc

@@ -1,0 +1,22 @@
+// MLIR's diagnostics as the tool's messages.
+#pragma once
+
+#include "mlir/IR/Diagnostics.h"
+#include <string>
+
+namespace dlc {
+
+/// While it lives, errors of the context are collected for `errors()` and warnings and remarks are printed as they
+/// come, each with the ONNX nodes that it is about.
+class DiagnosticLog {
+public:
+  explicit DiagnosticLog(mlir::MLIRContext &context);
+  /// All errors so far, one a line.
+  const std::string &errors() const { return text; }
+
+private:
+  mlir::ScopedDiagnosticHandler handler;
+  std::string text;
+};
+
+} // namespace dlc

@@ -1,0 +1,14 @@
+// state.safetensors of an artifact: every state's first value.
+#pragma once
+
+#include "compiler/import/WeightStore.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "runtime/base/Status.h"
+
+namespace dlc {
+
+/// Writes the initial value of each exec.state of `module`: the weight that its `init` names, that number in every
+/// element, or the first value of the state that it refers to. Zero moments are left out.
+Status writeInitialState(mlir::ModuleOp module, const import::WeightStore &weights, const std::string &path);
+
+} // namespace dlc

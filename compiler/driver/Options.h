@@ -1,0 +1,25 @@
+// What `dlc compile` is asked for. The command line fills it; config.yaml in the artifact repeats it.
+#pragma once
+
+#include "compiler/import/Importer.h"
+#include "passes/Options.h"
+
+namespace dlc {
+
+struct CompileOptions {
+  std::string model;  // path of the ONNX file
+  std::string output; // path of the artifact
+  /// --batch=N: rows of one rank's step, where the model leaves it open.
+  int64_t batch = 32;
+  import::ImportOptions import;
+  StepOptions train;
+  /// --cpu=NAME: the CPU that kernels are made for; native is this machine.
+  std::string cpu = "native";
+  /// --stop-after=PHASE: prints the program after that phase instead of writing an artifact.
+  std::string stopAfter;
+};
+
+/// The options as the YAML text of config.yaml, defaults filled in.
+std::string toYaml(const CompileOptions &options);
+
+} // namespace dlc

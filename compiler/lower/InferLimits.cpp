@@ -1,0 +1,53 @@
+// Integer inputs are checked against what they index before a step sees them. The limit is known where the
+// gather or the loss still stands, so it is noted on the function's argument.
+#include "compiler/dialect/Dlc.h"
+#include "compiler/lower/Lower.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+int64_t limitOf(OpOperand &use) {
+  if (auto gather = dyn_cast<ir::GatherOp>(use.getOwner()))
+    return ir::tensorType(gather.getData()).getDimSize(gather.getAxis());
+  if (auto loss = dyn_cast<ir::SoftmaxCrossEntropyOp>(use.getOwner()))
+    return loss.getIgnoreIndex() ? 0 : ir::tensorType(loss.getLogits()).getDimSize(1);
+  return 0;
+}
+
+/// The smallest limit among the uses of `v`, through reshapes; 0 when there is none.
+int64_t smallestLimit(Value v) {
+  int64_t limit = 0;
+  for (OpOperand &use : v.getUses()) {
+    auto view = dyn_cast<ir::ReshapeOp>(use.getOwner());
+    int64_t other = view ? smallestLimit(view.getY()) : limitOf(use);
+    if (other && (!limit || other < limit))
+      limit = other;
+  }
+  return limit;
+}
+
+struct InferLimits : PassWrapper<InferLimits, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(InferLimits)
+  StringRef getArgument() const final { return "dlc-infer-limits"; }
+  StringRef getDescription() const final {
+    return "note on integer inputs the bound of what they index";
+  }
+  void runOnOperation() final {
+    func::FuncOp f = getOperation();
+    for (BlockArgument arg : f.getArguments())
+      if (isa<IntegerType>(ir::elementType(arg)))
+        if (int64_t limit = smallestLimit(arg))
+          f.setArgAttr(arg.getArgNumber(), "dlc.limit",
+                       Builder(&getContext()).getI64IntegerAttr(limit));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createInferLimits() { return std::make_unique<InferLimits>(); }
+
+} // namespace dlc

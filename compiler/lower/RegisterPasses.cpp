@@ -1,0 +1,17 @@
+#include "compiler/lower/Decompositions.h"
+#include "compiler/lower/Lower.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+
+namespace dlc {
+
+void registerLowerPasses() {
+  mlir::registerPass(createInferLimits);
+  mlir::registerPass(createDecompose);
+  mlir::registerPass(createSplitReductions);
+  mlir::registerPass(createFuse);
+  mlir::registerPass(createPlanMemory);
+  mlir::registerPass(createMergeLaunches);
+}
+
+} // namespace dlc

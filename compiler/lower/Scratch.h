@@ -1,0 +1,19 @@
+// Offsets in one arena by liveness.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include <cstdint>
+
+namespace dlc {
+
+/// A buffer needed from command `begin` to command `end`, both included.
+struct LiveRange {
+  int64_t begin, end, bytes;
+  int64_t offset = 0; // result
+};
+
+/// Gives buffers that live at the same time disjoint, aligned ranges and returns the arena's size. Best fit in
+/// the order of birth, O(n log n).
+int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges);
+
+} // namespace dlc

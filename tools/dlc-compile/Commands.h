@@ -1,0 +1,11 @@
+// The compiler's commands; they add themselves to dlc's command line.
+#pragma once
+
+#include "tools/dlc/Commands.h"
+
+namespace dlc::tool {
+
+void addCompile(CommandLine &line);
+void addExport(CommandLine &line);
+
+} // namespace dlc::tool

@@ -1,0 +1,21 @@
+// dlc-opt: runs passes on dlc programs, for tests and for reading what a pass does.
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/lower/Lower.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<dlc::ir::DlcDialect, dlc::exec::ExecDialect, mlir::func::FuncDialect>();
+  dlc::registerGradients(registry);
+  dlc::registerDecompositions(registry);
+  dlc::registerPasses();
+  dlc::registerLowerPasses();
+  mlir::registerTransformsPasses();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "dlc program optimizer\n", registry));
+}
