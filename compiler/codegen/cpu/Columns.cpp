@@ -16,8 +16,8 @@ public:
 
   Columns(const KernelGraph &graph, const KernelSchedule &schedule,
           ScalarEmitter &e, ArrayRef<Value> outputs, Block *entry)
-      : graph(graph), schedule(schedule), e(e), loops(e, Loops::Tile),
-        outputs(outputs), entry(entry) {
+      : graph(graph), schedule(schedule), e(e), loops(e), outputs(outputs),
+        entry(entry) {
     for (const auto &node : graph.nodes)
       if (node->kind == KernelNode::Reduce) {
         reductions.emplace_back(graph, node.get());
@@ -32,7 +32,7 @@ public:
       arrays.push_back(stackArray(e, entry, type, schedule.block));
     first = tile.first;
 
-    loops.nest(tile, {}, {}, [&](ValueRange) {
+    loops.nest(tile, {}, {}, Loops::Tile, [&](ValueRange) {
       Values state;
       for (const Reduction &r : reductions)
         llvm::append_range(state, r.initial(e));
@@ -47,7 +47,7 @@ public:
     dims.push_back(tile);
     for (const Reduction &r : reductions)
       roots.push_back(r.node->children.front());
-    loops.nest(dims, roots, {}, [&](ValueRange) {
+    loops.nest(dims, roots, {}, Loops::Tile, [&](ValueRange) {
       Values state = restore(), next;
       for (ValueRange now = state; const Reduction &r : reductions) {
         llvm::append_range(next, r.combine(e, now.take_front(r.width())));
@@ -62,7 +62,7 @@ public:
 
 private:
   void finish(const Loops::Dim &tile) {
-    loops.nest(tile, {}, {}, [&](ValueRange) {
+    loops.nest(tile, {}, {}, Loops::Tile, [&](ValueRange) {
       Values state = restore();
       for (ValueRange now = state; const Reduction &r : reductions) {
         e.set(r.node, r.result(e, now.take_front(r.width())));

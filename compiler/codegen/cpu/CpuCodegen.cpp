@@ -128,7 +128,7 @@ private:
       lock.lock();
     OwningOpRef<ModuleOp> work(ModuleOp::create(module.getLoc()));
     for (exec::KernelOp kernel : part.kernels)
-      if (failed(emitKernel(kernel, *work)))
+      if (failed(emitKernel(kernel, *work, target)))
         return nullptr;
     if (failed(lowerToLlvmDialect(*work, target)))
       return nullptr;

@@ -10,12 +10,14 @@ namespace {
 class KernelEmitter {
 public:
   KernelEmitter(exec::KernelOp kernel, ModuleOp module,
-                const KernelGraph &graph)
+                const KernelGraph &graph, const CpuTarget &target)
       : kernel(kernel), module(module), b(module.getContext()), graph(graph),
         schedule(scheduleKernel(graph)),
         e(graph, b, kernel.getLoc(),
           LLVM::AccessGroupAttr::get(b.getContext(),
-                                     DistinctAttr::create(b.getUnitAttr()))) {}
+                                     DistinctAttr::create(b.getUnitAttr()))) {
+    e.masks = target.has("avx512vl") && target.has("avx512bw");
+  }
 
   void run() {
     Location loc = kernel.getLoc();
@@ -105,12 +107,13 @@ private:
 
 } // namespace
 
-LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
+LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
+                         const CpuTarget &target) {
   std::string why;
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;
-  KernelEmitter(kernel, module, *graph).run();
+  KernelEmitter(kernel, module, *graph, target).run();
   return success();
 }
 

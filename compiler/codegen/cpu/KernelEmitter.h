@@ -1,6 +1,7 @@
 // A kernel's loops, as an LLVM function whose body holds scf, arith and math.
 #pragma once
 
+#include "compiler/codegen/cpu/CpuTarget.h"
 #include "compiler/dialect/Exec.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -9,6 +10,7 @@ namespace dlc {
 /// Appends the function of `kernel` (and its constant tables) to `module`.
 /// Dialects llvm, scf, arith and math must be loaded. Fails with a diagnostic
 /// at the kernel if the cluster is not legal.
-llvm::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module);
+llvm::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module,
+                               const CpuTarget &target);
 
 } // namespace dlc

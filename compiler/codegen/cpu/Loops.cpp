@@ -30,6 +30,10 @@ static LLVM::LoopAnnotationAttr annotation(OpBuilder &b, Loops::Kind kind,
     return annotate(scalar, {}, {});
   case Loops::Innermost:
     return annotate({}, {}, group);
+  case Loops::Masked:
+    return annotate(LLVM::LoopVectorizeAttr::get(
+                        context, {}, b.getBoolAttr(true), {}, {}, {}, {}, {}),
+                    {}, group);
   case Loops::Tile:
     auto then = annotate({}, unroll(false), group);
     return annotate(
@@ -63,16 +67,16 @@ Loops::Dim Loops::whole(const LoopGroup &group) {
 
 Loops::Values Loops::nest(ArrayRef<Dim> dims,
                           ArrayRef<const KernelNode *> roots,
-                          ValueRange carried, Body body) {
+                          ValueRange carried, Kind innermost, Body body) {
   for (auto [i, dim] : llvm::enumerate(dims))
     e.setLoop(dim.group, Value(), i + 1);
   e.findLevels();
-  return nestFrom(dims, 0, roots, carried, body);
+  return nestFrom(dims, 0, roots, carried, innermost, body);
 }
 
 Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
                               ArrayRef<const KernelNode *> roots,
-                              ValueRange carried, Body body) {
+                              ValueRange carried, Kind innermost, Body body) {
   if (at == dims.size())
     return body(carried);
   e.hoist(roots, at);
@@ -84,7 +88,7 @@ Loops::Values Loops::nestFrom(ArrayRef<Dim> dims, size_t at,
                   iv = arith::AddIOp::create(e.b, e.loc, dim.first, iv,
                                              arith::IntegerOverflowFlags::nsw);
                 e.setLoop(dim.group, iv, at + 1);
-                return nestFrom(dims, at + 1, roots, now, body);
+                return nestFrom(dims, at + 1, roots, now, innermost, body);
               });
 }
 

@@ -20,10 +20,10 @@ public:
     Items,     // left as it is, so that an item's bits do not depend on others
     Between,   // not vectorized
     Innermost, // iterations touch no common memory: vectorized
-    Tile       // the same, then unrolled: its arrays become registers
+    Masked,    // the same, with its remainder masked: half the code
+    Tile       // Innermost, then unrolled: its arrays become registers
   };
-  explicit Loops(ScalarEmitter &e, Kind innermost = Innermost)
-      : e(e), innermost(innermost) {}
+  explicit Loops(ScalarEmitter &e) : e(e) {}
 
   /// A loop from low to high.
   Values loop(mlir::Value low, mlir::Value high, mlir::ValueRange carried,
@@ -41,7 +41,7 @@ public:
   /// need is emitted as far out as it can be.
   Values nest(llvm::ArrayRef<Dim> dims,
               llvm::ArrayRef<const KernelNode *> roots,
-              mlir::ValueRange carried, Body body);
+              mlir::ValueRange carried, Kind innermost, Body body);
 
   /// Splits an item's number into the loops of `schedule.outer`, and the number
   /// of its block if there are blocks.
@@ -52,9 +52,8 @@ public:
 private:
   Values nestFrom(llvm::ArrayRef<Dim> dims, size_t at,
                   llvm::ArrayRef<const KernelNode *> roots,
-                  mlir::ValueRange carried, Body body);
+                  mlir::ValueRange carried, Kind innermost, Body body);
   ScalarEmitter &e;
-  Kind innermost;
 };
 
 /// The scalar side of a reduction: its state, how an element joins it, its

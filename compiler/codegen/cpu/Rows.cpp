@@ -155,7 +155,7 @@ private:
       fillBuffers(loop);
       return next;
     };
-    Values done = loops.nest(dims, roots(loop), state, body);
+    Values done = loops.nest(dims, roots(loop), state, Loops::Innermost, body);
     for (ValueRange rest = done; const Reduction &r : reductions) {
       e.set(r.node, r.result(e, rest.take_front(r.width())));
       rest = rest.drop_front(r.width());
@@ -164,7 +164,8 @@ private:
   void storeFull() {
     if (llvm::none_of(graph.outputs, [](auto &o) { return o.full; }))
       return;
-    loops.nest(dims, roots(graph.depth), {}, [&](ValueRange) {
+    auto kind = e.masks ? Loops::Masked : Loops::Innermost;
+    loops.nest(dims, roots(graph.depth), {}, kind, [&](ValueRange) {
       readBuffers(graph.depth);
       // All values before the first store: an output may lie on an input.
       for (const KernelOutput &o : graph.outputs)

@@ -66,6 +66,7 @@ public:
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::LLVM::AccessGroupAttr accessGroup;
+  bool masks = false; // the CPU loads and stores under masks at full speed
 
 private:
   Values emitAll(const KernelNode *node);

@@ -1,0 +1,32 @@
+// RUN: split-file %s %t
+// RUN: not dlc-codegen %t/axes.mlir --emit=schedule 2>&1 | FileCheck %s --check-prefix=AXES
+// RUN: not dlc-codegen %t/row.mlir 2>&1 | FileCheck %s --check-prefix=ROW
+// RUN: not dlc-codegen %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// RUN: not dlc-codegen %t/library.mlir --cpu=z80 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: not dlc-codegen %t/library.mlir --emit=ptx 2>&1 | FileCheck %s --check-prefix=EMIT
+// CPU: error: unknown CPU 'z80'
+// EMIT: expected --emit=schedule, llvm or so, found 'ptx'
+
+//--- axes.mlir
+// AXES: axes.mlir:2:1: error: 'exec.kernel' op is not a legal cluster: dlc.reduce_sum: reductions of one cluster must run over the same loops
+exec.kernel @axes {
+^bb0(%x: tensor<8x9xf32>):
+  %a = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<8x9xf32>) -> tensor<9xf32>
+  %b = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<8x9xf32>) -> tensor<8xf32>
+  dlc.yield %a, %b : tensor<9xf32>, tensor<8xf32>
+}
+//--- row.mlir
+// ROW: is not a legal cluster: dlc.reduce_sum: the result of a reduction must be used at its own row
+exec.kernel @row {
+^bb0(%x: tensor<8x8xf32>):
+  %a = dlc.reduce_sum %x {axes = array<i64: 1>} : (tensor<8x8xf32>) -> tensor<8xf32>
+  %y = dlc.add %x, %a : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+  dlc.yield %y : tensor<8x8xf32>
+}
+//--- library.mlir
+// LIBRARY: is not a legal cluster: dlc.gather: cannot be part of a kernel
+exec.kernel @library {
+^bb0(%x: tensor<8xf32>, %i: tensor<4xi64>):
+  %y = dlc.gather %x, %i {axis = 0} : (tensor<8xf32>, tensor<4xi64>) -> tensor<4xf32>
+  dlc.yield %y : tensor<4xf32>
+}
