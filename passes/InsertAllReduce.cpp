@@ -15,16 +15,16 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   using InsertAllReduceBase::InsertAllReduceBase;
 
   void runOnOperation() final {
-    if (world <= 1)
-      return;
     auto f = findFunction(getOperation(), "train_step");
     if (!f)
       return signalPassFailure();
     bucket = filled = 0;
-    OpOperand &loss = f.front().getTerminator()->getOpOperand(0);
     OpBuilder b(f.getContext());
-    b.setInsertionPointAfterValue(loss.get());
-    loss.set(mean(b, loss.get()));
+    if (world > 1) {
+      OpOperand &loss = f.front().getTerminator()->getOpOperand(0);
+      b.setInsertionPointAfterValue(loss.get());
+      loss.set(mean(b, loss.get()));
+    }
     for (auto g : f.getOps<ir::GradientOp>()) {
       b.setInsertionPoint(g);
       g.getValueMutable().assign(mean(b, g.getValue()));
@@ -32,8 +32,11 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   }
 
   /// The value's mean over ranks, in the bucket that is open. A bucket closes
-  /// when it has reached its size.
+  /// when it has reached its size. One rank has no buckets: its all-reduce is
+  /// no command, but still where the gradient is complete and in memory.
   Value mean(OpBuilder &b, Value v) {
+    if (world <= 1)
+      return ir::AllReduceOp::create(b, v.getLoc(), v.getType(), v, nullptr);
     if (filled >= (bucket == 0 ? firstBucketBytes : bucketBytes)) {
       ++bucket;
       filled = 0;

@@ -75,7 +75,7 @@ def Unscale : Dlc_ScalerPass<"dlc-unscale"> {
 def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
   let summary = "gradients and the reported loss are means over the ranks";
   let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready.}];
-  let options = [Option<"world", "world", "int64_t", "1", "ranks; with 1 there is nothing to do">,
+  let options = [Option<"world", "world", "int64_t", "1", "ranks; with 1 the all-reduces mark the gradients and have no bucket">,
     Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "a bucket is full from this size on">,
     Option<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576", "the same for the first bucket">];
 }

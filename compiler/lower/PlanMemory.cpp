@@ -308,7 +308,7 @@ private:
 
   LogicalResult ensureArrived(OpBuilder &b, Value v) {
     ir::AllReduceOp reduce = allReduceOf(v);
-    if (!reduce)
+    if (!reduce || !reduce.getBucket()) // of one rank: nothing travels
       return success();
     Bucket &bucket = buckets[bucketOf(reduce)];
     if (!bucket.started)
@@ -397,10 +397,12 @@ private:
     bool started = false;
     SmallVector<std::pair<Value, int64_t>> ranges; // not waited for yet
   };
-  static int64_t bucketOf(ir::AllReduceOp op) { return op.getBucket().value_or(0); }
+  static int64_t bucketOf(ir::AllReduceOp op) { return *op.getBucket(); }
 
   LogicalResult countBuckets() {
     for (auto reduce : block.getOps<ir::AllReduceOp>()) {
+      if (!reduce.getBucket())
+        continue;
       if (placeOf(reduce.getX()).region != "gradient")
         return reduce.emitError("reduces a value that no command computes");
       buckets[bucketOf(reduce)].members.push_back(reduce);
@@ -408,6 +410,8 @@ private:
     return success();
   }
   void allReduce(OpBuilder &b, ir::AllReduceOp op) {
+    if (!op.getBucket())
+      return;
     Bucket &bucket = buckets[bucketOf(op)];
     if (++bucket.seen < (int64_t)bucket.members.size())
       return;
