@@ -106,12 +106,13 @@ std::string module(const std::string &kernels) {
   return "module {\n" + kernels + "}\n";
 }
 
-Kernels::Kernels(const std::string &text, unsigned optLevel) {
+Kernels::Kernels(const std::string &text, const std::string &cpu,
+                 unsigned optLevel) {
   mlir::MLIRContext context;
   context.loadDialect<ir::DlcDialect, exec::ExecDialect>();
   auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   std::string why;
-  auto target = resolveCpuTarget("native", &why);
+  auto target = resolveCpuTarget(cpu, &why);
   if (!parsed || failed(target)) {
     ADD_FAILURE() << "cannot parse the module: " << why << "\n" << text;
     return;

@@ -37,7 +37,8 @@ std::function<double(int64_t)> uniform(double low, double high,
 /// not compile fails the test.
 class Kernels {
 public:
-  explicit Kernels(const std::string &text, unsigned optLevel = 3);
+  explicit Kernels(const std::string &text, const std::string &cpu = "native",
+                   unsigned optLevel = 3);
   ~Kernels();
 
   /// Runs all items of a kernel at once, then again in uneven parts and

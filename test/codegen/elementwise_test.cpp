@@ -55,12 +55,12 @@ const Unary kUnary[] = {
     {"erf", "erf", "", [](double x) { return std::erf(x); }, -6, 6, 1e-6, 0},
     {"erf_small", "erf", "", [](double x) { return std::erf(x); }, -0.01, 0.01,
      1e-6, 0},
-    {"sin", "sin", "", [](double x) { return std::sin(x); }, -7, 7, 0, 4e-7},
-    {"cos", "cos", "", [](double x) { return std::cos(x); }, -7, 7, 0, 4e-7},
+    {"sin", "sin", "", [](double x) { return std::sin(x); }, -7, 7, 0, 6e-7},
+    {"cos", "cos", "", [](double x) { return std::cos(x); }, -7, 7, 0, 6e-7},
     {"sin_far", "sin", "", [](double x) { return std::sin(x); }, -100, 100, 0,
-     3e-6},
+     8e-6},
     {"cos_far", "cos", "", [](double x) { return std::cos(x); }, -100, 100, 0,
-     3e-6},
+     8e-6},
     {"softplus", "softplus", "",
      [](double x) { return std::log1p(std::exp(x)); }, -10, 40, 1e-6, 2e-7},
     {"gelu", "gelu", "", geluErf, -6, 6, 2e-6, 4e-7},
@@ -115,6 +115,14 @@ TEST(Elementwise, F32IsCloseToLibm) {
   Kernels kernels(allUnary("f32"));
   for (const Unary &u : kUnary)
     check(kernels, u, "f32", u.relative, u.absolute);
+}
+
+TEST(Elementwise, F32OnOtherCpus) {
+  for (const char *cpu : {"haswell", "x86-64"}) {
+    Kernels kernels(allUnary("f32"), cpu);
+    for (const Unary &u : kUnary)
+      check(kernels, u, "f32", u.relative, u.absolute);
+  }
 }
 
 TEST(Elementwise, F64IsAsGoodAsLibm) {
@@ -305,7 +313,12 @@ TEST(Elementwise, CastsBetweenAllTypes) {
     }
 }
 
-TEST(Elementwise, Bf16RoundsToNearestEvenOnce) {
+/// haswell: no bf16 instructions, 256 bits. x86-64: no fma, no vector rounding.
+class Bf16 : public testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(Cpus, Bf16,
+                         testing::Values("native", "haswell", "x86-64"));
+
+TEST_P(Bf16, RoundsToNearestEvenOnce) {
   Kernels kernels(module(R"(
     exec.kernel @round {
     ^bb0(%x: tensor<70000xf32>):
@@ -318,7 +331,8 @@ TEST(Elementwise, Bf16RoundsToNearestEvenOnce) {
       %a = dlc.mul %x, %x : (tensor<70000xbf16>, tensor<70000xbf16>) -> tensor<70000xbf16>
       %b = dlc.add %a, %x : (tensor<70000xbf16>, tensor<70000xbf16>) -> tensor<70000xbf16>
       dlc.yield %b : tensor<70000xbf16>
-    })"));
+    })"),
+                  GetParam());
   Array x("f32", {70000}), y("bf16", {70000}), z("f32", {70000});
   for (int64_t i = 0; i < 70000;
        ++i) { // every upper half, lower halves around the tie
@@ -343,7 +357,10 @@ TEST(Elementwise, Bf16RoundsToNearestEvenOnce) {
   kernels.run("chain", {&a}, {&b});
   for (int64_t i = 0; i < 70000; ++i) {
     float v = (float)a.get(i);
-    ASSERT_EQ(b.get(i), roundToBf16(std::fma(v, v, v))) << v;
+    // The product and the sum may be one rounding or two.
+    ASSERT_TRUE(b.get(i) == roundToBf16(std::fma(v, v, v)) ||
+                b.get(i) == roundToBf16(v * v + v))
+        << v;
   }
 }
 

@@ -4,6 +4,8 @@
 // RUN: not dlc-codegen %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
 // RUN: not dlc-codegen %t/library.mlir --cpu=z80 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not dlc-codegen %t/library.mlir --emit=ptx 2>&1 | FileCheck %s --check-prefix=EMIT
+// RUN: not dlc-codegen %t/f16.mlir --cpu=x86-64 2>&1 | FileCheck %s --check-prefix=F16
+// F16: computes in f16, which CPU 'x86-64' cannot convert; compile for one with f16c
 // CPU: error: unknown CPU 'z80'
 // EMIT: expected --emit=schedule, llvm or so, found 'ptx'
 
@@ -29,4 +31,10 @@ exec.kernel @library {
 ^bb0(%x: tensor<8xf32>, %i: tensor<4xi64>):
   %y = dlc.gather %x, %i {axis = 0} : (tensor<8xf32>, tensor<4xi64>) -> tensor<4xf32>
   dlc.yield %y : tensor<4xf32>
+}
+//--- f16.mlir
+exec.kernel @f16 {
+^bb0(%x: tensor<8xf32>):
+  %y = dlc.cast %x : (tensor<8xf32>) -> tensor<8xf16>
+  dlc.yield %y : tensor<8xf16>
 }

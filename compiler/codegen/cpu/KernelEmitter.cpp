@@ -1,6 +1,7 @@
 #include "compiler/codegen/cpu/KernelEmitter.h"
 #include "compiler/codegen/cpu/Loops.h"
 #include "compiler/dialect/Dlc.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -107,9 +108,27 @@ private:
 
 } // namespace
 
+/// LLVM would call the compiler's run-time library, which the kernels' process
+/// need not have.
+static bool needsMissingF16(exec::KernelOp kernel, const CpuTarget &target) {
+  auto isF16 = [](Type t) { return getElementTypeOrSelf(t).isF16(); };
+  if (target.has("f16c") || target.has("neon"))
+    return false;
+  return kernel
+      .walk([&](Operation *op) {
+        bool used = llvm::any_of(op->getOperandTypes(), isF16) ||
+                    llvm::any_of(op->getResultTypes(), isF16);
+        return used ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
                          const CpuTarget &target) {
   std::string why;
+  if (needsMissingF16(kernel, target))
+    return kernel.emitOpError("computes in f16, which CPU '")
+           << target.cpu << "' cannot convert; compile for one with f16c";
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;

@@ -84,13 +84,15 @@ Values Reduction::combine(ScalarEmitter &e, ValueRange state) const {
   }
   if (isa<ir::ReduceMaxOp>(op)) {
     if (isFloat)
-      return {arith::MaximumFOp::create(b, e.loc, old, x)};
+      return {arith::MaximumFOp::create(b, e.loc, old, x,
+                                        arith::FastMathFlags::nsz)};
     return {isBool ? Value(arith::OrIOp::create(b, e.loc, old, x))
                    : Value(arith::MaxSIOp::create(b, e.loc, old, x))};
   }
   if (isa<ir::ReduceMinOp>(op)) {
     if (isFloat)
-      return {arith::MinimumFOp::create(b, e.loc, old, x)};
+      return {arith::MinimumFOp::create(b, e.loc, old, x,
+                                        arith::FastMathFlags::nsz)};
     return {isBool ? Value(arith::AndIOp::create(b, e.loc, old, x))
                    : Value(arith::MinSIOp::create(b, e.loc, old, x))};
   }
