@@ -47,9 +47,8 @@ std::vector<Phase> trainingPhases(StepOptions o) {
       {"scale-loss", "the backward graph starts at 1, or at the loss scale",
        always([=](auto &pm) { pm.addPass(createScaleLoss(o.scaler)); })},
       {"all-reduce", "gradients and loss are means over the ranks",
-       always([=](auto &pm) {
-         pm.addPass(createInsertAllReduce(o.allReduce));
-       })},
+       always(
+           [=](auto &pm) { pm.addPass(createInsertAllReduce(o.allReduce)); })},
       {"unscale",
        "gradients are those of the loss, and a flag says whether they are "
        "finite",

@@ -1,4 +1,5 @@
-// What each elementwise op computes, on scalars. Half floats arrive as f32; integers and bools as they are.
+// What each elementwise op computes, on scalars. Half floats arrive as f32;
+// integers and bools as they are.
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -9,7 +10,8 @@ using Scalars = SmallVector<Value>;
 namespace dlc::ir {
 namespace {
 
-/// A scalar expression: arithmetic operators emit arith ops of the value's own type.
+/// A scalar expression: arithmetic operators emit arith ops of the value's own
+/// type.
 struct S {
   OpBuilder *b;
   Location loc;
@@ -23,7 +25,9 @@ struct S {
                                : b->getIntegerAttr(type(), (int64_t)c);
     return with(arith::ConstantOp::create(*b, loc, attr));
   }
-  template <class OpTy> S unary() const { return with(OpTy::create(*b, loc, v)); }
+  template <class OpTy> S unary() const {
+    return with(OpTy::create(*b, loc, v));
+  }
   template <class F, class I> S binary(S o) const {
     return with(isFloat() ? Value(F::create(*b, loc, v, o.v))
                           : Value(I::create(*b, loc, v, o.v)));
@@ -45,9 +49,10 @@ S compare(Predicate p, S a, S b) {
   static const F floats[] = {F::OEQ, F::UNE, F::OLT, F::OLE, F::OGT, F::OGE};
   static const I ints[] = {I::eq, I::ne, I::slt, I::sle, I::sgt, I::sge};
   int i = (int)p;
-  return a.with(a.isFloat()
-                    ? Value(arith::CmpFOp::create(*a.b, a.loc, floats[i], a.v, b.v))
-                    : Value(arith::CmpIOp::create(*a.b, a.loc, ints[i], a.v, b.v)));
+  return a.with(
+      a.isFloat()
+          ? Value(arith::CmpFOp::create(*a.b, a.loc, floats[i], a.v, b.v))
+          : Value(arith::CmpIOp::create(*a.b, a.loc, ints[i], a.v, b.v)));
 }
 S choose(S c, S a, S b) {
   return a.with(arith::SelectOp::create(*a.b, a.loc, c.v, a.v, b.v));
@@ -56,7 +61,9 @@ S exp(S x) { return x.unary<math::ExpOp>(); }
 S log(S x) { return x.unary<math::LogOp>(); }
 S sqrt(S x) { return x.unary<math::SqrtOp>(); }
 S tanh(S x) { return x.unary<math::TanhOp>(); }
-S abs(S x) { return x.isFloat() ? x.unary<math::AbsFOp>() : x.unary<math::AbsIOp>(); }
+S abs(S x) {
+  return x.isFloat() ? x.unary<math::AbsFOp>() : x.unary<math::AbsIOp>();
+}
 S sigmoid(S x) { return 1.0 / (exp(0.0 - x) + 1.0); }
 S maximum(S a, S b) { return a.binary<arith::MaximumFOp, arith::MaxSIOp>(b); }
 S minimum(S a, S b) { return a.binary<arith::MinimumFOp, arith::MinSIOp>(b); }
@@ -72,7 +79,9 @@ S convert(S x, Type to) {
   OpBuilder &b = *x.b;
   Type from = x.type();
   bool unsignedFrom = from.isInteger(1);
-  auto make = [&](auto tag) { return x.with(decltype(tag)::create(b, x.loc, to, x.v)); };
+  auto make = [&](auto tag) {
+    return x.with(decltype(tag)::create(b, x.loc, to, x.v));
+  };
   if (from == to)
     return x;
   if (to.isInteger(1))
@@ -91,7 +100,8 @@ S convert(S x, Type to) {
 
 } // namespace
 
-/// Defines OP's body: `x` are the scalar operands, `op` the op; the expression is its result.
+/// Defines OP's body: `x` are the scalar operands, `op` the op; the expression
+/// is its result.
 #define DLC_BODY(OP, EXPR)                                                     \
   Scalars OP::buildBody(OpBuilder &builder, ValueRange scalars) {              \
     [[maybe_unused]] OP op = *this;                                            \
@@ -103,7 +113,8 @@ S convert(S x, Type to) {
 
 DLC_BODY(NegOp, x[0].isFloat() ? x[0].unary<arith::NegFOp>() : 0.0 - x[0])
 DLC_BODY(AbsOp, abs(x[0]))
-DLC_BODY(SignOp, choose(compare(Predicate::gt, x[0], x[0].constant(0)), x[0].constant(1),
+DLC_BODY(SignOp, choose(compare(Predicate::gt, x[0], x[0].constant(0)),
+                        x[0].constant(1),
                         choose(compare(Predicate::lt, x[0], x[0].constant(0)),
                                x[0].constant(-1), x[0] * 0.0)))
 DLC_BODY(FloorOp, x[0].unary<math::FloorOp>())
@@ -116,12 +127,15 @@ DLC_BODY(RsqrtOp, 1.0 / sqrt(x[0]))
 DLC_BODY(ReciprocalOp, 1.0 / x[0])
 DLC_BODY(TanhOp, tanh(x[0]))
 DLC_BODY(SigmoidOp, sigmoid(x[0]))
-DLC_BODY(ReluOp, choose(compare(Predicate::lt, x[0], x[0].constant(0)), x[0].constant(0), x[0]))
+DLC_BODY(ReluOp, choose(compare(Predicate::lt, x[0], x[0].constant(0)),
+                        x[0].constant(0), x[0]))
 DLC_BODY(ErfOp, x[0].unary<math::ErfOp>())
 DLC_BODY(SinOp, x[0].unary<math::SinOp>())
 DLC_BODY(CosOp, x[0].unary<math::CosOp>())
-DLC_BODY(SoftplusOp, maximum(x[0], x[0].constant(0)) + log(exp(0.0 - abs(x[0])) + 1.0))
-DLC_BODY(NotOp, x[0].with(arith::XOrIOp::create(builder, getLoc(), x[0].v, x[0].constant(-1).v)))
+DLC_BODY(SoftplusOp,
+         maximum(x[0], x[0].constant(0)) + log(exp(0.0 - abs(x[0])) + 1.0))
+DLC_BODY(NotOp, x[0].with(arith::XOrIOp::create(builder, getLoc(), x[0].v,
+                                                x[0].constant(-1).v)))
 DLC_BODY(GeluOp, gelu(x[0], op.getTanh()))
 DLC_BODY(IsFiniteOp, compare(Predicate::eq, x[0] - x[0], x[0].constant(0)))
 DLC_BODY(CastOp, convert(x[0], elementType(op.getY())))
@@ -129,11 +143,14 @@ DLC_BODY(AddOp, x[0] + x[1])
 DLC_BODY(SubOp, x[0] - x[1])
 DLC_BODY(MulOp, x[0] * x[1])
 DLC_BODY(DivOp, x[0] / x[1])
-DLC_BODY(PowOp, x[0].with(math::PowFOp::create(builder, getLoc(), x[0].v, x[1].v)))
+DLC_BODY(PowOp,
+         x[0].with(math::PowFOp::create(builder, getLoc(), x[0].v, x[1].v)))
 DLC_BODY(MaxOp, maximum(x[0], x[1]))
 DLC_BODY(MinOp, minimum(x[0], x[1]))
-DLC_BODY(AndOp, x[0].with(arith::AndIOp::create(builder, getLoc(), x[0].v, x[1].v)))
-DLC_BODY(OrOp, x[0].with(arith::OrIOp::create(builder, getLoc(), x[0].v, x[1].v)))
+DLC_BODY(AndOp,
+         x[0].with(arith::AndIOp::create(builder, getLoc(), x[0].v, x[1].v)))
+DLC_BODY(OrOp,
+         x[0].with(arith::OrIOp::create(builder, getLoc(), x[0].v, x[1].v)))
 DLC_BODY(CompareOp, compare(op.getPredicate(), x[0], x[1]))
 DLC_BODY(SelectOp, choose(x[0], x[1], x[2]))
 DLC_BODY(LerpOp, choose(compare(Predicate::lt, abs(x[2]), x[2].constant(0.5)),
@@ -156,7 +173,8 @@ Scalars SgdOp::buildBody(OpBuilder &builder, ValueRange scalars) {
 
 Scalars AdamwOp::buildBody(OpBuilder &builder, ValueRange scalars) {
   auto s = [&](int i) { return S{&builder, getLoc(), scalars[i]}; };
-  S w = s(0), g = s(1), lr = s(2), m = s(3), v = s(4), stepSize = s(5), correction = s(6);
+  S w = s(0), g = s(1), lr = s(2), m = s(3), v = s(4), stepSize = s(5),
+    correction = s(6);
   double b1 = getBeta1().convertToDouble(), b2 = getBeta2().convertToDouble();
   double decay = getWeightDecay().convertToDouble();
   if (decay != 0)

@@ -37,7 +37,8 @@ void ConstantOp::build(OpBuilder &b, OperationState &state, double splat,
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-// Folds: only what needs no evaluation, so that weights never become attributes.
+// Folds: only what needs no evaluation, so that weights never become
+// attributes.
 
 OpFoldResult CastOp::fold(FoldAdaptor) {
   return getX().getType() == getY().getType() ? getX() : OpFoldResult();
@@ -97,29 +98,34 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
 }
 
 namespace {
-/// global_norm(s * x, s * y, ...) = s * global_norm(x, y, ...), for a scalar s >= 0 such as 1 / loss scale.
+/// global_norm(s * x, s * y, ...) = s * global_norm(x, y, ...), for a scalar s
+/// >= 0 such as 1 / loss scale.
 struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GlobalNormOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(GlobalNormOp op,
+                                PatternRewriter &rewriter) const override {
     Value scale;
     SmallVector<Value> inner;
     for (Value x : op.getXs()) {
       auto mul = x.getDefiningOp<MulOp>();
-      if (!mul || tensorType(mul.getB()).getRank() != 0 || (scale && scale != mul.getB()))
+      if (!mul || tensorType(mul.getB()).getRank() != 0 ||
+          (scale && scale != mul.getB()))
         return failure();
       scale = mul.getB();
       inner.push_back(mul.getA());
     }
     if (!scale)
       return failure();
-    Value norm = GlobalNormOp::create(rewriter, op.getLoc(), op.getType(), inner);
+    Value norm =
+        GlobalNormOp::create(rewriter, op.getLoc(), op.getType(), inner);
     rewriter.replaceOpWithNewOp<MulOp>(op, norm, scale);
     return success();
   }
 };
 } // namespace
 
-void GlobalNormOp::getCanonicalizationPatterns(RewritePatternSet &set, MLIRContext *ctx) {
+void GlobalNormOp::getCanonicalizationPatterns(RewritePatternSet &set,
+                                               MLIRContext *ctx) {
   set.add<PullScaleOutOfNorm>(ctx);
 }
 
@@ -140,14 +146,16 @@ LogicalResult ReshapeOp::verify() {
   auto x = tensorType(getX()), y = tensorType(getY());
   if (x.getElementType() != y.getElementType())
     return emitOpError("expected one element type");
-  if (x.hasStaticShape() && y.hasStaticShape() && x.getNumElements() != y.getNumElements())
-    return emitOpError("expected ") << x.getNumElements() << " elements, found "
-                                    << y.getNumElements();
+  if (x.hasStaticShape() && y.hasStaticShape() &&
+      x.getNumElements() != y.getNumElements())
+    return emitOpError("expected ")
+           << x.getNumElements() << " elements, found " << y.getNumElements();
   return success();
 }
 LogicalResult BroadcastOp::verify() {
   auto x = tensorType(getX()), y = tensorType(getY());
-  bool fits = x.getRank() <= y.getRank() && x.getElementType() == y.getElementType();
+  bool fits =
+      x.getRank() <= y.getRank() && x.getElementType() == y.getElementType();
   for (int64_t i = 1; fits && i <= x.getRank(); ++i) {
     int64_t d = x.getShape().end()[-i];
     fits = d == 1 || d == y.getShape().end()[-i] || ShapedType::isDynamic(d);
@@ -164,8 +172,8 @@ LogicalResult AllReduceOp::verify() {
 
 // State accesses
 
-static LogicalResult verifyState(Operation *op, FlatSymbolRefAttr name, Value value,
-                                 SymbolTableCollection &symbols) {
+static LogicalResult verifyState(Operation *op, FlatSymbolRefAttr name,
+                                 Value value, SymbolTableCollection &symbols) {
   auto state = symbols.lookupNearestSymbolFrom<StateOp>(op, name);
   if (!state)
     return op->emitOpError("expected a state named ") << name;

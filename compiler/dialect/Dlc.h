@@ -1,4 +1,5 @@
-// The dlc dialect: tensor maths plus state, gradients and collectives. One header for all families.
+// The dlc dialect: tensor maths plus state, gradients and collectives. One
+// header for all families.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -1,4 +1,5 @@
-// The exec dialect: the step as commands on buffers at offsets. What the plan stores.
+// The exec dialect: the step as commands on buffers at offsets. What the plan
+// stores.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

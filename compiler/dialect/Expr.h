@@ -1,4 +1,5 @@
-// Tensor expressions: arithmetic that builds dlc ops, for gradients, decompositions and the training passes.
+// Tensor expressions: arithmetic that builds dlc ops, for gradients,
+// decompositions and the training passes.
 //   Expr x(b, loc, value);  Value y = exp(x - max) * 2.0;
 #pragma once
 
@@ -6,8 +7,9 @@
 
 namespace dlc::ir {
 
-/// A value with the place where further ops go. Operands of a binary operator must share an element type;
-/// shapes broadcast. Copies are cheap; nothing is owned.
+/// A value with the place where further ops go. Operands of a binary operator
+/// must share an element type; shapes broadcast. Copies are cheap; nothing is
+/// owned.
 class Expr {
 public:
   Expr(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v)
@@ -18,11 +20,14 @@ public:
   int64_t rank() const { return type().getRank(); }
 
   template <class OpTy, class... Args> Expr make(Args &&...args) const {
-    return Expr(*b, loc, OpTy::create(*b, loc, std::forward<Args>(args)...)->getResult(0));
+    return Expr(
+        *b, loc,
+        OpTy::create(*b, loc, std::forward<Args>(args)...)->getResult(0));
   }
   /// A rank-0 constant of this value's element type.
   Expr scalar(double c) const {
-    return make<ConstantOp>(c, mlir::RankedTensorType::get({}, type().getElementType()));
+    return make<ConstantOp>(
+        c, mlir::RankedTensorType::get({}, type().getElementType()));
   }
   Expr cast(mlir::Type element) const {
     if (type().getElementType() == element)
@@ -39,9 +44,15 @@ public:
       return *this;
     return make<BroadcastOp>(type().clone(shape), v);
   }
-  Expr sum(Ints axes, bool keepdims = false) const { return make<ReduceSumOp>(v, axes, keepdims); }
-  Expr mean(Ints axes, bool keepdims = false) const { return make<ReduceMeanOp>(v, axes, keepdims); }
-  Expr max(Ints axes, bool keepdims = false) const { return make<ReduceMaxOp>(v, axes, keepdims); }
+  Expr sum(Ints axes, bool keepdims = false) const {
+    return make<ReduceSumOp>(v, axes, keepdims);
+  }
+  Expr mean(Ints axes, bool keepdims = false) const {
+    return make<ReduceMeanOp>(v, axes, keepdims);
+  }
+  Expr max(Ints axes, bool keepdims = false) const {
+    return make<ReduceMaxOp>(v, axes, keepdims);
+  }
 
   mlir::OpBuilder *b;
   mlir::Location loc;
@@ -77,10 +88,15 @@ DLC_UNARY(cos, CosOp)
 DLC_UNARY(erf, ErfOp)
 #undef DLC_UNARY
 inline Expr pow(Expr a, Expr b) { return a.make<PowOp>(a.v, b.v); }
-inline Expr compare(Predicate p, Expr a, Expr b) { return a.make<CompareOp>(p, a.v, b.v); }
-inline Expr select(Expr c, Expr a, Expr b) { return a.make<SelectOp>(c.v, a.v, b.v); }
+inline Expr compare(Predicate p, Expr a, Expr b) {
+  return a.make<CompareOp>(p, a.v, b.v);
+}
+inline Expr select(Expr c, Expr a, Expr b) {
+  return a.make<SelectOp>(c.v, a.v, b.v);
+}
 
-/// f32 for half floats, otherwise x itself: what a formula of several roundings computes in.
+/// f32 for half floats, otherwise x itself: what a formula of several roundings
+/// computes in.
 inline Expr wide(Expr x) {
   mlir::Type t = x.type().getElementType();
   return x.cast(isHalf(t) ? mlir::Float32Type::get(t.getContext()) : t);

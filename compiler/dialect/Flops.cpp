@@ -1,4 +1,5 @@
-// Floating-point operations of library ops; elementwise and reduce ops are counted by their elements.
+// Floating-point operations of library ops; elementwise and reduce ops are
+// counted by their elements.
 #include "compiler/dialect/Dlc.h"
 
 using namespace mlir;
@@ -28,11 +29,19 @@ int64_t MatmulOp::countFlops() {
 }
 int64_t ConvOp::countFlops() { return convFlops(getY(), getW()); }
 int64_t ConvBackwardDataOp::countFlops() { return convFlops(getDy(), getW()); }
-int64_t ConvBackwardFilterOp::countFlops() { return convFlops(getDy(), getDw()); }
-int64_t MaxPoolOp::countFlops() { return elements(getY()) * getKernel()[0] * getKernel()[1]; }
+int64_t ConvBackwardFilterOp::countFlops() {
+  return convFlops(getDy(), getDw());
+}
+int64_t MaxPoolOp::countFlops() {
+  return elements(getY()) * getKernel()[0] * getKernel()[1];
+}
 int64_t MaxPoolBackwardOp::countFlops() { return elements(getDy()); }
-int64_t AvgPoolOp::countFlops() { return elements(getY()) * getKernel()[0] * getKernel()[1]; }
-int64_t AvgPoolBackwardOp::countFlops() { return elements(getDy()) * getKernel()[0] * getKernel()[1]; }
+int64_t AvgPoolOp::countFlops() {
+  return elements(getY()) * getKernel()[0] * getKernel()[1];
+}
+int64_t AvgPoolBackwardOp::countFlops() {
+  return elements(getDy()) * getKernel()[0] * getKernel()[1];
+}
 int64_t BatchNormOp::countFlops() { return 8 * elements(getX()); }
 int64_t BatchNormBackwardOp::countFlops() { return 11 * elements(getX()); }
 int64_t GatherOp::countFlops() { return 0; }

@@ -1,4 +1,5 @@
-// Result types from operands and attributes, one function a family. Labels (C1) name the laws in the .td files.
+// Result types from operands and attributes, one function a family. Labels (C1)
+// name the laws in the .td files.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -12,7 +13,8 @@ using Types = llvm::SmallVectorImpl<mlir::Type>;
 llvm::LogicalResult broadcastTypes(MaybeLoc loc, mlir::ValueRange operands,
                                    mlir::Type element, Types &types);
 
-/// Elements of a pooling or convolution output along one dimension; negative when the window does not fit.
+/// Elements of a pooling or convolution output along one dimension; negative
+/// when the window does not fit.
 int64_t windowSize(int64_t in, int64_t kernel, int64_t stride, int64_t padLow,
                    int64_t padHigh, int64_t dilation);
 
@@ -29,8 +31,8 @@ template <class A>
 llvm::LogicalResult inferPredicate(MaybeLoc loc, A a, Types &types) {
   if (failed(sameElements(loc, a.getOperands())))
     return llvm::failure();
-  mlir::Type i1 = mlir::IntegerType::get(
-      a.getOperands().front().getContext(), 1);
+  mlir::Type i1 =
+      mlir::IntegerType::get(a.getOperands().front().getContext(), 1);
   return broadcastTypes(loc, a.getOperands(), i1, types);
 }
 template <class A>

@@ -31,7 +31,8 @@ std::string print(ModuleOp module) {
 class Compilation {
 public:
   Compilation(const CompileOptions &options)
-      : options(options), context(registry(), MLIRContext::Threading::DISABLED), log(context) {}
+      : options(options), context(registry(), MLIRContext::Threading::DISABLED),
+        log(context) {}
 
   Result<CompileResult> run() {
     DLC_TRY(import());
@@ -63,7 +64,8 @@ private:
     o.batch = options.batch;
     auto imported = import::importOnnx(context, options.model, o);
     if (failed(imported))
-      return error(Code::BadModel, "the model cannot be imported").withContext(options.model);
+      return error(Code::BadModel, "the model cannot be imported")
+          .withContext(options.model);
     model.emplace(std::move(*imported));
     result.importSeconds = secondsSince(start);
     return {};
@@ -87,11 +89,13 @@ private:
         break;
     }
     if (mlir::failed(training.run(*model->module)))
-      return error(Code::BadModel, "the training step cannot be built").withContext(options.model);
+      return error(Code::BadModel, "the training step cannot be built")
+          .withContext(options.model);
     if (stopAfter.empty())
       program = print(*model->module);
     if (mlir::failed(lowering.run(*model->module)))
-      return error(Code::BadModel, "the training step cannot be lowered").withContext(options.model);
+      return error(Code::BadModel, "the training step cannot be lowered")
+          .withContext(options.model);
     result.passSeconds = secondsSince(start);
     return {};
   }
@@ -103,7 +107,8 @@ private:
     if (mlir::failed(resolved))
       return usageError("--cpu: {}", why);
     target = *resolved;
-    if (mlir::failed(compileKernels(*model->module, target, CpuCodegenOptions(), kernels)))
+    if (mlir::failed(compileKernels(*model->module, target, CpuCodegenOptions(),
+                                    kernels)))
       return error(Code::Failed, "the kernels cannot be compiled");
     result.kernelSeconds = secondsSince(start);
     return {};
@@ -119,7 +124,8 @@ private:
       plan.add_cpu_features(feature);
     plan.set_world_size(options.train.allReduce.world);
     plan.set_batch(batchOf(*model->module));
-    plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy" : options.train.loss.kind);
+    plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy"
+                                                    : options.train.loss.kind);
     plan.set_schedule_steps(options.train.schedule.totalSteps);
     if (mlir::failed(emitPlan(*model->module, plan)))
       return error(Code::Failed, "the plan cannot be written");
@@ -129,7 +135,8 @@ private:
   int64_t batchOf(ModuleOp module) {
     for (auto program : module.getOps<exec::ProgramOp>())
       for (auto port : program.getOps<exec::PortOp>())
-        if (auto type = cast<MemRefType>(port.getBuffer().getType()); type.getRank())
+        if (auto type = cast<MemRefType>(port.getBuffer().getType());
+            type.getRank())
           return type.getDimSize(0);
     return options.batch;
   }
@@ -138,8 +145,10 @@ private:
     DLC_ASSIGN(ArtifactWriter writer, ArtifactWriter::create(options.output));
     auto path = [&](const char *name) { return writer.folder() + "/" + name; };
     if (!kernels.empty())
-      DLC_TRY(writeNewFile(path("kernels.so"), {kernels.data(), kernels.size()}));
-    DLC_TRY(writeInitialState(*model->module, model->weights, path("state.safetensors")));
+      DLC_TRY(
+          writeNewFile(path("kernels.so"), {kernels.data(), kernels.size()}));
+    DLC_TRY(writeInitialState(*model->module, model->weights,
+                              path("state.safetensors")));
     DLC_TRY(writeNewFile(path("config.yaml"), toYaml(options)));
     DLC_TRY(writeNewFile(path("model.mlir"), program));
     DLC_ASSIGN(std::string skeleton, makeSkeleton());
@@ -149,7 +158,8 @@ private:
   Result<std::string> makeSkeleton() {
     std::set<std::string> states;
     for (auto state : model->module->getOps<exec::StateOp>())
-      if (state.getRole() == "param" || state.getRole() == "buffer" || state.getRole() == "const")
+      if (state.getRole() == "param" || state.getRole() == "buffer" ||
+          state.getRole() == "const")
         if (!state.getSymName().starts_with("const/"))
           states.insert(state.getSymName().str());
     exporter::Tensors tensors;
@@ -171,6 +181,8 @@ private:
 
 } // namespace
 
-Result<CompileResult> compile(const CompileOptions &options) { return Compilation(options).run(); }
+Result<CompileResult> compile(const CompileOptions &options) {
+  return Compilation(options).run();
+}
 
 } // namespace dlc

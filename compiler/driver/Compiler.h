@@ -9,13 +9,16 @@ namespace dlc {
 
 struct CompileResult {
   plan::Plan plan;
-  std::string program; // with stopAfter: the module's text after that phase; nothing was written
+  std::string program; // with stopAfter: the module's text after that phase;
+                       // nothing was written
   double importSeconds = 0, passSeconds = 0, kernelSeconds = 0;
 };
 
-/// Imports the model, builds its training step and writes the artifact, whole or not at all. Errors name the file
-/// and the nodes: Code::BadModel for the model, Code::Usage for an option, Code::Failed when it cannot be written.
-/// Equal models and options give equal artifacts. Warnings and remarks go to the log.
+/// Imports the model, builds its training step and writes the artifact, whole
+/// or not at all. Errors name the file and the nodes: Code::BadModel for the
+/// model, Code::Usage for an option, Code::Failed when it cannot be written.
+/// Equal models and options give equal artifacts. Warnings and remarks go to
+/// the log.
 Result<CompileResult> compile(const CompileOptions &options);
 
 } // namespace dlc

@@ -6,8 +6,9 @@
 
 namespace dlc {
 
-/// While it lives, errors of the context are collected for `errors()` and warnings and remarks are printed as they
-/// come, each with the ONNX nodes that it is about.
+/// While it lives, errors of the context are collected for `errors()` and
+/// warnings and remarks are printed as they come, each with the ONNX nodes that
+/// it is about.
 class DiagnosticLog {
 public:
   explicit DiagnosticLog(mlir::MLIRContext &context);

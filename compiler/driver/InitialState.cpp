@@ -31,7 +31,8 @@ std::optional<DType> dtypeOf(Type t) {
 
 class Initializer {
 public:
-  Initializer(ModuleOp module, const import::WeightStore &weights) : symbols(module), weights(weights) {}
+  Initializer(ModuleOp module, const import::WeightStore &weights)
+      : symbols(module), weights(weights) {}
 
   Result<NamedTensor> make(exec::StateOp state) {
     auto type = cast<RankedTensorType>(state.getType());
@@ -39,7 +40,8 @@ public:
     t.name = state.getSymName().str();
     std::optional<DType> dtype = dtypeOf(type.getElementType());
     if (!dtype)
-      return failed("state '{}' has an element type that files cannot hold", t.name);
+      return failed("state '{}' has an element type that files cannot hold",
+                    t.name);
     t.dtype = *dtype;
     t.shape.assign(type.getShape().begin(), type.getShape().end());
     t.bytes = byteSize(type);
@@ -49,7 +51,8 @@ public:
     if (auto name = dyn_cast<StringAttr>(from.getInit())) {
       const import::Weight *weight = weights.find(name.str());
       if (!weight || weight->dtype != t.dtype || weight->bytes != t.bytes)
-        return badModel("initializer '{}' does not have the type of state '{}'", name.str(), t.name);
+        return badModel("initializer '{}' does not have the type of state '{}'",
+                        name.str(), t.name);
       t.data = static_cast<const std::byte *>(weight->data);
       return t;
     }
@@ -59,7 +62,8 @@ public:
 
 private:
   void fill(NamedTensor &t, RankedTensorType type, Attribute value) {
-    auto element = DenseElementsAttr::get(RankedTensorType::get({}, type.getElementType()), value);
+    auto element = DenseElementsAttr::get(
+        RankedTensorType::get({}, type.getElementType()), value);
     ArrayRef<char> raw = element.getRawData();
     buffers.emplace_back(t.bytes, std::byte(0));
     for (size_t i = 0; i < t.bytes; i += raw.size())
@@ -78,7 +82,8 @@ bool isZeroMoment(exec::StateOp state) {
 
 } // namespace
 
-Status writeInitialState(ModuleOp module, const import::WeightStore &weights, const std::string &path) {
+Status writeInitialState(ModuleOp module, const import::WeightStore &weights,
+                         const std::string &path) {
   Initializer initializer(module, weights);
   std::vector<NamedTensor> tensors;
   for (auto state : module.getOps<exec::StateOp>()) {

@@ -7,8 +7,11 @@
 
 namespace dlc {
 
-/// Writes the initial value of each exec.state of `module`: the weight that its `init` names, that number in every
-/// element, or the first value of the state that it refers to. Zero moments are left out.
-Status writeInitialState(mlir::ModuleOp module, const import::WeightStore &weights, const std::string &path);
+/// Writes the initial value of each exec.state of `module`: the weight that its
+/// `init` names, that number in every element, or the first value of the state
+/// that it refers to. Zero moments are left out.
+Status writeInitialState(mlir::ModuleOp module,
+                         const import::WeightStore &weights,
+                         const std::string &path);
 
 } // namespace dlc

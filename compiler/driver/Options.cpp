@@ -6,9 +6,12 @@ namespace {
 
 void train(YAML::Emitter &out, StepOptions t) {
   t.resolve();
-  auto key = [&](const char *name) -> YAML::Emitter & { return out << YAML::Key << name << YAML::Value; };
+  auto key = [&](const char *name) -> YAML::Emitter & {
+    return out << YAML::Key << name << YAML::Value;
+  };
   key("loss") << t.loss.kind;
-  key("bn-variance") << (t.loss.bnVariancePopulation ? "population" : "unbiased");
+  key("bn-variance") << (t.loss.bnVariancePopulation ? "population"
+                                                     : "unbiased");
   key("optimizer") << t.optimizer.name;
   key("lr") << *t.optimizer.lr;
   key("weight-decay") << *t.optimizer.weightDecay;
@@ -16,7 +19,8 @@ void train(YAML::Emitter &out, StepOptions t) {
     key("momentum") << t.optimizer.momentum;
     key("nesterov") << t.optimizer.nesterov;
   } else {
-    key("betas") << YAML::Flow << std::vector<double>{t.optimizer.beta1, t.optimizer.beta2};
+    key("betas") << YAML::Flow
+                 << std::vector<double>{t.optimizer.beta1, t.optimizer.beta2};
     key("eps") << t.optimizer.epsilon;
   }
   key("schedule") << t.schedule.name;

@@ -1,4 +1,5 @@
-// What `dlc compile` is asked for. The command line fills it; config.yaml in the artifact repeats it.
+// What `dlc compile` is asked for. The command line fills it; config.yaml in
+// the artifact repeats it.
 #pragma once
 
 #include "compiler/import/Importer.h"
@@ -15,7 +16,8 @@ struct CompileOptions {
   StepOptions train;
   /// --cpu=NAME: the CPU that kernels are made for; native is this machine.
   std::string cpu = "native";
-  /// --stop-after=PHASE: prints the program after that phase instead of writing an artifact.
+  /// --stop-after=PHASE: prints the program after that phase instead of writing
+  /// an artifact.
   std::string stopAfter;
 };
 

@@ -13,18 +13,22 @@ namespace dlc {
 
 std::vector<Phase> allPhases(const StepOptions &options) {
   std::vector<Phase> phases = trainingPhases(options);
-  phases.push_back({"decompose", "what has no library call is elementwise, reduce and shape ops",
+  phases.push_back(
+      {"decompose",
+       "what has no library call is elementwise, reduce and shape ops",
+       [](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createInferLimits());
+         pm.addNestedPass<func::FuncOp>(createDecompose());
+         pm.addNestedPass<func::FuncOp>(createSplitReductions());
+         pm.addPass(mlir::createCanonicalizerPass());
+         pm.addPass(createCSEPass());
+       }});
+  phases.push_back(
+      {"fuse", "ops that share loops are one kernel", [](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createFuse());
+       }});
+  phases.push_back({"plan", "every step is commands on buffers at fixed places",
                     [](OpPassManager &pm) {
-                      pm.addNestedPass<func::FuncOp>(createInferLimits());
-                      pm.addNestedPass<func::FuncOp>(createDecompose());
-                      pm.addNestedPass<func::FuncOp>(createSplitReductions());
-                      pm.addPass(mlir::createCanonicalizerPass());
-                      pm.addPass(createCSEPass());
-                    }});
-  phases.push_back({"fuse", "ops that share loops are one kernel", [](OpPassManager &pm) {
-                      pm.addNestedPass<func::FuncOp>(createFuse());
-                    }});
-  phases.push_back({"plan", "every step is commands on buffers at fixed places", [](OpPassManager &pm) {
                       pm.addPass(createPlanMemory());
                       pm.addPass(createMergeLaunches());
                     }});

@@ -76,7 +76,8 @@ private:
       return success();
     }
     if (auto port = dyn_cast<exec::PortOp>(op)) {
-      plan::Port *p = port.getDirection() == "input" ? out.add_inputs() : out.add_outputs();
+      plan::Port *p =
+          port.getDirection() == "input" ? out.add_inputs() : out.add_outputs();
       p->set_name(port.getName().str());
       p->set_buffer(ids[port.getBuffer()]);
       p->set_limit(port.getLimit());
@@ -90,27 +91,32 @@ private:
     Builder b(op->getContext());
     if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
       c.set_flops(launch.getFlops());
-      return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
-                    b.getDictionaryAttr({
-                        b.getNamedAttr("symbol", b.getStringAttr(launch.getKernel())),
-                        b.getNamedAttr("extent", b.getI64IntegerAttr(launch.getExtent())),
-                        b.getNamedAttr("grain", b.getI64IntegerAttr(launch.getGrain())),
-                    }));
+      return finish(
+          c, "kernel", launch.getInputs(), launch.getOutputs(),
+          b.getDictionaryAttr({
+              b.getNamedAttr("symbol", b.getStringAttr(launch.getKernel())),
+              b.getNamedAttr("extent", b.getI64IntegerAttr(launch.getExtent())),
+              b.getNamedAttr("grain", b.getI64IntegerAttr(launch.getGrain())),
+          }));
     }
     if (auto call = dyn_cast<exec::CallOp>(op)) {
       c.set_flops(call.getFlops());
-      if (failed(finish(c, call.getKind(), call.getInputs(), call.getOutputs(), call.getArguments())))
-        return call.emitError("has an attribute that a plan cannot hold: ") << call.getArguments();
+      if (failed(finish(c, call.getKind(), call.getInputs(), call.getOutputs(),
+                        call.getArguments())))
+        return call.emitError("has an attribute that a plan cannot hold: ")
+               << call.getArguments();
       return success();
     }
     if (auto copy = dyn_cast<exec::CopyOp>(op))
-      return finish(c, "copy", copy.getFrom(), copy.getTo(), b.getDictionaryAttr({}));
+      return finish(c, "copy", copy.getFrom(), copy.getTo(),
+                    b.getDictionaryAttr({}));
     auto bucket = [&](Value buffer, int64_t id, StringRef kind, bool mean) {
       NamedAttrList attrs;
       attrs.set("bucket", b.getI64IntegerAttr(id));
       if (mean)
         attrs.set("op", b.getStringAttr("mean"));
-      return finish(c, kind, buffer, buffer, attrs.getDictionary(op->getContext()));
+      return finish(c, kind, buffer, buffer,
+                    attrs.getDictionary(op->getContext()));
     };
     if (auto reduce = dyn_cast<exec::AllReduceOp>(op))
       return bucket(reduce.getBuffer(), reduce.getBucket(), "all_reduce", true);
@@ -118,8 +124,8 @@ private:
       return bucket(wait.getBuffer(), wait.getBucket(), "wait", false);
     return op->emitError("is no command");
   }
-  LogicalResult finish(plan::Command &c, StringRef kind, ValueRange ins, ValueRange outs,
-                       DictionaryAttr attrs) {
+  LogicalResult finish(plan::Command &c, StringRef kind, ValueRange ins,
+                       ValueRange outs, DictionaryAttr attrs) {
     c.set_kind(kind.str());
     int64_t bytes = 0;
     for (Value v : ins) {

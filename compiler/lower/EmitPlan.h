@@ -6,9 +6,10 @@
 
 namespace dlc {
 
-/// Fills regions, states and programs; the caller adds target, world size and the like. The order of everything
-/// follows the module, so equal modules give equal bytes. Fails, with a diagnostic, on an attribute or element type
-/// that a plan cannot hold.
+/// Fills regions, states and programs; the caller adds target, world size and
+/// the like. The order of everything follows the module, so equal modules give
+/// equal bytes. Fails, with a diagnostic, on an attribute or element type that
+/// a plan cannot hold.
 llvm::LogicalResult emitPlan(mlir::ModuleOp module, plan::Plan &plan);
 
 } // namespace dlc

@@ -1,11 +1,14 @@
 // Clusters: what runs as one kernel.
 //
-// Ops are visited from last to first. An op joins the cluster of one of its users when
-//   1. every user of it is in that cluster or stands after the cluster's last op, so that the cluster can run at
+// Ops are visited from last to first. An op joins the cluster of one of its
+// users when
+//   1. every user of it is in that cluster or stands after the cluster's last
+//   op, so that the cluster can run at
 //      the place of its last op and no cycle can arise, and
 //   2. the loops fit (Domain below).
-// Otherwise it starts a cluster of its own. Constants and iotas are cloned into every cluster that uses them.
-// Each op is looked at once with its uses: linear in the size of the program.
+// Otherwise it starts a cluster of its own. Constants and iotas are cloned into
+// every cluster that uses them. Each op is looked at once with its uses: linear
+// in the size of the program.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,7 +25,8 @@ namespace {
 
 constexpr size_t kMaxOps = 96;
 constexpr size_t kMaxInputs = 24;
-/// A row cluster with fewer rows than this runs on one thread; only small ones may.
+/// A row cluster with fewer rows than this runs on one thread; only small ones
+/// may.
 constexpr int64_t kFewRows = 16, kSmall = 1 << 15;
 
 using Shape = SmallVector<int64_t>;
@@ -35,7 +39,8 @@ Shape squeezed(Ints shape) {
   return s;
 }
 int64_t count(Ints shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                         std::multiplies<>());
 }
 
 enum class Class {
@@ -47,7 +52,8 @@ enum class Class {
 };
 
 bool isReduce(Operation *op) {
-  return isa<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp, ir::ReduceMinOp, ir::ArgMaxOp>(op);
+  return isa<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
+             ir::ReduceMinOp, ir::ArgMaxOp>(op);
 }
 
 Class classify(Operation *op) {
@@ -65,13 +71,18 @@ Class classify(Operation *op) {
   return isReduce(op) ? Class::Reduce : Class::None;
 }
 
-Ints resultShape(Operation *op) { return tensorType(op->getResult(0)).getShape(); }
-Ints operandShape(Operation *op) { return tensorType(op->getOperand(0)).getShape(); }
+Ints resultShape(Operation *op) {
+  return tensorType(op->getResult(0)).getShape();
+}
+Ints operandShape(Operation *op) {
+  return tensorType(op->getOperand(0)).getShape();
+}
 Ints reducedAxes(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
 }
 
-/// The loops of a cluster: its full index space and, once something is reduced, over which axes.
+/// The loops of a cluster: its full index space and, once something is reduced,
+/// over which axes.
 struct Domain {
   Shape full;
   Shape axes;
@@ -91,7 +102,8 @@ struct Domain {
     axes.assign(reducedAxes(op).begin(), reducedAxes(op).end());
     reduces = true;
   }
-  /// The reduced axes are the last ones, so that a row can be read again after its reduction.
+  /// The reduced axes are the last ones, so that a row can be read again after
+  /// its reduction.
   bool isRows() const {
     return axes.empty() || axes.front() == (int64_t)(full.size() - axes.size());
   }
@@ -104,7 +116,9 @@ struct Domain {
   }
   bool isFull(Ints shape) const { return squeezed(shape) == squeezed(full); }
   bool isKept(Ints shape) const { return squeezed(shape) == kept(); }
-  bool worthRows() const { return count(kept()) >= kFewRows || count(full) <= kSmall; }
+  bool worthRows() const {
+    return count(kept()) >= kFewRows || count(full) <= kSmall;
+  }
 };
 
 struct Cluster {
@@ -152,7 +166,9 @@ private:
       position[&op] = atEnd(&op) ? INT64_MAX : i++;
   }
   bool needsBuffer(Operation *op) {
-    return llvm::any_of(op->getUsers(), [](Operation *u) { return classify(u) == Class::None; });
+    return llvm::any_of(op->getUsers(), [](Operation *u) {
+      return classify(u) == Class::None;
+    });
   }
 
   /// Rule 1.
@@ -162,7 +178,8 @@ private:
     });
   }
   bool escapes(Operation *op, Cluster &c) {
-    return llvm::any_of(op->getUsers(), [&](Operation *u) { return !c.members.contains(u); });
+    return llvm::any_of(op->getUsers(),
+                        [&](Operation *u) { return !c.members.contains(u); });
   }
   /// Whether users of op in c see it through a leaf that moves elements.
   bool feedsMove(Operation *op, Cluster &c) {
@@ -172,7 +189,8 @@ private:
   }
   bool feedsFull(Operation *op, Cluster &c) {
     return llvm::any_of(op->getUsers(), [&](Operation *u) {
-      return c.members.contains(u) && (isReduce(u) || c.domain.isFull(resultShape(u)));
+      return c.members.contains(u) &&
+             (isReduce(u) || c.domain.isFull(resultShape(u)));
     });
   }
 
@@ -192,25 +210,30 @@ private:
     }
     if (d.isFull(shape))
       return escapes(op, c) ? std::nullopt : std::optional(d);
-    return d.isKept(shape) && cls == Class::Compute && !feedsFull(op, c) ? std::optional(d)
-                                                                        : std::nullopt;
+    return d.isKept(shape) && cls == Class::Compute && !feedsFull(op, c)
+               ? std::optional(d)
+               : std::nullopt;
   }
   std::optional<Domain> fitReduce(Operation *op, Cluster &c) {
     Domain own = Domain::of(op);
     if (c.domain.reduces) {
       bool same = own.full == c.domain.full && own.axes == c.domain.axes;
-      return same && (own.isRows() || !feedsFull(op, c)) ? std::optional(own) : std::nullopt;
+      return same && (own.isRows() || !feedsFull(op, c)) ? std::optional(own)
+                                                         : std::nullopt;
     }
     if (own.isFull(c.domain.full)) // its result is broadcast back over the row
-      return own.full == c.domain.full && own.isRows() && own.worthRows() ? std::optional(own)
-                                                                        : std::nullopt;
-    bool onResult = own.isKept(c.domain.full) && llvm::none_of(c.ops, [](Operation *o) {
-      return classify(o) == Class::Move;
-    });
+      return own.full == c.domain.full && own.isRows() && own.worthRows()
+                 ? std::optional(own)
+                 : std::nullopt;
+    bool onResult =
+        own.isKept(c.domain.full) && llvm::none_of(c.ops, [](Operation *o) {
+          return classify(o) == Class::Move;
+        });
     return onResult && own.worthRows() ? std::optional(own) : std::nullopt;
   }
 
-  /// Clusters that op might join: its users'; for a reduction also those that read its operand.
+  /// Clusters that op might join: its users'; for a reduction also those that
+  /// read its operand.
   SmallVector<Cluster *> candidates(Operation *op, Class cls) {
     llvm::SmallSetVector<Cluster *, 4> found;
     auto add = [&](Operation *user) {
@@ -253,7 +276,8 @@ private:
     auto collect = [&](Operation *o) {
       for (Value v : o->getOperands())
         if (Operation *def = v.getDefiningOp();
-            !def || (def != op && !c.members.contains(def) && classify(def) != Class::Clone))
+            !def || (def != op && !c.members.contains(def) &&
+                     classify(def) != Class::Clone))
           inputs.insert(v);
     };
     collect(op);
@@ -264,7 +288,9 @@ private:
 
   /// Replaces the members by one dlc.fused at the place of the last.
   void build(Cluster &c) {
-    llvm::sort(c.ops, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+    llvm::sort(c.ops, [&](Operation *a, Operation *b) {
+      return position[a] < position[b];
+    });
     llvm::SmallSetVector<Value, 8> inputs;
     llvm::SmallSetVector<Operation *, 8> clones;
     SmallVector<Value> outputs;
@@ -281,13 +307,15 @@ private:
           inputs.insert(v);
       }
       for (Value r : op->getResults())
-        if (llvm::any_of(r.getUsers(), [&](Operation *u) { return !c.members.contains(u); }))
+        if (llvm::any_of(r.getUsers(),
+                         [&](Operation *u) { return !c.members.contains(u); }))
           outputs.push_back(r);
     }
     Operation *last = c.ops.back();
     OpBuilder b(last);
     auto fused = ir::FusedOp::create(b, FusedLoc::get(b.getContext(), locs),
-                                     TypeRange(ValueRange(outputs)), inputs.getArrayRef());
+                                     TypeRange(ValueRange(outputs)),
+                                     inputs.getArrayRef());
     Block *body = b.createBlock(&fused.getBody());
     IRMapping map;
     for (Value v : inputs)
@@ -317,7 +345,9 @@ private:
 struct Fuse : PassWrapper<Fuse, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
   StringRef getArgument() const final { return "dlc-fuse"; }
-  StringRef getDescription() const final { return "make clusters that compile to one kernel each"; }
+  StringRef getDescription() const final {
+    return "make clusters that compile to one kernel each";
+  }
   void runOnOperation() final { Fuser(getOperation().front()).run(); }
 };
 

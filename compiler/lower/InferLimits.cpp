@@ -1,5 +1,6 @@
-// Integer inputs are checked against what they index before a step sees them. The limit is known where the
-// gather or the loss still stands, so it is noted on the function's argument.
+// Integer inputs are checked against what they index before a step sees them.
+// The limit is known where the gather or the loss still stands, so it is noted
+// on the function's argument.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,11 +15,14 @@ int64_t limitOf(OpOperand &use) {
   if (auto gather = dyn_cast<ir::GatherOp>(use.getOwner()))
     return ir::tensorType(gather.getData()).getDimSize(gather.getAxis());
   if (auto loss = dyn_cast<ir::SoftmaxCrossEntropyOp>(use.getOwner()))
-    return loss.getIgnoreIndex() ? 0 : ir::tensorType(loss.getLogits()).getDimSize(1);
+    return loss.getIgnoreIndex()
+               ? 0
+               : ir::tensorType(loss.getLogits()).getDimSize(1);
   return 0;
 }
 
-/// The smallest limit among the uses of `v`, through reshapes; 0 when there is none.
+/// The smallest limit among the uses of `v`, through reshapes; 0 when there is
+/// none.
 int64_t smallestLimit(Value v) {
   int64_t limit = 0;
   for (OpOperand &use : v.getUses()) {
@@ -48,6 +52,8 @@ struct InferLimits : PassWrapper<InferLimits, OperationPass<func::FuncOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> createInferLimits() { return std::make_unique<InferLimits>(); }
+std::unique_ptr<Pass> createInferLimits() {
+  return std::make_unique<InferLimits>();
+}
 
 } // namespace dlc

@@ -6,7 +6,8 @@
 
 namespace dlc {
 
-/// "conv1; relu1": the names of all NameLocs in `loc`, each once, in order; empty when there are none.
+/// "conv1; relu1": the names of all NameLocs in `loc`, each once, in order;
+/// empty when there are none.
 std::string locationLabel(mlir::Location loc);
 
 } // namespace dlc

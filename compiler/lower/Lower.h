@@ -1,5 +1,6 @@
-// From a training program on tensors to commands on buffers. Each pass is one file; the order is in passes/Pipeline.cpp's
-// successor, compiler/driver/Pipeline.cpp.
+// From a training program on tensors to commands on buffers. Each pass is one
+// file; the order is in passes/Pipeline.cpp's successor,
+// compiler/driver/Pipeline.cpp.
 #pragma once
 
 #include <memory>
@@ -11,11 +12,13 @@ class Pass;
 
 namespace dlc {
 
-/// Integer inputs get the attribute `dlc.limit`: the rows of the table or the classes that they index.
+/// Integer inputs get the attribute `dlc.limit`: the rows of the table or the
+/// classes that they index.
 std::unique_ptr<mlir::Pass> createInferLimits();
 /// Ops become clusters (dlc.fused) that compile to one kernel each.
 std::unique_ptr<mlir::Pass> createFuse();
-/// dlc functions become exec programs: state and gradients in flat regions, scratch by liveness.
+/// dlc functions become exec programs: state and gradients in flat regions,
+/// scratch by liveness.
 std::unique_ptr<mlir::Pass> createPlanMemory();
 /// Launches of one kernel on adjacent buffers become one launch.
 std::unique_ptr<mlir::Pass> createMergeLaunches();

@@ -1,9 +1,12 @@
-// Launches of the same elementwise kernel on buffers that follow each other become one launch over all of them:
-// the update of every parameter is one kernel over the flat arrays.
+// Launches of the same elementwise kernel on buffers that follow each other
+// become one launch over all of them: the update of every parameter is one
+// kernel over the flat arrays.
 //
-// A launch joins the group of an earlier one when both compute the same with the same scalars, each of its
-// buffers follows the other's at the same distance in elements, and no command in between touches what the group
-// reads or writes. Gaps between states, and between gradients, hold zeros that nobody reads.
+// A launch joins the group of an earlier one when both compute the same with
+// the same scalars, each of its buffers follows the other's at the same
+// distance in elements, and no command in between touches what the group reads
+// or writes. Gaps between states, and between gradients, hold zeros that nobody
+// reads.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/KernelSchedule.h"
@@ -30,15 +33,16 @@ struct Range {
 Range rangeOf(Value buffer) {
   auto op = buffer.getDefiningOp<exec::BufferOp>();
   int64_t begin = op.getOffset();
-  return {op.getRegion(), begin, begin + byteSize(cast<MemRefType>(buffer.getType()))};
+  return {op.getRegion(), begin,
+          begin + byteSize(cast<MemRefType>(buffer.getType()))};
 }
 int64_t elementBytes(Value buffer) {
   return (cast<MemRefType>(buffer.getType()).getElementTypeBitWidth() + 7) / 8;
 }
 bool isScalar(Value v) { return cast<ShapedType>(v.getType()).getRank() == 0; }
 
-/// What a kernel computes, whatever the shape of its tensors; empty when it is not purely elementwise on
-/// scalars and tensors of one shape.
+/// What a kernel computes, whatever the shape of its tensors; empty when it is
+/// not purely elementwise on scalars and tensors of one shape.
 std::string shapelessForm(exec::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   ArrayRef<int64_t> full;
@@ -95,14 +99,18 @@ public:
       auto launch = dyn_cast<exec::LaunchOp>(op);
       std::string key = launch ? keyOf(launch) : "";
       auto mine = key.empty() ? open.end() : open.find(key);
-      if (mine != open.end() && !follows(launch, mine->second->launches.back())) {
+      if (mine != open.end() &&
+          !follows(launch, mine->second->launches.back())) {
         done.push_back(std::move(mine->second));
         open.erase(mine);
         mine = open.end();
       }
-      closeTouched(&op, mine == open.end() ? nullptr : mine->second.get(), done);
+      closeTouched(&op, mine == open.end() ? nullptr : mine->second.get(),
+                   done);
       if (!key.empty())
-        join(launch, mine == open.end() ? *(open[key] = std::make_unique<Group>()) : *mine->second);
+        join(launch, mine == open.end()
+                         ? *(open[key] = std::make_unique<Group>())
+                         : *mine->second);
     }
     for (auto &[key, group] : open)
       done.push_back(std::move(group));
@@ -113,11 +121,13 @@ public:
   }
 
 private:
-  /// Launches with equal keys compute the same with the same scalars; empty: not to be merged.
+  /// Launches with equal keys compute the same with the same scalars; empty:
+  /// not to be merged.
   std::string keyOf(exec::LaunchOp launch) {
     auto [it, isNew] = forms.try_emplace(launch.getKernel());
     if (isNew)
-      it->second = shapelessForm(symbols.lookup<exec::KernelOp>(launch.getKernel()));
+      it->second =
+          shapelessForm(symbols.lookup<exec::KernelOp>(launch.getKernel()));
     if (it->second.empty())
       return "";
     std::string key = it->second;
@@ -141,13 +151,15 @@ private:
         continue;
       Range ra = rangeOf(a), rb = rangeOf(b);
       int64_t d = (rb.begin - ra.begin) / elementBytes(a);
-      if (ra.region != rb.region || alignUp(ra.end) != rb.begin || (distance && *distance != d))
+      if (ra.region != rb.region || alignUp(ra.end) != rb.begin ||
+          (distance && *distance != d))
         return false;
       distance = d;
     }
     return true;
   }
-  void closeTouched(Operation *op, Group *except, SmallVectorImpl<std::unique_ptr<Group>> &done) {
+  void closeTouched(Operation *op, Group *except,
+                    SmallVectorImpl<std::unique_ptr<Group>> &done) {
     for (auto it = open.begin(); it != open.end();) {
       bool touched = it->second.get() != except && conflicts(op, *it->second);
       if (touched)
@@ -157,17 +169,20 @@ private:
   }
   static bool conflicts(Operation *op, Group &group) {
     auto hits = [](ArrayRef<Range> ranges, Range r) {
-      return llvm::any_of(ranges, [&](const Range &o) { return o.overlaps(r); });
+      return llvm::any_of(ranges,
+                          [&](const Range &o) { return o.overlaps(r); });
     };
     for (Value v : op->getOperands())
       if (hits(group.writes, rangeOf(v)))
         return true;
-    ValueRange outs = op->getOperands(); // a wait or an all-reduce changes its operand
+    ValueRange outs =
+        op->getOperands(); // a wait or an all-reduce changes its operand
     if (auto launch = dyn_cast<exec::LaunchOp>(op))
       outs = launch.getOutputs();
     if (auto call = dyn_cast<exec::CallOp>(op))
       outs = call.getOutputs();
-    return llvm::any_of(outs, [&](Value v) { return hits(group.reads, rangeOf(v)); });
+    return llvm::any_of(outs,
+                        [&](Value v) { return hits(group.reads, rangeOf(v)); });
   }
   static void join(exec::LaunchOp launch, Group &group) {
     group.launches.push_back(launch);
@@ -186,17 +201,21 @@ private:
   void merge(Group &group) {
     exec::LaunchOp first = group.launches.front(), last = group.launches.back();
     Value sample = first.getOutputs().front();
-    int64_t bytes = rangeOf(last.getOutputs().front()).end - rangeOf(sample).begin;
+    int64_t bytes =
+        rangeOf(last.getOutputs().front()).end - rangeOf(sample).begin;
     int64_t n = bytes / elementBytes(sample);
-    exec::KernelOp kernel = flatKernel(symbols.lookup<exec::KernelOp>(first.getKernel()), n);
+    exec::KernelOp kernel =
+        flatKernel(symbols.lookup<exec::KernelOp>(first.getKernel()), n);
     OpBuilder b(last);
     auto flat = [&](Value v) -> Value {
       if (isScalar(v))
         return v;
       auto buffer = v.getDefiningOp<exec::BufferOp>();
       OpBuilder before(buffer);
-      auto type = MemRefType::get({n}, cast<MemRefType>(v.getType()).getElementType());
-      return exec::BufferOp::create(before, buffer.getLoc(), type, buffer.getRegion(), buffer.getOffset());
+      auto type =
+          MemRefType::get({n}, cast<MemRefType>(v.getType()).getElementType());
+      return exec::BufferOp::create(before, buffer.getLoc(), type,
+                                    buffer.getRegion(), buffer.getOffset());
     };
     SmallVector<Value> ins, outs;
     for (Value v : first.getInputs())
@@ -205,8 +224,8 @@ private:
       outs.push_back(flat(v));
     auto schedule = analyseKernel(kernel.getBody());
     assert(schedule && "an elementwise kernel is legal in any shape");
-    exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs, schedule->extent,
-                           schedule->grain, schedule->flops);
+    exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs,
+                           schedule->extent, schedule->grain, schedule->flops);
     for (exec::LaunchOp launch : group.launches)
       launch.erase();
   }
@@ -229,10 +248,11 @@ private:
       if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
         auto value = cast<DenseElementsAttr>(constant.getValue());
         auto type = cast<RankedTensorType>(flat(constant.getType()));
-        map.map(constant.getResult(),
-                ir::ConstantOp::create(b, op.getLoc(), type,
-                                       cast<ElementsAttr>(value.resizeSplat(type)))
-                    .getResult());
+        map.map(
+            constant.getResult(),
+            ir::ConstantOp::create(b, op.getLoc(), type,
+                                   cast<ElementsAttr>(value.resizeSplat(type)))
+                .getResult());
         continue;
       }
       Operation *clone = b.clone(op, map);
@@ -263,8 +283,10 @@ struct MergeLaunches : PassWrapper<MergeLaunches, OperationPass<ModuleOp>> {
   }
   void eraseUnused() {
     llvm::StringSet<> used;
-    getOperation().walk([&](exec::LaunchOp launch) { used.insert(launch.getKernel()); });
-    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>()))
+    getOperation().walk(
+        [&](exec::LaunchOp launch) { used.insert(launch.getKernel()); });
+    for (auto kernel :
+         llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>()))
       if (!used.contains(kernel.getSymName()))
         kernel.erase();
     getOperation().walk([](exec::BufferOp buffer) {
@@ -276,6 +298,8 @@ struct MergeLaunches : PassWrapper<MergeLaunches, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> createMergeLaunches() { return std::make_unique<MergeLaunches>(); }
+std::unique_ptr<Pass> createMergeLaunches() {
+  return std::make_unique<MergeLaunches>();
+}
 
 } // namespace dlc

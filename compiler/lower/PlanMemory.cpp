@@ -1,11 +1,15 @@
 // dlc functions become exec programs.
 //
 //   1. States get their places (StateLayout.h).
-//   2. A value's storage is that of the value it is a view of: reshapes and all-reduces alias their operand.
-//   3. Gradients are born at their parameter's offset in the gradient region, where their bucket is.
-//   4. A value that is written to a state is born in the state when nobody reads the old value later.
+//   2. A value's storage is that of the value it is a view of: reshapes and
+//   all-reduces alias their operand.
+//   3. Gradients are born at their parameter's offset in the gradient region,
+//   where their bucket is.
+//   4. A value that is written to a state is born in the state when nobody
+//   reads the old value later.
 //   5. What is left lives in scratch, by liveness.
-//   6. Ops become commands. An all-reduce starts when its bucket is complete; its wait stands before the first
+//   6. Ops become commands. An all-reduce starts when its bucket is complete;
+//   its wait stands before the first
 //      command that reads it.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
@@ -26,7 +30,9 @@ namespace {
 
 constexpr int64_t kEnd = INT64_MAX;
 
-bool isCommand(Operation *op) { return isa<ir::FusedOp, ir::LibraryInterface>(op); }
+bool isCommand(Operation *op) {
+  return isa<ir::FusedOp, ir::LibraryInterface>(op);
+}
 
 /// The value whose memory `v` is a view of.
 Value storageOf(Value v) {
@@ -50,12 +56,15 @@ ir::AllReduceOp allReduceOf(Value v) {
   return nullptr;
 }
 
-MemRefType memrefOf(ShapedType t) { return MemRefType::get(t.getShape(), t.getElementType()); }
+MemRefType memrefOf(ShapedType t) {
+  return MemRefType::get(t.getShape(), t.getElementType());
+}
 
 /// Kernels of the module; equal clusters share one.
 class KernelTable {
 public:
-  KernelTable(ModuleOp module) : module(module), builder(OpBuilder::atBlockEnd(module.getBody())) {}
+  KernelTable(ModuleOp module)
+      : module(module), builder(OpBuilder::atBlockEnd(module.getBody())) {}
 
   exec::KernelOp get(ir::FusedOp fused) {
     std::string key;
@@ -66,7 +75,8 @@ public:
       os << t;
     exec::KernelOp &kernel = kernels[key];
     if (!kernel) {
-      std::string name = "k" + std::to_string(kernels.size() - 1) + suffix(fused);
+      std::string name =
+          "k" + std::to_string(kernels.size() - 1) + suffix(fused);
       kernel = exec::KernelOp::create(builder, fused.getLoc(), name);
       IRMapping map;
       fused.getBody().cloneInto(&kernel.getBody(), map);
@@ -143,7 +153,8 @@ private:
   // Places
 
   bool canPlace(Value storage) {
-    return storage.getDefiningOp() && isCommand(storage.getDefiningOp()) && !places.contains(storage);
+    return storage.getDefiningOp() && isCommand(storage.getDefiningOp()) &&
+           !places.contains(storage);
   }
   void placeGradients() {
     SmallVector<std::pair<Value, int64_t>> gradients;
@@ -173,7 +184,8 @@ private:
     gradientEnd = head;
     for (auto [storage, offset] : gradients) {
       places[storage] = {"gradient", head + offset};
-      gradientEnd = std::max(gradientEnd, head + offset + alignUp(byteSize(tensorType(storage))));
+      gradientEnd = std::max(
+          gradientEnd, head + offset + alignUp(byteSize(tensorType(storage))));
     }
   }
 
@@ -183,18 +195,21 @@ private:
       return r.getResultNumber() == 1 || r.getResultNumber() == 2;
     auto fused = dyn_cast<ir::FusedOp>(op);
     return fused && llvm::all_of(fused.getBody().front(), [](Operation &o) {
-             return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(o);
+             return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(
+                 o);
            });
   }
   void placeWrites() {
     for (auto write : block.getOps<ir::WriteOp>()) {
       Value storage = storageOf(write.getValue());
-      if (!canPlace(storage) || byteSize(tensorType(storage)) != byteSize(tensorType(write.getValue())))
+      if (!canPlace(storage) || byteSize(tensorType(storage)) !=
+                                    byteSize(tensorType(write.getValue())))
         continue;
       Operation *op = storage.getDefiningOp();
       auto it = lastRead.find(write.getState());
       int64_t read = it == lastRead.end() ? -1 : it->second;
-      if (read < position[op] || (read == position[op] && mayAlias(op, cast<OpResult>(storage))))
+      if (read < position[op] ||
+          (read == position[op] && mayAlias(op, cast<OpResult>(storage))))
         places[storage] = layout.places[write.getState()];
     }
   }
@@ -203,7 +218,8 @@ private:
     std::vector<LiveRange> ranges;
     auto add = [&](Value v, int64_t begin) {
       auto last = lastUse.find(v);
-      int64_t end = last == lastUse.end() ? begin : std::max(begin, last->second);
+      int64_t end =
+          last == lastUse.end() ? begin : std::max(begin, last->second);
       values.push_back(v);
       ranges.push_back({begin, end, byteSize(tensorType(v))});
     };
@@ -222,13 +238,15 @@ private:
     for (auto [v, r] : llvm::zip(values, ranges))
       places[v] = {"scratch", r.offset};
   }
-  /// A read whose old value is still wanted at the end, when its state may have changed.
+  /// A read whose old value is still wanted at the end, when its state may have
+  /// changed.
   bool needsSnapshot(ir::ReadOp read) {
     if (!writes.contains(read.getState()))
       return false;
     return llvm::any_of(usersThroughViews(read.getValue()), [&](Operation *u) {
       auto write = dyn_cast<ir::WriteOp>(u);
-      return isa<func::ReturnOp>(u) || (write && write.getState() != read.getState());
+      return isa<func::ReturnOp>(u) ||
+             (write && write.getState() != read.getState());
     });
   }
   Place placeOf(Value v) {
@@ -242,30 +260,37 @@ private:
 
   Value buffer(const Place &place, ShapedType type, Location loc) {
     MemRefType memref = memrefOf(type);
-    auto key = std::tuple(place.region, place.offset, memref.getAsOpaquePointer());
+    auto key =
+        std::tuple(place.region, place.offset, memref.getAsOpaquePointer());
     Value &b = buffers[key];
     if (!b) {
       OpBuilder builder(lastDeclaration);
-      b = exec::BufferOp::create(builder, loc, memref, place.region, place.offset);
+      b = exec::BufferOp::create(builder, loc, memref, place.region,
+                                 place.offset);
     }
     return b;
   }
-  Value buffer(Value v) { return buffer(placeOf(v), tensorType(v), v.getLoc()); }
+  Value buffer(Value v) {
+    return buffer(placeOf(v), tensorType(v), v.getLoc());
+  }
 
   LogicalResult emit() {
     auto at = OpBuilder(f->getParentOp()->getContext());
     at.setInsertionPoint(f);
-    auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(), scratchBytes);
+    auto program =
+        exec::ProgramOp::create(at, f.getLoc(), f.getSymName(), scratchBytes);
     body = at.createBlock(&program.getBody());
     OpBuilder b = OpBuilder::atBlockEnd(body);
     // Buffers are declared before the marker, commands after it.
-    Operation *marker = exec::RegionOp::create(b, f.getLoc(), "marker", "scratch", 0);
+    Operation *marker =
+        exec::RegionOp::create(b, f.getLoc(), "marker", "scratch", 0);
     lastDeclaration = marker;
     ports(b);
     for (auto read : block.getOps<ir::ReadOp>())
       if (needsSnapshot(read))
         exec::CopyOp::create(b, read.getLoc(),
-                             buffer(layout.places[read.getState()], tensorType(read.getValue()), read.getLoc()),
+                             buffer(layout.places[read.getState()],
+                                    tensorType(read.getValue()), read.getLoc()),
                              buffer(read.getValue()));
     if (failed(countBuckets()))
       return failure();
@@ -278,8 +303,10 @@ private:
           return failure();
       } else if (auto reduce = dyn_cast<ir::AllReduceOp>(op)) {
         allReduce(b, reduce);
-      } else if (!isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, func::ReturnOp>(op)) {
-        return op.emitError() << "'" << op.getName() << "' has no lowering to a command";
+      } else if (!isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, func::ReturnOp>(
+                     op)) {
+        return op.emitError()
+               << "'" << op.getName() << "' has no lowering to a command";
       }
     }
     for (Value v : block.getTerminator()->getOperands())
@@ -297,13 +324,16 @@ private:
     for (BlockArgument arg : f.getArguments()) {
       unsigned i = arg.getArgNumber();
       auto limit = f.getArgAttrOfType<IntegerAttr>(i, "dlc.limit");
-      exec::PortOp::create(b, arg.getLoc(), "input",
-                           name(f.getArgAttrDict(i), "input" + std::to_string(i)), buffer(arg),
-                           limit ? limit.getInt() : 0);
+      exec::PortOp::create(
+          b, arg.getLoc(), "input",
+          name(f.getArgAttrDict(i), "input" + std::to_string(i)), buffer(arg),
+          limit ? limit.getInt() : 0);
     }
     for (auto [i, v] : llvm::enumerate(block.getTerminator()->getOperands()))
-      exec::PortOp::create(b, v.getLoc(), "output",
-                           name(f.getResultAttrDict(i), "output" + std::to_string(i)), buffer(v), 0);
+      exec::PortOp::create(
+          b, v.getLoc(), "output",
+          name(f.getResultAttrDict(i), "output" + std::to_string(i)), buffer(v),
+          0);
   }
 
   LogicalResult ensureArrived(OpBuilder &b, Value v) {
@@ -318,7 +348,8 @@ private:
     bucket.ranges.clear();
     return success();
   }
-  LogicalResult operands(OpBuilder &b, ValueRange values, SmallVectorImpl<Value> &out) {
+  LogicalResult operands(OpBuilder &b, ValueRange values,
+                         SmallVectorImpl<Value> &out) {
     for (Value v : values) {
       if (failed(ensureArrived(b, v)))
         return failure();
@@ -337,8 +368,8 @@ private:
     auto schedule = analyseKernel(kernel.getBody(), &why);
     if (!schedule)
       return op.emitError() << "this cluster cannot be one kernel: " << why;
-    exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs, schedule->extent,
-                           schedule->grain, schedule->flops);
+    exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs,
+                           schedule->extent, schedule->grain, schedule->flops);
     return success();
   }
   LogicalResult call(OpBuilder &b, Operation *op) {
@@ -353,12 +384,13 @@ private:
     attrs.erase("operandSegmentSizes");
     if (isa<ir::ConvOp, ir::MatmulOp>(op))
       attrs.set("has_bias", b.getI64IntegerAttr(op->getNumOperands() == 3));
-    exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins, outs,
-                         attrs.getDictionary(b.getContext()),
+    exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
+                         outs, attrs.getDictionary(b.getContext()),
                          cast<ir::FlopsInterface>(op).countFlops());
     return success();
   }
-  /// Operands that follow each other in the gradient region become one; the gaps there are zero.
+  /// Operands that follow each other in the gradient region become one; the
+  /// gaps there are zero.
   void joinAdjacent(ValueRange values, SmallVectorImpl<Value> &ins) {
     SmallVector<std::pair<int64_t, int64_t>> ranges; // begin, end
     Type element = ir::elementType(values.front());
@@ -385,7 +417,8 @@ private:
   }
   Value flat(int64_t begin, int64_t end, Type element) {
     int64_t size = (element.getIntOrFloatBitWidth() + 7) / 8;
-    return buffer(Place{"gradient", begin}, RankedTensorType::get({(end - begin) / size}, element),
+    return buffer(Place{"gradient", begin},
+                  RankedTensorType::get({(end - begin) / size}, element),
                   f.getLoc());
   }
 
@@ -427,18 +460,21 @@ private:
     for (auto &[element, parts] : ranges)
       for (auto [begin, end] : joined(parts)) {
         Value range = flat(begin, end, element);
-        exec::AllReduceOp::create(b, FusedLoc::get(b.getContext(), locs), range, nextBucket);
+        exec::AllReduceOp::create(b, FusedLoc::get(b.getContext(), locs), range,
+                                  nextBucket);
         bucket.ranges.push_back({range, nextBucket++});
       }
   }
 
   void copyWrites(OpBuilder &b) {
     for (auto write : block.getOps<ir::WriteOp>()) {
-      Place to = layout.places[write.getState()], from = placeOf(write.getValue());
+      Place to = layout.places[write.getState()],
+            from = placeOf(write.getValue());
       if (from.region == to.region && from.offset == to.offset)
         continue;
       ShapedType type = tensorType(write.getValue());
-      exec::CopyOp::create(b, write.getLoc(), buffer(from, type, write.getLoc()),
+      exec::CopyOp::create(b, write.getLoc(),
+                           buffer(from, type, write.getLoc()),
                            buffer(to, type, write.getLoc()));
     }
   }
@@ -451,7 +487,8 @@ private:
   llvm::DenseMap<Value, int64_t> lastUse; // of a storage
   llvm::StringMap<int64_t> lastRead;      // of a state's old value
   llvm::StringMap<ir::WriteOp> writes;
-  llvm::DenseMap<Value, Place> places; // of a storage that is no state's old value
+  llvm::DenseMap<Value, Place>
+      places; // of a storage that is no state's old value
   int64_t gradientEnd = 0, scratchBytes = 0, nextBucket = 0;
   std::map<int64_t, Bucket> buckets;
   std::map<std::tuple<std::string, int64_t, const void *>, Value> buffers;
@@ -488,19 +525,22 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
   }
 
   /// Regions and states at the head of the module.
-  void declare(ModuleOp module, StateLayout &layout, int64_t scratch, int64_t gradient) {
+  void declare(ModuleOp module, StateLayout &layout, int64_t scratch,
+               int64_t gradient) {
     OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
     for (auto [name, bytes] : layout.bytes)
       exec::RegionOp::create(b, module.getLoc(), name, "state", bytes);
     if (gradient)
-      exec::RegionOp::create(b, module.getLoc(), "gradient", "gradient", gradient);
+      exec::RegionOp::create(b, module.getLoc(), "gradient", "gradient",
+                             gradient);
     exec::RegionOp::create(b, module.getLoc(), "scratch", "scratch", scratch);
     for (auto s : llvm::make_early_inc_range(module.getOps<ir::StateOp>())) {
       const Place &p = layout.places[s.getSymName()];
       b.setInsertionPoint(s);
-      auto state = exec::StateOp::create(b, s.getLoc(), s.getSymName(), s.getType(),
-                                         ir::stringifyRole(s.getRole()), p.region, p.offset,
-                                         s.getInit(), s.getOfAttr(), s.getTrainable());
+      auto state = exec::StateOp::create(
+          b, s.getLoc(), s.getSymName(), s.getType(),
+          ir::stringifyRole(s.getRole()), p.region, p.offset, s.getInit(),
+          s.getOfAttr(), s.getTrainable());
       s.erase();
       (void)state;
     }
@@ -509,6 +549,8 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> createPlanMemory() { return std::make_unique<PlanMemory>(); }
+std::unique_ptr<Pass> createPlanMemory() {
+  return std::make_unique<PlanMemory>();
+}
 
 } // namespace dlc

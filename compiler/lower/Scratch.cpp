@@ -27,7 +27,8 @@ public:
       erase(next->first);
     }
     auto before = byOffset.lower_bound(offset);
-    if (before != byOffset.begin() && std::prev(before)->first + std::prev(before)->second == offset) {
+    if (before != byOffset.begin() &&
+        std::prev(before)->first + std::prev(before)->second == offset) {
       --before;
       offset = before->first;
       bytes += before->second;
@@ -40,7 +41,8 @@ public:
 private:
   int64_t grow(int64_t bytes) {
     int64_t offset = top;
-    if (!byOffset.empty() && byOffset.rbegin()->first + byOffset.rbegin()->second == top) {
+    if (!byOffset.empty() &&
+        byOffset.rbegin()->first + byOffset.rbegin()->second == top) {
       offset = byOffset.rbegin()->first;
       erase(offset);
     }
@@ -67,14 +69,17 @@ int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
   std::vector<LiveRange *> births;
   for (LiveRange &r : ranges)
     births.push_back(&r);
-  std::stable_sort(births.begin(), births.end(),
-                   [](LiveRange *a, LiveRange *b) { return a->begin < b->begin; });
+  std::stable_sort(
+      births.begin(), births.end(),
+      [](LiveRange *a, LiveRange *b) { return a->begin < b->begin; });
   auto later = [](LiveRange *a, LiveRange *b) { return a->end > b->end; };
-  std::priority_queue<LiveRange *, std::vector<LiveRange *>, decltype(later)> alive(later);
+  std::priority_queue<LiveRange *, std::vector<LiveRange *>, decltype(later)>
+      alive(later);
   FreeList free;
   for (LiveRange *r : births) {
     for (; !alive.empty() && alive.top()->end < r->begin; alive.pop())
-      free.give(alive.top()->offset, alignUp(std::max<int64_t>(alive.top()->bytes, 1)));
+      free.give(alive.top()->offset,
+                alignUp(std::max<int64_t>(alive.top()->bytes, 1)));
     r->offset = free.take(alignUp(std::max<int64_t>(r->bytes, 1)));
     alive.push(r);
   }

@@ -12,8 +12,8 @@ struct LiveRange {
   int64_t offset = 0; // result
 };
 
-/// Gives buffers that live at the same time disjoint, aligned ranges and returns the arena's size. Best fit in
-/// the order of birth, O(n log n).
+/// Gives buffers that live at the same time disjoint, aligned ranges and
+/// returns the arena's size. Best fit in the order of birth, O(n log n).
 int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges);
 
 } // namespace dlc

@@ -18,7 +18,8 @@ std::string regionOf(ir::StateOp state) {
   case ir::Role::step:
     return "scalar";
   case ir::Role::moment: // "w.m" of "w"
-    return "moment" + state.getSymName().drop_front(state.getOf()->size()).str();
+    return "moment" +
+           state.getSymName().drop_front(state.getOf()->size()).str();
   default:
     return ir::stringifyRole(state.getRole()).str();
   }
@@ -28,11 +29,14 @@ std::string regionOf(ir::StateOp state) {
 
 StateLayout layoutStates(ModuleOp module) {
   llvm::StringMap<int64_t> written;
-  module.walk([&](ir::WriteOp write) { written.try_emplace(write.getState(), written.size()); });
+  module.walk([&](ir::WriteOp write) {
+    written.try_emplace(write.getState(), written.size());
+  });
   SmallVector<ir::StateOp> states(module.getOps<ir::StateOp>());
   llvm::StringMap<int64_t> rank;
   auto sortBy = [&](auto key) {
-    llvm::stable_sort(states, [&](ir::StateOp a, ir::StateOp b) { return key(a) < key(b); });
+    llvm::stable_sort(
+        states, [&](ir::StateOp a, ir::StateOp b) { return key(a) < key(b); });
   };
   sortBy([&](ir::StateOp s) {
     auto it = written.find(s.getSymName());

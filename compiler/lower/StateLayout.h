@@ -1,4 +1,5 @@
-// Where every state tensor lives: one flat array a role, so that one kernel can update all of it.
+// Where every state tensor lives: one flat array a role, so that one kernel can
+// update all of it.
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
@@ -8,7 +9,9 @@
 namespace dlc {
 
 constexpr int64_t kAlignment = 64; // of every tensor, in bytes
-inline int64_t alignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+inline int64_t alignUp(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 /// Bytes of a static tensor; a bool takes one.
 int64_t byteSize(mlir::ShapedType type);
 
@@ -22,9 +25,10 @@ struct StateLayout {
   llvm::MapVector<mlir::StringAttr, int64_t> bytes; // of each region
 };
 
-/// Trainable parameters come first and in the order in which @train_step writes them, which is that in which
-/// their gradients get ready. Moments and averages follow the order of what they belong to, so that the i-th
-/// tensors of all arrays belong together and lie at proportional offsets.
+/// Trainable parameters come first and in the order in which @train_step writes
+/// them, which is that in which their gradients get ready. Moments and averages
+/// follow the order of what they belong to, so that the i-th tensors of all
+/// arrays belong together and lie at proportional offsets.
 StateLayout layoutStates(mlir::ModuleOp module);
 
 } // namespace dlc

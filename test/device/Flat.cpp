@@ -12,9 +12,17 @@ constexpr auto kTypes = {plan::F32, plan::BF16, plan::F64};
 // Sizes of the operands of one command: empty, single, primes, more than a
 // chunk, chunks that end inside an operand, many operands in a chunk.
 const std::vector<std::vector<int64_t>> kSizes = {
-    {0},          {1},          {7},         {0, 0},
-    {16384},      {16411},      {3, 0, 131}, {16381, 1, 0, 2, 32771},
-    {100003, 13}, {13, 100003}, {5, 7, 11, 13, 17, 19, 23},
+    {0},
+    {1},
+    {7},
+    {0, 0},
+    {16384},
+    {16411},
+    {3, 0, 131},
+    {16381, 1, 0, 2, 32771},
+    {100003, 13},
+    {13, 100003},
+    {5, 7, 11, 13, 17, 19, 23},
 };
 
 Case flatCase(const std::string &kind, const std::vector<int64_t> &sizes) {
@@ -60,16 +68,15 @@ TEST(AllFinite, FindsOneAnywhere) {
 
 TEST(AllFinite, ExtremesAreFinite) {
   const auto extremes = [](auto limits, double largest) {
-    return std::vector<double>{largest, -largest, limits.min(),
-                               limits.denorm_min(), 0.0, -0.0};
+    return std::vector<double>{
+        largest, -largest, limits.min(), limits.denorm_min(), 0.0, -0.0};
   };
   const std::numeric_limits<float> f32;
   const std::numeric_limits<double> f64;
   const Case c = flatCase("all_finite", {6});
-  for (auto [type, values] :
-       {std::pair(plan::F32, extremes(f32, f32.max())),
-        std::pair(plan::BF16, extremes(f32, 0x1.fep127)),
-        std::pair(plan::F64, extremes(f64, f64.max()))}) {
+  for (auto [type, values] : {std::pair(plan::F32, extremes(f32, f32.max())),
+                              std::pair(plan::BF16, extremes(f32, 0x1.fep127)),
+                              std::pair(plan::F64, extremes(f64, f64.max()))}) {
     std::vector<Tensor> inputs;
     inputs.emplace_back(type, Shape{6}, values);
     EXPECT_EQ(runOn(c, inputs, type), 1) << plan::DType_Name(type);

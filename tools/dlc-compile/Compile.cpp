@@ -23,80 +23,126 @@ CLI::Validator oneOf(std::vector<std::string> names) {
         if (std::find(names.begin(), names.end(), text) != names.end())
           return "";
         std::string guess = nearest(text, names);
-        return fmt::format("'{}' is not one of {}{}", text, fmt::join(names, ", "),
-                           guess.empty() ? "" : fmt::format("; did you mean '{}'?", guess));
+        return fmt::format(
+            "'{}' is not one of {}{}", text, fmt::join(names, ", "),
+            guess.empty() ? "" : fmt::format("; did you mean '{}'?", guess));
       },
       fmt::format("{{{}}}", fmt::join(names, ",")));
 }
 
 void addModelFlags(CLI::App &c, Arguments &a) {
   c.add_option("model", a.options.model, "the ONNX file")->required();
-  c.add_option("-o,--output", a.options.output, "the artifact (default: the model's name with .dlc)")
+  c.add_option("-o,--output", a.options.output,
+               "the artifact (default: the model's name with .dlc)")
       ->type_name("FOLDER");
   c.add_option("--batch", a.options.batch, "rows of one rank's step")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 30))
       ->capture_default_str();
-  c.add_option("--dim", a.dims, "binds a symbolic dimension of the model")->type_name("NAME=N");
-  c.add_option("--train", a.train, "trains these initializers too")->type_name("REGEX")->allow_extra_args(false);
-  c.add_option("--freeze", a.freeze, "does not train these")->type_name("REGEX")->allow_extra_args(false);
-  c.add_option("--cpu", a.options.cpu, "the CPU to compile for; native is this one")->capture_default_str();
+  c.add_option("--dim", a.dims, "binds a symbolic dimension of the model")
+      ->type_name("NAME=N");
+  c.add_option("--train", a.train, "trains these initializers too")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  c.add_option("--freeze", a.freeze, "does not train these")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  c.add_option("--cpu", a.options.cpu,
+               "the CPU to compile for; native is this one")
+      ->capture_default_str();
 }
 
 void addTrainFlags(CLI::App &c, Arguments &a) {
   StepOptions &t = a.options.train;
-  c.add_option("--loss", t.loss.kind, "loss; auto takes the graph's own, else cross_entropy")
+  c.add_option("--loss", t.loss.kind,
+               "loss; auto takes the graph's own, else cross_entropy")
       ->check(oneOf({"auto", "cross_entropy", "mse", "bce"}))
       ->capture_default_str();
-  c.add_option("--bn-variance", a.bnVariance, "running variance as frameworks or as the ONNX text keeps it")
+  c.add_option("--bn-variance", a.bnVariance,
+               "running variance as frameworks or as the ONNX text keeps it")
       ->check(oneOf({"unbiased", "population"}))
       ->capture_default_str();
-  c.add_option("--optimizer", t.optimizer.name)->check(oneOf({"sgd", "adamw"}))->capture_default_str();
-  c.add_option("--lr", t.optimizer.lr, "learning rate (default: 0.01 for sgd, 0.001 for adamw)")
+  c.add_option("--optimizer", t.optimizer.name)
+      ->check(oneOf({"sgd", "adamw"}))
+      ->capture_default_str();
+  c.add_option("--lr", t.optimizer.lr,
+               "learning rate (default: 0.01 for sgd, 0.001 for adamw)")
       ->check(CLI::NonNegativeNumber);
-  c.add_option("--momentum", t.optimizer.momentum, "sgd")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  c.add_option("--momentum", t.optimizer.momentum, "sgd")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   c.add_flag("--nesterov", t.optimizer.nesterov, "sgd: Nesterov's momentum");
-  c.add_option("--weight-decay", t.optimizer.weightDecay, "default: 0 for sgd, 0.01 for adamw")
+  c.add_option("--weight-decay", t.optimizer.weightDecay,
+               "default: 0 for sgd, 0.01 for adamw")
       ->check(CLI::NonNegativeNumber);
-  c.add_option("--betas", a.betas, "adamw (default: 0.9,0.999)")->delimiter(',')->expected(2)->type_name("A,B");
-  c.add_option("--eps", t.optimizer.epsilon, "adamw")->check(CLI::PositiveNumber)->capture_default_str();
+  c.add_option("--betas", a.betas, "adamw (default: 0.9,0.999)")
+      ->delimiter(',')
+      ->expected(2)
+      ->type_name("A,B");
+  c.add_option("--eps", t.optimizer.epsilon, "adamw")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   c.add_option("--schedule", t.schedule.name, "of the learning rate")
       ->check(oneOf({"constant", "step", "cosine"}))
       ->capture_default_str();
-  c.add_option("--warmup", t.schedule.warmup, "steps of linear warm-up")->check(CLI::NonNegativeNumber);
-  c.add_option("--steps", t.schedule.totalSteps, "length of the schedule (default: set by dlc train)")
+  c.add_option("--warmup", t.schedule.warmup, "steps of linear warm-up")
       ->check(CLI::NonNegativeNumber);
-  c.add_option("--decay-steps", t.schedule.decaySteps, "step: updates between decays")
+  c.add_option("--steps", t.schedule.totalSteps,
+               "length of the schedule (default: set by dlc train)")
+      ->check(CLI::NonNegativeNumber);
+  c.add_option("--decay-steps", t.schedule.decaySteps,
+               "step: updates between decays")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  c.add_option("--decay-rate", t.schedule.decayRate, "step: factor of a decay")->capture_default_str();
-  c.add_option("--min-lr", t.schedule.minLr, "cosine: where it ends")->check(CLI::NonNegativeNumber);
-  c.add_option("--clip-grad", t.clip.maxNorm, "bounds the gradients' common norm")->check(CLI::NonNegativeNumber);
-  c.add_option("--ema", a.ema, "averages the weights; alone: decay 0.9999 with a ramp")
+  c.add_option("--decay-rate", t.schedule.decayRate, "step: factor of a decay")
+      ->capture_default_str();
+  c.add_option("--min-lr", t.schedule.minLr, "cosine: where it ends")
+      ->check(CLI::NonNegativeNumber);
+  c.add_option("--clip-grad", t.clip.maxNorm,
+               "bounds the gradients' common norm")
+      ->check(CLI::NonNegativeNumber);
+  c.add_option("--ema", a.ema,
+               "averages the weights; alone: decay 0.9999 with a ramp")
       ->expected(0, 1)
       ->type_name("[DECAY]");
 }
 
 void addPrecisionFlags(CLI::App &c, Arguments &a) {
   StepOptions &t = a.options.train;
-  c.add_flag("--amp", a.amp, "matrix products in half precision, weights and gradients in f32");
-  c.add_option("--amp-dtype", t.amp.dtype)->check(oneOf({"bf16", "fp16"}))->capture_default_str();
-  c.add_option("--amp-allow", t.amp.allow, "ops that run in half")->delimiter(',')->type_name("OP,...");
-  c.add_option("--amp-deny", t.amp.deny, "ops that stay f32")->delimiter(',')->type_name("OP,...");
-  c.add_option("--loss-scale", t.scaler.scale, "auto, none, dynamic or a number")->capture_default_str();
-  c.add_option("--loss-scale-init", t.scaler.init)->check(CLI::PositiveNumber)->capture_default_str();
-  c.add_option("--loss-scale-interval", t.scaler.interval)->check(CLI::PositiveNumber)->capture_default_str();
+  c.add_flag("--amp", a.amp,
+             "matrix products in half precision, weights and gradients in f32");
+  c.add_option("--amp-dtype", t.amp.dtype)
+      ->check(oneOf({"bf16", "fp16"}))
+      ->capture_default_str();
+  c.add_option("--amp-allow", t.amp.allow, "ops that run in half")
+      ->delimiter(',')
+      ->type_name("OP,...");
+  c.add_option("--amp-deny", t.amp.deny, "ops that stay f32")
+      ->delimiter(',')
+      ->type_name("OP,...");
+  c.add_option("--loss-scale", t.scaler.scale,
+               "auto, none, dynamic or a number")
+      ->capture_default_str();
+  c.add_option("--loss-scale-init", t.scaler.init)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  c.add_option("--loss-scale-interval", t.scaler.interval)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   c.add_option("--ddp", t.allReduce.world, "ranks that train together")
       ->check(CLI::Range(int64_t(1), int64_t(65536)))
       ->capture_default_str();
-  c.add_option("--bucket-mb", a.bucketMb, "size of an all-reduce bucket (default: 25; the first one 1)")
+  c.add_option("--bucket-mb", a.bucketMb,
+               "size of an all-reduce bucket (default: 25; the first one 1)")
       ->check(CLI::PositiveNumber);
 }
 
 void addOutputFlags(CLI::App &c, Arguments &a) {
   c.add_option("--stop-after", a.options.stopAfter,
-               "print the program after a phase: import, canonicalize, loss, autocast, autodiff, ..., plan")
+               "print the program after a phase: import, canonicalize, loss, "
+               "autocast, autodiff, ..., plan")
       ->type_name("PHASE");
-  c.add_option("--emit", a.emit, "with --stop-after: mlir")->check(oneOf({"mlir"}));
+  c.add_option("--emit", a.emit, "with --stop-after: mlir")
+      ->check(oneOf({"mlir"}));
   c.add_flag("--quiet", a.quiet, "no summary");
 }
 
@@ -104,19 +150,24 @@ Status parseDims(Arguments &a) {
   for (const std::string &text : a.dims) {
     size_t split = text.find('=');
     char *end = nullptr;
-    long long n = split == std::string::npos ? 0 : std::strtoll(text.c_str() + split + 1, &end, 10);
+    long long n = split == std::string::npos
+                      ? 0
+                      : std::strtoll(text.c_str() + split + 1, &end, 10);
     if (n <= 0 || *end)
-      return usageError("--dim: expected NAME=N with N of 1 or more, found '{}'", text);
+      return usageError(
+          "--dim: expected NAME=N with N of 1 or more, found '{}'", text);
     a.options.import.dims[text.substr(0, split)] = n;
   }
   return {};
 }
 
-Result<double> parseNumber(const std::string &flag, const std::string &text, double low, double high) {
+Result<double> parseNumber(const std::string &flag, const std::string &text,
+                           double low, double high) {
   char *end = nullptr;
   double x = std::strtod(text.c_str(), &end);
   if (text.empty() || *end || !(x >= low && x < high))
-    return usageError("{}: expected a number in [{}, {}), found '{}'", flag, low, high, text);
+    return usageError("{}: expected a number in [{}, {}), found '{}'", flag,
+                      low, high, text);
   return x;
 }
 
@@ -135,12 +186,15 @@ Status resolve(CLI::App &c, Arguments &a) {
   }
   if (!a.bucketMb.empty()) {
     t.allReduce.bucketBytes = int64_t(std::stod(a.bucketMb) * (1 << 20));
-    t.allReduce.firstBucketBytes = std::min(t.allReduce.firstBucketBytes, t.allReduce.bucketBytes);
+    t.allReduce.firstBucketBytes =
+        std::min(t.allReduce.firstBucketBytes, t.allReduce.bucketBytes);
   }
   const std::string &scale = t.scaler.scale;
   if (scale != "auto" && scale != "none" && scale != "dynamic")
     if (auto value = parseNumber("--loss-scale", scale, 1e-30, 1e30); !value)
-      return usageError("--loss-scale: expected auto, none, dynamic or a number, found '{}'", scale);
+      return usageError(
+          "--loss-scale: expected auto, none, dynamic or a number, found '{}'",
+          scale);
   t.loss.bnVariancePopulation = a.bnVariance == "population";
   t.amp.enabled = a.amp;
   a.options.import.roles.train = a.train;
@@ -148,7 +202,8 @@ Status resolve(CLI::App &c, Arguments &a) {
   if (t.optimizer.nesterov && t.optimizer.momentum == 0)
     return usageError("--nesterov needs a --momentum above 0");
   if (a.options.output.empty())
-    a.options.output = std::filesystem::path(a.options.model).stem().string() + ".dlc";
+    a.options.output =
+        std::filesystem::path(a.options.model).stem().string() + ".dlc";
   return {};
 }
 
@@ -181,10 +236,14 @@ void printSummary(const CompileOptions &o, const CompileResult &r) {
         kernels += command.kind() == "kernel";
       }
   int64_t world = r.plan.world_size();
-  info("{}: {} trainable parameters, batch {}{}, {} commands a step ({} generated kernels)", o.output, parameters,
-       r.plan.batch(), world > 1 ? fmt::format(" a rank, {} in all", r.plan.batch() * world) : "", commands, kernels);
-  info("import {:.0f} ms, passes {:.0f} ms, kernels {:.0f} ms", r.importSeconds * 1e3, r.passSeconds * 1e3,
-       r.kernelSeconds * 1e3);
+  info("{}: {} trainable parameters, batch {}{}, {} commands a step ({} "
+       "generated kernels)",
+       o.output, parameters, r.plan.batch(),
+       world > 1 ? fmt::format(" a rank, {} in all", r.plan.batch() * world)
+                 : "",
+       commands, kernels);
+  info("import {:.0f} ms, passes {:.0f} ms, kernels {:.0f} ms",
+       r.importSeconds * 1e3, r.passSeconds * 1e3, r.kernelSeconds * 1e3);
 }
 
 Status compileCommand(CLI::App &c, Arguments &a) {
@@ -205,17 +264,22 @@ Status compileCommand(CLI::App &c, Arguments &a) {
 
 void addCompile(CommandLine &line) {
   auto a = std::make_shared<Arguments>();
-  CLI::App *c = line.app.add_subcommand("compile", "turn an ONNX model into a training program");
+  CLI::App *c = line.app.add_subcommand(
+      "compile", "turn an ONNX model into a training program");
   addModelFlags(*c, *a);
   addTrainFlags(*c, *a);
   addPrecisionFlags(*c, *a);
   addOutputFlags(*c, *a);
   c->footer("Examples:\n"
             "  dlc compile lenet.onnx\n"
-            "  dlc compile lenet.onnx --amp --ddp=2 --ema --optimizer=sgd --lr=0.05 --schedule=cosine -o lenet.dlc\n"
-            "  dlc compile gpt.onnx --batch=8 --dim time=256 --optimizer=adamw --clip-grad=1\n"
+            "  dlc compile lenet.onnx --amp --ddp=2 --ema --optimizer=sgd "
+            "--lr=0.05 --schedule=cosine -o lenet.dlc\n"
+            "  dlc compile gpt.onnx --batch=8 --dim time=256 --optimizer=adamw "
+            "--clip-grad=1\n"
             "  dlc compile lenet.onnx --stop-after=autodiff --emit=mlir");
-  c->callback([&line, c, a] { line.chosen = [c, a] { return report(compileCommand(*c, *a)); }; });
+  c->callback([&line, c, a] {
+    line.chosen = [c, a] { return report(compileCommand(*c, *a)); };
+  });
 }
 
 } // namespace dlc::tool

@@ -15,7 +15,8 @@ struct Arguments {
 };
 
 /// The file's tensors by name; with `averages`, "ema/x" stands for x.
-Result<exporter::Tensors> values(const SafetensorsFile &file, const Artifact &artifact, bool averages) {
+Result<exporter::Tensors> values(const SafetensorsFile &file,
+                                 const Artifact &artifact, bool averages) {
   exporter::Tensors tensors;
   bool found = false;
   for (const NamedTensor &t : file.tensors())
@@ -26,17 +27,21 @@ Result<exporter::Tensors> values(const SafetensorsFile &file, const Artifact &ar
       found = true;
     }
   if (averages && !found)
-    return usageError("'{}' has no moving averages: compile with --ema", artifact.path());
+    return usageError("'{}' has no moving averages: compile with --ema",
+                      artifact.path());
   return tensors;
 }
 
 Status exportCommand(const Arguments &a) {
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
   DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(model.statePath));
-  DLC_ASSIGN(exporter::Tensors tensors, values(file, model.artifact, a.averages));
-  DLC_ASSIGN(std::string skeleton, readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
+  DLC_ASSIGN(exporter::Tensors tensors,
+             values(file, model.artifact, a.averages));
+  DLC_ASSIGN(std::string skeleton,
+             readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
   DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output));
-  info("{}: written from {}{}", a.output, model.statePath, a.averages ? ", moving averages" : "");
+  info("{}: written from {}{}", a.output, model.statePath,
+       a.averages ? ", moving averages" : "");
   return {};
 }
 
@@ -44,12 +49,18 @@ Status exportCommand(const Arguments &a) {
 
 void addExport(CommandLine &line) {
   auto a = std::make_shared<Arguments>();
-  CLI::App *c = line.app.add_subcommand("export", "write trained weights as an ONNX model");
-  c->add_option("model", a->model, "a run (its newest checkpoint), a checkpoint or an artifact")->required();
-  c->add_option("-o,--output", a->output, "the ONNX file")->required()->type_name("FILE");
+  CLI::App *c = line.app.add_subcommand(
+      "export", "write trained weights as an ONNX model");
+  c->add_option("model", a->model,
+                "a run (its newest checkpoint), a checkpoint or an artifact")
+      ->required();
+  c->add_option("-o,--output", a->output, "the ONNX file")
+      ->required()
+      ->type_name("FILE");
   c->add_flag("--ema", a->averages, "use the moving averages of the weights");
   c->footer("Example:\n  dlc export runs/lenet-1 --ema -o lenet-trained.onnx");
-  c->callback([&line, a] { line.chosen = [a] { return report(exportCommand(*a)); }; });
+  c->callback(
+      [&line, a] { line.chosen = [a] { return report(exportCommand(*a)); }; });
 }
 
 } // namespace dlc::tool

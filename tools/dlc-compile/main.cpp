@@ -1,6 +1,6 @@
 // dlc-compile: `dlc compile` and `dlc export`.
-#include "tools/dlc-compile/Commands.h"
 #include "runtime/base/Log.h"
+#include "tools/dlc-compile/Commands.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,5 @@
-// dlc-opt: runs passes on dlc programs, for tests and for reading what a pass does.
+// dlc-opt: runs passes on dlc programs, for tests and for reading what a pass
+// does.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
@@ -10,7 +11,8 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<dlc::ir::DlcDialect, dlc::exec::ExecDialect, mlir::func::FuncDialect>();
+  registry.insert<dlc::ir::DlcDialect, dlc::exec::ExecDialect,
+                  mlir::func::FuncDialect>();
   dlc::registerGradients(registry);
   dlc::registerDecompositions(registry);
   dlc::registerPasses();
