@@ -148,9 +148,12 @@ class TestCase(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def assertNear(self, found, expected, tolerance, what):
-        """||found - expected|| <= tolerance * ||expected||, and both finite."""
+        """||found - expected|| <= tolerance * ||expected||; infinities must be in the same places."""
         found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
         self.assertEqual(found.shape, expected.shape, what)
+        finite = np.isfinite(expected)
+        np.testing.assert_array_equal(found[~finite], expected[~finite], what)
+        found, expected = found[finite], expected[finite]
         norm = np.linalg.norm(expected)
         error = np.linalg.norm(found - expected) / (norm if norm > 0 else 1.0)
         self.assertLessEqual(error, tolerance, f"{what}: relative difference {error:.3g}")
