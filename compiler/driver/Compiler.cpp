@@ -1,5 +1,6 @@
 #include "compiler/driver/Compiler.h"
 #include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
@@ -64,11 +65,19 @@ private:
     o.batch = options.batch;
     auto imported = import::importOnnx(context, options.model, o);
     if (failed(imported))
-      return error(Code::BadModel, "the model cannot be imported")
-          .withContext(options.model);
+      return error(Code::BadModel, "the model cannot be imported");
     model.emplace(std::move(*imported));
     result.importSeconds = secondsSince(start);
+    if (options.stopAfter.empty() && !hasTrainableState())
+      return Status(Code::BadModel,
+                    fmt::format("{}: no trainable parameter; --train=REGEX "
+                                "trains initializers that match",
+                                options.model));
     return {};
+  }
+  bool hasTrainableState() {
+    return llvm::any_of(model->module->getOps<ir::StateOp>(),
+                        [](ir::StateOp s) { return s.getTrainable(); });
   }
 
   Status runPhases() {

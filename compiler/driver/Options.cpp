@@ -54,6 +54,7 @@ void train(YAML::Emitter &out, StepOptions t) {
 
 std::string toYaml(const CompileOptions &options) {
   YAML::Emitter out;
+  out.SetDoublePrecision(15); // 0.05, not 0.050000000000000003
   out << YAML::BeginMap;
   std::string name = options.model.substr(options.model.find_last_of('/') + 1);
   out << YAML::Key << "model" << YAML::Value << name;

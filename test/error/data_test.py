@@ -87,7 +87,7 @@ class BadData(dlc.TestCase):
 
     def test_diverged(self):
         """A loss that is not a number ends the run with its own exit code."""
-        artifact = dlc.compile(dlc.model("mlp"), self.path("hot.dlc"), batch=16, lr=1e30,
+        artifact = dlc.compile(dlc.model("mlp"), self.path("hot.dlc"), batch=16, lr=1e38,
                                optimizer="sgd", schedule="constant")
         _, err = dlc.dlc("train", artifact, data=dlc.data("digits-train"), run=self.path("run"),
                          steps=200, code=dlc.DIVERGED, timeout=20)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 namespace dlc::tool {
 namespace {
@@ -28,6 +29,24 @@ CLI::Validator oneOf(std::vector<std::string> names) {
             guess.empty() ? "" : fmt::format("; did you mean '{}'?", guess));
       },
       fmt::format("{{{}}}", fmt::join(names, ",")));
+}
+
+constexpr double kTiny = std::numeric_limits<double>::min();
+
+/// A finite number in [low, high]; CLI11's own checks let a NaN through.
+CLI::Validator number(double low, double high = 1e300) {
+  std::string range = high < 1e300   ? fmt::format("from {} to {}", low, high)
+                      : low == kTiny ? "above 0"
+                                     : fmt::format("of at least {}", low);
+  return CLI::Validator(
+      [=](std::string &text) -> std::string {
+        char *end = nullptr;
+        double x = std::strtod(text.c_str(), &end);
+        if (text.empty() || *end || !(x >= low && x <= high))
+          return fmt::format("expected a number {}, found '{}'", range, text);
+        return "";
+      },
+      "NUMBER");
 }
 
 void addModelFlags(CLI::App &c, Arguments &a) {
@@ -66,20 +85,20 @@ void addTrainFlags(CLI::App &c, Arguments &a) {
       ->capture_default_str();
   c.add_option("--lr", t.optimizer.lr,
                "learning rate (default: 0.01 for sgd, 0.001 for adamw)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number(0));
   c.add_option("--momentum", t.optimizer.momentum, "sgd")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number(0, 1))
       ->capture_default_str();
   c.add_flag("--nesterov", t.optimizer.nesterov, "sgd: Nesterov's momentum");
   c.add_option("--weight-decay", t.optimizer.weightDecay,
                "default: 0 for sgd, 0.01 for adamw")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number(0));
   c.add_option("--betas", a.betas, "adamw (default: 0.9,0.999)")
       ->delimiter(',')
       ->expected(2)
       ->type_name("A,B");
   c.add_option("--eps", t.optimizer.epsilon, "adamw")
-      ->check(CLI::PositiveNumber)
+      ->check(number(kTiny))
       ->capture_default_str();
   c.add_option("--schedule", t.schedule.name, "of the learning rate")
       ->check(oneOf({"constant", "step", "cosine"}))
@@ -94,12 +113,13 @@ void addTrainFlags(CLI::App &c, Arguments &a) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   c.add_option("--decay-rate", t.schedule.decayRate, "step: factor of a decay")
+      ->check(number(0))
       ->capture_default_str();
   c.add_option("--min-lr", t.schedule.minLr, "cosine: where it ends")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number(0));
   c.add_option("--clip-grad", t.clip.maxNorm,
                "bounds the gradients' common norm")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number(0));
   c.add_option("--ema", a.ema,
                "averages the weights; alone: decay 0.9999 with a ramp")
       ->expected(0, 1)
@@ -123,7 +143,7 @@ void addPrecisionFlags(CLI::App &c, Arguments &a) {
                "auto, none, dynamic or a number")
       ->capture_default_str();
   c.add_option("--loss-scale-init", t.scaler.init)
-      ->check(CLI::PositiveNumber)
+      ->check(number(kTiny))
       ->capture_default_str();
   c.add_option("--loss-scale-interval", t.scaler.interval)
       ->check(CLI::PositiveNumber)
@@ -133,7 +153,7 @@ void addPrecisionFlags(CLI::App &c, Arguments &a) {
       ->capture_default_str();
   c.add_option("--bucket-mb", a.bucketMb,
                "size of an all-reduce bucket (default: 25; the first one 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(number(kTiny));
 }
 
 void addOutputFlags(CLI::App &c, Arguments &a) {
