@@ -47,3 +47,30 @@ func.func @layer_norm_backward(%dy: tensor<4x8xf32>, %x: tensor<4x8xf32>, %s: te
   %dx, %ds, %db = dlc.layer_norm_backward %dy, %x, %s, %m, %m {axis = 1 : i64} : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>, tensor<4x1xf32>, tensor<4x1xf32>) -> (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>)
   return %dx : tensor<4x8xf32>
 }
+
+// The variance is taken of the centred row: E[x^2] - E[x]^2 would cancel.
+// CHECK-LABEL: func @layer_norm
+// CHECK: %[[MEAN:.*]] = dlc.reduce_mean %arg0 {axes = array<i64: 1>, keepdims}
+// CHECK: %[[CENTRED:.*]] = dlc.sub %arg0, %[[MEAN]]
+// CHECK: %[[SQUARE:.*]] = dlc.mul %[[CENTRED]], %[[CENTRED]]
+// CHECK: dlc.reduce_mean %[[SQUARE]] {axes = array<i64: 1>, keepdims}
+// CHECK: dlc.constant dense<9.99999974E-6> : tensor<f32>
+// CHECK: dlc.rsqrt {{.*}} -> tensor<4x1xf32>
+func.func @layer_norm(%x: tensor<4x8xf32>, %s: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
+  %y, %mean, %rstd = dlc.layer_norm %x, %s, %b {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+  return %y : tensor<4x8xf32>
+}
+
+// A row whose label is ignored gets no gradient: its factor is zero, whatever its label compares with.
+// CHECK-LABEL: func @ignored
+// CHECK-DAG: %[[COLUMN:.*]] = dlc.reshape %arg2 : (tensor<4xi64>) -> tensor<4x1xi64>
+// CHECK-DAG: %[[IGNORED:.*]] = dlc.constant dense<-100> : tensor<i64>
+// CHECK: %[[SKIP:.*]] = dlc.compare eq %[[COLUMN]], %[[IGNORED]]
+// CHECK: %[[ZERO:.*]] = dlc.constant dense<0.000000e+00> : tensor<f32>
+// CHECK: %[[FACTOR:.*]] = dlc.select %[[SKIP]], %[[ZERO]], %{{.*}} -> tensor<4x1xf32>
+// CHECK: dlc.mul %{{.*}}, %[[FACTOR]] : (tensor<4x10xf32>, tensor<4x1xf32>)
+// CHECK-NEXT: return
+func.func @ignored(%dloss: tensor<4xf32>, %x: tensor<4x10xf32>, %t: tensor<4xi64>, %lse: tensor<4xf32>) -> tensor<4x10xf32> {
+  %dx = dlc.softmax_cross_entropy_backward %dloss, %x, %t, %lse {ignore_index = -100 : i64} : (tensor<4xf32>, tensor<4x10xf32>, tensor<4xi64>, tensor<4xf32>) -> tensor<4x10xf32>
+  return %dx : tensor<4x10xf32>
+}
