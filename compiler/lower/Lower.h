@@ -1,6 +1,5 @@
 // From a training program on tensors to commands on buffers. Each pass is one
-// file; the order is in passes/Pipeline.cpp's successor,
-// compiler/driver/Pipeline.cpp.
+// file; the order is in compiler/driver/Pipeline.cpp.
 #pragma once
 
 #include <memory>
