@@ -207,15 +207,20 @@ private:
     exec::KernelOp kernel =
         flatKernel(symbols.lookup<exec::KernelOp>(first.getKernel()), n);
     OpBuilder b(last);
+    llvm::DenseMap<Value, Value> flats; // an output on an input stays there
     auto flat = [&](Value v) -> Value {
       if (isScalar(v))
         return v;
+      auto [it, isNew] = flats.try_emplace(v);
       auto buffer = v.getDefiningOp<exec::BufferOp>();
       OpBuilder before(buffer);
       auto type =
           MemRefType::get({n}, cast<MemRefType>(v.getType()).getElementType());
-      return exec::BufferOp::create(before, buffer.getLoc(), type,
-                                    buffer.getRegion(), buffer.getOffset());
+      if (isNew)
+        it->second =
+            exec::BufferOp::create(before, buffer.getLoc(), type,
+                                   buffer.getRegion(), buffer.getOffset());
+      return it->second;
     };
     SmallVector<Value> ins, outs;
     for (Value v : first.getInputs())
