@@ -27,12 +27,13 @@ Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,
   return elements ? ConstantOp::create(b, loc, type, elements) : nullptr;
 }
 
-void ConstantOp::build(OpBuilder &b, OperationState &state, double splat,
-                       RankedTensorType type) {
+void ConstantOp::build(OpBuilder &odsBuilder, OperationState &odsState,
+                       double splat, RankedTensorType type) {
   Type e = type.getElementType();
-  Attribute value = isa<FloatType>(e) ? (Attribute)b.getFloatAttr(e, splat)
-                                      : b.getIntegerAttr(e, (int64_t)splat);
-  build(b, state, type, DenseElementsAttr::get(type, value));
+  Attribute value = isa<FloatType>(e)
+                        ? (Attribute)odsBuilder.getFloatAttr(e, splat)
+                        : odsBuilder.getIntegerAttr(e, (int64_t)splat);
+  build(odsBuilder, odsState, type, DenseElementsAttr::get(type, value));
 }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
@@ -124,9 +125,9 @@ struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
 };
 } // namespace
 
-void GlobalNormOp::getCanonicalizationPatterns(RewritePatternSet &set,
-                                               MLIRContext *ctx) {
-  set.add<PullScaleOutOfNorm>(ctx);
+void GlobalNormOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                               MLIRContext *context) {
+  results.add<PullScaleOutOfNorm>(context);
 }
 
 // Verifiers
@@ -137,9 +138,9 @@ LogicalResult CastOp::verify() {
   return success();
 }
 LogicalResult IotaOp::verify() {
-  if (getAxis() < 0 || getAxis() >= tensorType(getY()).getRank())
-    return emitOpError("axis ") << getAxis() << " is outside of rank "
-                                << tensorType(getY()).getRank();
+  int64_t axis = getAxis(), rank = tensorType(getY()).getRank();
+  if (axis < 0 || axis >= rank)
+    return emitOpError("axis ") << axis << " is outside of rank " << rank;
   return success();
 }
 LogicalResult ReshapeOp::verify() {
@@ -182,14 +183,14 @@ static LogicalResult verifyState(Operation *op, FlatSymbolRefAttr name,
                                         << ", found " << value.getType();
   return success();
 }
-LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyState(*this, getStateAttr(), getValue(), symbols);
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  return verifyState(*this, getStateAttr(), getValue(), symbolTable);
 }
-LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyState(*this, getStateAttr(), getValue(), symbols);
+LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  return verifyState(*this, getStateAttr(), getValue(), symbolTable);
 }
-LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyState(*this, getStateAttr(), getValue(), symbols);
+LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  return verifyState(*this, getStateAttr(), getValue(), symbolTable);
 }
 
 } // namespace dlc::ir

@@ -30,10 +30,10 @@ std::string describe(Ints shape) {
 
 } // namespace
 
-bool compatibleTypes(TypeRange l, TypeRange r) {
-  if (l.size() != r.size())
+bool compatibleTypes(TypeRange inferred, TypeRange actual) {
+  if (inferred.size() != actual.size())
     return false;
-  for (auto [a, b] : llvm::zip(l, r))
+  for (auto [a, b] : llvm::zip(inferred, actual))
     if (getElementTypeOrSelf(a) != getElementTypeOrSelf(b) ||
         failed(verifyCompatibleShape(a, b)))
       return false;

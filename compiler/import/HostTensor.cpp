@@ -1,4 +1,5 @@
 #include "compiler/import/HostTensor.h"
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -44,8 +45,8 @@ template <typename T> void store(std::string &bytes, T value) {
 
 } // namespace
 
-HostTensor::HostTensor(DType dtype, Shape dims)
-    : dtype(dtype), shape(std::move(dims)) {
+HostTensor::HostTensor(DType dtype, Shape shape)
+    : dtype(dtype), shape(std::move(shape)) {
   if (holdsFloats())
     floats.resize(elements());
   else
@@ -146,7 +147,7 @@ void HostTensor::copyElement(int64_t index, const HostTensor &from,
 bool HostTensor::isSplat() const {
   auto equal = [](const auto &values) {
     for (const auto &value : values)
-      if (std::memcmp(&value, &values[0], sizeof(value)) != 0)
+      if (std::bit_cast<uint64_t>(value) != std::bit_cast<uint64_t>(values[0]))
         return false;
     return !values.empty();
   };

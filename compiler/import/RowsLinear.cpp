@@ -112,7 +112,7 @@ FailureOr<Window> window(const Node &n, ArrayRef<int64_t> in,
                          std::vector<int64_t> kernel) {
   Window w;
   size_t dims = in.size();
-  w.kernel = n.integers("kernel_shape", kernel);
+  w.kernel = n.integers("kernel_shape", std::move(kernel));
   if (w.kernel.size() != dims)
     return n.fail() << "kernel_shape " << toString(w.kernel) << " for " << dims
                     << " spatial dimensions";
