@@ -1,0 +1,188 @@
+#include "compiler/lower/Placement.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/lower/Scratch.h"
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+
+constexpr int64_t kEnd = INT64_MAX;
+
+bool isCommand(Operation *op) {
+  return isa<ir::FusedOp, ir::LibraryInterface>(op);
+}
+
+/// The value whose memory `v` is a view of.
+static Value storageOf(Value v) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (!isa<ir::ReshapeOp, ir::AllReduceOp>(op))
+      break;
+    v = op->getOperand(0);
+  }
+  return v;
+}
+
+ir::AllReduceOp allReduceOf(Value v) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (auto reduce = dyn_cast<ir::AllReduceOp>(op))
+      return reduce;
+    if (!isa<ir::ReshapeOp>(op))
+      return nullptr;
+    v = op->getOperand(0);
+  }
+  return nullptr;
+}
+
+static SmallVector<Operation *> usersThroughViews(Value v) {
+  SmallVector<Operation *> users;
+  SmallVector<Value> work{v};
+  while (!work.empty())
+    for (Operation *u : work.pop_back_val().getUsers()) {
+      if (isa<ir::ReshapeOp, ir::AllReduceOp>(u))
+        work.push_back(u->getResult(0));
+      else
+        users.push_back(u);
+    }
+  return users;
+}
+
+/// Whether `op` may write result `r` over state tensors that it reads.
+static bool mayAlias(Operation *op, OpResult r) {
+  if (isa<ir::BatchNormOp>(op))
+    return r.getResultNumber() == 1 || r.getResultNumber() == 2;
+  auto fused = dyn_cast<ir::FusedOp>(op);
+  return fused && llvm::all_of(fused.getBody().front(), [](Operation &o) {
+           return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(
+               o);
+         });
+}
+
+Placement::Placement(func::FuncOp f, StateLayout &layout)
+    : block(f.front()), layout(layout) {
+  analyse();
+  placeGradients();
+  placeWrites();
+  placeScratch();
+}
+
+void Placement::analyse() {
+  int64_t i = 0;
+  for (Operation &op : block)
+    if (isCommand(&op))
+      position[&op] = i++;
+  for (Operation &op : block) {
+    for (Value v : op.getOperands()) {
+      int64_t &last = lastUse.try_emplace(storageOf(v), -1).first->second;
+      if (isCommand(&op))
+        last = std::max(last, position[&op]);
+      else if (isa<func::ReturnOp, ir::WriteOp>(op))
+        last = kEnd;
+    }
+  }
+  for (auto read : block.getOps<ir::ReadOp>()) {
+    int64_t &last = lastRead.try_emplace(read.getState(), -1).first->second;
+    for (Operation *user : usersThroughViews(read.getValue()))
+      last = std::max(last, isCommand(user) ? position[user] : kEnd);
+  }
+  for (auto write : block.getOps<ir::WriteOp>())
+    writes[write.getState()] = write;
+}
+
+bool Placement::canPlace(Value storage) const {
+  return storage.getDefiningOp() && isCommand(storage.getDefiningOp()) &&
+         !places.contains(storage);
+}
+void Placement::placeGradients() {
+  SmallVector<std::pair<Value, int64_t>> gradients;
+  llvm::DenseSet<Value> taken;
+  for (auto write : block.getOps<ir::WriteOp>()) {
+    auto update = write.getValue().getDefiningOp<ir::FusedOp>();
+    Place param = layout.places[write.getState()];
+    if (!update || param.region != "param")
+      continue;
+    for (Value v : update.getInputs()) {
+      Value storage = storageOf(v);
+      if (v.getType() == write.getValue().getType() && canPlace(storage) &&
+          taken.insert(storage).second) {
+        gradients.push_back({storage, param.offset});
+        break;
+      }
+    }
+  }
+  int64_t head = 0; // what else travels with the gradients, such as the loss
+  for (auto reduce : block.getOps<ir::AllReduceOp>()) {
+    Value storage = storageOf(reduce.getX());
+    if (canPlace(storage) && taken.insert(storage).second) {
+      places[storage] = {"gradient", head};
+      head += alignUp(byteSize(tensorType(storage)));
+    }
+  }
+  gradientEnd = head;
+  for (auto [storage, offset] : gradients) {
+    places[storage] = {"gradient", head + offset};
+    gradientEnd = std::max(
+        gradientEnd, head + offset + alignUp(byteSize(tensorType(storage))));
+  }
+}
+
+void Placement::placeWrites() {
+  for (auto write : block.getOps<ir::WriteOp>()) {
+    Value storage = storageOf(write.getValue());
+    if (!canPlace(storage) || byteSize(tensorType(storage)) !=
+                                  byteSize(tensorType(write.getValue())))
+      continue;
+    Operation *op = storage.getDefiningOp();
+    auto it = lastRead.find(write.getState());
+    int64_t read = it == lastRead.end() ? -1 : it->second;
+    if (read < position[op] ||
+        (read == position[op] && mayAlias(op, cast<OpResult>(storage))))
+      places[storage] = layout.places[write.getState()];
+  }
+}
+void Placement::placeScratch() {
+  SmallVector<Value> values;
+  std::vector<LiveRange> ranges;
+  auto add = [&](Value v, int64_t begin) {
+    auto last = lastUse.find(v);
+    int64_t end =
+        last == lastUse.end() ? begin : std::max(begin, last->second);
+    values.push_back(v);
+    ranges.push_back({begin, end, byteSize(tensorType(v))});
+  };
+  for (BlockArgument arg : block.getArguments()) {
+    add(arg, -1);
+  }
+  for (Operation &op : block) {
+    if (isCommand(&op))
+      for (Value r : op.getResults())
+        if (!places.contains(r))
+          add(r, position[&op]);
+    if (auto read = dyn_cast<ir::ReadOp>(op); read && needsSnapshot(read))
+      add(read.getValue(), -1);
+  }
+  scratchEnd = assignOffsets(ranges);
+  for (auto [v, r] : llvm::zip(values, ranges))
+    places[v] = {"scratch", r.offset};
+}
+bool Placement::needsSnapshot(ir::ReadOp read) const {
+  if (!writes.contains(read.getState()))
+    return false;
+  return llvm::any_of(usersThroughViews(read.getValue()), [&](Operation *u) {
+    auto write = dyn_cast<ir::WriteOp>(u);
+    return isa<func::ReturnOp>(u) ||
+           (write && write.getState() != read.getState());
+  });
+}
+Place Placement::placeOf(Value v) const {
+  Value storage = storageOf(v);
+  if (auto it = places.find(storage); it != places.end())
+    return it->second;
+  return placeOfState(storage.getDefiningOp<ir::ReadOp>().getState());
+}
+
+Place Placement::placeOfState(StringRef state) const {
+  return layout.places.lookup(state);
+}
+
+} // namespace dlc
