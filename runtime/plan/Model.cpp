@@ -74,8 +74,15 @@ Result<Model> openModel(const std::string &path, Artifact::Use use) {
   std::string run = folder.has_parent_path() ? folder.parent_path().string()
                                              : std::string(".");
   std::optional<int64_t> step = stepOf(folder.filename().string());
-  if (step && isFolder(run + kArtifactFolder))
+  if (step && isFolder(run + kArtifactFolder)) {
+    if (!isFolder(path))
+      return failed("run '{}' has no checkpoint of step {}", run, *step);
     return openCheckpoint(run, {folder.string(), *step}, use);
+  }
+  if (isFolder(path) && !exists(path + "/manifest.json"))
+    return corrupt("'{}' is no artifact, run or checkpoint: it has no "
+                   "manifest.json",
+                   path);
   DLC_ASSIGN(Artifact artifact, Artifact::open(path, use));
   std::string state = artifact.statePath();
   return Model{std::move(artifact), std::nullopt, std::move(state)};

@@ -193,6 +193,10 @@ private:
   void announce() const {
     if (options_.quiet)
       return;
+    if (progress_.step >= total_)
+      return info("run {} has done {} of {} steps: nothing is left; more are "
+                  "--steps=N or --epochs=N",
+                  run_, progress_.step, total_);
     const plan::Plan &plan = session_->plan();
     info("run {}: {} steps of {} samples ({} an epoch of {}), {}{}", run_,
          total_, plan.batch() * communicator_.size(), stepsPerEpoch_,

@@ -30,6 +30,9 @@ int report(const Status &status);
 Result<std::optional<double>> dataScale(const Model &model,
                                         std::optional<double> given);
 
+// Refuses words that are no number, NaN and infinities.
+CLI::Validator finiteNumber();
+
 // What the user most likely meant by `word`; "" if nothing is near.
 std::string nearest(const std::string &word,
                     const std::vector<std::string> &candidates);

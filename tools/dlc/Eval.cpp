@@ -27,8 +27,10 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->type_name("FILE");
   command.add_flag("--ema", arguments.averages,
                    "use the moving averages of the weights");
-  command.add_option("--scale", arguments.scale,
-                     "factor of the data (default: as in training)");
+  command
+      .add_option("--scale", arguments.scale,
+                  "factor of the data (default: as in training)")
+      ->check(finiteNumber());
   command.add_option("--threads", arguments.threads, "default: all cores")
       ->check(CLI::Range(1, 4096));
 }

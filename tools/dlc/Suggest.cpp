@@ -1,6 +1,8 @@
 #include "tools/dlc/Commands.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <numeric>
 
 namespace dlc::tool {
@@ -64,6 +66,19 @@ std::string nearest(const std::string &word,
       best = candidate;
     }
   return best;
+}
+
+CLI::Validator finiteNumber() {
+  auto check = [](const std::string &word) -> std::string {
+    double value = 0;
+    auto [end, error] =
+        std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error == std::errc() && end == word.data() + word.size() &&
+        std::isfinite(value))
+      return "";
+    return fmt::format("expected a number, found '{}'", word);
+  };
+  return CLI::Validator(check, "");
 }
 
 std::string explain(const CLI::App &app, const CLI::ParseError &error) {

@@ -43,8 +43,10 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->check(CLI::IsMember({"on", "off"}));
   command.add_option("--seed", o.seed, "of the order (default 0)")
       ->type_name("N");
-  command.add_option("--scale", o.scale,
-                     "factor of the data (default: 1/255 for u8, else 1)");
+  command
+      .add_option("--scale", o.scale,
+                  "factor of the data (default: 1/255 for u8, else 1)")
+      ->check(finiteNumber());
   command.add_option("--save-every", o.saveEvery,
                      "steps between checkpoints (default: each epoch)");
   command.add_option("--keep", o.keep, "checkpoints to keep (default 3)");
@@ -55,6 +57,7 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command
       .add_option("--timeout", o.timeout,
                   "seconds that a rank may be silent (default 60)")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 1e6));
   command.add_option("--log-every", o.logEvery,
                      "steps between lines (default: every 2 s)");

@@ -2,6 +2,9 @@
 #include "tools/dlc/Commands.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 namespace dlc::tool {
 
@@ -35,9 +38,21 @@ static void describe(CommandLine &line) {
       "130 or 143 stopped by a signal.");
 }
 
+// On a machine that is busy with other work, OpenMP's threads would wait for
+// each other in loops that take the cores from those they wait for: steps would
+// last hundreds of times longer. OpenMP reads its settings when it is loaded,
+// so the program starts again with a short wait, unless the user has set one.
+static void waitBriefly(char **argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY"))
+    return;
+  ::setenv("GOMP_SPINCOUNT", "5000", 1);
+  ::execv("/proc/self/exe", argv);
+}
+
 static int run(int argc, char **argv) {
   if (argc > 1 && isCompilerCommand(argv[1]))
     return report(runCompiler(argv));
+  waitBriefly(argv);
   CommandLine line;
   line.arguments.assign(argv, argv + argc);
   describe(line);
