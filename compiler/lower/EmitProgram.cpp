@@ -18,10 +18,15 @@ public:
       : f(f), block(f.front()), places(places), kernels(kernels) {}
 
   LogicalResult run() {
+    for (Operation &op : block)
+      if (!places.isCommand(&op) && !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp,
+                                         ir::AllReduceOp, func::ReturnOp>(op))
+        return op.emitError()
+               << "'" << op.getName() << "' has no lowering to a command";
     auto at = OpBuilder(f->getParentOp()->getContext());
     at.setInsertionPoint(f);
-    auto program =
-        exec::ProgramOp::create(at, f.getLoc(), f.getSymName(), places.scratchBytes());
+    auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
+                                           places.scratchBytes());
     Block *body = at.createBlock(&program.getBody());
     OpBuilder b = OpBuilder::atBlockEnd(body);
     // Buffers are declared before the marker, commands after it.
@@ -45,17 +50,16 @@ public:
         if (failed(call(b, &op)))
           return failure();
       } else if (auto reduce = dyn_cast<ir::AllReduceOp>(op)) {
+        if (failed(copyOperand(b, reduce)))
+          return failure();
         allReduce(b, reduce);
-      } else if (!isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, func::ReturnOp>(
-                     op)) {
-        return op.emitError()
-               << "'" << op.getName() << "' has no lowering to a command";
       }
     }
     for (Value v : block.getTerminator()->getOperands())
       if (failed(ensureArrived(b, v)))
         return failure();
-    copyWrites(b);
+    if (failed(copyWrites(b)))
+      return failure();
     marker->erase();
     return success();
   }
@@ -195,10 +199,18 @@ private:
     for (auto reduce : block.getOps<ir::AllReduceOp>()) {
       if (!reduce.getBucket())
         continue;
-      if (places.placeOf(reduce.getX()).region != "gradient")
+      if (places.placeOf(reduce.getY()).region != "gradient")
         return reduce.emitError("reduces a value that no command computes");
       buckets[bucketOf(reduce)].members.push_back(reduce);
     }
+    return success();
+  }
+  LogicalResult copyOperand(OpBuilder &b, ir::AllReduceOp op) {
+    if (!places.isCommand(op))
+      return success();
+    if (failed(ensureArrived(b, op.getX())))
+      return failure();
+    exec::CopyOp::create(b, op.getLoc(), buffer(op.getX()), buffer(op.getY()));
     return success();
   }
   void allReduce(OpBuilder &b, ir::AllReduceOp op) {
@@ -211,7 +223,7 @@ private:
     llvm::MapVector<Type, SmallVector<std::pair<int64_t, int64_t>>> ranges;
     SmallVector<Location> locs;
     for (ir::AllReduceOp member : bucket.members) {
-      Place p = places.placeOf(member.getX());
+      Place p = places.placeOf(member.getY());
       ranges[ir::elementType(member.getX())].push_back(
           {p.offset, p.offset + byteSize(tensorType(member.getX()))});
       locs.push_back(member.getLoc());
@@ -225,8 +237,10 @@ private:
       }
   }
 
-  void copyWrites(OpBuilder &b) {
+  LogicalResult copyWrites(OpBuilder &b) {
     for (auto write : block.getOps<ir::WriteOp>()) {
+      if (failed(ensureArrived(b, write.getValue())))
+        return failure();
       Place to = places.placeOfState(write.getState()),
             from = places.placeOf(write.getValue());
       if (from.region == to.region && from.offset == to.offset)
@@ -236,6 +250,7 @@ private:
                            buffer(from, type, write.getLoc()),
                            buffer(to, type, write.getLoc()));
     }
+    return success();
   }
 
   func::FuncOp f;

@@ -9,20 +9,6 @@ namespace dlc {
 
 constexpr int64_t kEnd = INT64_MAX;
 
-bool isCommand(Operation *op) {
-  return isa<ir::FusedOp, ir::LibraryInterface>(op);
-}
-
-/// The value whose memory `v` is a view of.
-static Value storageOf(Value v) {
-  while (Operation *op = v.getDefiningOp()) {
-    if (!isa<ir::ReshapeOp, ir::AllReduceOp>(op))
-      break;
-    v = op->getOperand(0);
-  }
-  return v;
-}
-
 ir::AllReduceOp allReduceOf(Value v) {
   while (Operation *op = v.getDefiningOp()) {
     if (auto reduce = dyn_cast<ir::AllReduceOp>(op))
@@ -34,12 +20,49 @@ ir::AllReduceOp allReduceOf(Value v) {
   return nullptr;
 }
 
-static SmallVector<Operation *> usersThroughViews(Value v) {
+/// Whether `op` may write result `r` over state tensors that it reads.
+static bool mayAlias(Operation *op, OpResult r) {
+  if (isa<ir::BatchNormOp>(op))
+    return r.getResultNumber() == 1 || r.getResultNumber() == 2;
+  auto fused = dyn_cast<ir::FusedOp>(op);
+  return fused && llvm::all_of(fused.getBody().front(), [](Operation &o) {
+           return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(o);
+         });
+}
+
+Placement::Placement(func::FuncOp f, StateLayout &layout)
+    : block(f.front()), layout(layout) {
+  findCopies();
+  analyse();
+  placeGradients();
+  placeWrites();
+  placeScratch();
+}
+
+bool Placement::isCommand(Operation *op) const {
+  return isa<ir::FusedOp, ir::LibraryInterface>(op) || copies.contains(op);
+}
+
+bool Placement::isView(Operation *op) const {
+  return isa<ir::ReshapeOp, ir::AllReduceOp>(op) && !copies.contains(op);
+}
+
+/// The value whose memory `v` is a view of.
+Value Placement::storageOf(Value v) const {
+  while (Operation *op = v.getDefiningOp()) {
+    if (!isView(op))
+      break;
+    v = op->getOperand(0);
+  }
+  return v;
+}
+
+SmallVector<Operation *> Placement::usersThroughViews(Value v) const {
   SmallVector<Operation *> users;
   SmallVector<Value> work{v};
   while (!work.empty())
     for (Operation *u : work.pop_back_val().getUsers()) {
-      if (isa<ir::ReshapeOp, ir::AllReduceOp>(u))
+      if (isView(u))
         work.push_back(u->getResult(0));
       else
         users.push_back(u);
@@ -47,23 +70,24 @@ static SmallVector<Operation *> usersThroughViews(Value v) {
   return users;
 }
 
-/// Whether `op` may write result `r` over state tensors that it reads.
-static bool mayAlias(Operation *op, OpResult r) {
-  if (isa<ir::BatchNormOp>(op))
-    return r.getResultNumber() == 1 || r.getResultNumber() == 2;
-  auto fused = dyn_cast<ir::FusedOp>(op);
-  return fused && llvm::all_of(fused.getBody().front(), [](Operation &o) {
-           return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(
-               o);
-         });
-}
-
-Placement::Placement(func::FuncOp f, StateLayout &layout)
-    : block(f.front()), layout(layout) {
-  analyse();
-  placeGradients();
-  placeWrites();
-  placeScratch();
+/// An all-reduce runs in place unless its operand is no command's result, is
+/// reduced already, or is read after the all-reduce may have started.
+void Placement::findCopies() {
+  llvm::DenseSet<Value> reduced;
+  for (auto reduce : block.getOps<ir::AllReduceOp>()) {
+    if (!reduce.getBucket()) // of one rank: nothing changes
+      continue;
+    Value storage = storageOf(reduce.getX());
+    Operation *op = storage.getDefiningOp();
+    auto readLater = [&](Operation *user) {
+      return user != reduce && reduce->isBeforeInBlock(user);
+    };
+    copies.insert(reduce); // so that its own users do not count
+    bool inPlace = op && isCommand(op) && reduced.insert(storage).second &&
+                   llvm::none_of(usersThroughViews(storage), readLater);
+    if (inPlace)
+      copies.erase(reduce);
+  }
 }
 
 void Placement::analyse() {
@@ -112,7 +136,7 @@ void Placement::placeGradients() {
   }
   int64_t head = 0; // what else travels with the gradients, such as the loss
   for (auto reduce : block.getOps<ir::AllReduceOp>()) {
-    Value storage = storageOf(reduce.getX());
+    Value storage = storageOf(reduce.getY());
     if (canPlace(storage) && taken.insert(storage).second) {
       places[storage] = {"gradient", head};
       head += alignUp(byteSize(tensorType(storage)));
@@ -129,8 +153,8 @@ void Placement::placeGradients() {
 void Placement::placeWrites() {
   for (auto write : block.getOps<ir::WriteOp>()) {
     Value storage = storageOf(write.getValue());
-    if (!canPlace(storage) || byteSize(tensorType(storage)) !=
-                                  byteSize(tensorType(write.getValue())))
+    if (!canPlace(storage) ||
+        byteSize(tensorType(storage)) != byteSize(tensorType(write.getValue())))
       continue;
     Operation *op = storage.getDefiningOp();
     auto it = lastRead.find(write.getState());
@@ -145,8 +169,7 @@ void Placement::placeScratch() {
   std::vector<LiveRange> ranges;
   auto add = [&](Value v, int64_t begin) {
     auto last = lastUse.find(v);
-    int64_t end =
-        last == lastUse.end() ? begin : std::max(begin, last->second);
+    int64_t end = last == lastUse.end() ? begin : std::max(begin, last->second);
     values.push_back(v);
     ranges.push_back({begin, end, byteSize(tensorType(v))});
   };

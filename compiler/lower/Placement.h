@@ -5,18 +5,18 @@
 #include "compiler/lower/StateLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace dlc {
 
-/// Whether `op` becomes a command: a cluster or a library call.
-bool isCommand(mlir::Operation *op);
 /// The all-reduce that `v` is a view of, if any.
 ir::AllReduceOp allReduceOf(mlir::Value v);
 
 /// Gives every tensor of a function its memory.
 ///
 ///   1. States have their places already (StateLayout.h).
-///   2. Reshapes and all-reduces are views of their operand.
+///   2. Reshapes and all-reduces are views of their operand; but an all-reduce
+///      whose operand is wanted later, too, reduces a copy of it.
 ///   3. Gradients are born at their parameter's offset in the gradient region,
 ///      where their bucket is.
 ///   4. A value that is written to a state is born in the state when nobody
@@ -27,6 +27,9 @@ public:
   /// Both must outlive it.
   Placement(mlir::func::FuncOp f, StateLayout &layout);
 
+  /// Whether `op` becomes commands of its own: a cluster, a library call, or an
+  /// all-reduce of a copy.
+  bool isCommand(mlir::Operation *op) const;
   Place placeOf(mlir::Value v) const;
   Place placeOfState(mlir::StringRef state) const;
   /// Whether a read's old value is still wanted at the end, when its state may
@@ -36,7 +39,11 @@ public:
   int64_t scratchBytes() const { return scratchEnd; }
 
 private:
+  void findCopies();
   void analyse();
+  bool isView(mlir::Operation *op) const;
+  mlir::Value storageOf(mlir::Value v) const;
+  llvm::SmallVector<mlir::Operation *> usersThroughViews(mlir::Value v) const;
   bool canPlace(mlir::Value storage) const;
   void placeGradients();
   void placeWrites();
@@ -44,9 +51,10 @@ private:
 
   mlir::Block &block;
   StateLayout &layout;
+  llvm::DenseSet<mlir::Operation *> copies;            // all-reduces
   llvm::DenseMap<mlir::Operation *, int64_t> position; // of commands
   llvm::DenseMap<mlir::Value, int64_t> lastUse;        // of a storage
-  llvm::StringMap<int64_t> lastRead; // of a state's old value
+  llvm::StringMap<int64_t> lastRead;                   // of a state's old value
   llvm::StringMap<ir::WriteOp> writes;
   /// Of a storage that is no state's old value.
   llvm::DenseMap<mlir::Value, Place> places;

@@ -177,3 +177,47 @@ func.func @shared(%i: tensor<4xi64> {dlc.name = "ids", dlc.limit = 7 : i64}, %t:
   %2 = dlc.tanh %1 : (tensor<4xf32>) -> tensor<4xf32>
   return %0, %2 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+// A gradient that the rest of the backward graph reads too: a copy of it is reduced.
+// CHECK-LABEL: exec.program @reader
+// CHECK: exec.call "matmul" {{.*}} outs(%[[D:[0-9a-z]+]] :
+// CHECK-NEXT: exec.copy %[[D]] to %[[COPY:[0-9a-z]+]]
+// CHECK-NEXT: exec.all_reduce
+// CHECK-NEXT: exec.call "matmul" ins(%{{.*}}, %[[D]] :
+// CHECK: exec.wait
+func.func @reader(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = dlc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = dlc.all_reduce %0 {bucket = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = dlc.matmul %x, %0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+// What is written to a state must have arrived.
+// CHECK-LABEL: exec.program @write
+// CHECK: exec.all_reduce
+// CHECK: exec.wait
+// CHECK: exec.copy
+dlc.state @c : tensor<4x4xf32> buffer init = "c"
+func.func @write(%x: tensor<4x4xf32>) {
+  %0 = dlc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = dlc.all_reduce %0 {bucket = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  dlc.write @c, %1 : tensor<4x4xf32>
+  return
+}
+
+// -----
+// One gradient of two parameters (a + b) in two buckets: each bucket has its own.
+// CHECK-LABEL: exec.program @twice
+// CHECK: exec.call "matmul" {{.*}} outs(%[[D:[0-9a-z]+]] :
+// CHECK-NEXT: exec.copy %[[D]] to
+// CHECK-NEXT: exec.all_reduce %{{.*}} bucket = 0
+// CHECK-NEXT: exec.copy %[[D]] to
+// CHECK-NEXT: exec.all_reduce %{{.*}} bucket = 1
+func.func @twice(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = dlc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = dlc.all_reduce %0 {bucket = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = dlc.all_reduce %0 {bucket = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>
+}
