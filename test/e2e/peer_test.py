@@ -1,7 +1,10 @@
-"""A rank that dies is an error on the others, in time; nothing hangs and nothing is left behind."""
+"""A rank that dies or stops is an error on the others, in time; nothing hangs and nothing is left behind."""
 
 import os
+import random
 import signal
+import socket
+import subprocess
 import time
 
 import dlc
@@ -27,24 +30,39 @@ def running(pid):
 
 
 class Peer(dlc.TestCase):
-    def setUp(self):
-        super().setUp()
-        artifact = dlc.compile(dlc.model("lenet"), self.path("model.dlc"), ddp=2, batch=16)
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
+        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.artifact = dlc.compile(dlc.model("lenet"), os.path.join(cls.shared, "model.dlc"), ddp=2,
+                                   batch=16, ema=0.9)
+
+    def start(self, **options):
         self.run_folder = self.path("run")
-        self.process = dlc.start("train", artifact, data=dlc.data("mnist-train"), epochs=1000,
-                                 run=self.run_folder, threads=1)
+        self.process = dlc.start("train", self.artifact, data=dlc.data("mnist-train"), epochs=1000,
+                                 run=self.run_folder, threads=1, **options)
         self.addCleanup(dlc.kill, self.process)
         self.wait_for_steps(20)
+        ranks = descendants(self.process.pid)
+        self.assertEqual(len(ranks), 2)
+        return ranks
 
     def wait_for_steps(self, count):
         end = time.monotonic() + 30
-        metrics = os.path.join(self.run_folder, "metrics.jsonl")
         while time.monotonic() < end:
             self.assertIsNone(self.process.poll(), "training ended early")
-            if os.path.exists(metrics) and len(dlc.Run(self.run_folder).metrics("step")) >= count:
+            if self.steps() >= count:
                 return
             time.sleep(0.05)
         self.fail(f"no {count} steps after 30 s")
+
+    def steps(self):
+        """Whole lines of the metrics."""
+        metrics = os.path.join(self.run_folder, "metrics.jsonl")
+        if not os.path.exists(metrics):
+            return 0
+        with open(metrics) as file:
+            return file.read().count("\n")
 
     def wait_for_end(self, pids):
         end = time.monotonic() + DEADLINE
@@ -52,27 +70,103 @@ class Peer(dlc.TestCase):
             self.assertLess(time.monotonic(), end, f"still running {DEADLINE} s later")
             time.sleep(0.05)
 
-    def test_killed_rank(self):
-        ranks = descendants(self.process.pid)
-        self.assertGreaterEqual(len(ranks), 1)
-        os.kill(ranks[-1], signal.SIGKILL)
+    def expect_peer_lost(self, ranks, seconds=DEADLINE):
+        began = time.monotonic()
         status, _, err = dlc.finish(self.process, DEADLINE)
         self.assertEqual(status, dlc.PEER_LOST, err)
         self.assertRegex(err, r"rank \d")
+        self.assertLess(time.monotonic() - began, seconds)
         self.wait_for_end(ranks)
 
+    def test_killed_rank(self):
+        for rank in 0, 1:
+            self.new_folder()
+            ranks = self.start()
+            os.kill(ranks[rank], signal.SIGKILL)
+            self.expect_peer_lost(ranks)
+
+    def test_killed_at_any_moment(self):
+        """Also while ranks meet, load, or write a checkpoint."""
+        chance = random.Random(5)
+        for number in range(6):
+            self.run_folder = self.path(f"run{number}")
+            self.process = dlc.start("train", self.artifact, data=dlc.data("mnist-train"), epochs=1000,
+                                     run=self.run_folder, threads=1, save_every=2, timeout=3)
+            self.addCleanup(dlc.kill, self.process)
+            while len(descendants(self.process.pid)) < 2:
+                time.sleep(0.002)
+            time.sleep(chance.random() * 0.3)
+            ranks = descendants(self.process.pid)
+            os.kill(chance.choice(ranks), signal.SIGKILL)
+            self.expect_peer_lost(ranks)
+
+    def test_stopped_rank(self):
+        """A rank that is silent longer than --timeout is lost; it is ended too."""
+        for rank in 0, 1:
+            self.new_folder()
+            ranks = self.start(timeout=2)
+            os.kill(ranks[rank], signal.SIGSTOP)
+            self.expect_peer_lost(ranks, seconds=6)
+
+    def test_rank_without_starter(self):
+        """Started as by torchrun, the rank that is left ends by itself."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.run_folder = self.path("run")
+        command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"), "--epochs=1000",
+                   "--run=" + self.run_folder, "--threads=1", "--timeout=3", "--quiet"]
+        ranks = []
+        for rank in range(2):
+            variables = dict(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port - 1)
+            ranks.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                          start_new_session=True,
+                                          env=os.environ | {k: str(v) for k, v in variables.items()}))
+            self.addCleanup(dlc.kill, ranks[-1])
+        self.process = ranks[0]
+        self.wait_for_steps(5)
+        ranks[1].kill()
+        status, _, err = dlc.finish(ranks[0], DEADLINE)
+        self.assertEqual(status, dlc.PEER_LOST, err)
+        self.assertRegex(err, r"rank 1|peer")
+
+    def test_missing_rank(self):
+        """A rank that never comes is waited for no longer than --timeout."""
+        environment = os.environ | dict(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29571")
+        command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"), "--timeout=1",
+                   "--run=" + self.path("run")]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, dlc.PEER_LOST, result.stderr)
+        self.assertRegex(result.stderr, r"rank")
+        self.assertFalse(os.path.exists(self.path("run")))
+
     def test_killed_starter(self):
-        ranks = descendants(self.process.pid)
+        ranks = self.start()
         os.kill(self.process.pid, signal.SIGKILL)
         self.wait_for_end(ranks)
 
-    def test_interrupted(self):
-        """Ctrl-C ends every rank, with the shell's exit code."""
-        ranks = descendants(self.process.pid)
-        os.killpg(self.process.pid, signal.SIGINT)
+    def stop(self, number, send):
+        """A signal ends every rank after a last checkpoint, with the shell's exit code."""
+        ranks = self.start()
+        send(self.process.pid, number)
         status, _, err = dlc.finish(self.process, DEADLINE)
-        self.assertIn(status, (130, -signal.SIGINT), err)
+        self.assertEqual(status, 128 + number, err)
         self.wait_for_end(ranks)
+        self.assertIn("--resume=" + self.run_folder, err)
+        last = self.steps()
+        run = dlc.Run(self.run_folder)
+        self.assertEqual(int(run.state(last)["step"]), last)
+        _, err = dlc.dlc("train", resume=self.run_folder, steps=last + 3)
+        self.assertEqual(self.steps(), last + 3)
+        self.assertIn(f"from step {last}", err)
+
+    def test_interrupted(self):
+        """Ctrl-C goes to the whole group."""
+        self.stop(signal.SIGINT, os.killpg)
+
+    def test_terminated(self):
+        """Slurm and others signal the process that they started."""
+        self.stop(signal.SIGTERM, os.kill)
 
 
 if __name__ == "__main__":
