@@ -20,16 +20,18 @@ mkdir -p "$out"
 
 step "2/6  compile: one closed training program"
 run dlc compile models/lenet.onnx --loss=cross_entropy --optimizer=sgd --lr=0.05 --momentum=0.9 \
-  --schedule=cosine --batch=32 --amp --ddp=2 --ema=0.99 -o "$out/lenet.dlc"
+  --weight-decay=0.005 --schedule=cosine --batch=32 --amp --ddp=2 --ema=0.99 -o "$out/lenet.dlc"
 run dlc inspect "$out/lenet.dlc"
 
-step "3/6  train: 10 epochs, 2 ranks"
+step "3/6  train: 15 epochs, 2 ranks"
 run dlc train "$out/lenet.dlc" --data=models/mnist-train.npz --val=models/mnist-test.npz \
-  --epochs=10 --seed=1 --run="$out/run"
+  --epochs=15 --seed=1 --run="$out/run"
 
 step "4/6  evaluate on images that were not trained on"
 dlc eval "$out/run" --data=models/mnist-test.npz --json > "$out/eval.json"
 dlc eval "$out/run" --data=models/mnist-test.npz --ema --json > "$out/eval-ema.json"
+
+cat "$out/eval.json" "$out/eval-ema.json"
 
 step "5/6  export"
 run dlc export "$out/run" --ema -o "$out/lenet-trained.onnx"
