@@ -18,6 +18,11 @@ std::string ownHash(Json manifest) {
   return hashText(dumpJson(manifest));
 }
 
+// The one form that is read: not a byte may differ from what was written.
+std::string written(const Json &manifest) {
+  return dumpJson(manifest, 2) + "\n";
+}
+
 Status syncFile(const std::string &path) {
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
@@ -88,7 +93,7 @@ Result<std::string> writeManifest(const std::string &folder, Json fields) {
   fields["files"] = std::move(files);
   std::string hash = ownHash(fields);
   fields["hash"] = hash;
-  DLC_TRY(writeNewFile(folder + "/" + kName, dumpJson(fields, 2) + "\n"));
+  DLC_TRY(writeNewFile(folder + "/" + kName, written(fields)));
   return hash;
 }
 
@@ -106,8 +111,8 @@ Result<Json> checkManifest(const std::string &folder, std::string_view format,
               .withContext(fmt::format("'{}'", path)));
   auto hash = jsonString(*manifest, "hash");
   auto files = manifest->find("files");
-  if (!hash || *hash != ownHash(*manifest) || files == manifest->end() ||
-      !files->is_object())
+  if (!hash || *hash != ownHash(*manifest) || *text != written(*manifest) ||
+      files == manifest->end() || !files->is_object())
     return corrupt("'{}' has changed since it was written", path);
   for (const auto &[name, entry] : files->items()) {
     if (!isPlainName(name))
