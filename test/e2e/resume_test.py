@@ -2,6 +2,9 @@
 
 import os
 import random
+import shutil
+import signal
+import subprocess
 import time
 
 import dlc
@@ -14,9 +17,9 @@ class Resume(dlc.TestCase):
         super().setUp()
         self.random = random.Random(20)
 
-    def begin(self, artifact, data, run):
-        return dlc.start("train", artifact, data=dlc.data(data), run=run, steps=STEPS, seed=7,
-                         save_every=10, threads=1)
+    def begin(self, artifact, data, run, **options):
+        options = dict(steps=STEPS, save_every=10) | options
+        return dlc.start("train", artifact, data=dlc.data(data), run=run, seed=7, threads=1, **options)
 
     def go_on(self, run):
         return dlc.start("train", resume=run)
@@ -43,27 +46,27 @@ class Resume(dlc.TestCase):
         dlc.kill(process)
         return alive
 
-    def check(self, name, data, rounds, **options):
-        artifact = dlc.compile(dlc.model(name), self.path("model.dlc"), steps=STEPS, **options)
+    def check(self, name, data, rounds, steps=STEPS, save_every=10, **options):
+        artifact = dlc.compile(dlc.model(name), self.path("model.dlc"), steps=steps, **options)
         undisturbed = self.path("undisturbed")
-        self.end(self.begin(artifact, data, undisturbed))
-        expected = dlc.Run(undisturbed).state(STEPS)
+        self.end(self.begin(artifact, data, undisturbed, steps=steps, save_every=save_every))
+        expected = dlc.Run(undisturbed).state(steps)
 
         again = self.path("again")
-        self.end(self.begin(artifact, data, again))
-        self.assertBitwise(dlc.Run(again).state(STEPS), expected, "the same run twice")
+        self.end(self.begin(artifact, data, again, steps=steps, save_every=steps))
+        self.assertBitwise(dlc.Run(again).state(steps), expected, "the same run twice")
 
         for number in range(rounds):
             run, kills = self.path(f"run{number}"), 0
-            process = self.begin(artifact, data, run)
+            process = self.begin(artifact, data, run, steps=steps, save_every=save_every)
             while self.kill_at(process, run, 12 + self.random.randrange(40)):
                 kills += 1
                 process = self.go_on(run)
             self.assertGreater(kills, 0)
             self.end(self.go_on(run))  # a finished run stays as it is
-            self.assertBitwise(dlc.Run(run).state(STEPS), expected, f"after {kills} kills")
-            losses = dlc.Run(run).metrics("step")
-            self.assertEqual(len(set(losses)), len(losses), "steps reported twice")
+            self.assertBitwise(dlc.Run(run).state(steps), expected, f"after {kills} kills")
+            reported = dlc.Run(run).metrics("step").tolist()
+            self.assertEqual(reported, list(range(1, steps + 1)))
 
     def test_sgd_ema(self):
         self.check("lenet", "mnist-train", 3, batch=16, optimizer="sgd", momentum=0.9,
@@ -76,9 +79,53 @@ class Resume(dlc.TestCase):
     def test_two_ranks(self):
         self.check("lenet", "mnist-train", 2, batch=16, ddp=2, optimizer="adamw", lr=1e-3, ema=0.99)
 
+    def test_two_ranks_with_everything(self):
+        """The loss scale grows to where gradients overflow, so its state matters too."""
+        self.check("lenet", "mnist-train", 2, batch=16, ddp=2, optimizer="sgd", nesterov=True, amp=True,
+                   ema=True, loss_scale="dynamic", loss_scale_init=2.0**126, loss_scale_interval=7,
+                   schedule="cosine", warmup=10)
+
     def test_longer_than_an_epoch(self):
         """The order of the samples goes on where it was, also in later epochs."""
-        self.check("mlp", "digits-train", 2, batch=50, optimizer="sgd")
+        self.check("mlp", "digits-train", 2, steps=400, batch=50, optimizer="sgd")
+
+    def test_while_checkpoints_are_written(self):
+        self.check("lenet", "mnist-train", 1, batch=16, save_every=1, ema=True)
+
+
+class EveryCall(dlc.TestCase):
+    """Killed in each system call that a checkpoint makes."""
+
+    CALLS = "mkdir", "write", "fsync", "rename,renameat,renameat2", "unlink,unlinkat,rmdir"
+
+    def train(self, run, call, number):
+        """Whether it was killed in the number-th of these calls."""
+        command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
+                   "-e", f"inject={call}:signal=SIGKILL:when={number}",
+                   dlc.DLC, "train", self.artifact, "--data=" + dlc.data("digits-train"), "--steps=3",
+                   "--save-every=1", "--keep=1", "--threads=1", "--quiet", "--run=" + run]
+        status = subprocess.run(command, capture_output=True, timeout=60).returncode
+        self.assertIn(status, (0, -signal.SIGKILL))
+        return status != 0
+
+    def test(self):
+        if not shutil.which("strace") or subprocess.run(["strace", "-qq", "true"], capture_output=True).returncode:
+            self.skipTest("strace is missing or not allowed")
+        self.artifact = dlc.compile(dlc.model("mlp"), self.path("mlp.dlc"), ema=True, quiet=True)
+        self.assertFalse(self.train(self.path("whole"), "mkdir", 1000))
+        expected, kills = dlc.Run(self.path("whole")).state(3), 0
+        for call in self.CALLS:
+            number, run = 1, self.path("run")
+            while self.train(run, call, number):
+                with self.subTest(call=call, number=number):
+                    if os.path.exists(run):  # else killed before the run began
+                        dlc.dlc("train", resume=run)
+                        self.assertBitwise(dlc.Run(run).state(3), expected, "resumed")
+                        self.assertFalse([name for name in os.listdir(run) if "tmp" in name])
+                shutil.rmtree(run, ignore_errors=True)
+                number, kills = number + 1, kills + 1
+            shutil.rmtree(run)
+        self.assertGreater(kills, 20)
 
 
 if __name__ == "__main__":
