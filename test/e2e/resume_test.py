@@ -46,19 +46,20 @@ class Resume(dlc.TestCase):
         dlc.kill(process)
         return alive
 
-    def check(self, name, data, rounds, steps=STEPS, save_every=10, **options):
+    def check(self, name, data, rounds, steps=STEPS, save_every=10, scale=None, **options):
         artifact = dlc.compile(dlc.model(name), self.path("model.dlc"), steps=steps, **options)
+        training = dict(steps=steps, save_every=save_every, scale=scale)
         undisturbed = self.path("undisturbed")
-        self.end(self.begin(artifact, data, undisturbed, steps=steps, save_every=save_every))
+        self.end(self.begin(artifact, data, undisturbed, **training))
         expected = dlc.Run(undisturbed).state(steps)
 
         again = self.path("again")
-        self.end(self.begin(artifact, data, again, steps=steps, save_every=steps))
+        self.end(self.begin(artifact, data, again, **training | dict(save_every=steps)))
         self.assertBitwise(dlc.Run(again).state(steps), expected, "the same run twice")
 
         for number in range(rounds):
             run, kills = self.path(f"run{number}"), 0
-            process = self.begin(artifact, data, run, steps=steps, save_every=save_every)
+            process = self.begin(artifact, data, run, **training)
             while self.kill_at(process, run, 12 + self.random.randrange(40)):
                 kills += 1
                 process = self.go_on(run)
@@ -67,6 +68,7 @@ class Resume(dlc.TestCase):
             self.assertBitwise(dlc.Run(run).state(steps), expected, f"after {kills} kills")
             reported = dlc.Run(run).metrics("step").tolist()
             self.assertEqual(reported, list(range(1, steps + 1)))
+        return dlc.Run(undisturbed)
 
     def test_sgd_ema(self):
         self.check("lenet", "mnist-train", 3, batch=16, optimizer="sgd", momentum=0.9,
@@ -81,9 +83,10 @@ class Resume(dlc.TestCase):
 
     def test_two_ranks_with_everything(self):
         """The loss scale grows to where gradients overflow, so its state matters too."""
-        self.check("lenet", "mnist-train", 2, batch=16, ddp=2, optimizer="sgd", nesterov=True, amp=True,
-                   ema=True, loss_scale="dynamic", loss_scale_init=2.0**126, loss_scale_interval=7,
-                   schedule="cosine", warmup=10)
+        run = self.check("lenet", "mnist-train", 2, batch=16, ddp=2, scale=10, optimizer="sgd", lr=1e-5,
+                         nesterov=True, amp=True, ema=True, loss_scale="dynamic", loss_scale_init=2.0**115,
+                         loss_scale_interval=7, schedule="cosine", warmup=10)
+        self.assertGreater(sum(run.metrics("found_inf")), 5)
 
     def test_longer_than_an_epoch(self):
         """The order of the samples goes on where it was, also in later epochs."""
