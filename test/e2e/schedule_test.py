@@ -23,6 +23,14 @@ def cosine_after_warmup(t):
     return LR * (1 + np.cos(np.pi * t / (STEPS - WARMUP))) / 2
 
 
+def step(t):
+    return LR * 0.3 ** (t // 7)
+
+
+def cosine_to(floor):
+    return lambda t: floor + (LR - floor) * (1 + np.cos(np.pi * t / (STEPS - WARMUP))) / 2
+
+
 class Schedule(dlc.TestCase):
     def rates(self, **options):
         artifact = dlc.compile(dlc.model("mlp"), self.path("model.dlc"), loss="cross_entropy",
@@ -45,6 +53,15 @@ class Schedule(dlc.TestCase):
 
     def test_cosine_warmup(self):
         self.check(warm(cosine_after_warmup), schedule="cosine", steps=STEPS, warmup=WARMUP)
+
+    def test_cosine_warmup_floor(self):
+        self.check(warm(cosine_to(0.02)), schedule="cosine", steps=STEPS, warmup=WARMUP, min_lr=0.02)
+
+    def test_step(self):
+        self.check(step, schedule="step", decay_steps=7, decay_rate=0.3)
+
+    def test_step_warmup(self):
+        self.check(warm(step), schedule="step", decay_steps=7, decay_rate=0.3, warmup=WARMUP)
 
     def test_cosine_length_from_training(self):
         """Compiled without --steps, the schedule lasts as long as the training."""
