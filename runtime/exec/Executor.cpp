@@ -279,6 +279,13 @@ void Executor::setProfiling(bool on) {
                   Program::Timing());
 }
 
+static std::string nameOf(const plan::Command &command) {
+  for (const plan::Attribute &attribute : command.attributes())
+    if (attribute.name() == "symbol")
+      return attribute.s();
+  return command.kind();
+}
+
 std::vector<CommandProfile> Executor::profile() const {
   std::vector<CommandProfile> result;
   for (const auto &program : impl_->programs_)
@@ -286,8 +293,8 @@ std::vector<CommandProfile> Executor::profile() const {
       const plan::Command &command = program->plan().commands(i);
       const Program::Timing &timing = program->timings()[i];
       result.push_back({program->plan().name(), command.label(), command.kind(),
-                        timing.calls, timing.seconds, command.flops(),
-                        command.bytes()});
+                        nameOf(command), timing.calls, timing.seconds,
+                        command.flops(), command.bytes()});
     }
   return result;
 }

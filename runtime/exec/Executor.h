@@ -24,6 +24,7 @@ struct TensorView {
 // Time spent in one command since profiling was switched on.
 struct CommandProfile {
   std::string program, label, kind;
+  std::string name; // of the generated kernel, else the kind
   uint64_t calls = 0;
   double seconds = 0; // host time of enqueue()
   uint64_t flops = 0; // of one call, as the plan says

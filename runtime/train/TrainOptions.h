@@ -31,6 +31,7 @@ struct TrainOptions {
   int threads = 0;       // of each rank; 0: the machine's, divided by the ranks
   double timeout = 60;   // seconds that a rank may be silent
   bool quiet = false;
+  bool profile = false; // times every command after the first step; not kept
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/train/Agree.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/Metrics.h"
+#include "runtime/train/Profile.h"
 #include "runtime/train/ProgressBar.h"
 #include "runtime/train/Signals.h"
 #include "runtime/train/State.h"
@@ -17,6 +18,7 @@ namespace dlc {
 namespace {
 
 constexpr int64_t kDefaultEpochs = 10;
+constexpr size_t kProfileRows = 15;
 constexpr double kAgreementSeconds = 0.2;
 constexpr char kTotalSteps[] = "schedule.steps";
 
@@ -60,9 +62,9 @@ public:
       DLC_ASSIGN(int signal, anySignal(signals.caught()));
       DLC_TRY(atStepEnd(signal, bar));
       if (signal)
-        return TrainResult{run_, progress_.step, signal};
+        return finish(signal);
     }
-    return TrainResult{run_, progress_.step, 0};
+    return finish(0);
   }
 
 private:
@@ -71,6 +73,19 @@ private:
   Sampling sampling() const {
     return {session_->plan().batch(), communicator_.rank(),
             communicator_.size(), options_.shuffle, options_.seed};
+  }
+
+  Result<TrainResult> finish(int signal) {
+    if (isRoot() && profiling_)
+      DLC_TRY(reportProfile());
+    return TrainResult{run_, progress_.step, signal};
+  }
+
+  Status reportProfile() {
+    const auto commands = session_->executor().profile();
+    DLC_TRY(writeProfile(commands, run_ + "/profile.json"));
+    info("{}", profileTable(commands, "train_step", kProfileRows));
+    return {};
   }
 
   // The model and the samples, before anything is written.
@@ -212,6 +227,10 @@ private:
     const auto start = Clock::now();
     DLC_ASSIGN(std::span<const double> values, session_->trainStep(batch));
     const double seconds = secondsSince(start);
+    if (options_.profile && !profiling_) { // not the first step: it binds
+      profiling_ = true;
+      session_->executor().setProfiling(true);
+    }
     ++progress_.step;
     progress_.epoch = progress_.step / stepsPerEpoch_;
     const double loss = metric(values, "loss");
@@ -332,6 +351,7 @@ private:
   std::string run_;
   Progress progress_;
   int64_t stepsPerEpoch_ = 0, total_ = 0;
+  bool profiling_ = false;
   int skips_ = 0; // steps in a row whose loss was not finite
   std::optional<JsonLines> metrics_, epochs_;
   JsonLine line_;
@@ -363,6 +383,7 @@ Result<TrainOptions> resumeOptions(const TrainOptions &given) {
   take(&TrainOptions::threads);
   take(&TrainOptions::timeout);
   take(&TrainOptions::quiet);
+  take(&TrainOptions::profile);
   return options;
 }
 

@@ -62,6 +62,8 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command.add_option("--log-every", o.logEvery,
                      "steps between lines (default: every 2 s)");
   command.add_flag("--quiet", o.quiet, "no progress");
+  command.add_flag("--profile", o.profile,
+                   "time every command: a table at the end, RUN/profile.json");
   for (const char *name : {"--epochs", "--steps", "--save-every", "--keep",
                            "--threads", "--log-every"})
     command.get_option(name)->type_name("N")->check(
