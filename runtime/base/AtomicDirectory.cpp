@@ -92,6 +92,19 @@ AtomicDirectory::~AtomicDirectory() {
     fs::remove_all(temporary_, ignored);
 }
 
+Result<bool> AtomicDirectory::commitIfFree() {
+  DLC_TRY(syncFolder(temporary_));
+  // rename(2) replaces an empty folder only.
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
+      return false;
+    return systemError("create", path_);
+  }
+  temporary_.clear();
+  DLC_TRY(syncFolder(parentOf(path_)));
+  return true;
+}
+
 Status AtomicDirectory::commit() {
   DLC_TRY(syncFolder(temporary_));
   if (isFolder(path_)) {

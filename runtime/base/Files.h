@@ -92,6 +92,9 @@ public:
 
   const std::string &folder() const { return temporary_; }
   Status commit(); // files in it must be synced already
+  // As commit(), but false if the name was taken meanwhile: a folder that holds
+  // something stays as it is, and this one is unfinished.
+  Result<bool> commitIfFree();
 
 private:
   AtomicDirectory(std::string path, std::string temporary)

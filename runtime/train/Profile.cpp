@@ -48,16 +48,16 @@ std::string profileTable(const std::vector<CommandProfile> &commands,
     const CommandProfile &c = *sorted[i];
     const double seconds = perCall(c);
     rest -= seconds;
-    text += fmt::format("{:9.3f} {:6.1f} {:>8} {:>7}  {:<22} {}\n",
-                        1e3 * seconds, 100 * seconds / total,
-                        rate(c.flops, seconds), rate(c.bytes, seconds), c.name,
-                        shortened(c.label));
+    text +=
+        fmt::format("{:9.3f} {:6.1f} {:>8} {:>7}  {:<22} {}\n", 1e3 * seconds,
+                    100 * seconds / total, rate(c.flops, seconds),
+                    rate(c.bytes, seconds), c.name, shortened(c.label));
   }
   if (sorted.size() > rows)
     text += fmt::format("{:9.3f} {:6.1f} {:>8} {:>7}  {} more\n", 1e3 * rest,
                         100 * rest / total, "", "", sorted.size() - rows);
-  return text + fmt::format("{:9.3f}  all commands of a {}", 1e3 * total,
-                            program);
+  return text +
+         fmt::format("{:9.3f}  all commands of a {}", 1e3 * total, program);
 }
 
 Status writeProfile(const std::vector<CommandProfile> &commands,

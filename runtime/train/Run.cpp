@@ -100,22 +100,36 @@ Result<Progress> loadCheckpoint(Session &session, const std::string &path) {
   return progress;
 }
 
-} // namespace
-
-Result<std::string> createRun(const TrainOptions &options) {
-  std::string path =
-      options.run.empty() ? freeRunName(options.artifact) : options.run;
-  std::error_code ignored;
-  if (exists(path) && !(isFolder(path) && fs::is_empty(path, ignored)))
-    return usageError(
-        "run folder '{}' exists already: choose another --run, or "
-        "go on with it by --resume={}",
-        path, path);
+// Whether the name was still free.
+Result<bool> writeRun(const std::string &path, const TrainOptions &options) {
   DLC_ASSIGN(AtomicDirectory folder, AtomicDirectory::create(path));
   DLC_TRY(copyArtifact(options.artifact, folder.folder() + "/model.dlc"));
   DLC_TRY(writeNewFile(folder.folder() + "/config.yaml", toYaml(options)));
-  DLC_TRY(folder.commit());
-  return path;
+  return folder.commitIfFree();
+}
+
+} // namespace
+
+Result<std::string> createRun(const TrainOptions &options) {
+  // Two runs that begin at the same time find the same name free; the later one
+  // takes the next.
+  while (true) {
+    std::string path =
+        options.run.empty() ? freeRunName(options.artifact) : options.run;
+    std::error_code ignored;
+    bool free =
+        !exists(path) || (isFolder(path) && fs::is_empty(path, ignored));
+    if (free) {
+      DLC_ASSIGN(free, writeRun(path, options));
+    }
+    if (free)
+      return path;
+    if (!options.run.empty())
+      return usageError(
+          "run folder '{}' exists already: choose another --run, or "
+          "go on with it by --resume={}",
+          path, path);
+  }
 }
 
 Status saveCheckpoint(Session &session, const std::string &run,
