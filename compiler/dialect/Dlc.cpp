@@ -100,7 +100,8 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
 
 namespace {
 /// global_norm(s * x, s * y, ...) = s * global_norm(x, y, ...), for a scalar s
-/// >= 0 such as 1 / loss scale.
+/// >= 0 such as 1 / loss scale. In f64: the norm of scaled gradients may be
+/// larger than any f32 though each of them is finite.
 struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GlobalNormOp op,
@@ -117,9 +118,12 @@ struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
     }
     if (!scale)
       return failure();
-    Value norm =
-        GlobalNormOp::create(rewriter, op.getLoc(), op.getType(), inner);
-    rewriter.replaceOpWithNewOp<MulOp>(op, norm, scale);
+    auto f64 = RankedTensorType::get({}, rewriter.getF64Type());
+    Location loc = op.getLoc();
+    Value norm = GlobalNormOp::create(rewriter, loc, f64, inner);
+    Value wide = CastOp::create(rewriter, loc, f64, scale);
+    Value product = MulOp::create(rewriter, loc, f64, norm, wide);
+    rewriter.replaceOpWithNewOp<CastOp>(op, op.getType(), product);
     return success();
   }
 };

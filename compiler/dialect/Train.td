@@ -70,7 +70,7 @@ def Dlc_AllFiniteOp : Dlc_Multi<"all_finite"> {
   let results = (outs Dlc_Bool:$y);
 }
 def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
-  let summary = "Euclidean norm of all operands together, in f32";
+  let summary = "Euclidean norm of all operands together, accumulated in f64";
   let results = (outs Dlc_Float:$y);
   let hasCanonicalizer = 1;
 }

@@ -71,6 +71,15 @@ class Scaler(dlc.TestCase):
     def test_f32(self):
         self.check(dlc.model("lenet"), dlc.data("mnist-train"), 10, optimizer="sgd", momentum=0.9, amp=False)
 
+    def test_clip_with_a_huge_norm(self):
+        """Each scaled gradient is finite, the norm of all is beyond f32; the true norm is not."""
+        artifact = dlc.compile(dlc.model("lenet"), self.path("model.dlc"), batch=8, optimizer="adamw",
+                               amp=True, loss_scale="dynamic", loss_scale_init=1.3e36, clip_grad=1)
+        run = dlc.train(artifact, dlc.data("mnist-train"), self.path("run"), steps=3, scale=10)
+        self.assertTrue(np.isfinite(run.metrics("grad_norm")).all())
+        self.assertEqual(run.metrics("found_inf").tolist(), [0, 0, 0])
+        self.assertGreater(np.abs(run.state(3)["f3.weight.m"]).max(), 0)
+
     def test_running_statistics_go_on(self):
         """A last layer with large weights makes the gradients of BatchNorm overflow."""
         model = onnx.load(dlc.model("resnet8"))
