@@ -7,6 +7,7 @@
 #include "compiler/driver/Pipeline.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/EmitPlan.h"
+#include "passes/CastLists.h"
 #include "runtime/base/Files.h"
 #include "runtime/plan/Artifact.h"
 #include <chrono>
@@ -37,6 +38,7 @@ public:
 
   Result<CompileResult> run() {
     DLC_TRY(import());
+    DLC_TRY(checkCastLists());
     DLC_TRY(runPhases());
     if (!options.stopAfter.empty()) {
       result.program = print(*model->module);
@@ -54,9 +56,14 @@ private:
     registerEverything(r);
     return r;
   }
+  /// The diagnostics so far, each naming the model or a place in it.
   Status error(Code code, const char *what) {
     std::string text = log.errors();
-    return Status(code, text.empty() ? std::string(what) : text);
+    if (text.empty())
+      text = what;
+    if (text.find(options.model) == std::string::npos)
+      text = options.model + ": " + text;
+    return Status(code, text);
   }
 
   Status import() {
@@ -80,6 +87,14 @@ private:
                         [](ir::StateOp s) { return s.getTrainable(); });
   }
 
+  Status checkCastLists() {
+    const AmpOptions &amp = options.train.amp;
+    if (amp.enabled &&
+        mlir::failed(CastLists::get(*model->module, amp.dtype == "fp16",
+                                    amp.allow, amp.deny)))
+      return error(Code::Usage, "the lists of autocast are wrong");
+    return {};
+  }
   Status runPhases() {
     auto start = Clock::now();
     std::vector<Phase> phases = allPhases(options.train);
@@ -98,13 +113,11 @@ private:
         break;
     }
     if (mlir::failed(training.run(*model->module)))
-      return error(Code::BadModel, "the training step cannot be built")
-          .withContext(options.model);
+      return error(Code::BadModel, "the training step cannot be built");
     if (stopAfter.empty())
       program = print(*model->module);
     if (mlir::failed(lowering.run(*model->module)))
-      return error(Code::BadModel, "the training step cannot be lowered")
-          .withContext(options.model);
+      return error(Code::BadModel, "the training step cannot be lowered");
     result.passSeconds = secondsSince(start);
     return {};
   }
@@ -135,6 +148,7 @@ private:
     plan.set_batch(batchOf(*model->module));
     plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy"
                                                     : options.train.loss.kind);
+    describe(options.train, plan);
     plan.set_schedule_steps(options.train.schedule.totalSteps);
     if (mlir::failed(emitPlan(*model->module, plan)))
       return error(Code::Failed, "the plan cannot be written");

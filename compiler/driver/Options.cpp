@@ -1,53 +1,59 @@
 #include "compiler/driver/Options.h"
+#include <fmt/ranges.h>
+#include <set>
 #include <yaml-cpp/yaml.h>
 
 namespace dlc {
 namespace {
 
-void train(YAML::Emitter &out, StepOptions t) {
+/// Calls f(name, value) for every setting that applies, defaults resolved.
+template <class F> void forEachSetting(StepOptions t, F &&f) {
   t.resolve();
-  auto key = [&](const char *name) -> YAML::Emitter & {
-    return out << YAML::Key << name << YAML::Value;
-  };
-  key("loss") << t.loss.kind;
-  key("bn-variance") << (t.loss.bnVariancePopulation ? "population"
-                                                     : "unbiased");
-  key("optimizer") << t.optimizer.name;
-  key("lr") << *t.optimizer.lr;
-  key("weight-decay") << *t.optimizer.weightDecay;
+  f("loss", t.loss.kind);
+  f("bn-variance",
+    std::string(t.loss.bnVariancePopulation ? "population" : "unbiased"));
+  f("optimizer", t.optimizer.name);
+  f("lr", *t.optimizer.lr);
+  f("weight-decay", *t.optimizer.weightDecay);
   if (t.optimizer.name == "sgd") {
-    key("momentum") << t.optimizer.momentum;
-    key("nesterov") << t.optimizer.nesterov;
+    f("momentum", t.optimizer.momentum);
+    f("nesterov", t.optimizer.nesterov);
   } else {
-    key("betas") << YAML::Flow
-                 << std::vector<double>{t.optimizer.beta1, t.optimizer.beta2};
-    key("eps") << t.optimizer.epsilon;
+    f("betas", std::vector<double>{t.optimizer.beta1, t.optimizer.beta2});
+    f("eps", t.optimizer.epsilon);
   }
-  key("schedule") << t.schedule.name;
-  key("warmup") << t.schedule.warmup;
-  key("steps") << t.schedule.totalSteps;
+  f("schedule", t.schedule.name);
+  f("warmup", t.schedule.warmup);
+  f("steps", t.schedule.totalSteps);
   if (t.schedule.name == "step") {
-    key("decay-steps") << t.schedule.decaySteps;
-    key("decay-rate") << t.schedule.decayRate;
+    f("decay-steps", t.schedule.decaySteps);
+    f("decay-rate", t.schedule.decayRate);
   }
   if (t.schedule.name == "cosine")
-    key("min-lr") << t.schedule.minLr;
-  key("amp") << t.amp.enabled;
+    f("min-lr", t.schedule.minLr);
+  f("amp", t.amp.enabled);
   if (t.amp.enabled) {
-    key("amp-dtype") << t.amp.dtype;
-    key("amp-allow") << YAML::Flow << t.amp.allow;
-    key("amp-deny") << YAML::Flow << t.amp.deny;
+    f("amp-dtype", t.amp.dtype);
+    f("amp-allow", t.amp.allow);
+    f("amp-deny", t.amp.deny);
   }
-  key("loss-scale") << t.scaler.scale;
-  key("clip-grad") << t.clip.maxNorm;
-  key("ema") << t.ema.enabled;
+  f("loss-scale", t.scaler.scale);
+  f("clip-grad", t.clip.maxNorm);
+  f("ema", t.ema.enabled);
   if (t.ema.enabled) {
-    key("ema-decay") << t.ema.decay;
-    key("ema-tau") << t.ema.tau;
+    f("ema-decay", t.ema.decay);
+    f("ema-tau", t.ema.tau);
   }
-  key("ddp") << t.allReduce.world;
-  key("bucket-bytes") << t.allReduce.bucketBytes;
-  key("first-bucket-bytes") << t.allReduce.firstBucketBytes;
+  f("ddp", t.allReduce.world);
+  f("bucket-bytes", t.allReduce.bucketBytes);
+  f("first-bucket-bytes", t.allReduce.firstBucketBytes);
+}
+
+template <class T> void emit(YAML::Emitter &out, const T &value) {
+  out << value;
+}
+template <class T> void emit(YAML::Emitter &out, const std::vector<T> &values) {
+  out << YAML::Flow << values;
 }
 
 } // namespace
@@ -59,10 +65,37 @@ std::string toYaml(const CompileOptions &options) {
   std::string name = options.model.substr(options.model.find_last_of('/') + 1);
   out << YAML::Key << "model" << YAML::Value << name;
   out << YAML::Key << "batch" << YAML::Value << options.batch;
-  train(out, options.train);
+  forEachSetting(options.train, [&](const char *name, const auto &value) {
+    out << YAML::Key << name << YAML::Value;
+    emit(out, value);
+  });
   out << YAML::Key << "cpu" << YAML::Value << options.cpu;
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
+}
+
+void describe(const StepOptions &options, plan::Plan &plan) {
+  forEachSetting(options, [&](const std::string &name, const auto &value) {
+    using T = std::decay_t<decltype(value)>;
+    static const std::set<std::string> elsewhere = {"loss", "steps", "ddp"};
+    if (elsewhere.count(name))
+      return;
+    plan::Attribute attribute;
+    attribute.set_name(name);
+    if constexpr (std::is_same_v<T, bool>)
+      attribute.set_s(value ? "on" : "off");
+    else if constexpr (std::is_integral_v<T>)
+      attribute.set_i(value);
+    else if constexpr (std::is_floating_point_v<T>)
+      attribute.set_f(value);
+    else if constexpr (std::is_same_v<T, std::string>)
+      attribute.set_s(value);
+    else
+      attribute.set_s(fmt::format("{}", fmt::join(value, ",")));
+    if (attribute.has_s() && attribute.s().empty())
+      return;
+    *plan.add_schedule() = attribute;
+  });
 }
 
 } // namespace dlc

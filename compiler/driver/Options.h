@@ -4,6 +4,7 @@
 
 #include "compiler/import/Importer.h"
 #include "passes/Options.h"
+#include "runtime/plan/plan.pb.h"
 
 namespace dlc {
 
@@ -23,5 +24,8 @@ struct CompileOptions {
 
 /// The options as the YAML text of config.yaml, defaults filled in.
 std::string toYaml(const CompileOptions &options);
+
+/// The training options as the plan's `schedule`, which dlc inspect shows.
+void describe(const StepOptions &options, plan::Plan &plan);
 
 } // namespace dlc

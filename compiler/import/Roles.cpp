@@ -137,12 +137,29 @@ bool matches(const std::vector<std::regex> &patterns, const std::string &name) {
   return false;
 }
 
+/// A pattern without a match is a slip of the pen.
+Status expectMatches(const OnnxFile &file, const char *flag,
+                     const std::vector<std::string> &texts,
+                     const std::vector<std::regex> &patterns) {
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    bool used = false;
+    for (const auto &[name, weight] : file.weights.all())
+      used |= std::regex_search(name, patterns[i]);
+    if (!used)
+      return usageError("{}={} matches no initializer of the model", flag,
+                        texts[i]);
+  }
+  return {};
+}
+
 } // namespace
 
 Result<std::map<std::string, Role>> findRoles(const OnnxFile &file,
                                               const RoleOverrides &overrides) {
   DLC_ASSIGN(auto train, compile(overrides.train));
   DLC_ASSIGN(auto freeze, compile(overrides.freeze));
+  DLC_TRY(expectMatches(file, "--train", overrides.train, train));
+  DLC_TRY(expectMatches(file, "--freeze", overrides.freeze, freeze));
   RoleFinder finder(file);
   std::map<std::string, Role> roles;
   for (const auto &[name, weight] : file.weights.all()) {

@@ -31,6 +31,12 @@ class Tool(dlc.TestCase):
         self.assertEqual(status, dlc.OK, err)
         return out, err
 
+    def test_emit_without_a_phase(self):
+        """The last program is printed, and nothing is written."""
+        out, _ = dlc.dlc("compile", dlc.model("mlp"), "--emit=mlir", "-o", self.path("no.dlc"))
+        self.assertIn("exec.program @train_step", out)
+        self.assertFalse(os.path.exists(self.path("no.dlc")))
+
     def test_stdout_is_the_run(self):
         """RUN=$(dlc train ...) works; messages are on stderr, plain lines without a terminal."""
         out, err = self.end(self.train("--steps=20", "--log-every=10"))

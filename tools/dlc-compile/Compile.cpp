@@ -5,8 +5,10 @@
 #include "tools/dlc-compile/Commands.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <limits>
+#include <regex>
 
 namespace dlc::tool {
 namespace {
@@ -29,6 +31,22 @@ CLI::Validator oneOf(std::vector<std::string> names) {
             guess.empty() ? "" : fmt::format("; did you mean '{}'?", guess));
       },
       fmt::format("{{{}}}", fmt::join(names, ",")));
+}
+
+/// A whole number of at least `low`.
+CLI::Validator count(int64_t low) {
+  return CLI::Validator(
+      [=](std::string &text) -> std::string {
+        int64_t n = 0;
+        auto [end, error] =
+            std::from_chars(text.data(), text.data() + text.size(), n);
+        if (error == std::errc() && end == text.data() + text.size() &&
+            n >= low)
+          return "";
+        return fmt::format("expected a whole number of at least {}, found '{}'",
+                           low, text);
+      },
+      "N");
 }
 
 constexpr double kTiny = std::numeric_limits<double>::min();
@@ -104,13 +122,13 @@ void addTrainFlags(CLI::App &c, Arguments &a) {
       ->check(oneOf({"constant", "step", "cosine"}))
       ->capture_default_str();
   c.add_option("--warmup", t.schedule.warmup, "steps of linear warm-up")
-      ->check(CLI::NonNegativeNumber);
+      ->check(count(0));
   c.add_option("--steps", t.schedule.totalSteps,
                "length of the schedule (default: set by dlc train)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(count(0));
   c.add_option("--decay-steps", t.schedule.decaySteps,
                "step: updates between decays")
-      ->check(CLI::PositiveNumber)
+      ->check(count(1))
       ->capture_default_str();
   c.add_option("--decay-rate", t.schedule.decayRate, "step: factor of a decay")
       ->check(number(0))
@@ -146,7 +164,7 @@ void addPrecisionFlags(CLI::App &c, Arguments &a) {
       ->check(number(kTiny))
       ->capture_default_str();
   c.add_option("--loss-scale-interval", t.scaler.interval)
-      ->check(CLI::PositiveNumber)
+      ->check(count(1))
       ->capture_default_str();
   c.add_option("--ddp", t.allReduce.world, "ranks that train together")
       ->check(CLI::Range(int64_t(1), int64_t(65536)))
@@ -161,7 +179,8 @@ void addOutputFlags(CLI::App &c, Arguments &a) {
                "print the program after a phase: import, canonicalize, loss, "
                "autocast, autodiff, ..., plan")
       ->type_name("PHASE");
-  c.add_option("--emit", a.emit, "with --stop-after: mlir")
+  c.add_option("--emit", a.emit,
+               "print the program instead of writing an artifact: mlir")
       ->check(oneOf({"mlir"}));
   c.add_flag("--quiet", a.quiet, "no summary");
 }
@@ -181,6 +200,32 @@ Status parseDims(Arguments &a) {
   return {};
 }
 
+Status checkPatterns(const char *flag, const std::vector<std::string> &texts) {
+  for (const std::string &text : texts)
+    try {
+      std::regex compiled(text);
+    } catch (const std::regex_error &) {
+      return usageError("{}: '{}' is not a regular expression", flag, text);
+    }
+  return {};
+}
+
+/// Flags that only one kind of schedule reads.
+Status checkSchedule(const CLI::App &c, const ScheduleOptions &o) {
+  auto only = [&](const char *flag, const char *schedule) {
+    return c.count(flag) && o.name != schedule
+               ? usageError("{} needs --schedule={}", flag, schedule)
+               : Status();
+  };
+  DLC_TRY(only("--decay-steps", "step"));
+  DLC_TRY(only("--decay-rate", "step"));
+  DLC_TRY(only("--min-lr", "cosine"));
+  if (o.totalSteps && o.warmup >= o.totalSteps)
+    return usageError("--warmup={} leaves none of --steps={}", o.warmup,
+                      o.totalSteps);
+  return {};
+}
+
 Result<double> parseNumber(const std::string &flag, const std::string &text,
                            double low, double high) {
   char *end = nullptr;
@@ -194,6 +239,9 @@ Result<double> parseNumber(const std::string &flag, const std::string &text,
 /// What the flags say beyond a plain field.
 Status resolve(CLI::App &c, Arguments &a) {
   DLC_TRY(parseDims(a));
+  DLC_TRY(checkPatterns("--train", a.train));
+  DLC_TRY(checkPatterns("--freeze", a.freeze));
+  DLC_TRY(checkSchedule(c, a.options.train.schedule));
   StepOptions &t = a.options.train;
   if (!a.betas.empty()) {
     DLC_ASSIGN(t.optimizer.beta1, parseNumber("--betas", a.betas[0], 0, 1));
@@ -217,6 +265,10 @@ Status resolve(CLI::App &c, Arguments &a) {
           scale);
   t.loss.bnVariancePopulation = a.bnVariance == "population";
   t.amp.enabled = a.amp;
+  if (!a.amp && !(t.amp.allow.empty() && t.amp.deny.empty()))
+    return usageError("--amp-allow and --amp-deny need --amp");
+  if (!a.emit.empty() && a.options.stopAfter.empty())
+    a.options.stopAfter = "plan";
   a.options.import.roles.train = a.train;
   a.options.import.roles.freeze = a.freeze;
   if (t.optimizer.nesterov && t.optimizer.momentum == 0)
