@@ -138,6 +138,8 @@ private:
 
 struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
   using InsertOptimizerBase::InsertOptimizerBase;
+  template <class From, class To>
+  friend void dlc::copySchedule(const From &, To &);
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
@@ -150,8 +152,9 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
                        nesterov, beta1, beta2,       epsilon};
     if (o.nesterov && o.momentum == 0)
       return f.emitError("nesterov needs a momentum above 0");
-    ScheduleOptions s{schedule,   warmup,    totalSteps,
-                      decaySteps, decayRate, minLr};
+    ScheduleOptions s;
+    s.name = schedule;
+    copySchedule(*this, s);
     for (const Rule &rule : rules)
       if (rule.name == o.name) {
         Step step(f);
@@ -166,10 +169,18 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
 
 std::unique_ptr<Pass> createInsertOptimizer(const OptimizerOptions &o,
                                             const ScheduleOptions &s) {
-  return createInsertOptimizer(InsertOptimizerOptions{
-      o.name, *o.lr, *o.weightDecay, o.momentum, o.nesterov, o.beta1, o.beta2,
-      o.epsilon, s.name, s.warmup, s.totalSteps, s.decaySteps, s.decayRate,
-      s.minLr});
+  InsertOptimizerOptions options;
+  options.name = o.name;
+  options.lr = *o.lr;
+  options.weightDecay = *o.weightDecay;
+  options.momentum = o.momentum;
+  options.nesterov = o.nesterov;
+  options.beta1 = o.beta1;
+  options.beta2 = o.beta2;
+  options.epsilon = o.epsilon;
+  options.schedule = s.name;
+  copySchedule(s, options);
+  return createInsertOptimizer(options);
 }
 
 } // namespace dlc

@@ -75,23 +75,37 @@ struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
 
-/// The learning rate as a function of t, the number of updates done before this
-/// one.
+/// The learning rate as a function of t, the number of updates, or of whole
+/// epochs, done before this update and after the warm-up; T is their number in
+/// the whole training. Formulas and defaults: torch.optim.lr_scheduler.
 struct ScheduleOptions {
-  /// --schedule=constant|step|cosine
+  /// --schedule=constant|step|multistep|linear|cosine|polynomial|onecycle
   std::string name = "constant";
-  /// --warmup=STEPS: lr (t + 1) / warmup while t < warmup; the schedule starts
-  /// after them.
+  /// --schedule-per=update|epoch: what t counts, and what every length below is
+  /// given in, except --steps.
+  bool perEpoch = false;
+  /// --warmup=N: lr (n + 1) / N for the first N, then the schedule.
   int64_t warmup = 0;
-  /// --steps=N: updates of the whole training, which a cosine spans; 0: `dlc
-  /// train` sets it.
+  /// --steps=N: updates of the whole training; 0: `dlc train` sets it.
   int64_t totalSteps = 0;
-  /// --decay-steps, --decay-rate: step multiplies by the rate every so many
-  /// updates.
+  /// --decay-steps, --decay-rate: step multiplies by the rate every so many.
   int64_t decaySteps = 1000;
   double decayRate = 0.1;
-  /// --min-lr: where cosine ends.
+  /// --milestones=A,B,...: multistep multiplies by --decay-rate at each.
+  std::vector<int64_t> milestones;
+  /// --start-factor, --end-factor: linear goes from one to the other.
+  double startFactor = 1.0 / 3, endFactor = 1;
+  /// --min-lr: where cosine and polynomial end.
   double minLr = 0;
+  /// --cycle-steps=N: cosine starts again after N, then after N --cycle-mult,
+  /// ..., from lr --cycle-decay^i in cycle i; 0: no restarts.
+  int64_t cycleSteps = 0, cycleMult = 1;
+  double cycleDecay = 1;
+  /// --power: polynomial.
+  double power = 1;
+  /// --pct-start, --div-factor, --final-div-factor: onecycle rises to lr in
+  /// that share of T from lr / div, and ends at lr / (div final_div).
+  double pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4;
 };
 
 /// Exponential moving average of parameters and running statistics.

@@ -86,6 +86,24 @@ def ClipGradients : Dlc_Pass<"dlc-clip-gradients"> {
   let options = [Option<"maxNorm", "max-norm", "double", "0", "0: nothing to do">];
 }
 
+defvar scheduleOptions = [Option<"schedule", "schedule", "std::string", "\"constant\"", "see ScheduleOptions">,
+    Option<"perEpoch", "schedule-per-epoch", "bool", "false", "lengths are epochs">,
+    Option<"warmup", "warmup", "int64_t", "0", "length of the linear warm-up">,
+    Option<"totalSteps", "total-steps", "int64_t", "0", "updates of the training; 0: set before it">,
+    Option<"decaySteps", "decay-steps", "int64_t", "1000", "step: between two decays">,
+    Option<"decayRate", "decay-rate", "double", "0.1", "step, multistep: factor of a decay">,
+    ListOption<"milestones", "milestones", "int64_t", "multistep: where it decays">,
+    Option<"startFactor", "start-factor", "double", "1.0 / 3", "linear">,
+    Option<"endFactor", "end-factor", "double", "1", "linear">,
+    Option<"minLr", "min-lr", "double", "0", "cosine, polynomial: the last rate">,
+    Option<"cycleSteps", "cycle-steps", "int64_t", "0", "cosine: length of the first cycle; 0: no restarts">,
+    Option<"cycleMult", "cycle-mult", "int64_t", "1", "cosine: each cycle's length by the one before">,
+    Option<"cycleDecay", "cycle-decay", "double", "1", "cosine: each cycle's rate by the one before">,
+    Option<"power", "power", "double", "1", "polynomial">,
+    Option<"pctStart", "pct-start", "double", "0.3", "onecycle: share of the rise">,
+    Option<"divFactor", "div-factor", "double", "25", "onecycle: peak by start">,
+    Option<"finalDivFactor", "final-div-factor", "double", "1e4", "onecycle: start by end">];
+
 def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
   let summary = "each gradient moves its parameter";
   let description = [{Consumes dlc.gradient. Adds moments, @step and the result "lr". With dlc.all_finite in the step,
@@ -97,13 +115,7 @@ def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
     Option<"nesterov", "nesterov", "bool", "false", "sgd">,
     Option<"beta1", "beta1", "double", "0.9", "adamw">,
     Option<"beta2", "beta2", "double", "0.999", "adamw">,
-    Option<"epsilon", "epsilon", "double", "1e-8", "adamw">,
-    Option<"schedule", "schedule", "std::string", "\"constant\"", "constant, step or cosine">,
-    Option<"warmup", "warmup", "int64_t", "0", "updates of linear warm-up">,
-    Option<"totalSteps", "total-steps", "int64_t", "0", "updates that a cosine spans; 0: set before training">,
-    Option<"decaySteps", "decay-steps", "int64_t", "1000", "step: updates between two decays">,
-    Option<"decayRate", "decay-rate", "double", "0.1", "step: factor of a decay">,
-    Option<"minLr", "min-lr", "double", "0", "cosine: the last rate">];
+    Option<"epsilon", "epsilon", "double", "1e-8", "adamw">] # scheduleOptions;
 }
 
 def InsertEma : Dlc_Pass<"dlc-insert-ema"> {

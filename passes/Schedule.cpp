@@ -1,4 +1,5 @@
 #include "passes/Schedule.h"
+#include <cmath>
 #include <numbers>
 
 using namespace mlir;
@@ -9,53 +10,191 @@ namespace {
 
 Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
 Expr minimum(Expr a, Expr b) { return a.make<ir::MinOp>(a.v, b.v); }
+Expr floor(Expr a) { return a.make<ir::FloorOp>(a.v); }
+Expr ceil(Expr a) { return a.make<ir::CeilOp>(a.v); }
+Expr round(Expr a) { return a.make<ir::RoundOp>(a.v); }
 
-using Curve = FailureOr<Expr> (*)(Step &, Expr, double,
-                                  const ScheduleOptions &);
+/// From `start` to `end` as the share x goes from 0 to 1.
+Expr anneal(Expr x, Expr start, Expr end) {
+  return end + (start - end) * (cos(x * std::numbers::pi) + 1.0) * 0.5;
+}
 
-FailureOr<Expr> constant(Step &, Expr t, double base, const ScheduleOptions &) {
-  return t.scalar(base);
+/// How far the training is, in updates or in epochs.
+class Time {
+public:
+  Time(Step &step, Expr updates, const ScheduleOptions &o)
+      : step(step), o(o), since(updates) {}
+
+  LogicalResult start() {
+    if (!o.perEpoch)
+      return success();
+    FailureOr<Expr> updates = read("schedule.epoch_steps", 0);
+    if (failed(updates))
+      return failure();
+    epoch = maximum(*updates, since.scalar(1));
+    since = floor(since / *epoch);
+    return success();
+  }
+
+  /// What is done; after the warm-up, what is done since.
+  Expr done() const { return since; }
+  void endWarmup() { since = since - double(o.warmup); }
+
+  /// All that follows the warm-up, at least 1.
+  FailureOr<Expr> length() {
+    FailureOr<Expr> updates = read("schedule.steps", o.totalSteps);
+    if (failed(updates))
+      return failure();
+    Expr all = epoch ? ceil(*updates / *epoch) : *updates;
+    return maximum(o.warmup ? all - double(o.warmup) : all, since.scalar(1));
+  }
+
+private:
+  FailureOr<Expr> read(StringRef name, int64_t init) {
+    auto state =
+        step.addScalar(name, step.builder.getI64Type(), ir::Role::step, init);
+    if (!state)
+      return failure();
+    return step.read(state).cast(since.type().getElementType());
+  }
+
+  Step &step;
+  const ScheduleOptions &o;
+  Expr since;
+  std::optional<Expr> epoch; // updates of one, when epochs count
+};
+
+using Curve = FailureOr<Expr> (*)(Time &, double, const ScheduleOptions &);
+
+FailureOr<Expr> constant(Time &time, double base, const ScheduleOptions &) {
+  return time.done().scalar(base);
 }
 
 /// base * rate^floor(t / steps)
-FailureOr<Expr> stepwise(Step &, Expr t, double base,
-                         const ScheduleOptions &o) {
-  Expr decays = t / double(o.decaySteps);
-  decays = decays.make<ir::FloorOp>(decays.v);
-  return pow(t.scalar(o.decayRate), decays) * base;
+FailureOr<Expr> stepwise(Time &time, double base, const ScheduleOptions &o) {
+  Expr t = time.done();
+  return pow(t.scalar(o.decayRate), floor(t / double(o.decaySteps))) * base;
 }
 
-/// min + (base - min) (1 + cos(pi t / T)) / 2, then min. T counts the updates
-/// after the warm-up.
-FailureOr<Expr> cosine(Step &step, Expr t, double base,
-                       const ScheduleOptions &o) {
-  auto state = step.addScalar("schedule.steps", step.builder.getI64Type(),
-                              ir::Role::step, o.totalSteps);
-  if (!state)
+/// base * rate^(milestones <= t)
+FailureOr<Expr> multistep(Time &time, double base, const ScheduleOptions &o) {
+  Expr t = time.done(), rate = t.scalar(base);
+  for (int64_t milestone : o.milestones) {
+    base *= o.decayRate;
+    Expr before = compare(ir::Predicate::lt, t, t.scalar(milestone));
+    rate = select(before, rate, t.scalar(base));
+  }
+  return rate;
+}
+
+/// base * (start + (end - start) min(t, T) / T)
+FailureOr<Expr> linear(Time &time, double base, const ScheduleOptions &o) {
+  FailureOr<Expr> length = time.length();
+  if (failed(length))
     return failure();
-  Expr total = step.read(state).cast(ir::elementType(t)) - double(o.warmup);
-  total = maximum(total, t.scalar(1));
-  Expr angle = minimum(t, total) / total * std::numbers::pi;
+  Expr share = minimum(time.done(), *length) / *length;
+  return share * (base * (o.endFactor - o.startFactor)) + base * o.startFactor;
+}
+
+/// min + (base - min) (1 - min(t, T) / T)^power
+FailureOr<Expr> polynomial(Time &time, double base, const ScheduleOptions &o) {
+  FailureOr<Expr> length = time.length();
+  if (failed(length))
+    return failure();
+  Expr left = 1.0 - minimum(time.done(), *length) / *length;
+  return pow(left, left.scalar(o.power)) * (base - o.minLr) + o.minLr;
+}
+
+/// Cycle i is N mult^i long and starts at N (mult^i - 1) / (mult - 1).
+Expr cosineCycles(Expr t, double base, const ScheduleOptions &o) {
+  double n = double(o.cycleSteps), m = double(o.cycleMult);
+  Expr cycle = floor(t / n), length = t.scalar(n), start = cycle * n;
+  if (o.cycleMult > 1) {
+    // Half a step further than t, so that rounding cannot cross a start.
+    Expr cycles = log((t + 0.5) * ((m - 1) / n) + 1.0) / std::log(m);
+    cycle = maximum(floor(cycles), t.scalar(0));
+    length = round(pow(t.scalar(m), cycle)) * n;
+    start = (length - n) / (m - 1);
+  }
+  Expr peak = o.cycleDecay == 1 ? t.scalar(base)
+                                : pow(t.scalar(o.cycleDecay), cycle) * base;
+  return anneal((t - start) / length, peak, t.scalar(o.minLr));
+}
+
+/// min + (base - min) (1 + cos(pi t / T)) / 2, then min.
+FailureOr<Expr> cosine(Time &time, double base, const ScheduleOptions &o) {
+  Expr t = time.done();
+  if (o.cycleSteps)
+    return cosineCycles(t, base, o);
+  FailureOr<Expr> length = time.length();
+  if (failed(length))
+    return failure();
+  Expr angle = minimum(t, *length) / *length * std::numbers::pi;
   return (cos(angle) + 1.0) * ((base - o.minLr) / 2) + o.minLr;
 }
 
-const std::pair<StringRef, Curve> curves[] = {
-    {"constant", constant}, {"step", stepwise}, {"cosine", cosine}};
+/// Up until t = pct T - 1, down until T - 1, both along a cosine.
+FailureOr<Expr> oneCycle(Time &time, double base, const ScheduleOptions &o) {
+  FailureOr<Expr> length = time.length();
+  if (failed(length))
+    return failure();
+  Expr last = *length - 1.0, top = *length * o.pctStart - 1.0;
+  Expr t = minimum(time.done(), last), one = t.scalar(1), peak = t.scalar(base);
+  Expr first = t.scalar(base / o.divFactor);
+  Expr end = t.scalar(base / o.divFactor / o.finalDivFactor);
+  Expr up = anneal(t / maximum(top, one), first, peak);
+  Expr down = anneal((t - top) / (last - top), peak, end);
+  return select(compare(ir::Predicate::le, t, top), up, down);
+}
 
-LogicalResult check(Operation *where, double base, const ScheduleOptions &o) {
-  if (!(base >= 0))
-    return where->emitError()
-           << "expected a learning rate of at least 0, found " << base;
+const std::pair<StringRef, Curve> curves[] = {
+    {"constant", constant}, {"step", stepwise}, {"multistep", multistep},
+    {"linear", linear},     {"cosine", cosine}, {"polynomial", polynomial},
+    {"onecycle", oneCycle},
+};
+
+LogicalResult checkLengths(Operation *where, const ScheduleOptions &o) {
   if (o.warmup < 0 || o.totalSteps < 0)
     return where->emitError("expected warm-up and total steps of at least 0");
   if (o.decaySteps < 1)
     return where->emitError()
            << "expected at least 1 step between decays, found " << o.decaySteps;
-  if (o.totalSteps && o.warmup >= o.totalSteps)
+  if (o.cycleSteps < 0 || o.cycleMult < 1)
+    return where->emitError() << "expected cycles of at least 0 steps that "
+                                 "grow by a factor of at least 1, found "
+                              << o.cycleSteps << " and " << o.cycleMult;
+  if (!o.perEpoch && o.totalSteps && o.warmup >= o.totalSteps)
     return where->emitError()
            << "a warm-up of " << o.warmup << " steps leaves none of the "
            << o.totalSteps << " of the training";
+  int64_t last = 0;
+  for (int64_t milestone : o.milestones)
+    if (milestone < std::exchange(last, milestone) || milestone < 1)
+      return where->emitError()
+             << "expected milestones from 1 on in rising order, found "
+             << milestone;
   return success();
+}
+
+LogicalResult check(Operation *where, double base, const ScheduleOptions &o) {
+  if (!(base >= 0))
+    return where->emitError()
+           << "expected a learning rate of at least 0, found " << base;
+  if (!(o.pctStart > 0 && o.pctStart < 1))
+    return where->emitError()
+           << "expected a rise of between 0 and 1 of the cycle, found "
+           << o.pctStart;
+  if (!(o.divFactor > 0 && o.finalDivFactor > 0))
+    return where->emitError("expected division factors above 0");
+  return checkLengths(where, o);
+}
+
+InFlightDiagnostic unknownSchedule(Operation *where, StringRef name) {
+  auto error = where->emitError()
+               << "schedule '" << name << "' is not known, expected ";
+  for (auto &[known, curve] : curves)
+    error << (known == curves[0].first ? "" : ", ") << known;
+  return error;
 }
 
 } // namespace
@@ -64,19 +203,20 @@ FailureOr<Expr> learningRate(Step &step, Expr t, double base,
                              const ScheduleOptions &o) {
   if (failed(check(step.f, base, o)))
     return failure();
-  for (auto [name, curve] : curves) {
-    if (name != o.name)
-      continue;
-    FailureOr<Expr> rate =
-        curve(step, o.warmup ? t - double(o.warmup) : t, base, o);
-    if (failed(rate) || !o.warmup)
-      return rate;
-    Expr warming = compare(ir::Predicate::lt, t, t.scalar(o.warmup));
-    return select(warming, (t + 1.0) * (base / o.warmup), *rate);
-  }
-  return step.f.emitError()
-         << "schedule '" << o.name
-         << "' is not known, expected constant, step or cosine";
+  auto row = llvm::find_if(curves, [&](auto &c) { return c.first == o.name; });
+  if (row == std::end(curves))
+    return unknownSchedule(step.f, o.name);
+  Time time(step, t, o);
+  if (failed(time.start()))
+    return failure();
+  Expr done = time.done();
+  if (o.warmup)
+    time.endWarmup();
+  FailureOr<Expr> rate = row->second(time, base, o);
+  if (failed(rate) || !o.warmup)
+    return rate;
+  Expr warming = compare(ir::Predicate::lt, done, done.scalar(o.warmup));
+  return select(warming, (done + 1.0) * (base / o.warmup), *rate);
 }
 
 } // namespace dlc

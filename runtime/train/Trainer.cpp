@@ -20,7 +20,6 @@ namespace {
 constexpr int64_t kDefaultEpochs = 10;
 constexpr size_t kProfileRows = 15;
 constexpr double kAgreementSeconds = 0.2;
-constexpr char kTotalSteps[] = "schedule.steps";
 
 using Clock = std::chrono::steady_clock;
 
@@ -160,7 +159,7 @@ private:
       DLC_ASSIGN(progress_, loadNewestCheckpoint(*session_, run_));
       if (progress_.step > 0)
         DLC_TRY(checkSameData());
-      DLC_TRY(setTotalSteps());
+      DLC_TRY(settleSchedule());
     }
     progress_.dataHash = dataHash_;
     progress_.samples = data_->samples();
@@ -181,15 +180,19 @@ private:
   }
 
   // A schedule that was compiled without a length lasts as long as the run.
-  Status setTotalSteps() {
-    auto view = session_->executor().state(kTotalSteps);
-    if (!view)
+  Status settleSchedule() {
+    DLC_TRY(setUnlessSet("schedule.steps", total_));
+    return setUnlessSet("schedule.epoch_steps", stepsPerEpoch_);
+  }
+
+  Status setUnlessSet(const char *state, int64_t value) {
+    if (!session_->executor().state(state))
       return {};
-    int64_t steps = 0;
-    DLC_TRY(session_->executor().readState(kTotalSteps, &steps, sizeof steps));
-    if (steps != 0)
+    int64_t old = 0;
+    DLC_TRY(session_->executor().readState(state, &old, sizeof old));
+    if (old != 0)
       return {};
-    return session_->executor().writeState(kTotalSteps, &total_, sizeof total_);
+    return session_->executor().writeState(state, &value, sizeof value);
   }
 
   Status openFiles() {

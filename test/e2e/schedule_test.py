@@ -1,4 +1,7 @@
-"""The learning rate of every step equals its closed form; clipping equals PyTorch's formula."""
+"""The learning rate of every step equals its closed form and PyTorch's (test/refs/make_schedules.py); clipping
+equals PyTorch's formula."""
+
+import os
 
 import dlc
 import numpy as np
@@ -31,13 +34,17 @@ def cosine_to(floor):
     return lambda t: floor + (LR - floor) * (1 + np.cos(np.pi * t / (STEPS - WARMUP))) / 2
 
 
-class Schedule(dlc.TestCase):
+class Rates(dlc.TestCase):
+    data = dlc.data("digits-train")
+
     def rates(self, **options):
         artifact = dlc.compile(dlc.model("mlp"), self.path("model.dlc"), loss="cross_entropy",
                                optimizer="sgd", lr=LR, batch=32, **options)
-        run = dlc.train(artifact, dlc.data("digits-train"), self.path("run"), steps=STEPS, threads=1)
+        run = dlc.train(artifact, self.data, self.path("run"), steps=STEPS, threads=1)
         return run.metrics("lr")
 
+
+class Schedule(Rates):
     def check(self, formula, **options):
         expected = [formula(t) for t in range(STEPS)]
         np.testing.assert_allclose(self.rates(**options), expected, rtol=1e-5, atol=1e-7)
@@ -63,9 +70,99 @@ class Schedule(dlc.TestCase):
     def test_step_warmup(self):
         self.check(warm(step), schedule="step", decay_steps=7, decay_rate=0.3, warmup=WARMUP)
 
+    def test_restarts_that_decay(self):
+        """Cycle i starts at t = 5 (2^i - 1), is 5 2^i long and peaks at 0.5^i of the rate."""
+        def rate(t):
+            i = int(np.log2(t / 5 + 1))
+            done = (t - 5 * (2**i - 1)) / (5 * 2**i)
+            return LR * 0.5**i * (1 + np.cos(np.pi * done)) / 2
+        self.check(rate, schedule="cosine", cycle_steps=5, cycle_mult=2, cycle_decay=0.5)
+
+    def test_linear_warmup(self):
+        self.check(warm(lambda t: LR * (1 - t / (STEPS - WARMUP))), schedule="linear", start_factor=1,
+                   end_factor=0, warmup=WARMUP)
+
+    def test_polynomial_to_a_floor(self):
+        self.check(lambda t: 0.02 + (LR - 0.02) * (1 - t / STEPS) ** 3, schedule="polynomial", power=3,
+                   min_lr=0.02)
+
     def test_cosine_length_from_training(self):
         """Compiled without --steps, the schedule lasts as long as the training."""
         self.check(cosine, schedule="cosine")
+
+
+class TorchRates(Rates):
+    def setUp(self):
+        super().setUp()
+        self.reference = np.load(os.path.join(dlc.REFS, "schedules_ref.npz"))
+
+    def like(self, name, **options):
+        expected = self.reference[name + "/lr"]
+        np.testing.assert_allclose(self.rates(**options), expected, rtol=2e-6, atol=1e-9)
+
+
+class LikeTorch(TorchRates):
+    def test_step(self):
+        self.like("step", schedule="step", decay_steps=7, decay_rate=0.3)
+
+    def test_multistep(self):
+        self.like("multistep", schedule="multistep", milestones="5,12,12,30", decay_rate=0.5)
+
+    def test_linear(self):
+        """torch's defaults: from a third to the whole."""
+        self.like("linear", schedule="linear")
+
+    def test_linear_down(self):
+        self.like("linear_down", schedule="linear", start_factor=1, end_factor=0.05, steps=STEPS)
+
+    def test_cosine(self):
+        self.like("cosine", schedule="cosine", min_lr=0.01)
+
+    def test_restarts(self):
+        self.like("restarts", schedule="cosine", cycle_steps=10)
+
+    def test_longer_cycles(self):
+        self.like("restarts_double", schedule="cosine", cycle_steps=3, cycle_mult=2, min_lr=0.01)
+        self.new_folder()
+        self.like("restarts_triple", schedule="cosine", cycle_steps=1, cycle_mult=3)
+
+    def test_polynomial(self):
+        self.like("polynomial", schedule="polynomial", power=2)
+
+    def test_onecycle(self):
+        self.like("onecycle", schedule="onecycle")
+
+    def test_onecycle_options(self):
+        self.like("onecycle_short", schedule="onecycle", pct_start=0.125, div_factor=4,
+                  final_div_factor=10)
+
+
+class PerEpoch(TorchRates):
+    """Epochs of five updates: lengths count them, and the rate stays within each."""
+
+    def setUp(self):
+        super().setUp()
+        samples = np.load(self.data)
+        self.data = self.path("data.npz")
+        np.savez(self.data, **{key: samples[key][: 5 * 32 + 7] for key in ("x", "y")})
+
+    def rates(self, **options):
+        return super().rates(schedule_per="epoch", **options)
+
+    def test_multistep(self):
+        self.like("epoch_multistep", schedule="multistep", milestones="2,5")
+
+    def test_cosine(self):
+        self.like("epoch_cosine", schedule="cosine")
+
+    def test_restarts(self):
+        self.like("epoch_restarts", schedule="cosine", cycle_steps=3)
+
+    def test_warmup(self):
+        """Two epochs of warm-up, six of the cosine."""
+        expected = [LR / 2, LR] + [LR * (1 + np.cos(np.pi * t / 6)) / 2 for t in range(6)]
+        found = self.rates(schedule="cosine", warmup=2)
+        np.testing.assert_allclose(found, np.repeat(expected, 5), rtol=2e-6)
 
 
 class Clip(dlc.TestCase):

@@ -1,7 +1,13 @@
 // The learning rate in the graph, as insert-optimizer builds it.
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=cosine warmup=8 total-steps=40 min-lr=0.02" --dlc-canonicalize | FileCheck %s --check-prefix=COSINE
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=step decay-steps=30 decay-rate=0.5" --dlc-canonicalize | FileCheck %s --check-prefix=STEP
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=multistep milestones=3,9 decay-rate=0.5" --dlc-canonicalize | FileCheck %s --check-prefix=MULTI
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=cosine cycle-steps=4 cycle-mult=2" --dlc-canonicalize | FileCheck %s --check-prefix=CYCLES
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=polynomial power=0.9 schedule-per-epoch" --dlc-canonicalize | FileCheck %s --check-prefix=EPOCH
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=onecycle" --dlc-canonicalize | FileCheck %s --check-prefix=ONE
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=schedule=cosin 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=multistep milestones=9,3" 2>&1 | FileCheck %s --check-prefix=ORDER
+// RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=onecycle pct-start=1" 2>&1 | FileCheck %s --check-prefix=SHARE_UP
 // RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=cosine warmup=8 total-steps=8" 2>&1 | FileCheck %s --check-prefix=LONG
 
 // lr (t + 1) / 8 while t < 8, then 0.04 (cos(pi min(t - 8, T) / T) + 1) + 0.02 with T = max(total - 8, 1).
@@ -32,7 +38,49 @@
 // STEP: [[P:%.*]] = dlc.pow [[RATE]], [[K]]
 // STEP: dlc.mul [[P]],
 
-// UNKNOWN: schedule 'cosin' is not known, expected constant, step or cosine
+// 0.1 while t < 3, 0.05 while t < 9, then 0.025; nothing depends on the training's length.
+// MULTI-NOT: schedule.steps
+// MULTI-DAG: [[THREE:%.*]] = dlc.constant dense<3.000000e+00> : tensor<f64>
+// MULTI-DAG: [[NINE:%.*]] = dlc.constant dense<9.000000e+00> : tensor<f64>
+// MULTI-DAG: [[FIRST:%.*]] = dlc.constant dense<1.000000e-01> : tensor<f64>
+// MULTI-DAG: [[SECOND:%.*]] = dlc.constant dense<5.000000e-02> : tensor<f64>
+// MULTI-DAG: [[THIRD:%.*]] = dlc.constant dense<2.500000e-02> : tensor<f64>
+// MULTI: [[EARLY:%.*]] = dlc.compare lt [[T:%.*]], [[THREE]]
+// MULTI: [[A:%.*]] = dlc.select [[EARLY]], [[FIRST]], [[SECOND]]
+// MULTI: [[MIDDLE:%.*]] = dlc.compare lt [[T]], [[NINE]]
+// MULTI: dlc.select [[MIDDLE]], [[A]], [[THIRD]]
+
+// Cycle floor(log2((t + 0.5) / 4 + 1)), of 4 2^cycle updates; nothing depends on the training's length.
+// CYCLES-NOT: schedule.steps
+// CYCLES: [[LOG:%.*]] = dlc.log
+// CYCLES: [[BY:%.*]] = dlc.div [[LOG]],
+// CYCLES: [[FLOOR:%.*]] = dlc.floor [[BY]]
+// CYCLES: [[CYCLE:%.*]] = dlc.max [[FLOOR]],
+// CYCLES: [[POW:%.*]] = dlc.pow {{.*}}, [[CYCLE]]
+// CYCLES: dlc.round [[POW]]
+// CYCLES: dlc.cos
+
+// t = floor(updates / those of an epoch), T = ceil(total / those of an epoch).
+// EPOCH-DAG: dlc.state @schedule.epoch_steps : tensor<i64> step init = 0 : i64
+// EPOCH-DAG: dlc.state @schedule.steps : tensor<i64> step init = 0 : i64
+// EPOCH: dlc.read @schedule.epoch_steps
+// EPOCH: [[LENGTH:%.*]] = dlc.max
+// EPOCH: [[PART:%.*]] = dlc.div {{.*}}, [[LENGTH]]
+// EPOCH: [[T:%.*]] = dlc.floor [[PART]]
+// EPOCH: dlc.read @schedule.steps
+// EPOCH: [[ALL:%.*]] = dlc.div {{.*}}, [[LENGTH]]
+// EPOCH: dlc.ceil [[ALL]]
+// EPOCH: dlc.min [[T]],
+// EPOCH: dlc.pow
+
+// ONE: dlc.cos
+// ONE: dlc.cos
+// ONE: dlc.compare le
+// ONE: dlc.select
+
+// UNKNOWN: schedule 'cosin' is not known, expected constant, step, multistep, linear, cosine, polynomial, onecycle
+// ORDER: expected milestones from 1 on in rising order, found 3
+// SHARE_UP: expected a rise of between 0 and 1 of the cycle, found 1
 // LONG: a warm-up of 8 steps leaves none of the 8 of the training
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
