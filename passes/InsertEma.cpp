@@ -1,9 +1,9 @@
-// A moving average beside every float parameter and buffer that the step
-// writes, updated from the written value: ultralytics' ModelEMA with tau, a
-// constant decay without. What is never written is its own average. In a step
-// with an overflow neither averages nor their counter move.
+// Moving averages beside every float parameter and buffer that the step writes,
+// updated from the written value. What is never written is its own average. In
+// a step with an overflow neither averages nor their counter move.
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include <cmath>
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -12,6 +12,139 @@ namespace dlc {
 #define GEN_PASS_DEF_INSERTEMA
 #include "passes/Passes.h.inc"
 namespace {
+
+Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
+Expr minimum(Expr a, Expr b) { return a.make<ir::MinOp>(a.v, b.v); }
+
+/// 1 - d at the k-th update since the start, in f64; see EmaOptions.
+struct Kind {
+  StringRef name;
+  /// Updates since the start that are copies.
+  int64_t copies;
+  /// Whether d depends on k.
+  bool (*varies)(const EmaOptions &);
+  Expr (*weight)(Expr k, double decay, const EmaOptions &);
+};
+
+bool always(const EmaOptions &) { return true; }
+bool never(const EmaOptions &) { return false; }
+
+Expr ultralytics(Expr k, double decay, const EmaOptions &o) {
+  return 1.0 - (1.0 - exp(-k / o.tau)) * decay;
+}
+
+Expr constant(Expr k, double decay, const EmaOptions &) {
+  return k.scalar(1 - decay);
+}
+
+Expr timm(Expr k, double decay, const EmaOptions &o) {
+  if (!o.warmup)
+    return k.scalar(1 - decay);
+  Expr rise = (k - 1.0) / o.gamma + 1.0;
+  Expr left = pow(rise, rise.scalar(-o.power));
+  return minimum(maximum(left, k.scalar(1 - decay)), k.scalar(1 - o.minDecay));
+}
+
+Expr swa(Expr k, double, const EmaOptions &) { return 1.0 / k; }
+
+const Kind kinds[] = {
+    {"ultralytics", 0, always, ultralytics},
+    {"constant", 0, never, constant},
+    {"timm", 1, always, timm},
+    {"swa", 0, always, swa},
+};
+
+/// The sets of averages of one step, one for each decay.
+class Inserter {
+public:
+  Inserter(Step &step, const Kind &kind, ArrayRef<double> decays,
+           const EmaOptions &options)
+      : step(step), kind(kind), decays(decays), options(options) {}
+
+  LogicalResult run() {
+    if (failed(makeWeights()))
+      return failure();
+    for (auto write : llvm::to_vector(step.f.getOps<ir::WriteOp>())) {
+      ir::StateOp state = step.findState(write.getState());
+      if (!isAveraged(state))
+        continue;
+      for (size_t set = 0; set < weights.size(); ++set)
+        if (failed(average(state, write.getValue(), set)))
+          return failure();
+    }
+    return success();
+  }
+
+private:
+  bool isAveraged(ir::StateOp state) const {
+    bool isBuffer = state.getRole() == ir::Role::buffer;
+    bool isModel = state.getRole() == ir::Role::param ||
+                   (isBuffer && options.buffers != "exclude");
+    return isModel && isa<FloatType>(state.getTensorType().getElementType());
+  }
+
+  LogicalResult average(ir::StateOp state, Value updated, size_t set) {
+    std::string prefix = set ? "ema." + std::to_string(set + 1) : "ema";
+    ir::StateOp ema = step.addState(
+        prefix + "/" + state.getSymName().str(), state.getTensorType(),
+        ir::Role::ema, FlatSymbolRefAttr::get(state.getSymNameAttr()), state);
+    if (!ema)
+      return failure();
+    Expr next = step.expr(updated);
+    bool isCopy =
+        state.getRole() == ir::Role::buffer && options.buffers == "copy";
+    Value weight = isCopy ? Value() : rounded(set, ir::elementType(updated));
+    Expr old = step.read(ema);
+    if (!isCopy)
+      next = old.make<ir::LerpOp>(old.v, updated, weight);
+    step.write(ema, step.unlessOverflow(next, old));
+    return success();
+  }
+
+  Value rounded(size_t set, Type element) {
+    Value &w = casts[{element, set}];
+    if (!w)
+      w = weights[set].cast(element);
+    return w;
+  }
+
+  /// Counts the updates if anything depends on their number.
+  LogicalResult makeWeights() {
+    OpBuilder &b = step.builder;
+    if (!kind.varies(options) && options.start == 0) {
+      for (double decay : decays)
+        weights.push_back(step.scalar(b.getF64Type(), 1 - decay));
+      return success();
+    }
+    ir::StateOp counter =
+        step.addScalar("ema.updates", b.getI64Type(), ir::Role::step, 0);
+    if (!counter)
+      return failure();
+    Expr before = step.read(counter);
+    Expr n = before + before.scalar(1);
+    step.write(counter, step.unlessOverflow(n, before));
+    Expr k = n.cast(b.getF64Type());
+    if (options.start)
+      k = k - double(options.start);
+    for (double decay : decays)
+      weights.push_back(copyFirst(k, kind.weight(k, decay, options)));
+    return success();
+  }
+
+  Expr copyFirst(Expr k, Expr weight) const {
+    if (options.start + kind.copies == 0)
+      return weight;
+    Expr copies = compare(ir::Predicate::le, k, k.scalar(double(kind.copies)));
+    return select(copies, k.scalar(1), weight);
+  }
+
+  Step &step;
+  const Kind &kind;
+  ArrayRef<double> decays;
+  const EmaOptions &options;
+  SmallVector<Expr> weights; // of each set, in f64
+  llvm::DenseMap<std::pair<Type, size_t>, Value> casts;
+};
 
 struct InsertEma : impl::InsertEmaBase<InsertEma> {
   using InsertEmaBase::InsertEmaBase;
@@ -23,67 +156,92 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
   }
 
   LogicalResult insert(func::FuncOp f) {
-    if (!(decay >= 0 && decay <= 1))
-      return f.emitError() << "expected an EMA decay between 0 and 1, found "
-                           << double(decay);
+    EmaOptions o = options();
+    SmallVector<double> values = decaysOf(f);
+    if (failed(check(f, o, values)))
+      return failure();
+    auto row = llvm::find_if(kinds, [&](auto &k) { return k.name == o.kind; });
+    if (row == std::end(kinds))
+      return f.emitError()
+             << "average '" << o.kind
+             << "' is not known, expected ultralytics, constant, timm or swa";
     Step step(f);
-    FailureOr<Expr> weight = newWeight(step);
-    if (failed(weight))
-      return failure();
-    llvm::DenseMap<Type, Value> rounded;
-    for (auto write : llvm::to_vector(f.getOps<ir::WriteOp>())) {
-      ir::StateOp state = step.findState(write.getState());
-      Type element = state.getTensorType().getElementType();
-      if (!isAveraged(state))
-        continue;
-      Value &w = rounded[element];
-      if (!w)
-        w = weight->cast(element);
-      if (failed(average(step, state, write.getValue(), w)))
-        return failure();
+    return Inserter(step, *row, values, o).run();
+  }
+
+  EmaOptions options() const {
+    EmaOptions o;
+    o.kind = kind;
+    o.tau = tau;
+    o.start = start;
+    o.warmup = warmup;
+    o.gamma = gamma;
+    o.power = power;
+    o.minDecay = minDecay;
+    o.buffers = buffers;
+    return o;
+  }
+
+  SmallVector<double> decaysOf(func::FuncOp f) const {
+    if (halflife != 0) {
+      double samples = double(rowsOf(f) * world);
+      return {std::pow(0.5, samples / halflife)};
     }
+    SmallVector<double> values(decays.begin(), decays.end());
+    if (values.empty())
+      values.push_back(0.9999);
+    return values;
+  }
+
+  /// Samples of one rank's update; 0: unknown.
+  static int64_t rowsOf(func::FuncOp f) {
+    auto type = f.getNumArguments()
+                    ? dyn_cast<RankedTensorType>(f.getArgumentTypes().front())
+                    : RankedTensorType();
+    return type && type.getRank() && !type.isDynamicDim(0) ? type.getDimSize(0)
+                                                           : 0;
+  }
+
+  LogicalResult check(func::FuncOp f, const EmaOptions &o,
+                      ArrayRef<double> values) const {
+    if (halflife != 0 && !(halflife > 0 && rowsOf(f)))
+      return f.emitError("expected an EMA half-life above 0 and a first input "
+                         "with a row for each sample");
+    for (double decay : values)
+      if (!(decay >= 0 && decay <= 1))
+        return f.emitError()
+               << "expected an EMA decay between 0 and 1, found " << decay;
+    if (!(o.minDecay >= 0 && o.minDecay <= 1))
+      return f.emitError()
+             << "expected a least EMA decay between 0 and 1, found "
+             << o.minDecay;
+    if (!(o.tau > 0 && o.gamma > 0 && o.start >= 0))
+      return f.emitError("expected an EMA with tau and gamma above 0 that "
+                         "starts at update 0 or later");
+    if (o.buffers != "average" && o.buffers != "copy" && o.buffers != "exclude")
+      return f.emitError() << "buffers are averaged by '" << o.buffers
+                           << "', expected average, copy or exclude";
     return success();
-  }
-
-  static bool isAveraged(ir::StateOp state) {
-    bool isModel = state.getRole() == ir::Role::param ||
-                   state.getRole() == ir::Role::buffer;
-    return isModel && isa<FloatType>(state.getTensorType().getElementType());
-  }
-
-  LogicalResult average(Step &step, ir::StateOp state, Value updated,
-                        Value weight) {
-    ir::StateOp ema = step.addState(
-        ("ema/" + state.getSymName()).str(), state.getTensorType(),
-        ir::Role::ema, FlatSymbolRefAttr::get(state.getSymNameAttr()), state);
-    if (!ema)
-      return failure();
-    Expr old = step.read(ema);
-    Expr moved = old.make<ir::LerpOp>(old.v, updated, weight);
-    step.write(ema, step.unlessOverflow(moved, old));
-    return success();
-  }
-
-  /// 1 - d in f64; with a ramp, counts the updates.
-  FailureOr<Expr> newWeight(Step &step) {
-    OpBuilder &b = step.builder;
-    if (tau == 0)
-      return step.scalar(b.getF64Type(), 1 - decay);
-    ir::StateOp counter =
-        step.addScalar("ema.updates", b.getI64Type(), ir::Role::step, 0);
-    if (!counter)
-      return failure();
-    Expr before = step.read(counter);
-    Expr n = before + before.scalar(1);
-    step.write(counter, step.unlessOverflow(n, before));
-    return 1.0 - (1.0 - exp(-n.cast(b.getF64Type()) / tau)) * decay;
   }
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createInsertEma(const EmaOptions &o) {
-  return createInsertEma(InsertEmaOptions{o.decay, o.tau});
+std::unique_ptr<Pass> createInsertEma(const EmaOptions &o, int64_t world) {
+  InsertEmaOptions p;
+  p.kind = o.kind;
+  p.decays.push_back(*o.decay);
+  p.decays.append(o.others.begin(), o.others.end());
+  p.halflife = o.halflife;
+  p.world = world;
+  p.tau = o.tau;
+  p.start = o.start;
+  p.warmup = o.warmup;
+  p.gamma = o.gamma;
+  p.power = o.power;
+  p.minDecay = o.minDecay;
+  p.buffers = o.buffers;
+  return createInsertEma(p);
 }
 
 } // namespace dlc

@@ -108,15 +108,36 @@ struct ScheduleOptions {
   double pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4;
 };
 
-/// Exponential moving average of parameters and running statistics.
+/// Moving averages of parameters and running statistics: e = d e + (1 - d) new
+/// after the n-th update. Until n = `start` they are copies.
 struct EmaOptions {
   /// --ema
   bool enabled = false;
-  /// --ema=DECAY
-  double decay = 0.9999;
-  /// --ema-tau=UPDATES: decay (1 - exp(-n / tau)) at the n-th update; 0:
-  /// constant, as with --ema=DECAY.
+  /// --ema-kind=auto|ultralytics|constant|timm|swa, with k = n - start:
+  ///   ultralytics  d = decay (1 - exp(-k / tau))
+  ///   constant     d = decay
+  ///   timm         ModelEmaV3: a copy at k = 1, then d = decay; with `warmup`
+  ///                1 - (1 + (k - 1) / gamma)^-power between minDecay and decay
+  ///   swa          d = 1 - 1 / k, the plain average of what follows the start
+  /// auto: constant if a decay or a half-life is given, else ultralytics.
+  std::string kind = "auto";
+  /// --ema=DECAY. Unset: 0.9999. --ema=DECAY,...: further sets of averages,
+  /// named ema.2, ema.3, ...
+  std::optional<double> decay;
+  std::vector<double> others;
+  /// --ema-halflife=SAMPLES: decay = 0.5^(samples of an update / half-life); 0:
+  /// `decay`.
+  double halflife = 0;
+  /// --ema-tau=UPDATES
   double tau = 2000;
+  /// --ema-start=UPDATE
+  int64_t start = 0;
+  /// --ema-warmup, --ema-gamma, --ema-power, --ema-min-decay
+  bool warmup = false;
+  double gamma = 1, power = 2.0 / 3, minDecay = 0;
+  /// --ema-buffers=average|copy|exclude: running statistics are averaged, taken
+  /// over, or have no second value.
+  std::string buffers = "average";
 };
 
 struct StepOptions {

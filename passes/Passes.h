@@ -28,7 +28,8 @@ std::unique_ptr<mlir::Pass> createClipGradients(const ClipOptions &options);
 std::unique_ptr<mlir::Pass>
 createInsertOptimizer(const OptimizerOptions &options,
                       const ScheduleOptions &schedule);
-std::unique_ptr<mlir::Pass> createInsertEma(const EmaOptions &options);
+std::unique_ptr<mlir::Pass> createInsertEma(const EmaOptions &options,
+                                            int64_t world);
 
 /// Makes every pass known to textual pipelines (--dlc-autodiff ...), and
 /// `dlc-train`, all of them in order.

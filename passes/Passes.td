@@ -120,10 +120,18 @@ def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
 
 def InsertEma : Dlc_Pass<"dlc-insert-ema"> {
   let summary = "moving averages follow what the step writes";
-  let description = [{e = d e + (1 - d) new for every float parameter and buffer that the step writes; d is `decay`, or
-    decay (1 - exp(-n / tau)) at the n-th update.}];
-  let options = [Option<"decay", "decay", "double", "0.9999", "">,
-    Option<"tau", "tau", "double", "2000", "updates of the ramp; 0: constant decay">];
+  let description = [{e = d e + (1 - d) new for every float parameter and buffer that the step writes; see EmaOptions.}];
+  let options = [Option<"kind", "kind", "std::string", "\"ultralytics\"", "ultralytics, constant, timm or swa">,
+    ListOption<"decays", "decay", "double", "one set of averages each; none: 0.9999">,
+    Option<"halflife", "halflife", "double", "0", "in samples; 0: the decay as it is">,
+    Option<"world", "world", "int64_t", "1", "ranks, each with a batch of samples">,
+    Option<"tau", "tau", "double", "2000", "ultralytics: updates of the ramp">,
+    Option<"start", "start", "int64_t", "0", "updates that are only copied">,
+    Option<"warmup", "warmup", "bool", "false", "timm: the decay rises">,
+    Option<"gamma", "gamma", "double", "1", "timm">,
+    Option<"power", "power", "double", "2.0 / 3", "timm">,
+    Option<"minDecay", "min-decay", "double", "0", "timm">,
+    Option<"buffers", "buffers", "std::string", "\"average\"", "average, copy or exclude">];
 }
 
 #endif

@@ -17,6 +17,10 @@ void StepOptions::resolve() {
     optimizer.weightDecay = isAdam ? 0.01 : 0;
   if (scaler.scale == "auto")
     scaler.scale = amp.enabled && amp.dtype == "fp16" ? "dynamic" : "none";
+  if (ema.kind == "auto")
+    ema.kind = ema.decay || ema.halflife ? "constant" : "ultralytics";
+  if (!ema.decay)
+    ema.decay = 0.9999;
 }
 
 std::vector<Phase> trainingPhases(StepOptions o) {
@@ -63,7 +67,9 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        })},
       {"ema", "averages follow the parameters",
        when(o.ema.enabled,
-            [=](auto &pm) { pm.addPass(createInsertEma(o.ema)); })},
+            [=](auto &pm) {
+              pm.addPass(createInsertEma(o.ema, o.allReduce.world));
+            })},
       {"simplify", "nothing is computed twice",
        always([](auto &pm) { pm.addPass(createCanonicalize()); })},
   };

@@ -41,7 +41,7 @@ template <class F> void forEachSetting(StepOptions t, F &&f) {
   f("clip-grad", t.clip.maxNorm);
   f("ema", t.ema.enabled);
   if (t.ema.enabled) {
-    f("ema-decay", t.ema.decay);
+    f("ema-decay", *t.ema.decay);
     f("ema-tau", t.ema.tau);
   }
   f("ddp", t.allReduce.world);

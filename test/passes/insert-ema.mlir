@@ -1,6 +1,14 @@
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="tau=0 decay=0.5" | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant decay=0.5" | FileCheck %s
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-ema | FileCheck %s --check-prefix=RAMP
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=timm start=5 warmup decay=0.9" | FileCheck %s --check-prefix=TIMM
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=swa" | FileCheck %s --check-prefix=SWA
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant buffers=copy" | FileCheck %s --check-prefix=TAKEN
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant buffers=exclude" | FileCheck %s --check-prefix=EXCLUDE
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant decay=0.9,0.5" | FileCheck %s --check-prefix=TWO
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=decay=2 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=kind=mean 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=buffers=drop 2>&1 | FileCheck %s --check-prefix=BUFFERS
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=halflife=100 2>&1 | FileCheck %s --check-prefix=ROWS
 
 // Parameters and float buffers that the step writes, from the written value; nothing else.
 // CHECK-DAG: dlc.state @"ema/w" : tensor<2xf32> ema init = @w of = @w
@@ -31,6 +39,36 @@
 // RAMP: [[T:%.*]] = dlc.cast [[T64]]
 // RAMP: dlc.lerp {{.*}}, {{.*}}, [[T]]
 
+// clamp of 1 - (1 + (k - 1) / gamma)^-power by 1 - d; a copy while k <= 1.
+// TIMM: dlc.read @ema.updates
+// TIMM: [[K:%.*]] = dlc.sub
+// TIMM: [[LEFT:%.*]] = dlc.pow
+// TIMM: [[MOST:%.*]] = dlc.max [[LEFT]],
+// TIMM: [[W:%.*]] = dlc.min [[MOST]],
+// TIMM: [[COPY:%.*]] = dlc.compare le [[K]],
+// TIMM: dlc.select [[COPY]], {{.*}}, [[W]]
+
+// SWA: dlc.read @ema.updates
+// SWA: [[K:%.*]] = dlc.cast {{.*}} : (tensor<i64>) -> tensor<f64>
+// SWA: [[W:%.*]] = dlc.div {{.*}}, [[K]]
+// SWA: dlc.cast [[W]]
+
+// TAKEN-NOT: ema.updates
+// TAKEN: tensor<i64>, [[B:%.*]]: tensor<2xf32>) -> tensor<f32>
+// TAKEN: dlc.lerp
+// TAKEN: dlc.write @"ema/w"
+// TAKEN: dlc.write @"ema/mean", [[B]]
+
+// EXCLUDE-NOT: ema/mean
+
+// TWO: dlc.state @"ema/w" : tensor<2xf32> ema init = @w of = @w
+// TWO: dlc.state @"ema.2/w" : tensor<2xf32> ema init = @w of = @w
+// TWO: dlc.write @"ema/w"
+// TWO: dlc.write @"ema.2/w"
+
+// KIND: average 'mean' is not known, expected ultralytics, constant, timm or swa
+// BUFFERS: buffers are averaged by 'drop', expected average, copy or exclude
+// ROWS: expected an EMA half-life above 0 and a first input with a row for each sample
 // RANGE: expected an EMA decay between 0 and 1, found 2
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 dlc.state @w.m : tensor<2xf32> moment init = 0.0 : f32 of = @w
