@@ -23,8 +23,8 @@ struct EvalResult {
 class Session {
 public:
   struct Options {
-    int threads = 0;       // 0: all that the process may run on
-    bool averages = false; // use the EMA instead of the last weights
+    int threads = 0;  // 0: all that the process may run on
+    int averages = 0; // use that set of averages; 0: the last weights
     // Must outlive the session. Null: one rank; it cannot train a model that
     // was compiled for several, but evaluate it.
     Communicator *communicator = nullptr;

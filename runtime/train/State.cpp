@@ -1,6 +1,7 @@
 #include "runtime/train/State.h"
 
 #include "runtime/base/Safetensors.h"
+#include "runtime/plan/Averages.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -85,16 +86,15 @@ Status broadcastState(Executor &executor, Communicator &communicator) {
   return {};
 }
 
-bool hasAverages(const plan::Plan &plan) {
-  return std::any_of(plan.states().begin(), plan.states().end(),
-                     [](auto &state) { return state.role() == "ema"; });
-}
-
-Status exchangeAverages(Executor &executor) {
-  if (!hasAverages(executor.plan()))
+Status exchangeAverages(Executor &executor, int set) {
+  const int sets = plan::countAverages(executor.plan());
+  if (sets == 0)
     return failed("the model has no averages: compile it with --ema");
+  if (set < 1 || set > sets)
+    return failed("there are no averages number {}, expected 1 to {}", set,
+                  sets);
   for (const plan::State &state : executor.plan().states()) {
-    if (state.role() != "ema")
+    if (!plan::isAverage(state, set))
       continue;
     DLC_ASSIGN(TensorView average, executor.state(state.name()));
     DLC_ASSIGN(TensorView current, executor.state(state.of()));

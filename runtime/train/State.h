@@ -19,11 +19,10 @@ Status saveState(Executor &executor, const std::string &path);
 // Rank 0's state on all ranks.
 Status broadcastState(Executor &executor, Communicator &communicator);
 
-// Exchanges each averaged state with its average ("ema/<name>"): once to
-// evaluate the averages, once more to go on training. Code::Failed if the plan
-// has none.
-Status exchangeAverages(Executor &executor);
-bool hasAverages(const plan::Plan &plan);
+// Exchanges each averaged state with its average in a set, counted from 1
+// (plan/Averages.h): once to evaluate the averages, once more to go on
+// training. Code::Failed if the plan has no such set.
+Status exchangeAverages(Executor &executor, int set = 1);
 
 // Code::Diverged, naming the tensor, if a float parameter is not finite.
 Status checkFinite(Executor &executor);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
+#include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/Metrics.h"
@@ -321,10 +322,11 @@ private:
     line.add("epoch", progress_.epoch).add("step", progress_.step);
     std::string text = fmt::format("epoch {}:", progress_.epoch);
     DLC_TRY(evaluateInto("val", line, text));
-    if (hasAverages(session_->plan())) {
-      DLC_TRY(exchangeAverages(session_->executor()));
-      Status status = evaluateInto("ema", line, text);
-      DLC_TRY(exchangeAverages(session_->executor()));
+    const int sets = plan::countAverages(session_->plan());
+    for (int set = 1; set <= sets; ++set) {
+      DLC_TRY(exchangeAverages(session_->executor(), set));
+      Status status = evaluateInto(plan::averagesName(set), line, text);
+      DLC_TRY(exchangeAverages(session_->executor(), set));
       DLC_TRY(status);
     }
     if (!isRoot())

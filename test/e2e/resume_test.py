@@ -71,6 +71,10 @@ class Resume(dlc.TestCase):
         self.check("lenet", "mnist-train", 3, batch=16, optimizer="sgd", momentum=0.9,
                    schedule="cosine", ema=True)
 
+    def test_onecycle_and_two_averages(self):
+        self.check("lenet", "mnist-train", 2, batch=16, optimizer="adamw", lr=1e-3, schedule="onecycle",
+                   ema="0.9,0.99", ema_kind="timm", ema_warmup=True, ema_start=25)
+
     def test_adamw_amp(self):
         self.check("gpt_tiny", "text-train", 2, batch=8, optimizer="adamw", lr=1e-3, amp=True,
                    clip_grad=1.0, schedule="cosine", warmup=10)

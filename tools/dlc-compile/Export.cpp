@@ -3,6 +3,7 @@
 #include "runtime/base/Files.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/Safetensors.h"
+#include "runtime/plan/Averages.h"
 #include "runtime/plan/Model.h"
 #include "tools/dlc-compile/Commands.h"
 
@@ -11,24 +12,27 @@ namespace {
 
 struct Arguments {
   std::string model, output;
-  bool averages = false;
+  int averages = 0;
 };
 
-/// The file's tensors by name; with `averages`, "ema/x" stands for x.
+/// The file's tensors by name; an average of the set, if it is above 0, stands
+/// for what it averages.
 Result<exporter::Tensors> values(const SafetensorsFile &file,
-                                 const Artifact &artifact, bool averages) {
+                                 const Artifact &artifact, int averages) {
   exporter::Tensors tensors;
   bool found = false;
   for (const NamedTensor &t : file.tensors())
     tensors[t.name] = {t.dtype, t.shape, t.data, t.bytes};
   for (const auto &state : artifact.plan().states())
-    if (averages && state.role() == "ema") {
+    if (plan::isAverage(state, averages)) {
       tensors[state.of()] = tensors[state.name()];
       found = true;
     }
   if (averages && !found)
-    return usageError("'{}' has no moving averages: compile with --ema",
-                      artifact.path());
+    return usageError("'{}' has {} sets of moving averages, expected number "
+                      "{}: compile with --ema",
+                      artifact.path(), plan::countAverages(artifact.plan()),
+                      averages);
   return tensors;
 }
 
@@ -57,7 +61,9 @@ void addExport(CommandLine &line) {
   c->add_option("-o,--output", a->output, "the ONNX file")
       ->required()
       ->type_name("FILE");
-  c->add_flag("--ema", a->averages, "use the moving averages of the weights");
+  c->add_flag("--ema", a->averages,
+              "use the moving averages of the weights; --ema=2: the second "
+              "set of them");
   c->footer("Example:\n  dlc export runs/lenet-1 --ema -o lenet-trained.onnx");
   c->callback(
       [&line, a] { line.chosen = [a] { return report(exportCommand(*a)); }; });

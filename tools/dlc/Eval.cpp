@@ -11,8 +11,8 @@ namespace {
 struct Arguments {
   std::string model, data, output;
   std::optional<double> scale;
-  int threads = 0;
-  bool averages = false, json = false;
+  int threads = 0, averages = 0;
+  bool json = false;
 };
 
 void addFlags(CLI::App &command, Arguments &arguments) {
@@ -26,7 +26,8 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->required()
       ->type_name("FILE");
   command.add_flag("--ema", arguments.averages,
-                   "use the moving averages of the weights");
+                   "use the moving averages of the weights; --ema=2: the "
+                   "second set of them");
   command
       .add_option("--scale", arguments.scale,
                   "factor of the data (default: as in training)")
