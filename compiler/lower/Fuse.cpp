@@ -7,8 +7,10 @@
 //      the place of its last op and no cycle can arise, and
 //   2. the loops fit (Domain below).
 // Otherwise it starts a cluster of its own. Constants and iotas are cloned into
-// every cluster that uses them. Each op is looked at once with its uses: linear
-// in the size of the program.
+// every cluster that uses them. Elementwise clusters whose results only states
+// take join when they have a tensor in common: a parameter and its moments are
+// one kernel. Each op is looked at once with its uses: linear in the size of
+// the program.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -141,9 +143,11 @@ public:
     for (Operation &op : llvm::make_early_inc_range(block))
       if (classify(&op) == Class::Clone && needsBuffer(&op))
         place(&op, Class::Compute);
+    joinWriters();
     SmallVector<Cluster *> order;
     for (auto &c : clusters)
-      order.push_back(c.get());
+      if (!c->ops.empty())
+        order.push_back(c.get());
     llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last < b->last; });
     for (Cluster *c : order)
       build(*c);
@@ -284,6 +288,82 @@ private:
     for (Operation *o : c.ops)
       collect(o);
     return inputs.size();
+  }
+
+  /// From the last to the first: each joins a later one, so that what it reads
+  /// stands before both.
+  void joinWriters() {
+    SmallVector<Cluster *> order;
+    for (auto &c : clusters)
+      order.push_back(c.get());
+    llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last > b->last; });
+    llvm::SmallPtrSet<Cluster *, 16> writers;
+    llvm::DenseMap<Value, Cluster *> readers;
+    for (Cluster *c : order) {
+      if (!isWriter(*c, writers))
+        continue;
+      while (Cluster *home = findHome(*c, readers)) {
+        for (Operation *op : c->ops)
+          add(op, *home);
+        c->ops.clear();
+        c = home;
+      }
+      writers.insert(c);
+      for (Value v : fullOperands(*c))
+        readers[v] = c;
+    }
+  }
+  /// Whether c is elementwise and only states and writers take its results.
+  bool isWriter(Cluster &c, llvm::SmallPtrSetImpl<Cluster *> &writers) {
+    return !c.domain.reduces && count(c.domain.full) > 1 &&
+           llvm::all_of(c.ops, [&](Operation *op) {
+             return classify(op) != Class::Move &&
+                    llvm::all_of(op->getUsers(), [&](Operation *u) {
+                      return atEnd(u) || c.members.contains(u) ||
+                             writers.contains(clusterOf.lookup(u));
+                    });
+           });
+  }
+  Cluster *findHome(Cluster &c, llvm::DenseMap<Value, Cluster *> &readers) {
+    Cluster *first = nullptr;
+    for (Value v : fullOperands(c))
+      if (Cluster *home = readers.lookup(v);
+          home && home->last > c.last && mayJoin(c, *home) &&
+          (!first || home->last < first->last))
+        first = home;
+    return first;
+  }
+  SmallVector<Value> fullOperands(Cluster &c) {
+    SmallVector<Value> values;
+    for (Operation *op : c.ops) {
+      llvm::append_range(values, op->getOperands());
+      llvm::append_range(values, op->getResults());
+    }
+    llvm::erase_if(values, [&](Value v) {
+      return !c.domain.isFull(tensorType(v).getShape());
+    });
+    return values;
+  }
+  bool mayJoin(Cluster &c, Cluster &home) {
+    if (c.domain.full != home.domain.full ||
+        c.ops.size() + home.ops.size() > kMaxOps)
+      return false;
+    auto inside = [&](Operation *op) {
+      return c.members.contains(op) || home.members.contains(op);
+    };
+    llvm::SmallPtrSet<Value, 16> inputs;
+    for (Cluster *from : {&c, &home})
+      for (Operation *op : from->ops)
+        for (Value v : op->getOperands())
+          if (Operation *def = v.getDefiningOp();
+              !def || !(inside(def) || classify(def) == Class::Clone))
+            inputs.insert(v);
+    return inputs.size() <= kMaxInputs &&
+           llvm::all_of(c.ops, [&](Operation *op) {
+             return llvm::all_of(op->getUsers(), [&](Operation *u) {
+               return inside(u) || position[u] > home.last;
+             });
+           });
   }
 
   /// Replaces the members by one dlc.fused at the place of the last.

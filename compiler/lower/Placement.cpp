@@ -1,6 +1,7 @@
 #include "compiler/lower/Placement.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Scratch.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using dlc::ir::tensorType;
@@ -120,20 +121,31 @@ bool Placement::canPlace(Value storage) const {
 void Placement::placeGradients() {
   SmallVector<std::pair<Value, int64_t>> gradients;
   llvm::DenseSet<Value> taken;
-  for (auto write : block.getOps<ir::WriteOp>()) {
-    auto update = write.getValue().getDefiningOp<ir::FusedOp>();
-    Place param = layout.places[write.getState()];
-    if (!update || param.region != "param")
-      continue;
-    for (Value v : update.getInputs()) {
-      Value storage = storageOf(v);
-      if (v.getType() == write.getValue().getType() && canPlace(storage) &&
-          taken.insert(storage).second) {
-        gradients.push_back({storage, param.offset});
-        break;
+  llvm::StringMap<StringRef> owners; // of moments
+  for (auto s :
+       block.getParentOp()->getParentOfType<ModuleOp>().getOps<ir::StateOp>())
+    if (s.getRole() == ir::Role::moment)
+      owners[s.getSymName()] = *s.getOf();
+  llvm::StringSet<> done;
+  // An update reads what was reduced; without a reduction it reads what it may.
+  for (bool reduced : {true, false})
+    for (auto write : block.getOps<ir::WriteOp>()) {
+      auto update = write.getValue().getDefiningOp<ir::FusedOp>();
+      auto owner = owners.find(write.getState());
+      StringRef name = owner == owners.end() ? write.getState() : owner->second;
+      Place param = layout.places[name];
+      if (!update || param.region != "param" || done.contains(name))
+        continue;
+      for (Value v : update.getInputs()) {
+        Value storage = storageOf(v);
+        if (v.getType() == write.getValue().getType() && canPlace(storage) &&
+            (!reduced || allReduceOf(v)) && taken.insert(storage).second) {
+          gradients.push_back({storage, param.offset});
+          done.insert(name);
+          break;
+        }
       }
     }
-  }
   int64_t head = 0; // what else travels with the gradients, such as the loss
   for (auto reduce : block.getOps<ir::AllReduceOp>()) {
     Value storage = storageOf(reduce.getY());
