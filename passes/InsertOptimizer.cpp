@@ -1,12 +1,13 @@
-// Turns each dlc.gradient into the update of its parameter. The ops of one
-// parameter are the same, in the same order and with the same scalars, as those
-// of any other, so that lowering makes one kernel over flat arrays of them.
+// Turns each dlc.gradient into the update of its parameter. The ops of the
+// parameters of one group are the same, in the same order and with the same
+// scalars, so that lowering makes one kernel over flat arrays of them; groups
+// stay together for that, within each bucket of the all-reduce.
 //   The scalars: t = @step updates done, lr = schedule(t), and what the rule
-//   derives from both, in f64, rounded once. The rule: a row of the table of
-//   optimizers, with its moments, states that start at 0.
+//   derives from both, in f64, rounded once. The rule: OptimizerRules.h.
+#include "passes/ParameterGroups.h"
 #include "passes/Passes.h"
 #include "passes/Schedule.h"
-#include "passes/Step.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -16,54 +17,15 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-struct Rule {
-  StringRef name;
-  /// Suffixes of the moments' states.
-  SmallVector<StringRef> (*moments)(const OptimizerOptions &);
-  /// What the rule needs beside lr, from t and lr in f64.
-  SmallVector<Expr> (*scalars)(Expr t, Expr lr, const OptimizerOptions &);
-  /// The op that gives the new parameter and the new moments. Scalars are lr
-  /// and what `scalars` gave, in w's type.
-  Operation *(*update)(Step &, Value w, Value g, ValueRange moments,
-                       ValueRange scalars, const OptimizerOptions &);
-};
-
-SmallVector<StringRef> sgdMoments(const OptimizerOptions &o) {
-  return o.momentum != 0 ? SmallVector<StringRef>{"m"}
-                         : SmallVector<StringRef>{};
+/// The bucket that the gradient travelled in; what came since then has it as
+/// first operand.
+int64_t bucketOf(ir::GradientOp g) {
+  for (Operation *op = g.getValue().getDefiningOp(); op && op->getNumOperands();
+       op = op->getOperand(0).getDefiningOp())
+    if (auto reduce = dyn_cast<ir::AllReduceOp>(op))
+      return reduce.getBucket().value_or(0);
+  return 0;
 }
-SmallVector<Expr> sgdScalars(Expr, Expr, const OptimizerOptions &) {
-  return {};
-}
-Operation *sgd(Step &s, Value w, Value g, ValueRange moments,
-               ValueRange scalars, const OptimizerOptions &o) {
-  Value m = moments.empty() ? Value() : moments[0];
-  return ir::SgdOp::create(s.builder, w.getLoc(), w, g, scalars[0], m,
-                           llvm::APFloat(o.momentum),
-                           llvm::APFloat(*o.weightDecay), o.nesterov);
-}
-
-SmallVector<StringRef> adamwMoments(const OptimizerOptions &) {
-  return {"m", "v"};
-}
-/// lr / (1 - beta1^n) and sqrt(1 - beta2^n) at the n-th update
-SmallVector<Expr> adamwScalars(Expr t, Expr lr, const OptimizerOptions &o) {
-  Expr n = t + 1.0;
-  return {lr / (1.0 - pow(t.scalar(o.beta1), n)),
-          sqrt(1.0 - pow(t.scalar(o.beta2), n))};
-}
-Operation *adamw(Step &s, Value w, Value g, ValueRange moments,
-                 ValueRange scalars, const OptimizerOptions &o) {
-  return ir::AdamwOp::create(
-      s.builder, w.getLoc(), w, g, scalars[0], moments[0], moments[1],
-      scalars[1], scalars[2], llvm::APFloat(o.beta1), llvm::APFloat(o.beta2),
-      llvm::APFloat(o.epsilon), llvm::APFloat(*o.weightDecay));
-}
-
-const Rule rules[] = {
-    {"sgd", sgdMoments, sgdScalars, sgd},
-    {"adamw", adamwMoments, adamwScalars, adamw},
-};
 
 class Inserter {
 public:
@@ -81,47 +43,80 @@ public:
     FailureOr<Expr> lr = learningRate(step, t, *options.lr, schedule);
     if (failed(lr))
       return failure();
-    exact.push_back(*lr);
-    exact.append(rule.scalars(t, *lr, options));
-    for (ir::GradientOp g : step.gradients())
-      if (failed(update(g)))
-        return failure();
+    if (rule.prepare)
+      rule.prepare(step);
+    auto groups = groupParameters(step, rule, options);
+    if (failed(groups) || failed(updateAll(*groups, t, *lr)))
+      return failure();
     step.write(counter, step.unlessOverflow(done + done.scalar(1), done));
-    addResult(step.f, scalars(step.builder.getF32Type())[0], "lr");
+    addResult(step.f, lr->cast(step.builder.getF32Type()), "lr");
     return success();
   }
 
 private:
-  LogicalResult update(ir::GradientOp g) {
+  struct Target {
+    int64_t bucket;
+    size_t group;
+    ir::GradientOp gradient;
+  };
+
+  LogicalResult updateAll(ArrayRef<ParameterGroup> groups, Expr t, Expr lr) {
+    SmallVector<Target> targets;
+    SmallVector<Rule::Exprs> exact;
+    for (const ParameterGroup &group : groups) {
+      for (ir::GradientOp g : group.gradients)
+        targets.push_back({bucketOf(g), exact.size(), g});
+      Expr rate = group.lrScale == 1 ? lr : lr * group.lrScale;
+      const OptimizerOptions &o = group.options;
+      Expr momentum = t.scalar(o.momentum.value_or(o.beta1.value_or(0)));
+      exact.push_back(group.rule->scalars({t, rate, momentum}, o));
+    }
+    llvm::stable_sort(targets, [](const Target &a, const Target &b) {
+      return std::pair(a.bucket, a.group) < std::pair(b.bucket, b.group);
+    });
+    for (const Target &target : targets)
+      if (failed(update(target.gradient, groups[target.group],
+                        exact[target.group])))
+        return failure();
+    return success();
+  }
+
+  LogicalResult update(ir::GradientOp g, const ParameterGroup &group,
+                       ArrayRef<Expr> exact) {
     ir::StateOp parameter = step.findState(g.getState());
     SmallVector<ir::StateOp> states{parameter};
-    for (StringRef suffix : rule.moments(options)) {
+    for (Moment moment : group.rule->moments(group.options)) {
       auto type = parameter.getTensorType();
-      ir::StateOp moment = step.addState(
-          (parameter.getSymName() + "." + suffix).str(), type, ir::Role::moment,
-          step.builder.getFloatAttr(type.getElementType(), 0), parameter);
-      if (!moment)
+      ir::StateOp state = step.addState(
+          (parameter.getSymName() + "." + moment.suffix).str(), type,
+          ir::Role::moment,
+          step.builder.getFloatAttr(type.getElementType(), moment.init),
+          parameter);
+      if (!state)
         return failure();
-      states.push_back(moment);
+      states.push_back(state);
     }
-    SmallVector<Value> old;
+    SmallVector<Expr> old;
     for (ir::StateOp state : states)
-      old.push_back(step.read(state));
-    Operation *op = rule.update(
-        step, old[0], g.getValue(), ValueRange(old).drop_front(),
-        scalars(parameter.getTensorType().getElementType()), options);
-    op->setLoc(parameter.getLoc());
-    for (auto [state, updated, before] :
-         llvm::zip(states, op->getResults(), old))
-      step.write(state,
-                 step.unlessOverflow(step.expr(updated), step.expr(before)));
+      old.push_back(Expr(step.builder, parameter.getLoc(), step.read(state)));
+    SmallVector<Expr> inputs;
+    for (Expr e : old)
+      inputs.push_back(wide(e));
+    Expr gradient(step.builder, parameter.getLoc(), g.getValue());
+    Type type = ir::elementType(inputs[0]);
+    auto updated = group.rule->update({inputs[0], gradient.cast(type),
+                                       ArrayRef(inputs).drop_front(),
+                                       rounded(exact, type), group.options});
+    for (auto [state, value, before] : llvm::zip(states, updated, old))
+      step.write(state, step.unlessOverflow(value.cast(ir::elementType(before)),
+                                            before));
     g.erase();
     return success();
   }
 
-  /// The scalars rounded to `element`, made once.
-  ArrayRef<Value> scalars(Type element) {
-    SmallVector<Value> &values = rounded[element];
+  /// The scalars in `element`, made once.
+  ArrayRef<Expr> rounded(ArrayRef<Expr> exact, Type element) {
+    SmallVector<Expr> &values = casts[{exact.data(), element}];
     if (values.empty())
       for (Expr e : exact)
         values.push_back(e.cast(element));
@@ -132,14 +127,17 @@ private:
   const Rule &rule;
   const OptimizerOptions &options;
   const ScheduleOptions &schedule;
-  SmallVector<Expr> exact;
-  llvm::DenseMap<Type, SmallVector<Value>> rounded;
+  llvm::DenseMap<std::pair<const Expr *, Type>, SmallVector<Expr>> casts;
 };
 
 struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
-  using InsertOptimizerBase::InsertOptimizerBase;
-  template <class From, class To>
-  friend void dlc::copySchedule(const From &, To &);
+  using Base = impl::InsertOptimizerBase<InsertOptimizer>;
+  using Base::Base;
+  // For copySchedule.
+  using Base::perEpoch, Base::warmup, Base::totalSteps, Base::decaySteps,
+      Base::decayRate, Base::milestones, Base::startFactor, Base::endFactor,
+      Base::minLr, Base::cycleSteps, Base::cycleMult, Base::cycleDecay,
+      Base::power, Base::pctStart, Base::divFactor, Base::finalDivFactor;
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
@@ -148,20 +146,44 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
   }
 
   LogicalResult insert(func::FuncOp f) {
-    OptimizerOptions o{name,     lr,    weightDecay, momentum,
-                       nesterov, beta1, beta2,       epsilon};
-    if (o.nesterov && o.momentum == 0)
-      return f.emitError("nesterov needs a momentum above 0");
+    OptimizerOptions o = given();
+    o.resolve();
     ScheduleOptions s;
     s.name = schedule;
     copySchedule(*this, s);
-    for (const Rule &rule : rules)
-      if (rule.name == o.name) {
-        Step step(f);
-        return Inserter(step, rule, o, s).run();
-      }
-    return f.emitError() << "optimizer '" << o.name
-                         << "' is not known, expected sgd or adamw";
+    const Rule *rule = findRule(o.name);
+    if (!rule)
+      return f.emitError() << "optimizer '" << o.name
+                           << "' is not known, expected one of "
+                           << llvm::join(optimizerNames(), ", ");
+    if (*o.nesterov && (o.momentum.value_or(0) == 0 || o.dampening != 0))
+      return f.emitError("nesterov needs a momentum above 0 and no dampening");
+    Step step(f);
+    return Inserter(step, *rule, o, s).run();
+  }
+
+  /// The options of the pass; numbers below 0 are unset.
+  OptimizerOptions given() {
+    auto number = [](double x) {
+      return x < 0 ? std::nullopt : std::optional(x);
+    };
+    OptimizerOptions o;
+    o.name = name;
+    o.lr = number(lr);
+    o.weightDecay = number(weightDecay);
+    o.momentum = number(momentum);
+    if (nesterov >= 0)
+      o.nesterov = nesterov != 0;
+    o.dampening = dampening;
+    o.beta1 = number(beta1);
+    o.beta2 = number(beta2);
+    o.epsilon = number(epsilon);
+    o.alpha = number(alpha);
+    o.amsgrad = amsgrad;
+    o.lrScale.assign(lrScale.begin(), lrScale.end());
+    o.weightDecayScale.assign(weightDecayScale.begin(), weightDecayScale.end());
+    o.noDecay = noDecay;
+    return o;
   }
 };
 
@@ -169,15 +191,23 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
 
 std::unique_ptr<Pass> createInsertOptimizer(const OptimizerOptions &o,
                                             const ScheduleOptions &s) {
+  auto number = [](std::optional<double> x) { return x.value_or(-1); };
   InsertOptimizerOptions options;
   options.name = o.name;
-  options.lr = *o.lr;
-  options.weightDecay = *o.weightDecay;
-  options.momentum = o.momentum;
-  options.nesterov = o.nesterov;
-  options.beta1 = o.beta1;
-  options.beta2 = o.beta2;
-  options.epsilon = o.epsilon;
+  options.lr = number(o.lr);
+  options.weightDecay = number(o.weightDecay);
+  options.momentum = number(o.momentum);
+  options.nesterov = o.nesterov ? *o.nesterov : -1;
+  options.dampening = o.dampening;
+  options.beta1 = number(o.beta1);
+  options.beta2 = number(o.beta2);
+  options.epsilon = number(o.epsilon);
+  options.alpha = number(o.alpha);
+  options.amsgrad = o.amsgrad;
+  options.lrScale.assign(o.lrScale.begin(), o.lrScale.end());
+  options.weightDecayScale.assign(o.weightDecayScale.begin(),
+                                  o.weightDecayScale.end());
+  options.noDecay = o.noDecay;
   options.schedule = s.name;
   copySchedule(s, options);
   return createInsertOptimizer(options);

@@ -60,20 +60,47 @@ struct ClipOptions {
   double maxNorm = 0;
 };
 
-/// Names and defaults are torch.optim's, except that SGD has momentum 0.9.
+/// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb
+/// and lion timm's; SGD has momentum 0.9. What is unset gets the optimizer's
+/// default from the table in OptimizerDefaults.cpp, which also says who reads
+/// what.
 struct OptimizerOptions {
-  /// --optimizer=sgd|adamw
+  /// --optimizer=sgd|adam|adamw|rmsprop|rmsprop_tf|adagrad|lamb|lion|muon. muon
+  /// moves matrices; all else moves by adamw with its default betas and eps.
   std::string name = "sgd";
-  /// --lr. Unset: 0.01 for sgd, 0.001 for adamw.
+  /// --lr
   std::optional<double> lr;
-  /// --weight-decay. Unset: 0 for sgd, 0.01 for adamw.
+  /// --weight-decay: decoupled for adamw, lion and muon, else part of the
+  /// gradient (of the update for lamb).
   std::optional<double> weightDecay;
-  /// --momentum, --nesterov: sgd.
-  double momentum = 0.9;
-  bool nesterov = false;
-  /// --betas=A,B and --eps: adamw.
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  /// --momentum, --nesterov, --dampening
+  std::optional<double> momentum;
+  std::optional<bool> nesterov;
+  double dampening = 0;
+  /// --betas=A,B, --eps, --alpha
+  std::optional<double> beta1, beta2, epsilon, alpha;
+  /// --amsgrad: the denominator's second moment is the largest one so far.
+  bool amsgrad = false;
+  /// --lr-scale=REGEX:FACTOR and --weight-decay-scale=REGEX:FACTOR: factors for
+  /// the parameters whose name the expression is found in; the first counts.
+  std::vector<std::string> lrScale, weightDecayScale;
+  /// --no-decay=none|norm_bias. norm_bias: no weight decay for parameters of
+  /// less than two dimensions and those named *.bias.
+  std::string noDecay = "none";
+
+  /// Replaces what is unset by the default of `name`. Idempotent.
+  void resolve();
 };
+
+/// The names of all optimizers.
+std::vector<std::string> optimizerNames();
+/// Whether `optimizer` reads the option of that flag ("momentum"); true for
+/// flags that are not an optimizer's own.
+bool optimizerReads(const std::string &optimizer, const std::string &flag);
+/// The default that `optimizer` has for "lr", "weight-decay", "momentum",
+/// "eps", "alpha", "beta1" or "beta2"; none where it reads no such option.
+std::optional<double> optimizerDefault(const std::string &optimizer,
+                                       const std::string &option);
 
 /// The learning rate as a function of t, the number of updates, or of whole
 /// epochs, done before this update and after the warm-up; T is their number in

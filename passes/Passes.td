@@ -108,14 +108,20 @@ def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
   let summary = "each gradient moves its parameter";
   let description = [{Consumes dlc.gradient. Adds moments, @step and the result "lr". With dlc.all_finite in the step,
     an update happens only when it holds.}];
-  let options = [Option<"name", "name", "std::string", "\"sgd\"", "sgd or adamw">,
-    Option<"lr", "lr", "double", "0.01", "base learning rate">,
-    Option<"weightDecay", "weight-decay", "double", "0", "">,
-    Option<"momentum", "momentum", "double", "0.9", "sgd">,
-    Option<"nesterov", "nesterov", "bool", "false", "sgd">,
-    Option<"beta1", "beta1", "double", "0.9", "adamw">,
-    Option<"beta2", "beta2", "double", "0.999", "adamw">,
-    Option<"epsilon", "epsilon", "double", "1e-8", "adamw">] # scheduleOptions;
+  let options = [Option<"name", "name", "std::string", "\"sgd\"", "see OptimizerOptions, also for what follows">,
+    Option<"lr", "lr", "double", "-1", "base learning rate; as all numbers here, -1 is the optimizer's default">,
+    Option<"weightDecay", "weight-decay", "double", "-1", "">,
+    Option<"momentum", "momentum", "double", "-1", "">,
+    Option<"nesterov", "nesterov", "int64_t", "-1", "0 or 1">,
+    Option<"dampening", "dampening", "double", "0", "">,
+    Option<"beta1", "beta1", "double", "-1", "">,
+    Option<"beta2", "beta2", "double", "-1", "">,
+    Option<"epsilon", "epsilon", "double", "-1", "">,
+    Option<"alpha", "alpha", "double", "-1", "">,
+    Option<"amsgrad", "amsgrad", "bool", "false", "">,
+    ListOption<"lrScale", "lr-scale", "std::string", "REGEX:FACTOR">,
+    ListOption<"weightDecayScale", "weight-decay-scale", "std::string", "REGEX:FACTOR">,
+    Option<"noDecay", "no-decay", "std::string", "\"none\"", "none or norm_bias">] # scheduleOptions;
 }
 
 def InsertEma : Dlc_Pass<"dlc-insert-ema"> {

@@ -10,11 +10,7 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 
 void StepOptions::resolve() {
-  bool isAdam = optimizer.name == "adamw";
-  if (!optimizer.lr)
-    optimizer.lr = isAdam ? 0.001 : 0.01;
-  if (!optimizer.weightDecay)
-    optimizer.weightDecay = isAdam ? 0.01 : 0;
+  optimizer.resolve();
   if (scaler.scale == "auto")
     scaler.scale = amp.enabled && amp.dtype == "fp16" ? "dynamic" : "none";
   if (ema.kind == "auto")

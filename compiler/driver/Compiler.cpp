@@ -8,6 +8,7 @@
 #include "compiler/export/Export.h"
 #include "compiler/lower/EmitPlan.h"
 #include "passes/CastLists.h"
+#include "passes/ParameterGroups.h"
 #include "runtime/base/Files.h"
 #include "runtime/plan/Artifact.h"
 #include <chrono>
@@ -39,6 +40,8 @@ public:
   Result<CompileResult> run() {
     DLC_TRY(import());
     DLC_TRY(checkCastLists());
+    if (mlir::failed(checkPatterns(*model->module, options.train.optimizer)))
+      return error(Code::Usage, "the parameter groups are wrong");
     DLC_TRY(runPhases());
     if (!options.stopAfter.empty()) {
       result.program = print(*model->module);

@@ -15,13 +15,24 @@ template <class F> void forEachSetting(StepOptions t, F &&f) {
   f("optimizer", t.optimizer.name);
   f("lr", *t.optimizer.lr);
   f("weight-decay", *t.optimizer.weightDecay);
-  if (t.optimizer.name == "sgd") {
-    f("momentum", t.optimizer.momentum);
-    f("nesterov", t.optimizer.nesterov);
-  } else {
-    f("betas", std::vector<double>{t.optimizer.beta1, t.optimizer.beta2});
-    f("eps", t.optimizer.epsilon);
-  }
+  const OptimizerOptions &o = t.optimizer;
+  if (o.momentum)
+    f("momentum", *o.momentum);
+  if (optimizerReads(o.name, "nesterov"))
+    f("nesterov", *o.nesterov);
+  if (optimizerReads(o.name, "dampening"))
+    f("dampening", o.dampening);
+  if (o.beta1 && o.beta2)
+    f("betas", std::vector<double>{*o.beta1, *o.beta2});
+  if (o.epsilon)
+    f("eps", *o.epsilon);
+  if (o.alpha)
+    f("alpha", *o.alpha);
+  if (optimizerReads(o.name, "amsgrad"))
+    f("amsgrad", o.amsgrad);
+  f("lr-scale", o.lrScale);
+  f("weight-decay-scale", o.weightDecayScale);
+  f("no-decay", o.noDecay);
   f("schedule", t.schedule.name);
   f("warmup", t.schedule.warmup);
   f("steps", t.schedule.totalSteps);

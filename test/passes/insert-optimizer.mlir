@@ -1,33 +1,45 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="lr=0.1 weight-decay=0.01" | FileCheck %s
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=momentum=0 | FileCheck %s --check-prefix=PLAIN
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="name=adamw lr=0.001" | FileCheck %s --check-prefix=ADAM
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="name=adam amsgrad" | FileCheck %s --check-prefix=AMSGRAD
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=rmsprop_tf | FileCheck %s --check-prefix=TF
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=lion | FileCheck %s --check-prefix=LION
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=sgdm 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer="nesterov momentum=0" 2>&1 | FileCheck %s --check-prefix=NESTEROV
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer="nesterov=1 momentum=0" 2>&1 | FileCheck %s --check-prefix=NESTEROV
 
-// SGD with momentum.
+// SGD with momentum: g + decay w, momentum m + g, w - lr m.
 // CHECK: dlc.state @step : tensor<i64> step init = 0 : i64
 // CHECK: dlc.state @w.m : tensor<2xf32> moment init = 0.000000e+00 : f32 of = @w
 // CHECK: @train_step({{.*}}, [[G:%.*]]: tensor<2xf32>) -> ({{.*}}, tensor<f32> {dlc.name = "lr"})
 // CHECK: [[STEP:%.*]] = dlc.read @step
 // CHECK: [[RATE:%.*]] = dlc.constant dense<1.000000e-01> : tensor<f64>
+// CHECK: [[MOMENTUM:%.*]] = dlc.constant dense<9.000000e-01> : tensor<f64>
 // CHECK: [[W:%.*]] = dlc.read @w :
 // CHECK: [[M:%.*]] = dlc.read @w.m
 // CHECK: [[LR:%.*]] = dlc.cast [[RATE]] : (tensor<f64>) -> tensor<f32>
-// CHECK: [[NW:%.*]], [[NM:%.*]] = dlc.sgd [[W]], [[G]], [[LR]], [[M]] {momentum = 9.000000e-01 : f64, weight_decay = 1.000000e-02 : f64}
+// CHECK: [[FACTOR:%.*]] = dlc.cast [[MOMENTUM]] : (tensor<f64>) -> tensor<f32>
+// CHECK: [[DECAY:%.*]] = dlc.mul [[W]],
+// CHECK: [[L2:%.*]] = dlc.add [[G]], [[DECAY]]
+// CHECK: [[KEPT:%.*]] = dlc.mul [[M]], [[FACTOR]]
+// CHECK: [[NM:%.*]] = dlc.add [[KEPT]], [[L2]]
+// CHECK: [[MOVE:%.*]] = dlc.mul [[LR]], [[NM]]
+// CHECK: [[NW:%.*]] = dlc.sub [[W]], [[MOVE]]
 // CHECK: dlc.write @w, [[NW]]
 // CHECK: dlc.write @w.m, [[NM]]
 // CHECK-NOT: dlc.gradient
 // CHECK: [[NEXT:%.*]] = dlc.add [[STEP]],
 // CHECK: dlc.write @step, [[NEXT]]
-// CHECK: return {{.*}}, [[LR]]
+// CHECK: return {{.*}}, {{.*}} : tensor<f32>, tensor<f32>
 
 // Without momentum there is no moment.
 // PLAIN-NOT: moment
-// PLAIN: dlc.sgd {{.*}} : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+// PLAIN: [[MOVE:%.*]] = dlc.mul {{.*}}, %arg1
+// PLAIN: dlc.sub {{.*}}, [[MOVE]]
 
-// AdamW: bias corrections in f64 from the step, then rounded.
+// AdamW: bias corrections and 1 - lr decay in f64 from the step, then rounded.
 // ADAM: dlc.state @w.m
-// ADAM: dlc.state @w.v
+// ADAM: dlc.state @w.v : tensor<2xf32> moment init
+// ADAM-NOT: moment
 // ADAM: [[T:%.*]] = dlc.cast {{.*}} : (tensor<i64>) -> tensor<f64>
 // ADAM: [[N:%.*]] = dlc.add [[T]],
 // ADAM: [[P1:%.*]] = dlc.pow {{.*}}, [[N]]
@@ -36,11 +48,32 @@
 // ADAM: [[P2:%.*]] = dlc.pow {{.*}}, [[N]]
 // ADAM: [[C2:%.*]] = dlc.sub {{.*}}, [[P2]]
 // ADAM: [[ROOT:%.*]] = dlc.sqrt [[C2]]
+// ADAM: [[W:%.*]] = dlc.read @w :
 // ADAM-DAG: [[SIZE32:%.*]] = dlc.cast [[SIZE]] : (tensor<f64>) -> tensor<f32>
 // ADAM-DAG: [[ROOT32:%.*]] = dlc.cast [[ROOT]] : (tensor<f64>) -> tensor<f32>
-// ADAM: dlc.adamw {{.*}}, [[SIZE32]], [[ROOT32]] {beta1 = 9.000000e-01 : f64, beta2 = {{0.99[89].*}} : f64, epsilon = 1.000000e-08 : f64
+// ADAM: [[SHRUNK:%.*]] = dlc.mul [[W]],
+// ADAM: [[V:%.*]] = dlc.sqrt
+// ADAM: dlc.div [[V]], [[ROOT32]]
+// ADAM: [[MOVE:%.*]] = dlc.mul [[SIZE32]],
+// ADAM: [[NEW:%.*]] = dlc.sub [[SHRUNK]], [[MOVE]]
+// ADAM: dlc.write @w, [[NEW]]
 
-// UNKNOWN: optimizer 'sgdm' is not known, expected sgd or adamw
+// The largest second moment is a third state, and what the root is taken of.
+// AMSGRAD: dlc.state @w.vmax
+// AMSGRAD: [[OLD:%.*]] = dlc.read @w.vmax
+// AMSGRAD: [[MAX:%.*]] = dlc.max [[OLD]],
+// AMSGRAD: dlc.sqrt [[MAX]]
+// AMSGRAD: dlc.write @w.vmax, [[MAX]]
+
+// Squares start at 1; without momentum there is no other moment.
+// TF: dlc.state @w.v : tensor<2xf32> moment init = 1.000000e+00 : f32 of = @w
+// TF-NOT: moment
+// TF: dlc.write @w.v
+
+// LION: [[SIGN:%.*]] = dlc.sign
+// LION: dlc.mul {{.*}}, [[SIGN]]
+
+// UNKNOWN: optimizer 'sgdm' is not known, expected one of sgd, adam, adamw, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
 // NESTEROV: nesterov needs a momentum above 0
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
@@ -55,10 +88,10 @@ func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dl
 // CHECK: [[STEP:%.*]] = dlc.read @step
 // CHECK: [[W:%.*]] = dlc.read @w :
 // CHECK: [[M:%.*]] = dlc.read @w.m
-// CHECK: [[NW:%.*]], [[NM:%.*]] = dlc.sgd
+// CHECK: [[NW:%.*]] = dlc.sub [[W]],
 // CHECK: [[SW:%.*]] = dlc.select [[OK]], [[NW]], [[W]]
 // CHECK: dlc.write @w, [[SW]]
-// CHECK: [[SM:%.*]] = dlc.select [[OK]], [[NM]], [[M]]
+// CHECK: [[SM:%.*]] = dlc.select [[OK]], {{.*}}, [[M]]
 // CHECK: dlc.write @w.m, [[SM]]
 // CHECK: [[NEXT:%.*]] = dlc.add [[STEP]],
 // CHECK: [[SN:%.*]] = dlc.select [[OK]], [[NEXT]], [[STEP]]

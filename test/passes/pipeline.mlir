@@ -24,9 +24,9 @@
 // CHECK: [[G:%.*]] = dlc.all_reduce {{.*}} : (tensor<10x8xf32>)
 // CHECK: [[OK:%.*]] = dlc.all_finite [[G]]
 // CHECK: dlc.global_norm [[G]]
-// CHECK: [[NEW:%.*]], {{.*}}, {{.*}} = dlc.adamw
-// CHECK: [[KEPT:%.*]] = dlc.select [[OK]], [[NEW]],
-// CHECK: dlc.write @w, [[KEPT]]
+// CHECK: dlc.read @w.v
+// CHECK: [[KEPT:%.*]] = dlc.select [[OK]],
+// CHECK-NEXT: dlc.write @w, [[KEPT]]
 // CHECK: dlc.lerp {{.*}}, [[KEPT]],
 // CHECK: dlc.write @"ema/w"
 

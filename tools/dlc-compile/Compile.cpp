@@ -98,25 +98,37 @@ void addTrainFlags(CLI::App &c, Arguments &a) {
                "running variance as frameworks or as the ONNX text keeps it")
       ->check(oneOf({"unbiased", "population"}))
       ->capture_default_str();
-  c.add_option("--optimizer", t.optimizer.name)
-      ->check(oneOf({"sgd", "adamw"}))
+  OptimizerOptions &o = t.optimizer;
+  c.add_option("--optimizer", o.name)
+      ->check(oneOf(optimizerNames()))
       ->capture_default_str();
-  c.add_option("--lr", t.optimizer.lr,
-               "learning rate (default: 0.01 for sgd, 0.001 for adamw)")
+  c.add_option("--lr", o.lr,
+               "learning rate; this and what follows: the optimizer's default "
+               "in PyTorch or timm")
       ->check(number(0));
-  c.add_option("--momentum", t.optimizer.momentum, "sgd")
-      ->check(number(0, 1))
-      ->capture_default_str();
-  c.add_flag("--nesterov", t.optimizer.nesterov, "sgd: Nesterov's momentum");
-  c.add_option("--weight-decay", t.optimizer.weightDecay,
-               "default: 0 for sgd, 0.01 for adamw")
-      ->check(number(0));
-  c.add_option("--betas", a.betas, "adamw (default: 0.9,0.999)")
+  c.add_option("--momentum", o.momentum)->check(number(0, 1));
+  c.add_flag_callback(
+      "--nesterov", [&o] { o.nesterov = true; }, "Nesterov's momentum");
+  c.add_option("--dampening", o.dampening, "of the momentum")
+      ->check(number(0, 1));
+  c.add_option("--weight-decay", o.weightDecay)->check(number(0));
+  c.add_option("--betas", a.betas, "decay rates of both moments")
       ->delimiter(',')
       ->expected(2)
       ->type_name("A,B");
-  c.add_option("--eps", t.optimizer.epsilon, "adamw")
-      ->check(number(kTiny))
+  c.add_option("--eps", o.epsilon)->check(number(kTiny));
+  c.add_option("--alpha", o.alpha, "decay rate of the squares")
+      ->check(number(0, 1));
+  c.add_flag("--amsgrad", o.amsgrad, "divide by the largest second moment");
+  c.add_option("--lr-scale", o.lrScale, "factor of lr by name")
+      ->type_name("REGEX:FACTOR")
+      ->allow_extra_args(false);
+  c.add_option("--weight-decay-scale", o.weightDecayScale,
+               "factor of the weight decay by name")
+      ->type_name("REGEX:FACTOR")
+      ->allow_extra_args(false);
+  c.add_option("--no-decay", o.noDecay, "what has no weight decay")
+      ->check(oneOf({"none", "norm_bias"}))
       ->capture_default_str();
   c.add_option("--schedule", t.schedule.name, "of the learning rate")
       ->check(oneOf({"constant", "step", "cosine"}))
@@ -271,8 +283,14 @@ Status resolve(CLI::App &c, Arguments &a) {
     a.options.stopAfter = "plan";
   a.options.import.roles.train = a.train;
   a.options.import.roles.freeze = a.freeze;
-  if (t.optimizer.nesterov && t.optimizer.momentum == 0)
+  if (t.optimizer.nesterov && t.optimizer.momentum == 0.0)
     return usageError("--nesterov needs a --momentum above 0");
+  for (const char *flag : {"momentum", "nesterov", "dampening", "betas", "eps",
+                           "alpha", "amsgrad"})
+    if (c.count(std::string("--") + flag) &&
+        !optimizerReads(t.optimizer.name, flag))
+      return usageError("--{} needs --optimizer=...; {} does not read it", flag,
+                        t.optimizer.name);
   if (a.options.output.empty())
     a.options.output =
         std::filesystem::path(a.options.model).stem().string() + ".dlc";

@@ -1,0 +1,60 @@
+// The update rules: what each optimizer keeps and computes for one parameter.
+#pragma once
+
+#include "compiler/dialect/Expr.h"
+#include "passes/Options.h"
+#include "passes/Step.h"
+
+namespace dlc {
+
+/// A state beside each parameter, NAME.suffix, of its type.
+struct Moment {
+  llvm::StringRef suffix;
+  double init = 0;
+};
+
+/// What changes from step to step, f64 scalars.
+struct Rates {
+  ir::Expr t;        // updates done before this one
+  ir::Expr lr;       // of this update
+  ir::Expr momentum; // or beta1
+};
+
+/// One parameter in a step. All in one float type; scalars have rank 0.
+struct Update {
+  ir::Expr w, g;
+  llvm::ArrayRef<ir::Expr> moments; // before the step
+  llvm::ArrayRef<ir::Expr> scalars; // what the rule's `scalars` gave
+  const OptimizerOptions &options;  // resolved, of the parameter's group
+};
+
+/// An optimizer. Formulas: torch.optim's single-tensor code, and timm's.
+struct Rule {
+  using Exprs = llvm::SmallVector<ir::Expr>;
+
+  llvm::StringRef name;
+  llvm::SmallVector<Moment> (*moments)(const OptimizerOptions &);
+  /// The scalars of a group in f64, rounded once to the parameters' type.
+  Exprs (*scalars)(const Rates &, const OptimizerOptions &);
+  /// The new parameter and the new moments. Elementwise wherever the formula
+  /// is, so that one kernel moves all parameters of a group.
+  Exprs (*update)(const Update &);
+  /// What happens to all gradients before; may be null.
+  void (*prepare)(Step &) = nullptr;
+  /// Parameters of another rank than this move by adamw; 0: any rank.
+  int64_t rank = 0;
+};
+
+/// Null when there is none of that name.
+const Rule *findRule(llvm::StringRef name);
+
+/// The rules with reductions over, or products of, a parameter.
+extern const Rule lambRule, muonRule;
+
+/// m + (g - m) (1 - beta), the second moment v beta + g^2 (1 - beta), and
+/// g + decay w.
+ir::Expr average(ir::Expr m, ir::Expr g, ir::Expr oneMinusBeta);
+ir::Expr averageOfSquares(ir::Expr v, ir::Expr g, double beta);
+ir::Expr withDecay(ir::Expr g, ir::Expr w, const OptimizerOptions &options);
+
+} // namespace dlc

@@ -1,0 +1,26 @@
+// Which parameters are updated alike: the same rule, rate and weight decay.
+#pragma once
+
+#include "passes/OptimizerRules.h"
+
+namespace dlc {
+
+struct ParameterGroup {
+  const Rule *rule;
+  double lrScale;           // factor of the schedule's rate
+  OptimizerOptions options; // resolved; the weight decay is the group's
+  llvm::SmallVector<ir::GradientOp> gradients;
+};
+
+/// The groups of the step's gradients in the order of their first ones; each
+/// keeps the order of its gradients. Fails, with an error, on a pattern that is
+/// no regular expression or matches no parameter, and on a bad factor.
+llvm::FailureOr<std::vector<ParameterGroup>>
+groupParameters(Step &step, const Rule &rule, const OptimizerOptions &options);
+
+/// Whether the patterns of --lr-scale and --weight-decay-scale are well formed
+/// and match trainable states; else an error at the module.
+llvm::LogicalResult checkPatterns(mlir::ModuleOp module,
+                                  const OptimizerOptions &options);
+
+} // namespace dlc

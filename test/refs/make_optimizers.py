@@ -1,0 +1,118 @@
+"""Writes optimizers_ref.npz beside this file: what PyTorch and timm compute when they train mlp with each of their
+optimizers, and resnet8 with one.
+
+    python make_optimizers.py       # needs torch, timm and onnx; a few seconds
+
+images[4], classes[4]       four batches of mlp, used in turn; resnet8's are those of make_refs.py
+OPTIMIZER/losses[50]        before each of 50 steps; OPTIMIZER is a key of OPTIMIZERS or RESNET
+OPTIMIZER/final/STATE       parameters after them (f32)
+
+One thread. torch's Muon iterates in bf16; here, as in dlc, it does so in f32, which is the same formula without
+its rounding.
+"""
+
+import os
+
+import numpy as np
+import torch
+from make_refs import data, export, here, state
+from timm.optim.lamb import Lamb
+from timm.optim.lion import Lion
+from timm.optim.rmsprop_tf import RMSpropTF
+from torch import optim
+from torch.nn import functional as F
+from torch.optim import _muon
+
+STEPS, BATCHES = 50, 4
+
+
+def grouped(make, options_of, **options):
+    """A group for each parameter, with options_of(name, parameter)."""
+    return lambda model: make([dict(params=[p], **options_of(n, p)) for n, p in model.named_parameters()], **options)
+
+
+def newton_schulz(grad, coefficients, steps, eps):
+    a, b, c = coefficients
+    tall = grad.size(0) > grad.size(1)
+    x = grad.T if tall else grad
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.T if tall else x
+
+
+def muon(model):
+    """Matrices by Muon, all else by AdamW, with the rate and weight decay of Muon."""
+    _muon._zeropower_via_newtonschulz = newton_schulz
+    parameters = list(model.parameters())
+    return [optim.Muon([p for p in parameters if p.ndim == 2], lr=1e-3, weight_decay=0.1),
+            optim.AdamW([p for p in parameters if p.ndim != 2], lr=1e-3, weight_decay=0.1)]
+
+
+def scales(name, _):
+    """--lr-scale=^f1:0.1 --weight-decay-scale=weight:5 of lr 1e-3 and weight decay 0.01"""
+    return dict(lr=1e-4 if name.startswith("f1") else 1e-3, weight_decay=0.05 if "weight" in name else 0.01)
+
+
+def norm_bias(decay):
+    return lambda name, p: dict(weight_decay=0 if p.ndim <= 1 or name.endswith(".bias") else decay)
+
+
+def each(make, **options):
+    return lambda model: make(model.parameters(), **options)
+
+
+OPTIMIZERS = {
+    "dampened": each(optim.SGD, lr=0.05, momentum=0.9, dampening=0.5, weight_decay=1e-3),
+    "adam": each(optim.Adam, lr=1e-3, weight_decay=0.01),
+    "adam_amsgrad": each(optim.Adam, lr=1e-3, amsgrad=True),
+    "adamw_amsgrad": each(optim.AdamW, lr=1e-3, amsgrad=True),
+    "rmsprop": each(optim.RMSprop, lr=1e-3, weight_decay=0.01),
+    "rmsprop_momentum": each(optim.RMSprop, lr=1e-4, alpha=0.95, momentum=0.9),
+    "rmsprop_tf": each(RMSpropTF, lr=1e-2, weight_decay=0.01),
+    "rmsprop_tf_momentum": each(RMSpropTF, lr=1e-3, momentum=0.9, eps=1e-3),
+    "adagrad": each(optim.Adagrad, lr=1e-2, weight_decay=1e-3),
+    "lion": each(Lion, lr=1e-4, weight_decay=0.1),
+    "lamb": each(Lamb, lr=1e-2, weight_decay=0.02),
+    "muon": muon,
+    "lamb_no_decay": grouped(Lamb, norm_bias(0.02), lr=1e-2),
+    "no_decay": grouped(optim.AdamW, norm_bias(0.1), lr=1e-3),
+    "scaled": grouped(optim.AdamW, scales),
+}
+RESNET = {"resnet8": grouped(optim.SGD, norm_bias(1e-3), lr=0.01, momentum=0.5, dampening=0.5)}
+SMALL = 1000  # elements; of resnet8 larger parameters are not kept
+
+
+def train(name, make, x, y):
+    model, losses = export.make(name), []
+    updates = make(model)
+    updates = updates if isinstance(updates, list) else [updates]
+    for step in range(STEPS):
+        loss = F.cross_entropy(model(torch.from_numpy(x[step % BATCHES])), torch.from_numpy(y[step % BATCHES]))
+        model.zero_grad()
+        loss.backward()
+        for update in updates:
+            update.step()
+        losses.append(loss.item())
+    return dict(losses=losses) | {f"final/{k}": v for k, v in state(model).items()}
+
+
+def main():
+    torch.set_num_threads(1)
+    x, y = data("mlp")
+    out = dict(images=x, classes=y)
+    for name, make in OPTIMIZERS.items():
+        result = train("mlp", make, x, y)
+        out |= {f"{name}/{k}": np.asarray(v) for k, v in result.items()}
+        print(name, np.round(result["losses"][-1], 4))
+    x, y = data("resnet8")
+    for name, make in RESNET.items():
+        result = train("resnet8", make, x, y)
+        out |= {f"{name}/{k}": np.asarray(v) for k, v in result.items() if np.size(v) < SMALL}
+        print(name, np.round(result["losses"][-1], 4))
+    np.savez_compressed(os.path.join(here, "optimizers_ref.npz"), **out)
+
+
+if __name__ == "__main__":
+    main()
