@@ -230,7 +230,7 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
 std::unique_ptr<Pass> createInsertEma(const EmaOptions &o, int64_t world) {
   InsertEmaOptions p;
   p.kind = o.kind;
-  p.decays.push_back(*o.decay);
+  p.decays.push_back(o.decay.value_or(0.9999));
   p.decays.append(o.others.begin(), o.others.end());
   p.halflife = o.halflife;
   p.world = world;

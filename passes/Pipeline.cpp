@@ -15,7 +15,7 @@ void StepOptions::resolve() {
     scaler.scale = amp.enabled && amp.dtype == "fp16" ? "dynamic" : "none";
   if (ema.kind == "auto")
     ema.kind = ema.decay || ema.halflife ? "constant" : "ultralytics";
-  if (!ema.decay)
+  if (!ema.decay && !ema.halflife && ema.kind != "swa")
     ema.decay = 0.9999;
 }
 

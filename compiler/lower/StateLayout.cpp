@@ -11,7 +11,7 @@ int64_t byteSize(ShapedType type) {
 
 namespace {
 
-/// param, buffer, const, moment.m, moment.v, ema, scalar.
+/// param, buffer, const, moment.m, moment.v, ema, ema.2, scalar.
 std::string regionOf(ir::StateOp state) {
   switch (state.getRole()) {
   case ir::Role::scaler:
@@ -20,6 +20,8 @@ std::string regionOf(ir::StateOp state) {
   case ir::Role::moment: // "w.m" of "w"
     return "moment" +
            state.getSymName().drop_front(state.getOf()->size()).str();
+  case ir::Role::ema: // "ema.2/w" of "w"
+    return state.getSymName().drop_back(state.getOf()->size() + 1).str();
   default:
     return ir::stringifyRole(state.getRole()).str();
   }
