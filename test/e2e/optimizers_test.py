@@ -80,8 +80,8 @@ class Optimizers(dlc.TestCase):
         self.check("scaled", optimizer="adamw", lr=1e-3, lr_scale="^f1:0.1", weight_decay_scale="weight:5")
 
     def test_resnet8(self):
-        """PyTorch's own parameters in f32 and in f64 differ by 2e-2 after these steps, its losses by 3e-5."""
-        self.check("resnet8", model="resnet8", tolerance=1e-2, optimizer="sgd", lr=0.01, momentum=0.5, dampening=0.5,
+        """PyTorch's own weights in f32 and in f64 differ by 6e-4 after these steps, its losses by 3e-5."""
+        self.check("resnet8", model="resnet8", tolerance=1e-3, optimizer="sgd", lr=0.01, momentum=0.5, dampening=0.5,
                    weight_decay=1e-3, no_decay="norm_bias")
 
     def test_a_pattern_without_a_match_is_an_error(self):
@@ -94,7 +94,7 @@ class Optimizers(dlc.TestCase):
             value = {"amsgrad": True, "nesterov": True, "betas": "0.9,0.99"}.get(flag, 0.5)
             _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("m.dlc"), optimizer=optimizer,
                              **{flag: value}, code=dlc.USAGE)
-            self.assertIn(f"--{flag} needs --optimizer=", err)
+            self.assertIn(f"--{flag} needs --optimizer", err)
 
 
 class OneKernel(dlc.TestCase):

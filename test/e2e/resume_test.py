@@ -79,6 +79,15 @@ class Resume(dlc.TestCase):
         self.check("gpt_tiny", "text-train", 2, batch=8, optimizer="adamw", lr=1e-3, amp=True,
                    clip_grad=1.0, schedule="cosine", warmup=10)
 
+    def test_muon_beside_adamw(self):
+        self.check("lenet", "mnist-train", 1, batch=16, optimizer="muon", no_decay="norm_bias", lr_scale="^c1:0.5")
+
+    def test_moments_that_start_at_one(self):
+        self.check("lenet", "mnist-train", 1, batch=16, optimizer="rmsprop_tf", lr=1e-4, momentum=0.9)
+
+    def test_lamb_on_two_ranks(self):
+        self.check("lenet", "mnist-train", 1, batch=16, ddp=2, optimizer="lamb", no_decay="norm_bias", ema=0.99)
+
     def test_two_ranks(self):
         self.check("lenet", "mnist-train", 2, batch=16, ddp=2, optimizer="adamw", lr=1e-3, ema=0.99)
 
