@@ -40,16 +40,16 @@ public:
       return failure();
     Expr done = step.read(counter);
     Expr t = done.cast(f64);
-    FailureOr<Expr> lr = learningRate(step, t, *options.lr, schedule);
-    if (failed(lr))
+    FailureOr<Pace> pace = paceOf(step, t, *options.lr, schedule);
+    if (failed(pace))
       return failure();
     if (rule.prepare)
       rule.prepare(step);
     auto groups = groupParameters(step, rule, options);
-    if (failed(groups) || failed(updateAll(*groups, t, *lr)))
+    if (failed(groups) || failed(updateAll(*groups, t, *pace)))
       return failure();
     step.write(counter, step.unlessOverflow(done + done.scalar(1), done));
-    addResult(step.f, lr->cast(step.builder.getF32Type()), "lr");
+    addResult(step.f, pace->lr.cast(step.builder.getF32Type()), "lr");
     return success();
   }
 
@@ -60,15 +60,18 @@ private:
     ir::GradientOp gradient;
   };
 
-  LogicalResult updateAll(ArrayRef<ParameterGroup> groups, Expr t, Expr lr) {
+  LogicalResult updateAll(ArrayRef<ParameterGroup> groups, Expr t,
+                          const Pace &pace) {
     SmallVector<Target> targets;
     SmallVector<Rule::Exprs> exact;
     for (const ParameterGroup &group : groups) {
       for (ir::GradientOp g : group.gradients)
         targets.push_back({bucketOf(g), exact.size(), g});
-      Expr rate = group.lrScale == 1 ? lr : lr * group.lrScale;
+      Expr rate = group.lrScale == 1 ? pace.lr : pace.lr * group.lrScale;
       const OptimizerOptions &o = group.options;
-      Expr momentum = t.scalar(o.momentum.value_or(o.beta1.value_or(0)));
+      double own = o.momentum.value_or(o.beta1.value_or(0));
+      Expr momentum =
+          pace.momentum && own != 0 ? *pace.momentum : t.scalar(own);
       exact.push_back(group.rule->scalars({t, rate, momentum}, o));
     }
     llvm::stable_sort(targets, [](const Target &a, const Target &b) {
@@ -131,13 +134,9 @@ private:
 };
 
 struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
-  using Base = impl::InsertOptimizerBase<InsertOptimizer>;
-  using Base::Base;
-  // For copySchedule.
-  using Base::perEpoch, Base::warmup, Base::totalSteps, Base::decaySteps,
-      Base::decayRate, Base::milestones, Base::startFactor, Base::endFactor,
-      Base::minLr, Base::cycleSteps, Base::cycleMult, Base::cycleDecay,
-      Base::power, Base::pctStart, Base::divFactor, Base::finalDivFactor;
+  using InsertOptimizerBase::InsertOptimizerBase;
+  template <class From, class To>
+  friend void dlc::copySchedule(const From &, To &);
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");

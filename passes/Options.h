@@ -133,6 +133,10 @@ struct ScheduleOptions {
   /// --pct-start, --div-factor, --final-div-factor: onecycle rises to lr in
   /// that share of T from lr / div, and ends at lr / (div final_div).
   double pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4;
+  /// --cycle-momentum=true|false, --base-momentum, --max-momentum: onecycle
+  /// takes momentum, or beta1, from max to base and back as lr rises and falls.
+  bool cycleMomentum = true;
+  double baseMomentum = 0.85, maxMomentum = 0.95;
 };
 
 /// Moving averages of parameters and running statistics: e = d e + (1 - d) new

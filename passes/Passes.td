@@ -102,7 +102,10 @@ defvar scheduleOptions = [Option<"schedule", "schedule", "std::string", "\"const
     Option<"power", "power", "double", "1", "polynomial">,
     Option<"pctStart", "pct-start", "double", "0.3", "onecycle: share of the rise">,
     Option<"divFactor", "div-factor", "double", "25", "onecycle: peak by start">,
-    Option<"finalDivFactor", "final-div-factor", "double", "1e4", "onecycle: start by end">];
+    Option<"finalDivFactor", "final-div-factor", "double", "1e4", "onecycle: start by end">,
+    Option<"cycleMomentum", "cycle-momentum", "bool", "true", "onecycle: momentum or beta1 moves too">,
+    Option<"baseMomentum", "base-momentum", "double", "0.85", "onecycle: at the highest rate">,
+    Option<"maxMomentum", "max-momentum", "double", "0.95", "onecycle: at both ends">];
 
 def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
   let summary = "each gradient moves its parameter";

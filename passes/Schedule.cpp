@@ -42,11 +42,14 @@ public:
 
   /// All that follows the warm-up, at least 1.
   FailureOr<Expr> length() {
+    if (total)
+      return *total;
     FailureOr<Expr> updates = read("schedule.steps", o.totalSteps);
     if (failed(updates))
       return failure();
     Expr all = epoch ? ceil(*updates / *epoch) : *updates;
-    return maximum(o.warmup ? all - double(o.warmup) : all, since.scalar(1));
+    total = maximum(o.warmup ? all - double(o.warmup) : all, since.scalar(1));
+    return *total;
   }
 
 private:
@@ -62,6 +65,7 @@ private:
   const ScheduleOptions &o;
   Expr since;
   std::optional<Expr> epoch; // updates of one, when epochs count
+  std::optional<Expr> total; // what length() gave
 };
 
 using Curve = FailureOr<Expr> (*)(Time &, double, const ScheduleOptions &);
@@ -133,18 +137,24 @@ FailureOr<Expr> cosine(Time &time, double base, const ScheduleOptions &o) {
   return (cos(angle) + 1.0) * ((base - o.minLr) / 2) + o.minLr;
 }
 
-/// Up until t = pct T - 1, down until T - 1, both along a cosine.
-FailureOr<Expr> oneCycle(Time &time, double base, const ScheduleOptions &o) {
+/// From `start` to `peak` until t = pct T - 1, then to `end` at T - 1, both
+/// along a cosine.
+FailureOr<Expr> cycle(Time &time, double start, double peak, double end,
+                      const ScheduleOptions &o) {
   FailureOr<Expr> length = time.length();
   if (failed(length))
     return failure();
   Expr last = *length - 1.0, top = *length * o.pctStart - 1.0;
-  Expr t = minimum(time.done(), last), one = t.scalar(1), peak = t.scalar(base);
-  Expr first = t.scalar(base / o.divFactor);
-  Expr end = t.scalar(base / o.divFactor / o.finalDivFactor);
-  Expr up = anneal(t / maximum(top, one), first, peak);
-  Expr down = anneal((t - top) / (last - top), peak, end);
+  Expr t = minimum(maximum(time.done(), last.scalar(0)), last);
+  Expr up =
+      anneal(t / maximum(top, t.scalar(1)), t.scalar(start), t.scalar(peak));
+  Expr down = anneal((t - top) / (last - top), t.scalar(peak), t.scalar(end));
   return select(compare(ir::Predicate::le, t, top), up, down);
+}
+
+FailureOr<Expr> oneCycle(Time &time, double base, const ScheduleOptions &o) {
+  double start = base / o.divFactor;
+  return cycle(time, start, base, start / o.finalDivFactor, o);
 }
 
 const std::pair<StringRef, Curve> curves[] = {
@@ -186,6 +196,10 @@ LogicalResult check(Operation *where, double base, const ScheduleOptions &o) {
            << o.pctStart;
   if (!(o.divFactor > 0 && o.finalDivFactor > 0))
     return where->emitError("expected division factors above 0");
+  if (!(o.baseMomentum >= 0 && o.baseMomentum < 1 && o.maxMomentum >= 0 &&
+        o.maxMomentum < 1))
+    return where->emitError() << "expected momenta from 0 to below 1, found "
+                              << o.baseMomentum << " and " << o.maxMomentum;
   return checkLengths(where, o);
 }
 
@@ -199,8 +213,8 @@ InFlightDiagnostic unknownSchedule(Operation *where, StringRef name) {
 
 } // namespace
 
-FailureOr<Expr> learningRate(Step &step, Expr t, double base,
-                             const ScheduleOptions &o) {
+FailureOr<Pace> paceOf(Step &step, Expr t, double base,
+                       const ScheduleOptions &o) {
   if (failed(check(step.f, base, o)))
     return failure();
   auto row = llvm::find_if(curves, [&](auto &c) { return c.first == o.name; });
@@ -213,10 +227,17 @@ FailureOr<Expr> learningRate(Step &step, Expr t, double base,
   if (o.warmup)
     time.endWarmup();
   FailureOr<Expr> rate = row->second(time, base, o);
-  if (failed(rate) || !o.warmup)
-    return rate;
-  Expr warming = compare(ir::Predicate::lt, done, done.scalar(o.warmup));
-  return select(warming, (done + 1.0) * (base / o.warmup), *rate);
+  if (failed(rate))
+    return failure();
+  Pace pace{*rate, std::nullopt};
+  if (o.warmup) {
+    Expr warming = compare(ir::Predicate::lt, done, done.scalar(o.warmup));
+    pace.lr = select(warming, (done + 1.0) * (base / o.warmup), pace.lr);
+  }
+  if (o.name == "onecycle" && o.cycleMomentum)
+    pace.momentum =
+        *cycle(time, o.maxMomentum, o.baseMomentum, o.maxMomentum, o);
+  return pace;
 }
 
 } // namespace dlc

@@ -7,13 +7,19 @@
 
 namespace dlc {
 
-/// The rate of the update that follows `t` updates; t and the result are f64
-/// scalars. Formulas: torch.optim.lr_scheduler, closed forms. What depends on
-/// the length of the training adds the state @schedule.steps, what counts
-/// epochs @schedule.epoch_steps: the updates of either, which `dlc train` sets
-/// where they are 0. Fails, with an error, on options that make no sense.
-llvm::FailureOr<ir::Expr> learningRate(Step &step, ir::Expr t, double base,
-                                       const ScheduleOptions &options);
+/// What a schedule gives an update, f64 scalars.
+struct Pace {
+  ir::Expr lr;
+  std::optional<ir::Expr> momentum; // or beta1; none: the optimizer's own
+};
+
+/// The pace of the update that follows `t` updates, an f64 scalar. Formulas:
+/// torch.optim.lr_scheduler, closed forms. What depends on the length of the
+/// training adds the state @schedule.steps, what counts epochs
+/// @schedule.epoch_steps: the updates of either, which `dlc train` sets where
+/// they are 0. Fails, with an error, on options that make no sense.
+llvm::FailureOr<Pace> paceOf(Step &step, ir::Expr t, double base,
+                             const ScheduleOptions &options);
 
 /// Copies all but the name between ScheduleOptions and a pass's options.
 template <class From, class To> void copySchedule(const From &from, To &to) {
@@ -33,6 +39,9 @@ template <class From, class To> void copySchedule(const From &from, To &to) {
   to.pctStart = from.pctStart;
   to.divFactor = from.divFactor;
   to.finalDivFactor = from.finalDivFactor;
+  to.cycleMomentum = from.cycleMomentum;
+  to.baseMomentum = from.baseMomentum;
+  to.maxMomentum = from.maxMomentum;
 }
 
 } // namespace dlc

@@ -165,6 +165,49 @@ class PerEpoch(TorchRates):
         np.testing.assert_allclose(found, np.repeat(expected, 5), rtol=2e-6)
 
 
+class CycledMomentum(dlc.TestCase):
+    """At a rate of 0 and with one batch the gradient stays what it is, and each moment says what its momentum was."""
+
+    def moments(self, **options):
+        samples = np.load(dlc.data("digits-train"))
+        np.savez(self.path("data.npz"), **{key: samples[key][:32] for key in ("x", "y")})
+        artifact = dlc.compile(dlc.model("mlp"), self.path("model.dlc"), schedule="onecycle", lr=0, batch=32,
+                               **options)
+        run = dlc.train(artifact, self.path("data.npz"), self.path("run"), steps=STEPS, save_every=1, keep=STEPS,
+                        shuffle="off", threads=1)
+        states = [run.state(step) for step in range(1, STEPS + 1)]
+        name = next(key for key in states[0] if key.endswith("weight.m"))
+        return [state[name].ravel().astype(np.float64) for state in states]
+
+    def expected(self, key):
+        return np.load(os.path.join(dlc.REFS, "schedules_ref.npz"))["onecycle/" + key][1:]
+
+    def of_sgd(self, **options):
+        """m' = momentum m + g from m = 0"""
+        m = self.moments(optimizer="sgd", **options)
+        return [np.dot(after - m[0], before) / np.dot(before, before) for before, after in zip(m, m[1:])]
+
+    def test_sgd(self):
+        np.testing.assert_allclose(self.of_sgd(), self.expected("momentum"), rtol=1e-5)
+
+    def test_range(self):
+        """Straight between other ends: (momentum - 0.85) / 0.1 is the same share."""
+        expected = 0.5 + (self.expected("momentum") - 0.85) / 0.1 * 0.3
+        found = self.of_sgd(base_momentum=0.5, max_momentum=0.8)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+    def test_left_alone(self):
+        np.testing.assert_allclose(self.of_sgd(momentum=0.7, cycle_momentum="false"), 0.7, rtol=1e-5)
+
+    def test_adam(self):
+        """m' = m + (g - m) (1 - beta1) from m = 0"""
+        m = self.moments(optimizer="adamw")
+        g = m[0] / (1 - 0.95)
+        found = [1 - np.dot(after - before, g - before) / np.dot(g - before, g - before)
+                 for before, after in zip(m, m[1:])]
+        np.testing.assert_allclose(found, self.expected("beta1"), rtol=1e-4)
+
+
 class Clip(dlc.TestCase):
     def step(self, name, limit):
         """One plain SGD step: (gradient norm reported, change of each parameter / lr, reference)."""

@@ -5,6 +5,7 @@
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=cosine cycle-steps=4 cycle-mult=2" --dlc-canonicalize | FileCheck %s --check-prefix=CYCLES
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=polynomial power=0.9 schedule-per-epoch" --dlc-canonicalize | FileCheck %s --check-prefix=EPOCH
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=onecycle" --dlc-canonicalize | FileCheck %s --check-prefix=ONE
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=onecycle cycle-momentum=false" --dlc-canonicalize | FileCheck %s --check-prefix=STILL
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=schedule=cosin 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=multistep milestones=9,3" 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=onecycle pct-start=1" 2>&1 | FileCheck %s --check-prefix=SHARE_UP
@@ -73,10 +74,15 @@
 // EPOCH: dlc.min [[T]],
 // EPOCH: dlc.pow
 
-// ONE: dlc.cos
-// ONE: dlc.cos
-// ONE: dlc.compare le
-// ONE: dlc.select
+// The rate and the momentum go up and down with the same shares of the way.
+// ONE: [[RISING:%.*]] = dlc.compare le
+// ONE: [[LR:%.*]] = dlc.select [[RISING]],
+// ONE: [[MOMENTUM:%.*]] = dlc.select [[RISING]],
+// ONE: dlc.cast [[MOMENTUM]]
+// ONE-NOT: dlc.compare
+// STILL: dlc.compare le
+// STILL: dlc.select
+// STILL-NOT: dlc.select
 
 // UNKNOWN: schedule 'cosin' is not known, expected constant, step, multistep, linear, cosine, polynomial, onecycle
 // ORDER: expected milestones from 1 on in rising order, found 3
