@@ -151,7 +151,7 @@ private:
     plan.set_batch(batchOf(*model->module));
     plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy"
                                                     : options.train.loss.kind);
-    describe(options.train, plan);
+    describe(options, plan);
     plan.set_schedule_steps(options.train.schedule.totalSteps);
     if (mlir::failed(emitPlan(*model->module, plan)))
       return error(Code::Failed, "the plan cannot be written");

@@ -22,10 +22,14 @@ struct CompileOptions {
   std::string stopAfter;
 };
 
-/// The options as the YAML text of config.yaml, defaults filled in.
+/// The options as config.yaml of the artifact, a file that --config takes;
+/// defaults are resolved.
 std::string toYaml(const CompileOptions &options);
 
-/// The training options as the plan's `schedule`, which dlc inspect shows.
-void describe(const StepOptions &options, plan::Plan &plan);
+/// Those that apply, on one line: what dlc compile prints.
+std::string toLine(const CompileOptions &options);
+
+/// The same as the plan's `schedule`, which dlc inspect shows.
+void describe(const CompileOptions &options, plan::Plan &plan);
 
 } // namespace dlc

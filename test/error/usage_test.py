@@ -32,7 +32,7 @@ class Usage(dlc.TestCase):
             "learning rate NaN": (self.compile("--lr=nan"), r"--lr"),
             "op that autocast does not know": (self.compile("--amp", "--amp-deny=convolution"),
                                                r"convolution.*known are"),
-            "lists of autocast without it": (self.compile("--amp-deny=conv"), r"need --amp"),
+            "lists of autocast without it": (self.compile("--amp-deny=conv"), r"needs --amp"),
             "pattern that is none": (self.compile("--train=("), r"--train.*regular expression"),
             "floor without cosine": (self.compile("--min-lr=0.1"), r"--min-lr needs --schedule=cosine"),
             "warm-up as long as all": (self.compile("--warmup=5", "--steps=5"), r"--warmup=5"),

@@ -6,6 +6,7 @@
 namespace dlc::tool {
 
 void addCompile(CommandLine &line);
+void addConfig(CommandLine &line);
 void addExport(CommandLine &line);
 
 } // namespace dlc::tool

@@ -18,6 +18,7 @@ static int run(int argc, char **argv) {
   line.app.description("The compiler's part of dlc.");
   line.app.require_subcommand(1);
   addCompile(line);
+  addConfig(line);
   addExport(line);
   try {
     line.app.parse(argc, argv);

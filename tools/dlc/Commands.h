@@ -33,10 +33,6 @@ Result<std::optional<double>> dataScale(const Model &model,
 // Refuses words that are no number, NaN and infinities.
 CLI::Validator finiteNumber();
 
-// What the user most likely meant by `word`; "" if nothing is near.
-std::string nearest(const std::string &word,
-                    const std::vector<std::string> &candidates);
-
 // What is wrong with the command line, with a suggestion.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);
 

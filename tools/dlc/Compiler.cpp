@@ -8,7 +8,7 @@
 namespace dlc::tool {
 
 bool isCompilerCommand(const std::string &name) {
-  return name == "compile" || name == "export";
+  return name == "compile" || name == "config" || name == "export";
 }
 
 // A program of its own, so that training never loads the compiler.

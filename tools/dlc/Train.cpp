@@ -1,9 +1,12 @@
 // dlc train: starts the ranks, or is one of them.
+#include "runtime/base/Config.h"
+#include "runtime/base/Nearest.h"
 #include "tools/dlc/Commands.h"
 
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -13,6 +16,7 @@ namespace {
 struct Arguments {
   TrainOptions options;
   std::string shuffle = "on";
+  std::string config;
 };
 
 // "" or what is wrong with the word.
@@ -61,6 +65,10 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->check(CLI::Range(0.1, 1e6));
   command.add_option("--log-every", o.logEvery,
                      "steps between lines (default: every 2 s)");
+  command
+      .add_option("--config", arguments.config,
+                  "the flags not given here, from its section 'run'")
+      ->type_name("FILE");
   command.add_flag("--quiet", o.quiet, "no progress");
   command.add_flag("--profile", o.profile,
                    "time every command: a table at the end, RUN/profile.json");
@@ -68,6 +76,37 @@ void addFlags(CLI::App &command, Arguments &arguments) {
                            "--threads", "--log-every"})
     command.get_option(name)->type_name("N")->check(
         CLI::Validator(checkCount, ""));
+}
+
+// The section `run` of a file of settings: a key is a flag's name, and a flag
+// that was given wins. The other sections are those of dlc compile.
+Status applyConfig(CLI::App &command, const std::string &path) {
+  DLC_ASSIGN(Config config, readConfig(path));
+  std::vector<std::string> keys;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      if (name != "config" && name != "help" && name != "resume")
+        keys.push_back("run." + name);
+  for (const auto &[key, value] : config) {
+    if (!key.starts_with("run."))
+      continue;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      return usageError("{}: unknown key '{}'{}", value.keyAt, key,
+                        suggestion(key, keys));
+    CLI::Option *option = command.get_option("--" + key.substr(4));
+    if (option->count() > 0)
+      continue;
+    if (value.words.size() != 1)
+      return usageError("{}: {}: expected one value, found {}", value.where,
+                        key, value.words.size());
+    try {
+      option->add_result(value.words[0]);
+      option->run_callback();
+    } catch (const CLI::Error &error) {
+      return usageError("{}: {}: {}", value.where, key, error.what());
+    }
+  }
+  return {};
 }
 
 // Flags that would make a resumed run another run.
@@ -144,8 +183,10 @@ int trainAsRank(TrainOptions options, Communicator &communicator) {
   return exitCode((*trainer)->run(), rank);
 }
 
-Result<int> runTrain(const CLI::App &command, Arguments arguments,
+Result<int> runTrain(CLI::App &command, Arguments &arguments,
                      const std::vector<std::string> &words) {
+  if (!arguments.config.empty())
+    DLC_TRY(applyConfig(command, arguments.config));
   DLC_TRY(settleOptions(command, arguments));
   const TrainOptions &options = arguments.options;
   setQuiet(options.quiet);
@@ -178,6 +219,7 @@ void addTrain(CommandLine &line) {
       "MASTER_PORT).\n\n"
       "Examples:\n"
       "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
+      "  dlc train lenet.dlc --config=exp.yaml\n"
       "  dlc train --resume=runs/lenet-1");
   command->callback([&line, command, arguments] {
     line.chosen = [&line, command, arguments] {

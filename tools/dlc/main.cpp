@@ -21,6 +21,8 @@ static void describe(CommandLine &line) {
   line.app.require_subcommand(1);
   line.app.add_subcommand("compile",
                           "turn an ONNX model into a training program");
+  line.app.add_subcommand("config",
+                          "show every setting of dlc compile, or compare");
   addTrain(line);
   addEval(line);
   addPredict(line);

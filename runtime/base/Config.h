@@ -1,0 +1,36 @@
+// Configuration files: YAML of sections, one inside the other by `_BASE_`.
+//
+//   _BASE_: common.yaml      # or a list; relative to this file; read first
+//   train:
+//     lr: 0.05               # the key "train.lr"; wins over the base's
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dlc {
+
+// One value, as words: a list's elements, or a scalar's text. null has none.
+struct ConfigValue {
+  std::vector<std::string> words;
+  std::string where;  // of the value: "exp.yaml:2:7"
+  std::string keyAt;  // of its key: "exp.yaml:2:3"
+};
+
+// Values by "section.key".
+using Config = std::map<std::string, ConfigValue>;
+
+// Reads a file and its bases. Code::Usage names file, line and column of what
+// is wrong: syntax, a key given twice, a value outside of a section, maps
+// inside of values, a base that includes itself; Code::Failed if a file cannot
+// be read.
+Result<Config> readConfig(const std::string &path);
+
+// "section.key=VALUE" or "section.key=[A, B]", the value in YAML.
+Result<std::pair<std::string, ConfigValue>>
+parseOverride(const std::string &text);
+
+} // namespace dlc

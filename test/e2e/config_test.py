@@ -1,0 +1,119 @@
+"""Settings from YAML files: bases, overrides, flags, and what they are refused for."""
+
+import os
+
+import dlc
+
+
+class Config(dlc.TestCase):
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+        return self.path(name)
+
+    def show(self, *words, **options):
+        """The settings as dlc config prints them: {key: value}."""
+        out, _ = dlc.dlc("config", *words, **options)
+        values, section = {}, ""
+        for line in out.splitlines():
+            text = line.split(" # ")[0].rstrip()
+            if text.startswith("  "):
+                key, value = text.strip().split(": ", 1)
+                values[f"{section}.{key}"] = value
+            else:
+                section = text.rstrip(":")
+        return values
+
+    def refuse(self, text, message, name="exp.yaml", code=dlc.USAGE):
+        _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"),
+                         config=self.write(name, text), code=code)
+        self.assertRegex(err, message)
+        self.assertFalse(os.path.exists(self.path("out.dlc")))
+
+    def test_order(self):
+        """Bases, then the file, then overrides, then flags."""
+        self.write("base.yaml", "train:\n  lr: 0.1\n  momentum: 0.5\n  warmup: 3\n")
+        top = self.write("top.yaml", "_BASE_: base.yaml\ntrain:\n  momentum: 0.7\n  schedule: cosine\n")
+        values = self.show("train.warmup=4", config=top)
+        self.assertEqual([values["train." + k] for k in ("lr", "momentum", "schedule", "warmup")],
+                         ["0.1", "0.7", "cosine", "4"])
+        artifact = self.path("out.dlc")
+        dlc.dlc("compile", dlc.model("mlp"), "train.warmup=4", "-o", artifact, config=top, warmup=5)
+        frozen = self.show(config=os.path.join(artifact, "config.yaml"))
+        self.assertEqual(frozen["train.warmup"], "5")
+        self.assertEqual(frozen["train.momentum"], "0.7")
+
+    def test_frozen_copy_compiles_the_same(self):
+        first = dlc.compile(dlc.model("mlp"), self.path("a.dlc"), optimizer="adamw", lr=0.003, amp=True,
+                            ema=0.99, clip_grad=1, amp_deny="tanh", loss_scale=128)
+        dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("b.dlc"),
+                config=os.path.join(first, "config.yaml"))
+        for name in "config.yaml", "model.mlir":
+            with open(os.path.join(first, name)) as a, open(self.path("b.dlc/" + name)) as b:
+                self.assertEqual(a.read(), b.read(), name)
+
+    def test_every_default_is_taken_back(self):
+        out, _ = dlc.dlc("config")
+        values = self.show(config=self.write("all.yaml", out))
+        self.assertEqual(values, self.show())
+        self.assertGreater(len(values), 25)
+
+    def test_lists_and_nested_bases(self):
+        os.mkdir(self.path("deep"))
+        self.write("a.yaml", "train:\n  lr: 1\n  betas: [0.8, 0.9]\n")
+        self.write("deep/b.yaml", "_BASE_: ../a.yaml\namp:\n  enabled: true\n  deny: [conv, MatMul]\n")
+        values = self.show(config=self.write("c.yaml", "_BASE_: [deep/b.yaml]\n"))
+        self.assertEqual(values["train.betas"], "[0.8, 0.9]")
+        self.assertEqual(values["amp.deny"], "[conv, MatMul]")
+
+    def test_diff(self):
+        a = self.write("a.yaml", "train:\n  lr: 0.1\n")
+        b = self.write("b.yaml", "train:\n  lr: 0.2\nddp:\n  ranks: 2\n")
+        out, _ = dlc.dlc("config", "diff", a, b)
+        self.assertEqual(out, "ddp.ranks: 1 -> 2\ntrain.lr: 0.1 -> 0.2\n")
+        artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), lr=0.1)
+        out, _ = dlc.dlc("config", "diff", a, artifact)
+        self.assertEqual(out, "")
+
+    def test_train_reads_its_section(self):
+        exp = self.write("exp.yaml", f"train:\n  lr: 0.1\nrun:\n  data: {dlc.data('digits-train')}\n"
+                                     "  steps: 3\n  seed: 7\n")
+        artifact = self.path("m.dlc")
+        dlc.dlc("compile", dlc.model("mlp"), "-o", artifact, config=exp)
+        dlc.dlc("train", artifact, config=exp, run=self.path("run"), steps=2)
+        with open(self.path("run/config.yaml")) as file:
+            text = file.read()
+        self.assertIn("seed: 7", text)
+        self.assertIn("steps: 2", text, "a flag wins")
+        for bad, message in {"run:\n  sed: 1\n": r"exp\.yaml:2:3: unknown key 'run\.sed'; did you mean",
+                             "run:\n  steps: x\n": r"exp\.yaml:2:10: run\.steps: .*'x'"}.items():
+            _, err = dlc.dlc("train", artifact, config=self.write("exp.yaml", bad), code=dlc.USAGE)
+            self.assertRegex(err, message)
+
+    def test_places_of_errors(self):
+        self.refuse("train:\n  lrr: 0.1\n", r"exp\.yaml:2:3: unknown key 'train\.lrr'; did you mean 'train\.lr'\?")
+        self.refuse("train:\n  lr: fast\n", r"exp\.yaml:2:7: train\.lr: expected a number.*'fast'")
+        self.refuse("train:\n  optimizer: sgdd\n", r"exp\.yaml:2:14: .*'sgdd'.*did you mean 'sgd'")
+        self.refuse("train: [\n", r"exp\.yaml:2:1")
+        self.refuse("lr: 0.1\n", r"exp\.yaml:1:1: expected 'lr' to be a section")
+        self.refuse("train:\n  lr: 1\n  lr: 2\n", r"exp\.yaml:3:3: 'train\.lr' is given twice")
+        self.refuse("train:\n  lr: {a: 1}\n", r"exp\.yaml:2:7: expected 'train\.lr' to be a value")
+        self.refuse("- 1\n", r"expected sections")
+
+    def test_bases_that_fail(self):
+        self.refuse("_BASE_: exp.yaml\n", r"comes back")
+        self.write("b.yaml", "_BASE_: exp.yaml\n")
+        self.refuse("_BASE_: b.yaml\n", r"comes back")
+        self.refuse("_BASE_: none.yaml\n", r"none\.yaml", code=dlc.FAILED)
+        self.refuse("_BASE_: {a: b}\n", r"_BASE_")
+
+    def test_overrides_that_fail(self):
+        for word, message in {"train.lr": r"section\.key=VALUE", "lr=0.1": r"section\.key=VALUE",
+                              "train.lrr=1": r"did you mean 'train\.lr'", "train.lr=x": r"train\.lr=x.*'x'",
+                              "train.power=2": r"--power needs --schedule=polynomial"}.items():
+            _, err = dlc.dlc("compile", dlc.model("mlp"), word, "-o", self.path("o.dlc"), code=dlc.USAGE)
+            self.assertRegex(err, message)
+
+
+if __name__ == "__main__":
+    dlc.main()

@@ -1,0 +1,75 @@
+// dlc config: every setting with its value and help, or what differs.
+#include "runtime/base/Files.h"
+#include "tools/dlc-compile/Commands.h"
+#include "tools/dlc-compile/SettingFlags.h"
+
+namespace dlc::tool {
+namespace {
+
+struct Arguments {
+  CompileOptions options;
+  SettingFlags flags{options};
+  std::string a, b; // of diff
+};
+
+// A file of settings; of an artifact or a run, its own.
+std::string configOf(const std::string &path) {
+  for (const char *inside : {"/model.dlc/config.yaml", "/config.yaml"})
+    if (exists(path + inside))
+      return path + inside;
+  return path;
+}
+
+using Values = std::map<std::string, std::string>;
+
+Result<Values> valuesOf(const std::string &path) {
+  CompileOptions options;
+  Settings settings(options);
+  DLC_ASSIGN(Config config, readConfig(configOf(path)));
+  DLC_TRY(settings.apply(config));
+  options.train.resolve();
+  Values values;
+  for (const Setting &setting : settings.all())
+    values[setting.key] = setting.get();
+  return values;
+}
+
+Status showCommand(Arguments &a) {
+  DLC_TRY(a.flags.apply());
+  fmt::print("{}", a.flags.settings().yaml(true));
+  return {};
+}
+
+Status diffCommand(const Arguments &a) {
+  DLC_ASSIGN(Values before, valuesOf(a.a));
+  DLC_ASSIGN(Values after, valuesOf(a.b));
+  for (const auto &[key, value] : before)
+    if (after[key] != value)
+      fmt::print("{}: {} -> {}\n", key, value, after[key]);
+  return {};
+}
+
+} // namespace
+
+void addConfig(CommandLine &line) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App *c = line.app.add_subcommand(
+      "config", "show every setting of dlc compile, or compare two files");
+  a->flags.addFilesTo(*c);
+  CLI::App *diff =
+      c->add_subcommand("diff", "the settings in which two files differ");
+  for (auto [name, path] : {std::pair("A", &a->a), std::pair("B", &a->b)})
+    diff->add_option(name, *path, "a file of settings, an artifact or a run")
+        ->required();
+  c->footer("Examples:\n"
+            "  dlc config > exp.yaml\n"
+            "  dlc config --config=exp.yaml train.lr=0.1\n"
+            "  dlc config diff lenet.dlc runs/lenet-2");
+  c->callback([&line, a, diff] {
+    line.chosen = [a, diff] {
+      return report(diff->parsed() ? diffCommand(*a) : showCommand(*a));
+    };
+  });
+}
+
+} // namespace dlc::tool
