@@ -1,5 +1,5 @@
-// Clipping by the global norm, as torch.nn.utils.clip_grad_norm_: the
-// coefficient multiplies always, so nothing branches.
+// Clipping as torch.nn.utils.clip_grad_value_ and clip_grad_norm_: what they
+// compute is computed always, so nothing branches.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 
@@ -15,38 +15,58 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
   using ClipGradientsBase::ClipGradientsBase;
 
   void runOnOperation() final {
-    if (maxNorm == 0)
+    if (maxNorm == 0 && maxValue == 0 && !reportNorm)
       return;
     auto f = findFunction(getOperation(), "train_step");
-    if (!f)
+    if (!f || failed(check(f, "norm", maxNorm)) ||
+        failed(check(f, "value", maxValue)))
       return signalPassFailure();
-    if (!(maxNorm > 0)) {
-      f.emitError() << "expected a largest gradient norm above 0, found "
-                    << double(maxNorm);
-      return signalPassFailure();
-    }
-    clip(f);
+    Step step(f);
+    if (maxValue > 0)
+      clamp(step);
+    if (maxNorm > 0 || reportNorm)
+      clipByNorm(step);
   }
 
-  void clip(func::FuncOp f) {
-    Step step(f);
+  static LogicalResult check(Operation *where, StringRef what, double limit) {
+    if (limit >= 0)
+      return success();
+    return where->emitError() << "expected a largest gradient " << what
+                              << " above 0, found " << limit;
+  }
+
+  void clamp(Step &step) {
+    for (ir::GradientOp g : step.gradients()) {
+      Expr value = step.expr(g.getValue());
+      Type element = value.type().getElementType();
+      Value high = step.scalar(element, maxValue).v;
+      Value low = step.scalar(element, -maxValue).v;
+      Expr below = value.make<ir::MinOp>(value.v, high);
+      g.getValueMutable().assign(below.make<ir::MaxOp>(below.v, low).v);
+      g->moveBefore(step.f.front().getTerminator());
+    }
+  }
+
+  void clipByNorm(Step &step) {
     SmallVector<Value> all;
     for (ir::GradientOp g : step.gradients())
       all.push_back(g.getValue());
     auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
-    Expr norm =
-        step.expr(ir::GlobalNormOp::create(step.builder, f.getLoc(), f32, all));
-    Expr ratio = norm.scalar(maxNorm) / (norm + 1e-6);
-    Expr coefficient = ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v);
-    step.multiplyGradients(coefficient);
-    addResult(f, norm, "grad_norm");
+    Expr norm = step.expr(
+        ir::GlobalNormOp::create(step.builder, step.f.getLoc(), f32, all));
+    if (maxNorm > 0) {
+      Expr ratio = norm.scalar(maxNorm) / (norm + 1e-6);
+      step.multiplyGradients(ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v));
+    }
+    addResult(step.f, norm, "grad_norm");
   }
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createClipGradients(const ClipOptions &o) {
-  return createClipGradients(ClipGradientsOptions{o.maxNorm});
+  return createClipGradients(
+      ClipGradientsOptions{o.maxValue, o.maxNorm, o.reportNorm});
 }
 
 } // namespace dlc

@@ -43,6 +43,12 @@ struct ScalerOptions {
   double backoffFactor = 0.5;
   /// --loss-scale-interval
   int64_t interval = 2000;
+  /// --loss-scale-min, --loss-scale-max: the scale stays between them; 0: no
+  /// bound, as in torch.
+  double minScale = 0, maxScale = 0;
+  /// --loss-scale-hysteresis: overflows before the first backoff, counted anew
+  /// when the scale grows (Megatron's rule); 1 is torch's.
+  int64_t hysteresis = 1;
 };
 
 struct AllReduceOptions {
@@ -56,8 +62,13 @@ struct AllReduceOptions {
 };
 
 struct ClipOptions {
+  /// --clip-value=X: each element is clamped to [-X, X], before the norm is
+  /// taken; 0: no clamping.
+  double maxValue = 0;
   /// --clip-grad=NORM: largest norm of all gradients together; 0: no clipping.
   double maxNorm = 0;
+  /// --grad-norm: reports the norm without clipping by it.
+  bool reportNorm = false;
 };
 
 /// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb

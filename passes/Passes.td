@@ -60,7 +60,10 @@ class Dlc_ScalerPass<string argument> : Dlc_Pass<argument> {
     Option<"init", "init", "double", "65536", "first dynamic scale">,
     Option<"growthFactor", "growth-factor", "double", "2", "factor after `interval` finite steps">,
     Option<"backoffFactor", "backoff-factor", "double", "0.5", "factor after an infinite gradient">,
-    Option<"interval", "interval", "int64_t", "2000", "finite steps before the scale grows">];
+    Option<"interval", "interval", "int64_t", "2000", "finite steps before the scale grows">,
+    Option<"minScale", "min-scale", "double", "0", "0: no floor">,
+    Option<"maxScale", "max-scale", "double", "0", "0: no ceiling">,
+    Option<"hysteresis", "hysteresis", "int64_t", "1", "overflows before the first backoff since the last growth">];
 }
 def ScaleLoss : Dlc_ScalerPass<"dlc-scale-loss"> {
   let summary = "the backward graph starts at the loss scale";
@@ -82,8 +85,11 @@ def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
 
 def ClipGradients : Dlc_Pass<"dlc-clip-gradients"> {
   let summary = "all gradients together have a norm of at most `max-norm`";
-  let description = [{torch's clip_grad_norm_: coef = min(1, max_norm / (norm + 1e-6)). Adds the result "grad_norm".}];
-  let options = [Option<"maxNorm", "max-norm", "double", "0", "0: nothing to do">];
+  let description = [{torch's clip_grad_value_, then clip_grad_norm_: coef = min(1, max_norm / (norm + 1e-6)). Adds the
+    result "grad_norm", the norm before the second.}];
+  let options = [Option<"maxValue", "max-value", "double", "0", "0: no clamping">,
+    Option<"maxNorm", "max-norm", "double", "0", "0: no clipping by norm">,
+    Option<"reportNorm", "report-norm", "bool", "false", "the result even so">];
 }
 
 defvar scheduleOptions = [Option<"schedule", "schedule", "std::string", "\"constant\"", "see ScheduleOptions">,

@@ -54,7 +54,7 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        "finite",
        when(scaled, [=](auto &pm) { pm.addPass(createUnscale(o.scaler)); })},
       {"clip", "the gradients' common norm is bounded",
-       when(o.clip.maxNorm != 0,
+       when(o.clip.maxNorm != 0 || o.clip.maxValue != 0 || o.clip.reportNorm,
             [=](auto &pm) { pm.addPass(createClipGradients(o.clip)); })},
       {"optimizer",
        "parameters and moments move, at a rate computed from the step",

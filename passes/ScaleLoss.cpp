@@ -55,8 +55,9 @@ FailureOr<std::optional<double>> parseLossScale(Operation *where,
 }
 
 std::unique_ptr<Pass> createScaleLoss(const ScalerOptions &o) {
-  return createScaleLoss(ScaleLossOptions{o.scale, o.init, o.growthFactor,
-                                          o.backoffFactor, o.interval});
+  return createScaleLoss(
+      ScaleLossOptions{o.scale, o.init, o.growthFactor, o.backoffFactor,
+                       o.interval, o.minScale, o.maxScale, o.hysteresis});
 }
 
 } // namespace dlc

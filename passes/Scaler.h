@@ -5,9 +5,11 @@
 
 namespace dlc {
 
-/// States of the scaler: f32, and i32 steps since the scale last changed.
+/// States of the scaler: f32; i32 steps since the scale last changed; i32
+/// overflows that it still bears, with a hysteresis.
 constexpr llvm::StringLiteral kScale = "scaler.scale",
-                              kGrowth = "scaler.growth";
+                              kGrowth = "scaler.growth",
+                              kHysteresis = "scaler.hysteresis";
 
 /// The first scale; none for "none". An error at `where` for anything but none,
 /// dynamic and a number above 0.

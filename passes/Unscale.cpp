@@ -4,6 +4,8 @@
 //   overflow: scale *= backoff, growth = 0
 //   else:     growth += 1; at `interval`: scale *= factor unless that is
 //   infinite, growth = 0
+// With a hysteresis (Megatron's DynamicGradScaler) an overflow only backs off
+// when it has used up the overflows that the scale bears since it last grew.
 #include "passes/Passes.h"
 #include "passes/Scaler.h"
 #include "passes/Step.h"
@@ -48,6 +50,20 @@ struct Unscale : impl::UnscaleBase<Unscale> {
         ir::AllFiniteOp::create(step.builder, step.f.getLoc(), flag, all));
   }
 
+  /// Whether an overflow now would back off; counts it.
+  FailureOr<Expr> useHysteresis(Step &step, Expr finite, Expr grows) {
+    Type i32 = step.builder.getI32Type();
+    ir::StateOp state =
+        step.addScalar(kHysteresis, i32, ir::Role::scaler, hysteresis);
+    if (!state)
+      return failure();
+    Expr left = step.read(state);
+    Expr fewer = left - step.scalar(i32, 1);
+    Expr fresh = step.scalar(i32, hysteresis);
+    step.write(state, select(finite, select(grows, fresh, left), fewer));
+    return compare(Predicate::lt, left, step.scalar(i32, 2));
+  }
+
   LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow,
                           Expr finite) {
     Type i32 = step.builder.getI32Type();
@@ -57,9 +73,19 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     Expr steps = step.read(growth) + step.scalar(i32, 1);
     Expr full = compare(Predicate::eq, steps, step.scalar(i32, interval));
     Expr larger = scaleNow * growthFactor;
+    if (maxScale > 0)
+      larger = larger.make<ir::MinOp>(larger.v, larger.scalar(maxScale).v);
     Expr grown =
         select(larger.make<ir::IsFiniteOp>(larger.v), larger, scaleNow);
     Expr smaller = scaleNow * backoffFactor;
+    if (minScale > 0)
+      smaller = smaller.make<ir::MaxOp>(smaller.v, smaller.scalar(minScale).v);
+    if (hysteresis > 1) {
+      FailureOr<Expr> used = useHysteresis(step, finite, full);
+      if (failed(used))
+        return failure();
+      smaller = select(*used, smaller, scaleNow);
+    }
     Expr kept = select(full, grown, scaleNow);
     step.write(state, select(finite, kept, smaller));
     Expr zero = step.scalar(i32, 0);
@@ -73,7 +99,8 @@ struct Unscale : impl::UnscaleBase<Unscale> {
 
 std::unique_ptr<Pass> createUnscale(const ScalerOptions &o) {
   return createUnscale(UnscaleOptions{o.scale, o.init, o.growthFactor,
-                                      o.backoffFactor, o.interval});
+                                      o.backoffFactor, o.interval, o.minScale,
+                                      o.maxScale, o.hysteresis});
 }
 
 } // namespace dlc

@@ -37,7 +37,8 @@ public:
   const plan::Program *outputsOf_ = nullptr; // the program that ran last
   bool profiling_ = false;
   bool poison_ = false;
-  Status broken_; // a collective failed: nothing can run any more
+  bool inject_ = false; // into the next run
+  Status broken_;       // a collective failed: nothing can run any more
 };
 
 Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -121,6 +122,8 @@ Status Executor::Impl::run(Program &program) {
   if (poison_)
     for (const auto &[data, bytes] : program.gaps())
       DLC_TRY(device_->fill(data, 0xff, bytes));
+  if (std::exchange(inject_, false))
+    DLC_TRY(program.injectInfinity());
   DLC_TRY(program.run(profiling_));
   return device_->synchronize();
 }
@@ -267,6 +270,8 @@ Status Executor::writeState(std::string_view name, const void *from,
   DLC_TRY(checkSize(*state, bytes));
   return impl_->device_->upload(impl_->address(*state), from, bytes);
 }
+
+void Executor::injectInfinity() { impl_->inject_ = true; }
 
 // --- profiling ---
 

@@ -80,6 +80,10 @@ public:
   // The same for a float scalar ("loss", "lr").
   Result<double> scalar(std::string_view program, std::string_view port);
 
+  // Test hook: the next run makes a gradient infinite before it is reduced or
+  // checked; Usage from that run if the program does neither.
+  void injectInfinity();
+
   // Times every command from now on, from zero; off by default.
   void setProfiling(bool on);
   std::vector<CommandProfile> profile() const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 namespace dlc {
 
@@ -39,8 +40,36 @@ Status Program::bindCommands() {
   return {};
 }
 
+Status Program::injectInfinity() {
+  for (int i = 0; i < program_.commands_size(); ++i) {
+    const plan::Command &command = program_.commands(i);
+    if ((command.kind() == "all_reduce" || command.kind() == "all_finite") &&
+        buffer(command.inputs(0)).type->dtype() == plan::F32) {
+      injectBefore_ = static_cast<size_t>(i);
+      return {};
+    }
+  }
+  return usageError("{} neither reduces nor checks gradients: compile with "
+                    "--loss-scale or --ddp",
+                    program_.name());
+}
+
+Status Program::inject() {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const plan::Command &command =
+      program_.commands(static_cast<int>(injectBefore_));
+  injectBefore_ = SIZE_MAX;
+  const Operand gradient = buffer(command.inputs(0));
+  // The end of the range: its head may hold the loss.
+  const uint64_t bytes = plan::bytesOf(*gradient.type).value_or(0);
+  return context_.device.upload(gradient.data + bytes - sizeof infinity,
+                                &infinity, sizeof infinity);
+}
+
 Status Program::run(bool timed) {
   for (size_t i = 0; i < commands_.size(); ++i) {
+    if (i == injectBefore_)
+      DLC_TRY(inject());
     if (!timed) {
       DLC_TRY(commands_[i]->enqueue());
       continue;

@@ -29,6 +29,10 @@ public:
   static Result<std::unique_ptr<Program>> bind(const ProgramContext &context,
                                                const plan::Program &program);
 
+  // The next run makes the first element that is reduced over the ranks or
+  // checked for infinity infinite.
+  Status injectInfinity();
+
   // All commands in order, timed if `timed`; stops at the first error.
   Status run(bool timed);
 
@@ -44,12 +48,14 @@ private:
   Program(const ProgramContext &context, const plan::Program &program)
       : context_(context), program_(program) {}
   Status bindCommands();
+  Status inject();
   void findGaps();
 
   ProgramContext context_;
   const plan::Program &program_;
   std::vector<std::unique_ptr<Command>> commands_;
   std::vector<Timing> timings_;
+  size_t injectBefore_ = SIZE_MAX; // command
   std::vector<std::pair<std::byte *, uint64_t>> gaps_;
 };
 

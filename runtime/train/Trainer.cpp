@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <set>
 
 namespace dlc {
 namespace {
@@ -26,6 +28,19 @@ using Clock = std::chrono::steady_clock;
 
 double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Test hook: DLC_INJECT_INF=3,4,11 makes a gradient of rank 0 infinite at these
+// steps, the first one being 1.
+std::set<int64_t> infiniteSteps() {
+  std::set<int64_t> steps;
+  const char *text = std::getenv("DLC_INJECT_INF");
+  for (char *end = nullptr; text && *text; text = *end ? end + 1 : end) {
+    steps.insert(std::strtoll(text, &end, 10));
+    if (end == text)
+      break;
+  }
+  return steps;
 }
 
 std::string absolutePath(const std::string &path) {
@@ -228,6 +243,8 @@ private:
   }
 
   Status step(const Batch &batch, ProgressBar &bar) {
+    if (isRoot() && infiniteSteps_.count(progress_.step + 1))
+      session_->executor().injectInfinity();
     const auto start = Clock::now();
     DLC_ASSIGN(std::span<const double> values, session_->trainStep(batch));
     const double seconds = secondsSince(start);
@@ -357,6 +374,7 @@ private:
   Progress progress_;
   int64_t stepsPerEpoch_ = 0, total_ = 0;
   bool profiling_ = false;
+  const std::set<int64_t> infiniteSteps_ = infiniteSteps();
   int skips_ = 0; // steps in a row whose loss was not finite
   std::optional<JsonLines> metrics_, epochs_;
   JsonLine line_;
