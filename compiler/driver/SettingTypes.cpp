@@ -25,13 +25,12 @@ Result<double> parseNumber(const std::string &word, double low, double high) {
   return usageError("expected a number{}, found '{}'", range, word);
 }
 
-Result<int64_t> parseCount(const std::string &word, int64_t low,
-                           int64_t high) {
+Result<int64_t> parseCount(const std::string &word, int64_t low, int64_t high) {
   int64_t n = 0;
   auto [end, error] =
       std::from_chars(word.data(), word.data() + word.size(), n);
-  if (error == std::errc() && end == word.data() + word.size() &&
-      n >= low && n <= high)
+  if (error == std::errc() && end == word.data() + word.size() && n >= low &&
+      n <= high)
     return n;
   std::string range = high == INT64_MAX
                           ? fmt::format("of at least {}", low)
@@ -126,8 +125,8 @@ Setting &Settings::choice(std::string key, std::string &field,
   s.set = [&field, names](auto &words) -> Status {
     DLC_ASSIGN(std::string word, oneWord(words));
     if (std::find(names.begin(), names.end(), word) == names.end())
-      return usageError("'{}' is not one of {}{}", word,
-                        fmt::join(names, ", "), suggestion(word, names));
+      return usageError("'{}' is not one of {}{}", word, fmt::join(names, ", "),
+                        suggestion(word, names));
     field = word;
     return {};
   };

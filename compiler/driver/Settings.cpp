@@ -62,8 +62,7 @@ void Settings::addModel() {
       return {};
     };
   };
-  patterns("model.train", i.roles.train,
-           "trains initializers that match, too");
+  patterns("model.train", i.roles.train, "trains initializers that match, too");
   patterns("model.freeze", i.roles.freeze, "does not train those that match");
   text("model.cpu", options.cpu, "NAME",
        "the CPU that kernels are made for; native is this one");
@@ -78,7 +77,8 @@ void Settings::addLoss() {
           "running variance as frameworks or as the ONNX text keeps it",
           "{unbiased,population}");
   variance.set = [&o](auto &words) -> Status {
-    if (words.size() != 1 || (words[0] != "unbiased" && words[0] != "population"))
+    if (words.size() != 1 ||
+        (words[0] != "unbiased" && words[0] != "population"))
       return usageError("expected unbiased or population, found '{}'",
                         fmt::join(words, ","));
     o.bnVariancePopulation = words[0] == "population";
@@ -107,8 +107,7 @@ void Settings::addOptimizer() {
        {"sgd", "muon"});
   only(number("train.dampening", o.dampening, 0, 1, "of the momentum"),
        {"sgd"});
-  Setting &betas =
-      add("train.betas", "decay rates of both moments", "A,B");
+  Setting &betas = add("train.betas", "decay rates of both moments", "A,B");
   only(betas, {"adam", "adamw", "lamb", "lion"});
   betas.commas = true;
   betas.set = [&o](auto &words) -> Status {
@@ -160,8 +159,8 @@ void Settings::addSchedule() {
          {"constant", "step", "multistep", "linear", "cosine", "polynomial",
           "onecycle"},
          "of the learning rate");
-  Setting &per = add("train.schedule-per", "unit of the lengths below",
-                     "{update,epoch}");
+  Setting &per =
+      add("train.schedule-per", "unit of the lengths below", "{update,epoch}");
   per.set = [&o](auto &words) -> Status {
     if (words.size() != 1 || (words[0] != "update" && words[0] != "epoch"))
       return usageError("expected update or epoch, found '{}'",
@@ -175,11 +174,10 @@ void Settings::addSchedule() {
         "updates of the whole training; 0: set by dlc train");
   only(count("train.decay-steps", o.decaySteps, 1, "length between decays"),
        {"step"});
-  only(number("train.decay-rate", o.decayRate, 0, kNoLimit,
-              "factor of a decay"),
-       {"step", "multistep"});
-  Setting &milestones =
-      add("train.milestones", "where it decays", "A,B,...");
+  only(
+      number("train.decay-rate", o.decayRate, 0, kNoLimit, "factor of a decay"),
+      {"step", "multistep"});
+  Setting &milestones = add("train.milestones", "where it decays", "A,B,...");
   only(milestones, {"multistep"});
   milestones.commas = true;
   milestones.set = [&o](auto &words) -> Status {
@@ -253,9 +251,9 @@ void Settings::addPrecision() {
   };
   ops("amp.allow", o.allow, "ops that run in half");
   ops("amp.deny", o.deny, "ops that stay f32");
-  Setting &scale = add("amp.loss-scale",
-                       "auto is dynamic under fp16, else none",
-                       "{auto,none,dynamic}|NUMBER");
+  Setting &scale =
+      add("amp.loss-scale", "auto is dynamic under fp16, else none",
+          "{auto,none,dynamic}|NUMBER");
   scale.set = [&s](auto &words) -> Status {
     std::string word = words.size() == 1 ? words[0] : "";
     if (word != "auto" && word != "none" && word != "dynamic" &&
@@ -371,9 +369,9 @@ void Settings::addRanks() {
   AllReduceOptions &o = options.train.allReduce;
   count("ddp.ranks", o.world, 1, "ranks that train together", 65536)
       .named("--ddp");
-  Setting &bucket = add("ddp.bucket-mb",
-                        "size of an all-reduce bucket; the first one is of 1",
-                        "NUMBER");
+  Setting &bucket =
+      add("ddp.bucket-mb",
+          "size of an all-reduce bucket; the first one is of 1", "NUMBER");
   bucket.set = [&o](auto &words) -> Status {
     DLC_ASSIGN(double mb, parseNumber(words.size() == 1 ? words[0] : "",
                                       kAboveZero, 1 << 20));
@@ -462,8 +460,7 @@ std::string Settings::yaml(bool help) const {
       section = s.key.substr(0, dot);
       text += section + ":\n";
     }
-    std::string line =
-        fmt::format("  {}: {}", s.key.substr(dot + 1), s.get());
+    std::string line = fmt::format("  {}: {}", s.key.substr(dot + 1), s.get());
     text += help ? fmt::format("{:<34} # {}: {}\n", line, s.flag, s.help)
                  : line + "\n";
   }
@@ -474,8 +471,8 @@ std::string Settings::line() const {
   std::string text;
   for (const Setting &s : settings)
     if (applies(s) && s.get() != "[]")
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                          s.flag.substr(2), s.get());
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", s.flag.substr(2),
+                          s.get());
   return text;
 }
 

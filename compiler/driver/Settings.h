@@ -1,6 +1,6 @@
-// Every option of `dlc compile` once: its key in a configuration file, its flag,
-// its check and its help. The command line, the YAML files and `dlc config` are
-// views of this table.
+// Every option of `dlc compile` once: its key in a configuration file, its
+// flag, its check and its help. The command line, the YAML files and `dlc
+// config` are views of this table.
 #pragma once
 
 #include "compiler/driver/Options.h"
@@ -15,7 +15,7 @@ struct Setting {
   std::string key;  // "train.lr"
   std::string flag; // "--lr"
   std::string help;
-  std::string type;        // of the flag's word: "NUMBER"; "" for a switch
+  std::string type;          // of the flag's word: "NUMBER"; "" for a switch
   bool optionalWord = false; // "--ema" or "--ema=0.99"
   bool repeats = false;      // the flag may be given several times
   bool commas = false;       // the flag's word is a list
@@ -67,8 +67,8 @@ private:
                   std::string help);
   Setting &number(std::string key, std::optional<double> &field, double low,
                   double high, std::string help);
-  Setting &count(std::string key, int64_t &field, int64_t low,
-                 std::string help, int64_t high = INT64_MAX);
+  Setting &count(std::string key, int64_t &field, int64_t low, std::string help,
+                 int64_t high = INT64_MAX);
   Setting &choice(std::string key, std::string &field,
                   std::vector<std::string> names, std::string help);
   Setting &text(std::string key, std::string &field, std::string type,

@@ -80,8 +80,8 @@ private:
       return usageError("{}: expected _BASE_ to be a file's name, or a list",
                         at(path, node.Mark()));
     for (const std::string &name : names)
-      DLC_TRY(read(
-          (std::filesystem::path(path).parent_path() / name).string()));
+      DLC_TRY(
+          read((std::filesystem::path(path).parent_path() / name).string()));
     return {};
   }
 
@@ -98,9 +98,8 @@ private:
       if (!seen.emplace(name, true).second)
         return usageError("{}: '{}' is given twice",
                           at(path, entry.first.Mark()), name);
-      ConfigValue value{{},
-                        at(path, entry.second.Mark()),
-                        at(path, entry.first.Mark())};
+      ConfigValue value{
+          {}, at(path, entry.second.Mark()), at(path, entry.first.Mark())};
       DLC_TRY(words(entry.second, name, value));
       config_[name] = std::move(value);
     }

@@ -16,8 +16,8 @@ namespace dlc {
 // One value, as words: a list's elements, or a scalar's text. null has none.
 struct ConfigValue {
   std::vector<std::string> words;
-  std::string where;  // of the value: "exp.yaml:2:7"
-  std::string keyAt;  // of its key: "exp.yaml:2:3"
+  std::string where; // of the value: "exp.yaml:2:7"
+  std::string keyAt; // of its key: "exp.yaml:2:3"
 };
 
 // Values by "section.key".

@@ -6,8 +6,8 @@ namespace dlc::tool {
 namespace {
 
 const std::map<std::string, std::string> kGroups = {
-    {"model", "Model"},           {"train", "Training"},
-    {"amp", "Mixed precision"},   {"ema", "Moving averages"},
+    {"model", "Model"},          {"train", "Training"},
+    {"amp", "Mixed precision"},  {"ema", "Moving averages"},
     {"ddp", "Data parallelism"},
 };
 
