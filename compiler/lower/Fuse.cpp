@@ -298,7 +298,7 @@ private:
       order.push_back(c.get());
     llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last > b->last; });
     llvm::SmallPtrSet<Cluster *, 16> writers;
-    llvm::DenseMap<Value, Cluster *> readers;
+    llvm::DenseMap<const void *, Cluster *> readers; // of a value, a cluster
     for (Cluster *c : order) {
       if (!isWriter(*c, writers))
         continue;
@@ -309,8 +309,11 @@ private:
         c = home;
       }
       writers.insert(c);
-      for (Value v : fullOperands(*c))
-        readers[v] = c;
+      for (Value v : fullOperands(*c)) {
+        readers[v.getAsOpaquePointer()] = c;
+        if (Cluster *source = sourceOf(v))
+          readers[source] = c;
+      }
     }
   }
   /// Whether c is elementwise and only states and writers take its results.
@@ -324,13 +327,25 @@ private:
                     });
            });
   }
-  Cluster *findHome(Cluster &c, llvm::DenseMap<Value, Cluster *> &readers) {
+  Cluster *sourceOf(Value v) {
+    Operation *op = v.getDefiningOp();
+    return op ? clusterOf.lookup(op) : nullptr;
+  }
+  /// A later writer that reads a value that c reads, or another result of a
+  /// cluster that c reads.
+  Cluster *findHome(Cluster &c,
+                    llvm::DenseMap<const void *, Cluster *> &readers) {
     Cluster *first = nullptr;
-    for (Value v : fullOperands(c))
-      if (Cluster *home = readers.lookup(v);
-          home && home->last > c.last && mayJoin(c, *home) &&
+    auto consider = [&](Cluster *home) {
+      if (home && home != &c && home->last > c.last && mayJoin(c, *home) &&
           (!first || home->last < first->last))
         first = home;
+    };
+    for (Value v : fullOperands(c)) {
+      consider(readers.lookup(v.getAsOpaquePointer()));
+      if (Cluster *source = sourceOf(v))
+        consider(readers.lookup(source));
+    }
     return first;
   }
   SmallVector<Value> fullOperands(Cluster &c) {
