@@ -1,5 +1,7 @@
 // RUN: %dlc-opt %s --dlc-clip-gradients=max-norm=2 | FileCheck %s
 // RUN: %dlc-opt %s --dlc-clip-gradients | FileCheck %s --check-prefix=OFF
+// RUN: %dlc-opt %s --dlc-clip-gradients=max-value=2 | FileCheck %s --check-prefix=VALUE
+// RUN: %dlc-opt %s --dlc-clip-gradients=report-norm=true | FileCheck %s --check-prefix=REPORT
 // RUN: not %dlc-opt %s --dlc-clip-gradients=max-norm=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
 // CHECK: @train_step({{.*}}, [[DA:%.*]]: tensor<2xf32>, [[DB:%.*]]: tensor<3xf32>) -> ({{.*}}, tensor<f32> {dlc.name = "grad_norm"})
@@ -16,6 +18,18 @@
 // CHECK: return {{.*}}, [[NORM]]
 
 // OFF-NOT: dlc.global_norm
+// VALUE-NOT: dlc.global_norm
+// VALUE: @train_step({{.*}}, [[DA:%.*]]: tensor<2xf32>, [[DB:%.*]]: tensor<3xf32>)
+// VALUE-DAG: [[HIGH:%.*]] = dlc.constant dense<2.000000e+00>
+// VALUE-DAG: [[LOW:%.*]] = dlc.constant dense<-2.000000e+00>
+// VALUE: [[BELOW:%.*]] = dlc.min [[DA]], [[HIGH]]
+// VALUE: [[CLAMPED:%.*]] = dlc.max [[BELOW]], [[LOW]]
+// VALUE: dlc.gradient @a, [[CLAMPED]]
+// REPORT: @train_step({{.*}}, [[DA:%.*]]: tensor<2xf32>, [[DB:%.*]]: tensor<3xf32>) -> ({{.*}}, tensor<f32> {dlc.name = "grad_norm"})
+// REPORT: dlc.gradient @a, [[DA]]
+// REPORT: [[NORM:%.*]] = dlc.global_norm [[DA]], [[DB]]
+// REPORT-NOT: dlc.div
+// REPORT: return {{.*}}, [[NORM]]
 // NEGATIVE: expected a largest gradient norm above 0, found -1
 dlc.state @a : tensor<2xf32> param init = "a" trainable
 dlc.state @b : tensor<3xf32> param init = "b" trainable
