@@ -1,16 +1,7 @@
-// dlc-compile: `dlc compile` and `dlc export`.
-#include "runtime/base/Log.h"
+// dlc-compile: `dlc compile`, `dlc config` and `dlc export`.
 #include "tools/dlc-compile/Commands.h"
 
-#include <fmt/core.h>
-
 namespace dlc::tool {
-
-int report(const Status &status) {
-  if (!status.ok())
-    logError(status.message());
-  return static_cast<int>(status.code());
-}
 
 static int run(int argc, char **argv) {
   CommandLine line;
@@ -20,14 +11,7 @@ static int run(int argc, char **argv) {
   addCompile(line);
   addConfig(line);
   addExport(line);
-  try {
-    line.app.parse(argc, argv);
-  } catch (const CLI::Success &request) {
-    return line.app.exit(request);
-  } catch (const CLI::ParseError &error) {
-    return report(usageError("{}", explain(line.app, error)));
-  }
-  return line.chosen();
+  return parseAndRun(line, argc, argv);
 }
 
 } // namespace dlc::tool

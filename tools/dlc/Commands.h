@@ -26,6 +26,9 @@ void addInspect(CommandLine &line);
 // Prints the error, if it is one, and returns its exit code.
 int report(const Status &status);
 
+// Parses the arguments and runs what they ask for; the program's exit code.
+int parseAndRun(CommandLine &line, int argc, char **argv);
+
 // The factor for the data: what was given, or what the run was trained with.
 Result<std::optional<double>> dataScale(const Model &model,
                                         std::optional<double> given);

@@ -71,4 +71,21 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   return fmt::format("{}; see {}", text, help);
 }
 
+int report(const Status &status) {
+  if (!status.ok())
+    logError(status.message());
+  return static_cast<int>(status.code());
+}
+
+int parseAndRun(CommandLine &line, int argc, char **argv) {
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::Success &request) { // --help, --version
+    return line.app.exit(request);
+  } catch (const CLI::ParseError &error) {
+    return report(usageError("{}", explain(line.app, error)));
+  }
+  return line.chosen();
+}
+
 } // namespace dlc::tool

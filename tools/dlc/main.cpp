@@ -8,12 +8,6 @@
 
 namespace dlc::tool {
 
-int report(const Status &status) {
-  if (!status.ok())
-    logError(status.message());
-  return static_cast<int>(status.code());
-}
-
 static void describe(CommandLine &line) {
   line.app.name("dlc");
   line.app.description("Trains ONNX models: compile once, run anywhere.");
@@ -58,14 +52,7 @@ static int run(int argc, char **argv) {
   CommandLine line;
   line.arguments.assign(argv, argv + argc);
   describe(line);
-  try {
-    line.app.parse(argc, argv);
-  } catch (const CLI::Success &request) { // --help, --version
-    return line.app.exit(request);
-  } catch (const CLI::ParseError &error) {
-    return report(usageError("{}", explain(line.app, error)));
-  }
-  return line.chosen();
+  return parseAndRun(line, argc, argv);
 }
 
 } // namespace dlc::tool
