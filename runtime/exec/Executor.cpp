@@ -2,6 +2,7 @@
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/Program.h"
 #include "runtime/plan/Artifact.h"
+#include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 
 #include <cstdlib>
@@ -284,22 +285,16 @@ void Executor::setProfiling(bool on) {
                   Program::Timing());
 }
 
-static std::string nameOf(const plan::Command &command) {
-  for (const plan::Attribute &attribute : command.attributes())
-    if (attribute.name() == "symbol")
-      return attribute.s();
-  return command.kind();
-}
-
 std::vector<CommandProfile> Executor::profile() const {
   std::vector<CommandProfile> result;
   for (const auto &program : impl_->programs_)
     for (int i = 0; program && i < program->plan().commands_size(); ++i) {
       const plan::Command &command = program->plan().commands(i);
       const Program::Timing &timing = program->timings()[i];
-      result.push_back({program->plan().name(), command.label(), command.kind(),
-                        nameOf(command), timing.calls, timing.seconds,
-                        command.flops(), command.bytes()});
+      result.push_back(
+          {program->plan().name(), command.label(), command.kind(),
+           plan::stringAttribute(command, "symbol", command.kind()),
+           timing.calls, timing.seconds, command.flops(), command.bytes()});
     }
   return result;
 }
