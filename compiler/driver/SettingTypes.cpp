@@ -181,6 +181,21 @@ Setting &Settings::toggle(std::string key, std::optional<bool> &field,
   return s;
 }
 
+Setting &Settings::either(std::string key, bool &isSecond, std::string first,
+                          std::string second, std::string help) {
+  Setting &s = add(std::move(key), std::move(help),
+                   fmt::format("{{{},{}}}", first, second));
+  s.set = [&isSecond, first, second](auto &words) -> Status {
+    if (words.size() != 1 || (words[0] != first && words[0] != second))
+      return usageError("expected {} or {}, found '{}'", first, second,
+                        fmt::join(words, ","));
+    isSecond = words[0] == second;
+    return {};
+  };
+  s.get = [&isSecond, first, second] { return isSecond ? second : first; };
+  return s;
+}
+
 Setting &Settings::list(std::string key, std::vector<std::string> &field,
                         std::string type, std::string help) {
   Setting &s = add(std::move(key), std::move(help), std::move(type));

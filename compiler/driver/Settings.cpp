@@ -72,21 +72,8 @@ void Settings::addLoss() {
   LossOptions &o = options.train.loss;
   choice("train.loss", o.kind, {"auto", "cross_entropy", "mse", "bce"},
          "auto takes the graph's own, else cross_entropy");
-  Setting &variance =
-      add("train.bn-variance",
-          "running variance as frameworks or as the ONNX text keeps it",
-          "{unbiased,population}");
-  variance.set = [&o](auto &words) -> Status {
-    if (words.size() != 1 ||
-        (words[0] != "unbiased" && words[0] != "population"))
-      return usageError("expected unbiased or population, found '{}'",
-                        fmt::join(words, ","));
-    o.bnVariancePopulation = words[0] == "population";
-    return {};
-  };
-  variance.get = [&o] {
-    return std::string(o.bnVariancePopulation ? "population" : "unbiased");
-  };
+  either("train.bn-variance", o.bnVariancePopulation, "unbiased", "population",
+         "running variance as frameworks or as the ONNX text keeps it");
 }
 
 void Settings::addOptimizer() {
@@ -159,16 +146,8 @@ void Settings::addSchedule() {
          {"constant", "step", "multistep", "linear", "cosine", "polynomial",
           "onecycle"},
          "of the learning rate");
-  Setting &per =
-      add("train.schedule-per", "unit of the lengths below", "{update,epoch}");
-  per.set = [&o](auto &words) -> Status {
-    if (words.size() != 1 || (words[0] != "update" && words[0] != "epoch"))
-      return usageError("expected update or epoch, found '{}'",
-                        fmt::join(words, ","));
-    o.perEpoch = words[0] == "epoch";
-    return {};
-  };
-  per.get = [&o] { return std::string(o.perEpoch ? "epoch" : "update"); };
+  either("train.schedule-per", o.perEpoch, "update", "epoch",
+         "unit of the lengths below");
   count("train.warmup", o.warmup, 0, "length of the linear warm-up");
   count("train.steps", o.totalSteps, 0,
         "updates of the whole training; 0: set by dlc train");

@@ -76,6 +76,9 @@ private:
   Setting &toggle(std::string key, bool &field, std::string help);
   Setting &toggle(std::string key, std::optional<bool> &field,
                   std::string help);
+  /// One of two names; the field says whether it is the second.
+  Setting &either(std::string key, bool &isSecond, std::string first,
+                  std::string second, std::string help);
   Setting &list(std::string key, std::vector<std::string> &field,
                 std::string type, std::string help);
   void addModel();

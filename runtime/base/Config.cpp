@@ -6,12 +6,34 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 namespace dlc {
 namespace {
 
 constexpr uint64_t kMaxBytes = 1 << 20;
 constexpr size_t kMaxDepth = 32; // of bases
+
+// A scalar's text or a list's.
+Status readWords(const YAML::Node &node, const std::string &name,
+                 ConfigValue &value) {
+  if (node.IsNull())
+    return {};
+  if (node.IsScalar()) {
+    value.words.push_back(node.Scalar());
+    return {};
+  }
+  if (node.IsSequence())
+    for (const auto &element : node)
+      if (element.IsScalar())
+        value.words.push_back(element.Scalar());
+      else
+        return usageError("{}: '{}' holds more than words", value.where, name);
+  else
+    return usageError("{}: expected '{}' to be a value or a list", value.where,
+                      name);
+  return {};
+}
 
 class Reader {
 public:
@@ -51,12 +73,12 @@ private:
     if (!root.IsMap())
       return usageError("{}: expected sections of keys", path);
     DLC_TRY(bases(path, root["_BASE_"]));
-    std::map<std::string, bool> seen;
+    std::set<std::string> seen;
     for (const auto &entry : root) {
       const std::string section = entry.first.Scalar();
       if (section == "_BASE_")
         continue;
-      if (!seen.emplace(section, true).second)
+      if (!seen.insert(section).second)
         return usageError("{}: '{}' is given twice",
                           at(path, entry.first.Mark()), section);
       DLC_TRY(readSection(path, section, entry.first, entry.second));
@@ -92,43 +114,20 @@ private:
     if (!node.IsMap())
       return usageError("{}: expected '{}' to be a section of keys",
                         at(path, key.Mark()), section);
-    std::map<std::string, bool> seen;
+    std::set<std::string> seen;
     for (const auto &entry : node) {
       const std::string name = section + "." + entry.first.Scalar();
-      if (!seen.emplace(name, true).second)
+      if (!seen.insert(name).second)
         return usageError("{}: '{}' is given twice",
                           at(path, entry.first.Mark()), name);
       ConfigValue value{
           {}, at(path, entry.second.Mark()), at(path, entry.first.Mark())};
-      DLC_TRY(words(entry.second, name, value));
+      DLC_TRY(readWords(entry.second, name, value));
       config_[name] = std::move(value);
     }
     return {};
   }
 
-public:
-  static Status words(const YAML::Node &node, const std::string &name,
-                      ConfigValue &value) {
-    if (node.IsNull())
-      return {};
-    if (node.IsScalar()) {
-      value.words.push_back(node.Scalar());
-      return {};
-    }
-    if (node.IsSequence())
-      for (const auto &element : node)
-        if (element.IsScalar())
-          value.words.push_back(element.Scalar());
-        else
-          return usageError("{}: '{}' holds more than words", value.where,
-                            name);
-    else
-      return usageError("{}: expected '{}' to be a value or a list",
-                        value.where, name);
-    return {};
-  }
-
-private:
   Config config_;
   std::vector<std::string> open_;
 };
@@ -149,7 +148,7 @@ parseOverride(const std::string &text) {
     return usageError("expected section.key=VALUE, found '{}'", text);
   ConfigValue value{{}, text, text};
   try {
-    DLC_TRY(Reader::words(YAML::Load(text.substr(split + 1)), name, value));
+    DLC_TRY(readWords(YAML::Load(text.substr(split + 1)), name, value));
   } catch (const YAML::Exception &error) {
     return usageError("{}: {}", text, error.msg);
   }
