@@ -1,33 +1,15 @@
 #include "compiler/driver/InitialState.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/lower/EmitPlan.h"
 #include "compiler/lower/StateLayout.h"
 #include "runtime/base/Safetensors.h"
+#include "runtime/plan/Types.h"
 #include <deque>
 
 using namespace mlir;
 
 namespace dlc {
 namespace {
-
-std::optional<DType> dtypeOf(Type t) {
-  if (t.isF32())
-    return DType::F32;
-  if (t.isF16())
-    return DType::F16;
-  if (t.isBF16())
-    return DType::BF16;
-  if (t.isF64())
-    return DType::F64;
-  if (t.isInteger(64))
-    return DType::I64;
-  if (t.isInteger(32))
-    return DType::I32;
-  if (t.isInteger(8))
-    return DType::U8;
-  if (t.isInteger(1))
-    return DType::Bool;
-  return std::nullopt;
-}
 
 class Initializer {
 public:
@@ -38,7 +20,8 @@ public:
     auto type = cast<RankedTensorType>(state.getType());
     NamedTensor t;
     t.name = state.getSymName().str();
-    std::optional<DType> dtype = dtypeOf(type.getElementType());
+    std::optional<DType> dtype =
+        plan::dtypeOf(planTypeOf(type.getElementType()));
     if (!dtype)
       return failed("state '{}' has an element type that files cannot hold",
                     t.name);

@@ -6,9 +6,8 @@
 using namespace mlir;
 
 namespace dlc {
-namespace {
 
-plan::DType dtypeOf(Type t) {
+plan::DType planTypeOf(Type t) {
   if (t.isF32())
     return plan::F32;
   if (t.isF16())
@@ -26,8 +25,10 @@ plan::DType dtypeOf(Type t) {
   return t.isInteger(1) ? plan::BOOL : plan::DTYPE_INVALID;
 }
 
+namespace {
+
 void fill(plan::TensorType *out, ShapedType type) {
-  out->set_dtype(dtypeOf(type.getElementType()));
+  out->set_dtype(planTypeOf(type.getElementType()));
   for (int64_t d : type.getShape())
     out->add_shape(d);
 }

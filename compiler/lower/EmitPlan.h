@@ -12,4 +12,7 @@ namespace dlc {
 /// a plan cannot hold.
 llvm::LogicalResult emitPlan(mlir::ModuleOp module, plan::Plan &plan);
 
+/// A tensor's element type in the plan; DTYPE_INVALID if it has none.
+plan::DType planTypeOf(mlir::Type element);
+
 } // namespace dlc
