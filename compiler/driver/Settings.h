@@ -88,6 +88,8 @@ private:
   void addPrecision();
   void addAverages();
   void addRanks();
+  /// What the kind of the averages leaves unread.
+  Status checkAverages(const std::vector<std::string> &given) const;
 
   CompileOptions &options;
   std::vector<Setting> settings;

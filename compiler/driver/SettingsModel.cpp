@@ -1,0 +1,77 @@
+#include "compiler/driver/Settings.h"
+#include <fmt/format.h>
+#include <regex>
+
+namespace dlc {
+
+static Status checkPatterns(const std::vector<std::string> &patterns) {
+  for (const std::string &pattern : patterns)
+    try {
+      std::regex compiled(pattern);
+    } catch (const std::regex_error &) {
+      return usageError("'{}' is not a regular expression", pattern);
+    }
+  return {};
+}
+
+void Settings::addModel() {
+  import::ImportOptions &i = options.import;
+  count("model.batch", options.batch, 1,
+        "rows of one rank's step, where the model leaves it open",
+        int64_t(1) << 30);
+  Setting &dim =
+      add("model.dim", "binds a symbolic dimension of the model", "NAME=N");
+  dim.repeats = true;
+  dim.set = [&i](auto &words) -> Status {
+    i.dims.clear();
+    for (const std::string &word : words) {
+      size_t split = word.find('=');
+      if (split == std::string::npos)
+        return usageError("expected NAME=N, found '{}'", word);
+      auto n = parseCount(word.substr(split + 1), 1);
+      if (!n)
+        return usageError("expected NAME=N with N of 1 or more, found '{}'",
+                          word);
+      i.dims[word.substr(0, split)] = *n;
+    }
+    return {};
+  };
+  dim.get = [&i] {
+    std::vector<std::string> words;
+    for (const auto &[name, n] : i.dims)
+      words.push_back(fmt::format("{}={}", name, n));
+    return yamlText(words);
+  };
+  auto patterns = [&](const char *key, std::vector<std::string> &field,
+                      const char *help) {
+    list(key, field, "REGEX", help).set = [&field](auto &words) -> Status {
+      DLC_TRY(checkPatterns(words));
+      field = words;
+      return {};
+    };
+  };
+  patterns("model.train", i.roles.train, "trains initializers that match, too");
+  patterns("model.freeze", i.roles.freeze, "does not train those that match");
+  text("model.cpu", options.cpu, "NAME",
+       "the CPU that kernels are made for; native is this one");
+}
+
+void Settings::addRanks() {
+  AllReduceOptions &o = options.train.allReduce;
+  count("ddp.ranks", o.world, 1, "ranks that train together", 65536)
+      .named("--ddp");
+  Setting &bucket =
+      add("ddp.bucket-mb",
+          "size of an all-reduce bucket; the first one is of 1", "NUMBER");
+  bucket.set = [&o](auto &words) -> Status {
+    DLC_ASSIGN(double mb, parseNumber(words.size() == 1 ? words[0] : "",
+                                      kAboveZero, 1 << 20));
+    o.bucketBytes = int64_t(mb * (1 << 20));
+    o.firstBucketBytes =
+        std::min(AllReduceOptions().firstBucketBytes, o.bucketBytes);
+    return {};
+  };
+  bucket.get = [&o] { return numberText(double(o.bucketBytes) / (1 << 20)); };
+}
+
+} // namespace dlc
