@@ -26,7 +26,8 @@ struct CompileOptions {
 /// defaults are resolved.
 std::string toYaml(const CompileOptions &options);
 
-/// Those that apply, on one line: what dlc compile prints.
+/// Loss, optimizer, rate and what differs from the defaults, on one line: what
+/// dlc compile prints.
 std::string toLine(const CompileOptions &options);
 
 /// The same as the plan's `schedule`, which dlc inspect shows.

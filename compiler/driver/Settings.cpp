@@ -99,13 +99,4 @@ std::string Settings::yaml(bool help) const {
   return text;
 }
 
-std::string Settings::line() const {
-  std::string text;
-  for (const Setting &s : settings)
-    if (applies(s) && s.get() != "[]")
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", s.flag.substr(2),
-                          s.get());
-  return text;
-}
-
 } // namespace dlc

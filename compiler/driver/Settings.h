@@ -58,8 +58,6 @@ public:
 
   /// All as YAML, sections in the table's order; with `help`, a comment each.
   std::string yaml(bool help) const;
-  /// One line of those that apply: "lr: 0.01, momentum: 0.9".
-  std::string line() const;
 
 private:
   Setting &add(std::string key, std::string help, std::string type);

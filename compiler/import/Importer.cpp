@@ -137,14 +137,17 @@ LogicalResult Importer::checkSupport() {
   }
   if (missing.empty())
     return success();
+  constexpr size_t kNamed = 4; // nodes named of each operator
   std::string text = fmt::format(
       "{} operator{} of the model {} not supported:", missing.size(),
       missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
   for (const auto &[op, nodes] : missing) {
     text += fmt::format("\n  {} in {} node{}: ", op, nodes.size(),
                         nodes.size() > 1 ? "s" : "");
-    for (size_t i = 0; i < nodes.size(); ++i)
+    for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
       text += fmt::format("{}'{}'", i ? ", " : "", nodes[i]);
+    if (nodes.size() > kNamed)
+      text += fmt::format(" and {} more", nodes.size() - kNamed);
   }
   return emitError(here(), text);
 }

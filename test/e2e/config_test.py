@@ -30,6 +30,11 @@ class Config(dlc.TestCase):
         self.assertRegex(err, message)
         self.assertFalse(os.path.exists(self.path("out.dlc")))
 
+    def test_compile_says_what_differs_from_the_defaults(self):
+        _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), optimizer="adamw", amp=True, warmup=0)
+        line = [line for line in err.splitlines() if line.startswith("options: ")]
+        self.assertEqual(line, ["options: loss auto, optimizer adamw, lr 0.001, amp true"])
+
     def test_order(self):
         """Bases, then the file, then overrides, then flags."""
         self.write("base.yaml", "train:\n  lr: 0.1\n  momentum: 0.5\n  warmup: 3\n")

@@ -68,6 +68,13 @@ class BadModel(dlc.TestCase):
             self.assertIn(word, err)
         self.assertNotIn("fine", err)
 
+    def test_many_unsupported_nodes_are_counted(self):
+        nodes = [helper.make_node("Det", ["x"], [f"y{i}"], name=f"node{i}") for i in range(9)]
+        nodes.append(helper.make_node("Sum", [f"y{i}" for i in range(9)], ["y"]))
+        save(self.path("m.onnx"), nodes, [floats("x", 2, 2)], [floats("y")])
+        err = self.refuse(self.path("m.onnx"), r"Det in 9 nodes: 'node0'.* and 5 more")
+        self.assertNotIn("node4", err)
+
     def test_cycle(self):
         nodes = [helper.make_node("Add", ["x", "b"], ["a"], name="one"),
                  helper.make_node("Relu", ["a"], ["b"], name="two")]
