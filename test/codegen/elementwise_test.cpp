@@ -313,57 +313,6 @@ TEST(Elementwise, CastsBetweenAllTypes) {
     }
 }
 
-/// haswell: no bf16 instructions, 256 bits. x86-64: no fma, no vector rounding.
-class Bf16 : public testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Cpus, Bf16,
-                         testing::Values("native", "haswell", "x86-64"));
-
-TEST_P(Bf16, RoundsToNearestEvenOnce) {
-  Kernels kernels(module(R"(
-    exec.kernel @round {
-    ^bb0(%x: tensor<70000xf32>):
-      %y = dlc.cast %x : (tensor<70000xf32>) -> tensor<70000xbf16>
-      %z = dlc.cast %y : (tensor<70000xbf16>) -> tensor<70000xf32>
-      dlc.yield %y, %z : tensor<70000xbf16>, tensor<70000xf32>
-    }
-    exec.kernel @chain {
-    ^bb0(%x: tensor<70000xbf16>):
-      %a = dlc.mul %x, %x : (tensor<70000xbf16>, tensor<70000xbf16>) -> tensor<70000xbf16>
-      %b = dlc.add %a, %x : (tensor<70000xbf16>, tensor<70000xbf16>) -> tensor<70000xbf16>
-      dlc.yield %b : tensor<70000xbf16>
-    })"),
-                  GetParam());
-  Array x("f32", {70000}), y("bf16", {70000}), z("f32", {70000});
-  for (int64_t i = 0; i < 70000;
-       ++i) { // every upper half, lower halves around the tie
-    uint32_t bits = (uint32_t)i << 16 | (i % 3 == 0   ? 0x8000
-                                         : i % 3 == 1 ? 0x8001
-                                                      : 0x7fff);
-    std::memcpy(&x.bytes[i * 4], &bits, 4);
-  }
-  kernels.run("round", {&x}, {&y, &z});
-  for (int64_t i = 0; i < 70000; ++i) {
-    double v = x.get(i), want = roundToBf16(v);
-    if (std::isnan(v)) {
-      ASSERT_TRUE(std::isnan(y.get(i)) && std::isnan(z.get(i))) << i;
-    } else if (std::fabs(v) >=
-               std::numeric_limits<float>::min()) { // the CPU may flush
-                                                    // denormals
-      ASSERT_EQ(y.get(i), want) << v;
-      ASSERT_EQ(z.get(i), want) << v;
-    }
-  }
-  Array a("bf16", {70000}, uniform(-3, 3)), b("bf16", {70000});
-  kernels.run("chain", {&a}, {&b});
-  for (int64_t i = 0; i < 70000; ++i) {
-    float v = (float)a.get(i);
-    // The product and the sum may be one rounding or two.
-    ASSERT_TRUE(b.get(i) == roundToBf16(std::fma(v, v, v)) ||
-                b.get(i) == roundToBf16(v * v + v))
-        << v;
-  }
-}
-
 TEST(Elementwise, OptimizersAndLerpInPlace) {
   Kernels kernels(module(R"(
     exec.kernel @sgd {

@@ -54,7 +54,7 @@ TEST(Allocation, NoneInABoundCommand) {
     GTEST_SKIP() << "the allocator is the sanitizer's";
   CpuDevice device(2);
   ASSERT_TRUE(device.makeCurrent().ok());
-  for (auto type : {plan::F32, plan::BF16})
+  for (auto type : {plan::F32, plan::F16, plan::BF16})
     for (const Case &c : cases()) {
       auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
       const plan::Command command = makeCommand(c.kind, c.attributes);

@@ -106,7 +106,7 @@ TEST_P(BatchNormTest, Conforms) {
 }
 
 TEST_P(BatchNormTest, DoesNotDependOnThreads) {
-  for (auto type : {plan::F32, plan::BF16}) {
+  for (auto type : {plan::F32, plan::F16, plan::BF16}) {
     expectThreadInvariant(forward(), type);
     expectThreadInvariant(backward(randomValues(count(x), 7)), type);
   }

@@ -29,7 +29,7 @@ inline int64_t count(const Shape &shape) {
   return n;
 }
 
-// Random values that f32 and bf16 hold exactly, so that all precisions start
+// Random values that all types hold exactly, so that all precisions start
 // from the same numbers: multiples of 1/16 in [-2, 2].
 inline std::vector<double> randomValues(int64_t n, int seed) {
   std::mt19937 random(seed);
@@ -89,6 +89,8 @@ inline double Tensor::operator[](int64_t i) const {
     return reinterpret_cast<const double *>(at)[i];
   case plan::F32:
     return reinterpret_cast<const float *>(at)[i];
+  case plan::F16:
+    return fromF16(reinterpret_cast<const uint16_t *>(at)[i]);
   case plan::BF16:
     return fromBf16(reinterpret_cast<const uint16_t *>(at)[i]);
   case plan::I64:
@@ -106,6 +108,9 @@ inline void Tensor::set(int64_t i, double value) {
     break;
   case plan::F32:
     reinterpret_cast<float *>(at)[i] = static_cast<float>(value);
+    break;
+  case plan::F16:
+    reinterpret_cast<uint16_t *>(at)[i] = toF16(static_cast<float>(value));
     break;
   case plan::BF16:
     reinterpret_cast<uint16_t *>(at)[i] = toBf16(static_cast<float>(value));
@@ -156,7 +161,7 @@ inline Status tryRun(Device &device, const std::string &kind,
 
 // A command described once and run in any precision. Element types: F32 stands
 // for "the precision of the case"; operands that are not float, or that stay
-// f32 when the rest is bf16, say so.
+// f32 when the rest is a half, say so.
 struct Case {
   struct Slot {
     Shape shape;
@@ -215,12 +220,13 @@ inline double relativeError(const Tensor &found, const Tensor &truth) {
   return error / scale;
 }
 
-// f32 and bf16 agree with the f64 loops.
+// f32, bf16 and f16, which has three more bits, agree with the f64 loops.
 inline void expectConforms(const Case &c, double f32 = 2e-6,
                            double bf16 = 1e-2) {
   const auto truth = run(c, plan::F64, 1);
   for (auto [type, tolerance] :
-       {std::pair(plan::F32, f32), std::pair(plan::BF16, bf16)}) {
+       {std::pair(plan::F32, f32), std::pair(plan::BF16, bf16),
+        std::pair(plan::F16, std::max(f32, bf16 / 8))}) {
     const auto found = run(c, type, 2);
     for (size_t i = 0; i < truth.size(); ++i)
       EXPECT_LE(relativeError(found[i], truth[i]), tolerance)

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr auto kTypes = {plan::F32, plan::BF16, plan::F64};
+constexpr auto kTypes = {plan::F32, plan::F16, plan::BF16, plan::F64};
 
 // Sizes of the operands of one command: empty, single, primes, more than a
 // chunk, chunks that end inside an operand, many operands in a chunk.
@@ -74,9 +74,12 @@ TEST(AllFinite, ExtremesAreFinite) {
   const std::numeric_limits<float> f32;
   const std::numeric_limits<double> f64;
   const Case c = flatCase("all_finite", {6});
-  for (auto [type, values] : {std::pair(plan::F32, extremes(f32, f32.max())),
-                              std::pair(plan::BF16, extremes(f32, 0x1.fep127)),
-                              std::pair(plan::F64, extremes(f64, f64.max()))}) {
+  for (auto [type, values] :
+       {std::pair(plan::F32, extremes(f32, f32.max())),
+        std::pair(plan::BF16, extremes(f32, 0x1.fep127)),
+        std::pair(plan::F16, std::vector<double>{65504, -65504, 0x1p-14,
+                                                 0x1p-24, 0.0, -0.0}),
+        std::pair(plan::F64, extremes(f64, f64.max()))}) {
     std::vector<Tensor> inputs;
     inputs.emplace_back(type, Shape{6}, values);
     EXPECT_EQ(runOn(c, inputs, type), 1) << plan::DType_Name(type);

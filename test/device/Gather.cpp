@@ -22,7 +22,7 @@ TEST(Gather, RowsOfATable) {
 TEST(Gather, InnerAxisAndEveryType) {
   const Case c = gatherCase({2, 3, 2}, 1, {}, {1}, {2, 2});
   const auto t = randomValues(12, 1);
-  for (auto type : {plan::F32, plan::BF16, plan::F64})
+  for (auto type : {plan::F32, plan::F16, plan::BF16, plan::F64})
     EXPECT_EQ(run(c, type, 1)[0].values(),
               (std::vector<double>{t[2], t[3], t[8], t[9]}));
 }
@@ -75,7 +75,7 @@ TEST(ScatterAdd, Conforms) {
   expectConforms(
       scatterCase({2, 300, 70}, 1, {300}, indices, {2, 13, 70}, plan::F32),
       2e-6, 2e-6);
-  for (auto type : {plan::F32, plan::BF16})
+  for (auto type : {plan::F32, plan::F16, plan::BF16})
     expectThreadInvariant(same, type);
 }
 

@@ -57,7 +57,7 @@ TEST_P(PoolTest, MaxIsPyTorchs) {
     return layout == "nhwc" ? ((in * h + ih) * w + iw) * g.c + ic
                             : ((in * g.c + ic) * h + ih) * w + iw;
   };
-  for (auto type : {plan::F32, plan::BF16, plan::F64}) {
+  for (auto type : {plan::F32, plan::F16, plan::BF16, plan::F64}) {
     const auto found = run(c, type, 2);
     for (int64_t n = 0; n < g.n; ++n)
       for (int64_t ch = 0; ch < g.c; ++ch)

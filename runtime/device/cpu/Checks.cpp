@@ -78,7 +78,8 @@ Status expectType(const CommandSpec &spec, const Operand &operand,
 Status expectFloats(const CommandSpec &spec,
                     std::initializer_list<Operand> operands) {
   for (const Operand &operand : operands)
-    DLC_TRY(expectType(spec, operand, {plan::F32, plan::BF16, plan::F64},
+    DLC_TRY(expectType(spec, operand,
+                       {plan::F32, plan::F16, plan::BF16, plan::F64},
                        "an operand"));
   return {};
 }

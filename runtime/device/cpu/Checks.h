@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/device/Device.h"
-#include "runtime/device/cpu/Bf16.h"
+#include "runtime/device/cpu/Half.h"
 
 #include <initializer_list>
 
@@ -36,15 +36,17 @@ Status expectType(const CommandSpec &spec, const Operand &operand,
                   std::initializer_list<plan::DType> types,
                   std::string_view name);
 
-// All operands, or those given, are f32, bf16 or f64.
+// All operands, or those given, are f32, f16, bf16 or f64.
 Status expectFloats(const CommandSpec &spec);
 Status expectFloats(const CommandSpec &spec,
                     std::initializer_list<Operand> operands);
 
-// Calls fn with a value of the element type: float, Bf16 or double. Returns
-// what fn returns.
+// Calls fn with a value of the element type: float, F16, Bf16 or double.
+// Returns what fn returns.
 template <class F> auto dispatchFloat(plan::DType type, F &&fn) {
   switch (type) {
+  case plan::F16:
+    return fn(F16{});
   case plan::BF16:
     return fn(Bf16{});
   case plan::F64:

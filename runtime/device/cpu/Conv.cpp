@@ -159,18 +159,18 @@ void buildForward(OnednnCommand &command, const CommandSpec &spec,
     return forward(c, types, tag, bias, epilogue);
   });
   const memory mx =
-      command.input(command.buffer(plainDesc(c.x, types.x, desc.src_desc()), x),
+      command.input(command.source(plainDesc(c.x, types.x, desc.src_desc()), x),
                     desc.src_desc());
   const memory mw = command.input(
-      command.buffer(plainWeightDesc(c, types.w), w), desc.weights_desc());
+      command.source(plainWeightDesc(c, types.w), w), desc.weights_desc());
   const memory plain =
-      command.buffer(plainDesc(c.y, types.y, desc.dst_desc()), y);
+      command.result(plainDesc(c.y, types.y, desc.dst_desc()), y);
   const memory my = command.target(plain, desc.dst_desc());
   if (hasBias)
     command.add(Forward(desc), desc.scratchpad_desc(),
                 {{DNNL_ARG_SRC, mx},
                  {DNNL_ARG_WEIGHTS, mw},
-                 {DNNL_ARG_BIAS, command.buffer(bias, spec.inputs[2])},
+                 {DNNL_ARG_BIAS, command.source(bias, spec.inputs[2])},
                  {DNNL_ARG_DST, my}});
   else
     command.add(
@@ -189,10 +189,10 @@ void buildBackwardData(OnednnCommand &command, const CommandSpec &spec,
   });
   const auto dyDesc = desc.diff_dst_desc(), dxDesc = desc.diff_src_desc();
   const memory mdy = command.input(
-      command.buffer(plainDesc(c.y, types.y, dyDesc), dy), dyDesc);
+      command.source(plainDesc(c.y, types.y, dyDesc), dy), dyDesc);
   const memory mw = command.input(
-      command.buffer(plainWeightDesc(c, types.w), w), desc.weights_desc());
-  const memory plain = command.buffer(plainDesc(c.x, types.x, dxDesc), dx);
+      command.source(plainWeightDesc(c, types.w), w), desc.weights_desc());
+  const memory plain = command.result(plainDesc(c.x, types.x, dxDesc), dx);
   const memory mdx = command.target(plain, dxDesc);
   command.add(BackwardData(desc), desc.scratchpad_desc(),
               {{DNNL_ARG_DIFF_DST, mdy},
@@ -210,10 +210,10 @@ void buildBackwardFilter(OnednnCommand &command, const CommandSpec &spec,
       layouts(c), [&](Tag tag) { return backwardFilter(c, types, tag); });
   const auto xDesc = desc.src_desc(), dyDesc = desc.diff_dst_desc();
   const memory mx =
-      command.input(command.buffer(plainDesc(c.x, types.x, xDesc), x), xDesc);
+      command.input(command.source(plainDesc(c.x, types.x, xDesc), x), xDesc);
   const memory mdy = command.input(
-      command.buffer(plainDesc(c.y, types.y, dyDesc), dy), dyDesc);
-  const memory plain = command.buffer(plainWeightDesc(c, types.w), dw);
+      command.source(plainDesc(c.y, types.y, dyDesc), dy), dyDesc);
+  const memory plain = command.result(plainWeightDesc(c, types.w), dw);
   const memory mdw = command.target(plain, desc.diff_weights_desc());
   command.add(BackwardFilter(desc), desc.scratchpad_desc(),
               {{DNNL_ARG_SRC, mx},

@@ -12,6 +12,7 @@ namespace dlc {
 DLC_INLINE uint32_t bitsOf(float x) { return __builtin_bit_cast(uint32_t, x); }
 DLC_INLINE uint64_t bitsOf(double x) { return __builtin_bit_cast(uint64_t, x); }
 DLC_INLINE uint16_t bitsOf(Bf16 x) { return x.bits; }
+DLC_INLINE uint16_t bitsOf(F16 x) { return x.bits; }
 
 // Whether some element is infinite or NaN: one added to an exponent of ones
 // carries into the sign bit. `exponent` has the exponent's bits set.
@@ -45,6 +46,7 @@ template <class T> DLC_INLINE double sumSquares(const T *x, int64_t n) {
   }
 DLC_FLAT_LOOPS(float, uint32_t, 0x7f800000u)
 DLC_FLAT_LOOPS(Bf16, uint16_t, uint16_t(0x7f80))
+DLC_FLAT_LOOPS(F16, uint16_t, uint16_t(0x7c00))
 DLC_FLAT_LOOPS(double, uint64_t, uint64_t(0x7ff) << 52)
 #undef DLC_FLAT_LOOPS
 

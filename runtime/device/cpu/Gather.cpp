@@ -105,7 +105,7 @@ public:
         updates_(reinterpret_cast<const From *>(updates.data)),
         to_(reinterpret_cast<To *>(to.data)) {}
 
-  // f32 sums of a bf16 result.
+  // f32 sums of a half result.
   static constexpr bool kNeedsSums = !std::is_same_v<To, Compute<To>>;
 
   Status enqueue() override {

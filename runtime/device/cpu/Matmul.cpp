@@ -102,14 +102,14 @@ void build(OnednnCommand &command, const CommandSpec &spec, const Product &p,
                             : memory::desc();
   const dnnl::matmul::primitive_desc desc(onednnEngine(), a, b, bias, y,
                                           onednnEpilogue(spec));
-  const memory ma = command.buffer(a, spec.inputs[0]),
-               mb = command.buffer(b, spec.inputs[1]);
-  const memory my = command.buffer(y, spec.outputs[0]);
+  const memory ma = command.source(a, spec.inputs[0]),
+               mb = command.source(b, spec.inputs[1]);
+  const memory my = command.result(y, spec.outputs[0]);
   if (hasBias)
     command.add(dnnl::matmul(desc), desc.scratchpad_desc(),
                 {{DNNL_ARG_SRC, ma},
                  {DNNL_ARG_WEIGHTS, mb},
-                 {DNNL_ARG_BIAS, command.buffer(bias, spec.inputs[2])},
+                 {DNNL_ARG_BIAS, command.source(bias, spec.inputs[2])},
                  {DNNL_ARG_DST, my}});
   else
     command.add(

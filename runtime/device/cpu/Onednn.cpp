@@ -1,9 +1,12 @@
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Activation.h"
+#include "runtime/device/cpu/kernels/HalfLoops.h"
 
 namespace dlc {
 
 using dnnl::memory;
+
+constexpr int64_t kConvertGrain = 16 << 10; // elements worth a thread
 
 const dnnl::engine &onednnEngine() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -16,11 +19,11 @@ static const dnnl::stream &onednnStream() {
 }
 
 memory::data_type onednnType(plan::DType type) {
-  if (type == plan::F32)
+  if (type == plan::F32 || type == plan::F16)
     return memory::data_type::f32;
   if (type == plan::BF16)
     return memory::data_type::bf16;
-  throw dnnl::error(dnnl_unimplemented, "element type is neither f32 nor bf16");
+  throw dnnl::error(dnnl_unimplemented, "element type is not f32, f16 or bf16");
 }
 
 dnnl::primitive_attr onednnAttributes() {
@@ -53,6 +56,34 @@ dnnl::primitive_attr onednnEpilogue(const CommandSpec &spec) {
 
 memory OnednnCommand::buffer(const Desc &desc, const Operand &operand) {
   return memories_.emplace_back(desc, onednnEngine(), operand.data);
+}
+
+memory OnednnCommand::converted(std::vector<Conversion> &list, const Desc &desc,
+                                const Operand &operand) {
+  if (typeOf(operand) != plan::F16)
+    return buffer(desc, operand);
+  const memory wide = scratch(desc);
+  list.push_back(
+      {reinterpret_cast<F16 *>(operand.data), wide, elements(operand)});
+  return wide;
+}
+
+memory OnednnCommand::source(const Desc &desc, const Operand &operand) {
+  return converted(widened_, desc, operand);
+}
+
+memory OnednnCommand::result(const Desc &desc, const Operand &operand) {
+  return converted(narrowed_, desc, operand);
+}
+
+template <class F>
+void OnednnCommand::convert(const std::vector<Conversion> &list, F loop) {
+  for (const Conversion &c : list)
+    device_.threads().parallelFor(
+        c.count, kConvertGrain, [&](int64_t begin, int64_t end) {
+          loop(c.half, static_cast<float *>(c.wide.get_data_handle()), begin,
+               end);
+        });
 }
 
 memory OnednnCommand::scratch(const Desc &desc) {
@@ -101,12 +132,16 @@ void OnednnCommand::moveScratch() {
 Status OnednnCommand::enqueue() {
   if (workspace_ != device_.workspace().data())
     moveScratch();
+  convert(widened_, [](const F16 *half, float *wide, int64_t begin,
+                       int64_t end) { widen(half, wide, begin, end); });
   for (const Step &step : steps_)
     if (dnnl_status_t status = dnnl_primitive_execute(
             step.primitive.get(), onednnStream().get(),
             static_cast<int>(step.arguments.size()), step.arguments.data());
         status != dnnl_success)
       return failed("{}: oneDNN reports {}", name_, dnnl_status2str(status));
+  convert(narrowed_, [](F16 *half, const float *wide, int64_t begin,
+                        int64_t end) { narrow(wide, half, begin, end); });
   return {};
 }
 

@@ -12,10 +12,13 @@ namespace dlc {
 
 const dnnl::engine &onednnEngine();
 
-// f32 or bf16; anything else throws dnnl::error.
+// What the library computes an element type in: f32 and bf16 in themselves, f16
+// in f32; anything else throws dnnl::error.
 dnnl::memory::data_type onednnType(plan::DType type);
 
-// A chain of primitives run in order. Build it inside buildOnednn().
+// A chain of primitives run in order. Build it inside buildOnednn(). f16 is
+// emulated: operands are widened to f32 scratch before the chain, results
+// rounded once after it.
 class OnednnCommand final : public Command {
 public:
   using Desc = dnnl::memory::desc;
@@ -27,8 +30,10 @@ public:
   OnednnCommand(CpuDevice &device, const CommandSpec &spec)
       : device_(device), name_(describe(spec)) {}
 
-  // A buffer of the plan, seen as `desc`.
-  dnnl::memory buffer(const Desc &desc, const Operand &operand);
+  // A buffer of the plan that the chain reads or writes, seen as `desc`, which
+  // lists its elements in the order in which the plan holds them.
+  dnnl::memory source(const Desc &desc, const Operand &operand);
+  dnnl::memory result(const Desc &desc, const Operand &operand);
   // Memory for the time of this command.
   dnnl::memory scratch(const Desc &desc);
   // `from` as `desc`: itself, or scratch that a reorder fills before what is
@@ -51,15 +56,25 @@ private:
     dnnl::primitive primitive;
     std::vector<dnnl_exec_arg_t> arguments;
   };
+  struct Conversion {
+    F16 *half;
+    dnnl::memory wide;
+    int64_t count;
+  };
   struct Scratch {
     dnnl::memory memory;
     uint64_t offset;
   };
+  dnnl::memory buffer(const Desc &desc, const Operand &operand);
+  dnnl::memory converted(std::vector<Conversion> &list, const Desc &desc,
+                         const Operand &operand);
+  template <class F> void convert(const std::vector<Conversion> &list, F loop);
   void moveScratch();
 
   CpuDevice &device_;
   std::string name_;
   std::vector<Step> steps_;
+  std::vector<Conversion> widened_, narrowed_; // before and after the steps
   std::vector<dnnl::memory> memories_; // keeps the handles in steps_ alive
   std::vector<Scratch> scratch_;
   uint64_t scratchBytes_ = 0;

@@ -2,8 +2,8 @@
 // tests compare libraries with.
 #pragma once
 
-#include "runtime/device/cpu/Bf16.h"
 #include "runtime/device/cpu/Checks.h"
+#include "runtime/device/cpu/Half.h"
 
 namespace dlc {
 
@@ -14,20 +14,14 @@ public:
       : data_(operand.data), type_(typeOf(operand)) {}
 
   double operator[](int64_t i) const {
-    if (type_ == plan::F64)
-      return reinterpret_cast<const double *>(data_)[i];
-    if (type_ == plan::F32)
-      return reinterpret_cast<const float *>(data_)[i];
-    return toFloat(reinterpret_cast<const Bf16 *>(data_)[i]);
+    return dispatchFloat(type_, [&]<class T>(T) -> double {
+      return load(reinterpret_cast<const T *>(data_)[i]);
+    });
   }
   void set(int64_t i, double value) const {
-    if (type_ == plan::F64)
-      reinterpret_cast<double *>(data_)[i] = value;
-    else if (type_ == plan::F32)
-      reinterpret_cast<float *>(data_)[i] = static_cast<float>(value);
-    else
-      reinterpret_cast<Bf16 *>(data_)[i] =
-          roundToBf16(static_cast<float>(value));
+    dispatchFloat(type_, [&]<class T>(T) {
+      store(reinterpret_cast<T *>(data_)[i], static_cast<Compute<T>>(value));
+    });
   }
 
 private:

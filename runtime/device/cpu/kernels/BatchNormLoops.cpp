@@ -166,6 +166,7 @@ DLC_INLINE void backwardApply(const NormGeometry &g, const T *__restrict dy,
   }
 DLC_NORM_LOOPS(float)
 DLC_NORM_LOOPS(Bf16)
+DLC_NORM_LOOPS(F16)
 DLC_NORM_LOOPS(double)
 
 } // namespace dlc

@@ -2,7 +2,7 @@
 // are added in a fixed order.
 #pragma once
 
-#include "runtime/device/cpu/Bf16.h"
+#include "runtime/device/cpu/Half.h"
 
 namespace dlc {
 
@@ -38,6 +38,7 @@ template <class T> struct NormFactors { const Compute<T> *mean, *a, *b, *c; };
                          int64_t end);
 DLC_NORM_LOOPS(float)
 DLC_NORM_LOOPS(Bf16)
+DLC_NORM_LOOPS(F16)
 DLC_NORM_LOOPS(double)
 #undef DLC_NORM_LOOPS
 

@@ -366,6 +366,7 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
   }
 DLC_POOL_LOOPS(float)
 DLC_POOL_LOOPS(Bf16)
+DLC_POOL_LOOPS(F16)
 DLC_POOL_LOOPS(double)
 
 } // namespace dlc

@@ -3,7 +3,7 @@
 // however few channels there are.
 #pragma once
 
-#include "runtime/device/cpu/Bf16.h"
+#include "runtime/device/cpu/Half.h"
 #include "runtime/device/cpu/Window.h"
 
 namespace dlc {
@@ -36,6 +36,7 @@ struct PoolGeometry {
                            void *scratch, int64_t begin, int64_t end);
 DLC_POOL_LOOPS(float)
 DLC_POOL_LOOPS(Bf16)
+DLC_POOL_LOOPS(F16)
 DLC_POOL_LOOPS(double)
 #undef DLC_POOL_LOOPS
 

@@ -1,0 +1,13 @@
+// f16 for libraries that compute in f32: whole arrays there and back.
+#pragma once
+
+#include "runtime/device/cpu/Half.h"
+
+namespace dlc {
+
+// Elements [begin, end). Narrowing rounds to nearest, ties to even, and beyond
+// 65504 to infinity.
+void widen(const F16 *from, float *to, int64_t begin, int64_t end);
+void narrow(const float *from, F16 *to, int64_t begin, int64_t end);
+
+} // namespace dlc
