@@ -3,6 +3,7 @@
 #include "runtime/base/Checked.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Json.h"
+#include "runtime/base/Philox.h"
 #include "runtime/base/Safetensors.h"
 #include "test/unit/TempFolder.h"
 
@@ -213,6 +214,20 @@ TEST_F(Safetensors, HostileHeadersAreRefused) {
   EXPECT_EQ(readRaw(std::string(8, '\xff')).code(), Code::Corrupt);
   EXPECT_EQ(readRaw(std::string("\x10\0\0\0\0\0\0\0{}", 10)).code(),
             Code::Corrupt);
+}
+
+// The known answers of the Random123 publication: zeros, ones, digits of pi.
+TEST(Philox, KnownAnswers) {
+  constexpr uint32_t ones = 0xffffffff;
+  EXPECT_EQ(philox({0, 0}, {0, 0, 0, 0}),
+            (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({ones, ones}, {ones, ones, ones, ones}),
+            (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0xa4093822, 0x299f31d0},
+                   {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}),
+            (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(philox(0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e),
+            (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 } // namespace
