@@ -7,6 +7,7 @@ namespace dlc {
 Settings::Settings(CompileOptions &options) : options(options) {
   settings.reserve(256);
   addModel();
+  addFineTune();
   addLoss();
   addOptimizer();
   addSchedule();

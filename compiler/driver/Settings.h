@@ -80,6 +80,7 @@ private:
   Setting &list(std::string key, std::vector<std::string> &field,
                 std::string type, std::string help);
   void addModel();
+  void addFineTune();
   void addLoss();
   void addOptimizer();
   void addSchedule();

@@ -340,6 +340,11 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   if (!found.ok())
     return fail(found.status());
   roles = std::move(*found);
+  auto initialized = initializeWeights(file, roles, options.init);
+  if (!initialized.ok())
+    return fail(initialized.status());
+  if (!initialized->empty())
+    emitRemark(here()) << "initial weights: " << *initialized;
   warnFusedBatchNorm();
 
   OwningOpRef<ModuleOp> owned = ModuleOp::create(here());

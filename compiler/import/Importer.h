@@ -1,5 +1,6 @@
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
+#include "compiler/import/Initialize.h"
 #include "compiler/import/Roles.h"
 #include "compiler/import/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -22,6 +23,7 @@ struct ImportOptions {
   /// Binds symbolic dimensions by name; wins over `batch`.
   std::map<std::string, int64_t> dims;
   RoleOverrides roles;
+  InitOptions init;
   /// Bytes that values folded at import time may take at once.
   size_t foldBudget = size_t(256) << 20;
 };
