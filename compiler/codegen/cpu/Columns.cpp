@@ -21,7 +21,7 @@ public:
     for (const auto &node : graph.nodes)
       if (node->kind == KernelNode::Reduce) {
         reductions.emplace_back(graph, node.get());
-        llvm::append_range(types, reductions.back().types());
+        llvm::append_range(types, reductions.back().types(e));
       }
   }
 

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/KernelEmitter.h"
 #include "compiler/codegen/cpu/Loops.h"
+#include "compiler/codegen/scalar/Tables.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -14,7 +15,7 @@ public:
                 const KernelGraph &graph, const CpuTarget &target)
       : kernel(kernel), module(module), b(module.getContext()), graph(graph),
         schedule(scheduleKernel(graph)),
-        e(graph, b, kernel.getLoc(),
+        e(graph, b, kernel.getLoc(), b.getI64Type(),
           LLVM::AccessGroupAttr::get(b.getContext(),
                                      DistinctAttr::create(b.getUnitAttr()))) {
     e.masks = target.has("avx512vl") && target.has("avx512bw");
@@ -31,7 +32,7 @@ public:
     Block *entry = function.addEntryBlock(b);
     b.setInsertionPointToStart(entry);
     bindArguments(entry->getArgument(0));
-    bindTables();
+    bindTables(kernel, module, e);
     Loops loops(e);
     loops.loop(entry->getArgument(1), entry->getArgument(2), {}, Loops::Items,
                [&](Value item, ValueRange) {
@@ -61,40 +62,6 @@ private:
       e.setPointer(input, next());
     for (size_t i = 0; i < graph.outputs.size(); ++i)
       outputs.push_back(next());
-  }
-
-  /// Constants that are no splats become read-only data, in storage form.
-  void bindTables() {
-    int64_t number = 0;
-    for (auto constant : kernel.getBody().getOps<ir::ConstantOp>()) {
-      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-      if (!dense || dense.isSplat())
-        continue;
-      auto global = makeTable(dense, number++);
-      e.setPointer(constant.getY(),
-                   LLVM::AddressOfOp::create(b, e.loc, global));
-    }
-  }
-  LLVM::GlobalOp makeTable(DenseElementsAttr dense, int64_t number) {
-    unsigned width =
-        storageType(dense.getElementType()).getIntOrFloatBitWidth();
-    SmallVector<APInt> bits;
-    if (isa<FloatType>(dense.getElementType()))
-      for (APFloat v : dense.getValues<APFloat>())
-        bits.push_back(v.bitcastToAPInt());
-    else
-      for (APInt v : dense.getValues<APInt>())
-        bits.push_back(v.zext(width));
-    Type element = b.getIntegerType(width);
-    auto value = DenseElementsAttr::get(
-        RankedTensorType::get({(int64_t)bits.size()}, element), bits);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    std::string name = (kernel.getSymName() + ".table" + Twine(number)).str();
-    return LLVM::GlobalOp::create(
-        b, e.loc, LLVM::LLVMArrayType::get(element, bits.size()),
-        /*isConstant=*/true, LLVM::Linkage::Internal, name, value,
-        /*alignment=*/64);
   }
 
   exec::KernelOp kernel;

@@ -2,7 +2,7 @@
 // around.
 #pragma once
 
-#include "compiler/codegen/cpu/ScalarEmitter.h"
+#include "compiler/codegen/scalar/Reduction.h"
 
 namespace dlc {
 
@@ -54,27 +54,6 @@ private:
                   llvm::ArrayRef<const KernelNode *> roots,
                   mlir::ValueRange carried, Kind innermost, Body body);
   ScalarEmitter &e;
-};
-
-/// The scalar side of a reduction: its state, how an element joins it, its
-/// result.
-class Reduction {
-public:
-  Reduction(const KernelGraph &graph, const KernelNode *node);
-  Loops::Values initial(ScalarEmitter &e) const;
-  /// `state` with the element of the current loops.
-  Loops::Values combine(ScalarEmitter &e, mlir::ValueRange state) const;
-  mlir::Value result(ScalarEmitter &e, mlir::ValueRange state) const;
-  size_t width() const { return isArgMax() ? 2 : 1; }
-  /// Types of the state.
-  llvm::SmallVector<mlir::Type> types() const;
-
-  const KernelNode *node;
-
-private:
-  bool isArgMax() const;
-  mlir::Type type() const;
-  const KernelGraph &graph;
 };
 
 void emitRows(const KernelGraph &graph, const KernelSchedule &schedule,

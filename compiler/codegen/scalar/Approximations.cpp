@@ -1,4 +1,4 @@
-#include "compiler/codegen/cpu/Approximations.h"
+#include "compiler/codegen/scalar/Approximations.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Approximation.h"

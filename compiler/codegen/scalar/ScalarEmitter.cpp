@@ -1,4 +1,4 @@
-#include "compiler/codegen/cpu/ScalarEmitter.h"
+#include "compiler/codegen/scalar/ScalarEmitter.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,10 +21,11 @@ Type storageType(Type element) {
 }
 
 ScalarEmitter::ScalarEmitter(const KernelGraph &graph, OpBuilder &b,
-                             Location loc, LLVM::AccessGroupAttr accessGroup)
-    : b(b), loc(loc), accessGroup(accessGroup), graph(graph),
-      loopValues(graph.variables.size()), loopLevels(graph.variables.size(), 0),
-      scopes(1) {}
+                             Location loc, Type indexType,
+                             LLVM::AccessGroupAttr accessGroup)
+    : b(b), loc(loc), indexType(indexType), accessGroup(accessGroup),
+      graph(graph), loopValues(graph.variables.size()),
+      loopLevels(graph.variables.size(), 0), scopes(1) {}
 
 void ScalarEmitter::setLoop(const LoopGroup &group, Value value, int level) {
   for (unsigned v : group.loops) {
@@ -78,7 +79,7 @@ void ScalarEmitter::hoist(ArrayRef<const KernelNode *> roots, int level) {
 }
 
 Value ScalarEmitter::constant(int64_t value) {
-  return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(indexType, value));
 }
 Value ScalarEmitter::number(Type type, double value) {
   TypedAttr attr =
@@ -124,28 +125,45 @@ Value ScalarEmitter::load(Value pointer, Value index, Type element) {
   Type storage = storageType(element);
   auto op = LLVM::LoadOp::create(b, loc, storage,
                                  this->element(pointer, index, storage));
-  op.setAccessGroupsAttr(b.getArrayAttr({accessGroup}));
-  Value v = op;
+  if (accessGroup)
+    op.setAccessGroupsAttr(b.getArrayAttr({accessGroup}));
+  return fromStorage(op, element);
+}
+void ScalarEmitter::store(Value v, Value pointer, Value index, Type element) {
+  auto op = LLVM::StoreOp::create(
+      b, loc, toStorage(v, element),
+      this->element(pointer, index, storageType(element)));
+  if (accessGroup)
+    op.setAccessGroupsAttr(b.getArrayAttr({accessGroup}));
+}
+Value ScalarEmitter::fromStorage(Value v, Type element) {
   if (element.isInteger(1))
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, v,
-                                 number(storage, 0));
+                                 number(v.getType(), 0));
   return isHalf(element) ? widen(arith::BitcastOp::create(b, loc, element, v))
                          : v;
 }
-void ScalarEmitter::store(Value v, Value pointer, Value index, Type element) {
+Value ScalarEmitter::toStorage(Value v, Type element) {
   Type storage = storageType(element);
   if (isHalf(element))
-    v = arith::BitcastOp::create(b, loc, storage,
-                                 arith::TruncFOp::create(b, loc, element, v));
-  else if (element.isInteger(1))
-    v = arith::ExtUIOp::create(b, loc, storage, v);
-  auto op =
-      LLVM::StoreOp::create(b, loc, v, this->element(pointer, index, storage));
-  op.setAccessGroupsAttr(b.getArrayAttr({accessGroup}));
+    return arith::BitcastOp::create(
+        b, loc, storage, arith::TruncFOp::create(b, loc, element, v));
+  return element.isInteger(1)
+             ? Value(arith::ExtUIOp::create(b, loc, storage, v))
+             : v;
 }
 Value ScalarEmitter::widen(Value v) {
   Type to = computeType(v.getType());
   return to == v.getType() ? v : Value(arith::ExtFOp::create(b, loc, to, v));
+}
+
+Value ScalarEmitter::resize(Value v, Type type) {
+  unsigned from = v.getType().getIntOrFloatBitWidth(),
+           to = type.getIntOrFloatBitWidth();
+  if (from == to)
+    return v;
+  return from > to ? Value(arith::TruncIOp::create(b, loc, type, v))
+                   : Value(arith::ExtSIOp::create(b, loc, type, v));
 }
 
 ScalarEmitter::Values ScalarEmitter::emitAll(const KernelNode *node) {
@@ -169,9 +187,7 @@ ScalarEmitter::Values ScalarEmitter::compute(const KernelNode *node) {
     Type type = computeType(element);
     if (isa<FloatType>(type))
       return {arith::SIToFPOp::create(b, loc, type, i)};
-    return {type.isInteger(64)
-                ? i
-                : Value(arith::TruncIOp::create(b, loc, type, i))};
+    return {resize(i, type)};
   }
   case KernelNode::Apply:
     return apply(node);

@@ -21,13 +21,18 @@ public:
   using Values = llvm::SmallVector<mlir::Value, 1>;
 
   /// `loc` is used for all but the bodies of ops. Accesses join `accessGroup`,
-  /// so that loops can be marked parallel.
+  /// if there is one, so that loops can be marked parallel. Loops, indices and
+  /// offsets are of `indexType`, which must hold all of them.
   ScalarEmitter(const KernelGraph &graph, mlir::OpBuilder &b,
-                mlir::Location loc, mlir::LLVM::AccessGroupAttr accessGroup);
+                mlir::Location loc, mlir::Type indexType,
+                mlir::LLVM::AccessGroupAttr accessGroup = {});
 
   /// Where arguments and constant tables lie.
   void setPointer(mlir::Value tensor, mlir::Value pointer) {
     pointers[tensor] = pointer;
+  }
+  mlir::Value pointer(mlir::Value tensor) const {
+    return pointers.lookup(tensor);
   }
   /// Opens the loop of `group` at nesting `level` (0: the item, 1: the
   /// outermost loop in it ...).
@@ -47,24 +52,42 @@ public:
   mlir::Value emit(const KernelNode *node) { return emitAll(node).front(); }
   mlir::Value emit(const IndexForm &form);
 
+  /// Of the index type.
   mlir::Value constant(int64_t value);
   mlir::Value number(mlir::Type type, double value);
+  /// An integer in another width, by its sign.
+  mlir::Value resize(mlir::Value v, mlir::Type type);
   mlir::Value element(mlir::Value pointer, mlir::Value index,
                       mlir::Type storage);
   /// Loads and stores an element, converting between its storage and its
   /// compute type.
   mlir::Value load(mlir::Value pointer, mlir::Value index, mlir::Type element);
+  /// An element as it is loaded, in its compute type; and back.
+  mlir::Value fromStorage(mlir::Value v, mlir::Type element);
+  mlir::Value toStorage(mlir::Value v, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
              mlir::Type element);
 
+  /// What was emitted in a scope; it can be opened again while its values
+  /// dominate the place.
+  using Memory = llvm::DenseMap<const KernelNode *, Values>;
   struct Scope {
-    explicit Scope(ScalarEmitter &e) : e(e) { e.scopes.emplace_back(); }
-    ~Scope() { e.scopes.pop_back(); }
+    explicit Scope(ScalarEmitter &e, Memory *memory = nullptr)
+        : e(e), memory(memory) {
+      e.scopes.push_back(memory ? std::move(*memory) : Memory());
+    }
+    ~Scope() {
+      if (memory)
+        *memory = std::move(e.scopes.back());
+      e.scopes.pop_back();
+    }
     ScalarEmitter &e;
+    Memory *memory;
   };
 
   mlir::OpBuilder &b;
   mlir::Location loc;
+  mlir::Type indexType;
   mlir::LLVM::AccessGroupAttr accessGroup;
   bool masks = false; // the CPU loads and stores under masks at full speed
 
@@ -85,7 +108,7 @@ private:
       loopValues; // by variable; null: part of a group, or not open
   llvm::SmallVector<int> loopLevels;
   llvm::SmallVector<int> levels; // by node
-  std::vector<llvm::DenseMap<const KernelNode *, Values>> scopes;
+  std::vector<Memory> scopes;
 };
 
 } // namespace dlc

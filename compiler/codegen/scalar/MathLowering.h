@@ -1,0 +1,18 @@
+// From scalars of arith and math to the llvm dialect, the same for every
+// device.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace dlc {
+
+/// f32 functions become polynomials, all other ones declarations of libm's
+/// names and calls; products and sums may fuse. Without `nativeBf16`
+/// conversions to bf16 become integer arithmetic.
+llvm::LogicalResult expandMath(mlir::ModuleOp module, bool nativeBf16);
+
+/// The functions and loops of a module without math ops, in the llvm dialect.
+/// What is in that dialect or in one of the target stays.
+llvm::LogicalResult convertToLlvm(mlir::ModuleOp module);
+
+} // namespace dlc

@@ -1,0 +1,133 @@
+// reduce_sum, reduce_mean, reduce_max, reduce_min and argmax on scalars.
+#include "compiler/codegen/scalar/Reduction.h"
+#include "compiler/dialect/Dlc.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using State = dlc::Reduction::State;
+
+namespace dlc {
+
+Reduction::Reduction(const KernelGraph &graph, const KernelNode *node)
+    : node(node), graph(graph) {}
+
+bool Reduction::isArgMax() const { return isa<ir::ArgMaxOp>(node->op()); }
+Type Reduction::type() const {
+  return computeType(ir::elementType(node->children.front()->value));
+}
+SmallVector<Type> Reduction::types(const ScalarEmitter &e) const {
+  if (isArgMax())
+    return {type(), e.indexType};
+  return {type()};
+}
+
+/// The value below (or above) all others.
+static Value extreme(ScalarEmitter &e, Type type, bool lowest) {
+  if (auto f = dyn_cast<FloatType>(type))
+    return arith::ConstantOp::create(
+        e.b, e.loc,
+        e.b.getFloatAttr(type, APFloat::getInf(f.getFloatSemantics(), lowest)));
+  unsigned width = type.getIntOrFloatBitWidth();
+  APInt value = width == 1 ? APInt(1, !lowest)
+                : lowest   ? APInt::getSignedMinValue(width)
+                           : APInt::getSignedMaxValue(width);
+  return arith::ConstantOp::create(e.b, e.loc, e.b.getIntegerAttr(type, value));
+}
+
+State Reduction::initial(ScalarEmitter &e) const {
+  if (isArgMax())
+    return {extreme(e, type(), true), e.constant(0)};
+  if (isa<ir::ReduceMaxOp, ir::ReduceMinOp>(node->op()))
+    return {extreme(e, type(), isa<ir::ReduceMaxOp>(node->op()))};
+  return {e.number(type(), 0)};
+}
+
+/// Order may change and products may be fused; NaN and infinity keep their
+/// meaning.
+static arith::FastMathFlags reorder() {
+  using F = arith::FastMathFlags;
+  return F::reassoc | F::contract | F::nsz;
+}
+
+/// Whether x takes the place of `old`: it is greater, or the first NaN.
+static Value isBetter(ScalarEmitter &e, Value x, Value old) {
+  OpBuilder &b = e.b;
+  if (isa<FloatType>(x.getType())) {
+    using P = arith::CmpFPredicate;
+    auto compare = [&](P p, Value l, Value r) {
+      return arith::CmpFOp::create(b, e.loc, p, l, r);
+    };
+    Value first = arith::AndIOp::create(b, e.loc, compare(P::UNO, x, x),
+                                        compare(P::ORD, old, old));
+    return arith::OrIOp::create(b, e.loc, compare(P::OGT, x, old), first);
+  }
+  auto greater = x.getType().isInteger(1) ? arith::CmpIPredicate::ugt
+                                          : arith::CmpIPredicate::sgt;
+  return arith::CmpIOp::create(b, e.loc, greater, x, old);
+}
+static State choose(ScalarEmitter &e, Value better, ValueRange x,
+                    ValueRange old) {
+  State chosen;
+  for (auto [l, r] : llvm::zip(x, old))
+    chosen.push_back(arith::SelectOp::create(e.b, e.loc, better, l, r));
+  return chosen;
+}
+
+State Reduction::combine(ScalarEmitter &e, ValueRange state) const {
+  Value x = e.emit(node->children.front());
+  if (!isArgMax())
+    return {join(e, state[0], x)};
+  IndexForm index;
+  for (unsigned v = 0; v < graph.variables.size(); ++v)
+    if (graph.variables[v].reduced)
+      index = IndexForm::variable(v);
+  return choose(e, isBetter(e, x, state[0]), {x, e.emit(index)}, state);
+}
+
+/// Of equal values the one of the lower index, as if elements came in order.
+State Reduction::merge(ScalarEmitter &e, ValueRange l, ValueRange r) const {
+  if (!isArgMax())
+    return {join(e, l[0], r[0])};
+  OpBuilder &b = e.b;
+  Value better = isBetter(e, r[0], l[0]), worse = isBetter(e, l[0], r[0]);
+  Value lower =
+      arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::slt, r[1], l[1]);
+  Value no = arith::ConstantOp::create(b, e.loc, b.getBoolAttr(false));
+  Value tie = arith::SelectOp::create(b, e.loc, worse, no, lower);
+  return choose(e, arith::OrIOp::create(b, e.loc, better, tie), r, l);
+}
+
+Value Reduction::join(ScalarEmitter &e, Value old, Value x) const {
+  OpBuilder &b = e.b;
+  Operation *op = node->op();
+  bool isFloat = isa<FloatType>(type()), isBool = type().isInteger(1);
+  if (isa<ir::ReduceMaxOp>(op)) {
+    if (isFloat)
+      return arith::MaximumFOp::create(b, e.loc, old, x,
+                                       arith::FastMathFlags::nsz);
+    return isBool ? Value(arith::OrIOp::create(b, e.loc, old, x))
+                  : Value(arith::MaxSIOp::create(b, e.loc, old, x));
+  }
+  if (isa<ir::ReduceMinOp>(op)) {
+    if (isFloat)
+      return arith::MinimumFOp::create(b, e.loc, old, x,
+                                       arith::FastMathFlags::nsz);
+    return isBool ? Value(arith::AndIOp::create(b, e.loc, old, x))
+                  : Value(arith::MinSIOp::create(b, e.loc, old, x));
+  }
+  return isFloat ? Value(arith::AddFOp::create(b, e.loc, old, x, reorder()))
+                 : Value(arith::AddIOp::create(b, e.loc, old, x));
+}
+
+Value Reduction::result(ScalarEmitter &e, ValueRange state) const {
+  if (isArgMax())
+    return e.resize(state[1], ir::elementType(node->value));
+  if (!isa<ir::ReduceMeanOp>(node->op()))
+    return state[0];
+  Value n = e.number(type(), (double)graph.extent(/*reduced=*/true));
+  return isa<FloatType>(type())
+             ? Value(arith::DivFOp::create(e.b, e.loc, state[0], n))
+             : Value(arith::DivSIOp::create(e.b, e.loc, state[0], n));
+}
+
+} // namespace dlc
