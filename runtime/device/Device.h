@@ -42,10 +42,37 @@ public:
   virtual Status enqueue() = 0;
 };
 
+// A second queue of a device, for communication beside computation. Points
+// order the two queues. Nothing here waits for the device; all may be recorded
+// except stamp() and completed(). completed() is for any thread, the rest for
+// the thread that enqueues.
+class CommunicationQueue {
+public:
+  virtual ~CommunicationQueue() = default;
+
+  // What a communicator of the device enqueues on: a CUstream.
+  virtual void *handle() const = 0;
+
+  // Made at bind; belongs to the queue.
+  virtual Result<int> addPoint() = 0;
+  // What is enqueued here from now on waits for all computation before.
+  virtual Status fork(int point) = 0;
+  // Remembers what was enqueued here; after it, join() may be called.
+  virtual Status mark(int point) = 0;
+  // Computation from now on waits for what was remembered.
+  virtual Status join(int point) = 0;
+
+  // Numbers all work enqueued so far on both queues: 1, 2, 3 ...
+  virtual Result<uint64_t> stamp() = 0;
+  // The largest number whose work is done.
+  virtual Result<uint64_t> completed() = 0;
+};
+
 // Bytes that a device holds for this process.
 struct MemoryReport {
   uint64_t regions = 0;   // allocate()
   uint64_t workspace = 0; // scratch that bound commands share
+  uint64_t host = 0;      // pinned host memory that copies pass through
 };
 
 // One device as one process sees it. Not thread-safe: one thread binds and
@@ -87,6 +114,20 @@ public:
 
   // Returns when all enqueued work is done, with its error if it had one.
   virtual Status synchronize() = 0;
+
+  // Between these two calls work is recorded, not done. The command that
+  // endRecording() returns does all of it in one launch, again and again.
+  // Incompatible on a device that cannot; after an error the device works as
+  // before beginRecording().
+  virtual Status beginRecording() {
+    return incompatible("{} cannot record commands", name());
+  }
+  virtual Result<std::unique_ptr<Command>> endRecording() {
+    return incompatible("{} cannot record commands", name());
+  }
+
+  // Null on a device whose commands are done when enqueue() returns.
+  virtual CommunicationQueue *communicationQueue() { return nullptr; }
 
   virtual MemoryReport memory() const = 0;
 };

@@ -5,6 +5,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/Philox.h"
 #include "runtime/base/Safetensors.h"
+#include "runtime/base/SharedLibrary.h"
 #include "test/unit/TempFolder.h"
 
 #include <cmath>
@@ -15,6 +16,24 @@
 using namespace dlc;
 
 namespace {
+
+TEST(SharedLibrary, SaysWhatIsMissing) {
+  const Status status =
+      SharedLibrary::open({"libdlc-absent.so.7"}, "which tests need").status();
+  EXPECT_EQ(status.code(), Code::Incompatible);
+  EXPECT_EQ(status.message().find("cannot load libdlc-absent.so.7, which tests "
+                                  "need: libdlc-absent.so.7: "),
+            0u)
+      << status.message();
+  auto libc = SharedLibrary::open({"libdlc-absent.so.7", "libc.so.6"}, "");
+  ASSERT_TRUE(libc.ok());
+  size_t (*length)(const char *) = nullptr;
+  ASSERT_TRUE(libc->bind(length, "strlen", "1", "1").ok());
+  EXPECT_EQ(length("abc"), 3u);
+  EXPECT_EQ(libc->bind(length, "dlcAbsent", "1.2", "3.4").message(),
+            libc->path() + " has no function 'dlcAbsent': it is version 1.2, "
+                           "expected 3.4 or newer");
+}
 
 TEST(Status, CarriesItsContext) {
   Status status = corrupt("bad {}", 7).withContext("file");

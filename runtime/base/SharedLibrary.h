@@ -1,0 +1,45 @@
+// Libraries that are opened at run time, so that one binary works without them
+// and says what is missing.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <initializer_list>
+#include <string>
+
+namespace dlc {
+
+// Stays open for the life of the process: vendors' libraries have threads and
+// handlers at exit that do not survive being closed.
+class SharedLibrary {
+public:
+  // The first of `names` that the dynamic loader finds. Incompatible, with the
+  // loader's words for each name and `purpose` ("needed to run on GPUs").
+  static Result<SharedLibrary> open(std::initializer_list<const char *> names,
+                                    const char *purpose);
+
+  void *find(const char *symbol) const; // null if it has none
+
+  // The function's address into `function`; Incompatible if the library lacks
+  // it: names library, function, `found` version and the oldest one that is
+  // `expected`.
+  template <class F>
+  Status bind(F &function, const char *symbol, const std::string &found,
+              const std::string &expected) const {
+    function = reinterpret_cast<F>(find(symbol));
+    return function ? Status() : missing(symbol, found, expected);
+  }
+  Status missing(const char *symbol, const std::string &found,
+                 const std::string &expected) const;
+
+  const std::string &path() const { return path_; } // of the file
+
+private:
+  SharedLibrary(void *handle, std::string path)
+      : handle_(handle), path_(std::move(path)) {}
+
+  void *handle_;
+  std::string path_;
+};
+
+} // namespace dlc

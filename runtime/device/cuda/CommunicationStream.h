@@ -1,0 +1,44 @@
+// The stream of collectives, ordered with the stream of computation by events.
+#pragma once
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cuda/Context.h"
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+namespace dlc {
+
+class CommunicationStream final : public CommunicationQueue {
+public:
+  explicit CommunicationStream(const GpuContext &context) : context_(context) {}
+
+  void *handle() const override { return context_.communication(); }
+  Result<int> addPoint() override;
+  Status fork(int point) override;
+  Status mark(int point) override;
+  Status join(int point) override;
+  Result<uint64_t> stamp() override;
+  Result<uint64_t> completed() override;
+
+private:
+  struct Point {
+    GpuEvent computed, communicated;
+  };
+  // A number, and when both streams had done what was before it.
+  struct Stamp {
+    uint64_t number;
+    GpuEvent compute, communication;
+  };
+  static constexpr size_t kStamps = 16;
+
+  const GpuContext &context_;
+  std::deque<Point> points_;
+  std::mutex mutex_; // of what follows
+  std::vector<Stamp> ring_;
+  std::atomic<uint64_t> stamped_ = 0;
+  uint64_t completed_ = 0;
+};
+
+} // namespace dlc

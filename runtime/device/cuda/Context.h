@@ -1,0 +1,83 @@
+// One GPU as this process uses it: its context, its two streams and what it is.
+#pragma once
+
+#include "runtime/device/cuda/Driver.h"
+
+#include <string>
+
+namespace dlc {
+
+struct GpuProperties {
+  std::string name; // "NVIDIA H200"
+  int sm = 0;       // 90 for compute capability 9.0
+  int multiprocessors = 0;
+  int sharedPerBlock = 0; // bytes, at most, when a kernel opts in
+  uint64_t memory = 0;    // bytes in all
+};
+
+// Retains the primary context, so that libraries of vendors share it. Created
+// and destroyed by the thread that uses it.
+class GpuContext {
+public:
+  // `ordinal` among the GPUs that CUDA_VISIBLE_DEVICES leaves. A process that
+  // sees one GPU uses that one, whatever its rank. Usage if there are fewer.
+  static Result<std::unique_ptr<GpuContext>>
+  create(std::shared_ptr<const Driver> driver, int ordinal);
+  ~GpuContext();
+
+  const Driver &driver() const { return *driver_; }
+  const GpuProperties &properties() const { return properties_; }
+  int ordinal() const { return ordinal_; }
+
+  // Commands run on `compute` in order; collectives on `communication`, whose
+  // blocks are scheduled first.
+  CUstream compute() const { return compute_; }
+  CUstream communication() const { return communication_; }
+
+  Status makeCurrent() const;
+  Status check(CUresult result, std::string_view action) const {
+    return driver_->check(result, action);
+  }
+
+private:
+  explicit GpuContext(std::shared_ptr<const Driver> driver)
+      : driver_(std::move(driver)) {}
+  Status open(int ordinal);
+  Status readProperties();
+
+  std::shared_ptr<const Driver> driver_;
+  GpuProperties properties_;
+  int ordinal_ = 0;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  CUstream compute_ = nullptr;
+  CUstream communication_ = nullptr;
+};
+
+// Events that order streams and say when work is done; without timing, which
+// makes them cheap.
+class GpuEvent {
+public:
+  static Result<GpuEvent> create(const GpuContext &context);
+  GpuEvent(GpuEvent &&other) noexcept
+      : context_(other.context_), event_(std::exchange(other.event_, nullptr)) {
+  }
+  GpuEvent &operator=(GpuEvent &&) = delete;
+  ~GpuEvent();
+
+  Status record(CUstream stream) const;
+  // Later work on `stream` waits for what was recorded.
+  Status holdBack(CUstream stream) const;
+  // Whether what was recorded is done; true if nothing was.
+  Result<bool> done() const;
+  Status wait() const; // blocks the host
+
+private:
+  GpuEvent(const GpuContext &context, CUevent event)
+      : context_(&context), event_(event) {}
+
+  const GpuContext *context_;
+  CUevent event_;
+};
+
+} // namespace dlc

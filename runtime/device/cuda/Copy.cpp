@@ -1,0 +1,49 @@
+// copy: the same bytes in another place.
+#include "runtime/device/cuda/Kinds.h"
+
+namespace dlc {
+namespace {
+
+class Copy final : public Command {
+public:
+  Copy(const GpuContext &context, const CommandSpec &spec)
+      : context_(context), name_(describe(spec)),
+        from_(gpuAddress(spec.inputs[0].data)),
+        to_(gpuAddress(spec.outputs[0].data)),
+        bytes_(static_cast<uint64_t>(bytes(spec.inputs[0]))) {}
+
+  Status enqueue() override {
+    if (from_ == to_ || bytes_ == 0)
+      return {};
+    return context_.check(context_.driver().cuMemcpyDtoDAsync(
+                              to_, from_, bytes_, context_.compute()),
+                          name_);
+  }
+
+private:
+  const GpuContext &context_;
+  std::string name_;
+  CUdeviceptr from_, to_;
+  uint64_t bytes_;
+};
+
+Result<std::unique_ptr<Command>> bindCopy(CudaDevice &device,
+                                          const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 1, 1));
+  const Operand &from = spec.inputs[0], &to = spec.outputs[0];
+  const int64_t size = bytes(from), room = bytes(to);
+  if (size != room)
+    return corrupt(spec, fmt::format("copies {} bytes to {}", size, room));
+  if (from.data != to.data && from.data < to.data + size &&
+      to.data < from.data + size)
+    return corrupt(spec, "its buffers overlap");
+  return std::make_unique<Copy>(device.context(), spec);
+}
+
+constexpr GpuKind kKinds[] = {{"copy", bindCopy}};
+
+} // namespace
+
+std::span<const GpuKind> gpuCopyKinds() { return kKinds; }
+
+} // namespace dlc

@@ -1,0 +1,82 @@
+#include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/cuda/Graph.h"
+#include "runtime/device/cuda/Kinds.h"
+
+namespace dlc {
+
+CudaDevice::CudaDevice(std::unique_ptr<GpuContext> context)
+    : context_(std::move(context)),
+      name_(fmt::format("cuda:{}", context_->ordinal())), memory_(*context_),
+      modules_(*context_), communication_(*context_), libraries_(*context_) {}
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal) {
+  DLC_ASSIGN(auto driver, Driver::open());
+  DLC_ASSIGN(auto context, GpuContext::create(std::move(driver), ordinal));
+  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(context)));
+  DLC_ASSIGN(device->staging_, Staging::create(*device->context_));
+  return device;
+}
+
+// Nothing may be freed that the GPU still uses; errors were reported before.
+CudaDevice::~CudaDevice() {
+  context_->driver().cuCtxSetCurrent(nullptr);
+  (void)context_->makeCurrent().ok();
+  (void)synchronize().ok();
+}
+
+Result<std::byte *> CudaDevice::allocate(uint64_t bytes,
+                                         std::string_view name) {
+  DLC_ASSIGN(const CUdeviceptr data, memory_.allocate(bytes, name));
+  return reinterpret_cast<std::byte *>(data);
+}
+
+Status CudaDevice::upload(std::byte *to, const void *from, uint64_t bytes) {
+  return staging_->upload(gpuAddress(to), from, bytes);
+}
+
+Status CudaDevice::download(void *to, const std::byte *from, uint64_t bytes) {
+  return staging_->download(to, gpuAddress(from), bytes);
+}
+
+Status CudaDevice::fill(std::byte *to, uint8_t value, uint64_t bytes) {
+  return context_->check(context_->driver().cuMemsetD8Async(
+                             gpuAddress(to), value, bytes, context_->compute()),
+                         fmt::format("fill of {} bytes", bytes));
+}
+
+Status CudaDevice::loadKernels(const std::string &path) {
+  return modules_.load(path);
+}
+
+Result<std::unique_ptr<Command>> CudaDevice::bind(const CommandSpec &spec) {
+  const GpuFactory factory = findGpuKind(spec.command.kind());
+  if (!factory)
+    return incompatible("command '{}' is of kind '{}', which this version has "
+                        "no CUDA code for",
+                        spec.command.label(), spec.command.kind());
+  return factory(*this, spec);
+}
+
+Status CudaDevice::synchronize() {
+  const Driver &driver = context_->driver();
+  const std::string_view action = "a command that was started earlier failed "
+                                  "(DLC_SYNC=1 finds which)";
+  DLC_TRY(
+      context_->check(driver.cuStreamSynchronize(context_->compute()), action));
+  return context_->check(driver.cuStreamSynchronize(context_->communication()),
+                         action);
+}
+
+Status CudaDevice::beginRecording() { return beginGraph(*context_); }
+
+Result<std::unique_ptr<Command>> CudaDevice::endRecording() {
+  return endGraph(*context_);
+}
+
+MemoryReport CudaDevice::memory() const {
+  MemoryReport report = memory_.report();
+  report.host = Staging::bytes();
+  return report;
+}
+
+} // namespace dlc

@@ -1,0 +1,58 @@
+// NVIDIA GPUs, by the driver's interface. Commands are enqueued on one stream;
+// nothing waits for the GPU but download() and synchronize().
+#pragma once
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cuda/CommunicationStream.h"
+#include "runtime/device/cuda/Libraries.h"
+#include "runtime/device/cuda/Memory.h"
+#include "runtime/device/cuda/Modules.h"
+#include "runtime/device/cuda/Staging.h"
+
+namespace dlc {
+
+class CudaDevice final : public Device {
+public:
+  // Opens the driver and GPU `ordinal` (GpuContext::create says which that is).
+  // Libraries are opened by the first command that needs them.
+  static Result<std::unique_ptr<CudaDevice>> create(int ordinal);
+  ~CudaDevice() override;
+
+  std::string_view name() const override { return name_; } // "cuda:0"
+  Status makeCurrent() override { return context_->makeCurrent(); }
+  Result<std::byte *> allocate(uint64_t bytes, std::string_view name) override;
+  Status upload(std::byte *to, const void *from, uint64_t bytes) override;
+  Status download(void *to, const std::byte *from, uint64_t bytes) override;
+  Status fill(std::byte *to, uint8_t value, uint64_t bytes) override;
+  std::byte *hostPointer(std::byte *) override { return nullptr; }
+  Status loadKernels(const std::string &path) override;
+  Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
+  Status synchronize() override;
+  Status beginRecording() override;
+  Result<std::unique_ptr<Command>> endRecording() override;
+  CommunicationQueue *communicationQueue() override { return &communication_; }
+  MemoryReport memory() const override;
+
+  // For the files that implement kinds of commands.
+  const GpuContext &context() const { return *context_; }
+  GpuMemory &memoryPool() { return memory_; }
+  const GpuModules &modules() const { return modules_; }
+  Libraries &libraries() { return libraries_; }
+
+private:
+  explicit CudaDevice(std::unique_ptr<GpuContext> context);
+
+  std::unique_ptr<GpuContext> context_; // first: the others use it
+  std::string name_;
+  GpuMemory memory_;
+  GpuModules modules_;
+  CommunicationStream communication_;
+  Libraries libraries_;
+  std::unique_ptr<Staging> staging_;
+};
+
+inline CUdeviceptr gpuAddress(const std::byte *data) {
+  return reinterpret_cast<CUdeviceptr>(data);
+}
+
+} // namespace dlc

@@ -1,0 +1,26 @@
+// Kinds of commands that GPUs have code for: each family's file says its own,
+// Kinds.cpp lists the families.
+#pragma once
+
+#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include <span>
+
+namespace dlc {
+
+using GpuFactory = Result<std::unique_ptr<Command>> (*)(
+    CudaDevice &device, const CommandSpec &spec);
+
+struct GpuKind {
+  std::string_view name; // mnemonic of the dlc op
+  GpuFactory factory;
+};
+
+std::span<const GpuKind> gpuCopyKinds();
+std::span<const GpuKind> gpuKernelKinds();
+
+// Null for a kind that no family has.
+GpuFactory findGpuKind(std::string_view name);
+
+} // namespace dlc

@@ -1,0 +1,24 @@
+#include "runtime/device/cuda/Libraries.h"
+
+namespace dlc {
+
+Libraries::~Libraries() {
+  if (blas_.handle)
+    blas_.functions->cublasLtDestroy(blas_.handle);
+}
+
+Status Libraries::openCublasLt() {
+  DLC_ASSIGN(blas_.functions, CublasLt::open());
+  DLC_TRY(context_.makeCurrent());
+  return blas_.functions->check(blas_.functions->cublasLtCreate(&blas_.handle),
+                                "cublasLtCreate");
+}
+
+Result<Libraries::Blas> Libraries::cublasLt() {
+  if (!blas_.handle && blasStatus_.ok())
+    blasStatus_ = openCublasLt();
+  DLC_TRY(blasStatus_);
+  return blas_;
+}
+
+} // namespace dlc

@@ -1,0 +1,30 @@
+// The vendor's libraries of one GPU, each opened by the first command that
+// needs it.
+#pragma once
+
+#include "runtime/device/cuda/Context.h"
+#include "runtime/device/cuda/CublasLt.h"
+
+namespace dlc {
+
+class Libraries {
+public:
+  explicit Libraries(const GpuContext &context) : context_(context) {}
+  ~Libraries();
+
+  struct Blas {
+    std::shared_ptr<const CublasLt> functions;
+    cublasLtHandle_t handle;
+  };
+  // The error of the first try is the error of every later one.
+  Result<Blas> cublasLt();
+
+private:
+  Status openCublasLt();
+
+  const GpuContext &context_;
+  Blas blas_ = {};
+  Status blasStatus_;
+};
+
+} // namespace dlc

@@ -1,0 +1,34 @@
+// Generated kernels on the GPU.
+#pragma once
+
+#include "runtime/device/cuda/Context.h"
+
+#include <string>
+#include <vector>
+
+namespace dlc {
+
+class GpuModules {
+public:
+  explicit GpuModules(const GpuContext &context) : context_(context) {}
+  ~GpuModules();
+
+  // `path` is a file of machine code or PTX, or a folder: then
+  // kernels.sm_90.cubin for a GPU of compute capability 9.0, else kernels.ptx,
+  // which the driver compiles (its log is in the error). Incompatible when
+  // neither fits.
+  Status load(const std::string &path);
+
+  // Corrupt if no module has it; `shared` bytes of dynamic shared memory are
+  // allowed for it.
+  Result<CUfunction> function(const std::string &symbol, int64_t shared) const;
+
+private:
+  Status loadFile(const std::string &path);
+
+  const GpuContext &context_;
+  std::vector<CUmodule> modules_;
+  std::string path_;
+};
+
+} // namespace dlc

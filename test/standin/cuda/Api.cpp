@@ -1,0 +1,391 @@
+// CUDA's interface: what runtime/device/cuda/Driver.h calls, and no more.
+#include "runtime/device/cuda/Driver.h"
+#include "test/standin/cuda/Engine.h"
+#include "test/standin/cuda/Memory.h"
+#include "test/standin/cuda/Modules.h"
+#include "test/standin/cuda/Trace.h"
+
+#include <cstring>
+
+using namespace dlc::standin;
+
+#define STANDIN_BEGIN(name, ...)                                               \
+  Call call(name, __VA_ARGS__);                                                \
+  if (call.error() != CUDA_SUCCESS)                                            \
+  return call.error()
+#define STANDIN_TRY(...)                                                       \
+  if (const CUresult result = (__VA_ARGS__); result != CUDA_SUCCESS)           \
+  return result
+
+namespace {
+
+template <class T> T *as(void *handle) { return static_cast<T *>(handle); }
+void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
+
+int devices() { return environment("DLC_STANDIN_DEVICES", 1); }
+
+CUresult copy(const char *name, void *to, const void *from, size_t bytes,
+              CUstream stream, bool toDevice, bool fromDevice) {
+  STANDIN_BEGIN(name, "{} <- {} {} bytes {}", placeOf(to), placeOf(from), bytes,
+                nameOf('s', stream));
+  STANDIN_TRY(toDevice ? checkDevice(name, to, bytes)
+                       : checkPinned(name, to, bytes));
+  STANDIN_TRY(fromDevice ? checkDevice(name, from, bytes)
+                         : checkPinned(name, from, bytes));
+  return enqueue(as<Stream>(stream), name,
+                 [=] {
+                   std::memmove(to, from, bytes);
+                   return CUDA_SUCCESS;
+                 },
+                 {{from, bytes, false}, {to, bytes, true}});
+}
+
+} // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuInit(unsigned) {
+  STANDIN_BEGIN("cuInit", "");
+  return devices() > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult CUDAAPI cuDriverGetVersion(int *version) {
+  *version = environment("DLC_STANDIN_DRIVER_VERSION", 13000);
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuGetErrorName(CUresult error, const char **name) {
+  switch (error) {
+#define NAME(error)                                                            \
+  case error:                                                                  \
+    *name = #error;                                                            \
+    return CUDA_SUCCESS;
+    NAME(CUDA_ERROR_INVALID_VALUE)
+    NAME(CUDA_ERROR_OUT_OF_MEMORY)
+    NAME(CUDA_ERROR_NO_DEVICE)
+    NAME(CUDA_ERROR_INVALID_IMAGE)
+    NAME(CUDA_ERROR_INVALID_HANDLE)
+    NAME(CUDA_ERROR_NOT_FOUND)
+    NAME(CUDA_ERROR_NOT_READY)
+    NAME(CUDA_ERROR_ILLEGAL_ADDRESS)
+    NAME(CUDA_ERROR_LAUNCH_FAILED)
+    NAME(CUDA_ERROR_NOT_SUPPORTED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
+    NAME(CUDA_ERROR_CAPTURED_EVENT)
+#undef NAME
+  default:
+    *name = nullptr;
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+CUresult CUDAAPI cuGetErrorString(CUresult error, const char **text) {
+  *text = "an error of the stand-in driver";
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetCount(int *count) {
+  STANDIN_BEGIN("cuDeviceGetCount", "");
+  *count = devices();
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal) {
+  STANDIN_BEGIN("cuDeviceGet", "{}", ordinal);
+  *device = ordinal;
+  return ordinal < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult CUDAAPI cuDeviceGetName(char *name, int length, CUdevice) {
+  STANDIN_BEGIN("cuDeviceGetName", "");
+  const char *own = std::getenv("DLC_STANDIN_NAME");
+  std::strncpy(name, own ? own : "Stand-in GPU", static_cast<size_t>(length));
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
+                                      CUdevice) {
+  STANDIN_BEGIN("cuDeviceGetAttribute", "{}", int(attribute));
+  const int sm = environment("DLC_STANDIN_SM", 90);
+  switch (attribute) {
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+    *value = sm / 10;
+    return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+    *value = sm % 10;
+    return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    *value = 132;
+    return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+    *value = 227 << 10;
+    return CUDA_SUCCESS;
+  default:
+    return violation(CUDA_ERROR_NOT_SUPPORTED,
+                     fmt::format("no value for attribute {}", int(attribute)));
+  }
+}
+
+CUresult CUDAAPI cuDeviceTotalMem(size_t *bytes, CUdevice) {
+  STANDIN_BEGIN("cuDeviceTotalMem", "");
+  *bytes = deviceMemoryTotal();
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  STANDIN_BEGIN("cuDevicePrimaryCtxRetain", "{}", device);
+  *context = reinterpret_cast<CUcontext>(static_cast<uintptr_t>(device) + 1);
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
+  STANDIN_BEGIN("cuDevicePrimaryCtxRelease", "{}", device);
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
+  setCurrentDevice(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  STANDIN_BEGIN("cuCtxGetStreamPriorityRange", "");
+  *least = 0, *greatest = -5;
+  return CUDA_SUCCESS;
+}
+
+// --- memory ---
+
+CUresult CUDAAPI cuMemGetInfo(size_t *free, size_t *total) {
+  STANDIN_BEGIN("cuMemGetInfo", "");
+  *free = deviceMemoryFree(), *total = deviceMemoryTotal();
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes) {
+  STANDIN_BEGIN("cuMemAlloc", "{} bytes", bytes);
+  STANDIN_TRY(checkNotCapturing("cuMemAlloc"));
+  if (currentDevice() < 0)
+    return violation(CUDA_ERROR_INVALID_CONTEXT, "cuMemAlloc with no context");
+  void *data = nullptr;
+  STANDIN_TRY(allocateBlock(bytes, false, data));
+  *address = reinterpret_cast<CUdeviceptr>(data);
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
+  STANDIN_BEGIN("cuMemFree", "{}", placeOf(pointer(address)));
+  STANDIN_TRY(checkNotCapturing("cuMemFree"));
+  return freeBlock(pointer(address), false);
+}
+
+CUresult CUDAAPI cuMemHostAlloc(void **data, size_t bytes, unsigned) {
+  STANDIN_BEGIN("cuMemHostAlloc", "{} bytes", bytes);
+  STANDIN_TRY(checkNotCapturing("cuMemHostAlloc"));
+  return allocateBlock(bytes, true, *data);
+}
+
+CUresult CUDAAPI cuMemFreeHost(void *data) {
+  STANDIN_BEGIN("cuMemFreeHost", "{}", placeOf(data));
+  return freeBlock(data, true);
+}
+
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void *from,
+                                   size_t bytes, CUstream stream) {
+  return copy("cuMemcpyHtoDAsync", pointer(to), from, bytes, stream, true,
+              false);
+}
+
+CUresult CUDAAPI cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
+                                   CUstream stream) {
+  return copy("cuMemcpyDtoHAsync", to, pointer(from), bytes, stream, false,
+              true);
+}
+
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from,
+                                   size_t bytes, CUstream stream) {
+  return copy("cuMemcpyDtoDAsync", pointer(to), pointer(from), bytes, stream,
+              true, true);
+}
+
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value,
+                                 size_t bytes, CUstream stream) {
+  STANDIN_BEGIN("cuMemsetD8Async", "{} {} bytes {}", placeOf(pointer(to)),
+                bytes, nameOf('s', stream));
+  STANDIN_TRY(checkDevice("cuMemsetD8Async", pointer(to), bytes));
+  return enqueue(as<Stream>(stream), "memset",
+                 [=] {
+                   std::memset(pointer(to), value, bytes);
+                   return CUDA_SUCCESS;
+                 },
+                 {{pointer(to), bytes, true}});
+}
+
+// --- streams and events ---
+
+CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *stream, unsigned,
+                                            int priority) {
+  STANDIN_BEGIN("cuStreamCreateWithPriority", "priority {}", priority);
+  if (currentDevice() < 0)
+    return violation(CUDA_ERROR_INVALID_CONTEXT, "a stream with no context");
+  *stream = reinterpret_cast<CUstream>(createStream());
+  nameOf('s', *stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
+  STANDIN_BEGIN("cuStreamDestroy", "{}", nameOf('s', stream));
+  return destroyStream(as<Stream>(stream));
+}
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
+  STANDIN_BEGIN("cuStreamSynchronize", "{}", nameOf('s', stream));
+  STANDIN_TRY(checkNotCapturing("cuStreamSynchronize"));
+  STANDIN_TRY(synchronize(as<Stream>(stream), call.lock()));
+  return stickyError();
+}
+
+CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  STANDIN_BEGIN("cuStreamWaitEvent", "{} {}", nameOf('s', stream),
+                nameOf('e', event));
+  return waitEvent(as<Stream>(stream), as<Event>(event));
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned) {
+  STANDIN_BEGIN("cuEventCreate", "");
+  *event = reinterpret_cast<CUevent>(createEvent());
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventDestroy(CUevent event) {
+  Call call("cuEventDestroy", "{}", nameOf('e', event));
+  return destroyEvent(as<Event>(event));
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+  STANDIN_BEGIN("cuEventRecord", "{} {}", nameOf('e', event),
+                nameOf('s', stream));
+  return recordEvent(as<Event>(event), as<Stream>(stream));
+}
+
+// Not traced: how often a host thread asks is a matter of time.
+CUresult CUDAAPI cuEventQuery(CUevent event) {
+  std::lock_guard lock(world());
+  if (const CUresult error = stickyError(); error != CUDA_SUCCESS)
+    return error;
+  return queryEvent(as<Event>(event));
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent event) {
+  STANDIN_BEGIN("cuEventSynchronize", "{}", nameOf('e', event));
+  STANDIN_TRY(checkNotCapturing("cuEventSynchronize"));
+  STANDIN_TRY(synchronizeEvent(as<Event>(event), call.lock()));
+  return stickyError();
+}
+
+// --- modules ---
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image) {
+  STANDIN_BEGIN("cuModuleLoadData", "");
+  STANDIN_TRY(checkNotCapturing("cuModuleLoadData"));
+  *module = reinterpret_cast<CUmodule>(loadModule(image));
+  return *module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule module) {
+  STANDIN_BEGIN("cuModuleUnload", "");
+  return unloadModule(as<Module>(module));
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module,
+                                     const char *name) {
+  STANDIN_BEGIN("cuModuleGetFunction", "{}", name);
+  *function =
+      reinterpret_cast<CUfunction>(findFunction(as<Module>(module), name));
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction function,
+                                    CUfunction_attribute attribute, int value) {
+  STANDIN_BEGIN("cuFuncSetAttribute", "{} {} = {}",
+                as<Function>(function)->name, int(attribute), value);
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+      value > 227 << 10)
+    return violation(CUDA_ERROR_INVALID_VALUE, "bad attribute of a kernel");
+  as<Function>(function)->dynamicShared = value;
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy,
+                                unsigned gz, unsigned bx, unsigned by,
+                                unsigned bz, unsigned shared, CUstream stream,
+                                void **parameters, void **) {
+  STANDIN_BEGIN("cuLaunchKernel", "{} grid {},{},{} block {},{},{} {}",
+                as<Function>(function)->name, gx, gy, gz, bx, by, bz,
+                nameOf('s', stream));
+  return launchKernel(as<Function>(function),
+                      {{gx, gy, gz}, {bx, by, bz}, shared, parameters}, stream);
+}
+
+// --- graphs ---
+
+CUresult CUDAAPI cuStreamBeginCapture(CUstream stream,
+                                      CUstreamCaptureMode mode) {
+  STANDIN_BEGIN("cuStreamBeginCapture", "{}", nameOf('s', stream));
+  return beginCapture(as<Stream>(stream),
+                      mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+}
+
+CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  Call call("cuStreamEndCapture", "{}", nameOf('s', stream));
+  *graph = nullptr;
+  STANDIN_TRY(endCapture(as<Stream>(stream), graph));
+  return call.error();
+}
+
+CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *executable, CUgraph graph,
+                                    unsigned long long) {
+  STANDIN_BEGIN("cuGraphInstantiate", "");
+  GraphExec *made = nullptr;
+  STANDIN_TRY(instantiate(graph, &made));
+  *executable = reinterpret_cast<CUgraphExec>(made);
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  STANDIN_BEGIN("cuGraphLaunch", "{} with {} nodes {}", nameOf('g', executable),
+                nodesOf(as<GraphExec>(executable)), nameOf('s', stream));
+  return launch(as<GraphExec>(executable), as<Stream>(stream));
+}
+
+CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec executable) {
+  Call call("cuGraphExecDestroy", "{}", nameOf('g', executable));
+  return destroyExecutable(as<GraphExec>(executable));
+}
+
+CUresult CUDAAPI cuGraphDestroy(CUgraph graph) {
+  Call call("cuGraphDestroy", "");
+  return destroyGraph(graph);
+}
+
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **function,
+                                  int version, cuuint64_t,
+                                  CUdriverProcAddressQueryResult *state) {
+  *function = nullptr;
+  *state = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  const std::string name = symbol;
+  if (listed("DLC_STANDIN_MISSING", name))
+    return CUDA_ERROR_NOT_FOUND;
+#define STANDIN_FIND(own, oldest)                                              \
+  if (name == #own && version >= oldest)                                       \
+    *function = reinterpret_cast<void *>(&own);
+  DLC_DRIVER_FUNCTIONS(STANDIN_FIND)
+  if (!*function)
+    return CUDA_ERROR_NOT_FOUND;
+  *state = CU_GET_PROC_ADDRESS_SUCCESS;
+  return CUDA_SUCCESS;
+}
+
+} // extern "C"

@@ -1,0 +1,62 @@
+// Streams, events and graphs of the stand-in: work waits in its stream until
+// the host asks for it, then one thread for each GPU does it in an order that
+// streams and events allow and DLC_STANDIN_SEED chooses. So a missing event
+// shows as a wrong result; and ranges that unordered work touches are reported.
+#pragma once
+
+#include "test/standin/Standin.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace dlc::standin {
+
+struct Stream;
+struct Event;
+struct GraphExec;
+
+using Run = std::function<CUresult()>;
+
+// Device `ordinal` of the calling thread; streams are made on it.
+void setCurrentDevice(int ordinal); // below 0: none
+int currentDevice();
+
+Stream *createStream();
+CUresult destroyStream(Stream *stream);
+CUresult synchronize(Stream *stream, std::unique_lock<std::recursive_mutex> &);
+
+// Checks the ranges, orders the work, and does it when it is asked for.
+CUresult enqueue(Stream *stream, const std::string &name, Run run,
+                 std::vector<Access> accesses);
+CUresult enqueueWork(CUstream stream, const Work &work);
+
+Event *createEvent();
+CUresult destroyEvent(Event *event);
+CUresult recordEvent(Event *event, Stream *stream);
+CUresult waitEvent(Stream *stream, Event *event);
+CUresult queryEvent(Event *event);
+CUresult synchronizeEvent(Event *event,
+                          std::unique_lock<std::recursive_mutex> &);
+
+// --- capture ---
+
+bool capturing(); // this thread, on any stream
+// Success unless the thread captures: then `call` is not allowed.
+CUresult checkNotCapturing(const char *call);
+CUresult beginCapture(Stream *stream, bool thisThreadOnly);
+CUresult endCapture(Stream *stream, CUgraph *graph);
+CUresult instantiate(CUgraph graph, GraphExec **executable);
+CUresult launch(GraphExec *executable, Stream *stream);
+CUresult destroyGraph(CUgraph graph);
+CUresult destroyExecutable(GraphExec *executable);
+size_t nodesOf(GraphExec *executable);
+
+// --- modules ---
+
+void registerKernel(const char *name, KernelFunction function,
+                    KernelAccesses accesses);
+
+} // namespace dlc::standin
