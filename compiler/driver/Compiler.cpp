@@ -42,6 +42,8 @@ public:
     DLC_TRY(checkCastLists());
     if (mlir::failed(checkPatterns(*model->module, options.train.optimizer)))
       return error(Code::Usage, "the parameter groups are wrong");
+    if (mlir::failed(checkRecompute(*model->module, options.memory)))
+      return error(Code::Usage, "the nodes to recompute are wrong");
     DLC_TRY(runPhases());
     if (!options.stopAfter.empty()) {
       result.program = print(*model->module);
@@ -100,7 +102,7 @@ private:
   }
   Status runPhases() {
     auto start = Clock::now();
-    std::vector<Phase> phases = allPhases(options.train);
+    std::vector<Phase> phases = allPhases(options.train, options.memory);
     std::string stopAfter = options.stopAfter;
     if (stopAfter == "import")
       return {};
@@ -194,7 +196,7 @@ private:
     return exporter::makeSkeleton(*model->source, states, tensors);
   }
 
-  static constexpr size_t kLoweringPhases = 3;
+  static constexpr size_t kLoweringPhases = 4;
   const CompileOptions &options;
   MLIRContext context;
   DiagnosticLog log;

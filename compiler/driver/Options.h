@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/import/Importer.h"
+#include "compiler/lower/Recompute.h"
 #include "passes/Options.h"
 #include "runtime/plan/plan.pb.h"
 
@@ -15,6 +16,7 @@ struct CompileOptions {
   int64_t batch = 32;
   import::ImportOptions import;
   StepOptions train;
+  MemoryOptions memory;
   /// --cpu=NAME: the CPU that kernels are made for; native is this machine.
   std::string cpu = "native";
   /// --stop-after=PHASE: prints the program after that phase instead of writing

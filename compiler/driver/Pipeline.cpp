@@ -11,7 +11,8 @@ using namespace mlir;
 
 namespace dlc {
 
-std::vector<Phase> allPhases(const StepOptions &options) {
+std::vector<Phase> allPhases(const StepOptions &options,
+                             const MemoryOptions &memory) {
   std::vector<Phase> phases = trainingPhases(options);
   phases.push_back(
       {"decompose",
@@ -27,6 +28,12 @@ std::vector<Phase> allPhases(const StepOptions &options) {
       {"fuse", "ops that share loops are one kernel", [](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createFuse());
        }});
+  phases.push_back({"recompute",
+                    "what is not to be kept is computed again where it is read",
+                    [memory](OpPassManager &pm) {
+                      if (!memory.recompute.empty())
+                        pm.addPass(createRecompute(memory));
+                    }});
   phases.push_back({"plan", "every step is commands on buffers at fixed places",
                     [](OpPassManager &pm) {
                       pm.addPass(createPlanMemory());

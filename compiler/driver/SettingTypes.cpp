@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
+#include <regex>
 #include <yaml-cpp/yaml.h>
 
 namespace dlc {
@@ -205,6 +206,27 @@ Setting &Settings::list(std::string key, std::vector<std::string> &field,
     return {};
   };
   s.get = [&field] { return yamlText(field); };
+  return s;
+}
+
+static Status checkPatterns(const std::vector<std::string> &patterns) {
+  for (const std::string &pattern : patterns)
+    try {
+      std::regex compiled(pattern);
+    } catch (const std::regex_error &) {
+      return usageError("'{}' is not a regular expression", pattern);
+    }
+  return {};
+}
+
+Setting &Settings::patterns(std::string key, std::vector<std::string> &field,
+                            std::string help) {
+  Setting &s = list(std::move(key), field, "REGEX", std::move(help));
+  s.set = [&field](auto &words) -> Status {
+    DLC_TRY(checkPatterns(words));
+    field = words;
+    return {};
+  };
   return s;
 }
 

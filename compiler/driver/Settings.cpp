@@ -14,6 +14,7 @@ Settings::Settings(CompileOptions &options) : options(options) {
   addPrecision();
   addAverages();
   addRanks();
+  addMemory();
 }
 
 const Setting *Settings::find(const std::string &key) const {

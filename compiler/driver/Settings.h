@@ -79,6 +79,9 @@ private:
                   std::string second, std::string help);
   Setting &list(std::string key, std::vector<std::string> &field,
                 std::string type, std::string help);
+  /// Regular expressions.
+  Setting &patterns(std::string key, std::vector<std::string> &field,
+                    std::string help);
   void addModel();
   void addFineTune();
   void addLoss();
@@ -87,6 +90,7 @@ private:
   void addPrecision();
   void addAverages();
   void addRanks();
+  void addMemory();
   /// What the kind of the averages leaves unread.
   Status checkAverages(const std::vector<std::string> &given) const;
 

@@ -1,18 +1,7 @@
 #include "compiler/driver/Settings.h"
 #include <fmt/format.h>
-#include <regex>
 
 namespace dlc {
-
-static Status checkPatterns(const std::vector<std::string> &patterns) {
-  for (const std::string &pattern : patterns)
-    try {
-      std::regex compiled(pattern);
-    } catch (const std::regex_error &) {
-      return usageError("'{}' is not a regular expression", pattern);
-    }
-  return {};
-}
 
 void Settings::addModel() {
   import::ImportOptions &i = options.import;
@@ -41,14 +30,6 @@ void Settings::addModel() {
     for (const auto &[name, n] : i.dims)
       words.push_back(fmt::format("{}={}", name, n));
     return yamlText(words);
-  };
-  auto patterns = [&](const char *key, std::vector<std::string> &field,
-                      const char *help) {
-    list(key, field, "REGEX", help).set = [&field](auto &words) -> Status {
-      DLC_TRY(checkPatterns(words));
-      field = words;
-      return {};
-    };
   };
   patterns("model.train", i.roles.train, "trains initializers that match, too");
   patterns("model.freeze", i.roles.freeze, "does not train those that match");

@@ -3,16 +3,34 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
+using namespace mlir;
+
 namespace dlc {
 
-std::string locationLabel(mlir::Location loc) {
-  llvm::SmallSetVector<llvm::StringRef, 4> names;
-  loc->walk([&](mlir::Location l) {
-    if (auto name = llvm::dyn_cast<mlir::NameLoc>(l))
+constexpr llvm::StringLiteral kAgain = "again";
+
+SmallVector<StringRef> nodeNames(Location loc) {
+  llvm::SmallSetVector<StringRef, 4> names;
+  loc->walk([&](Location l) {
+    if (auto name = dyn_cast<NameLoc>(l))
       names.insert(name.getName().getValue());
-    return mlir::WalkResult::advance();
+    return WalkResult::advance();
   });
-  return llvm::join(names, "; ");
+  return names.takeVector();
+}
+
+std::string locationLabel(Location loc) {
+  std::string label = llvm::join(nodeNames(loc), "; ");
+  auto fused = dyn_cast<FusedLoc>(loc);
+  auto kind =
+      fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
+  bool again = kind && kind.getValue() == kAgain;
+  return again && !label.empty() ? label + " (again)" : label;
+}
+
+Location repeated(Location loc) {
+  return FusedLoc::get(loc.getContext(), loc,
+                       StringAttr::get(loc.getContext(), kAgain));
 }
 
 } // namespace dlc

@@ -2,12 +2,17 @@
 #pragma once
 
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/SmallVector.h"
 #include <string>
 
 namespace dlc {
 
-/// "conv1; relu1": the names of all NameLocs in `loc`, each once, in order;
-/// empty when there are none.
+/// The names of all NameLocs in `loc`, each once, in order.
+llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location loc);
+/// "conv1; relu1": the names in one text, "conv1; relu1 (again)" for a command
+/// that repeats an earlier one.
 std::string locationLabel(mlir::Location loc);
+/// The location of a command that repeats the one at `loc`.
+mlir::Location repeated(mlir::Location loc);
 
 } // namespace dlc

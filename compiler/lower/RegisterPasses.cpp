@@ -1,5 +1,6 @@
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/Recompute.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -10,6 +11,7 @@ void registerLowerPasses() {
   mlir::registerPass(createDecompose);
   mlir::registerPass(createSplitReductions);
   mlir::registerPass(createFuse);
+  mlir::registerPass([] { return createRecompute(); });
   mlir::registerPass(createPlanMemory);
   mlir::registerPass(createMergeLaunches);
 }

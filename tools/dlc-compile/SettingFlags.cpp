@@ -8,7 +8,7 @@ namespace {
 const std::map<std::string, std::string> kGroups = {
     {"model", "Model"},          {"train", "Training"},
     {"amp", "Mixed precision"},  {"ema", "Moving averages"},
-    {"ddp", "Data parallelism"},
+    {"ddp", "Data parallelism"}, {"memory", "Memory"},
 };
 
 std::vector<std::string> splitAtCommas(const std::string &text) {

@@ -1,0 +1,93 @@
+// Activations that are not kept for the backward part but computed again.
+//
+// After fusion, because what is repeated must be the very command that computed
+// it first: products and sums are contracted, and halves rounded, by what else
+// stands in the cluster. Nothing that follows merges equal commands.
+#include "compiler/lower/Recompute.h"
+#include "compiler/lower/Activations.h"
+#include "compiler/lower/Labels.h"
+#include "mlir/Pass/Pass.h"
+#include <regex>
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+class Patterns {
+public:
+  explicit Patterns(ArrayRef<std::string> texts) {
+    for (const std::string &text : texts)
+      patterns.emplace_back(text);
+  }
+  /// Notes which are found in one of the names.
+  bool find(ArrayRef<StringRef> names) {
+    bool any = false;
+    for (auto [i, pattern] : llvm::enumerate(patterns))
+      if (llvm::any_of(names, [&](StringRef name) {
+            return std::regex_search(name.begin(), name.end(), pattern);
+          })) {
+        found.insert(i);
+        any = true;
+      }
+    return any;
+  }
+  bool wasFound(size_t i) const { return found.contains(i); }
+
+private:
+  std::vector<std::regex> patterns;
+  llvm::DenseSet<size_t> found;
+};
+
+struct Recompute : PassWrapper<Recompute, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Recompute)
+  Recompute() = default;
+  Recompute(const Recompute &other) : PassWrapper(other) {}
+  explicit Recompute(const MemoryOptions &o) { nodes = o.recompute; }
+  StringRef getArgument() const final { return "dlc-recompute"; }
+  StringRef getDescription() const final {
+    return "compute activations again instead of keeping them";
+  }
+  ListOption<std::string> nodes{
+      *this, "nodes",
+      llvm::cl::desc("of the nodes that one of these expressions is found in")};
+
+  void runOnOperation() final {
+    Patterns patterns(nodes);
+    for (auto f : getOperation().getOps<func::FuncOp>()) {
+      Activations activations(f);
+      activations.recompute(matching(activations, patterns));
+    }
+  }
+
+  /// What nobody behind the loss reads is computed again where what matches
+  /// needs it: to keep it instead would free nothing.
+  static llvm::BitVector matching(const Activations &activations,
+                                  Patterns &patterns) {
+    llvm::BitVector chosen(activations.items().size());
+    for (auto [i, item] : llvm::enumerate(activations.items()))
+      chosen[i] = patterns.find(nodesOf(item.value)) || !item.kept;
+    return chosen;
+  }
+};
+
+} // namespace
+
+LogicalResult checkRecompute(ModuleOp imported, const MemoryOptions &options) {
+  Patterns patterns(options.recompute);
+  imported.walk([&](Operation *op) { patterns.find(nodeNames(op->getLoc())); });
+  for (auto [i, text] : llvm::enumerate(options.recompute))
+    if (!patterns.wasFound(i))
+      return imported.emitError()
+             << "--recompute=" << text << " matches no node of the model";
+  return success();
+}
+
+std::unique_ptr<Pass> createRecompute() {
+  return std::make_unique<Recompute>();
+}
+std::unique_ptr<Pass> createRecompute(const MemoryOptions &options) {
+  return std::make_unique<Recompute>(options);
+}
+
+} // namespace dlc
