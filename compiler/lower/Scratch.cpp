@@ -63,9 +63,8 @@ private:
   int64_t top = 0;
 };
 
-} // namespace
-
-int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
+/// Best fit in the order of birth; returns the arena's size.
+int64_t fitByBirth(llvm::MutableArrayRef<LiveRange> ranges) {
   std::vector<LiveRange *> births;
   for (LiveRange &r : ranges)
     births.push_back(&r);
@@ -78,12 +77,27 @@ int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
   FreeList free;
   for (LiveRange *r : births) {
     for (; !alive.empty() && alive.top()->end < r->begin; alive.pop())
-      free.give(alive.top()->offset,
-                alignUp(std::max<int64_t>(alive.top()->bytes, 1)));
-    r->offset = free.take(alignUp(std::max<int64_t>(r->bytes, 1)));
+      free.give(alive.top()->offset, alive.top()->bytes);
+    r->offset = free.take(r->bytes);
     alive.push(r);
   }
   return free.size();
+}
+
+} // namespace
+
+int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
+  std::vector<LiveRange> forward(ranges.begin(), ranges.end());
+  for (LiveRange &r : forward)
+    r.bytes = alignUp(std::max<int64_t>(r.bytes, 1));
+  std::vector<LiveRange> backward = forward;
+  for (LiveRange &r : backward)
+    std::tie(r.begin, r.end) = std::pair(-r.end, -r.begin);
+  int64_t size = fitByBirth(forward), other = fitByBirth(backward);
+  const std::vector<LiveRange> &best = other < size ? backward : forward;
+  for (auto [range, placed] : llvm::zip(ranges, best))
+    range.offset = placed.offset;
+  return std::min(size, other);
 }
 
 } // namespace dlc

@@ -13,7 +13,8 @@ struct LiveRange {
 };
 
 /// Gives buffers that live at the same time disjoint, aligned ranges and
-/// returns the arena's size. Best fit in the order of birth, O(n log n).
+/// returns the arena's size. Best fit in the order of birth, or of death with
+/// time running backwards, whichever needs less; O(n log n).
 int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges);
 
 } // namespace dlc
