@@ -11,6 +11,7 @@
 // where it is first used, so that gradients become ready layer by layer
 // wherever earlier passes put such ops.
 #include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/MapVector.h"
@@ -182,8 +183,7 @@ private:
 
   /// Ops built after `before` are the gradient of the op at `loc`.
   void locate(Operation *before, Location loc) {
-    Location gradient = FusedLoc::get(loc.getContext(), {loc},
-                                      builder.getStringAttr("gradient"));
+    Location gradient = ir::gradientLocation(loc);
     auto first = before ? std::next(before->getIterator()) : block.begin();
     for (Operation &op : llvm::make_range(first, builder.getInsertionPoint()))
       op.setLoc(gradient);

@@ -9,8 +9,10 @@
 #include "compiler/lower/EmitPlan.h"
 #include "passes/CastLists.h"
 #include "passes/ParameterGroups.h"
+#include "runtime/base/Bytes.h"
 #include "runtime/base/Files.h"
 #include "runtime/plan/Artifact.h"
+#include "runtime/plan/Memory.h"
 #include <chrono>
 
 using namespace mlir;
@@ -49,6 +51,7 @@ public:
       result.program = print(*model->module);
       return std::move(result);
     }
+    DLC_TRY(checkMemory());
     DLC_TRY(generate());
     DLC_TRY(emit());
     DLC_TRY(write());
@@ -127,6 +130,19 @@ private:
     return {};
   }
 
+  Status checkMemory() {
+    int64_t budget = options.memory.budget;
+    plan::Plan plan;
+    if (!budget || mlir::failed(emitPlan(*model->module, plan)) ||
+        totalBytes(plan) <= uint64_t(budget))
+      return {};
+    return limitExceeded(
+        "{}: a step of {} samples takes {}, --memory allows {}; use a smaller "
+        "--batch\n{}",
+        options.model, batchOf(*model->module), roundBytes(totalBytes(plan)),
+        roundBytes(budget), memoryTable(plan, kTableRows));
+  }
+
   Status generate() {
     auto start = Clock::now();
     std::string why;
@@ -196,7 +212,7 @@ private:
     return exporter::makeSkeleton(*model->source, states, tensors);
   }
 
-  static constexpr size_t kLoweringPhases = 4;
+  static constexpr size_t kLoweringPhases = 4, kTableRows = 15;
   const CompileOptions &options;
   MLIRContext context;
   DiagnosticLog log;

@@ -31,7 +31,7 @@ std::vector<Phase> allPhases(const StepOptions &options,
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",
                     [memory](OpPassManager &pm) {
-                      if (!memory.recompute.empty())
+                      if (!memory.recompute.empty() || memory.budget)
                         pm.addPass(createRecompute(memory));
                     }});
   phases.push_back({"plan", "every step is commands on buffers at fixed places",

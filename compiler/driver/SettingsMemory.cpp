@@ -1,4 +1,5 @@
 #include "compiler/driver/Settings.h"
+#include "runtime/base/Bytes.h"
 
 namespace dlc {
 
@@ -6,6 +7,16 @@ void Settings::addMemory() {
   MemoryOptions &o = options.memory;
   patterns("memory.recompute", o.recompute,
            "computes activations of nodes that match again, not to keep them");
+  Setting &budget = add("memory.budget",
+                        "most a rank may take, by computing activations again "
+                        "as needed; 0: no limit",
+                        "SIZE")
+                        .named("--memory");
+  budget.set = [&o](auto &words) -> Status {
+    DLC_ASSIGN(o.budget, parseBytes(words.size() == 1 ? words[0] : ""));
+    return {};
+  };
+  budget.get = [&o] { return exactBytes(o.budget); };
 }
 
 } // namespace dlc

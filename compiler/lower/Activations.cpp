@@ -1,4 +1,5 @@
 #include "compiler/lower/Activations.h"
+#include "compiler/dialect/Locations.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/StateLayout.h"
 #include "mlir/IR/IRMapping.h"
@@ -19,21 +20,14 @@ Value storageOf(Value v) {
   return v;
 }
 
-Operation *findLoss(func::FuncOp f) {
-  for (auto [i, v] :
-       llvm::enumerate(f.front().getTerminator()->getOperands())) {
-    auto name = f.getResultAttrOfType<StringAttr>(i, "dlc.name");
-    if (!name || name.getValue() != "loss")
-      continue;
-    Operation *op = v.getDefiningOp();
-    while (isa_and_nonnull<ir::ReshapeOp, ir::AllReduceOp>(op))
-      op = op->getOperand(0).getDefiningOp();
-    return op && isCommand(op) ? op : nullptr;
-  }
-  return nullptr;
+/// What a command does last is what it is for.
+bool isBackward(Operation *command) {
+  if (auto fused = dyn_cast<ir::FusedOp>(command))
+    command = fused.getBody().front().getTerminator()->getPrevNode();
+  return ir::isGradient(command->getLoc());
 }
 
-/// Repeats forward commands behind the loss.
+/// Repeats forward commands.
 class Recomputer {
 public:
   Recomputer(const Activations &activations, const llvm::BitVector &chosen)
@@ -124,15 +118,14 @@ int64_t Activations::Item::bytes() const {
 }
 
 Activations::Activations(func::FuncOp f) {
-  Operation *loss = findLoss(f);
-  if (!loss)
+  auto commands = llvm::make_filter_range(
+      f.front(), [](Operation &op) { return isCommand(&op); });
+  auto first =
+      llvm::find_if(commands, [](Operation &op) { return isBackward(&op); });
+  if (first == commands.end())
     return;
-  for (Operation &op : f.front()) {
-    if (isCommand(&op))
-      number(&op);
-    if (&op == loss)
-      break;
-  }
+  for (auto command = commands.begin(); command != first; ++command)
+    number(&*command);
   findUses(f.front());
 }
 

@@ -10,21 +10,20 @@
 namespace dlc {
 
 /// The forward commands (clusters and library calls) of a fused function: all
-/// up to the one that computes the result named "loss". Their results are
-/// numbered in program order; the numbers are the same in a copy of the
-/// function.
+/// before the first that computes a gradient. Their results are numbered in
+/// program order; the numbers are the same in a copy of the function.
 class Activations {
 public:
   struct Item {
     mlir::OpResult value;
     int64_t command;      // number of the command that computes it
     int64_t lastUse = -1; // number of the last forward command that reads it
-    bool kept = false;    // read by a command behind the loss
+    bool kept = false;    // read by a later command
     bool stays = false;   // alive to the end: an output, a state's new value
     int64_t bytes() const;
   };
 
-  /// Without such a result there are no activations.
+  /// Without gradients there are no activations.
   explicit Activations(mlir::func::FuncOp f);
 
   llvm::ArrayRef<Item> items() const { return all; }
@@ -34,12 +33,12 @@ public:
   /// activation.
   std::optional<size_t> find(mlir::Value v) const;
 
-  /// Commands behind the loss no longer read the activations in `chosen`, but
+  /// Later commands no longer read the activations in `chosen`, but
   /// copies computed just before the first of them that needs one. A copy reads
   /// copies of what is chosen and keeps what is not. It is the same command on
   /// the same operands, so it gives the same bits. Nothing is copied twice;
-  /// what stays and the loss' own command are not copied at all. Returns the
-  /// copies. Of no use afterwards.
+  /// what stays, and the last forward command, is not copied at all. Returns
+  /// the copies. Of no use afterwards.
   llvm::SmallVector<mlir::Operation *>
   recompute(const llvm::BitVector &chosen) const;
 

@@ -5,6 +5,7 @@
 // stands in the cluster. Nothing that follows merges equal commands.
 #include "compiler/lower/Recompute.h"
 #include "compiler/lower/Activations.h"
+#include "compiler/lower/FitMemory.h"
 #include "compiler/lower/Labels.h"
 #include "mlir/Pass/Pass.h"
 #include <regex>
@@ -43,7 +44,10 @@ struct Recompute : PassWrapper<Recompute, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Recompute)
   Recompute() = default;
   Recompute(const Recompute &other) : PassWrapper(other) {}
-  explicit Recompute(const MemoryOptions &o) { nodes = o.recompute; }
+  explicit Recompute(const MemoryOptions &o) {
+    nodes = o.recompute;
+    budget = o.budget;
+  }
   StringRef getArgument() const final { return "dlc-recompute"; }
   StringRef getDescription() const final {
     return "compute activations again instead of keeping them";
@@ -52,15 +56,20 @@ struct Recompute : PassWrapper<Recompute, OperationPass<ModuleOp>> {
       *this, "nodes",
       llvm::cl::desc("of the nodes that one of these expressions is found in")};
 
+  Option<int64_t> budget{*this, "memory", llvm::cl::init(0),
+                         llvm::cl::desc("most bytes of all regions")};
+
   void runOnOperation() final {
     Patterns patterns(nodes);
     for (auto f : getOperation().getOps<func::FuncOp>()) {
       Activations activations(f);
       activations.recompute(matching(activations, patterns));
     }
+    if (budget)
+      fitMemory(getOperation(), budget);
   }
 
-  /// What nobody behind the loss reads is computed again where what matches
+  /// What no later command reads is computed again where what matches
   /// needs it: to keep it instead would free nothing.
   static llvm::BitVector matching(const Activations &activations,
                                   Patterns &patterns) {

@@ -18,6 +18,9 @@ namespace dlc {
 struct MemoryOptions {
   /// --recompute=REGEX: the activations of ONNX nodes that it is found in.
   std::vector<std::string> recompute;
+  /// --memory=SIZE: bytes of all regions of one rank, which further activations
+  /// are computed again for; 0: no limit.
+  int64_t budget = 0;
 };
 
 /// Whether each expression is found in the name of a node of an imported
@@ -25,7 +28,7 @@ struct MemoryOptions {
 llvm::LogicalResult checkRecompute(mlir::ModuleOp imported,
                                    const MemoryOptions &options);
 
-/// Of fused functions with a result named "loss" (Activations.h).
+/// Of fused functions with gradients (Activations.h).
 std::unique_ptr<mlir::Pass> createRecompute();
 std::unique_ptr<mlir::Pass> createRecompute(const MemoryOptions &options);
 

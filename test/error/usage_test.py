@@ -36,6 +36,7 @@ class Usage(dlc.TestCase):
             "pattern that is none": (self.compile("--train=("), r"--train.*regular expression"),
             "nodes to recompute that are none": (self.compile("--recompute=Relu"),
                                                  r"--recompute=Relu matches no node"),
+            "memory of no size": (self.compile("--memory=much"), r"--memory.*4GiB.*much"),
             "pattern of nodes that is none": (self.compile("--recompute=["), r"--recompute.*regular expression"),
             "floor without cosine": (self.compile("--min-lr=0.1"), r"--min-lr needs --schedule=cosine"),
             "warm-up as long as all": (self.compile("--warmup=5", "--steps=5"), r"--warmup=5"),

@@ -2,7 +2,7 @@
 // RUN: %dlc-opt %s --dlc-fuse "--dlc-recompute=nodes=relu,first" --split-input-file | FileCheck %s --check-prefixes=CHECK,BOTH
 // RUN: %dlc-opt %s --dlc-fuse --dlc-recompute=nodes=other --split-input-file | FileCheck %s --check-prefixes=CHECK,NONE
 
-// A product behind the loss reads the relu's result. A copy of the relu's whole cluster stands in front of that
+// A product of the backward part reads the relu's result. A copy of the relu's whole cluster stands in front of that
 // product and reads what the cluster read, or a copy of that; what comes later reads the same copies.
 // CHECK-LABEL: func @chain
 // CHECK: %[[M:.*]] = dlc.matmul %arg0, %arg0
@@ -29,14 +29,14 @@ func.func @chain(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<f32> {dlc.
   %t = dlc.tanh %r : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %p = dlc.matmul %t, %t : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %loss = dlc.reduce_sum %p {axes = array<i64: 0, 1>} : (tensor<4x4xf32>) -> tensor<f32>
-  %d = dlc.matmul %y, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  %g = dlc.matmul %r, %d : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  %h = dlc.matmul %m, %g : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %d = dlc.matmul %y, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
+  %g = dlc.matmul %r, %d : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
+  %h = dlc.matmul %m, %g : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
   return %loss, %h : tensor<f32>, tensor<4x4xf32>
 }
 
 // -----
-// What nothing behind the loss reads would have to be kept for the copy, so it is computed again, too. A view of a copy
+// What nothing of the backward part reads would have to be kept for the copy, so it is computed again, too. A view of a copy
 // is a view again.
 // CHECK-LABEL: func @through
 // CHECK: %[[M:.*]] = dlc.matmul %arg0, %arg0
@@ -54,14 +54,14 @@ func.func @through(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<f32> {dl
   %p = dlc.matmul %r, %r : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %loss = dlc.reduce_sum %p {axes = array<i64: 0, 1>} : (tensor<4x4xf32>) -> tensor<f32>
   %v = dlc.reshape %r : (tensor<4x4xf32>) -> tensor<8x2xf32>
-  %d = dlc.matmul %y, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  %w = dlc.reshape %d : (tensor<4x4xf32>) -> tensor<2x8xf32>
-  %g = dlc.matmul %w, %v : (tensor<2x8xf32>, tensor<8x2xf32>) -> tensor<2x2xf32>
+  %d = dlc.matmul %y, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
+  %w = dlc.reshape %d : (tensor<4x4xf32>) -> tensor<2x8xf32> loc(fused<"gradient">["d"])
+  %g = dlc.matmul %w, %v : (tensor<2x8xf32>, tensor<8x2xf32>) -> tensor<2x2xf32> loc(fused<"gradient">["d"])
   return %loss, %g : tensor<f32>, tensor<2x2xf32>
 }
 
 // -----
-// The new value of a state is there to the end anyway; nor is there anything to repeat without a loss.
+// The new value of a state is there to the end anyway; nor is there anything to repeat without gradients.
 // CHECK-LABEL: func @states
 // CHECK-COUNT-1: dlc.relu
 // CHECK-NOT: dlc.relu
@@ -70,8 +70,8 @@ func.func @states(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<f32> {dlc
   %r = dlc.relu %x : (tensor<4x4xf32>) -> tensor<4x4xf32> loc("relu")
   %p = dlc.matmul %r, %r : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %loss = dlc.reduce_sum %p {axes = array<i64: 0, 1>} : (tensor<4x4xf32>) -> tensor<f32>
-  %d = dlc.matmul %y, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  %g = dlc.matmul %r, %d : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %d = dlc.matmul %y, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
+  %g = dlc.matmul %r, %d : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
   dlc.write @s, %r : tensor<4x4xf32>
   return %loss, %g : tensor<f32>, tensor<4x4xf32>
 }

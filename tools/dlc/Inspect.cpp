@@ -1,8 +1,10 @@
 // dlc inspect: what an artifact holds and what a step of it costs.
 #include "tools/dlc/Commands.h"
 
+#include "runtime/base/Bytes.h"
 #include "runtime/base/Json.h"
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
 
 #include <map>
@@ -70,7 +72,8 @@ Ordered programsOf(const plan::Plan &plan) {
                                 {"commands", program.commands_size()},
                                 {"kinds", kinds},
                                 {"collectives", collectivesOf(program)},
-                                {"scratch_bytes", program.scratch_bytes()}};
+                                {"scratch_bytes", program.scratch_bytes()},
+                                {"live_bytes", memoryOf(plan, program).live}};
   }
   return programs;
 }
@@ -174,8 +177,18 @@ void printText(const Ordered &summary) {
     fmt::print("  {:12} {:>10}\n", name, human(bytes, "B"));
 }
 
-Status inspect(const std::string &path, bool json) {
+// The size of the table of --memory.
+constexpr size_t kRows = 20;
+
+Status inspect(const std::string &path, bool json, bool memory) {
   DLC_ASSIGN(Model model, openModel(path, Artifact::Use::Inspect));
+  if (memory && !json) {
+    const plan::Plan &plan = model.artifact.plan();
+    fmt::print("memory of a rank: {}\n{}",
+               roundBytes(static_cast<double>(totalBytes(plan))),
+               memoryTable(plan, kRows));
+    return {};
+  }
   const Ordered summary = summarize(model);
   if (json)
     fmt::print("{}\n", summary.dump(2));
@@ -189,7 +202,7 @@ Status inspect(const std::string &path, bool json) {
 void addInspect(CommandLine &line) {
   struct Arguments {
     std::string path;
-    bool json = false;
+    bool json = false, memory = false;
   };
   CLI::App *command = line.app.add_subcommand(
       "inspect", "state, cost and memory of a compiled model");
@@ -198,10 +211,14 @@ void addInspect(CommandLine &line) {
       ->add_option("model", arguments->path, "an artifact, run or checkpoint")
       ->required();
   command->add_flag("--json", arguments->json, "one object on stdout");
-  command->footer("Example:\n  dlc inspect lenet.dlc --json");
+  command->add_flag("--memory", arguments->memory,
+                    "what takes it: state by role, the largest activations");
+  command->footer("Examples:\n  dlc inspect lenet.dlc --json\n"
+                  "  dlc inspect lenet.dlc --memory");
   command->callback([&line, arguments] {
     line.chosen = [arguments] {
-      return report(inspect(arguments->path, arguments->json));
+      return report(
+          inspect(arguments->path, arguments->json, arguments->memory));
     };
   });
 }

@@ -1,0 +1,33 @@
+// Where an op comes from, beyond its ONNX nodes.
+#pragma once
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Location.h"
+
+namespace dlc::ir {
+
+/// The location of an op of the backward graph, which is the gradient of the op
+/// at `loc`.
+inline mlir::Location gradientLocation(mlir::Location loc) {
+  return mlir::FusedLoc::get(
+      loc.getContext(), loc,
+      mlir::StringAttr::get(loc.getContext(), "gradient"));
+}
+
+/// Whether gradientLocation made `loc` or a part of it.
+inline bool isGradient(mlir::Location loc) {
+  return loc
+      ->walk([](mlir::Location l) {
+        auto fused = llvm::dyn_cast<mlir::FusedLoc>(l);
+        auto kind =
+            fused
+                ? llvm::dyn_cast_or_null<mlir::StringAttr>(fused.getMetadata())
+                : mlir::StringAttr();
+        return kind && kind.getValue() == "gradient"
+                   ? mlir::WalkResult::interrupt()
+                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+} // namespace dlc::ir

@@ -1,0 +1,38 @@
+// What the memory of a step is for.
+#pragma once
+
+#include "runtime/plan/plan.pb.h"
+
+#include <string>
+#include <vector>
+
+namespace dlc {
+
+// A tensor of the scratch region.
+struct ScratchTensor {
+  std::string node; // label of the command that computes it, or an input's name
+  plan::TensorType type;
+  uint64_t bytes = 0;       // of its range
+  int64_t from = 0, to = 0; // commands between which it is needed, inclusive
+};
+
+struct ProgramMemory {
+  uint64_t bytes = 0; // of the scratch region that the program uses
+  uint64_t live = 0;  // most bytes needed at once: no plan can do with less
+  int64_t peak = 0;   // the first command where that is so
+  std::vector<ScratchTensor> alive; // at the peak, the largest first
+};
+
+// From a verified plan's commands alone. A tensor is needed from the command
+// that writes it, or the start for inputs, to the last one that reads it, or
+// the end for outputs.
+ProgramMemory memoryOf(const plan::Plan &plan, const plan::Program &program);
+
+// Bytes of all regions.
+uint64_t totalBytes(const plan::Plan &plan);
+
+// For people: state by role, gradients, scratch, and the `rows` largest tensors
+// alive at the peak of the program that needs most.
+std::string memoryTable(const plan::Plan &plan, size_t rows);
+
+} // namespace dlc
