@@ -184,7 +184,7 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
 
   SmallVector<double> decaysOf(func::FuncOp f) const {
     if (halflife != 0) {
-      double samples = double(rowsOf(f) * world);
+      double samples = double(rowsOf(f) * batches);
       return {std::pow(0.5, samples / halflife)};
     }
     SmallVector<double> values(decays.begin(), decays.end());
@@ -193,7 +193,7 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
     return values;
   }
 
-  /// Samples of one rank's update; 0: unknown.
+  /// Samples of one batch; 0: unknown.
   static int64_t rowsOf(func::FuncOp f) {
     auto type = f.getNumArguments()
                     ? dyn_cast<RankedTensorType>(f.getArgumentTypes().front())
@@ -227,13 +227,13 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
 
 } // namespace
 
-std::unique_ptr<Pass> createInsertEma(const EmaOptions &o, int64_t world) {
+std::unique_ptr<Pass> createInsertEma(const EmaOptions &o, int64_t batches) {
   InsertEmaOptions p;
   p.kind = o.kind;
   p.decays.push_back(o.decay.value_or(0.9999));
   p.decays.append(o.others.begin(), o.others.end());
   p.halflife = o.halflife;
-  p.world = world;
+  p.batches = batches;
   p.tau = o.tau;
   p.start = o.start;
   p.warmup = o.warmup;

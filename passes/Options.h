@@ -51,6 +51,12 @@ struct ScalerOptions {
   int64_t hysteresis = 1;
 };
 
+struct AccumulateOptions {
+  /// --accumulate=N: micro-batches of one update, each of --batch rows; their
+  /// gradients' mean counts.
+  int64_t count = 1;
+};
+
 struct AllReduceOptions {
   /// --ddp=N: ranks.
   int64_t world = 1;
@@ -186,6 +192,7 @@ struct StepOptions {
   LossOptions loss;
   AmpOptions amp;
   ScalerOptions scaler;
+  AccumulateOptions accumulate;
   AllReduceOptions allReduce;
   ClipOptions clip;
   OptimizerOptions optimizer;

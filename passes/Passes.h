@@ -20,7 +20,10 @@ namespace dlc {
 std::unique_ptr<mlir::Pass> createAppendLoss(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createTrainMode(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createAutocast(const AmpOptions &options);
-std::unique_ptr<mlir::Pass> createScaleLoss(const ScalerOptions &options);
+std::unique_ptr<mlir::Pass> createScaleLoss(const ScalerOptions &options,
+                                            const AccumulateOptions &window);
+std::unique_ptr<mlir::Pass>
+createAccumulateGradients(const AccumulateOptions &options);
 std::unique_ptr<mlir::Pass> createUnscale(const ScalerOptions &options);
 std::unique_ptr<mlir::Pass>
 createInsertAllReduce(const AllReduceOptions &options);
@@ -28,8 +31,9 @@ std::unique_ptr<mlir::Pass> createClipGradients(const ClipOptions &options);
 std::unique_ptr<mlir::Pass>
 createInsertOptimizer(const OptimizerOptions &options,
                       const ScheduleOptions &schedule);
+/// `batches`: of one update, over all ranks.
 std::unique_ptr<mlir::Pass> createInsertEma(const EmaOptions &options,
-                                            int64_t world);
+                                            int64_t batches);
 
 /// Makes every pass known to textual pipelines (--dlc-autodiff ...), and
 /// `dlc-train`, all of them in order.

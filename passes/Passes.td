@@ -55,8 +55,7 @@ def Autodiff : Pass<"dlc-autodiff", "mlir::ModuleOp"> {
   let dependentDialects = ["::dlc::ir::DlcDialect"];
 }
 
-class Dlc_ScalerPass<string argument> : Dlc_Pass<argument> {
-  let options = [Option<"scale", "scale", "std::string", "\"none\"", "none, dynamic or a number">,
+defvar scalerOptions = [Option<"scale", "scale", "std::string", "\"none\"", "none, dynamic or a number">,
     Option<"init", "init", "double", "65536", "first dynamic scale">,
     Option<"growthFactor", "growth-factor", "double", "2", "factor after `interval` finite steps">,
     Option<"backoffFactor", "backoff-factor", "double", "0.5", "factor after an infinite gradient">,
@@ -64,12 +63,22 @@ class Dlc_ScalerPass<string argument> : Dlc_Pass<argument> {
     Option<"minScale", "min-scale", "double", "0", "0: no floor">,
     Option<"maxScale", "max-scale", "double", "0", "0: no ceiling">,
     Option<"hysteresis", "hysteresis", "int64_t", "1", "overflows before the first backoff since the last growth">];
-}
-def ScaleLoss : Dlc_ScalerPass<"dlc-scale-loss"> {
+
+def ScaleLoss : Dlc_Pass<"dlc-scale-loss"> {
   let summary = "the backward graph starts at the loss scale";
-  let description = [{dlc.seed becomes 1 or a read of @scaler.scale.}];
+  let description = [{dlc.seed becomes 1 or a read of @scaler.scale, divided by the micro-batches of an update.}];
+  let options = scalerOptions # [Option<"microBatches", "micro-batches", "int64_t", "1", "of an update">];
 }
-def Unscale : Dlc_ScalerPass<"dlc-unscale"> {
+
+def AccumulateGradients : Dlc_Pass<"dlc-accumulate-gradients"> {
+  let summary = "@accumulate_step adds a micro-batch to the gradients, @train_step takes the last one of a window";
+  let description = [{Adds a state grad/NAME beside each parameter with a gradient, accumulate.NAME beside each result of
+    the step, and accumulate.position. The sums become the gradients and results of @train_step.}];
+  let options = [Option<"count", "count", "int64_t", "1", "micro-batches of an update; 1: nothing is added">];
+}
+
+def Unscale : Dlc_Pass<"dlc-unscale"> {
+  let options = scalerOptions;
   let summary = "gradients are those of the loss itself, and a flag says whether all are finite";
   let description = [{Multiplies by 1 / scale and moves @scaler.scale and @scaler.growth as torch's GradScaler does.
     Without a scaler there is nothing to do.}];
@@ -139,7 +148,7 @@ def InsertEma : Dlc_Pass<"dlc-insert-ema"> {
   let options = [Option<"kind", "kind", "std::string", "\"ultralytics\"", "ultralytics, constant, timm or swa">,
     ListOption<"decays", "decay", "double", "one set of averages each; none: 0.9999">,
     Option<"halflife", "halflife", "double", "0", "in samples; 0: the decay as it is">,
-    Option<"world", "world", "int64_t", "1", "ranks, each with a batch of samples">,
+    Option<"batches", "batches", "int64_t", "1", "of an update, over all ranks">,
     Option<"tau", "tau", "double", "2000", "ultralytics: updates of the ramp">,
     Option<"start", "start", "int64_t", "0", "updates that are only copied">,
     Option<"warmup", "warmup", "bool", "false", "timm: the decay rises">,

@@ -45,7 +45,14 @@ std::vector<Phase> trainingPhases(StepOptions o) {
       {"autodiff", "every trainable parameter has a gradient",
        always([](auto &pm) { pm.addPass(createAutodiff()); })},
       {"scale-loss", "the backward graph starts at 1, or at the loss scale",
-       always([=](auto &pm) { pm.addPass(createScaleLoss(o.scaler)); })},
+       always([=](auto &pm) {
+         pm.addPass(createScaleLoss(o.scaler, o.accumulate));
+       })},
+      {"accumulate", "@accumulate_step adds up the gradients of a window",
+       when(o.accumulate.count != 1,
+            [=](auto &pm) {
+              pm.addPass(createAccumulateGradients(o.accumulate));
+            })},
       {"all-reduce", "gradients and loss are means over the ranks",
        always(
            [=](auto &pm) { pm.addPass(createInsertAllReduce(o.allReduce)); })},
@@ -64,7 +71,8 @@ std::vector<Phase> trainingPhases(StepOptions o) {
       {"ema", "averages follow the parameters",
        when(o.ema.enabled,
             [=](auto &pm) {
-              pm.addPass(createInsertEma(o.ema, o.allReduce.world));
+              pm.addPass(createInsertEma(o.ema, o.allReduce.world *
+                                                    o.accumulate.count));
             })},
       {"simplify", "nothing is computed twice",
        always([](auto &pm) { pm.addPass(createCanonicalize()); })},

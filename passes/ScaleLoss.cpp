@@ -1,5 +1,5 @@
 // The factor that the backward graph starts with: 1, or the loss scale, a
-// state.
+// state; divided by the micro-batches of an update.
 #include "passes/Passes.h"
 #include "passes/Scaler.h"
 #include "passes/Step.h"
@@ -31,6 +31,8 @@ struct ScaleLoss : impl::ScaleLossBase<ScaleLoss> {
       Type element = ir::elementType(seed);
       ir::Expr start =
           state ? step.read(state).cast(element) : step.scalar(element, 1);
+      if (microBatches != 1)
+        start = start * (1.0 / double(microBatches));
       seed.replaceAllUsesWith(start.v);
       seed.erase();
     }
@@ -54,10 +56,11 @@ FailureOr<std::optional<double>> parseLossScale(Operation *where,
   return std::optional<double>(value);
 }
 
-std::unique_ptr<Pass> createScaleLoss(const ScalerOptions &o) {
-  return createScaleLoss(
-      ScaleLossOptions{o.scale, o.init, o.growthFactor, o.backoffFactor,
-                       o.interval, o.minScale, o.maxScale, o.hysteresis});
+std::unique_ptr<Pass> createScaleLoss(const ScalerOptions &o,
+                                      const AccumulateOptions &window) {
+  return createScaleLoss(ScaleLossOptions{
+      o.scale, o.init, o.growthFactor, o.backoffFactor, o.interval, o.minScale,
+      o.maxScale, o.hysteresis, window.count});
 }
 
 } // namespace dlc

@@ -167,6 +167,7 @@ private:
       plan.add_cpu_features(feature);
     plan.set_world_size(options.train.allReduce.world);
     plan.set_batch(batchOf(*model->module));
+    plan.set_accumulate(options.train.accumulate.count);
     plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy"
                                                     : options.train.loss.kind);
     describe(options, plan);

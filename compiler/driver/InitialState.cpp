@@ -58,9 +58,11 @@ private:
   std::deque<std::vector<std::byte>> buffers;
 };
 
-bool isZeroMoment(exec::StateOp state) {
+/// Moments and accumulators that are zero need no file.
+bool isLeftOut(exec::StateOp state) {
   auto value = dyn_cast<FloatAttr>(state.getInit());
-  return state.getRole() == "moment" && value && value.getValue().isPosZero();
+  return (state.getRole() == "moment" || state.getRole() == "accumulator") &&
+         value && value.getValue().isPosZero();
 }
 
 } // namespace
@@ -70,7 +72,7 @@ Status writeInitialState(ModuleOp module, const import::WeightStore &weights,
   Initializer initializer(module, weights);
   std::vector<NamedTensor> tensors;
   for (auto state : module.getOps<exec::StateOp>()) {
-    if (isZeroMoment(state))
+    if (isLeftOut(state))
       continue;
     DLC_ASSIGN(NamedTensor t, initializer.make(state));
     tensors.push_back(std::move(t));

@@ -12,7 +12,7 @@ namespace dlc {
 struct CompileOptions {
   std::string model;  // path of the ONNX file
   std::string output; // path of the artifact
-  /// --batch=N: rows of one rank's step, where the model leaves it open.
+  /// --batch=N: rows of one rank's micro-batch, where the model leaves it open.
   int64_t batch = 32;
   import::ImportOptions import;
   StepOptions train;

@@ -6,7 +6,7 @@ namespace dlc {
 void Settings::addModel() {
   import::ImportOptions &i = options.import;
   count("model.batch", options.batch, 1,
-        "rows of one rank's step, where the model leaves it open",
+        "rows of one rank's micro-batch, where the model leaves it open",
         int64_t(1) << 30);
   Setting &dim =
       add("model.dim", "binds a symbolic dimension of the model", "NAME=N");

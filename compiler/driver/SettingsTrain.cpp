@@ -63,6 +63,9 @@ void Settings::addOptimizer() {
        "factor of weight-decay for those that match");
   choice("train.no-decay", o.noDecay, {"none", "norm_bias"},
          "norm_bias: vectors and biases do not decay");
+  count("train.accumulate", options.train.accumulate.count, 1,
+        "micro-batches of --batch rows in an update, which takes their mean",
+        1 << 20);
   ClipOptions &clip = options.train.clip;
   number("train.clip-value", clip.maxValue, 0, kNoLimit,
          "largest element of a gradient; 0: no clamping");

@@ -65,8 +65,8 @@ Batch makeBatch(const Dataset &dataset, int64_t rows) {
 
 Loader::Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
                int64_t last)
-    : dataset_(dataset), sampling_(sampling), next_(first), last_(last),
-      made_(first) {
+    : dataset_(dataset), sampling_(sampling), next_(first * sampling.window),
+      last_(last * sampling.window), made_(next_) {
   for (int64_t i = 0; i < kRing; ++i)
     ring_.push_back(makeBatch(dataset, sampling.batch));
   thread_ = std::thread([this] { work(); });
@@ -92,24 +92,25 @@ const Batch *Loader::next() {
 }
 
 void Loader::work() {
-  for (int64_t step = made_; step < last_; ++step) {
+  for (int64_t number = made_; number < last_; ++number) {
     {
       // The batch before next_ is still in use.
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || step - next_ + 1 < kRing; });
+      changed_.wait(lock, [&] { return stop_ || number - next_ + 1 < kRing; });
       if (stop_)
         return;
     }
-    makeStep(step, ring_[static_cast<size_t>(step % kRing)]);
+    makeBatchOf(number, ring_[static_cast<size_t>(number % kRing)]);
     std::lock_guard lock(mutex_);
-    made_ = step + 1;
+    made_ = number + 1;
     changed_.notify_all();
   }
 }
 
-void Loader::makeStep(int64_t step, Batch &batch) {
-  const int64_t steps = sampling_.stepsPerEpoch(dataset_.samples());
-  const int64_t epoch = step / steps;
+void Loader::makeBatchOf(int64_t number, Batch &batch) {
+  const int64_t batches =
+      sampling_.updatesPerEpoch(dataset_.samples()) * sampling_.window;
+  const int64_t epoch = number / batches;
   if (epoch != epoch_) {
     if (sampling_.shuffle) {
       order_ = shuffledOrder(dataset_.samples(), sampling_.seed,
@@ -120,7 +121,7 @@ void Loader::makeStep(int64_t step, Batch &batch) {
     }
     epoch_ = epoch;
   }
-  const int64_t first = (step % steps) * sampling_.batch * sampling_.world +
+  const int64_t first = (number % batches) * sampling_.batch * sampling_.world +
                         sampling_.rank * sampling_.batch;
   fillBatch(dataset_,
             {order_.data() + first, static_cast<size_t>(sampling_.batch)},

@@ -9,19 +9,22 @@
 
 namespace dlc {
 
-// Which samples make up each step, the same on all machines:
-//   rows of step s of an epoch = order[s * B * world + rank * B, + B)
-// where order is the identity, or a permutation given by (seed, epoch). What
-// does not fill a step at the end of an epoch is left out.
+// Which samples make up each batch, the same on all machines:
+//   rows of batch s of an epoch = order[s * B * world + rank * B, + B)
+// where order is the identity, or a permutation given by (seed, epoch). An
+// update takes `window` batches; what does not fill an update at the end of an
+// epoch is left out.
 struct Sampling {
   int64_t batch = 1; // B, of one rank
+  int64_t window = 1;
   int rank = 0;
   int world = 1;
   bool shuffle = true;
   uint64_t seed = 0;
 
-  int64_t stepsPerEpoch(int64_t samples) const {
-    return samples / (batch * world);
+  int64_t samplesOfUpdate() const { return batch * world * window; }
+  int64_t updatesPerEpoch(int64_t samples) const {
+    return samples / samplesOfUpdate();
   }
 };
 
@@ -37,25 +40,25 @@ void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
                Batch &batch);
 Batch makeBatch(const Dataset &dataset, int64_t rows);
 
-// Steps [first, last) of a run; step counts over all epochs. The data set must
-// outlive the loader and fill at least one step. One thread calls next();
-// nothing is allocated in it within an epoch.
+// The batches of updates [first, last) of a run, which are counted over all
+// epochs. The data set must outlive the loader and fill at least one update.
+// One thread calls next(); nothing is allocated in it within an epoch.
 class Loader {
 public:
   Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
          int64_t last);
   ~Loader();
 
-  // The next step's batch, valid until the next call; null after the last.
+  // The next batch, valid until the next call; null after the last.
   const Batch *next();
 
 private:
   void work();
-  void makeStep(int64_t step, Batch &batch);
+  void makeBatchOf(int64_t number, Batch &batch);
 
   const Dataset &dataset_;
   Sampling sampling_;
-  int64_t next_, last_, made_;
+  int64_t next_, last_, made_; // batches
   std::vector<Batch> ring_;
   std::vector<int64_t> order_;
   int64_t epoch_ = -1; // of order_

@@ -26,7 +26,7 @@ public:
     return regions_[state.region()] + state.offset();
   }
   Status checkInputsSet(const plan::Program &program);
-  Status run(Program &program);
+  Status run(Program &program, Probe *probe);
 
   const plan::Plan plan_;
   std::unique_ptr<Device> device_;
@@ -119,13 +119,13 @@ Status Executor::Impl::checkInputsSet(const plan::Program &program) {
   return {};
 }
 
-Status Executor::Impl::run(Program &program) {
+Status Executor::Impl::run(Program &program, Probe *probe) {
   if (poison_)
     for (const auto &[data, bytes] : program.gaps())
       DLC_TRY(device_->fill(data, 0xff, bytes));
   if (std::exchange(inject_, false))
     DLC_TRY(program.injectInfinity());
-  DLC_TRY(program.run(profiling_));
+  DLC_TRY(probe ? program.runProbed(*probe) : program.run(profiling_));
   return device_->synchronize();
 }
 
@@ -136,14 +136,14 @@ Status Executor::prepare(std::string_view program) {
   return impl_->program(program).status();
 }
 
-Status Executor::run(std::string_view name) {
+Status Executor::run(std::string_view name, Probe *probe) {
   Impl &impl = *impl_;
   DLC_TRY(impl.broken_);
   DLC_ASSIGN(Program *const program, impl.program(name));
   DLC_TRY(impl.checkInputsSet(program->plan()));
   impl.inputsOf_ = impl.outputsOf_ = nullptr;
   DLC_TRY(impl.device_->makeCurrent());
-  Status status = impl.run(*program);
+  Status status = impl.run(*program, probe);
   if (impl.collectives_) {
     impl.broken_ = impl.collectives_->drain();
     if (status.ok())

@@ -4,6 +4,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Device.h"
+#include "runtime/exec/Probe.h"
 
 #include <memory>
 #include <span>
@@ -72,7 +73,8 @@ public:
 
   // One step. Returns when it is done. PeerLost when a collective failed: then
   // every later run of this executor fails with the same error.
-  Status run(std::string_view program);
+  // With a probe, commands run one at a time.
+  Status run(std::string_view program, Probe *probe = nullptr);
 
   // An output of the program that ran last; valid until the next setInput or
   // run.
@@ -80,8 +82,8 @@ public:
   // The same for a float scalar ("loss", "lr").
   Result<double> scalar(std::string_view program, std::string_view port);
 
-  // Test hook: the next run makes a gradient infinite before it is reduced or
-  // checked; Usage from that run if the program does neither.
+  // Test hook: the next run makes an f32 gradient infinite before anything
+  // reads it; Usage from that run if the program has none.
   void injectInfinity();
 
   // Times every command from now on, from zero; off by default.

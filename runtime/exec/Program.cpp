@@ -40,29 +40,37 @@ Status Program::bindCommands() {
   return {};
 }
 
+bool Program::isInRegion(uint32_t id, std::string_view region) const {
+  const plan::Buffer &buffer = program_.buffers(static_cast<int>(id));
+  return buffer.type().dtype() == plan::F32 &&
+         context_.plan.regions(static_cast<int>(buffer.region())).name() ==
+             region;
+}
+
 Status Program::injectInfinity() {
   for (int i = 0; i < program_.commands_size(); ++i) {
-    const plan::Command &command = program_.commands(i);
-    if ((command.kind() == "all_reduce" || command.kind() == "all_finite") &&
-        buffer(command.inputs(0)).type->dtype() == plan::F32) {
-      injectBefore_ = static_cast<size_t>(i);
-      return {};
-    }
+    for (uint32_t id : program_.commands(i).inputs())
+      if (isInRegion(id, "gradient")) {
+        injectBefore_ = static_cast<size_t>(i);
+        injected_ = buffer(id);
+        return {};
+      }
+    for (uint32_t id : program_.commands(i).outputs())
+      if (isInRegion(id, "accumulator")) {
+        injectBefore_ = static_cast<size_t>(i) + 1;
+        injected_ = buffer(id);
+        return {};
+      }
   }
-  return usageError("{} neither reduces nor checks gradients: compile with "
-                    "--loss-scale or --ddp",
-                    program_.name());
+  return usageError("{} has no f32 gradient to make infinite", program_.name());
 }
 
 Status Program::inject() {
   const float infinity = std::numeric_limits<float>::infinity();
-  const plan::Command &command =
-      program_.commands(static_cast<int>(injectBefore_));
   injectBefore_ = SIZE_MAX;
-  const Operand gradient = buffer(command.inputs(0));
   // The end of the range: its head may hold the loss.
-  const uint64_t bytes = plan::bytesOf(*gradient.type).value_or(0);
-  return context_.device.upload(gradient.data + bytes - sizeof infinity,
+  const uint64_t bytes = plan::bytesOf(*injected_.type).value_or(0);
+  return context_.device.upload(injected_.data + bytes - sizeof infinity,
                                 &infinity, sizeof infinity);
 }
 
@@ -80,7 +88,30 @@ Status Program::run(bool timed) {
         std::chrono::duration<double>(Clock::now() - start).count();
     ++timings_[i].calls;
   }
+  if (commands_.size() == injectBefore_)
+    DLC_TRY(inject());
   return {};
+}
+
+Status Program::runProbed(Probe &probe) {
+  std::vector<Operand> inputs, outputs;
+  for (size_t i = 0; i < commands_.size(); ++i) {
+    if (i == injectBefore_)
+      DLC_TRY(inject());
+    const plan::Command &command = program_.commands(static_cast<int>(i));
+    inputs.clear();
+    outputs.clear();
+    for (uint32_t id : command.inputs())
+      inputs.push_back(buffer(id));
+    for (uint32_t id : command.outputs())
+      outputs.push_back(buffer(id));
+    const ProbedCommand probed{command, static_cast<int>(i), inputs, outputs,
+                               context_.device};
+    DLC_TRY(probe.before(probed));
+    DLC_TRY(commands_[i]->enqueue());
+    DLC_TRY(probe.after(probed));
+  }
+  return commands_.size() == injectBefore_ ? inject() : Status();
 }
 
 void Program::findGaps() {

@@ -3,6 +3,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/exec/CollectiveQueue.h"
+#include "runtime/exec/Probe.h"
 
 #include <memory>
 #include <vector>
@@ -29,12 +30,15 @@ public:
   static Result<std::unique_ptr<Program>> bind(const ProgramContext &context,
                                                const plan::Program &program);
 
-  // The next run makes the first element that is reduced over the ranks or
-  // checked for infinity infinite.
+  // The next run makes a gradient infinite: the end of the first range of
+  // gradients that a command reads, just before it does; in a program that only
+  // adds to accumulators, the end of the first sum.
   Status injectInfinity();
 
   // All commands in order, timed if `timed`; stops at the first error.
   Status run(bool timed);
+  // The same, one at a time, with the probe around each.
+  Status runProbed(Probe &probe);
 
   const plan::Program &plan() const { return program_; }
   Operand buffer(uint32_t id) const;
@@ -49,6 +53,7 @@ private:
       : context_(context), program_(program) {}
   Status bindCommands();
   Status inject();
+  bool isInRegion(uint32_t buffer, std::string_view region) const;
   void findGaps();
 
   ProgramContext context_;
@@ -56,6 +61,7 @@ private:
   std::vector<std::unique_ptr<Command>> commands_;
   std::vector<Timing> timings_;
   size_t injectBefore_ = SIZE_MAX; // command
+  Operand injected_;
   std::vector<std::pair<std::byte *, uint64_t>> gaps_;
 };
 

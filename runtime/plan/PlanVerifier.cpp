@@ -13,8 +13,9 @@ namespace dlc {
 namespace {
 
 constexpr uint64_t kMaxRegion = uint64_t(1) << 46;
-constexpr std::array<std::string_view, 7> kRoles = {
-    "param", "buffer", "const", "moment", "ema", "scaler", "step"};
+constexpr std::array<std::string_view, 8> kRoles = {
+    "param", "buffer", "const", "moment",
+    "ema",   "scaler", "step",  "accumulator"};
 
 // One plan under check; each member checks one kind of thing.
 class Verifier {
@@ -120,7 +121,8 @@ private:
       const plan::State &state,
       const std::unordered_map<std::string, const plan::State *> &byName) {
     bool ema = state.role() == "ema";
-    if (!ema && state.role() != "moment")
+    bool accumulator = state.role() == "accumulator" && !state.of().empty();
+    if (!ema && !accumulator && state.role() != "moment")
       return {};
     auto owner = byName.find(state.of());
     if (owner == byName.end())

@@ -1,5 +1,7 @@
 #include "runtime/train/Agree.h"
 
+#include <algorithm>
+
 #include <cstdlib>
 
 namespace dlc {
@@ -18,6 +20,28 @@ Status agree(Communicator &communicator, const Status &own) {
       return Status(static_cast<Code>(code), other.substr(space + 1));
   }
   return {};
+}
+
+Result<int> SignalAgreement::ask(int own, int64_t step) {
+  constexpr double kSeconds = 0.2;
+  if (communicator_.size() == 1)
+    return own;
+  if (step < next_)
+    return 0;
+  const std::chrono::duration<double> passed = Clock::now() - last_;
+  const int64_t steps = std::max<int64_t>(1, step - agreedAt_);
+  const double ahead =
+      kSeconds * static_cast<double>(steps) / std::max(passed.count(), 1e-9);
+  // At most twice as far as the last time: one quick step proves little.
+  const double limit = 2.0 * static_cast<double>(steps);
+  int64_t values[] = {own != 0, own, 0};
+  if (communicator_.rank() == 0)
+    values[2] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
+  DLC_TRY(communicator_.allReduce(values, 3, DType::I64, ReduceOp::Sum));
+  agreedAt_ = step;
+  last_ = Clock::now();
+  next_ = step + values[2];
+  return values[0] ? static_cast<int>(values[1] / values[0]) : 0;
 }
 
 } // namespace dlc

@@ -3,10 +3,30 @@
 
 #include "runtime/collective/Communicator.h"
 
+#include <chrono>
+
 namespace dlc {
 
 // Every rank tells how it fared; all get the error of the first rank that has
 // one, or success.
 Status agree(Communicator &communicator, const Status &own);
+
+// The signal that a rank has caught, known to all at the same step. Ranks ask
+// each other about five times a second; rank 0 says when the next time is.
+class SignalAgreement {
+public:
+  explicit SignalAgreement(Communicator &communicator)
+      : communicator_(communicator) {}
+
+  // At the end of every step, on all ranks. 0: go on.
+  Result<int> ask(int own, int64_t step);
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  Communicator &communicator_;
+  int64_t agreedAt_ = 0, next_ = 0; // steps
+  Clock::time_point last_ = Clock::now();
+};
 
 } // namespace dlc

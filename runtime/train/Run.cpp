@@ -36,16 +36,6 @@ Status copyFile(const fs::path &from, const fs::path &to) {
   return writeNewFile(to.string(), file.text());
 }
 
-Status copyArtifact(const std::string &from, const std::string &to) {
-  DLC_TRY(makeFolder(to));
-  std::error_code error;
-  for (const auto &entry : fs::directory_iterator(from, error))
-    DLC_TRY(copyFile(entry.path(), fs::path(to) / entry.path().filename()));
-  if (error)
-    return failed("cannot list '{}': {}", from, error.message());
-  return syncFolder(to);
-}
-
 Json toJson(const Progress &progress) {
   return {{"step", progress.step},
           {"epoch", progress.epoch},
@@ -109,6 +99,16 @@ Result<bool> writeRun(const std::string &path, const TrainOptions &options) {
 }
 
 } // namespace
+
+Status copyArtifact(const std::string &from, const std::string &to) {
+  DLC_TRY(makeFolder(to));
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(from, error))
+    DLC_TRY(copyFile(entry.path(), fs::path(to) / entry.path().filename()));
+  if (error)
+    return failed("cannot list '{}': {}", from, error.message());
+  return syncFolder(to);
+}
 
 Result<std::string> createRun(const TrainOptions &options) {
   // Two runs that begin at the same time find the same name free; the later one

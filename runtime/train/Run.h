@@ -16,6 +16,9 @@ namespace dlc {
 // path. Code::Usage if options.run exists already.
 Result<std::string> createRun(const TrainOptions &options);
 
+// Hard links to the files of an artifact in a new folder, or copies.
+Status copyArtifact(const std::string &from, const std::string &to);
+
 // Where a run stands. The data cursor is the step: the order of samples depends
 // on seed and step only.
 struct Progress {

@@ -9,8 +9,8 @@
 namespace dlc {
 namespace {
 
-constexpr char kTrain[] = "train_step", kEval[] = "eval_step",
-               kPredict[] = "predict";
+constexpr char kTrain[] = "train_step", kAccumulate[] = "accumulate_step",
+               kEval[] = "eval_step", kPredict[] = "predict";
 
 bool hasOutput(const plan::Program &program, std::string_view name) {
   for (const plan::Port &port : program.outputs())
@@ -40,7 +40,7 @@ double sumOf(const TensorView &rows, uint64_t count) {
 plan::Plan withoutTraining(plan::Plan plan) {
   auto &programs = *plan.mutable_programs();
   for (int i = programs.size(); i-- > 0;)
-    if (programs[i].name() == kTrain)
+    if (programs[i].name() == kTrain || programs[i].name() == kAccumulate)
       programs.DeleteSubrange(i, 1);
   plan.set_world_size(1);
   return plan;
@@ -98,11 +98,18 @@ Status Session::setInputs(const char *name, const Batch &batch) {
   return {};
 }
 
-Result<std::span<const double>> Session::trainStep(const Batch &batch) {
+Result<std::span<const double>> Session::trainStep(const Batch &batch,
+                                                   Probe *probe) {
   if (metricNames_.empty())
     return failed("the model has no training program");
+  DLC_ASSIGN(const int64_t position, windowPosition(*executor_));
+  if (position + 1 < window()) {
+    DLC_TRY(setInputs(kAccumulate, batch));
+    DLC_TRY(executor_->run(kAccumulate, probe));
+    return std::span<const double>();
+  }
   DLC_TRY(setInputs(kTrain, batch));
-  DLC_TRY(executor_->run(kTrain));
+  DLC_TRY(executor_->run(kTrain, probe));
   for (size_t i = 0; i < metricNames_.size(); ++i) {
     DLC_ASSIGN(metrics_[i], executor_->scalar(kTrain, metricNames_[i]));
   }

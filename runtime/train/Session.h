@@ -5,6 +5,7 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Model.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,10 +45,15 @@ public:
   // The scalars that a training step reports: "loss", "lr", ...
   const std::vector<std::string> &metricNames() const { return metricNames_; }
 
-  // One training step on a batch, whose arrays are those of train_step's inputs
-  // in order. Returns the metrics, by metricNames(), valid until the next step.
-  // After the first step nothing is allocated here.
-  Result<std::span<const double>> trainStep(const Batch &batch);
+  // Batches of an update.
+  int64_t window() const { return std::max<int64_t>(1, plan().accumulate()); }
+
+  // Trains on a batch, whose arrays are those of train_step's inputs in order.
+  // The last batch of a window updates the weights and returns the metrics, by
+  // metricNames(), valid until the next step; the others return nothing. After
+  // the first update nothing is allocated here.
+  Result<std::span<const double>> trainStep(const Batch &batch,
+                                            Probe *probe = nullptr);
 
   // All samples; the last batch is filled up, and what fills it not counted.
   // With ranks, all must call it: each does a part, all get the result.

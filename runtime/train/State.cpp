@@ -18,7 +18,9 @@ std::vector<int64_t> shapeOf(const plan::TensorType &type) {
 Status loadTensor(Executor &executor, const plan::State &state,
                   const SafetensorsFile &file, bool mayOmitMoments) {
   const NamedTensor *tensor = file.find(state.name());
-  if (!tensor && mayOmitMoments && state.role() == "moment") {
+  const bool mayOmit = state.role() == "accumulator" ||
+                       (state.role() == "moment" && mayOmitMoments);
+  if (!tensor && mayOmit) {
     std::vector<std::byte> zeros(*plan::bytesOf(state.type()));
     return executor.writeState(state.name(), zeros.data(), zeros.size());
   }
@@ -70,12 +72,23 @@ Status loadState(Executor &executor, const std::string &path,
 
 Status saveState(Executor &executor, const std::string &path) {
   std::vector<NamedTensor> tensors;
+  DLC_ASSIGN(const int64_t position, windowPosition(executor));
   for (const plan::State &state : executor.plan().states()) {
+    if (state.role() == "accumulator" && position == 0)
+      continue;
     DLC_ASSIGN(TensorView view, executor.state(state.name()));
     tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
                        shapeOf(state.type()), view.data, view.bytes});
   }
   return writeSafetensors(path, tensors);
+}
+
+Result<int64_t> windowPosition(Executor &executor) {
+  int64_t position = 0;
+  if (executor.plan().accumulate() > 1)
+    DLC_TRY(
+        executor.readState("accumulate.position", &position, sizeof position));
+  return position;
 }
 
 Status broadcastState(Executor &executor, Communicator &communicator) {

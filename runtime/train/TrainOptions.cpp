@@ -22,6 +22,7 @@ template <class Options, class F> void forEachOption(Options &o, F &&f) {
   f("threads", o.threads);
   f("timeout", o.timeout);
   f("log_every", o.logEvery);
+  f("max_skips", o.maxSkips);
 }
 
 template <class T> void emit(YAML::Emitter &out, const T &value) {
@@ -80,6 +81,36 @@ Result<TrainOptions> optionsFromYaml(const std::string &path) {
     return corrupt("'{}', line {}, column {}: {}", path, error.mark.line + 1,
                    error.mark.column + 1, error.msg);
   }
+}
+
+Result<TrainOptions> resumeOptions(const TrainOptions &given) {
+  if (!isFolder(given.resume))
+    return failed("no run '{}': no such folder", given.resume);
+  std::string path = given.resume + "/config.yaml";
+  if (!exists(path))
+    return failed("'{}' is not a run: it has no config.yaml", given.resume);
+  DLC_ASSIGN(TrainOptions options, optionsFromYaml(path));
+  const TrainOptions defaults;
+  auto take = [&](auto TrainOptions::*member) {
+    if (given.*member != defaults.*member)
+      options.*member = given.*member;
+  };
+  if (given.steps || given.epochs)
+    options.steps = options.epochs = 0;
+  for (auto member :
+       {&TrainOptions::steps, &TrainOptions::epochs, &TrainOptions::saveEvery,
+        &TrainOptions::keep, &TrainOptions::logEvery})
+    take(member);
+  for (auto member :
+       {&TrainOptions::data, &TrainOptions::val, &TrainOptions::resume})
+    take(member);
+  take(&TrainOptions::threads);
+  take(&TrainOptions::timeout);
+  take(&TrainOptions::quiet);
+  take(&TrainOptions::profile);
+  take(&TrainOptions::debugOverflow);
+  take(&TrainOptions::maxSkips);
+  return options;
 }
 
 } // namespace dlc

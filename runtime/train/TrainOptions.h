@@ -32,11 +32,21 @@ struct TrainOptions {
   double timeout = 60;   // seconds that a rank may be silent
   bool quiet = false;
   bool profile = false; // times every command after the first step; not kept
+  // Skipped steps in a row that end the run.
+  int64_t maxSkips = 10;
+  // Finds where a skipped step, or one whose loss is not finite, overflows; not
+  // kept. Copies the state before every step.
+  bool debugOverflow = false;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
 };
 
 // Reads and writes config.yaml. Code::Corrupt names line and column.
 std::string toYaml(const TrainOptions &options);
 Result<TrainOptions> optionsFromYaml(const std::string &path);
+
+// The options of a run, merged with those given for going on with it: steps,
+// epochs, data, val, threads, keep, save_every, timeout, quiet, log_every,
+// max_skips where they are not the defaults.
+Result<TrainOptions> resumeOptions(const TrainOptions &given);
 
 } // namespace dlc

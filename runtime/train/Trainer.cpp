@@ -6,9 +6,12 @@
 #include "runtime/train/Agree.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/Metrics.h"
+#include "runtime/train/Overflow.h"
 #include "runtime/train/Profile.h"
 #include "runtime/train/ProgressBar.h"
+#include "runtime/train/Replay.h"
 #include "runtime/train/Signals.h"
+#include "runtime/train/Snapshot.h"
 #include "runtime/train/State.h"
 
 #include <algorithm>
@@ -22,7 +25,6 @@ namespace {
 
 constexpr int64_t kDefaultEpochs = 10;
 constexpr size_t kProfileRows = 15;
-constexpr double kAgreementSeconds = 0.2;
 
 using Clock = std::chrono::steady_clock;
 
@@ -64,17 +66,28 @@ public:
     DLC_TRY(agree(communicator_, openRun()));
     DLC_TRY(agree(communicator_, restore()));
     DLC_TRY(broadcastState(session_->executor(), communicator_));
-    return agree(communicator_, openFiles());
+    DLC_TRY(agree(communicator_, openFiles()));
+    const auto &metrics = session_->metricNames();
+    const bool maySkip = std::any_of(
+        metrics.begin(), metrics.end(), [](const std::string &name) {
+          return name == "found_inf" || name == "skipped";
+        });
+    if (options_.debugOverflow)
+      before_.emplace(session_->plan(), Snapshot::Of::All);
+    else if (maySkip)
+      before_.emplace(session_->plan(), Snapshot::Of::Unguarded);
+    return {};
   }
 
   Result<TrainResult> loop() {
     StopSignals signals;
-    Loader loader(*data_, sampling(), progress_.step, total_);
+    SignalAgreement agreement(communicator_);
+    Loader loader(*data_, sampling_, progress_.step, total_);
     ProgressBar bar(progress_.step, total_, options_.logEvery,
                     isRoot() && !options_.quiet);
-    while (const Batch *batch = loader.next()) {
-      DLC_TRY(step(*batch, bar));
-      DLC_ASSIGN(int signal, anySignal(signals.caught()));
+    while (progress_.step < total_) {
+      DLC_TRY(step(loader, bar));
+      DLC_ASSIGN(int signal, agreement.ask(signals.caught(), progress_.step));
       DLC_TRY(atStepEnd(signal, bar));
       if (signal)
         return finish(signal);
@@ -85,9 +98,15 @@ public:
 private:
   bool isRoot() const { return communicator_.rank() == 0; }
 
-  Sampling sampling() const {
-    return {session_->plan().batch(), communicator_.rank(),
-            communicator_.size(), options_.shuffle, options_.seed};
+  std::string batchText() const {
+    return sampling_.window == 1
+               ? fmt::format("{}", sampling_.batch)
+               : fmt::format("{} micro-batches of {}", sampling_.window,
+                             sampling_.batch);
+  }
+  std::string ranksText() const {
+    return sampling_.world == 1 ? "1 rank"
+                                : fmt::format("{} ranks", sampling_.world);
   }
 
   Result<TrainResult> finish(int signal) {
@@ -111,14 +130,15 @@ private:
     const plan::Plan &plan = artifact.plan();
     DLC_ASSIGN(data_,
                openDataset(options_.data, plan, "train_step", options_.scale));
-    const int64_t global = plan.batch() * communicator_.size();
-    if (data_->samples() < global)
+    sampling_ = {plan.batch(),         std::max<int64_t>(1, plan.accumulate()),
+                 communicator_.rank(), communicator_.size(),
+                 options_.shuffle,     options_.seed};
+    if (data_->samples() < sampling_.samplesOfUpdate())
       return failed("'{}' has {} samples, expected at least {}: one step of {} "
-                    "on {} {}",
-                    options_.data, data_->samples(), global, plan.batch(),
-                    communicator_.size(),
-                    communicator_.size() == 1 ? "rank" : "ranks");
-    stepsPerEpoch_ = data_->samples() / global;
+                    "on {}",
+                    options_.data, data_->samples(),
+                    sampling_.samplesOfUpdate(), batchText(), ranksText());
+    stepsPerEpoch_ = sampling_.updatesPerEpoch(data_->samples());
     if (!options_.val.empty()) {
       DLC_ASSIGN(val_,
                  openDataset(options_.val, plan, "eval_step", options_.scale));
@@ -231,36 +251,49 @@ private:
       return info("run {} has done {} of {} steps: nothing is left; more are "
                   "--steps=N or --epochs=N",
                   run_, progress_.step, total_);
-    const plan::Plan &plan = session_->plan();
-    info("run {}: {} steps of {} samples ({} an epoch of {}), {}{}", run_,
-         total_, plan.batch() * communicator_.size(), stepsPerEpoch_,
-         data_->samples(),
-         communicator_.size() == 1
-             ? std::string("1 rank")
-             : fmt::format("{} ranks", communicator_.size()),
+    info("run {}: {} steps of {} samples{} ({} an epoch of {}), {}{}", run_,
+         total_, sampling_.samplesOfUpdate(),
+         sampling_.window > 1 ? " (" + batchText() + " a rank)" : "",
+         stepsPerEpoch_, data_->samples(), ranksText(),
          progress_.step > 0 ? fmt::format(", from step {}", progress_.step)
                             : std::string());
   }
 
-  Status step(const Batch &batch, ProgressBar &bar) {
-    if (isRoot() && infiniteSteps_.count(progress_.step + 1))
-      session_->executor().injectInfinity();
-    const auto start = Clock::now();
-    DLC_ASSIGN(std::span<const double> values, session_->trainStep(batch));
-    const double seconds = secondsSince(start);
+  // One update, of as many batches as its window has.
+  Status step(Loader &loader, ProgressBar &bar) {
+    if (before_)
+      DLC_TRY(before_->take(session_->executor()));
+    double seconds = 0;
+    DLC_ASSIGN(std::span<const double> values, update(loader, seconds));
     if (options_.profile && !profiling_) { // not the first step: it binds
       profiling_ = true;
       session_->executor().setProfiling(true);
     }
+    if (isRoot()) {
+      DLC_TRY(writeMetrics(values, seconds));
+      bar.update(progress_.step, metric(values, "loss"), metric(values, "lr"));
+    }
+    return checkValues(values, bar);
+  }
+
+  // Runs the next update, with a gradient made infinite if the test hook says
+  // so, and counts it.
+  Result<std::span<const double>> update(Loader &loader, double &seconds) {
+    if (injects(progress_.step + 1))
+      session_->executor().injectInfinity();
+    std::span<const double> values;
+    for (int64_t i = 0; i < sampling_.window; ++i) {
+      const Batch &batch = *loader.next();
+      const auto start = Clock::now();
+      DLC_ASSIGN(values, session_->trainStep(batch));
+      seconds += secondsSince(start);
+    }
     ++progress_.step;
     progress_.epoch = progress_.step / stepsPerEpoch_;
-    const double loss = metric(values, "loss");
-    DLC_TRY(checkLoss(loss, metric(values, "loss_scale")));
-    if (!isRoot())
-      return {};
-    DLC_TRY(writeMetrics(values, seconds));
-    bar.update(progress_.step, loss, metric(values, "lr"));
-    return {};
+    return values;
+  }
+  bool injects(int64_t step) const {
+    return isRoot() && infiniteSteps_.count(step) > 0;
   }
 
   // NaN if the program does not report it.
@@ -272,15 +305,77 @@ private:
     return NAN;
   }
 
-  Status checkLoss(double loss, double lossScale) {
-    skips_ = std::isfinite(loss) ? 0 : skips_ + 1;
-    const int allowed = std::isnan(lossScale) ? 0 : kMaxSkips - 1;
-    if (skips_ <= allowed)
+  // Skipped steps are borne; too many in a row, and a loss that is not finite
+  // in a step that was not skipped, end the run.
+  Status checkValues(std::span<const double> values, ProgressBar &bar) {
+    const double loss = metric(values, "loss");
+    const bool skipped =
+        metric(values, "found_inf") > 0 || metric(values, "skipped") > 0;
+    if (!skipped && std::isfinite(loss)) {
+      skips_ = 0;
       return {};
-    return diverged("the loss is {} at step {}: training diverged; the last "
-                    "checkpoint in '{}' is from before; try a lower learning "
-                    "rate or --clip-grad",
-                    loss, progress_.step, run_);
+    }
+    const bool ends = !skipped || ++skips_ >= options_.maxSkips;
+    if (!ends && !options_.debugOverflow)
+      return {};
+    bar.pause();
+    const std::string what =
+        skipped
+            ? fmt::format("step {} was skipped, the {}. in a row",
+                          progress_.step, skips_)
+            : fmt::format("the loss is {} at step {}", loss, progress_.step);
+    Incident incident{progress_.step, options_.threads,
+                      infiniteSteps_.count(progress_.step) > 0, what,
+                      metricTexts(*session_, values)};
+    DLC_TRY(goBack(skipped));
+    const std::vector<Batch> window = windowOf(progress_.step);
+    const std::string bundle =
+        fmt::format("{}/replay-{}", run_, progress_.step);
+    if (ends)
+      DLC_TRY(writeBundle(bundle, *session_, communicator_, window, incident));
+    if (options_.debugOverflow) {
+      DLC_ASSIGN(const std::string place,
+                 findOverflow(*session_, communicator_, window,
+                              injects(progress_.step)));
+      if (isRoot())
+        warning("{}: {}", what,
+                place.empty() ? "all values are finite" : place);
+    }
+    return ends ? diverged("{}: training diverged; the last checkpoint in '{}' "
+                           "is from before; dlc replay {} does it again and "
+                           "names the node; try a lower learning rate or "
+                           "--clip-grad",
+                           what, run_, bundle)
+                : Status();
+  }
+
+  // To the state before the last step. Without a copy of it that is enough, the
+  // run goes back to its newest checkpoint and from there on to the step.
+  Status goBack(bool skipped) {
+    if (before_ && (skipped || options_.debugOverflow))
+      return before_->restore(session_->executor());
+    const int64_t step = progress_.step;
+    DLC_TRY(agree(communicator_, restore()));
+    DLC_TRY(broadcastState(session_->executor(), communicator_));
+    if (isRoot() && progress_.step + 1 < step)
+      info("doing the steps from {} to {} again, to keep the state before step "
+           "{}",
+           progress_.step + 1, step - 1, step);
+    Loader loader(*data_, sampling_, progress_.step, step - 1);
+    double seconds = 0;
+    while (progress_.step + 1 < step)
+      DLC_TRY(update(loader, seconds).status());
+    progress_.step = step;
+    return {};
+  }
+
+  // The batches of an update, as the loader made them.
+  std::vector<Batch> windowOf(int64_t step) const {
+    Loader loader(*data_, sampling_, step - 1, step);
+    std::vector<Batch> window;
+    while (const Batch *batch = loader.next())
+      window.push_back(*batch);
+    return window;
   }
 
   Status writeMetrics(std::span<const double> values, double seconds) {
@@ -288,32 +383,9 @@ private:
     line_.add("step", progress_.step);
     for (size_t i = 0; i < values.size(); ++i)
       line_.add(session_->metricNames()[i], values[i]);
-    const int64_t samples = session_->plan().batch() * communicator_.size();
-    line_.add("samples_per_second", static_cast<double>(samples) / seconds);
+    line_.add("samples_per_second",
+              static_cast<double>(sampling_.samplesOfUpdate()) / seconds);
     return metrics_->append(line_.finish());
-  }
-
-  // The signal that a rank has caught, known to all at the same step. Ranks ask
-  // each other about five times a second; rank 0 says when the next time is.
-  Result<int> anySignal(int own) {
-    if (communicator_.size() == 1)
-      return own;
-    if (progress_.step < nextAgreement_)
-      return 0;
-    const double seconds = secondsSince(lastAgreement_);
-    const int64_t steps = std::max<int64_t>(1, progress_.step - agreedAt_);
-    const double ahead = kAgreementSeconds * static_cast<double>(steps) /
-                         std::max(seconds, 1e-9);
-    // At most twice as far as the last time: one quick step proves little.
-    const double limit = 2.0 * static_cast<double>(steps);
-    int64_t values[] = {own != 0, own, 0};
-    if (isRoot())
-      values[2] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
-    DLC_TRY(communicator_.allReduce(values, 3, DType::I64, ReduceOp::Sum));
-    agreedAt_ = progress_.step;
-    lastAgreement_ = Clock::now();
-    nextAgreement_ = progress_.step + values[2];
-    return values[0] ? static_cast<int>(values[1] / values[0]) : 0;
   }
 
   Status atStepEnd(int signal, ProgressBar &bar) {
@@ -368,6 +440,7 @@ private:
   TrainOptions options_;
   Communicator &communicator_;
   std::optional<Dataset> data_, val_;
+  Sampling sampling_;
   std::string dataHash_;
   std::unique_ptr<Session> session_;
   std::string run_;
@@ -375,40 +448,11 @@ private:
   int64_t stepsPerEpoch_ = 0, total_ = 0;
   bool profiling_ = false;
   const std::set<int64_t> infiniteSteps_ = infiniteSteps();
-  int skips_ = 0; // steps in a row whose loss was not finite
+  int64_t skips_ = 0;              // in a row
+  std::optional<Snapshot> before_; // the state before the last step
   std::optional<JsonLines> metrics_, epochs_;
   JsonLine line_;
-  int64_t agreedAt_ = 0, nextAgreement_ = 0; // steps, see anySignal
-  Clock::time_point lastAgreement_ = Clock::now();
 };
-
-Result<TrainOptions> resumeOptions(const TrainOptions &given) {
-  if (!isFolder(given.resume))
-    return failed("no run '{}': no such folder", given.resume);
-  std::string path = given.resume + "/config.yaml";
-  if (!exists(path))
-    return failed("'{}' is not a run: it has no config.yaml", given.resume);
-  DLC_ASSIGN(TrainOptions options, optionsFromYaml(path));
-  const TrainOptions defaults;
-  auto take = [&](auto TrainOptions::*member) {
-    if (given.*member != defaults.*member)
-      options.*member = given.*member;
-  };
-  if (given.steps || given.epochs)
-    options.steps = options.epochs = 0;
-  for (auto member :
-       {&TrainOptions::steps, &TrainOptions::epochs, &TrainOptions::saveEvery,
-        &TrainOptions::keep, &TrainOptions::logEvery})
-    take(member);
-  for (auto member :
-       {&TrainOptions::data, &TrainOptions::val, &TrainOptions::resume})
-    take(member);
-  take(&TrainOptions::threads);
-  take(&TrainOptions::timeout);
-  take(&TrainOptions::quiet);
-  take(&TrainOptions::profile);
-  return options;
-}
 
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trainer::~Trainer() = default;

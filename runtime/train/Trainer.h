@@ -26,8 +26,9 @@ public:
 
   // Trains to the end; once. Handles SIGINT and SIGTERM meanwhile: all ranks
   // finish the step they are in, and a checkpoint is written.
-  // Code::Diverged when the loss is not finite (with a loss scale: kMaxSkips
-  // times in a row); the last checkpoint is kept.
+  // Code::Diverged when the loss is not finite in a step that was not skipped,
+  // or after options.maxSkips skipped steps in a row; RUN/replay-<step> then
+  // does the step again (Replay.h), and the last checkpoint is kept.
   Result<TrainResult> run();
 
 private:
@@ -35,12 +36,5 @@ private:
   explicit Trainer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// The options of a run, merged with those given for going on with it: steps,
-// epochs, data, val, threads, keep, save_every, timeout, quiet, log_every where
-// they are not the defaults.
-Result<TrainOptions> resumeOptions(const TrainOptions &given);
-
-constexpr int kMaxSkips = 10;
 
 } // namespace dlc

@@ -56,12 +56,15 @@ class Inject(dlc.TestCase):
         self.assertEqual(run.metrics("loss_scale").tolist(),
                          [1024] * 2 + [512] + [256] * 4 + [512] * 3 + [256] * 2)
 
-    def test_nothing_to_check(self):
-        artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16)
-        with mock.patch.dict(os.environ, DLC_INJECT_INF="1"):
-            _, err = dlc.dlc("train", artifact, data=dlc.data("digits-train"), run=self.path("run"),
-                             steps=2, code=dlc.USAGE)
-        self.assertRegex(err, r"neither reduces nor checks gradients.*--loss-scale")
+    def test_without_a_loss_scale(self):
+        """The gradient is infinite before its norm is taken."""
+        artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16, grad_norm=True, lr=0, momentum=0)
+        with mock.patch.dict(os.environ, DLC_INJECT_INF="2"):
+            _, err = dlc.dlc("train", artifact, data=dlc.data("digits-train"), run=self.path("run"), steps=3,
+                             code=dlc.DIVERGED)
+        self.assertEqual([norm is None for norm in dlc.Run(self.path("run")).metrics("grad_norm")],
+                         [False, True, True])
+        self.assertIn("the loss is nan at step 3", err)
 
 
 class Clip(dlc.TestCase):

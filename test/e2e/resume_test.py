@@ -98,6 +98,11 @@ class Resume(dlc.TestCase):
                          loss_scale_interval=7, schedule="cosine", warmup=10)
         self.assertGreater(sum(run.metrics("found_inf")), 5)
 
+    def test_accumulated_on_two_ranks(self):
+        """Kills fall into windows, too; the data has 22 updates an epoch."""
+        self.check("mlp", "digits-train", 2, batch=8, accumulate=4, ddp=2, optimizer="adamw", lr=1e-3, ema=0.9,
+                   loss_scale="dynamic", loss_scale_interval=9)
+
     def test_longer_than_an_epoch(self):
         """The order of the samples goes on where it was, also in later epochs."""
         self.check("mlp", "digits-train", 2, steps=400, batch=50, optimizer="sgd")

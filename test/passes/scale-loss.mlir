@@ -1,6 +1,8 @@
 // RUN: %dlc-opt %s --dlc-scale-loss | FileCheck %s --check-prefix=NONE
 // RUN: %dlc-opt %s --dlc-scale-loss=scale=dynamic | FileCheck %s --check-prefix=DYNAMIC
 // RUN: %dlc-opt %s --dlc-scale-loss=scale=128 | FileCheck %s --check-prefix=STATIC
+// RUN: %dlc-opt %s --dlc-scale-loss=micro-batches=4 | FileCheck %s --check-prefix=PART
+// RUN: %dlc-opt %s --dlc-scale-loss="scale=dynamic micro-batches=4" | FileCheck %s --check-prefix=SCALEDPART
 // RUN: not %dlc-opt %s --dlc-scale-loss=scale=big 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not %dlc-opt %s --dlc-scale-loss=scale=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
@@ -13,6 +15,15 @@
 // DYNAMIC: dlc.gradient @w, [[SCALE]]
 
 // STATIC: dlc.state @scaler.scale : tensor<f32> scaler init = 1.280000e+02 : f32
+
+// PART-DAG: [[ONE:%.*]] = dlc.constant dense<1.000000e+00>
+// PART-DAG: [[SHARE:%.*]] = dlc.constant dense<2.500000e-01>
+// PART: [[START:%.*]] = dlc.mul [[ONE]], [[SHARE]]
+// PART: dlc.gradient @w, [[START]]
+
+// SCALEDPART: [[SCALE:%.*]] = dlc.read @scaler.scale
+// SCALEDPART: [[START:%.*]] = dlc.mul [[SCALE]], {{%.*}}
+// SCALEDPART: dlc.gradient @w, [[START]]
 
 // UNKNOWN: loss scale 'big' is not known, expected none, dynamic or a number
 // NEGATIVE: expected a loss scale above 0, found -1

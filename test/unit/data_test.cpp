@@ -254,6 +254,14 @@ TEST_F(Loading, ResumesAnywhere) {
   }
 }
 
+TEST_F(Loading, WindowsAreWholeInAnEpoch) {
+  // 23 samples hold two windows of 2 * 4, then the order begins again.
+  auto samples = load({.batch = 4, .window = 2, .shuffle = false}, 0, 3);
+  ASSERT_EQ(samples.size(), 24u);
+  for (size_t i = 0; i < 24; ++i)
+    EXPECT_EQ(samples[i], static_cast<int64_t>(i % 16));
+}
+
 TEST_F(Loading, RanksShareTheOrderOfOne) {
   auto one = load({.batch = 6, .seed = 3}, 0, 9);
   auto a = load({.batch = 3, .rank = 0, .world = 2, .seed = 3}, 0, 9);

@@ -40,6 +40,19 @@ Status resolve(Arguments &a) {
   return {};
 }
 
+/// "batch 16", or how an update's batch is made up.
+std::string batchText(const plan::Plan &plan) {
+  int64_t world = plan.world_size(), window = plan.accumulate();
+  std::string text = fmt::format("batch {}", plan.batch());
+  if (world > 1)
+    text += " a rank";
+  if (window > 1)
+    text += fmt::format(" and micro-batch, {} of these an update", window);
+  if (world * window > 1)
+    text += fmt::format(", {} in all", plan.batch() * world * window);
+  return text;
+}
+
 void printSummary(const CompileOptions &o, const CompileResult &r) {
   int64_t parameters = 0, commands = 0, kernels = 0;
   for (const auto &state : r.plan.states())
@@ -55,13 +68,9 @@ void printSummary(const CompileOptions &o, const CompileResult &r) {
         ++commands;
         kernels += command.kind() == "kernel";
       }
-  int64_t world = r.plan.world_size();
-  info("{}: {} trainable parameters, batch {}{}, {} commands a step ({} "
+  info("{}: {} trainable parameters, {}, {} commands a step ({} "
        "generated kernels)",
-       o.output, parameters, r.plan.batch(),
-       world > 1 ? fmt::format(" a rank, {} in all", r.plan.batch() * world)
-                 : "",
-       commands, kernels);
+       o.output, parameters, batchText(r.plan), commands, kernels);
   info("import {:.0f} ms, passes {:.0f} ms, kernels {:.0f} ms",
        r.importSeconds * 1e3, r.passSeconds * 1e3, r.kernelSeconds * 1e3);
 }

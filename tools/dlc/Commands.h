@@ -22,6 +22,14 @@ void addTrain(CommandLine &line);
 void addEval(CommandLine &line);
 void addPredict(CommandLine &line);
 void addInspect(CommandLine &line);
+void addReplay(CommandLine &line);
+
+// Calls `body` as the rank that a launcher made of this process; otherwise asks
+// for the number of ranks, and is the only one, or starts as many local
+// processes, which run `arguments` again. The exit code.
+int runAsRanks(const std::function<Result<int>()> &countRanks,
+               double timeoutSeconds, const std::vector<std::string> &arguments,
+               const std::function<int(Communicator &)> &body);
 
 // Prints the error, if it is one, and returns its exit code.
 int report(const Status &status);

@@ -63,6 +63,10 @@ void addFlags(CLI::App &command, Arguments &arguments) {
                   "seconds that a rank may be silent (default 60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 1e6));
+  command.add_option("--max-skips", o.maxSkips,
+                     "skipped steps in a row that end the run (default 10)");
+  command.add_flag("--debug-overflow", o.debugOverflow,
+                   "name the node where a skipped step, or a NaN, begins");
   command.add_option("--log-every", o.logEvery,
                      "steps between lines (default: every 2 s)");
   command
@@ -73,7 +77,7 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command.add_flag("--profile", o.profile,
                    "time every command: a table at the end, RUN/profile.json");
   for (const char *name : {"--epochs", "--steps", "--save-every", "--keep",
-                           "--threads", "--log-every"})
+                           "--threads", "--log-every", "--max-skips"})
     command.get_option(name)->type_name("N")->check(
         CLI::Validator(checkCount, ""));
 }
@@ -190,20 +194,14 @@ Result<int> runTrain(CLI::App &command, Arguments &arguments,
   DLC_TRY(settleOptions(command, arguments));
   const TrainOptions &options = arguments.options;
   setQuiet(options.quiet);
-  const std::chrono::milliseconds timeout(
-      static_cast<int64_t>(options.timeout * 1000));
-  DLC_ASSIGN(auto rendezvous, rendezvousFromEnvironment(timeout));
-  if (!rendezvous) {
+  auto countRanks = [&]() -> Result<int> {
     DLC_ASSIGN(Artifact artifact, Artifact::open(options.artifact));
-    const int ranks = static_cast<int>(artifact.plan().world_size());
-    if (ranks > 1)
-      return runLocalRanks(ranks, words);
-  }
-  auto communicator = makeSingleCommunicator();
-  if (rendezvous && rendezvous->size > 1) {
-    DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
-  }
-  return trainAsRank(options, *communicator);
+    return static_cast<int>(artifact.plan().world_size());
+  };
+  return runAsRanks(countRanks, options.timeout, words,
+                    [&](Communicator &communicator) {
+                      return trainAsRank(options, communicator);
+                    });
 }
 
 } // namespace

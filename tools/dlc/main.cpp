@@ -22,6 +22,7 @@ static void describe(CommandLine &line) {
   addPredict(line);
   line.app.add_subcommand("export", "write trained weights as an ONNX model");
   addInspect(line);
+  addReplay(line);
   line.app.footer(
       "Examples:\n"
       "  dlc compile model.onnx --amp --ddp=2 --ema -o model.dlc\n"
@@ -30,7 +31,7 @@ static void describe(CommandLine &line) {
       "  dlc export runs/model-1 --ema -o trained.onnx\n\n"
       "Exit codes: 0 ok, 1 failed, 2 usage, 3 bad model, 4 corrupt artifact or "
       "checkpoint,\n5 incompatible, 6 memory or limit, 7 peer lost, 8 "
-      "diverged, "
+      "diverged (the run holds a replay), "
       "130 or 143 stopped by a signal.");
 }
 

@@ -1,0 +1,32 @@
+// How a command becomes the ranks of a job.
+#include "tools/dlc/Commands.h"
+
+namespace dlc::tool {
+
+static Result<int> run(const std::function<Result<int>()> &countRanks,
+                       double timeoutSeconds,
+                       const std::vector<std::string> &arguments,
+                       const std::function<int(Communicator &)> &body) {
+  const std::chrono::milliseconds timeout(
+      static_cast<int64_t>(timeoutSeconds * 1000));
+  DLC_ASSIGN(auto rendezvous, rendezvousFromEnvironment(timeout));
+  if (!rendezvous) {
+    DLC_ASSIGN(const int ranks, countRanks());
+    if (ranks > 1)
+      return runLocalRanks(ranks, arguments);
+  }
+  auto communicator = makeSingleCommunicator();
+  if (rendezvous && rendezvous->size > 1) {
+    DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
+  }
+  return body(*communicator);
+}
+
+int runAsRanks(const std::function<Result<int>()> &countRanks,
+               double timeoutSeconds, const std::vector<std::string> &arguments,
+               const std::function<int(Communicator &)> &body) {
+  auto code = run(countRanks, timeoutSeconds, arguments, body);
+  return code ? *code : report(code.status());
+}
+
+} // namespace dlc::tool
