@@ -147,6 +147,27 @@ BlockArgument addLabels(func::FuncOp f, RankedTensorType type) {
   return f.getArgument(last);
 }
 
+void markLoss(Operation &op) {
+  if (isa<ir::CastPolicyInterface>(op))
+    op.setAttr(kLossMark, UnitAttr::get(op.getContext()));
+}
+/// In a graph that computes its loss, the loss is what no product follows.
+void markTail(func::FuncOp f) {
+  llvm::DenseSet<Operation *> before; // ops with a product below them
+  for (Operation &op : llvm::reverse(f.front())) {
+    auto isProduct = [](Operation *user) {
+      auto policy = dyn_cast<ir::CastPolicyInterface>(user);
+      return policy && policy.castPolicy(false) == ir::CastPolicy::Allow;
+    };
+    if (llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return isProduct(user) || before.contains(user);
+        }))
+      before.insert(&op);
+    else if (!isProduct(&op))
+      markLoss(op);
+  }
+}
+
 /// What both functions end in: the mean for training, the rows for evaluation.
 void finish(func::FuncOp f, bool train, Expr loss, Value correct) {
   if (train)
@@ -172,11 +193,17 @@ void append(func::FuncOp predict, const LossKind &kind,
   func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
   BlockArgument y = addLabels(f, labelType);
   OpBuilder b(f.front().getTerminator());
+  llvm::DenseSet<Operation *> model;
+  for (Operation &op : f.front())
+    model.insert(&op);
   Expr logits(b, outputs[0].getLoc(), kind.logits(outputs[0]));
   if (ir::isHalf(elementType(logits)))
     logits = logits.cast(b.getF32Type());
   Rows rows = kind.rows(logits, Expr(b, logits.loc, y));
   finish(f, train, Expr(b, logits.loc, rows.loss), rows.correct);
+  for (Operation &op : f.front())
+    if (!model.contains(&op))
+      markLoss(op);
 }
 
 /// A loss that the graph computes is taken as it is. Its rows are those of the
@@ -203,6 +230,7 @@ void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
     }
   }
   finish(f, train, loss, correct);
+  markTail(f);
 }
 
 struct AppendLoss : impl::AppendLossBase<AppendLoss> {

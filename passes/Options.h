@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,21 +20,40 @@ struct LossOptions {
   bool bnVariancePopulation = false;
 };
 
-/// Automatic mixed precision: matrix products and what lies between them
-/// compute in half.
+/// Automatic mixed precision; the levels are Apex's.
 struct AmpOptions {
-  /// --amp
-  bool enabled = false;
+  /// --amp=O0|O1|O2|O3; alone: O1.
+  ///   O0  everything in f32
+  ///   O1  in half what the lists say; parameters and gradients stay f32
+  ///   O2  in half everything but losses; norms compute in f32 with f32
+  ///       parameters, and so do softmax and sums inside; f32 parameters
+  ///   O3  as O2, and parameters, buffers and moments are half themselves
+  std::string level = "O0";
   /// --amp-dtype=bf16|fp16
   std::string dtype = "bf16";
-  /// --amp-allow=OP,... and --amp-deny=OP,...: ops moved to that list, as dlc
-  /// mnemonics or ONNX operator names.
-  std::vector<std::string> allow, deny;
+  /// --amp-preset=dlc|torch|tf|oneflow: whose lists and rules O1 follows.
+  std::string preset = "dlc";
+  /// --amp-allow=OP,..., --amp-deny, --amp-infer, --amp-clear: ops moved to
+  /// that list, as dlc mnemonics or ONNX operators.
+  std::vector<std::string> allow, deny, infer, clear;
+  /// --amp-lists=FILE: more of them, by "allow", "deny", "infer" and "clear".
+  std::string listsFile;
+  std::map<std::string, std::vector<std::string>> fileLists;
+  /// --amp-node=REGEX:f32|half: the type of the ONNX nodes that the expression
+  /// is found in; the first that fits counts.
+  std::vector<std::string> nodes;
+  /// --explain-amp: a line for each node, why it has its type.
+  bool explain = false;
+
+  bool enabled() const { return level != "O0"; }
+  /// Moves what the file says to the lists. Idempotent.
+  void resolve();
 };
 
 /// Loss scaling by GradScaler's algorithm (torch/amp/grad_scaler.py).
 struct ScalerOptions {
-  /// --loss-scale=auto|none|dynamic|VALUE. auto: dynamic under fp16, else none.
+  /// --loss-scale=auto|none|dynamic|VALUE. auto: dynamic under fp16 at levels
+  /// O1 and O2, else none.
   std::string scale = "auto";
   /// --loss-scale-init: the first dynamic scale.
   double init = 65536;

@@ -39,11 +39,18 @@ def TrainMode : Dlc_Pass<"dlc-train-mode"> {
 
 def Autocast : Dlc_Pass<"dlc-autocast"> {
   let summary = "matrix products, convolutions and what lies between them compute in half";
-  let description = [{Paints each function by the ops' cast policies (see Autocast.cpp), then inserts one dlc.cast per
-    value and type. State, results and pinned operands stay f32.}];
-  let options = [Option<"dtype", "dtype", "std::string", "\"bf16\"", "bf16 or fp16">,
+  let description = [{Decides for each function by the lists of ops (CastLists.h, CastPainter.h), then inserts one
+    dlc.cast per value and type. State (but at O3), results and pinned operands stay f32. With `explain` the module
+    gets an attribute `dlc.casts`, a line for each op of @train_step.}];
+  let options = [Option<"level", "level", "std::string", "\"O1\"", "O1: by lists; O2: all but losses; O3: state, too">,
+    Option<"dtype", "dtype", "std::string", "\"bf16\"", "bf16 or fp16">,
+    Option<"preset", "preset", "std::string", "\"dlc\"", "whose lists: dlc, torch, tf or oneflow">,
     ListOption<"allow", "allow", "std::string", "ops that compute in half">,
-    ListOption<"deny", "deny", "std::string", "ops that compute in f32">];
+    ListOption<"deny", "deny", "std::string", "ops that compute in f32">,
+    ListOption<"infer", "infer", "std::string", "ops that compute in half between allowed ones">,
+    ListOption<"clear", "clear", "std::string", "ops that follow their neighbours">,
+    ListOption<"nodes", "nodes", "std::string", "REGEX:f32 or REGEX:half, by ONNX node">,
+    Option<"explain", "explain", "bool", "false", "leave a report">];
 }
 
 def Autodiff : Pass<"dlc-autodiff", "mlir::ModuleOp"> {

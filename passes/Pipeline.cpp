@@ -9,10 +9,26 @@ namespace dlc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
+void AmpOptions::resolve() {
+  auto move = [&](const char *list, std::vector<std::string> &to) {
+    auto &from = fileLists[list];
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  move("allow", allow);
+  move("deny", deny);
+  move("infer", infer);
+  move("clear", clear);
+  fileLists.clear();
+  listsFile.clear();
+}
+
 void StepOptions::resolve() {
+  amp.resolve();
   optimizer.resolve();
   if (scaler.scale == "auto")
-    scaler.scale = amp.enabled && amp.dtype == "fp16" ? "dynamic" : "none";
+    scaler.scale = amp.dtype == "fp16" && amp.enabled() && amp.level != "O3"
+                       ? "dynamic"
+                       : "none";
   if (ema.kind == "auto")
     ema.kind = ema.decay || ema.halflife ? "constant" : "ultralytics";
   if (!ema.decay && !ema.halflife && ema.kind != "swa")
@@ -39,8 +55,8 @@ std::vector<Phase> trainingPhases(StepOptions o) {
          pm.addPass(createAppendLoss(o.loss));
          pm.addPass(createTrainMode(o.loss));
        })},
-      {"autocast", "matrix products compute in half; parameters stay f32",
-       when(o.amp.enabled,
+      {"autocast", "matrix products compute in half, by lists or level",
+       when(o.amp.enabled(),
             [=](auto &pm) { pm.addPass(createAutocast(o.amp)); })},
       {"autodiff", "every trainable parameter has a gradient",
        always([](auto &pm) { pm.addPass(createAutodiff()); })},
@@ -104,6 +120,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                                 llvm::cl::desc("last phase")};
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::init("sgd")};
   Option<std::string> amp{*this, "amp", llvm::cl::desc("bf16 or fp16")};
+  Option<std::string> ampLevel{*this, "amp-level", llvm::cl::init("O1")};
   Option<int64_t> world{*this, "world", llvm::cl::init(1)};
   Option<double> clip{*this, "clip", llvm::cl::init(0)};
   Option<bool> ema{*this, "ema", llvm::cl::init(false)};
@@ -117,9 +134,10 @@ void registerPasses() {
       [](OpPassManager &pm, const PipelineOptions &p) {
         StepOptions o;
         o.optimizer.name = p.optimizer;
-        o.amp.enabled = !p.amp.empty();
-        if (o.amp.enabled)
+        if (!p.amp.empty()) {
+          o.amp.level = p.ampLevel;
           o.amp.dtype = p.amp;
+        }
         o.allReduce.world = p.world;
         o.clip.maxNorm = p.clip;
         o.ema.enabled = p.ema;

@@ -11,6 +11,9 @@ namespace dlc {
 /// absent.
 mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name);
 
+/// The attribute of the ops that compute the loss from the model's output.
+constexpr llvm::StringLiteral kLossMark = "dlc.loss";
+
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 

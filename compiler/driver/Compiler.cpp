@@ -2,12 +2,12 @@
 #include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/driver/Casts.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
 #include "compiler/driver/Pipeline.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/EmitPlan.h"
-#include "passes/CastLists.h"
 #include "passes/ParameterGroups.h"
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Files.h"
@@ -96,12 +96,14 @@ private:
   }
 
   Status checkCastLists() {
-    const AmpOptions &amp = options.train.amp;
-    if (amp.enabled &&
-        mlir::failed(CastLists::get(*model->module, amp.dtype == "fp16",
-                                    amp.allow, amp.deny)))
+    AmpOptions amp = options.train.amp;
+    amp.resolve();
+    if (!amp.enabled())
+      return {};
+    auto lists = CastLists::get(*model->module, amp);
+    if (mlir::failed(lists))
       return error(Code::Usage, "the lists of autocast are wrong");
-    return {};
+    return checkNodeRules(*model->module, *lists).withContext(options.model);
   }
   Status runPhases() {
     auto start = Clock::now();
@@ -122,6 +124,7 @@ private:
     }
     if (mlir::failed(training.run(*model->module)))
       return error(Code::BadModel, "the training step cannot be built");
+    result.castReport = takeCastReport(*model->module);
     if (stopAfter.empty())
       program = print(*model->module);
     if (mlir::failed(lowering.run(*model->module)))

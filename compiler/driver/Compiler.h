@@ -11,6 +11,7 @@ struct CompileResult {
   plan::Plan plan;
   std::string program; // with stopAfter: the module's text after that phase;
                        // nothing was written
+  std::vector<std::string> castReport; // with amp.explain: a line for each node
   double importSeconds = 0, passSeconds = 0, kernelSeconds = 0;
 };
 

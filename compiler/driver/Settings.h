@@ -88,6 +88,7 @@ private:
   void addOptimizer();
   void addSchedule();
   void addPrecision();
+  void addAmpLevel(AmpOptions &options);
   void addAverages();
   void addRanks();
   void addMemory();

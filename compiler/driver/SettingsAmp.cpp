@@ -1,26 +1,79 @@
+#include "compiler/driver/Casts.h"
 #include "compiler/driver/Settings.h"
 #include <fmt/ranges.h>
 
 namespace dlc {
 
+/// true is O1 and false is O0, so that the bare flag works.
+void Settings::addAmpLevel(AmpOptions &o) {
+  Setting &level =
+      add("amp.level",
+          "mixed precision; alone: O1, by lists. O2: all but losses, with f32 "
+          "parameters; O3: those in half, too",
+          "{O0,O1,O2,O3}")
+          .named("--amp");
+  level.optionalWord = true;
+  level.set = [&o](auto &words) -> Status {
+    const std::vector<std::string> levels{"O0", "O1", "O2", "O3"};
+    std::string word = words.size() == 1 ? words[0] : "";
+    word = word == "true" ? "O1" : word == "false" ? "O0" : word;
+    if (std::find(levels.begin(), levels.end(), word) == levels.end())
+      return usageError("expected O0, O1, O2 or O3, found '{}'",
+                        fmt::join(words, ","));
+    o.level = word;
+    return {};
+  };
+  level.get = [&o] { return o.level; };
+}
+
 void Settings::addPrecision() {
   AmpOptions &o = options.train.amp;
   ScalerOptions &s = options.train.scaler;
-  toggle("amp.enabled", o.enabled,
-         "matrix products in half precision, weights and gradients in f32")
-      .named("--amp");
+  addAmpLevel(o);
   choice("amp.dtype", o.dtype, {"bf16", "fp16"}, "the half type")
       .named("--amp-dtype")
-      .only("amp.enabled", {"true"});
+      .only("amp.level", {"O1", "O2", "O3"});
+  choice("amp.preset", o.preset, {"dlc", "torch", "tf", "oneflow"},
+         "whose lists and rules decide")
+      .named("--amp-preset")
+      .only("amp.level", {"O1"});
   auto ops = [&](const char *key, std::vector<std::string> &field,
                  const char *help) {
     Setting &setting = list(key, field, "OP,...", help);
     setting.flag = "--amp-" + setting.flag.substr(2);
     setting.commas = true;
-    setting.only("amp.enabled", {"true"});
+    setting.only("amp.level", {"O1", "O2", "O3"});
+    setting.set = [&field](auto &words) -> Status {
+      for (const std::string &word : words)
+        DLC_TRY(checkCastName(word));
+      field = words;
+      return {};
+    };
   };
   ops("amp.allow", o.allow, "ops that run in half");
-  ops("amp.deny", o.deny, "ops that stay f32");
+  ops("amp.deny", o.deny, "ops that stay f32, and what follows them");
+  ops("amp.infer", o.infer, "ops that run in half between allowed ones");
+  ops("amp.clear", o.clear, "ops that follow their neighbours");
+  Setting &file = text("amp.lists", o.listsFile, "FILE",
+                       "a YAML file with more of them by allow, deny, infer "
+                       "and clear")
+                      .named("--amp-lists")
+                      .only("amp.level", {"O1", "O2", "O3"});
+  file.set = [&o](auto &words) -> Status {
+    o.fileLists.clear();
+    o.listsFile = words.size() == 1 ? words[0] : "";
+    if (o.listsFile.empty())
+      return {};
+    DLC_ASSIGN(o.fileLists, readCastLists(o.listsFile));
+    return {};
+  };
+  list("amp.node", o.nodes, "REGEX:f32|half",
+       "type of the ONNX nodes that match; the first counts")
+      .named("--amp-node")
+      .only("amp.level", {"O1", "O2", "O3"});
+  toggle("amp.explain", o.explain, "prints why each node has its type")
+      .named("--explain-amp")
+      .only("amp.level", {"O1", "O2", "O3"});
   Setting &scale =
       add("amp.loss-scale", "auto is dynamic under fp16, else none",
           "{auto,none,dynamic}|NUMBER");

@@ -8,6 +8,7 @@
 #include "mlir/IR/Verifier.h"
 #include "onnx-ml.pb.h"
 #include "llvm/Support/xxhash.h"
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <unordered_map>
@@ -69,7 +70,8 @@ private:
     if (name.empty())
       name =
           node.op_type() + (node.output_size() ? " -> " + node.output(0) : "");
-    return NameLoc::get(builder.getStringAttr(name));
+    return FusedLoc::get(&context, {NameLoc::get(builder.getStringAttr(name))},
+                         builder.getStringAttr(node.op_type()));
   }
 
   void dropDeadNodes();
@@ -230,6 +232,20 @@ Value Importer::materialize(const std::string &name, const HostTensor &host,
   return readState(state, host.dtype, host.shape, loc);
 }
 
+constexpr float kLargestF16 = 65504;
+
+/// The magnitude of the largest finite number.
+static float largestFinite(const Weight &weight) {
+  const auto *bytes = static_cast<const char *>(weight.data);
+  float x, largest = 0;
+  for (size_t i = 0; i + sizeof x <= weight.bytes; i += sizeof x) {
+    std::memcpy(&x, bytes + i, sizeof x);
+    if (std::isfinite(x))
+      largest = std::max(largest, std::abs(x));
+  }
+  return largest;
+}
+
 void Importer::addState(const std::string &name, RankedTensorType type,
                         Role role) {
   OpBuilder::InsertionGuard guard(builder);
@@ -237,9 +253,14 @@ void Importer::addState(const std::string &name, RankedTensorType type,
   auto irRole = role == Role::Param    ? ir::Role::param
                 : role == Role::Buffer ? ir::Role::buffer
                                        : ir::Role::constant;
-  ir::StateOp::create(builder, NameLoc::get(builder.getStringAttr(name)), name,
-                      type, irRole, builder.getStringAttr(name),
-                      FlatSymbolRefAttr(), role == Role::Param);
+  auto state = ir::StateOp::create(
+      builder, NameLoc::get(builder.getStringAttr(name)), name, type, irRole,
+      builder.getStringAttr(name), FlatSymbolRefAttr(), role == Role::Param);
+  const Weight *weight = file.weights.find(name);
+  if (role != Role::Constant || !weight || weight->dtype != DType::F32)
+    return;
+  if (float largest = largestFinite(*weight); largest > kLargestF16)
+    state->setAttr("dlc.largest", builder.getF64FloatAttr(largest));
 }
 
 Value Importer::readState(const std::string &name, DType dtype,

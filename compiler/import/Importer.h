@@ -30,11 +30,13 @@ struct ImportOptions {
 
 /// What an import gives. `module` holds one dlc.state a used initializer (role
 /// param, buffer or const; the symbol is the initializer's name, `init` names
-/// its entry in `weights`) and func.func @predict with static types. Its
-/// arguments and results carry the ONNX names as `dlc.name`; a result that is a
-/// loss computed in the graph carries `dlc.loss`. Every op's location is a
-/// NameLoc of its ONNX node. A dlc.batch_norm_infer that the source ran in
-/// training mode carries `dlc.training`.
+/// its entry in `weights`; a constant that fp16 cannot hold carries its largest
+/// finite magnitude as `dlc.largest`) and func.func @predict with static types.
+/// Its arguments and results carry the ONNX names as `dlc.name`; a result that
+/// is a loss computed in the graph carries `dlc.loss`. Every op's location is a
+/// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator. A
+/// dlc.batch_norm_infer that the source ran in training mode carries
+/// `dlc.training`.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;

@@ -33,7 +33,7 @@ class Config(dlc.TestCase):
     def test_compile_says_what_differs_from_the_defaults(self):
         _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), optimizer="adamw", amp=True, warmup=0)
         line = [line for line in err.splitlines() if line.startswith("options: ")]
-        self.assertEqual(line, ["options: loss auto, optimizer adamw, lr 0.001, amp true"])
+        self.assertEqual(line, ["options: loss auto, optimizer adamw, lr 0.001, amp O1"])
 
     def test_order(self):
         """Bases, then the file, then overrides, then flags."""
@@ -66,7 +66,7 @@ class Config(dlc.TestCase):
     def test_lists_and_nested_bases(self):
         os.mkdir(self.path("deep"))
         self.write("a.yaml", "train:\n  lr: 1\n  betas: [0.8, 0.9]\n")
-        self.write("deep/b.yaml", "_BASE_: ../a.yaml\namp:\n  enabled: true\n  deny: [conv, MatMul]\n")
+        self.write("deep/b.yaml", "_BASE_: ../a.yaml\namp:\n  level: true\n  deny: [conv, MatMul]\n")
         values = self.show(config=self.write("c.yaml", "_BASE_: [deep/b.yaml]\n"))
         self.assertEqual(values["train.betas"], "[0.8, 0.9]")
         self.assertEqual(values["amp.deny"], "[conv, MatMul]")

@@ -30,9 +30,18 @@ class Usage(dlc.TestCase):
             "batch beyond 64 bits": (self.compile("--batch=99999999999999999999"), r"--batch"),
             "learning rate of no number": (self.compile("--lr=fast"), r"--lr"),
             "learning rate NaN": (self.compile("--lr=nan"), r"--lr"),
-            "op that autocast does not know": (self.compile("--amp", "--amp-deny=convolution"),
-                                               r"convolution.*known are"),
+            "level of autocast": (self.compile("--amp=O4"), r"--amp: expected O0, O1, O2 or O3, found 'O4'"),
+            "preset without it": (self.compile("--amp-preset=torch"), r"--amp-preset needs --amp=O1"),
             "lists of autocast without it": (self.compile("--amp-deny=conv"), r"needs --amp"),
+            "op that autocast does not know": (self.compile("--amp", "--amp-deny=Covn"),
+                                               r"--amp-deny: 'Covn' is neither an op .*did you mean 'Conv'"),
+            "op on two lists": (self.compile("--amp", "--amp-deny=Gemm", "--amp-clear=relu,matmul"),
+                                r"two lists of autocast: --amp-deny=Gemm and --amp-clear=matmul"),
+            "rule for no node": (self.compile("--amp", "--amp-node=f3/Gem:f32"), r"fits no node"),
+            "rule one letter off": (self.compile("--amp", "--amp-node=/fc1/Gemn:f32"),
+                                    r"--amp-node=/fc1/Gemn:f32 fits no node; did you mean '/fc1/Gemm'"),
+            "rule of no type": (self.compile("--amp", "--amp-node=Gemm"), r"expected REGEX:f32 or REGEX:half"),
+            "rule of no pattern": (self.compile("--amp", "--amp-node=(:half"), r"'\(' is not a regular expression"),
             "pattern that is none": (self.compile("--train=("), r"--train.*regular expression"),
             "nodes to recompute that are none": (self.compile("--recompute=Relu"),
                                                  r"--recompute=Relu matches no node"),
@@ -52,6 +61,26 @@ class Usage(dlc.TestCase):
         for name, (words, message) in cases.items():
             with self.subTest(name):
                 self.refuse(words, message)
+
+    def test_lists_file(self):
+        """File, line and column of what is wrong."""
+        cases = {
+            "key": ("allow: [Conv]\nalow: [Gemm]\n", r":2:1: 'alow' is none of the lists .*did you mean 'allow'"),
+            "op": ("allow: [Conv, Gem]\n", r":1:15: 'Gem' is neither .*did you mean 'Gemm'"),
+            "op of a block": ("deny:\n  - Softmax\n  - sofmax\n", r":3:5: 'sofmax' is neither"),
+            "two lists": ("allow: [Gemm]\ninfer: [matmul]\n", r":2:9: 'matmul' is on the list 'allow' already, at .*:1:9"),
+            "map": ("allow: {Gemm: 1}\n", r":1:8: expected a list of ops"),
+            "nested": ("allow: [[Gemm]]\n", r":1:9: expected the name of an op"),
+            "syntax": ("allow: [Gemm\n", r":2:1: "),
+            "no map": ("- Gemm\n", r"expected lists by the keys allow"),
+        }
+        for name, (text, message) in cases.items():
+            with self.subTest(name):
+                with open(self.path("lists.yaml"), "w") as file:
+                    file.write(text)
+                self.refuse(self.compile("--amp", "--amp-lists=" + self.path("lists.yaml")),
+                            "--amp-lists: .*lists.yaml" + message)
+        self.refuse(self.compile("--amp", "--amp-lists=none.yaml"), r"none.yaml", code=dlc.FAILED)
 
     def test_help(self):
         """Help is no error: it goes to stdout, for the tool and for every command."""

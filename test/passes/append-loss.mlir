@@ -7,11 +7,11 @@
 // CHECK-SAME: -> (tensor<f32> {dlc.name = "loss"})
 // CHECK: [[H:%.*]] = dlc.relu [[X]]
 // CHECK: [[ROWS:%.*]], {{.*}} = dlc.softmax_cross_entropy [[H]], [[Y]]
-// CHECK: [[LOSS:%.*]] = dlc.reduce_mean [[ROWS]] {axes = array<i64: 0>}
+// CHECK: [[LOSS:%.*]] = dlc.reduce_mean [[ROWS]] {axes = array<i64: 0>, dlc.loss}
 // CHECK: return [[LOSS]]
 // CHECK: @eval_step({{.*}}"in"}, {{.*}}"y"}) -> (tensor<4xf32> {dlc.name = "row_loss"}, tensor<4xf32> {dlc.name = "row_correct"})
 // CHECK: [[ROWS:%.*]], {{.*}} = dlc.softmax_cross_entropy
-// CHECK: [[BEST:%.*]] = dlc.argmax {{.*}} {axes = array<i64: 1>}
+// CHECK: [[BEST:%.*]] = dlc.argmax {{.*}} {axes = array<i64: 1>, dlc.loss}
 // CHECK: [[RIGHT:%.*]] = dlc.compare eq [[BEST]],
 // CHECK: [[HITS:%.*]] = dlc.cast [[RIGHT]]
 // CHECK: return [[ROWS]], [[HITS]]
@@ -19,8 +19,8 @@
 // MSE: @train_step({{.*}}, [[Y:%.*]]: tensor<4x10xf32> {dlc.name = "y"})
 // MSE: [[D:%.*]] = dlc.sub {{.*}}, [[Y]]
 // MSE: [[S:%.*]] = dlc.mul [[D]], [[D]]
-// MSE: [[ROWS:%.*]] = dlc.reduce_mean [[S]] {axes = array<i64: 1>}
-// MSE: dlc.reduce_mean [[ROWS]] {axes = array<i64: 0>}
+// MSE: [[ROWS:%.*]] = dlc.reduce_mean [[S]] {axes = array<i64: 1>, dlc.loss}
+// MSE: dlc.reduce_mean [[ROWS]] {axes = array<i64: 0>, dlc.loss}
 // MSE: @eval_step{{.*}} -> (tensor<4xf32> {dlc.name = "row_loss"}) {
 
 // BCE: @train_step({{.*}}, [[Y:%.*]]: tensor<4x10xf32> {dlc.name = "y"})

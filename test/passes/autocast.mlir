@@ -85,20 +85,54 @@ func.func @pinned(%x: tensor<4x4xf32>, %s: tensor<4xf32>) -> (tensor<4x4xf32>, t
 
 // -----
 
-// Constants are rounded, not cast; one beyond fp16's range becomes its last number. An infinity stays.
+// Constants are rounded, not cast; one beyond fp16's range becomes its last number where it is only chosen. An infinity
+// stays.
 // FP16-LABEL: @constants
 // FP16-DAG: dlc.constant dense<-6.550400e+04> : tensor<f16>
 // FP16-DAG: dlc.constant dense<[0xFC00, 5.000000e-01
+// FP16: dlc.add {{.*}} -> tensor<4x4xf16>
+// FP16: dlc.select {{.*}} -> tensor<4x4xf16>
+// FP16: dlc.softmax {{.*}} -> tensor<4x4xf16>
 // CHECK-LABEL: @constants
 // CHECK-DAG: dlc.constant dense<{{-9.98.*|-1.00.*}}> : tensor<bf16>
-func.func @constants(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+func.func @constants(%x: tensor<4x4xf32>, %keep: tensor<4x4xi1>) -> tensor<4x4xf32> {
   %mask = dlc.constant dense<-1.0e9> : tensor<f32>
   %row = dlc.constant dense<[0xFF800000, 0.5, 0.0, 0.0]> : tensor<4xf32>
   %0 = dlc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  %1 = dlc.add %0, %mask : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
-  %2 = dlc.add %1, %row : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %1 = dlc.add %0, %row : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %2 = dlc.select %keep, %1, %mask : (tensor<4x4xi1>, tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %3 = dlc.softmax %2 {axis = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = dlc.matmul %3, %3 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %4 : tensor<4x4xf32>
+}
+
+// -----
+
+// Arithmetic with such a constant is denied under fp16: -65504 - 100 is no fp16 number any more, and a row of nothing
+// else would be NaN behind the softmax. It makes no difference whether the constant comes through a choice. bf16 has
+// f32's range: there even the last f32 number, which rounds up, becomes the last bf16 number.
+// FP16-LABEL: @masks
+// FP16: dlc.add {{.*}} -> tensor<4x4xf32>
+// FP16: dlc.softmax {{.*}} -> tensor<4x4xf32>
+// FP16: dlc.select {{.*}} -> tensor<4x4xf32>
+// FP16: dlc.add {{.*}} -> tensor<4x4xf32>
+// FP16: dlc.softmax {{.*}} -> tensor<4x4xf32>
+// CHECK-LABEL: @masks
+// CHECK-DAG: dlc.constant dense<-3.3{{.*}}e+38> : tensor<bf16>
+// CHECK: dlc.softmax {{.*}} -> tensor<4x4xbf16>
+// CHECK: dlc.softmax {{.*}} -> tensor<4x4xbf16>
+func.func @masks(%x: tensor<4x4xf32>, %mask: tensor<4x4xf32>, %keep: tensor<4x4xi1>) -> tensor<4x4xf32> {
+  %last = dlc.constant dense<-3.40282347e+38> : tensor<f32>
+  %zero = dlc.constant dense<0.0> : tensor<f32>
+  %0 = dlc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = dlc.add %0, %last : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %2 = dlc.softmax %1 {axis = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %3 = dlc.matmul %2, %2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %3 : tensor<4x4xf32>
+  %4 = dlc.select %keep, %zero, %last : (tensor<4x4xi1>, tensor<f32>, tensor<f32>) -> tensor<4x4xf32>
+  %5 = dlc.add %3, %4 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %6 = dlc.softmax %5 {axis = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %7 = dlc.matmul %6, %6 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %7 : tensor<4x4xf32>
 }
 
 // -----

@@ -82,6 +82,9 @@ Status compileCommand(Arguments &a) {
   if (a.options.stopAfter.empty())
     info("options: {}", toLine(a.options));
   DLC_ASSIGN(CompileResult result, compile(a.options));
+  // Beside a program the report is a comment.
+  for (const std::string &line : result.castReport)
+    fmt::print("{}{}\n", a.options.stopAfter.empty() ? "" : "// ", line);
   if (!a.options.stopAfter.empty())
     fmt::print("{}", result.program);
   else
