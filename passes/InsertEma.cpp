@@ -85,18 +85,19 @@ private:
 
   LogicalResult average(ir::StateOp state, Value updated, size_t set) {
     std::string prefix = set ? "ema." + std::to_string(set + 1) : "ema";
+    // Half would not hold the small steps of an average.
+    Expr next = wide(step.expr(updated));
     ir::StateOp ema = step.addState(
-        prefix + "/" + state.getSymName().str(), state.getTensorType(),
-        ir::Role::ema, FlatSymbolRefAttr::get(state.getSymNameAttr()), state);
+        prefix + "/" + state.getSymName().str(), next.type(), ir::Role::ema,
+        FlatSymbolRefAttr::get(state.getSymNameAttr()), state);
     if (!ema)
       return failure();
-    Expr next = step.expr(updated);
     bool isCopy =
         state.getRole() == ir::Role::buffer && options.buffers == "copy";
-    Value weight = isCopy ? Value() : rounded(set, ir::elementType(updated));
+    Value weight = isCopy ? Value() : rounded(set, ir::elementType(next));
     Expr old = step.read(ema);
     if (!isCopy)
-      next = old.make<ir::LerpOp>(old.v, updated, weight);
+      next = old.make<ir::LerpOp>(old.v, next.v, weight);
     step.write(ema, step.unlessOverflow(next, old));
     return success();
   }

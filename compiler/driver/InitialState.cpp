@@ -2,6 +2,7 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/EmitPlan.h"
 #include "compiler/lower/StateLayout.h"
+#include "runtime/base/FloatCast.h"
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/Types.h"
 #include <deque>
@@ -17,11 +18,10 @@ public:
       : symbols(module), weights(weights) {}
 
   Result<NamedTensor> make(exec::StateOp state) {
-    auto type = cast<RankedTensorType>(state.getType());
+    auto type = llvm::cast<RankedTensorType>(state.getType());
     NamedTensor t;
     t.name = state.getSymName().str();
-    std::optional<DType> dtype =
-        plan::dtypeOf(planTypeOf(type.getElementType()));
+    std::optional<DType> dtype = typeOf(state);
     if (!dtype)
       return failed("state '{}' has an element type that files cannot hold",
                     t.name);
@@ -33,10 +33,18 @@ public:
       from = symbols.lookup<exec::StateOp>(ref.getValue());
     if (auto name = dyn_cast<StringAttr>(from.getInit())) {
       const import::Weight *weight = weights.find(name.str());
-      if (!weight || weight->dtype != t.dtype || weight->bytes != t.bytes)
+      DType kept = typeOf(from).value_or(t.dtype);
+      if (weight && weight->dtype == kept && kept == t.dtype &&
+          weight->bytes == t.bytes) {
+        t.data = static_cast<const std::byte *>(weight->data);
+        return t;
+      }
+      bool isSame = weight && weight->elements() == type.getNumElements() &&
+                    isFloat(weight->dtype) && isFloat(t.dtype);
+      if (!isSame)
         return badModel("initializer '{}' does not have the type of state '{}'",
                         name.str(), t.name);
-      t.data = static_cast<const std::byte *>(weight->data);
+      cast(t, *weight, kept);
       return t;
     }
     fill(t, type, from.getInit());
@@ -44,6 +52,10 @@ public:
   }
 
 private:
+  static std::optional<DType> typeOf(exec::StateOp state) {
+    auto type = llvm::cast<RankedTensorType>(state.getType());
+    return plan::dtypeOf(planTypeOf(type.getElementType()));
+  }
   void fill(NamedTensor &t, RankedTensorType type, Attribute value) {
     auto element = DenseElementsAttr::get(
         RankedTensorType::get({}, type.getElementType()), value);
@@ -51,6 +63,14 @@ private:
     buffers.emplace_back(t.bytes, std::byte(0));
     for (size_t i = 0; i < t.bytes; i += raw.size())
       std::memcpy(&buffers.back()[i], raw.data(), raw.size());
+    t.data = buffers.back().data();
+  }
+  /// As the state that `init` leads to keeps the weight, in t's type.
+  void cast(NamedTensor &t, const import::Weight &weight, DType kept) {
+    size_t count = weight.elements();
+    buffers.push_back(
+        castFloats(castFloats(weight.data, count, weight.dtype, kept).data(),
+                   count, kept, t.dtype));
     t.data = buffers.back().data();
   }
   SymbolTable symbols;

@@ -8,8 +8,9 @@
 namespace dlc {
 
 /// Writes the initial value of each exec.state of `module`: the weight that its
-/// `init` names, that number in every element, or the first value of the state
-/// that it refers to. Zero moments are left out.
+/// `init` names, rounded if the state is of a smaller float type, that number
+/// in every element, or the first value of the state that it refers to. Zero
+/// moments are left out.
 Status writeInitialState(mlir::ModuleOp module,
                          const import::WeightStore &weights,
                          const std::string &path);

@@ -1,6 +1,7 @@
 #include "compiler/export/Export.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Files.h"
+#include "runtime/base/FloatCast.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -99,6 +100,17 @@ Status checkState(const onnx::TensorProto &tensor, const TensorView &state) {
                  fmt::join(dims, ", "));
 }
 
+/// Floats that training kept in another float type go back to the model's.
+TensorView inOwnType(const onnx::TensorProto &tensor, TensorView state,
+                     std::vector<std::byte> &converted) {
+  std::optional<DType> own = dtypeOf(tensor);
+  if (!own || *own == state.dtype || !isFloat(*own) || !isFloat(state.dtype))
+    return state;
+  converted = castFloats(state.data, state.bytes / sizeOf(state.dtype),
+                         state.dtype, *own);
+  return {*own, state.shape, converted.data(), converted.size()};
+}
+
 void addExternal(onnx::TensorProto &tensor, const std::string &key,
                  const std::string &value) {
   auto *entry = tensor.add_external_data();
@@ -150,12 +162,14 @@ Status fill(onnx::GraphProto &graph, const Tensors &states, DataFile *data) {
                        tensor.name());
       continue;
     }
-    DLC_TRY(checkState(tensor, it->second));
+    std::vector<std::byte> converted;
+    TensorView state = inOwnType(tensor, it->second, converted);
+    DLC_TRY(checkState(tensor, state));
     clearData(tensor);
     if (data)
-      DLC_TRY(data->add(tensor, it->second));
+      DLC_TRY(data->add(tensor, state));
     else
-      tensor.set_raw_data(it->second.data, it->second.bytes);
+      tensor.set_raw_data(state.data, state.bytes);
   }
   return Status();
 }

@@ -38,8 +38,8 @@ struct ExportOptions {
 /// Writes the model of a skeleton with the values of `states` (by initializer
 /// name; names that the model lacks are ignored) to `path`, atomically. Batch
 /// norm and dropout become their inference forms; names, metadata and opset
-/// stay. An error names a tensor whose value is missing or has another shape or
-/// type.
+/// stay; floats of another float type are converted to the initializer's. An
+/// error names a tensor whose value is missing or has another shape or type.
 Status exportOnnx(const std::string &skeleton, const Tensors &states,
                   const std::string &path, const ExportOptions &options = {});
 

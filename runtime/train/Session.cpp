@@ -67,7 +67,8 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
                               options.threads));
   DLC_TRY(session->load(session->model_.statePath));
   if (options.averages)
-    DLC_TRY(exchangeAverages(*session->executor_, options.averages)
+    DLC_TRY(useAverages(*session->executor_, options.averages)
+                .status()
                 .withContext(fmt::format("'{}'", artifact.path())));
   if (const plan::Program *train =
           findProgram(session->executor_->plan(), kTrain))

@@ -1,5 +1,6 @@
 #include "runtime/train/State.h"
 
+#include "runtime/base/FloatCast.h"
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Types.h"
@@ -49,12 +50,36 @@ Status checkNoOthers(const plan::Plan &plan, const SafetensorsFile &file) {
 }
 
 template <class T> bool allFinite(const TensorView &view) {
-  auto *values = reinterpret_cast<const T *>(view.data);
+  const auto *values = reinterpret_cast<const T *>(view.data);
   // Finite x: x * 0 is 0, else NaN. No branch, so the loop is vectorised.
   T sum = 0;
   for (uint64_t i = 0; i < view.bytes / sizeof(T); ++i)
     sum += values[i] * 0;
   return std::isfinite(sum);
+}
+
+// No exponent of ones alone.
+bool allFinite(const TensorView &view, uint16_t exponent) {
+  const auto *bits = reinterpret_cast<const uint16_t *>(view.data);
+  bool bad = false;
+  for (uint64_t i = 0; i < view.bytes / sizeof(uint16_t); ++i)
+    bad |= (bits[i] & exponent) == exponent;
+  return !bad;
+}
+
+bool allFinite(const TensorView &view, plan::DType type) {
+  switch (type) {
+  case plan::F32:
+    return allFinite<float>(view);
+  case plan::F64:
+    return allFinite<double>(view);
+  case plan::BF16:
+    return allFinite(view, uint16_t(0x7f80));
+  case plan::F16:
+    return allFinite(view, uint16_t(0x7c00));
+  default:
+    return true;
+  }
 }
 
 } // namespace
@@ -99,20 +124,38 @@ Status broadcastState(Executor &executor, Communicator &communicator) {
   return {};
 }
 
-Status exchangeAverages(Executor &executor, int set) {
+Result<StateBytes> useAverages(Executor &executor, int set) {
   const int sets = plan::countAverages(executor.plan());
   if (sets == 0)
     return failed("the model has no averages: compile it with --ema");
   if (set < 1 || set > sets)
     return failed("there are no averages number {}, expected 1 to {}", set,
                   sets);
+  std::map<std::string, DType> types;
+  for (const plan::State &state : executor.plan().states())
+    types[state.name()] = *plan::dtypeOf(state.type().dtype());
+  StateBytes replaced;
   for (const plan::State &state : executor.plan().states()) {
     if (!plan::isAverage(state, set))
       continue;
+    const DType from = types[state.name()], to = types[state.of()];
     DLC_ASSIGN(TensorView average, executor.state(state.name()));
     DLC_ASSIGN(TensorView current, executor.state(state.of()));
-    std::swap_ranges(average.data, average.data + average.bytes, current.data);
+    replaced[state.of()].assign(current.data, current.data + current.bytes);
+    if (from == to) {
+      std::memcpy(current.data, average.data, current.bytes);
+    } else {
+      auto rounded =
+          castFloats(average.data, average.bytes / sizeOf(from), from, to);
+      std::memcpy(current.data, rounded.data(), current.bytes);
+    }
   }
+  return replaced;
+}
+
+Status restoreStates(Executor &executor, const StateBytes &states) {
+  for (const auto &[name, bytes] : states)
+    DLC_TRY(executor.writeState(name, bytes.data(), bytes.size()));
   return {};
 }
 
@@ -121,9 +164,7 @@ Status checkFinite(Executor &executor) {
     if (state.role() != "param")
       continue;
     DLC_ASSIGN(TensorView view, executor.state(state.name()));
-    bool f64 = state.type().dtype() == plan::F64;
-    bool f32 = state.type().dtype() == plan::F32;
-    if ((f32 && !allFinite<float>(view)) || (f64 && !allFinite<double>(view)))
+    if (!allFinite(view, state.type().dtype()))
       return diverged("'{}' is no longer finite", state.name());
   }
   return {};

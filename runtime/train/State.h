@@ -3,7 +3,9 @@
 
 #include "runtime/exec/Executor.h"
 
+#include <map>
 #include <string>
+#include <vector>
 
 namespace dlc {
 
@@ -24,10 +26,14 @@ Result<int64_t> windowPosition(Executor &executor);
 // Rank 0's state on all ranks.
 Status broadcastState(Executor &executor, Communicator &communicator);
 
-// Exchanges each averaged state with its average in a set, counted from 1
-// (plan/Averages.h): once to evaluate the averages, once more to go on
-// training. Code::Failed if the plan has no such set.
-Status exchangeAverages(Executor &executor, int set = 1);
+// What states held, by name.
+using StateBytes = std::map<std::string, std::vector<std::byte>>;
+
+// Puts each average of a set, counted from 1 (plan/Averages.h), in the place of
+// what it averages, rounded to that type, and gives what was there: restore it
+// to go on training. Code::Failed if the plan has no such set.
+Result<StateBytes> useAverages(Executor &executor, int set = 1);
+Status restoreStates(Executor &executor, const StateBytes &states);
 
 // Code::Diverged, naming the tensor, if a float parameter is not finite.
 Status checkFinite(Executor &executor);

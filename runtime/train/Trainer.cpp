@@ -413,9 +413,9 @@ private:
     DLC_TRY(evaluateInto("val", line, text));
     const int sets = plan::countAverages(session_->plan());
     for (int set = 1; set <= sets; ++set) {
-      DLC_TRY(exchangeAverages(session_->executor(), set));
+      DLC_ASSIGN(StateBytes trained, useAverages(session_->executor(), set));
       Status status = evaluateInto(plan::averagesName(set), line, text);
-      DLC_TRY(exchangeAverages(session_->executor(), set));
+      DLC_TRY(restoreStates(session_->executor(), trained));
       DLC_TRY(status);
     }
     if (!isRoot())
