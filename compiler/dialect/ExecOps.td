@@ -52,9 +52,10 @@ class Exec_Command<string mnemonic> : Exec_Op<mnemonic, [AttrSizedOperandSegment
   let hasVerifier = 1;
 }
 def Exec_LaunchOp : Exec_Command<"launch"> {
-  let summary = "a generated kernel over `extent` independent items";
+  let summary = "a generated kernel over `extent` independent items; on a GPU as `grid` blocks of `block` threads";
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
-      I64Attr:$extent, I64Attr:$grain, DefaultValuedAttr<I64Attr, "0">:$flops);
+      I64Attr:$extent, I64Attr:$grain, DefaultValuedAttr<I64Attr, "0">:$flops,
+      OptionalAttr<I64Attr>:$grid, OptionalAttr<I64Attr>:$block);
   let assemblyFormat = [{$kernel `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` ($outputs^ `:` type($outputs))? `)`
     `extent` `=` $extent attr-dict}];
 }

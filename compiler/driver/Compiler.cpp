@@ -1,10 +1,10 @@
 #include "compiler/driver/Compiler.h"
-#include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/driver/Casts.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
+#include "compiler/driver/Kernels.h"
 #include "compiler/driver/Pipeline.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/EmitPlan.h"
@@ -148,14 +148,11 @@ private:
 
   Status generate() {
     auto start = Clock::now();
-    std::string why;
-    auto resolved = resolveCpuTarget(options.cpu, &why);
-    if (mlir::failed(resolved))
-      return usageError("--cpu: {}", why);
-    target = *resolved;
-    if (mlir::failed(compileKernels(*model->module, target, CpuCodegenOptions(),
-                                    kernels)))
-      return error(Code::Failed, "the kernels cannot be compiled");
+    auto compiled = compileKernelFiles(*model->module, options, result.plan);
+    if (!compiled && compiled.status().code() == Code::Failed)
+      return error(Code::Failed, compiled.status().message().c_str());
+    DLC_TRY(compiled.status());
+    kernels = std::move(compiled->files);
     result.kernelSeconds = secondsSince(start);
     return {};
   }
@@ -164,10 +161,6 @@ private:
     plan::Plan &plan = result.plan;
     plan.set_version(kPlanVersion);
     plan.set_producer("dlc " + std::string(dlcVersion()));
-    plan.set_target("cpu");
-    plan.set_cpu(target.cpu);
-    for (const std::string &feature : target.features)
-      plan.add_cpu_features(feature);
     plan.set_world_size(options.train.allReduce.world);
     plan.set_batch(batchOf(*model->module));
     plan.set_accumulate(options.train.accumulate.count);
@@ -192,9 +185,8 @@ private:
   Status write() {
     DLC_ASSIGN(ArtifactWriter writer, ArtifactWriter::create(options.output));
     auto path = [&](const char *name) { return writer.folder() + "/" + name; };
-    if (!kernels.empty())
-      DLC_TRY(
-          writeNewFile(path("kernels.so"), {kernels.data(), kernels.size()}));
+    for (const auto &[name, content] : kernels)
+      DLC_TRY(writeNewFile(path(name.c_str()), content));
     DLC_TRY(writeInitialState(*model->module, model->weights,
                               path("state.safetensors")));
     DLC_TRY(writeNewFile(path("config.yaml"), toYaml(options)));
@@ -222,8 +214,7 @@ private:
   DiagnosticLog log;
   std::optional<import::ImportedModel> model;
   std::string program;
-  CpuTarget target;
-  SmallVector<char> kernels;
+  std::map<std::string, std::string> kernels; // files by name
   CompileResult result;
 };
 

@@ -9,6 +9,12 @@
 
 namespace dlc {
 
+/// What --target=cuda needs to know.
+struct CudaOptions {
+  std::vector<std::string> sm = {"80", "90", "100"}; // compute capabilities
+  std::string toolkit; // --cuda-path: folder of the CUDA Toolkit; empty: found
+};
+
 struct CompileOptions {
   std::string model;  // path of the ONNX file
   std::string output; // path of the artifact
@@ -17,6 +23,9 @@ struct CompileOptions {
   import::ImportOptions import;
   StepOptions train;
   MemoryOptions memory;
+  /// --target: what the step runs on, cpu or cuda.
+  std::string target = "cpu";
+  CudaOptions cuda;
   /// --cpu=NAME: the CPU that kernels are made for; native is this machine.
   std::string cpu = "native";
   /// --stop-after=PHASE: prints the program after that phase instead of writing

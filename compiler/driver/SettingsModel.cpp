@@ -33,8 +33,19 @@ void Settings::addModel() {
   };
   patterns("model.train", i.roles.train, "trains initializers that match, too");
   patterns("model.freeze", i.roles.freeze, "does not train those that match");
+  choice("model.target", options.target, {"cpu", "cuda"},
+         "what the step runs on");
   text("model.cpu", options.cpu, "NAME",
-       "the CPU that kernels are made for; native is this one");
+       "the CPU that kernels are made for; native is this one")
+      .only("model.target", {"cpu"});
+  list("model.sm", options.cuda.sm, "N,N",
+       "the compute capabilities that kernels are made for")
+      .only("model.target", {"cuda"})
+      .commas = true;
+  text("model.cuda-path", options.cuda.toolkit, "FOLDER",
+       "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of ptxas in "
+       "PATH")
+      .only("model.target", {"cuda"});
 }
 
 void Settings::addRanks() {

@@ -86,19 +86,27 @@ private:
     }
     return command(op);
   }
+  static DictionaryAttr attributesOf(exec::LaunchOp launch) {
+    Builder b(launch.getContext());
+    NamedAttrList attrs;
+    attrs.set("symbol", b.getStringAttr(launch.getKernel()));
+    if (launch.getGrid()) {
+      attrs.set("grid", launch.getGridAttr());
+      attrs.set("block", launch.getBlockAttr());
+    } else {
+      attrs.set("extent", launch.getExtentAttr());
+      attrs.set("grain", launch.getGrainAttr());
+    }
+    return attrs.getDictionary(launch.getContext());
+  }
   LogicalResult command(Operation *op) {
     plan::Command &c = *out.add_commands();
     c.set_label(locationLabel(op->getLoc()));
     Builder b(op->getContext());
     if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
       c.set_flops(launch.getFlops());
-      return finish(
-          c, "kernel", launch.getInputs(), launch.getOutputs(),
-          b.getDictionaryAttr({
-              b.getNamedAttr("symbol", b.getStringAttr(launch.getKernel())),
-              b.getNamedAttr("extent", b.getI64IntegerAttr(launch.getExtent())),
-              b.getNamedAttr("grain", b.getI64IntegerAttr(launch.getGrain())),
-          }));
+      return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
+                    attributesOf(launch));
     }
     if (auto call = dyn_cast<exec::CallOp>(op)) {
       c.set_flops(call.getFlops());

@@ -134,7 +134,8 @@ private:
     if (!schedule)
       return op.emitError() << "this cluster cannot be one kernel: " << why;
     exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs,
-                           schedule->extent, schedule->grain, schedule->flops);
+                           schedule->extent, schedule->grain, schedule->flops,
+                           /*grid=*/nullptr, /*block=*/nullptr);
     return success();
   }
   LogicalResult call(OpBuilder &b, Operation *op) {

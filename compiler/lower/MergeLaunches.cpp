@@ -230,7 +230,8 @@ private:
     auto schedule = analyseKernel(kernel.getBody());
     assert(schedule && "an elementwise kernel is legal in any shape");
     exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs,
-                           schedule->extent, schedule->grain, schedule->flops);
+                           schedule->extent, schedule->grain, schedule->flops,
+                           /*grid=*/nullptr, /*block=*/nullptr);
     for (exec::LaunchOp launch : group.launches)
       launch.erase();
   }

@@ -33,8 +33,9 @@ float roundToBf16(double v);
 std::function<double(int64_t)> uniform(double low, double high,
                                        unsigned seed = 1);
 
-/// The exec.kernels of a module, compiled for this machine. A module that does
-/// not compile fails the test.
+/// The exec.kernels of a module, compiled for this machine, or for a GPU and
+/// emulated (test/emulator): the same tests judge both. A module that does not
+/// compile fails the test.
 class Kernels {
 public:
   explicit Kernels(const std::string &text, const std::string &cpu = "native",
@@ -42,7 +43,7 @@ public:
   ~Kernels();
 
   /// Runs all items of a kernel at once, then again in uneven parts and
-  /// backwards, and expects the same bytes.
+  /// backwards (on a GPU: threads in other orders), and expects the same bytes.
   void run(const std::string &name, const std::vector<const Array *> &inputs,
            const std::vector<Array *> &outputs);
   /// Runs with the buffers as given, once.
@@ -52,6 +53,8 @@ public:
 private:
   using Function = void (*)(void *const *, int64_t, int64_t);
   Function find(const std::string &name);
+  struct Gpu;
+  std::shared_ptr<Gpu> gpu;
   void *library = nullptr;
   std::map<std::string, int64_t> extents;
 };

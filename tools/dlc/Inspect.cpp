@@ -1,5 +1,6 @@
 // dlc inspect: what an artifact holds and what a step of it costs.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/Costs.h"
 
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Json.h"
@@ -101,13 +102,25 @@ Ordered scheduleOf(const plan::Plan &plan) {
   return schedule;
 }
 
-Ordered summarize(const Model &model) {
+// What there is machine code for, on a GPU: "sm_90".
+Ordered smsOf(const Artifact &artifact) {
+  Ordered names = Ordered::array();
+  const std::string head = "kernels.", tail = ".cubin";
+  for (const auto &[name, entry] : artifact.manifest()["files"].items())
+    if (name.starts_with(head) && name.ends_with(tail))
+      names.push_back(
+          name.substr(head.size(), name.size() - head.size() - tail.size()));
+  return names;
+}
+
+Ordered summarize(const Model &model, bool costs) {
   const plan::Plan &plan = model.artifact.plan();
   Ordered summary = {{"artifact", model.artifact.path()},
                      {"hash", model.artifact.hash()},
                      {"producer", plan.producer()},
                      {"target", plan.target()},
                      {"cpu", plan.cpu()},
+                     {"sm", smsOf(model.artifact)},
                      {"world_size", plan.world_size()},
                      {"batch", plan.batch()},
                      {"loss", plan.loss()}};
@@ -118,6 +131,8 @@ Ordered summarize(const Model &model) {
   summary["state"] = statesOf(plan);
   summary["programs"] = programsOf(plan);
   summary["memory"] = memoryOf(plan);
+  if (costs)
+    summary["costs"] = commandCosts(model.artifact);
   return summary;
 }
 
@@ -153,10 +168,13 @@ void printProgram(const std::string &name, const Ordered &program) {
 }
 
 void printText(const Ordered &summary) {
+  std::string made = summary["cpu"].get<std::string>();
+  for (const auto &sm : summary["sm"])
+    made += (made.empty() ? "" : ", ") + sm.get<std::string>();
   fmt::print("{}: {} for {}, batch {} x {} ranks, {} parameters\n",
              summary["artifact"].get<std::string>(),
-             summary["target"].get<std::string>(),
-             summary["cpu"].get<std::string>(), summary["batch"].get<int64_t>(),
+             summary["target"].get<std::string>(), made,
+             summary["batch"].get<int64_t>(),
              summary["world_size"].get<uint32_t>(),
              summary["parameters"].get<uint64_t>());
   std::string schedule = "loss: " + summary["loss"].get<std::string>();
@@ -175,12 +193,14 @@ void printText(const Ordered &summary) {
   fmt::print("\nmemory: {}\n", human(summary["memory"]["bytes"], "B"));
   for (const auto &[name, bytes] : summary["memory"]["regions"].items())
     fmt::print("  {:12} {:>10}\n", name, human(bytes, "B"));
+  if (summary.contains("costs"))
+    printCosts(summary["costs"]);
 }
 
 // The size of the table of --memory.
 constexpr size_t kRows = 20;
 
-Status inspect(const std::string &path, bool json, bool memory) {
+Status inspect(const std::string &path, bool json, bool memory, bool costs) {
   DLC_ASSIGN(Model model, openModel(path, Artifact::Use::Inspect));
   if (memory && !json) {
     const plan::Plan &plan = model.artifact.plan();
@@ -189,7 +209,7 @@ Status inspect(const std::string &path, bool json, bool memory) {
                memoryTable(plan, kRows));
     return {};
   }
-  const Ordered summary = summarize(model);
+  const Ordered summary = summarize(model, costs);
   if (json)
     fmt::print("{}\n", summary.dump(2));
   else
@@ -202,7 +222,7 @@ Status inspect(const std::string &path, bool json, bool memory) {
 void addInspect(CommandLine &line) {
   struct Arguments {
     std::string path;
-    bool json = false, memory = false;
+    bool json = false, memory = false, costs = false;
   };
   CLI::App *command = line.app.add_subcommand(
       "inspect", "state, cost and memory of a compiled model");
@@ -213,12 +233,14 @@ void addInspect(CommandLine &line) {
   command->add_flag("--json", arguments->json, "one object on stdout");
   command->add_flag("--memory", arguments->memory,
                     "what takes it: state by role, the largest activations");
+  command->add_flag("--costs", arguments->costs,
+                    "bytes, FLOPs and predicted time on GPUs of each kernel");
   command->footer("Examples:\n  dlc inspect lenet.dlc --json\n"
                   "  dlc inspect lenet.dlc --memory");
   command->callback([&line, arguments] {
     line.chosen = [arguments] {
-      return report(
-          inspect(arguments->path, arguments->json, arguments->memory));
+      return report(inspect(arguments->path, arguments->json, arguments->memory,
+                            arguments->costs));
     };
   });
 }

@@ -51,6 +51,7 @@ static LogicalResult callLibm(ModuleOp module) {
   legal.addLegalDialect<arith::ArithDialect, func::FuncDialect, scf::SCFDialect,
                         LLVM::LLVMDialect>();
   legal.addLegalOp<ModuleOp>();
+  legal.addLegalDialect("nvvm");
   legal.addIllegalDialect<math::MathDialect>();
   // Instructions or exact expansions that LLVM has for every type.
   legal.addLegalOp<math::SqrtOp, math::AbsFOp, math::AbsIOp, math::FloorOp,
@@ -78,6 +79,7 @@ LogicalResult convertToLlvm(ModuleOp module) {
   populateFuncToLLVMConversionPatterns(types, patterns);
   LLVMConversionTarget legal(*context);
   legal.addLegalOp<ModuleOp>();
+  legal.addLegalDialect("nvvm");
   if (failed(applyFullConversion(module, legal, std::move(patterns))))
     return failure();
   return verify(module);

@@ -64,9 +64,7 @@ void ScalarEmitter::hoist(ArrayRef<const KernelNode *> roots, int level) {
     const KernelNode *node = stack.pop_back_val();
     if (!seen.insert(node).second)
       continue;
-    bool known =
-        llvm::any_of(scopes, [&](auto &s) { return s.contains(node); });
-    if (known)
+    if (knows(node))
       continue;
     if (levels[node->id] <= level) {
       emitAll(node);

@@ -49,6 +49,12 @@ public:
   /// Emits what `roots` need and what does not depend on loops inside of
   /// `level`.
   void hoist(llvm::ArrayRef<const KernelNode *> roots, int level);
+  /// The level of findLevels().
+  int levelOf(const KernelNode *node) const { return levels[node->id]; }
+  /// Whether the value was emitted in a scope that is open.
+  bool knows(const KernelNode *node) const {
+    return llvm::any_of(scopes, [&](auto &s) { return s.contains(node); });
+  }
   mlir::Value emit(const KernelNode *node) { return emitAll(node).front(); }
   mlir::Value emit(const IndexForm &form);
 

@@ -2,7 +2,11 @@
 // reading what a cluster becomes.
 //   dlc-codegen x.mlir --emit=schedule|llvm|so [--cpu=native] [-O3] [--jobs=N]
 //   [--cache=FOLDER] [-o FILE]
+//   dlc-codegen x.mlir --sm=90 --emit=mapping|llvm|ptx|resources|cubin [-o
+//   FILE]
 #include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/codegen/cuda/CudaCodegen.h"
+#include "compiler/codegen/cuda/Mapping.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/KernelSchedule.h"
@@ -10,6 +14,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -22,7 +27,10 @@ namespace {
 cl::opt<std::string> input(cl::Positional, cl::init("-"), cl::desc("<module>"));
 cl::opt<std::string> output("o", cl::init("-"), cl::desc("output file"));
 cl::opt<std::string> emit("emit", cl::init("so"),
-                          cl::desc("schedule, llvm or so"));
+                          cl::desc("schedule, llvm or so; with --sm mapping, "
+                                   "llvm, ptx, resources or cubin"));
+cl::opt<std::string> sm("sm", cl::desc("for this SM instead of a CPU"));
+cl::opt<std::string> cudaPath("cuda-path", cl::desc("the CUDA Toolkit"));
 cl::opt<std::string> cpu("cpu", cl::init("native"),
                          cl::desc("LLVM's name of the CPU"));
 cl::opt<unsigned> level("O", cl::Prefix, cl::init(3),
@@ -59,9 +67,61 @@ LogicalResult printSchedules(ModuleOp module, llvm::raw_ostream &os) {
   return failure(result.wasInterrupted());
 }
 
+LogicalResult printMappings(ModuleOp module, llvm::raw_ostream &os) {
+  static const char *kinds[] = {"elementwise", "rows", "columns"};
+  auto result = module.walk([&](dlc::exec::KernelOp kernel) {
+    std::string why;
+    auto graph = dlc::KernelGraph::build(kernel.getBody(), why);
+    if (!graph) {
+      kernel.emitOpError("is not a legal cluster: ") << why;
+      return WalkResult::interrupt();
+    }
+    dlc::cuda::Mapping m = dlc::cuda::mapKernel(*graph);
+    os << kernel.getSymName() << ": " << kinds[m.kind] << " grid=" << m.grid
+       << " block=" << m.block << " vector=" << m.vector
+       << " across=" << m.across << " chunks=" << m.chunks
+       << (m.inRegisters ? " registers" : "") << " i" << m.indexBits << "\n";
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult runCuda(ModuleOp module, llvm::raw_ostream &os) {
+  if (emit == "mapping")
+    return printMappings(module, os);
+  std::string why;
+  auto target = dlc::cuda::findSm(sm, why);
+  if (failed(target))
+    return module.emitError(why);
+  auto toolkit = dlc::cuda::findToolkit(cudaPath, why);
+  if (failed(toolkit))
+    return module.emitError(why);
+  dlc::cuda::CudaCodegenOptions options;
+  options.keepLlvm = emit == "llvm";
+  options.assemble = emit == "cubin" || emit == "resources";
+  std::vector<dlc::cuda::Image> images;
+  if (failed(dlc::cuda::compileKernels(module, *target, *toolkit, options,
+                                       images)))
+    return failure();
+  const dlc::cuda::Image &image = images.front();
+  if (emit == "llvm")
+    os << image.llvm;
+  else if (emit == "ptx")
+    os << image.ptx;
+  else if (emit == "cubin")
+    os.write(image.cubin.bytes.data(), image.cubin.bytes.size());
+  for (const auto &r : image.cubin.resources)
+    if (emit == "resources")
+      os << r.kernel << ": registers=" << r.registers << " shared=" << r.shared
+         << " stack=" << r.stack << " spilled=" << r.stores + r.loads << "\n";
+  return success();
+}
+
 LogicalResult run(ModuleOp module, llvm::raw_ostream &os) {
   if (emit == "schedule")
     return printSchedules(module, os);
+  if (!sm.empty())
+    return runCuda(module, os);
   std::string why;
   auto target = dlc::resolveCpuTarget(cpu, &why);
   if (failed(target))
@@ -85,9 +145,12 @@ LogicalResult run(ModuleOp module, llvm::raw_ostream &os) {
 int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv,
                               "compiles the kernels of an exec module\n");
-  if (emit != "schedule" && emit != "llvm" && emit != "so") {
-    llvm::errs() << "expected --emit=schedule, llvm or so, found '" << emit
-                 << "'\n";
+  std::vector<std::string> known = {"schedule", "llvm", "so"};
+  if (!sm.empty())
+    known = {"schedule", "mapping", "llvm", "ptx", "resources", "cubin"};
+  if (!llvm::is_contained(known, emit.getValue())) {
+    llvm::errs() << "expected --emit=" << llvm::join(known, ", ") << ", found '"
+                 << emit << "'\n";
     return 2;
   }
   DialectRegistry registry;

@@ -1,0 +1,139 @@
+// A block has adjacent sums: each thread adds its part of the reduced elements
+// to a vector of them, then the threads of a sum join their states in shared
+// memory, in an order that depends on the shape alone.
+#include "compiler/codegen/cuda/Body.h"
+#include "compiler/dialect/Dlc.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace dlc::cuda {
+namespace {
+
+class Columns {
+public:
+  using States = Body::States;
+
+  explicit Columns(const Body &k) : k(k), m(k.map), e(k.e), t(k.threads) {
+    for (const auto &node : k.graph.nodes)
+      if (node->kind == KernelNode::Reduce) {
+        all.emplace_back(k.graph, node.get());
+        roots.push_back(node->children.front());
+      }
+  }
+
+  void emit() {
+    thread = t.thread();
+    part = t.quotient(thread, m.across);
+    Value number =
+        t.add(t.times(t.block(), m.across), t.remainder(thread, m.across));
+    int64_t vectors = m.rows / m.vector;
+    Value valid;
+    if (vectors % m.across) {
+      valid = t.isLess(number, vectors);
+      number = t.least(number, vectors - 1);
+    }
+    auto at = k.open(m.outer, t.times(number, m.vector), 1);
+    k.open(m.inner, 2);
+    e.findLevels();
+    e.hoist(roots, 0);
+    Lanes columns(e, k.graph, m.outer, at, m.vector, 1);
+    columns.load(roots, 1);
+    columns.each([&](int64_t) { e.hoist(roots, 1); });
+    States states = sum(columns);
+    Value first;
+    if (parts() > 1) {
+      join(states);
+      first = t.isZero(part);
+    }
+    t.where(t.both(valid, first), [&] { store(columns, states); });
+  }
+
+private:
+  int64_t parts() const { return m.block / m.across; }
+  static States lane(ValueRange states, int64_t i, size_t width) {
+    return States(states.slice(i * width, width));
+  }
+
+  /// The thread's part, for all its columns one after another.
+  States sum(Lanes &columns) {
+    States initial;
+    for (int64_t i = 0; i < m.vector; ++i)
+      llvm::append_range(initial, k.initial(all));
+    auto loop = scf::ForOp::create(e.b, e.loc, part, e.constant(m.row),
+                                   e.constant(parts()), initial);
+    OpBuilder::InsertionGuard guard(e.b);
+    if (!loop.getBody()->empty())
+      loop.getBody()->back().erase();
+    e.b.setInsertionPointToEnd(loop.getBody());
+    ScalarEmitter::Scope scope(e);
+    k.open(m.inner, loop.getInductionVar(), 2);
+    Lanes elements(&columns);
+    elements.load(roots, 2);
+    States next;
+    size_t count = initial.size() / m.vector;
+    elements.each([&](int64_t i) {
+      llvm::append_range(
+          next, k.combine(all, lane(loop.getRegionIterArgs(), i, count)));
+    });
+    scf::YieldOp::create(e.b, e.loc, next);
+    return loop.getResults();
+  }
+
+  /// Leaves the joined states with the threads of part 0.
+  void join(States &states) {
+    size_t count = states.size() / m.vector;
+    SmallVector<Value> arrays;
+    for (size_t s = 0; s < count; ++s)
+      arrays.push_back(t.shared(states[s].getType(), m.vector * m.block));
+    auto slot = [&](int64_t i, int64_t distance) {
+      return t.add(thread, e.constant(i * m.block + distance * m.across));
+    };
+    auto write = [&](int64_t i, ValueRange values) {
+      for (auto [v, array] : llvm::zip(values, arrays))
+        e.store(v, array, slot(i, 0), v.getType());
+    };
+    auto read = [&](int64_t i, int64_t distance) {
+      States values;
+      for (auto [s, array] : llvm::enumerate(arrays))
+        values.push_back(e.load(array, slot(i, distance), states[s].getType()));
+      return values;
+    };
+    for (int64_t i = 0; i < m.vector; ++i)
+      write(i, lane(states, i, count));
+    t.barrier();
+    for (int64_t step = parts() / 2; step; step /= 2) {
+      t.where(t.isLess(part, step), [&] {
+        for (int64_t i = 0; i < m.vector; ++i)
+          write(i, k.merge(all, read(i, 0), read(i, step)));
+      });
+      t.barrier();
+    }
+    for (int64_t i = 0; i < m.vector; ++i)
+      for (auto [s, v] : llvm::enumerate(read(i, 0)))
+        states[i * count + s] = v;
+  }
+
+  void store(Lanes &columns, ValueRange states) {
+    size_t count = states.size() / m.vector;
+    columns.each([&](int64_t i) { k.setResults(all, lane(states, i, count)); });
+    for (const KernelOutput &o : k.graph.outputs)
+      columns.emit(o.node);
+    for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
+      columns.store(o, pointer);
+  }
+
+  const Body &k;
+  const Mapping &m;
+  ScalarEmitter &e;
+  Threads &t;
+  SmallVector<Reduction> all;
+  SmallVector<const KernelNode *> roots;
+  Value thread, part;
+};
+
+} // namespace
+
+void emitColumns(const Body &body) { Columns(body).emit(); }
+
+} // namespace dlc::cuda

@@ -1,0 +1,16 @@
+// A kernel as a function of one GPU thread.
+#pragma once
+
+#include "compiler/dialect/Exec.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace dlc::cuda {
+
+/// Appends the function of `kernel`, its constant tables and its shared arrays
+/// to `module`, in llvm, nvvm, scf, arith and math, whose dialects must be
+/// loaded. Its parameters are bare pointers into global memory, 16-byte
+/// aligned: inputs, then outputs. Fails with a diagnostic at the kernel if the
+/// cluster is not legal.
+llvm::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module);
+
+} // namespace dlc::cuda

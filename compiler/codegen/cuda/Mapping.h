@@ -1,0 +1,57 @@
+// How a kernel's loops lie on threads.
+#pragma once
+
+#include "compiler/lower/KernelSchedule.h"
+
+namespace dlc::cuda {
+
+constexpr int64_t kWarp = 32;
+
+/// One-dimensional blocks of `block` threads, `grid` of them (0: nothing to
+/// do). The kind is the schedule's:
+///
+///   Elementwise  a thread has `vector` adjacent elements of outer.back().
+///   Rows         `across` threads share a row and each takes `chunks` vectors
+///                of it; a block has block / across rows.
+///   Columns      a thread has `vector` adjacent sums, a block `across` such
+///                vectors; block / across threads share each, and every one of
+///                them goes through its part of the reduced elements.
+struct Mapping {
+  KernelSchedule::Kind kind;
+  /// All kept loops, and the reduced ones; the last of `outer` (Elementwise,
+  /// Columns) or `inner` (Rows) is cut into vectors. Never empty: a loop of
+  /// one stands for none.
+  llvm::SmallVector<LoopGroup, 4> outer, inner;
+  int64_t rows = 1; // product of outer
+  int64_t row = 1;  // product of inner
+  int64_t vector = 1;
+  int64_t across = 1;
+  int64_t chunks = 1;
+  bool inRegisters = false; // Rows: all chunks stay in registers
+  int64_t block = 1, grid = 0;
+  unsigned indexBits = 32; // 64 where 32 would not do
+
+  /// The group that is cut into vectors.
+  const LoopGroup &cut() const {
+    return kind == KernelSchedule::Rows ? inner.back() : outer.back();
+  }
+};
+
+Mapping mapKernel(const KernelGraph &graph);
+
+/// How many adjacent elements of loop group `group` an access at `form` may
+/// take at once: the largest divisor of `width`, a power of two, to which the
+/// access is aligned when the group's value is a multiple of `width`; 1 when
+/// it is not contiguous.
+int64_t contiguous(const KernelGraph &graph, const IndexForm &form,
+                   const LoopGroup &group, int64_t width);
+
+/// The loads and tables that `roots` always need: not those behind a condition
+/// or a reduction.
+llvm::SmallVector<const KernelNode *>
+plainLoads(llvm::ArrayRef<const KernelNode *> roots);
+
+/// Bytes of an element in memory.
+int64_t storageBytes(mlir::Value tensor);
+
+} // namespace dlc::cuda

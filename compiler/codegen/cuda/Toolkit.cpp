@@ -1,0 +1,141 @@
+#include "compiler/codegen/cuda/Toolkit.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
+#include <regex>
+
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+namespace dlc::cuda {
+namespace {
+
+std::string inFolder(llvm::StringRef folder, llvm::StringRef name) {
+  llvm::SmallString<128> result(folder);
+  path::append(result, name);
+  return std::string(result);
+}
+
+/// The toolkit in `folder`, if there is one.
+bool lookIn(llvm::StringRef folder, Toolkit &toolkit) {
+  toolkit.ptxas = inFolder(folder, "bin/ptxas");
+  if (!fs::can_execute(toolkit.ptxas))
+    return false;
+  toolkit.libdevice = inFolder(folder, "nvvm/libdevice/libdevice.10.bc");
+  if (!fs::exists(toolkit.libdevice))
+    toolkit.libdevice.clear();
+  return true;
+}
+
+std::string readAll(llvm::StringRef file) {
+  auto buffer = llvm::MemoryBuffer::getFile(file);
+  return buffer ? (*buffer)->getBuffer().str() : "";
+}
+
+std::vector<KernelResources> parse(const std::string &log) {
+  static const std::regex entry("Compiling entry function '([^']+)'"),
+      stack(
+          R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)"),
+      registers(R"(Used (\d+) registers)"), shared(R"((\d+) bytes smem)");
+  std::vector<KernelResources> all;
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(log).split(lines, '\n');
+  for (llvm::StringRef text : lines) {
+    std::string line = text.str();
+    std::smatch m;
+    if (std::regex_search(line, m, entry))
+      all.push_back({m[1], 0, 0, 0, 0, 0});
+    if (all.empty())
+      continue;
+    if (std::regex_search(line, m, stack)) {
+      all.back().stack = std::stoll(m[1]);
+      all.back().stores = std::stoll(m[2]);
+      all.back().loads = std::stoll(m[3]);
+    }
+    if (std::regex_search(line, m, registers))
+      all.back().registers = std::stoll(m[1]);
+    if (std::regex_search(line, m, shared))
+      all.back().shared = std::stoll(m[1]);
+  }
+  return all;
+}
+
+} // namespace
+
+llvm::FailureOr<Toolkit> findToolkit(llvm::StringRef folder, std::string &why) {
+  std::string asked = folder.str(), by = "--cuda-path";
+  for (const char *name : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *value = std::getenv(name); value && asked.empty() && *value)
+      asked = value, by = name;
+  Toolkit toolkit;
+  const std::string wayOut = "; install the CUDA Toolkit or the Python package "
+                             "nvidia-cuda-nvcc, or name its folder with "
+                             "--cuda-path";
+  if (!asked.empty()) {
+    if (lookIn(asked, toolkit))
+      return toolkit;
+    why =
+        "no program '" + toolkit.ptxas + "', where " + by + " points" + wayOut;
+    return llvm::failure();
+  }
+  if (auto found = llvm::sys::findProgramByName("ptxas")) {
+    llvm::SmallString<128> real;
+    fs::real_path(*found, real);
+    if (lookIn(path::parent_path(path::parent_path(real)), toolkit))
+      return toolkit;
+  }
+  if (lookIn(DLC_CUDA_FOLDER, toolkit))
+    return toolkit;
+  why = "no ptxas in PATH, CUDA_HOME or CUDA_PATH" + wayOut;
+  return llvm::failure();
+}
+
+llvm::FailureOr<Cubin> assemble(const Toolkit &toolkit, llvm::StringRef ptx,
+                                llvm::StringRef arch, std::string &why) {
+  llvm::SmallString<128> folder;
+  if (auto error = fs::createUniqueDirectory("dlc-ptxas", folder)) {
+    why = "cannot make a temporary folder: " + error.message();
+    return llvm::failure();
+  }
+  auto cleanUp = llvm::make_scope_exit([&] { fs::remove_directories(folder); });
+  std::string in = inFolder(folder, "kernels.ptx"),
+              out = inFolder(folder, "kernels.cubin"),
+              log = inFolder(folder, "log");
+  {
+    std::error_code error;
+    llvm::raw_fd_ostream os(in, error);
+    os << ptx;
+    os.close();
+    if (error || os.has_error()) {
+      why = "cannot write '" + in + "'";
+      os.clear_error();
+      return llvm::failure();
+    }
+  }
+  std::string target = "-arch=" + arch.str();
+  llvm::StringRef arguments[] = {toolkit.ptxas, target, "-v", "-O3",
+                                 "-o",          out,    in};
+  std::optional<llvm::StringRef> redirects[] = {"", log, log};
+  std::string failed;
+  int code = llvm::sys::ExecuteAndWait(toolkit.ptxas, arguments, std::nullopt,
+                                       redirects, 0, 0, &failed);
+  std::string words = readAll(log);
+  auto bytes = llvm::MemoryBuffer::getFile(out);
+  if (code != 0 || !bytes) {
+    why = "ptxas for " + arch.str() + " failed: " + failed +
+          llvm::StringRef(words).rtrim().str();
+    return llvm::failure();
+  }
+  Cubin cubin;
+  cubin.bytes.assign((*bytes)->getBufferStart(), (*bytes)->getBufferEnd());
+  cubin.resources = parse(words);
+  return cubin;
+}
+
+} // namespace dlc::cuda

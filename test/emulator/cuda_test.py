@@ -1,0 +1,104 @@
+"""dlc compile --target=cuda on a machine without a GPU: what it writes, its quality, its errors."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import dlc
+
+MOST_REGISTERS, MOST_SHARED = 64, 48 << 10
+
+
+def has_ptxas():
+    """Whether dlc finds an assembler here."""
+    run = subprocess.run([os.path.join(dlc.BUILD, "bin", "dlc-codegen"), "-", "--sm=90", "--emit=resources"],
+                         input="module {}", capture_output=True, text=True)
+    return run.returncode == 0
+
+
+class Errors(dlc.TestCase):
+    def refuse(self, words, message, code=dlc.USAGE, **environment):
+        path = self.path("x.dlc")
+        command = [dlc.DLC, "compile", dlc.model("mlp"), "-o", path, "--target=cuda", *words]
+        run = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, **environment))
+        self.assertEqual(run.returncode, code, run.stderr)
+        self.assertRegex(run.stderr, message)
+        self.assertFalse(os.path.exists(path))
+
+    def test_unknown_sm(self):
+        self.refuse(["--sm=80,95"], r"--sm: unknown SM '95', expected one of 80, .*90.*100")
+
+    def test_no_toolkit(self):
+        self.refuse([], r"no program '/nowhere/bin/ptxas', where CUDA_HOME points; install", CUDA_HOME="/nowhere")
+        self.refuse(["--cuda-path=/none"], r"/none/bin/ptxas.*--cuda-path")
+
+    def test_flags_of_the_other_target(self):
+        self.refuse(["--cpu=native"], r"--cpu needs --target=cpu")
+        _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("y.dlc"), "--sm=90", code=dlc.USAGE)
+        self.assertRegex(err, "--sm needs --target=cuda")
+
+
+@unittest.skipUnless(has_ptxas(), "no ptxas on this machine")
+class Artifacts(dlc.TestCase):
+    def compile(self, model, *words):
+        path = self.path(model + ".dlc")
+        dlc.dlc("compile", dlc.model(model), "-o", path, "--target=cuda", *words)
+        return path
+
+    def test_files_and_quality(self):
+        count = 0
+        for model, words in {"gpt_tiny": ["--amp", "--optimizer=adamw", "--ema", "--sm=80,90,100"],
+                             "resnet8": ["--amp", "--ddp=8", "--sm=90"]}.items():
+            path = self.compile(model, *words)
+            sms = words[-1][5:].split(",")
+            for sm in sms:
+                with open(f"{path}/kernels.sm_{sm}.cubin", "rb") as file:
+                    self.assertEqual(file.read(4), b"\x7fELF")
+            with open(f"{path}/kernels.sm_{sms[-1]}.ptx") as file:
+                ptx = file.read()
+            self.assertNotRegex(ptx, r"\.local|\.extern")
+            self.assertRegex(ptx, r"ld\.global\.v4\.b32")
+            with open(f"{path}/kernels.json") as file:
+                resources = json.load(file)
+            self.assertEqual(sorted(resources), sorted("sm_" + sm for sm in sms))
+            for sm, kernels in resources.items():
+                for name, r in kernels.items():
+                    self.assertIn(f".entry {name}(", ptx)
+                    self.assertEqual((r["spilled"], r["stack"]), (0, 0), f"{name} for {sm}")
+                    self.assertLessEqual(r["registers"], MOST_REGISTERS, f"{name} for {sm}")
+                    self.assertLessEqual(r["shared"], MOST_SHARED, f"{name} for {sm}")
+                    count += 1
+        self.assertGreater(count, 100)
+
+    def test_compiling_twice_gives_the_same(self):
+        hashes = []
+        for _ in range(2):
+            path = self.compile("lenet", "--sm=90")
+            with open(path + "/manifest.json") as file:
+                hashes.append(json.load(file)["hash"])
+        self.assertEqual(*hashes)
+
+    def test_training_without_the_runtime_is_incompatible(self):
+        path = self.compile("mlp", "--sm=90")
+        _, err = dlc.dlc("train", path, "--data=" + dlc.data("digits-train"), code=dlc.INCOMPATIBLE)
+        self.assertRegex(err, r"compiled for device 'cuda', which this build cannot run.*--target=cpu")
+
+    def test_costs(self):
+        path = self.compile("lenet", "--sm=90", "--optimizer=adamw")
+        text, _ = dlc.dlc("inspect", path, "--costs")
+        self.assertRegex(text, r"cuda for sm_90, batch 32")
+        self.assertRegex(text, r"train_step: predicted cost")
+        costs = json.loads(dlc.dlc("inspect", path, "--costs", "--json")[0])["costs"]["train_step"]
+        update = [row for row in costs if re.search("adamw|sub_flat|flat", row["name"])]
+        self.assertTrue(update, [row["name"] for row in costs])
+        for row in costs:
+            self.assertGreaterEqual(row["h100_us"], row["bytes"] / (3.35e12 * 0.85) * 1e6 * 0.999)
+            if row["generated"]:
+                self.assertEqual(row["grid"] > 0, row["bytes"] > 0)
+                self.assertGreater(row["registers"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,46 @@
+"""Every kernel of whole training steps: the GPU's form in the emulator against the CPU's."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import dlc
+
+EMULATE = os.path.join(dlc.BUILD, "bin", "dlc-emulate")
+MOST_ELEMENTS = 300000
+STEPS = {
+    "mlp": "mlp --optimizer=adamw --ema",
+    "lenet in bf16": "lenet --amp --optimizer=sgd --momentum=0.9 --ema --ddp=2",
+    "resnet8 in bf16": "resnet8 --amp --batch=4 --optimizer=rmsprop",
+    "resnet8 in fp16": "resnet8 --amp --amp-dtype=fp16 --batch=4 --optimizer=lamb",
+    "gpt_tiny in bf16": "gpt_tiny --amp --batch=2 --optimizer=lion",
+    "gpt_tiny in fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=3 --optimizer=adam",
+    "adagrad": "mlp --optimizer=adagrad --batch=7",
+    "muon": "mlp --optimizer=muon",
+}
+
+
+@unittest.skipUnless(os.path.exists(EMULATE), "the emulator is only built on x86-64")
+class Models(unittest.TestCase):
+    def test_kernels_equal_the_cpu(self):
+        total = 0
+        for name, words in STEPS.items():
+            with self.subTest(name), tempfile.NamedTemporaryFile("w", suffix=".mlir") as program:
+                model, *options = words.split()
+                text, _ = dlc.dlc("compile", dlc.model(model), "-o", "-", "--stop-after=plan", *options)
+                program.write(text)
+                program.flush()
+                run = subprocess.run([EMULATE, program.name, "90", str(MOST_ELEMENTS)],
+                                     capture_output=True, text=True, timeout=120)
+                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                kernels, runs = map(int, re.search(r"(\d+) kernels, (\d+) runs, 0 errors", run.stdout).groups())
+                self.assertEqual(runs, 6 * kernels)
+                total += kernels
+        self.assertGreater(total, 100)
+        print(f"{total} kernels")
+
+
+if __name__ == "__main__":
+    unittest.main()

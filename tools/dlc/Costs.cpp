@@ -1,0 +1,130 @@
+#include "tools/dlc/Costs.h"
+
+#include "runtime/base/Files.h"
+#include "runtime/plan/Attributes.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace dlc::tool {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+struct Gpu {
+  const char *name;
+  double bandwidth;    // bytes a second
+  double half, single; // FLOPs a second
+};
+constexpr Gpu kGpus[] = {{"h100_us", 3.35e12, 989e12, 67e12},
+                         {"h200_us", 4.8e12, 989e12, 67e12}};
+constexpr double kOfBandwidth = 0.85, kOfPeak = 0.7;
+
+bool isHalf(const plan::Program &program, const plan::Command &command) {
+  if (command.inputs_size() == 0)
+    return false;
+  auto id = static_cast<int>(command.inputs(0));
+  plan::DType type = program.buffers(id).type().dtype();
+  return type == plan::F16 || type == plan::BF16;
+}
+
+double microseconds(const Gpu &gpu, const plan::Program &program,
+                    const plan::Command &command) {
+  const bool tensorCores =
+      command.kind() != "kernel" && isHalf(program, command);
+  const double peak = tensorCores ? gpu.half : gpu.single;
+  return 1e6 *
+         std::max(double(command.bytes()) / (gpu.bandwidth * kOfBandwidth),
+                  double(command.flops()) / (peak * kOfPeak));
+}
+
+// By kernel, for the SM that comes last.
+Json resourcesOf(const Artifact &artifact) {
+  auto text = artifact.has("kernels.json")
+                  ? readFile(artifact.filePath("kernels.json"), 64 << 20)
+                  : Result<std::string>(failed("none"));
+  if (!text)
+    return Json::object();
+  auto json = parseJson(*text);
+  return json && json->is_object() && !json->empty() ? json->back()
+                                                     : Json::object();
+}
+
+Ordered costsOf(const plan::Program &program, const Json &resources) {
+  std::vector<Ordered> rows;
+  std::map<std::string, size_t> byName;
+  for (const plan::Command &command : program.commands()) {
+    const bool generated = command.kind() == "kernel";
+    std::string name = command.kind();
+    if (generated)
+      name = plan::stringAttribute(command, "symbol", name);
+    auto [at, fresh] = byName.try_emplace(name, rows.size());
+    if (fresh) {
+      rows.push_back({{"name", name},
+                      {"generated", generated},
+                      {"calls", 0},
+                      {"bytes", 0},
+                      {"flops", 0},
+                      {"h100_us", 0.0},
+                      {"h200_us", 0.0}});
+      for (const char *key : {"grid", "block"})
+        if (plan::findAttribute(command, key))
+          rows.back()[key] = plan::intAttribute(command, key, 0);
+      if (generated && resources.contains(name))
+        rows.back()["registers"] = resources[name]["registers"];
+    }
+    Ordered &row = rows[at->second];
+    row["calls"] = row["calls"].get<uint64_t>() + 1;
+    row["bytes"] = row["bytes"].get<uint64_t>() + command.bytes();
+    row["flops"] = row["flops"].get<uint64_t>() + command.flops();
+    for (const Gpu &gpu : kGpus)
+      row[gpu.name] =
+          row[gpu.name].get<double>() + microseconds(gpu, program, command);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](auto &a, auto &b) {
+    return a["h100_us"].template get<double>() >
+           b["h100_us"].template get<double>();
+  });
+  return rows;
+}
+
+std::string numberOf(const Ordered &row, const char *key) {
+  return row.contains(key) ? std::to_string(row[key].get<int64_t>()) : "";
+}
+
+} // namespace
+
+Ordered commandCosts(const Artifact &artifact) {
+  const Json resources = resourcesOf(artifact);
+  Ordered programs = Ordered::object();
+  for (const plan::Program &program : artifact.plan().programs())
+    programs[program.name()] = costsOf(program, resources);
+  return programs;
+}
+
+void printCosts(const Ordered &costs) {
+  for (const auto &[program, rows] : costs.items()) {
+    fmt::print("\n{}: predicted cost\n  {:32} {:>5} {:>10} {:>10} {:>9} {:>9} "
+               "{:>9} {:>5} {:>4}\n",
+               program, "kernel", "calls", "MB", "MFLOP", "H100 us", "H200 us",
+               "grid", "block", "regs");
+    double bytes = 0, first = 0, second = 0;
+    for (const Ordered &row : rows) {
+      fmt::print("  {:32} {:>5} {:>10.3f} {:>10.1f} {:>9.2f} {:>9.2f} {:>9} "
+                 "{:>5} {:>4}\n",
+                 row["name"].get<std::string>(), row["calls"].get<uint64_t>(),
+                 row["bytes"].get<double>() / 1e6,
+                 row["flops"].get<double>() / 1e6, row["h100_us"].get<double>(),
+                 row["h200_us"].get<double>(), numberOf(row, "grid"),
+                 numberOf(row, "block"), numberOf(row, "registers"));
+      bytes += row["bytes"].get<double>();
+      first += row["h100_us"].get<double>();
+      second += row["h200_us"].get<double>();
+    }
+    fmt::print("  {:32} {:>5} {:>10.3f} {:>10} {:>9.2f} {:>9.2f}\n", "all", "",
+               bytes / 1e6, "", first, second);
+  }
+}
+
+} // namespace dlc::tool
