@@ -107,7 +107,7 @@ private:
   }
   Status runPhases() {
     auto start = Clock::now();
-    std::vector<Phase> phases = allPhases(options.train, options.memory);
+    std::vector<Phase> phases = allPhases(options);
     std::string stopAfter = options.stopAfter;
     if (stopAfter == "import")
       return {};
@@ -208,7 +208,7 @@ private:
     return exporter::makeSkeleton(*model->source, states, tensors);
   }
 
-  static constexpr size_t kLoweringPhases = 4, kTableRows = 15;
+  static constexpr size_t kLoweringPhases = 5, kTableRows = 15;
   const CompileOptions &options;
   MLIRContext context;
   DiagnosticLog log;

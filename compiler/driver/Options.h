@@ -28,6 +28,9 @@ struct CompileOptions {
   CudaOptions cuda;
   /// --cpu=NAME: the CPU that kernels are made for; native is this machine.
   std::string cpu = "native";
+  /// --layout=auto|nchw|nhwc: of images inside a step; auto: what is faster on
+  /// the target.
+  std::string layout = "auto";
   /// --stop-after=PHASE: prints the program after that phase instead of writing
   /// an artifact.
   std::string stopAfter;

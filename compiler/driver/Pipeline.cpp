@@ -11,9 +11,17 @@ using namespace mlir;
 
 namespace dlc {
 
-std::vector<Phase> allPhases(const StepOptions &options,
-                             const MemoryOptions &memory) {
-  std::vector<Phase> phases = trainingPhases(options);
+std::vector<Phase> allPhases(const CompileOptions &options) {
+  std::vector<Phase> phases = trainingPhases(options.train);
+  const MemoryOptions &memory = options.memory;
+  const bool channelsLast = options.layout != "nchw";
+  phases.push_back({"layout", "images are laid out as the device likes them",
+                    [=](OpPassManager &pm) {
+                      if (!channelsLast)
+                        return;
+                      pm.addNestedPass<func::FuncOp>(createLayout());
+                      pm.addPass(mlir::createCanonicalizerPass());
+                    }});
   phases.push_back(
       {"decompose",
        "what has no library call is elementwise, reduce and shape ops",

@@ -35,6 +35,8 @@ void Settings::addModel() {
   patterns("model.freeze", i.roles.freeze, "does not train those that match");
   choice("model.target", options.target, {"cpu", "cuda"},
          "what the step runs on");
+  choice("model.layout", options.layout, {"auto", "nchw", "nhwc"},
+         "of images inside a step; auto: what is faster on the target");
   text("model.cpu", options.cpu, "NAME",
        "the CPU that kernels are made for; native is this one")
       .only("model.target", {"cpu"});

@@ -14,6 +14,9 @@ namespace dlc {
 /// Integer inputs get the attribute `dlc.limit`: the rows of the table or the
 /// classes that they index.
 std::unique_ptr<mlir::Pass> createInferLimits();
+/// Images are channels last, in convolutions, pooling, batch norm and what
+/// stands between them.
+std::unique_ptr<mlir::Pass> createLayout();
 /// Ops become clusters (dlc.fused) that compile to one kernel each.
 std::unique_ptr<mlir::Pass> createFuse();
 /// dlc functions become exec programs: state and gradients in flat regions,

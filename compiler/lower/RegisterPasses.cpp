@@ -8,6 +8,7 @@ namespace dlc {
 
 void registerLowerPasses() {
   mlir::registerPass(createInferLimits);
+  mlir::registerPass(createLayout);
   mlir::registerPass(createDecompose);
   mlir::registerPass(createSplitReductions);
   mlir::registerPass(createFuse);

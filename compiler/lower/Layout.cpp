@@ -1,0 +1,263 @@
+// Images channels last: [N,C,H,W] becomes [N,H,W,C] in convolutions, pooling
+// and batch norm, and in what stands between them. Ops are visited in order;
+// each image keeps its old form as a transpose of the new one, for the users
+// that are not moved, and dies where there are none. Weights, the inputs and
+// results of the function and state stay as they are.
+//   Image ops (the table below) are always moved.
+//   Elementwise ops, reductions, pads, slices, concats and broadcasts follow an
+//   operand that has been moved.
+//   Broadcasts, and elementwise ops with one user, are moved when a user is.
+#include "compiler/dialect/Dlc.h"
+#include "compiler/lower/Lower.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+using Dims = SmallVector<int64_t>;
+
+constexpr int64_t kLast[] = {0, 2, 3, 1};  // dimension d of NHWC is kLast[d]
+constexpr int64_t kFirst[] = {0, 3, 1, 2}; // dimension d of NCHW is kFirst[d]
+constexpr int64_t kRank = 4;
+
+bool hasImageRank(Value v) {
+  auto type = dyn_cast<RankedTensorType>(v.getType());
+  return type && type.getRank() == kRank;
+}
+
+Dims permuted(ir::Ints dims, ir::Ints order) {
+  Dims result;
+  for (int64_t d : order)
+    result.push_back(dims[d]);
+  return result;
+}
+
+/// Which operands and results of an op with a layout are images.
+struct Images {
+  SmallVector<unsigned, 2> operands, results;
+};
+std::optional<Images> imagesOf(Operation *op) {
+  using Found = std::optional<Images>;
+  if (op->getNumOperands() == 0 || op->getNumResults() == 0)
+    return std::nullopt;
+  return TypeSwitch<Operation *, Found>(op)
+      .Case<ir::ConvOp, ir::ConvBackwardDataOp, ir::AvgPoolOp,
+            ir::AvgPoolBackwardOp, ir::BatchNormOp, ir::BatchNormInferOp>(
+          [](auto) {
+            return Images{{0}, {0}};
+          })
+      .Case<ir::ConvBackwardFilterOp>([](auto) {
+        return Images{{0, 1}, {}};
+      })
+      .Case<ir::MaxPoolOp>([](auto) {
+        return Images{{0}, {0, 1}};
+      })
+      .Case<ir::MaxPoolBackwardOp, ir::BatchNormBackwardOp>([](auto) {
+        return Images{{0, 1}, {0}};
+      })
+      .Default([](auto) { return std::nullopt; });
+}
+
+class Mover {
+public:
+  explicit Mover(func::FuncOp f) : f(f), builder(f.getContext()) {}
+
+  void run() {
+    SmallVector<Operation *> ops;
+    for (Operation &op : f.front())
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      if (auto images = imagesOf(op); images && hasImageRank(op->getOperand(0)))
+        moveImageOp(op, *images);
+      else if (llvm::any_of(op->getOperands(),
+                            [&](Value v) { return moved.contains(v); }))
+        follow(op);
+  }
+
+private:
+  // --- values ---
+
+  /// `v` with its dimensions in `order`; a reshape where no element moves.
+  Value permute(Value v, ir::Ints order) {
+    auto type = ir::tensorType(v);
+    Dims shape = permuted(type.getShape(), order), from, to;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (type.getDimSize(d) != 1)
+        from.push_back(d);
+    for (int64_t d : order)
+      if (type.getDimSize(d) != 1)
+        to.push_back(d);
+    if (from == to)
+      return reshape(v, shape);
+    return ir::TransposeOp::create(builder, v.getLoc(), type.clone(shape), v,
+                                   order);
+  }
+  Value reshape(Value v, ir::Ints shape) {
+    auto type = ir::tensorType(v);
+    if (type.getShape() == shape)
+      return v;
+    return ir::ReshapeOp::create(builder, v.getLoc(), type.clone(shape), v);
+  }
+
+  /// `v`, which has rank 4, channels last.
+  Value last(Value v) {
+    if (Value known = lasts.lookup(v))
+      return known;
+    if (Operation *op = v.getDefiningOp(); op && movesWithUser(op))
+      if (moveElementwise(op))
+        return lasts.lookup(v);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(v);
+    return lasts[v] = permute(v, kLast);
+  }
+  bool movesWithUser(Operation *op) {
+    if (isa<ir::BroadcastOp>(op))
+      return true;
+    return isa<ir::ElementwiseInterface>(op) && op->getNumResults() == 1 &&
+           op->hasOneUse();
+  }
+
+  /// An operand of something elementwise on images, whatever its rank.
+  Value lastOperand(Value v) {
+    if (hasImageRank(v))
+      return last(v);
+    auto type = ir::tensorType(v);
+    if (type.getNumElements() == 1)
+      return v;
+    Dims shape(kRank - type.getRank(), 1);
+    llvm::append_range(shape, type.getShape());
+    return permute(reshape(v, shape), kLast);
+  }
+
+  // --- ops ---
+
+  /// A copy of `op` on `operands`, where `images` are the results to move.
+  Operation *copy(Operation *op, ValueRange operands,
+                  ArrayRef<unsigned> images) {
+    Operation *made = builder.clone(*op);
+    made->setOperands(operands);
+    for (unsigned i : images) {
+      auto type = ir::tensorType(made->getResult(i));
+      made->getResult(i).setType(type.clone(permuted(type.getShape(), kLast)));
+    }
+    return made;
+  }
+  /// `made` computes what `op` did, but for the layout of `images`.
+  void replace(Operation *op, Operation *made, ArrayRef<unsigned> images) {
+    for (unsigned i = 0; i < op->getNumResults(); ++i) {
+      Value old = op->getResult(i), now = made->getResult(i);
+      if (!llvm::is_contained(images, i)) {
+        old.replaceAllUsesWith(now);
+        continue;
+      }
+      Value back = permute(now, kFirst);
+      old.replaceAllUsesWith(back);
+      lasts[back] = lasts[old] = now;
+      moved.insert(back);
+    }
+  }
+
+  void moveImageOp(Operation *op, const Images &images) {
+    SmallVector<Value> operands(op->getOperands());
+    for (unsigned i : images.operands)
+      operands[i] = last(operands[i]);
+    builder.setInsertionPoint(op);
+    Operation *made = copy(op, operands, images.results);
+    made->setAttr("layout", builder.getStringAttr("nhwc"));
+    replace(op, made, images.results);
+  }
+
+  /// False for an op whose operands cannot be moved.
+  bool moveElementwise(Operation *op) {
+    if (op->getNumResults() != 1 || !hasImageRank(op->getResult(0)))
+      return false;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(op);
+    SmallVector<Value> operands;
+    for (Value v : op->getOperands())
+      operands.push_back(lastOperand(v));
+    builder.setInsertionPoint(op);
+    replace(op, copy(op, operands, {0}), {0});
+    return true;
+  }
+
+  void follow(Operation *op) {
+    builder.setInsertionPoint(op);
+    if (isa<ir::ElementwiseInterface, ir::BroadcastOp>(op)) {
+      moveElementwise(op);
+      return;
+    }
+    TypeSwitch<Operation *>(op)
+        .Case<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
+              ir::ReduceMinOp>([&](auto reduce) { moveReduction(reduce); })
+        .Case<ir::PadOp>([&](ir::PadOp pad) {
+          auto made = cast<ir::PadOp>(copy(pad, last(pad.getX()), {0}));
+          made.setLow(permuted(pad.getLow(), kLast));
+          made.setHigh(permuted(pad.getHigh(), kLast));
+          made.setInterior(permuted(pad.getInterior(), kLast));
+          replace(pad, made, {0});
+        })
+        .Case<ir::SliceOp>([&](ir::SliceOp slice) {
+          auto made = cast<ir::SliceOp>(copy(slice, last(slice.getX()), {0}));
+          made.setStarts(permuted(slice.getStarts(), kLast));
+          made.setSizes(permuted(slice.getSizes(), kLast));
+          made.setSteps(permuted(slice.getSteps(), kLast));
+          replace(slice, made, {0});
+        })
+        .Case<ir::ConcatOp>([&](ir::ConcatOp concat) {
+          SmallVector<Value> operands;
+          for (Value v : concat.getXs())
+            operands.push_back(last(v));
+          builder.setInsertionPoint(concat);
+          auto made = cast<ir::ConcatOp>(copy(concat, operands, {0}));
+          made.setAxis(kFirst[concat.getAxis()]);
+          replace(concat, made, {0});
+        });
+  }
+
+  /// Moved where what remains of the dimensions keeps its order.
+  template <class Op> void moveReduction(Op op) {
+    Dims axes, kept;
+    for (int64_t axis : op.getAxes())
+      axes.push_back(kFirst[axis]);
+    llvm::sort(axes);
+    for (int64_t d : kLast)
+      if (!llvm::is_contained(op.getAxes(), d))
+        kept.push_back(d);
+    if (!op.getKeepdims() && !llvm::is_sorted(kept))
+      return;
+    SmallVector<unsigned> images;
+    if (op.getKeepdims())
+      images.push_back(0);
+    auto made = cast<Op>(copy(op, last(op.getX()), images));
+    made.setAxes(axes);
+    replace(op, made, images);
+  }
+
+  func::FuncOp f;
+  OpBuilder builder;
+  llvm::DenseMap<Value, Value> lasts; // channels last, by the value
+  llvm::DenseSet<Value> moved;        // transposes of what has been moved
+};
+
+struct Layout : PassWrapper<Layout, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Layout)
+  StringRef getArgument() const final { return "dlc-layout"; }
+  StringRef getDescription() const final {
+    return "images channels last, in library calls and between them";
+  }
+  void runOnOperation() final {
+    if (!getOperation().isExternal())
+      Mover(getOperation()).run();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createLayout() { return std::make_unique<Layout>(); }
+
+} // namespace dlc

@@ -1,0 +1,80 @@
+// Images become channels last from one end of the function to the other.
+// RUN: %dlc-opt %s --pass-pipeline='builtin.module(func.func(dlc-layout),canonicalize)' --split-input-file | FileCheck %s
+
+// One transpose at the input, none between, none for [N,C,1,1].
+// CHECK-LABEL: func.func @network
+// CHECK: %[[X:.*]] = dlc.transpose %arg0 {perm = array<i64: 0, 2, 3, 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x8x6x3xf32>
+// CHECK-NOT: dlc.transpose
+// CHECK: dlc.conv %[[X]], %arg1 {{.*}}layout = "nhwc"{{.*}} : (tensor<2x8x6x3xf32>, tensor<4x3x3x3xf32>) -> tensor<2x8x6x4xf32>
+// CHECK: dlc.batch_norm {{.*}}layout = "nhwc"
+// CHECK: dlc.reshape %arg3 : (tensor<4x1x1xf32>) -> tensor<1x1x1x4xf32>
+// CHECK: dlc.mul {{.*}} : (tensor<2x8x6x4xf32>, tensor<1x1x1x4xf32>) -> tensor<2x8x6x4xf32>
+// CHECK: dlc.max_pool {{.*}}layout = "nhwc"{{.*}} : (tensor<2x8x6x4xf32>) -> (tensor<2x4x3x4xf32>, tensor<2x4x3x4xi8>)
+// CHECK: dlc.reduce_mean {{.*}} {axes = array<i64: 1, 2>, keepdims} : (tensor<2x4x3x4xf32>) -> tensor<2x1x1x4xf32>
+// CHECK: dlc.reshape {{.*}} : (tensor<2x1x1x4xf32>) -> tensor<2x4xf32>
+func.func @network(%x: tensor<2x3x8x6xf32>, %w: tensor<4x3x3x3xf32>, %p: tensor<4xf32>, %s: tensor<4x1x1xf32>) -> tensor<2x4xf32> {
+  %c = dlc.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x8x6xf32>
+  %n:5 = dlc.batch_norm %c, %p, %p, %p, %p {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64} : (tensor<2x4x8x6xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4x8x6xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %m = dlc.mul %n#0, %s : (tensor<2x4x8x6xf32>, tensor<4x1x1xf32>) -> tensor<2x4x8x6xf32>
+  %y, %i = dlc.max_pool %m {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x4x8x6xf32>) -> (tensor<2x4x4x3xf32>, tensor<2x4x4x3xi8>)
+  %r = dlc.reduce_mean %y {axes = array<i64: 2, 3>, keepdims} : (tensor<2x4x4x3xf32>) -> tensor<2x4x1x1xf32>
+  %f = dlc.reshape %r : (tensor<2x4x1x1xf32>) -> tensor<2x4xf32>
+  return %f : tensor<2x4xf32>
+}
+
+// -----
+
+// The gradient's way back: a broadcast is moved with its user, weights are not.
+// CHECK-LABEL: func.func @backward
+// CHECK: %[[B:.*]] = dlc.broadcast {{.*}} : (tensor<2x1x1x4xf32>) -> tensor<2x8x6x4xf32>
+// CHECK: %[[D:.*]] = dlc.mul %[[B]], {{.*}} : (tensor<2x8x6x4xf32>, tensor<2x8x6x4xf32>) -> tensor<2x8x6x4xf32>
+// CHECK: dlc.conv_backward_filter {{.*}}, %[[D]] {{.*}}layout = "nhwc"{{.*}} -> tensor<4x3x3x3xf32>
+func.func @backward(%x: tensor<2x3x8x6xf32>, %dy: tensor<2x4x1x1xf32>, %mask: tensor<2x4x8x6xf32>) -> tensor<4x3x3x3xf32> {
+  %b = dlc.broadcast %dy : (tensor<2x4x1x1xf32>) -> tensor<2x4x8x6xf32>
+  %d = dlc.mul %b, %mask : (tensor<2x4x8x6xf32>, tensor<2x4x8x6xf32>) -> tensor<2x4x8x6xf32>
+  %w = dlc.conv_backward_filter %x, %d {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>, tensor<2x4x8x6xf32>) -> tensor<4x3x3x3xf32>
+  return %w : tensor<4x3x3x3xf32>
+}
+
+// -----
+
+// Movement by dimension, and a flatten that needs the old order.
+// CHECK-LABEL: func.func @movement
+// CHECK: dlc.pad {{.*}} {high = array<i64: 0, 1, 2, 0>, interior = array<i64: 0, 0, 0, 0>, low = array<i64: 0, 3, 0, 0>
+// CHECK: dlc.slice {{.*}} {sizes = array<i64: 2, 5, 4, 3>, starts = array<i64: 0, 1, 0, 0>, steps = array<i64: 1, 2, 1, 1>}
+// CHECK: dlc.concat {{.*}} {axis = 3 : i64}
+// CHECK: %[[T:.*]] = dlc.transpose {{.*}} {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x5x4x6xf32>) -> tensor<2x6x5x4xf32>
+// CHECK: dlc.reshape %[[T]] : (tensor<2x6x5x4xf32>) -> tensor<2x120xf32>
+func.func @movement(%x: tensor<2x3x8x6xf32>) -> tensor<2x120xf32> {
+  %a = dlc.avg_pool %x {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x3x8x6xf32>
+  %p = dlc.pad %a {low = array<i64: 0, 0, 3, 0>, high = array<i64: 0, 0, 1, 2>, interior = array<i64: 0, 0, 0, 0>, value = 0.0 : f64} : (tensor<2x3x8x6xf32>) -> tensor<2x3x12x8xf32>
+  %s = dlc.slice %p {starts = array<i64: 0, 0, 1, 0>, sizes = array<i64: 2, 3, 5, 4>, steps = array<i64: 1, 1, 2, 1>} : (tensor<2x3x12x8xf32>) -> tensor<2x3x5x4xf32>
+  %c = dlc.concat %s, %s {axis = 1 : i64} : (tensor<2x3x5x4xf32>, tensor<2x3x5x4xf32>) -> tensor<2x6x5x4xf32>
+  %f = dlc.reshape %c : (tensor<2x6x5x4xf32>) -> tensor<2x120xf32>
+  return %f : tensor<2x120xf32>
+}
+
+// -----
+
+// What touches no image op stays, whatever its rank.
+// CHECK-LABEL: func.func @attention
+// CHECK-NOT: dlc.transpose
+// CHECK: dlc.mul {{.*}} : (tensor<2x4x8x6xf32>, tensor<2x4x8x6xf32>)
+// CHECK-NEXT: dlc.reduce_sum {{.*}} {axes = array<i64: 3>}
+func.func @attention(%x: tensor<2x4x8x6xf32>) -> tensor<2x4x8xf32> {
+  %m = dlc.mul %x, %x : (tensor<2x4x8x6xf32>, tensor<2x4x8x6xf32>) -> tensor<2x4x8x6xf32>
+  %r = dlc.reduce_sum %m {axes = array<i64: 3>} : (tensor<2x4x8x6xf32>) -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+
+// -----
+
+// A sum that keeps channels and rows reads the old order.
+// CHECK-LABEL: func.func @rows
+// CHECK: dlc.transpose {{.*}} {perm = array<i64: 0, 3, 1, 2>}
+// CHECK: dlc.reduce_sum {{.*}} {axes = array<i64: 0, 3>} : (tensor<2x3x8x6xf32>) -> tensor<3x8xf32>
+func.func @rows(%x: tensor<2x3x8x6xf32>) -> tensor<3x8xf32> {
+  %a = dlc.avg_pool %x {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x3x8x6xf32>
+  %r = dlc.reduce_sum %a {axes = array<i64: 0, 3>} : (tensor<2x3x8x6xf32>) -> tensor<3x8xf32>
+  return %r : tensor<3x8xf32>
+}
