@@ -7,7 +7,8 @@ find_program(CCACHE ccache)
 if(CCACHE)
   # Paths relative to the checkout, so that every clone shares the cache.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-               CCACHE_SLOPPINESS=time_macros ${CCACHE})
+               CCACHE_SLOPPINESS=time_macros,pch_defines CCACHE_PCH_EXTSUM=1
+               ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
