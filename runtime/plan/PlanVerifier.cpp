@@ -128,11 +128,18 @@ private:
     if (owner == byName.end())
       return corrupt("state '{}' belongs to '{}', which does not exist",
                      state.name(), state.of());
-    if (ema && owner->second->type().SerializeAsString() !=
-                   state.type().SerializeAsString())
+    if (ema && !mayAverage(state.type(), owner->second->type()))
       return corrupt("state '{}' has another type than '{}'", state.name(),
                      state.of());
     return {};
+  }
+
+  // Averages of half floats are f32.
+  static bool mayAverage(plan::TensorType average, const plan::TensorType &of) {
+    if (average.dtype() == plan::F32 &&
+        (of.dtype() == plan::F16 || of.dtype() == plan::BF16))
+      average.set_dtype(of.dtype());
+    return average.SerializeAsString() == of.SerializeAsString();
   }
 
   struct Range {

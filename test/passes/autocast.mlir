@@ -155,3 +155,32 @@ func.func @none(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = dlc.tanh %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
+
+// -----
+
+// A constant kept as state is cast when the step runs, and would overflow: what reads it is denied, and so is what that
+// taints. -1e9 is no problem for bf16.
+// FP16-LABEL: @states
+// FP16: dlc.add {{.*}} -> tensor<4x4xf32>
+// FP16: dlc.softmax {{.*}} -> tensor<4x4xf32>
+// FP16: dlc.select {{.*}} -> tensor<4x4xf32>
+// FP16: dlc.softmax {{.*}} -> tensor<4x4xf32>
+// CHECK-LABEL: @states
+// CHECK: dlc.add {{.*}} -> tensor<4x4xbf16>
+// CHECK: dlc.softmax {{.*}} -> tensor<4x4xbf16>
+// CHECK: dlc.select {{.*}} -> tensor<4x4xf32>
+// CHECK: dlc.softmax {{.*}} -> tensor<4x4xf32>
+dlc.state @mask : tensor<4x4xf32> const init = "mask" {dlc.largest = 1.0e9 : f64}
+dlc.state @last : tensor<4x4xf32> const init = "last" {dlc.largest = 3.4028234663852886e+38 : f64}
+func.func @states(%x: tensor<4x4xf32>, %keep: tensor<4x4xi1>) -> tensor<4x4xf32> {
+  %mask = dlc.read @mask : tensor<4x4xf32>
+  %last = dlc.read @last : tensor<4x4xf32>
+  %0 = dlc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = dlc.add %0, %mask : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = dlc.softmax %1 {axis = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = dlc.matmul %2, %2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = dlc.select %keep, %3, %last : (tensor<4x4xi1>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = dlc.softmax %4 {axis = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %6 = dlc.matmul %5, %5 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %6 : tensor<4x4xf32>
+}

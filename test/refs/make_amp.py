@@ -65,7 +65,6 @@ UNARY = {
     "AveragePool": lambda h: F.avg_pool2d(h, 1),
     "GlobalAveragePool": lambda h: F.adaptive_avg_pool2d(h, 1),
     "Transpose": lambda h: h.transpose(2, 3),
-    "Reshape": lambda h: h.reshape(h.shape),
 }
 BINARY = {
     "Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "Div": torch.div, "Max": torch.maximum, "Min": torch.minimum,
