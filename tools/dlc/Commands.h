@@ -30,6 +30,7 @@ void addReplay(CommandLine &line);
 int runAsRanks(const std::function<Result<int>()> &countRanks,
                double timeoutSeconds, const std::vector<std::string> &arguments,
                const std::function<int(Communicator &)> &body);
+void addCache(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.
 int report(const Status &status);

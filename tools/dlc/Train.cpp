@@ -56,6 +56,8 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command.add_option("--keep", o.keep, "checkpoints to keep (default 3)");
   command.add_option("--run", o.run, "run folder (default runs/MODEL-N)")
       ->type_name("FOLDER");
+  command.add_flag("!--no-graph", o.graph,
+                   "on a GPU, launch a step's commands one by one");
   command.add_option("--threads", o.threads,
                      "of each rank (default: cores / ranks)");
   command

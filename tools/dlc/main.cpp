@@ -23,6 +23,7 @@ static void describe(CommandLine &line) {
   line.app.add_subcommand("export", "write trained weights as an ONNX model");
   addInspect(line);
   addReplay(line);
+  addCache(line);
   line.app.footer(
       "Examples:\n"
       "  dlc compile model.onnx --amp --ddp=2 --ema -o model.dlc\n"

@@ -1,0 +1,98 @@
+// What was found fastest on a device, kept on disk: measured once for each
+// shape, GPU and version of its software, then read.
+#pragma once
+
+#include "runtime/base/Json.h"
+#include "runtime/base/Status.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlc {
+
+// All that a choice depends on, as names and values. Two keys are the same when
+// all of their members are; nothing is matched in part. Expected members:
+//   gpu, sm, multiprocessors, memory         the device
+//   driver, <library>                        versions
+//   op, and for each tensor dims, strides, dtype, alignment; attributes
+//   compute, tf32, deterministic             what the maths may do
+//   workspace_limit, policy                  how it was measured
+class TuneKey {
+public:
+  TuneKey &add(std::string_view name, Json value);
+  const Json &fields() const { return fields_; }
+  // SHA-256 of the members in order of their names, 64 hex digits.
+  std::string id() const;
+
+private:
+  Json fields_ = Json::object();
+};
+
+// The choice and what was measured.
+struct TuneEntry {
+  std::string engine; // of the library, by its number or name
+  std::map<std::string, int64_t> knobs;
+  std::string blob; // what the library serialized; any bytes, may be empty
+  double milliseconds = 0;
+  uint64_t workspace = 0; // bytes
+  std::string date;       // when it was measured, "2026-11-21T15:30:00Z"
+};
+
+// The folder of all caches of this user, made with the rights 0700 when it is
+// first written: `given`, else DLC_CACHE_DIR, else XDG_CACHE_HOME/dlc, else
+// ~/.cache/dlc; empty if none of them is set.
+std::string cacheFolder(const std::string &given);
+
+// Safe between threads and processes: an entry is a file that appears complete
+// or not at all, and whoever writes holds a lock. A cache that cannot be read
+// or written is only slow, never an error of the run.
+class TuneCache {
+public:
+  enum class Mode { ReadWrite, ReadOnly };
+
+  // In `folder`/tune; an empty folder: nothing is found or kept. Incompatible
+  // for a folder that others could have written: it belongs to another user,
+  // or its rights let others write.
+  static Result<TuneCache> open(const std::string &folder,
+                                Mode mode = Mode::ReadWrite);
+
+  // None if there is no entry for exactly this key. Damaged and foreign entries
+  // are ignored, with a warning that names the file.
+  std::optional<TuneEntry> find(const TuneKey &key) const;
+
+  // Replaces the entry of this key. In ReadOnly mode nothing happens. Errors
+  // (disk full, no right to write) name the path.
+  Status store(const TuneKey &key, const TuneEntry &entry) const;
+
+  // One file of the cache.
+  struct Item {
+    std::string path;
+    uint64_t bytes = 0;
+    Json key; // null if it cannot be read
+    TuneEntry entry;
+    std::string problem; // why it is ignored; empty for a good one
+  };
+  // By path; unfinished files of dead processes too.
+  Result<std::vector<Item>> list() const;
+
+  // Removes what is damaged or unfinished, and good entries measured before
+  // `before` (a date as above; empty: none). How many were removed.
+  Result<size_t> prune(const std::string &before) const;
+
+  const std::string &folder() const { return folder_; }
+
+private:
+  TuneCache(std::string folder, Mode mode)
+      : folder_(std::move(folder)), mode_(mode) {}
+
+  std::string folder_; // empty: no cache
+  Mode mode_;
+};
+
+// The time now as entries have it.
+std::string tuneDate();
+
+} // namespace dlc

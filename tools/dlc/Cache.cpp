@@ -1,0 +1,117 @@
+// dlc cache: what was measured on this machine's devices.
+#include "tools/dlc/Commands.h"
+
+#include "runtime/base/Files.h"
+#include "runtime/device/TuneCache.h"
+
+namespace dlc::tool {
+namespace {
+
+struct Arguments {
+  std::string folder, before, output;
+  bool json = false;
+};
+
+Json describe(const TuneCache::Item &item) {
+  Json object = {{"path", item.path}, {"bytes", item.bytes}};
+  if (!item.problem.empty()) {
+    object["problem"] = item.problem;
+    return object;
+  }
+  object["key"] = item.key;
+  object["engine"] = item.entry.engine;
+  object["knobs"] = item.entry.knobs;
+  object["milliseconds"] = item.entry.milliseconds;
+  object["workspace"] = item.entry.workspace;
+  object["date"] = item.entry.date;
+  return object;
+}
+
+std::string text(const Json &key, const char *name) {
+  const auto found = key.find(name);
+  return found == key.end()   ? "?"
+         : found->is_string() ? found->get<std::string>()
+                              : found->dump();
+}
+
+Status list(const Arguments &arguments) {
+  DLC_ASSIGN(const TuneCache cache,
+             TuneCache::open(cacheFolder(arguments.folder)));
+  DLC_ASSIGN(const auto items, cache.list());
+  uint64_t bytes = 0;
+  for (const TuneCache::Item &item : items) {
+    bytes += item.bytes;
+    if (arguments.json)
+      fmt::print("{}\n", dumpJson(describe(item)));
+    else if (!item.problem.empty())
+      fmt::print("{}: ignored: {}\n", item.path, item.problem);
+    else
+      fmt::print("{:.4f} ms  {}  engine {}  {} sm_{}  {}\n",
+                 item.entry.milliseconds, text(item.key, "op"),
+                 item.entry.engine, text(item.key, "gpu"), text(item.key, "sm"),
+                 item.entry.date);
+  }
+  if (!arguments.json)
+    fmt::print("{} entries, {} bytes in {}\n", items.size(), bytes,
+               cache.folder());
+  return {};
+}
+
+Status prune(const Arguments &arguments) {
+  DLC_ASSIGN(const TuneCache cache,
+             TuneCache::open(cacheFolder(arguments.folder)));
+  DLC_ASSIGN(const size_t removed, cache.prune(arguments.before));
+  fmt::print("removed {} entries from {}\n", removed, cache.folder());
+  return {};
+}
+
+// One object a line, the good entries only.
+Status exportEntries(const Arguments &arguments) {
+  DLC_ASSIGN(const TuneCache cache,
+             TuneCache::open(cacheFolder(arguments.folder)));
+  DLC_ASSIGN(const auto items, cache.list());
+  std::string lines;
+  for (const TuneCache::Item &item : items)
+    if (item.problem.empty())
+      lines += dumpJson(describe(item)) + "\n";
+  return writeFileAtomically(arguments.output, lines);
+}
+
+CLI::App *add(CommandLine &line, CLI::App &parent, const char *name,
+              const char *description, std::shared_ptr<Arguments> arguments,
+              Status (*run)(const Arguments &)) {
+  CLI::App *command = parent.add_subcommand(name, description);
+  command
+      ->add_option("--cache-dir", arguments->folder,
+                   "the folder (default: DLC_CACHE_DIR, XDG_CACHE_HOME/dlc or "
+                   "~/.cache/dlc)")
+      ->type_name("FOLDER");
+  command->callback([&line, arguments, run] {
+    line.chosen = [arguments, run] { return report(run(*arguments)); };
+  });
+  return command;
+}
+
+} // namespace
+
+void addCache(CommandLine &line) {
+  CLI::App *cache = line.app.add_subcommand(
+      "cache", "what was measured on this machine's devices");
+  cache->require_subcommand(1);
+  auto arguments = std::make_shared<Arguments>();
+  add(line, *cache, "list", "a line an entry", arguments, list)
+      ->add_flag("--json", arguments->json, "an object a line on stdout");
+  add(line, *cache, "prune", "remove what is damaged, and the old if asked",
+      arguments, prune)
+      ->add_option("--before", arguments->before,
+                   "also remove what was measured before, 2026-01-31")
+      ->type_name("DATE");
+  add(line, *cache, "export", "write the entries, an object a line", arguments,
+      exportEntries)
+      ->add_option("-o,--output", arguments->output, "where to")
+      ->required()
+      ->type_name("FILE");
+  cache->footer("Example:\n  dlc cache prune --before=2026-01-31");
+}
+
+} // namespace dlc::tool
