@@ -5,6 +5,7 @@ namespace dlc {
 static constexpr std::span<const GpuKind> (*kFamilies[])() = {
     gpuCopyKinds,
     gpuKernelKinds,
+    gpuMatmulKinds,
 };
 
 GpuFactory findGpuKind(std::string_view name) {

@@ -19,6 +19,7 @@ struct GpuKind {
 
 std::span<const GpuKind> gpuCopyKinds();
 std::span<const GpuKind> gpuKernelKinds();
+std::span<const GpuKind> gpuMatmulKinds();
 
 // Null for a kind that no family has.
 GpuFactory findGpuKind(std::string_view name);

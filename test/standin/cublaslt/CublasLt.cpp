@@ -1,0 +1,326 @@
+// cuBLASLt's interface: what runtime/device/cuda/CublasLt.h calls, and no more.
+// A product is work on a stream of the stand-in driver, done by the CPU
+// backend's matmul; only what that can express is supported: matrices without
+// gaps, alpha 1 and beta 0.
+#include "runtime/device/cpu/CpuDevice.h"
+#include "test/standin/Standin.h"
+
+#include <cublasLt.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+using namespace dlc;
+using namespace dlc::standin;
+
+namespace {
+
+// The opaque types; the library's handles point to these.
+struct Desc {
+  cublasComputeType_t compute;
+  cudaDataType_t scale;
+  cublasOperation_t transA = CUBLAS_OP_N, transB = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void *bias = nullptr;
+  cudaDataType_t biasType = CUDA_R_32F;
+};
+struct Layout {
+  cudaDataType_t type;
+  uint64_t rows, columns;
+  int64_t leading;
+  int32_t batch = 1;
+  int64_t stride = 0;
+};
+struct Preference {
+  uint64_t workspace = 0;
+  uint32_t alignment[4] = {256, 256, 256, 256};
+};
+
+// What an algorithm says about itself, in the library's 64 bytes.
+struct Algorithm {
+  char mark[8];
+  uint64_t workspace;
+  uint32_t alignment[4];
+};
+constexpr char kMark[8] = "standin";
+
+Desc *as(cublasLtMatmulDesc_t desc) { return reinterpret_cast<Desc *>(desc); }
+Layout *as(cublasLtMatrixLayout_t layout) {
+  return reinterpret_cast<Layout *>(layout);
+}
+Preference *as(cublasLtMatmulPreference_t preference) {
+  return reinterpret_cast<Preference *>(preference);
+}
+
+plan::DType typeOf(cudaDataType_t type) {
+  return type == CUDA_R_16F    ? plan::F16
+         : type == CUDA_R_16BF ? plan::BF16
+         : type == CUDA_R_64F  ? plan::F64
+                               : plan::F32;
+}
+uint64_t sizeOf(cudaDataType_t type) {
+  return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+}
+uint64_t bytesOf(const Layout &m) {
+  const auto all =
+      static_cast<uint64_t>(m.stride) * static_cast<uint64_t>(m.batch - 1) +
+      m.rows * m.columns;
+  return all * sizeOf(m.type);
+}
+
+void addType(plan::TensorType &type, const Layout &m) {
+  type.set_dtype(typeOf(m.type));
+  // Row-major, so the other way round.
+  if (m.batch > 1)
+    type.add_shape(m.stride == 0 ? 1 : m.batch);
+  type.add_shape(static_cast<int64_t>(m.columns));
+  type.add_shape(static_cast<int64_t>(m.rows));
+}
+
+// A product as a command of the CPU.
+struct Product {
+  plan::Command command;
+  plan::TensorType a, b, y, bias;
+  std::vector<Operand> inputs;
+  Operand output;
+};
+
+void setInt(plan::Command &command, const char *name, int64_t value) {
+  plan::Attribute &attribute = *command.add_attributes();
+  attribute.set_name(name);
+  attribute.set_i(value);
+}
+
+bool hasBias(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_BIAS ||
+         epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ||
+         epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
+}
+
+const char *activationOf(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_RELU ||
+                 epilogue == CUBLASLT_EPILOGUE_RELU_BIAS
+             ? "relu"
+         : epilogue == CUBLASLT_EPILOGUE_GELU ||
+                 epilogue == CUBLASLT_EPILOGUE_GELU_BIAS
+             ? "gelu_tanh"
+             : "";
+}
+
+CUresult run(void *data) {
+  static CpuDevice device(1); // one thread plays the GPU
+  const Product &p = *static_cast<Product *>(data);
+  auto command = device.bind({p.command, p.inputs, {p.output}});
+  if (!command.ok() || !(*command)->enqueue().ok()) {
+    std::fprintf(stderr, "stand-in cuBLASLt: %s\n",
+                 command.status().message().c_str());
+    return CUDA_ERROR_LAUNCH_FAILED;
+  }
+  return CUDA_SUCCESS;
+}
+
+uint64_t alignmentOf(const void *data) {
+  const auto bits = reinterpret_cast<uintptr_t>(data) | 256;
+  return bits & -bits;
+}
+
+} // namespace
+
+extern "C" {
+
+size_t cublasLtGetVersion() {
+  const char *own = std::getenv("DLC_STANDIN_CUBLASLT_VERSION");
+  return own ? static_cast<size_t>(std::atol(own)) : 130100;
+}
+const char *cublasLtGetStatusName(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_INVALID_VALUE   ? "CUBLAS_STATUS_INVALID_VALUE"
+         : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
+                                                 : "CUBLAS_STATUS_OTHER";
+}
+const char *cublasLtGetStatusString(cublasStatus_t) {
+  return "an error of the stand-in cuBLASLt";
+}
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+  *handle = reinterpret_cast<cublasLtHandle_t>(new int(0));
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete reinterpret_cast<int *>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc,
+                                        cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  *desc = reinterpret_cast<cublasLtMatmulDesc_t>(new Desc{compute, scale});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  delete as(desc);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                               cublasLtMatmulDescAttributes_t attribute,
+                               const void *value, size_t bytes) {
+  const auto set = [&](auto &field) {
+    if (bytes != sizeof field)
+      return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&field, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  switch (attribute) {
+  case CUBLASLT_MATMUL_DESC_TRANSA:
+    return set(as(desc)->transA);
+  case CUBLASLT_MATMUL_DESC_TRANSB:
+    return set(as(desc)->transB);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE:
+    return set(as(desc)->epilogue);
+  case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+    return set(as(desc)->bias);
+  case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+    return set(as(desc)->biasType);
+  default:
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
+                                          cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t leading) {
+  *layout = reinterpret_cast<cublasLtMatrixLayout_t>(
+      new Layout{type, rows, columns, leading});
+  return leading == static_cast<int64_t>(rows) ? CUBLAS_STATUS_SUCCESS
+                                               : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete as(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                 cublasLtMatrixLayoutAttribute_t attribute,
+                                 const void *value, size_t bytes) {
+  Layout &m = *as(layout);
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && bytes == 4)
+    std::memcpy(&m.batch, value, bytes);
+  else if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET &&
+           bytes == 8)
+    std::memcpy(&m.stride, value, bytes);
+  else
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete as(preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
+    cublasLtMatmulPreference_t preference,
+    cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+    size_t bytes) {
+  const int index = attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+  if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && bytes == 8)
+    std::memcpy(&as(preference)->workspace, value, bytes);
+  else if (index >= 0 && index < 4 && bytes == 4)
+    std::memcpy(&as(preference)->alignment[index], value, bytes);
+  else
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtMatmulPreference_t preference, int,
+    cublasLtMatmulHeuristicResult_t *results, int *count) {
+  std::memset(results, 0, sizeof *results);
+  Algorithm algorithm;
+  std::memcpy(algorithm.mark, kMark, sizeof kMark);
+  algorithm.workspace = std::min<uint64_t>(as(preference)->workspace, 1 << 16);
+  std::memcpy(algorithm.alignment, as(preference)->alignment,
+              sizeof algorithm.alignment);
+  static_assert(sizeof algorithm <= sizeof results->algo);
+  std::memcpy(&results->algo, &algorithm, sizeof algorithm);
+  results->workspaceSize = algorithm.workspace;
+  *count = std::getenv("DLC_STANDIN_NO_ALGORITHM") ? 0 : 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
+                              const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t la, const void *b,
+                              cublasLtMatrixLayout_t lb, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t, void *d,
+                              cublasLtMatrixLayout_t ld,
+                              const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspaceBytes, cudaStream_t stream) {
+  const Desc &m = *as(desc);
+  const bool f64 = m.scale == CUDA_R_64F;
+  const double scale = f64 ? *static_cast<const double *>(alpha)
+                           : *static_cast<const float *>(alpha);
+  const double keep = f64 ? *static_cast<const double *>(beta)
+                          : *static_cast<const float *>(beta);
+  Algorithm algorithm;
+  std::memcpy(&algorithm, algo, sizeof algorithm);
+  const void *const operands[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    if (alignmentOf(operands[i]) < algorithm.alignment[i])
+      return CUBLAS_STATUS_INVALID_VALUE;
+  if (scale != 1 || keep != 0 || c != d ||
+      std::memcmp(algorithm.mark, kMark, sizeof kMark) != 0 ||
+      (algorithm.workspace > 0 &&
+       (!workspace || workspaceBytes < algorithm.workspace)))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  auto product = std::make_unique<Product>();
+  addType(product->a, *as(lb)); // theirs in columns are ours in rows
+  addType(product->b, *as(la));
+  addType(product->y, *as(ld));
+  product->command.set_kind("matmul");
+  product->command.set_label("cublasLtMatmul");
+  setInt(product->command, "trans_a", m.transB == CUBLAS_OP_T);
+  setInt(product->command, "trans_b", m.transA == CUBLAS_OP_T);
+  const auto operand = [](const void *data, const plan::TensorType &type) {
+    return Operand{static_cast<std::byte *>(const_cast<void *>(data)), &type};
+  };
+  product->inputs = {operand(b, product->a), operand(a, product->b)};
+  product->output = operand(d, product->y);
+  std::vector<Access> accesses = {{a, bytesOf(*as(la)), false},
+                                  {b, bytesOf(*as(lb)), false},
+                                  {d, bytesOf(*as(ld)), true}};
+  if (algorithm.workspace > 0)
+    accesses.push_back({workspace, algorithm.workspace, true});
+  if (hasBias(m.epilogue)) {
+    product->bias.set_dtype(typeOf(m.biasType));
+    product->bias.add_shape(static_cast<int64_t>(as(ld)->rows));
+    product->inputs.push_back(operand(m.bias, product->bias));
+    setInt(product->command, "has_bias", 1);
+    accesses.push_back({m.bias, as(ld)->rows * sizeOf(m.biasType), false});
+  }
+  if (const char *activation = activationOf(m.epilogue); *activation) {
+    plan::Attribute &attribute = *product->command.add_attributes();
+    attribute.set_name("activation");
+    attribute.set_s(activation);
+  }
+  const Work work{"cublasLtMatmul",
+                  run,
+                  product.release(),
+                  [](void *data) { delete static_cast<Product *>(data); },
+                  accesses.data(),
+                  static_cast<int>(accesses.size())};
+  const auto *driver = standin::standin();
+  return driver && driver->enqueue(reinterpret_cast<CUstream>(stream), work) ==
+                       CUDA_SUCCESS
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+} // extern "C"
