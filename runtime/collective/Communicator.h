@@ -36,6 +36,11 @@ public:
   // Returns when all ranks have called it.
   virtual Status barrier() = 0;
 
+  // Another communicator of the same ranks, with a deadline of its own; all
+  // ranks call it. The two may be used by different threads.
+  virtual Result<std::unique_ptr<Communicator>>
+  sibling(std::chrono::milliseconds timeout) = 0;
+
   // Every rank's text, by rank; a few kilobytes at most, any length each.
   virtual Result<std::vector<std::string>>
   allGather(const std::string &text) = 0;

@@ -38,8 +38,9 @@ void setBuffer(gloo::AllreduceOptions &options, void *data, size_t count) {
 
 class GlooCommunicator : public Communicator {
 public:
-  GlooCommunicator(std::shared_ptr<gloo::rendezvous::Context> context)
-      : context_(std::move(context)) {}
+  GlooCommunicator(std::shared_ptr<gloo::Context> context,
+                   std::shared_ptr<gloo::transport::Device> device)
+      : context_(std::move(context)), device_(std::move(device)) {}
 
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
@@ -82,6 +83,19 @@ public:
       gloo::BarrierOptions options(context_);
       gloo::barrier(options);
     });
+  }
+
+  Result<std::unique_ptr<Communicator>>
+  sibling(std::chrono::milliseconds timeout) override {
+    std::shared_ptr<gloo::Context> context;
+    DLC_TRY(guard("the meeting of the ranks", [&] {
+      gloo::rendezvous::ContextFactory factory(context_);
+      context = factory.makeContext(device_);
+    }));
+    context->setTimeout(timeout);
+    auto made = std::make_unique<GlooCommunicator>(std::move(context), device_);
+    DLC_TRY(made->learnAddresses());
+    return std::unique_ptr<Communicator>(std::move(made));
   }
 
   Result<std::vector<std::string>> allGather(const std::string &text) override {
@@ -149,7 +163,8 @@ private:
                     withoutPlace(what));
   }
 
-  std::shared_ptr<gloo::rendezvous::Context> context_;
+  std::shared_ptr<gloo::Context> context_;
+  std::shared_ptr<gloo::transport::Device> device_;
   std::map<std::string, int> peers_; // by address
 };
 
@@ -200,7 +215,8 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
                                                                rendezvous.size);
     context->setTimeout(rendezvous.timeout);
     context->connectFullMesh(*store, device);
-    auto communicator = std::make_unique<GlooCommunicator>(std::move(context));
+    auto communicator =
+        std::make_unique<GlooCommunicator>(std::move(context), device);
     // Also a barrier: the store may go when everyone is connected.
     DLC_TRY(communicator->learnAddresses());
     if (!rendezvous.folder.empty() && rendezvous.rank == 0) {

@@ -10,6 +10,10 @@ public:
   Status allReduce(void *, size_t, DType, ReduceOp) override { return {}; }
   Status broadcast(void *, size_t, int) override { return {}; }
   Status barrier() override { return {}; }
+  Result<std::unique_ptr<Communicator>>
+  sibling(std::chrono::milliseconds) override {
+    return makeSingleCommunicator();
+  }
   Result<std::vector<std::string>> allGather(const std::string &text) override {
     return std::vector<std::string>{text};
   }

@@ -44,8 +44,8 @@ public:
 
 // A second queue of a device, for communication beside computation. Points
 // order the two queues. Nothing here waits for the device; all may be recorded
-// except stamp() and completed(). completed() is for any thread, the rest for
-// the thread that enqueues.
+// except the last three. completed() and passed() are for any thread, the rest
+// for the thread that enqueues.
 class CommunicationQueue {
 public:
   virtual ~CommunicationQueue() = default;
@@ -66,6 +66,9 @@ public:
   virtual Result<uint64_t> stamp() = 0;
   // The largest number whose work is done.
   virtual Result<uint64_t> completed() = 0;
+  // How many points' last fork() the computation has passed; 0 once forks were
+  // recorded. For any thread.
+  virtual uint64_t passed() = 0;
 };
 
 // Bytes that a device holds for this process.
@@ -119,6 +122,7 @@ public:
   // endRecording() returns does all of it in one launch, again and again.
   // Incompatible on a device that cannot; after an error the device works as
   // before beginRecording().
+  virtual bool canRecord() const { return false; }
   virtual Status beginRecording() {
     return incompatible("{} cannot record commands", name());
   }

@@ -14,20 +14,22 @@ CollectiveQueue::~CollectiveQueue() {
   thread_.join();
 }
 
-int CollectiveQueue::add(void *data, size_t count, DType type, ReduceOp op) {
+Result<int> CollectiveQueue::add(void *data, size_t count, DType type,
+                                 ReduceOp op) {
   std::lock_guard lock(mutex_);
   reductions_.push_back({data, count, type, op});
   queue_.resize(reductions_.size());
   return static_cast<int>(reductions_.size()) - 1;
 }
 
-void CollectiveQueue::start(int ticket) {
+Status CollectiveQueue::start(int ticket) {
   {
     std::lock_guard lock(mutex_);
     reductions_[ticket].pending = true;
     queue_[(head_ + length_++) % queue_.size()] = ticket;
   }
   started_.notify_one();
+  return {};
 }
 
 Status CollectiveQueue::wait(int ticket) {
@@ -36,7 +38,12 @@ Status CollectiveQueue::wait(int ticket) {
   return error_;
 }
 
-Status CollectiveQueue::drain() {
+Status CollectiveQueue::status() {
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+Status CollectiveQueue::endStep() {
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [&] { return length_ == 0; });
   return error_;

@@ -2,8 +2,7 @@
 // order in which they were started, which is the same on all ranks.
 #pragma once
 
-#include "runtime/base/DType.h"
-#include "runtime/collective/Communicator.h"
+#include "runtime/exec/Reducer.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -12,23 +11,19 @@
 
 namespace dlc {
 
-// start() and wait() are for one thread. The communicator's deadlines bound how
-// long wait() and the destructor block.
-class CollectiveQueue {
+// wait() returns when the reduction is done. The communicator's deadlines bound
+// how long it, endStep() and the destructor block.
+class CollectiveQueue final : public Reducer {
 public:
   explicit CollectiveQueue(Communicator &communicator);
-  ~CollectiveQueue();
+  ~CollectiveQueue() override;
 
-  // Registers an all-reduce in place; returns its ticket. Allocates.
-  int add(void *data, size_t count, DType type, ReduceOp op);
-
-  // Starts it; its last start must have been waited for. Allocates nothing.
-  void start(int ticket);
-  // Returns when it is done, with the first error of the queue if there was
-  // one. After an error nothing more is sent.
-  Status wait(int ticket);
+  Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
+  Status start(int ticket) override;
+  Status wait(int ticket) override;
   // Waits for everything that was started.
-  Status drain();
+  Status endStep() override;
+  Status status() override;
 
 private:
   struct Reduction {

@@ -7,28 +7,26 @@ namespace {
 
 class AllReduce final : public Command {
 public:
-  AllReduce(CollectiveQueue *queue, int ticket)
-      : queue_(queue), ticket_(ticket) {}
+  AllReduce(Reducer *reducer, int ticket)
+      : reducer_(reducer), ticket_(ticket) {}
   Status enqueue() override {
-    if (queue_)
-      queue_->start(ticket_);
-    return {};
+    return reducer_ ? reducer_->start(ticket_) : Status();
   }
 
 private:
-  CollectiveQueue *queue_;
+  Reducer *reducer_;
   int ticket_;
 };
 
 class Wait final : public Command {
 public:
-  Wait(CollectiveQueue *queue, int ticket) : queue_(queue), ticket_(ticket) {}
+  Wait(Reducer *reducer, int ticket) : reducer_(reducer), ticket_(ticket) {}
   Status enqueue() override {
-    return queue_ ? queue_->wait(ticket_) : Status();
+    return reducer_ ? reducer_->wait(ticket_) : Status();
   }
 
 private:
-  CollectiveQueue *queue_;
+  Reducer *reducer_;
   int ticket_;
 };
 
@@ -43,7 +41,7 @@ CollectiveBinder::bind(const CommandSpec &spec) {
   if (ticket == tickets_.end())
     return corrupt("wait '{}': bucket {} was not started before",
                    spec.command.label(), bucket);
-  return std::make_unique<Wait>(queue_, ticket->second);
+  return std::make_unique<Wait>(reducer_, ticket->second);
 }
 
 Result<std::unique_ptr<Command>>
@@ -61,12 +59,14 @@ CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
   const std::optional<uint64_t> count = checkedElements(range.type->shape());
   if (!type || !count)
     return corrupt("all_reduce '{}': its range has no valid type", label);
-  const int ticket =
-      queue_ ? queue_->add(range.data, *count, *type,
-                           op == "mean" ? ReduceOp::Mean : ReduceOp::Sum)
-             : 0;
+  int ticket = 0;
+  if (reducer_) {
+    DLC_ASSIGN(ticket,
+               reducer_->add(range.data, *count, *type,
+                             op == "mean" ? ReduceOp::Mean : ReduceOp::Sum));
+  }
   tickets_[bucket] = ticket;
-  return std::make_unique<AllReduce>(queue_, ticket);
+  return std::make_unique<AllReduce>(reducer_, ticket);
 }
 
 } // namespace dlc

@@ -3,17 +3,17 @@
 #pragma once
 
 #include "runtime/device/Device.h"
-#include "runtime/exec/CollectiveQueue.h"
+#include "runtime/exec/Reducer.h"
 
 #include <map>
 
 namespace dlc {
 
-// Binds the collectives of one program. With no queue there is one rank and
+// Binds the collectives of one program. With no reducer there is one rank and
 // both commands do nothing: the mean over one is the value itself.
 class CollectiveBinder {
 public:
-  explicit CollectiveBinder(CollectiveQueue *queue) : queue_(queue) {}
+  explicit CollectiveBinder(Reducer *reducer) : reducer_(reducer) {}
 
   static bool binds(std::string_view kind) {
     return kind == "all_reduce" || kind == "wait";
@@ -25,7 +25,7 @@ private:
   Result<std::unique_ptr<Command>> bindAllReduce(const CommandSpec &spec,
                                                  int64_t bucket);
 
-  CollectiveQueue *queue_;
+  Reducer *reducer_;
   std::map<int64_t, int> tickets_; // by bucket
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/exec/Devices.h"
+#include "runtime/exec/Largest.h"
 #include "runtime/exec/Program.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
@@ -7,20 +8,28 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 namespace dlc {
 
+static bool isSet(const char *variable) {
+  const char *value = std::getenv(variable);
+  return value && std::strcmp(value, "1") == 0;
+}
+
 class Executor::Impl {
 public:
-  Impl(plan::Plan plan, std::unique_ptr<Device> device)
-      : plan_(std::move(plan)), device_(std::move(device)) {
-    const char *poison = std::getenv("DLC_POISON");
-    poison_ = poison && std::strcmp(poison, "1") == 0;
-  }
+  Impl(plan::Plan plan, std::unique_ptr<Device> device, bool record)
+      : plan_(std::move(plan)), device_(std::move(device)),
+        poison_(isSet("DLC_POISON")), name_(isSet("DLC_SYNC")),
+        record_(record && device_->canRecord()) {}
 
-  Status allocate(const std::string &kernelsPath, Communicator *communicator);
+  Status allocate(const std::string &kernelsPath, Communicator *communicator,
+                  std::chrono::milliseconds timeout);
+  Status settled(const Status &status);
   Result<Program *> program(std::string_view name);
   Result<TensorView> view(const Operand &operand, std::string_view name);
+  Result<TensorView> fetch(const Operand &buffer, int port);
   Result<const plan::State *> findState(std::string_view name);
   std::byte *address(const plan::State &state) const {
     return regions_[state.region()] + state.offset();
@@ -31,13 +40,16 @@ public:
   const plan::Plan plan_;
   std::unique_ptr<Device> device_;
   std::vector<std::byte *> regions_;
-  std::unique_ptr<CollectiveQueue> collectives_;
+  std::unique_ptr<Reducer> collectives_;
   std::vector<std::unique_ptr<Program>> programs_; // null until bound
   const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
   std::vector<bool> isSet_;
   const plan::Program *outputsOf_ = nullptr; // the program that ran last
   bool profiling_ = false;
+  std::map<int, std::vector<std::byte>> outputs_; // fetched, by port
   bool poison_ = false;
+  bool name_ = false;
+  bool record_ = false;
   bool inject_ = false; // into the next run
   Status broken_;       // a collective failed: nothing can run any more
 };
@@ -56,26 +68,44 @@ static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
                       wanted, found, wanted, found);
 }
 
+static int ordinalOf(const Communicator *communicator) {
+  if (const char *local = std::getenv("LOCAL_RANK"))
+    return std::atoi(local);
+  return communicator ? communicator->rank() : 0;
+}
+
 Result<std::unique_ptr<Executor>>
 Executor::create(plan::Plan plan, const std::string &kernelsPath,
-                 Communicator *communicator, int threads) {
+                 Communicator *communicator, const ExecutorOptions &options) {
   DLC_TRY(verifyPlan(plan));
   DLC_TRY(checkRanks(plan, communicator));
-  DLC_ASSIGN(auto device, makeDevice(plan.target(), threads));
-  auto impl = std::make_unique<Impl>(std::move(plan), std::move(device));
-  DLC_TRY(impl->allocate(kernelsPath, communicator));
+  DLC_ASSIGN(auto device,
+             makeDevice(plan.target(), options.threads,
+                        options.ordinal < 0 ? ordinalOf(communicator)
+                                            : options.ordinal));
+  auto impl = std::make_unique<Impl>(std::move(plan), std::move(device),
+                                     options.record);
+  DLC_TRY(impl->allocate(kernelsPath, communicator, options.timeout));
   return std::unique_ptr<Executor>(new Executor(std::move(impl)));
 }
 
 Status Executor::Impl::allocate(const std::string &kernelsPath,
-                                Communicator *communicator) {
+                                Communicator *communicator,
+                                std::chrono::milliseconds timeout) {
   for (const plan::Region &region : plan_.regions()) {
-    DLC_ASSIGN(auto data, device_->allocate(region.bytes(), region.name()));
-    regions_.push_back(data);
+    auto data = device_->allocate(region.bytes(), region.name());
+    if (!data.ok())
+      return withLargestTensors(data.status(), plan_);
+    regions_.push_back(*data);
   }
   programs_.resize(plan_.programs_size());
-  if (communicator && communicator->size() > 1)
-    collectives_ = std::make_unique<CollectiveQueue>(*communicator);
+  if (communicator && communicator->size() > 1) {
+    DLC_ASSIGN(collectives_, makeReducer(*device_, *communicator, timeout));
+    for (int i = 0; i < plan_.regions_size(); ++i)
+      if (const plan::Region &region = plan_.regions(i);
+          region.kind() == plan::Region::GRADIENT && region.bytes() > 0)
+        DLC_TRY(collectives_->addMemory(regions_[i], region.bytes()));
+  }
   return kernelsPath.empty() ? Status() : device_->loadKernels(kernelsPath);
 }
 
@@ -86,7 +116,8 @@ Result<Program *> Executor::Impl::program(std::string_view name) {
     if (!programs_[i]) {
       DLC_TRY(device_->makeCurrent());
       DLC_ASSIGN(programs_[i],
-                 Program::bind({*device_, plan_, regions_, collectives_.get()},
+                 Program::bind({*device_, plan_, regions_, collectives_.get(),
+                                record_, name_},
                                plan_.programs(i)));
     }
     return programs_[i].get();
@@ -102,6 +133,15 @@ Result<TensorView> Executor::Impl::view(const Operand &operand,
                         name, device_->name());
   return TensorView{operand.type, data,
                     plan::bytesOf(*operand.type).value_or(0)};
+}
+
+// A copy of an output on the host, which lives until the next of that port.
+Result<TensorView> Executor::Impl::fetch(const Operand &buffer, int port) {
+  std::vector<std::byte> &copy = outputs_[port];
+  copy.resize(plan::bytesOf(*buffer.type).value_or(0));
+  DLC_TRY(device_->makeCurrent());
+  DLC_TRY(settled(device_->download(copy.data(), buffer.data, copy.size())));
+  return TensorView{buffer.type, copy.data(), copy.size()};
 }
 
 Result<const plan::State *> Executor::Impl::findState(std::string_view name) {
@@ -125,8 +165,16 @@ Status Executor::Impl::run(Program &program, Probe *probe) {
       DLC_TRY(device_->fill(data, 0xff, bytes));
   if (std::exchange(inject_, false))
     DLC_TRY(program.injectInfinity());
-  DLC_TRY(probe ? program.runProbed(*probe) : program.run(profiling_));
-  return device_->synchronize();
+  return probe ? program.runProbed(*probe) : program.run(profiling_);
+}
+
+// `status`, or the error of a collective, which may be its cause.
+Status Executor::Impl::settled(const Status &status) {
+  if (!collectives_)
+    return status;
+  if (broken_.ok())
+    broken_ = collectives_->status();
+  return broken_.ok() ? status : broken_;
 }
 
 const plan::Plan &Executor::plan() const { return impl_->plan_; }
@@ -145,13 +193,18 @@ Status Executor::run(std::string_view name, Probe *probe) {
   DLC_TRY(impl.device_->makeCurrent());
   Status status = impl.run(*program, probe);
   if (impl.collectives_) {
-    impl.broken_ = impl.collectives_->drain();
+    impl.broken_ = impl.collectives_->endStep();
     if (status.ok())
       status = impl.broken_;
   }
   if (status.ok())
     impl.outputsOf_ = &program->plan();
   return status;
+}
+
+Status Executor::synchronize() {
+  DLC_TRY(impl_->device_->makeCurrent());
+  return impl_->settled(impl_->device_->synchronize());
 }
 
 // --- inputs and outputs ---
@@ -208,6 +261,7 @@ Status Executor::setInput(std::string_view name, std::string_view portName,
     impl.isSet_.assign(plan.inputs_size(), false);
   }
   impl.outputsOf_ = nullptr;
+  DLC_TRY(impl.device_->makeCurrent());
   DLC_TRY(impl.device_->upload(buffer.data, data, bytes));
   impl.isSet_[index] = true;
   return {};
@@ -224,8 +278,11 @@ Result<TensorView> Executor::output(std::string_view name,
     return failed("{}: output '{}' is only there after a run, until the next "
                   "input is set",
                   name, portName);
-  return impl.view(program->buffer(program->plan().outputs(index).buffer()),
-                   portName);
+  const Operand buffer =
+      program->buffer(program->plan().outputs(index).buffer());
+  if (impl.device_->hostPointer(buffer.data))
+    return impl.view(buffer, portName);
+  return impl.fetch(buffer, index);
 }
 
 Result<double> Executor::scalar(std::string_view name, std::string_view port) {
@@ -252,6 +309,21 @@ Result<TensorView> Executor::state(std::string_view name) {
   return impl_->view({impl_->address(*state), &state->type()}, name);
 }
 
+bool Executor::hasState(std::string_view name) const {
+  return impl_->findState(name).ok();
+}
+
+Result<TensorView> Executor::fetchState(std::string_view name,
+                                        std::vector<std::byte> &copy) {
+  DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
+  std::byte *const data = impl_->address(*state);
+  if (impl_->device_->hostPointer(data))
+    return impl_->view({data, &state->type()}, name);
+  copy.resize(plan::bytesOf(state->type()).value_or(0));
+  DLC_TRY(readState(name, copy.data(), copy.size()));
+  return TensorView{&state->type(), copy.data(), copy.size()};
+}
+
 static Status checkSize(const plan::State &state, uint64_t bytes) {
   const uint64_t expected = plan::bytesOf(state.type()).value_or(0);
   return bytes == expected ? Status()
@@ -262,13 +334,16 @@ static Status checkSize(const plan::State &state, uint64_t bytes) {
 Status Executor::readState(std::string_view name, void *to, uint64_t bytes) {
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   DLC_TRY(checkSize(*state, bytes));
-  return impl_->device_->download(to, impl_->address(*state), bytes);
+  DLC_TRY(impl_->device_->makeCurrent());
+  return impl_->settled(
+      impl_->device_->download(to, impl_->address(*state), bytes));
 }
 
 Status Executor::writeState(std::string_view name, const void *from,
                             uint64_t bytes) {
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   DLC_TRY(checkSize(*state, bytes));
+  DLC_TRY(impl_->device_->makeCurrent());
   return impl_->device_->upload(impl_->address(*state), from, bytes);
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/device/Device.h"
 #include "runtime/exec/Probe.h"
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,22 +33,35 @@ struct CommandProfile {
   uint64_t bytes = 0;
 };
 
+struct ExecutorOptions {
+  int threads = 0; // of a CPU; 0: as many as the process may run on
+  // Which of the GPUs that this process sees; below 0: LOCAL_RANK, else the
+  // rank.
+  int ordinal = -1;
+  // Record each program at its second run and launch it as one from then on,
+  // on a device that can (--no-graph: false).
+  bool record = true;
+  // Of reductions between devices. The communicator's own is for all else.
+  std::chrono::milliseconds timeout{60'000};
+};
+
 // Not thread-safe: one thread creates it, runs it and destroys it. A step after
 // the first of its program allocates nothing.
 //
 // Environment: DLC_POISON=1 fills scratch memory with NaN before every run, so
-// that reading what was never written shows.
+// that reading what was never written shows. DLC_SYNC=1 waits for the device
+// after every command, so that an error names the command.
 class Executor {
 public:
   // Allocates the plan's regions, zeroed, and loads `kernelsPath` (empty: the
   // plan has no generated kernels). `communicator` may be null for a plan of
-  // one rank and must outlive the executor. 0 threads: as many as the process
-  // may run on. Errors: Corrupt for a plan that contradicts itself,
-  // Incompatible for another target or number of ranks, Limit when memory is
-  // short.
+  // one rank and must outlive the executor. Errors: Corrupt for a plan that
+  // contradicts itself, Incompatible for another target or number of ranks,
+  // Limit when memory is short: then with the largest tensors of the plan.
   static Result<std::unique_ptr<Executor>>
   create(plan::Plan plan, const std::string &kernelsPath,
-         Communicator *communicator = nullptr, int threads = 0);
+         Communicator *communicator = nullptr,
+         const ExecutorOptions &options = {});
   ~Executor();
 
   const plan::Plan &plan() const;
@@ -62,6 +76,11 @@ public:
   // cannot see; readState and writeState work on all. `bytes` must be the
   // tensor's size.
   Result<TensorView> state(std::string_view name);
+  bool hasState(std::string_view name) const;
+  // The same on every device: where the host cannot see the memory, a view of
+  // `copy`, which it fills.
+  Result<TensorView> fetchState(std::string_view name,
+                                std::vector<std::byte> &copy);
   Status readState(std::string_view name, void *to, uint64_t bytes);
   Status writeState(std::string_view name, const void *from, uint64_t bytes);
 
@@ -71,13 +90,16 @@ public:
   Status setInput(std::string_view program, std::string_view port,
                   const void *data, uint64_t bytes);
 
-  // One step. Returns when it is done. PeerLost when a collective failed: then
-  // every later run of this executor fails with the same error.
-  // With a probe, commands run one at a time.
+  // One step. On a device with queues it returns when the step is enqueued,
+  // and an error of the step may come from a later call. PeerLost when a
+  // collective failed: then every later run of this executor fails with the
+  // same error. With a probe, commands run one at a time.
   Status run(std::string_view program, Probe *probe = nullptr);
+  // Returns when everything that was run is done.
+  Status synchronize();
 
   // An output of the program that ran last; valid until the next setInput or
-  // run.
+  // run. Waits for the step.
   Result<TensorView> output(std::string_view program, std::string_view port);
   // The same for a float scalar ("loss", "lr").
   Result<double> scalar(std::string_view program, std::string_view port);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <utility>
 
 namespace dlc {
 
@@ -75,15 +76,36 @@ Status Program::inject() {
 }
 
 Status Program::run(bool timed) {
+  const bool plain = timed || context_.name || injectBefore_ != SIZE_MAX;
+  // The first step warms up what may not be recorded.
+  if (!context_.record || plain || !std::exchange(ranBefore_, true))
+    return enqueueAll(timed);
+  if (!recording_)
+    DLC_TRY(record());
+  return recording_->enqueue();
+}
+
+Status Program::record() {
+  DLC_TRY(context_.device.beginRecording());
+  const Status enqueued = enqueueAll(false);
+  auto recording = context_.device.endRecording(); // after an error, too
+  DLC_TRY(enqueued);
+  DLC_TRY(recording.status());
+  recording_ = *std::move(recording);
+  return {};
+}
+
+Status Program::enqueueAll(bool timed) {
   for (size_t i = 0; i < commands_.size(); ++i) {
     if (i == injectBefore_)
       DLC_TRY(inject());
-    if (!timed) {
-      DLC_TRY(commands_[i]->enqueue());
-      continue;
-    }
     const Clock::time_point start = Clock::now();
     DLC_TRY(commands_[i]->enqueue());
+    if (timed || context_.name)
+      DLC_TRY(context_.device.synchronize().withContext(
+          program_.commands(static_cast<int>(i)).label()));
+    if (!timed)
+      continue;
     timings_[i].seconds +=
         std::chrono::duration<double>(Clock::now() - start).count();
     ++timings_[i].calls;

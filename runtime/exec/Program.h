@@ -2,8 +2,8 @@
 #pragma once
 
 #include "runtime/device/Device.h"
-#include "runtime/exec/CollectiveQueue.h"
 #include "runtime/exec/Probe.h"
+#include "runtime/exec/Reducer.h"
 
 #include <memory>
 #include <vector>
@@ -16,7 +16,9 @@ struct ProgramContext {
   Device &device;
   const plan::Plan &plan;
   const std::vector<std::byte *> &regions; // by region index
-  CollectiveQueue *collectives;            // null with one rank
+  Reducer *collectives;                    // null with one rank
+  bool record; // the steps after the first, and launch them as one
+  bool name;   // wait after each command, so that its error names it
 };
 
 class Program {
@@ -35,7 +37,8 @@ public:
   // adds to accumulators, the end of the first sum.
   Status injectInfinity();
 
-  // All commands in order, timed if `timed`; stops at the first error.
+  // All commands in order; stops at the first error. If `timed`, waits for and
+  // times each.
   Status run(bool timed);
   // The same, one at a time, with the probe around each.
   Status runProbed(Probe &probe);
@@ -54,6 +57,8 @@ private:
   Status bindCommands();
   Status inject();
   bool isInRegion(uint32_t buffer, std::string_view region) const;
+  Status enqueueAll(bool timed);
+  Status record();
   void findGaps();
 
   ProgramContext context_;
@@ -62,6 +67,8 @@ private:
   std::vector<Timing> timings_;
   size_t injectBefore_ = SIZE_MAX; // command
   Operand injected_;
+  std::unique_ptr<Command> recording_;
+  bool ranBefore_ = false;
   std::vector<std::pair<std::byte *, uint64_t>> gaps_;
 };
 

@@ -64,7 +64,9 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
              Executor::create(alone ? withoutTraining(artifact.plan())
                                     : artifact.plan(),
                               artifact.kernelsPath(), options.communicator,
-                              options.threads));
+                              {.threads = options.threads,
+                               .record = options.record,
+                               .timeout = options.timeout}));
   DLC_TRY(session->load(session->model_.statePath));
   if (options.averages)
     DLC_TRY(useAverages(*session->executor_, options.averages)

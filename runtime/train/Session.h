@@ -29,6 +29,8 @@ public:
     // Must outlive the session. Null: one rank; it cannot train a model that
     // was compiled for several, but evaluate it.
     Communicator *communicator = nullptr;
+    bool record = true; // see ExecutorOptions, as the timeout
+    std::chrono::milliseconds timeout{60'000};
   };
 
   // An artifact, a run (its newest checkpoint) or a checkpoint, by path.

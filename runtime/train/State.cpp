@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 
 namespace dlc {
 namespace {
@@ -97,11 +98,13 @@ Status loadState(Executor &executor, const std::string &path,
 
 Status saveState(Executor &executor, const std::string &path) {
   std::vector<NamedTensor> tensors;
+  std::deque<std::vector<std::byte>> copies;
   DLC_ASSIGN(const int64_t position, windowPosition(executor));
   for (const plan::State &state : executor.plan().states()) {
     if (state.role() == "accumulator" && position == 0)
       continue;
-    DLC_ASSIGN(TensorView view, executor.state(state.name()));
+    DLC_ASSIGN(TensorView view,
+               executor.fetchState(state.name(), copies.emplace_back()));
     tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
                        shapeOf(state.type()), view.data, view.bytes});
   }
@@ -118,8 +121,11 @@ Result<int64_t> windowPosition(Executor &executor) {
 
 Status broadcastState(Executor &executor, Communicator &communicator) {
   for (const plan::State &state : executor.plan().states()) {
-    DLC_ASSIGN(TensorView view, executor.state(state.name()));
+    std::vector<std::byte> copy;
+    DLC_ASSIGN(TensorView view, executor.fetchState(state.name(), copy));
     DLC_TRY(communicator.broadcast(view.data, view.bytes, 0));
+    if (!copy.empty())
+      DLC_TRY(executor.writeState(state.name(), copy.data(), copy.size()));
   }
   return {};
 }
@@ -139,8 +145,10 @@ Result<StateBytes> useAverages(Executor &executor, int set) {
     if (!plan::isAverage(state, set))
       continue;
     const DType from = types[state.name()], to = types[state.of()];
-    DLC_ASSIGN(TensorView average, executor.state(state.name()));
-    DLC_ASSIGN(TensorView current, executor.state(state.of()));
+    std::vector<std::byte> copies[2];
+    DLC_ASSIGN(TensorView average,
+               executor.fetchState(state.name(), copies[0]));
+    DLC_ASSIGN(TensorView current, executor.fetchState(state.of(), copies[1]));
     replaced[state.of()].assign(current.data, current.data + current.bytes);
     if (from == to) {
       std::memcpy(current.data, average.data, current.bytes);
@@ -149,6 +157,8 @@ Result<StateBytes> useAverages(Executor &executor, int set) {
           castFloats(average.data, average.bytes / sizeOf(from), from, to);
       std::memcpy(current.data, rounded.data(), current.bytes);
     }
+    if (!copies[1].empty())
+      DLC_TRY(executor.writeState(state.of(), current.data, current.bytes));
   }
   return replaced;
 }
@@ -163,7 +173,8 @@ Status checkFinite(Executor &executor) {
   for (const plan::State &state : executor.plan().states()) {
     if (state.role() != "param")
       continue;
-    DLC_ASSIGN(TensorView view, executor.state(state.name()));
+    std::vector<std::byte> copy;
+    DLC_ASSIGN(TensorView view, executor.fetchState(state.name(), copy));
     if (!allFinite(view, state.type().dtype()))
       return diverged("'{}' is no longer finite", state.name());
   }

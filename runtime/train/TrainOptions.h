@@ -31,6 +31,7 @@ struct TrainOptions {
   int threads = 0;       // of each rank; 0: the machine's, divided by the ranks
   double timeout = 60;   // seconds that a rank may be silent
   bool quiet = false;
+  bool graph = true;    // on a GPU, launch each step as one; not kept
   bool profile = false; // times every command after the first step; not kept
   // Skipped steps in a row that end the run.
   int64_t maxSkips = 10;

@@ -147,7 +147,11 @@ private:
     std::string state = artifact.statePath();
     DLC_ASSIGN(session_,
                Session::create({std::move(artifact), {}, std::move(state)},
-                               {options_.threads, false, &communicator_}));
+                               {.threads = options_.threads,
+                                .communicator = &communicator_,
+                                .record = options_.graph,
+                                .timeout = std::chrono::milliseconds(
+                                    int64_t(options_.timeout * 1000))}));
     return session_->executor().prepare("train_step");
   }
 
@@ -222,7 +226,7 @@ private:
   }
 
   Status setUnlessSet(const char *state, int64_t value) {
-    if (!session_->executor().state(state))
+    if (!session_->executor().hasState(state))
       return {};
     int64_t old = 0;
     DLC_TRY(session_->executor().readState(state, &old, sizeof old));

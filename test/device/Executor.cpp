@@ -118,7 +118,8 @@ const float kW[] = {1, 0, 0, 1, 10, 100};
 
 std::unique_ptr<Executor> make(const plan::Plan &plan,
                                Communicator *communicator = nullptr) {
-  auto executor = Executor::create(plan, DLC_TEST_KERNELS, communicator, 2);
+  auto executor =
+      Executor::create(plan, DLC_TEST_KERNELS, communicator, {.threads = 2});
   EXPECT_TRUE(executor.ok()) << executor.status().message();
   return executor.ok() ? *std::move(executor) : nullptr;
 }
@@ -327,6 +328,10 @@ public:
   }
   Status broadcast(void *, size_t, int) override { return {}; }
   Status barrier() override { return {}; }
+  Result<std::unique_ptr<Communicator>>
+  sibling(std::chrono::milliseconds) override {
+    return failed("none");
+  }
   Result<std::vector<std::string>> allGather(const std::string &text) override {
     return std::vector<std::string>(2, text);
   }

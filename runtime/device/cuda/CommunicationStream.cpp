@@ -5,8 +5,26 @@ namespace dlc {
 Result<int> CommunicationStream::addPoint() {
   DLC_ASSIGN(GpuEvent computed, GpuEvent::create(context_));
   DLC_ASSIGN(GpuEvent communicated, GpuEvent::create(context_));
+  std::lock_guard lock(mutex_);
   points_.push_back({std::move(computed), std::move(communicated)});
   return static_cast<int>(points_.size()) - 1;
+}
+
+void CommunicationStream::forgetPoints() {
+  std::lock_guard lock(mutex_);
+  recorded_ = true;
+}
+
+uint64_t CommunicationStream::passed() {
+  std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  for (const Point &point : points_) {
+    if (recorded_)
+      return 0;
+    const Result<bool> done = point.computed.done();
+    count += done.ok() && *done;
+  }
+  return count;
 }
 
 Status CommunicationStream::fork(int point) {
@@ -28,7 +46,7 @@ Status CommunicationStream::join(int point) {
 Result<uint64_t> CommunicationStream::stamp() {
   std::lock_guard lock(mutex_);
   const uint64_t number = stamped_ + 1;
-  if (ring_.size() < kStamps) {
+  while (ring_.size() < kStamps) { // all at once: a step allocates nothing
     DLC_ASSIGN(GpuEvent compute, GpuEvent::create(context_));
     DLC_ASSIGN(GpuEvent communication, GpuEvent::create(context_));
     ring_.push_back({0, std::move(compute), std::move(communication)});

@@ -21,6 +21,10 @@ public:
   Status join(int point) override;
   Result<uint64_t> stamp() override;
   Result<uint64_t> completed() override;
+  uint64_t passed() override;
+
+  // Events of the points are recorded from now on: nobody may ask for them.
+  void forgetPoints();
 
 private:
   struct Point {
@@ -34,8 +38,9 @@ private:
   static constexpr size_t kStamps = 16;
 
   const GpuContext &context_;
-  std::deque<Point> points_;
   std::mutex mutex_; // of what follows
+  std::deque<Point> points_;
+  bool recorded_ = false;
   std::vector<Stamp> ring_;
   std::atomic<uint64_t> stamped_ = 0;
   uint64_t completed_ = 0;

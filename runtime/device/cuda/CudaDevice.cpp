@@ -67,7 +67,10 @@ Status CudaDevice::synchronize() {
                          action);
 }
 
-Status CudaDevice::beginRecording() { return beginGraph(*context_); }
+Status CudaDevice::beginRecording() {
+  communication_.forgetPoints();
+  return beginGraph(*context_);
+}
 
 Result<std::unique_ptr<Command>> CudaDevice::endRecording() {
   return endGraph(*context_);

@@ -28,6 +28,7 @@ public:
   Status loadKernels(const std::string &path) override;
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
   Status synchronize() override;
+  bool canRecord() const override { return true; }
   Status beginRecording() override;
   Result<std::unique_ptr<Command>> endRecording() override;
   CommunicationQueue *communicationQueue() override { return &communication_; }

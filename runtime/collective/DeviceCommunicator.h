@@ -1,0 +1,53 @@
+// Reductions of a device's memory, as work of the device.
+#pragma once
+
+#include "runtime/collective/Communicator.h"
+
+#include <functional>
+
+namespace dlc {
+
+// Every rank enqueues the same reductions in the same order. One thread
+// enqueues; a thread of the communicator watches that work gets done.
+class DeviceCommunicator {
+public:
+  virtual ~DeviceCommunicator() = default;
+
+  // Memory that reductions will be of, registered once where the library is
+  // faster for it. Before the first reduction.
+  virtual Status registerMemory(void *data, size_t bytes) = 0;
+
+  // In place, after what is on `queue` (a stream of the device); returns before
+  // it is done. May be recorded. F32, F64, BF16, F16, and I64, I32 for Sum.
+  virtual Status allReduce(void *data, size_t count, DType type, ReduceOp op,
+                           void *queue) = 0;
+
+  // The device must have done its work up to number `stamp` within the timeout
+  // from now, or from when it did the work before.
+  virtual void expect(uint64_t stamp) = 0;
+
+  // PeerLost, naming the rank if that is known, once a reduction failed here or
+  // elsewhere or was not done in time: then all reductions were aborted, so
+  // that nothing that waits for the device hangs. For any thread.
+  virtual Status status() = 0;
+};
+
+struct DeviceGroup {
+  // Of these ranks; nothing else uses it. It tells who failed.
+  std::unique_ptr<Communicator> control;
+  std::chrono::milliseconds timeout{60'000};
+  // The number of the last work that the device has done, as expect() counts;
+  // called by another thread.
+  std::function<Result<uint64_t>()> completed;
+  // How many reductions' inputs the device has computed in the step that it is
+  // at; 0 if that is not known. The same, asked when a reduction was late.
+  std::function<uint64_t()> computed;
+};
+
+// By NCCL, for the device that is current on this thread. All ranks call it; it
+// returns when all have met. Incompatible if a rank has no NCCL or another
+// version than rank 0, naming it; PeerLost when they do not meet in time.
+Result<std::unique_ptr<DeviceCommunicator>>
+makeNcclCommunicator(DeviceGroup group);
+
+} // namespace dlc

@@ -1,0 +1,283 @@
+// Reductions by NCCL. Nothing blocks: initialisation and calls are polled, and
+// a thread aborts everything when a reduction fails or is late.
+#include "runtime/collective/nccl/Culprit.h"
+#include "runtime/collective/nccl/Nccl.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace dlc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+Result<ncclDataType_t> ncclType(DType type) {
+  switch (type) {
+  case DType::F32:
+    return ncclFloat32;
+  case DType::F64:
+    return ncclFloat64;
+  case DType::F16:
+    return ncclFloat16;
+  case DType::BF16:
+    return ncclBfloat16;
+  case DType::I64:
+    return ncclInt64;
+  case DType::I32:
+    return ncclInt32;
+  default:
+    return failed("cannot all-reduce {}", nameOf(type));
+  }
+}
+
+class NcclCommunicator final : public DeviceCommunicator {
+public:
+  NcclCommunicator(std::shared_ptr<const Nccl> nccl, DeviceGroup group)
+      : nccl_(std::move(nccl)), group_(std::move(group)) {}
+  ~NcclCommunicator() override;
+
+  Status meet();
+  void watch() {
+    watchdog_ = std::thread([this] { guard(); });
+  }
+
+  Status registerMemory(void *data, size_t bytes) override;
+  Status allReduce(void *data, size_t count, DType type, ReduceOp op,
+                   void *queue) override;
+  void expect(uint64_t stamp) override;
+  Status status() override;
+
+private:
+  Status settle(ncclResult_t result, std::string_view action);
+  Status known(std::unique_lock<std::mutex> &lock);
+  std::optional<Report> ask();
+  std::optional<Report> look();
+  Status fail(std::unique_lock<std::mutex> &lock, Report report);
+  void guard();
+
+  const std::shared_ptr<const Nccl> nccl_;
+  DeviceGroup group_;
+  std::thread watchdog_;
+
+  std::mutex mutex_; // of what follows
+  std::condition_variable changed_;
+  ncclComm_t communicator_ = nullptr; // null once aborted
+  std::vector<void *> registered_;
+  uint64_t expected_ = 0, done_ = 0;
+  Clock::time_point since_;      // of the last progress
+  std::optional<Report> failed_; // what this thread should tell the peers
+  Status error_;
+  bool failing_ = false; // error_ is about to be known
+  bool stop_ = false;
+};
+
+// Every rank learns whether all can take part.
+Status agree(Communicator &control, const Status &own,
+             const std::string &version) {
+  DLC_ASSIGN(const auto all,
+             control.allGather(own.ok() ? "=" + version : own.message()));
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] != all[0] || !all[rank].starts_with('='))
+      return incompatible("rank {}: {}", rank,
+                          all[rank].starts_with('=')
+                              ? fmt::format("NCCL {}, expected {} as on rank 0",
+                                            all[rank].substr(1),
+                                            all[0].substr(1))
+                              : all[rank]);
+  return own;
+}
+
+// NCCL's functions return at once; what they began is done when the state is no
+// longer "in progress".
+Status NcclCommunicator::settle(ncclResult_t result, std::string_view action) {
+  const Clock::time_point end = Clock::now() + group_.timeout;
+  while (result == ncclInProgress && Clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(1));
+    const ncclResult_t asked =
+        nccl_->ncclCommGetAsyncError(communicator_, &result);
+    if (asked != ncclSuccess)
+      result = asked;
+  }
+  if (result == ncclSuccess)
+    return {};
+  return peerLost("{}", result == ncclInProgress
+                            ? fmt::format("{} takes longer than {} s", action,
+                                          group_.timeout.count() / 1000.0)
+                            : nccl_->describe(result, action, communicator_));
+}
+
+Status NcclCommunicator::meet() {
+  ncclUniqueId id;
+  std::memset(&id, 0, sizeof id);
+  if (group_.control->rank() == 0)
+    if (const ncclResult_t result = nccl_->ncclGetUniqueId(&id);
+        result != ncclSuccess)
+      return peerLost("{}",
+                      nccl_->describe(result, "ncclGetUniqueId", nullptr));
+  DLC_TRY(group_.control->broadcast(&id, sizeof id, 0));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const Status met = settle(
+      nccl_->ncclCommInitRankConfig(&communicator_, group_.control->size(), id,
+                                    group_.control->rank(), &config),
+      "the meeting of the ranks in NCCL");
+  if (met.ok())
+    return {};
+  if (communicator_)
+    nccl_->ncclCommAbort(std::exchange(communicator_, nullptr));
+  return findCulprit(*group_.control, {Report::Failed, 0, 0, 0, met.message()});
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (watchdog_.joinable())
+    watchdog_.join();
+  if (!communicator_)
+    return;
+  for (void *handle : registered_)
+    nccl_->ncclCommDeregister(communicator_, handle);
+  // A peer may be gone: what cannot be ended is aborted.
+  if (settle(nccl_->ncclCommFinalize(communicator_), "ncclCommFinalize").ok())
+    nccl_->ncclCommDestroy(communicator_);
+  else
+    nccl_->ncclCommAbort(communicator_);
+}
+
+Status NcclCommunicator::registerMemory(void *data, size_t bytes) {
+  std::unique_lock lock(mutex_);
+  DLC_TRY(known(lock));
+  void *handle = nullptr;
+  DLC_TRY(settle(nccl_->ncclCommRegister(communicator_, data, bytes, &handle),
+                 "ncclCommRegister"));
+  registered_.push_back(handle);
+  return {};
+}
+
+Status NcclCommunicator::allReduce(void *data, size_t count, DType type,
+                                   ReduceOp op, void *queue) {
+  if (op == ReduceOp::Mean && !isFloat(type))
+    return failed("cannot all-reduce the mean of {}", nameOf(type));
+  DLC_ASSIGN(const ncclDataType_t element, ncclType(type));
+  std::unique_lock lock(mutex_);
+  DLC_TRY(known(lock));
+  const Status enqueued = settle(
+      nccl_->ncclAllReduce(data, data, count, element,
+                           op == ReduceOp::Mean ? ncclAvg : ncclSum,
+                           communicator_, static_cast<cudaStream_t>(queue)),
+      "ncclAllReduce");
+  if (enqueued.ok())
+    return {};
+  return fail(lock, {Report::Failed, expected_, done_, 0, enqueued.message()});
+}
+
+void NcclCommunicator::expect(uint64_t stamp) {
+  std::lock_guard lock(mutex_);
+  if (done_ >= expected_)
+    since_ = Clock::now();
+  expected_ = stamp;
+}
+
+Status NcclCommunicator::status() {
+  std::unique_lock lock(mutex_);
+  // What was waited for may have ended because of an error.
+  if (communicator_ && !failing_)
+    if (std::optional<Report> report = ask())
+      return fail(lock, *std::move(report));
+  return known(lock);
+}
+
+// Lets the watchdog tell the peers; the error that they agree on.
+Status NcclCommunicator::fail(std::unique_lock<std::mutex> &lock,
+                              Report report) {
+  failed_ = std::move(report);
+  failing_ = true;
+  changed_.notify_all();
+  return known(lock);
+}
+
+// The error, waiting for it while the ranks find out whose it is.
+Status NcclCommunicator::known(std::unique_lock<std::mutex> &lock) {
+  changed_.wait(lock, [this] { return !failing_; });
+  return error_;
+}
+
+// The library's error, if there is one; with the lock held.
+std::optional<Report> NcclCommunicator::ask() {
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked =
+      nccl_->ncclCommGetAsyncError(communicator_, &state);
+  if (asked != ncclSuccess)
+    state = asked;
+  if (state == ncclSuccess || state == ncclInProgress)
+    return std::nullopt;
+  return Report{state == ncclRemoteError ? Report::Told : Report::Failed,
+                expected_, done_, 0,
+                nccl_->describe(state, "all_reduce", communicator_)};
+}
+
+// What is wrong now, if anything; with the lock held.
+std::optional<Report> NcclCommunicator::look() {
+  if (failed_)
+    return failed_;
+  if (std::optional<Report> report = ask())
+    return report;
+  const Result<uint64_t> completed = group_.completed();
+  if (!completed.ok())
+    return Report{Report::Failed, expected_, done_, 0,
+                  completed.status().message()};
+  if (*completed > done_)
+    since_ = Clock::now();
+  done_ = *completed;
+  if (done_ < expected_ && Clock::now() - since_ > group_.timeout)
+    return Report{Report::Late, expected_, done_, group_.computed(),
+                  fmt::format("all_reduce was not done in {} s",
+                              group_.timeout.count() / 1000.0)};
+  return std::nullopt;
+}
+
+void NcclCommunicator::guard() {
+  const milliseconds pause =
+      std::clamp(group_.timeout / 50, milliseconds(2), milliseconds(100));
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (const std::optional<Report> report = look()) {
+      failing_ = true;
+      ncclComm_t communicator = std::exchange(communicator_, nullptr);
+      lock.unlock();
+      // What waits for the device goes on, and the peers learn it.
+      nccl_->ncclCommAbort(communicator);
+      Status culprit = findCulprit(*group_.control, *report);
+      lock.lock();
+      error_ = std::move(culprit);
+      failing_ = false;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait_for(lock, pause, [this] { return stop_ || failing_; });
+  }
+}
+
+} // namespace
+
+Result<std::unique_ptr<DeviceCommunicator>>
+makeNcclCommunicator(DeviceGroup group) {
+  auto nccl = Nccl::open();
+  DLC_TRY(agree(*group.control, nccl.status(),
+                nccl.ok() ? (*nccl)->versionText() : ""));
+  auto communicator =
+      std::make_unique<NcclCommunicator>(*std::move(nccl), std::move(group));
+  DLC_TRY(communicator->meet());
+  communicator->watch();
+  return std::unique_ptr<DeviceCommunicator>(std::move(communicator));
+}
+
+} // namespace dlc

@@ -1,0 +1,42 @@
+// All-reduces on the communication queue of a device, beside its computation.
+#pragma once
+
+#include "runtime/collective/DeviceCommunicator.h"
+#include "runtime/device/Device.h"
+#include "runtime/exec/Reducer.h"
+
+#include <vector>
+
+namespace dlc {
+
+class DeviceReducer final : public Reducer {
+public:
+  // `queue` outlives it.
+  DeviceReducer(CommunicationQueue &queue,
+                std::unique_ptr<DeviceCommunicator> communicator)
+      : queue_(queue), communicator_(std::move(communicator)) {}
+
+  Status addMemory(void *data, uint64_t bytes) override {
+    return communicator_->registerMemory(data, bytes);
+  }
+  Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
+  Status start(int ticket) override;
+  Status wait(int ticket) override;
+  Status endStep() override;
+  Status status() override { return communicator_->status(); }
+
+private:
+  struct Reduction {
+    void *data;
+    size_t count;
+    DType type;
+    ReduceOp op;
+    int point;
+  };
+
+  CommunicationQueue &queue_;
+  std::unique_ptr<DeviceCommunicator> communicator_;
+  std::vector<Reduction> reductions_;
+};
+
+} // namespace dlc

@@ -1,0 +1,36 @@
+// What runs the all-reduces of a step: on the host's threads, or on a queue of
+// the device.
+#pragma once
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Status.h"
+#include "runtime/collective/Communicator.h"
+
+namespace dlc {
+
+// For one thread. Reductions are done in the order in which they are started,
+// which is the same on all ranks.
+class Reducer {
+public:
+  virtual ~Reducer() = default;
+
+  // Memory that reductions will lie in, before the first add().
+  virtual Status addMemory(void *, uint64_t) { return {}; }
+
+  // Registers an all-reduce in place, at bind; returns its ticket.
+  virtual Result<int> add(void *data, size_t count, DType type,
+                          ReduceOp op) = 0;
+
+  // Starts it, after the computation so far; its last start must have been
+  // waited for. Allocates nothing.
+  virtual Status start(int ticket) = 0;
+  // The computation that is enqueued from now on may read the result.
+  virtual Status wait(int ticket) = 0;
+
+  // Called when the step was enqueued: the error of a reduction if one is
+  // known. After an error nothing more is sent.
+  virtual Status endStep() = 0;
+  virtual Status status() = 0; // the same, at any time
+};
+
+} // namespace dlc
