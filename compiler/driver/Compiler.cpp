@@ -141,7 +141,7 @@ private:
       return {};
     return limitExceeded(
         "{}: a step of {} samples takes {}, --memory allows {}; use a smaller "
-        "--batch\n{}",
+        "--batch, with more of --accumulate\n{}",
         options.model, batchOf(*model->module), roundBytes(totalBytes(plan)),
         roundBytes(budget), memoryTable(plan, kTableRows));
   }

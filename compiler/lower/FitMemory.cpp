@@ -39,6 +39,8 @@ struct Cost {
   int64_t flops = 0;         // repeated
 };
 
+/// Fits one function beside those without activations. Functions share their
+/// scratch memory, so if each fits, all do.
 class Fitter {
 public:
   Fitter(ModuleOp module, func::FuncOp step, int64_t budget)
@@ -47,7 +49,7 @@ public:
     for (auto [region, bytes] : layout.bytes)
       stateBytes += bytes;
     for (auto f : module.getOps<func::FuncOp>())
-      if (f != step) {
+      if (Activations(f).commands().empty()) {
         Placement places(f, layout);
         otherScratch = std::max(otherScratch, places.scratchBytes());
         otherGradient = std::max(otherGradient, places.gradientBytes());
