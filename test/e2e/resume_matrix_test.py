@@ -92,7 +92,7 @@ class Draw:
         if self.options.get("recompute") == "Tanh|Relu":
             self.options["recompute"] = dict(mlp="Tanh", lenet="Relu")[self.model]
         scale, self.infinities = scaler(r, self.options)
-        self.options |= scale
+        self.options |= scale | r.choice([{}, {}, dict(accumulate=2), dict(accumulate=3)])
         if r.random() < 0.35:
             self.options |= dict(ddp=2, batch=50)
         self.shuffle = r.choice(["on", "on", "off"])
