@@ -267,6 +267,7 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
     foldSplats<ir::MulOp>(set, [](double a, double b) { return a * b; });
     foldSplats<ir::DivOp>(set, [](double a, double b) { return a / b; });
     addGeluPatterns(set);
+    addDropoutPatterns(set);
     patterns = std::move(set);
     return success();
   }

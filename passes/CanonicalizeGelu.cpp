@@ -51,8 +51,9 @@ Product product(Value v, Value stop = nullptr) {
   return p;
 }
 
-/// `v` = constant * x, taking off constants only.
-std::pair<double, Value> scaled(Value v) {
+} // namespace
+
+std::pair<double, Value> takeOffScale(Value v) {
   double constant = 1;
   while (true) {
     Operation *op = v.getDefiningOp();
@@ -69,9 +70,11 @@ std::pair<double, Value> scaled(Value v) {
   }
 }
 
+namespace {
+
 /// The x of sqrt(2 / pi) * (x + 0.044715 * x^3); null when `v` is not that.
 Value argumentOfTanh(Value v) {
-  auto [constant, inner] = scaled(v);
+  auto [constant, inner] = takeOffScale(v);
   auto sum = inner.getDefiningOp<ir::AddOp>();
   if (!sum || !near(constant, std::sqrt(2 / std::numbers::pi)))
     return nullptr;
@@ -82,7 +85,7 @@ Value argumentOfTanh(Value v) {
   return nullptr;
 }
 Value argumentOfErf(Value v) {
-  auto [constant, x] = scaled(v);
+  auto [constant, x] = takeOffScale(v);
   return near(constant, std::numbers::sqrt2 / 2) ? x : Value();
 }
 

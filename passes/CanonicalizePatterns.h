@@ -10,6 +10,13 @@ namespace dlc {
 /// anything else.
 std::optional<double> splatOf(mlir::Value v);
 
+/// `v` = constant * x, taking off products with constants only.
+std::pair<double, mlir::Value> takeOffScale(mlir::Value v);
+
+/// x * (noise < p) / p, stochastic depth as exporters write it out, becomes
+/// dlc.dropout, which is the identity outside of training.
+void addDropoutPatterns(mlir::RewritePatternSet &set);
+
 /// GELU written out, in its tanh and its erf form, becomes dlc.gelu.
 void addGeluPatterns(mlir::RewritePatternSet &set);
 

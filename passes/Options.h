@@ -208,6 +208,26 @@ struct EmaOptions {
   std::string buffers = "average";
 };
 
+/// Random numbers in a step: dropout, noise.
+struct RandomOptions {
+  /// --seed
+  int64_t seed = 0;
+};
+
+/// Low-rank adapters (Hu et al. 2021, as peft computes them): the weights are
+/// frozen, and each target's product W x becomes W x + alpha / rank B A x.
+struct LoraOptions {
+  /// --lora=RANK; 0: none.
+  int64_t rank = 0;
+  /// --lora-alpha
+  double alpha = 8;
+  /// --lora-targets=REGEX: weights of matrix products and convolutions; none:
+  /// those of all matrix products.
+  std::vector<std::string> targets;
+  /// Weights that stay trained: what --train names and a new head.
+  std::vector<std::string> trained;
+};
+
 struct StepOptions {
   LossOptions loss;
   AmpOptions amp;
@@ -218,6 +238,8 @@ struct StepOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   EmaOptions ema;
+  RandomOptions random;
+  LoraOptions lora;
 
   /// Replaces "auto" and what is unset by what it stands for here. Idempotent.
   void resolve();

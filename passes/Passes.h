@@ -19,6 +19,9 @@ namespace dlc {
 /// (StepOptions::resolve).
 std::unique_ptr<mlir::Pass> createAppendLoss(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createTrainMode(const LossOptions &options);
+std::unique_ptr<mlir::Pass> createRandomize(const RandomOptions &options);
+std::unique_ptr<mlir::Pass> createInsertLora(const LoraOptions &options,
+                                             int64_t seed);
 std::unique_ptr<mlir::Pass> createAutocast(const AmpOptions &options);
 std::unique_ptr<mlir::Pass> createScaleLoss(const ScalerOptions &options,
                                             const AccumulateOptions &window);

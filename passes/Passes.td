@@ -21,6 +21,17 @@ def InferShapes : Dlc_Pass<"dlc-infer-shapes"> {
   let options = [Option<"batch", "batch", "int64_t", "0", "rows of one step; 0: arguments must be static">];
 }
 
+def InsertLora : Dlc_Pass<"dlc-insert-lora"> {
+  let summary = "weights are frozen, and low-rank adapters beside them are trained";
+  let description = [{Adds trained states NAME.lora_A.weight and NAME.lora_B.weight and their products to @predict; the
+    module's attribute dlc.adapters says how they are merged.}];
+  let options = [Option<"rank", "rank", "int64_t", "8", "of the adapters">,
+    Option<"alpha", "alpha", "double", "8", "their product counts alpha / rank">,
+    Option<"seed", "seed", "int64_t", "0", "of A's first values">,
+    ListOption<"targets", "targets", "std::string", "REGEX of weights; none: all of matrix products">,
+    ListOption<"trained", "trained", "std::string", "REGEX of weights that stay trained">];
+}
+
 def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
   let summary = "@train_step gives a scalar loss, @eval_step the loss and the hits of each row";
   let description = [{Both are copies of @predict with the labels as last argument, named "y":
@@ -35,6 +46,13 @@ def TrainMode : Dlc_Pass<"dlc-train-mode"> {
   let summary = "@train_step normalises by the batch and moves the running statistics";
   let options = [Option<"bnVariancePopulation", "bn-variance-population", "bool", "false",
     "running variance is the population's, not the unbiased one">];
+}
+
+def Randomize : Dlc_Pass<"dlc-randomize"> {
+  let summary = "dropout and noise are functions of seed, rank and step";
+  let description = [{Replaces dlc.dropout (the identity outside of @train_step) and dlc.noise by dlc.uniform. Adds the states
+    @rng.draw, the number of draws so far, and @rng.rank, which the runtime sets.}];
+  let options = [Option<"seed", "seed", "int64_t", "0", "of all random numbers">];
 }
 
 def Autocast : Dlc_Pass<"dlc-autocast"> {

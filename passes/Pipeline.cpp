@@ -50,10 +50,16 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        always([](auto &pm) { pm.addPass(createCanonicalize()); })},
       {"infer-shapes", "every tensor has a static shape",
        always([](auto &pm) { pm.addPass(createInferShapes()); })},
+      {"lora", "weights are frozen, adapters beside them are trained",
+       when(o.lora.rank != 0,
+            [=](auto &pm) {
+              pm.addPass(createInsertLora(o.lora, o.random.seed));
+            })},
       {"loss", "@train_step gives a scalar loss, @eval_step that of each row",
        always([=](auto &pm) {
          pm.addPass(createAppendLoss(o.loss));
          pm.addPass(createTrainMode(o.loss));
+         pm.addPass(createRandomize(o.random));
        })},
       {"autocast", "matrix products compute in half, by lists or level",
        when(o.amp.enabled(),

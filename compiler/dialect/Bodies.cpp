@@ -3,6 +3,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "runtime/base/Philox.h"
 
 using namespace mlir;
 using Scalars = SmallVector<Value>;
@@ -38,6 +39,15 @@ S operator+(S a, S b) { return a.binary<arith::AddFOp, arith::AddIOp>(b); }
 S operator-(S a, S b) { return a.binary<arith::SubFOp, arith::SubIOp>(b); }
 S operator*(S a, S b) { return a.binary<arith::MulFOp, arith::MulIOp>(b); }
 S operator/(S a, S b) { return a.binary<arith::DivFOp, arith::DivSIOp>(b); }
+S operator^(S a, S b) {
+  return a.with(arith::XOrIOp::create(*a.b, a.loc, a.v, b.v));
+}
+S operator&(S a, int64_t c) {
+  return a.with(arith::AndIOp::create(*a.b, a.loc, a.v, a.constant(c).v));
+}
+S operator>>(S a, int64_t c) {
+  return a.with(arith::ShRUIOp::create(*a.b, a.loc, a.v, a.constant(c).v));
+}
 S operator+(S a, double c) { return a + a.constant(c); }
 S operator-(double c, S a) { return a.constant(c) - a; }
 S operator*(S a, double c) { return a * a.constant(c); }
@@ -156,6 +166,30 @@ DLC_BODY(SelectOp, choose(x[0], x[1], x[2]))
 DLC_BODY(LerpOp, choose(compare(Predicate::lt, abs(x[2]), x[2].constant(0.5)),
                         x[0] + x[2] * (x[1] - x[0]),
                         x[1] - (x[1] - x[0]) * (1.0 - x[2])))
+
+/// A word of Philox with its arithmetic, in 64 bits so that a product is one
+/// instruction of a vector unit.
+static S word(S x) { return x & 0xffffffff; }
+
+Scalars UniformOp::buildBody(OpBuilder &builder, ValueRange scalars) {
+  auto s = [&](Value v) { return S{&builder, getLoc(), v}; };
+  S position = s(scalars[0]), draw = s(scalars[1]), key = s(scalars[2]);
+  S c[] = {word(position), position >> 32, word(draw), draw >> 32};
+  S k[] = {word(key), key >> 32};
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    S a = c[0] * kPhiloxM0, b = c[2] * kPhiloxM1;
+    S next[] = {(b >> 32) ^ c[1] ^ k[0], word(b), (a >> 32) ^ c[3] ^ k[1],
+                word(a)};
+    std::copy(next, next + 4, c);
+    k[0] = word(k[0] + kPhiloxW0);
+    k[1] = word(k[1] + kPhiloxW1);
+  }
+  auto unit = [&](S x) {
+    Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
+    return (convert(convert(x >> 8, i32), f32) * 0x1p-24).v;
+  };
+  return {unit(c[0]), unit(c[1])};
+}
 
 Scalars SgdOp::buildBody(OpBuilder &builder, ValueRange scalars) {
   auto s = [&](Value v) { return S{&builder, getLoc(), v}; };

@@ -1,6 +1,7 @@
 include "Elementwise.td"
 include "Linear.td"
 include "Norm.td"
+include "Random.td"
 include "Reduce.td"
 include "Shape.td"
 include "Train.td"

@@ -53,6 +53,14 @@ llvm::LogicalResult inferArgMax(MaybeLoc loc, A a, Types &types) {
   return reduceType(loc, tensorType(a.getX()), a.getAxes(), a.getKeepdims(),
                     mlir::IntegerType::get(a.getX().getContext(), 64), types);
 }
+template <class A>
+llvm::LogicalResult inferUniform(MaybeLoc loc, A a, Types &types) {
+  mlir::Type f32 = mlir::Float32Type::get(a.getPosition().getContext());
+  for (int i = 0; i < 2; ++i)
+    if (failed(broadcastTypes(loc, a.getOperands(), f32, types)))
+      return llvm::failure();
+  return llvm::success();
+}
 /// Optimizer updates: the results are the tensors among (w, m, v) that exist.
 template <class A>
 llvm::LogicalResult inferUpdate(MaybeLoc, A a, Types &types) {

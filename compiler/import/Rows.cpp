@@ -199,6 +199,7 @@ const Rows &allRows() {
     addReduceRows(table);
     addShapeRows(table);
     addLossRows(table);
+    addRandomRows(table);
     return table;
   }();
   return rows;

@@ -120,6 +120,7 @@ void addNormRows(Rows &rows);
 void addReduceRows(Rows &rows);
 void addShapeRows(Rows &rows);
 void addLossRows(Rows &rows);
+void addRandomRows(Rows &rows);
 
 /// All rows, by op type of the ai.onnx domain.
 const Rows &allRows();

@@ -177,36 +177,6 @@ LogicalResult isNaN(const Node &n) {
 
 LogicalResult identity(const Node &n) { return n.result(n.in(0)); }
 
-/// Inference form: the identity. Training form with a positive ratio needs
-/// random numbers, which no dlc op makes yet.
-LogicalResult dropout(const Node &n) {
-  bool training = false;
-  double ratio = 0.5;
-  if (n.has(1)) {
-    auto given = n.number(1, "ratio");
-    if (failed(given))
-      return failure();
-    ratio = *given;
-  }
-  if (n.has(2)) {
-    auto given = n.number(2, "training_mode");
-    if (failed(given))
-      return failure();
-    training = *given != 0;
-  }
-  if (training && ratio > 0)
-    return n.fail() << "Dropout with ratio " << ratio
-                    << " in training mode is not supported; set it to 0 or "
-                       "export the model in evaluation mode";
-  Value x = n.in(0);
-  if (x && n.uses(1)) {
-    Value kept = n.constant(HostTensor::scalar(DType::Bool, 1));
-    if (failed(n.result(1, n.broadcast(kept, shapeOf(x)))))
-      return failure();
-  }
-  return n.result(x);
-}
-
 } // namespace
 
 void addElementwiseRows(Rows &rows) {
@@ -260,7 +230,6 @@ void addElementwiseRows(Rows &rows) {
   rows["Elu"] = {6, elu};
   rows["Selu"] = {6, selu};
   rows["Softsign"] = {1, softsign};
-  rows["Dropout"] = {7, dropout};
 }
 
 } // namespace dlc::import

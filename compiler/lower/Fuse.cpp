@@ -59,7 +59,7 @@ bool isReduce(Operation *op) {
 }
 
 Class classify(Operation *op) {
-  if (isa<ir::ConstantOp, ir::IotaOp>(op))
+  if (isa<ir::ConstantOp, ir::IotaOp, ir::PositionOp>(op))
     return Class::Clone;
   if (isa<ir::ElementwiseInterface>(op) || isa<ir::BroadcastOp>(op))
     return Class::Compute;

@@ -282,6 +282,8 @@ private:
     }
     if (auto iota = dyn_cast<ir::IotaOp>(op))
       return make(KernelNode::Index, v, {}, index[iota.getAxis()]);
+    if (isa<ir::PositionOp>(op))
+      return make(KernelNode::Index, v, {}, linear(index, shape));
     if (isa<ir::ElementwiseInterface>(op)) {
       SmallVector<KernelNode *, 3> children;
       for (Value operand : op->getOperands()) {

@@ -45,7 +45,7 @@ struct KernelNode {
     Load,   // element `index` of a kernel argument
     Table,  // element `index` of a dlc.constant that is no splat
     Splat,  // the value of a dlc.constant
-    Index,  // dlc.iota: `index`
+    Index,  // dlc.iota, dlc.position: `index`
     Apply,  // result 0 of an elementwise op on `children`
     Pick,   // result `result` of the op of children[0]
     Pad,    // children[0] where all `bounds` hold, else the op's value

@@ -51,7 +51,8 @@ Groups collapse(const KernelGraph &graph, bool reduced) {
 
 bool isCostly(Operation *op) {
   return isa<ir::ExpOp, ir::LogOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp,
-             ir::SinOp, ir::CosOp, ir::SoftplusOp, ir::GeluOp, ir::PowOp>(op);
+             ir::SinOp, ir::CosOp, ir::SoftplusOp, ir::GeluOp, ir::PowOp,
+             ir::UniformOp>(op);
 }
 
 void count(const KernelGraph &graph, KernelSchedule &s) {

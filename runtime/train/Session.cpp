@@ -82,7 +82,8 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
 
 Status Session::load(const std::string &safetensors) {
   bool compiled = safetensors == model_.artifact.statePath();
-  return loadState(*executor_, safetensors, compiled);
+  DLC_TRY(loadState(*executor_, safetensors, compiled));
+  return setRank(*executor_, communicator_ ? communicator_->rank() : 0);
 }
 
 Status Session::save(const std::string &safetensors) {

@@ -13,6 +13,8 @@
 namespace dlc {
 namespace {
 
+constexpr char kRank[] = "rng.rank";
+
 std::vector<int64_t> shapeOf(const plan::TensorType &type) {
   return {type.shape().begin(), type.shape().end()};
 }
@@ -127,7 +129,13 @@ Status broadcastState(Executor &executor, Communicator &communicator) {
     if (!copy.empty())
       DLC_TRY(executor.writeState(state.name(), copy.data(), copy.size()));
   }
-  return {};
+  return setRank(executor, communicator.rank());
+}
+
+Status setRank(Executor &executor, int64_t rank) {
+  if (!executor.state(kRank))
+    return {};
+  return executor.writeState(kRank, &rank, sizeof rank);
 }
 
 Result<StateBytes> useAverages(Executor &executor, int set) {

@@ -23,8 +23,11 @@ Status saveState(Executor &executor, const std::string &path);
 // The micro-batches that were added up since the last update.
 Result<int64_t> windowPosition(Executor &executor);
 
-// Rank 0's state on all ranks.
+// Rank 0's state on all ranks, but for the number of the rank.
 Status broadcastState(Executor &executor, Communicator &communicator);
+
+// Tells random programs which rank they run on; a file has rank 0's.
+Status setRank(Executor &executor, int64_t rank);
 
 // What states held, by name.
 using StateBytes = std::map<std::string, std::vector<std::byte>>;

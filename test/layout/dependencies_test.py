@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "runtime/exec": RUNTIME + ["runtime/device", "runtime/collective"],
     "runtime/train": ["runtime"],
     "runtime": ["runtime"],  # dlc.h, the public API
-    "compiler/dialect": [],
+    "compiler/dialect": ["runtime/base"],
     "passes": ["compiler/dialect", "compiler/options"],
     "compiler/import": RUNTIME + ["compiler/dialect"],
     "compiler/export": RUNTIME + ["compiler/dialect"],
