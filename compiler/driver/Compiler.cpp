@@ -1,6 +1,7 @@
 #include "compiler/driver/Compiler.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/driver/Adapters.h"
 #include "compiler/driver/Casts.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
@@ -107,7 +108,7 @@ private:
   }
   Status runPhases() {
     auto start = Clock::now();
-    std::vector<Phase> phases = allPhases(options);
+    std::vector<Phase> phases = allPhases(phaseOptions());
     std::string stopAfter = options.stopAfter;
     if (stopAfter == "import")
       return {};
@@ -190,10 +191,27 @@ private:
     DLC_TRY(writeInitialState(*model->module, model->weights,
                               path("state.safetensors")));
     DLC_TRY(writeNewFile(path("config.yaml"), toYaml(options)));
+    if (std::string adapters = adaptersJson(*model->module); !adapters.empty())
+      DLC_TRY(writeNewFile(path("adapters.json"), adapters));
     DLC_TRY(writeNewFile(path("model.mlir"), program));
     DLC_ASSIGN(std::string skeleton, makeSkeleton());
     DLC_TRY(writeNewFile(path("source.onnx"), skeleton));
     return writer.finish(result.plan, "dlc compile " + options.model);
+  }
+  /// What is named for training, or new, is trained beside adapters, too.
+  CompileOptions phaseOptions() {
+    CompileOptions o = options;
+    std::vector<std::string> &trained = o.train.lora.trained;
+    trained = options.import.roles.train;
+    for (const std::string &name : model->head) {
+      std::string exact;
+      for (char c : name)
+        exact += std::isalnum(static_cast<unsigned char>(c))
+                     ? std::string(1, c)
+                     : std::string("[") + c + "]";
+      trained.push_back("^" + exact + "$");
+    }
+    return o;
   }
   Result<std::string> makeSkeleton() {
     std::set<std::string> states;

@@ -1,5 +1,6 @@
 #include "compiler/driver/InitialState.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/import/InitKinds.h"
 #include "compiler/lower/EmitPlan.h"
 #include "compiler/lower/StateLayout.h"
 #include "runtime/base/FloatCast.h"
@@ -47,7 +48,10 @@ public:
       cast(t, *weight, kept);
       return t;
     }
-    fill(t, type, from.getInit());
+    if (auto random = dyn_cast<DictionaryAttr>(from.getInit()))
+      DLC_TRY(draw(t, from.getSymName().str(), random));
+    else
+      fill(t, type, from.getInit());
     return t;
   }
 
@@ -55,6 +59,17 @@ private:
   static std::optional<DType> typeOf(exec::StateOp state) {
     auto type = llvm::cast<RankedTensorType>(state.getType());
     return plan::dtypeOf(planTypeOf(type.getElementType()));
+  }
+  /// {kind = "kaiming_uniform(2.236)", seed = 1}: numbers that go with `name`.
+  Status draw(NamedTensor &t, const std::string &name, DictionaryAttr random) {
+    DLC_ASSIGN(import::InitKind kind,
+               import::parseInitKind(random.getAs<StringAttr>("kind").str()));
+    std::string bytes = import::initialize(
+        kind, {name, t.dtype, t.shape, import::fansOf(t.shape)},
+        uint64_t(random.getAs<IntegerAttr>("seed").getInt()));
+    auto *data = reinterpret_cast<const std::byte *>(bytes.data());
+    t.data = buffers.emplace_back(data, data + bytes.size()).data();
+    return {};
   }
   void fill(NamedTensor &t, RankedTensorType type, Attribute value) {
     auto element = DenseElementsAttr::get(

@@ -9,8 +9,8 @@ namespace dlc {
 
 /// Writes the initial value of each exec.state of `module`: the weight that its
 /// `init` names, rounded if the state is of a smaller float type, that number
-/// in every element, or the first value of the state that it refers to. Zero
-/// moments are left out.
+/// in every element, random numbers of a kind (InitKinds.h) and seed, or the
+/// first value of the state that it refers to. Zero moments are left out.
 Status writeInitialState(mlir::ModuleOp module,
                          const import::WeightStore &weights,
                          const std::string &path);

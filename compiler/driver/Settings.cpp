@@ -15,6 +15,7 @@ Settings::Settings(CompileOptions &options) : options(options) {
   addAverages();
   addRanks();
   addMemory();
+  addAdapters();
 }
 
 const Setting *Settings::find(const std::string &key) const {
@@ -46,13 +47,19 @@ Status Settings::apply(const Config &config) {
   return {};
 }
 
+/// Whether a setting's value is that of one that is not used.
+static bool isOff(const Setting &setting, const std::string &value) {
+  return value == "false" || value == "\"\"" ||
+         (setting.type == "N" && value == "0");
+}
+
 bool Settings::applies(const Setting &setting) const {
   const Setting *on = find(setting.onlyWith);
   if (!on)
     return true;
   std::string found = on->get();
   if (setting.values.empty())
-    return found != "false" && applies(*on);
+    return !isOff(*on, found) && applies(*on);
   return std::find(setting.values.begin(), setting.values.end(), found) !=
              setting.values.end() &&
          applies(*on);

@@ -20,7 +20,7 @@ struct Setting {
   bool repeats = false;      // the flag may be given several times
   bool commas = false;       // the flag's word is a list
   /// The flag means nothing unless `onlyWith` has one of `values`; no values:
-  /// any but false.
+  /// any but false, no text and, for a count, 0.
   std::string onlyWith;
   std::vector<std::string> values;
   /// Sets the field from words; none are YAML's null, and a bare flag is the
@@ -84,6 +84,7 @@ private:
                     std::string help);
   void addModel();
   void addFineTune();
+  void addAdapters();
   void addLoss();
   void addOptimizer();
   void addSchedule();

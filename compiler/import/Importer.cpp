@@ -2,6 +2,8 @@
 #include "compiler/import/GraphCheck.h"
 #include "compiler/import/HostEval.h"
 #include "compiler/import/Inputs.h"
+#include "compiler/import/LoadWeights.h"
+#include "compiler/import/ReplaceHead.h"
 #include "compiler/import/Rows.h"
 #include "compiler/import/Untie.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -10,6 +12,7 @@
 #include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <cstring>
+#include <fmt/ranges.h>
 #include <set>
 #include <unordered_map>
 
@@ -35,9 +38,10 @@ struct Entry {
 
 class Importer : public ValueTable {
 public:
-  Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options)
-      : context(context), file(file), options(options), builder(&context),
-        evaluator(options.foldBudget) {}
+  Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options,
+           const std::vector<std::string> &head)
+      : context(context), file(file), options(options), head(head),
+        builder(&context), evaluator(options.foldBudget) {}
 
   FailureOr<OwningOpRef<ModuleOp>> run();
 
@@ -90,6 +94,7 @@ private:
   MLIRContext &context;
   OnnxFile &file;
   const ImportOptions &options;
+  const std::vector<std::string> &head;
   OpBuilder builder;
   HostEvaluator evaluator;
   ModuleOp module;
@@ -361,7 +366,9 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   if (!found.ok())
     return fail(found.status());
   roles = std::move(*found);
-  auto initialized = initializeWeights(file, roles, options.init);
+  for (const std::string &name : head) // frozen or not
+    roles[name] = Role::Param;
+  auto initialized = initializeWeights(file, roles, head, options.init);
   if (!initialized.ok())
     return fail(initialized.status());
   if (!initialized->empty())
@@ -395,6 +402,24 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
 
 } // namespace
 
+/// What is another model in the same graph: a new head, weights of a file.
+static Result<std::vector<std::string>>
+adapt(OnnxFile &file, const ImportOptions &options, Location at) {
+  std::vector<std::string> head;
+  if (options.headClasses) {
+    DLC_ASSIGN(head, replaceHead(file, options.headClasses));
+    emitRemark(at) << "new head: " << fmt::format("{}", fmt::join(head, ", "))
+                   << " of " << options.headClasses << " classes";
+  }
+  if (!options.weights.empty()) {
+    WeightsSource source{
+        options.weights, options.weightsPartial, {head.begin(), head.end()}};
+    DLC_ASSIGN(std::string summary, loadWeights(file, source));
+    emitRemark(at) << summary;
+  }
+  return head;
+}
+
 FailureOr<ImportedModel> importOnnx(MLIRContext &context,
                                     const std::string &path,
                                     const ImportOptions &options) {
@@ -402,11 +427,15 @@ FailureOr<ImportedModel> importOnnx(MLIRContext &context,
   auto file = loadOnnx(path);
   if (!file.ok())
     return emitError(UnknownLoc::get(&context), file.status().message());
-  auto module = Importer(context, *file, options).run();
+  Location at = NameLoc::get(StringAttr::get(&context, path));
+  auto head = adapt(*file, options, at);
+  if (!head.ok())
+    return emitError(at, head.status().message());
+  auto module = Importer(context, *file, options, *head).run();
   if (failed(module))
     return failure();
   return ImportedModel{std::move(*module), std::move(file->weights),
-                       std::move(file->model)};
+                       std::move(file->model), std::move(*head)};
 }
 
 } // namespace dlc::import

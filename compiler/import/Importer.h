@@ -23,6 +23,12 @@ struct ImportOptions {
   /// Binds symbolic dimensions by name; wins over `batch`.
   std::map<std::string, int64_t> dims;
   RoleOverrides roles;
+  /// --replace-head=N: classes of a new last layer; 0: the model's own.
+  int64_t headClasses = 0;
+  /// --weights=FILE, a .safetensors or .onnx file; --weights-partial: names
+  /// that it lacks, or has in another shape, keep the model's values.
+  std::string weights;
+  bool weightsPartial = false;
   InitOptions init;
   /// Bytes that values folded at import time may take at once.
   size_t foldBudget = size_t(256) << 20;
@@ -43,6 +49,8 @@ struct ImportedModel {
   /// The parsed model, functions inlined, merged initializers parted: what
   /// compiler/export fills. Its initializers' names are the states' names.
   std::shared_ptr<onnx::ModelProto> source;
+  /// Weights of the new head.
+  std::vector<std::string> head;
 };
 
 /// Imports the model at `path`. Failures are diagnostics on `context` (exit

@@ -1,5 +1,6 @@
 #include "compiler/import/Initialize.h"
 #include "onnx-ml.pb.h"
+#include <cmath>
 #include <fmt/ranges.h>
 #include <regex>
 #include <unordered_map>
@@ -119,9 +120,10 @@ Result<InitRule> InitRule::parse(const std::string &text) {
 
 Result<std::string> initializeWeights(OnnxFile &file,
                                       const std::map<std::string, Role> &roles,
+                                      const std::vector<std::string> &head,
                                       const InitOptions &options) {
   DLC_ASSIGN(std::vector<Matcher> rules, compile(options.rules));
-  if (rules.empty())
+  if (rules.empty() && head.empty())
     return std::string();
   Usages usages(file);
   std::map<std::string, int> counts;
@@ -131,12 +133,16 @@ Result<std::string> initializeWeights(OnnxFile &file,
     auto rule = std::find_if(rules.begin(), rules.end(), [&](Matcher &m) {
       return std::regex_search(name, m.regex);
     });
-    if (rule == rules.end())
+    bool fresh = std::find(head.begin(), head.end(), name) != head.end();
+    if (rule == rules.end() && !fresh)
       continue;
-    rule->used = true;
+    InitKind kind{"kaiming_uniform", std::sqrt(5)};
+    if (rule != rules.end()) {
+      rule->used = true;
+      kind = rule->kind;
+    }
     const Weight weight = *file.weights.find(name);
     Usage usage = usages.find(name);
-    InitKind kind = rule->kind;
     bool matrix = weight.shape.size() > 1;
     if (kind.isRandom() && !matrix)
       kind = {untrained(name, usage), 0};

@@ -29,8 +29,11 @@ struct InitRule {
 /// has there: ones for a norm's scale and variance, zeros for biases and means,
 /// and what is neither stays. Returns a summary ("xavier_uniform 5, zeros 5"),
 /// empty without rules. Code::Usage: a pattern that matches nothing.
+/// The tensors of a new head (`head`, its weight first) start as torch's Linear
+/// does, with a bias of zeros, unless a rule matches.
 Result<std::string> initializeWeights(OnnxFile &file,
                                       const std::map<std::string, Role> &roles,
+                                      const std::vector<std::string> &head,
                                       const InitOptions &options);
 
 } // namespace dlc::import

@@ -107,6 +107,12 @@ void addCompile(CommandLine &line) {
             "--lr=0.05 --schedule=cosine -o lenet.dlc\n"
             "  dlc compile gpt.onnx --batch=8 --dim time=256 --optimizer=adamw "
             "--clip-grad=1\n"
+            "  dlc compile lenet.onnx --weights=base.safetensors "
+            "--replace-head=5 --freeze='^c'\n"
+            "  dlc compile gpt.onnx --lora=8 --lora-alpha=16 "
+            "--lora-targets='qkv|proj'\n"
+            "  dlc compile lenet.onnx --init=kaiming_normal "
+            "--init='f3:zeros' --seed=1\n"
             "  dlc compile lenet.onnx --config=exp.yaml train.lr=0.1\n"
             "  dlc compile lenet.onnx --stop-after=autodiff --emit=mlir");
   c->callback(

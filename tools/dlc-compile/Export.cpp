@@ -1,5 +1,6 @@
 // dlc export: trained weights as an ONNX model.
 #include "compiler/export/Export.h"
+#include "compiler/driver/Adapters.h"
 #include "runtime/base/Files.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/Safetensors.h"
@@ -11,18 +12,18 @@ namespace dlc::tool {
 namespace {
 
 struct Arguments {
-  std::string model, output;
+  std::string model, output, lora;
   int averages = 0;
 };
 
 /// The file's tensors by name; an average of the set, if it is above 0, stands
 /// for what it averages.
-Result<exporter::Tensors> values(const SafetensorsFile &file,
-                                 const Artifact &artifact, int averages) {
-  exporter::Tensors tensors;
+Result<NamedTensors> values(const SafetensorsFile &file,
+                            const Artifact &artifact, int averages) {
+  NamedTensors tensors;
   bool found = false;
   for (const NamedTensor &t : file.tensors())
-    tensors[t.name] = {t.dtype, t.shape, t.data, t.bytes};
+    tensors[t.name] = t;
   for (const auto &state : artifact.plan().states())
     if (plan::isAverage(state, averages)) {
       tensors[state.of()] = tensors[state.name()];
@@ -36,11 +37,57 @@ Result<exporter::Tensors> values(const SafetensorsFile &file,
   return tensors;
 }
 
+Result<std::vector<Adapter>> adaptersOf(const Artifact &artifact) {
+  if (!artifact.has("adapters.json"))
+    return std::vector<Adapter>();
+  DLC_ASSIGN(std::string text,
+             readFile(artifact.filePath("adapters.json"), size_t(64) << 20));
+  auto adapters = parseAdapters(text);
+  if (!adapters.ok())
+    return adapters.status().withContext(artifact.path());
+  return adapters;
+}
+
+/// Only the adapters, as safetensors: NAME.lora_A.weight, NAME.lora_B.weight.
+Status exportAdapters(const Arguments &a, const Model &model,
+                      const std::vector<Adapter> &adapters,
+                      const NamedTensors &tensors) {
+  std::vector<NamedTensor> chosen;
+  std::map<std::string, std::string> metadata{{"format", "pt"}};
+  for (const Adapter &adapter : adapters)
+    for (const std::string &name : {adapter.a, adapter.b}) {
+      chosen.push_back(tensors.at(name));
+      chosen.back().name = name;
+    }
+  int64_t rank = chosen.front().shape[0];
+  metadata["r"] = std::to_string(rank);
+  metadata["lora_alpha"] =
+      fmt::format("{}", adapters.front().scale * double(rank));
+  // Written beside and moved, so that a failure leaves what was there.
+  std::string temporary = a.output + ".tmp";
+  DLC_TRY(writeSafetensors(temporary, chosen, metadata));
+  if (std::rename(temporary.c_str(), a.output.c_str()) != 0)
+    return systemError("replace", a.output);
+  info("{}: {} adapters written from {}", a.output, adapters.size(),
+       model.statePath);
+  return {};
+}
+
 Status exportCommand(const Arguments &a) {
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
   DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(model.statePath));
-  DLC_ASSIGN(exporter::Tensors tensors,
-             values(file, model.artifact, a.averages));
+  DLC_ASSIGN(NamedTensors states, values(file, model.artifact, a.averages));
+  DLC_ASSIGN(std::vector<Adapter> adapters, adaptersOf(model.artifact));
+  if (!a.lora.empty() && adapters.empty())
+    return usageError("--lora: '{}' has no adapters: compile with --lora=RANK",
+                      model.artifact.path());
+  if (a.lora == "adapters")
+    return exportAdapters(a, model, adapters, states);
+  std::deque<std::vector<std::byte>> merged;
+  DLC_TRY(mergeAdapters(adapters, states, merged));
+  exporter::Tensors tensors;
+  for (const auto &[name, t] : states)
+    tensors[name] = {t.dtype, t.shape, t.data, t.bytes};
   DLC_ASSIGN(std::string skeleton,
              readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
   DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output));
@@ -64,7 +111,14 @@ void addExport(CommandLine &line) {
   c->add_flag("--ema", a->averages,
               "use the moving averages of the weights; --ema=2: the second "
               "set of them");
-  c->footer("Example:\n  dlc export runs/lenet-1 --ema -o lenet-trained.onnx");
+  c->add_option("--lora", a->lora,
+                "what becomes of adapters: merged into the weights (default), "
+                "or they alone, as a .safetensors file")
+      ->type_name("{merged,adapters}")
+      ->check(CLI::IsMember({"merged", "adapters"}));
+  c->footer("Examples:\n"
+            "  dlc export runs/lenet-1 --ema -o lenet-trained.onnx\n"
+            "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors");
   c->callback(
       [&line, a] { line.chosen = [a] { return report(exportCommand(*a)); }; });
 }

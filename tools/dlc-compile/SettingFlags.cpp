@@ -9,6 +9,7 @@ const std::map<std::string, std::string> kGroups = {
     {"model", "Model"},          {"train", "Training"},
     {"amp", "Mixed precision"},  {"ema", "Moving averages"},
     {"ddp", "Data parallelism"}, {"memory", "Memory"},
+    {"lora", "Low-rank adapters"},
 };
 
 std::vector<std::string> splitAtCommas(const std::string &text) {

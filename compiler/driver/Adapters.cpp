@@ -1,0 +1,120 @@
+#include "compiler/driver/Adapters.h"
+#include "runtime/base/Json.h"
+#include <cstring>
+
+using namespace mlir;
+
+namespace dlc {
+
+std::string adaptersJson(ModuleOp module) {
+  auto list = module->getAttrOfType<ArrayAttr>("dlc.adapters");
+  if (!list)
+    return "";
+  Json json = Json::array();
+  for (auto entry : list.getAsRange<DictionaryAttr>()) {
+    auto text = [&](const char *key) {
+      return entry.getAs<StringAttr>(key).getValue().str();
+    };
+    json.push_back(
+        {{"weight", text("weight")},
+         {"a", text("a")},
+         {"b", text("b")},
+         {"scale", entry.getAs<FloatAttr>("scale").getValueAsDouble()},
+         {"inputs_first", entry.getAs<BoolAttr>("inputs_first").getValue()}});
+  }
+  return dumpJson(json, 1) + "\n";
+}
+
+Result<std::vector<Adapter>> parseAdapters(std::string_view text) {
+  DLC_ASSIGN(Json json, parseJson(text));
+  std::vector<Adapter> adapters;
+  for (const Json &entry : json) {
+    Adapter adapter;
+    DLC_ASSIGN(adapter.weight, jsonString(entry, "weight"));
+    DLC_ASSIGN(adapter.a, jsonString(entry, "a"));
+    DLC_ASSIGN(adapter.b, jsonString(entry, "b"));
+    auto scale = entry.find("scale"), first = entry.find("inputs_first");
+    if (scale == entry.end() || !scale->is_number() || first == entry.end() ||
+        !first->is_boolean())
+      return corrupt("an adapter of '{}' is not complete", adapter.weight);
+    adapter.scale = scale->get<double>();
+    adapter.inputsFirst = first->get<bool>();
+    adapters.push_back(std::move(adapter));
+  }
+  return adapters;
+}
+
+namespace {
+
+double number(const NamedTensor &t, int64_t i) {
+  const std::byte *at = t.data + uint64_t(i) * sizeOf(t.dtype);
+  auto load = [&](auto value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (t.dtype) {
+  case DType::F64:
+    return load(double());
+  case DType::F16:
+    return fromF16(load(uint16_t()));
+  case DType::BF16:
+    return fromBf16(load(uint16_t()));
+  default:
+    return load(float());
+  }
+}
+
+void store(std::byte *at, DType type, double value) {
+  auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
+  switch (type) {
+  case DType::F64:
+    return put(value);
+  case DType::F16:
+    return put(toF16(float(value)));
+  case DType::BF16:
+    return put(toBf16(float(value)));
+  default:
+    return put(float(value));
+  }
+}
+
+int64_t elements(const NamedTensor &t) {
+  int64_t n = 1;
+  for (int64_t d : t.shape)
+    n *= d;
+  return n;
+}
+
+} // namespace
+
+Status mergeAdapters(const std::vector<Adapter> &adapters,
+                     NamedTensors &tensors,
+                     std::deque<std::vector<std::byte>> &buffers) {
+  for (const Adapter &adapter : adapters) {
+    for (const std::string &name : {adapter.weight, adapter.a, adapter.b})
+      if (!tensors.count(name) || tensors[name].shape.empty() ||
+          !isFloat(tensors[name].dtype))
+        return corrupt("no weight '{}' for the adapter of '{}'", name,
+                       adapter.weight);
+    NamedTensor &w = tensors[adapter.weight];
+    const NamedTensor &a = tensors[adapter.a], &b = tensors[adapter.b];
+    int64_t rank = a.shape[0], out = b.shape[0], in = elements(a) / rank;
+    if (elements(b) != out * rank || elements(w) != out * in)
+      return corrupt("the adapter of '{}' does not fit its shape",
+                     adapter.weight);
+    std::vector<std::byte> &merged = buffers.emplace_back(w.bytes);
+    for (int64_t o = 0; o < out; ++o)
+      for (int64_t i = 0; i < in; ++i) {
+        double sum = 0;
+        for (int64_t r = 0; r < rank; ++r)
+          sum += number(b, o * rank + r) * number(a, r * in + i);
+        int64_t at = adapter.inputsFirst ? i * out + o : o * in + i;
+        store(&merged[uint64_t(at) * sizeOf(w.dtype)], w.dtype,
+              number(w, at) + adapter.scale * sum);
+      }
+    w.data = merged.data();
+  }
+  return {};
+}
+
+} // namespace dlc

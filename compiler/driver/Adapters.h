@@ -1,0 +1,34 @@
+// Low-rank adapters between compilation and export: adapters.json.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "runtime/base/Safetensors.h"
+#include <deque>
+
+namespace dlc {
+
+/// A frozen weight, [out, in...] or with inputs first [in, out], and its
+/// trained addition scale * b a: a is [rank, in...], b [out, rank, 1...].
+struct Adapter {
+  std::string weight, a, b; // names of states
+  double scale = 1;
+  bool inputsFirst = false;
+};
+
+/// What dlc-insert-lora has left in the module, as the text of adapters.json;
+/// empty without adapters.
+std::string adaptersJson(mlir::ModuleOp module);
+
+/// Code::Corrupt for what is not such a text.
+Result<std::vector<Adapter>> parseAdapters(std::string_view json);
+
+/// Tensors by name.
+using NamedTensors = std::map<std::string, NamedTensor>;
+
+/// Adds each adapter to its weight, in f64; new values live in `buffers`.
+/// Code::Corrupt if a tensor is missing or the shapes do not fit.
+Status mergeAdapters(const std::vector<Adapter> &adapters,
+                     NamedTensors &tensors,
+                     std::deque<std::vector<std::byte>> &buffers);
+
+} // namespace dlc
