@@ -6,9 +6,12 @@ namespace dlc::tool {
 namespace {
 
 const std::map<std::string, std::string> kGroups = {
-    {"model", "Model"},          {"train", "Training"},
-    {"amp", "Mixed precision"},  {"ema", "Moving averages"},
-    {"ddp", "Data parallelism"}, {"memory", "Memory"},
+    {"model", "Model"},
+    {"train", "Training"},
+    {"amp", "Mixed precision"},
+    {"ema", "Moving averages"},
+    {"ddp", "Data parallelism"},
+    {"memory", "Memory"},
     {"lora", "Low-rank adapters"},
 };
 
