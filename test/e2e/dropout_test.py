@@ -91,6 +91,14 @@ class Dropout(dlc.TestCase):
         self.assertNear(w - found["w.weight"].astype(np.float64), gradient, 1e-4, "mean of the gradients")
         self.assertEqual(found["rng.rank"], 0)
 
+    def test_micro_batches_differ(self):
+        """Each of an accumulated step draws anew."""
+        run = self.run_steps("run", accumulate=2)
+        w = self.w.astype(np.float64)
+        gradient = sum(self.expected(w, i, mask(i))[1] for i in range(2)) / 2
+        self.assertNear(w - run.state(1)["w.weight"].astype(np.float64), gradient, 1e-4, "mean of the gradients")
+        self.assertEqual(run.state(1)["rng.draw"], 2)
+
     def test_eval_is_the_identity(self):
         artifact = dlc.compile(self.model(), self.path("a.dlc"), loss="mse", batch=2, quiet=True)
         found = dlc.evaluate(artifact, self.path("d.npz"))["loss"]
