@@ -89,7 +89,7 @@ private:
     ir::StateOp parameter = step.findState(g.getState());
     SmallVector<ir::StateOp> states{parameter};
     for (Moment moment : group.rule->moments(group.options)) {
-      auto type = parameter.getTensorType();
+      auto type = momentType(parameter.getTensorType());
       ir::StateOp state = step.addState(
           (parameter.getSymName() + "." + moment.suffix).str(), type,
           ir::Role::moment,
@@ -115,6 +115,14 @@ private:
                                             before));
     g.erase();
     return success();
+  }
+
+  /// Moments are of the parameter's type unless halves are asked for.
+  RankedTensorType momentType(RankedTensorType parameter) const {
+    bool isF32 = parameter.getElementType().isF32();
+    return isF32 && options.moments == "bf16"
+               ? parameter.clone(step.builder.getBF16Type())
+               : parameter;
   }
 
   /// The scalars in `element`, made once.
@@ -155,6 +163,9 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
       return f.emitError() << "optimizer '" << o.name
                            << "' is not known, expected one of "
                            << llvm::join(optimizerNames(), ", ");
+    if (o.moments != "f32" && o.moments != "bf16")
+      return f.emitError() << "moments are kept in '" << o.moments
+                           << "', expected f32 or bf16";
     if (*o.nesterov && (o.momentum.value_or(0) == 0 || o.dampening != 0))
       return f.emitError("nesterov needs a momentum above 0 and no dampening");
     Step step(f);
@@ -181,6 +192,7 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
     o.amsgrad = amsgrad;
     o.lrScale.assign(lrScale.begin(), lrScale.end());
     o.weightDecayScale.assign(weightDecayScale.begin(), weightDecayScale.end());
+    o.moments = moments;
     o.noDecay = noDecay;
     return o;
   }
@@ -206,6 +218,7 @@ std::unique_ptr<Pass> createInsertOptimizer(const OptimizerOptions &o,
   options.lrScale.assign(o.lrScale.begin(), o.lrScale.end());
   options.weightDecayScale.assign(o.weightDecayScale.begin(),
                                   o.weightDecayScale.end());
+  options.moments = o.moments;
   options.noDecay = o.noDecay;
   options.schedule = s.name;
   copySchedule(s, options);

@@ -121,6 +121,10 @@ struct OptimizerOptions {
   /// --lr-scale=REGEX:FACTOR and --weight-decay-scale=REGEX:FACTOR: factors for
   /// the parameters whose name the expression is found in; the first counts.
   std::vector<std::string> lrScale, weightDecayScale;
+  /// --moments=f32|bf16: what moments are kept in between updates; f32 is the
+  /// parameter's own type. The update computes in f32 and rounds what it keeps,
+  /// so a decay rate above 1 - 2^-9 may leave a moment where it is.
+  std::string moments = "f32";
   /// --no-decay=none|norm_bias. norm_bias: no weight decay for parameters of
   /// less than two dimensions and those named *.bias.
   std::string noDecay = "none";

@@ -164,6 +164,7 @@ def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
     Option<"amsgrad", "amsgrad", "bool", "false", "">,
     ListOption<"lrScale", "lr-scale", "std::string", "REGEX:FACTOR">,
     ListOption<"weightDecayScale", "weight-decay-scale", "std::string", "REGEX:FACTOR">,
+    Option<"moments", "moments", "std::string", "\"f32\"", "f32 or bf16">,
     Option<"noDecay", "no-decay", "std::string", "\"none\"", "none or norm_bias">] # scheduleOptions;
 }
 

@@ -57,6 +57,8 @@ void Settings::addOptimizer() {
   only(toggle("train.amsgrad", o.amsgrad,
               "divides by the largest second moment so far"),
        {"adam", "adamw"});
+  choice("train.moments", o.moments, {"f32", "bf16"},
+         "what moments are kept in; the arithmetic is f32");
   list("train.lr-scale", o.lrScale, "REGEX:FACTOR",
        "factor of lr for parameters that match; the first counts");
   list("train.weight-decay-scale", o.weightDecayScale, "REGEX:FACTOR",

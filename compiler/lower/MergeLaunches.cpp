@@ -151,7 +151,8 @@ private:
         continue;
       Range ra = rangeOf(a), rb = rangeOf(b);
       int64_t d = (rb.begin - ra.begin) / elementBytes(a);
-      if (ra.region != rb.region || alignUp(ra.end) != rb.begin ||
+      auto type = cast<MemRefType>(a.getType());
+      if (ra.region != rb.region || ra.begin + stateStride(type) != rb.begin ||
           (distance && *distance != d))
         return false;
       distance = d;

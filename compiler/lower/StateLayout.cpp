@@ -9,6 +9,11 @@ int64_t byteSize(ShapedType type) {
   return type.getNumElements() * ((bits + 7) / 8);
 }
 
+int64_t stateStride(ShapedType type) {
+  int64_t element = (type.getElementType().getIntOrFloatBitWidth() + 7) / 8;
+  return alignUp(byteSize(type), std::min(kAlignment, 16 * element));
+}
+
 namespace {
 
 /// param, buffer, const, moment.m, moment.v, ema, ema.2, accumulator, scalar.
@@ -62,7 +67,7 @@ StateLayout layoutStates(ModuleOp module) {
     std::string region = regionOf(s);
     int64_t &bytes = layout.bytes[StringAttr::get(module.getContext(), region)];
     layout.places[s.getSymName()] = {region, bytes};
-    bytes += alignUp(byteSize(s.getTensorType()));
+    bytes += stateStride(s.getTensorType());
   }
   return layout;
 }

@@ -8,12 +8,17 @@
 
 namespace dlc {
 
-constexpr int64_t kAlignment = 64; // of every tensor, in bytes
-inline int64_t alignUp(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+constexpr int64_t kAlignment = 64; // of every tensor but states of halves
+inline int64_t alignUp(int64_t bytes, int64_t alignment = kAlignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 /// Bytes of a static tensor; a bool takes one.
 int64_t byteSize(mlir::ShapedType type);
+
+/// The same up to the next state of its kind: whole groups of 16 elements, or
+/// of 64 bytes, so that f32 parameters and their moments in half precision lie
+/// at the same elements.
+int64_t stateStride(mlir::ShapedType type);
 
 struct Place {
   std::string region;

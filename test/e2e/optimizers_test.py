@@ -116,6 +116,11 @@ class OneKernel(dlc.TestCase):
         self.assertEqual(self.updates(optimizer="adam", amsgrad=True, amp=True, amp_dtype="fp16", clip_grad=1,
                                       ema=True), 1)
 
+    def test_moments_in_half(self):
+        self.assertEqual(self.updates(optimizer="adamw", moments="bf16"), 1)
+        self.assertEqual(self.updates(optimizer="adam", amsgrad=True, moments="bf16", amp=True, clip_grad=1, ema=True,
+                                      loss_scale="dynamic"), 1)
+
     def test_a_kernel_each_group(self):
         self.assertEqual(self.updates(optimizer="adamw", no_decay="norm_bias"), 2)
         self.assertEqual(self.updates(optimizer="adamw", no_decay="norm_bias", lr_scale="^fc:10"), 4)

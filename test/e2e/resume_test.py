@@ -85,6 +85,9 @@ class Resume(dlc.TestCase):
     def test_moments_that_start_at_one(self):
         self.check("lenet", "mnist-train", 1, batch=16, optimizer="rmsprop_tf", lr=1e-4, momentum=0.9)
 
+    def test_moments_in_half(self):
+        self.check("lenet", "mnist-train", 1, batch=16, optimizer="adamw", lr=1e-3, moments="bf16", ema=0.99)
+
     def test_lamb_on_two_ranks(self):
         self.check("lenet", "mnist-train", 1, batch=16, ddp=2, optimizer="lamb", no_decay="norm_bias", ema=0.99)
 

@@ -4,6 +4,8 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="name=adam amsgrad" | FileCheck %s --check-prefix=AMSGRAD
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=rmsprop_tf | FileCheck %s --check-prefix=TF
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=lion | FileCheck %s --check-prefix=LION
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="name=adamw moments=bf16" | FileCheck %s --check-prefix=HALF
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=moments=fp16 2>&1 | FileCheck %s --check-prefix=MOMENTS
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=sgdm 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer="nesterov=1 momentum=0" 2>&1 | FileCheck %s --check-prefix=NESTEROV
 
@@ -73,6 +75,22 @@
 // LION: [[SIGN:%.*]] = dlc.sign
 // LION: dlc.mul {{.*}}, [[SIGN]]
 
+// Moments in half: widened before the arithmetic, rounded when they are written; the parameter moves by what was not
+// rounded.
+// HALF: dlc.state @w : tensor<2xf32>
+// HALF: dlc.state @w.m : tensor<2xbf16> moment init = 0.000000e+00 : bf16 of = @w
+// HALF: dlc.state @w.v : tensor<2xbf16> moment
+// HALF: [[M:%.*]] = dlc.read @w.m : tensor<2xbf16>
+// HALF: [[V:%.*]] = dlc.read @w.v : tensor<2xbf16>
+// HALF: dlc.cast [[M]] : (tensor<2xbf16>) -> tensor<2xf32>
+// HALF: [[NM:%.*]] = dlc.add {{.*}} -> tensor<2xf32>
+// HALF: [[NV:%.*]] = dlc.add {{.*}} -> tensor<2xf32>
+// HALF: dlc.sqrt [[NV]]
+// HALF: dlc.write @w, {{.*}} : tensor<2xf32>
+// HALF: [[RV:%.*]] = dlc.cast [[NV]] : (tensor<2xf32>) -> tensor<2xbf16>
+// HALF: dlc.write @w.v, [[RV]] : tensor<2xbf16>
+
+// MOMENTS: moments are kept in 'fp16', expected f32 or bf16
 // UNKNOWN: optimizer 'sgdm' is not known, expected one of sgd, adam, adamw, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
 // NESTEROV: nesterov needs a momentum above 0
 dlc.state @w : tensor<2xf32> param init = "w" trainable

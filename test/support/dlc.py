@@ -12,7 +12,6 @@ import tempfile
 import unittest
 
 import numpy as np
-from safetensors.numpy import load_file
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("DLC_BUILD", os.path.join(ROOT, "build"))
@@ -80,6 +79,21 @@ def dlc(*words, code=OK, timeout=120, **options):
         raise AssertionError(f"exit code {status}, expected {code}: {' '.join(process.args)}\n"
                              f"--- stdout\n{out[-3000:]}--- stderr\n{err[-3000:]}")
     return out, err
+
+
+def load_file(path):
+    """{name: array} of a safetensors file; bf16, which numpy has not, as its bits in uint16."""
+    dtypes = {"BF16": "u2", "F16": "f2", "F32": "f4", "F64": "f8", "I64": "i8", "I32": "i4", "U8": "u1", "BOOL": "?"}
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 8 + int.from_bytes(data[:8], "little")
+    header, arrays = json.loads(data[8:start]), {}
+    header.pop("__metadata__", None)
+    for name, tensor in header.items():
+        begin, end = (start + offset for offset in tensor["data_offsets"])
+        array = np.frombuffer(data[begin:end], dtypes[tensor["dtype"]])
+        arrays[name] = array.reshape(tensor["shape"])
+    return arrays
 
 
 def compile(source, artifact, **options):
