@@ -1,6 +1,9 @@
 // Moving averages beside every float parameter and buffer that the step writes,
 // updated from the written value. What is never written is its own average. In
 // a step with an overflow neither averages nor their counter move.
+//
+// On the host they are a function of its own, @ema_step, of the state that the
+// step left: it computes the same from the same numbers.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include <cmath>
@@ -27,14 +30,19 @@ struct Kind {
 };
 
 bool always(const EmaOptions &) { return true; }
-bool never(const EmaOptions &) { return false; }
+bool withRamp(const EmaOptions &o) { return o.ramp != 0; }
 
 Expr ultralytics(Expr k, double decay, const EmaOptions &o) {
   return 1.0 - (1.0 - exp(-k / o.tau)) * decay;
 }
 
-Expr constant(Expr k, double decay, const EmaOptions &) {
-  return k.scalar(1 - decay);
+/// EDM's ramp: a half-life of ramp (k - 1) updates, as long as that is less.
+Expr constant(Expr k, double decay, const EmaOptions &o) {
+  if (o.ramp == 0)
+    return k.scalar(1 - decay);
+  Expr halflife = maximum((k - 1.0) * o.ramp, k.scalar(1e-8));
+  Expr ramped = pow(k.scalar(0.5), 1.0 / halflife);
+  return 1.0 - minimum(ramped, k.scalar(decay));
 }
 
 Expr timm(Expr k, double decay, const EmaOptions &o) {
@@ -49,33 +57,65 @@ Expr swa(Expr k, double, const EmaOptions &) { return 1.0 / k; }
 
 const Kind kinds[] = {
     {"ultralytics", 0, always, ultralytics},
-    {"constant", 0, never, constant},
+    {"constant", 0, withRamp, constant},
     {"timm", 1, always, timm},
     {"swa", 0, always, swa},
 };
 
-/// The sets of averages of one step, one for each decay.
+/// An empty function that follows every run of `f`.
+func::FuncOp makeFollower(func::FuncOp f, StringRef name) {
+  OpBuilder b(f->getContext());
+  b.setInsertionPointAfter(f);
+  auto follower =
+      func::FuncOp::create(b, f.getLoc(), name, b.getFunctionType({}, {}));
+  follower->setAttr("dlc.after", FlatSymbolRefAttr::get(f.getSymNameAttr()));
+  b.setInsertionPointToStart(follower.addEntryBlock());
+  func::ReturnOp::create(b, f.getLoc());
+  return follower;
+}
+
+/// The sets of averages of one step, one for each decay. `home` is where they
+/// are computed: the step, or the function that follows it.
 class Inserter {
 public:
-  Inserter(Step &step, const Kind &kind, ArrayRef<double> decays,
+  Inserter(Step &step, Step &home, const Kind &kind, ArrayRef<double> decays,
            const EmaOptions &options)
-      : step(step), kind(kind), decays(decays), options(options) {}
+      : step(step), home(home), kind(kind), decays(decays), options(options) {}
 
   LogicalResult run() {
-    if (failed(makeWeights()))
+    if (failed(findFlag()) || failed(makeWeights()))
       return failure();
     for (auto write : llvm::to_vector(step.f.getOps<ir::WriteOp>())) {
       ir::StateOp state = step.findState(write.getState());
       if (!isAveraged(state))
         continue;
       for (size_t set = 0; set < weights.size(); ++set)
-        if (failed(average(state, write.getValue(), set)))
+        if (failed(average(state, write, set)))
           return failure();
     }
     return success();
   }
 
 private:
+  bool follows() const { return &home != &step; }
+
+  /// Whether the averages move; a follower learns it from a state.
+  LogicalResult findFlag() {
+    moves = step.finiteFlag();
+    if (!moves || !follows())
+      return success();
+    ir::StateOp state = step.addScalar("ema.moves", step.builder.getI1Type(),
+                                       ir::Role::scaler, 1);
+    if (!state)
+      return failure();
+    step.write(state, moves);
+    moves = home.read(state).v;
+    return success();
+  }
+  Expr ifMoves(Expr updated, Expr old) {
+    return moves ? select(home.expr(moves), updated, old) : updated;
+  }
+
   bool isAveraged(ir::StateOp state) const {
     bool isBuffer = state.getRole() == ir::Role::buffer;
     bool isModel = state.getRole() == ir::Role::param ||
@@ -83,10 +123,11 @@ private:
     return isModel && isa<FloatType>(state.getTensorType().getElementType());
   }
 
-  LogicalResult average(ir::StateOp state, Value updated, size_t set) {
+  LogicalResult average(ir::StateOp state, ir::WriteOp write, size_t set) {
     std::string prefix = set ? "ema." + std::to_string(set + 1) : "ema";
     // Half would not hold the small steps of an average.
-    Expr next = wide(step.expr(updated));
+    Expr next =
+        wide(follows() ? home.read(state) : home.expr(write.getValue()));
     ir::StateOp ema = step.addState(
         prefix + "/" + state.getSymName().str(), next.type(), ir::Role::ema,
         FlatSymbolRefAttr::get(state.getSymNameAttr()), state);
@@ -95,10 +136,10 @@ private:
     bool isCopy =
         state.getRole() == ir::Role::buffer && options.buffers == "copy";
     Value weight = isCopy ? Value() : rounded(set, ir::elementType(next));
-    Expr old = step.read(ema);
+    Expr old = home.read(ema);
     if (!isCopy)
       next = old.make<ir::LerpOp>(old.v, next.v, weight);
-    step.write(ema, step.unlessOverflow(next, old));
+    home.write(ema, ifMoves(next, old));
     return success();
   }
 
@@ -111,19 +152,19 @@ private:
 
   /// Counts the updates if anything depends on their number.
   LogicalResult makeWeights() {
-    OpBuilder &b = step.builder;
+    OpBuilder &b = home.builder;
     if (!kind.varies(options) && options.start == 0) {
       for (double decay : decays)
-        weights.push_back(step.scalar(b.getF64Type(), 1 - decay));
+        weights.push_back(home.scalar(b.getF64Type(), 1 - decay));
       return success();
     }
     ir::StateOp counter =
         step.addScalar("ema.updates", b.getI64Type(), ir::Role::step, 0);
     if (!counter)
       return failure();
-    Expr before = step.read(counter);
+    Expr before = home.read(counter);
     Expr n = before + before.scalar(1);
-    step.write(counter, step.unlessOverflow(n, before));
+    home.write(counter, ifMoves(n, before));
     Expr k = n.cast(b.getF64Type());
     if (options.start)
       k = k - double(options.start);
@@ -139,10 +180,11 @@ private:
     return select(copies, k.scalar(1), weight);
   }
 
-  Step &step;
+  Step &step, &home;
   const Kind &kind;
   ArrayRef<double> decays;
   const EmaOptions &options;
+  Value moves;               // null: always
   SmallVector<Expr> weights; // of each set, in f64
   llvm::DenseMap<std::pair<Type, size_t>, Value> casts;
 };
@@ -167,12 +209,16 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
              << "average '" << o.kind
              << "' is not known, expected ultralytics, constant, timm or swa";
     Step step(f);
-    return Inserter(step, *row, values, o).run();
+    if (o.device == "device")
+      return Inserter(step, step, *row, values, o).run();
+    Step home(makeFollower(f, "ema_step"));
+    return Inserter(step, home, *row, values, o).run();
   }
 
   EmaOptions options() const {
     EmaOptions o;
     o.kind = kind;
+    o.ramp = ramp;
     o.tau = tau;
     o.start = start;
     o.warmup = warmup;
@@ -180,6 +226,7 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
     o.power = power;
     o.minDecay = minDecay;
     o.buffers = buffers;
+    o.device = device;
     return o;
   }
 
@@ -216,12 +263,17 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
       return f.emitError()
              << "expected a least EMA decay between 0 and 1, found "
              << o.minDecay;
+    if (!(o.ramp >= 0) || (o.ramp > 0 && o.kind != "constant"))
+      return f.emitError("expected an EMA ramp above 0 of a constant decay");
     if (!(o.tau > 0 && o.gamma > 0 && o.start >= 0))
       return f.emitError("expected an EMA with tau and gamma above 0 that "
                          "starts at update 0 or later");
     if (o.buffers != "average" && o.buffers != "copy" && o.buffers != "exclude")
       return f.emitError() << "buffers are averaged by '" << o.buffers
                            << "', expected average, copy or exclude";
+    if (o.device != "device" && o.device != "cpu")
+      return f.emitError() << "averages are kept by '" << o.device
+                           << "', expected device or cpu";
     return success();
   }
 };
@@ -234,6 +286,7 @@ std::unique_ptr<Pass> createInsertEma(const EmaOptions &o, int64_t batches) {
   p.decays.push_back(o.decay.value_or(0.9999));
   p.decays.append(o.others.begin(), o.others.end());
   p.halflife = o.halflife;
+  p.ramp = o.ramp;
   p.batches = batches;
   p.tau = o.tau;
   p.start = o.start;
@@ -242,6 +295,7 @@ std::unique_ptr<Pass> createInsertEma(const EmaOptions &o, int64_t batches) {
   p.power = o.power;
   p.minDecay = o.minDecay;
   p.buffers = o.buffers;
+  p.device = o.device;
   return createInsertEma(p);
 }
 

@@ -187,7 +187,7 @@ struct EmaOptions {
   bool enabled = false;
   /// --ema-kind=auto|ultralytics|constant|timm|swa, with k = n - start:
   ///   ultralytics  d = decay (1 - exp(-k / tau))
-  ///   constant     d = decay
+  ///   constant     d = decay, with a ramp at most 0.5^(1 / (ramp (k - 1)))
   ///   timm         ModelEmaV3: a copy at k = 1, then d = decay; with `warmup`
   ///                1 - (1 + (k - 1) / gamma)^-power between minDecay and decay
   ///   swa          d = 1 - 1 / k, the plain average of what follows the start
@@ -200,6 +200,9 @@ struct EmaOptions {
   /// --ema-halflife=SAMPLES: decay = 0.5^(samples of an update / half-life); 0:
   /// `decay`.
   double halflife = 0;
+  /// --ema-ramp=R: the half-life is at most R times the samples seen before the
+  /// update (EDM's training_loop.py, with 0.05); 0: no ramp.
+  double ramp = 0;
   /// --ema-tau=UPDATES
   double tau = 2000;
   /// --ema-start=UPDATE
@@ -210,6 +213,10 @@ struct EmaOptions {
   /// --ema-buffers=average|copy|exclude: running statistics are averaged, taken
   /// over, or have no second value.
   std::string buffers = "average";
+  /// --ema-device=device|cpu. device: in the step, by the kernel that updates
+  /// the parameters. cpu: by the host, in a program of its own that runs beside
+  /// the next step, with the same bits.
+  std::string device = "device";
 };
 
 /// Random numbers in a step: dropout, noise.

@@ -170,10 +170,12 @@ def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
 
 def InsertEma : Dlc_Pass<"dlc-insert-ema"> {
   let summary = "moving averages follow what the step writes";
-  let description = [{e = d e + (1 - d) new for every float parameter and buffer that the step writes; see EmaOptions.}];
+  let description = [{e = d e + (1 - d) new for every float parameter and buffer that the step writes; see EmaOptions. On
+    the host that is a function @ema_step with the attribute dlc.after, which reads the state that @train_step left.}];
   let options = [Option<"kind", "kind", "std::string", "\"ultralytics\"", "ultralytics, constant, timm or swa">,
     ListOption<"decays", "decay", "double", "one set of averages each; none: 0.9999">,
     Option<"halflife", "halflife", "double", "0", "in samples; 0: the decay as it is">,
+    Option<"ramp", "ramp", "double", "0", "constant: largest half-life by the samples seen">,
     Option<"batches", "batches", "int64_t", "1", "of an update, over all ranks">,
     Option<"tau", "tau", "double", "2000", "ultralytics: updates of the ramp">,
     Option<"start", "start", "int64_t", "0", "updates that are only copied">,
@@ -181,7 +183,8 @@ def InsertEma : Dlc_Pass<"dlc-insert-ema"> {
     Option<"gamma", "gamma", "double", "1", "timm">,
     Option<"power", "power", "double", "2.0 / 3", "timm">,
     Option<"minDecay", "min-decay", "double", "0", "timm">,
-    Option<"buffers", "buffers", "std::string", "\"average\"", "average, copy or exclude">];
+    Option<"buffers", "buffers", "std::string", "\"average\"", "average, copy or exclude">,
+    Option<"device", "device", "std::string", "\"device\"", "device, or cpu: in @ema_step">];
 }
 
 #endif

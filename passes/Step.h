@@ -42,6 +42,8 @@ public:
   /// A rank-0 constant.
   ir::Expr scalar(mlir::Type element, double value);
 
+  /// Whether all gradients are finite; null if the step does not look.
+  mlir::Value finiteFlag() const { return finite; }
   /// `updated`, or `old` in a step whose gradients are not all finite.
   ir::Expr unlessOverflow(ir::Expr updated, ir::Expr old);
 

@@ -50,6 +50,9 @@ void Settings::addAverages() {
   named(number("ema.halflife", o.halflife, 0, kNoLimit,
                "samples after which half is left; 0: the decay as it is"))
       .only("ema.kind", {"auto", "ultralytics", "constant", "timm"});
+  named(number("ema.ramp", o.ramp, 0, kNoLimit,
+               "half-life at most this share of the samples seen; 0: no ramp"))
+      .only("ema.kind", {"auto", "constant"});
   named(number("ema.tau", o.tau, kAboveZero, kNoLimit, "updates of the ramp"))
       .only("ema.kind", {"auto", "ultralytics"});
   named(count("ema.start", o.start, 0, "updates that are copied first"))
@@ -66,6 +69,9 @@ void Settings::addAverages() {
   named(choice("ema.buffers", o.buffers, {"average", "copy", "exclude"},
                "running statistics"))
       .only("ema.decay", {});
+  named(choice("ema.device", o.device, {"device", "cpu"},
+               "in the step, or by the host beside the next step"))
+      .only("ema.decay", {});
 }
 
 Status Settings::checkAverages(const std::vector<std::string> &given) const {
@@ -79,6 +85,8 @@ Status Settings::checkAverages(const std::vector<std::string> &given) const {
     return usageError("--ema-kind=swa is the plain average: it has no decay");
   if (isGiven("ema.tau") && o.kind == "auto" && (o.decay || o.halflife))
     return usageError("--ema-tau needs --ema-kind=ultralytics");
+  if (isGiven("ema.ramp") && o.kind == "auto" && !o.decay && !o.halflife)
+    return usageError("--ema-ramp needs --ema=DECAY or --ema-halflife");
   return {};
 }
 

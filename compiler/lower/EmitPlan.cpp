@@ -60,6 +60,8 @@ public:
   LogicalResult emit(exec::ProgramOp program) {
     out.set_name(program.getSymName().str());
     out.set_scratch_bytes(program.getScratchBytes());
+    if (auto after = program->getAttrOfType<FlatSymbolRefAttr>("dlc.after"))
+      out.set_after(after.getValue().str());
     for (Operation &op : program.getBody().front())
       if (failed(emit(&op)))
         return failure();

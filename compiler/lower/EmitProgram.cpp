@@ -27,6 +27,8 @@ public:
     at.setInsertionPoint(f);
     auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
                                            places.scratchBytes());
+    if (Attribute after = f->getAttr("dlc.after"))
+      program->setAttr("dlc.after", after);
     Block *body = at.createBlock(&program.getBody());
     OpBuilder b = OpBuilder::atBlockEnd(body);
     // Buffers are declared before the marker, commands after it.

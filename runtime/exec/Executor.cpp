@@ -1,7 +1,7 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/exec/Devices.h"
+#include "runtime/exec/Follower.h"
 #include "runtime/exec/Largest.h"
-#include "runtime/exec/Program.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
@@ -36,12 +36,23 @@ public:
   }
   Status checkInputsSet(const plan::Program &program);
   Status run(Program &program, Probe *probe);
+  Result<std::unique_ptr<Program>> bind(int program);
+  std::vector<Program *> bound();
+  Follower *followerOf(const plan::Program &program) {
+    return follower_ && follower_->program().plan().after() == program.name()
+               ? follower_.get()
+               : nullptr;
+  }
+  // Returns when nothing is under way.
+  Status settle() { return follower_ ? follower_->wait() : Status(); }
 
   const plan::Plan plan_;
   std::unique_ptr<Device> device_;
   std::vector<std::byte *> regions_;
   std::unique_ptr<Reducer> collectives_;
+  std::string kernelsPath_;
   std::vector<std::unique_ptr<Program>> programs_; // null until bound
+  std::unique_ptr<Follower> follower_; // null until what it follows is bound
   const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
   std::vector<bool> isSet_;
   const plan::Program *outputsOf_ = nullptr; // the program that ran last
@@ -106,7 +117,31 @@ Status Executor::Impl::allocate(const std::string &kernelsPath,
           region.kind() == plan::Region::GRADIENT && region.bytes() > 0)
         DLC_TRY(collectives_->addMemory(regions_[i], region.bytes()));
   }
+  kernelsPath_ = kernelsPath;
   return kernelsPath.empty() ? Status() : device_->loadKernels(kernelsPath);
+}
+
+// With the program that follows it, if there is one.
+Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
+  const plan::Program &plan = plan_.programs(index);
+  if (!plan.after().empty())
+    return usageError("'{}' runs after '{}' and not by itself", plan.name(),
+                      plan.after());
+  DLC_TRY(device_->makeCurrent());
+  DLC_ASSIGN(auto program, Program::bind({*device_, plan_, regions_,
+                                          collectives_.get(), record_, name_},
+                                         plan));
+  for (const plan::Program &other : plan_.programs())
+    if (other.after() == plan.name()) {
+      if (!device_->hostPointer(regions_.front()))
+        return incompatible("'{}' runs on the host, which cannot see the "
+                            "memory of {}; compile with --ema-device=device",
+                            other.name(), device_->name());
+      DLC_ASSIGN(follower_,
+                 Follower::create(plan_, other, regions_, kernelsPath_));
+      program->lead(*follower_);
+    }
+  return program;
 }
 
 Result<Program *> Executor::Impl::program(std::string_view name) {
@@ -114,11 +149,7 @@ Result<Program *> Executor::Impl::program(std::string_view name) {
     if (plan_.programs(i).name() != name)
       continue;
     if (!programs_[i]) {
-      DLC_TRY(device_->makeCurrent());
-      DLC_ASSIGN(programs_[i],
-                 Program::bind({*device_, plan_, regions_, collectives_.get(),
-                                record_, name_},
-                               plan_.programs(i)));
+      DLC_ASSIGN(programs_[i], bind(i));
     }
     return programs_[i].get();
   }
@@ -190,12 +221,20 @@ Status Executor::run(std::string_view name, Probe *probe) {
   DLC_ASSIGN(Program *const program, impl.program(name));
   DLC_TRY(impl.checkInputsSet(program->plan()));
   impl.inputsOf_ = impl.outputsOf_ = nullptr;
+  Follower *const follower = impl.followerOf(program->plan());
+  if (!follower || probe)
+    DLC_TRY(impl.settle());
   DLC_TRY(impl.device_->makeCurrent());
   Status status = impl.run(*program, probe);
   if (impl.collectives_) {
     impl.broken_ = impl.collectives_->endStep();
     if (status.ok())
       status = impl.broken_;
+  }
+  if (status.ok() && follower) {
+    status = follower->wait(); // for its last run
+    if (status.ok())
+      follower->start(impl.profiling_);
   }
   if (status.ok())
     impl.outputsOf_ = &program->plan();
@@ -305,6 +344,7 @@ Result<double> Executor::scalar(std::string_view name, std::string_view port) {
 // --- state ---
 
 Result<TensorView> Executor::state(std::string_view name) {
+  DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   return impl_->view({impl_->address(*state), &state->type()}, name);
 }
@@ -332,6 +372,7 @@ static Status checkSize(const plan::State &state, uint64_t bytes) {
 }
 
 Status Executor::readState(std::string_view name, void *to, uint64_t bytes) {
+  DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   DLC_TRY(checkSize(*state, bytes));
   DLC_TRY(impl_->device_->makeCurrent());
@@ -341,6 +382,7 @@ Status Executor::readState(std::string_view name, void *to, uint64_t bytes) {
 
 Status Executor::writeState(std::string_view name, const void *from,
                             uint64_t bytes) {
+  DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   DLC_TRY(checkSize(*state, bytes));
   DLC_TRY(impl_->device_->makeCurrent());
@@ -351,25 +393,37 @@ void Executor::injectInfinity() { impl_->inject_ = true; }
 
 // --- profiling ---
 
+std::vector<Program *> Executor::Impl::bound() {
+  std::vector<Program *> all;
+  for (const auto &program : programs_)
+    if (program)
+      all.push_back(program.get());
+  if (follower_)
+    all.push_back(&follower_->program());
+  return all;
+}
+
 void Executor::setProfiling(bool on) {
+  (void)impl_->settle(); // an error is the next run's
   impl_->profiling_ = on;
-  if (on)
-    for (auto &program : impl_->programs_)
-      if (program)
-        std::fill(program->timings().begin(), program->timings().end(),
-                  Program::Timing());
+  for (Program *program : impl_->bound())
+    if (on)
+      std::fill(program->timings().begin(), program->timings().end(),
+                Program::Timing());
 }
 
 std::vector<CommandProfile> Executor::profile() const {
+  (void)impl_->settle();
   std::vector<CommandProfile> result;
-  for (const auto &program : impl_->programs_)
-    for (int i = 0; program && i < program->plan().commands_size(); ++i) {
+  for (Program *program : impl_->bound())
+    for (int i = 0; i < program->plan().commands_size(); ++i) {
       const plan::Command &command = program->plan().commands(i);
       const Program::Timing &timing = program->timings()[i];
       result.push_back(
           {program->plan().name(), command.label(), command.kind(),
            plan::stringAttribute(command, "symbol", command.kind()),
-           timing.calls, timing.seconds, command.flops(), command.bytes()});
+           timing.calls, timing.seconds, timing.least, command.flops(),
+           command.bytes()});
     }
   return result;
 }

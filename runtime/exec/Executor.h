@@ -28,7 +28,8 @@ struct CommandProfile {
   std::string program, label, kind;
   std::string name; // of the generated kernel, else the kind
   uint64_t calls = 0;
-  double seconds = 0; // host time of enqueue()
+  double seconds = 0; // host time of enqueue(), of all calls
+  double least = 0;   // of one call, where other programs disturbed it least
   uint64_t flops = 0; // of one call, as the plan says
   uint64_t bytes = 0;
 };
@@ -91,7 +92,10 @@ public:
                   const void *data, uint64_t bytes);
 
   // One step. On a device with queues it returns when the step is enqueued,
-  // and an error of the step may come from a later call. PeerLost when a
+  // and an error of the step may come from a later call. Programs that the plan
+  // lets the host run after it may still be under way, too; all that touches
+  // state waits for them, and gets their errors. Usage for such a program
+  // itself. PeerLost when a
   // collective failed: then every later run of this executor fails with the
   // same error. With a probe, commands run one at a time.
   Status run(std::string_view program, Probe *probe = nullptr);

@@ -1,5 +1,6 @@
 #include "runtime/exec/Program.h"
 #include "runtime/exec/Collectives.h"
+#include "runtime/exec/Follower.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -75,6 +76,11 @@ Status Program::inject() {
                                 &infinity, sizeof infinity);
 }
 
+void Program::lead(Follower &follower) {
+  follower_ = &follower;
+  waitBefore_ = follower.firstConflict(program_);
+}
+
 Status Program::run(bool timed) {
   const bool plain = timed || context_.name || injectBefore_ != SIZE_MAX;
   // The first step warms up what may not be recorded.
@@ -97,6 +103,8 @@ Status Program::record() {
 
 Status Program::enqueueAll(bool timed) {
   for (size_t i = 0; i < commands_.size(); ++i) {
+    if (i == waitBefore_)
+      DLC_TRY(follower_->wait());
     if (i == injectBefore_)
       DLC_TRY(inject());
     const Clock::time_point start = Clock::now();
@@ -106,9 +114,12 @@ Status Program::enqueueAll(bool timed) {
           program_.commands(static_cast<int>(i)).label()));
     if (!timed)
       continue;
-    timings_[i].seconds +=
+    const double seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
-    ++timings_[i].calls;
+    Timing &timing = timings_[i];
+    timing.least = timing.calls ? std::min(timing.least, seconds) : seconds;
+    timing.seconds += seconds;
+    ++timing.calls;
   }
   if (commands_.size() == injectBefore_)
     DLC_TRY(inject());

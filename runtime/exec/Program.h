@@ -10,6 +10,8 @@
 
 namespace dlc {
 
+class Follower;
+
 // A device, the memory of the plan on it, and the collectives if there are
 // several ranks.
 struct ProgramContext {
@@ -25,7 +27,7 @@ class Program {
 public:
   struct Timing {
     uint64_t calls = 0;
-    double seconds = 0;
+    double seconds = 0, least = 0;
   };
 
   // Binds every command; all_reduce and wait become the queue's.
@@ -36,6 +38,10 @@ public:
   // gradients that a command reads, just before it does; in a program that only
   // adds to accumulators, the end of the first sum.
   Status injectInfinity();
+
+  // Every run waits for `follower` before its first command that may not run
+  // beside it. Before the first run, on a device that records nothing.
+  void lead(Follower &follower);
 
   // All commands in order; stops at the first error. If `timed`, waits for and
   // times each.
@@ -69,6 +75,8 @@ private:
   Operand injected_;
   std::unique_ptr<Command> recording_;
   bool ranBefore_ = false;
+  Follower *follower_ = nullptr;
+  size_t waitBefore_ = SIZE_MAX; // command
   std::vector<std::pair<std::byte *, uint64_t>> gaps_;
 };
 

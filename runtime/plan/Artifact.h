@@ -13,7 +13,7 @@
 namespace dlc {
 
 constexpr uint32_t kArtifactVersion = 1; // layout of the folder
-constexpr uint32_t kPlanVersion = 1;     // meaning of plan.proto
+constexpr uint32_t kPlanVersion = 2;     // meaning of plan.proto
 
 // The version of this program, "0.1.0".
 std::string_view dlcVersion();

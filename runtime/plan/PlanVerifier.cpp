@@ -169,6 +169,7 @@ private:
     }
     DLC_TRY(checkPorts(program, program.inputs()));
     DLC_TRY(checkPorts(program, program.outputs()));
+    DLC_TRY(checkFollower(program));
     std::set<int64_t> started;
     for (int i = 0; i < program.commands_size(); ++i)
       DLC_TRY(checkCommand(program, program.commands(i), started)
@@ -176,6 +177,26 @@ private:
                                            program.commands(i).label())));
     if (!started.empty())
       return corrupt("bucket {} is never waited for", *started.begin());
+    return {};
+  }
+
+  Status checkFollower(const plan::Program &program) {
+    if (program.after().empty())
+      return {};
+    if (std::exchange(hasFollower_, true))
+      return corrupt("runs after '{}', but another program follows one, too",
+                     program.after());
+    const auto leads = [&](const plan::Program &other) {
+      return other.name() == program.after() && other.after().empty();
+    };
+    if (std::none_of(plan_.programs().begin(), plan_.programs().end(), leads))
+      return corrupt("runs after '{}', which is no program that is run",
+                     program.after());
+    if (program.inputs_size() || program.outputs_size())
+      return corrupt("runs after '{}' and has ports", program.after());
+    for (const plan::Command &command : program.commands())
+      if (command.kind() == "all_reduce")
+        return corrupt("runs after '{}' and has a collective", program.after());
     return {};
   }
 
@@ -227,6 +248,7 @@ private:
 
   const plan::Plan &plan_;
   std::map<uint32_t, std::vector<Range>> ranges_;
+  bool hasFollower_ = false;
 };
 
 } // namespace

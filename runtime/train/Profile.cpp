@@ -71,6 +71,7 @@ Status writeProfile(const std::vector<CommandProfile> &commands,
                       {"nodes", c.label},
                       {"calls", c.calls},
                       {"seconds", c.seconds},
+                      {"least", c.least},
                       {"flops", c.flops},
                       {"bytes", c.bytes}});
   return writeFileAtomically(path, dumpJson(list, 1) + "\n");

@@ -40,7 +40,8 @@ double sumOf(const TensorView &rows, uint64_t count) {
 plan::Plan withoutTraining(plan::Plan plan) {
   auto &programs = *plan.mutable_programs();
   for (int i = programs.size(); i-- > 0;)
-    if (programs[i].name() == kTrain || programs[i].name() == kAccumulate)
+    if (programs[i].name() == kTrain || programs[i].name() == kAccumulate ||
+        programs[i].after() == kTrain)
       programs.DeleteSubrange(i, 1);
   plan.set_world_size(1);
   return plan;

@@ -29,6 +29,16 @@ def timm(decay, start=0, warmup=False, gamma=1, power=2 / 3, least=0):
     return value
 
 
+def edm(halflife, share, batch=16):
+    """EDM's training_loop.py: cur_nimg samples were seen before the n-th update."""
+
+    def value(n):
+        cur_nimg = (n - 1) * batch
+        return 0.5 ** (batch / max(min(halflife, cur_nimg * share), 1e-8))
+
+    return value
+
+
 def swa(start):
     """torch's AveragedModel, first updated at step start + 1: the mean of what followed."""
     return lambda n: 1 - 1 / (n - start) if n > start else 0
@@ -103,6 +113,14 @@ class Kinds(Averages):
     def test_halflife(self):
         """After 160 samples, ten updates, half of a weight is left."""
         self.check(lambda n: 0.5 ** (16 / 160), ema=True, ema_halflife=160)
+
+
+    def test_halflife_with_a_ramp(self):
+        """In the first 20 updates the half-life is half of what was seen, then 160 samples."""
+        self.check(edm(160, 0.5), ema=True, ema_halflife=160, ema_ramp=0.5)
+
+    def test_ramp_that_never_ends(self):
+        self.check(edm(1e6, 0.05), ema=True, ema_halflife=1e6, ema_ramp=0.05)
 
 
 class Sets(Averages):

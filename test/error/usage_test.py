@@ -54,6 +54,7 @@ class Usage(dlc.TestCase):
             "momentum beyond 1": (self.compile("--momentum=1.5"), r"--momentum"),
             "one beta": (self.compile("--optimizer=adamw", "--betas=0.9"), r"--betas"),
             "no ranks": (self.compile("--ddp=0"), r"--ddp"),
+            "ramp of a ramp": (self.compile("--ema", "--ema-ramp=0.05"), r"--ema-ramp needs --ema=DECAY or --ema-halflife"),
             "moments in fp16": (self.compile("--moments=fp16"), r"--moments.*f32.*bf16"),
             "decay beyond 1": (self.compile("--ema=1.5"), r"--ema"),
             "phase": (self.compile("--stop-after=autodif", "--emit=mlir"), r"autodif.*autodiff"),

@@ -5,6 +5,10 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant buffers=copy" | FileCheck %s --check-prefix=TAKEN
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant buffers=exclude" | FileCheck %s --check-prefix=EXCLUDE
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant decay=0.9,0.5" | FileCheck %s --check-prefix=TWO
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant decay=0.9 ramp=0.05" | FileCheck %s --check-prefix=EDM
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ramp=0.05 2>&1 | FileCheck %s --check-prefix=EDMKIND
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="device=cpu" | FileCheck %s --check-prefix=HOST
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=device=gpu 2>&1 | FileCheck %s --check-prefix=WHERE
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=decay=2 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=kind=mean 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=buffers=drop 2>&1 | FileCheck %s --check-prefix=BUFFERS
@@ -53,6 +57,33 @@
 // SWA: [[W:%.*]] = dlc.div {{.*}}, [[K]]
 // SWA: dlc.cast [[W]]
 
+// At most 0.5^(1 / (ramp (k - 1))).
+// EDM: dlc.read @ema.updates
+// EDM: [[K:%.*]] = dlc.cast {{.*}} : (tensor<i64>) -> tensor<f64>
+// EDM: [[SEEN:%.*]] = dlc.sub [[K]],
+// EDM: [[SHARE:%.*]] = dlc.mul [[SEEN]],
+// EDM: [[LIFE:%.*]] = dlc.max [[SHARE]],
+// EDM: [[RATE:%.*]] = dlc.div {{.*}}, [[LIFE]]
+// EDM: [[UP:%.*]] = dlc.pow {{.*}}, [[RATE]]
+// EDM: [[D:%.*]] = dlc.min [[UP]],
+// EDM: [[W:%.*]] = dlc.sub {{.*}}, [[D]]
+// EDM: dlc.cast [[W]]
+// EDMKIND: expected an EMA ramp above 0 of a constant decay
+
+// On the host: a function that reads what the step has left; the step itself has no averages.
+// HOST-LABEL: @train_step
+// HOST-NOT: ema
+// HOST: return
+// HOST: func.func @ema_step() attributes {dlc.after = @train_step}
+// HOST: dlc.write @ema.updates
+// HOST: [[W:%.*]] = dlc.read @w :
+// HOST: [[E:%.*]] = dlc.read @"ema/w"
+// HOST: [[N:%.*]] = dlc.lerp [[E]], [[W]],
+// HOST: dlc.write @"ema/w", [[N]]
+// HOST: dlc.read @mean :
+// HOST: dlc.write @"ema/mean"
+// WHERE: averages are kept by 'gpu', expected device or cpu
+
 // TAKEN-NOT: ema.updates
 // TAKEN: tensor<i64>, [[B:%.*]]: tensor<2xf32>) -> tensor<f32>
 // TAKEN: dlc.lerp
@@ -93,6 +124,14 @@ func.func @train_step(%loss: tensor<f32>, %count: tensor<i64>, %new: tensor<2xf3
 // RAMP: [[N:%.*]] = dlc.lerp [[E]],
 // RAMP: [[S:%.*]] = dlc.select [[OK]], [[N]], [[E]]
 // RAMP: dlc.write @"ema/w", [[S]]
+// The host learns of the overflow from a state.
+// HOST: dlc.state @ema.moves : tensor<i1> scaler init = true
+// HOST: [[OK:%.*]] = dlc.all_finite
+// HOST: dlc.write @ema.moves, [[OK]]
+// HOST: func.func @ema_step()
+// HOST: [[MOVES:%.*]] = dlc.read @ema.moves
+// HOST: [[N:%.*]] = dlc.lerp [[E:%[0-9]+]],
+// HOST: dlc.select [[MOVES]], [[N]], [[E]]
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %new: tensor<2xf32>) -> tensor<f32> {
   %finite = dlc.all_finite %new : (tensor<2xf32>) -> tensor<i1>

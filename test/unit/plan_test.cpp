@@ -63,6 +63,11 @@ TEST(Verifier, RefusesContradictions) {
        [=](auto &p) { train(p)->mutable_commands(0)->set_kind("kernel"); }},
       {"not started",
        [=](auto &p) { train(p)->mutable_commands(0)->set_kind("wait"); }},
+      {"no program that is run",
+       [=](auto &p) { train(p)->set_after("nothing"); }},
+      {"no program that is run",
+       [=](auto &p) { train(p)->set_after(train(p)->name()); }},
+      {"has ports", [=](auto &p) { train(p)->set_after("predict"); }},
       {"reduces",
        [=](auto &p) { train(p)->mutable_commands(0)->set_kind("all_reduce"); }},
   };
