@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 
 import dlc
 import numpy as np
@@ -108,7 +109,8 @@ class Amp(dlc.TestCase):
         ref = dlc.Reference(name)
         artifact = dlc.compile(dlc.model(name), self.path("model.dlc"), batch=ref.batch, **SGD | options)
         data = ref.write(self.path("data.npz"))
-        return artifact, data, dlc.train(artifact, data, self.path("run"), shuffle="off", steps=steps, threads=1)
+        return artifact, data, dlc.train(artifact, data, self.path("run"), shuffle="off", steps=steps, threads=1,
+                                         save_every=3)
 
     def test_losses_as_torch(self):
         reference = np.load(os.path.join(dlc.REFS, "amp_ref.npz"))
@@ -130,7 +132,7 @@ class Amp(dlc.TestCase):
             self.assertFalse(np.array_equal(run.metrics("loss"), full))
 
     def test_pure_half(self):
-        """At O3 what the step keeps is half; eval, predict and export agree about it, and resume is exact."""
+        """At O3 what the step keeps is half, averages are f32; resume, eval and export agree about it."""
         artifact, data, run = self.train("resnet8", 6, amp="O3", amp_dtype="fp16", lr=0.01, ema=0.5)
         self.assertTrue(np.isfinite(run.metrics("loss")).all())
         state = run.state(6)
@@ -156,6 +158,9 @@ class Amp(dlc.TestCase):
         plain = dlc.evaluate(self.path("run"), data)
         averaged = dlc.evaluate(self.path("run"), data, ema=True)
         self.assertNotEqual(plain["loss"], averaged["loss"])
+        shutil.rmtree(self.path("run/checkpoint-6"))
+        dlc.dlc("train", resume=self.path("run"))
+        self.assertBitwise(run.state(6), state, "resumed")
 
     def masked(self, kind):
         """Attention scores with masks of -1e9 and of the last f32 number; the last row is masked throughout."""
