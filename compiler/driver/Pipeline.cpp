@@ -22,13 +22,14 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       pm.addNestedPass<func::FuncOp>(createLayout());
                       pm.addPass(mlir::createCanonicalizerPass());
                     }});
+  const int64_t few = options.target == "cuda" ? kFewOutputsOfGpu : kFewOutputs;
   phases.push_back(
       {"decompose",
        "what has no library call is elementwise, reduce and shape ops",
-       [](OpPassManager &pm) {
+       [few](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
          pm.addNestedPass<func::FuncOp>(createDecompose());
-         pm.addNestedPass<func::FuncOp>(createSplitReductions());
+         pm.addNestedPass<func::FuncOp>(createSplitReductions(few));
          pm.addPass(mlir::createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }});

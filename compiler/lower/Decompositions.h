@@ -5,6 +5,7 @@
 // line up.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 namespace mlir {
@@ -19,10 +20,14 @@ namespace dlc {
 /// dlc-decompose.
 std::unique_ptr<mlir::Pass> createDecompose();
 
-/// Reductions of many elements to a few become two stages of a chunking that
-/// depends on the shape alone, so that threads share the work and the result
-/// does not depend on their number. Argument: dlc-split-reductions.
-std::unique_ptr<mlir::Pass> createSplitReductions();
+/// Results of a reduction that leave threads idle: on a CPU, and on a GPU.
+constexpr int64_t kFewOutputs = 16, kFewOutputsOfGpu = 16384;
+
+/// Reductions of many elements to at most `fewOutputs` become two stages of a
+/// chunking that depends on the shape alone, so that threads share the work and
+/// the result does not depend on their number. Argument: dlc-split-reductions.
+std::unique_ptr<mlir::Pass>
+createSplitReductions(int64_t fewOutputs = kFewOutputs);
 
 /// Attaches DecomposableInterface when the dlc dialect is loaded.
 void registerDecompositions(mlir::DialectRegistry &registry);

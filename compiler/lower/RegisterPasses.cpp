@@ -10,7 +10,7 @@ void registerLowerPasses() {
   mlir::registerPass(createInferLimits);
   mlir::registerPass(createLayout);
   mlir::registerPass(createDecompose);
-  mlir::registerPass(createSplitReductions);
+  mlir::registerPass([] { return createSplitReductions(); });
   mlir::registerPass(createFuse);
   mlir::registerPass([] { return createRecompute(); });
   mlir::registerPass(createPlanMemory);

@@ -1,9 +1,12 @@
-// Reductions of many elements to a few become two stages.
+// Reductions of many elements to a few become two stages; how many are few
+// depends on the device.
 //   1. The leading reduced dimension is kept when it gives enough chunks: [64,
 //   1, 28, 28] -> [64, 1, 1, 1] -> [].
 //   2. Otherwise, if all dimensions are reduced, the elements are seen as
 //   [chunks, n / chunks] for the largest divisor
 //      of n up to kMaxChunks.
+//   3. Where more are few than by default, the rows of a matrix are seen as
+//   [chunks, rows / chunks], if the matrix lies in memory anyway.
 // What does not divide stays as it is.
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Decompositions.h"
@@ -17,8 +20,8 @@ using dlc::ir::Ints;
 namespace dlc {
 namespace {
 
-constexpr int64_t kLarge = 1 << 16, kFewOutputs = 16, kMinChunks = 16,
-                  kMaxChunks = 1024;
+constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
+                  kMinRows = 32, kFewRows = 256;
 
 template <class OpTy> Expr reduce(Expr x, Ints axes) {
   return x.make<OpTy>(x.v, axes, true);
@@ -48,16 +51,41 @@ template <class OpTy> Value firstStage(Expr x, SmallVector<int64_t> &axes) {
   return reduce<OpTy>(x.reshape(shape), inner);
 }
 
-template <class OpTy> void split(OpTy op) {
+/// Whether the value is an argument, a library's result or read elsewhere, too:
+/// seeing it in another shape then keeps nothing from being fused.
+bool isInMemory(Value x) {
+  Operation *op = x.getDefiningOp();
+  return !op || !x.hasOneUse() || !isa<ir::ElementwiseInterface>(op);
+}
+
+/// The sums of [rows, columns] over parts of the rows, [chunks, 1, columns].
+template <class OpTy> Value partsOfRows(Expr x, SmallVector<int64_t> &axes) {
+  if (x.rank() != 2 || axes != SmallVector<int64_t>{0})
+    return {};
+  int64_t rows = x.shape()[0];
+  int64_t chunks = largestDivisor(
+      rows, std::max<int64_t>(std::min(kMaxChunks, rows / kMinRows), 1));
+  if (chunks < kMinChunks)
+    return {};
+  SmallVector<int64_t> shape{chunks, rows / chunks, x.shape()[1]}, inner{1};
+  return reduce<OpTy>(x.reshape(shape), inner);
+}
+
+template <class OpTy> void split(OpTy op, int64_t few) {
   ir::Ints reduced = op.getAxes();
   auto from = ir::tensorType(op.getX()), to = ir::tensorType(op.getY());
-  if (reduced.empty() || from.getNumElements() <= kLarge ||
-      to.getNumElements() > kFewOutputs)
+  if (reduced.empty() || from.getNumElements() <= kLarge)
+    return;
+  // Each row of adjacent elements has many threads of a device already.
+  bool isRow = reduced.back() == from.getRank() - 1;
+  if (to.getNumElements() > (isRow ? std::min(few, kFewRows) : few))
     return;
   OpBuilder builder(op);
   SmallVector<int64_t> axes(reduced);
   Expr x(builder, op.getLoc(), op.getX());
   Value stage = firstStage<OpTy>(wide(x), axes);
+  if (!stage && few > kFewOutputs && isInMemory(op.getX()))
+    stage = partsOfRows<OpTy>(wide(x), axes);
   if (!stage)
     return;
   Expr y = reduce<OpTy>(Expr(builder, op.getLoc(), stage), axes);
@@ -67,6 +95,13 @@ template <class OpTy> void split(OpTy op) {
 
 struct SplitReductions
     : PassWrapper<SplitReductions, OperationPass<func::FuncOp>> {
+  SplitReductions() = default;
+  SplitReductions(const SplitReductions &o) : PassWrapper(o) {}
+  explicit SplitReductions(int64_t few) { fewOutputs = few; }
+  Option<int64_t> fewOutputs{
+      *this, "few-outputs",
+      llvm::cl::desc("most results of a reduction that is split"),
+      llvm::cl::init(kFewOutputs)};
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitReductions)
   StringRef getArgument() const final { return "dlc-split-reductions"; }
   StringRef getDescription() const final {
@@ -75,7 +110,7 @@ struct SplitReductions
   template <class OpTy> void splitAll() {
     SmallVector<OpTy> ops;
     getOperation().walk([&](OpTy op) { ops.push_back(op); });
-    llvm::for_each(ops, [](OpTy op) { split(op); });
+    llvm::for_each(ops, [&](OpTy op) { split(op, fewOutputs); });
   }
   void runOnOperation() final {
     splitAll<ir::ReduceSumOp>();
@@ -87,8 +122,8 @@ struct SplitReductions
 
 } // namespace
 
-std::unique_ptr<Pass> createSplitReductions() {
-  return std::make_unique<SplitReductions>();
+std::unique_ptr<Pass> createSplitReductions(int64_t fewOutputs) {
+  return std::make_unique<SplitReductions>(fewOutputs);
 }
 
 } // namespace dlc

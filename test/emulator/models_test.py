@@ -29,7 +29,8 @@ class Models(unittest.TestCase):
         for name, words in STEPS.items():
             with self.subTest(name), tempfile.NamedTemporaryFile("w", suffix=".mlir") as program:
                 model, *options = words.split()
-                text, _ = dlc.dlc("compile", dlc.model(model), "-o", "-", "--stop-after=plan", *options)
+                text, _ = dlc.dlc("compile", dlc.model(model), "-o", "-", "--stop-after=plan",
+                                  "--target=cuda", *options)
                 program.write(text)
                 program.flush()
                 run = subprocess.run([EMULATE, program.name, "90", str(MOST_ELEMENTS)],
