@@ -93,12 +93,14 @@ LogicalResult runCuda(ModuleOp module, llvm::raw_ostream &os) {
   auto target = dlc::cuda::findSm(sm, why);
   if (failed(target))
     return module.emitError(why);
-  auto toolkit = dlc::cuda::findToolkit(cudaPath, why);
-  if (failed(toolkit))
-    return module.emitError(why);
   dlc::cuda::CudaCodegenOptions options;
   options.keepLlvm = emit == "llvm";
   options.assemble = emit == "cubin" || emit == "resources";
+  auto toolkit = dlc::cuda::findToolkit(cudaPath, why);
+  if (failed(toolkit) && options.assemble)
+    return module.emitError(why);
+  if (failed(toolkit)) // PTX alone needs none
+    toolkit = dlc::cuda::Toolkit();
   std::vector<dlc::cuda::Image> images;
   if (failed(dlc::cuda::compileKernels(module, *target, *toolkit, options,
                                        images)))
