@@ -7,7 +7,7 @@
 // RUN: not dlc-codegen %t/f16.mlir --cpu=x86-64 2>&1 | FileCheck %s --check-prefix=F16
 // F16: computes in f16, which CPU 'x86-64' cannot convert; compile for one with f16c
 // CPU: error: unknown CPU 'z80'
-// EMIT: expected --emit=schedule, llvm or so, found 'ptx'
+// EMIT: expected --emit=schedule, llvm, so, found 'ptx'
 
 //--- axes.mlir
 // AXES: axes.mlir:2:1: error: 'exec.kernel' op is not a legal cluster: dlc.reduce_sum: reductions of one cluster must run over the same loops

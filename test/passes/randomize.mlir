@@ -55,7 +55,7 @@ func.func @eval_step() -> tensor<3xf32> {
 }
 
 // -----
-// CHECK: // -----
+// CHECK: // --{{-}}--
 // CHECK-NOT: rng
 // CHECK: func.func @train_step(%arg0
 // CHECK-NEXT: return %arg0
