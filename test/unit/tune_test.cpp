@@ -100,10 +100,11 @@ TEST_F(Tune, DamageIsIgnored) {
     std::ofstream(file, std::ios::binary) << bad;
     const auto found = open().find(key());
     // White space outside of strings does not matter; all else does.
-    if (found)
+    if (found) {
       EXPECT_TRUE(found->blob == kEntry.blob && found->engine == "35" &&
                   found->knobs == kEntry.knobs)
           << bad;
+    }
   }
   std::ofstream(file, std::ios::binary) << "{\"format\":\"dlc-tune\"}";
   EXPECT_FALSE(open().find(key()));
@@ -236,8 +237,9 @@ TEST_F(Tune, SurvivesKills) {
   ASSERT_TRUE(items.ok());
   EXPECT_GT(items->size(), 0u);
   for (unsigned i = 0; i < 8; ++i)
-    if (const auto found = open().find(keyOf(i)))
+    if (const auto found = open().find(keyOf(i))) {
       EXPECT_EQ(found->workspace, i);
+    }
 }
 
 } // namespace
