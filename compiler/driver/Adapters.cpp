@@ -1,4 +1,5 @@
 #include "compiler/driver/Adapters.h"
+#include "runtime/base/FloatCast.h"
 #include "runtime/base/Json.h"
 #include <cstring>
 
@@ -46,36 +47,12 @@ Result<std::vector<Adapter>> parseAdapters(std::string_view text) {
 
 namespace {
 
-double number(const NamedTensor &t, int64_t i) {
-  const std::byte *at = t.data + uint64_t(i) * sizeOf(t.dtype);
-  auto load = [&](auto value) {
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  };
-  switch (t.dtype) {
-  case DType::F64:
-    return load(double());
-  case DType::F16:
-    return fromF16(load(uint16_t()));
-  case DType::BF16:
-    return fromBf16(load(uint16_t()));
-  default:
-    return load(float());
-  }
-}
-
-void store(std::byte *at, DType type, double value) {
-  auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
-  switch (type) {
-  case DType::F64:
-    return put(value);
-  case DType::F16:
-    return put(toF16(float(value)));
-  case DType::BF16:
-    return put(toBf16(float(value)));
-  default:
-    return put(float(value));
-  }
+/// All of them in f64.
+std::vector<double> numbers(const NamedTensor &t) {
+  std::vector<double> values(t.bytes / sizeOf(t.dtype));
+  auto bytes = castFloats(t.data, values.size(), t.dtype, DType::F64);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
 }
 
 int64_t elements(const NamedTensor &t) {
@@ -102,17 +79,20 @@ Status mergeAdapters(const std::vector<Adapter> &adapters,
     if (elements(b) != out * rank || elements(w) != out * in)
       return corrupt("the adapter of '{}' does not fit its shape",
                      adapter.weight);
-    std::vector<std::byte> &merged = buffers.emplace_back(w.bytes);
+    const std::vector<double> down = numbers(a), up = numbers(b);
+    std::vector<double> merged = numbers(w);
     for (int64_t o = 0; o < out; ++o)
       for (int64_t i = 0; i < in; ++i) {
         double sum = 0;
         for (int64_t r = 0; r < rank; ++r)
-          sum += number(b, o * rank + r) * number(a, r * in + i);
-        int64_t at = adapter.inputsFirst ? i * out + o : o * in + i;
-        store(&merged[uint64_t(at) * sizeOf(w.dtype)], w.dtype,
-              number(w, at) + adapter.scale * sum);
+          sum += up[o * rank + r] * down[r * in + i];
+        merged[adapter.inputsFirst ? i * out + o : o * in + i] +=
+            adapter.scale * sum;
       }
-    w.data = merged.data();
+    w.data = buffers
+                 .emplace_back(castFloats(merged.data(), merged.size(),
+                                          DType::F64, w.dtype))
+                 .data();
   }
   return {};
 }

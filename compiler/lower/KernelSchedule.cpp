@@ -1,9 +1,18 @@
 #include "compiler/lower/KernelSchedule.h"
 #include "compiler/dialect/Dlc.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace dlc {
+
+int64_t iterationsOf(ArrayRef<LoopGroup> groups) {
+  int64_t n = 1;
+  for (const LoopGroup &g : groups)
+    n *= g.size;
+  return n;
+}
+
 namespace {
 
 /// Elements of an elementwise item: enough for the vector loop, few enough for
@@ -18,14 +27,6 @@ constexpr int64_t kFewItems = 2;
 constexpr int64_t kThreadWork = 1 << 17;
 
 using Groups = SmallVector<LoopGroup, 4>;
-
-int64_t elements(ArrayRef<LoopGroup> groups) {
-  int64_t n = 1;
-  for (const LoopGroup &g : groups)
-    n *= g.size;
-  return n;
-}
-int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The loops with this `reduced`, adjacent ones joined where all forms allow
 /// it.
@@ -72,15 +73,15 @@ void count(const KernelGraph &graph, KernelSchedule &s) {
         !llvm::is_contained(seen, node->value)) {
       seen.push_back(node->value);
       auto type = ir::tensorType(node->value);
-      s.bytes +=
-          type.getNumElements() * divideUp(type.getElementTypeBitWidth(), 8);
+      s.bytes += type.getNumElements() *
+                 llvm::divideCeil(type.getElementTypeBitWidth(), 8);
       ++work;
     }
   }
   for (const KernelOutput &o : graph.outputs) {
     auto type = ir::tensorType(o.node->value);
-    s.bytes +=
-        (o.full ? all : rows) * divideUp(type.getElementTypeBitWidth(), 8);
+    s.bytes += (o.full ? all : rows) *
+               llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     ++work;
   }
   int64_t perItem = s.extent ? std::max<int64_t>(all / s.extent, 1) : 1;
@@ -102,16 +103,17 @@ int64_t divisor(
 /// Elements of a loop of n that make an item, when each has `rest` elements of
 /// inner loops.
 int64_t blockOf(int64_t n, int64_t rest) {
-  int64_t few = divideUp(kItem / 2, rest), many = divideUp(2 * kItem, rest);
+  int64_t few = llvm::divideCeil(kItem / 2, rest),
+          many = llvm::divideCeil(2 * kItem, rest);
   int64_t even = divisor(n, few, many, rest == 1 ? 64 : 1);
-  return even ? even : divideUp(kItem, rest);
+  return even ? even : llvm::divideCeil(kItem, rest);
 }
 
 void scheduleElementwise(KernelSchedule &s, Groups groups) {
   s.kind = KernelSchedule::Elementwise;
-  while (!groups.empty() && elements(s.inner) < kItem) {
+  while (!groups.empty() && iterationsOf(s.inner) < kItem) {
     s.inner.insert(s.inner.begin(), groups.pop_back_val());
-    int64_t rest = elements(ArrayRef(s.inner).drop_front());
+    int64_t rest = iterationsOf(ArrayRef(s.inner).drop_front());
     if (rest > 0 && s.inner.front().size * rest >= 2 * kItem)
       s.block = blockOf(s.inner.front().size, rest);
   }
@@ -120,7 +122,7 @@ void scheduleElementwise(KernelSchedule &s, Groups groups) {
 
 void scheduleColumns(KernelSchedule &s) {
   s.kind = KernelSchedule::Columns;
-  int64_t others = elements(ArrayRef(s.outer).drop_back()),
+  int64_t others = iterationsOf(ArrayRef(s.outer).drop_back()),
           n = s.outer.back().size;
   // Tiles that divide n have loops of constant length.
   s.block = divisor(n, kNarrowTile, kWideTile, kNarrowTile, [&](int64_t tile) {
@@ -135,7 +137,7 @@ void scheduleColumns(KernelSchedule &s) {
 } // namespace
 
 int64_t KernelSchedule::blocks() const {
-  return block ? divideUp(blocked().size, block) : 1;
+  return block ? llvm::divideCeil(blocked().size, block) : 1;
 }
 
 KernelSchedule scheduleKernel(const KernelGraph &graph) {
@@ -143,8 +145,8 @@ KernelSchedule scheduleKernel(const KernelGraph &graph) {
   Groups kept = collapse(graph, false);
   if (!graph.reduces) {
     scheduleElementwise(s, kept);
-    s.extent = elements(s.outer) * (s.block ? s.blocks() : 1);
-    if (elements(s.inner) == 0)
+    s.extent = iterationsOf(s.outer) * (s.block ? s.blocks() : 1);
+    if (iterationsOf(s.inner) == 0)
       s.extent = 0;
   } else {
     s.kind = KernelSchedule::Rows;
@@ -160,7 +162,7 @@ KernelSchedule scheduleKernel(const KernelGraph &graph) {
     if (terminal && !kept.empty() && !graph.variables[last].reduced)
       scheduleColumns(s);
     int64_t cut = s.kind == KernelSchedule::Columns ? s.outer.back().size : 1;
-    s.extent = cut ? elements(s.outer) / cut * s.blocks() : 0;
+    s.extent = cut ? iterationsOf(s.outer) / cut * s.blocks() : 0;
   }
   count(graph, s);
   return s;

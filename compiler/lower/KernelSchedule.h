@@ -15,6 +15,9 @@ struct LoopGroup {
   int64_t size;
 };
 
+/// Iterations of all of them together.
+int64_t iterationsOf(llvm::ArrayRef<LoopGroup> groups);
+
 struct KernelSchedule {
   enum Kind {
     Elementwise, // every output has one element per element of D

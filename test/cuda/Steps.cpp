@@ -7,6 +7,7 @@
 #include "test/unit/TinyModel.h"
 
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 using namespace dlc;
@@ -180,6 +181,24 @@ protected:
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 9s) << fault;
     return answers;
   }
+  // What each of two ranks says; `between` comes between the steps.
+  std::vector<std::string>
+  trainTwoSteps(const std::function<Status(Executor &, int)> &between) {
+    return onRanks(2, path(""), [&](Communicator &ranks) {
+      const auto run = [&]() -> Result<std::string> {
+        DLC_ASSIGN(auto executor,
+                   Executor::create(planFor("cuda", 2), "", &ranks,
+                                    {.record = false, .timeout = 1500ms}));
+        DLC_TRY(writeState(*executor, path(""), ranks.rank()));
+        DLC_TRY(step(*executor, ranks.rank(), 0));
+        DLC_TRY(between(*executor, ranks.rank()));
+        DLC_TRY(step(*executor, ranks.rank(), 1));
+        DLC_TRY(executor->synchronize());
+        return std::string("done");
+      };
+      return textOf(run());
+    });
+  }
 };
 
 TEST_F(CudaPeers, AFailureNamesItsRank) {
@@ -200,20 +219,10 @@ TEST_F(CudaPeers, AHangEndsAtTheDeadline) {
 }
 
 TEST_F(CudaPeers, ARankThatIsBehindIsNamed) {
-  const auto answers = onRanks(2, path(""), [&](Communicator &ranks) {
-    const auto run = [&]() -> Result<std::string> {
-      DLC_ASSIGN(auto executor,
-                 Executor::create(planFor("cuda", 2), "", &ranks,
-                                  {.record = false, .timeout = 1500ms}));
-      DLC_TRY(writeState(*executor, path(""), ranks.rank()));
-      DLC_TRY(step(*executor, ranks.rank(), 0));
-      if (ranks.rank() == 1)
-        ::usleep(4'000'000); // its data do not come
-      DLC_TRY(step(*executor, ranks.rank(), 1));
-      DLC_TRY(executor->synchronize());
-      return std::string("done");
-    };
-    return textOf(run());
+  const auto answers = trainTwoSteps([](Executor &, int rank) -> Status {
+    if (rank == 1)
+      ::usleep(4'000'000); // its data do not come
+    return {};
   });
   for (const std::string &answer : answers)
     EXPECT_EQ(answer.find("7 rank 1 is behind: it started 1 steps, rank 0 2"),
@@ -222,21 +231,11 @@ TEST_F(CudaPeers, ARankThatIsBehindIsNamed) {
 }
 
 TEST_F(CudaPeers, ARankThatIsGoneIsNamed) {
-  const auto answers = onRanks(2, path(""), [&](Communicator &ranks) {
-    const auto run = [&]() -> Result<std::string> {
-      DLC_ASSIGN(auto executor,
-                 Executor::create(planFor("cuda", 2), "", &ranks,
-                                  {.record = false, .timeout = 1500ms}));
-      DLC_TRY(writeState(*executor, path(""), ranks.rank()));
-      DLC_TRY(step(*executor, ranks.rank(), 0));
-      DLC_TRY(executor->synchronize());
-      if (ranks.rank() == 1)
-        ::kill(::getpid(), SIGKILL);
-      DLC_TRY(step(*executor, ranks.rank(), 1));
-      DLC_TRY(executor->synchronize());
-      return std::string("done");
-    };
-    return textOf(run());
+  const auto answers = trainTwoSteps([](Executor &executor, int rank) {
+    Status status = executor.synchronize();
+    if (status.ok() && rank == 1)
+      ::kill(::getpid(), SIGKILL);
+    return status;
   });
   EXPECT_EQ(answers[0].find("7 rank 1 is lost in"), 0u) << answers[0];
 }

@@ -23,8 +23,8 @@ plan::Plan productPlan() {
   const uint32_t w = b.addBuffer(p, 0, 0, {3, 2});
   const uint32_t x = b.addBuffer(p, 2, 0, {2, 3});
   const uint32_t y = b.addBuffer(p, 2, 64, {2, 2});
-  b.addPort(*p.mutable_inputs(), "x", x);
-  b.addPort(*p.mutable_outputs(), "y", y);
+  b.port(*p.mutable_inputs(), "x", x);
+  b.port(*p.mutable_outputs(), "y", y);
   b.addCommand(p, "matmul", {x, w}, {y}).set_flops(24);
   return b.plan;
 }
@@ -105,8 +105,8 @@ plan::Plan lookupPlan(int64_t limit) {
   const uint32_t table = b.addBuffer(p, 0, 0, {4, 2});
   const uint32_t ids = b.addBuffer(p, 2, 0, {3}, plan::I64);
   const uint32_t y = b.addBuffer(p, 2, 64, {3, 2});
-  b.addPort(*p.mutable_inputs(), "ids", ids, limit);
-  b.addPort(*p.mutable_outputs(), "y", y);
+  b.port(*p.mutable_inputs(), "ids", ids, limit);
+  b.port(*p.mutable_outputs(), "y", y);
   b.addCommand(p, "gather", {table, ids}, {y});
   return b.plan;
 }
@@ -189,9 +189,9 @@ TEST(Executor, PoisonShowsReadsOfUnwrittenMemory) {
   plan::Program &p = b.addProgram("predict");
   const uint32_t x = b.addBuffer(p, 2, 64, {4});
   const uint32_t never = b.addBuffer(p, 2, 128, {4});
-  b.addPort(*p.mutable_inputs(), "x", x);
-  b.addPort(*p.mutable_outputs(), "x", x);
-  b.addPort(*p.mutable_outputs(), "never", never);
+  b.port(*p.mutable_inputs(), "x", x);
+  b.port(*p.mutable_outputs(), "x", x);
+  b.port(*p.mutable_outputs(), "never", never);
   setenv("DLC_POISON", "1", 1);
   auto executor = make(b.plan);
   unsetenv("DLC_POISON");
@@ -209,9 +209,9 @@ TEST(Executor, ScalarsAreRead) {
   plan::Program &p = b.addProgram("predict");
   const uint32_t x = b.addBuffer(p, 2, 0, {});
   const uint32_t v = b.addBuffer(p, 2, 64, {2});
-  b.addPort(*p.mutable_inputs(), "x", x);
-  b.addPort(*p.mutable_outputs(), "loss", x);
-  b.addPort(*p.mutable_outputs(), "vector", v);
+  b.port(*p.mutable_inputs(), "x", x);
+  b.port(*p.mutable_outputs(), "loss", x);
+  b.port(*p.mutable_outputs(), "vector", v);
   auto executor = make(b.plan);
   const float value = 0.25f;
   ASSERT_TRUE(executor->setInput("predict", "x", &value, 4).ok());
@@ -272,10 +272,10 @@ plan::Plan reducePlan(uint32_t ranks) {
   const uint32_t during = b.addBuffer(p, 2, 64, {4});
   const uint32_t y0 = b.addBuffer(p, 2, 128, {4});
   const uint32_t y1 = b.addBuffer(p, 2, 192, {2});
-  b.addPort(*p.mutable_inputs(), "x", x);
-  b.addPort(*p.mutable_outputs(), "during", during);
-  b.addPort(*p.mutable_outputs(), "y0", y0);
-  b.addPort(*p.mutable_outputs(), "y1", y1);
+  b.port(*p.mutable_inputs(), "x", x);
+  b.port(*p.mutable_outputs(), "during", during);
+  b.port(*p.mutable_outputs(), "y0", y0);
+  b.port(*p.mutable_outputs(), "y1", y1);
   const auto reduce = [&](uint32_t range, int64_t bucket, const char *op) {
     plan::Command &command = b.addCommand(p, "all_reduce", {range}, {range});
     b.set(command, "bucket", bucket);

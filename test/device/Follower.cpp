@@ -26,7 +26,7 @@ plan::Plan followedPlan() {
   const uint32_t x = b.addBuffer(train, 2, 0, {kSize});
   const uint32_t y = b.addBuffer(train, 2, 8192, {kSize});
   const uint32_t w = b.addBuffer(train, 0, 0, {kSize});
-  b.addPort(*train.mutable_inputs(), "x", x);
+  b.port(*train.mutable_inputs(), "x", x);
   b.addCommand(train, "copy", {x}, {y});
   b.addCommand(train, "copy", {y}, {w});
   plan::Program &average = b.addProgram("average");

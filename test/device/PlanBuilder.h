@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/plan.pb.h"
+#include "test/support/PlanParts.h"
 
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace dlc::test {
 using Shape = std::vector<int64_t>;
 
 // Region 0 state, 1 gradients, 2 scratch.
-class PlanBuilder {
+class PlanBuilder : public PlanParts {
 public:
   PlanBuilder() {
     plan.set_version(kPlanVersion);
@@ -58,14 +59,6 @@ public:
     *buffer.mutable_type() = type(dtype, shape);
     return static_cast<uint32_t>(program.buffers_size()) - 1;
   }
-  static void addPort(google::protobuf::RepeatedPtrField<plan::Port> &ports,
-                      const std::string &name, uint32_t buffer,
-                      int64_t limit = 0) {
-    plan::Port &port = *ports.Add();
-    port.set_name(name);
-    port.set_buffer(buffer);
-    port.set_limit(limit);
-  }
   static plan::Command &addCommand(plan::Program &program,
                                    const std::string &kind,
                                    const std::vector<uint32_t> &inputs,
@@ -78,17 +71,6 @@ public:
     for (uint32_t id : outputs)
       command.add_outputs(id);
     return command;
-  }
-  static void set(plan::Command &command, const std::string &name, int64_t i) {
-    plan::Attribute &attribute = *command.add_attributes();
-    attribute.set_name(name);
-    attribute.set_i(i);
-  }
-  static void set(plan::Command &command, const std::string &name,
-                  const std::string &s) {
-    plan::Attribute &attribute = *command.add_attributes();
-    attribute.set_name(name);
-    attribute.set_s(s);
   }
 
   plan::Plan plan;

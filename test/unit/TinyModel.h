@@ -10,13 +10,14 @@
 
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/plan.pb.h"
+#include "test/support/PlanParts.h"
 
 #include <string>
 #include <vector>
 
 namespace dlc::test {
 
-class PlanBuilder {
+class PlanBuilder : public PlanParts {
 public:
   plan::Plan plan;
 
@@ -77,26 +78,6 @@ public:
     for (uint32_t id : outputs)
       command.add_outputs(id);
     return command;
-  }
-  static void set(plan::Command &command, const std::string &name,
-                  int64_t value) {
-    plan::Attribute &attribute = *command.add_attributes();
-    attribute.set_name(name);
-    attribute.set_i(value);
-  }
-  static void set(plan::Command &command, const std::string &name,
-                  const std::string &value) {
-    plan::Attribute &attribute = *command.add_attributes();
-    attribute.set_name(name);
-    attribute.set_s(value);
-  }
-  static void port(google::protobuf::RepeatedPtrField<plan::Port> &ports,
-                   const std::string &name, uint32_t buffer,
-                   int64_t limit = 0) {
-    plan::Port &port = *ports.Add();
-    port.set_name(name);
-    port.set_buffer(buffer);
-    port.set_limit(limit);
   }
 
   uint64_t place(int region, uint64_t bytes) {

@@ -1,7 +1,7 @@
 #include "compiler/codegen/cpu/Compile.h"
+#include "compiler/codegen/scalar/Optimize.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -17,21 +17,7 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   // Unrolled before they are vectorized, short loops would be vectorized
   // across. Loops that should be unrolled say so.
   tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  Level level = levels[std::min(optLevel, 3u)];
-  auto passes = level == Level::O0
-                    ? builder.buildO0DefaultPipeline(level)
-                    : builder.buildPerModuleDefaultPipeline(level);
-  passes.run(module, modules);
+  runPipeline(module, machine, levels[std::min(optLevel, 3u)], tuning);
 }
 
 bool compileToObject(llvm::Module &module, llvm::TargetMachine &machine,

@@ -1,11 +1,11 @@
 #include "compiler/codegen/cuda/Compile.h"
+#include "compiler/codegen/scalar/Optimize.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -79,18 +79,7 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   // Denormals keep their values, as on the CPU.
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
   hintLoops(module);
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
+  runPipeline(module, machine, llvm::OptimizationLevel::O3);
 }
 
 std::string toPtx(llvm::Module &module, llvm::TargetMachine &machine) {

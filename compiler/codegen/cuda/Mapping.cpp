@@ -22,14 +22,8 @@ constexpr int64_t kSharedBytes = 48 << 10;
 /// Indices below this leave room for what a last block adds.
 constexpr int64_t kNarrow = int64_t(1) << 30;
 
-int64_t elements(ArrayRef<LoopGroup> groups) {
-  int64_t n = 1;
-  for (const LoopGroup &g : groups)
-    n *= g.size;
-  return n;
-}
-int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t roundUp(int64_t a, int64_t b) { return divideUp(a, b) * b; }
+int64_t divideUp(int64_t a, int64_t b) { return llvm::divideCeil(a, b); }
+int64_t roundUp(int64_t a, int64_t b) { return llvm::alignTo(a, b); }
 int64_t upToPower(int64_t n) {
   return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
 }
@@ -50,8 +44,8 @@ public:
     for (auto *groups : {&m.outer, &m.inner})
       if (groups->empty())
         groups->push_back({{}, 1});
-    m.rows = elements(m.outer);
-    m.row = elements(m.inner);
+    m.rows = iterationsOf(m.outer);
+    m.row = iterationsOf(m.inner);
     m.indexBits = needsWide() ? 64 : 32;
     if (m.kind == KernelSchedule::Elementwise)
       elementwise();

@@ -75,6 +75,18 @@ Status expectType(const CommandSpec &spec, const Operand &operand,
                                   fmt::join(expected, " or ")));
 }
 
+Status expectCopy(const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 1, 1));
+  const Operand &from = spec.inputs[0], &to = spec.outputs[0];
+  const int64_t size = bytes(from), room = bytes(to);
+  if (size != room)
+    return corrupt(spec, fmt::format("copies {} bytes to {}", size, room));
+  if (from.data != to.data && from.data < to.data + size &&
+      to.data < from.data + size)
+    return corrupt(spec, "its buffers overlap");
+  return {};
+}
+
 Status expectFloats(const CommandSpec &spec,
                     std::initializer_list<Operand> operands) {
   for (const Operand &operand : operands)

@@ -27,6 +27,10 @@ Status incompatible(const CommandSpec &spec, std::string_view what);
 // operands that are present.
 Status expectOperands(const CommandSpec &spec, size_t inputs, size_t outputs);
 
+// A copy's: one operand and one result of as many bytes, the same memory or
+// disjoint.
+Status expectCopy(const CommandSpec &spec);
+
 // `operand` has this shape; the message calls it `name`.
 Status expectShape(const CommandSpec &spec, const Operand &operand,
                    const Shape &shape, std::string_view name);

@@ -32,15 +32,10 @@ private:
 
 Result<std::unique_ptr<Command>> bindCopy(CpuDevice &device,
                                           const CommandSpec &spec) {
-  DLC_TRY(expectOperands(spec, 1, 1));
-  const Operand &from = spec.inputs[0], &to = spec.outputs[0];
-  const int64_t size = bytes(from), room = bytes(to);
-  if (size != room)
-    return corrupt(spec, fmt::format("copies {} bytes to {}", size, room));
-  if (from.data != to.data && from.data < to.data + size &&
-      to.data < from.data + size)
-    return corrupt(spec, "its buffers overlap");
-  return std::make_unique<Copy>(device.threads(), from, to, size);
+  DLC_TRY(expectCopy(spec));
+  const Operand &from = spec.inputs[0];
+  return std::make_unique<Copy>(device.threads(), from, spec.outputs[0],
+                                bytes(from));
 }
 
 constexpr Kind kKinds[] = {{"copy", bindCopy}};

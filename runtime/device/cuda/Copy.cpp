@@ -29,14 +29,7 @@ private:
 
 Result<std::unique_ptr<Command>> bindCopy(CudaDevice &device,
                                           const CommandSpec &spec) {
-  DLC_TRY(expectOperands(spec, 1, 1));
-  const Operand &from = spec.inputs[0], &to = spec.outputs[0];
-  const int64_t size = bytes(from), room = bytes(to);
-  if (size != room)
-    return corrupt(spec, fmt::format("copies {} bytes to {}", size, room));
-  if (from.data != to.data && from.data < to.data + size &&
-      to.data < from.data + size)
-    return corrupt(spec, "its buffers overlap");
+  DLC_TRY(expectCopy(spec));
   return std::make_unique<Copy>(device.context(), spec);
 }
 

@@ -1,0 +1,32 @@
+// Attributes and ports of plans made by hand.
+#pragma once
+
+#include "runtime/plan/plan.pb.h"
+
+#include <string>
+
+namespace dlc::test {
+
+struct PlanParts {
+  static void set(plan::Command &command, const std::string &name, int64_t i) {
+    plan::Attribute &attribute = *command.add_attributes();
+    attribute.set_name(name);
+    attribute.set_i(i);
+  }
+  static void set(plan::Command &command, const std::string &name,
+                  const std::string &s) {
+    plan::Attribute &attribute = *command.add_attributes();
+    attribute.set_name(name);
+    attribute.set_s(s);
+  }
+  static void port(google::protobuf::RepeatedPtrField<plan::Port> &ports,
+                   const std::string &name, uint32_t buffer,
+                   int64_t limit = 0) {
+    plan::Port &port = *ports.Add();
+    port.set_name(name);
+    port.set_buffer(buffer);
+    port.set_limit(limit);
+  }
+};
+
+} // namespace dlc::test
