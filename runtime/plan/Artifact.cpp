@@ -57,6 +57,8 @@ bool Artifact::has(const std::string &name) const {
 }
 
 std::string Artifact::kernelsPath() const {
+  if (plan_->target() == "cuda")
+    return path_; // the device finds its own kernels in it
   return has(kKernelsFile) ? filePath(kKernelsFile) : "";
 }
 

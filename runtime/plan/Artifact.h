@@ -37,7 +37,8 @@ public:
   // Identity of all its content, 32 hex digits.
   const std::string &hash() const { return hash_; }
 
-  // "" if the artifact has no generated kernels.
+  // "" if the artifact has no generated kernels; for GPUs the folder that they
+  // are in.
   std::string kernelsPath() const;
   std::string statePath() const { return filePath("state.safetensors"); }
   std::string filePath(const std::string &name) const {

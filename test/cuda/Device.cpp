@@ -222,11 +222,16 @@ TEST_F(Cuda, BadCommandsAreRefused) {
 TEST_F(Cuda, KernelsForAnotherGpuAreRefused) {
   auto device = open();
   write("kernels.sm_80.cubin", "x");
+  write("kernels.sm_100.ptx", kPtx); // newer than the GPU
   const Status status = device->loadKernels(path(""));
   EXPECT_EQ(status.code(), Code::Incompatible);
-  EXPECT_TRUE(has(status.message(), "has kernels.sm_80.cubin, but nothing for "
-                                    "Stand-in GPU (sm_90): compile again for "
-                                    "sm_90"));
+  EXPECT_TRUE(
+      has(status.message(),
+          "has kernels.sm_100.ptx, kernels.sm_80.cubin, but nothing for "
+          "Stand-in GPU (sm_90): compile again for "
+          "sm_90"));
+  write("kernels.sm_86.ptx", kPtx); // older: the driver compiles it
+  EXPECT_TRUE(device->loadKernels(path("")).ok());
   EXPECT_TRUE(has(device->loadKernels(write("k.ptx", "no kernel")).message(),
                   "on Stand-in GPU (sm_90, driver for CUDA 13.0): "
                   "CUDA_ERROR_INVALID_IMAGE"));

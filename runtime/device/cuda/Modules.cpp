@@ -45,9 +45,13 @@ Status GpuModules::load(const std::string &path) {
   if (!isFolder(path))
     return loadFile(path);
   const int sm = context_.properties().sm;
-  for (const std::string &name :
-       {fmt::format("kernels.sm_{}.cubin", sm), std::string("kernels.ptx")})
-    if (const std::string file = path + "/" + name; exists(file))
+  const std::string exact = fmt::format("{}/kernels.sm_{}.cubin", path, sm);
+  if (exists(exact))
+    return loadFile(exact);
+  for (int older = sm; older > 0; --older)
+    if (const std::string file =
+            fmt::format("{}/kernels.sm_{}.ptx", path, older);
+        exists(file))
       return loadFile(file);
   return incompatible("'{}' has {}, but nothing for {} (sm_{}): compile again "
                       "for sm_{}",

@@ -14,9 +14,9 @@ public:
   ~GpuModules();
 
   // `path` is a file of machine code or PTX, or a folder: then
-  // kernels.sm_90.cubin for a GPU of compute capability 9.0, else kernels.ptx,
-  // which the driver compiles (its log is in the error). Incompatible when
-  // neither fits.
+  // kernels.sm_90.cubin for a GPU of compute capability 9.0, else the PTX of
+  // the newest that is not newer, kernels.sm_80.ptx, which the driver compiles.
+  // Incompatible when neither fits.
   Status load(const std::string &path);
 
   // Corrupt if no module has it; `shared` bytes of dynamic shared memory are
