@@ -33,6 +33,7 @@ public:
                  const std::string &expected) const;
 
   const std::string &path() const { return path_; } // of the file
+  void *handle() const { return handle_; }          // of dlopen
 
 private:
   SharedLibrary(void *handle, std::string path)

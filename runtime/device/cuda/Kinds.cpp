@@ -3,6 +3,7 @@
 namespace dlc {
 
 static constexpr std::span<const GpuKind> (*kFamilies[])() = {
+    gpuConvKinds,
     gpuCopyKinds,
     gpuKernelKinds,
     gpuMatmulKinds,

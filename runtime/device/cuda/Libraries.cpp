@@ -14,6 +14,18 @@ Status Libraries::openCublasLt() {
                                 "cublasLtCreate");
 }
 
+Result<Cudnn *> Libraries::cudnn() {
+  if (!cudnn_ && cudnnStatus_.ok()) {
+    DLC_TRY(context_.makeCurrent());
+    auto opened = openCudnn();
+    cudnnStatus_ = opened.status();
+    if (opened.ok())
+      cudnn_ = *std::move(opened);
+  }
+  DLC_TRY(cudnnStatus_);
+  return cudnn_.get();
+}
+
 Result<Libraries::Blas> Libraries::cublasLt() {
   if (!blas_.handle && blasStatus_.ok())
     blasStatus_ = openCublasLt();

@@ -4,6 +4,7 @@
 
 #include "runtime/device/cuda/Context.h"
 #include "runtime/device/cuda/CublasLt.h"
+#include "runtime/device/cuda/Cudnn.h"
 
 namespace dlc {
 
@@ -18,6 +19,7 @@ public:
   };
   // The error of the first try is the error of every later one.
   Result<Blas> cublasLt();
+  Result<Cudnn *> cudnn();
 
 private:
   Status openCublasLt();
@@ -25,6 +27,8 @@ private:
   const GpuContext &context_;
   Blas blas_ = {};
   Status blasStatus_;
+  std::unique_ptr<Cudnn> cudnn_;
+  Status cudnnStatus_;
 };
 
 } // namespace dlc

@@ -1,0 +1,304 @@
+// The one file that knows cudnn-frontend, which takes half a minute to compile.
+#include "runtime/device/cuda/Cudnn.h"
+
+#include "runtime/base/SharedLibrary.h"
+#include "runtime/device/cuda/Kinds.h"
+#include "runtime/plan/Attributes.h"
+
+#ifdef DLC_HAS_CUDNN_FRONTEND
+
+#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#include <cudnn_frontend.h>
+
+namespace fe = cudnn_frontend;
+
+namespace cudnn_frontend {
+void *cudnn_dlhandle = nullptr; // set once, by load()
+}
+
+namespace dlc {
+namespace {
+
+using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+fe::DataType_t typeOfCudnn(plan::DType type) {
+  switch (type) {
+  case plan::F16:
+    return fe::DataType_t::HALF;
+  case plan::BF16:
+    return fe::DataType_t::BFLOAT16;
+  case plan::F64:
+    return fe::DataType_t::DOUBLE;
+  default:
+    return fe::DataType_t::FLOAT;
+  }
+}
+
+// cuDNN calls dimensions n, c, h, w whatever the layout is; strides say it.
+std::vector<int64_t> dimsOf(const Image &i) { return {i.n, i.c, i.h, i.w}; }
+std::vector<int64_t> stridesOf(const Image &i) {
+  if (i.nhwc)
+    return {i.h * i.w * i.c, 1, i.w * i.c, i.c};
+  return {i.c * i.h * i.w, i.h * i.w, i.w, 1};
+}
+
+// A graph of one command, and the addresses of its tensors by their numbers.
+class Builder {
+public:
+  Builder(const CommandSpec &spec, const Conv &conv) : spec_(spec), c_(conv) {
+    const plan::DType type = typeOf(spec.inputs[0]);
+    const auto compute =
+        type == plan::F64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
+    graph.set_io_data_type(typeOfCudnn(type))
+        .set_intermediate_data_type(compute)
+        .set_compute_data_type(compute);
+  }
+
+  // Throws std::exception if the library does.
+  Status build() {
+    const std::string &kind = spec_.command.kind();
+    if (kind == "conv")
+      return buildForward();
+    if (kind == "conv_backward_data")
+      buildBackwardData();
+    else
+      buildBackwardFilter();
+    return {};
+  }
+
+  fe::graph::Graph graph;
+  std::unordered_map<int64_t, void *> addresses;
+
+private:
+  Tensor tensor(const char *name, const Operand &operand,
+                const std::vector<int64_t> &dims,
+                const std::vector<int64_t> &strides) {
+    const auto number = static_cast<int64_t>(addresses.size()) + 1;
+    addresses[number] = operand.data;
+    return graph.tensor(fe::graph::Tensor_attributes()
+                            .set_name(name)
+                            .set_uid(number)
+                            .set_data_type(typeOfCudnn(typeOf(operand)))
+                            .set_dim(dims)
+                            .set_stride(strides));
+  }
+  Tensor image(const char *name, const Operand &operand, const Image &image) {
+    return tensor(name, operand, dimsOf(image), stridesOf(image));
+  }
+  Tensor filter(const Operand &operand) {
+    const auto dims = filterDims();
+    return tensor("w", operand, dims, filterStrides(dims));
+  }
+  std::vector<int64_t> filterDims() const {
+    return {c_.y.c, c_.x.c / c_.group, c_.window.kh, c_.window.kw};
+  }
+  static std::vector<int64_t> filterStrides(const std::vector<int64_t> &d) {
+    return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1};
+  }
+  void output(const Tensor &t, const Operand &operand,
+              const std::vector<int64_t> &dims,
+              const std::vector<int64_t> &strides) {
+    const auto number = static_cast<int64_t>(addresses.size()) + 1;
+    addresses[number] = operand.data;
+    t->set_output(true)
+        .set_uid(number)
+        .set_data_type(typeOfCudnn(typeOf(operand)))
+        .set_dim(dims)
+        .set_stride(strides);
+  }
+  template <class Attributes> Attributes window() const {
+    const Window &w = c_.window;
+    return Attributes()
+        .set_pre_padding({w.top, w.left})
+        .set_post_padding({w.bottom, w.right})
+        .set_stride({w.sh, w.sw})
+        .set_dilation({w.dh, w.dw});
+  }
+
+  Status buildForward() {
+    Tensor y = graph.conv_fprop(image("x", spec_.inputs[0], c_.x),
+                                filter(spec_.inputs[1]),
+                                window<fe::graph::Conv_fprop_attributes>());
+    y->set_dim(dimsOf(c_.y)).set_stride(stridesOf(c_.y));
+    if (spec_.inputs.size() > 2) {
+      Tensor bias = tensor("bias", spec_.inputs[2], {1, c_.y.c, 1, 1},
+                           {c_.y.c, 1, c_.y.c, c_.y.c});
+      y = graph.pointwise(
+          y, bias,
+          fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+    }
+    const std::string activation =
+        plan::stringAttribute(spec_.command, "activation", "");
+    if (activation == "relu")
+      y = graph.pointwise(y, fe::graph::Pointwise_attributes().set_mode(
+                                 fe::PointwiseMode_t::RELU_FWD));
+    else if (!activation.empty())
+      return incompatible(
+          spec_, fmt::format("no activation '{}' with cuDNN", activation));
+    output(y, spec_.outputs[0], dimsOf(c_.y), stridesOf(c_.y));
+    return {};
+  }
+  void buildBackwardData() {
+    const Tensor dx = graph.conv_dgrad(
+        image("dy", spec_.inputs[0], c_.y), filter(spec_.inputs[1]),
+        window<fe::graph::Conv_dgrad_attributes>());
+    output(dx, spec_.outputs[0], dimsOf(c_.x), stridesOf(c_.x));
+  }
+  void buildBackwardFilter() {
+    const Tensor dw = graph.conv_wgrad(
+        image("dy", spec_.inputs[1], c_.y), image("x", spec_.inputs[0], c_.x),
+        window<fe::graph::Conv_wgrad_attributes>());
+    const auto dims = filterDims();
+    output(dw, spec_.outputs[0], dims, filterStrides(dims));
+  }
+
+  const CommandSpec &spec_;
+  const Conv &c_;
+};
+
+Status statusOf(const CommandSpec &spec, fe::error_t error) {
+  return error.is_good() ? Status()
+                         : incompatible(spec, "cuDNN: " + error.get_message());
+}
+
+// Runs `body`; what the frontend throws becomes a Status.
+template <class F> Status guard(const CommandSpec &spec, F &&body) {
+  try {
+    return body();
+  } catch (const std::exception &error) {
+    return incompatible(spec, fmt::format("cuDNN: {}", error.what()));
+  }
+}
+
+Status buildOperations(Builder &builder, const CommandSpec &spec,
+                       cudnnHandle_t handle) {
+  DLC_TRY(builder.build());
+  DLC_TRY(statusOf(spec, builder.graph.validate()));
+  return statusOf(spec, builder.graph.build_operation_graph(handle));
+}
+
+class Graph final : public CudnnGraph {
+public:
+  Graph(cudnnHandle_t handle, const CommandSpec &spec, const Conv &conv)
+      : handle_(handle), spec_(spec), builder_(spec, conv) {}
+
+  Status build() {
+    return guard(spec_, [&]() -> Status {
+      DLC_TRY(buildOperations(builder_, spec_, handle_));
+      fe::graph::Graph &graph = builder_.graph;
+      DLC_TRY(
+          statusOf(spec_, graph.create_execution_plans(
+                              {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})));
+      // Exact f32 unless asked otherwise: no engine that rounds its inputs.
+      if (typeOf(spec_.inputs[0]) == plan::F32)
+        graph.deselect_numeric_notes({fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                                      fe::NumericalNote_t::TENSOR_CORE});
+      DLC_TRY(statusOf(spec_, graph.check_support(handle_)));
+      DLC_TRY(statusOf(
+          spec_, graph.build_plans(handle_,
+                                   fe::BuildPlanPolicy_t::HEURISTICS_CHOICE)));
+      int64_t bytes = 0;
+      DLC_TRY(statusOf(spec_, graph.get_workspace_size(bytes)));
+      workspace_ = static_cast<uint64_t>(bytes);
+      return {};
+    });
+  }
+
+  uint64_t workspaceBytes() const override { return workspace_; }
+
+  Status enqueue(CUdeviceptr workspace, CUstream stream) override {
+    return guard(spec_, [&]() -> Status {
+      if (fe::detail::set_stream(handle_, reinterpret_cast<cudaStream_t>(
+                                              stream)) != CUDNN_STATUS_SUCCESS)
+        return failed("{}: cudnnSetStream failed", describe(spec_));
+      return statusOf(
+          spec_, builder_.graph.execute(handle_, builder_.addresses,
+                                        reinterpret_cast<void *>(workspace)));
+    });
+  }
+
+private:
+  cudnnHandle_t handle_;
+  const CommandSpec spec_;
+  Builder builder_;
+  uint64_t workspace_ = 0;
+};
+
+class Library final : public Cudnn {
+public:
+  explicit Library(cudnnHandle_t handle) : handle_(handle) {}
+  ~Library() override { fe::detail::destroy_handle(handle_); }
+
+  size_t version() const override { return fe::detail::get_backend_version(); }
+
+  Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
+                                                  const Conv &conv) override {
+    auto graph = std::make_unique<Graph>(handle_, spec, conv);
+    DLC_TRY(graph->build());
+    return std::unique_ptr<CudnnGraph>(std::move(graph));
+  }
+
+private:
+  cudnnHandle_t handle_;
+};
+
+Result<SharedLibrary> load() {
+  DLC_ASSIGN(SharedLibrary library,
+             SharedLibrary::open({"libcudnn.so.9"},
+                                 "which convolutions on GPUs need"));
+  fe::cudnn_dlhandle = library.handle();
+  return library;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Cudnn>> openCudnn() {
+  DLC_ASSIGN(const SharedLibrary library, load());
+  if (void *standin = library.find("dlcCudnn"))
+    return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
+  try {
+    cudnnHandle_t handle = nullptr;
+    const cudnnStatus_t status = fe::detail::create_handle(&handle);
+    if (status != CUDNN_STATUS_SUCCESS)
+      return incompatible("cudnnCreate: {} ({})",
+                          fe::detail::get_error_string(status), library.path());
+    return std::unique_ptr<Cudnn>(std::make_unique<Library>(handle));
+  } catch (const std::exception &error) {
+    return incompatible("{}: {}", library.path(), error.what());
+  }
+}
+
+Status checkConvolution(const CommandSpec &spec, const Conv &conv) {
+  DLC_TRY(load().status());
+  return guard(spec, [&] {
+    Builder builder(spec, conv);
+    return buildOperations(builder, spec, nullptr);
+  });
+}
+
+} // namespace dlc
+
+#else
+
+namespace dlc {
+
+constexpr const char *kAbsent = "this build has no cuDNN: it was made without "
+                                "cudnn-frontend (tools/requirements.txt)";
+
+// A stand-in needs no frontend.
+Result<std::unique_ptr<Cudnn>> openCudnn() {
+  DLC_ASSIGN(const SharedLibrary library,
+             SharedLibrary::open({"libcudnn.so.9"},
+                                 "which convolutions on GPUs need"));
+  if (void *standin = library.find("dlcCudnn"))
+    return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
+  return incompatible("{}", kAbsent);
+}
+
+Status checkConvolution(const CommandSpec &, const Conv &) {
+  return incompatible("{}", kAbsent);
+}
+
+} // namespace dlc
+
+#endif

@@ -1,0 +1,76 @@
+// Convolutions on the CUDA backend over the fake at our interface to cuDNN:
+// they reach it in stream order, with their workspace, and may be recorded.
+#include "Fixture.h"
+#include "runtime/device/cpu/CpuDevice.h"
+
+#include <random>
+
+using namespace dlc;
+using namespace dlc::test;
+
+namespace {
+
+constexpr int64_t kX = 0, kW = 16384, kB = 32768, kY = 49152, kAll = 65536;
+
+TestCommand commandOf(const char *kind, std::byte *base) {
+  const std::vector<int64_t> x = {2, 6, 6, 4}, w = {8, 4, 3, 3},
+                             y = {2, 3, 3, 8};
+  TestCommand command(kind);
+  if (std::string_view(kind) == "conv")
+    command.in(base + kX, x)
+        .in(base + kW, w)
+        .in(base + kB, {8})
+        .out(base + kY, y);
+  else if (std::string_view(kind) == "conv_backward_data")
+    command.in(base + kY, y).in(base + kW, w).out(base + kX, x);
+  else
+    command.in(base + kX, x).in(base + kY, y).out(base + kW, w);
+  command.list("strides", {2, 2}).list("pads", {1, 1, 1, 1});
+  command.list("dilations", {1, 1}).set("group", int64_t(1));
+  command.set("layout", "nhwc");
+  if (std::string_view(kind) == "conv")
+    command.set("has_bias", int64_t(1)).set("activation", "relu");
+  return command;
+}
+
+TEST_F(Cuda, Convolutions) {
+  for (const char *kind :
+       {"conv", "conv_backward_data", "conv_backward_filter"}) {
+    std::vector<float> memory(kAll / 4), found(kAll / 4);
+    std::mt19937 random(5);
+    for (float &value : memory)
+      value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 8;
+    auto *const bytes = reinterpret_cast<std::byte *>(memory.data());
+    auto gpu = open();
+    std::byte *const base = *gpu->allocate(kAll, "memory");
+    ASSERT_TRUE(gpu->upload(base, bytes, kAll).ok());
+    const TestCommand onGpu = commandOf(kind, base),
+                      onCpu = commandOf(kind, bytes);
+    auto command = gpu->bind(onGpu.spec());
+    ASSERT_TRUE(command.ok()) << command.status().message();
+    ASSERT_TRUE(gpu->beginRecording().ok());
+    ASSERT_TRUE((*command)->enqueue().ok());
+    auto graph = gpu->endRecording();
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    ASSERT_TRUE((*graph)->enqueue().ok());
+    CpuDevice cpu(1);
+    auto expected = cpu.bind(onCpu.spec());
+    ASSERT_TRUE(expected.ok()) << expected.status().message();
+    ASSERT_TRUE((*expected)->enqueue().ok());
+    ASSERT_TRUE(gpu->download(found.data(), base, kAll).ok());
+    for (size_t i = 0; i < found.size(); ++i)
+      ASSERT_NEAR(found[i], memory[i], 1e-4) << kind << " " << i;
+    EXPECT_GT(gpu->memory().workspace, 0u);
+  }
+}
+
+TEST_F(Cuda, ConvolutionsThatContradictThemselves) {
+  auto gpu = open();
+  std::byte *const base = *gpu->allocate(kAll, "memory");
+  TestCommand command("conv");
+  command.in(base, {2, 4, 6, 6}).in(base + kW, {8, 5, 3, 3});
+  command.out(base + kY, {2, 8, 6, 6}).list("pads", {1, 1, 1, 1});
+  EXPECT_EQ(gpu->bind(command.spec()).status().code(), Code::Corrupt);
+}
+
+} // namespace

@@ -1,0 +1,126 @@
+// Every convolution of ResNet-50, forward and both gradients, as a graph that
+// the real libcudnn accepts: without a driver, so engines are not looked for
+// and nothing runs.
+#include "runtime/device/cuda/Cudnn.h"
+#include "Fixture.h"
+#include "runtime/base/SharedLibrary.h"
+
+using namespace dlc;
+using namespace dlc::test;
+
+namespace {
+
+struct Layer {
+  int64_t channels, size, outputs, kernel, stride;
+};
+
+// The stem; then in each stage 1x1, 3x3, 1x1 and the shortcut of its first
+// block, and 1x1, 3x3, 1x1 of the others.
+std::vector<Layer> resnet50() {
+  std::vector<Layer> layers = {{3, 224, 64, 7, 2}};
+  int64_t channels = 64, size = 56;
+  const int64_t blocks[] = {3, 4, 6, 3};
+  for (int stage = 0; stage < 4; ++stage) {
+    const int64_t width = int64_t(64) << stage;
+    for (int64_t block = 0; block < blocks[stage]; ++block) {
+      const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
+      layers.push_back({channels, size, width, 1, 1});
+      layers.push_back({width, size, width, 3, stride});
+      layers.push_back({width, size / stride, width * 4, 1, 1});
+      if (block == 0)
+        layers.push_back({channels, size, width * 4, 1, stride});
+      channels = width * 4;
+      size /= stride;
+    }
+  }
+  return layers;
+}
+
+TestCommand commandOf(const Layer &l, const char *kind, bool nhwc,
+                      plan::DType type, int64_t batch = 8) {
+  const int64_t out = (l.size + 2 * (l.kernel / 2) - l.kernel) / l.stride + 1;
+  const auto image = [&](int64_t channels, int64_t size) {
+    return nhwc ? std::vector<int64_t>{batch, size, size, channels}
+                : std::vector<int64_t>{batch, channels, size, size};
+  };
+  const auto x = image(l.channels, l.size), y = image(l.outputs, out);
+  const std::vector<int64_t> w = {l.outputs, l.channels, l.kernel, l.kernel};
+  // Never read: only shapes matter.
+  const auto at = [](uintptr_t n) {
+    return reinterpret_cast<std::byte *>(n << 32);
+  };
+  TestCommand command(kind);
+  if (std::string_view(kind) == "conv")
+    command.in(at(1), x, type).in(at(2), w, type).out(at(3), y, type);
+  else if (std::string_view(kind) == "conv_backward_data")
+    command.in(at(3), y, type).in(at(2), w, type).out(at(1), x, type);
+  else
+    command.in(at(1), x, type).in(at(3), y, type).out(at(2), w, type);
+  const int64_t pad = l.kernel / 2;
+  command.list("strides", {l.stride, l.stride});
+  command.list("pads", {pad, pad, pad, pad});
+  command.list("dilations", {1, 1}).set("group", int64_t(1));
+  if (nhwc)
+    command.set("layout", "nhwc");
+  return command;
+}
+
+class CudnnGraphs : public testing::Test {
+protected:
+  void SetUp() override {
+    auto library = SharedLibrary::open({"libcudnn.so.9"}, "the test");
+    if (!library.ok() || library->find("dlcCudnn"))
+      GTEST_SKIP() << "there is no real libcudnn.so.9";
+#ifndef DLC_HAS_CUDNN_FRONTEND
+    GTEST_SKIP() << "built without cudnn-frontend";
+#endif
+  }
+};
+
+TEST_F(CudnnGraphs, AcceptResNet50) {
+  const std::vector<Layer> layers = resnet50();
+  EXPECT_EQ(layers.size(), 53u);
+  int graphs = 0;
+  for (const Layer &layer : layers)
+    for (const char *kind :
+         {"conv", "conv_backward_data", "conv_backward_filter"})
+      for (bool nhwc : {false, true}) {
+        const TestCommand command =
+            commandOf(layer, kind, nhwc, nhwc ? plan::BF16 : plan::F32);
+        const CommandSpec spec = command.spec();
+        auto conv = convolutionOf(spec);
+        ASSERT_TRUE(conv.ok()) << conv.status().message();
+        const Status status = checkConvolution(spec, *conv);
+        ASSERT_TRUE(status.ok()) << kind << " " << layer.channels << " -> "
+                                 << layer.outputs << ": " << status.message();
+        ++graphs;
+      }
+  EXPECT_EQ(graphs, 53 * 3 * 2);
+}
+
+TEST_F(CudnnGraphs, AcceptEpilogues) {
+  TestCommand command = commandOf({64, 56, 64, 3, 1}, "conv", true, plan::F16);
+  command.in(reinterpret_cast<std::byte *>(uintptr_t(4) << 32), {64},
+             plan::F16);
+  command.set("has_bias", int64_t(1)).set("activation", "relu");
+  const CommandSpec spec = command.spec();
+  auto conv = convolutionOf(spec);
+  ASSERT_TRUE(conv.ok()) << conv.status().message();
+  const Status status = checkConvolution(spec, *conv);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(CudnnGraphs, WhatIsWrongComesBack) {
+  const TestCommand command =
+      commandOf({64, 56, 64, 3, 1}, "conv", true, plan::BF16);
+  const CommandSpec spec = command.spec();
+  auto conv = convolutionOf(spec);
+  ASSERT_TRUE(conv.ok());
+  conv->y.h = 55; // the window gives 56 rows
+  const Status status = checkConvolution(spec, *conv);
+  EXPECT_EQ(status.code(), Code::Incompatible);
+  EXPECT_EQ(status.message().find("conv 'conv_node': cuDNN: "), 0u)
+      << status.message();
+}
+
+} // namespace
