@@ -7,8 +7,10 @@
 //   what the logits do not need is dropped.
 //   3. Each returns what the kind's formula gives: the mean over rows, or the
 //   rows.
+#include "passes/LossTerms.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using dlc::ir::elementType;
@@ -135,15 +137,16 @@ func::FuncOp copyOf(func::FuncOp predict, StringRef name,
 void nameArgument(func::FuncOp f, unsigned i, StringRef name) {
   f.setArgAttr(i, "dlc.name", StringAttr::get(f.getContext(), name));
 }
-/// "y" is the labels' name; an input that happens to have it becomes "x".
-BlockArgument addLabels(func::FuncOp f, RankedTensorType type) {
+/// An input that happens to have the labels' name becomes "x".
+BlockArgument addLabels(func::FuncOp f, RankedTensorType type,
+                        StringRef label = "y") {
   for (unsigned i = 0; i < f.getNumArguments(); ++i)
     if (auto name = f.getArgAttrOfType<StringAttr>(i, "dlc.name");
-        name && name.getValue() == "y")
+        name && name.getValue() == label)
       nameArgument(f, i, "x");
   unsigned last = f.getNumArguments();
   (void)f.insertArgument(last, type, {}, f.getLoc());
-  nameArgument(f, last, "y");
+  nameArgument(f, last, label);
   return f.getArgument(last);
 }
 
@@ -187,25 +190,6 @@ void finish(func::FuncOp f, bool train, Expr loss, Value correct) {
       op.erase();
 }
 
-void append(func::FuncOp predict, const LossKind &kind,
-            RankedTensorType labelType, bool train) {
-  SmallVector<Value> outputs;
-  func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
-  BlockArgument y = addLabels(f, labelType);
-  OpBuilder b(f.front().getTerminator());
-  llvm::DenseSet<Operation *> model;
-  for (Operation &op : f.front())
-    model.insert(&op);
-  Expr logits(b, outputs[0].getLoc(), kind.logits(outputs[0]));
-  if (ir::isHalf(elementType(logits)))
-    logits = logits.cast(b.getF32Type());
-  Rows rows = kind.rows(logits, Expr(b, logits.loc, y));
-  finish(f, train, Expr(b, logits.loc, rows.loss), rows.correct);
-  for (Operation &op : f.front())
-    if (!model.contains(&op))
-      markLoss(op);
-}
-
 /// A loss that the graph computes is taken as it is. Its rows are those of the
 /// cross entropy that it comes from; without one, the loss is the only row.
 void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
@@ -233,6 +217,67 @@ void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
   markTail(f);
 }
 
+/// A kind of loss on an output.
+struct Term {
+  const LossKind *kind;
+  unsigned output;
+  RankedTensorType labels;
+  double weight = 1;
+  std::string name; // the output's, if the loss is one of a list
+
+  std::string label() const { return name.empty() ? "y" : "y." + name; }
+};
+
+/// The mean of each sample's rows.
+Expr perSample(Expr rows, int64_t samples) {
+  int64_t count = rows.type().getNumElements();
+  return count == samples ? rows.reshape({samples})
+                          : rows.reshape({samples, count / samples}).mean({1});
+}
+
+/// The weighted sum of the terms, for evaluation row by row: rows of several
+/// terms are their samples. Hits are those of the first term that knows any.
+void append(func::FuncOp predict, ArrayRef<Term> terms, bool train) {
+  SmallVector<Value> outputs;
+  func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
+  SmallVector<BlockArgument> labels;
+  for (const Term &term : terms)
+    labels.push_back(addLabels(f, term.labels, term.label()));
+  OpBuilder b(f.front().getTerminator());
+  llvm::DenseSet<Operation *> model;
+  for (Operation &op : f.front())
+    model.insert(&op);
+  std::optional<Expr> total;
+  Value correct;
+  SmallVector<Expr> parts;
+  for (auto [term, y] : llvm::zip(terms, labels)) {
+    Expr logits(b, outputs[term.output].getLoc(),
+                term.kind->logits(outputs[term.output]));
+    if (ir::isHalf(elementType(logits)))
+      logits = logits.cast(b.getF32Type());
+    int64_t samples = tensorType(outputs[term.output]).getDimSize(0);
+    auto asRows = [&](Value rows) {
+      Expr each(b, logits.loc, rows);
+      return terms.size() == 1 ? each : perSample(each, samples);
+    };
+    Rows rows = term.kind->rows(logits, Expr(b, logits.loc, y));
+    Expr loss = asRows(rows.loss);
+    parts.push_back(train ? loss.mean(ir::axesBetween(0, loss.rank())) : loss);
+    Expr part = parts.back();
+    Expr weighted = term.weight == 1 ? part : part * term.weight;
+    total = total ? *total + weighted : weighted;
+    if (!correct && rows.correct)
+      correct = asRows(rows.correct);
+  }
+  finish(f, train, *total, correct);
+  for (auto [term, part] : llvm::zip(terms, parts))
+    if (train && !term.name.empty())
+      addResult(f, part, "loss." + term.name);
+  for (Operation &op : f.front())
+    if (!model.contains(&op))
+      markLoss(op);
+}
+
 struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   using AppendLossBase::AppendLossBase;
 
@@ -243,38 +288,121 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   }
 
   LogicalResult run(func::FuncOp predict) {
-    bool automatic = kind == "auto";
+    auto terms = isLossList(kind) ? readTerms(predict) : theTerm(predict);
+    if (failed(terms))
+      return failure();
+    for (bool train : {true, false})
+      if (auto loss = graphLoss(predict))
+        appendFromGraph(predict, *loss, train);
+      else
+        append(predict, *terms, train);
+    return success();
+  }
+
+  using Terms = FailureOr<SmallVector<Term>>;
+
+  /// The result that the graph has computed as a loss, if it is what is asked
+  /// for.
+  std::optional<unsigned> graphLoss(func::FuncOp predict) {
+    if (kind == "auto" || kind == "cross_entropy")
+      for (unsigned i = 0; i < predict.getNumResults(); ++i)
+        if (predict.getResultAttr(i, "dlc.loss"))
+          return i;
+    return std::nullopt;
+  }
+
+  /// The loss of the first output; none if the graph has its own.
+  Terms theTerm(func::FuncOp predict) {
     const LossKind *chosen =
-        findKind(automatic ? "cross_entropy" : StringRef(kind));
+        findKind(kind == "auto" ? "cross_entropy" : StringRef(kind));
     if (!chosen)
       return predict.emitError()
              << "loss '" << kind
              << "' is not known, expected auto, cross_entropy, mse or bce";
-    for (unsigned i = 0; i < predict.getNumResults(); ++i)
-      if (predict.getResultAttr(i, "dlc.loss") &&
-          (automatic || kind == "cross_entropy")) {
-        appendFromGraph(predict, i, /*train=*/true);
-        appendFromGraph(predict, i, /*train=*/false);
-        return success();
-      }
+    if (graphLoss(predict))
+      return SmallVector<Term>();
     if (predict.getNumResults() == 0)
       return predict.emitError("expected an output to compute the loss from");
-    auto out = cast<RankedTensorType>(predict.getResultTypes()[0]);
+    FailureOr<Term> term = makeTerm(predict, *chosen, 0);
+    if (failed(term))
+      return failure();
+    return SmallVector<Term>{*term};
+  }
+
+  /// OUTPUT:KIND[:WEIGHT],...
+  Terms readTerms(func::FuncOp predict) {
+    std::string wrong;
+    auto given = parseLossTerms(kind, wrong);
+    if (!given)
+      return predict.emitError() << "loss: " << wrong;
+    SmallVector<Term> terms;
+    for (const LossTerm &text : *given) {
+      const LossKind *chosen = findKind(text.kind);
+      if (!chosen)
+        return predict.emitError()
+               << "loss '" << text.kind << "' of output '" << text.output
+               << "' is not known, expected cross_entropy, mse or bce";
+      FailureOr<unsigned> output = findOutput(predict, text.output);
+      if (failed(output))
+        return failure();
+      FailureOr<Term> term = makeTerm(predict, *chosen, *output);
+      if (failed(term))
+        return failure();
+      term->weight = text.weight;
+      term->name = text.output;
+      if (!terms.empty() && failed(checkSamples(predict, terms[0], *term)))
+        return failure();
+      terms.push_back(*term);
+    }
+    return terms;
+  }
+
+  FailureOr<unsigned> findOutput(func::FuncOp predict, StringRef name) {
+    SmallVector<StringRef> known;
+    for (unsigned i = 0; i < predict.getNumResults(); ++i) {
+      auto attr = predict.getResultAttrOfType<StringAttr>(i, "dlc.name");
+      if (attr && attr.getValue() == name)
+        return i;
+      if (attr)
+        known.push_back(attr);
+    }
+    return predict.emitError()
+           << "there is no output '" << name
+           << "' to compute a loss of, there are " << llvm::join(known, ", ");
+  }
+
+  FailureOr<Term> makeTerm(func::FuncOp predict, const LossKind &chosen,
+                           unsigned output) {
+    auto out = cast<RankedTensorType>(predict.getResultTypes()[output]);
     if (!out.hasStaticShape() || !isa<FloatType>(out.getElementType()))
       return predict.emitError()
              << "the loss expects a float output of static shape, found "
              << out;
-    RankedTensorType labels = chosen->labels(predict, out);
+    RankedTensorType labels = chosen.labels(predict, out);
     if (!labels)
       return failure();
-    remarkContained(predict, *chosen);
-    append(predict, *chosen, labels, /*train=*/true);
-    append(predict, *chosen, labels, /*train=*/false);
-    return success();
+    remarkContained(predict, chosen, output);
+    return Term{&chosen, output, labels};
   }
 
-  void remarkContained(func::FuncOp predict, const LossKind &chosen) {
-    Value out = predict.front().getTerminator()->getOperand(0);
+  /// Several losses are added up sample by sample.
+  LogicalResult checkSamples(func::FuncOp predict, const Term &a,
+                             const Term &b) {
+    auto samples = [&](const Term &term) {
+      auto type = cast<RankedTensorType>(predict.getResultTypes()[term.output]);
+      return type.getDimSize(0);
+    };
+    if (samples(a) == samples(b))
+      return success();
+    return predict.emitError()
+           << "several losses expect outputs with one row a sample, found "
+           << samples(a) << " rows of '" << a.name << "' and " << samples(b)
+           << " of '" << b.name << "'";
+  }
+
+  void remarkContained(func::FuncOp predict, const LossKind &chosen,
+                       unsigned output) {
+    Value out = predict.front().getTerminator()->getOperand(output);
     if (chosen.logits(out) != out)
       out.getDefiningOp()->emitRemark()
           << "the model ends in "

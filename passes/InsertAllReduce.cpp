@@ -1,6 +1,6 @@
 // One all-reduce per gradient, in buckets that fill up in program order, which
 // is the order in which gradients get ready (autodiff declares them so). The
-// reported loss travels in the first bucket.
+// reported losses travel in the first bucket.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 
@@ -21,9 +21,10 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     bucket = filled = 0;
     OpBuilder b(f.getContext());
     if (world > 1) {
-      OpOperand &loss = f.front().getTerminator()->getOpOperand(0);
-      b.setInsertionPointAfterValue(loss.get());
-      loss.set(mean(b, loss.get()));
+      for (OpOperand &loss : f.front().getTerminator()->getOpOperands()) {
+        b.setInsertionPointAfterValue(loss.get());
+        loss.set(mean(b, loss.get()));
+      }
     }
     for (auto g : f.getOps<ir::GradientOp>()) {
       b.setInsertionPoint(g);

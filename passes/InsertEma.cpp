@@ -101,7 +101,7 @@ private:
 
   /// Whether the averages move; a follower learns it from a state.
   LogicalResult findFlag() {
-    moves = step.finiteFlag();
+    moves = step.updates();
     if (!moves || !follows())
       return success();
     ir::StateOp state = step.addScalar("ema.moves", step.builder.getI1Type(),

@@ -7,6 +7,7 @@
 #include "passes/ParameterGroups.h"
 #include "passes/Passes.h"
 #include "passes/Schedule.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -29,9 +30,9 @@ int64_t bucketOf(ir::GradientOp g) {
 
 class Inserter {
 public:
-  Inserter(Step &step, const Rule &rule, const OptimizerOptions &options,
+  Inserter(Step &step, const OptimizerOptions &options,
            const ScheduleOptions &schedule)
-      : step(step), rule(rule), options(options), schedule(schedule) {}
+      : step(step), options(options), schedule(schedule) {}
 
   LogicalResult run() {
     Type i64 = step.builder.getI64Type(), f64 = step.builder.getF64Type();
@@ -43,12 +44,13 @@ public:
     FailureOr<Pace> pace = paceOf(step, t, *options.lr, schedule);
     if (failed(pace))
       return failure();
-    if (rule.prepare)
-      rule.prepare(step);
-    auto groups = groupParameters(step, rule, options);
-    if (failed(groups) || failed(updateAll(*groups, t, *pace)))
+    auto groups = groupParameters(step, options);
+    if (failed(groups))
       return failure();
-    step.write(counter, step.unlessOverflow(done + done.scalar(1), done));
+    prepare(*groups);
+    if (failed(updateAll(*groups, t, *pace)))
+      return failure();
+    step.write(counter, step.ifUpdating(done + done.scalar(1), done));
     addResult(step.f, pace->lr.cast(step.builder.getF32Type()), "lr");
     return success();
   }
@@ -59,6 +61,19 @@ private:
     size_t group;
     ir::GradientOp gradient;
   };
+
+  /// The groups of one optimizer are prepared together.
+  void prepare(ArrayRef<ParameterGroup> groups) {
+    llvm::MapVector<std::pair<int64_t, const Rule *>,
+                    SmallVector<ir::GradientOp>>
+        optimizers;
+    for (const ParameterGroup &group : groups)
+      llvm::append_range(optimizers[{group.optimizer, group.rule}],
+                         group.gradients);
+    for (auto &[optimizer, gradients] : optimizers)
+      if (optimizer.second->prepare)
+        optimizer.second->prepare(step, gradients);
+  }
 
   LogicalResult updateAll(ArrayRef<ParameterGroup> groups, Expr t,
                           const Pace &pace) {
@@ -111,8 +126,8 @@ private:
                                        ArrayRef(inputs).drop_front(),
                                        rounded(exact, type), group.options});
     for (auto [state, value, before] : llvm::zip(states, updated, old))
-      step.write(state, step.unlessOverflow(value.cast(ir::elementType(before)),
-                                            before));
+      step.write(state,
+                 step.ifUpdating(value.cast(ir::elementType(before)), before));
     g.erase();
     return success();
   }
@@ -135,7 +150,6 @@ private:
   }
 
   Step &step;
-  const Rule &rule;
   const OptimizerOptions &options;
   const ScheduleOptions &schedule;
   llvm::DenseMap<std::pair<const Expr *, Type>, SmallVector<Expr>> casts;
@@ -158,18 +172,17 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
     ScheduleOptions s;
     s.name = schedule;
     copySchedule(*this, s);
-    const Rule *rule = findRule(o.name);
-    if (!rule)
+    if (!findRule(o.name))
       return f.emitError() << "optimizer '" << o.name
                            << "' is not known, expected one of "
                            << llvm::join(optimizerNames(), ", ");
     if (o.moments != "f32" && o.moments != "bf16")
       return f.emitError() << "moments are kept in '" << o.moments
                            << "', expected f32 or bf16";
-    if (*o.nesterov && (o.momentum.value_or(0) == 0 || o.dampening != 0))
-      return f.emitError("nesterov needs a momentum above 0 and no dampening");
+    if (failed(checkOptimizer(f, o)))
+      return failure();
     Step step(f);
-    return Inserter(step, *rule, o, s).run();
+    return Inserter(step, o, s).run();
   }
 
   /// The options of the pass; numbers below 0 are unset.
@@ -193,6 +206,7 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
     o.lrScale.assign(lrScale.begin(), lrScale.end());
     o.weightDecayScale.assign(weightDecayScale.begin(), weightDecayScale.end());
     o.moments = moments;
+    o.groups.assign(groups.begin(), groups.end());
     o.noDecay = noDecay;
     return o;
   }
@@ -219,6 +233,7 @@ std::unique_ptr<Pass> createInsertOptimizer(const OptimizerOptions &o,
   options.weightDecayScale.assign(o.weightDecayScale.begin(),
                                   o.weightDecayScale.end());
   options.moments = o.moments;
+  options.groups.assign(o.groups.begin(), o.groups.end());
   options.noDecay = o.noDecay;
   options.schedule = s.name;
   copySchedule(s, options);

@@ -19,14 +19,14 @@ Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
 //---------------------------------------------//
 
 /// Gradients have a common norm of at most 1.
-void boundGradients(Step &step) {
+void boundGradients(Step &step, ArrayRef<ir::GradientOp> gradients) {
   SmallVector<Value> all;
-  for (ir::GradientOp g : step.gradients())
+  for (ir::GradientOp g : gradients)
     all.push_back(g.getValue());
   auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
   Expr total = step.expr(
       ir::GlobalNormOp::create(step.builder, step.f.getLoc(), f32, all));
-  step.multiplyGradients(1.0 / maximum(total, total.scalar(1)));
+  step.multiplyGradients(1.0 / maximum(total, total.scalar(1)), gradients);
 }
 
 Moments lambMoments(const OptimizerOptions &) { return {{"m"}, {"v"}}; }

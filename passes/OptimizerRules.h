@@ -39,8 +39,8 @@ struct Rule {
   /// The new parameter and the new moments. Elementwise wherever the formula
   /// is, so that one kernel moves all parameters of a group.
   Exprs (*update)(const Update &);
-  /// What happens to all gradients before; may be null.
-  void (*prepare)(Step &) = nullptr;
+  /// What happens to all gradients of one optimizer before; may be null.
+  void (*prepare)(Step &, llvm::ArrayRef<ir::GradientOp>) = nullptr;
   /// Parameters of another rank than this move by adamw; 0: any rank.
   int64_t rank = 0;
 };

@@ -13,7 +13,8 @@ namespace dlc {
 
 struct LossOptions {
   /// --loss=auto|cross_entropy|mse|bce. auto: the loss in the graph, else
-  /// cross_entropy.
+  /// cross_entropy. --loss=OUTPUT:KIND[:WEIGHT],...: the weighted sum of losses
+  /// of several outputs, whose labels are named y.OUTPUT.
   std::string kind = "auto";
   /// --bn-variance=unbiased|population: running variance as frameworks keep it,
   /// or as the ONNX text says.
@@ -97,6 +98,14 @@ struct ClipOptions {
   bool reportNorm = false;
 };
 
+/// Steps that are skipped because a value stands out from the last 128 of its
+/// kind (llm.c's outlier detector).
+struct OutlierOptions {
+  /// --skip-loss-zscore=Z, --skip-grad-zscore=Z: standard deviations above the
+  /// mean from which the loss, or the gradients' norm, is an outlier; 0: off.
+  double lossZ = 0, gradientZ = 0;
+};
+
 /// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb
 /// and lion timm's; SGD has momentum 0.9. What is unset gets the optimizer's
 /// default from the table in OptimizerDefaults.cpp, which also says who reads
@@ -125,6 +134,13 @@ struct OptimizerOptions {
   /// parameter's own type. The update computes in f32 and rounds what it keeps,
   /// so a decay rate above 1 - 2^-9 may leave a moment where it is.
   std::string moments = "f32";
+  /// --optimizer-group=REGEX:NAME[,KEY=VALUE,...]: the optimizer of the
+  /// parameters whose name the expression is found in; the first counts. Keys
+  /// are flags of the optimizer: lr, weight-decay, momentum, nesterov,
+  /// dampening, beta1, beta2, eps, alpha, amsgrad. What is not given is as for
+  /// `name`, if that is the same optimizer, else the optimizer's default. The
+  /// schedule scales every lr by the same factor.
+  std::vector<std::string> groups;
   /// --no-decay=none|norm_bias. norm_bias: no weight decay for parameters of
   /// less than two dimensions and those named *.bias.
   std::string noDecay = "none";
@@ -240,12 +256,16 @@ struct LoraOptions {
 };
 
 struct StepOptions {
+  /// --debug-overflow: every op is a kernel of its own, so that what overflows
+  /// is named exactly.
+  bool debugOverflow = false;
   LossOptions loss;
   AmpOptions amp;
   ScalerOptions scaler;
   AccumulateOptions accumulate;
   AllReduceOptions allReduce;
   ClipOptions clip;
+  OutlierOptions outlier;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   EmaOptions ema;

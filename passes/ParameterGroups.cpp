@@ -1,4 +1,5 @@
 #include "passes/ParameterGroups.h"
+#include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <regex>
 
@@ -7,23 +8,25 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// REGEX:FACTOR, several times; the first that matches a name counts.
-class Factors {
+/// REGEX:VALUE, several times; the first that matches a name counts.
+template <class T> class Patterns {
 public:
-  Factors(const char *flag, Operation *where) : flag(flag), where(where) {}
+  Patterns(const char *flag, Operation *where) : flag(flag), where(where) {}
 
-  LogicalResult parse(const std::vector<std::string> &texts) {
+  /// `read` makes a value of the text behind the last colon, or says what is
+  /// wrong with it.
+  template <class Read>
+  LogicalResult parse(const std::vector<std::string> &texts, Read read) {
     for (const std::string &text : texts) {
       size_t split = text.rfind(':');
-      double factor;
-      if (split == std::string::npos || split == 0 ||
-          StringRef(text).substr(split + 1).getAsDouble(factor) ||
-          !(factor >= 0 && std::isfinite(factor)))
+      bool whole = split != std::string::npos && split != 0;
+      std::string wrong;
+      std::optional<T> value = read(whole ? text.substr(split + 1) : "", wrong);
+      if (!value)
         return where->emitError()
-               << flag << ": expected REGEX:FACTOR with a factor of at least "
-               << "0, found '" << text << "'";
+               << flag << ": " << wrong << ", found '" << text << "'";
       try {
-        rows.push_back({text, std::regex(text.substr(0, split)), factor});
+        rows.push_back({text, std::regex(text.substr(0, split)), *value});
       } catch (const std::regex_error &) {
         return where->emitError() << flag << ": '" << text.substr(0, split)
                                   << "' is not a regular expression";
@@ -31,15 +34,17 @@ public:
     }
     return success();
   }
-  double of(const std::string &name) {
-    const Row *first = nullptr;
-    for (Row &row : rows)
+  /// Counted from 0; none if no pattern matches.
+  std::optional<size_t> find(const std::string &name) {
+    std::optional<size_t> first;
+    for (auto [i, row] : llvm::enumerate(rows))
       if (std::regex_search(name, row.pattern)) {
         row.matched = true;
-        first = first ? first : &row;
+        first = first.value_or(i);
       }
-    return first ? first->factor : 1;
+    return first;
   }
+  const T &value(size_t row) const { return rows[row].value; }
   LogicalResult expectMatches() {
     for (const Row &row : rows)
       if (!row.matched)
@@ -52,12 +57,116 @@ private:
   struct Row {
     std::string text;
     std::regex pattern;
-    double factor;
+    T value;
     bool matched = false;
   };
   const char *flag;
   Operation *where;
   std::vector<Row> rows;
+};
+
+std::optional<double> readFactor(StringRef text, std::string &wrong) {
+  double factor;
+  if (!text.getAsDouble(factor) && factor >= 0 && std::isfinite(factor))
+    return factor;
+  wrong = "expected REGEX:FACTOR with a factor of at least 0";
+  return std::nullopt;
+}
+
+/// Sets the option of that flag; false if there is none, or the text is no
+/// value of it.
+bool setOption(OptimizerOptions &o, StringRef flag, StringRef text) {
+  bool isTrue = text == "true";
+  if (flag == "nesterov")
+    o.nesterov = isTrue;
+  if (flag == "amsgrad")
+    o.amsgrad = isTrue;
+  if (flag == "nesterov" || flag == "amsgrad")
+    return isTrue || text == "false";
+  double x;
+  if (text.getAsDouble(x) || !(x >= 0 && std::isfinite(x)))
+    return false;
+  if (flag == "dampening") {
+    o.dampening = x;
+    return true;
+  }
+  struct Number {
+    StringRef flag;
+    std::optional<double> OptimizerOptions::*field;
+    bool isRate; // at most 1
+  };
+  const Number numbers[] = {
+      {"lr", &OptimizerOptions::lr, false},
+      {"weight-decay", &OptimizerOptions::weightDecay, false},
+      {"momentum", &OptimizerOptions::momentum, true},
+      {"beta1", &OptimizerOptions::beta1, true},
+      {"beta2", &OptimizerOptions::beta2, true},
+      {"eps", &OptimizerOptions::epsilon, false},
+      {"alpha", &OptimizerOptions::alpha, true}};
+  for (const Number &number : numbers)
+    if (number.flag == flag) {
+      o.*number.field = x;
+      return x <= 1 || !number.isRate;
+    }
+  return false;
+}
+
+/// NAME[,KEY=VALUE,...]
+std::optional<OptimizerOptions> readOptimizer(const std::string &text,
+                                              const OptimizerOptions &main,
+                                              std::string &wrong) {
+  SmallVector<StringRef> words;
+  StringRef(text).split(words, ',');
+  OptimizerOptions o;
+  if (words[0] == main.name)
+    o = main;
+  o.name = words[0].str();
+  if (!llvm::is_contained(optimizerNames(), o.name)) {
+    wrong =
+        "expected REGEX:NAME with one of " + llvm::join(optimizerNames(), ", ");
+    return std::nullopt;
+  }
+  for (StringRef word : ArrayRef(words).drop_front()) {
+    auto [flag, value] = word.split('=');
+    if (!optimizerReads(o.name, flag.str()) || !setOption(o, flag, value)) {
+      wrong = "expected options of " + o.name + " as KEY=VALUE, not '" +
+              word.str() + "'";
+      return std::nullopt;
+    }
+  }
+  o.resolve();
+  return o;
+}
+
+/// All patterns of the options.
+struct Rows {
+  explicit Rows(Operation *where)
+      : where(where), rates("--lr-scale", where),
+        decays("--weight-decay-scale", where),
+        optimizers("--optimizer-group", where) {}
+
+  LogicalResult parse(const OptimizerOptions &o) {
+    return success(
+        succeeded(rates.parse(o.lrScale, readFactor)) &&
+        succeeded(decays.parse(o.weightDecayScale, readFactor)) &&
+        succeeded(optimizers.parse(
+            o.groups, [&](const std::string &text, std::string &wrong) {
+              return readOptimizer(text, o, wrong);
+            })));
+  }
+  LogicalResult expectMatches() {
+    return success(succeeded(rates.expectMatches()) &&
+                   succeeded(decays.expectMatches()) &&
+                   succeeded(optimizers.expectMatches()));
+  }
+  static double factor(Patterns<double> &of, const std::string &name) {
+    auto row = of.find(name);
+    return row ? of.value(*row) : 1;
+  }
+
+  Operation *where;
+  Patterns<double> rates, decays;
+  Patterns<OptimizerOptions> optimizers;
 };
 
 bool isNormOrBias(ir::StateOp parameter) {
@@ -77,50 +186,74 @@ OptimizerOptions fallbackOptions(const OptimizerOptions &of) {
 
 } // namespace
 
+LogicalResult checkOptimizer(Operation *where, const OptimizerOptions &o) {
+  if (*o.nesterov && (o.momentum.value_or(0) == 0 || o.dampening != 0))
+    return where->emitError(
+        "nesterov needs a momentum above 0 and no dampening");
+  return success();
+}
+
 FailureOr<std::vector<ParameterGroup>>
-groupParameters(Step &step, const Rule &rule, const OptimizerOptions &options) {
+groupParameters(Step &step, const OptimizerOptions &options) {
   if (options.noDecay != "none" && options.noDecay != "norm_bias")
     return step.f.emitError() << "expected no-decay of none or norm_bias, "
                               << "found '" << options.noDecay << "'";
-  Factors rates("--lr-scale", step.f), decays("--weight-decay-scale", step.f);
-  if (failed(rates.parse(options.lrScale)) ||
-      failed(decays.parse(options.weightDecayScale)))
+  Rows rows(step.f);
+  if (failed(rows.parse(options)))
     return failure();
   std::vector<ParameterGroup> groups;
   for (ir::GradientOp g : step.gradients()) {
     ir::StateOp parameter = step.findState(g.getState());
     std::string name = parameter.getSymName().str();
-    bool mine = !rule.rank || parameter.getTensorType().getRank() == rule.rank;
-    OptimizerOptions own = mine ? options : fallbackOptions(options);
-    double lrScale = rates.of(name);
-    *own.weightDecay *= decays.of(name);
+    auto row = rows.optimizers.find(name);
+    const OptimizerOptions &chosen =
+        row ? rows.optimizers.value(*row) : options;
+    if (failed(checkOptimizer(step.f, chosen)))
+      return failure();
+    const Rule *rule = findRule(chosen.name);
+    bool mine =
+        !rule->rank || parameter.getTensorType().getRank() == rule->rank;
+    OptimizerOptions own = mine ? chosen : fallbackOptions(chosen);
+    double lrScale = Rows::factor(rows.rates, name);
+    if (*own.lr != *options.lr) {
+      if (*options.lr == 0)
+        return step.f.emitError()
+               << "--optimizer-group: a group has a learning "
+                  "rate, so --lr must be above 0, too";
+      lrScale *= *own.lr / *options.lr;
+    }
+    *own.weightDecay *= Rows::factor(rows.decays, name);
     if (options.noDecay == "norm_bias" && isNormOrBias(parameter))
       own.weightDecay = 0;
+    int64_t optimizer = row ? int64_t(*row) : -1;
     auto group = llvm::find_if(groups, [&](const ParameterGroup &p) {
-      return p.rule->name == own.name && p.lrScale == lrScale &&
-             p.options.weightDecay == own.weightDecay;
+      return p.optimizer == optimizer && p.rule->name == own.name &&
+             p.lrScale == lrScale && p.options.weightDecay == own.weightDecay;
     });
     if (group == groups.end())
-      group = groups.insert(group, {findRule(own.name), lrScale, own, {}});
+      group = groups.insert(group,
+                            {optimizer, findRule(own.name), lrScale, own, {}});
     group->gradients.push_back(g);
   }
-  if (failed(rates.expectMatches()) || failed(decays.expectMatches()))
+  if (failed(rows.expectMatches()))
     return failure();
   return groups;
 }
 
-LogicalResult checkPatterns(ModuleOp module, const OptimizerOptions &o) {
-  Factors rates("--lr-scale", module), decays("--weight-decay-scale", module);
-  if (failed(rates.parse(o.lrScale)) ||
-      failed(decays.parse(o.weightDecayScale)))
+LogicalResult checkPatterns(ModuleOp module, const OptimizerOptions &given) {
+  OptimizerOptions o = given;
+  o.resolve();
+  Rows rows(module);
+  if (failed(rows.parse(o)))
     return failure();
   for (auto state : module.getOps<ir::StateOp>())
     if (state.getTrainable()) {
-      rates.of(state.getSymName().str());
-      decays.of(state.getSymName().str());
+      std::string name = state.getSymName().str();
+      rows.rates.find(name);
+      rows.decays.find(name);
+      rows.optimizers.find(name);
     }
-  return success(succeeded(rates.expectMatches()) &&
-                 succeeded(decays.expectMatches()));
+  return rows.expectMatches();
 }
 
 } // namespace dlc

@@ -31,6 +31,7 @@ std::unique_ptr<mlir::Pass> createUnscale(const ScalerOptions &options);
 std::unique_ptr<mlir::Pass>
 createInsertAllReduce(const AllReduceOptions &options);
 std::unique_ptr<mlir::Pass> createClipGradients(const ClipOptions &options);
+std::unique_ptr<mlir::Pass> createSkipOutliers(const OutlierOptions &options);
 std::unique_ptr<mlir::Pass>
 createInsertOptimizer(const OptimizerOptions &options,
                       const ScheduleOptions &schedule);

@@ -38,8 +38,9 @@ def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
     cross_entropy: logits [.., C] as rows [R, C] and labels i64 [R]; loss = mean of lse - logit[label].
     mse: labels of the output's shape; loss = mean of (output - y)^2.
     bce: labels of the output's shape; loss = mean of softplus(x) - x y.
-    A loss computed by the graph (result attribute dlc.loss) is used as it is.}];
-  let options = [Option<"kind", "kind", "std::string", "\"auto\"", "auto, cross_entropy, mse or bce">];
+    A loss computed by the graph (result attribute dlc.loss) is used as it is.
+    OUTPUT:KIND[:WEIGHT],...: the weighted sum of a loss of each output, with labels "y.OUTPUT" and results "loss.OUTPUT".}];
+  let options = [Option<"kind", "kind", "std::string", "\"auto\"", "auto, cross_entropy, mse, bce or a list">];
 }
 
 def TrainMode : Dlc_Pass<"dlc-train-mode"> {
@@ -126,6 +127,14 @@ def ClipGradients : Dlc_Pass<"dlc-clip-gradients"> {
     Option<"reportNorm", "report-norm", "bool", "false", "the result even so">];
 }
 
+def SkipOutliers : Dlc_Pass<"dlc-skip-outliers"> {
+  let summary = "a step whose loss or gradient norm stands out changes nothing";
+  let description = [{Adds the states outlier.NAME, the last 128 values of that result, and outlier.NAME.count, and the result
+    "skipped". Later passes write only in steps that are not skipped.}];
+  let options = [Option<"loss", "loss", "double", "0", "z-score of the loss from which a step is skipped; 0: off">,
+    Option<"gradient", "gradient", "double", "0", "the same of the result grad_norm">];
+}
+
 defvar scheduleOptions = [Option<"schedule", "schedule", "std::string", "\"constant\"", "see ScheduleOptions">,
     Option<"perEpoch", "schedule-per-epoch", "bool", "false", "lengths are epochs">,
     Option<"warmup", "warmup", "int64_t", "0", "length of the linear warm-up">,
@@ -165,6 +174,7 @@ def InsertOptimizer : Dlc_Pass<"dlc-insert-optimizer"> {
     ListOption<"lrScale", "lr-scale", "std::string", "REGEX:FACTOR">,
     ListOption<"weightDecayScale", "weight-decay-scale", "std::string", "REGEX:FACTOR">,
     Option<"moments", "moments", "std::string", "\"f32\"", "f32 or bf16">,
+    ListOption<"groups", "group", "std::string", "REGEX:NAME[,KEY=VALUE,...]">,
     Option<"noDecay", "no-decay", "std::string", "\"none\"", "none or norm_bias">] # scheduleOptions;
 }
 

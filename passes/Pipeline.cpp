@@ -24,6 +24,7 @@ void AmpOptions::resolve() {
 
 void StepOptions::resolve() {
   amp.resolve();
+  clip.reportNorm = clip.reportNorm || outlier.gradientZ != 0;
   optimizer.resolve();
   if (scaler.scale == "auto")
     scaler.scale = amp.dtype == "fp16" && amp.enabled() && amp.level != "O3"
@@ -85,6 +86,9 @@ std::vector<Phase> trainingPhases(StepOptions o) {
       {"clip", "the gradients' common norm is bounded",
        when(o.clip.maxNorm != 0 || o.clip.maxValue != 0 || o.clip.reportNorm,
             [=](auto &pm) { pm.addPass(createClipGradients(o.clip)); })},
+      {"skip-outliers", "a step that stands out changes nothing",
+       when(o.outlier.lossZ != 0 || o.outlier.gradientZ != 0,
+            [=](auto &pm) { pm.addPass(createSkipOutliers(o.outlier)); })},
       {"optimizer",
        "parameters and moments move, at a rate computed from the step",
        always([=](auto &pm) {

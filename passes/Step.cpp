@@ -21,11 +21,15 @@ void addResult(func::FuncOp f, Value value, StringRef name) {
   end->insertOperands(end->getNumOperands(), value);
 }
 
+/// Marks the last condition of a step's updates.
+constexpr StringLiteral kGate = "dlc.gate";
+
 Step::Step(func::FuncOp f)
     : f(f), symbols(f->getParentOfType<ModuleOp>()),
       builder(f.front().getTerminator()) {
-  for (auto op : f.getOps<ir::AllFiniteOp>())
-    finite = op.getY();
+  for (Operation &op : f.front())
+    if (isa<ir::AllFiniteOp>(op) || op.hasAttr(kGate))
+      proceeds = op.getResult(0);
 }
 
 ir::StateOp Step::addState(StringRef name, RankedTensorType type, ir::Role role,
@@ -68,9 +72,10 @@ ir::Expr Step::scalar(Type element, double value) {
                                      RankedTensorType::get({}, element)));
 }
 
-void Step::multiplyGradients(ir::Expr factor) {
+void Step::multiplyGradients(ir::Expr factor,
+                             ArrayRef<ir::GradientOp> gradients) {
   llvm::DenseMap<Type, Value> rounded;
-  for (ir::GradientOp g : gradients()) {
+  for (ir::GradientOp g : gradients) {
     ir::Expr value = expr(g.getValue());
     Type element = value.type().getElementType();
     Value &by = rounded[element];
@@ -81,8 +86,23 @@ void Step::multiplyGradients(ir::Expr factor) {
   }
 }
 
-ir::Expr Step::unlessOverflow(ir::Expr updated, ir::Expr old) {
-  return finite ? select(expr(finite), updated, old) : updated;
+Value Step::findResult(StringRef name) {
+  for (unsigned i = 0; i < f.getNumResults(); ++i)
+    if (auto attr = f.getResultAttrOfType<StringAttr>(i, "dlc.name");
+        attr && attr.getValue() == name)
+      return f.front().getTerminator()->getOperand(i);
+  return nullptr;
+}
+
+void Step::updateOnlyIf(ir::Expr holds) {
+  if (proceeds)
+    holds = holds.make<ir::AndOp>(proceeds, holds.v);
+  proceeds = holds.v;
+  proceeds.getDefiningOp()->setAttr(kGate, builder.getUnitAttr());
+}
+
+ir::Expr Step::ifUpdating(ir::Expr updated, ir::Expr old) {
+  return proceeds ? select(expr(proceeds), updated, old) : updated;
 }
 
 } // namespace dlc

@@ -42,26 +42,35 @@ public:
   /// A rank-0 constant.
   ir::Expr scalar(mlir::Type element, double value);
 
-  /// Whether all gradients are finite; null if the step does not look.
-  mlir::Value finiteFlag() const { return finite; }
-  /// `updated`, or `old` in a step whose gradients are not all finite.
-  ir::Expr unlessOverflow(ir::Expr updated, ir::Expr old);
+  /// The result with that dlc.name; null when there is none.
+  mlir::Value findResult(llvm::StringRef name);
+  /// Whether this step updates: its gradients are all finite and no outliers;
+  /// null if it always does.
+  mlir::Value updates() const { return proceeds; }
+  /// A further condition for that, here and in later passes.
+  void updateOnlyIf(ir::Expr holds);
+  /// `updated`, or `old` in a step that does not update.
+  ir::Expr ifUpdating(ir::Expr updated, ir::Expr old);
 
   /// The declarations of gradients in the order in which they get ready.
   llvm::SmallVector<ir::GradientOp> gradients() {
     return llvm::to_vector(f.getOps<ir::GradientOp>());
   }
 
-  /// Every gradient becomes gradient * factor, with the factor rounded to the
-  /// gradient's type.
-  void multiplyGradients(ir::Expr factor);
+  /// Every gradient, or each of these, becomes gradient * factor, with the
+  /// factor rounded to the gradient's type.
+  void multiplyGradients(ir::Expr factor) {
+    multiplyGradients(factor, gradients());
+  }
+  void multiplyGradients(ir::Expr factor,
+                         llvm::ArrayRef<ir::GradientOp> gradients);
 
   mlir::func::FuncOp f;
   mlir::SymbolTable symbols;
   mlir::OpBuilder builder;
 
 private:
-  mlir::Value finite; // result of the step's dlc.all_finite, if there is one
+  mlir::Value proceeds; // whether states are written; null: always
 };
 
 } // namespace dlc

@@ -33,10 +33,10 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
          pm.addPass(mlir::createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }});
-  phases.push_back(
-      {"fuse", "ops that share loops are one kernel", [](OpPassManager &pm) {
-         pm.addNestedPass<func::FuncOp>(createFuse());
-       }});
+  phases.push_back({"fuse", "ops that share loops are one kernel",
+                    [apart = options.train.debugOverflow](OpPassManager &pm) {
+                      pm.addNestedPass<func::FuncOp>(createFuse(apart));
+                    }});
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",
                     [memory](OpPassManager &pm) {

@@ -1,12 +1,45 @@
 #include "compiler/driver/Settings.h"
+#include "passes/LossTerms.h"
+#include "runtime/base/Nearest.h"
 #include <fmt/ranges.h>
 
 namespace dlc {
 
+static Status setLoss(LossOptions &o, const std::vector<std::string> &words) {
+  const std::vector<std::string> names = {"auto", "cross_entropy", "mse",
+                                          "bce"};
+  const std::vector<std::string> kinds(names.begin() + 1, names.end());
+  auto isIn = [](const std::vector<std::string> &known,
+                 const std::string &word) {
+    return std::find(known.begin(), known.end(), word) != known.end();
+  };
+  std::string text = fmt::format("{}", fmt::join(words, ",")), wrong;
+  if (!isLossList(text)) {
+    if (!isIn(names, text))
+      return usageError("'{}' is not one of {} or OUTPUT:KIND[:WEIGHT],...{}",
+                        text, fmt::join(names, ", "), suggestion(text, names));
+  } else {
+    auto terms = parseLossTerms(text, wrong);
+    if (!terms)
+      return usageError("{}", wrong);
+    for (const LossTerm &term : *terms)
+      if (!isIn(kinds, term.kind))
+        return usageError("'{}' for output '{}' is not one of {}{}", term.kind,
+                          term.output, fmt::join(kinds, ", "),
+                          suggestion(term.kind, kinds));
+  }
+  o.kind = text;
+  return {};
+}
+
 void Settings::addLoss() {
   LossOptions &o = options.train.loss;
-  choice("train.loss", o.kind, {"auto", "cross_entropy", "mse", "bce"},
-         "auto takes the graph's own, else cross_entropy");
+  Setting &loss = add("train.loss",
+                      "auto takes the graph's own, else cross_entropy; a list: "
+                      "the weighted sum for several outputs",
+                      "{auto,cross_entropy,mse,bce}|OUTPUT:KIND[:WEIGHT],...");
+  loss.set = [&o](auto &words) { return setLoss(o, words); };
+  loss.get = [&o] { return yamlText(o.kind); };
   either("train.bn-variance", o.bnVariancePopulation, "unbiased", "population",
          "running variance as frameworks or as the ONNX text keeps it");
 }
@@ -63,6 +96,9 @@ void Settings::addOptimizer() {
        "factor of lr for parameters that match; the first counts");
   list("train.weight-decay-scale", o.weightDecayScale, "REGEX:FACTOR",
        "factor of weight-decay for those that match");
+  list(
+      "train.optimizer-group", o.groups, "REGEX:NAME[,KEY=VALUE...]",
+      "another optimizer for those that match, with its own lr, momentum, ...");
   choice("train.no-decay", o.noDecay, {"none", "norm_bias"},
          "norm_bias: vectors and biases do not decay");
   count("train.accumulate", options.train.accumulate.count, 1,
@@ -75,6 +111,16 @@ void Settings::addOptimizer() {
          "largest norm of all gradients together; 0: no clipping");
   toggle("train.grad-norm", clip.reportNorm,
          "reports that norm without clipping by it");
+  toggle(
+      "train.debug-overflow", options.train.debugOverflow,
+      "a kernel for each op, slow: dlc train --debug-overflow names one node");
+  OutlierOptions &outlier = options.train.outlier;
+  number(
+      "train.skip-loss-zscore", outlier.lossZ, 0, kNoLimit,
+      "skips a step whose loss is as many standard deviations above the mean "
+      "of the last 128; 0: off");
+  number("train.skip-grad-zscore", outlier.gradientZ, 0, kNoLimit,
+         "the same of the gradients' norm");
 }
 
 void Settings::addSchedule() {

@@ -132,7 +132,7 @@ struct Cluster {
 
 class Fuser {
 public:
-  explicit Fuser(Block &block) : block(block) {}
+  Fuser(Block &block, bool apart) : block(block), apart(apart) {}
 
   void run() {
     moveWritesToEnd();
@@ -143,7 +143,8 @@ public:
     for (Operation &op : llvm::make_early_inc_range(block))
       if (classify(&op) == Class::Clone && needsBuffer(&op))
         place(&op, Class::Compute);
-    joinWriters();
+    if (!apart)
+      joinWriters();
     SmallVector<Cluster *> order;
     for (auto &c : clusters)
       if (!c->ops.empty())
@@ -257,7 +258,7 @@ private:
 
   void place(Operation *op, Class cls) {
     for (Cluster *c : candidates(op, cls)) {
-      if (!mayRunIn(op, *c) || inputsWith(op, *c) > kMaxInputs)
+      if (apart || !mayRunIn(op, *c) || inputsWith(op, *c) > kMaxInputs)
         continue;
       if (auto domain = fit(op, cls, *c)) {
         c->domain = *domain;
@@ -432,6 +433,7 @@ private:
   }
 
   Block &block;
+  bool apart;
   llvm::DenseMap<Operation *, int64_t> position;
   llvm::DenseMap<Operation *, Cluster *> clusterOf;
   std::vector<std::unique_ptr<Cluster>> clusters;
@@ -443,11 +445,18 @@ struct Fuse : PassWrapper<Fuse, OperationPass<func::FuncOp>> {
   StringRef getDescription() const final {
     return "make clusters that compile to one kernel each";
   }
-  void runOnOperation() final { Fuser(getOperation().front()).run(); }
+  Fuse(bool apart = false) { this->apart = apart; }
+  Fuse(const Fuse &other) : PassWrapper(other) { apart = other.apart; }
+  void runOnOperation() final { Fuser(getOperation().front(), apart).run(); }
+
+  Option<bool> apart{*this, "apart",
+                     llvm::cl::desc("each op a cluster of its own")};
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createFuse() { return std::make_unique<Fuse>(); }
+std::unique_ptr<Pass> createFuse(bool apart) {
+  return std::make_unique<Fuse>(apart);
+}
 
 } // namespace dlc

@@ -17,8 +17,9 @@ std::unique_ptr<mlir::Pass> createInferLimits();
 /// Images are channels last, in convolutions, pooling, batch norm and what
 /// stands between them.
 std::unique_ptr<mlir::Pass> createLayout();
-/// Ops become clusters (dlc.fused) that compile to one kernel each.
-std::unique_ptr<mlir::Pass> createFuse();
+/// Ops become clusters (dlc.fused) that compile to one kernel each; `apart`:
+/// each op a cluster of its own.
+std::unique_ptr<mlir::Pass> createFuse(bool apart = false);
 /// dlc functions become exec programs: state and gradients in flat regions,
 /// scratch by liveness.
 std::unique_ptr<mlir::Pass> createPlanMemory();

@@ -11,7 +11,7 @@ void registerLowerPasses() {
   mlir::registerPass(createLayout);
   mlir::registerPass(createDecompose);
   mlir::registerPass([] { return createSplitReductions(); });
-  mlir::registerPass(createFuse);
+  mlir::registerPass([] { return createFuse(); });
   mlir::registerPass([] { return createRecompute(); });
   mlir::registerPass(createPlanMemory);
   mlir::registerPass(createMergeLaunches);

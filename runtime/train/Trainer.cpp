@@ -324,10 +324,10 @@ private:
       return {};
     bar.pause();
     const std::string what =
-        skipped
-            ? fmt::format("step {} was skipped, the {}. in a row",
-                          progress_.step, skips_)
-            : fmt::format("the loss is {} at step {}", loss, progress_.step);
+        skipped ? fmt::format("step {} was skipped, the {}. in a row",
+                              progress_.step, skips_)
+                : fmt::format("the loss is {} at step {}",
+                              std::isnan(loss) ? NAN : loss, progress_.step);
     Incident incident{progress_.step, options_.threads,
                       infiniteSteps_.count(progress_.step) > 0, what,
                       metricTexts(*session_, values)};

@@ -93,6 +93,31 @@ class Overflow(dlc.TestCase):
         self.assertRegex(found, r"'/f2/Gemm'.*f16.*--amp-node='\^/f2/Gemm\$:f32'")
         self.assertIn("step 2 was skipped, the 2. in a row: training diverged", err)
 
+    def test_the_option_mends_it(self):
+        """What the report says, given to the compiler, makes the step finite."""
+        options = dict(amp=True, amp_dtype="fp16", loss_scale=1, amp_node="^/f2/Gemm$:f32")
+        run = self.fail(self.compile(self.mlp(f1_bias=30, f2_weight=3e3), **options), dlc.OK, steps=1)
+        self.assertNotIn("skipped", run)
+        self.assertEqual(self.reported()[0]["found_inf"], 0)
+
+    def test_one_node_without_fusion(self):
+        """exp(x) overflows in a kernel that holds three nodes; a debug program names the one."""
+        x = onnx.helper.make_tensor_value_info("x", 1, ["N", 4])
+        y = onnx.helper.make_tensor_value_info("out", 1, ["N", 4])
+        nodes = [onnx.helper.make_node(op, i, o, name) for op, i, o, name in [
+            ("MatMul", ["x", "w"], ["a"], "/product"), ("Abs", ["a"], ["b"], "/abs"), ("Exp", ["b"], ["c"], "/exp"),
+            ("Sub", ["c", "c"], ["out"], "/minus")]]
+        w = numpy_helper.from_array(np.full((4, 4), 30, np.float32), "w")
+        onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", [x], [y], [w]),
+                                         opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8),
+                  self.path("exp.onnx"))
+        self.x, self.y = np.ones((16, 4), np.float32), np.zeros((16, 4), np.float32)
+        for debug, nodes in (False, "/abs.*/exp.*"), (True, "/exp"):
+            artifact = self.compile(self.path("exp.onnx"), loss="mse", debug_overflow=debug)
+            err = self.fail(artifact, debug_overflow=True, run=f"run{debug}")
+            self.assertRegex(err, f"the loss is nan at step 1: '{nodes}' [(]")
+            self.assertIn("computes f32 [16, 4], all 64 values", err)
+
     def test_skips_in_a_row(self):
         artifact = self.compile(loss_scale="dynamic", loss_scale_init=1024, ema=0.9)
         err = self.fail(artifact, inject="2,4,5,6,8", max_skips=3, save_every=1)

@@ -1,0 +1,28 @@
+// RUN: %dlc-opt %s --dlc-append-loss=kind=kind:cross_entropy,size:mse:0.25 | FileCheck %s
+// RUN: not %dlc-opt %s --dlc-append-loss=kind=kind:cross_entropy,kind:mse 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not %dlc-opt %s --dlc-append-loss=kind=kinds:mse 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not %dlc-opt %s --dlc-append-loss=kind=kind:msee 2>&1 | FileCheck %s --check-prefix=NOKIND
+
+// The total is the first result; each loss is one, too.
+// CHECK-LABEL: func.func @train_step
+// CHECK-SAME: tensor<4xi64> {dlc.name = "y.kind"}, {{%.*}}: tensor<4x3xf32> {dlc.name = "y.size"}
+// CHECK-SAME: (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "loss.kind"}, tensor<f32> {dlc.name = "loss.size"})
+// CHECK: [[ROWS:%.*]], {{%.*}} = dlc.softmax_cross_entropy
+// CHECK: [[FIRST:%.*]] = dlc.reduce_mean [[ROWS]]
+// CHECK: [[SECOND:%.*]] = dlc.reduce_mean {{.*}} -> tensor<f32>
+// CHECK: [[C:%.*]] = dlc.constant dense<2.500000e-01>
+// CHECK: [[PART:%.*]] = dlc.mul [[SECOND]], [[C]]
+// CHECK: [[TOTAL:%.*]] = dlc.add [[FIRST]], [[PART]]
+// CHECK: return [[TOTAL]], [[FIRST]], [[SECOND]]
+
+// A row a sample; the hits are those of the classes.
+// CHECK-LABEL: func.func @eval_step
+// CHECK-SAME: (tensor<4xf32> {dlc.name = "row_loss"}, tensor<4xf32> {dlc.name = "row_correct"})
+
+// TWICE: loss: expected {{.*}} with each output once, found 'kind:mse'
+// UNKNOWN: there is no output 'kinds' to compute a loss of, there are kind, size
+// NOKIND: loss 'msee' of output 'kind' is not known, expected cross_entropy, mse or bce
+func.func @predict(%x: tensor<4x5xf32> {dlc.name = "x"}, %y: tensor<4x3xf32> {dlc.name = "z"})
+    -> (tensor<4x5xf32> {dlc.name = "kind"}, tensor<4x3xf32> {dlc.name = "size"}) {
+  return %x, %y : tensor<4x5xf32>, tensor<4x3xf32>
+}
