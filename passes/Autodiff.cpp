@@ -10,10 +10,13 @@
 // An op that depends on parameters alone (a weight's cast) counts as standing
 // where it is first used, so that gradients become ready layer by layer
 // wherever earlier passes put such ops.
+// Of several losses each has a backward graph of its own, if asked for: that of
+// the total with the other losses taken as constants.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/Step.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -32,8 +35,12 @@ namespace {
 
 class Differentiator {
 public:
-  Differentiator(func::FuncOp f, SymbolTable &symbols)
-      : block(f.front()), symbols(symbols), builder(block.getTerminator()) {}
+  /// `part`: the one of several losses that is differentiated, `others` are
+  /// constants.
+  Differentiator(func::FuncOp f, SymbolTable &symbols, StringAttr part = {},
+                 ArrayRef<Value> others = {})
+      : block(f.front()), symbols(symbols), builder(block.getTerminator()),
+        part(part), constant(others.begin(), others.end()) {}
 
   LogicalResult run() {
     Operation *end = block.getTerminator();
@@ -48,15 +55,17 @@ public:
       return failure();
     sortPath();
     if (active.contains(loss))
-      add(loss, ir::SeedOp::create(builder, loss.getLoc(), loss.getType()));
+      add(loss,
+          ir::SeedOp::create(builder, loss.getLoc(), loss.getType(), part));
     for (Operation *op : path)
       if (failed(differentiate(op)))
         return failure();
     declareDirect();
-    unmarkUnreached();
     eraseUnused();
     return success();
   }
+
+  bool hasDeclared(ir::StateOp state) const { return declared.contains(state); }
 
 private:
   ir::StateOp trainable(Value v) {
@@ -79,7 +88,8 @@ private:
       if (alone)
         parameterOnly.insert(&op);
       for (Value v : op.getResults())
-        if ((moves && isa<FloatType>(elementType(v))) || trainable(v))
+        if (!constant.contains(v) &&
+            ((moves && isa<FloatType>(elementType(v))) || trainable(v)))
           active.insert(v);
     }
   }
@@ -171,7 +181,7 @@ private:
   }
   void declare(ir::StateOp state) {
     if (Value d = ofState.lookup(state)) {
-      ir::GradientOp::create(builder, d.getLoc(), state.getSymName(), d);
+      ir::GradientOp::create(builder, d.getLoc(), state.getSymName(), d, part);
       declared.insert(state);
     }
   }
@@ -189,16 +199,6 @@ private:
       op.setLoc(gradient);
   }
 
-  void unmarkUnreached() {
-    for (auto state :
-         block.getParentOp()->getParentOfType<ModuleOp>().getOps<ir::StateOp>())
-      if (state.getTrainable() && !declared.contains(state)) {
-        state.emitRemark() << "the loss does not depend on @"
-                           << state.getSymName() << "; it keeps its value";
-        state.setTrainable(false);
-      }
-  }
-
   /// Rules build a gradient for every operand; those of inputs and constants
   /// stay unused.
   void eraseUnused() {
@@ -210,6 +210,8 @@ private:
   Block &block;
   SymbolTable &symbols;
   OpBuilder builder;
+  StringAttr part;
+  llvm::DenseSet<Value> constant;
   Value loss;
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Operation *, int64_t> position;
@@ -230,8 +232,42 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       getOperation().emitError() << "expected a function named @" << function;
       return signalPassFailure();
     }
-    if (failed(Differentiator(f, symbols).run()))
-      signalPassFailure();
+    llvm::DenseSet<Operation *> reached;
+    auto differentiate = [&](Differentiator d) {
+      LogicalResult done = d.run();
+      for (auto state : getOperation().getOps<ir::StateOp>())
+        if (d.hasDeclared(state))
+          reached.insert(state);
+      return done;
+    };
+    if (!perLoss) {
+      if (failed(differentiate(Differentiator(f, symbols))))
+        return signalPassFailure();
+      return unmarkAllBut(reached);
+    }
+    auto parts = namedResults(f, "loss.");
+    if (parts.empty()) {
+      f.emitError("expected several losses to differentiate one by one");
+      return signalPassFailure();
+    }
+    for (auto &[name, index] : parts) {
+      SmallVector<Value> others;
+      for (auto &[other, at] : parts)
+        if (at != index)
+          others.push_back(f.front().getTerminator()->getOperand(at));
+      if (failed(differentiate(Differentiator(f, symbols, name, others))))
+        return signalPassFailure();
+    }
+    unmarkAllBut(reached);
+  }
+
+  void unmarkAllBut(const llvm::DenseSet<Operation *> &reached) {
+    for (auto state : getOperation().getOps<ir::StateOp>())
+      if (state.getTrainable() && !reached.contains(state)) {
+        state.emitRemark() << "the loss does not depend on @"
+                           << state.getSymName() << "; it keeps its value";
+        state.setTrainable(false);
+      }
   }
 };
 

@@ -1,7 +1,9 @@
 // One all-reduce per gradient, in buckets that fill up in program order, which
 // is the order in which gradients get ready (autodiff declares them so). The
-// reported losses travel in the first bucket.
+// reported losses travel in the first bucket, the overflow flags of several
+// scalers in the last.
 #include "passes/Passes.h"
+#include "passes/Scaler.h"
 #include "passes/Step.h"
 
 using namespace mlir;
@@ -20,16 +22,25 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       return signalPassFailure();
     bucket = filled = 0;
     OpBuilder b(f.getContext());
-    if (world > 1) {
-      for (OpOperand &loss : f.front().getTerminator()->getOpOperands()) {
-        b.setInsertionPointAfterValue(loss.get());
-        loss.set(mean(b, loss.get()));
-      }
-    }
+    llvm::DenseSet<unsigned> flags;
+    for (auto [name, index] : namedResults(f, kFoundInf))
+      flags.insert(index);
+    reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
     for (auto g : f.getOps<ir::GradientOp>()) {
       b.setInsertionPoint(g);
       g.getValueMutable().assign(mean(b, g.getValue()));
     }
+    reduceResults(f, [&](unsigned i) { return flags.contains(i); });
+  }
+
+  void reduceResults(func::FuncOp f, llvm::function_ref<bool(unsigned)> mine) {
+    OpBuilder b(f.getContext());
+    if (world > 1)
+      for (OpOperand &result : f.front().getTerminator()->getOpOperands())
+        if (mine(result.getOperandNumber())) {
+          b.setInsertionPointAfterValue(result.get());
+          result.set(mean(b, result.get()));
+        }
   }
 
   /// The value's mean over ranks, in the bucket that is open. A bucket closes

@@ -70,6 +70,10 @@ struct ScalerOptions {
   /// --loss-scale-hysteresis: overflows before the first backoff, counted anew
   /// when the scale grows (Megatron's rule); 1 is torch's.
   int64_t hysteresis = 1;
+  /// --loss-scale-per-loss: each of several losses has a scale and a backward
+  /// graph of its own, as with apex's loss_id. A step is skipped if any
+  /// overflows, and only that one's scale backs off.
+  bool perLoss = false;
 };
 
 struct AccumulateOptions {

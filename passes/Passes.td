@@ -77,7 +77,8 @@ def Autodiff : Pass<"dlc-autodiff", "mlir::ModuleOp"> {
   let description = [{The function's first result is the loss, a float scalar. Appends the backward graph, started by
     dlc.seed, and one dlc.gradient for each trainable state, the one ready first first. A trainable state that the
     loss does not depend on loses its mark, with a remark: no optimizer touches it.}];
-  let options = [Option<"function", "function", "std::string", "\"train_step\"", "the function whose first result is the loss">];
+  let options = [Option<"function", "function", "std::string", "\"train_step\"", "the function whose first result is the loss">,
+    Option<"perLoss", "per-loss", "bool", "false", "a backward graph for each result loss.NAME: seed and gradients carry the name">];
   let dependentDialects = ["::dlc::ir::DlcDialect"];
 }
 
@@ -94,6 +95,11 @@ def ScaleLoss : Dlc_Pass<"dlc-scale-loss"> {
   let summary = "the backward graph starts at the loss scale";
   let description = [{dlc.seed becomes 1 or a read of @scaler.scale, divided by the micro-batches of an update.}];
   let options = scalerOptions # [Option<"microBatches", "micro-batches", "int64_t", "1", "of an update">];
+}
+
+def UnscaleLosses : Dlc_Pass<"dlc-unscale-losses"> {
+  let summary = "the gradients of several losses, divided by the scale of each, are added up";
+  let description = [{One dlc.gradient a state of those that autodiff has made for each loss; results found_inf.LOSS.}];
 }
 
 def AccumulateGradients : Dlc_Pass<"dlc-accumulate-gradients"> {

@@ -66,10 +66,16 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        when(o.amp.enabled(),
             [=](auto &pm) { pm.addPass(createAutocast(o.amp)); })},
       {"autodiff", "every trainable parameter has a gradient",
-       always([](auto &pm) { pm.addPass(createAutodiff()); })},
+       always([=](auto &pm) {
+         AutodiffOptions options;
+         options.perLoss = o.scaler.perLoss;
+         pm.addPass(createAutodiff(options));
+       })},
       {"scale-loss", "the backward graph starts at 1, or at the loss scale",
        always([=](auto &pm) {
          pm.addPass(createScaleLoss(o.scaler, o.accumulate));
+         if (o.scaler.perLoss)
+           pm.addPass(createUnscaleLosses());
        })},
       {"accumulate", "@accumulate_step adds up the gradients of a window",
        when(o.accumulate.count != 1,

@@ -1,5 +1,5 @@
-// The factor that the backward graph starts with: 1, or the loss scale, a
-// state; divided by the micro-batches of an update.
+// The factor that the backward graph, of each loss, starts with: 1, or the loss
+// scale, a state; divided by the micro-batches of an update.
 #include "passes/Passes.h"
 #include "passes/Scaler.h"
 #include "passes/Step.h"
@@ -22,11 +22,12 @@ struct ScaleLoss : impl::ScaleLossBase<ScaleLoss> {
     if (failed(first))
       return signalPassFailure();
     Step step(f);
-    ir::StateOp state;
-    if (*first && !(state = step.addScalar(kScale, step.builder.getF32Type(),
-                                           ir::Role::scaler, **first)))
-      return signalPassFailure();
     for (auto seed : llvm::to_vector(f.getOps<ir::SeedOp>())) {
+      ir::StateOp state;
+      if (*first && !(state = step.addScalar(ofLoss(kScale, seed.getLossAttr()),
+                                             step.builder.getF32Type(),
+                                             ir::Role::scaler, **first)))
+        return signalPassFailure();
       step.builder.setInsertionPoint(seed);
       Type element = ir::elementType(seed);
       ir::Expr start =

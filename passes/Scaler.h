@@ -1,6 +1,7 @@
 // What scale-loss and unscale agree on.
 #pragma once
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 
 namespace dlc {
@@ -10,6 +11,16 @@ namespace dlc {
 constexpr llvm::StringLiteral kScale = "scaler.scale",
                               kGrowth = "scaler.growth",
                               kHysteresis = "scaler.hysteresis";
+
+/// Its name for that one of several losses with a scaler each; null: the one of
+/// all.
+inline std::string ofLoss(llvm::StringRef state, mlir::StringAttr loss) {
+  return loss ? (state + "." + loss.getValue()).str() : state.str();
+}
+
+/// Results: the scale; whether gradients overflowed.
+constexpr llvm::StringLiteral kLossScale = "loss_scale",
+                              kFoundInf = "found_inf";
 
 /// The first scale; none for "none". An error at `where` for anything but none,
 /// dynamic and a number above 0.

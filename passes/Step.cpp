@@ -21,6 +21,19 @@ void addResult(func::FuncOp f, Value value, StringRef name) {
   end->insertOperands(end->getNumOperands(), value);
 }
 
+SmallVector<std::pair<StringAttr, unsigned>> namedResults(func::FuncOp f,
+                                                          StringRef prefix) {
+  SmallVector<std::pair<StringAttr, unsigned>> found;
+  for (unsigned i = 0; i < f.getNumResults(); ++i)
+    if (auto name = f.getResultAttrOfType<StringAttr>(i, "dlc.name");
+        name && name.getValue().starts_with(prefix))
+      found.push_back(
+          {StringAttr::get(f.getContext(),
+                           name.getValue().drop_front(prefix.size())),
+           i});
+  return found;
+}
+
 /// Marks the last condition of a step's updates.
 constexpr StringLiteral kGate = "dlc.gate";
 
@@ -28,7 +41,7 @@ Step::Step(func::FuncOp f)
     : f(f), symbols(f->getParentOfType<ModuleOp>()),
       builder(f.front().getTerminator()) {
   for (Operation &op : f.front())
-    if (isa<ir::AllFiniteOp>(op) || op.hasAttr(kGate))
+    if (op.hasAttr(kGate))
       proceeds = op.getResult(0);
 }
 

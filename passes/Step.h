@@ -17,6 +17,11 @@ constexpr llvm::StringLiteral kLossMark = "dlc.loss";
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 
+/// The results whose dlc.name begins with `prefix`: the rest of the name, the
+/// index.
+llvm::SmallVector<std::pair<mlir::StringAttr, unsigned>>
+namedResults(mlir::func::FuncOp f, llvm::StringRef prefix);
+
 /// @train_step under construction. Ops are built before its return. One pass
 /// makes one Step and keeps it where it is: expressions point to it.
 class Step {

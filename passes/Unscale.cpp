@@ -6,6 +6,9 @@
 //   infinite, growth = 0
 // With a hysteresis (Megatron's DynamicGradScaler) an overflow only backs off
 // when it has used up the overflows that the scale bears since it last grew.
+//   Of several losses with a scaler each (apex's loss_id) unscale-losses has
+// undone the scales; here their flags are those of all ranks and micro-batches.
+// An overflow that no loss has alone counts for each.
 #include "passes/Passes.h"
 #include "passes/Scaler.h"
 #include "passes/Step.h"
@@ -19,6 +22,8 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
+Expr both(Expr a, Expr b) { return a.make<ir::AndOp>(a.v, b.v); }
+
 struct Unscale : impl::UnscaleBase<Unscale> {
   using UnscaleBase::UnscaleBase;
 
@@ -27,6 +32,11 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     if (!f)
       return signalPassFailure();
     Step step(f);
+    if (auto losses = namedResults(f, "found_inf."); !losses.empty()) {
+      if (failed(moveEach(step, losses)))
+        signalPassFailure();
+      return;
+    }
     ir::StateOp state = step.findState(kScale);
     if (!state)
       return;
@@ -34,11 +44,54 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     Expr finite = checkFinite(step);
     // The reciprocal is rounded once, from f64.
     step.multiplyGradients(1.0 / scaleNow.cast(step.builder.getF64Type()));
-    if (scale == "dynamic" && failed(moveScale(step, state, scaleNow, finite)))
+    if (scale == "dynamic" &&
+        failed(moveScale(step, state, scaleNow, finite, {})))
       return signalPassFailure();
-    Expr overflow = scaleNow.make<ir::NotOp>(finite.v);
-    addResult(f, scaleNow, "loss_scale");
-    addResult(f, overflow.cast(step.builder.getF32Type()), "found_inf");
+    addResult(f, scaleNow, kLossScale);
+    finish(step, finite);
+  }
+
+  /// Nothing else is updated unless all gradients are finite.
+  static void finish(Step &step, Expr finite) {
+    step.updateOnlyIf(finite);
+    addResult(step.f, flag(step, finite), kFoundInf);
+  }
+  static Expr flag(Step &step, Expr finite) {
+    return finite.make<ir::NotOp>(finite.v).cast(step.builder.getF32Type());
+  }
+
+  LogicalResult moveEach(Step &step,
+                         ArrayRef<std::pair<StringAttr, unsigned>> losses) {
+    Operation *end = step.f.front().getTerminator();
+    Expr sum = checkFinite(step);
+    // Whether each loss is finite, whether all is, and whether a loss explains
+    // it if the sum is not.
+    SmallVector<Expr> each;
+    Expr all = sum, explained = sum;
+    for (auto [name, index] : losses) {
+      Expr found = step.expr(end->getOperand(index));
+      Expr finite = compare(Predicate::eq, found, found.scalar(0));
+      all = both(all, finite);
+      explained = explained.make<ir::OrOp>(explained.v,
+                                           finite.make<ir::NotOp>(finite.v).v);
+      each.push_back(finite);
+    }
+    for (auto [loss, finite] : llvm::zip(losses, each)) {
+      auto [name, index] = loss;
+      finite = both(finite, explained);
+      ir::StateOp state = step.findState(ofLoss(kScale, name));
+      if (!state)
+        return step.f.emitError()
+               << "expected a loss scale of '" << name.getValue() << "'";
+      Expr scaleNow = step.read(state);
+      if (scale == "dynamic" &&
+          failed(moveScale(step, state, scaleNow, finite, name)))
+        return failure();
+      end->setOperand(index, flag(step, finite));
+      addResult(step.f, scaleNow, ofLoss(kLossScale, name));
+    }
+    finish(step, all);
+    return success();
   }
 
   Expr checkFinite(Step &step) {
@@ -51,10 +104,11 @@ struct Unscale : impl::UnscaleBase<Unscale> {
   }
 
   /// Whether an overflow now would back off; counts it.
-  FailureOr<Expr> useHysteresis(Step &step, Expr finite, Expr grows) {
+  FailureOr<Expr> useHysteresis(Step &step, Expr finite, Expr grows,
+                                StringAttr loss) {
     Type i32 = step.builder.getI32Type();
-    ir::StateOp state =
-        step.addScalar(kHysteresis, i32, ir::Role::scaler, hysteresis);
+    ir::StateOp state = step.addScalar(ofLoss(kHysteresis, loss), i32,
+                                       ir::Role::scaler, hysteresis);
     if (!state)
       return failure();
     Expr left = step.read(state);
@@ -65,9 +119,10 @@ struct Unscale : impl::UnscaleBase<Unscale> {
   }
 
   LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow,
-                          Expr finite) {
+                          Expr finite, StringAttr loss) {
     Type i32 = step.builder.getI32Type();
-    ir::StateOp growth = step.addScalar(kGrowth, i32, ir::Role::scaler, 0);
+    ir::StateOp growth =
+        step.addScalar(ofLoss(kGrowth, loss), i32, ir::Role::scaler, 0);
     if (!growth)
       return failure();
     Expr steps = step.read(growth) + step.scalar(i32, 1);
@@ -81,7 +136,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     if (minScale > 0)
       smaller = smaller.make<ir::MaxOp>(smaller.v, smaller.scalar(minScale).v);
     if (hysteresis > 1) {
-      FailureOr<Expr> used = useHysteresis(step, finite, full);
+      FailureOr<Expr> used = useHysteresis(step, finite, full, loss);
       if (failed(used))
         return failure();
       smaller = select(*used, smaller, scaleNow);

@@ -31,11 +31,14 @@ def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
 }
 def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
   let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
-  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value);
+  let description = [{`loss`: it is the part of that one of several losses.}];
+  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, OptionalAttr<StrAttr>:$loss);
   let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
 }
 def Dlc_SeedOp : Op<Dlc_Dialect, "seed", [Pure]> {
   let summary = "d loss / d loss, the factor that scale-loss sets";
+  let description = [{`loss`: it starts the backward graph of that one of several losses.}];
+  let arguments = (ins OptionalAttr<StrAttr>:$loss);
   let results = (outs Dlc_Float:$y);
   let assemblyFormat = "attr-dict `:` type($y)";
 }

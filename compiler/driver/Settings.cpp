@@ -1,4 +1,5 @@
 #include "compiler/driver/Settings.h"
+#include "passes/LossTerms.h"
 #include "runtime/base/Nearest.h"
 #include <fmt/ranges.h>
 
@@ -87,9 +88,23 @@ Status Settings::check(const std::vector<std::string> &given) const {
     return usageError("--warmup={} leaves none of --steps={}", s.warmup,
                       s.totalSteps);
   DLC_TRY(checkAverages(given));
+  DLC_TRY(checkScaler());
   const OptimizerOptions &optimizer = options.train.optimizer;
   if (optimizer.nesterov.value_or(false) && optimizer.momentum == 0.0)
     return usageError("--nesterov needs a --momentum above 0");
+  return {};
+}
+
+Status Settings::checkScaler() const {
+  StepOptions step = options.train;
+  step.resolve();
+  if (!step.scaler.perLoss)
+    return {};
+  if (!isLossList(step.loss.kind))
+    return usageError("--loss-scale-per-loss needs several losses: "
+                      "--loss=OUTPUT:KIND[:WEIGHT],...");
+  if (step.scaler.scale == "none")
+    return usageError("--loss-scale-per-loss needs --loss-scale=dynamic");
   return {};
 }
 

@@ -96,6 +96,9 @@ private:
   /// What the kind of the averages leaves unread.
   Status checkAverages(const std::vector<std::string> &given) const;
 
+  /// What a scaler for each loss needs.
+  Status checkScaler() const;
+
   CompileOptions &options;
   std::vector<Setting> settings;
 };

@@ -105,6 +105,9 @@ void Settings::addPrecision() {
                  "ceiling of the scale; 0: none"));
   dynamic(count("amp.loss-scale-hysteresis", s.hysteresis, 1,
                 "overflows before the first backoff, anew when it grows"));
+  toggle(
+      "amp.loss-scale-per-loss", s.perLoss,
+      "each of several losses has a scale, and a backward graph, of its own");
 }
 
 } // namespace dlc

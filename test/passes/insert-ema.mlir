@@ -134,7 +134,7 @@ func.func @train_step(%loss: tensor<f32>, %count: tensor<i64>, %new: tensor<2xf3
 // HOST: dlc.select [[MOVES]], [[N]], [[E]]
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %new: tensor<2xf32>) -> tensor<f32> {
-  %finite = dlc.all_finite %new : (tensor<2xf32>) -> tensor<i1>
+  %finite = dlc.all_finite %new {dlc.gate} : (tensor<2xf32>) -> tensor<i1>
   dlc.write @w, %new : tensor<2xf32>
   return %loss : tensor<f32>
 }

@@ -116,7 +116,7 @@ func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dl
 // CHECK: dlc.write @step, [[SN]]
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
-  %finite = dlc.all_finite %g : (tensor<2xf32>) -> tensor<i1>
+  %finite = dlc.all_finite %g {dlc.gate} : (tensor<2xf32>) -> tensor<i1>
   dlc.gradient @w, %g : tensor<2xf32>
   return %loss : tensor<f32>
 }

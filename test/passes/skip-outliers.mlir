@@ -40,7 +40,7 @@
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %norm: tensor<f32>, %g: tensor<2xf32>)
     -> (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "grad_norm"}) {
-  %finite = dlc.all_finite %g : (tensor<2xf32>) -> tensor<i1>
+  %finite = dlc.all_finite %g {dlc.gate} : (tensor<2xf32>) -> tensor<i1>
   dlc.gradient @w, %g : tensor<2xf32>
   return %loss, %norm : tensor<f32>, tensor<f32>
 }
