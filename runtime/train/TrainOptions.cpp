@@ -1,8 +1,11 @@
 #include "runtime/train/TrainOptions.h"
 
 #include "runtime/base/Files.h"
+#include "runtime/base/Nearest.h"
 
 #include <yaml-cpp/yaml.h>
+
+#include <algorithm>
 
 namespace dlc {
 namespace {
@@ -46,6 +49,18 @@ void read(const YAML::Node &node, std::optional<double> &value) {
     value = node.as<double>();
 }
 
+Status checkKeys(const YAML::Node &map, const std::vector<std::string> &known,
+                 const std::string &path) {
+  for (const auto &entry : map) {
+    const std::string key = entry.first.as<std::string>();
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      return corrupt("'{}', line {}, column {}: unknown key '{}'{}", path,
+                     entry.first.Mark().line + 1, entry.first.Mark().column + 1,
+                     key, suggestion(key, known));
+  }
+  return {};
+}
+
 } // namespace
 
 std::string toYaml(const TrainOptions &options) {
@@ -67,15 +82,17 @@ Result<TrainOptions> optionsFromYaml(const std::string &path) {
       return corrupt("'{}' is not a configuration: expected keys and values",
                      path);
     TrainOptions options;
-    std::string missing;
+    std::vector<std::string> known;
     forEachOption(options, [&](const char *key, auto &value) {
+      known.push_back(key);
       if (node[key])
         read(node[key], value);
       else
-        missing = key;
+        options.missing.push_back(key);
     });
-    if (!missing.empty())
-      return corrupt("'{}' has no '{}'", path, missing);
+    DLC_TRY(checkKeys(node, known, path));
+    if (!node["data"])
+      return corrupt("'{}' has no 'data'", path);
     return options;
   } catch (const YAML::Exception &error) {
     return corrupt("'{}', line {}, column {}: {}", path, error.mark.line + 1,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dlc {
 
@@ -39,9 +40,14 @@ struct TrainOptions {
   // kept. Copies the state before every step.
   bool debugOverflow = false;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
+
+  // Keys that the run's config.yaml, of an older version, does not have; not
+  // kept.
+  std::vector<std::string> missing;
 };
 
-// Reads and writes config.yaml. Code::Corrupt names line and column.
+// Reads and writes config.yaml. A key but data that is missing has its default;
+// an unknown one is an error. Code::Corrupt names line and column.
 std::string toYaml(const TrainOptions &options);
 Result<TrainOptions> optionsFromYaml(const std::string &path);
 

@@ -14,6 +14,8 @@
 #include "runtime/train/Snapshot.h"
 #include "runtime/train/State.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -251,6 +253,10 @@ private:
   void announce() const {
     if (options_.quiet)
       return;
+    if (!options_.missing.empty())
+      info("'{}/config.yaml' is of an older version, without {}: defaults are "
+           "taken",
+           run_, fmt::join(options_.missing, ", "));
     if (progress_.step >= total_)
       return info("run {} has done {} of {} steps: nothing is left; more are "
                   "--steps=N or --epochs=N",

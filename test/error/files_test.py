@@ -115,6 +115,22 @@ class Files(dlc.TestCase):
                 _, err = dlc.dlc("train", resume=copy, code=dlc.CORRUPT, timeout=20)
                 self.assertIn("config.yaml", err)
 
+    def test_settings_of_another_version(self):
+        """What an older version did not know has its default; what none knows is refused."""
+        copy = self.copy(self.run_folder)
+        path = os.path.join(copy, "config.yaml")
+        with open(path) as file:
+            lines = [line for line in file if not line.startswith("max_skips")]
+        with open(path, "w") as file:
+            file.writelines(lines)
+        _, err = dlc.dlc("train", resume=copy, steps=7, timeout=20)
+        self.assertIn(f"'{path}' is of an older version, without max_skips: defaults are taken", err)
+        self.assertEqual(len(dlc.Run(copy).metrics("loss")), 7)
+        with open(path, "a") as file:
+            file.write("max_skip: 3\n")
+        _, err = dlc.dlc("train", resume=copy, code=dlc.CORRUPT, timeout=20)
+        self.assertRegex(err, r"config.yaml', line \d+, column 1: unknown key 'max_skip'; did you mean 'max_skips'")
+
     def test_resume_goes_back_to_the_last_good_checkpoint(self):
         copy = self.copy(self.run_folder)
         flip(os.path.join(copy, "checkpoint-6", "state.safetensors"), 5000)

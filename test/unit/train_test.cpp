@@ -360,10 +360,26 @@ TEST(Options, GoThereAndBack) {
   EXPECT_EQ(back->seed, options.seed);
   EXPECT_EQ(back->scale, options.scale);
   EXPECT_EQ(back->shuffle, false);
-  for (std::string text : {"", "[1", "{data: x}", "- 1", "data: [1, 2]\n"}) {
+  EXPECT_TRUE(back->missing.empty());
+  for (std::string text : {"", "[1", "{steps: 3}", "- 1", "data: [1, 2]\n",
+                           "{data: x, stepz: 3}"}) {
     ASSERT_TRUE(writeNewFile(path, text).ok());
     EXPECT_EQ(optionsFromYaml(path).status().code(), Code::Corrupt) << text;
   }
+  std::filesystem::remove(path);
+}
+
+TEST(Options, OfAnOlderVersionHaveDefaults) {
+  std::string path = testing::TempDir() + "dlc-old-options.yaml";
+  ASSERT_TRUE(writeNewFile(path, "data: x\nseed: 3\nsteps: 5\n").ok());
+  auto options = optionsFromYaml(path);
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->seed, 3u);
+  EXPECT_EQ(options->maxSkips, TrainOptions().maxSkips);
+  EXPECT_TRUE(options->shuffle);
+  EXPECT_NE(
+      std::find(options->missing.begin(), options->missing.end(), "max_skips"),
+      options->missing.end());
   std::filesystem::remove(path);
 }
 
