@@ -1,4 +1,4 @@
-"""Twenty sets of options drawn from a fixed seed: a run stopped at any step and resumed, from its last checkpoint or
+"""Two dozen sets of options drawn from a fixed seed: a run stopped at any step and resumed, from its last checkpoint or
 an earlier one as after a kill, ends with the bits of the undisturbed run and reports the same.
 
 One set alone: resume_matrix_test.py Resume.test_07. Other draws: DLC_RESUME_SEED=5.
@@ -11,11 +11,14 @@ import shutil
 from unittest import mock
 
 import dlc
+import numpy as np
 
-SETS, STEPS = 20, 16
+SETS, STEPS = 24, 16
 SEED = os.environ.get("DLC_RESUME_SEED", "4")
 
-DATA = dict(mlp="digits-train", lenet="mnist-train")
+# What nodes may be computed again.
+MODELS = dict(mlp=["f1", ".", "Tanh"], lenet=["f1", ".", "Relu"], dropout=["f1", ".", "Dropout"],
+              several=["trunk", ".", "Tanh"])
 RATES = dict(sgd=0.05, adam=1e-3, adamw=1e-3, rmsprop=1e-3, rmsprop_tf=1e-3, adagrad=0.01, lamb=0.01, lion=1e-4,
              muon=0.02)
 
@@ -32,9 +35,15 @@ def optimizer(r):
     return options
 
 
+def moments(r):
+    return r.choice([{}, {}, dict(moments="bf16")])
+
+
 def groups(r):
-    return r.choice([{}, {}, dict(no_decay="norm_bias"), dict(lr_scale="bias$:0.5"),
-                     dict(lr_scale="^[cf]1:2", weight_decay_scale="weight:3", weight_decay=0.1)])
+    return r.choice([{}, {}, dict(optimizer_group="bias$:adamw,lr=0.001,weight-decay=0.1"),
+                     dict(optimizer_group="weight:sgd,lr=0.01,momentum=0.8,nesterov=true"),
+                     dict(optimizer_group="weight:lion,lr=1e-4", no_decay="norm_bias"), dict(no_decay="norm_bias"), dict(lr_scale="bias$:0.5"),
+                     dict(lr_scale="^(c1|f1|trunk):2", weight_decay_scale="weight:3", weight_decay=0.1)])
 
 
 def schedule(r):
@@ -52,7 +61,7 @@ def averages(r):
              dict(ema=0.9, ema_kind="timm", ema_warmup=True), dict(ema=True, ema_halflife=300)]
     options = dict(r.choice(kinds))
     if options:
-        options |= r.choice([{}, dict(ema_buffers="copy"), dict(ema_start=7)])
+        options |= r.choice([{}, dict(ema_buffers="copy"), dict(ema_start=7), dict(ema_device="cpu")])
     return options
 
 
@@ -76,8 +85,20 @@ def clipping(r):
     return r.choice([{}, {}, dict(clip_grad=0.5), dict(clip_value=0.01), dict(grad_norm=True)])
 
 
-def memory(r):
-    return r.choice([{}, {}, dict(recompute=r.choice(["f1", ".", "Tanh|Relu"]))])
+def outliers(r):
+    return r.choice([{}, {}, {}, dict(skip_loss_zscore=2), dict(skip_grad_zscore=3),
+                     dict(skip_loss_zscore=3, skip_grad_zscore=2)])
+
+
+def memory(r, model):
+    return r.choice([{}, {}, dict(recompute=r.choice(MODELS[model]))])
+
+
+def losses(r, model, options):
+    if model != "several":
+        return {}
+    each = options.get("loss_scale") == "dynamic" and r.random() < 0.5
+    return dict(loss="kind:cross_entropy,size:mse:0.25", loss_scale_per_loss=each)
 
 
 class Draw:
@@ -85,14 +106,14 @@ class Draw:
 
     def __init__(self, number):
         r = random.Random(f"{SEED}/{number}")
-        self.model = r.choice(sorted(DATA))
+        self.model = sorted(MODELS)[number % len(MODELS)]
         self.options = dict(batch=100, **optimizer(r))
-        for part in schedule, averages, precision, clipping, groups, memory:
+        for part in schedule, averages, precision, clipping, groups, moments, outliers:
             self.options |= part(r)
-        if self.options.get("recompute") == "Tanh|Relu":
-            self.options["recompute"] = dict(mlp="Tanh", lenet="Relu")[self.model]
+        self.options |= memory(r, self.model)
         scale, self.infinities = scaler(r, self.options)
-        self.options |= scale | r.choice([{}, {}, dict(accumulate=2), dict(accumulate=3)])
+        self.options |= scale | losses(r, self.model, scale)
+        self.options |= r.choice([{}, {}, dict(accumulate=2), dict(accumulate=3)])
         if r.random() < 0.35:
             self.options |= dict(ddp=2, batch=50)
         self.shuffle = r.choice(["on", "on", "off"])
@@ -108,14 +129,26 @@ class Draw:
 
 
 class Resume(dlc.TestCase):
+    def files(self, name):
+        """The model and its samples."""
+        if name == "dropout":
+            return os.path.join(dlc.REFS, "dropout_mlp.onnx"), dlc.data("digits-train")
+        if name != "several":
+            return dlc.model(name), dlc.data(dict(mlp="digits-train", lenet="mnist-train")[name])
+        random, path = np.random.RandomState(3), self.path("several.npz")
+        np.savez(path, x=random.randn(900, 12).astype(np.float32),
+                 **{"y.kind": random.randint(0, 5, 900), "y.size": random.randn(900, 3).astype(np.float32)})
+        return os.path.join(dlc.REFS, "several.onnx"), path
+
     def check(self, number):
         draw = Draw(number)
         print(f"{number:2}: {draw} ...", flush=True)
-        artifact = dlc.compile(dlc.model(draw.model), self.path("model.dlc"), quiet=True, **draw.options)
+        model, data = self.files(draw.model)
+        artifact = dlc.compile(model, self.path("model.dlc"), quiet=True, **draw.options)
 
         def train(run, steps):
-            return dlc.train(artifact, dlc.data(DATA[draw.model]), self.path(run), steps=steps, threads=1, seed=number,
-                             shuffle=draw.shuffle, save_every=draw.save_every, keep=99, quiet=True)
+            return dlc.train(artifact, data, self.path(run), steps=steps, threads=1, seed=number, shuffle=draw.shuffle,
+                             save_every=draw.save_every, keep=99, quiet=True)
 
         with mock.patch.dict(os.environ, {"DLC_INJECT_INF": draw.infinities} if draw.infinities else {}):
             whole, parts = train("whole", STEPS), train("parts", draw.stop)
