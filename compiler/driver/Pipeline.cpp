@@ -22,20 +22,22 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       pm.addNestedPass<func::FuncOp>(createLayout());
                       pm.addPass(mlir::createCanonicalizerPass());
                     }});
-  const int64_t few = options.target == "cuda" ? kFewOutputsOfGpu : kFewOutputs;
+  const bool isGpu = options.target == "cuda";
+  const int64_t few = isGpu ? kFewOutputsOfGpu : kFewOutputs;
   phases.push_back(
       {"decompose",
        "what has no library call is elementwise, reduce and shape ops",
-       [few](OpPassManager &pm) {
+       [few, isGpu](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
-         pm.addNestedPass<func::FuncOp>(createDecompose());
+         pm.addNestedPass<func::FuncOp>(createDecompose(isGpu));
          pm.addNestedPass<func::FuncOp>(createSplitReductions(few));
          pm.addPass(mlir::createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }});
+  const FuseOptions fuse{options.train.debugOverflow, isGpu};
   phases.push_back({"fuse", "ops that share loops are one kernel",
-                    [apart = options.train.debugOverflow](OpPassManager &pm) {
-                      pm.addNestedPass<func::FuncOp>(createFuse(apart));
+                    [fuse](OpPassManager &pm) {
+                      pm.addNestedPass<func::FuncOp>(createFuse(fuse));
                     }});
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",

@@ -12,6 +12,13 @@ namespace dlc {
 namespace {
 
 struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
+  Decompose() = default;
+  Decompose(const Decompose &o) : PassWrapper(o) {}
+  explicit Decompose(bool calls) { libraryCalls = calls; }
+  Option<bool> libraryCalls{
+      *this, "library-calls",
+      llvm::cl::desc("also ops that some devices have a library call for"),
+      llvm::cl::init(false)};
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Decompose)
   StringRef getArgument() const final { return "dlc-decompose"; }
   StringRef getDescription() const final {
@@ -19,8 +26,10 @@ struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
   }
   void runOnOperation() final {
     SmallVector<ir::DecomposableInterface> ops;
-    getOperation().walk(
-        [&](ir::DecomposableInterface op) { ops.push_back(op); });
+    getOperation().walk([&](ir::DecomposableInterface op) {
+      if (libraryCalls || !isa<ir::LibraryInterface>(*op))
+        ops.push_back(op);
+    });
     for (ir::DecomposableInterface op : ops) {
       OpBuilder builder(op);
       op->replaceAllUsesWith(op.decompose(builder));
@@ -35,13 +44,14 @@ struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
 
 } // namespace
 
-std::unique_ptr<Pass> createDecompose() {
-  return std::make_unique<Decompose>();
+std::unique_ptr<Pass> createDecompose(bool libraryCalls) {
+  return std::make_unique<Decompose>(libraryCalls);
 }
 
 void registerDecompositions(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ir::DlcDialect *) {
     attachNormDecompositions(*context);
+    attachBatchNormDecompositions(*context);
     attachLossDecompositions(*context);
   });
 }

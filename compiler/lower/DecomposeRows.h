@@ -19,7 +19,7 @@ template <class OpTy> struct Decomposition {
     llvm::SmallVector<mlir::Value> out;
     for (auto [e, r] : llvm::zip_equal(values, op->getResults()))
       out.push_back(
-          Expr(e).reshape(tensorType(r).getShape()).cast(elementType(r)));
+          Expr(e).cast(elementType(r)).reshape(tensorType(r).getShape()));
     return out;
   }
 };

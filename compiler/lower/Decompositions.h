@@ -5,6 +5,7 @@
 // line up.
 #pragma once
 
+#include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <memory>
 
@@ -16,9 +17,13 @@ class Pass;
 
 namespace dlc {
 
-/// Replaces every op that has DecomposableInterface by its meaning. Argument:
-/// dlc-decompose.
-std::unique_ptr<mlir::Pass> createDecompose();
+/// What keeps an op apart from an equal one, of another owner, until fusion.
+constexpr llvm::StringLiteral kApart = "dlc.apart";
+
+/// Replaces every op that has DecomposableInterface by its meaning; one that is
+/// also a library call only with `libraryCalls`, for a device without that
+/// call. Argument: dlc-decompose.
+std::unique_ptr<mlir::Pass> createDecompose(bool libraryCalls = false);
 
 /// Results of a reduction that leave threads idle: on a CPU, and on a GPU.
 constexpr int64_t kFewOutputs = 16, kFewOutputsOfGpu = 16384;
@@ -33,6 +38,7 @@ createSplitReductions(int64_t fewOutputs = kFewOutputs);
 void registerDecompositions(mlir::DialectRegistry &registry);
 
 void attachNormDecompositions(mlir::MLIRContext &context);
+void attachBatchNormDecompositions(mlir::MLIRContext &context);
 void attachLossDecompositions(mlir::MLIRContext &context);
 
 } // namespace dlc

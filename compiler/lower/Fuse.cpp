@@ -6,12 +6,14 @@
 //   op, so that the cluster can run at
 //      the place of its last op and no cycle can arise, and
 //   2. the loops fit (Domain below).
-// Otherwise it starts a cluster of its own. Constants and iotas are cloned into
-// every cluster that uses them. Elementwise clusters whose results only states
-// take join when they have a tensor in common: a parameter and its moments are
-// one kernel. Each op is looked at once with its uses: linear in the size of
-// the program.
-#include "compiler/dialect/Dlc.h"
+// Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
+// users that then read no more; for what remains it starts a cluster of its
+// own. Constants and iotas are cloned into every cluster that uses them. Then
+// clusters join (FuseJoin.cpp). Each op is looked at once with its uses, so the
+// time is linear in the size of the program.
+#include "compiler/lower/Clusters.h"
+#include "compiler/lower/Decompositions.h"
+#include "compiler/lower/Leaves.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -20,137 +22,43 @@
 
 using namespace mlir;
 using dlc::ir::Ints;
-using dlc::ir::tensorType;
 
 namespace dlc {
 namespace {
 
-constexpr size_t kMaxOps = 96;
-constexpr size_t kMaxInputs = 24;
-/// A row cluster with fewer rows than this runs on one thread; only small ones
-/// may.
-constexpr int64_t kFewRows = 16, kSmall = 1 << 15;
-
-using Shape = SmallVector<int64_t>;
-
-Shape squeezed(Ints shape) {
-  Shape s;
-  for (int64_t d : shape)
-    if (d != 1)
-      s.push_back(d);
-  return s;
-}
-int64_t count(Ints shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
-                         std::multiplies<>());
-}
-
-enum class Class {
-  None,    // not for a cluster
-  Clone,   // constant, iota: repeated where it is used
-  Compute, // one index space: elementwise, broadcast, unit reshape
-  Move,    // other index, leaf of a cluster: transpose, slice, pad, concat
-  Reduce
-};
-
-bool isReduce(Operation *op) {
-  return isa<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
-             ir::ReduceMinOp, ir::ArgMaxOp>(op);
-}
-
-Class classify(Operation *op) {
-  if (isa<ir::ConstantOp, ir::IotaOp, ir::PositionOp>(op))
-    return Class::Clone;
-  if (isa<ir::ElementwiseInterface>(op) || isa<ir::BroadcastOp>(op))
-    return Class::Compute;
-  if (auto view = dyn_cast<ir::ReshapeOp>(op))
-    return squeezed(tensorType(view.getX()).getShape()) ==
-                   squeezed(tensorType(view.getY()).getShape())
-               ? Class::Compute
-               : Class::None;
-  if (isa<ir::TransposeOp, ir::SliceOp, ir::PadOp, ir::ConcatOp>(op))
-    return Class::Move;
-  return isReduce(op) ? Class::Reduce : Class::None;
-}
-
-Ints resultShape(Operation *op) {
-  return tensorType(op->getResult(0)).getShape();
-}
-Ints operandShape(Operation *op) {
-  return tensorType(op->getOperand(0)).getShape();
-}
-Ints reducedAxes(Operation *op) {
-  return op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
-}
-
-/// The loops of a cluster: its full index space and, once something is reduced,
-/// over which axes.
-struct Domain {
-  Shape full;
-  Shape axes;
-  bool reduces = false;
-
-  static Domain of(Operation *op) {
-    Domain d;
-    if (isReduce(op)) {
-      d.reduceOver(op);
-    } else {
-      d.full.assign(resultShape(op).begin(), resultShape(op).end());
-    }
-    return d;
-  }
-  void reduceOver(Operation *op) {
-    full.assign(operandShape(op).begin(), operandShape(op).end());
-    axes.assign(reducedAxes(op).begin(), reducedAxes(op).end());
-    reduces = true;
-  }
-  /// The reduced axes are the last ones, so that a row can be read again after
-  /// its reduction.
-  bool isRows() const {
-    return axes.empty() || axes.front() == (int64_t)(full.size() - axes.size());
-  }
-  Shape kept() const {
-    Shape s;
-    for (size_t i = 0; i < full.size(); ++i)
-      if (!llvm::is_contained(axes, (int64_t)i))
-        s.push_back(full[i]);
-    return squeezed(s);
-  }
-  bool isFull(Ints shape) const { return squeezed(shape) == squeezed(full); }
-  bool isKept(Ints shape) const { return squeezed(shape) == kept(); }
-  bool worthRows() const {
-    return count(kept()) >= kFewRows || count(full) <= kSmall;
-  }
-};
-
-struct Cluster {
-  Domain domain;
-  int64_t last = 0; // position of its last op
-  SmallVector<Operation *> ops;
-  llvm::SmallPtrSet<Operation *, 8> members;
-};
+/// What is read costs nothing next to something so many times as large.
+constexpr int64_t kNegligible = 16;
 
 class Fuser {
 public:
-  Fuser(Block &block, bool apart) : block(block), apart(apart) {}
+  Fuser(Block &block, FuseOptions options)
+      : block(block), apart(options.apart) {
+    if (options.repeat && !apart)
+      leaves.emplace(block);
+  }
 
   void run() {
     moveWritesToEnd();
+    for (Operation &op : block)
+      op.removeDiscardableAttr(kApart);
     number();
+    SmallVector<Operation *> ops;
     for (Operation &op : llvm::reverse(block))
-      if (Class c = classify(&op); c != Class::None && c != Class::Clone)
-        place(&op, c);
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      if (Class c = classify(op); c != Class::None && c != Class::Clone)
+        place(op, c);
+    for (Operation *op : replaced)
+      op->erase();
     for (Operation &op : llvm::make_early_inc_range(block))
       if (classify(&op) == Class::Clone && needsBuffer(&op))
         place(&op, Class::Compute);
-    if (!apart)
-      joinWriters();
-    SmallVector<Cluster *> order;
-    for (auto &c : clusters)
-      if (!c->ops.empty())
-        order.push_back(c.get());
-    llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last < b->last; });
-    for (Cluster *c : order)
+    if (!apart) {
+      joinWriters(clusters);
+      joinSmallReductions(clusters);
+    }
+    auto order = clusters.fromLast();
+    for (Cluster *c : llvm::reverse(order))
       build(*c);
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (classify(&op) == Class::Clone && op.use_empty())
@@ -158,9 +66,6 @@ public:
   }
 
 private:
-  static bool atEnd(Operation *op) {
-    return isa<ir::WriteOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
-  }
   void moveWritesToEnd() {
     for (auto write : llvm::to_vector(block.getOps<ir::WriteOp>()))
       write->moveBefore(block.getTerminator());
@@ -168,7 +73,7 @@ private:
   void number() {
     int64_t i = 0;
     for (Operation &op : block)
-      position[&op] = atEnd(&op) ? INT64_MAX : i++;
+      clusters.position[&op] = Clusters::atEnd(&op) ? INT64_MAX : i++;
   }
   bool needsBuffer(Operation *op) {
     return llvm::any_of(op->getUsers(), [](Operation *u) {
@@ -179,7 +84,7 @@ private:
   /// Rule 1.
   bool mayRunIn(Operation *op, Cluster &c) {
     return llvm::all_of(op->getUsers(), [&](Operation *u) {
-      return c.members.contains(u) || position[u] > c.last;
+      return c.members.contains(u) || clusters.position[u] > c.last;
     });
   }
   bool escapes(Operation *op, Cluster &c) {
@@ -192,11 +97,19 @@ private:
       return c.members.contains(u) && classify(u) == Class::Move;
     });
   }
+  /// Whether c computes elements of its full index space from op.
   bool feedsFull(Operation *op, Cluster &c) {
-    return llvm::any_of(op->getUsers(), [&](Operation *u) {
-      return c.members.contains(u) &&
-             (isReduce(u) || c.domain.isFull(resultShape(u)));
-    });
+    llvm::SmallSetVector<Operation *, 8> reached;
+    reached.insert(op);
+    for (size_t i = 0; i < reached.size(); ++i)
+      for (Operation *u : reached[i]->getUsers()) {
+        if (!c.members.contains(u))
+          continue;
+        if (isReduce(u) || c.domain.isFull(resultShape(u)))
+          return true;
+        reached.insert(u);
+      }
+    return false;
   }
 
   /// Rule 2: the domain of c with op in it, or nothing.
@@ -209,15 +122,9 @@ private:
     Ints shape = resultShape(op);
     if (!d.reduces)
       return d.isFull(shape) ? std::optional(d) : std::nullopt;
-    if (d.isRows()) {
-      bool fits = d.isFull(shape) || (cls == Class::Compute && d.isKept(shape));
-      return fits ? std::optional(d) : std::nullopt;
-    }
-    if (d.isFull(shape))
-      return escapes(op, c) ? std::nullopt : std::optional(d);
-    return d.isKept(shape) && cls == Class::Compute && !feedsFull(op, c)
-               ? std::optional(d)
-               : std::nullopt;
+    if (d.isKept(shape) || (d.isRows() && d.isFull(shape)))
+      return d;
+    return d.isFull(shape) && !escapes(op, c) ? std::optional(d) : std::nullopt;
   }
   std::optional<Domain> fitReduce(Operation *op, Cluster &c) {
     Domain own = Domain::of(op);
@@ -238,45 +145,156 @@ private:
   }
 
   /// Clusters that op might join: its users'; for a reduction also those that
-  /// read its operand.
+  /// reduce its operand or what is made of it.
   SmallVector<Cluster *> candidates(Operation *op, Class cls) {
     llvm::SmallSetVector<Cluster *, 4> found;
     auto add = [&](Operation *user) {
-      if (Cluster *c = clusterOf.lookup(user))
+      if (Cluster *c = clusters.clusterOf.lookup(user))
         found.insert(c);
     };
     for (Operation *u : op->getUsers())
       add(u);
     if (cls == Class::Reduce)
-      for (Operation *u : op->getOperand(0).getUsers())
+      for (Operation *u : op->getOperand(0).getUsers()) {
         if (isReduce(u))
           add(u);
+        for (Operation *reader : u->getUsers())
+          if (isReduce(reader))
+            add(reader);
+      }
     auto order = found.takeVector();
     llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last < b->last; });
     return order;
   }
 
   void place(Operation *op, Class cls) {
+    if (!apart)
+      mergeCandidates(op, cls);
+    if (leaves && Leaves::isCheap(op) && isShared(op))
+      repeat(op);
+    if (op->use_empty() && leaves) {
+      op->dropAllReferences();
+      replaced.push_back(op);
+      return;
+    }
+    if (!apart && joins(op, cls))
+      return;
+    if (isa<ir::ReshapeOp>(op)) // a view of memory
+      return;
+    auto cluster = std::make_unique<Cluster>();
+    cluster->domain = Domain::of(op);
+    cluster->last = clusters.position[op];
+    clusters.add(op, *cluster);
+    clusters.all.push_back(std::move(cluster));
+  }
+  bool joins(Operation *op, Class cls) {
+    bool narrow = isNarrowEpilogue(op);
     for (Cluster *c : candidates(op, cls)) {
-      if (apart || !mayRunIn(op, *c) || inputsWith(op, *c) > kMaxInputs)
+      if (!mayRunIn(op, *c) || inputsWith(op, *c).size() > kMaxInputs ||
+          (narrow && c->domain.reduces && c->domain.isFull(resultShape(op))))
         continue;
       if (auto domain = fit(op, cls, *c)) {
         c->domain = *domain;
-        add(op, *c);
-        return;
+        clusters.add(op, *c);
+        if (cls == Class::Reduce)
+          mergeCandidates(op, cls);
+        return true;
       }
     }
-    clusters.push_back(std::make_unique<Cluster>());
-    clusters.back()->domain = Domain::of(op);
-    clusters.back()->last = position[op];
-    add(op, *clusters.back());
+    return false;
   }
-  void add(Operation *op, Cluster &c) {
-    c.ops.push_back(op);
-    c.members.insert(op);
-    clusterOf[op] = &c;
+  /// What reads op in the same loops becomes one kernel, if it reduces or is
+  /// small: others gain little and live longer.
+  void mergeCandidates(Operation *op, Class cls) {
+    SmallVector<Cluster *> order = candidates(op, cls);
+    llvm::erase_if(order, [&](Cluster *c) { // op is one number to them
+      const Domain &d = c->domain;
+      return !d.isFull(resultShape(op)) &&
+             !(d.reduces && d.isKept(resultShape(op)));
+    });
+    for (size_t i = 0; i + 1 < order.size(); ++i)
+      for (size_t k = i + 1; k < order.size(); ++k)
+        if (order[i]->isWorthJoining() &&
+            clusters.mayJoin(*order[i], *order[k])) {
+          clusters.join(*order[i], *order[k]);
+          break;
+        }
   }
-  size_t inputsWith(Operation *op, Cluster &c) {
+
+  /// Whether no cluster has all users of op.
+  bool isShared(Operation *op) {
+    Cluster *c = clusters.clusterOf.lookup(*op->user_begin());
+    return !c || escapes(op, *c);
+  }
+  /// Gives each cluster of users that reads no more then an op of its own.
+  void repeat(Operation *op) {
+    if (isEpilogue(op))
+      return;
+    SmallVector<Cluster *> same, fewer; // bytes that are read
+    for (Cluster *c : candidates(op, Class::Compute))
+      if (canHold(op, *c)) {
+        int64_t more = bytesMore(op, *c), own = Leaves::bytes(op->getResult(0));
+        if (more <= own)
+          (more < own ? fewer : same).push_back(c);
+      }
+    bool isGone = llvm::all_of(op->getUsers(), [&](Operation *u) {
+      Cluster *c = clusters.clusterOf.lookup(u);
+      return llvm::is_contained(same, c) || llvm::is_contained(fewer, c);
+    });
+    if (isGone)
+      fewer.append(same);
+    for (Cluster *c : fewer) {
+      Operation *made = OpBuilder(op).clone(*op);
+      op->getResult(0).replaceUsesWithIf(
+          made->getResult(0),
+          [&](OpOperand &use) { return c->members.contains(use.getOwner()); });
+      clusters.position[made] = clusters.position.lookup(op);
+      leaves->copy(op, made);
+      clusters.add(made, *c);
+    }
+  }
+  /// Whether op belongs to a reduction, whose result it only finishes.
+  bool isEpilogue(Operation *op) {
+    return llvm::any_of(leaves->ofOperands(op), [&](Value v) {
+      Operation *def = v.getDefiningOp();
+      return def && isReduce(def) && !isNegligible(v, op);
+    });
+  }
+  /// Whether its users had to read more than its result if it did not run with
+  /// the reductions that it is made from.
+  bool isNarrowEpilogue(Operation *op) {
+    if (!leaves || !Leaves::isCheap(op) || !isEpilogue(op))
+      return false;
+    int64_t sum = 0;
+    for (Value v : leaves->ofOperands(op))
+      sum += Leaves::bytes(v);
+    return sum > Leaves::bytes(op->getResult(0)) * (1 + 1.0 / kNegligible);
+  }
+  static bool isNegligible(Value v, Operation *op) {
+    return Leaves::bytes(v) * kNegligible <= Leaves::bytes(op->getResult(0));
+  }
+  bool canHold(Operation *op, Cluster &c) {
+    Ints shape = resultShape(op);
+    bool fits =
+        c.domain.isFull(shape) || (c.domain.reduces && c.domain.isKept(shape));
+    return fits && c.ops.size() < kMaxOps && !feedsMove(op, c) &&
+           inputsWith(op, c).size() <= kMaxInputs;
+  }
+  /// What c reads for op itself and would not read otherwise.
+  int64_t bytesMore(Operation *op, Cluster &c) {
+    Leaves::Values more = leaves->ofOperands(op);
+    for (Value v : inputsWith(nullptr, c))
+      if (v.getDefiningOp() != op)
+        for (Value leaf : leaves->of(v))
+          more.erase(leaf);
+    int64_t sum = 0;
+    for (Value v : more)
+      sum += isNegligible(v, op) ? 0 : Leaves::bytes(v);
+    return sum;
+  }
+
+  /// The inputs of c and of op, which joins it.
+  llvm::SmallPtrSet<Value, 16> inputsWith(Operation *op, Cluster &c) {
     llvm::SmallPtrSet<Value, 16> inputs;
     auto collect = [&](Operation *o) {
       for (Value v : o->getOperands())
@@ -285,107 +303,17 @@ private:
                      classify(def) != Class::Clone))
           inputs.insert(v);
     };
-    collect(op);
+    if (op)
+      collect(op);
     for (Operation *o : c.ops)
       collect(o);
-    return inputs.size();
-  }
-
-  /// From the last to the first: each joins a later one, so that what it reads
-  /// stands before both.
-  void joinWriters() {
-    SmallVector<Cluster *> order;
-    for (auto &c : clusters)
-      order.push_back(c.get());
-    llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last > b->last; });
-    llvm::SmallPtrSet<Cluster *, 16> writers;
-    llvm::DenseMap<const void *, Cluster *> readers; // of a value, a cluster
-    for (Cluster *c : order) {
-      if (!isWriter(*c, writers))
-        continue;
-      while (Cluster *home = findHome(*c, readers)) {
-        for (Operation *op : c->ops)
-          add(op, *home);
-        c->ops.clear();
-        c = home;
-      }
-      writers.insert(c);
-      for (Value v : fullOperands(*c)) {
-        readers[v.getAsOpaquePointer()] = c;
-        if (Cluster *source = sourceOf(v))
-          readers[source] = c;
-      }
-    }
-  }
-  /// Whether c is elementwise and only states and writers take its results.
-  bool isWriter(Cluster &c, llvm::SmallPtrSetImpl<Cluster *> &writers) {
-    return !c.domain.reduces && count(c.domain.full) > 1 &&
-           llvm::all_of(c.ops, [&](Operation *op) {
-             return classify(op) != Class::Move &&
-                    llvm::all_of(op->getUsers(), [&](Operation *u) {
-                      return atEnd(u) || c.members.contains(u) ||
-                             writers.contains(clusterOf.lookup(u));
-                    });
-           });
-  }
-  Cluster *sourceOf(Value v) {
-    Operation *op = v.getDefiningOp();
-    return op ? clusterOf.lookup(op) : nullptr;
-  }
-  /// A later writer that reads a value that c reads, or another result of a
-  /// cluster that c reads.
-  Cluster *findHome(Cluster &c,
-                    llvm::DenseMap<const void *, Cluster *> &readers) {
-    Cluster *first = nullptr;
-    auto consider = [&](Cluster *home) {
-      if (home && home != &c && home->last > c.last && mayJoin(c, *home) &&
-          (!first || home->last < first->last))
-        first = home;
-    };
-    for (Value v : fullOperands(c)) {
-      consider(readers.lookup(v.getAsOpaquePointer()));
-      if (Cluster *source = sourceOf(v))
-        consider(readers.lookup(source));
-    }
-    return first;
-  }
-  SmallVector<Value> fullOperands(Cluster &c) {
-    SmallVector<Value> values;
-    for (Operation *op : c.ops) {
-      llvm::append_range(values, op->getOperands());
-      llvm::append_range(values, op->getResults());
-    }
-    llvm::erase_if(values, [&](Value v) {
-      return !c.domain.isFull(tensorType(v).getShape());
-    });
-    return values;
-  }
-  bool mayJoin(Cluster &c, Cluster &home) {
-    if (c.domain.full != home.domain.full ||
-        c.ops.size() + home.ops.size() > kMaxOps)
-      return false;
-    auto inside = [&](Operation *op) {
-      return c.members.contains(op) || home.members.contains(op);
-    };
-    llvm::SmallPtrSet<Value, 16> inputs;
-    for (Cluster *from : {&c, &home})
-      for (Operation *op : from->ops)
-        for (Value v : op->getOperands())
-          if (Operation *def = v.getDefiningOp();
-              !def || !(inside(def) || classify(def) == Class::Clone))
-            inputs.insert(v);
-    return inputs.size() <= kMaxInputs &&
-           llvm::all_of(c.ops, [&](Operation *op) {
-             return llvm::all_of(op->getUsers(), [&](Operation *u) {
-               return inside(u) || position[u] > home.last;
-             });
-           });
+    return inputs;
   }
 
   /// Replaces the members by one dlc.fused at the place of the last.
   void build(Cluster &c) {
     llvm::sort(c.ops, [&](Operation *a, Operation *b) {
-      return position[a] < position[b];
+      return clusters.position[a] < clusters.position[b];
     });
     llvm::SmallSetVector<Value, 8> inputs;
     llvm::SmallSetVector<Operation *, 8> clones;
@@ -434,29 +362,37 @@ private:
 
   Block &block;
   bool apart;
-  llvm::DenseMap<Operation *, int64_t> position;
-  llvm::DenseMap<Operation *, Cluster *> clusterOf;
-  std::vector<std::unique_ptr<Cluster>> clusters;
+  Clusters clusters;
+  std::optional<Leaves> leaves; // null: nothing is repeated
+  SmallVector<Operation *> replaced;
 };
 
 struct Fuse : PassWrapper<Fuse, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
+  Fuse(FuseOptions options = {}) {
+    apart = options.apart;
+    repeat = options.repeat;
+  }
+  Fuse(const Fuse &o) : Fuse(FuseOptions{o.apart, o.repeat}) {}
   StringRef getArgument() const final { return "dlc-fuse"; }
   StringRef getDescription() const final {
     return "make clusters that compile to one kernel each";
   }
-  Fuse(bool apart = false) { this->apart = apart; }
-  Fuse(const Fuse &other) : PassWrapper(other) { apart = other.apart; }
-  void runOnOperation() final { Fuser(getOperation().front(), apart).run(); }
+  void runOnOperation() final {
+    Fuser(getOperation().front(), {apart, repeat}).run();
+  }
 
   Option<bool> apart{*this, "apart",
                      llvm::cl::desc("each op a cluster of its own")};
+  Option<bool> repeat{
+      *this, "repeat",
+      llvm::cl::desc("compute cheap values again instead of reading them")};
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createFuse(bool apart) {
-  return std::make_unique<Fuse>(apart);
+std::unique_ptr<Pass> createFuse(FuseOptions options) {
+  return std::make_unique<Fuse>(options);
 }
 
 } // namespace dlc

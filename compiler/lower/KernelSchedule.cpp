@@ -6,6 +6,12 @@ using namespace mlir;
 
 namespace dlc {
 
+bool isCostly(Operation *op) {
+  return isa<ir::ExpOp, ir::LogOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp,
+             ir::SinOp, ir::CosOp, ir::SoftplusOp, ir::GeluOp, ir::PowOp,
+             ir::UniformOp>(op);
+}
+
 int64_t iterationsOf(ArrayRef<LoopGroup> groups) {
   int64_t n = 1;
   for (const LoopGroup &g : groups)
@@ -48,12 +54,6 @@ Groups collapse(const KernelGraph &graph, bool reduced) {
     groups.back().size *= loop.size;
   }
   return groups;
-}
-
-bool isCostly(Operation *op) {
-  return isa<ir::ExpOp, ir::LogOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp,
-             ir::SinOp, ir::CosOp, ir::SoftplusOp, ir::GeluOp, ir::PowOp,
-             ir::UniformOp>(op);
 }
 
 void count(const KernelGraph &graph, KernelSchedule &s) {

@@ -7,6 +7,9 @@
 
 namespace dlc {
 
+/// Whether an elementwise op costs far more than an addition.
+bool isCostly(mlir::Operation *op);
+
 /// Adjacent loops that run as one, because every access sees them as
 /// contiguous.
 struct LoopGroup {

@@ -17,9 +17,14 @@ std::unique_ptr<mlir::Pass> createInferLimits();
 /// Images are channels last, in convolutions, pooling, batch norm and what
 /// stands between them.
 std::unique_ptr<mlir::Pass> createLayout();
-/// Ops become clusters (dlc.fused) that compile to one kernel each; `apart`:
-/// each op a cluster of its own.
-std::unique_ptr<mlir::Pass> createFuse(bool apart = false);
+struct FuseOptions {
+  bool apart = false; // each op a cluster of its own
+  /// Cheap values are computed again where that reads no more, for a device
+  /// whose arithmetic costs nothing next to its memory.
+  bool repeat = false;
+};
+/// Ops become clusters (dlc.fused) that compile to one kernel each.
+std::unique_ptr<mlir::Pass> createFuse(FuseOptions options = {});
 /// dlc functions become exec programs: state and gradients in flat regions,
 /// scratch by liveness.
 std::unique_ptr<mlir::Pass> createPlanMemory();

@@ -1,5 +1,6 @@
 #include "compiler/lower/Placement.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/lower/KernelSchedule.h"
 #include "compiler/lower/Scratch.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -21,14 +22,38 @@ ir::AllReduceOp allReduceOf(Value v) {
   return nullptr;
 }
 
-/// Whether `op` may write result `r` over state tensors that it reads.
-static bool mayAlias(Operation *op, OpResult r) {
+/// Whether a kernel of column sums reads `input` only where it writes result r.
+static bool isReadWhereWritten(ir::FusedOp fused, OpResult r, Value input) {
+  std::string why;
+  auto graph = KernelGraph::build(fused.getBody(), why);
+  if (!graph || scheduleKernel(*graph).kind != KernelSchedule::Columns)
+    return false;
+  const IndexForm &place = graph->outputs[r.getResultNumber()].offset;
+  return llvm::all_of(graph->nodes, [&](auto &node) {
+    return node->kind != KernelNode::Load || node->value != input ||
+           node->index == place;
+  });
+}
+
+/// Whether `op` may write result `r` over the state tensor that it reads.
+bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
   if (isa<ir::BatchNormOp>(op))
     return r.getResultNumber() == 1 || r.getResultNumber() == 2;
   auto fused = dyn_cast<ir::FusedOp>(op);
-  return fused && llvm::all_of(fused.getBody().front(), [](Operation &o) {
-           return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(o);
-         });
+  if (!fused)
+    return false;
+  bool isElementwise = llvm::all_of(fused.getBody().front(), [](Operation &o) {
+    return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(o);
+  });
+  if (isElementwise)
+    return true;
+  for (auto [operand, input] :
+       llvm::zip(fused.getInputs(), fused.getBody().getArguments()))
+    if (auto read = storageOf(operand).getDefiningOp<ir::ReadOp>();
+        read && read.getState() == state &&
+        !isReadWhereWritten(fused, r, input))
+      return false;
+  return true;
 }
 
 Placement::Placement(func::FuncOp f, StateLayout &layout)
@@ -172,7 +197,8 @@ void Placement::placeWrites() {
     auto it = lastRead.find(write.getState());
     int64_t read = it == lastRead.end() ? -1 : it->second;
     if (read < position[op] ||
-        (read == position[op] && mayAlias(op, cast<OpResult>(storage))))
+        (read == position[op] &&
+         mayAlias(op, cast<OpResult>(storage), write.getState())))
       places[storage] = layout.places[write.getState()];
   }
 }

@@ -45,6 +45,8 @@ private:
   mlir::Value storageOf(mlir::Value v) const;
   llvm::SmallVector<mlir::Operation *> usersThroughViews(mlir::Value v) const;
   bool canPlace(mlir::Value storage) const;
+  bool mayAlias(mlir::Operation *op, mlir::OpResult r,
+                llvm::StringRef state) const;
   void placeGradients();
   void placeWrites();
   void placeScratch();

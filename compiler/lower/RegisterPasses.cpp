@@ -9,7 +9,7 @@ namespace dlc {
 void registerLowerPasses() {
   mlir::registerPass(createInferLimits);
   mlir::registerPass(createLayout);
-  mlir::registerPass(createDecompose);
+  mlir::registerPass([] { return createDecompose(); });
   mlir::registerPass([] { return createSplitReductions(); });
   mlir::registerPass([] { return createFuse(); });
   mlir::registerPass([] { return createRecompute(); });

@@ -55,7 +55,8 @@ public:
     if (failed(plain))
       return report("not interpreted");
     PassManager lower(module->getContext());
-    lower.addNestedPass<func::FuncOp>(dlc::createDecompose());
+    lower.addNestedPass<func::FuncOp>(
+        dlc::createDecompose(/*libraryCalls=*/true));
     lower.addNestedPass<func::FuncOp>(dlc::createSplitReductions());
     lower.addPass(createCanonicalizerPass());
     lower.addPass(createCSEPass());

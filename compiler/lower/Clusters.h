@@ -1,0 +1,88 @@
+// Clusters while they grow: what runs as one kernel, and the loops it has.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include <memory>
+#include <vector>
+
+namespace dlc {
+
+constexpr size_t kMaxOps = 96;
+constexpr size_t kMaxInputs = 24;
+/// Elements of a cluster whose launch costs more than its work.
+constexpr int64_t kTiny = 1 << 17;
+
+enum class Class {
+  None,    // not for a cluster
+  Clone,   // constant, iota: repeated where it is used
+  Compute, // one index space: elementwise, broadcast, unit reshape
+  Move,    // other index, leaf of a cluster: transpose, slice, pad, concat
+  Reduce
+};
+
+Class classify(mlir::Operation *op);
+bool isReduce(mlir::Operation *op);
+ir::Ints resultShape(mlir::Operation *op);
+ir::Ints operandShape(mlir::Operation *op);
+int64_t elementCount(ir::Ints shape);
+
+/// The loops of a cluster: its full index space and, once something is reduced,
+/// over which axes.
+struct Domain {
+  using Shape = llvm::SmallVector<int64_t>;
+  Shape full;
+  Shape axes;
+  bool reduces = false;
+
+  static Domain of(mlir::Operation *op);
+  void reduceOver(mlir::Operation *op);
+  /// The reduced axes are the last ones, so that a row can be read again after
+  /// its reduction.
+  bool isRows() const;
+  Shape kept() const;
+  bool isFull(ir::Ints shape) const;
+  bool isKept(ir::Ints shape) const;
+  bool worthRows() const;
+  /// The same loops.
+  bool operator==(const Domain &o) const;
+};
+
+struct Cluster {
+  Domain domain;
+  int64_t last = 0; // position of its last op
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::SmallPtrSet<mlir::Operation *, 8> members;
+
+  /// Whether it computes on the results' elements of `reduction`.
+  bool finishes(const Cluster &reduction) const;
+  /// Whether it should run together with another one that reads the same.
+  bool isWorthJoining() const;
+};
+
+/// All clusters of a block.
+struct Clusters {
+  llvm::DenseMap<mlir::Operation *, int64_t> position;
+  llvm::DenseMap<mlir::Operation *, Cluster *> clusterOf;
+  std::vector<std::unique_ptr<Cluster>> all;
+
+  void add(mlir::Operation *op, Cluster &c);
+  Cluster *of(mlir::Value v) const;
+  /// Moves all ops of c into `home`.
+  void join(Cluster &c, Cluster &home);
+  /// Whether c may run in `home`, a later cluster whose loops fit.
+  bool mayJoin(Cluster &c, Cluster &home) const;
+  /// The clusters with ops, from the last to the first.
+  llvm::SmallVector<Cluster *> fromLast() const;
+  /// Writes to states and terminators: behind all clusters.
+  static bool atEnd(mlir::Operation *op);
+};
+
+/// Elementwise clusters whose results only states take join when they have a
+/// tensor in common: a parameter and its moments are one kernel.
+void joinWriters(Clusters &clusters);
+/// Small reductions over the same loops become one kernel: their launches cost
+/// more than their work.
+void joinSmallReductions(Clusters &clusters);
+
+} // namespace dlc

@@ -1,0 +1,35 @@
+// The same elements in another grouping of their dimensions, for what reduces
+// them in stages of its own.
+#pragma once
+
+#include "compiler/dialect/Expr.h"
+
+namespace dlc {
+
+/// Images [batch, channels, ...], in either layout, seen as a matrix cut into
+/// `parts`: [parts, inner, channels] where channels come last, otherwise
+/// [batch, channels, pixels]. `inner` is the axis of what one part adds up; the
+/// other axis that is not the channels' is 0.
+struct ChannelView {
+  ChannelView(mlir::RankedTensorType images, llvm::StringRef layout);
+
+  llvm::SmallVector<int64_t> shape;
+  int64_t inner, channel; // axes of shape
+  llvm::SmallVector<int64_t> images, perChannel;
+
+  int64_t parts() const { return shape[0]; }
+  int64_t each() const { return shape[inner]; }
+  int64_t count() const { return parts() * each(); }
+  /// One value a channel, so that it broadcasts over the view.
+  ir::Expr vector(ir::Expr channels) const;
+  /// One value a channel, so that it broadcasts over the images.
+  ir::Expr ofImages(ir::Expr channels) const;
+};
+
+/// `v` in the shape of the view. An elementwise op that makes it is repeated
+/// there instead of being read from memory, if `user` is its only user or if it
+/// needs nothing but `known`, which is read anyway, and values of channels.
+ir::Expr regroup(ir::Expr v, const ChannelView &view, mlir::Value known,
+                 mlir::Operation *user);
+
+} // namespace dlc
