@@ -39,6 +39,7 @@ void registerDecompositions(mlir::DialectRegistry &registry);
 
 void attachNormDecompositions(mlir::MLIRContext &context);
 void attachBatchNormDecompositions(mlir::MLIRContext &context);
+void attachPoolDecompositions(mlir::MLIRContext &context);
 void attachLossDecompositions(mlir::MLIRContext &context);
 
 } // namespace dlc

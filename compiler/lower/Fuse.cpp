@@ -29,6 +29,9 @@ namespace {
 /// What is read costs nothing next to something so many times as large.
 constexpr int64_t kNegligible = 16;
 
+/// Ops between clusters that may as well run together.
+constexpr int64_t kSoon = 16;
+
 class Fuser {
 public:
   Fuser(Block &block, FuseOptions options)
@@ -97,6 +100,13 @@ private:
       return c.members.contains(u) && classify(u) == Class::Move;
     });
   }
+  /// Whether op, which moves elements, is read by moves of c alone: their
+  /// indices combine.
+  bool isOnlyMoved(Operation *op, Cluster &c) {
+    return llvm::all_of(op->getUsers(), [&](Operation *u) {
+      return c.members.contains(u) && classify(u) == Class::Move;
+    });
+  }
   /// Whether c computes elements of its full index space from op.
   bool feedsFull(Operation *op, Cluster &c) {
     llvm::SmallSetVector<Operation *, 8> reached;
@@ -115,8 +125,11 @@ private:
   /// Rule 2: the domain of c with op in it, or nothing.
   std::optional<Domain> fit(Operation *op, Class cls, Cluster &c) {
     const Domain &d = c.domain;
-    if (c.ops.size() >= kMaxOps || feedsMove(op, c))
+    if (c.ops.size() >= kMaxOps)
       return std::nullopt;
+    if (feedsMove(op, c))
+      return cls == Class::Move && isOnlyMoved(op, c) ? std::optional(d)
+                                                      : std::nullopt;
     if (cls == Class::Reduce)
       return fitReduce(op, c);
     Ints shape = resultShape(op);
@@ -203,8 +216,8 @@ private:
     }
     return false;
   }
-  /// What reads op in the same loops becomes one kernel, if it reduces or is
-  /// small: others gain little and live longer.
+  /// What reads op in the same loops becomes one kernel, if it reduces, is
+  /// small, or runs soon: others gain little and live longer.
   void mergeCandidates(Operation *op, Class cls) {
     SmallVector<Cluster *> order = candidates(op, cls);
     llvm::erase_if(order, [&](Cluster *c) { // op is one number to them
@@ -214,7 +227,8 @@ private:
     });
     for (size_t i = 0; i + 1 < order.size(); ++i)
       for (size_t k = i + 1; k < order.size(); ++k)
-        if (order[i]->isWorthJoining() &&
+        if ((order[i]->isWorthJoining() ||
+             order[k]->last - order[i]->last <= kSoon) &&
             clusters.mayJoin(*order[i], *order[k])) {
           clusters.join(*order[i], *order[k]);
           break;

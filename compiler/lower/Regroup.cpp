@@ -1,4 +1,5 @@
 #include "compiler/lower/Regroup.h"
+#include "compiler/lower/Clusters.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -11,8 +12,9 @@ namespace {
 
 /// Parts of a column that fill a device, and fewest rows of a part.
 constexpr int64_t kMaxParts = 1024, kMostSums = 1 << 16, kMinRows = 32;
-/// Most ops that are repeated for one value.
-constexpr int kMaxOps = 24;
+/// Most ops that are repeated for one value, and most arrays that they read.
+constexpr int kMostOps = 24;
+constexpr size_t kMostLeaves = 4;
 
 int64_t partsOf(int64_t rows, int64_t channels) {
   int64_t parts = std::min(
@@ -57,16 +59,36 @@ private:
                         [&](Value o) { return needsOnlyKnown(o, budget); });
   }
 
+  /// Adds the arrays that v would be made from; false if they are too many or
+  /// not in memory otherwise.
+  bool collect(Value v, bool owned, llvm::SmallPtrSetImpl<Value> &leaves,
+               int &budget) const {
+    if (!isFull(v))
+      return true;
+    Operation *op = v.getDefiningOp();
+    if (int own = kMostOps;
+        v != known && isRepeatable(op) && (owned || needsOnlyKnown(v, own)))
+      return budget-- > 0 && llvm::all_of(op->getOperands(), [&](Value o) {
+               return collect(o, owned && o.hasOneUse(), leaves, budget);
+             });
+    leaves.insert(v);
+    return leaves.size() <= kMostLeaves && !(op && classify(op) == Class::Move);
+  }
+  bool isWorthRepeating(Value v, bool owned) const {
+    llvm::SmallPtrSet<Value, 8> leaves;
+    int budget = kMostOps;
+    return v != known && isRepeatable(v.getDefiningOp()) &&
+           collect(v, owned, leaves, budget) && !leaves.contains(v);
+  }
+
   Value rebuild(Value v, bool owned) {
     if (!isFull(v))
-      return isSingle(v) ? view_(v, {}) : view_(v, vectorShape());
+      return isSingle(v) ? viewOf(v, {}) : viewOf(v, vectorShape());
     if (Value made = done.lookup(v))
       return made;
-    int budget = kMaxOps;
+    if (!isWorthRepeating(v, owned))
+      return done[v] = viewOf(v, view.shape);
     Operation *op = v.getDefiningOp();
-    bool repeats = isRepeatable(op) && (owned || needsOnlyKnown(v, budget));
-    if (v == known || !repeats || done.size() >= kMaxOps)
-      return done[v] = view_(v, view.shape);
     SmallVector<Value> operands;
     for (Value o : op->getOperands())
       operands.push_back(rebuild(o, owned && o.hasOneUse()));
@@ -75,7 +97,7 @@ private:
     made->getResult(0).setType(tensorType(v).clone(view.shape));
     return done[v] = made->getResult(0);
   }
-  Value view_(Value v, Ints shape) const {
+  Value viewOf(Value v, Ints shape) const {
     return Expr(*at.b, at.loc, v).reshape(shape);
   }
   SmallVector<int64_t> vectorShape() const {

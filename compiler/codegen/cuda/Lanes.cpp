@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/Lanes.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -52,33 +53,75 @@ int64_t Lanes::contiguousAt(const IndexForm &form) const {
 }
 
 void Lanes::load(ArrayRef<const KernelNode *> roots, int level) {
-  for (const KernelNode *node : plainLoads(roots)) {
+  auto each = [&](const KernelNode *node, const KernelNode *load, auto f) {
     bool known = false;
     in(0, [&] { known = e.knows(node); });
-    int64_t count = contiguousAt(node->index);
+    int64_t count = std::min(contiguousAt(load->index),
+                             kAccess / storageBytes(load->value));
     if (!known && count > 1 && e.levelOf(node) <= level)
-      loadAtOnce(node, count);
-  }
+      (this->*f)(node, count);
+  };
+  for (const KernelNode *node : plainLoads(roots))
+    each(node, node, &Lanes::loadAtOnce);
+  for (const KernelNode *node : guardedLoads(graph, roots, groups.back()))
+    each(node, node->children.front(), &Lanes::loadGuarded);
 }
 
 void Lanes::loadAtOnce(const KernelNode *node, int64_t count) {
-  OpBuilder &b = e.b;
-  Type element = ir::elementType(node->value), storage = storageType(element);
-  int64_t bytes = storageBytes(node->value);
-  count = std::min(count, kAccess / bytes);
+  spread(node, vectors(node, count), count);
+}
+
+/// All of a vector is inside or outside.
+void Lanes::loadGuarded(const KernelNode *pad, int64_t count) {
+  const KernelNode *load = pad->children.front();
+  if (pad->bounds.empty())
+    return spread(pad, vectors(load, count), count);
+  Type type =
+      VectorType::get({count}, storageType(ir::elementType(load->value)));
+  Value inside;
+  in(0, [&] { inside = e.within(pad->bounds); });
+  auto branch = scf::IfOp::create(
+      e.b, e.loc, SmallVector<Type>(indices.size() / count, type), inside,
+      /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToEnd(branch.thenBlock());
+  scf::YieldOp::create(e.b, e.loc, vectors(load, count));
+  e.b.setInsertionPointToEnd(branch.elseBlock());
+  Value outside = e.storedPad(pad);
+  Value all = LLVM::UndefOp::create(e.b, e.loc, type);
+  for (int64_t i = 0; i < count; ++i) {
+    Value at = LLVM::ConstantOp::create(e.b, e.loc, e.b.getI32Type(), i);
+    all = LLVM::InsertElementOp::create(e.b, e.loc, all, outside, at);
+  }
+  scf::YieldOp::create(e.b, e.loc,
+                       SmallVector<Value>(indices.size() / count, all));
+  e.b.setInsertionPointAfter(branch);
+  spread(pad, branch.getResults(), count);
+}
+
+SmallVector<Value> Lanes::vectors(const KernelNode *load, int64_t count) {
+  Type storage = storageType(ir::elementType(load->value));
   auto type = VectorType::get({count}, storage);
+  SmallVector<Value> all;
   for (size_t lane = 0; lane < indices.size(); lane += count) {
     Value address;
     in(lane, [&] {
-      address = e.element(e.pointer(node->value), e.emit(node->index), storage);
+      address = e.element(e.pointer(load->value), e.emit(load->index), storage);
     });
-    Value all = LLVM::LoadOp::create(b, e.loc, type, address, count * bytes);
-    for (int64_t i = 0; i < count; ++i) {
-      Value at = LLVM::ConstantOp::create(b, e.loc, b.getI32Type(), i);
-      Value v = LLVM::ExtractElementOp::create(b, e.loc, all, at);
-      memories[lane + i][node] = {e.fromStorage(v, element)};
-    }
+    all.push_back(LLVM::LoadOp::create(e.b, e.loc, type, address,
+                                       count * storageBytes(load->value)));
   }
+  return all;
+}
+
+void Lanes::spread(const KernelNode *node, ValueRange vectors, int64_t count) {
+  Type element = ir::elementType(node->value);
+  for (auto [k, all] : llvm::enumerate(vectors))
+    for (int64_t i = 0; i < count; ++i) {
+      Value at = LLVM::ConstantOp::create(e.b, e.loc, e.b.getI32Type(), i);
+      Value v = LLVM::ExtractElementOp::create(e.b, e.loc, all, at);
+      memories[k * count + i][node] = {e.fromStorage(v, element)};
+    }
 }
 
 void Lanes::store(const KernelOutput &o, Value pointer) {

@@ -29,6 +29,11 @@ public:
 
 private:
   void loadAtOnce(const KernelNode *node, int64_t count);
+  void loadGuarded(const KernelNode *pad, int64_t count);
+  /// The elements of `load`, `count` in each vector.
+  llvm::SmallVector<mlir::Value> vectors(const KernelNode *load, int64_t count);
+  /// Makes the elements of `vectors` the values of `node`.
+  void spread(const KernelNode *node, mlir::ValueRange vectors, int64_t count);
   void in(int64_t lane, llvm::function_ref<void()> f);
   int64_t contiguousAt(const IndexForm &form) const;
 

@@ -65,15 +65,16 @@ private:
     return most >= kNarrow;
   }
 
-  SmallVector<const KernelNode *> loads() const {
+  SmallVector<const KernelNode *> roots() const {
     SmallVector<const KernelNode *> roots;
     for (const KernelOutput &o : graph.outputs)
       roots.push_back(o.node);
     for (const auto &node : graph.nodes)
       if (node->kind == KernelNode::Reduce)
         roots.push_back(node->children.front());
-    return plainLoads(roots);
+    return roots;
   }
+  SmallVector<const KernelNode *> loads() const { return plainLoads(roots()); }
 
   /// Elements of `group` that a thread takes at once: as many as make the
   /// narrowest contiguous array a whole access.
@@ -89,6 +90,10 @@ private:
     for (const KernelNode *load : loads()) {
       consider(load->value, load->index);
       arrays += load->varies || !graph.reduces;
+    }
+    for (const KernelNode *pad : guardedLoads(graph, roots(), group)) {
+      consider(pad->children[0]->value, pad->children[0]->index);
+      ++arrays;
     }
     for (const KernelOutput &o : graph.outputs)
       consider(o.node->value, o.offset);
@@ -210,18 +215,45 @@ int64_t contiguous(const KernelGraph &graph, const IndexForm &form,
   return aligned;
 }
 
-SmallVector<const KernelNode *> plainLoads(ArrayRef<const KernelNode *> roots) {
+/// Calls f for all that `roots` always need: not what stands behind a condition
+/// or a reduction.
+static void forEachNeeded(ArrayRef<const KernelNode *> roots,
+                          llvm::function_ref<void(const KernelNode *)> f) {
   llvm::SmallPtrSet<const KernelNode *, 16> seen;
-  SmallVector<const KernelNode *> stack(llvm::reverse(roots)), found;
+  SmallVector<const KernelNode *> stack(llvm::reverse(roots));
   while (!stack.empty()) {
     const KernelNode *node = stack.pop_back_val();
     if (!seen.insert(node).second)
       continue;
-    if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
-      found.push_back(node);
-    else if (node->kind == KernelNode::Apply || node->kind == KernelNode::Pick)
+    f(node);
+    if (node->kind == KernelNode::Apply || node->kind == KernelNode::Pick)
       llvm::append_range(stack, llvm::reverse(node->children));
   }
+}
+
+SmallVector<const KernelNode *> plainLoads(ArrayRef<const KernelNode *> roots) {
+  SmallVector<const KernelNode *> found;
+  forEachNeeded(roots, [&](const KernelNode *node) {
+    if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
+      found.push_back(node);
+  });
+  return found;
+}
+
+SmallVector<const KernelNode *> guardedLoads(const KernelGraph &graph,
+                                             ArrayRef<const KernelNode *> roots,
+                                             const LoopGroup &group) {
+  SmallVector<const KernelNode *> found;
+  forEachNeeded(roots, [&](const KernelNode *node) {
+    if (node->kind != KernelNode::Pad ||
+        node->children.front()->kind != KernelNode::Load)
+      return;
+    for (const KernelBound &bound : node->bounds)
+      for (unsigned v : group.loops)
+        if (graph.dependsOn(bound.form, v))
+          return;
+    found.push_back(node);
+  });
   return found;
 }
 

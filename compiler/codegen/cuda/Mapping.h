@@ -51,6 +51,12 @@ int64_t contiguous(const KernelGraph &graph, const IndexForm &form,
 llvm::SmallVector<const KernelNode *>
 plainLoads(llvm::ArrayRef<const KernelNode *> roots);
 
+/// The pads among what `roots` always need whose operand is a load, in or out
+/// of bounds for all of a vector along `group`.
+llvm::SmallVector<const KernelNode *>
+guardedLoads(const KernelGraph &graph, llvm::ArrayRef<const KernelNode *> roots,
+             const LoopGroup &group);
+
 /// Bytes of an element in memory.
 int64_t storageBytes(mlir::Value tensor);
 

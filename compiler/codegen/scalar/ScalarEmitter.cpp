@@ -245,12 +245,25 @@ static Value choose(OpBuilder &b, Location loc, Type type, Value condition,
   return branch.getResult(0);
 }
 
-Value ScalarEmitter::pad(const KernelNode *node) {
+Value ScalarEmitter::within(ArrayRef<KernelBound> bounds) {
   Value all;
-  for (const KernelBound &bound : node->bounds) {
+  for (const KernelBound &bound : bounds) {
     Value one = within(bound);
     all = all ? Value(arith::AndIOp::create(b, loc, all, one)) : one;
   }
+  return all;
+}
+
+static double padding(const KernelNode *node) {
+  return cast<ir::PadOp>(node->op()).getValue().convertToDouble();
+}
+Value ScalarEmitter::storedPad(const KernelNode *node) {
+  Type element = elementType(node->value);
+  return toStorage(number(computeType(element), padding(node)), element);
+}
+
+Value ScalarEmitter::pad(const KernelNode *node) {
+  Value all = within(node->bounds);
   auto inside = [&] {
     Scope scope(*this);
     return emit(node->children.front());
@@ -258,8 +271,8 @@ Value ScalarEmitter::pad(const KernelNode *node) {
   if (!all)
     return inside();
   Type type = computeType(elementType(node->value));
-  double value = cast<ir::PadOp>(node->op()).getValue().convertToDouble();
-  return choose(b, loc, type, all, inside, [&] { return number(type, value); });
+  return choose(b, loc, type, all, inside,
+                [&] { return number(type, padding(node)); });
 }
 
 Value ScalarEmitter::concat(const KernelNode *node, size_t operand) {

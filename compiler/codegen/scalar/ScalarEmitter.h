@@ -97,6 +97,11 @@ public:
   mlir::LLVM::AccessGroupAttr accessGroup;
   bool masks = false; // the CPU loads and stores under masks at full speed
 
+  /// Whether all bounds hold; null if there are none.
+  mlir::Value within(llvm::ArrayRef<KernelBound> bounds);
+  /// What a Pad has where its bounds do not hold, as memory has it.
+  mlir::Value storedPad(const KernelNode *pad);
+
 private:
   Values emitAll(const KernelNode *node);
   Values compute(const KernelNode *node);

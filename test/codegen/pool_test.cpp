@@ -1,0 +1,116 @@
+// Pooling by generated kernels: overlapping, dilated and padded windows in both
+// layouts, forward and backward.
+#include "Programs.h"
+#include <gtest/gtest.h>
+
+using namespace dlc::test;
+
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+std::string list(const Sizes &v) {
+  std::string s;
+  for (int64_t d : v)
+    s += (s.empty() ? "" : ", ") + std::to_string(d);
+  return "array<i64: " + s + ">";
+}
+std::string tensor(const Sizes &shape, const std::string &type) {
+  std::string s = "tensor<";
+  for (int64_t d : shape)
+    s += std::to_string(d) + "x";
+  return s + type + ">";
+}
+
+struct Case {
+  Sizes image; // n, h, w, c
+  Sizes kernel, strides, pads, dilations;
+
+  Sizes outputs() const {
+    Sizes y = image;
+    for (int d = 0; d < 2; ++d)
+      y[1 + d] = (image[1 + d] + pads[d] + pads[2 + d] -
+                  (kernel[d] - 1) * dilations[d] - 1) /
+                     strides[d] +
+                 1;
+    return y;
+  }
+  std::string attributes(const std::string &layout, bool padded) const {
+    return std::string("{") + (padded ? "count_include_pad, " : "") +
+           "kernel = " + list(kernel) + ", strides = " + list(strides) +
+           ", pads = " + list(pads) + ", dilations = " + list(dilations) +
+           ", layout = \"" + layout + "\"}";
+  }
+};
+
+const Case kCases[] = {
+    {{2, 8, 8, 16}, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
+    {{2, 11, 9, 8}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
+    {{3, 7, 6, 5}, {3, 2}, {1, 3}, {1, 0, 0, 1}, {1, 1}},
+    {{1, 9, 8, 3}, {2, 3}, {1, 2}, {2, 1, 0, 1}, {2, 2}},
+    {{2, 7, 7, 24}, {7, 7}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+    {{1, 5, 5, 64}, {1, 1}, {3, 2}, {0, 0, 0, 0}, {1, 1}},
+};
+
+Sizes laidOut(const Sizes &nhwc, const std::string &layout) {
+  return layout == "nhwc" ? nhwc : Sizes{nhwc[0], nhwc[3], nhwc[1], nhwc[2]};
+}
+
+double tolerance(const std::string &type) {
+  return type == "f32" ? 1e-5 : type == "bf16" ? 0x1p-7 : 0x1p-9;
+}
+
+/// Multiples of an eighth, so that windows have ties.
+Array coarse(const std::string &type, const Sizes &shape) {
+  auto random = uniform(-2, 2, 9);
+  return Array(type, shape,
+               [&](int64_t i) { return double(int64_t(random(i) * 8)) / 8; });
+}
+
+/// Each window in one type and layout, all of which come.
+template <class F> void forEachCase(F f) {
+  size_t count = 0;
+  for (const Case &c : kCases)
+    for (const std::string layout : {"nhwc", "nchw"})
+      f(c, std::vector<std::string>{"f32", "bf16", "f16"}[count++ / 2 % 3],
+        layout);
+}
+
+TEST(Pool, MaxAndItsGradient) {
+  forEachCase([](const Case &c, const std::string &type,
+                 const std::string &layout) {
+    Sizes image = laidOut(c.image, layout), out = laidOut(c.outputs(), layout);
+    std::string x = tensor(image, type), y = tensor(out, type),
+                i = tensor(out, "i8"), a = c.attributes(layout, false);
+    expectSameProgram(
+        "func.func @f(%x: " + x + ", %dy: " + y + ") -> (" + y + ", " + i +
+            ", " + x + ") {\n  %y, %i = dlc.max_pool %x " + a + " : (" + x +
+            ") -> (" + y + ", " + i +
+            ")\n  %d = dlc.max_pool_backward %dy, %i " + a + " : (" + y + ", " +
+            i + ") -> " + x + "\n  return %y, %i, %d : " + y + ", " + i + ", " +
+            x + "\n}\n",
+        {coarse(type, image), Array(type, out, uniform(-1, 1, 4))},
+        tolerance(type), tolerance(type));
+  });
+}
+
+TEST(Pool, MeanAndItsGradient) {
+  forEachCase([](const Case &c, const std::string &type,
+                 const std::string &layout) {
+    Sizes image = laidOut(c.image, layout), out = laidOut(c.outputs(), layout);
+    std::string x = tensor(image, type), y = tensor(out, type);
+    for (bool padded : {false, true}) {
+      std::string a = c.attributes(layout, padded);
+      expectSameProgram(
+          "func.func @f(%x: " + x + ", %dy: " + y + ") -> (" + y + ", " + x +
+              ") {\n  %y = dlc.avg_pool %x " + a + " : (" + x + ") -> " + y +
+              "\n  %d = dlc.avg_pool_backward %dy " + a + " : (" + y + ") -> " +
+              x + "\n  return %y, %d : " + y + ", " + x + "\n}\n",
+          {Array(type, image, uniform(-1, 1, 3)),
+           Array(type, out, uniform(-1, 1, 4))},
+          tolerance(type), tolerance(type));
+    }
+  });
+}
+
+} // namespace
