@@ -1,4 +1,4 @@
-#include "Programs.h"
+#include "test/programs/Programs.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Decompositions.h"

@@ -1,6 +1,6 @@
 // Pooling by generated kernels: overlapping, dilated and padded windows in both
 // layouts, forward and backward.
-#include "Programs.h"
+#include "test/programs/Programs.h"
 #include <gtest/gtest.h>
 
 using namespace dlc::test;

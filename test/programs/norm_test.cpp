@@ -1,5 +1,5 @@
 // Training batch norm by generated kernels.
-#include "Programs.h"
+#include "test/programs/Programs.h"
 #include <gtest/gtest.h>
 
 using namespace dlc::test;
