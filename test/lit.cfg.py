@@ -17,6 +17,9 @@ config.test_source_root = os.path.dirname(__file__)
 tools = config.dlc_tools
 config.environment["PATH"] = os.pathsep.join([tools, config.llvm_tools, os.environ["PATH"]])
 config.environment["NO_COLOR"] = "1"
+# Freed memory is overwritten, at once, so that a use after free fails each time.
+config.environment["MALLOC_PERTURB_"] = "165"
+config.environment["GLIBC_TUNABLES"] = "glibc.malloc.tcache_count=0"
 config.environment["OMP_NUM_THREADS"] = "2"
 
 for pattern, replacement in [

@@ -156,7 +156,8 @@ private:
       }
       Value back = permute(now, kFirst);
       old.replaceAllUsesWith(back);
-      lasts[back] = lasts[old] = now;
+      lasts[old] = now;
+      lasts[back] = now;
       moved.insert(back);
     }
   }

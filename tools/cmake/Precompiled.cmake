@@ -1,18 +1,32 @@
-# One precompiled header for the rooms that see MLIR: parsing its headers is more than half of their
-# build. compiler/dialect makes it, the others wait for that.
+# Precompiled headers: parsing MLIR's is more than half of the compiler's build. compiler/dialect has
+# one for all rooms of the compiler, compiler/codegen/scalar a larger one for those that write code.
 #
 # GCC's precompiled file differs from run to run, so ccache is told to judge it by a file beside it:
 # a hash of what it was made from.
+#
+# dlc_precompile(OWNER HEADER [DEPENDS file...]) makes one of HEADER, which includes nothing of this
+# project but the headers in DEPENDS.
 function(dlc_precompile owner header)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   target_precompile_headers(${owner} PRIVATE ${header})
   target_compile_options(${owner} PRIVATE -fpch-preprocess)
-  set(folder ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${owner}.dir)
-  add_custom_target(${owner}PrecompiledSum
-    COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DHEADERS=${CMAKE_CURRENT_SOURCE_DIR};${CMAKE_CURRENT_BINARY_DIR}
-            -DMLIR=${LLVM_LIBRARY_DIRS}/libMLIR.so -DCOMPILER=${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}
+  set(sum ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${owner}.dir/cmake_pch.hxx.gch.sum)
+  set(files ${header} ${ARG_DEPENDS})
+  add_custom_command(OUTPUT ${sum}
+    COMMAND ${CMAKE_COMMAND} -DSUM=${sum} "-DFILES=${files}" -DMLIR=${LLVM_LIBRARY_DIRS}/libMLIR.so
+            -DCOMPILER=${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}
             "-DFLAGS=${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}"
             -P ${CMAKE_SOURCE_DIR}/tools/cmake/PrecompiledSum.cmake
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/tools/cmake/PrecompiledSum.cmake
     VERBATIM)
-  add_dependencies(${owner}PrecompiledSum DlcDialectIncGen)
+  add_custom_target(${owner}PrecompiledSum DEPENDS ${sum})
   add_dependencies(${owner} ${owner}PrecompiledSum)
+endfunction()
+
+# dlc_use_precompiled(OWNER TARGET...)
+function(dlc_use_precompiled owner)
+  foreach(target ${ARGN})
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endforeach()
 endfunction()

@@ -1,17 +1,13 @@
-# Writes FOLDER/cmake_pch.hxx.gch.sum: a hash of the headers in HEADERS, of the compiler, its flags
-# and the MLIR library that the rest belongs to.
+# Writes SUM: a hash of FILES, of the compiler, its flags and the MLIR library that the rest belongs to.
 set(text "${COMPILER} ${FLAGS}")
-foreach(folder ${HEADERS})
-  file(GLOB files ${folder}/*.h ${folder}/*.h.inc)
-  foreach(name ${files})
-    file(SHA256 ${name} hash)
-    get_filename_component(base ${name} NAME)
-    string(APPEND text " ${base} ${hash}")
-  endforeach()
+foreach(name ${FILES})
+  file(SHA256 ${name} hash)
+  get_filename_component(base ${name} NAME)
+  string(APPEND text " ${base} ${hash}")
 endforeach()
 file(REAL_PATH ${MLIR} library)
 file(SIZE ${library} size)
 file(TIMESTAMP ${library} time UTC)
 string(APPEND text " ${size} ${time}")
 string(SHA256 sum "${text}")
-file(WRITE ${FOLDER}/cmake_pch.hxx.gch.sum ${sum})
+file(WRITE ${SUM} ${sum})

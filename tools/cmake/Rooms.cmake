@@ -1,9 +1,9 @@
 # A room is a folder with one library made of all its .cpp files.
 
-# dlc_room(NAME [MLIR] [DEPENDS target...]) declares a static library from the
+# dlc_room(NAME [MLIR] [PRECOMPILED owner] [DEPENDS target...]) declares a static library from the
 # folder's *.cpp (and kernels/*.cpp, gradients/*.cpp where they exist).
 function(dlc_room name)
-  cmake_parse_arguments(ARG "MLIR" "" "DEPENDS;GENERATED" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "PRECOMPILED" "DEPENDS;GENERATED" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp kernels/*.cpp gradients/*.cpp)
   if(NOT sources)
     add_library(${name} INTERFACE)
@@ -17,9 +17,8 @@ function(dlc_room name)
   if(ARG_MLIR)
     target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
     target_link_libraries(${name} PUBLIC MLIR LLVM)
-    if(NOT name STREQUAL DlcDialect)
-      target_precompile_headers(${name} REUSE_FROM DlcDialect)
-      target_compile_options(${name} PRIVATE -fpch-preprocess)
+    if(ARG_PRECOMPILED)
+      dlc_use_precompiled(${ARG_PRECOMPILED} ${name})
     endif()
   endif()
   if(ARG_GENERATED)
@@ -34,4 +33,5 @@ function(dlc_unit_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
   add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT MALLOC_PERTURB_=165) # fills what is freed
 endfunction()

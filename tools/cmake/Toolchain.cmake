@@ -26,6 +26,7 @@ set(DLC_VENV ${CMAKE_SOURCE_DIR}/.venv CACHE PATH
 set(DLC_PYTHON ${DLC_VENV}/bin/python)
 list(PREPEND CMAKE_PREFIX_PATH ${DLC_VENV})
 
-add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+# -fPIC for programs, too, not -fPIE: both then read the same precompiled headers.
+add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter)
 # -O2: the code that must be fast is generated or in libraries, and -O3 costs build time.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")

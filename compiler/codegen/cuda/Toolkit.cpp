@@ -103,7 +103,7 @@ llvm::FailureOr<Cubin> assemble(const Toolkit &toolkit, llvm::StringRef ptx,
     why = "cannot make a temporary folder: " + error.message();
     return llvm::failure();
   }
-  auto cleanUp = llvm::make_scope_exit([&] { fs::remove_directories(folder); });
+  llvm::scope_exit cleanUp([&] { fs::remove_directories(folder); });
   std::string in = inFolder(folder, "kernels.ptx"),
               out = inFolder(folder, "kernels.cubin"),
               log = inFolder(folder, "log");
