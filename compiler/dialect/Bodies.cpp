@@ -191,32 +191,4 @@ Scalars UniformOp::buildBody(OpBuilder &builder, ValueRange scalars) {
   return {unit(c[0]), unit(c[1])};
 }
 
-Scalars SgdOp::buildBody(OpBuilder &builder, ValueRange scalars) {
-  auto s = [&](Value v) { return S{&builder, getLoc(), v}; };
-  S w = s(scalars[0]), g = s(scalars[1]), lr = s(scalars[2]);
-  double momentum = getMomentum().convertToDouble();
-  double decay = getWeightDecay().convertToDouble();
-  if (decay != 0)
-    g = g + w * decay;
-  if (!getM())
-    return {(w - lr * g).v};
-  S m = s(scalars[3]) * momentum + g;
-  S step = getNesterov() ? g + m * momentum : m;
-  return {(w - lr * step).v, m.v};
-}
-
-Scalars AdamwOp::buildBody(OpBuilder &builder, ValueRange scalars) {
-  auto s = [&](int i) { return S{&builder, getLoc(), scalars[i]}; };
-  S w = s(0), g = s(1), lr = s(2), m = s(3), v = s(4), stepSize = s(5),
-    correction = s(6);
-  double b1 = getBeta1().convertToDouble(), b2 = getBeta2().convertToDouble();
-  double decay = getWeightDecay().convertToDouble();
-  if (decay != 0)
-    w = w * (1.0 - lr * decay);
-  m = m + (g - m) * (1 - b1);
-  v = v * b2 + g * g * (1 - b2);
-  S denominator = sqrt(v) / correction + getEpsilon().convertToDouble();
-  return {(w - stepSize * (m / denominator)).v, m.v, v.v};
-}
-
 } // namespace dlc::ir

@@ -61,17 +61,6 @@ llvm::LogicalResult inferUniform(MaybeLoc loc, A a, Types &types) {
       return llvm::failure();
   return llvm::success();
 }
-/// Optimizer updates: the results are the tensors among (w, m, v) that exist.
-template <class A>
-llvm::LogicalResult inferUpdate(MaybeLoc, A a, Types &types) {
-  types.push_back(a.getW().getType());
-  if (a.getM())
-    types.push_back(a.getM().getType());
-  if constexpr (requires { a.getV(); })
-    types.push_back(a.getV().getType());
-  return llvm::success();
-}
-
 #define DLC_INFER(NAME, OP)                                                    \
   llvm::LogicalResult NAME(MaybeLoc loc, OP::Adaptor a, Types &types)
 DLC_INFER(inferSelect, SelectOp);

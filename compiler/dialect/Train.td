@@ -78,21 +78,6 @@ def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
   let hasCanonicalizer = 1;
 }
 
-class Dlc_Update<string mnemonic> : Dlc_Elementwise<mnemonic, CastNever, "inferUpdate">;
-def Dlc_SgdOp : Dlc_Update<"sgd"> {
-  let summary = "torch.optim.SGD: g += wd w; m = momentum m + g; w -= lr (nesterov ? g + momentum m : m)";
-  let arguments = (ins Dlc_Float:$w, Dlc_Float:$g, Dlc_Float:$lr, Optional<Dlc_Float>:$m,
-      F64Attr:$momentum, F64Attr:$weight_decay, UnitAttr:$nesterov);
-  let results = (outs Dlc_Float:$new_w, Optional<Dlc_Float>:$new_m);
-}
-def Dlc_AdamwOp : Dlc_Update<"adamw"> {
-  let summary = "torch.optim.AdamW; step_size = lr / (1 - beta1^t), denominator's correction = sqrt(1 - beta2^t)";
-  let arguments = (ins Dlc_Float:$w, Dlc_Float:$g, Dlc_Float:$lr, Dlc_Float:$m, Dlc_Float:$v,
-      Dlc_Float:$step_size, Dlc_Float:$correction,
-      F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon, F64Attr:$weight_decay);
-  let results = (outs Dlc_Float:$new_w, Dlc_Float:$new_m, Dlc_Float:$new_v);
-}
-
 def Dlc_FusedOp : Op<Dlc_Dialect, "fused", [Pure, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "a cluster that becomes one kernel";

@@ -205,7 +205,14 @@ int main() {
        {x({64, 64, 28, 28})}});
   run({"sgd",
        R"(^bb0(%w: $X, %g: $X, %lr: $R, %m: $X):
-    %w2, %m2 = dlc.sgd %w, %g, %lr, %m {momentum = 0.9, weight_decay = 0.01} : ($X, $X, $R, $X) -> ($X, $X)
+    %momentum = dlc.constant dense<0.9> : $R
+    %decay = dlc.constant dense<0.01> : $R
+    %pull = dlc.mul %w, %decay : ($X, $R) -> $X
+    %sum = dlc.add %g, %pull : ($X, $X) -> $X
+    %kept = dlc.mul %m, %momentum : ($X, $R) -> $X
+    %m2 = dlc.add %kept, %sum : ($X, $X) -> $X
+    %far = dlc.mul %m2, %lr : ($X, $R) -> $X
+    %w2 = dlc.sub %w, %far : ($X, $X) -> $X
     dlc.yield %w2, %m2 : $X, $X
   )",
        "8388608xf32",

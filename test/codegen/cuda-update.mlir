@@ -20,7 +20,14 @@ exec.kernel @sgd {
 ^bb0(%w: tensor<10000000xf32>, %g: tensor<10000000xf32>, %m: tensor<10000000xf32>,
      %e: tensor<10000000xf32>, %lr: tensor<f32>):
   %d = dlc.constant dense<1.0e-3> : tensor<f32>
-  %w2, %m2 = dlc.sgd %w, %g, %lr, %m {momentum = 0.9, weight_decay = 0.01} : (tensor<10000000xf32>, tensor<10000000xf32>, tensor<f32>, tensor<10000000xf32>) -> (tensor<10000000xf32>, tensor<10000000xf32>)
+  %momentum = dlc.constant dense<0.9> : tensor<f32>
+  %decay = dlc.constant dense<0.01> : tensor<f32>
+  %pull = dlc.mul %w, %decay : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %sum = dlc.add %g, %pull : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
+  %kept = dlc.mul %m, %momentum : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %m2 = dlc.add %kept, %sum : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
+  %far = dlc.mul %m2, %lr : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %w2 = dlc.sub %w, %far : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
   %e2 = dlc.lerp %e, %w2, %d : (tensor<10000000xf32>, tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
   dlc.yield %w2, %m2, %e2 : tensor<10000000xf32>, tensor<10000000xf32>, tensor<10000000xf32>
 }
@@ -35,6 +42,25 @@ exec.kernel @sgd {
 exec.kernel @adamw {
 ^bb0(%w: tensor<10000000xf32>, %g: tensor<10000000xf32>, %m: tensor<10000000xf32>,
      %v: tensor<10000000xf32>, %lr: tensor<f32>, %step: tensor<f32>, %correction: tensor<f32>):
-  %w2, %m2, %v2 = dlc.adamw %w, %g, %lr, %m, %v, %step, %correction {beta1 = 0.9, beta2 = 0.999, epsilon = 1.0e-8, weight_decay = 0.01} : (tensor<10000000xf32>, tensor<10000000xf32>, tensor<f32>, tensor<10000000xf32>, tensor<10000000xf32>, tensor<f32>, tensor<f32>) -> (tensor<10000000xf32>, tensor<10000000xf32>, tensor<10000000xf32>)
+  %decay = dlc.constant dense<0.01> : tensor<f32>
+  %one = dlc.constant dense<1.0> : tensor<f32>
+  %slow1 = dlc.constant dense<0.1> : tensor<f32>
+  %beta2 = dlc.constant dense<0.999> : tensor<f32>
+  %slow2 = dlc.constant dense<0.001> : tensor<f32>
+  %epsilon = dlc.constant dense<1.0e-8> : tensor<f32>
+  %pull = dlc.mul %lr, %decay : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %rest = dlc.sub %one, %pull : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %w1 = dlc.mul %w, %rest : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %m2 = dlc.lerp %m, %g, %slow1 : (tensor<10000000xf32>, tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %square = dlc.mul %g, %g : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
+  %new = dlc.mul %square, %slow2 : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %old = dlc.mul %v, %beta2 : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %v2 = dlc.add %old, %new : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
+  %root = dlc.sqrt %v2 : (tensor<10000000xf32>) -> tensor<10000000xf32>
+  %ratio = dlc.div %root, %correction : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %below = dlc.add %ratio, %epsilon : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %quotient = dlc.div %m2, %below : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
+  %far = dlc.mul %quotient, %step : (tensor<10000000xf32>, tensor<f32>) -> tensor<10000000xf32>
+  %w2 = dlc.sub %w1, %far : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
   dlc.yield %w2, %m2, %v2 : tensor<10000000xf32>, tensor<10000000xf32>, tensor<10000000xf32>
 }

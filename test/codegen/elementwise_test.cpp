@@ -317,8 +317,14 @@ TEST(Elementwise, OptimizersAndLerpInPlace) {
   Kernels kernels(module(R"(
     exec.kernel @sgd {
     ^bb0(%w: tensor<5000xf32>, %g: tensor<5000xf32>, %lr: tensor<f32>, %m: tensor<5000xf32>):
-      %w2, %m2 = dlc.sgd %w, %g, %lr, %m {momentum = 0.9, weight_decay = 0.01} :
-        (tensor<5000xf32>, tensor<5000xf32>, tensor<f32>, tensor<5000xf32>) -> (tensor<5000xf32>, tensor<5000xf32>)
+      %momentum = dlc.constant dense<0.9> : tensor<f32>
+      %decay = dlc.constant dense<0.01> : tensor<f32>
+      %pull = dlc.mul %w, %decay : (tensor<5000xf32>, tensor<f32>) -> tensor<5000xf32>
+      %sum = dlc.add %g, %pull : (tensor<5000xf32>, tensor<5000xf32>) -> tensor<5000xf32>
+      %kept = dlc.mul %m, %momentum : (tensor<5000xf32>, tensor<f32>) -> tensor<5000xf32>
+      %m2 = dlc.add %kept, %sum : (tensor<5000xf32>, tensor<5000xf32>) -> tensor<5000xf32>
+      %far = dlc.mul %m2, %lr : (tensor<5000xf32>, tensor<f32>) -> tensor<5000xf32>
+      %w2 = dlc.sub %w, %far : (tensor<5000xf32>, tensor<5000xf32>) -> tensor<5000xf32>
       %h = dlc.cast %w2 : (tensor<5000xf32>) -> tensor<5000xbf16>
       dlc.yield %w2, %m2, %h : tensor<5000xf32>, tensor<5000xf32>, tensor<5000xbf16>
     }

@@ -63,8 +63,8 @@ func.func @view(%x: tensor<2x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
 // CHECK: exec.launch {{.*}} outs(%[[DB]] :
 // CHECK: exec.all_reduce %[[RANGE]] bucket = 0
 // CHECK: exec.wait %[[RANGE]] bucket = 0
-// CHECK: exec.launch @[[SGD:[0-9a-z_]+]] ins(%[[W]], %[[DW]], %{{.*}}, %[[WM]] :{{.*}} outs(%[[W]], %[[WM]] :
-// CHECK: exec.launch {{.*}} ins(%[[B]], %[[DB]], %{{.*}}, %[[BM]] :{{.*}} outs(%[[B]], %[[BM]] :
+// CHECK: exec.launch @[[SGD:[0-9a-z_]+]] ins(%[[WM]], %[[DW]], %{{.*}}, %[[W]] :{{.*}} outs(%[[WM]], %[[W]] :
+// CHECK: exec.launch {{.*}} ins(%[[BM]], %[[DB]], %{{.*}}, %[[B]] :{{.*}} outs(%[[BM]], %[[B]] :
 // CHECK: exec.wait %{{.*}} bucket = 1
 // CHECK-NOT: exec.copy
 // CHECK: exec.kernel @[[SGD]]
@@ -84,8 +84,15 @@ func.func @train_step(%x: tensor<4x4xf32>, %z: tensor<3xf32>, %lr: tensor<f32>) 
   %gw = dlc.all_reduce %dw {bucket = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %gb = dlc.all_reduce %db {bucket = 0 : i64} : (tensor<3xf32>) -> tensor<3xf32>
   %mean = dlc.all_reduce %loss {bucket = 1 : i64} : (tensor<f32>) -> tensor<f32>
-  %w1, %wm1 = dlc.sgd %w, %gw, %lr, %wm {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<f32>, tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>)
-  %b1, %bm1 = dlc.sgd %b, %gb, %lr, %bm {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : (tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  %momentum = dlc.constant dense<0.9> : tensor<f32>
+  %wkept = dlc.mul %wm, %momentum : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %wm1 = dlc.add %wkept, %gw : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %wfar = dlc.mul %wm1, %lr : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %w1 = dlc.sub %w, %wfar : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %bkept = dlc.mul %bm, %momentum : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %bm1 = dlc.add %bkept, %gb : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %bfar = dlc.mul %bm1, %lr : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %b1 = dlc.sub %b, %bfar : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   dlc.write @w, %w1 : tensor<4x4xf32>
   dlc.write @w.m, %wm1 : tensor<4x4xf32>
   dlc.write @b, %b1 : tensor<3xf32>
