@@ -111,21 +111,20 @@ std::vector<Phase> trainingPhases(StepOptions o) {
   };
 }
 
-std::optional<std::string> addPhases(OpPassManager &pm,
-                                     const std::vector<Phase> &phases,
-                                     const std::string &stopAfter) {
-  auto last = llvm::find_if(
-      phases, [&](const Phase &p) { return p.name == stopAfter; });
-  if (!stopAfter.empty() && last == phases.end()) {
-    std::string known;
-    for (const Phase &phase : phases)
-      known += (known.empty() ? "" : ", ") + phase.name;
-    return "unknown phase '" + stopAfter + "', known are " + known;
+std::optional<std::string> stopAfter(std::vector<Phase> &phases,
+                                     const std::string &last) {
+  if (last.empty())
+    return std::nullopt;
+  auto found =
+      llvm::find_if(phases, [&](const Phase &p) { return p.name == last; });
+  if (found != phases.end()) {
+    phases.erase(std::next(found), phases.end());
+    return std::nullopt;
   }
-  auto end = stopAfter.empty() ? last : std::next(last);
-  for (auto phase = phases.begin(); phase != end; ++phase)
-    phase->add(pm);
-  return std::nullopt;
+  std::string known;
+  for (const Phase &phase : phases)
+    known += (known.empty() ? "" : ", ") + phase.name;
+  return "unknown phase '" + last + "', known are " + known;
 }
 
 namespace {
@@ -157,8 +156,11 @@ void registerPasses() {
         o.allReduce.world = p.world;
         o.clip.maxNorm = p.clip;
         o.ema.enabled = p.ema;
-        if (auto error = addPhases(pm, trainingPhases(o), p.stopAfter))
-          llvm::report_fatal_error(llvm::StringRef(*error), false);
+        std::vector<Phase> phases = trainingPhases(o);
+        if (auto unknown = stopAfter(phases, p.stopAfter))
+          llvm::report_fatal_error(llvm::StringRef(*unknown), false);
+        for (const Phase &phase : phases)
+          phase.add(pm);
       });
 }
 

@@ -19,11 +19,10 @@ struct Phase {
 /// resolved. The phases own a copy of them.
 std::vector<Phase> trainingPhases(StepOptions options);
 
-/// Adds the phases up to and including `stopAfter`, or all of them when it is
-/// empty. An unknown name adds nothing and gives the message "unknown phase
-/// ..., known are ...".
-std::optional<std::string> addPhases(mlir::OpPassManager &pm,
-                                     const std::vector<Phase> &phases,
-                                     const std::string &stopAfter = "");
+/// Drops the phases after the one named `last`; none when it is empty. An
+/// unknown name drops nothing and gives the message "unknown phase ..., known
+/// are ...".
+std::optional<std::string> stopAfter(std::vector<Phase> &phases,
+                                     const std::string &last);
 
 } // namespace dlc

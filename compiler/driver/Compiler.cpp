@@ -108,25 +108,20 @@ private:
   }
   Status runPhases() {
     auto start = Clock::now();
-    std::vector<Phase> phases = allPhases(phaseOptions());
-    std::string stopAfter = options.stopAfter;
-    if (stopAfter == "import")
+    if (options.stopAfter == "import")
       return {};
-    PassManager pm(&context);
-    if (auto unknown = addPhases(pm, phases, stopAfter))
+    std::vector<Phase> phases = allPhases(phaseOptions());
+    const size_t lowered = phases.size() - kLoweringPhases;
+    if (auto unknown = stopAfter(phases, options.stopAfter))
       return usageError("{}", *unknown);
     // model.mlir is the program before it is lowered.
     PassManager training(&context), lowering(&context);
-    size_t lowered = phases.size() - kLoweringPhases;
-    for (size_t i = 0; i < phases.size(); ++i) {
+    for (size_t i = 0; i < phases.size(); ++i)
       phases[i].add(i < lowered ? training : lowering);
-      if (phases[i].name == stopAfter)
-        break;
-    }
     if (mlir::failed(training.run(*model->module)))
       return error(Code::BadModel, "the training step cannot be built");
     result.castReport = takeCastReport(*model->module);
-    if (stopAfter.empty())
+    if (options.stopAfter.empty())
       program = print(*model->module);
     if (mlir::failed(lowering.run(*model->module)))
       return error(Code::BadModel, "the training step cannot be lowered");

@@ -9,13 +9,19 @@
 
 namespace dlc {
 
-Result<double> parseNumber(const std::string &word, double low, double high) {
-  double x = 0;
+/// The number that the whole word is, if it lies between `low` and `high`.
+template <class T>
+static std::optional<T> readWhole(const std::string &word, T low, T high) {
+  T x = 0;
   auto [end, error] =
       std::from_chars(word.data(), word.data() + word.size(), x);
-  if (error == std::errc() && end == word.data() + word.size() && x >= low &&
-      x <= high)
-    return x;
+  bool whole = error == std::errc() && end == word.data() + word.size();
+  return whole && x >= low && x <= high ? std::optional<T>(x) : std::nullopt;
+}
+
+Result<double> parseNumber(const std::string &word, double low, double high) {
+  if (auto x = readWhole(word, low, high))
+    return *x;
   std::string range;
   if (high < kNoLimit)
     range = fmt::format(" from {} to {}", low, high);
@@ -27,12 +33,8 @@ Result<double> parseNumber(const std::string &word, double low, double high) {
 }
 
 Result<int64_t> parseCount(const std::string &word, int64_t low, int64_t high) {
-  int64_t n = 0;
-  auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), n);
-  if (error == std::errc() && end == word.data() + word.size() && n >= low &&
-      n <= high)
-    return n;
+  if (auto n = readWhole(word, low, high))
+    return *n;
   std::string range = high == INT64_MAX
                           ? fmt::format("of at least {}", low)
                           : fmt::format("from {} to {}", low, high);

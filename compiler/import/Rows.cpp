@@ -153,41 +153,33 @@ Value Node::constant(const HostTensor &value) const {
 
 Shape shapeOf(Value value) { return Shape(ir::tensorType(value).getShape()); }
 
+/// Each element type as dlc's and as MLIR's.
+static const std::pair<DType, Type (*)(MLIRContext *)> elementTypes[] = {
+    {DType::F32, [](MLIRContext *c) -> Type { return Float32Type::get(c); }},
+    {DType::F16, [](MLIRContext *c) -> Type { return Float16Type::get(c); }},
+    {DType::BF16, [](MLIRContext *c) -> Type { return BFloat16Type::get(c); }},
+    {DType::F64, [](MLIRContext *c) -> Type { return Float64Type::get(c); }},
+    {DType::I64,
+     [](MLIRContext *c) -> Type { return IntegerType::get(c, 64); }},
+    {DType::I32,
+     [](MLIRContext *c) -> Type { return IntegerType::get(c, 32); }},
+    {DType::U8, [](MLIRContext *c) -> Type { return IntegerType::get(c, 8); }},
+    {DType::Bool,
+     [](MLIRContext *c) -> Type { return IntegerType::get(c, 1); }},
+};
+
 Type toMlir(DType dtype, MLIRContext *context) {
-  switch (dtype) {
-  case DType::F16:
-    return Float16Type::get(context);
-  case DType::BF16:
-    return BFloat16Type::get(context);
-  case DType::F64:
-    return Float64Type::get(context);
-  case DType::I64:
-    return IntegerType::get(context, 64);
-  case DType::I32:
-    return IntegerType::get(context, 32);
-  case DType::U8:
-    return IntegerType::get(context, 8);
-  case DType::Bool:
-    return IntegerType::get(context, 1);
-  default:
-    return Float32Type::get(context);
-  }
+  for (auto [known, make] : elementTypes)
+    if (known == dtype)
+      return make(context);
+  llvm_unreachable("the table has every DType");
 }
 
 DType toDType(Type type) {
-  if (type.isF16())
-    return DType::F16;
-  if (type.isBF16())
-    return DType::BF16;
-  if (type.isF64())
-    return DType::F64;
-  if (type.isInteger(64))
-    return DType::I64;
-  if (type.isInteger(32))
-    return DType::I32;
-  if (type.isInteger(8))
-    return DType::U8;
-  return type.isInteger(1) ? DType::Bool : DType::F32;
+  for (auto [dtype, make] : elementTypes)
+    if (make(type.getContext()) == type)
+      return dtype;
+  llvm_unreachable("the importer makes no other type");
 }
 
 const Rows &allRows() {

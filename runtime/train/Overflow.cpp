@@ -64,6 +64,18 @@ std::string patternOf(const std::string &label) {
                                              : "^(" + text + ")$";
 }
 
+// A range of a region; programs share regions.
+struct Memory {
+  uint32_t region;
+  uint64_t begin, end;
+};
+
+// Of a plan::State or plan::Buffer.
+template <class Place> Memory memoryOf(const Place &place) {
+  return {place.region(), place.offset(),
+          place.offset() + plan::bytesOf(place.type()).value_or(0)};
+}
+
 class Finder final : public Probe {
 public:
   Finder(const plan::Program &program, int64_t microBatch)
@@ -73,10 +85,12 @@ public:
     reads_.clear();
     if (found_ || c.command.kind() == "wait")
       return {};
-    for (const Operand &input : c.inputs) {
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      const Operand &input = c.inputs[i];
       DLC_ASSIGN(Range range, rangeOf(c.device, input));
       reads_.push_back(range);
-      if (!range.finite() && !isExplained(input))
+      if (!range.finite() &&
+          !isExplained(memoryOf(c.command.inputs(static_cast<int>(i)))))
         note(Kind::Origin, c,
              fmt::format("{} reads {}, {}, which no node has computed so",
                          describe(c), typeText(*input.type), rangeText(range)));
@@ -90,7 +104,8 @@ public:
     const bool readFinite =
         std::all_of(reads_.begin(), reads_.end(),
                     [](const Range &range) { return range.finite(); });
-    for (const Operand &output : c.outputs) {
+    for (size_t i = 0; i < c.outputs.size(); ++i) {
+      const Operand &output = c.outputs[i];
       DLC_ASSIGN(Range range, rangeOf(c.device, output));
       if (range.finite())
         continue;
@@ -101,7 +116,7 @@ public:
       else if (readFinite)
         note(range.plus + range.nan ? Kind::Origin : Kind::Mask, c,
              whatComes(c, output, range));
-      taint(output);
+      taint(memoryOf(c.command.outputs(static_cast<int>(i))));
     }
     return {};
   }
@@ -114,19 +129,19 @@ public:
     found_ = true;
   }
   // Memory that holds infinities on purpose.
-  void taint(const Operand &operand) {
-    tainted_.push_back(
-        {operand.data, plan::bytesOf(*operand.type).value_or(0)});
-  }
+  void taint(const Memory &memory) { tainted_.push_back(memory); }
   const std::optional<Place> &place() const { return place_; }
 
 private:
-  bool isExplained(const Operand &operand) const {
-    const std::byte *end =
-        operand.data + plan::bytesOf(*operand.type).value_or(0);
-    return std::any_of(tainted_.begin(), tainted_.end(), [&](auto &range) {
-      return range.first < end && operand.data < range.first + range.second;
-    });
+  Memory memoryOf(uint32_t id) const {
+    return dlc::memoryOf(program_.buffers(static_cast<int>(id)));
+  }
+  bool isExplained(const Memory &memory) const {
+    return std::any_of(
+        tainted_.begin(), tainted_.end(), [&](const Memory &other) {
+          return other.region == memory.region && other.begin < memory.end &&
+                 memory.begin < other.end;
+        });
   }
 
   void note(Kind kind, const ProbedCommand &c, std::string text) {
@@ -203,20 +218,22 @@ private:
   int64_t microBatch_;
   int loss_;
   std::vector<Range> reads_; // of the command that runs
-  std::vector<std::pair<const std::byte *, uint64_t>> tainted_;
+  std::vector<Memory> tainted_;
   std::optional<Place> place_;
   bool found_ = false; // nothing later can count
 };
 
 // What is not finite before the update.
 Status checkStates(Session &session, Finder &finder) {
+  std::vector<std::byte> copy; // of a state that the host cannot see
   for (const plan::State &state : session.plan().states()) {
-    DLC_ASSIGN(TensorView view, session.executor().state(state.name()));
+    DLC_ASSIGN(TensorView view,
+               session.executor().fetchState(state.name(), copy));
     const Range range = rangeOf(*view.type, view.data);
     // What the last window has left is not used.
     if (state.role() == "accumulator" ||
         (!range.finite() && state.role() == "const"))
-      finder.taint({view.data, view.type});
+      finder.taint(memoryOf(state));
     else if (!range.finite())
       finder.noteBefore(fmt::format("{} '{}' is {} before the step",
                                     state.role(), state.name(),
