@@ -48,7 +48,7 @@ TEST_F(Cuda, LaunchesKernelsAndCopies) {
   ASSERT_TRUE(device->upload(memory + 1024, b.data(), 1024).ok());
   TestCommand add("kernel"), copy("copy");
   add.in(memory, {256}).in(memory + 1024, {256}).out(memory + 2048, {256});
-  add.set("symbol", "add").list("grid", {2}).list("block", {128});
+  add.set("symbol", "add").set("grid", int64_t(2)).set("block", int64_t(128));
   copy.in(memory + 2048, {256}).out(memory + 3072, {256});
   const CommandSpec addSpec = add.spec(), copySpec = copy.spec();
   auto addCommand = device->bind(addSpec), copyCommand = device->bind(copySpec);
@@ -73,7 +73,7 @@ TEST_F(Cuda, RecordsAGraph) {
   std::byte *const memory = *device->allocate(4096, "scratch");
   TestCommand add("kernel");
   add.in(memory, {256}).in(memory + 1024, {256}).out(memory, {256});
-  add.set("symbol", "add").list("block", {256});
+  add.set("symbol", "add").set("grid", int64_t(1)).set("block", int64_t(256));
   const CommandSpec spec = add.spec();
   auto command = device->bind(spec);
   const std::vector<float> ones(256, 1);
@@ -203,16 +203,16 @@ TEST_F(Cuda, BadCommandsAreRefused) {
             "command 'wobble_node' is of kind 'wobble', which this version has "
             "no CUDA code for");
   TestCommand absent("kernel");
-  absent.set("symbol", "sub");
+  absent.set("symbol", "sub").set("grid", int64_t(1)).set("block", int64_t(1));
   EXPECT_EQ(refuse(absent).code(), Code::Corrupt);
   EXPECT_TRUE(has(refuse(absent).message(), "no kernel 'sub' in it"));
   TestCommand wide("kernel");
-  wide.set("symbol", "add").list("block", {64, 32});
+  wide.set("symbol", "add").set("grid", int64_t(1)).set("block", int64_t(2048));
   EXPECT_EQ(refuse(wide).message(),
-            "kernel 'kernel_node': block is [64, 32], expected 1 to 3 sizes "
-            "that a GPU can launch");
+            "kernel 'kernel_node': block is 2048, expected 1 to 1024");
   TestCommand greedy("kernel");
-  greedy.set("symbol", "add").set("shared", int64_t(1) << 20);
+  greedy.set("symbol", "add").set("grid", int64_t(1)).set("block", int64_t(1));
+  greedy.set("shared", int64_t(1) << 20);
   EXPECT_EQ(refuse(greedy).code(), Code::Incompatible);
   TestCommand overlap("copy");
   overlap.in(memory, {4}).out(memory + 8, {4});

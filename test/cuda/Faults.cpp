@@ -83,7 +83,7 @@ TEST_F(CudaLaunch, AFailedLaunchNamesItsNode) {
     DLC_ASSIGN(std::byte *const memory, device->allocate(4096, "scratch"));
     TestCommand add("kernel");
     add.in(memory, {256}).in(memory, {256}).out(memory + 1024, {256});
-    add.set("symbol", "add").list("block", {256});
+    add.set("symbol", "add").set("grid", int64_t(1)).set("block", int64_t(256));
     const CommandSpec spec = add.spec();
     DLC_ASSIGN(auto command, device->bind(spec));
     DLC_TRY(command->enqueue());

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "Fibers.h"
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,7 +58,6 @@ private:
     std::string name;
     size_t bytes;
   };
-  Fibers fibers{1024};
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::vector<Shared> shared;
 };

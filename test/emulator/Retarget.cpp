@@ -2,22 +2,30 @@
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LLVMContext.h"
+#include <algorithm>
 
 namespace dlc::test {
 namespace {
 
 constexpr unsigned kSharedSpace = 3;
-constexpr llvm::StringLiteral kIntrinsic = "llvm.nvvm.", kCallee = "gpu.";
+constexpr llvm::StringLiteral kIntrinsic = "llvm.nvvm.", kCallee = "gpu_",
+                              kLibdevice = "__nv_";
 
-/// A call by name instead of an intrinsic that the host's back end lacks.
-void replaceIntrinsics(llvm::Module &module) {
+/// A call by name instead of an intrinsic that the host's back end lacks, and
+/// of libm instead of libdevice.
+void replaceCallees(llvm::Module &module) {
   for (llvm::Function &f : llvm::make_early_inc_range(module)) {
-    if (!f.getName().starts_with(kIntrinsic))
+    std::string name = f.getName().str();
+    if (f.getName().starts_with(kIntrinsic)) {
+      name = (kCallee + name).str();
+      std::replace(name.begin(), name.end(), '.', '_');
+    } else if (f.getName().starts_with(kLibdevice)) {
+      name.erase(0, kLibdevice.size());
+    } else {
       continue;
-    auto *callee = llvm::Function::Create(f.getFunctionType(),
-                                          llvm::Function::ExternalLinkage,
-                                          kCallee + f.getName(), module);
-    f.replaceAllUsesWith(callee);
+    }
+    auto callee = module.getOrInsertFunction(name, f.getFunctionType());
+    f.replaceAllUsesWith(callee.getCallee());
     f.eraseFromParent();
   }
 }
@@ -59,15 +67,9 @@ bool isShared(const llvm::GlobalVariable &variable) {
   return variable.getAddressSpace() == kSharedSpace;
 }
 
-std::string nameOfCallee(const llvm::Function &declaration) {
-  llvm::StringRef name = declaration.getName();
-  name.consume_front(kCallee);
-  return name.str();
-}
-
 void retarget(llvm::Module &module, const llvm::Triple &triple,
               const llvm::DataLayout &layout) {
-  replaceIntrinsics(module);
+  replaceCallees(module);
   module.setTargetTriple(triple);
   module.setDataLayout(layout);
   llvm::SmallVector<llvm::Function *> kernels;

@@ -18,7 +18,7 @@ struct Access {
 };
 
 // A kernel as a function of the host: the values of its parameters (pointers to
-// them) and its launch.
+// them, then null) and its launch.
 struct Launch {
   unsigned grid[3], block[3], shared;
   void **parameters;

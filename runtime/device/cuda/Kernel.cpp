@@ -6,14 +6,10 @@
 namespace dlc {
 namespace {
 
-struct Shape3 {
-  unsigned x = 1, y = 1, z = 1;
-};
-
 class Kernel final : public Command {
 public:
   Kernel(const GpuContext &context, const CommandSpec &spec,
-         CUfunction function, Shape3 grid, Shape3 block, unsigned shared)
+         CUfunction function, unsigned grid, unsigned block, unsigned shared)
       : context_(context), name_(describe(spec)), function_(function),
         grid_(grid), block_(block), shared_(shared) {
     for (const Operand &operand : spec.inputs)
@@ -25,10 +21,11 @@ public:
   }
 
   Status enqueue() override {
+    if (grid_ == 0)
+      return {};
     return context_.check(context_.driver().cuLaunchKernel(
-                              function_, grid_.x, grid_.y, grid_.z, block_.x,
-                              block_.y, block_.z, shared_, context_.compute(),
-                              parameters_.data(), nullptr),
+                              function_, grid_, 1, 1, block_, 1, 1, shared_,
+                              context_.compute(), parameters_.data(), nullptr),
                           name_);
   }
 
@@ -36,42 +33,28 @@ private:
   const GpuContext &context_;
   std::string name_;
   CUfunction function_;
-  Shape3 grid_, block_;
-  unsigned shared_;
+  unsigned grid_, block_, shared_;
   std::vector<CUdeviceptr> pointers_;
   std::vector<void *> parameters_;
 };
 
 // What a launch may be on every GPU that we compile for.
-constexpr int64_t kMostThreads = 1024;
-constexpr int64_t kMostBlocks[] = {(int64_t(1) << 31) - 1, 65535, 65535};
+constexpr int64_t kMostBlocks = (int64_t(1) << 31) - 1, kMostThreads = 1024;
 
-Result<Shape3> shapeOf(const CommandSpec &spec, const char *name) {
-  const std::vector<int64_t> sizes =
-      plan::intsAttribute(spec.command, name, {1});
-  const bool isGrid = std::string_view(name) == "grid";
-  int64_t threads = 1;
-  bool valid = !sizes.empty() && sizes.size() <= 3;
-  for (size_t i = 0; valid && i < sizes.size(); ++i) {
-    valid =
-        sizes[i] >= 1 && sizes[i] <= (isGrid ? kMostBlocks[i] : kMostThreads);
-    threads *= isGrid ? 1 : sizes[i];
-  }
-  if (!valid || threads > kMostThreads)
-    return corrupt(spec, fmt::format("{} is [{}], expected 1 to 3 sizes that a "
-                                     "GPU can launch",
-                                     name, fmt::join(sizes, ", ")));
-  Shape3 shape;
-  unsigned *const fields[] = {&shape.x, &shape.y, &shape.z};
-  for (size_t i = 0; i < sizes.size(); ++i)
-    *fields[i] = static_cast<unsigned>(sizes[i]);
-  return shape;
+// An attribute that has to be in [least, most].
+Result<unsigned> sizeOf(const CommandSpec &spec, const char *name,
+                        int64_t least, int64_t most) {
+  const int64_t size = plan::intAttribute(spec.command, name, -1);
+  if (size < least || size > most)
+    return corrupt(spec, fmt::format("{} is {}, expected {} to {}", name, size,
+                                     least, most));
+  return static_cast<unsigned>(size);
 }
 
 Result<std::unique_ptr<Command>> bindKernel(CudaDevice &device,
                                             const CommandSpec &spec) {
-  DLC_ASSIGN(const Shape3 grid, shapeOf(spec, "grid"));
-  DLC_ASSIGN(const Shape3 block, shapeOf(spec, "block"));
+  DLC_ASSIGN(const unsigned grid, sizeOf(spec, "grid", 0, kMostBlocks));
+  DLC_ASSIGN(const unsigned block, sizeOf(spec, "block", 1, kMostThreads));
   const int64_t shared = plan::intAttribute(spec.command, "shared", 0);
   const GpuContext &context = device.context();
   if (shared < 0)

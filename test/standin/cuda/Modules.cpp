@@ -3,6 +3,7 @@
 #include "test/standin/cuda/Memory.h"
 #include "test/standin/cuda/Trace.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <elf.h>
@@ -87,18 +88,35 @@ void readCubin(const char *image, Module &module) {
   }
 }
 
+// Of test/emulator/HostKernels.h. Its kernels call libgpu_threads.so without
+// naming it.
+void *kernelLibrary() {
+  static void *const library = [] {
+    const char *path = std::getenv("DLC_STANDIN_KERNELS");
+    if (path && ::dlopen("libgpu_threads.so", RTLD_NOW | RTLD_GLOBAL))
+      if (void *opened = ::dlopen(path, RTLD_NOW | RTLD_LOCAL))
+        return opened;
+    if (path)
+      std::fprintf(stderr, "stand-in: %s\n", ::dlerror());
+    return static_cast<void *>(nullptr);
+  }();
+  return library;
+}
+
 // From the registry, or from the library that DLC_STANDIN_KERNELS names.
 const HostKernel *hostKernel(const std::string &name) {
   auto found = hostKernels().find(name);
   if (found != hostKernels().end())
     return &found->second;
-  const char *path = std::getenv("DLC_STANDIN_KERNELS");
-  void *library = path ? ::dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
-  void *function = library ? ::dlsym(library, name.c_str()) : nullptr;
+  const auto symbol = [&](const char *prefix) {
+    return kernelLibrary() ? ::dlsym(kernelLibrary(), (prefix + name).c_str())
+                           : nullptr;
+  };
+  const auto function = reinterpret_cast<KernelFunction>(symbol("launch."));
   if (!function)
     return nullptr;
-  return &(hostKernels()[name] = {reinterpret_cast<KernelFunction>(function),
-                                  nullptr});
+  return &(hostKernels()[name] = {function, reinterpret_cast<KernelAccesses>(
+                                                symbol("accesses."))});
 }
 
 CUresult checkLaunch(const Function &function, const Launch &launch) {
@@ -183,6 +201,7 @@ CUresult launchKernel(Function *function, Launch launch, CUstream stream) {
   }
   for (auto &value : values->bytes)
     values->pointers.push_back(value.data());
+  values->pointers.push_back(nullptr);
   launch.parameters = values->pointers.data();
   std::vector<Access> accesses;
   if (host->accesses)

@@ -1,0 +1,80 @@
+"""Training on the CUDA backend without a GPU: NVIDIA's libraries are stand-ins, generated kernels run in the
+emulator, products and convolutions by the CPU's code. Losses are those of the CPU backend.
+
+What this proves: the compiled step, its kernels, the order of its work, and all of the host's side. Nothing about a GPU.
+"""
+
+import os
+import subprocess
+import unittest
+from unittest import mock
+
+import dlc
+import numpy as np
+
+STANDINS = os.path.join(dlc.BUILD, "test", "standin")
+HOST_KERNELS = os.path.join(dlc.BUILD, "bin", "dlc-host-kernels")
+STEPS = 20
+
+# model: data, batch of all ranks, options
+MODELS = {
+    "mlp": ("digits-train", 32, dict(optimizer="sgd", lr=0.05, momentum=0.9)),
+}
+
+
+def can_run():
+    """Whether this build has the backend, its stand-ins and the emulator, and finds an assembler."""
+    if not (os.path.exists(HOST_KERNELS) and os.path.exists(os.path.join(STANDINS, "libcuda.so.1"))):
+        return False
+    run = subprocess.run([os.path.join(dlc.BUILD, "bin", "dlc-codegen"), "-", "--sm=90", "--emit=resources"],
+                         input="module {}", capture_output=True, text=True)
+    return run.returncode == 0
+
+
+@unittest.skipUnless(can_run(), "no CUDA backend in this build, or no ptxas on this machine")
+class Models(dlc.TestCase):
+    def compile_for_cuda(self, name, **options):
+        """An artifact, and the library that plays its kernels."""
+        options = dict(options, target="cuda", sm="90")
+        artifact = dlc.compile(dlc.model(name), self.path("cuda.dlc"), **options)
+        text, _ = dlc.dlc("compile", dlc.model(name), "-o", "-", stop_after="plan", **options)
+        with open(self.path("plan.mlir"), "w") as file:
+            file.write(text)
+        subprocess.run([HOST_KERNELS, self.path("plan.mlir"), self.path("kernels.so"), "90"], check=True, timeout=60)
+        return artifact
+
+    def run_on_standins(self, artifact, *words, code=dlc.OK, environment=(), **options):
+        """dlc WORDS over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test."""
+        variables = dict(os.environ, LD_LIBRARY_PATH=STANDINS, DLC_STANDIN_KERNELS=self.path("kernels.so"),
+                         **dict(environment))
+        with mock.patch.dict(os.environ, variables):
+            out, err = dlc.dlc("train", artifact, *words, code=code, **options)
+        self.assertNotIn("stand-in driver:", err)
+        return out, err
+
+    def losses(self, name, ranks, steps=STEPS, **options):
+        """The losses of the CPU and of the CUDA backend."""
+        data, batch, own = MODELS[name]
+        options = dict(own, batch=batch // ranks, ddp=ranks, **options)
+        training = dict(data=dlc.data(data), steps=steps, seed=1, threads=1)
+        on_cpu = dlc.compile(dlc.model(name), self.path("cpu.dlc"), **options)
+        expected = dlc.train(on_cpu, training.pop("data"), self.path("cpu"), **training).metrics("loss")
+        artifact = self.compile_for_cuda(name, **options)
+        self.run_on_standins(artifact, data=dlc.data(data), run=self.path("cuda"), **training)
+        found = dlc.Run(self.path("cuda")).metrics("loss")
+        self.assertEqual(len(found), steps)
+        return expected, found
+
+    def check(self, name, ranks=1, tolerance=1e-4, **options):
+        expected, found = self.losses(name, ranks, **options)
+        np.testing.assert_allclose(found, expected, rtol=tolerance)
+
+    def test_mlp(self):
+        self.check("mlp")
+
+    def test_mlp_two_ranks(self):
+        self.check("mlp", ranks=2)
+
+
+if __name__ == "__main__":
+    dlc.main()
