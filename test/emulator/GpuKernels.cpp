@@ -1,6 +1,7 @@
 // test/codegen's Kernels on the emulated GPU: its tests judge this code
 // generator, too.
 #include "Emulator.h"
+#include "compiler/codegen/cuda/Calls.h"
 #include "compiler/codegen/cuda/Compile.h"
 #include "compiler/codegen/cuda/CudaCodegen.h"
 #include "compiler/codegen/cuda/Mapping.h"
@@ -17,11 +18,11 @@ namespace dlc::test {
 
 struct Kernels::Gpu {
   std::unique_ptr<Emulator> emulator;
-  std::map<std::string, cuda::Mapping> maps;
+  std::map<std::string, cuda::Launch> maps;
 
   void run(const std::string &name, const std::vector<void *> &args,
            Order order) {
-    const cuda::Mapping &m = maps.at(name);
+    const cuda::Launch &m = maps.at(name);
     std::string error = emulator->run(name, m.grid, m.block, args, order);
     EXPECT_EQ(error, "");
   }
@@ -40,8 +41,12 @@ Kernels::Kernels(const std::string &text, const std::string &cpu, unsigned) {
   }
   gpu = std::make_shared<Gpu>();
   parsed->walk([&](exec::KernelOp k) {
-    if (auto graph = KernelGraph::build(k.getBody(), why)) {
-      gpu->maps.emplace(k.getSymName().str(), cuda::mapKernel(*graph));
+    if (const cuda::CallKernel *call = cuda::callOf(k)) {
+      gpu->maps.emplace(k.getSymName().str(), call->launch(cuda::opOf(k)));
+    } else if (auto graph = KernelGraph::build(k.getBody(), why)) {
+      cuda::Mapping map = cuda::mapKernel(*graph);
+      gpu->maps.emplace(k.getSymName().str(),
+                        cuda::Launch{map.grid, map.block});
       extents[k.getSymName().str()] = scheduleKernel(*graph).extent;
     }
   });

@@ -45,7 +45,8 @@ llvm::LogicalResult compileKernels(mlir::ModuleOp module,
 std::unique_ptr<llvm::Module> emitKernels(mlir::ModuleOp module,
                                           llvm::LLVMContext &context);
 
-/// Gives every exec.launch of the module its `grid` and `block`.
+/// Gives every exec.launch of the module its `grid` and `block`, and makes
+/// launches of the calls that this code generator has kernels for (Calls.h).
 llvm::LogicalResult mapLaunches(mlir::ModuleOp module);
 
 } // namespace dlc::cuda
