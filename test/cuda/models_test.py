@@ -19,6 +19,7 @@ STEPS = 20
 # model: data, batch of all ranks, options
 MODELS = {
     "mlp": ("digits-train", 32, dict(optimizer="sgd", lr=0.05, momentum=0.9)),
+    "lenet": ("mnist-train", 32, dict(optimizer="sgd", lr=0.05, momentum=0.9)),
     "gpt_tiny": ("text-train", 8, dict(optimizer="adamw", lr=1e-3, weight_decay=0.01)),
 }
 
@@ -75,6 +76,12 @@ class Models(dlc.TestCase):
 
     def test_mlp_two_ranks(self):
         self.check("mlp", ranks=2)
+
+    def test_lenet(self):
+        self.check("lenet")
+
+    def test_lenet_two_ranks(self):
+        self.check("lenet", ranks=2)
 
     def test_gpt_tiny(self):
         self.check("gpt_tiny")

@@ -46,11 +46,10 @@ TEST(Lookup, Gather) {
     std::string table = tensor(x(c.outer, c.size, c.inner), c.type),
                 index = tensor(std::to_string(c.count), "i64"),
                 y = tensor(x(c.outer, c.count, c.inner), c.type);
-    Kernels kernels(module("exec.kernel @k {\n^bb0(%d: " + table +
-                           ", %i: " + index +
-                           "):\n %y = dlc.gather %d, %i {axis = 1 : i64} : (" +
-                           table + ", " + index + ") -> " + y +
-                           "\n dlc.yield %y : " + y + "\n}\n"));
+    Kernels kernels(module(
+        "exec.kernel @k {\n^bb0(%d: " + table + ", %i: " + index +
+        "):\n %y = dlc.gather %d, %i {axis = 1 : i64} : (" + table + ", " +
+        index + ") -> " + y + "\n dlc.yield %y : " + y + "\n}\n"));
     Array data(c.type, {c.outer, c.size, c.inner}, uniform(-1, 1)),
         at("i64", {c.count}, indices(c)),
         got(c.type, {c.outer, c.count, c.inner});
@@ -83,11 +82,10 @@ TEST(Lookup, ScatterAdd) {
     std::string y = tensor(x(c.outer, c.size, c.inner), c.type),
                 index = tensor(std::to_string(c.count), "i64"),
                 updates = tensor(x(c.outer, c.count, c.inner), c.other);
-    Kernels kernels(
-        module("exec.kernel @k {\n^bb0(%i: " + index + ", %u: " + updates +
-               "):\n %y = dlc.scatter_add %i, %u {axis = 1 : i64} : (" + index +
-               ", " + updates + ") -> " + y + "\n dlc.yield %y : " + y +
-               "\n}\n"));
+    Kernels kernels(module(
+        "exec.kernel @k {\n^bb0(%i: " + index + ", %u: " + updates +
+        "):\n %y = dlc.scatter_add %i, %u {axis = 1 : i64} : (" + index + ", " +
+        updates + ") -> " + y + "\n dlc.yield %y : " + y + "\n}\n"));
     Array at("i64", {c.count}, indices(c)),
         from(c.other, {c.outer, c.count, c.inner}, uniform(-1, 1)),
         got(c.type, {c.outer, c.size, c.inner});

@@ -8,7 +8,9 @@ namespace dlc::cuda {
 namespace {
 
 const CallKernel *findCall(llvm::StringRef kind) {
-  static const CallKernel table[] = {gatherKernel(), scatterAddKernel()};
+  static const CallKernel table[] = {gatherKernel(),  scatterAddKernel(),
+                                     maxPoolKernel(), maxPoolBackwardKernel(),
+                                     avgPoolKernel(), avgPoolBackwardKernel()};
   for (const CallKernel &call : table)
     if (call.kind == kind)
       return &call;

@@ -43,10 +43,9 @@ struct Lookup {
 Value rowAt(ScalarEmitter &e, Threads &t, const Lookup &l, Value indices,
             Value i) {
   Value index = e.load(indices, i, e.indexType);
-  Value negative = arith::CmpIOp::create(
-      e.b, e.loc, arith::CmpIPredicate::slt, index, e.constant(0));
-  Value fromEnd =
-      arith::AddIOp::create(e.b, e.loc, index, e.constant(l.size));
+  Value negative = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::slt,
+                                         index, e.constant(0));
+  Value fromEnd = arith::AddIOp::create(e.b, e.loc, index, e.constant(l.size));
   return t.choose(negative, fromEnd, index);
 }
 
@@ -72,23 +71,21 @@ void emitGather(Operation *any, ScalarEmitter &e, Threads &t,
   auto op = cast<ir::GatherOp>(any);
   Lookup l = Lookup::of(op);
   int64_t bytes = bytesOfThread(op);
-  Type word = bytes == kAccess
-                  ? Type(VectorType::get(4, e.b.getI32Type()))
-                  : Type(e.b.getIntegerType(unsigned(bytes) * 8));
+  Type word = bytes == kAccess ? Type(VectorType::get(4, e.b.getI32Type()))
+                               : Type(e.b.getIntegerType(unsigned(bytes) * 8));
   int64_t words = l.inner * storageBytes(op.getData()) / bytes; // of a row
   Value number = t.add(t.times(t.block(), kThreads), t.thread());
   t.where(t.isLess(number, threadsOf(op)), [&] {
     Value to = t.quotient(number, words), column = t.remainder(number, words);
     Value outer = t.quotient(to, l.count);
     Value row = rowAt(e, t, l, pointers[1], t.remainder(to, l.count));
-    Value from =
-        t.add(t.times(outer, l.size), t.least(row, l.size - 1));
+    Value from = t.add(t.times(outer, l.size), t.least(row, l.size - 1));
     auto at = [&](Value pointer, Value line) {
       return e.element(pointer, t.add(t.times(line, words), column), word);
     };
     auto align = static_cast<unsigned>(bytes);
-    Value moved = LLVM::LoadOp::create(e.b, e.loc, word, at(pointers[0], from),
-                                       align);
+    Value moved =
+        LLVM::LoadOp::create(e.b, e.loc, word, at(pointers[0], from), align);
     LLVM::StoreOp::create(e.b, e.loc, moved, at(pointers[2], to), align);
   });
 }
@@ -129,10 +126,10 @@ public:
     Value line = t.quotient(t.block(), s.tiles); // of outer x size
     outer = t.quotient(line, l.size);
     row = t.remainder(line, l.size);
-    Value tile = t.times(t.remainder(t.block(), s.tiles), s.threads * s.columns);
+    Value tile =
+        t.times(t.remainder(t.block(), s.tiles), s.threads * s.columns);
     for (int64_t k = 0; k < s.columns; ++k)
-      columns.push_back(
-          t.add(t.add(tile, thread), e.constant(k * s.threads)));
+      columns.push_back(t.add(t.add(tile, thread), e.constant(k * s.threads)));
     found = t.shared(b.getI32Type(), s.threads / kWarp);
     Threads::Values sums(s.columns, e.number(computeType(element), 0));
     auto chunks = scf::ForOp::create(b, loc, e.constant(0), e.constant(l.count),
@@ -170,8 +167,8 @@ private:
     Value i = t.add(first, thread);
     Value inside = t.isLess(i, s.l.count);
     Value named = rowAt(e, t, s.l, indices, t.least(i, s.l.count - 1));
-    Value matches = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                          named, row);
+    Value matches =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, named, row);
     Value votes = NVVM::VoteSyncOp::create(b, loc, b.getI32Type(), word(-1),
                                            t.both(inside, matches),
                                            NVVM::VoteSyncKind::ballot);
@@ -195,8 +192,8 @@ private:
     auto loop = scf::WhileOp::create(
         b, loc, types, initial,
         [&](OpBuilder &, Location, ValueRange state) {
-          Value more = arith::CmpIOp::create(
-              b, loc, arith::CmpIPredicate::ne, state[0], word(0));
+          Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                             state[0], word(0));
           scf::ConditionOp::create(b, loc, more, state);
         },
         [&](OpBuilder &, Location, ValueRange state) {
