@@ -54,6 +54,7 @@ void registerDecompositions(DialectRegistry &registry) {
     attachBatchNormDecompositions(*context);
     attachPoolDecompositions(*context);
     attachLossDecompositions(*context);
+    attachFlatDecompositions(*context);
   });
 }
 

@@ -41,5 +41,6 @@ void attachNormDecompositions(mlir::MLIRContext &context);
 void attachBatchNormDecompositions(mlir::MLIRContext &context);
 void attachPoolDecompositions(mlir::MLIRContext &context);
 void attachLossDecompositions(mlir::MLIRContext &context);
+void attachFlatDecompositions(mlir::MLIRContext &context);
 
 } // namespace dlc

@@ -89,6 +89,29 @@ class Models(dlc.TestCase):
     def test_gpt_tiny_two_ranks(self):
         self.check("gpt_tiny", ranks=2)
 
+    def check_half(self, name, ranks=1):
+        """fp16 with a scale that overflows first: the same steps are skipped, and losses are as near as fp16."""
+        options = dict(amp=True, amp_dtype="fp16", loss_scale_init=2.0**22)
+        self.check(name, ranks, **options)
+        on_cpu, on_cuda = dlc.Run(self.path("cpu")), dlc.Run(self.path("cuda"))
+        skipped = on_cpu.metrics("found_inf")
+        self.assertGreater(skipped.sum(), 0)
+        self.assertLess(skipped.sum(), STEPS / 2)
+        for key in ("found_inf", "loss_scale"):
+            np.testing.assert_array_equal(on_cuda.metrics(key), on_cpu.metrics(key))
+
+    def test_mlp_fp16(self):
+        self.check_half("mlp")
+
+    def test_lenet_fp16(self):
+        self.check_half("lenet")
+
+    def test_gpt_tiny_fp16_two_ranks(self):
+        self.check_half("gpt_tiny", 2)
+
+    def test_lenet_clip(self):
+        self.check("lenet", clip_grad=0.5)
+
 
 if __name__ == "__main__":
     dlc.main()

@@ -17,15 +17,45 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {{2, 3, 6, 8}, {2, 3, 3, 4}, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}, false,
+    {{2, 3, 6, 8},
+     {2, 3, 3, 4},
+     {2, 2},
+     {2, 2},
+     {0, 0, 0, 0},
+     {1, 1},
+     false,
      "f32"},
-    {{2, 5, 7, 9}, {2, 5, 4, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, true,
+    {{2, 5, 7, 9},
+     {2, 5, 4, 5},
+     {3, 3},
+     {2, 2},
+     {1, 1, 1, 1},
+     {1, 1},
+     true,
      "bf16"},
-    {{1, 4, 7, 5}, {1, 4, 5, 3}, {3, 2}, {1, 2}, {0, 1, 0, 1}, {1, 2}, false,
+    {{1, 4, 7, 5},
+     {1, 4, 5, 3},
+     {3, 2},
+     {1, 2},
+     {0, 1, 0, 1},
+     {1, 2},
+     false,
      "f16"},
-    {{1, 2, 5, 5}, {1, 2, 3, 3}, {2, 2}, {2, 2}, {0, 0, 1, 1}, {1, 1}, true,
+    {{1, 2, 5, 5},
+     {1, 2, 3, 3},
+     {2, 2},
+     {2, 2},
+     {0, 0, 1, 1},
+     {1, 1},
+     true,
      "f64"},
-    {{3, 1, 4, 4}, {3, 1, 1, 1}, {4, 4}, {1, 1}, {0, 0, 0, 0}, {1, 1}, true,
+    {{3, 1, 4, 4},
+     {3, 1, 1, 1},
+     {4, 4},
+     {1, 1},
+     {0, 0, 0, 0},
+     {1, 1},
+     true,
      "f32"},
 };
 
@@ -85,13 +115,13 @@ Kernels kernelOf(const Case &c, const std::string &op,
     results += (i ? ", " : "") + outputs[i];
   bool two = outputs.size() > 1;
   return Kernels(module(
-      "exec.kernel @k {\n^bb0(" + block + "):\n " +
-      (two ? "%y, %i" : "%y") + " = dlc." + op + " " + operands +
-      " {kernel = " + list(c.kernel) + ", strides = " + list(c.strides) +
-      ", pads = " + list(c.pads) + ", dilations = " + list(c.dilations) +
-      ", layout = \"" + (c.nhwc ? "nhwc" : "nchw") + "\"" + more + "} : (" +
-      types + ") -> " + (two ? "(" + results + ")" : results) +
-      "\n dlc.yield " + (two ? "%y, %i" : "%y") + " : " + results + "\n}\n"));
+      "exec.kernel @k {\n^bb0(" + block + "):\n " + (two ? "%y, %i" : "%y") +
+      " = dlc." + op + " " + operands + " {kernel = " + list(c.kernel) +
+      ", strides = " + list(c.strides) + ", pads = " + list(c.pads) +
+      ", dilations = " + list(c.dilations) + ", layout = \"" +
+      (c.nhwc ? "nhwc" : "nchw") + "\"" + more + "} : (" + types + ") -> " +
+      (two ? "(" + results + ")" : results) + "\n dlc.yield " +
+      (two ? "%y, %i" : "%y") + " : " + results + "\n}\n"));
 }
 
 void expectNear(const Array &got, const Array &want, const std::string &what) {
@@ -154,7 +184,8 @@ TEST(Pool, AverageAndItsGradient) {
         sums[o] += i >= 0 ? x.get(i) : 0;
         counts[o] += all ? padded : i >= 0;
       });
-      Array want(c.type, yShape, [&](int64_t o) { return sums[o] / counts[o]; });
+      Array want(c.type, yShape,
+                 [&](int64_t o) { return sums[o] / counts[o]; });
       std::string tx = tensor(xShape, c.type), ty = tensor(yShape, c.type),
                   more = all ? ", count_include_pad" : "";
       kernelOf(c, "avg_pool", {tx}, {ty}, more).run("k", {&x}, {&y});

@@ -96,9 +96,8 @@ public:
 
   /// Over the taps of a window, first to last or back: state' = body(kh, kw,
   /// state).
-  Values overTaps(
-      bool backwards, ValueRange state,
-      llvm::function_ref<Values(Value, Value, ValueRange)> body) {
+  Values overTaps(bool backwards, ValueRange state,
+                  llvm::function_ref<Values(Value, Value, ValueRange)> body) {
     auto count = [&](const Side &side, Value k) {
       return backwards ? sub(e.constant(side.kernel - 1), k) : k;
     };
@@ -149,8 +148,9 @@ public:
   }
 
   /// How many taps of output o count for the mean.
-  Value counted(const Side &s, Value o, Type type)
-    requires requires(OpTy op) { op.getCountIncludePad(); }
+  Value counted(const Side &s, Value o, Type type) requires requires(OpTy op) {
+    op.getCountIncludePad();
+  }
   {
     bool all = op.getCountIncludePad();
     Value zero = e.number(type, 0);
@@ -207,12 +207,12 @@ void emitMaxPool(Operation *any, ScalarEmitter &e, Threads &t,
     auto step = [&](Value kh, Value kw, ValueRange state) {
       Value row = p.read(p.rows, at.row, kh),
             column = p.read(p.columns, at.column, kw);
-      Value inside = t.both(p.isInside(p.rows, row),
-                            p.isInside(p.columns, column));
+      Value inside =
+          t.both(p.isInside(p.rows, row), p.isInside(p.columns, column));
       return p.update(inside, state, [&]() -> Values {
-        Value v = e.load(pointers[0],
-                         p.index(at, row, column, p.rows.in, p.columns.in),
-                         type);
+        Value v =
+            e.load(pointers[0],
+                   p.index(at, row, column, p.rows.in, p.columns.in), type);
         using F = arith::CmpFPredicate;
         // Larger, or NaN, or the first.
         Value better = arith::OrIOp::create(
@@ -246,9 +246,9 @@ void emitMaxPoolBackward(Operation *any, ScalarEmitter &e, Threads &t,
             column = p.reader(p.columns, at.column, kw, exists);
       return p.update(exists, state, [&]() -> Values {
         Value from = p.index(at, row, column, p.rows.out, p.columns.out);
-        Value chosen = p.compare(arith::CmpIPredicate::eq,
-                                 e.load(pointers[1], from, i8),
-                                 e.resize(p.position(kh, kw), i8));
+        Value chosen =
+            p.compare(arith::CmpIPredicate::eq, e.load(pointers[1], from, i8),
+                      e.resize(p.position(kh, kw), i8));
         Value dy = e.load(pointers[0], from, type);
         return {p.add(state[0], t.choose(chosen, dy, zero))};
       });
@@ -266,8 +266,8 @@ void emitAvgPool(Operation *any, ScalarEmitter &e, Threads &t,
     auto step = [&](Value kh, Value kw, ValueRange state) {
       Value row = p.read(p.rows, at.row, kh),
             column = p.read(p.columns, at.column, kw);
-      Value inside = t.both(p.isInside(p.rows, row),
-                            p.isInside(p.columns, column));
+      Value inside =
+          t.both(p.isInside(p.rows, row), p.isInside(p.columns, column));
       return p.update(inside, state, [&]() -> Values {
         Value from = p.index(at, row, column, p.rows.in, p.columns.in);
         return {p.add(state[0], e.load(pointers[0], from, type))};
@@ -293,8 +293,7 @@ void emitAvgPoolBackward(Operation *any, ScalarEmitter &e, Threads &t,
       return p.update(exists, state, [&]() -> Values {
         Value from = p.index(at, row, column, p.rows.out, p.columns.out);
         Value dy = e.load(pointers[0], from, type);
-        return {p.add(state[0],
-                      p.divide(dy, p.divisor(row, column, compute)))};
+        return {p.add(state[0], p.divide(dy, p.divisor(row, column, compute)))};
       });
     };
     e.store(p.overTaps(true, e.number(compute, 0), step)[0], pointers[1],
