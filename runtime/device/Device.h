@@ -115,8 +115,9 @@ public:
   // (operand count, shapes, a missing symbol).
   virtual Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) = 0;
 
-  // Returns when all enqueued work is done, with its error if it had one.
-  virtual Status synchronize() = 0;
+  // Returns when all enqueued work is done, with its error if it had one, which
+  // names `work`; by default it says how to find what failed.
+  virtual Status synchronize(std::string_view work = {}) = 0;
 
   // Between these two calls work is recorded, not done. The command that
   // endRecording() returns does all of it in one launch, again and again.

@@ -9,12 +9,13 @@
 namespace dlc {
 
 Result<std::unique_ptr<Device>> makeDevice(std::string_view target, int threads,
-                                           int ordinal) {
+                                           int ordinal,
+                                           const TuneOptions &tune) {
   if (target == "cpu")
     return std::unique_ptr<Device>(std::make_unique<CpuDevice>(threads));
 #ifdef DLC_HAS_CUDA
   if (target == "cuda") {
-    auto device = CudaDevice::create(ordinal);
+    auto device = CudaDevice::create(ordinal, tune);
     if (device.ok())
       return std::unique_ptr<Device>(*std::move(device));
     const Status error = device.status();

@@ -93,7 +93,8 @@ Executor::create(plan::Plan plan, const std::string &kernelsPath,
   DLC_ASSIGN(auto device,
              makeDevice(plan.target(), options.threads,
                         options.ordinal < 0 ? ordinalOf(communicator)
-                                            : options.ordinal));
+                                            : options.ordinal,
+                        options.tune));
   auto impl = std::make_unique<Impl>(std::move(plan), std::move(device),
                                      options.record);
   DLC_TRY(impl->allocate(kernelsPath, communicator, options.timeout));

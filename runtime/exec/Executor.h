@@ -4,6 +4,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Device.h"
+#include "runtime/device/Tuning.h"
 #include "runtime/exec/Probe.h"
 
 #include <chrono>
@@ -44,6 +45,7 @@ struct ExecutorOptions {
   bool record = true;
   // Of reductions between devices. The communicator's own is for all else.
   std::chrono::milliseconds timeout{60'000};
+  TuneOptions tune; // on a device whose libraries have several algorithms
 };
 
 // Not thread-safe: one thread creates it, runs it and destroys it. A step after

@@ -1,6 +1,7 @@
 #include "runtime/exec/Program.h"
 #include "runtime/exec/Collectives.h"
 #include "runtime/exec/Follower.h"
+#include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -110,8 +111,8 @@ Status Program::enqueueAll(bool timed) {
     const Clock::time_point start = Clock::now();
     DLC_TRY(commands_[i]->enqueue());
     if (timed || context_.name)
-      DLC_TRY(context_.device.synchronize().withContext(
-          program_.commands(static_cast<int>(i)).label()));
+      DLC_TRY(context_.device.synchronize(
+          plan::describe(program_.commands(static_cast<int>(i)))));
     if (!timed)
       continue;
     const double seconds =

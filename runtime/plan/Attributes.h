@@ -46,4 +46,13 @@ inline std::vector<int64_t> intsAttribute(const Command &command,
   return {attribute->ints().values().begin(), attribute->ints().values().end()};
 }
 
+// "conv 'node_1'", for messages; a generated kernel that comes of no node has
+// its symbol.
+inline std::string describe(const Command &command) {
+  const std::string &name = command.label().empty()
+                                ? stringAttribute(command, "symbol", "")
+                                : command.label();
+  return command.kind() + " '" + name + "'";
+}
+
 } // namespace dlc::plan

@@ -67,7 +67,8 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
                               artifact.kernelsPath(), options.communicator,
                               {.threads = options.threads,
                                .record = options.record,
-                               .timeout = options.timeout}));
+                               .timeout = options.timeout,
+                               .tune = options.tune}));
   DLC_TRY(session->load(session->model_.statePath));
   if (options.averages)
     DLC_TRY(useAverages(*session->executor_, options.averages)

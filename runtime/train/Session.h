@@ -29,8 +29,9 @@ public:
     // Must outlive the session. Null: one rank; it cannot train a model that
     // was compiled for several, but evaluate it.
     Communicator *communicator = nullptr;
-    bool record = true; // see ExecutorOptions, as the timeout
+    bool record = true; // see ExecutorOptions, as what follows
     std::chrono::milliseconds timeout{60'000};
+    TuneOptions tune = {};
   };
 
   // An artifact, a run (its newest checkpoint) or a checkpoint, by path.

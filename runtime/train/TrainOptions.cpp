@@ -127,6 +127,8 @@ Result<TrainOptions> resumeOptions(const TrainOptions &given) {
   take(&TrainOptions::profile);
   take(&TrainOptions::debugOverflow);
   take(&TrainOptions::maxSkips);
+  options.tune = given.tune;
+  options.graph = given.graph;
   return options;
 }
 

@@ -63,6 +63,7 @@ public:
 
   Status prepare() {
     DLC_TRY(agree(communicator_, loadData()));
+    DLC_TRY(bindStep());
     settleLength();
     DLC_TRY(checkSameJob());
     DLC_TRY(agree(communicator_, openRun()));
@@ -153,8 +154,20 @@ private:
                                 .communicator = &communicator_,
                                 .record = options_.graph,
                                 .timeout = std::chrono::milliseconds(
-                                    int64_t(options_.timeout * 1000))}));
-    return session_->executor().prepare("train_step");
+                                    int64_t(options_.timeout * 1000)),
+                                .tune = options_.tune}));
+    return {};
+  }
+
+  // Rank 0 measures what there is to choose; the others find it in the cache.
+  Status bindStep() {
+    const bool measures = options_.tune.mode == TuneOptions::Mode::Benchmark;
+    const auto bind = [this] {
+      return session_->executor().prepare("train_step");
+    };
+    if (measures)
+      DLC_TRY(agree(communicator_, isRoot() ? bind() : Status()));
+    return agree(communicator_, bind());
   }
 
   std::string artifactPath() const {

@@ -4,16 +4,10 @@ emulator, products and convolutions by the CPU's code. Losses are those of the C
 What this proves: the compiled step, its kernels, the order of its work, and all of the host's side. Nothing about a GPU.
 """
 
-import os
-import subprocess
-import unittest
-from unittest import mock
-
 import dlc
 import numpy as np
+import standins
 
-STANDINS = os.path.join(dlc.BUILD, "test", "standin")
-HOST_KERNELS = os.path.join(dlc.BUILD, "bin", "dlc-host-kernels")
 STEPS = 20
 
 # model: data, batch of all ranks, options
@@ -24,36 +18,7 @@ MODELS = {
 }
 
 
-def can_run():
-    """Whether this build has the backend, its stand-ins and the emulator, and finds an assembler."""
-    if not (os.path.exists(HOST_KERNELS) and os.path.exists(os.path.join(STANDINS, "libcuda.so.1"))):
-        return False
-    run = subprocess.run([os.path.join(dlc.BUILD, "bin", "dlc-codegen"), "-", "--sm=90", "--emit=resources"],
-                         input="module {}", capture_output=True, text=True)
-    return run.returncode == 0
-
-
-@unittest.skipUnless(can_run(), "no CUDA backend in this build, or no ptxas on this machine")
-class Models(dlc.TestCase):
-    def compile_for_cuda(self, name, **options):
-        """An artifact, and the library that plays its kernels."""
-        options = dict(options, target="cuda", sm="90")
-        artifact = dlc.compile(dlc.model(name), self.path("cuda.dlc"), **options)
-        text, _ = dlc.dlc("compile", dlc.model(name), "-o", "-", stop_after="plan", **options)
-        with open(self.path("plan.mlir"), "w") as file:
-            file.write(text)
-        subprocess.run([HOST_KERNELS, self.path("plan.mlir"), self.path("kernels.so"), "90"], check=True, timeout=60)
-        return artifact
-
-    def run_on_standins(self, artifact, *words, code=dlc.OK, environment=(), **options):
-        """dlc WORDS over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test."""
-        variables = dict(os.environ, LD_LIBRARY_PATH=STANDINS, DLC_STANDIN_KERNELS=self.path("kernels.so"),
-                         **dict(environment))
-        with mock.patch.dict(os.environ, variables):
-            out, err = dlc.dlc("train", artifact, *words, code=code, **options)
-        self.assertNotIn("stand-in driver:", err)
-        return out, err
-
+class Models(standins.StandinTest):
     def losses(self, name, ranks, steps=STEPS, **options):
         """The losses of the CPU and of the CUDA backend."""
         data, batch, own = MODELS[name]

@@ -51,6 +51,8 @@ struct Interface {
   // The trace so far, when DLC_STANDIN_TRACE is set; a line a call.
   const char *(*trace)();
   void (*clearTrace)();
+  // Adds a line to the trace.
+  void (*note)(const char *line);
 };
 
 // Null when the process has the real driver, or none.

@@ -29,6 +29,42 @@ std::string checkCount(const std::string &word) {
   return fmt::format("expected a whole number of at least 1, found '{}'", word);
 }
 
+void addTuning(CLI::App &command, TuneOptions &o) {
+  using Mode = TuneOptions::Mode;
+  command
+      .add_option("--tune", o.mode,
+                  "algorithms of a GPU's libraries: off: their first choice, "
+                  "heuristic (default): what was measured before, benchmark: "
+                  "measured now")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Mode>{{"off", Mode::Off},
+                                      {"heuristic", Mode::Heuristic},
+                                      {"benchmark", Mode::Benchmark}},
+          CLI::ignore_case))
+      ->type_name("off|heuristic|benchmark");
+  command
+      .add_option("--tune-candidates", o.candidates,
+                  "algorithms to measure of each command (default 10)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  command
+      .add_option_function<double>(
+          "--workspace-mb",
+          [&o](double mb) {
+            o.workspace = static_cast<uint64_t>(mb * (1 << 20));
+          },
+          "scratch that an algorithm may use (default 32)")
+      ->type_name("MIB")
+      ->check(CLI::Range(0.0, 1e6));
+  command.add_flag("--deterministic", o.deterministic,
+                   "only algorithms whose sums have one order, none chosen by "
+                   "its time");
+  command
+      .add_option("--cache-dir", o.cacheFolder,
+                  "of what was measured (default as dlc cache)")
+      ->type_name("FOLDER");
+}
+
 void addFlags(CLI::App &command, Arguments &arguments) {
   TrainOptions &o = arguments.options;
   command.add_option("artifact", o.artifact, "model.dlc made by dlc compile");
@@ -58,6 +94,7 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->type_name("FOLDER");
   command.add_flag("!--no-graph", o.graph,
                    "on a GPU, launch a step's commands one by one");
+  addTuning(command, o.tune);
   command.add_option("--threads", o.threads,
                      "of each rank (default: cores / ranks)");
   command

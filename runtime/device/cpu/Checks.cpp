@@ -1,4 +1,5 @@
 #include "runtime/device/cpu/Checks.h"
+#include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ int64_t elementSize(plan::DType type) {
 }
 
 std::string describe(const CommandSpec &spec) {
-  return fmt::format("{} '{}'", spec.command.kind(), spec.command.label());
+  return plan::describe(spec.command);
 }
 
 Status corrupt(const CommandSpec &spec, std::string_view what) {

@@ -47,7 +47,7 @@ public:
   std::byte *hostPointer(std::byte *data) override { return data; }
   Status loadKernels(const std::string &path) override;
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
-  Status synchronize() override { return {}; }
+  Status synchronize(std::string_view) override { return {}; }
   MemoryReport memory() const override {
     return {regionBytes_, workspace_.bytes()};
   }

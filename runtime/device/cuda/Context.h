@@ -7,6 +7,10 @@
 
 namespace dlc {
 
+// Errors of the GPU come with whatever waits for it next.
+constexpr std::string_view kEarlierWork = "a command that was started earlier "
+                                          "failed (DLC_SYNC=1 finds which)";
+
 struct GpuProperties {
   std::string name; // "NVIDIA H200"
   int sm = 0;       // 90 for compute capability 9.0

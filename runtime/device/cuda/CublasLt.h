@@ -23,6 +23,7 @@ namespace dlc {
   F(cublasLtMatmulPreferenceCreate)                                            \
   F(cublasLtMatmulPreferenceDestroy)                                           \
   F(cublasLtMatmulPreferenceSetAttribute)                                      \
+  F(cublasLtMatmulAlgoCheck)                                                   \
   F(cublasLtMatmulAlgoGetHeuristic)                                            \
   F(cublasLtMatmul)
 

@@ -4,15 +4,18 @@
 
 namespace dlc {
 
-CudaDevice::CudaDevice(std::unique_ptr<GpuContext> context)
+CudaDevice::CudaDevice(std::unique_ptr<GpuContext> context, TuneOptions tune)
     : context_(std::move(context)),
       name_(fmt::format("cuda:{}", context_->ordinal())), memory_(*context_),
-      modules_(*context_), communication_(*context_), libraries_(*context_) {}
+      modules_(*context_), communication_(*context_), libraries_(*context_),
+      tuner_(*context_, std::move(tune)) {}
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal) {
+Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal,
+                                                       TuneOptions tune) {
   DLC_ASSIGN(auto driver, Driver::open());
   DLC_ASSIGN(auto context, GpuContext::create(std::move(driver), ordinal));
-  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(context)));
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(std::move(context), std::move(tune)));
   DLC_ASSIGN(device->staging_, Staging::create(*device->context_));
   return device;
 }
@@ -57,14 +60,13 @@ Result<std::unique_ptr<Command>> CudaDevice::bind(const CommandSpec &spec) {
   return factory(*this, spec);
 }
 
-Status CudaDevice::synchronize() {
+Status CudaDevice::synchronize(std::string_view work) {
   const Driver &driver = context_->driver();
-  const std::string_view action = "a command that was started earlier failed "
-                                  "(DLC_SYNC=1 finds which)";
+  const std::string_view what = work.empty() ? kEarlierWork : work;
   DLC_TRY(
-      context_->check(driver.cuStreamSynchronize(context_->compute()), action));
+      context_->check(driver.cuStreamSynchronize(context_->compute()), what));
   return context_->check(driver.cuStreamSynchronize(context_->communication()),
-                         action);
+                         what);
 }
 
 Status CudaDevice::beginRecording() {

@@ -8,6 +8,7 @@
 #include "runtime/device/cuda/Memory.h"
 #include "runtime/device/cuda/Modules.h"
 #include "runtime/device/cuda/Staging.h"
+#include "runtime/device/cuda/Tuner.h"
 
 namespace dlc {
 
@@ -15,7 +16,8 @@ class CudaDevice final : public Device {
 public:
   // Opens the driver and GPU `ordinal` (GpuContext::create says which that is).
   // Libraries are opened by the first command that needs them.
-  static Result<std::unique_ptr<CudaDevice>> create(int ordinal);
+  static Result<std::unique_ptr<CudaDevice>> create(int ordinal,
+                                                    TuneOptions tune = {});
   ~CudaDevice() override;
 
   std::string_view name() const override { return name_; } // "cuda:0"
@@ -27,7 +29,7 @@ public:
   std::byte *hostPointer(std::byte *) override { return nullptr; }
   Status loadKernels(const std::string &path) override;
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
-  Status synchronize() override;
+  Status synchronize(std::string_view work = {}) override;
   bool canRecord() const override { return true; }
   Status beginRecording() override;
   Result<std::unique_ptr<Command>> endRecording() override;
@@ -39,9 +41,10 @@ public:
   GpuMemory &memoryPool() { return memory_; }
   const GpuModules &modules() const { return modules_; }
   Libraries &libraries() { return libraries_; }
+  const Tuner &tuner() const { return tuner_; }
 
 private:
-  explicit CudaDevice(std::unique_ptr<GpuContext> context);
+  CudaDevice(std::unique_ptr<GpuContext> context, TuneOptions tune);
 
   std::unique_ptr<GpuContext> context_; // first: the others use it
   std::string name_;
@@ -49,6 +52,7 @@ private:
   GpuModules modules_;
   CommunicationStream communication_;
   Libraries libraries_;
+  Tuner tuner_;
   std::unique_ptr<Staging> staging_;
 };
 

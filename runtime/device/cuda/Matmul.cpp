@@ -2,17 +2,17 @@
 //
 // cuBLASLt's matrices are column-major: y[m,n] = a b in rows is y' = b' a' in
 // its columns, so that its A is our b and its B our a.
+#include "runtime/base/Log.h"
 #include "runtime/device/cpu/Activation.h"
 #include "runtime/device/cpu/Product.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/plan/Attributes.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace dlc {
 namespace {
-
-constexpr uint64_t kWorkspace = 32 << 20; // bytes that an algorithm may use
 
 cudaDataType_t cudaType(plan::DType type) {
   switch (type) {
@@ -47,9 +47,11 @@ private:
   const CublasLt &lt_;
 };
 
-// One strided batch of products; `a`, `b` and `y` are its first matrices.
+// One strided batch of products; `a`, `b` and `y` are its first matrices, all
+// of y's take `bytes`.
 struct Launch {
   std::byte *a, *b, *y;
+  int64_t bytes;
 };
 
 class Matmul final : public Command {
@@ -75,7 +77,12 @@ private:
   Status describeEpilogue(const CommandSpec &spec, bool hasBias);
   Status layout(cublasLtMatrixLayout_t &to, plan::DType type, int64_t rows,
                 int64_t columns, int32_t batch, int64_t stride);
-  Status choose();
+  TuneKey keyOf(const CommandSpec &spec) const;
+  Result<std::vector<cublasLtMatmulHeuristicResult_t>> candidates(int most);
+  Status measure(const TuneKey &key,
+                 std::span<const cublasLtMatmulHeuristicResult_t> found);
+  Status choose(const CommandSpec &spec);
+  Status launch(const Launch &launch, const cublasLtMatmulAlgo_t &algorithm);
 
   CudaDevice &device_;
   Libraries::Blas blas_;
@@ -163,8 +170,9 @@ Status Matmul::build(const CommandSpec &spec, const Product &p, bool hasBias) {
     launches_.push_back(
         {at(spec.inputs[0], matrixIndex(i, p.batchY, p.batchA), p.m * p.k),
          at(spec.inputs[1], matrixIndex(i, p.batchY, p.batchB), p.k * p.n),
-         at(spec.outputs[0], i, p.m * p.n)});
-  return choose();
+         at(spec.outputs[0], i, p.m * p.n),
+         inner * p.m * p.n * elementSize(typeOf(spec.outputs[0]))});
+  return choose(spec);
 }
 
 // The largest power of two, at most 256, that divides all addresses.
@@ -176,8 +184,11 @@ uint32_t alignmentOf(const std::vector<Launch> &launches,
   return static_cast<uint32_t>(bits & -bits);
 }
 
-Status Matmul::choose() {
+// The library's first choices, best first; at least one.
+Result<std::vector<cublasLtMatmulHeuristicResult_t>>
+Matmul::candidates(int most) {
   const CublasLt &lt = *blas_.functions;
+  const TuneOptions &options = device_.tuner().options();
   cublasLtMatmulPreference_t raw = nullptr;
   DLC_TRY(check(lt.cublasLtMatmulPreferenceCreate(&raw),
                 "cublasLtMatmulPreferenceCreate"));
@@ -193,7 +204,10 @@ Status Matmul::choose() {
                                                          sizeof value),
                  "cublasLtMatmulPreferenceSetAttribute");
   };
-  DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace));
+  DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, options.workspace));
+  if (options.deterministic) // parts of sums are added in f32, in one order
+    DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                   uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
   // Its default is 256 bytes, which buffers inside of an arena need not have.
   DLC_TRY(prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                  alignmentOf(launches_, &Launch::b)));
@@ -202,36 +216,117 @@ Status Matmul::choose() {
   for (auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     DLC_TRY(prefer(attribute, alignmentOf(launches_, &Launch::y)));
-  cublasLtMatmulHeuristicResult_t best;
+  std::vector<cublasLtMatmulHeuristicResult_t> results(
+      static_cast<size_t>(most));
   int found = 0;
-  DLC_TRY(
-      check(lt.cublasLtMatmulAlgoGetHeuristic(
-                blas_.handle, descriptors_.desc, descriptors_.b, descriptors_.a,
-                descriptors_.y, descriptors_.y, raw, 1, &best, &found),
-            "cublasLtMatmulAlgoGetHeuristic"));
-  if (found == 0)
+  DLC_TRY(check(lt.cublasLtMatmulAlgoGetHeuristic(
+                    blas_.handle, descriptors_.desc, descriptors_.b,
+                    descriptors_.a, descriptors_.y, descriptors_.y, raw, most,
+                    results.data(), &found),
+                "cublasLtMatmulAlgoGetHeuristic"));
+  results.resize(static_cast<size_t>(found));
+  std::erase_if(results, [](const cublasLtMatmulHeuristicResult_t &result) {
+    return result.state != CUBLAS_STATUS_SUCCESS;
+  });
+  if (results.empty())
     return incompatible("{}: cuBLASLt {} has no algorithm for it on {}", name_,
                         lt.version(), device_.context().properties().name);
-  algorithm_ = best.algo;
-  return device_.memoryPool().reserveWorkspace(best.workspaceSize);
+  return results;
 }
 
-Status Matmul::enqueue() {
+// All that the library is told of the product.
+TuneKey Matmul::keyOf(const CommandSpec &spec) const {
+  TuneKey key = device_.tuner().key();
+  key.add("op", "matmul").add("cublaslt", blas_.functions->version());
+  const auto add = [&](const char *name, const Operand &operand,
+                       std::byte *Launch::*member) {
+    key.add(name, {{"dims", shapeOf(operand)},
+                   {"dtype", static_cast<int>(typeOf(operand))},
+                   {"alignment", alignmentOf(launches_, member)}});
+  };
+  add("a", spec.inputs[0], &Launch::a);
+  add("b", spec.inputs[1], &Launch::b);
+  add("y", spec.outputs[0], &Launch::y);
+  for (const plan::Attribute &attribute : spec.command.attributes())
+    key.add("attribute." + attribute.name(), attribute.ShortDebugString());
+  return key;
+}
+
+// An algorithm is 64 bytes, which the same version of the library understands.
+static std::string blobOf(const cublasLtMatmulAlgo_t &algorithm) {
+  return {reinterpret_cast<const char *>(&algorithm), sizeof algorithm};
+}
+
+// Writes its results elsewhere: the command's may be in use.
+Status Matmul::measure(const TuneKey &key,
+                       std::span<const cublasLtMatmulHeuristicResult_t> found) {
+  const auto y = static_cast<uint64_t>(launches_.front().bytes);
+  DLC_ASSIGN(const Draft draft, Draft::create(device_.context(), y));
+  Launch instead = launches_.front();
+  instead.y = reinterpret_cast<std::byte *>(draft.data());
+  uint64_t workspace = 0;
+  std::vector<Candidate> all;
+  for (const cublasLtMatmulHeuristicResult_t &result : found) {
+    workspace = std::max<uint64_t>(workspace, result.workspaceSize);
+    Candidate candidate;
+    candidate.entry.engine = "cublasLt";
+    candidate.entry.blob = blobOf(result.algo);
+    candidate.entry.workspace = result.workspaceSize;
+    candidate.enqueue = [this, instead, &result] {
+      return launch(instead, result.algo);
+    };
+    all.push_back(std::move(candidate));
+  }
+  DLC_TRY(device_.memoryPool().reserveWorkspace(workspace));
+  DLC_ASSIGN(const size_t best, device_.tuner().measure(key, all));
+  algorithm_ = found[best].algo;
+  return {};
+}
+
+Status Matmul::choose(const CommandSpec &spec) {
+  const Tuner &tuner = device_.tuner();
+  const TuneKey key = keyOf(spec);
+  if (const auto entry = tuner.find(key);
+      entry && entry->blob.size() == sizeof algorithm_) {
+    cublasLtMatmulHeuristicResult_t result = {};
+    std::memcpy(&algorithm_, entry->blob.data(), sizeof algorithm_);
+    if (blas_.functions->cublasLtMatmulAlgoCheck(
+            blas_.handle, descriptors_.desc, descriptors_.b, descriptors_.a,
+            descriptors_.y, descriptors_.y, &algorithm_,
+            &result) == CUBLAS_STATUS_SUCCESS)
+      return device_.memoryPool().reserveWorkspace(result.workspaceSize);
+    warning("{}: cuBLASLt refuses the algorithm that was measured; it chooses "
+            "again",
+            name_);
+  }
+  DLC_ASSIGN(const auto found,
+             candidates(tuner.measures() ? tuner.options().candidates : 1));
+  if (found.size() > 1)
+    return measure(key, found);
+  algorithm_ = found[0].algo;
+  return device_.memoryPool().reserveWorkspace(found[0].workspaceSize);
+}
+
+Status Matmul::launch(const Launch &launch,
+                      const cublasLtMatmulAlgo_t &algorithm) {
   const float one = 1, zero = 0;
   const double oneDouble = 1, zeroDouble = 0;
   const void *alpha = isDouble_ ? static_cast<const void *>(&oneDouble) : &one;
   const void *beta = isDouble_ ? static_cast<const void *>(&zeroDouble) : &zero;
   GpuMemory &memory = device_.memoryPool();
-  for (const Launch &launch : launches_)
-    DLC_TRY(
-        check(blas_.functions->cublasLtMatmul(
-                  blas_.handle, descriptors_.desc, alpha, launch.b,
-                  descriptors_.b, launch.a, descriptors_.a, beta, launch.y,
-                  descriptors_.y, launch.y, descriptors_.y, &algorithm_,
-                  reinterpret_cast<void *>(memory.workspace()),
-                  memory.workspaceBytes(),
-                  reinterpret_cast<cudaStream_t>(device_.context().compute())),
-              "cublasLtMatmul"));
+  return check(blas_.functions->cublasLtMatmul(
+                   blas_.handle, descriptors_.desc, alpha, launch.b,
+                   descriptors_.b, launch.a, descriptors_.a, beta, launch.y,
+                   descriptors_.y, launch.y, descriptors_.y, &algorithm,
+                   reinterpret_cast<void *>(memory.workspace()),
+                   memory.workspaceBytes(),
+                   reinterpret_cast<cudaStream_t>(device_.context().compute())),
+               "cublasLtMatmul");
+}
+
+Status Matmul::enqueue() {
+  for (const Launch &one : launches_)
+    DLC_TRY(launch(one, algorithm_));
   return {};
 }
 

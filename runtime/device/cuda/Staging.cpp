@@ -5,9 +5,6 @@
 
 namespace dlc {
 
-constexpr std::string_view kEarlier = "a command that was started earlier "
-                                      "failed (DLC_SYNC=1 finds which)";
-
 Result<std::unique_ptr<Staging>> Staging::create(const GpuContext &context) {
   std::unique_ptr<Staging> staging(new Staging(context));
   void *memory = nullptr;
@@ -61,7 +58,7 @@ Status Staging::download(void *to, CUdeviceptr from, uint64_t bytes) {
     if (piece >= kSlots && piece - kSlots < pieces) {
       const uint64_t at = (piece - kSlots) * kSlotBytes;
       Slot &slot = *flying[piece - kSlots];
-      DLC_TRY(slot.event.wait().withContext(kEarlier));
+      DLC_TRY(slot.event.wait().withContext(kEarlierWork));
       std::memcpy(target + at, slot.data, std::min(kSlotBytes, bytes - at));
     }
     if (piece >= pieces)

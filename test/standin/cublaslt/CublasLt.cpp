@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <unistd.h>
 
 using namespace dlc;
 using namespace dlc::standin;
@@ -42,7 +43,11 @@ struct Algorithm {
   char mark[8];
   uint64_t workspace;
   uint32_t alignment[4];
+  int number;
 };
+// It knows so many, of which number DLC_STANDIN_FAST_ALGORITHM (default: 0) is
+// the fastest.
+constexpr int kKnown = 3, kSlowMicroseconds = 300;
 constexpr char kMark[8] = "standin";
 
 Desc *as(cublasLtMatmulDesc_t desc) { return reinterpret_cast<Desc *>(desc); }
@@ -84,6 +89,7 @@ struct Product {
   plan::TensorType a, b, y, bias;
   std::vector<Operand> inputs;
   Operand output;
+  int algorithm;
 };
 
 void setInt(plan::Command &command, const char *name, int64_t value) {
@@ -108,9 +114,16 @@ const char *activationOf(cublasLtEpilogue_t epilogue) {
              : "";
 }
 
+int fastest() {
+  const char *number = std::getenv("DLC_STANDIN_FAST_ALGORITHM");
+  return number ? std::atoi(number) : 0;
+}
+
 CUresult run(void *data) {
   static CpuDevice device(1); // one thread plays the GPU
   const Product &p = *static_cast<Product *>(data);
+  if (p.algorithm != fastest())
+    ::usleep(kSlowMicroseconds);
   auto command = device.bind({p.command, p.inputs, {p.output}});
   if (!command.ok() || !(*command)->enqueue().ok()) {
     std::fprintf(stderr, "stand-in cuBLASLt: %s\n",
@@ -230,6 +243,9 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
   const int index = attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
   if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && bytes == 8)
     std::memcpy(&as(preference)->workspace, value, bytes);
+  else if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK &&
+           bytes == 4)
+    return CUBLAS_STATUS_SUCCESS; // its sums have one order
   else if (index >= 0 && index < 4 && bytes == 4)
     std::memcpy(&as(preference)->alignment[index], value, bytes);
   else
@@ -240,18 +256,37 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
     cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatmulPreference_t preference, int,
+    cublasLtMatmulPreference_t preference, int wanted,
     cublasLtMatmulHeuristicResult_t *results, int *count) {
-  std::memset(results, 0, sizeof *results);
+  if (const auto *driver = standin::standin())
+    driver->note("plan cublasLt");
+  *count =
+      std::getenv("DLC_STANDIN_NO_ALGORITHM") ? 0 : std::min(wanted, kKnown);
+  for (int i = 0; i < *count; ++i) {
+    std::memset(&results[i], 0, sizeof *results);
+    Algorithm algorithm;
+    std::memcpy(algorithm.mark, kMark, sizeof kMark);
+    algorithm.number = i;
+    algorithm.workspace =
+        std::min<uint64_t>(as(preference)->workspace, (i + 1) << 16);
+    std::memcpy(algorithm.alignment, as(preference)->alignment,
+                sizeof algorithm.alignment);
+    static_assert(sizeof algorithm <= sizeof results->algo);
+    std::memcpy(&results[i].algo, &algorithm, sizeof algorithm);
+    results[i].workspaceSize = algorithm.workspace;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(
+    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result) {
   Algorithm algorithm;
-  std::memcpy(algorithm.mark, kMark, sizeof kMark);
-  algorithm.workspace = std::min<uint64_t>(as(preference)->workspace, 1 << 16);
-  std::memcpy(algorithm.alignment, as(preference)->alignment,
-              sizeof algorithm.alignment);
-  static_assert(sizeof algorithm <= sizeof results->algo);
-  std::memcpy(&results->algo, &algorithm, sizeof algorithm);
-  results->workspaceSize = algorithm.workspace;
-  *count = std::getenv("DLC_STANDIN_NO_ALGORITHM") ? 0 : 1;
+  std::memcpy(&algorithm, algo, sizeof algorithm);
+  if (std::memcmp(algorithm.mark, kMark, sizeof kMark) != 0)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  result->workspaceSize = algorithm.workspace;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -281,6 +316,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
        (!workspace || workspaceBytes < algorithm.workspace)))
     return CUBLAS_STATUS_INVALID_VALUE;
   auto product = std::make_unique<Product>();
+  product->algorithm = algorithm.number;
   addType(product->a, *as(lb)); // theirs in columns are ours in rows
   addType(product->b, *as(la));
   addType(product->y, *as(ld));
@@ -310,7 +346,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
     attribute.set_name("activation");
     attribute.set_s(activation);
   }
-  const Work work{"cublasLtMatmul",
+  const std::string name =
+      algorithm.number
+          ? "cublasLtMatmul algorithm " + std::to_string(algorithm.number)
+          : "cublasLtMatmul";
+  const Work work{name.c_str(),
                   run,
                   product.release(),
                   [](void *data) { delete static_cast<Product *>(data); },

@@ -130,7 +130,10 @@ CUresult runNodes(const Nodes &nodes) {
                       [&](size_t before) { return done[before]; }))
         ready.push_back(i);
     const size_t next = ready[choose(ready.size())];
-    if (const CUresult result = nodes[next].run(); result != CUDA_SUCCESS)
+    CUresult result = injectedInto(nodes[next].name);
+    if (result == CUDA_SUCCESS)
+      result = nodes[next].run();
+    if (result != CUDA_SUCCESS)
       return result;
     done[next] = true;
   }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <unistd.h>
 
 namespace dlc::standin {
 namespace {
@@ -59,13 +60,16 @@ CUresult injectedInto(const std::string &work) {
 }
 
 void traceLine(const std::string &line) {
-  const char *path = std::getenv("DLC_STANDIN_TRACE");
-  if (!path)
+  const char *variable = std::getenv("DLC_STANDIN_TRACE");
+  if (!variable)
     return;
   std::lock_guard lock(world());
   state().trace += line + "\n";
-  if (*path && std::strcmp(path, "memory") != 0)
-    if (FILE *file = std::fopen(path, "a")) {
+  std::string path = variable;
+  if (const size_t at = path.find("%p"); at != path.npos)
+    path.replace(at, 2, std::to_string(::getpid()));
+  if (!path.empty() && path != "memory")
+    if (FILE *file = std::fopen(path.c_str(), "a")) {
       std::fputs((line + "\n").c_str(), file);
       std::fclose(file);
     }
@@ -114,6 +118,7 @@ bool listed(const char *variable, const std::string &name) {
 
 namespace {
 
+void note(const char *line) { traceLine(line); }
 int countViolations() { return state().violations; }
 const char *lastViolation() { return state().lastViolation.c_str(); }
 
@@ -135,4 +140,5 @@ using namespace dlc::standin;
 
 extern "C" const Interface dlcStandin;
 const Interface dlcStandin = {enqueueWork,   registerKernel, countViolations,
-                              lastViolation, trace,          clearTrace};
+                              lastViolation, trace,          clearTrace,
+                              note};

@@ -67,6 +67,8 @@ public:
   size_t version() const override { return 91900; }
   Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
                                                   const Conv &) override {
+    if (const auto *driver = standin::standin())
+      driver->note(("plan cudnn " + spec.command.kind()).c_str());
     return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
   }
 };

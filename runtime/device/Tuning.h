@@ -1,0 +1,23 @@
+// How a device chooses among the algorithms that a library has for a command.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dlc {
+
+struct TuneOptions {
+  enum class Mode {
+    Off,       // the library's first choice
+    Heuristic, // what was once measured, else the library's first choice
+    Benchmark  // what was once measured, else the fastest now, which is kept
+  };
+  Mode mode = Mode::Heuristic;
+  int candidates = 10;           // measured at most, of one command
+  uint64_t workspace = 32 << 20; // bytes that an algorithm may use
+  // Only sums of a fixed order, and no choice by measured time.
+  bool deterministic = false;
+  std::string cacheFolder; // as cacheFolder() takes it
+};
+
+} // namespace dlc
