@@ -8,9 +8,7 @@ namespace dlc::cuda {
 namespace {
 
 const CallKernel *findCall(llvm::StringRef kind) {
-  static const CallKernel table[] = {gatherKernel(),  scatterAddKernel(),
-                                     maxPoolKernel(), maxPoolBackwardKernel(),
-                                     avgPoolKernel(), avgPoolBackwardKernel()};
+  static const CallKernel table[] = {gatherKernel(), scatterAddKernel()};
   for (const CallKernel &call : table)
     if (call.kind == kind)
       return &call;

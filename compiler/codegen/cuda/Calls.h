@@ -39,10 +39,5 @@ CallKernel gatherKernel();
 /// y[o, v, :] = sum of updates[o, i, :] over the i with indices[i] = v, in
 /// their order, in the type of computation: no atomics, equal bits each time.
 CallKernel scatterAddKernel();
-/// As compiler/dialect/Linear.td says; a window's NaN is its maximum.
-CallKernel maxPoolKernel();
-CallKernel maxPoolBackwardKernel();
-CallKernel avgPoolKernel();
-CallKernel avgPoolBackwardKernel();
 
 } // namespace dlc::cuda
