@@ -1,5 +1,6 @@
 """dlc train on a GPU that fails, played by the stand-ins: the error, the exit code, and what is left of the run."""
 
+import re
 import time
 
 import dlc
@@ -8,38 +9,45 @@ import standins
 
 class Failures(standins.StandinTest):
 
-    def train(self, *words, code, ranks=1, **options):
+    def artifact(self, ranks=1):
+        if not hasattr(self, "compiled"):
+            self.compiled = self.compile_for_cuda("lenet", ddp=ranks, batch=8, optimizer="sgd")
+        return self.compiled
+
+    def train(self, *words, code, environment, ranks=1):
         """A failing run of lenet: its stderr."""
-        environment = options.pop("environment")
-        if ranks not in getattr(self, "compiled", {}):
-            self.compiled = {ranks: self.compile_for_cuda("lenet", ddp=ranks, batch=8, optimizer="sgd")}
-        _, err = self.run_on_standins(self.compiled[ranks], *words, code=code, environment=environment,
+        _, err = self.run_on_standins(self.artifact(ranks), *words, code=code, environment=environment,
                                       data=dlc.data("mnist-train"), run=self.path("run"), steps=6, seed=1,
-                                      save_every=2, threads=1, quiet=True, **options)
+                                      save_every=2, threads=1, quiet=True)
         return err
 
     def resumes(self):
         """What was saved before the failure goes on to the end."""
-        variables = {"resume": self.path("run"), "quiet": True}
-        self.run_on_standins(**variables)
+        self.run_on_standins("--resume=" + self.path("run"), quiet=True)
         self.assertEqual(int(dlc.Run(self.path("run")).state(6)["step"]), 6)
 
     def test_not_enough_memory(self):
         err = self.train(code=dlc.LIMIT, environment={"DLC_STANDIN_MEMORY_MIB": "1"})
         self.assertRegex(err, r"error: GPU 0 \(Stand-in GPU\) has not enough memory for \w+: .* wanted, .* free")
-        self.assertRegex(err, r"the largest tensors:\n.*MiB  .*\n.*MiB  .* of '/c1/Conv' in train_step")
+        self.assertRegex(err, r"the largest tensors:\n(.*MiB  .*\n)+.* of '/c1/Conv' in train_step")
+
+    def fault_in_a_kernel(self):
+        """An illegal address in the fifth step, of the kernel that ends with the loss."""
+        self.artifact()
+        with open(self.path("plan.mlir")) as plan:
+            kernel = re.search(r"exec.kernel @(k\d+_reduce_mean)", plan.read())[1]
+        return {"DLC_STANDIN_FAIL": f"work:{kernel}:5=700"}
 
     def test_a_kernel_fails(self):
         """An error comes later than its cause; waiting for every command finds it."""
-        fault = {"DLC_STANDIN_FAIL": "work:k1_relu:5=700"}
-        err = self.train(code=dlc.FAILED, environment=fault)
-        self.assertRegex(err, r"error: a command that was started earlier failed \(DLC_SYNC=1 finds which\): "
+        err = self.train(code=dlc.FAILED, environment=self.fault_in_a_kernel())
+        self.assertRegex(err, r"error: a command that was started earlier failed \(DLC_SYNC=1 finds which\): .*"
                               r"CUDA_ERROR_ILLEGAL_ADDRESS")
         self.resumes()
 
     def test_the_command_is_named(self):
-        err = self.train(code=dlc.FAILED, environment={"DLC_STANDIN_FAIL": "work:k1_relu:5=700", "DLC_SYNC": "1"})
-        self.assertRegex(err, r"error: kernel '/Relu': CUDA_ERROR_ILLEGAL_ADDRESS")
+        err = self.train(code=dlc.FAILED, environment={**self.fault_in_a_kernel(), "DLC_SYNC": "1"})
+        self.assertRegex(err, r"error: kernel '/f3/Gemm': CUDA_ERROR_ILLEGAL_ADDRESS")
 
     def test_a_launch_is_refused(self):
         err = self.train("--no-graph", code=dlc.FAILED, environment={"DLC_STANDIN_FAIL": "cuLaunchKernel:7=701"})
@@ -52,8 +60,8 @@ class Failures(standins.StandinTest):
 
     def test_a_reduction_hangs(self):
         start = time.monotonic()
-        err = self.train(code=dlc.PEER_LOST, ranks=2, timeout=2, environment={"DLC_STANDIN_NCCL_FAULT": "1:2:hang"})
-        self.assertRegex(err, r"all_reduce was not done in 2.0 s")
+        err = self.train("--timeout=2", code=dlc.PEER_LOST, ranks=2, environment={"DLC_STANDIN_NCCL_FAULT": "1:2:hang"})
+        self.assertRegex(err, r"all_reduce was not done in 2 s")
         self.assertLess(time.monotonic() - start, 20)
 
 
