@@ -1,4 +1,5 @@
 #include "compiler/lower/Clusters.h"
+#include "compiler/lower/Decompositions.h"
 #include <numeric>
 
 using namespace mlir;
@@ -44,7 +45,8 @@ Class classify(Operation *op) {
                    squeezed(tensorType(view.getY()).getShape())
                ? Class::Compute
                : Class::None;
-  if (isa<ir::TransposeOp, ir::SliceOp, ir::PadOp, ir::ConcatOp>(op))
+  if (isa<ir::TransposeOp, ir::SliceOp, ir::PadOp, ir::ConcatOp>(op) ||
+      op->hasAttr(kGenerated))
     return Class::Move;
   return isReduce(op) ? Class::Reduce : Class::None;
 }

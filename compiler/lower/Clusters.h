@@ -17,7 +17,8 @@ enum class Class {
   None,    // not for a cluster
   Clone,   // constant, iota: repeated where it is used
   Compute, // one index space: elementwise, broadcast, unit reshape
-  Move,    // other index, leaf of a cluster: transpose, slice, pad, concat
+  Move,    // other index, leaf of a cluster: transpose, slice, pad, concat,
+           // a generated gather
   Reduce
 };
 

@@ -52,6 +52,7 @@ void registerDecompositions(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ir::DlcDialect *) {
     attachNormDecompositions(*context);
     attachBatchNormDecompositions(*context);
+    attachLookupDecompositions(*context);
     attachPoolDecompositions(*context);
     attachLossDecompositions(*context);
     attachFlatDecompositions(*context);

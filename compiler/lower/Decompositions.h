@@ -20,6 +20,9 @@ namespace dlc {
 /// What keeps an op apart from an equal one, of another owner, until fusion.
 constexpr llvm::StringLiteral kApart = "dlc.apart";
 
+/// Marks a library op that generated kernels contain here.
+constexpr llvm::StringLiteral kGenerated = "dlc.generated";
+
 /// Replaces every op that has DecomposableInterface by its meaning; one that is
 /// also a library call only with `libraryCalls`, for a device without that
 /// call. Argument: dlc-decompose.
@@ -39,6 +42,7 @@ void registerDecompositions(mlir::DialectRegistry &registry);
 
 void attachNormDecompositions(mlir::MLIRContext &context);
 void attachBatchNormDecompositions(mlir::MLIRContext &context);
+void attachLookupDecompositions(mlir::MLIRContext &context);
 void attachPoolDecompositions(mlir::MLIRContext &context);
 void attachLossDecompositions(mlir::MLIRContext &context);
 void attachFlatDecompositions(mlir::MLIRContext &context);

@@ -264,7 +264,9 @@ private:
     Ints shape = tensorType(v).getShape();
     Operation *op = v.getDefiningOp();
     if (!op)
-      return make(KernelNode::Load, v, {}, linear(index, shape));
+      return load(v, linear(index, shape));
+    if (auto gather = dyn_cast<ir::GatherOp>(op))
+      return computeGather(gather, index);
     if (auto result = cast<OpResult>(v).getResultNumber()) {
       KernelNode *first = eval(op->getResult(0), index);
       KernelNode *node = first ? make(KernelNode::Pick, v, first) : nullptr;
@@ -318,6 +320,33 @@ private:
     if (isReduction(op))
       return computeReduce(op, index);
     return failNode(op, "cannot be part of a kernel");
+  }
+
+  KernelNode *load(Value v, IndexForm at) {
+    SmallVector<KernelNode *, 3> reads;
+    for (unsigned i = 0; i < at.variables(); ++i)
+      if (at.coefficient(i) && graph.variables[i].node)
+        reads.push_back(const_cast<KernelNode *>(graph.variables[i].node));
+    return make(KernelNode::Load, v, reads, at);
+  }
+
+  KernelNode *computeGather(ir::GatherOp gather, ArrayRef<IndexForm> index) {
+    int64_t axis = gather.getAxis(),
+            rank = tensorType(gather.getIndices()).getRank();
+    KernelNode *row =
+        eval(gather.getIndices(), index.drop_front(axis).take_front(rank));
+    if (!row)
+      return nullptr;
+    if (row->kind != KernelNode::Load && row->kind != KernelNode::Table &&
+        row->kind != KernelNode::Index && row->kind != KernelNode::Splat)
+      return failNode(gather, "expected indices that are in memory");
+    Ints shape = tensorType(gather.getData()).getShape();
+    graph.variables.push_back(
+        {KernelVariable::Read, shape[axis], false, row->index, 1, row});
+    Forms x(index.begin(), index.begin() + axis);
+    x.push_back(IndexForm::variable(graph.variables.size() - 1));
+    x.append(index.begin() + axis + rank, index.end());
+    return eval(gather.getData(), x);
   }
 
   KernelNode *evalBroadcast(Value v, ArrayRef<IndexForm> index) {

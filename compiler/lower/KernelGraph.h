@@ -22,15 +22,24 @@ class Operation;
 
 namespace dlc {
 
-/// A loop over one dimension of D, or a number derived from loops where a
-/// reshape is not a linear form.
+struct KernelNode;
+
+/// A loop over one dimension of D, a number derived from loops where a reshape
+/// is not a linear form, or one that is read.
 struct KernelVariable {
-  enum Kind { Loop, Quotient, Remainder };
+  enum Kind {
+    Loop,
+    Quotient,  // of / divisor
+    Remainder, // of % divisor
+    Read       // node's value, which is at index `of`; one below zero counts
+               // from the end, one out of range is the nearest
+  };
   Kind kind;
   int64_t size;         // values are [0, size)
   bool reduced = false; // Loop: a dimension that the reductions run over
-  IndexForm of;         // Quotient, Remainder: of / divisor, of % divisor
+  IndexForm of;
   int64_t divisor = 1;
+  const KernelNode *node = nullptr;
 };
 
 /// low <= form < high.
@@ -42,7 +51,8 @@ struct KernelBound {
 /// One scalar: the element of a tensor at an index.
 struct KernelNode {
   enum Kind {
-    Load,   // element `index` of a kernel argument
+    Load,   // element `index` of a kernel argument; its children are what the
+            // index reads
     Table,  // element `index` of a dlc.constant that is no splat
     Splat,  // the value of a dlc.constant
     Index,  // dlc.iota, dlc.position: `index`

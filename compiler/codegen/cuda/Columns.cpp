@@ -4,6 +4,7 @@
 #include "compiler/codegen/cuda/Body.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -68,16 +69,67 @@ private:
     e.b.setInsertionPointToEnd(loop.getBody());
     ScalarEmitter::Scope scope(e);
     k.open(m.inner, loop.getInductionVar(), 2);
+    States next = key() ? addIfChosen(columns, loop.getRegionIterArgs())
+                        : add(columns, loop.getRegionIterArgs());
+    scf::YieldOp::create(e.b, e.loc, next);
+    return loop.getResults();
+  }
+  States add(Lanes &columns, ValueRange carried) {
     Lanes elements(&columns);
     elements.load(roots, 2);
     States next;
-    size_t count = initial.size() / m.vector;
+    size_t count = carried.size() / m.vector;
     elements.each([&](int64_t i) {
-      llvm::append_range(
-          next, k.combine(all, lane(loop.getRegionIterArgs(), i, count)));
+      llvm::append_range(next, k.combine(all, lane(carried, i, count)));
     });
-    scf::YieldOp::create(e.b, e.loc, next);
-    return loop.getResults();
+    return next;
+  }
+
+  /// The condition under which an element counts, if it is the same for a whole
+  /// vector: most elements of a scatter_add are then not even read.
+  const KernelNode *key() const {
+    const KernelNode *found = nullptr;
+    for (const Reduction &r : all) {
+      const KernelNode *child = r.node->children.front();
+      if (!isa<ir::ReduceSumOp>(r.node->op()) ||
+          child->kind != KernelNode::Apply || !isa<ir::SelectOp>(child->op()) ||
+          !isZero(child->children[2]) || (found && found != child->children[0]))
+        return nullptr;
+      found = child->children[0];
+    }
+    return found && !dependsOnVector(found) ? found : nullptr;
+  }
+  static bool isZero(const KernelNode *node) {
+    DenseFPElementsAttr value;
+    return node->kind == KernelNode::Splat &&
+           matchPattern(node->value, m_Constant(&value)) &&
+           value.getSplatValue<APFloat>().isZero();
+  }
+  bool dependsOnVector(const KernelNode *node) const {
+    return llvm::any_of(
+               m.outer.back().loops,
+               [&](unsigned v) { return k.graph.readsLoop(*node, v); }) ||
+           llvm::any_of(node->children, [&](const KernelNode *child) {
+             return dependsOnVector(child);
+           });
+  }
+  States addIfChosen(Lanes &columns, ValueRange carried) {
+    Value chosen;
+    Lanes(&columns).each([&](int64_t i) {
+      if (i == 0)
+        chosen = e.emit(key());
+    });
+    auto branch = scf::IfOp::create(e.b, e.loc, carried.getTypes(), chosen,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPointToEnd(branch.thenBlock());
+    {
+      ScalarEmitter::Scope scope(e);
+      scf::YieldOp::create(e.b, e.loc, add(columns, carried));
+    }
+    e.b.setInsertionPointToEnd(branch.elseBlock());
+    scf::YieldOp::create(e.b, e.loc, carried);
+    return branch.getResults();
   }
 
   /// Leaves the joined states with the threads of part 0.

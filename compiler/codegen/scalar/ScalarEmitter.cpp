@@ -88,6 +88,16 @@ Value ScalarEmitter::number(Type type, double value) {
   return arith::ConstantOp::create(b, loc, attr);
 }
 
+Value ScalarEmitter::position(const KernelVariable &read) {
+  Value v = resize(emit(read.node), indexType), zero = constant(0);
+  auto below =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, v, zero);
+  Value wrapped = arith::AddIOp::create(b, loc, v, constant(read.size));
+  v = arith::SelectOp::create(b, loc, below, wrapped, v);
+  v = arith::MaxSIOp::create(b, loc, v, zero);
+  return arith::MinSIOp::create(b, loc, v, constant(read.size - 1));
+}
+
 Value ScalarEmitter::emit(const IndexForm &form) {
   auto flags = arith::IntegerOverflowFlags::nsw;
   Value sum;
@@ -98,7 +108,9 @@ Value ScalarEmitter::emit(const IndexForm &form) {
     int64_t c = form.coefficient(v);
     const KernelVariable &k = graph.variables[v];
     Value value = loopValues[v];
-    if (c && k.kind != KernelVariable::Loop) {
+    if (c && k.kind == KernelVariable::Read) {
+      value = position(k);
+    } else if (c && k.kind != KernelVariable::Loop) {
       Value of = emit(k.of), divisor = constant(k.divisor);
       value = k.kind == KernelVariable::Quotient
                   ? Value(arith::DivSIOp::create(b, loc, of, divisor))

@@ -109,6 +109,7 @@ private:
   mlir::Value pad(const KernelNode *node);
   mlir::Value concat(const KernelNode *node, size_t operand);
   mlir::Value within(const KernelBound &bound);
+  mlir::Value position(const KernelVariable &read);
   mlir::Value splat(const KernelNode *node);
   mlir::Value widen(mlir::Value v);
   int levelOf(const IndexForm &form) const;
