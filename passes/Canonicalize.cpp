@@ -48,11 +48,12 @@ struct AddToMatmulBias : OpRewritePattern<ir::AddOp> {
           tensorType(bias).getRank() != 1 ||
           tensorType(bias).getShape().back() != tensorType(y).getShape().back())
         continue;
+      Location both = fuse(product, add); // add is gone afterwards
       rewriter
           .replaceOpWithNewOp<ir::MatmulOp>(
               add, add.getType(), product.getA(), product.getB(), bias,
               product.getTransA(), product.getTransB(), StringAttr())
-          ->setLoc(fuse(product, add));
+          ->setLoc(both);
       return success();
     }
     return failure();
@@ -75,12 +76,13 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
         continue;
       Expr vector = Expr(rewriter, add.getLoc(), bias)
                         .reshape({tensorType(bias).getNumElements()});
+      Location both = fuse(conv, add);
       rewriter
           .replaceOpWithNewOp<ir::ConvOp>(
               add, add.getType(), conv.getX(), conv.getW(), vector,
               conv.getStrides(), conv.getPads(), conv.getDilations(),
               conv.getGroup(), conv.getLayout(), StringAttr())
-          ->setLoc(fuse(conv, add));
+          ->setLoc(both);
       return success();
     }
     return failure();
