@@ -42,7 +42,7 @@ const Case kCases[] = {
     {{50, 256}, {128}, 0},
 };
 
-TEST(Lookup, Gather) {
+TEST(Take, Gather) {
   for (const std::string type : {"f32", "bf16"})
     for (const Case &c : kCases) {
       std::string x = tensor(c.table, type), i = tensor(c.indices, "i64"),
@@ -59,7 +59,7 @@ TEST(Lookup, Gather) {
     }
 }
 
-TEST(Lookup, ScatterAdd) {
+TEST(Take, ScatterAdd) {
   for (const std::string type : {"f32", "bf16"})
     for (const Case &c : kCases) {
       std::string x = tensor(c.table, type), i = tensor(c.indices, "i64"),
