@@ -1,4 +1,5 @@
 #include "Grid.h"
+#include "Tensor.h"
 
 #include <algorithm>
 #include <bit>
@@ -41,6 +42,7 @@ std::string runGrid(const std::string &kernel, int64_t grid, int64_t block,
     blockNumber = static_cast<uint32_t>(b);
     for (const SharedArray &array : shared)
       std::memset(array.data, 0xff, array.bytes);
+    dropCopies();
     std::string error = fibers.run(block, order, seed + b, thread);
     if (!error.empty())
       return "kernel " + kernel + ", block " + std::to_string(b) + ": " + error;

@@ -11,6 +11,28 @@ constexpr unsigned kSharedSpace = 3;
 constexpr llvm::StringLiteral kIntrinsic = "llvm.nvvm.", kCallee = "gpu_",
                               kLibdevice = "__nv_";
 
+/// A function like `f` that calls `name` with two addresses: of its arguments,
+/// of 32 bits each, and of its result.
+llvm::Function *throughMemory(llvm::Function &f, const std::string &name) {
+  llvm::LLVMContext &context = f.getContext();
+  auto *made = llvm::Function::Create(f.getFunctionType(),
+                                      llvm::Function::InternalLinkage,
+                                      name + "_by_value", f.getParent());
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", made));
+  auto *registers =
+      b.CreateAlloca(llvm::ArrayType::get(b.getInt32Ty(), made->arg_size()));
+  auto *result = b.CreateAlloca(f.getReturnType());
+  for (llvm::Argument &a : made->args())
+    b.CreateStore(
+        &a, b.CreateConstGEP1_64(b.getInt32Ty(), registers, a.getArgNo()));
+  auto *pointer = llvm::PointerType::get(context, 0);
+  auto callee = f.getParent()->getOrInsertFunction(
+      name, llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer}, false));
+  b.CreateCall(callee, {registers, result});
+  b.CreateRet(b.CreateLoad(f.getReturnType(), result));
+  return made;
+}
+
 /// A call by name instead of an intrinsic that the host's back end lacks, and
 /// of libm instead of libdevice.
 void replaceCallees(llvm::Module &module) {
@@ -24,8 +46,12 @@ void replaceCallees(llvm::Module &module) {
     } else {
       continue;
     }
-    auto callee = module.getOrInsertFunction(name, f.getFunctionType());
-    f.replaceAllUsesWith(callee.getCallee());
+    if (f.getReturnType()->isStructTy()) {
+      f.replaceAllUsesWith(throughMemory(f, name));
+    } else {
+      auto callee = module.getOrInsertFunction(name, f.getFunctionType());
+      f.replaceAllUsesWith(callee.getCallee());
+    }
     f.eraseFromParent();
   }
 }

@@ -5,6 +5,8 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -24,6 +26,11 @@ declare i32 @llvm.nvvm.shfl.sync.up.i32(i32, i32, i32, i32)
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)
 declare i1 @llvm.nvvm.vote.all.sync(i32, i1)
+declare void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3), ptr addrspace(1))
+declare void @llvm.nvvm.cp.async.commit.group()
+declare void @llvm.nvvm.cp.async.wait.group(i32)
+declare {float, float, float, float} @llvm.nvvm.mma.m16n8k16.row.col.bf16(i32, i32, i32, i32, i32, i32, float, float, float, float)
+declare {float, float, float, float} @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, float, float, float, float)
 )";
 
 /// A kernel k(out): %t is the thread, %at its place in out, 64 threads a block.
@@ -180,6 +187,103 @@ TEST(Emulator, Atomics) {
   %old = atomicrmw add ptr addrspace(1) %out, i32 2 seq_cst
   ret void)");
   EXPECT_EQ(out[0], 128);
+}
+
+namespace {
+
+/// Each thread copies its 4 bytes of out, plus one, through shared memory.
+std::string copied(const std::string &wait) {
+  return R"(
+  %mine = getelementptr i32, ptr addrspace(3) @k.shared0, i32 %t
+  call void @llvm.nvvm.cp.async.ca.shared.global.4(ptr addrspace(3) %mine, ptr addrspace(1) %at)
+  call void @llvm.nvvm.cp.async.commit.group()
+)" + wait +
+         R"(
+  %v = load i32, ptr addrspace(3) %mine
+  %w = add i32 %v, 1
+  store i32 %w, ptr addrspace(1) %at
+  ret void)";
+}
+
+uint16_t bf16(float v) { return std::bit_cast<uint32_t>(v) >> 16; }
+uint16_t f16(float v) { return std::bit_cast<uint16_t>(_Float16(v)); }
+float left(int row, int k) { return float((row * 3 + k * 5) % 11 - 4); }
+float right(int k, int column) { return float((k * 7 + column) % 9 - 3) / 2; }
+
+/// A warp multiplies; thread t has its registers at out[16 t] and writes its
+/// results to out[16 t + 10].
+void expectProduct(const std::string &kind, const std::string &pair,
+                   uint16_t (*round)(float)) {
+  std::string body = "%base = mul i32 %t, 16\n", arguments, types;
+  auto add = [&](const std::string &type) {
+    std::string i = std::to_string(std::count(types.begin(), types.end(), '|'));
+    body += "%i" + i + " = add i32 %base, " + i + "\n%p" + i +
+            " = getelementptr i32, ptr addrspace(1) %out, i32 %i" + i + "\n%v" +
+            i + " = load " + type + ", ptr addrspace(1) %p" + i + "\n";
+    arguments += (i == "0" ? "" : ", ") + type + " %v" + i;
+    types += "|";
+  };
+  for (int i = 0; i < 6; ++i)
+    add(pair);
+  for (int i = 0; i < 4; ++i)
+    add("float");
+  body += "%d = call {float, float, float, float} @llvm.nvvm.mma.m16n8k16.row."
+          "col." +
+          kind + "(" + arguments + ")\n";
+  for (int i = 0; i < 4; ++i) {
+    std::string n = std::to_string(i), to = std::to_string(10 + i);
+    body += "%d" + n + " = extractvalue {float, float, float, float} %d, " + n +
+            "\n%j" + n + " = add i32 %base, " + to + "\n%q" + n +
+            " = getelementptr i32, ptr addrspace(1) %out, i32 %j" + n +
+            "\nstore float %d" + n + ", ptr addrspace(1) %q" + n + "\n";
+  }
+  auto e = make(body + "ret void");
+  std::vector<uint32_t> memory(64 * 16);
+  for (int t = 0; t < 64; ++t) {
+    uint32_t *r = &memory[t * 16];
+    int group = t % 32 / 4, k = t % 4 * 2;
+    auto pack = [&](float low, float high) {
+      return uint32_t(round(low)) | uint32_t(round(high)) << 16;
+    };
+    for (int i = 0; i < 4; ++i) {
+      int row = group + i % 2 * 8, from = k + i / 2 * 8;
+      r[i] = pack(left(row, from), left(row, from + 1));
+    }
+    for (int i = 0; i < 2; ++i)
+      r[4 + i] = pack(right(k + i * 8, group), right(k + i * 8 + 1, group));
+    for (int i = 0; i < 4; ++i)
+      r[6 + i] = std::bit_cast<uint32_t>(float(t * 4 + i));
+  }
+  for (Order order : {Order::Forward, Order::Reverse, Order::Random}) {
+    Guarded array(memory.data(), memory.size() * 4);
+    EXPECT_EQ(e->run("k", 1, 64, {array.data()}, order), "");
+    for (int t = 0; t < 64; ++t)
+      for (int i = 0; i < 4; ++i) {
+        float d, want = float(t * 4 + i);
+        std::memcpy(&d, array.data() + (t * 16 + 10 + i) * 4, 4);
+        for (int k = 0; k < 16; ++k)
+          want += left(t % 32 / 4 + i / 2 * 8, k) * right(k, t % 4 * 2 + i % 2);
+        EXPECT_EQ(d, want) << kind << " thread " << t << " result " << i;
+      }
+  }
+}
+
+} // namespace
+
+TEST(Emulator, AsynchronousCopiesLandWhenTheyAreWaitedFor) {
+  auto waited =
+      results(copied("call void @llvm.nvvm.cp.async.wait.group(i32 0)"));
+  auto early =
+      results(copied("call void @llvm.nvvm.cp.async.wait.group(i32 1)"));
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(waited[i], 1);
+    EXPECT_EQ(early[i], 0) << "poison plus one";
+  }
+}
+
+TEST(Emulator, TensorCoresMultiply) {
+  expectProduct("bf16", "i32", bf16);
+  expectProduct("f32.f32", "<2 x half>", f16);
 }
 
 TEST(EmulatorDeathTest, AccessesBeyondAnArrayEndTheProcess) {
