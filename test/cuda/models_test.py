@@ -86,6 +86,15 @@ class Models(standins.StandinTest):
     def test_gpt_tiny_fp16_two_ranks(self):
         self.check_half("gpt_tiny", 2)
 
+    def test_lenet_fp16_two_ranks(self):
+        self.check_half("lenet", 2)
+
+    def test_resnet8_fp16_two_ranks(self):
+        self.check_half("resnet8", 2)
+
+    def test_gpt_tiny_fp16(self):
+        self.check_half("gpt_tiny")
+
     def test_lenet_clip(self):
         self.check("lenet", clip_grad=0.5)
 

@@ -3,7 +3,6 @@
 import glob
 import re
 
-
 import dlc
 import standins
 
@@ -74,6 +73,10 @@ class Trace(standins.StandinTest):
         # Nothing is allocated, planned or bound in a step.
         between = lines[launches[0] + 1:launches[-1]]
         self.assertEqual({line.split()[0] for line in between} - STEADY, set())
+        # The host waits for the values that it reports, and for nothing else.
+        calls = [line.split()[0] for line in between]
+        reports = 2 * (STEPS - 2)  # loss and lr
+        self.assertEqual([calls.count("cuEventSynchronize"), calls.count("cuMemcpyDtoHAsync")], [reports, reports])
         plans = [i for i, line in enumerate(lines) if line.startswith("plan ")]
         self.assertGreater(len(plans), 0)
         first_step = next(i for i, line in enumerate(lines) if line.startswith("cuLaunchKernel"))
