@@ -89,12 +89,7 @@ class Trace(standins.StandinTest):
                 if not re.match(r"cuEvent|cuStream", line)]
         work = [re.sub(r"^(cuMemcpyDtoDAsync).*", r"\1", line) for line in work]
         expected = list(commands_of(plan))
-        self.assertEqual(len(work), len(expected))
-        for found, wanted in zip(work, expected):
-            if call := re.match(r"library cudnn (gather|scatter_add)$", wanted):
-                self.assertRegex(found, r"cuLaunchKernel c\d+_" + call[1])  # generated
-            else:
-                self.assertEqual(found, wanted)
+        self.assertEqual(work, expected)
 
         # Reductions start while gradients are computed.
         buckets = buckets_of(plan)

@@ -1,7 +1,6 @@
 // test/codegen's Kernels on the emulated GPU: its tests judge this code
 // generator, too.
 #include "Emulator.h"
-#include "compiler/codegen/cuda/Calls.h"
 #include "compiler/codegen/cuda/Compile.h"
 #include "compiler/codegen/cuda/CudaCodegen.h"
 #include "compiler/codegen/cuda/Mapping.h"
@@ -18,11 +17,11 @@ namespace dlc::test {
 
 struct Kernels::Gpu {
   std::unique_ptr<Emulator> emulator;
-  std::map<std::string, cuda::Launch> maps;
+  std::map<std::string, cuda::Mapping> maps;
 
   void run(const std::string &name, const std::vector<void *> &args,
            Order order) {
-    const cuda::Launch &m = maps.at(name);
+    const cuda::Mapping &m = maps.at(name);
     std::string error = emulator->run(name, m.grid, m.block, args, order);
     EXPECT_EQ(error, "");
   }
@@ -41,12 +40,8 @@ Kernels::Kernels(const std::string &text, const std::string &cpu, unsigned) {
   }
   gpu = std::make_shared<Gpu>();
   parsed->walk([&](exec::KernelOp k) {
-    if (const cuda::CallKernel *call = cuda::callOf(k)) {
-      gpu->maps.emplace(k.getSymName().str(), call->launch(cuda::opOf(k)));
-    } else if (auto graph = KernelGraph::build(k.getBody(), why)) {
-      cuda::Mapping map = cuda::mapKernel(*graph);
-      gpu->maps.emplace(k.getSymName().str(),
-                        cuda::Launch{map.grid, map.block});
+    if (auto graph = KernelGraph::build(k.getBody(), why)) {
+      gpu->maps.emplace(k.getSymName().str(), cuda::mapKernel(*graph));
       extents[k.getSymName().str()] = scheduleKernel(*graph).extent;
     }
   });

@@ -106,8 +106,6 @@ std::string writeHostKernels(mlir::ModuleOp module, const std::string &number,
   if (failed(sm))
     return why;
   llvm::LLVMContext context;
-  if (failed(cuda::mapLaunches(module)))
-    return "the kernels cannot be mapped";
   auto code = cuda::emitKernels(module, context);
   auto gpu = cuda::createTargetMachine(*sm);
   if (!code || !gpu)

@@ -9,8 +9,7 @@ namespace dlc::test {
 
 /// Writes the shared object `path`: for each exec.kernel k of the module, in
 /// the form that SM `sm` ("90") gets, `launch.k` and `accesses.k`, which are
-/// standin::KernelFunction and KernelAccesses. It wants libgpu_threads.so. The
-/// module is changed as for an artifact (cuda::mapLaunches).
+/// standin::KernelFunction and KernelAccesses. It wants libgpu_threads.so.
 /// Returns what went wrong; empty: nothing.
 std::string writeHostKernels(mlir::ModuleOp module, const std::string &sm,
                              const std::string &path);

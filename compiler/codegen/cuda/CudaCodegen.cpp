@@ -1,5 +1,4 @@
 #include "compiler/codegen/cuda/CudaCodegen.h"
-#include "compiler/codegen/cuda/Calls.h"
 #include "compiler/codegen/cuda/Compile.h"
 #include "compiler/codegen/cuda/KernelEmitter.h"
 #include "compiler/codegen/cuda/Mapping.h"
@@ -135,12 +134,9 @@ LogicalResult compileKernels(ModuleOp module, ArrayRef<Sm> sms,
 }
 
 LogicalResult mapLaunches(ModuleOp module) {
-  lowerCalls(module);
   Builder b(module.getContext());
   llvm::StringMap<Mapping> mappings;
   for (auto kernel : module.getOps<exec::KernelOp>()) {
-    if (callOf(kernel))
-      continue;
     std::string why;
     auto graph = KernelGraph::build(kernel.getBody(), why);
     if (!graph)
@@ -148,11 +144,9 @@ LogicalResult mapLaunches(ModuleOp module) {
     mappings.try_emplace(kernel.getSymName(), mapKernel(*graph));
   }
   module.walk([&](exec::LaunchOp launch) {
-    auto it = mappings.find(launch.getKernel());
-    if (it == mappings.end()) // a call's
-      return;
-    launch.setGrid(it->second.grid);
-    launch.setBlock(it->second.block);
+    const Mapping &m = mappings.find(launch.getKernel())->second;
+    launch.setGrid(m.grid);
+    launch.setBlock(m.block);
   });
   return success();
 }

@@ -45,8 +45,7 @@ llvm::LogicalResult compileKernels(mlir::ModuleOp module,
 std::unique_ptr<llvm::Module> emitKernels(mlir::ModuleOp module,
                                           llvm::LLVMContext &context);
 
-/// Gives every exec.launch of the module its `grid` and `block`, and makes
-/// launches of the calls that this code generator has kernels for (Calls.h).
+/// Gives every exec.launch of the module its `grid` and `block`.
 llvm::LogicalResult mapLaunches(mlir::ModuleOp module);
 
 } // namespace dlc::cuda

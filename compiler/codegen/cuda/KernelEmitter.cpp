@@ -1,6 +1,5 @@
 #include "compiler/codegen/cuda/KernelEmitter.h"
 #include "compiler/codegen/cuda/Body.h"
-#include "compiler/codegen/cuda/Calls.h"
 #include "compiler/codegen/scalar/Tables.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -26,27 +25,7 @@ static LLVM::LLVMFuncOp makeFunction(exec::KernelOp kernel, OpBuilder &b,
   return function;
 }
 
-static void emitCall(const CallKernel &call, exec::KernelOp kernel,
-                     ModuleOp module) {
-  Operation *op = opOf(kernel);
-  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
-  auto function =
-      makeFunction(kernel, b, op->getNumOperands() + op->getNumResults(),
-                   call.launch(op).block);
-  Block *entry = function.addEntryBlock(b);
-  b.setInsertionPointToStart(entry);
-  KernelGraph none;
-  ScalarEmitter e(none, b, kernel.getLoc(), b.getI64Type());
-  Threads threads(e, module, kernel.getSymName());
-  call.emit(op, e, threads, entry->getArguments());
-  LLVM::ReturnOp::create(b, kernel.getLoc(), ValueRange());
-}
-
 LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
-  if (const CallKernel *call = callOf(kernel)) {
-    emitCall(*call, kernel, module);
-    return success();
-  }
   std::string why;
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
