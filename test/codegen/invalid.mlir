@@ -26,11 +26,11 @@ exec.kernel @row {
   dlc.yield %y : tensor<8x8xf32>
 }
 //--- library.mlir
-// LIBRARY: is not a legal cluster: dlc.gather: cannot be part of a kernel
+// LIBRARY: is not a legal cluster: dlc.matmul: cannot be part of a kernel
 exec.kernel @library {
-^bb0(%x: tensor<8xf32>, %i: tensor<4xi64>):
-  %y = dlc.gather %x, %i {axis = 0} : (tensor<8xf32>, tensor<4xi64>) -> tensor<4xf32>
-  dlc.yield %y : tensor<4xf32>
+^bb0(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>):
+  %y = dlc.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  dlc.yield %y : tensor<8x2xf32>
 }
 //--- f16.mlir
 exec.kernel @f16 {
