@@ -356,6 +356,7 @@ bool Executor::hasState(std::string_view name) const {
 
 Result<TensorView> Executor::fetchState(std::string_view name,
                                         std::vector<std::byte> &copy) {
+  DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   std::byte *const data = impl_->address(*state);
   if (impl_->device_->hostPointer(data))

@@ -45,7 +45,7 @@ struct ExecutorOptions {
   bool record = true;
   // Of reductions between devices. The communicator's own is for all else.
   std::chrono::milliseconds timeout{60'000};
-  TuneOptions tune; // on a device whose libraries have several algorithms
+  TuneOptions tune{}; // on a device whose libraries have several algorithms
 };
 
 // Not thread-safe: one thread creates it, runs it and destroys it. A step after

@@ -119,6 +119,9 @@ TEST(Follower, ItsErrorIsTheNextOnes) {
   const int64_t beyond = kSize;
   ASSERT_TRUE(executor->writeState("index", &beyond, sizeof beyond).ok());
   ASSERT_TRUE(step(*executor, 1).ok());
+  std::vector<std::byte> copy;
+  EXPECT_EQ(executor->fetchState("e", copy).status().code(), Code::Failed)
+      << "waits for it";
   const Status status = executor->state("e").status();
   EXPECT_EQ(status.code(), Code::Failed);
   EXPECT_NE(status.message().find("gather 'rows': index 1000"),
