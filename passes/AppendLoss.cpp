@@ -223,7 +223,7 @@ struct Term {
   unsigned output;
   RankedTensorType labels;
   double weight = 1;
-  std::string name; // the output's, if the loss is one of a list
+  std::string name{}; // the output's, if the loss is one of a list
 
   std::string label() const { return name.empty() ? "y" : "y." + name; }
 };

@@ -140,9 +140,12 @@ TEST_P(F16, RoundsToNearestEvenOnce) {
     ASSERT_EQ(z.get(i), (double)want) << x.get(i);
   }
   kernels.run("square", {&halfs}, {&w});
-  for (int64_t i = 0; i < kHalfs; ++i)
-    if (double v = halfs.get(i); !std::isnan(v))
+  for (int64_t i = 0; i < kHalfs; ++i) {
+    double v = halfs.get(i);
+    if (!std::isnan(v)) {
       ASSERT_EQ(w.get(i), (double)(_Float16)(float)(v * v)) << v;
+    }
+  }
 }
 
 } // namespace

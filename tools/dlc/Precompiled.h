@@ -1,4 +1,5 @@
-// What the commands include, parsed once for all of them (tools/cmake/Precompiled.cmake).
+// What the commands include, parsed once for all of them
+// (tools/cmake/Precompiled.cmake).
 #pragma once
 
 #include <CLI/CLI.hpp>
