@@ -23,10 +23,7 @@ struct Images {
     return i / pixels % shape[1];
   }
   std::string tensor(const std::string &type) const {
-    std::string s = "tensor<";
-    for (int64_t d : shape)
-      s += std::to_string(d) + "x";
-    return s + type + ">";
+    return dlc::test::tensor(shape, type);
   }
   std::string vector() const {
     return "tensor<" + std::to_string(channels()) + "xf32>";

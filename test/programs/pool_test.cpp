@@ -7,19 +7,11 @@ using namespace dlc::test;
 
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
 std::string list(const Sizes &v) {
   std::string s;
   for (int64_t d : v)
     s += (s.empty() ? "" : ", ") + std::to_string(d);
   return "array<i64: " + s + ">";
-}
-std::string tensor(const Sizes &shape, const std::string &type) {
-  std::string s = "tensor<";
-  for (int64_t d : shape)
-    s += std::to_string(d) + "x";
-  return s + type + ">";
 }
 
 struct Case {

@@ -6,15 +6,6 @@ using namespace dlc::test;
 
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
-std::string tensor(const Sizes &shape, const std::string &type) {
-  std::string s = "tensor<";
-  for (int64_t d : shape)
-    s += std::to_string(d) + "x";
-  return s + type + ">";
-}
-
 struct Case {
   Sizes table, indices;
   int64_t axis;

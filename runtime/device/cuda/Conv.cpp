@@ -29,8 +29,7 @@ public:
   Convolution(CudaDevice &device, const CommandSpec &spec)
       : device_(device), name_(describe(spec)), spec_(spec) {}
 
-  Status build(Cudnn &cudnn) {
-    DLC_ASSIGN(const Conv conv, convolutionOf(spec_));
+  Status build(Cudnn &cudnn, const Conv &conv) {
     DLC_ASSIGN(graph_, cudnn.convolution(spec_, conv));
     return device_.memoryPool().reserveWorkspace(graph_->workspaceBytes());
   }
@@ -50,12 +49,12 @@ private:
 
 Result<std::unique_ptr<Command>> bindConvolution(CudaDevice &device,
                                                  const CommandSpec &spec) {
-  DLC_TRY(convolutionOf(spec).status());
+  DLC_ASSIGN(const Conv conv, convolutionOf(spec));
   auto cudnn = device.libraries().cudnn();
   if (!cudnn.ok())
     return cudnn.status().withContext(describe(spec));
   auto command = std::make_unique<Convolution>(device, spec);
-  DLC_TRY(command->build(**cudnn));
+  DLC_TRY(command->build(**cudnn, conv));
   return std::unique_ptr<Command>(std::move(command));
 }
 

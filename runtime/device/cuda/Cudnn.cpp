@@ -153,7 +153,7 @@ private:
   }
 
   const CommandSpec &spec_;
-  const Conv &c_;
+  const Conv c_;
 };
 
 Status statusOf(const CommandSpec &spec, fe::error_t error) {
