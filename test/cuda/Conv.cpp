@@ -1,9 +1,6 @@
 // Convolutions on the CUDA backend over the fake at our interface to cuDNN:
 // they reach it in stream order, with their workspace, and may be recorded.
 #include "Fixture.h"
-#include "runtime/device/cpu/CpuDevice.h"
-
-#include <random>
 
 using namespace dlc;
 using namespace dlc::test;
@@ -36,28 +33,11 @@ TestCommand commandOf(const char *kind, std::byte *base) {
 TEST_F(Cuda, Convolutions) {
   for (const char *kind :
        {"conv", "conv_backward_data", "conv_backward_filter"}) {
-    std::vector<float> memory(kAll / 4), found(kAll / 4);
-    std::mt19937 random(5);
-    for (float &value : memory)
-      value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 8;
-    auto *const bytes = reinterpret_cast<std::byte *>(memory.data());
     auto gpu = open();
-    std::byte *const base = *gpu->allocate(kAll, "memory");
-    ASSERT_TRUE(gpu->upload(base, bytes, kAll).ok());
-    const TestCommand onGpu = commandOf(kind, base),
-                      onCpu = commandOf(kind, bytes);
-    auto command = gpu->bind(onGpu.spec());
-    ASSERT_TRUE(command.ok()) << command.status().message();
-    ASSERT_TRUE(gpu->beginRecording().ok());
-    ASSERT_TRUE((*command)->enqueue().ok());
-    auto graph = gpu->endRecording();
-    ASSERT_TRUE(graph.ok()) << graph.status().message();
-    ASSERT_TRUE((*graph)->enqueue().ok());
-    CpuDevice cpu(1);
-    auto expected = cpu.bind(onCpu.spec());
-    ASSERT_TRUE(expected.ok()) << expected.status().message();
-    ASSERT_TRUE((*expected)->enqueue().ok());
-    ASSERT_TRUE(gpu->download(found.data(), base, kAll).ok());
+    std::vector<float> found, memory;
+    ASSERT_NO_FATAL_FAILURE(runOnBoth(
+        *gpu, [&](std::byte *base) { return commandOf(kind, base); }, kAll / 4,
+        true, found, memory));
     for (size_t i = 0; i < found.size(); ++i)
       ASSERT_NEAR(found[i], memory[i], 1e-4) << kind << " " << i;
     EXPECT_GT(gpu->memory().workspace, 0u);

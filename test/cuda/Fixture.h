@@ -1,6 +1,7 @@
 // A GPU that is a stand-in: its traces and complaints, and commands on it.
 #pragma once
 
+#include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/plan/Types.h"
 #include "test/standin/Standin.h"
@@ -8,6 +9,7 @@
 
 #include <fstream>
 #include <map>
+#include <random>
 #include <span>
 
 namespace dlc::test {
@@ -144,5 +146,39 @@ private:
   std::vector<std::unique_ptr<plan::TensorType>> types_;
   std::vector<Operand> inputs_, outputs_;
 };
+
+// Runs commandOf(base), a command on memory that starts at `base`, on the GPU
+// and on the CPU: `found` and `expected` are that memory afterwards, `floats`
+// floats that were random multiples of 1/8. The GPU may replay a recording.
+inline void runOnBoth(CudaDevice &gpu, const auto &commandOf, size_t floats,
+                      bool recorded, std::vector<float> &found,
+                      std::vector<float> &expected) {
+  expected.resize(floats);
+  found.resize(floats);
+  const uint64_t size = floats * sizeof(float);
+  std::mt19937 random(5);
+  for (float &value : expected)
+    value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 8;
+  auto *const bytes = reinterpret_cast<std::byte *>(expected.data());
+  std::byte *const base = *gpu.allocate(size, "memory");
+  ASSERT_TRUE(gpu.upload(base, bytes, size).ok());
+  const TestCommand onGpu = commandOf(base), onCpu = commandOf(bytes);
+  auto command = gpu.bind(onGpu.spec());
+  ASSERT_TRUE(command.ok()) << command.status().message();
+  if (recorded) {
+    ASSERT_TRUE(gpu.beginRecording().ok());
+    ASSERT_TRUE((*command)->enqueue().ok());
+    auto graph = gpu.endRecording();
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    ASSERT_TRUE((*graph)->enqueue().ok());
+  } else {
+    ASSERT_TRUE((*command)->enqueue().ok());
+  }
+  CpuDevice cpu(1);
+  auto onHost = cpu.bind(onCpu.spec());
+  ASSERT_TRUE(onHost.ok()) << onHost.status().message();
+  ASSERT_TRUE((*onHost)->enqueue().ok());
+  ASSERT_TRUE(gpu.download(found.data(), base, size).ok());
+}
 
 } // namespace dlc::test

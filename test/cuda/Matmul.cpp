@@ -2,11 +2,9 @@
 // stand-in computes with the CPU's own matmul, so the numbers only show that
 // shapes, strides, transposes and epilogues were told rightly.
 #include "Fixture.h"
-#include "runtime/device/cpu/CpuDevice.h"
 
 #include <cstring>
 #include <numeric>
-#include <random>
 
 using namespace dlc;
 using namespace dlc::test;
@@ -45,24 +43,11 @@ protected:
   void compare(const Case &c) {
     SCOPED_TRACE(
         fmt::format("[{}] @ [{}]", fmt::join(c.a, ","), fmt::join(c.b, ",")));
-    std::vector<float> memory(kAll / 4);
-    std::mt19937 random(5);
-    for (float &value : memory)
-      value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 8;
-    auto *const bytes = reinterpret_cast<std::byte *>(memory.data());
     auto gpu = open();
-    std::byte *const base = *gpu->allocate(kAll, "memory");
-    ASSERT_TRUE(gpu->upload(base, bytes, kAll).ok());
-    const TestCommand onGpu = commandOf(c, base), onCpu = commandOf(c, bytes);
-    auto command = gpu->bind(onGpu.spec());
-    ASSERT_TRUE(command.ok()) << command.status().message();
-    ASSERT_TRUE((*command)->enqueue().ok());
-    CpuDevice cpu(1);
-    auto expected = cpu.bind(onCpu.spec());
-    ASSERT_TRUE(expected.ok()) << expected.status().message();
-    ASSERT_TRUE((*expected)->enqueue().ok());
-    std::vector<float> found(kAll / 4);
-    ASSERT_TRUE(gpu->download(found.data(), base, kAll).ok());
+    std::vector<float> found, memory;
+    ASSERT_NO_FATAL_FAILURE(runOnBoth(
+        *gpu, [&](std::byte *base) { return commandOf(c, base); }, kAll / 4,
+        false, found, memory));
     if (c.type != plan::F32) {
       EXPECT_EQ(std::memcmp(found.data(), memory.data(), kAll), 0);
       return;
