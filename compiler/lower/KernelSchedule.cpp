@@ -1,5 +1,7 @@
 #include "compiler/lower/KernelSchedule.h"
 #include "compiler/dialect/Dlc.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -56,38 +58,84 @@ Groups collapse(const KernelGraph &graph, bool reduced) {
   return groups;
 }
 
-void count(const KernelGraph &graph, KernelSchedule &s) {
-  int64_t rows = graph.extent(false), all = rows * graph.extent(true);
-  s.elements = all;
-  s.flops = s.bytes = 0;
-  int64_t work = 0;
-  SmallVector<Value> seen;
-  for (const auto &node : graph.nodes) {
-    bool perElement =
-        node->varies || !graph.reduces || node->kind == KernelNode::Reduce;
-    if (node->kind == KernelNode::Apply || node->kind == KernelNode::Reduce) {
-      s.flops += perElement ? all : rows;
-      work += perElement && isCostly(node->op()) ? 8 : 1;
+/// What is computed and moved, when nothing is done again in loops that it does
+/// not depend on.
+class Costs {
+public:
+  Costs(const KernelGraph &graph, KernelSchedule &s) : graph(graph), s(s) {}
+
+  void count() {
+    int64_t rows = graph.extent(false), all = rows * graph.extent(true);
+    s.elements = all;
+    s.flops = s.bytes = 0;
+    int64_t work = 0;
+    llvm::SmallMapVector<Value, int64_t, 8> read; // elements of arguments
+    for (const auto &node : graph.nodes) {
+      bool perElement =
+          node->varies || !graph.reduces || node->kind == KernelNode::Reduce;
+      loops.push_back(loopsOf(*node));
+      if (node->kind == KernelNode::Apply || node->kind == KernelNode::Reduce) {
+        s.flops += elementsOf(counted(*node));
+        work += perElement && isCostly(node->op()) ? 8 : 1;
+      }
+      if (node->kind == KernelNode::Load) {
+        work += !read.contains(node->value);
+        read[node->value] += elementsOf(loops.back());
+      }
     }
-    if (node->kind == KernelNode::Load &&
-        !llvm::is_contained(seen, node->value)) {
-      seen.push_back(node->value);
-      auto type = ir::tensorType(node->value);
-      s.bytes += type.getNumElements() *
-                 llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    for (auto [value, elements] : read)
+      s.bytes += std::min(elements, ir::tensorType(value).getNumElements()) *
+                 bytesOf(value);
+    for (const KernelOutput &o : graph.outputs) {
+      s.bytes += (o.full ? all : rows) * bytesOf(o.node->value);
       ++work;
     }
+    int64_t perItem = s.extent ? std::max<int64_t>(all / s.extent, 1) : 1;
+    s.grain = std::max<int64_t>(
+        kThreadWork / (perItem * std::max<int64_t>(work, 4)), 1);
   }
-  for (const KernelOutput &o : graph.outputs) {
-    auto type = ir::tensorType(o.node->value);
-    s.bytes += (o.full ? all : rows) *
-               llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    ++work;
+
+private:
+  using Loops = llvm::SmallBitVector;
+
+  static int64_t bytesOf(Value v) {
+    return llvm::divideCeil(ir::tensorType(v).getElementTypeBitWidth(), 8);
   }
-  int64_t perItem = s.extent ? std::max<int64_t>(all / s.extent, 1) : 1;
-  s.grain = std::max<int64_t>(
-      kThreadWork / (perItem * std::max<int64_t>(work, 4)), 1);
-}
+  int64_t elementsOf(const Loops &set) const {
+    int64_t n = 1;
+    for (unsigned v : set.set_bits())
+      n *= graph.variables[v].size;
+    return n;
+  }
+  /// The loops that the value of a node depends on; its children are known.
+  Loops loopsOf(const KernelNode &node) const {
+    Loops set(graph.variables.size());
+    for (const KernelNode *child : node.children)
+      set |= loops[child->id];
+    for (unsigned v = 0; v < graph.variables.size(); ++v)
+      if (graph.variables[v].kind == KernelVariable::Loop) {
+        if (node.kind == KernelNode::Reduce && graph.variables[v].reduced)
+          set.reset(v);
+        else if (graph.readsLoop(node, v))
+          set.set(v);
+      }
+    return set;
+  }
+  /// Those that an op runs in. Of `sum(select(c, x, 0))` each x is taken to
+  /// count once, and the others to be passed over.
+  const Loops &counted(const KernelNode &node) const {
+    if (node.kind == KernelNode::Reduce)
+      return counted(*node.children.front());
+    bool isSelect =
+        node.kind == KernelNode::Apply && isa<ir::SelectOp>(node.op()) &&
+        node.children[2]->kind == KernelNode::Splat && graph.reduces;
+    return loops[isSelect ? node.children[1]->id : node.id];
+  }
+
+  const KernelGraph &graph;
+  KernelSchedule &s;
+  std::vector<Loops> loops; // by node
+};
 
 /// The largest divisor of n in [low, high] that is a multiple of `step` and
 /// good; 0 if there is none.
@@ -164,7 +212,7 @@ KernelSchedule scheduleKernel(const KernelGraph &graph) {
     int64_t cut = s.kind == KernelSchedule::Columns ? s.outer.back().size : 1;
     s.extent = cut ? iterationsOf(s.outer) / cut * s.blocks() : 0;
   }
-  count(graph, s);
+  Costs(graph, s).count();
   return s;
 }
 

@@ -38,5 +38,6 @@ struct Body {
 void emitElementwise(const Body &body);
 void emitRows(const Body &body);
 void emitColumns(const Body &body);
+void emitSparseColumns(const Body &body);
 
 } // namespace dlc::cuda

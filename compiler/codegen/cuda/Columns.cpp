@@ -2,9 +2,7 @@
 // to a vector of them, then the threads of a sum join their states in shared
 // memory, in an order that depends on the shape alone.
 #include "compiler/codegen/cuda/Body.h"
-#include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -69,8 +67,8 @@ private:
     e.b.setInsertionPointToEnd(loop.getBody());
     ScalarEmitter::Scope scope(e);
     k.open(m.inner, loop.getInductionVar(), 2);
-    States next = key() ? addIfChosen(columns, loop.getRegionIterArgs())
-                        : add(columns, loop.getRegionIterArgs());
+    States next = m.condition ? addIfChosen(columns, loop.getRegionIterArgs())
+                              : add(columns, loop.getRegionIterArgs());
     scf::YieldOp::create(e.b, e.loc, next);
     return loop.getResults();
   }
@@ -85,39 +83,12 @@ private:
     return next;
   }
 
-  /// The condition under which an element counts, if it is the same for a whole
-  /// vector: most elements of a scatter_add are then not even read.
-  const KernelNode *key() const {
-    const KernelNode *found = nullptr;
-    for (const Reduction &r : all) {
-      const KernelNode *child = r.node->children.front();
-      if (!isa<ir::ReduceSumOp>(r.node->op()) ||
-          child->kind != KernelNode::Apply || !isa<ir::SelectOp>(child->op()) ||
-          !isZero(child->children[2]) || (found && found != child->children[0]))
-        return nullptr;
-      found = child->children[0];
-    }
-    return found && !dependsOnVector(found) ? found : nullptr;
-  }
-  static bool isZero(const KernelNode *node) {
-    DenseFPElementsAttr value;
-    return node->kind == KernelNode::Splat &&
-           matchPattern(node->value, m_Constant(&value)) &&
-           value.getSplatValue<APFloat>().isZero();
-  }
-  bool dependsOnVector(const KernelNode *node) const {
-    return llvm::any_of(
-               m.outer.back().loops,
-               [&](unsigned v) { return k.graph.readsLoop(*node, v); }) ||
-           llvm::any_of(node->children, [&](const KernelNode *child) {
-             return dependsOnVector(child);
-           });
-  }
+  /// Most elements are then not even read.
   States addIfChosen(Lanes &columns, ValueRange carried) {
     Value chosen;
     Lanes(&columns).each([&](int64_t i) {
       if (i == 0)
-        chosen = e.emit(key());
+        chosen = e.emit(m.condition);
     });
     auto branch = scf::IfOp::create(e.b, e.loc, carried.getTypes(), chosen,
                                     /*withElseRegion=*/true);
@@ -186,6 +157,8 @@ private:
 
 } // namespace
 
-void emitColumns(const Body &body) { Columns(body).emit(); }
+void emitColumns(const Body &body) {
+  body.map.sparse ? emitSparseColumns(body) : Columns(body).emit();
+}
 
 } // namespace dlc::cuda

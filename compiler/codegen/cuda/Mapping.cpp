@@ -1,4 +1,5 @@
 #include "compiler/codegen/cuda/Mapping.h"
+#include "compiler/codegen/cuda/Condition.h"
 #include "compiler/codegen/scalar/ScalarEmitter.h"
 #include "compiler/dialect/Dlc.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -19,6 +20,9 @@ constexpr int64_t kRegisters = 32, kFewRegisters = 16, kFewestRegisters = 8;
 /// Threads that fill a large device.
 constexpr int64_t kFill = 132 * 1024;
 constexpr int64_t kSharedBytes = 48 << 10;
+/// Sparse sums: most elements for each row of sums, fewest in all, and most
+/// sums of a thread.
+constexpr int64_t kSparse = 8, kManyElements = 64, kMaxSums = 32;
 /// Indices below this leave room for what a last block adds.
 constexpr int64_t kNarrow = int64_t(1) << 30;
 
@@ -58,9 +62,16 @@ public:
 
 private:
   bool needsWide() const {
-    int64_t most = m.rows * std::max<int64_t>(m.row, 1);
+    // Numbers derived from loops, and outputs of all elements, go that far.
+    bool all = llvm::any_of(graph.outputs, [](auto &o) { return o.full; }) ||
+               llvm::any_of(graph.variables, [](const KernelVariable &v) {
+                 return v.kind == KernelVariable::Quotient ||
+                        v.kind == KernelVariable::Remainder;
+               });
+    int64_t most =
+        all ? m.rows * std::max<int64_t>(m.row, 1) : std::max(m.rows, m.row);
     for (const auto &node : graph.nodes)
-      if (node->kind == KernelNode::Load)
+      if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
         most = std::max(most, ir::tensorType(node->value).getNumElements());
     return most >= kNarrow;
   }
@@ -174,6 +185,11 @@ private:
       if (node->kind == KernelNode::Reduce)
         stateBytes += isa<ir::ArgMaxOp>(node->op()) ? 16 : 8;
     m.vector = dividing(vectorOf(m.outer.back()), m.outer.back().size);
+    m.condition = conditionOfSums(graph, m.outer.back());
+    int64_t row = m.outer.back().size;
+    if (m.condition && m.rows && m.row >= kManyElements &&
+        m.row <= kSparse * (m.rows / row))
+      return sparse(row);
     while (m.vector > 1 && m.vector * stateBytes * kBlock > kSharedBytes)
       m.vector /= 2;
     int64_t vectors = m.rows / m.vector, parts = upToPower(m.row);
@@ -186,12 +202,25 @@ private:
     m.grid = divideUp(vectors, m.across);
   }
 
+  void sparse(int64_t row) {
+    m.sparse = true;
+    m.across = kWarp;
+    m.chunks = std::clamp<int64_t>(divideUp(row / m.vector, kWarp), 1,
+                                   kMaxSums / m.vector);
+    m.block = kBlock;
+    m.grid = divideUp(m.rows / row * m.tiles(), kBlock / kWarp);
+  }
+
   const KernelGraph &graph;
   KernelSchedule schedule;
   Mapping m;
 };
 
 } // namespace
+
+int64_t Mapping::tiles() const {
+  return divideUp(outer.back().size / vector, kWarp * chunks);
+}
 
 int64_t storageBytes(Value tensor) {
   return (storageType(ir::elementType(tensor)).getIntOrFloatBitWidth() + 7) / 8;

@@ -16,6 +16,9 @@ constexpr int64_t kWarp = 32;
 ///   Columns      a thread has `vector` adjacent sums, a block `across` such
 ///                vectors; block / across threads share each, and every one of
 ///                them goes through its part of the reduced elements.
+///                With `sparse` a warp has `chunks` vectors a thread of one row
+///                of outer.back(): it finds the few elements that count
+///                (`condition`) together, then each thread adds its part.
 struct Mapping {
   KernelSchedule::Kind kind;
   /// All kept loops, and the reduced ones; the last of `outer` (Elementwise,
@@ -28,9 +31,15 @@ struct Mapping {
   int64_t across = 1;
   int64_t chunks = 1;
   bool inRegisters = false; // Rows: all chunks stay in registers
+  /// Columns: all sums are of elements that count only where this holds, which
+  /// is the same for a whole vector. Null: all elements count.
+  const KernelNode *condition = nullptr;
+  bool sparse = false;
   int64_t block = 1, grid = 0;
   unsigned indexBits = 32; // 64 where 32 would not do
 
+  /// Columns, sparse: warps that share a row of outer.back().
+  int64_t tiles() const;
   /// The group that is cut into vectors.
   const LoopGroup &cut() const {
     return kind == KernelSchedule::Rows ? inner.back() : outer.back();

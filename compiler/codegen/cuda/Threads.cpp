@@ -54,6 +54,13 @@ Threads::Values Threads::exchange(ValueRange values, int64_t mask) {
   return others;
 }
 
+Value Threads::ballot(Value condition) {
+  Type i32 = e.b.getI32Type();
+  Value all = LLVM::ConstantOp::create(e.b, e.loc, i32, -1);
+  return NVVM::VoteSyncOp::create(e.b, e.loc, i32, all, condition,
+                                  NVVM::VoteSyncKind::ballot);
+}
+
 void Threads::barrier() { NVVM::Barrier0Op::create(e.b, e.loc); }
 
 Value Threads::shared(Type element, int64_t count) {

@@ -23,6 +23,9 @@ public:
   /// The values of the thread whose number in the warp differs in the bits of
   /// `mask`. All threads of the warp must be here.
   Values exchange(mlir::ValueRange values, int64_t mask);
+  /// Bit i: whether `condition` holds for thread i of the warp. All threads of
+  /// the warp must be here.
+  mlir::Value ballot(mlir::Value condition);
   /// All threads of the block have come here, and see each other's stores.
   void barrier();
   /// An array of the block, not initialized.

@@ -80,7 +80,10 @@ LogicalResult printMappings(ModuleOp module, llvm::raw_ostream &os) {
     os << kernel.getSymName() << ": " << kinds[m.kind] << " grid=" << m.grid
        << " block=" << m.block << " vector=" << m.vector
        << " across=" << m.across << " chunks=" << m.chunks
-       << (m.inRegisters ? " registers" : "") << " i" << m.indexBits << "\n";
+       << (m.inRegisters ? " registers"
+           : m.sparse    ? " sparse"
+                         : "")
+       << " i" << m.indexBits << "\n";
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
