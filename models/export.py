@@ -110,13 +110,15 @@ class Layer(nn.Module):
 class Gpt(nn.Module):
     """[N,T] tokens -> [N*T,V] logits of the next one; learned positions, no dropout."""
 
-    def __init__(self, vocabulary, layers, width, heads, length):
+    def __init__(self, vocabulary, layers, width, heads, length, tied=False):
         super().__init__()
         self.tok = nn.Embedding(vocabulary, width)
         self.pos = nn.Embedding(length, width)
         self.b = nn.ModuleList(Layer(width, heads) for _ in range(layers))
         self.ln = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
+        if tied:
+            self.head.weight = self.tok.weight
 
     def forward(self, tokens):
         x = self.tok(tokens) + self.pos.weight[: tokens.shape[1]]
@@ -130,6 +132,81 @@ def resnet18():
     import torchvision
 
     return torchvision.models.resnet18(weights=None)
+
+
+def resnet50():
+    import torchvision
+
+    return torchvision.models.resnet50(weights=None)
+
+
+class Encoder(nn.Module):
+    """A layer without a mask: pre-norm as in ViT, or post-norm as in BERT; exact GELU."""
+
+    def __init__(self, width, heads, post):
+        super().__init__()
+        self.heads, self.post = heads, post
+        self.ln1 = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.ln2 = nn.LayerNorm(width)
+        self.fc = nn.Linear(width, 4 * width)
+        self.out = nn.Linear(4 * width, width)
+
+    def attend(self, x):
+        n, t, d = x.shape
+        parts = self.qkv(x).split(d, dim=2)
+        q, k, v = (p.reshape(n, t, self.heads, d // self.heads).transpose(1, 2) for p in parts)
+        y = F.scaled_dot_product_attention(q, k, v)
+        return self.proj(y.transpose(1, 2).reshape(n, t, d))
+
+    def feed(self, x):
+        return self.out(F.gelu(self.fc(x)))
+
+    def forward(self, x):
+        if self.post:
+            x = self.ln1(x + self.attend(x))
+            return self.ln2(x + self.feed(x))
+        x = x + self.attend(self.ln1(x))
+        return x + self.feed(self.ln2(x))
+
+
+class Vit(nn.Module):
+    """[N,3,S,S] images -> [N,C] logits; patches of 16 by a convolution, a class token, learned positions."""
+
+    def __init__(self, classes, layers, width, heads, size):
+        super().__init__()
+        self.patch = nn.Conv2d(3, width, 16, 16)
+        self.cls = nn.Parameter(torch.zeros(1, 1, width))
+        self.pos = nn.Parameter(0.02 * torch.randn(1, (size // 16) ** 2 + 1, width))
+        self.b = nn.ModuleList(Encoder(width, heads, post=False) for _ in range(layers))
+        self.ln = nn.LayerNorm(width)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, images):
+        x = self.patch(images).flatten(2).transpose(1, 2)
+        x = torch.cat([self.cls.expand(x.shape[0], -1, -1), x], dim=1) + self.pos
+        for layer in self.b:
+            x = layer(x)
+        return self.head(self.ln(x)[:, :1].flatten(1))
+
+
+class Bert(nn.Module):
+    """[N,T] tokens -> [N*T,V] logits of each; learned positions, no dropout."""
+
+    def __init__(self, vocabulary, layers, width, heads, length):
+        super().__init__()
+        self.tok = nn.Embedding(vocabulary, width)
+        self.pos = nn.Embedding(length, width)
+        self.ln = nn.LayerNorm(width)
+        self.b = nn.ModuleList(Encoder(width, heads, post=True) for _ in range(layers))
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, tokens):
+        x = self.ln(self.tok(tokens) + self.pos.weight[: tokens.shape[1]])
+        for layer in self.b:
+            x = layer(x)
+        return self.head(x).reshape(-1, self.head.weight.shape[0])
 
 
 def images(*shape):
@@ -148,6 +225,11 @@ MODELS = {
     "gpt_tiny": (lambda: Gpt(96, layers=2, width=64, heads=4, length=32), tokens(4, 32)),
     "gpt_mini": (lambda: Gpt(96, layers=6, width=384, heads=6, length=256), tokens(8, 256)),
     "resnet18": (resnet18, images(8, 3, 224, 224)),
+    "resnet50": (resnet50, images(2, 3, 224, 224)),
+    "vit_b": (lambda: Vit(1000, layers=12, width=768, heads=12, size=224), images(2, 3, 224, 224)),
+    # GPT-2's 50257 tokens, filled up to a multiple of 128 as is usual.
+    "gpt2": (lambda: Gpt(50304, layers=12, width=768, heads=12, length=1024, tied=True), tokens(1, 1024)),
+    "bert_large": (lambda: Bert(30528, layers=24, width=1024, heads=16, length=512), tokens(1, 512)),
 }
 HERE = ["mlp", "lenet", "resnet8", "gpt_tiny"]
 
@@ -163,7 +245,7 @@ def export(name, form, path, seed=0):
     fresh = {key: value.numpy().copy() for key, value in model.state_dict().items()}
     options = dict(input_names=["input"], output_names=["logits"])
     axes = {"input": {0: "batch"}, "logits": {0: "batch"}}
-    if name.startswith("gpt"):
+    if name.startswith(("gpt", "bert")):
         del axes["logits"]  # rows are batch * length
     if form == "dynamo":
         torch.onnx.export(model, (example,), path, dynamo=True, optimize=False,

@@ -1,0 +1,13 @@
+// The device that this program judges: the CPU.
+#include "Fixture.h"
+
+namespace dlc::test {
+
+const double kSlack = 1;
+
+std::optional<std::vector<Tensor>> runJudged(const Case &c, plan::DType type,
+                                             int threads) {
+  return run(c, type, threads);
+}
+
+} // namespace dlc::test

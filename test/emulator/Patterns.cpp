@@ -1,0 +1,242 @@
+#include "Patterns.h"
+
+namespace dlc::test {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+std::string tensor(const Shape &shape, const std::string &type) {
+  std::string s = "tensor<";
+  for (int64_t d : shape)
+    s += std::to_string(d) + "x";
+  return s + type + ">";
+}
+
+/// Text with its variables ($X ...) replaced.
+std::string fill(std::string text,
+                 const std::vector<std::pair<std::string, std::string>> &with) {
+  for (const auto &[name, value] : with)
+    for (size_t at; (at = text.find(name)) != std::string::npos;)
+      text.replace(at, name.size(), value);
+  return text;
+}
+
+/// A module of kernels, numbered as they come.
+class Patterns {
+public:
+  explicit Patterns(std::string name) : module{std::move(name), "", 0} {}
+  void add(const std::string &body) {
+    module.text += "exec.kernel @k" + std::to_string(module.kernels++) +
+                   " {\n" + body + "}\n";
+  }
+  PatternModule finish() {
+    module.text = "module {\n" + module.text + "}\n";
+    return std::move(module);
+  }
+
+private:
+  PatternModule module;
+};
+
+const std::vector<std::string> kFloats = {"f32", "bf16", "f16"};
+const std::vector<Shape> kMatrices = {
+    {1, 1},   {1, 7},    {7, 1},    {3, 31},   {5, 33},   {64, 10},
+    {17, 64}, {33, 127}, {13, 100}, {9, 1000}, {300, 24}, {2, 1031},
+    {4, 768}, {3, 4096}, {2, 4100}, {1, 9000}, {1000, 3}, {2, 33001},
+    {129, 2}, {67, 256}, {31, 512}, {1030, 8}};
+
+std::string biasRelu(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%x: $X, %b: $R, %r: $X):
+  %y = dlc.add %x, %b : ($X, $R) -> $X
+  %s = dlc.add %y, %r : ($X, $X) -> $X
+  %z = dlc.relu %s : ($X) -> $X
+  %g = dlc.gelu %s {tanh} : ($X) -> $X
+  dlc.yield %z, %g : $X, $X
+)",
+              {{"$X", tensor(s, t)}, {"$R", tensor({s[1]}, t)}});
+}
+
+std::string softmax(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%h: $H):
+  %x = dlc.cast %h : ($H) -> $X
+  %m = dlc.reduce_max %x {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %d = dlc.sub %x, %m : ($X, $C) -> $X
+  %e = dlc.exp %d : ($X) -> $X
+  %t = dlc.reduce_sum %e {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %y = dlc.div %e, %t : ($X, $C) -> $X
+  %z = dlc.cast %y : ($X) -> $H
+  dlc.yield %z, %t : $H, $C
+)",
+              {{"$H", tensor(s, t)},
+               {"$X", tensor(s, "f32")},
+               {"$C", tensor({s[0], 1}, "f32")}});
+}
+
+std::string layerNormBackward(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%h: $H, %k: $H, %mean: $C, %rstd: $C, %scale: $R):
+  %dy = dlc.cast %h : ($H) -> $X
+  %x = dlc.cast %k : ($H) -> $X
+  %c = dlc.sub %x, %mean : ($X, $C) -> $X
+  %n = dlc.mul %c, %rstd : ($X, $C) -> $X
+  %g = dlc.mul %dy, %scale : ($X, $R) -> $X
+  %a = dlc.reduce_mean %g {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %gn = dlc.mul %g, %n : ($X, $X) -> $X
+  %b = dlc.reduce_mean %gn {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %nb = dlc.mul %n, %b : ($X, $C) -> $X
+  %s = dlc.sub %g, %a : ($X, $C) -> $X
+  %u = dlc.sub %s, %nb : ($X, $X) -> $X
+  %v = dlc.mul %u, %rstd : ($X, $C) -> $X
+  %dx = dlc.cast %v : ($X) -> $H
+  dlc.yield %dx : $H
+)",
+              {{"$H", tensor(s, t)},
+               {"$X", tensor(s, "f32")},
+               {"$C", tensor({s[0], 1}, "f32")},
+               {"$R", tensor({s[1]}, "f32")}});
+}
+
+/// Loss and log-sum of rows with a label each.
+std::string crossEntropy(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%h: $H, %label: $L):
+  %x = dlc.cast %h : ($H) -> $X
+  %z = dlc.constant dense<0.0> : tensor<f32>
+  %m = dlc.reduce_max %x {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %d = dlc.sub %x, %m : ($X, $C) -> $X
+  %e = dlc.exp %d : ($X) -> $X
+  %t = dlc.reduce_sum %e {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %l = dlc.log %t : ($C) -> $C
+  %i = dlc.iota {axis = 1} : () -> $I
+  %hit = dlc.compare eq %i, %label : ($I, $L) -> $B
+  %p = dlc.select %hit, %d, %z : ($B, $X, tensor<f32>) -> $X
+  %q = dlc.reduce_sum %p {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %loss = dlc.sub %l, %q : ($C, $C) -> $C
+  %best = dlc.argmax %x {axes = array<i64: 1>, keepdims} : ($X) -> $A
+  dlc.yield %loss, %best : $C, $A
+)",
+              {{"$H", tensor(s, t)},
+               {"$X", tensor(s, "f32")},
+               {"$C", tensor({s[0], 1}, "f32")},
+               {"$A", tensor({s[0], 1}, "i64")},
+               {"$L", tensor({s[0], 1}, "i32")},
+               {"$I", tensor(s, "i32")},
+               {"$B", tensor(s, "i1")}});
+}
+
+/// Sums over all but the last dimension, as of scale and bias.
+std::string columnSums(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%h: $H, %k: $H, %mean: $R):
+  %dy = dlc.cast %h : ($H) -> $X
+  %x = dlc.cast %k : ($H) -> $X
+  %c = dlc.sub %x, %mean : ($X, $R) -> $X
+  %p = dlc.mul %c, %dy : ($X, $X) -> $X
+  %a = dlc.reduce_sum %p {axes = array<i64: 0>} : ($X) -> $R
+  %b = dlc.reduce_sum %dy {axes = array<i64: 0>} : ($X) -> $R
+  %m = dlc.reduce_max %x {axes = array<i64: 0>} : ($X) -> $R
+  dlc.yield %a, %b, %m : $R, $R, $R
+)",
+              {{"$H", tensor(s, t)},
+               {"$X", tensor(s, "f32")},
+               {"$R", tensor({s[1]}, "f32")}});
+}
+
+std::string reduceAll(const Shape &s, const std::string &t,
+                      const std::string &op) {
+  return fill(R"(^bb0(%x: $X):
+  %y = dlc.$OP %x {axes = array<i64: 0, 1>} : ($X) -> $Y
+  dlc.yield %y : $Y
+)",
+              {{"$X", tensor(s, t)}, {"$Y", tensor({}, t)}, {"$OP", op}});
+}
+
+/// The reduced dimension lies between others.
+std::string middle(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%x: $X):
+  %m = dlc.reduce_max %x {axes = array<i64: 1>, keepdims} : ($X) -> $C
+  %i = dlc.argmax %x {axes = array<i64: 1>, keepdims} : ($X) -> $A
+  dlc.yield %m, %i : $C, $A
+)",
+              {{"$X", tensor({s[0], 5, s[1]}, t)},
+               {"$C", tensor({s[0], 1, s[1]}, t)},
+               {"$A", tensor({s[0], 1, s[1]}, "i64")}});
+}
+
+/// Sums over batch and pixels of images in either layout.
+std::string channelSums(int64_t n, int64_t c, int64_t pixels, bool last,
+                        const std::string &t) {
+  Shape s = last ? Shape{n, pixels, c} : Shape{n, c, pixels};
+  return fill(
+      R"(^bb0(%x: $X):
+  %y = dlc.reduce_sum %x {axes = array<i64: 0, $A>} : ($X) -> $R
+  dlc.yield %y : $R
+)",
+      {{"$X", tensor(s, t)}, {"$R", tensor({c}, t)}, {"$A", last ? "1" : "2"}});
+}
+
+PatternModule elementwiseModule() {
+  Patterns p("elementwise");
+  for (const std::string &t : kFloats)
+    for (const Shape &s : kMatrices)
+      p.add(biasRelu(s, t));
+  p.add(biasRelu({0, 5}, "f32"));
+  return p.finish();
+}
+
+PatternModule softmaxModule() {
+  Patterns p("softmax");
+  for (const std::string &t : kFloats)
+    for (const Shape &s : kMatrices)
+      p.add(softmax(s, t));
+  return p.finish();
+}
+
+PatternModule layerNormBackwardModule() {
+  Patterns p("layer-norm-backward");
+  for (const std::string &t : kFloats)
+    for (const Shape &s : kMatrices)
+      p.add(layerNormBackward(s, t));
+  return p.finish();
+}
+
+PatternModule crossEntropyAndArgMaxModule() {
+  Patterns p("cross-entropy-and-arg-max");
+  for (const std::string &t : kFloats)
+    for (const Shape &s : kMatrices)
+      p.add(crossEntropy(s, t));
+  return p.finish();
+}
+
+PatternModule columnsModule() {
+  Patterns p("columns");
+  for (const std::string &t : kFloats)
+    for (const Shape &s : kMatrices)
+      p.add(columnSums(s, t));
+  p.add(columnSums({0, 5}, "f32"));
+  for (bool last : {false, true})
+    for (const std::string &t : kFloats)
+      for (int64_t c : {1, 3, 16, 64})
+        p.add(channelSums(5, c, 49, last, t));
+  return p.finish();
+}
+
+PatternModule otherReductionsModule() {
+  Patterns p("other-reductions");
+  for (const Shape &s : {Shape{3, 7}, Shape{64, 100}, Shape{1, 1}, Shape{0, 3}})
+    for (const char *op : {"reduce_sum", "reduce_max", "reduce_min"})
+      for (const char *t : {"f32", "bf16", "i32", "i64", "f64"})
+        p.add(reduceAll(s, t, op));
+  for (const Shape &s : kMatrices)
+    for (const char *t : {"f32", "bf16", "i32"})
+      if (s[1] < 2000)
+        p.add(middle(s, t));
+  return p.finish();
+}
+
+} // namespace
+
+std::vector<PatternModule> patternModules() {
+  return {elementwiseModule(),       softmaxModule(),
+          layerNormBackwardModule(), crossEntropyAndArgMaxModule(),
+          columnsModule(),           otherReductionsModule()};
+}
+
+} // namespace dlc::test

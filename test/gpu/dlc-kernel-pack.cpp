@@ -1,0 +1,143 @@
+// dlc-kernel-pack: generated kernels and what to judge them by, as a folder
+// that needs no compiler where it is used (gpu-kernels).
+//   dlc-kernel-pack MODULE.mlir FOLDER [SM] [MOST_ELEMENTS]
+//   dlc-kernel-pack patterns FOLDER [SM]     a folder in it for each pattern
+//
+// A pack holds kernels.sm_N.cubin and .ptx; cpu.so, the CPU backend's form of
+// the same kernels; host.so, with which test/standin plays them; kernels.json,
+// a table of those whose arrays have at most MOST_ELEMENTS elements.
+#include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/codegen/cuda/CudaCodegen.h"
+#include "compiler/codegen/cuda/Mapping.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/lower/EmitPlan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/base/Files.h"
+#include "runtime/base/Json.h"
+#include "runtime/plan/Types.h"
+#include "test/emulator/HostKernels.h"
+#include "test/emulator/Patterns.h"
+
+#include <filesystem>
+
+using namespace dlc;
+
+namespace {
+
+Json elementsOf(mlir::ValueRange values) {
+  Json list = Json::array();
+  for (mlir::Value v : values) {
+    auto type = ir::tensorType(v);
+    const auto dtype = plan::dtypeOf(planTypeOf(type.getElementType()));
+    list.push_back(
+        {{"type", nameOf(*dtype)}, {"count", type.getNumElements()}});
+  }
+  return list;
+}
+
+bool isSmall(const Json &kernel, int64_t most) {
+  for (const char *side : {"inputs", "outputs"})
+    for (const Json &array : kernel[side])
+      if (array["count"].get<int64_t>() > most)
+        return false;
+  return true;
+}
+
+Result<Json> tableOf(mlir::ModuleOp module, int64_t most) {
+  Json kernels = Json::array();
+  for (auto op : module.getOps<exec::KernelOp>()) {
+    std::string why;
+    auto graph = KernelGraph::build(op.getBody(), why);
+    if (!graph)
+      return failed("{}: {}", op.getSymName().str(), why);
+    const cuda::Mapping map = cuda::mapKernel(*graph);
+    Json kernel = {
+        {"name", op.getSymName().str()},
+        {"grid", map.grid},
+        {"block", map.block},
+        {"extent", scheduleKernel(*graph).extent},
+        {"inputs", elementsOf(op.getBody().getArguments())},
+        {"outputs",
+         elementsOf(op.getBody().front().getTerminator()->getOperands())}};
+    if (isSmall(kernel, most))
+      kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+Status write(const std::string &path, std::string_view content) {
+  DLC_ASSIGN(FileWriter file, FileWriter::create(path));
+  DLC_TRY(file.write(content));
+  return file.sync();
+}
+
+Status pack(mlir::ModuleOp module, const std::string &folder,
+            const std::string &number, int64_t most) {
+  std::string why;
+  auto sm = cuda::findSm(number, why);
+  auto toolkit = cuda::findToolkit("", why);
+  // Any x86-64 of the last ten years.
+  auto cpu = resolveCpuTarget("x86-64-v3", &why);
+  if (mlir::failed(sm) || mlir::failed(toolkit) || mlir::failed(cpu))
+    return failed("{}", why);
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  DLC_ASSIGN(const Json table, tableOf(module, most));
+  DLC_TRY(write(folder + "/kernels.json", dumpJson(table)));
+
+  llvm::SmallVector<char> library;
+  if (mlir::failed(compileKernels(module, *cpu, CpuCodegenOptions(), library)))
+    return failed("the kernels do not compile for the CPU");
+  DLC_TRY(write(folder + "/cpu.so", {library.data(), library.size()}));
+  std::vector<cuda::Image> images;
+  if (mlir::failed(cuda::compileKernels(module, {*sm}, *toolkit,
+                                        cuda::CudaCodegenOptions(), images)))
+    return failed("the kernels do not compile for the GPU");
+  for (const cuda::Image &image : images) {
+    const std::string path = folder + "/kernels." + image.sm.name();
+    DLC_TRY(write(path + ".cubin",
+                  {image.cubin.bytes.data(), image.cubin.bytes.size()}));
+    DLC_TRY(write(path + ".ptx", image.ptx));
+  }
+  why = test::writeHostKernels(module, number, folder + "/host.so");
+  return why.empty() ? Status() : failed("{}", why);
+}
+
+Status packFile(mlir::OwningOpRef<mlir::ModuleOp> module,
+                const std::string &folder, const std::string &sm,
+                int64_t most) {
+  return module ? pack(*module, folder, sm, most)
+                : failed("{}: the module cannot be parsed", folder);
+}
+
+Status run(int argc, char **argv) {
+  mlir::MLIRContext context;
+  context.loadDialect<ir::DlcDialect, exec::ExecDialect,
+                      mlir::func::FuncDialect>();
+  const std::string what = argv[1], folder = argv[2],
+                    sm = argc > 3 ? argv[3] : "90";
+  if (what != "patterns")
+    return packFile(mlir::parseSourceFile<mlir::ModuleOp>(what, &context),
+                    folder, sm, argc > 4 ? std::atoll(argv[4]) : INT64_MAX);
+  for (const test::PatternModule &pattern : test::patternModules())
+    DLC_TRY(packFile(
+        mlir::parseSourceString<mlir::ModuleOp>(pattern.text, &context),
+        folder + "/" + pattern.name, sm, INT64_MAX));
+  return {};
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "usage: dlc-kernel-pack MODULE|patterns FOLDER [SM] "
+                       "[MOST_ELEMENTS]\n");
+    return 2;
+  }
+  const Status status = run(argc, argv);
+  if (!status.ok())
+    fmt::print(stderr, "{}\n", status.message());
+  return static_cast<int>(status.code());
+}
