@@ -20,6 +20,7 @@ namespace dlc {
 void registerGradients(mlir::DialectRegistry &registry);
 
 /// The tables, one a family: gradients/<Family>.cpp.
+void attachAttentionGradients(mlir::MLIRContext &context);
 void attachElementwiseGradients(mlir::MLIRContext &context);
 void attachLinearGradients(mlir::MLIRContext &context);
 void attachNormGradients(mlir::MLIRContext &context);

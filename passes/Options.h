@@ -259,6 +259,14 @@ struct LoraOptions {
   std::vector<std::string> trained;
 };
 
+/// Scaled dot product attention as one op, dlc.attention.
+struct AttentionOptions {
+  /// --attention=auto|library|generated|off. library: by cuDNN; generated: by
+  /// kernels of our own; off: as products and softmax, scores kept. auto, on a
+  /// GPU with --amp: library where it can, else off; on the CPU off.
+  std::string by = "auto";
+};
+
 struct StepOptions {
   /// --debug-overflow: every op is a kernel of its own, so that what overflows
   /// is named exactly.
@@ -275,6 +283,7 @@ struct StepOptions {
   EmaOptions ema;
   RandomOptions random;
   LoraOptions lora;
+  AttentionOptions attention;
 
   /// Replaces "auto" and what is unset by what it stands for here. Idempotent.
   void resolve();

@@ -28,6 +28,13 @@ inline mlir::RankedTensorType tensorType(mlir::Value v) {
 inline mlir::Type elementType(mlir::Value v) {
   return tensorType(v).getElementType();
 }
+/// The sizes of an attention in either of its layouts.
+struct AttentionDims {
+  int64_t batch, heads, queries, keys, depth, valueDepth;
+  AttentionDims(mlir::RankedTensorType q, mlir::RankedTensorType k,
+                mlir::RankedTensorType v, llvm::StringRef layout);
+};
+
 /// f16 or bf16.
 inline bool isHalf(mlir::Type t) { return t.isF16() || t.isBF16(); }
 

@@ -1,3 +1,4 @@
+include "Attention.td"
 include "Elementwise.td"
 include "Linear.td"
 include "Norm.td"

@@ -14,6 +14,18 @@ int64_t convFlops(Value y, Value w) {
   return 2 * elements(y) * t.getDimSize(1) * t.getDimSize(2) * t.getDimSize(3);
 }
 
+/// Of one product of queries and keys, over the pairs that see each other.
+template <class Op> int64_t attentionFlops(Op op, int64_t products) {
+  const AttentionDims d(tensorType(op.getQ()), tensorType(op.getK()),
+                        tensorType(op.getV()), op.getLayout());
+  int64_t pairs = d.queries * d.keys;
+  if (op.getCausal()) {
+    const int64_t n = std::min(d.queries, d.keys);
+    pairs = n * (n + 1) / 2 + (d.queries - n) * d.keys;
+  }
+  return d.batch * d.heads * pairs * (d.depth + d.valueDepth) * products;
+}
+
 int64_t total(ValueRange xs) {
   int64_t n = 0;
   for (Value x : xs)
@@ -32,6 +44,9 @@ int64_t ConvBackwardDataOp::countFlops() { return convFlops(getDy(), getW()); }
 int64_t ConvBackwardFilterOp::countFlops() {
   return convFlops(getDy(), getDw());
 }
+// q k^T and p v; backward the scores again, dy v^T, and three gradients.
+int64_t AttentionOp::countFlops() { return attentionFlops(*this, 2); }
+int64_t AttentionBackwardOp::countFlops() { return attentionFlops(*this, 5); }
 int64_t MaxPoolOp::countFlops() {
   return elements(getY()) * getKernel()[0] * getKernel()[1];
 }

@@ -65,6 +65,8 @@ llvm::LogicalResult inferUniform(MaybeLoc loc, A a, Types &types) {
   llvm::LogicalResult NAME(MaybeLoc loc, OP::Adaptor a, Types &types)
 DLC_INFER(inferSelect, SelectOp);
 DLC_INFER(inferMatmul, MatmulOp);
+DLC_INFER(inferAttention, AttentionOp);
+DLC_INFER(inferAttentionBackward, AttentionBackwardOp);
 DLC_INFER(inferConv, ConvOp);
 DLC_INFER(inferMaxPool, MaxPoolOp);
 DLC_INFER(inferAvgPool, AvgPoolOp);

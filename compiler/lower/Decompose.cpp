@@ -25,9 +25,23 @@ struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
     return "replace ops by their meaning in elementwise and reduce ops";
   }
   void runOnOperation() final {
+    while (decomposeAll()) // some become ops that decompose, too
+      ;
+    for (Block &block : getOperation().getBody())
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+        if (isOpTriviallyDead(&op))
+          op.erase();
+  }
+
+private:
+  bool isToDecompose(Operation *op) const {
+    return !isa<ir::LibraryInterface>(op) ||
+           (libraryCalls && !op->hasAttr(kPlaced) && !op->hasAttr(kGenerated));
+  }
+  bool decomposeAll() {
     SmallVector<ir::DecomposableInterface> ops;
     getOperation().walk([&](ir::DecomposableInterface op) {
-      if (libraryCalls || !isa<ir::LibraryInterface>(*op))
+      if (isToDecompose(op))
         ops.push_back(op);
     });
     for (ir::DecomposableInterface op : ops) {
@@ -35,10 +49,7 @@ struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
       op->replaceAllUsesWith(op.decompose(builder));
       op->erase();
     }
-    for (Block &block : getOperation().getBody())
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-        if (isOpTriviallyDead(&op))
-          op.erase();
+    return !ops.empty();
   }
 };
 
@@ -50,6 +61,7 @@ std::unique_ptr<Pass> createDecompose(bool libraryCalls) {
 
 void registerDecompositions(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ir::DlcDialect *) {
+    attachAttentionDecompositions(*context);
     attachNormDecompositions(*context);
     attachBatchNormDecompositions(*context);
     attachLookupDecompositions(*context);

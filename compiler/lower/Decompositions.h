@@ -23,6 +23,9 @@ constexpr llvm::StringLiteral kApart = "dlc.apart";
 /// Marks a library op that generated kernels contain here.
 constexpr llvm::StringLiteral kGenerated = "dlc.generated";
 
+/// The attribute that says who computes an op on a GPU: it stays as it is.
+constexpr llvm::StringLiteral kPlaced = "by";
+
 /// Replaces every op that has DecomposableInterface by its meaning; one that is
 /// also a library call only with `libraryCalls`, for a device without that
 /// call. Argument: dlc-decompose.
@@ -40,6 +43,7 @@ createSplitReductions(int64_t fewOutputs = kFewOutputs);
 /// Attaches DecomposableInterface when the dlc dialect is loaded.
 void registerDecompositions(mlir::DialectRegistry &registry);
 
+void attachAttentionDecompositions(mlir::MLIRContext &context);
 void attachNormDecompositions(mlir::MLIRContext &context);
 void attachBatchNormDecompositions(mlir::MLIRContext &context);
 void attachLookupDecompositions(mlir::MLIRContext &context);

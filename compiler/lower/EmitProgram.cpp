@@ -152,6 +152,10 @@ private:
     attrs.erase("operandSegmentSizes");
     if (isa<ir::ConvOp, ir::MatmulOp>(op))
       attrs.set("has_bias", b.getI64IntegerAttr(op->getNumOperands() == 3));
+    if (auto attention = dyn_cast<ir::AttentionOp>(op))
+      attrs.set("has_mask", b.getI64IntegerAttr(bool(attention.getMask())));
+    if (auto attention = dyn_cast<ir::AttentionBackwardOp>(op))
+      attrs.set("has_mask", b.getI64IntegerAttr(bool(attention.getMask())));
     exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
                          outs, attrs.getDictionary(b.getContext()),
                          cast<ir::FlopsInterface>(op).countFlops());

@@ -5,6 +5,7 @@ namespace dlc {
 
 void registerGradients(mlir::DialectRegistry &registry) {
   registry.addExtension(+[](mlir::MLIRContext *context, ir::DlcDialect *) {
+    attachAttentionGradients(*context);
     attachElementwiseGradients(*context);
     attachLinearGradients(*context);
     attachNormGradients(*context);

@@ -29,6 +29,7 @@ Tensor constant(mlir::ElementsAttr value);
 /// One tensor per result of op, or nothing when the family does not have the
 /// op.
 using Tensors = std::vector<Tensor>;
+std::optional<Tensors> runAttention(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runElementwise(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runLinear(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runNorm(mlir::Operation *op, const Tensors &x);
