@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,43 @@ public:
   // How many points' last fork() the computation has passed; 0 once forks were
   // recorded. For any thread.
   virtual uint64_t passed() = 0;
+};
+
+// Inputs on their way to a device, whose copies run beside its computation: the
+// inputs of a run travel while the run before goes on.
+class InputFeed {
+public:
+  virtual ~InputFeed() = default;
+
+  // Sends bytes of the next run, which are kept at `offset` until they are
+  // delivered; `from` may be reused on return. Waits at most for the copies of
+  // the run before the last.
+  virtual Status put(uint64_t offset, const void *from, uint64_t bytes) = 0;
+
+  struct Piece {
+    uint64_t offset;
+    std::byte *to;
+    uint64_t bytes;
+  };
+  // Computation that is enqueued from now on finds these pieces of what was put
+  // at their places; the rest is dropped. Waits for nothing.
+  virtual Status deliver(std::span<const Piece> pieces) = 0;
+};
+
+// Small results on their way to the host, which reads them when it likes, in
+// the order of the runs.
+class Readback {
+public:
+  static constexpr int kUnread = 4; // at most
+
+  virtual ~Readback() = default;
+
+  // Sends the ranges as they are after all work enqueued so far. Waits for
+  // nothing and allocates nothing.
+  virtual Status post() = 0;
+  // The ranges of the oldest post() that was not collected, one after another;
+  // waits until they are there.
+  virtual Status collect(std::span<std::byte> to) = 0;
 };
 
 // Bytes that a device holds for this process.
@@ -133,6 +171,15 @@ public:
 
   // Null on a device whose commands are done when enqueue() returns.
   virtual CommunicationQueue *communicationQueue() { return nullptr; }
+
+  // Both null on such a device, which has nothing under way.
+  // With room for `bytes`, the inputs of a run.
+  virtual Result<std::unique_ptr<InputFeed>> inputFeed(uint64_t) {
+    return std::unique_ptr<InputFeed>();
+  }
+  virtual Result<std::unique_ptr<Readback>> readback(std::span<const Operand>) {
+    return std::unique_ptr<Readback>();
+  }
 
   virtual MemoryReport memory() const = 0;
 };

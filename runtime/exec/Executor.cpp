@@ -2,6 +2,7 @@
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/Follower.h"
 #include "runtime/exec/Largest.h"
+#include "runtime/exec/Reports.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
@@ -36,6 +37,8 @@ public:
   }
   Status checkInputsSet(const plan::Program &program);
   Status run(Program &program, Probe *probe);
+  Status openFeed();
+  Result<Reports *> reports(std::string_view program);
   Result<std::unique_ptr<Program>> bind(int program);
   std::vector<Program *> bound();
   Follower *followerOf(const plan::Program &program) {
@@ -53,6 +56,9 @@ public:
   std::string kernelsPath_;
   std::vector<std::unique_ptr<Program>> programs_; // null until bound
   std::unique_ptr<Follower> follower_; // null until what it follows is bound
+  std::unique_ptr<InputFeed> feed_; // null: inputs are copied to their places
+  std::map<const Program *, std::unique_ptr<Reports>> reports_;
+  uint64_t stateWrites_ = 0;
   const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
   std::vector<bool> isSet_;
   const plan::Program *outputsOf_ = nullptr; // the program that ran last
@@ -118,8 +124,30 @@ Status Executor::Impl::allocate(const std::string &kernelsPath,
           region.kind() == plan::Region::GRADIENT && region.bytes() > 0)
         DLC_TRY(collectives_->addMemory(regions_[i], region.bytes()));
   }
+  DLC_TRY(openFeed());
   kernelsPath_ = kernelsPath;
   return kernelsPath.empty() ? Status() : device_->loadKernels(kernelsPath);
+}
+
+// Room for the inputs of any program.
+Status Executor::Impl::openFeed() {
+  uint64_t most = 0;
+  for (const plan::Program &program : plan_.programs())
+    most = std::max(most, Program::bytesOfInputs(program));
+  auto feed = device_->inputFeed(most);
+  if (!feed)
+    return withLargestTensors(feed.status(), plan_);
+  feed_ = *std::move(feed);
+  return {};
+}
+
+Result<Reports *> Executor::Impl::reports(std::string_view name) {
+  DLC_ASSIGN(Program *const program, this->program(name));
+  std::unique_ptr<Reports> &reports = reports_[program];
+  if (!reports) {
+    DLC_ASSIGN(reports, Reports::create(*device_, *program));
+  }
+  return reports.get();
 }
 
 // With the program that follows it, if there is one.
@@ -195,6 +223,8 @@ Status Executor::Impl::run(Program &program, Probe *probe) {
   if (poison_)
     for (const auto &[data, bytes] : program.gaps())
       DLC_TRY(device_->fill(data, 0xff, bytes));
+  if (feed_)
+    DLC_TRY(feed_->deliver(program.inputPieces()));
   if (std::exchange(inject_, false))
     DLC_TRY(program.injectInfinity());
   return probe ? program.runProbed(*probe) : program.run(profiling_);
@@ -302,7 +332,9 @@ Status Executor::setInput(std::string_view name, std::string_view portName,
   }
   impl.outputsOf_ = nullptr;
   DLC_TRY(impl.device_->makeCurrent());
-  DLC_TRY(impl.device_->upload(buffer.data, data, bytes));
+  DLC_TRY(impl.feed_ ? impl.feed_->put(program->inputPieces()[index].offset,
+                                       data, bytes)
+                     : impl.device_->upload(buffer.data, data, bytes));
   impl.isSet_[index] = true;
   return {};
 }
@@ -325,21 +357,30 @@ Result<TensorView> Executor::output(std::string_view name,
   return impl.fetch(buffer, index);
 }
 
-Result<double> Executor::scalar(std::string_view name, std::string_view port) {
-  DLC_ASSIGN(const TensorView view, output(name, port));
-  switch (view.type->dtype()) {
-  case plan::F32:
-    if (view.bytes == sizeof(float))
-      return static_cast<double>(*reinterpret_cast<const float *>(view.data));
-    break;
-  case plan::F64:
-    if (view.bytes == sizeof(double))
-      return *reinterpret_cast<const double *>(view.data);
-    break;
-  default:
-    break;
-  }
-  return failed("{}: output '{}' is not a float scalar", name, port);
+Result<double> Executor::scalar(std::string_view program,
+                                std::string_view port) {
+  DLC_ASSIGN(const TensorView view, output(program, port));
+  auto value = scalarOf(*view.type, view.data);
+  return value.ok() ? value
+                    : value.status().withContext(
+                          fmt::format("{}: output '{}'", program, port));
+}
+
+int Executor::runsAhead() const { return impl_->feed_ ? 1 : 0; }
+
+Status Executor::report(std::string_view program) {
+  DLC_TRY(impl_->device_->makeCurrent());
+  DLC_ASSIGN(Reports *const reports, impl_->reports(program));
+  if (!impl_->outputsOf_ || impl_->outputsOf_->name() != program)
+    return usageError("{} has no report: it did not run last", program);
+  return reports->post();
+}
+
+Status Executor::readReport(std::string_view program,
+                            std::span<double> values) {
+  DLC_TRY(impl_->device_->makeCurrent());
+  DLC_ASSIGN(Reports *const reports, impl_->reports(program));
+  return impl_->settled(reports->collect(values));
 }
 
 // --- state ---
@@ -347,6 +388,7 @@ Result<double> Executor::scalar(std::string_view name, std::string_view port) {
 Result<TensorView> Executor::state(std::string_view name) {
   DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
+  ++impl_->stateWrites_;
   return impl_->view({impl_->address(*state), &state->type()}, name);
 }
 
@@ -359,8 +401,10 @@ Result<TensorView> Executor::fetchState(std::string_view name,
   DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   std::byte *const data = impl_->address(*state);
-  if (impl_->device_->hostPointer(data))
+  if (impl_->device_->hostPointer(data)) {
+    ++impl_->stateWrites_;
     return impl_->view({data, &state->type()}, name);
+  }
   copy.resize(plan::bytesOf(state->type()).value_or(0));
   DLC_TRY(readState(name, copy.data(), copy.size()));
   return TensorView{&state->type(), copy.data(), copy.size()};
@@ -388,8 +432,11 @@ Status Executor::writeState(std::string_view name, const void *from,
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   DLC_TRY(checkSize(*state, bytes));
   DLC_TRY(impl_->device_->makeCurrent());
+  ++impl_->stateWrites_;
   return impl_->device_->upload(impl_->address(*state), from, bytes);
 }
+
+uint64_t Executor::stateWrites() const { return impl_->stateWrites_; }
 
 void Executor::injectInfinity() { impl_->inject_ = true; }
 

@@ -51,6 +51,9 @@ struct ExecutorOptions {
 // Not thread-safe: one thread creates it, runs it and destroys it. A step after
 // the first of its program allocates nothing.
 //
+// On a device with queues the host may be steps ahead: inputs travel while the
+// step before goes on, and reports are read when they have arrived.
+//
 // Environment: DLC_POISON=1 fills scratch memory with NaN before every run, so
 // that reading what was never written shows. DLC_SYNC=1 waits for the device
 // after every command, so that an error names the command.
@@ -74,6 +77,10 @@ public:
   // their scratch. The first run() does it too.
   Status prepare(std::string_view program);
 
+  // How many runs a host that reads reports should be ahead of the one it reads
+  // about, so that the device never waits for it; 0 where run() computes.
+  int runsAhead() const;
+
   // State by its name in the plan. The view is of the live memory: read or
   // write it between runs. Incompatible on a device whose memory the host
   // cannot see; readState and writeState work on all. `bytes` must be the
@@ -86,6 +93,9 @@ public:
                                 std::vector<std::byte> &copy);
   Status readState(std::string_view name, void *to, uint64_t bytes);
   Status writeState(std::string_view name, const void *from, uint64_t bytes);
+  // Grows whenever the host may have written state, with writeState() or
+  // through a view.
+  uint64_t stateWrites() const;
 
   // Copies an input's bytes, in the port's element type and shape. Integers are
   // checked against the port's limit (Usage). Every input must be set before
@@ -109,6 +119,14 @@ public:
   Result<TensorView> output(std::string_view program, std::string_view port);
   // The same for a float scalar ("loss", "lr").
   Result<double> scalar(std::string_view program, std::string_view port);
+
+  // The scalars that the program puts out travel to the host behind its run,
+  // which must be the last one. Waits for nothing. At most Readback::kUnread
+  // may be on their way; they outlive later runs.
+  Status report(std::string_view program);
+  // The oldest report that was not read yet, by output of the program; waits
+  // for its run and gets its error.
+  Status readReport(std::string_view program, std::span<double> values);
 
   // Test hook: the next run makes an f32 gradient infinite before anything
   // reads it; Usage from that run if the program has none.

@@ -17,6 +17,7 @@ Result<std::unique_ptr<Program>> Program::bind(const ProgramContext &context,
                                                const plan::Program &program) {
   std::unique_ptr<Program> bound(new Program(context, program));
   DLC_TRY(bound->bindCommands());
+  bound->findInputs();
   bound->findGaps();
   return bound;
 }
@@ -146,6 +147,28 @@ Status Program::runProbed(Probe &probe) {
     DLC_TRY(probe.after(probed));
   }
   return commands_.size() == injectBefore_ ? inject() : Status();
+}
+
+// Apart by what copies like.
+static uint64_t roomOf(const plan::TensorType &type) {
+  return (plan::bytesOf(type).value_or(0) + 255) / 256 * 256;
+}
+
+uint64_t Program::bytesOfInputs(const plan::Program &program) {
+  uint64_t bytes = 0;
+  for (const plan::Port &port : program.inputs())
+    bytes += roomOf(program.buffers(static_cast<int>(port.buffer())).type());
+  return bytes;
+}
+
+void Program::findInputs() {
+  uint64_t offset = 0;
+  for (const plan::Port &port : program_.inputs()) {
+    const Operand input = buffer(port.buffer());
+    pieces_.push_back(
+        {offset, input.data, plan::bytesOf(*input.type).value_or(0)});
+    offset += roomOf(*input.type);
+  }
 }
 
 void Program::findGaps() {

@@ -51,6 +51,9 @@ public:
 
   const plan::Program &plan() const { return program_; }
   Operand buffer(uint32_t id) const;
+  // Where a feed keeps each input on its way, and where the program reads it.
+  std::span<const InputFeed::Piece> inputPieces() const { return pieces_; }
+  static uint64_t bytesOfInputs(const plan::Program &program); // of a feed
   // Ranges of scratch that no input occupies.
   const std::vector<std::pair<std::byte *, uint64_t>> &gaps() const {
     return gaps_;
@@ -65,6 +68,7 @@ private:
   bool isInRegion(uint32_t buffer, std::string_view region) const;
   Status enqueueAll(bool timed);
   Status record();
+  void findInputs();
   void findGaps();
 
   ProgramContext context_;
@@ -77,6 +81,7 @@ private:
   bool ranBefore_ = false;
   Follower *follower_ = nullptr;
   size_t waitBefore_ = SIZE_MAX; // command
+  std::vector<InputFeed::Piece> pieces_;
   std::vector<std::pair<std::byte *, uint64_t>> gaps_;
 };
 

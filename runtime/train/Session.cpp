@@ -104,22 +104,39 @@ Status Session::setInputs(const char *name, const Batch &batch) {
   return {};
 }
 
-Result<std::span<const double>> Session::trainStep(const Batch &batch,
-                                                   Probe *probe) {
+Status Session::findPosition() {
+  if (positionAsOf_ == executor_->stateWrites())
+    return {};
+  DLC_ASSIGN(position_, windowPosition(*executor_));
+  positionAsOf_ = executor_->stateWrites();
+  return {};
+}
+
+Result<bool> Session::startStep(const Batch &batch, Probe *probe) {
   if (metricNames_.empty())
     return failed("the model has no training program");
-  DLC_ASSIGN(const int64_t position, windowPosition(*executor_));
-  if (position + 1 < window()) {
-    DLC_TRY(setInputs(kAccumulate, batch));
-    DLC_TRY(executor_->run(kAccumulate, probe));
-    return std::span<const double>();
-  }
-  DLC_TRY(setInputs(kTrain, batch));
-  DLC_TRY(executor_->run(kTrain, probe));
-  for (size_t i = 0; i < metricNames_.size(); ++i) {
-    DLC_ASSIGN(metrics_[i], executor_->scalar(kTrain, metricNames_[i]));
-  }
+  DLC_TRY(findPosition());
+  const bool updates = position_ + 1 >= window();
+  const char *const program = updates ? kTrain : kAccumulate;
+  DLC_TRY(setInputs(program, batch));
+  DLC_TRY(executor_->run(program, probe));
+  position_ = updates ? 0 : position_ + 1;
+  if (updates)
+    DLC_TRY(executor_->report(kTrain));
+  return updates;
+}
+
+Result<std::span<const double>> Session::readMetrics() {
+  DLC_TRY(executor_->readReport(kTrain, metrics_));
   return std::span<const double>(metrics_);
+}
+
+Result<std::span<const double>> Session::trainStep(const Batch &batch,
+                                                   Probe *probe) {
+  DLC_ASSIGN(const bool updates, startStep(batch, probe));
+  if (!updates)
+    return std::span<const double>();
+  return readMetrics();
 }
 
 // Adds the rows of the first `samples` samples of the last batch.

@@ -51,10 +51,16 @@ public:
   // Batches of an update.
   int64_t window() const { return std::max<int64_t>(1, plan().accumulate()); }
 
-  // Trains on a batch, whose arrays are those of train_step's inputs in order.
-  // The last batch of a window updates the weights and returns the metrics, by
-  // metricNames(), valid until the next step; the others return nothing. After
-  // the first update nothing is allocated here.
+  // Starts the training on a batch, whose arrays are those of train_step's
+  // inputs in order. True if it is the last of a window: it updates the
+  // weights and has metrics. A device with queues does it later, and the next
+  // may be started meanwhile: see Executor::runsAhead.
+  Result<bool> startStep(const Batch &batch, Probe *probe = nullptr);
+  // The metrics of the oldest update whose were not read yet, by metricNames();
+  // waits for it. Valid until the next call. After the first update nothing is
+  // allocated here.
+  Result<std::span<const double>> readMetrics();
+  // Both: waits for the metrics if there are some.
   Result<std::span<const double>> trainStep(const Batch &batch,
                                             Probe *probe = nullptr);
 
@@ -80,6 +86,7 @@ private:
       : model_(std::move(model)), communicator_(communicator) {}
 
   Status setInputs(const char *program, const Batch &batch);
+  Status findPosition();
   Status addRows(EvalResult &sums, double &rows, int64_t samples);
 
   Model model_;
@@ -87,6 +94,8 @@ private:
   std::unique_ptr<Executor> executor_;
   std::vector<std::string> metricNames_;
   std::vector<double> metrics_;
+  int64_t position_ = 0;      // in the window, as the device has it, too,
+  uint64_t positionAsOf_ = 0; // unless the host has written state since
 };
 
 } // namespace dlc

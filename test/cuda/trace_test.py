@@ -7,9 +7,24 @@ import dlc
 import standins
 
 STEPS = 6
-# What a step after the second may call: its inputs, its launch, the values that it reports.
-STEADY = {"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuGraphLaunch", "cuEventRecord", "cuEventQuery",
-          "cuEventSynchronize"}
+# What a step after the second may call: its inputs, its launch, the report that it sends.
+STEADY = {"cuMemcpyHtoDAsync", "cuMemcpyDtoDAsync", "cuMemcpyDtoHAsync", "cuGraphLaunch", "cuEventRecord",
+          "cuStreamWaitEvent", "cuEventSynchronize"}
+
+
+def waits_too_early(lines):
+    """Waits of the host for what was launched last, or for a whole stream: the GPU would run dry meanwhile."""
+    recorded, launches = {}, 0
+    for line in lines:
+        words = line.split()
+        launches += words[0] == "cuGraphLaunch"
+        if words[0] == "cuEventRecord":
+            recorded[words[1]] = launches
+        elif words[0] == "cuEventSynchronize":
+            if recorded.get(words[1], 0) == launches:
+                yield line
+        elif "Synchronize" in words[0]:
+            yield line
 
 
 def commands_of(plan):
@@ -55,28 +70,33 @@ def buckets_of(plan):
 
 
 class Trace(standins.StandinTest):
-    def trace(self, name, data, **options):
-        """The lines of rank 0 or 1, and the exec module."""
-        artifact = self.compile_for_cuda(name, ddp=2, **options)
-        self.run_on_standins(artifact, data=dlc.data(data), run=self.path("run"), steps=STEPS, quiet=True,
-                             environment={"DLC_STANDIN_TRACE": self.path("trace-%p")})
+    def trace(self, name, data, ranks=2, launches=STEPS - 1, environment=(), **options):
+        """The lines of a rank, the exec module, and between which lines the steps after the recorded one lie."""
+        artifact = self.compile_for_cuda(name, ddp=ranks, **options)
+        self.run_on_standins(artifact, data=dlc.data(data), run=self.path("run"), steps=STEPS, seed=1, quiet=True,
+                             environment={"DLC_STANDIN_TRACE": self.path("trace-%p"), **dict(environment)})
         traces = sorted(glob.glob(self.path("trace-*")))
-        self.assertEqual(len(traces), 2)
+        self.assertEqual(len(traces), ranks)
         with open(traces[0]) as file, open(self.path("plan.mlir")) as plan:
-            return file.read().splitlines(), plan.read()
+            lines, plan = file.read().splitlines(), plan.read()
+        launched = [i for i, line in enumerate(lines) if line.startswith("cuGraphLaunch")]
+        self.assertEqual(len(launched), launches)
+        return lines, plan, launched
+
+    def check_steady(self, lines, metrics):
+        """Nothing is allocated, planned or bound in a step, and the host is ahead of the GPU."""
+        calls = [line.split()[0] for line in lines]
+        self.assertEqual(set(calls) - STEADY, set())
+        self.assertEqual(list(waits_too_early(lines)), [])
+        # Reports are read while steps go on, each as one copy for all of its numbers that lie close together.
+        steps = calls.count("cuEventSynchronize")
+        self.assertGreaterEqual(steps, STEPS - 3)
+        self.assertLessEqual(calls.count("cuMemcpyDtoHAsync"), metrics * (STEPS - 2))
 
     def check(self, name, data, **options):
-        lines, plan = self.trace(name, data, **options)
-        launches = [i for i, line in enumerate(lines) if line.startswith("cuGraphLaunch")]
-        self.assertEqual(len(launches), STEPS - 1)  # the first one warms up, the second is recorded
-
-        # Nothing is allocated, planned or bound in a step.
-        between = lines[launches[0] + 1:launches[-1]]
-        self.assertEqual({line.split()[0] for line in between} - STEADY, set())
-        # The host waits for the values that it reports, and for nothing else.
-        calls = [line.split()[0] for line in between]
-        reports = 2 * (STEPS - 2)  # loss and lr
-        self.assertEqual([calls.count("cuEventSynchronize"), calls.count("cuMemcpyDtoHAsync")], [reports, reports])
+        lines, plan, launches = self.trace(name, data, **options)
+        # The first step warms up, the second is recorded, the last is waited for.
+        self.check_steady(lines[launches[1]:launches[-1] + 1], metrics=2)
         plans = [i for i, line in enumerate(lines) if line.startswith("plan ")]
         self.assertGreater(len(plans), 0)
         first_step = next(i for i, line in enumerate(lines) if line.startswith("cuLaunchKernel"))
@@ -97,6 +117,24 @@ class Trace(standins.StandinTest):
         for k, (reduced, _) in buckets.items():
             if k + 2 in buckets:
                 self.assertLess(reduced, buckets[k + 2][1], f"bucket {k}")
+
+    def check_ahead(self, name, data, metrics, launches=STEPS - 1, **options):
+        """Of one rank."""
+        lines, _, launched = self.trace(name, data, ranks=1, launches=launches, **options)
+        self.check_steady(lines[launched[launches - STEPS + 2]:launched[-1] + 1], metrics)
+        return dlc.Run(self.path("run"))
+
+    def test_fp16_with_a_scaler(self):
+        """The device decides what is skipped and how the scale moves: it overflows at first."""
+        run = self.check_ahead("lenet", "mnist-train", metrics=4, batch=8, optimizer="sgd", amp=True, amp_dtype="fp16",
+                               loss_scale_init=2.0**24)
+        self.assertEqual(run.metrics("found_inf")[0], 1)
+        self.assertEqual(len(run.metrics("loss")), STEPS)
+
+    def test_micro_batches(self):
+        """The host knows its place in a window without a look at the GPU's."""
+        self.check_ahead("lenet", "mnist-train", metrics=2, batch=4, accumulate=3, optimizer="sgd",
+                         launches=3 * STEPS - 2)
 
     def test_lenet(self):
         self.check("lenet", "mnist-train", batch=8, bucket_mb=0.01, optimizer="sgd")

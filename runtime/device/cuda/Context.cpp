@@ -26,12 +26,14 @@ Status GpuContext::open(int ordinal) {
   int least = 0, greatest = 0;
   DLC_TRY(check(driver_->cuCtxGetStreamPriorityRange(&least, &greatest),
                 "cuCtxGetStreamPriorityRange"));
-  DLC_TRY(check(driver_->cuStreamCreateWithPriority(
-                    &compute_, CU_STREAM_NON_BLOCKING, least),
-                "cuStreamCreateWithPriority"));
-  return check(driver_->cuStreamCreateWithPriority(
-                   &communication_, CU_STREAM_NON_BLOCKING, greatest),
-               "cuStreamCreateWithPriority");
+  const auto open = [&](CUstream &stream, int priority) {
+    return check(driver_->cuStreamCreateWithPriority(
+                     &stream, CU_STREAM_NON_BLOCKING, priority),
+                 "cuStreamCreateWithPriority");
+  };
+  DLC_TRY(open(compute_, least));
+  DLC_TRY(open(communication_, greatest));
+  return open(copies_, least);
 }
 
 Status GpuContext::readProperties() {
@@ -62,7 +64,7 @@ GpuContext::~GpuContext() {
   if (!context_)
     return;
   driver_->cuCtxSetCurrent(context_);
-  for (CUstream stream : {compute_, communication_})
+  for (CUstream stream : {compute_, communication_, copies_})
     if (stream)
       driver_->cuStreamDestroy(stream);
   driver_->cuDevicePrimaryCtxRelease(device_);

@@ -1,4 +1,4 @@
-// One GPU as this process uses it: its context, its two streams and what it is.
+// One GPU as this process uses it: its context, its streams and what it is.
 #pragma once
 
 #include "runtime/device/cuda/Driver.h"
@@ -34,9 +34,10 @@ public:
   int ordinal() const { return ordinal_; }
 
   // Commands run on `compute` in order; collectives on `communication`, whose
-  // blocks are scheduled first.
+  // blocks are scheduled first; inputs arrive on `copies`.
   CUstream compute() const { return compute_; }
   CUstream communication() const { return communication_; }
+  CUstream copies() const { return copies_; }
 
   Status makeCurrent() const;
   Status check(CUresult result, std::string_view action) const {
@@ -56,6 +57,7 @@ private:
   CUcontext context_ = nullptr;
   CUstream compute_ = nullptr;
   CUstream communication_ = nullptr;
+  CUstream copies_ = nullptr;
 };
 
 // Events that order streams and say when work is done; without timing, which

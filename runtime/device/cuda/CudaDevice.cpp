@@ -1,4 +1,6 @@
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/cuda/Feed.h"
+#include "runtime/device/cuda/GpuReadback.h"
 #include "runtime/device/cuda/Graph.h"
 #include "runtime/device/cuda/Kinds.h"
 
@@ -16,7 +18,8 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal,
   DLC_ASSIGN(auto context, GpuContext::create(std::move(driver), ordinal));
   std::unique_ptr<CudaDevice> device(
       new CudaDevice(std::move(context), std::move(tune)));
-  DLC_ASSIGN(device->staging_, Staging::create(*device->context_));
+  DLC_ASSIGN(device->staging_,
+             Staging::create(*device->context_, device->memory_));
   return device;
 }
 
@@ -63,10 +66,10 @@ Result<std::unique_ptr<Command>> CudaDevice::bind(const CommandSpec &spec) {
 Status CudaDevice::synchronize(std::string_view work) {
   const Driver &driver = context_->driver();
   const std::string_view what = work.empty() ? kEarlierWork : work;
-  DLC_TRY(
-      context_->check(driver.cuStreamSynchronize(context_->compute()), what));
-  return context_->check(driver.cuStreamSynchronize(context_->communication()),
-                         what);
+  for (CUstream stream :
+       {context_->copies(), context_->compute(), context_->communication()})
+    DLC_TRY(context_->check(driver.cuStreamSynchronize(stream), what));
+  return {};
 }
 
 Status CudaDevice::beginRecording() {
@@ -78,10 +81,13 @@ Result<std::unique_ptr<Command>> CudaDevice::endRecording() {
   return endGraph(*context_);
 }
 
-MemoryReport CudaDevice::memory() const {
-  MemoryReport report = memory_.report();
-  report.host = Staging::bytes();
-  return report;
+Result<std::unique_ptr<InputFeed>> CudaDevice::inputFeed(uint64_t bytes) {
+  return Feed::create(*context_, memory_, bytes);
+}
+
+Result<std::unique_ptr<Readback>>
+CudaDevice::readback(std::span<const Operand> ranges) {
+  return GpuReadback::create(*context_, memory_, ranges);
 }
 
 } // namespace dlc

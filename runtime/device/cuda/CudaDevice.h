@@ -1,5 +1,6 @@
 // NVIDIA GPUs, by the driver's interface. Commands are enqueued on one stream;
-// nothing waits for the GPU but download() and synchronize().
+// nothing waits for the GPU but download(), synchronize() and what is read
+// back.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -34,7 +35,10 @@ public:
   Status beginRecording() override;
   Result<std::unique_ptr<Command>> endRecording() override;
   CommunicationQueue *communicationQueue() override { return &communication_; }
-  MemoryReport memory() const override;
+  Result<std::unique_ptr<InputFeed>> inputFeed(uint64_t bytes) override;
+  Result<std::unique_ptr<Readback>>
+  readback(std::span<const Operand> ranges) override;
+  MemoryReport memory() const override { return memory_.report(); }
 
   // For the files that implement kinds of commands.
   const GpuContext &context() const { return *context_; }

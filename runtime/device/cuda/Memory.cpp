@@ -7,6 +7,8 @@ namespace dlc {
 GpuMemory::~GpuMemory() {
   for (const Block &block : blocks_)
     context_.driver().cuMemFree(block.data);
+  for (void *data : pinned_)
+    context_.driver().cuMemFreeHost(data);
 }
 
 static std::string mebibytes(uint64_t bytes) {
@@ -61,8 +63,28 @@ Status GpuMemory::reserveWorkspace(uint64_t bytes) {
   return {};
 }
 
+Result<std::byte *> GpuMemory::pin(uint64_t bytes, std::string_view name) {
+  void *data = nullptr;
+  const uint64_t size = std::max<uint64_t>(bytes, 1);
+  DLC_TRY(context_.check(
+      context_.driver().cuMemHostAlloc(&data, size, 0),
+      fmt::format("cannot allocate {} of pinned host memory for {}",
+                  mebibytes(bytes), name)));
+  pinned_.push_back(data);
+  pinnedBytes_ += size;
+  return static_cast<std::byte *>(data);
+}
+
+CUdeviceptr GpuMemory::blockOf(CUdeviceptr address) const {
+  for (const Block &block : blocks_)
+    if (address >= block.data && address - block.data < block.bytes)
+      return block.data;
+  return 0;
+}
+
 MemoryReport GpuMemory::report() const {
   MemoryReport report;
+  report.host = pinnedBytes_;
   for (const Block &block : blocks_)
     (block.isRegion ? report.regions : report.workspace) += block.bytes;
   return report;

@@ -1,4 +1,5 @@
-// Device memory: the plan's regions, and scratch that library calls share.
+// Memory of a GPU: the plan's regions, scratch that library calls share, and
+// pinned host memory that copies pass through. All of it lives as long as this.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -24,7 +25,17 @@ public:
   CUdeviceptr workspace() const { return workspace_; }
   uint64_t workspaceBytes() const { return workspaceBytes_; }
 
+  // Device memory for the runtime's own use.
+  Result<CUdeviceptr> reserve(uint64_t bytes, std::string_view name) {
+    return add(bytes, name, false);
+  }
+  // On the host, where the GPU's copies reach it without waiting.
+  Result<std::byte *> pin(uint64_t bytes, std::string_view name);
+
   MemoryReport report() const;
+
+  // Where what was allocated together with this address begins.
+  CUdeviceptr blockOf(CUdeviceptr address) const;
 
 private:
   struct Block {
@@ -39,6 +50,8 @@ private:
 
   const GpuContext &context_;
   std::vector<Block> blocks_;
+  std::vector<void *> pinned_;
+  uint64_t pinnedBytes_ = 0;
   CUdeviceptr workspace_ = 0;
   uint64_t workspaceBytes_ = 0;
 };

@@ -5,25 +5,16 @@
 
 namespace dlc {
 
-Result<std::unique_ptr<Staging>> Staging::create(const GpuContext &context) {
+Result<std::unique_ptr<Staging>> Staging::create(const GpuContext &context,
+                                                 GpuMemory &memory) {
   std::unique_ptr<Staging> staging(new Staging(context));
-  void *memory = nullptr;
-  DLC_TRY(context.check(
-      context.driver().cuMemHostAlloc(&memory, bytes(), 0),
-      fmt::format("cannot allocate {} bytes of pinned host memory", bytes())));
-  staging->memory_ = static_cast<std::byte *>(memory);
+  DLC_ASSIGN(std::byte *const data,
+             memory.pin(kSlotBytes * kSlots, "copies of state"));
   for (size_t i = 0; i < kSlots; ++i) {
     DLC_ASSIGN(GpuEvent event, GpuEvent::create(context));
-    staging->slots_.push_back(
-        {staging->memory_ + i * kSlotBytes, std::move(event)});
+    staging->slots_.push_back({data + i * kSlotBytes, std::move(event)});
   }
   return staging;
-}
-
-Staging::~Staging() {
-  slots_.clear();
-  if (memory_)
-    context_.driver().cuMemFreeHost(memory_);
 }
 
 Result<Staging::Slot *> Staging::takeSlot() {

@@ -1,0 +1,220 @@
+#include "runtime/train/Job.h"
+
+#include "runtime/base/Hash.h"
+#include "runtime/train/Agree.h"
+#include "runtime/train/Inputs.h"
+#include "runtime/train/State.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+namespace dlc {
+namespace {
+
+constexpr int64_t kDefaultEpochs = 10;
+
+std::set<int64_t> infiniteStepsOf(const char *text) {
+  std::set<int64_t> steps;
+  for (char *end = nullptr; text && *text; text = *end ? end + 1 : end) {
+    steps.insert(std::strtoll(text, &end, 10));
+    if (end == text)
+      break;
+  }
+  return steps;
+}
+
+std::string absolutePath(const std::string &path) {
+  std::error_code error;
+  auto result = std::filesystem::absolute(path, error);
+  return path.empty() || error ? path : result.lexically_normal().string();
+}
+
+std::string artifactPath(const TrainOptions &options) {
+  return options.resume.empty() ? options.artifact
+                                : options.resume + "/model.dlc";
+}
+
+} // namespace
+
+std::string batchText(const Sampling &sampling) {
+  return sampling.window == 1 ? fmt::format("{}", sampling.batch)
+                              : fmt::format("{} micro-batches of {}",
+                                            sampling.window, sampling.batch);
+}
+
+std::string ranksText(const Sampling &sampling) {
+  return sampling.world == 1 ? "1 rank"
+                             : fmt::format("{} ranks", sampling.world);
+}
+
+Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
+                                       Communicator &communicator) {
+  TrainOptions options = given;
+  for (auto member :
+       {&TrainOptions::artifact, &TrainOptions::data, &TrainOptions::val})
+    options.*member = absolutePath(options.*member);
+  if (options.keep < 1)
+    return usageError("keep is {}, expected at least 1 checkpoint",
+                      options.keep);
+  std::unique_ptr<Job> job(new Job(options, communicator));
+  job->infiniteSteps = infiniteStepsOf(std::getenv("DLC_INJECT_INF"));
+  DLC_TRY(agree(communicator, job->loadData()));
+  DLC_TRY(job->bindStep());
+  job->settleLength();
+  DLC_TRY(job->checkSameJob());
+  DLC_TRY(agree(communicator, job->openRun()));
+  DLC_TRY(job->restore());
+  return job;
+}
+
+Status Job::restore() {
+  DLC_TRY(agree(communicator, restoreRoot()));
+  return broadcastState(session->executor(), communicator);
+}
+
+bool Job::injects(int64_t step) const {
+  return isRoot() && infiniteSteps.count(step) > 0;
+}
+
+bool Job::reports(std::string_view metric) const {
+  const auto &names = session->metricNames();
+  return std::find(names.begin(), names.end(), metric) != names.end();
+}
+
+double Job::metric(std::span<const double> values,
+                   std::string_view name) const {
+  const auto &names = session->metricNames();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name)
+      return values[i];
+  return NAN;
+}
+
+std::vector<Batch> Job::windowOf(int64_t step) const {
+  Loader loader(*data, sampling, step - 1, step);
+  std::vector<Batch> window;
+  while (const Batch *batch = loader.next())
+    window.push_back(*batch);
+  return window;
+}
+
+// The model and the samples, before anything is written.
+Status Job::loadData() {
+  DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
+  if (!findProgram(artifact.plan(), "train_step"))
+    return failed("'{}' has no training program", artifactPath(options));
+  const plan::Plan &plan = artifact.plan();
+  DLC_ASSIGN(data,
+             openDataset(options.data, plan, "train_step", options.scale));
+  sampling = {plan.batch(),        std::max<int64_t>(1, plan.accumulate()),
+              communicator.rank(), communicator.size(),
+              options.shuffle,     options.seed};
+  if (data->samples() < sampling.samplesOfUpdate())
+    return failed("'{}' has {} samples, expected at least {}: one step of {} "
+                  "on {}",
+                  options.data, data->samples(), sampling.samplesOfUpdate(),
+                  batchText(sampling), ranksText(sampling));
+  stepsPerEpoch = sampling.updatesPerEpoch(data->samples());
+  if (!options.val.empty()) {
+    DLC_ASSIGN(val, openDataset(options.val, plan, "eval_step", options.scale));
+  }
+  DLC_ASSIGN(dataHash, hashFile(options.data));
+  std::string state = artifact.statePath();
+  DLC_ASSIGN(session,
+             Session::create({std::move(artifact), {}, std::move(state)},
+                             {.threads = options.threads,
+                              .communicator = &communicator,
+                              .record = options.graph,
+                              .timeout = std::chrono::milliseconds(
+                                  int64_t(options.timeout * 1000)),
+                              .tune = options.tune}));
+  return {};
+}
+
+// Rank 0 measures what there is to choose; the others find it in the cache.
+Status Job::bindStep() {
+  const bool measures = options.tune.mode == TuneOptions::Mode::Benchmark;
+  const auto bind = [this] {
+    return session->executor().prepare("train_step");
+  };
+  if (measures)
+    DLC_TRY(agree(communicator, isRoot() ? bind() : Status()));
+  return agree(communicator, bind());
+}
+
+// How many steps the run has; what a default decided is written down.
+void Job::settleLength() {
+  if (options.steps == 0 && options.epochs == 0)
+    options.steps = session->plan().schedule_steps();
+  if (options.steps == 0 && options.epochs == 0)
+    options.epochs = kDefaultEpochs;
+  total = options.steps > 0 ? options.steps : options.epochs * stepsPerEpoch;
+}
+
+// Ranks that differ in what decides a step would wait for each other in vain.
+Status Job::checkSameJob() {
+  const std::string own =
+      fmt::format("artifact {}, data {}, {} steps, seed {}, shuffle {}",
+                  session->model().artifact.hash(), dataHash, total,
+                  options.seed, options.shuffle ? "on" : "off");
+  DLC_ASSIGN(std::vector<std::string> all, communicator.allGather(own));
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      return incompatible("rank {} runs another job than rank 0: {}; "
+                          "expected {}",
+                          rank, all[rank], all[0]);
+  return {};
+}
+
+Status Job::openRun() {
+  run = options.resume;
+  if (isRoot() && run.empty()) {
+    DLC_ASSIGN(run, createRun(options));
+  }
+  return {};
+}
+
+// Rank 0 loads; the others get its state and its place.
+Status Job::restoreRoot() {
+  if (isRoot()) {
+    DLC_ASSIGN(progress, loadNewestCheckpoint(*session, run));
+    if (progress.step > 0)
+      DLC_TRY(checkSameData());
+    DLC_TRY(settleSchedule());
+  }
+  progress.dataHash = dataHash;
+  progress.samples = data->samples();
+  progress.world = communicator.size();
+  return communicator.broadcast(&progress.step, sizeof progress.step, 0);
+}
+
+Status Job::checkSameData() const {
+  if (progress.dataHash != dataHash)
+    return failed("'{}' is not the data that the run began with ({} samples, "
+                  "hash {}; found {} samples, hash {})",
+                  options.data, progress.samples, progress.dataHash,
+                  data->samples(), dataHash);
+  if (progress.world != communicator.size())
+    return incompatible("the run began with {} ranks, found {}", progress.world,
+                        communicator.size());
+  return {};
+}
+
+// A schedule that was compiled without a length lasts as long as the run.
+Status Job::settleSchedule() {
+  DLC_TRY(setUnlessSet("schedule.steps", total));
+  return setUnlessSet("schedule.epoch_steps", stepsPerEpoch);
+}
+
+Status Job::setUnlessSet(const char *state, int64_t value) {
+  if (!session->executor().hasState(state))
+    return {};
+  int64_t old = 0;
+  DLC_TRY(session->executor().readState(state, &old, sizeof old));
+  if (old != 0)
+    return {};
+  return session->executor().writeState(state, &value, sizeof value);
+}
+
+} // namespace dlc

@@ -1,0 +1,61 @@
+// What a run trains, on what, and how far it is.
+#pragma once
+
+#include "runtime/train/Run.h"
+
+#include <optional>
+#include <set>
+
+namespace dlc {
+
+// One rank's part; the same job on all ranks. Heavy: made once a run.
+struct Job {
+  // Reads model and data, binds the step, makes the run folder or finds the
+  // newest checkpoint. An error is the same on all ranks.
+  static Result<std::unique_ptr<Job>> open(const TrainOptions &options,
+                                           Communicator &communicator);
+
+  // Goes to the newest checkpoint, on all ranks.
+  Status restore();
+
+  bool isRoot() const { return communicator.rank() == 0; }
+  // The batches of an update, as the loader makes them.
+  std::vector<Batch> windowOf(int64_t step) const;
+  // Whether the test hook makes a gradient of this rank infinite in a step.
+  bool injects(int64_t step) const;
+  // NaN if the program does not report it.
+  double metric(std::span<const double> values, std::string_view name) const;
+  bool reports(std::string_view metric) const;
+
+  TrainOptions options;
+  Communicator &communicator;
+  std::optional<Dataset> data, val;
+  Sampling sampling;
+  std::string dataHash;
+  std::unique_ptr<Session> session;
+  std::string run;   // its folder
+  Progress progress; // of what was started: the device may be behind
+  int64_t stepsPerEpoch = 0, total = 0;
+  // DLC_INJECT_INF=3,4,11: a gradient of rank 0 becomes infinite at these
+  // steps, the first one being 1.
+  std::set<int64_t> infiniteSteps;
+
+private:
+  Job(const TrainOptions &options, Communicator &communicator)
+      : options(options), communicator(communicator) {}
+  Status loadData();
+  Status bindStep();
+  void settleLength();
+  Status checkSameJob();
+  Status openRun();
+  Status restoreRoot();
+  Status checkSameData() const;
+  Status settleSchedule();
+  Status setUnlessSet(const char *state, int64_t value);
+};
+
+// "64 samples", "4 micro-batches of 16"; "2 ranks"
+std::string batchText(const Sampling &sampling);
+std::string ranksText(const Sampling &sampling);
+
+} // namespace dlc

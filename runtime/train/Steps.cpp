@@ -1,0 +1,38 @@
+#include "runtime/train/Steps.h"
+
+namespace dlc {
+
+Status Steps::start(Loader &loader) {
+  const int64_t step = job_.progress.step + 1;
+  if (job_.injects(step))
+    job_.session->executor().injectInfinity();
+  const Batch *batch = loader.next();
+  const Clock::time_point since = Clock::now();
+  for (int64_t i = 0; i < job_.sampling.window; ++i) {
+    if (i > 0)
+      batch = loader.next();
+    DLC_TRY(job_.session->startStep(*batch).status());
+  }
+  started_.push_back({step, since});
+  job_.progress.step = step;
+  job_.progress.epoch = step / job_.stepsPerEpoch;
+  return {};
+}
+
+Result<StepReport> Steps::read() {
+  DLC_ASSIGN(const auto values, job_.session->readMetrics());
+  const Started started = started_.front();
+  started_.pop_front();
+  const Clock::time_point begin = std::max(started.since, lastRead_);
+  lastRead_ = Clock::now();
+  return StepReport{started.step, values,
+                    std::chrono::duration<double>(lastRead_ - begin).count()};
+}
+
+Status Steps::discard() {
+  while (unread() > 0)
+    DLC_TRY(read().status());
+  return {};
+}
+
+} // namespace dlc

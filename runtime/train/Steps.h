@@ -1,0 +1,47 @@
+// The steps of a run, started ahead of what is known of them: the host starts
+// step N + 1 before it reads the report of step N, so that a GPU never waits.
+#pragma once
+
+#include "runtime/train/Job.h"
+
+#include <deque>
+
+namespace dlc {
+
+// What an update reports.
+struct StepReport {
+  int64_t step = 0;               // the first of a run is 1
+  std::span<const double> values; // by Session::metricNames(); until the next
+  // From the start of the step, or from the report before if that came later.
+  double seconds = 0;
+};
+
+class Steps {
+public:
+  explicit Steps(Job &job) : job_(job) {}
+
+  // Starts the next update, of as many batches as its window has, and counts
+  // it; with a gradient made infinite if the test hook says so.
+  Status start(Loader &loader);
+  // Updates whose reports were not read, and how many are wanted: the rest of
+  // the run is known.
+  int64_t unread() const { return static_cast<int64_t>(started_.size()); }
+  int64_t ahead() const { return job_.session->executor().runsAhead(); }
+  // The oldest report; waits for its update.
+  Result<StepReport> read();
+  // Waits for all updates without a look at what they report.
+  Status discard();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct Started {
+    int64_t step;
+    Clock::time_point since;
+  };
+
+  Job &job_;
+  std::deque<Started> started_;
+  Clock::time_point lastRead_{};
+};
+
+} // namespace dlc
