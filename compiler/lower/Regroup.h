@@ -26,9 +26,10 @@ struct ChannelView {
   ir::Expr ofImages(ir::Expr channels) const;
 };
 
-/// `v` in the shape of the view. An elementwise op that makes it is repeated
-/// there instead of being read from memory, if `user` is its only user or if it
-/// needs nothing but `known`, which is read anyway, and values of channels.
+/// `v` in the shape of the view. Elementwise ops that make it are repeated
+/// there if `user` is their only user, or if they need only values of channels,
+/// of rows and `known`, which is read anyway; without `known` also if they are
+/// cheap and read no more than their results.
 ir::Expr regroup(ir::Expr v, const ChannelView &view, mlir::Value known,
                  mlir::Operation *user);
 

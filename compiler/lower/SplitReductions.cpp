@@ -5,11 +5,13 @@
 //   2. Otherwise, if all dimensions are reduced, the elements are seen as
 //   [chunks, n / chunks] for the largest divisor
 //      of n up to kMaxChunks.
-//   3. Where more are few than by default, the rows of a matrix are seen as
-//   [chunks, rows / chunks], if the matrix lies in memory anyway.
+//   3. Where more are few than by default, sums of columns are those of
+//   [chunks, rows / chunks, columns]; what they add up is computed in that
+//   shape or lies in memory anyway (Regroup.h).
 // What does not divide stays as it is.
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Decompositions.h"
+#include "compiler/lower/Regroup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -21,7 +23,7 @@ namespace dlc {
 namespace {
 
 constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
-                  kMinRows = 32, kFewRows = 256;
+                  kFewRows = 256;
 
 template <class OpTy> Expr reduce(Expr x, Ints axes) {
   return x.make<OpTy>(x.v, axes, true);
@@ -58,17 +60,16 @@ bool isInMemory(Value x) {
   return !op || !x.hasOneUse() || !isa<ir::ElementwiseInterface>(op);
 }
 
-/// The sums of [rows, columns] over parts of the rows, [chunks, 1, columns].
-template <class OpTy> Value partsOfRows(Expr x, SmallVector<int64_t> &axes) {
-  if (x.rank() != 2 || axes != SmallVector<int64_t>{0})
+/// The sums of columns over parts of the rows, [chunks, 1, columns].
+template <class OpTy> Value partsOfRows(Expr x, OpTy op) {
+  ChannelView view(x.type(), "nhwc");
+  if (view.parts() < kMinChunks)
     return {};
-  int64_t rows = x.shape()[0];
-  int64_t chunks = largestDivisor(
-      rows, std::max<int64_t>(std::min(kMaxChunks, rows / kMinRows), 1));
-  if (chunks < kMinChunks)
+  Expr grouped = regroup(x, view, {}, op);
+  bool isRead = isa_and_nonnull<ir::ReshapeOp>(grouped.v.getDefiningOp());
+  if (isRead && !isInMemory(x.v))
     return {};
-  SmallVector<int64_t> shape{chunks, rows / chunks, x.shape()[1]}, inner{1};
-  return reduce<OpTy>(x.reshape(shape), inner);
+  return reduce<OpTy>(wide(grouped), Ints(view.inner));
 }
 
 template <class OpTy> void split(OpTy op, int64_t few) {
@@ -83,9 +84,16 @@ template <class OpTy> void split(OpTy op, int64_t few) {
   OpBuilder builder(op);
   SmallVector<int64_t> axes(reduced);
   Expr x(builder, op.getLoc(), op.getX());
-  Value stage = firstStage<OpTy>(wide(x), axes);
-  if (!stage && few > kFewOutputs && isInMemory(op.getX()))
-    stage = partsOfRows<OpTy>(wide(x), axes);
+  bool isColumns = few > kFewOutputs && from.getRank() > 1 &&
+                   (int64_t)axes.size() == from.getRank() - 1 && !isRow;
+  Value stage;
+  if (isColumns && axes.back() == from.getRank() - 2) {
+    stage = partsOfRows<OpTy>(x, op);
+    if (stage)
+      axes = {0};
+  }
+  if (!stage)
+    stage = firstStage<OpTy>(wide(x), axes);
   if (!stage)
     return;
   Expr y = reduce<OpTy>(Expr(builder, op.getLoc(), stage), axes);
