@@ -2,6 +2,7 @@
 // that needs no compiler where it is used (gpu-kernels).
 //   dlc-kernel-pack MODULE.mlir FOLDER [SM] [MOST_ELEMENTS]
 //   dlc-kernel-pack patterns FOLDER [SM]     a folder in it for each pattern
+//   dlc-kernel-pack patterns:NAME FOLDER [SM]
 //
 // A pack holds kernels.sm_N.cubin and .ptx; cpu.so, the CPU backend's form of
 // the same kernels; host.so, with which test/standin plays them; kernels.json,
@@ -118,13 +119,14 @@ Status run(int argc, char **argv) {
                       mlir::func::FuncDialect>();
   const std::string what = argv[1], folder = argv[2],
                     sm = argc > 3 ? argv[3] : "90";
-  if (what != "patterns")
+  if (!what.starts_with("patterns"))
     return packFile(mlir::parseSourceFile<mlir::ModuleOp>(what, &context),
                     folder, sm, argc > 4 ? std::atoll(argv[4]) : INT64_MAX);
   for (const test::PatternModule &pattern : test::patternModules())
-    DLC_TRY(packFile(
-        mlir::parseSourceString<mlir::ModuleOp>(pattern.text, &context),
-        folder + "/" + pattern.name, sm, INT64_MAX));
+    if (what == "patterns" || what == "patterns:" + pattern.name)
+      DLC_TRY(packFile(
+          mlir::parseSourceString<mlir::ModuleOp>(pattern.text, &context),
+          folder + "/" + pattern.name, sm, INT64_MAX));
   return {};
 }
 

@@ -1,0 +1,126 @@
+"""The package for machines with a GPU (tools/gpu-package.sh): it is small, brings its libraries along, and run.sh tells
+tests that pass, fail, hang and cannot run apart. The GPU is a stand-in; a part of the package is built.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import dlc
+import standins
+
+MAKER = os.path.join(dlc.ROOT, "tools", "gpu-package.sh")
+MOST_BYTES = 64 << 20
+
+
+@unittest.skipUnless(standins.can_run(), "no CUDA backend in this build, or no ptxas on this machine")
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="dlc-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.package = os.path.join(cls.folder, "there", "package")
+        os.mkdir(os.path.dirname(cls.package))
+        subprocess.run(["bash", MAKER, "--no-build", "--standins", "--quick", "-o", cls.package], check=True,
+                       timeout=200)
+
+    def start(self, *words, code=0, package=None, work="work"):
+        """run.sh in an empty environment, as on a machine that knows nothing of this one: its output."""
+        command = ["env", "-i", "PATH=/usr/bin:/bin", "bash", os.path.join(package or self.package, "run.sh"), *words]
+        if words[:1] not in (("--list",), ("--help",)):
+            command += ["--work", os.path.join(self.folder, work), "-o", os.path.join(self.folder, "out")]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd="/")
+        self.assertEqual(run.returncode, code, run.stdout + run.stderr)
+        return run.stdout + run.stderr
+
+    def results(self):
+        with open(os.path.join(self.folder, "out", "results.json")) as file:
+            return {result["name"]: result for result in json.load(file)}
+
+    def with_tests(self, *rows):
+        """A package with the same payload and other tests."""
+        package = os.path.join(self.folder, "other")
+        shutil.rmtree(package, ignore_errors=True)
+        shutil.copytree(self.package, package, copy_function=os.link)
+        os.remove(os.path.join(package, "tests.txt"))
+        with open(os.path.join(package, "tests.txt"), "w") as file:
+            file.writelines(row + "\n" for row in rows)
+        return package
+
+    def test_1_every_command_runs(self):
+        out = self.start("--standins", "--skip=^(racecheck|synccheck|memcheck-[dk])")
+        results = self.results()
+        for name in ["facts", "device", "losses-f32", "losses-half", "losses-pytorch", "kernels-steps", "tuning",
+                     "bench-copy", "bench-mlp", "start-mlp"]:
+            self.assertEqual(results[name]["status"], "PASS", results[name])
+        for name, result in results.items():
+            self.assertIn(result["status"], ["PASS", "SKIP"], result)
+            if result["status"] == "SKIP":
+                self.assertRegex(result["end_of_log"], r"skipped: \S", name)
+        self.assertRegex(out, r"\d+ passed, 0 failed, \d+ skipped in \d+ s")
+        self.assertRegex(out, r"SKIP +memcheck-training .*no compute-sanitizer in PATH, ")
+        kept = set(os.listdir(os.path.join(self.folder, "out")))
+        self.assertEqual(kept, {"summary.txt", "results.json", "junit.xml", "logs.tar.gz", "facts.json", "bench.json",
+                                "bench.md"})
+        with open(os.path.join(self.folder, "out", "bench.md")) as file:
+            text = file.read()
+        self.assertRegex(text, r"\| mlp \| dlc \| \d+\.\d+ \| ")
+        self.assertRegex(text, r"\| mlp \| dlc train \|.*\| \d+\.\d+ \| \d+\.\d+ \|\n")
+
+    def test_2_wrong_numbers_fail(self):
+        path = os.path.join(self.folder, "work", "package", "cases.json")
+        with open(path) as file:
+            cases = json.load(file)
+        for case in cases:
+            for expected in case["expected"]:
+                expected["values"][7] *= 1.1
+        with open(path, "w") as file:
+            json.dump(cases, file)
+        out = self.start("--standins", "--only=^losses-f32$", code=1)
+        self.assertRegex(out, r"FAIL +losses-f32")
+        self.assertRegex(self.results()["losses-f32"]["end_of_log"], r"loss of step 8 is .*the CPU backend has")
+
+    def test_3_hangs_and_limits(self):
+        package = self.with_tests("hangs | 1 | a hang | sleep 60", "works | 10 | more | true",
+                                  "late | 10 | too late | sleep 60")
+        out = self.start("--standins", "--time-limit=7", code=1, package=package)
+        statuses = {name: result["status"] for name, result in self.results().items()}
+        self.assertEqual(statuses, {"hangs": "TIMEOUT", "works": "PASS", "late": "TIMEOUT"}, out)
+        self.start("--standins", "--time-limit=3", code=77, package=package)
+        self.assertEqual({result["status"] for result in self.results().values()}, {"NOT RUN"})
+
+    def test_4_without_a_gpu(self):
+        out = self.start("--only=^(device|losses-f32|bench-mlp|kernels-steps)$", code=77)
+        self.assertEqual(len(re.findall(r"SKIP .* skipped: no GPU: cannot load libcuda\.so\.1", out)), 4, out)
+        self.assertRegex(out, r"libcudnn\.so\.9: ")
+
+    def test_5_options(self):
+        self.assertRegex(self.start("--list", "--only=^loss"), r"^losses-f32 +\d+ s +20 steps")
+        self.assertIn("--time-limit SEC", self.start("--help"))
+        self.assertIn("unknown option --fast", self.start("--fast", code=2))
+        self.assertIn("no test matches", self.start("--only=nothing", code=2))
+
+    def test_6_libraries_come_along(self):
+        """Nothing but glibc is this machine's."""
+        root = os.path.join(self.folder, "work", "package")
+        system = re.compile(r"/(libc|libm|libdl|libpthread|librt)\.so|ld-linux|linux-vdso")
+        for name in os.listdir(root + "/bin"):
+            out = subprocess.run(["ldd", f"{root}/bin/{name}"], check=True, capture_output=True, text=True,
+                                 env=dict(LD_LIBRARY_PATH=f"{root}/lib:{root}/fallback")).stdout
+            strange = [line for line in out.splitlines() if root not in line and not system.search(line)]
+            self.assertEqual(strange, [], name)
+
+    def test_7_is_small(self):
+        total = sum(os.path.getsize(os.path.join(self.package, name)) for name in os.listdir(self.package))
+        files = subprocess.run(["git", "-C", dlc.ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True)
+        names = [os.path.join(dlc.ROOT, name) for name in files.stdout.split("\0") if name]
+        repository = sum(os.path.getsize(name) for name in names if os.path.isfile(name))
+        self.assertLess(total + repository, MOST_BYTES)
+
+
+if __name__ == "__main__":
+    dlc.main()
