@@ -47,55 +47,11 @@ Result<std::string> fromHex(std::string_view text) {
   return bytes;
 }
 
-// The hash is of everything else, in order of the names.
-std::string encode(const TuneKey &key, const TuneEntry &entry) {
-  Json file = {{"format", kFormat},
-               {"version", kVersion},
-               {"key", key.fields()},
-               {"engine", entry.engine},
-               {"knobs", entry.knobs},
-               {"blob", toHex(entry.blob)},
-               {"milliseconds", entry.milliseconds},
-               {"workspace", entry.workspace},
-               {"date", entry.date}};
-  file["hash"] = hashText(dumpJson(file));
-  return dumpJson(file, 1) + "\n";
-}
-
 Result<double> number(const Json &object, const char *key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number())
     return corrupt("'{}' is missing or no number", key);
   return found->get<double>();
-}
-
-Result<TuneEntry> decode(std::string_view text, Json &key) {
-  DLC_ASSIGN(Json file, parseJson(text));
-  DLC_ASSIGN(const std::string format, jsonString(file, "format"));
-  DLC_ASSIGN(const uint64_t version, jsonUnsigned(file, "version"));
-  if (format != kFormat || version != kVersion)
-    return incompatible("it is '{}' version {}, expected '{}' version {}",
-                        format, version, kFormat, kVersion);
-  DLC_ASSIGN(const std::string hash, jsonString(file, "hash"));
-  file.erase("hash");
-  if (hashText(dumpJson(file)) != hash)
-    return corrupt("its content does not match its hash");
-  TuneEntry entry;
-  DLC_ASSIGN(entry.engine, jsonString(file, "engine"));
-  DLC_ASSIGN(const std::string blob, jsonString(file, "blob"));
-  DLC_ASSIGN(entry.blob, fromHex(blob));
-  DLC_ASSIGN(entry.milliseconds, number(file, "milliseconds"));
-  DLC_ASSIGN(entry.workspace, jsonUnsigned(file, "workspace"));
-  DLC_ASSIGN(entry.date, jsonString(file, "date"));
-  if (!file["knobs"].is_object() || !file["key"].is_object())
-    return corrupt("'knobs' or 'key' is no object");
-  for (const auto &[name, value] : file["knobs"].items()) {
-    if (!value.is_number_integer())
-      return corrupt("knob '{}' is no integer", name);
-    entry.knobs[name] = value.get<int64_t>();
-  }
-  key = file["key"];
-  return entry;
 }
 
 Status checkOwner(const std::string &folder) {
@@ -159,6 +115,50 @@ std::string pathOf(const std::string &folder, const TuneKey &key) {
 
 } // namespace
 
+// The hash is of everything else, in order of the names.
+std::string tuneText(const TuneKey &key, const TuneEntry &entry) {
+  Json file = {{"format", kFormat},
+               {"version", kVersion},
+               {"key", key.fields()},
+               {"engine", entry.engine},
+               {"knobs", entry.knobs},
+               {"blob", toHex(entry.blob)},
+               {"milliseconds", entry.milliseconds},
+               {"workspace", entry.workspace},
+               {"date", entry.date}};
+  file["hash"] = hashText(dumpJson(file));
+  return dumpJson(file, 1) + "\n";
+}
+
+Result<TuneEntry> parseTuneText(std::string_view text, Json &key) {
+  DLC_ASSIGN(Json file, parseJson(text));
+  DLC_ASSIGN(const std::string format, jsonString(file, "format"));
+  DLC_ASSIGN(const uint64_t version, jsonUnsigned(file, "version"));
+  if (format != kFormat || version != kVersion)
+    return incompatible("it is '{}' version {}, expected '{}' version {}",
+                        format, version, kFormat, kVersion);
+  DLC_ASSIGN(const std::string hash, jsonString(file, "hash"));
+  file.erase("hash");
+  if (hashText(dumpJson(file)) != hash)
+    return corrupt("its content does not match its hash");
+  TuneEntry entry;
+  DLC_ASSIGN(entry.engine, jsonString(file, "engine"));
+  DLC_ASSIGN(const std::string blob, jsonString(file, "blob"));
+  DLC_ASSIGN(entry.blob, fromHex(blob));
+  DLC_ASSIGN(entry.milliseconds, number(file, "milliseconds"));
+  DLC_ASSIGN(entry.workspace, jsonUnsigned(file, "workspace"));
+  DLC_ASSIGN(entry.date, jsonString(file, "date"));
+  if (!file["knobs"].is_object() || !file["key"].is_object())
+    return corrupt("'knobs' or 'key' is no object");
+  for (const auto &[name, value] : file["knobs"].items()) {
+    if (!value.is_number_integer())
+      return corrupt("knob '{}' is no integer", name);
+    entry.knobs[name] = value.get<int64_t>();
+  }
+  key = file["key"];
+  return entry;
+}
+
 TuneKey &TuneKey::add(std::string_view name, Json value) {
   fields_[std::string(name)] = std::move(value);
   return *this;
@@ -205,7 +205,7 @@ std::optional<TuneEntry> TuneCache::find(const TuneKey &key) const {
   const auto read = [&]() -> Result<TuneEntry> {
     DLC_ASSIGN(const std::string text, readFile(path, kMostBytes));
     Json found;
-    DLC_ASSIGN(TuneEntry entry, decode(text, found));
+    DLC_ASSIGN(TuneEntry entry, parseTuneText(text, found));
     if (found != key.fields())
       return corrupt("it is an entry of another key");
     return entry;
@@ -222,7 +222,7 @@ Status TuneCache::store(const TuneKey &key, const TuneEntry &entry) const {
     return {};
   DLC_TRY(makePrivateFolder(folder_));
   DLC_ASSIGN(const FolderLock lock, FolderLock::take(folder_));
-  return writeFileAtomically(pathOf(folder_, key), encode(key, entry));
+  return writeFileAtomically(pathOf(folder_, key), tuneText(key, entry));
 }
 
 Result<std::vector<TuneCache::Item>> TuneCache::list() const {
@@ -239,7 +239,7 @@ Result<std::vector<TuneCache::Item>> TuneCache::list() const {
     item.bytes = it->file_size(ignored);
     auto text = readFile(item.path, kMostBytes);
     Result<TuneEntry> entry = name.ends_with(".json") && text.ok()
-                                  ? decode(*text, item.key)
+                                  ? parseTuneText(*text, item.key)
                                   : Result<TuneEntry>(corrupt("unfinished"));
     if (entry.ok() && idOf(item.key) + ".json" != name)
       entry = corrupt("it is an entry of another key");

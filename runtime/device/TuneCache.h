@@ -92,6 +92,11 @@ private:
   Mode mode_;
 };
 
+// An entry as files have it, with a hash; and back, with its key's members.
+// Corrupt, or Incompatible for another version.
+std::string tuneText(const TuneKey &key, const TuneEntry &entry);
+Result<TuneEntry> parseTuneText(std::string_view text, Json &key);
+
 // The time now as entries have it.
 std::string tuneDate();
 

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace dlc {
+
+class TuneChoices;
 
 struct TuneOptions {
   enum class Mode {
@@ -18,6 +21,9 @@ struct TuneOptions {
   // Only sums of a fixed order, and no choice by measured time.
   bool deterministic = false;
   std::string cacheFolder; // as cacheFolder() takes it
+  // Keeps what is chosen, and decides what another rank has chosen; may be
+  // null.
+  std::shared_ptr<TuneChoices> choices;
 };
 
 } // namespace dlc

@@ -1,6 +1,7 @@
 #include "runtime/train/Job.h"
 
 #include "runtime/base/Hash.h"
+#include "runtime/device/TuneChoices.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/State.h"
@@ -13,6 +14,7 @@ namespace dlc {
 namespace {
 
 constexpr int64_t kDefaultEpochs = 10;
+constexpr std::chrono::hours kMeasuring(1); // others wait so long for rank 0
 
 std::set<int64_t> infiniteStepsOf(const char *text) {
   std::set<int64_t> steps;
@@ -120,6 +122,7 @@ Status Job::loadData() {
     DLC_ASSIGN(val, openDataset(options.val, plan, "eval_step", options.scale));
   }
   DLC_ASSIGN(dataHash, hashFile(options.data));
+  options.tune.choices = std::make_shared<TuneChoices>();
   std::string state = artifact.statePath();
   DLC_ASSIGN(session,
              Session::create({std::move(artifact), {}, std::move(state)},
@@ -132,15 +135,29 @@ Status Job::loadData() {
   return {};
 }
 
-// Rank 0 measures what there is to choose; the others find it in the cache.
+// Rank 0 chooses the algorithms of a GPU's libraries; the others do as it did,
+// wherever their caches are. A CPU has nothing to choose.
 Status Job::bindStep() {
-  const bool measures = options.tune.mode == TuneOptions::Mode::Benchmark;
-  const auto bind = [this] {
-    return session->executor().prepare("train_step");
+  const auto bind = [this]() -> Status {
+    for (const plan::Program &program : session->plan().programs())
+      if (program.name() == "train_step" || program.name() == "accumulate_step")
+        DLC_TRY(session->executor().prepare(program.name()));
+    return {};
   };
-  if (measures)
-    DLC_TRY(agree(communicator, isRoot() ? bind() : Status()));
-  return agree(communicator, bind());
+  if (communicator.size() == 1 || session->plan().target() == "cpu")
+    return agree(communicator, bind());
+  DLC_ASSIGN(const auto patient, communicator.sibling(kMeasuring));
+  DLC_TRY(agree(*patient, isRoot() ? bind() : Status()));
+  std::string choices = isRoot() ? options.tune.choices->toText() : "";
+  uint64_t bytes = choices.size();
+  DLC_TRY(patient->broadcast(&bytes, sizeof bytes, 0));
+  choices.resize(bytes);
+  DLC_TRY(patient->broadcast(choices.data(), bytes, 0));
+  return agree(
+      communicator, isRoot() ? Status() : [&]() -> Status {
+        DLC_TRY(options.tune.choices->adopt(choices));
+        return bind();
+      }());
 }
 
 // How many steps the run has; what a default decided is written down.

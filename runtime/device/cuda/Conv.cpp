@@ -1,5 +1,5 @@
 // conv, conv_backward_data, conv_backward_filter: by cuDNN.
-#include "runtime/device/cuda/Cudnn.h"
+#include "runtime/device/cuda/CudnnCommand.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/plan/Attributes.h"
 
@@ -24,38 +24,14 @@ Result<Conv> convolutionOf(const CommandSpec &spec) {
 
 namespace {
 
-class Convolution final : public Command {
-public:
-  Convolution(CudaDevice &device, const CommandSpec &spec)
-      : device_(device), name_(describe(spec)), spec_(spec) {}
-
-  Status build(Cudnn &cudnn, const Conv &conv) {
-    DLC_ASSIGN(graph_, cudnn.convolution(spec_, conv));
-    return device_.memoryPool().reserveWorkspace(graph_->workspaceBytes());
-  }
-
-  Status enqueue() override {
-    return graph_
-        ->enqueue(device_.memoryPool().workspace(), device_.context().compute())
-        .withContext(name_);
-  }
-
-private:
-  CudaDevice &device_;
-  std::string name_;
-  const CommandSpec spec_;
-  std::unique_ptr<CudnnGraph> graph_;
-};
-
 Result<std::unique_ptr<Command>> bindConvolution(CudaDevice &device,
                                                  const CommandSpec &spec) {
   DLC_ASSIGN(const Conv conv, convolutionOf(spec));
   auto cudnn = device.libraries().cudnn();
   if (!cudnn.ok())
     return cudnn.status().withContext(describe(spec));
-  auto command = std::make_unique<Convolution>(device, spec);
-  DLC_TRY(command->build(**cudnn, conv));
-  return std::unique_ptr<Command>(std::move(command));
+  DLC_ASSIGN(auto graph, (*cudnn)->convolution(spec, conv));
+  return bindCudnn(device, spec, **cudnn, std::move(graph));
 }
 
 constexpr GpuKind kKinds[] = {{"conv", bindConvolution},

@@ -5,6 +5,8 @@
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/plan/Attributes.h"
 
+#include <optional>
+
 #ifdef DLC_HAS_CUDNN_FRONTEND
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
@@ -42,6 +44,27 @@ std::vector<int64_t> stridesOf(const Image &i) {
   return {i.c * i.h * i.w, i.h * i.w, i.w, 1};
 }
 
+// A graph whose plans can be written down and built again. The frontend offers
+// it with a JSON library only, which would double the time to compile this.
+class PlanGraph : public fe::graph::Graph {
+public:
+  // Empty if the library cannot, or the plan is of no engine that does.
+  std::string textOf(int64_t plan) const {
+    try {
+      return plans.execution_plans[static_cast<size_t>(plan)]
+          ->getJsonRepresentation();
+    } catch (const std::exception &) {
+      return "";
+    }
+  }
+  fe::error_t buildFrom(cudnnHandle_t handle, const std::string &text) {
+    return plans.build_plans(handle, text);
+  }
+  void release(int64_t plan) {
+    plans.execution_plans[static_cast<size_t>(plan)].reset();
+  }
+};
+
 // A graph of one command, and the addresses of its tensors by their numbers.
 class Builder {
 public:
@@ -66,8 +89,9 @@ public:
     return {};
   }
 
-  fe::graph::Graph graph;
+  PlanGraph graph;
   std::unordered_map<int64_t, void *> addresses;
+  std::vector<int64_t> outputs; // their numbers, in the command's order
 
 private:
   Tensor tensor(const char *name, const Operand &operand,
@@ -100,6 +124,7 @@ private:
               const std::vector<int64_t> &strides) {
     const auto number = static_cast<int64_t>(addresses.size()) + 1;
     addresses[number] = operand.data;
+    outputs.push_back(number);
     t->set_output(true)
         .set_uid(number)
         .set_data_type(typeOfCudnn(typeOf(operand)))
@@ -180,48 +205,127 @@ Status buildOperations(Builder &builder, const CommandSpec &spec,
 class Graph final : public CudnnGraph {
 public:
   Graph(cudnnHandle_t handle, const CommandSpec &spec, const Conv &conv)
-      : handle_(handle), spec_(spec), builder_(spec, conv) {}
+      : handle_(handle), spec_(spec), conv_(conv) {}
 
-  Status build() {
-    return guard(spec_, [&]() -> Status {
-      DLC_TRY(buildOperations(builder_, spec_, handle_));
-      fe::graph::Graph &graph = builder_.graph;
-      DLC_TRY(
-          statusOf(spec_, graph.create_execution_plans(
-                              {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})));
-      // Exact f32 unless asked otherwise: no engine that rounds its inputs.
-      if (typeOf(spec_.inputs[0]) == plan::F32)
-        graph.deselect_numeric_notes({fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
-                                      fe::NumericalNote_t::TENSOR_CORE});
-      DLC_TRY(statusOf(spec_, graph.check_support(handle_)));
-      DLC_TRY(statusOf(
-          spec_, graph.build_plans(handle_,
-                                   fe::BuildPlanPolicy_t::HEURISTICS_CHOICE)));
-      int64_t bytes = 0;
-      DLC_TRY(statusOf(spec_, graph.get_workspace_size(bytes)));
-      workspace_ = static_cast<uint64_t>(bytes);
-      return {};
+  // Without plans; what was built before is gone.
+  Status open() {
+    return guard(spec_, [&] {
+      plans_.clear();
+      builder_.emplace(spec_, conv_);
+      return buildOperations(*builder_, spec_, handle_);
     });
   }
 
-  uint64_t workspaceBytes() const override { return workspace_; }
+  Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) override {
+    std::vector<TuneEntry> entries;
+    DLC_TRY(open());
+    DLC_TRY(guard(spec_, [&]() -> Status {
+      DLC_TRY(
+          statusOf(spec_, graph().create_execution_plans(
+                              {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})));
+      bar(limits);
+      for (int64_t i = 0; i < graph().get_execution_plan_count() &&
+                          entries.size() < static_cast<size_t>(limits.plans);
+           ++i)
+        if (graph().build_plan_at_index(i).is_good())
+          DLC_TRY(add(i, limits, entries));
+      return {};
+    }));
+    if (entries.empty())
+      return incompatible(
+          spec_,
+          fmt::format("cuDNN {}: none of its {} plans builds with {} "
+                      "bytes of scratch{}",
+                      fe::detail::get_backend_version(),
+                      graph().get_execution_plan_count(), limits.workspace,
+                      limits.deterministic ? ", deterministic" : ""));
+    return entries;
+  }
 
-  Status enqueue(CUdeviceptr workspace, CUstream stream) override {
+  Result<uint64_t> restore(const TuneEntry &entry, bool fromBlob) override {
+    DLC_TRY(open());
+    DLC_TRY(guard(spec_, [&]() -> Status {
+      if (fromBlob)
+        return statusOf(spec_, graph().buildFrom(handle_, entry.blob));
+      std::unordered_map<fe::KnobType_t, int64_t> knobs;
+      for (const auto &[name, value] : entry.knobs)
+        knobs[static_cast<fe::KnobType_t>(std::stoi(name))] = value;
+      DLC_TRY(statusOf(spec_, graph().create_execution_plan(
+                                  std::stoll(entry.engine), knobs)));
+      return statusOf(spec_, graph().build_plan_at_index(0));
+    }));
+    plans_ = {0};
+    int64_t bytes = 0;
+    DLC_TRY(guard(spec_, [&] {
+      return statusOf(spec_,
+                      graph().get_workspace_size_plan_at_index(0, bytes));
+    }));
+    return static_cast<uint64_t>(bytes);
+  }
+
+  void keep(size_t plan) override {
+    const int64_t kept = plans_[plan];
+    for (const int64_t other : plans_)
+      if (other != kept)
+        graph().release(other);
+    plans_ = {kept};
+  }
+
+  Status enqueue(size_t plan, std::span<std::byte *const> outputs,
+                 CUdeviceptr workspace, CUstream stream) override {
     return guard(spec_, [&]() -> Status {
       if (fe::detail::set_stream(handle_, reinterpret_cast<cudaStream_t>(
                                               stream)) != CUDNN_STATUS_SUCCESS)
         return failed("{}: cudnnSetStream failed", describe(spec_));
-      return statusOf(
-          spec_, builder_.graph.execute(handle_, builder_.addresses,
-                                        reinterpret_cast<void *>(workspace)));
+      for (size_t i = 0; i < outputs.size(); ++i)
+        builder_->addresses[builder_->outputs[i]] = outputs[i];
+      return statusOf(spec_,
+                      graph().execute_plan_at_index(
+                          handle_, builder_->addresses,
+                          reinterpret_cast<void *>(workspace), plans_[plan]));
     });
   }
 
 private:
+  PlanGraph &graph() { return builder_->graph; }
+
+  void bar(const CudnnLimits &limits) {
+    graph().deselect_workspace_greater_than(
+        static_cast<int64_t>(limits.workspace));
+    // Exact f32 unless asked otherwise: no engine that rounds its inputs.
+    if (typeOf(spec_.inputs[0]) == plan::F32)
+      graph().deselect_numeric_notes({fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                                      fe::NumericalNote_t::TENSOR_CORE});
+    if (limits.deterministic)
+      graph().deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  }
+
+  // Plan `i` was built.
+  Status add(int64_t i, const CudnnLimits &limits,
+             std::vector<TuneEntry> &entries) {
+    int64_t bytes = 0, engine = 0;
+    std::unordered_map<fe::KnobType_t, int64_t> knobs;
+    DLC_TRY(
+        statusOf(spec_, graph().get_workspace_size_plan_at_index(i, bytes)));
+    DLC_TRY(statusOf(spec_,
+                     graph().get_engine_and_knobs_at_index(i, engine, knobs)));
+    TuneEntry entry;
+    entry.engine = std::to_string(engine);
+    entry.workspace = static_cast<uint64_t>(bytes);
+    for (const auto &[knob, value] : knobs)
+      entry.knobs[std::to_string(static_cast<int>(knob))] = value;
+    if (limits.plans > 1) // it may be kept
+      entry.blob = graph().textOf(i);
+    plans_.push_back(i);
+    entries.push_back(std::move(entry));
+    return {};
+  }
+
   cudnnHandle_t handle_;
   const CommandSpec spec_;
-  Builder builder_;
-  uint64_t workspace_ = 0;
+  const Conv conv_;
+  std::optional<Builder> builder_;
+  std::vector<int64_t> plans_; // as the graph numbers them
 };
 
 class Library final : public Cudnn {
@@ -230,11 +334,12 @@ public:
   ~Library() override { fe::detail::destroy_handle(handle_); }
 
   size_t version() const override { return fe::detail::get_backend_version(); }
+  size_t frontendVersion() const override { return CUDNN_FRONTEND_VERSION; }
 
   Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
                                                   const Conv &conv) override {
     auto graph = std::make_unique<Graph>(handle_, spec, conv);
-    DLC_TRY(graph->build());
+    DLC_TRY(graph->open());
     return std::unique_ptr<CudnnGraph>(std::move(graph));
   }
 

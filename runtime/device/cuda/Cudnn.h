@@ -2,17 +2,41 @@
 // that knows cudnn-frontend, or a stand-in.
 #pragma once
 
+#include "runtime/device/TuneCache.h"
 #include "runtime/device/cpu/Conv.h"
 #include "runtime/device/cuda/Context.h"
 
+#include <span>
+
 namespace dlc {
 
-// A command as a graph of cuDNN, built for one GPU: engine chosen.
+// What a plan may do.
+struct CudnnLimits {
+  uint64_t workspace = 0;     // bytes
+  bool deterministic = false; // only sums of a fixed order
+  int plans = 1;              // at most
+};
+
+// A command as a graph of cuDNN, and the plans (engines with their settings)
+// that were built for it on one GPU.
 class CudnnGraph {
 public:
   virtual ~CudnnGraph() = default;
-  virtual uint64_t workspaceBytes() const = 0;
-  virtual Status enqueue(CUdeviceptr workspace, CUstream stream) = 0;
+
+  // Builds what the library proposes within the limits, best first; what does
+  // not build is left out. Engine, knobs, blob (the plan, serialized; empty if
+  // the library cannot) and workspace of each. Incompatible if there is none,
+  // with the library's words.
+  virtual Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) = 0;
+  // The plan of such an entry, alone: from its blob if `fromBlob`, which is
+  // quick, else from engine and knobs. Its workspace.
+  virtual Result<uint64_t> restore(const TuneEntry &entry, bool fromBlob) = 0;
+  // Only this one is used from now on; it becomes plan 0.
+  virtual void keep(size_t plan) = 0;
+
+  // `outputs` are written, the command's own or others like them.
+  virtual Status enqueue(size_t plan, std::span<std::byte *const> outputs,
+                         CUdeviceptr workspace, CUstream stream) = 0;
 };
 
 class Cudnn {
@@ -20,10 +44,12 @@ public:
   virtual ~Cudnn() = default;
 
   virtual size_t version() const = 0; // 91900 for 9.19.0
+  // Of cudnn-frontend, which numbers the knobs.
+  virtual size_t frontendVersion() const = 0;
 
   // conv, conv_backward_data or conv_backward_filter, as spec.command says;
   // `conv` was checked against it. The spec must outlive the graph.
-  // Incompatible if no engine of the library can do it, with its words.
+  // Incompatible if the library does not know such a graph, with its words.
   virtual Result<std::unique_ptr<CudnnGraph>>
   convolution(const CommandSpec &spec, const Conv &conv) = 0;
 };

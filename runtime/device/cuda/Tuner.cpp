@@ -40,8 +40,20 @@ TuneKey Tuner::key() const {
   return key;
 }
 
+void Tuner::remember(const TuneKey &key, std::optional<TuneEntry> entry) const {
+  if (options_.choices)
+    options_.choices->add(key, std::move(entry));
+}
+
 std::optional<TuneEntry> Tuner::find(const TuneKey &key) const {
-  return cache_ ? cache_->find(key) : std::nullopt;
+  if (!usesCache())
+    return std::nullopt;
+  if (options_.choices)
+    if (const auto *choice = options_.choices->find(key))
+      return *choice;
+  auto entry = cache_ ? cache_->find(key) : std::nullopt;
+  remember(key, entry);
+  return entry;
 }
 
 Result<double> Tuner::milliseconds(const Candidate &candidate) const {
@@ -80,7 +92,10 @@ Result<size_t> Tuner::measure(const TuneKey &key,
     ++chosen;
   TuneEntry &entry = candidates[chosen].entry;
   entry.date = tuneDate();
-  if (cache_ && least < std::numeric_limits<double>::infinity())
+  if (least == std::numeric_limits<double>::infinity())
+    return chosen;
+  remember(key, entry);
+  if (cache_)
     if (const Status stored = cache_->store(key, entry); !stored.ok())
       warning("{}", stored.message());
   return chosen;

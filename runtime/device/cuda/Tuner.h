@@ -2,7 +2,7 @@
 // measuring them.
 #pragma once
 
-#include "runtime/device/TuneCache.h"
+#include "runtime/device/TuneChoices.h"
 #include "runtime/device/Tuning.h"
 #include "runtime/device/cuda/Context.h"
 
@@ -26,12 +26,14 @@ public:
   const TuneOptions &options() const { return options_; }
   // Whether candidates beyond the library's first choice are of interest.
   bool measures() const {
-    return options_.mode == TuneOptions::Mode::Benchmark && usesCache();
+    return options_.mode == TuneOptions::Mode::Benchmark && usesCache() &&
+           !(options_.choices && options_.choices->areAdopted());
   }
 
   // A key with what every choice on this GPU depends on.
   TuneKey key() const;
-  // What was measured before; none in a mode that does not ask.
+  // What was measured before, here or by the rank that chooses; none in a mode
+  // that does not ask.
   std::optional<TuneEntry> find(const TuneKey &key) const;
   // The fastest of at least one, which is kept for this key. The library's
   // order decides between those that are within 2 % of it. One that does not
@@ -43,6 +45,7 @@ private:
   bool usesCache() const {
     return options_.mode != TuneOptions::Mode::Off && !options_.deterministic;
   }
+  void remember(const TuneKey &key, std::optional<TuneEntry> entry) const;
   Result<double> milliseconds(const Candidate &candidate) const;
 
   const GpuContext &context_;

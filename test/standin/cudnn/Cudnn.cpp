@@ -1,21 +1,65 @@
 // A fake at our interface to cuDNN: convolutions are work on a stream of the
-// stand-in driver, done by the CPU backend's convolutions.
+// stand-in driver, done by the CPU backend's convolutions. It knows four
+// engines, proposed in this order:
+//   7   needs 4 KiB of scratch
+//   3   its sums have no fixed order; 8 KiB
+//   12  builds, but does not start
+//   5   64 MiB
+// DLC_STANDIN_FAST_ENGINE is the fastest (default: 7); DLC_STANDIN_CUDNN_REFUSE
+// is "blob" or "engine": what it does not take back.
 #include "runtime/device/cuda/Cudnn.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/plan/Types.h"
 #include "test/standin/Standin.h"
 
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <unistd.h>
 
 using namespace dlc;
 using namespace dlc::standin;
 
 namespace {
 
+constexpr useconds_t kSlowMicroseconds = 2000;
+
+struct Engine {
+  int number;
+  uint64_t workspace;
+  bool deterministic, starts;
+};
+constexpr Engine kEngines[] = {{7, 4096, true, true},
+                               {3, 8192, false, true},
+                               {12, 4096, true, false},
+                               {5, 64 << 20, true, true}};
+
+int fastest() {
+  const char *number = std::getenv("DLC_STANDIN_FAST_ENGINE");
+  return number ? std::atoi(number) : kEngines[0].number;
+}
+
+bool refuses(const char *what) {
+  const char *refused = std::getenv("DLC_STANDIN_CUDNN_REFUSE");
+  return refused && std::strstr(refused, what);
+}
+
+void note(const std::string &line) {
+  if (const auto *driver = standin::standin())
+    driver->note(line.c_str());
+}
+
+struct Job {
+  CommandSpec spec;
+  bool isSlow;
+};
+
 CUresult run(void *data) {
   static CpuDevice device(1); // one thread plays the GPU
-  auto command = device.bind(*static_cast<CommandSpec *>(data));
+  const Job &job = *static_cast<Job *>(data);
+  if (job.isSlow)
+    ::usleep(kSlowMicroseconds);
+  auto command = device.bind(job.spec);
   if (command.ok() && (*command)->enqueue().ok())
     return CUDA_SUCCESS;
   std::fprintf(stderr, "stand-in cuDNN: %s\n",
@@ -25,29 +69,72 @@ CUresult run(void *data) {
 
 class Graph final : public CudnnGraph {
 public:
-  explicit Graph(const CommandSpec &spec) : spec_(spec) {
-    name_ = "cudnn " + spec.command.kind();
-    for (const Operand &operand : spec.inputs)
-      accesses_.push_back(accessOf(operand, false));
-    for (const Operand &operand : spec.outputs)
-      accesses_.push_back(accessOf(operand, true));
+  explicit Graph(const CommandSpec &spec) : spec_(spec) {}
+
+  Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) override {
+    note("plan cudnn " + spec_.command.kind());
+    std::vector<TuneEntry> entries;
+    plans_.clear();
+    for (const Engine &engine : kEngines) {
+      if (engine.workspace > limits.workspace ||
+          (limits.deterministic && !engine.deterministic) ||
+          entries.size() == static_cast<size_t>(limits.plans))
+        continue;
+      plans_.push_back(&engine);
+      TuneEntry entry;
+      entry.engine = std::to_string(engine.number);
+      entry.knobs["2"] = engine.number * 10;
+      entry.blob = "plan of engine " + entry.engine;
+      entry.workspace = engine.workspace;
+      entries.push_back(std::move(entry));
+    }
+    if (entries.empty())
+      return incompatible("no plan");
+    return entries;
   }
 
-  uint64_t workspaceBytes() const override { return 4096; }
+  Result<uint64_t> restore(const TuneEntry &entry, bool fromBlob) override {
+    note(fmt::format("restore cudnn {} from {}", spec_.command.kind(),
+                     fromBlob ? "blob" : "engine"));
+    plans_.clear();
+    for (const Engine &engine : kEngines)
+      if (fromBlob
+              ? entry.blob == fmt::format("plan of engine {}", engine.number)
+              : entry.engine == std::to_string(engine.number) &&
+                    entry.knobs.at("2") == engine.number * 10)
+        plans_.push_back(&engine);
+    if (plans_.empty() || refuses(fromBlob ? "blob" : "engine"))
+      return incompatible("the stand-in does not take it back");
+    return plans_[0]->workspace;
+  }
 
-  Status enqueue(CUdeviceptr workspace, CUstream stream) override {
-    const auto *driver = standin::standin();
+  void keep(size_t plan) override { plans_ = {plans_.at(plan)}; }
+
+  Status enqueue(size_t plan, std::span<std::byte *const> outputs,
+                 CUdeviceptr workspace, CUstream stream) override {
+    const Engine &engine = *plans_.at(plan);
+    if (!engine.starts)
+      return failed("engine {} does not start", engine.number);
     if (!workspace)
       return failed("no workspace");
-    std::vector<Access> accesses = accesses_;
+    auto job = std::make_unique<Job>(Job{spec_, engine.number != fastest()});
+    std::vector<Access> accesses;
+    for (const Operand &operand : spec_.inputs)
+      accesses.push_back(accessOf(operand, false));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      job->spec.outputs[i].data = outputs[i];
+      accesses.push_back(accessOf(job->spec.outputs[i], true));
+    }
     accesses.push_back(
-        {reinterpret_cast<void *>(workspace), workspaceBytes(), true});
-    const Work work{name_.c_str(),
-                    run,
-                    new CommandSpec(spec_),
-                    [](void *data) { delete static_cast<CommandSpec *>(data); },
-                    accesses.data(),
-                    static_cast<int>(accesses.size())};
+        {reinterpret_cast<void *>(workspace), engine.workspace, true});
+    std::string name = "cudnn " + spec_.command.kind();
+    if (&engine != kEngines)
+      name += fmt::format(" engine {}", engine.number);
+    const Work work{
+        name.c_str(),    run,
+        job.release(),   [](void *data) { delete static_cast<Job *>(data); },
+        accesses.data(), static_cast<int>(accesses.size())};
+    const auto *driver = standin::standin();
     return driver && driver->enqueue(stream, work) == CUDA_SUCCESS
                ? Status()
                : failed("the stand-in driver refused it");
@@ -58,17 +145,18 @@ private:
     return {operand.data, plan::bytesOf(*operand.type).value_or(0), writes};
   }
   CommandSpec spec_;
-  std::string name_;
-  std::vector<Access> accesses_;
+  std::vector<const Engine *> plans_;
 };
 
 class Fake final : public Cudnn {
 public:
-  size_t version() const override { return 91900; }
+  size_t version() const override {
+    const char *version = std::getenv("DLC_STANDIN_CUDNN_VERSION");
+    return version ? static_cast<size_t>(std::atoll(version)) : 91900;
+  }
+  size_t frontendVersion() const override { return 0; }
   Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
                                                   const Conv &) override {
-    if (const auto *driver = standin::standin())
-      driver->note(("plan cudnn " + spec.command.kind()).c_str());
     return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
   }
 };

@@ -1,0 +1,140 @@
+#include "runtime/device/cuda/CudnnCommand.h"
+#include "runtime/base/Log.h"
+#include "runtime/device/cuda/Kinds.h"
+
+#include <algorithm>
+
+namespace dlc {
+namespace {
+
+uint64_t sizeOf(const Operand &operand) {
+  return static_cast<uint64_t>(bytes(operand));
+}
+
+// The largest power of two, at most 256, that divides an address.
+uint64_t alignmentOf(const Operand &operand) {
+  const auto bits = reinterpret_cast<uintptr_t>(operand.data) | 256;
+  return bits & -bits;
+}
+
+// All that the library is told of the command.
+TuneKey keyOf(const CudaDevice &device, const CommandSpec &spec,
+              const Cudnn &cudnn) {
+  TuneKey key = device.tuner().key();
+  key.add("op", spec.command.kind())
+      .add("cudnn", cudnn.version())
+      .add("cudnn_frontend", cudnn.frontendVersion());
+  const auto add = [&](char prefix, const std::vector<Operand> &operands) {
+    for (size_t i = 0; i < operands.size(); ++i)
+      key.add(fmt::format("{}{}", prefix, i),
+              {{"dims", shapeOf(operands[i])},
+               {"dtype", static_cast<int>(typeOf(operands[i]))},
+               {"alignment", alignmentOf(operands[i])}});
+  };
+  add('x', spec.inputs);
+  add('y', spec.outputs);
+  for (const plan::Attribute &attribute : spec.command.attributes())
+    key.add("attribute." + attribute.name(), attribute.ShortDebugString());
+  return key;
+}
+
+class CudnnCommand final : public Command {
+public:
+  CudnnCommand(CudaDevice &device, const CommandSpec &spec,
+               std::unique_ptr<CudnnGraph> graph)
+      : device_(device), name_(describe(spec)), graph_(std::move(graph)) {
+    for (const Operand &output : spec.outputs)
+      outputs_.push_back(output.data);
+  }
+
+  Status choose(const TuneKey &key, std::span<const Operand> outputs) {
+    const Tuner &tuner = device_.tuner();
+    if (const auto entry = tuner.find(key)) {
+      const Status status = restore(*entry);
+      if (status.ok())
+        return status;
+      warning("{}: the plan that was measured cannot be used: {}; cuDNN "
+              "chooses again",
+              name_, status.message());
+    }
+    const TuneOptions &options = tuner.options();
+    DLC_ASSIGN(const std::vector<TuneEntry> plans,
+               graph_->propose({options.workspace, options.deterministic,
+                                tuner.measures() ? options.candidates : 1}));
+    size_t best = 0;
+    if (plans.size() > 1) {
+      DLC_ASSIGN(best, measure(key, plans, outputs));
+    }
+    graph_->keep(best);
+    return reserve(plans[best].workspace);
+  }
+
+  Status enqueue() override { return start(0, outputs_); }
+
+private:
+  Status reserve(uint64_t workspace) {
+    return device_.memoryPool().reserveWorkspace(workspace);
+  }
+
+  Status restore(const TuneEntry &entry) {
+    if (!entry.blob.empty()) {
+      const auto workspace = graph_->restore(entry, true);
+      if (workspace.ok())
+        return reserve(*workspace);
+      info("{}: cuDNN does not take its plan back: {}; it builds engine {} "
+           "again",
+           name_, workspace.status().message(), entry.engine);
+    }
+    DLC_ASSIGN(const uint64_t workspace, graph_->restore(entry, false));
+    return reserve(workspace);
+  }
+
+  // Results are written elsewhere: the command's may be in use.
+  Result<size_t> measure(const TuneKey &key, std::span<const TuneEntry> plans,
+                         std::span<const Operand> outputs) {
+    uint64_t bytes = 0, workspace = 0;
+    for (const Operand &output : outputs)
+      bytes += (sizeOf(output) + 255) / 256 * 256;
+    DLC_ASSIGN(const Draft draft,
+               Draft::create(device_.context(), std::max<uint64_t>(bytes, 1)));
+    std::vector<std::byte *> instead;
+    auto *at = reinterpret_cast<std::byte *>(draft.data());
+    for (const Operand &output : outputs) {
+      instead.push_back(at);
+      at += (sizeOf(output) + 255) / 256 * 256;
+    }
+    std::vector<Candidate> candidates;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      workspace = std::max(workspace, plans[i].workspace);
+      candidates.push_back(
+          {plans[i], [this, i, &instead] { return start(i, instead); }});
+    }
+    DLC_TRY(reserve(workspace));
+    return device_.tuner().measure(key, candidates);
+  }
+
+  Status start(size_t plan, std::span<std::byte *const> outputs) {
+    return graph_
+        ->enqueue(plan, outputs, device_.memoryPool().workspace(),
+                  device_.context().compute())
+        .withContext(name_);
+  }
+
+  CudaDevice &device_;
+  std::string name_;
+  std::unique_ptr<CudnnGraph> graph_;
+  std::vector<std::byte *> outputs_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Command>> bindCudnn(CudaDevice &device,
+                                           const CommandSpec &spec,
+                                           const Cudnn &cudnn,
+                                           std::unique_ptr<CudnnGraph> graph) {
+  auto command = std::make_unique<CudnnCommand>(device, spec, std::move(graph));
+  DLC_TRY(command->choose(keyOf(device, spec, cudnn), spec.outputs));
+  return std::unique_ptr<Command>(std::move(command));
+}
+
+} // namespace dlc
