@@ -13,6 +13,9 @@ namespace dlc {
 struct CudaOptions {
   std::vector<std::string> sm = {"80", "90", "100"}; // compute capabilities
   std::string toolkit; // --cuda-path: folder of the CUDA Toolkit; empty: found
+  /// --matmul=auto|library|generated: who computes products of halves; auto:
+  /// who is predicted to be faster.
+  std::string matmul = "auto";
 };
 
 struct CompileOptions {

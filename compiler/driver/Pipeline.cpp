@@ -2,6 +2,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Decompositions.h"
+#include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -35,9 +36,14 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
          pm.addPass(createCSEPass());
        }});
   const FuseOptions fuse{options.train.debugOverflow, isGpu};
+  const bool generates = isGpu && !options.train.debugOverflow;
+  const std::string products = generates ? options.cuda.matmul : "library";
   phases.push_back({"fuse", "ops that share loops are one kernel",
-                    [fuse](OpPassManager &pm) {
+                    [fuse, products](OpPassManager &pm) {
                       pm.addNestedPass<func::FuncOp>(createFuse(fuse));
+                      if (products != "library")
+                        pm.addNestedPass<func::FuncOp>(
+                            createFuseMatmul(products == "generated"));
                     }});
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",

@@ -48,6 +48,10 @@ void Settings::addModel() {
        "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of ptxas in "
        "PATH")
       .only("model.target", {"cuda"});
+  choice("model.matmul", options.cuda.matmul, {"auto", "library", "generated"},
+         "who multiplies matrices of halves; auto: who is predicted to be "
+         "faster")
+      .only("model.target", {"cuda"});
 }
 
 void Settings::addRanks() {

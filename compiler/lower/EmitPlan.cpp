@@ -95,6 +95,8 @@ private:
     if (launch.getGrid()) {
       attrs.set("grid", launch.getGridAttr());
       attrs.set("block", launch.getBlockAttr());
+      if (launch->hasAttr("tensor_cores"))
+        attrs.set("tensor_cores", b.getI64IntegerAttr(1));
     } else {
       attrs.set("extent", launch.getExtentAttr());
       attrs.set("grain", launch.getGrainAttr());

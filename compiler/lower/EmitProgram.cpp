@@ -135,9 +135,11 @@ private:
     auto schedule = analyseKernel(kernel.getBody(), &why);
     if (!schedule)
       return op.emitError() << "this cluster cannot be one kernel: " << why;
-    exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs,
-                           schedule->extent, schedule->grain, schedule->flops,
-                           /*grid=*/nullptr, /*block=*/nullptr);
+    auto launch = exec::LaunchOp::create(
+        b, op.getLoc(), kernel.getSymName(), ins, outs, schedule->extent,
+        schedule->grain, schedule->flops, /*grid=*/nullptr, /*block=*/nullptr);
+    if (!kernel.getBody().getOps<ir::MatmulOp>().empty())
+      launch->setAttr("tensor_cores", b.getUnitAttr());
     return success();
   }
   LogicalResult call(OpBuilder &b, Operation *op) {

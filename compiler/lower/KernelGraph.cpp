@@ -1,6 +1,6 @@
 #include "compiler/lower/KernelGraph.h"
 #include "compiler/dialect/Dlc.h"
-#include "llvm/ADT/DenseSet.h"
+#include "compiler/lower/KernelForms.h"
 #include <map>
 
 using namespace mlir;
@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t kMaxNodes = 20000;
 
-using Forms = SmallVector<IndexForm, 4>;
 using Sizes = SmallVector<int64_t, 4>;
 
 bool isReduction(Operation *op) {
@@ -29,13 +28,11 @@ int64_t product(Ints sizes) {
     n *= s;
   return n;
 }
-int64_t floorDivide(int64_t a, int64_t b) {
-  return a / b - (a % b < 0 ? 1 : 0);
-}
 
 class Builder {
 public:
-  Builder(KernelGraph &graph, std::string &why) : graph(graph), why(why) {}
+  Builder(KernelGraph &graph, std::string &why)
+      : graph(graph), forms(graph), why(why) {}
 
   bool run(Block &block) {
     auto yield = dyn_cast<ir::YieldOp>(block.getTerminator());
@@ -72,6 +69,9 @@ private:
   //===--- the loops ------------------------------------------------------===//
 
   bool findDomain(Block &block, ir::YieldOp yield) {
+    for (auto product : block.getOps<ir::MatmulOp>())
+      if (!addContraction(product))
+        return false;
     for (Operation &op : block)
       if (isReduction(&op) && reducedCount(&op) != 1) {
         if (!graph.reduces)
@@ -85,6 +85,28 @@ private:
       addLoops(tensorType(yield.getValues().front()).getShape(), {});
     for (unsigned v = 0; v < graph.variables.size(); ++v)
       (graph.variables[v].reduced ? reduced : kept).push_back(v);
+    return true;
+  }
+  /// Of all sizes of y, and over what is contracted.
+  bool addContraction(ir::MatmulOp op) {
+    if (graph.contraction.op)
+      return fail(op, "one kernel has one product");
+    if (op.getBias() || op.getActivation())
+      return fail(op, "expected neither bias nor activation in a kernel");
+    graph.contraction.op = op;
+    graph.reduces = true;
+    addLoops(tensorType(op.getY()).getShape(), {});
+    auto last = [&](int64_t size) {
+      return size == 1 ? -1 : (int)graph.variables.size() - 1;
+    };
+    auto y = tensorType(op.getY()).getShape().take_back(2);
+    graph.contraction.column = last(y[1]);
+    graph.contraction.row =
+        y[0] == 1 ? -1 : (int)graph.variables.size() - 1 - (y[1] != 1);
+    int64_t depth =
+        tensorType(op.getA()).getShape().take_back(2)[op.getTransA() ? 0 : 1];
+    addLoops({depth}, {0});
+    graph.contraction.depth = last(depth);
     return true;
   }
   static int64_t reducedCount(Operation *op) {
@@ -113,91 +135,6 @@ private:
     return sizes[0] == loops[0] && sizes[1] == loops[1];
   }
 
-  //===--- forms ----------------------------------------------------------===//
-
-  /// Smallest and largest value of a form.
-  std::pair<int64_t, int64_t> range(const IndexForm &f) {
-    int64_t low = f.constant(), high = low;
-    for (unsigned v = 0; v < f.variables(); ++v) {
-      int64_t span =
-          f.coefficient(v) * std::max<int64_t>(graph.variables[v].size - 1, 0);
-      (span < 0 ? low : high) += span;
-    }
-    return {low, high};
-  }
-  IndexForm derived(KernelVariable::Kind kind, const IndexForm &of,
-                    int64_t divisor, int64_t size) {
-    for (unsigned v = 0; v < graph.variables.size(); ++v) {
-      const KernelVariable &k = graph.variables[v];
-      if (k.kind == kind && k.divisor == divisor && k.of == of)
-        return IndexForm::variable(v);
-    }
-    graph.variables.push_back({kind, size, false, of, divisor});
-    return IndexForm::variable(graph.variables.size() - 1);
-  }
-  IndexForm linear(ArrayRef<IndexForm> index, Ints shape) {
-    IndexForm sum;
-    int64_t stride = 1;
-    for (size_t d = shape.size(); d-- > 0; stride *= shape[d])
-      sum = sum + index[d] * stride;
-    return sum;
-  }
-  /// The index in `shape` of the element at row-major position `position`.
-  Forms delinear(IndexForm position, Ints shape) {
-    Forms index;
-    int64_t stride = product(shape);
-    for (int64_t size : shape) {
-      stride = size ? stride / size : 0;
-      if (size <= 1 || stride == 0) {
-        index.push_back(0);
-        continue;
-      }
-      IndexForm quotient(floorDivide(position.constant(), stride));
-      IndexForm rest(position.constant() - quotient.constant() * stride);
-      for (unsigned v = 0; v < position.variables(); ++v) {
-        int64_t c = position.coefficient(v);
-        if (c)
-          c % stride ? rest.add(v, c) : quotient.add(v, c / stride);
-      }
-      auto [low, high] = range(rest);
-      if (low < 0 || high >= stride) {
-        quotient = derived(KernelVariable::Quotient, position, stride, size);
-        rest = derived(KernelVariable::Remainder, position, stride, stride);
-      }
-      index.push_back(quotient);
-      position = rest;
-    }
-    return index;
-  }
-  /// The index of a tensor of `shape` that has one element per value of
-  /// `loops`.
-  Forms indexOver(Ints shape, ArrayRef<unsigned> loops) {
-    Sizes sizes, squeezed;
-    Forms forms;
-    for (unsigned v : loops) {
-      sizes.push_back(graph.variables[v].size);
-      forms.push_back(IndexForm::variable(v));
-    }
-    for (int64_t s : shape)
-      if (s != 1)
-        squeezed.push_back(s);
-    if (squeezed != sizes)
-      return delinear(linear(forms, sizes), shape);
-    Forms index;
-    for (int64_t s : shape)
-      index.push_back(s == 1 ? IndexForm()
-                             : forms[llvm::count_if(index, [](auto &f) {
-                                 return !f.isConstant();
-                               })]);
-    return index;
-  }
-  Forms fullIndex(Ints shape) {
-    SmallVector<unsigned> all;
-    for (unsigned v = 0; v < kept.size() + reduced.size(); ++v)
-      all.push_back(v);
-    return indexOver(shape, all);
-  }
-
   //===--- nodes ----------------------------------------------------------===//
 
   bool addOutput(Value v) {
@@ -205,15 +142,17 @@ private:
     int64_t n = product(shape), rows = graph.extent(false),
             all = rows * graph.extent(true);
     bool full = n == all && !(graph.reduces && n == rows);
+    if (full && graph.contraction.op)
+      return fail("an output has the elements that are contracted");
     if (!full && n != rows)
       return fail("an output has " + Twine(n) + " elements, expected " +
                   Twine(all) +
                   (graph.reduces ? " or " + Twine(rows) : Twine("")));
-    Forms index = full ? fullIndex(shape) : indexOver(shape, kept);
+    Forms index = forms.over(shape, full ? everyLoop() : kept);
     KernelNode *node = eval(v, index);
     if (!node)
       return false;
-    graph.outputs.push_back({node, linear(index, shape), full});
+    graph.outputs.push_back({node, forms.linear(index, shape), full});
     return true;
   }
 
@@ -264,7 +203,7 @@ private:
     Ints shape = tensorType(v).getShape();
     Operation *op = v.getDefiningOp();
     if (!op)
-      return load(v, linear(index, shape));
+      return load(v, forms.linear(index, shape));
     if (auto gather = dyn_cast<ir::GatherOp>(op))
       return computeGather(gather, index);
     if (auto result = cast<OpResult>(v).getResultNumber()) {
@@ -280,12 +219,12 @@ private:
         return failNode(op, "expected a dense value");
       return dense.isSplat()
                  ? make(KernelNode::Splat, v)
-                 : make(KernelNode::Table, v, {}, linear(index, shape));
+                 : make(KernelNode::Table, v, {}, forms.linear(index, shape));
     }
     if (auto iota = dyn_cast<ir::IotaOp>(op))
       return make(KernelNode::Index, v, {}, index[iota.getAxis()]);
     if (isa<ir::PositionOp>(op))
-      return make(KernelNode::Index, v, {}, linear(index, shape));
+      return make(KernelNode::Index, v, {}, forms.linear(index, shape));
     if (isa<ir::ElementwiseInterface>(op)) {
       SmallVector<KernelNode *, 3> children;
       for (Value operand : op->getOperands()) {
@@ -299,7 +238,8 @@ private:
       return evalBroadcast(broadcast.getX(), index);
     if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
       Ints from = tensorType(reshape.getX()).getShape();
-      return eval(reshape.getX(), delinear(linear(index, shape), from));
+      return eval(reshape.getX(),
+                  forms.delinear(forms.linear(index, shape), from));
     }
     if (auto transpose = dyn_cast<ir::TransposeOp>(op)) {
       Forms x(index.size());
@@ -319,6 +259,8 @@ private:
       return computeConcat(concat, index);
     if (isReduction(op))
       return computeReduce(op, index);
+    if (auto product = dyn_cast<ir::MatmulOp>(op))
+      return computeContraction(product, index);
     return failNode(op, "cannot be part of a kernel");
   }
 
@@ -363,13 +305,14 @@ private:
       int64_t size = tensorType(pad.getX()).getDimSize(d),
               step = pad.getInterior()[d] + 1;
       int64_t high = (size - 1) * step + 1;
-      if (auto [least, most] = range(t); least < 0 || most >= high)
+      if (auto [least, most] = forms.range(t); least < 0 || most >= high)
         node->bounds.push_back({t, 0, high});
       if (step > 1 && size > 1) {
         int64_t span = (size - 1) * step + 1;
         node->bounds.push_back(
-            {derived(KernelVariable::Remainder, t, step, step), 0, 1});
-        t = derived(KernelVariable::Quotient, t, step, (span - 1) / step + 1);
+            {forms.derived(KernelVariable::Remainder, t, step, step), 0, 1});
+        t = forms.derived(KernelVariable::Quotient, t, step,
+                          (span - 1) / step + 1);
       }
       x.push_back(t);
     }
@@ -441,7 +384,38 @@ private:
     return make(KernelNode::Reduce, op->getResult(0), child);
   }
 
+  KernelNode *computeContraction(ir::MatmulOp op, ArrayRef<IndexForm> index) {
+    size_t next = 0;
+    for (auto [form, size] : llvm::zip(index, tensorType(op.getY()).getShape()))
+      if (size != 1 && !(form == IndexForm::variable(kept[next++])))
+        return failNode(op, "a product must be used at its own element");
+    auto operand = [&](Value v, bool transposed, bool isLeft) {
+      int64_t rank = tensorType(v).getRank();
+      Forms at(index.take_back(rank));
+      at[rank - (isLeft ? 1 : 2)] = graph.contraction.depth < 0
+                                        ? IndexForm()
+                                        : IndexForm::variable(reduced.front());
+      if (transposed)
+        std::swap(at[rank - 2], at[rank - 1]);
+      return eval(v, at);
+    };
+    KernelNode *a = operand(op.getA(), op.getTransA(), true),
+               *b = operand(op.getB(), op.getTransB(), false);
+    if (!a || !b)
+      return nullptr;
+    if (a->depth || b->depth)
+      return failNode(op, "cannot follow a reduction in one cluster");
+    KernelNode *product = make(KernelNode::Product, op.getY(), {a, b});
+    product->varies = true; // also where nothing is contracted
+    return make(KernelNode::Reduce, op.getY(), product);
+  }
+
+  SmallVector<unsigned> everyLoop() const {
+    return llvm::to_vector(llvm::seq<unsigned>(kept.size() + reduced.size()));
+  }
+
   KernelGraph &graph;
+  KernelForms forms;
   std::string &why;
   SmallVector<unsigned> kept, reduced;
   std::map<std::pair<void *, Forms>, KernelNode *> memo;

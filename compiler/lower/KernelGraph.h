@@ -8,6 +8,7 @@
 // work on.
 #pragma once
 
+#include "compiler/dialect/Dlc.h"
 #include "compiler/lower/IndexForm.h"
 #include "mlir/IR/Region.h"
 #include "mlir/IR/Value.h"
@@ -15,10 +16,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-namespace mlir {
-class Operation;
-}
 
 namespace dlc {
 
@@ -51,17 +48,19 @@ struct KernelBound {
 /// One scalar: the element of a tensor at an index.
 struct KernelNode {
   enum Kind {
-    Load,   // element `index` of a kernel argument; its children are what the
-            // index reads
-    Table,  // element `index` of a dlc.constant that is no splat
-    Splat,  // the value of a dlc.constant
-    Index,  // dlc.iota, dlc.position: `index`
-    Apply,  // result 0 of an elementwise op on `children`
-    Pick,   // result `result` of the op of children[0]
-    Pad,    // children[0] where all `bounds` hold, else the op's value
-    Concat, // children[k] for the first bounds[k] that holds (the last always
-            // does)
-    Reduce  // of children[0] over the reduced loops
+    Load,    // element `index` of a kernel argument; its children are what the
+             // index reads
+    Table,   // element `index` of a dlc.constant that is no splat
+    Splat,   // the value of a dlc.constant
+    Index,   // dlc.iota, dlc.position: `index`
+    Apply,   // result 0 of an elementwise op on `children`
+    Pick,    // result `result` of the op of children[0]
+    Pad,     // children[0] where all `bounds` hold, else the op's value
+    Concat,  // children[k] for the first bounds[k] that holds (the last always
+             // does)
+    Product, // children[0] * children[1], each rounded to its element type
+    Reduce   // of children[0] over the reduced loops: of a matmul the sum of a
+             // Product
   };
   Kind kind;
   mlir::Value value; // the tensor
@@ -83,6 +82,13 @@ struct KernelOutput {
              // loops
 };
 
+/// The matmul of a cluster that has one: its loops, -1 for those of size one;
+/// all other kept loops are its batch.
+struct KernelContraction {
+  ir::MatmulOp op;
+  int row = -1, column = -1, depth = -1;
+};
+
 class KernelGraph {
 public:
   /// Reads the one block of `body` (arguments = inputs, dlc.yield = outputs).
@@ -97,6 +103,7 @@ public:
   std::vector<KernelOutput> outputs;
   bool reduces = false;
   unsigned depth = 0; // of the deepest reduction
+  KernelContraction contraction;
 
   int64_t extent(bool reduced) const;
   /// Calls f with every form that the kernel computes: its loads, stores,

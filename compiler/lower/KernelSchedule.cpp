@@ -75,7 +75,9 @@ public:
           node->varies || !graph.reduces || node->kind == KernelNode::Reduce;
       loops.push_back(loopsOf(*node));
       if (node->kind == KernelNode::Apply || node->kind == KernelNode::Reduce) {
-        s.flops += elementsOf(counted(*node));
+        const bool multiplies =
+            node->kind == KernelNode::Reduce && isa<ir::MatmulOp>(node->op());
+        s.flops += elementsOf(counted(*node)) * (multiplies ? 2 : 1);
         work += perElement && isCostly(node->op()) ? 8 : 1;
       }
       if (node->kind == KernelNode::Load) {

@@ -7,10 +7,12 @@ namespace dlc {
 
 /// The last op says best what a cluster is for.
 static std::string suffix(ir::FusedOp fused) {
-  std::string s;
+  std::string s, product;
   for (Operation &op : fused.getBody().front())
-    if (!isa<ir::YieldOp, ir::ConstantOp, ir::ReshapeOp, ir::CastOp>(op))
-      s = "_" + op.getName().stripDialect().str();
+    if (isa<ir::MatmulOp>(op))
+      product = s = "_matmul";
+    else if (!isa<ir::YieldOp, ir::ConstantOp, ir::ReshapeOp, ir::CastOp>(op))
+      s = product + "_" + op.getName().stripDialect().str();
   return s;
 }
 

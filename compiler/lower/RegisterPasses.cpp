@@ -1,4 +1,5 @@
 #include "compiler/lower/Decompositions.h"
+#include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Recompute.h"
 #include "mlir/Pass/Pass.h"
@@ -12,6 +13,7 @@ void registerLowerPasses() {
   mlir::registerPass([] { return createDecompose(); });
   mlir::registerPass([] { return createSplitReductions(); });
   mlir::registerPass([] { return createFuse(); });
+  mlir::registerPass([] { return createFuseMatmul(); });
   mlir::registerPass([] { return createRecompute(); });
   mlir::registerPass(createPlanMemory);
   mlir::registerPass(createMergeLaunches);

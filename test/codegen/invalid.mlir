@@ -2,6 +2,9 @@
 // RUN: not dlc-codegen %t/axes.mlir --emit=schedule 2>&1 | FileCheck %s --check-prefix=AXES
 // RUN: not dlc-codegen %t/row.mlir 2>&1 | FileCheck %s --check-prefix=ROW
 // RUN: not dlc-codegen %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// RUN: not dlc-codegen %t/bias.mlir 2>&1 | FileCheck %s --check-prefix=BIAS
+// RUN: not dlc-codegen %t/products.mlir 2>&1 | FileCheck %s --check-prefix=PRODUCTS
+// RUN: not dlc-codegen %t/element.mlir 2>&1 | FileCheck %s --check-prefix=ELEMENT
 // RUN: not dlc-codegen %t/library.mlir --cpu=z80 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not dlc-codegen %t/library.mlir --emit=ptx 2>&1 | FileCheck %s --check-prefix=EMIT
 // RUN: not dlc-codegen %t/f16.mlir --cpu=x86-64 2>&1 | FileCheck %s --check-prefix=F16
@@ -26,11 +29,34 @@ exec.kernel @row {
   dlc.yield %y : tensor<8x8xf32>
 }
 //--- library.mlir
-// LIBRARY: is not a legal cluster: dlc.matmul: cannot be part of a kernel
+// LIBRARY: is not a legal cluster: dlc.conv: cannot be part of a kernel
 exec.kernel @library {
-^bb0(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>):
-  %y = dlc.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+^bb0(%x: tensor<8x4x1x1xf32>, %w: tensor<2x4x1x1xf32>):
+  %y = dlc.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<8x4x1x1xf32>, tensor<2x4x1x1xf32>) -> tensor<8x2x1x1xf32>
+  dlc.yield %y : tensor<8x2x1x1xf32>
+}
+//--- bias.mlir
+// BIAS: is not a legal cluster: dlc.matmul: expected neither bias nor activation in a kernel
+exec.kernel @bias {
+^bb0(%x: tensor<8x4xf32>, %w: tensor<4x2xf32>, %b: tensor<2xf32>):
+  %y = dlc.matmul %x, %w, %b : (tensor<8x4xf32>, tensor<4x2xf32>, tensor<2xf32>) -> tensor<8x2xf32>
   dlc.yield %y : tensor<8x2xf32>
+}
+//--- products.mlir
+// PRODUCTS: is not a legal cluster: dlc.matmul: one kernel has one product
+exec.kernel @products {
+^bb0(%x: tensor<8x8xf32>):
+  %y = dlc.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %z = dlc.matmul %y, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  dlc.yield %z : tensor<8x8xf32>
+}
+//--- element.mlir
+// ELEMENT: is not a legal cluster: dlc.matmul: a product must be used at its own element
+exec.kernel @element {
+^bb0(%x: tensor<8x8xf32>):
+  %y = dlc.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %z = dlc.transpose %y {perm = array<i64: 1, 0>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  dlc.yield %z : tensor<8x8xf32>
 }
 //--- f16.mlir
 exec.kernel @f16 {

@@ -1,42 +1,7 @@
-#include "Patterns.h"
+#include "Text.h"
 
 namespace dlc::test {
 namespace {
-
-using Shape = std::vector<int64_t>;
-
-std::string tensor(const Shape &shape, const std::string &type) {
-  std::string s = "tensor<";
-  for (int64_t d : shape)
-    s += std::to_string(d) + "x";
-  return s + type + ">";
-}
-
-/// Text with its variables ($X ...) replaced.
-std::string fill(std::string text,
-                 const std::vector<std::pair<std::string, std::string>> &with) {
-  for (const auto &[name, value] : with)
-    for (size_t at; (at = text.find(name)) != std::string::npos;)
-      text.replace(at, name.size(), value);
-  return text;
-}
-
-/// A module of kernels, numbered as they come.
-class Patterns {
-public:
-  explicit Patterns(std::string name) : module{std::move(name), "", 0} {}
-  void add(const std::string &body) {
-    module.text += "exec.kernel @k" + std::to_string(module.kernels++) +
-                   " {\n" + body + "}\n";
-  }
-  PatternModule finish() {
-    module.text = "module {\n" + module.text + "}\n";
-    return std::move(module);
-  }
-
-private:
-  PatternModule module;
-};
 
 const std::vector<std::string> kFloats = {"f32", "bf16", "f16"};
 const std::vector<Shape> kMatrices = {
@@ -236,7 +201,8 @@ PatternModule otherReductionsModule() {
 std::vector<PatternModule> patternModules() {
   return {elementwiseModule(),       softmaxModule(),
           layerNormBackwardModule(), crossEntropyAndArgMaxModule(),
-          columnsModule(),           otherReductionsModule()};
+          columnsModule(),           otherReductionsModule(),
+          productsModule(),          largeTilesModule()};
 }
 
 } // namespace dlc::test

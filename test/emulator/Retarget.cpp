@@ -12,19 +12,23 @@ constexpr llvm::StringLiteral kIntrinsic = "llvm.nvvm.", kCallee = "gpu_",
                               kLibdevice = "__nv_";
 
 /// A function like `f` that calls `name` with two addresses: of its arguments,
-/// of 32 bits each, and of its result.
+/// in words of 32 bits (two for a pointer), and of its result.
 llvm::Function *throughMemory(llvm::Function &f, const std::string &name) {
   llvm::LLVMContext &context = f.getContext();
   auto *made = llvm::Function::Create(f.getFunctionType(),
                                       llvm::Function::InternalLinkage,
                                       name + "_by_value", f.getParent());
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", made));
-  auto *registers =
-      b.CreateAlloca(llvm::ArrayType::get(b.getInt32Ty(), made->arg_size()));
+  auto *registers = b.CreateAlloca(
+      llvm::ArrayType::get(b.getInt32Ty(), 2 * made->arg_size()));
   auto *result = b.CreateAlloca(f.getReturnType());
-  for (llvm::Argument &a : made->args())
-    b.CreateStore(
-        &a, b.CreateConstGEP1_64(b.getInt32Ty(), registers, a.getArgNo()));
+  uint64_t word = 0;
+  for (llvm::Argument &a : made->args()) {
+    b.CreateAlignedStore(&a,
+                         b.CreateConstGEP1_64(b.getInt32Ty(), registers, word),
+                         llvm::Align(4));
+    word += a.getType()->isPointerTy() ? 2 : 1;
+  }
   auto *pointer = llvm::PointerType::get(context, 0);
   auto callee = f.getParent()->getOrInsertFunction(
       name, llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer}, false));

@@ -5,6 +5,8 @@
 #include "Fibers.h"
 
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 
@@ -17,7 +19,7 @@ constexpr uint32_t kWholeWarp = 0xffffffff;
 struct Copy {
   void *to;
   const void *from;
-  size_t bytes;
+  size_t bytes, zeros; // behind them
 };
 struct Copies {
   std::vector<Copy> open;
@@ -30,13 +32,15 @@ Copies &mine() { return copies[Fibers::current().thread()]; }
 void landAllBut(size_t groups) {
   Copies &c = mine();
   for (; c.groups.size() > groups; c.groups.pop_front())
-    for (const Copy &copy : c.groups.front())
+    for (const Copy &copy : c.groups.front()) {
       std::memcpy(copy.to, copy.from, copy.bytes);
+      std::memset(static_cast<char *>(copy.to) + copy.bytes, 0, copy.zeros);
+    }
 }
 
-/// A thread's registers: two halves in each of a and b.
+/// What a thread's registers hold: two values in each of a and b.
 struct Fragments {
-  uint32_t a[4], b[2];
+  float a[4][2], b[2][2];
 };
 Fragments fragments[kMostThreads];
 
@@ -53,8 +57,10 @@ void multiply(const uint32_t *a, const uint32_t *b, const float *c, float *d,
               bool isBf16) {
   int64_t thread = Fibers::current().thread(), first = thread / 32 * 32;
   int lane = static_cast<int>(thread % 32);
-  std::memcpy(fragments[thread].a, a, sizeof fragments[thread].a);
-  std::memcpy(fragments[thread].b, b, sizeof fragments[thread].b);
+  for (int i = 0; i < 8; ++i)
+    fragments[thread].a[i / 2][i % 2] = half(a[i / 2], i % 2, isBf16);
+  for (int i = 0; i < 4; ++i)
+    fragments[thread].b[i / 2][i % 2] = half(b[i / 2], i % 2, isBf16);
   meet();
   float sums[4];
   for (int i = 0; i < 4; ++i) {
@@ -63,12 +69,36 @@ void multiply(const uint32_t *a, const uint32_t *b, const float *c, float *d,
     for (int k = 0; k < 16; ++k) {
       const Fragments &left = fragments[first + row % 8 * 4 + k % 8 / 2],
                       &right = fragments[first + column * 4 + k % 8 / 2];
-      sums[i] += half(left.a[row / 8 + k / 8 * 2], k % 2, isBf16) *
-                 half(right.b[k / 8], k % 2, isBf16);
+      sums[i] += left.a[row / 8 + k / 8 * 2][k % 2] * right.b[k / 8][k % 2];
     }
   }
   meet(); // before anyone's fragments change
   std::memcpy(d, sums, sizeof sums);
+}
+
+const uint16_t *lines[kMostThreads];
+
+/// Four matrices of 8 x 8 halves; thread i of the warp has the address of line
+/// i % 8 of matrix i / 8. Each thread gets two halves of each matrix.
+void loadMatrices(const uint32_t *registers, uint32_t *d, bool transposed) {
+  int64_t thread = Fibers::current().thread(), first = thread / 32 * 32;
+  int lane = static_cast<int>(thread % 32);
+  std::memcpy(&lines[thread], registers, sizeof lines[thread]);
+  if (reinterpret_cast<uintptr_t>(lines[thread]) % 16) {
+    std::fprintf(stderr, "ldmatrix reads a line that is not aligned\n");
+    std::exit(1);
+  }
+  meet();
+  uint32_t loaded[4];
+  for (int i = 0; i < 4; ++i) {
+    const uint16_t *const *matrix = lines + first + 8 * i;
+    int line = lane / 4, at = lane % 4 * 2;
+    uint32_t low = transposed ? matrix[at][line] : matrix[line][at],
+             high = transposed ? matrix[at + 1][line] : matrix[line][at + 1];
+    loaded[i] = low | high << 16;
+  }
+  meet();
+  std::memcpy(d, loaded, sizeof loaded);
 }
 
 } // namespace
@@ -86,7 +116,11 @@ extern "C" {
 #define COPY(kind, bytes)                                                      \
   void gpu_llvm_nvvm_cp_async_##kind##_shared_global_##bytes(                  \
       void *to, const void *from) {                                            \
-    mine().open.push_back({to, from, bytes});                                  \
+    mine().open.push_back({to, from, bytes, 0});                               \
+  }                                                                            \
+  void gpu_llvm_nvvm_cp_async_##kind##_shared_global_##bytes##_s(              \
+      void *to, const void *from, uint32_t read) {                             \
+    mine().open.push_back({to, from, read, bytes - read});                     \
   }
 COPY(ca, 4)
 COPY(ca, 8)
@@ -101,6 +135,15 @@ void gpu_llvm_nvvm_cp_async_wait_group(uint32_t groups) { landAllBut(groups); }
 void gpu_llvm_nvvm_cp_async_wait_all() {
   gpu_llvm_nvvm_cp_async_commit_group();
   landAllBut(0);
+}
+
+void gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_b16_p3(
+    const uint32_t *registers, uint32_t *d) {
+  loadMatrices(registers, d, false);
+}
+void gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16_p3(
+    const uint32_t *registers, uint32_t *d) {
+  loadMatrices(registers, d, true);
 }
 
 // Retarget.cpp passes registers in memory: a, b, c, and where d goes.

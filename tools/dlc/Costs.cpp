@@ -19,7 +19,7 @@ struct Gpu {
 };
 constexpr Gpu kGpus[] = {{"h100_us", 3.35e12, 989e12, 67e12},
                          {"h200_us", 4.8e12, 989e12, 67e12}};
-constexpr double kOfBandwidth = 0.85, kOfPeak = 0.7;
+constexpr double kOfBandwidth = 0.85, kOfPeak = 0.7, kOfPeakGenerated = 0.25;
 
 bool isHalf(const plan::Program &program, const plan::Command &command) {
   if (command.inputs_size() == 0)
@@ -31,12 +31,14 @@ bool isHalf(const plan::Program &program, const plan::Command &command) {
 
 double microseconds(const Gpu &gpu, const plan::Program &program,
                     const plan::Command &command) {
-  const bool tensorCores =
-      command.kind() != "kernel" && isHalf(program, command);
-  const double peak = tensorCores ? gpu.half : gpu.single;
+  double rate = gpu.single * kOfPeak;
+  if (plan::findAttribute(command, "tensor_cores"))
+    rate = gpu.half * kOfPeakGenerated;
+  else if (command.kind() != "kernel" && isHalf(program, command))
+    rate = gpu.half * kOfPeak;
   return 1e6 *
          std::max(double(command.bytes()) / (gpu.bandwidth * kOfBandwidth),
-                  double(command.flops()) / (peak * kOfPeak));
+                  double(command.flops()) / rate);
 }
 
 // By kernel, for the SM that comes last.

@@ -39,5 +39,6 @@ void emitElementwise(const Body &body);
 void emitRows(const Body &body);
 void emitColumns(const Body &body);
 void emitSparseColumns(const Body &body);
+void emitTiles(const Body &body);
 
 } // namespace dlc::cuda

@@ -61,6 +61,16 @@ llvm::LogicalResult linkLibdevice(llvm::Module &module,
                         : fail("'" + libdevice + "' has no such function");
 }
 
+/// Threads meet in it, so that copies of its body would not overlap.
+static bool isConvergent(const llvm::Loop &loop) {
+  for (llvm::BasicBlock *block : loop.blocks())
+    for (llvm::Instruction &i : *block)
+      if (auto *call = llvm::dyn_cast<llvm::CallInst>(&i);
+          call && call->isConvergent())
+        return true;
+  return false;
+}
+
 static void hintLoops(llvm::Module &module) {
   for (llvm::Function &f : module) {
     if (f.isDeclaration())
@@ -68,7 +78,7 @@ static void hintLoops(llvm::Module &module) {
     llvm::DominatorTree dominators(f);
     llvm::LoopInfo loops(dominators);
     for (llvm::Loop *loop : loops.getLoopsInPreorder())
-      if (loop->isInnermost())
+      if (loop->isInnermost() && !isConvergent(*loop))
         llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", kUnroll);
   }
 }

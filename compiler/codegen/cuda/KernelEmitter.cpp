@@ -44,7 +44,9 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   Threads threads(e, module, kernel.getSymName());
   SmallVector<Value> outputs(entry->getArguments().drop_front(inputs.size()));
   Body body{*graph, map, e, threads, outputs};
-  if (map.grid) {
+  if (map.grid && map.product) {
+    emitTiles(body);
+  } else if (map.grid) {
     switch (map.kind) {
     case KernelSchedule::Elementwise:
       emitElementwise(body);

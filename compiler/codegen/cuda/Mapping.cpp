@@ -48,6 +48,8 @@ public:
     for (auto *groups : {&m.outer, &m.inner})
       if (groups->empty())
         groups->push_back({{}, 1});
+    if ((m.product = mapTiles(graph)))
+      return product();
     m.rows = iterationsOf(m.outer);
     m.row = iterationsOf(m.inner);
     m.indexBits = needsWide() ? 64 : 32;
@@ -61,6 +63,15 @@ public:
   }
 
 private:
+  Mapping product() {
+    m.rows = iterationsOf(m.outer);
+    m.indexBits = needsWide() ? 64 : 32;
+    m.row = m.product->shape.depth;
+    m.vector = m.product->vector;
+    m.block = m.product->tiling.threads();
+    m.grid = m.product->tiling.blocks(m.product->shape);
+    return m;
+  }
   bool needsWide() const {
     // Numbers derived from loops, and outputs of all elements, go that far.
     bool all = llvm::any_of(graph.outputs, [](auto &o) { return o.full; }) ||

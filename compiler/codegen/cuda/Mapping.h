@@ -1,7 +1,7 @@
 // How a kernel's loops lie on threads.
 #pragma once
 
-#include "compiler/lower/KernelSchedule.h"
+#include "compiler/codegen/cuda/TileMapping.h"
 
 namespace dlc::cuda {
 
@@ -19,6 +19,8 @@ constexpr int64_t kWarp = 32;
 ///                With `sparse` a warp has `chunks` vectors a thread of one row
 ///                of outer.back(): it finds the few elements that count
 ///                (`condition`) together, then each thread adds its part.
+///
+/// With `product` a block computes a tile of a matrix product instead.
 struct Mapping {
   KernelSchedule::Kind kind;
   /// All kept loops, and the reduced ones; the last of `outer` (Elementwise,
@@ -37,6 +39,7 @@ struct Mapping {
   bool sparse = false;
   int64_t block = 1, grid = 0;
   unsigned indexBits = 32; // 64 where 32 would not do
+  std::optional<TileMapping> product;
 
   /// Columns, sparse: warps that share a row of outer.back().
   int64_t tiles() const;

@@ -207,10 +207,20 @@ ScalarEmitter::Values ScalarEmitter::compute(const KernelNode *node) {
     return {pad(node)};
   case KernelNode::Concat:
     return {concat(node, 0)};
+  case KernelNode::Product:
+    return {arith::MulFOp::create(b, loc, rounded(node->children[0]),
+                                  rounded(node->children[1]))};
   case KernelNode::Reduce:
     break;
   }
   llvm_unreachable("a reduction is set by its loop");
+}
+
+Value ScalarEmitter::rounded(const KernelNode *node) {
+  Value v = emit(node);
+  Type element = elementType(node->value);
+  bool isExact = node->kind == KernelNode::Load || !isHalf(element);
+  return isExact ? v : widen(arith::TruncFOp::create(b, loc, element, v));
 }
 
 ScalarEmitter::Values ScalarEmitter::apply(const KernelNode *node) {

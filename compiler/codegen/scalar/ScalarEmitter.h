@@ -106,6 +106,8 @@ private:
   Values emitAll(const KernelNode *node);
   Values compute(const KernelNode *node);
   Values apply(const KernelNode *node);
+  /// The value as an array of its type would have it.
+  mlir::Value rounded(const KernelNode *node);
   mlir::Value pad(const KernelNode *node);
   mlir::Value concat(const KernelNode *node, size_t operand);
   mlir::Value within(const KernelBound &bound);

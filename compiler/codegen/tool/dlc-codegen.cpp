@@ -46,6 +46,17 @@ void print(llvm::raw_ostream &os, llvm::StringRef name,
   os << "]";
 }
 
+void print(llvm::raw_ostream &os, const dlc::cuda::TileMapping &m) {
+  auto operand = [&](const char *name, const dlc::cuda::OperandMapping &o) {
+    os << " " << name << "=" << (o.depthIsFast ? "depth" : "outer") << " x"
+       << o.vector << (o.isCopied ? " copied" : "");
+  };
+  os << " tile=" << m.tiling.rows << "x" << m.tiling.columns << "x"
+     << m.tiling.depth;
+  operand("left", m.left);
+  operand("right", m.right);
+}
+
 LogicalResult printSchedules(ModuleOp module, llvm::raw_ostream &os) {
   static const char *kinds[] = {"elementwise", "rows", "columns"};
   auto result = module.walk([&](dlc::exec::KernelOp kernel) {
@@ -77,13 +88,16 @@ LogicalResult printMappings(ModuleOp module, llvm::raw_ostream &os) {
       return WalkResult::interrupt();
     }
     dlc::cuda::Mapping m = dlc::cuda::mapKernel(*graph);
-    os << kernel.getSymName() << ": " << kinds[m.kind] << " grid=" << m.grid
-       << " block=" << m.block << " vector=" << m.vector
+    os << kernel.getSymName() << ": " << (m.product ? "tiles" : kinds[m.kind])
+       << " grid=" << m.grid << " block=" << m.block << " vector=" << m.vector
        << " across=" << m.across << " chunks=" << m.chunks
        << (m.inRegisters ? " registers"
            : m.sparse    ? " sparse"
                          : "")
-       << " i" << m.indexBits << "\n";
+       << " i" << m.indexBits;
+    if (m.product)
+      print(os, *m.product);
+    os << "\n";
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());

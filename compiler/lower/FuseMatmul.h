@@ -1,0 +1,18 @@
+// Matrix products as generated kernels.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+
+namespace mlir {
+class Pass;
+}
+
+namespace dlc {
+
+/// Products of halves become clusters with what computes their operands and
+/// what is computed from them, where that is predicted to be faster than
+/// library calls; `always`: wherever it is possible. After dlc-fuse. Argument:
+/// dlc-fuse-matmul.
+std::unique_ptr<mlir::Pass> createFuseMatmul(bool always = false);
+
+} // namespace dlc
