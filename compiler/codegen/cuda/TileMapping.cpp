@@ -79,7 +79,8 @@ private:
   int64_t contiguousElements(const KernelNode *node, const LoopGroup &group) {
     int64_t n = 0;
     for (const KernelNode *load : plainLoads(node))
-      if (contiguous(graph, load->index, group, kMostVector) > 1)
+      if (!group.loops.empty() &&
+          load->index.coefficient(group.loops.back()) == 1)
         n += ir::tensorType(load->value).getNumElements();
     return n;
   }
