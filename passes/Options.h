@@ -265,6 +265,13 @@ struct AttentionOptions {
   /// kernels of our own; off: as products and softmax, scores kept. auto, on a
   /// GPU with --amp: library where it can, else off; on the CPU off.
   std::string by = "auto";
+  /// Whether somebody can compute it: a GPU's step in half.
+  bool available = false;
+
+  /// library, generated or off.
+  std::string who() const { return by == "auto" ? "off" : by; }
+  /// What cannot be as asked is an error.
+  bool isStrict() const { return by == "library" || by == "generated"; }
 };
 
 struct StepOptions {

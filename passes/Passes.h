@@ -22,6 +22,11 @@ std::unique_ptr<mlir::Pass> createTrainMode(const LossOptions &options);
 std::unique_ptr<mlir::Pass> createRandomize(const RandomOptions &options);
 std::unique_ptr<mlir::Pass> createInsertLora(const LoraOptions &options,
                                              int64_t seed);
+std::unique_ptr<mlir::Pass>
+createFuseAttention(const AttentionOptions &options);
+/// `typed`: autocast has run.
+std::unique_ptr<mlir::Pass>
+createPlaceAttention(const AttentionOptions &options, bool typed);
 std::unique_ptr<mlir::Pass> createAutocast(const AmpOptions &options);
 std::unique_ptr<mlir::Pass> createScaleLoss(const ScalerOptions &options,
                                             const AccumulateOptions &window);

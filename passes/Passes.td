@@ -56,6 +56,23 @@ def Randomize : Dlc_Pass<"dlc-randomize"> {
   let options = [Option<"seed", "seed", "int64_t", "0", "of all random numbers">];
 }
 
+def FuseAttention : Dlc_Pass<"dlc-fuse-attention"> {
+  let summary = "attention written out as products, mask and softmax is one op";
+  let description = [{Matches what exporters write: scores = q k^T with a factor on q, k or the scores; masks added, or numbers
+    selected by a condition; softmax over the keys, with NaN replaced by 0 or not; times v. A mask that is a triangle
+    (passes/Triangle.h) becomes `causal`, others the op's mask. Left alone: scores that something else reads, masks that a
+    parameter moves, dropout. Transposes of q, k and v go where all three have them (layout "bthd").}];
+  let options = [Option<"by", "by", "std::string", "\"library\"", "who is to compute it: library or generated">,
+    Option<"strict", "strict", "bool", "false", "also what `by` cannot compute">];
+}
+
+def PlaceAttention : Dlc_Pass<"dlc-place-attention"> {
+  let summary = "every attention has somebody who computes it, others are products and softmax";
+  let options = [Option<"by", "by", "std::string", "\"library\"", "library, generated, or off: none is kept">,
+    Option<"strict", "strict", "bool", "false", "one that `by` cannot compute is an error">,
+    Option<"typed", "typed", "bool", "true", "element types are final; else only shapes count, and nothing is marked">];
+}
+
 def Autocast : Dlc_Pass<"dlc-autocast"> {
   let summary = "matrix products, convolutions and what lies between them compute in half";
   let description = [{Decides for each function by the lists of ops (CastLists.h, CastPainter.h), then inserts one

@@ -62,9 +62,20 @@ std::vector<Phase> trainingPhases(StepOptions o) {
          pm.addPass(createTrainMode(o.loss));
          pm.addPass(createRandomize(o.random));
        })},
+      {"attention", "attention is one op, if something can compute it as one",
+       always([=](auto &pm) {
+         if (o.attention.who() != "off")
+           pm.addPass(createFuseAttention(o.attention));
+         pm.addPass(createPlaceAttention(o.attention, false));
+       })},
       {"autocast", "matrix products compute in half, by lists or level",
        when(o.amp.enabled(),
             [=](auto &pm) { pm.addPass(createAutocast(o.amp)); })},
+      {"place-attention", "what is still one op has somebody who computes it",
+       when(o.attention.who() != "off",
+            [=](auto &pm) {
+              pm.addPass(createPlaceAttention(o.attention, true));
+            })},
       {"autodiff", "every trainable parameter has a gradient",
        always([=](auto &pm) {
          AutodiffOptions options;

@@ -13,7 +13,10 @@ using namespace mlir;
 namespace dlc {
 
 std::vector<Phase> allPhases(const CompileOptions &options) {
-  std::vector<Phase> phases = trainingPhases(options.train);
+  StepOptions train = options.train;
+  train.attention.available =
+      options.target == "cuda" && options.train.amp.enabled();
+  std::vector<Phase> phases = trainingPhases(train);
   const MemoryOptions &memory = options.memory;
   const bool channelsLast = options.layout != "nchw";
   phases.push_back({"layout", "images are laid out as the device likes them",

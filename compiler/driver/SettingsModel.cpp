@@ -44,6 +44,11 @@ void Settings::addModel() {
        "the compute capabilities that kernels are made for")
       .only("model.target", {"cuda"})
       .commas = true;
+  choice("model.attention", options.train.attention.by,
+         {"auto", "library", "generated", "off"},
+         "who computes attention as one op: cuDNN, kernels of our own, nobody; "
+         "auto, with --amp: cuDNN where it can")
+      .only("model.target", {"cuda"});
   text("model.cuda-path", options.cuda.toolkit, "FOLDER",
        "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of ptxas in "
        "PATH")

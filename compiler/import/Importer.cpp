@@ -5,6 +5,7 @@
 #include "compiler/import/LoadWeights.h"
 #include "compiler/import/ReplaceHead.h"
 #include "compiler/import/Rows.h"
+#include "compiler/import/Triangles.h"
 #include "compiler/import/Untie.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -262,7 +263,12 @@ void Importer::addState(const std::string &name, RankedTensorType type,
       builder, NameLoc::get(builder.getStringAttr(name)), name, type, irRole,
       builder.getStringAttr(name), FlatSymbolRefAttr(), role == Role::Param);
   const Weight *weight = file.weights.find(name);
-  if (role != Role::Constant || !weight || weight->dtype != DType::F32)
+  if (role != Role::Constant || !weight)
+    return;
+  if (auto triangle = triangleOf(*weight))
+    state->setAttr("dlc.triangle", builder.getF64ArrayAttr(
+                                       {triangle->first, triangle->second}));
+  if (weight->dtype != DType::F32)
     return;
   if (float largest = largestFinite(*weight); largest > kLargestF16)
     state->setAttr("dlc.largest", builder.getF64FloatAttr(largest));

@@ -1,5 +1,6 @@
 #include "compiler/import/Roles.h"
 #include "compiler/import/DataType.h"
+#include "compiler/import/Triangles.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <regex>
@@ -49,6 +50,8 @@ public:
     if (statistics)
       return Role::Buffer;
     if (!isFloat(weight.dtype))
+      return Role::Constant;
+    if (!weightOperand && triangleOf(weight)) // a mask, whatever its name
       return Role::Constant;
     std::string fxName = name;
     std::replace_if(

@@ -185,6 +185,7 @@ DType toDType(Type type) {
 const Rows &allRows() {
   static const Rows rows = [] {
     Rows table;
+    addAttentionRows(table);
     addElementwiseRows(table);
     addLinearRows(table);
     addNormRows(table);

@@ -114,6 +114,7 @@ struct RowEntry {
 };
 using Rows = std::map<std::string, RowEntry>;
 
+void addAttentionRows(Rows &rows);
 void addElementwiseRows(Rows &rows);
 void addLinearRows(Rows &rows);
 void addNormRows(Rows &rows);

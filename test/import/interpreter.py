@@ -89,6 +89,22 @@ def layer_norm(a, x, scale, bias):
     return (x - mean) * rstd * scale + bias, mean, rstd
 
 
+def attention(a, q, k, v, mask=None):
+    if a.get("layout") == "bthd":
+        y, lse = attention({**a, "layout": "bhtd"}, *(x.swapaxes(1, 2) for x in (q, k, v)), mask)
+        return y.swapaxes(1, 2), lse
+    s = q @ k.swapaxes(2, 3) * q.dtype.type(a["scale"])
+    if a.get("causal"):
+        s = np.where(np.tril(np.ones(s.shape[2:], bool)), s, -np.inf)
+    if mask is not None:
+        s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask
+    top = s.max(3, keepdims=True)
+    p = np.where(np.isneginf(top), 0, np.exp(s - np.where(np.isneginf(top), 0, top)))
+    total = p.sum(3, keepdims=True)
+    lse = np.where(total == 0, np.inf, top + np.log(total))
+    return (p / np.where(total == 0, 1, total)).astype(q.dtype) @ v, lse
+
+
 def softmax(a, x):
     e = np.exp(x - x.max(a["axis"], keepdims=True))
     return e / e.sum(a["axis"], keepdims=True)
@@ -146,7 +162,7 @@ OPS = {
     "select": lambda a, c, x, y: np.where(c, x, y), "matmul": matmul, "conv": conv,
     "max_pool": lambda a, x: (windows(x, a, a["kernel"], -np.inf).max((-2, -1)), None), "avg_pool": avg_pool,
     "batch_norm_infer": batch_norm, "layer_norm": layer_norm,
-    "softmax": softmax, "log_softmax": log_softmax, "softmax_cross_entropy": cross_entropy,
+    "attention": attention, "softmax": softmax, "log_softmax": log_softmax, "softmax_cross_entropy": cross_entropy,
     "reduce_sum": reduce(np.sum), "reduce_mean": reduce(np.mean), "reduce_max": reduce(np.max),
     "reduce_min": reduce(np.min),
     "argmax": lambda a, x: np.argmax(x, a["axes"][0], keepdims=a.get("keepdims", False)),

@@ -79,6 +79,23 @@ class Roles(dlc.TestCase):
         code, _, err = run(IMPORT, self.path("m.onnx"), "--freeze=(")
         self.assertIn("'(' is not a regular expression", err)
 
+    def test_triangles_are_masks(self):
+        """Whatever a causal mask is called, it is not trained, and the passes are told what it is."""
+        def weights(mask):
+            proto = model([node("MatMul", ["x", "w"], ["a"]), node("Mul", ["a", "attn.bias"], ["y"])],
+                          [value("x", [1, 5, 4])], [value("y", [1, 5, 5])],
+                          {"w": np.arange(20, dtype=np.float32).reshape(4, 5), "attn.bias": mask.astype(np.float32)})
+            proto.producer_name = "pytorch"
+            return self.states(self.save(proto), "--batch=1")
+        mask = np.tril(np.ones((1, 5, 5)))
+        self.assertEqual(weights(mask)["param"], {"w"})
+        self.assertIn("{dlc.triangle = [1.000000e+00, 0.000000e+00]}", self.text)
+        weights(np.where(mask, 0, -np.inf))
+        self.assertIn("{dlc.triangle = [0.000000e+00, 0xFFF0000000000000 : f64]}", self.text)
+        mask[0, 2, 0] = 0.5
+        self.assertEqual(weights(mask)["param"], {"w", "attn.bias"})
+        self.assertNotIn("triangle", self.text)
+
     def test_loss_in_the_graph(self):
         proto = model([node("MatMul", ["x", "w"], ["logits"]), node("SoftmaxCrossEntropyLoss", ["logits", "t"], ["loss"])],
                       [value("x", [5, 4]), value("t", [5], 7)], [value("loss", []), value("logits", [5, 3])],

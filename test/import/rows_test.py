@@ -16,8 +16,8 @@ import interpreter
 from support import ROUNDTRIP, model, node, run, value
 
 # Node cases of these ops are run; the others are unsupported (or random, or need sequences as inputs).
-OPS = """Abs Add And ArgMax AveragePool BatchNormalization Cast Ceil Clip Concat Conv Cos Div Dropout Elu Equal Erf Exp
-Expand Flatten Floor Gather Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish
+OPS = """Abs Add And ArgMax Attention AveragePool BatchNormalization Cast Ceil Clip Concat Conv Cos Div Dropout Elu Equal Erf
+Exp Expand Flatten Floor Gather Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish
 Identity LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max MaxPool Mean Min Mish Mul Neg Not Or
 PRelu Pad Pow RMSNormalization Reciprocal ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare
 Relu Reshape Round Selu Shape Sigmoid Sign Sin Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign Split Sqrt
@@ -99,7 +99,10 @@ class NodeCases(Rows):
                     limits[case.name] = self.error
                     continue
                 for info, content in zip(proto.graph.output, expected):
-                    self.near(found[info.name], content, f"{case.name} {info.name}", max(case.rtol, 1e-5), 1e-5)
+                    # ONNX's reference rounds each of attention's steps to half.
+                    rounded = nodes[0].op_type == "Attention" and content.dtype.itemsize == 2
+                    rtol = 2e-2 if rounded else max(case.rtol, 1e-5)
+                    self.near(found[info.name], content, f"{case.name} {info.name}", rtol, 1e-5)
                 ran.add(nodes[0].op_type)
         self.ran, self.limits = ran, limits
         if os.environ.get("DLC_TEST_VERBOSE"):

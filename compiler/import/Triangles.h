@@ -1,0 +1,14 @@
+// Constants that follow from positions, such as causal masks.
+#pragma once
+#include "compiler/import/WeightStore.h"
+#include <optional>
+#include <utility>
+
+namespace dlc::import {
+
+/// What a matrix holds everywhere on and below its diagonal, and everywhere
+/// above; none if either differs in places, or if both are equal. Further
+/// dimensions in front must be 1. Stops at the first number that does not fit.
+std::optional<std::pair<double, double>> triangleOf(const Weight &weight);
+
+} // namespace dlc::import
