@@ -70,9 +70,17 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   return job;
 }
 
+// At the start of a run all ranks have the same artifact (checkSameJob), so no
+// state need travel.
 Status Job::restore() {
   DLC_TRY(agree(communicator, restoreRoot()));
-  return broadcastState(session->executor(), communicator);
+  if (progress.step > 0)
+    return broadcastState(session->executor(), communicator);
+  return agree(
+      communicator, isRoot() ? Status() : [&]() -> Status {
+        DLC_TRY(session->load(session->model().artifact.statePath()));
+        return settleSchedule();
+      }());
 }
 
 bool Job::injects(int64_t step) const {

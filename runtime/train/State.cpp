@@ -14,6 +14,7 @@ namespace dlc {
 namespace {
 
 constexpr char kRank[] = "rng.rank";
+constexpr uint64_t kMessageBytes = 16 << 20;
 
 std::vector<int64_t> shapeOf(const plan::TensorType &type) {
   return {type.shape().begin(), type.shape().end()};
@@ -121,13 +122,34 @@ Result<int64_t> windowPosition(Executor &executor) {
   return position;
 }
 
+// Many states at once: a message of a rank costs more than its bytes.
 Status broadcastState(Executor &executor, Communicator &communicator) {
-  for (const plan::State &state : executor.plan().states()) {
-    std::vector<std::byte> copy;
-    DLC_ASSIGN(TensorView view, executor.fetchState(state.name(), copy));
-    DLC_TRY(communicator.broadcast(view.data, view.bytes, 0));
-    if (!copy.empty())
-      DLC_TRY(executor.writeState(state.name(), copy.data(), copy.size()));
+  const auto &states = executor.plan().states();
+  std::vector<std::byte> bytes;
+  for (int first = 0, last = 0; first < states.size(); first = last) {
+    uint64_t size = 0;
+    while (last < states.size() && (last == first || size < kMessageBytes))
+      size += plan::bytesOf(states[last++].type()).value_or(0);
+    bytes.resize(size);
+    const auto forEach = [&](auto &&act) -> Status {
+      std::byte *at = bytes.data();
+      for (int i = first; i < last; ++i) {
+        const uint64_t own = plan::bytesOf(states[i].type()).value_or(0);
+        DLC_TRY(act(states[i].name(), at, own));
+        at += own;
+      }
+      return {};
+    };
+    if (communicator.rank() == 0)
+      DLC_TRY(forEach([&](const std::string &name, std::byte *to, uint64_t n) {
+        return executor.readState(name, to, n);
+      }));
+    DLC_TRY(communicator.broadcast(bytes.data(), bytes.size(), 0));
+    if (communicator.rank() != 0)
+      DLC_TRY(
+          forEach([&](const std::string &name, std::byte *from, uint64_t n) {
+            return executor.writeState(name, from, n);
+          }));
   }
   return setRank(executor, communicator.rank());
 }

@@ -202,7 +202,10 @@ CUresult enqueueWork(CUstream stream, const Work &work) {
       return bad;
   return enqueue(
       reinterpret_cast<Stream *>(stream), work.name,
-      [data, run = work.run] { return run(data.get()); }, std::move(accesses));
+      [data, run = work.run] {
+        return recordOnly() ? CUDA_SUCCESS : run(data.get());
+      },
+      std::move(accesses));
 }
 
 CUresult synchronize(Stream *stream,

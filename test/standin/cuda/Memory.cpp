@@ -75,7 +75,7 @@ CUresult allocateBlock(uint64_t bytes, bool pinned, void *&data) {
   ::mprotect(start + mapped - kPage, kPage, PROT_NONE);
   // As near to the guard as the alignment allows.
   start += (mapped - kPage - bytes) / 256 * 256;
-  if (!pinned)
+  if (!pinned && !recordOnly())
     std::memset(start, 0xff, bytes);
   blocks()[reinterpret_cast<uintptr_t>(start)] = {bytes, mapped, pinned, false};
   used += pinned ? 0 : bytes;

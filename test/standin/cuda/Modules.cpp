@@ -182,7 +182,7 @@ CUresult launchKernel(Function *function, Launch launch, CUstream stream) {
   if (const CUresult bad = checkLaunch(*function, launch); bad != CUDA_SUCCESS)
     return bad;
   const HostKernel *const host = hostKernel(function->name);
-  if (!host)
+  if (!host && !recordOnly())
     return violation(
         CUDA_ERROR_NOT_SUPPORTED,
         fmt::format("no host function plays kernel {}", function->name));
@@ -204,7 +204,7 @@ CUresult launchKernel(Function *function, Launch launch, CUstream stream) {
   values->pointers.push_back(nullptr);
   launch.parameters = values->pointers.data();
   std::vector<Access> accesses;
-  if (host->accesses)
+  if (host && host->accesses)
     host->accesses(launch, &accesses, [](void *list, Access access) {
       static_cast<std::vector<Access> *>(list)->push_back(access);
     });
@@ -213,10 +213,12 @@ CUresult launchKernel(Function *function, Launch launch, CUstream stream) {
             checkDevice(function->name.c_str(), access.data, access.bytes);
         bad != CUDA_SUCCESS)
       return bad;
+  const KernelFunction run = recordOnly() ? nullptr : host->function;
   return enqueue(
       reinterpret_cast<Stream *>(stream), function->name,
-      [values, launch, run = host->function] {
-        run(launch);
+      [values, launch, run] {
+        if (run)
+          run(launch);
         return CUDA_SUCCESS;
       },
       std::move(accesses));

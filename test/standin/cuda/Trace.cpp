@@ -105,6 +105,11 @@ std::string nameOf(char letter, const void *handle) {
   return fmt::format("{}{}", letter, number);
 }
 
+bool recordOnly() {
+  static const bool only = environment("DLC_STANDIN_RECORD_ONLY", 0) != 0;
+  return only;
+}
+
 int environment(const char *name, int absent) {
   const char *value = std::getenv(name);
   return value ? std::atoi(value) : absent;

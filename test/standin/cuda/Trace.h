@@ -51,6 +51,9 @@ void traceLine(const std::string &line);
 std::string nameOf(char letter, const void *handle);
 
 int environment(const char *name, int absent);
+// DLC_STANDIN_RECORD_ONLY=1: kernels and libraries are recorded and checked,
+// but do not compute; memory starts as zeros. Copies copy.
+bool recordOnly();
 bool listed(const char *variable, const std::string &name);
 
 } // namespace dlc::standin
