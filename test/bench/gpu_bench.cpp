@@ -1,7 +1,9 @@
 // gpu-bench: what a GPU makes of a compiled model. Each prints a table and adds
 // JSON to FOLDER, one object a file.
 //   gpu-bench copy FOLDER                     copy bandwidth of the device
-//   gpu-bench step ARTIFACT NAME FOLDER       a training step, and its commands
+//   gpu-bench step ARTIFACT NAME FOLDER       a training step with measured
+//                                             algorithms, and its commands
+//   gpu-bench deterministic ARTIFACT NAME FOLDER   the step alone
 //   gpu-bench data ARTIFACT BATCHES FILE.npz  random samples for dlc train
 //   gpu-bench shrink|grow ARTIFACT            see GpuArtifacts.h
 #include "runtime/base/Files.h"
@@ -163,9 +165,38 @@ void print(const std::string &name, const Ordered &result) {
       result["memory_mib"].get<double>());
 }
 
+// Seconds of a step, recorded and repeated.
+Result<double> timeStep(GpuStep &step) {
+  const char *wanted = std::getenv("DLC_BENCH_SECONDS"); // of a round
+  const double round = wanted ? std::atof(wanted) : 1.0;
+  DLC_ASSIGN(const double once, step.time(1, 3));
+  return step.time(std::clamp(static_cast<int>(round / once), 2, 500), 5);
+}
+
+Status deterministic(const std::string &path, const std::string &name,
+                     const std::string &folder) {
+  TuneOptions tune;
+  tune.deterministic = true;
+  CudaDevice &device = test::gpu(tune);
+  DLC_ASSIGN(const Artifact artifact, Artifact::open(path));
+  DLC_ASSIGN(auto bound, GpuStep::create(device, artifact));
+  DLC_TRY(bound->prepare());
+  DLC_ASSIGN(const double seconds, timeStep(*bound));
+  fmt::print("{}: {:.3f} ms a step, deterministic\n", name, 1e3 * seconds);
+  return save(folder, "deterministic-" + name,
+              {{"model", name},
+               {"by", "dlc --deterministic"},
+               {"step_ms", 1e3 * seconds},
+               {"samples_per_s", double(artifact.plan().batch()) / seconds}});
+}
+
 Status step(const std::string &path, const std::string &name,
             const std::string &folder) {
-  CudaDevice &device = test::gpu();
+  TuneOptions tune;
+  tune.mode = TuneOptions::Mode::Benchmark;
+  tune.workspace = uint64_t(256) << 20;
+  tune.cacheFolder = folder + "/cache";
+  CudaDevice &device = test::gpu(tune);
   DLC_ASSIGN(const Artifact artifact, Artifact::open(path));
   size_t free = 0, total = 0, left = 0;
   const Driver &driver = device.context().driver();
@@ -174,11 +205,7 @@ Status step(const std::string &path, const std::string &name,
   DLC_ASSIGN(auto bound, GpuStep::create(device, artifact));
   DLC_TRY(bound->prepare());
   driver.cuMemGetInfo(&left, &total);
-  DLC_ASSIGN(const double once, bound->time(1, 3));
-  const char *wanted = std::getenv("DLC_BENCH_SECONDS"); // of a round
-  const double round = wanted ? std::atof(wanted) : 1.0;
-  const int steps = std::clamp(static_cast<int>(round / once), 2, 500);
-  DLC_ASSIGN(const double seconds, bound->time(steps, 5));
+  DLC_ASSIGN(const double seconds, timeStep(*bound));
   const auto loss = bound->scalar("loss");
   DLC_ASSIGN(const auto commands, bound->timeCommands());
   bound.reset();
@@ -223,12 +250,16 @@ Status run(const std::vector<std::string> &words) {
     return copy(words[1]);
   if (what == "step" && words.size() == 4)
     return step(words[1], words[2], words[3]);
-  return usageError("usage: gpu-bench copy FOLDER | step ARTIFACT NAME FOLDER "
-                    "| data ARTIFACT BATCHES FILE | shrink|grow ARTIFACT");
+  if (what == "deterministic" && words.size() == 4)
+    return deterministic(words[1], words[2], words[3]);
+  return usageError(
+      "usage: gpu-bench copy FOLDER | step|deterministic ARTIFACT NAME FOLDER "
+      "| data ARTIFACT BATCHES FILE | shrink|grow ARTIFACT");
 }
 
 int main(const std::vector<std::string> &words) {
-  if (words.size() > 1 && (words[0] == "copy" || words[0] == "step")) {
+  if (words.size() > 1 && words[0] != "shrink" && words[0] != "grow" &&
+      words[0] != "data") {
     // Where a stand-in plays the driver, it plays these kernels.
     const auto host = std::filesystem::absolute(words[1] + ".host.so");
     ::setenv("DLC_STANDIN_KERNELS", host.c_str(), 0);

@@ -7,9 +7,9 @@ namespace dlc::test {
 
 static std::unique_ptr<CudaDevice> device;
 
-CudaDevice &gpu() {
+CudaDevice &gpu(const TuneOptions &tune) {
   if (!device) {
-    auto opened = CudaDevice::create(0);
+    auto opened = CudaDevice::create(0, tune);
     if (!opened) {
       fmt::print(stderr, "{}\n", opened.status().message());
       std::exit(1);

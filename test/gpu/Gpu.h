@@ -9,7 +9,8 @@ namespace dlc::test {
 constexpr int kSkipped = 77;
 
 // The first GPU, opened by the first call; main() has seen that there is one.
-CudaDevice &gpu();
+// `tune` is for the call that opens it.
+CudaDevice &gpu(const TuneOptions &tune = {});
 // It is opened again by the next call. Its memory and commands must be gone.
 void closeGpu();
 

@@ -41,6 +41,16 @@ bench() { # NAME
   artifact "$1" && gpu-bench step "bench/$1.dlc" "$1" "$BENCH"
 }
 
+deterministic() { # NAME...
+  local name measured=no
+  for name in "$@"; do
+    [[ -d bench/$name.dlc ]] || continue
+    artifact "$name" && gpu-bench deterministic "bench/$name.dlc" "$name" "$BENCH" || return
+    measured=yes
+  done
+  [[ $measured == yes ]] || skip "this package has none of bench/{$*}.dlc"
+}
+
 # Without this package's libraries: torch has its own.
 torch_bench() { # NAME
   [[ -e bench/$1.json ]] || skip "this package has no bench/$1.json"
