@@ -118,18 +118,18 @@ Result<double> GpuStep::time(int steps, int rounds) {
   return medianOf(means);
 }
 
-Result<double> GpuStep::timeAlone(Command &command) {
+Result<double> timeAlone(CudaDevice &device, Command &command) {
   constexpr int kRepeats = 20;
-  DLC_TRY(device_.beginRecording());
+  DLC_TRY(device.beginRecording());
   for (int i = 0; i < kRepeats; ++i)
     DLC_TRY(command.enqueue());
-  DLC_ASSIGN(auto repeated, device_.endRecording());
+  DLC_ASSIGN(auto repeated, device.endRecording());
   double least = 1e30;
   for (int round = 0; round < 3; ++round) {
-    DLC_TRY(device_.synchronize());
+    DLC_TRY(device.synchronize());
     const double start = now();
     DLC_TRY(repeated->enqueue());
-    DLC_TRY(device_.synchronize());
+    DLC_TRY(device.synchronize());
     least = std::min(least, (now() - start) / kRepeats);
   }
   return least;
@@ -142,7 +142,7 @@ Result<std::vector<TimedCommand>> GpuStep::timeCommands() {
   for (size_t i = 0; i < commands_.size(); ++i) {
     const plan::Command &command = program_.commands(static_cast<int>(i));
     const bool generated = command.kind() == "kernel";
-    DLC_ASSIGN(const double seconds, timeAlone(*commands_[i]));
+    DLC_ASSIGN(const double seconds, timeAlone(device_, *commands_[i]));
     timed.push_back({generated
                          ? plan::stringAttribute(command, "symbol", "kernel")
                          : command.kind(),

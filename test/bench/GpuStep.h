@@ -42,7 +42,6 @@ private:
   Status bindAll();
   Status enqueueAll();
   Operand buffer(uint32_t id) const;
-  Result<double> timeAlone(Command &command);
 
   CudaDevice &device_;
   const plan::Plan &plan_;
@@ -52,6 +51,9 @@ private:
   std::vector<std::unique_ptr<Command>> inputs_, commands_;
   std::unique_ptr<Command> recording_;
 };
+
+// Seconds of a command among equal ones, without launch gaps.
+Result<double> timeAlone(CudaDevice &device, Command &command);
 
 // Bytes a second of a copy within the device, read and written.
 Result<double> copyBandwidth(CudaDevice &device);

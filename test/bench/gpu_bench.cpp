@@ -4,6 +4,7 @@
 //   gpu-bench step ARTIFACT NAME FOLDER       a training step with measured
 //                                             algorithms, and its commands
 //   gpu-bench deterministic ARTIFACT NAME FOLDER   the step alone
+//   gpu-bench kernels PACK FOLDER             kernels of dlc-kernel-pack matrix
 //   gpu-bench data ARTIFACT BATCHES FILE.npz  random samples for dlc train
 //   gpu-bench shrink|grow ARTIFACT            see GpuArtifacts.h
 #include "runtime/base/Files.h"
@@ -11,8 +12,10 @@
 #include "test/bench/GpuArtifacts.h"
 #include "test/bench/GpuStep.h"
 #include "test/gpu/Gpu.h"
+#include "test/gpu/Packs.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <map>
 
@@ -148,13 +151,16 @@ Ordered measuresOf(const Artifact &artifact, const plan::Program &program,
   return result;
 }
 
+void printRow(const Ordered &row) {
+  fmt::print("  {:44.44} {:9.4f} ms {:8.0f} GB/s {:5.0f} % {:7.1f} TFLOP/s\n",
+             row["name"].get<std::string>(), row["ms"].get<double>(),
+             row["gb_per_s"].get<double>(), 100 * row["of_copy"].get<double>(),
+             row["tflop_per_s"].get<double>());
+}
+
 void print(const std::string &name, const Ordered &result) {
   for (const auto &row : result["commands"])
-    fmt::print("  {:44.44} {:9.4f} ms {:8.0f} GB/s {:5.0f} % {:7.1f} TFLOP/s\n",
-               row["name"].get<std::string>(), row["ms"].get<double>(),
-               row["gb_per_s"].get<double>(),
-               100 * row["of_copy"].get<double>(),
-               row["tflop_per_s"].get<double>());
+    printRow(row);
   fmt::print(
       "{}: {:.3f} ms a step, {:.1f} samples/s, MFU {:.1f} %, bound {:.3f} ms "
       "({:.0f} %), {:.0f} MiB\n",
@@ -232,6 +238,47 @@ Status copy(const std::string &folder) {
   return {};
 }
 
+// Halves of one, or zeros for integers.
+Result<Operand> arrayOf(const test::Elements &elements,
+                        plan::TensorType &type) {
+  type.set_dtype(plan::U8);
+  type.add_shape(static_cast<int64_t>(elements.bytes()));
+  DLC_ASSIGN(std::byte * memory,
+             test::gpu().allocate(elements.bytes(), "array"));
+  DLC_TRY(test::gpu().fill(memory, isFloat(elements.type) ? 0x3c : 0,
+                           elements.bytes()));
+  return Operand{memory, &type};
+}
+
+Result<TimedCommand> timeKernel(const test::PackedKernel &kernel) {
+  TimedCommand timed{kernel.name, "", true};
+  const plan::Command command = test::commandOf(kernel);
+  std::deque<plan::TensorType> types;
+  CommandSpec spec{command, {}, {}};
+  for (auto *list : {&kernel.inputs, &kernel.outputs})
+    for (const test::Elements &elements : *list) {
+      DLC_ASSIGN(const Operand array, arrayOf(elements, types.emplace_back()));
+      (list == &kernel.inputs ? spec.inputs : spec.outputs).push_back(array);
+      timed.bytes += elements.bytes();
+    }
+  DLC_ASSIGN(auto bound, test::gpu().bind(spec));
+  DLC_ASSIGN(timed.seconds, timeAlone(test::gpu(), *bound));
+  return timed;
+}
+
+Status kernels(const std::string &folder, const std::string &out) {
+  DLC_ASSIGN(const auto pack, test::readPack(folder));
+  DLC_ASSIGN(const double bandwidth, knownBandwidth(test::gpu(), out));
+  DLC_TRY(test::gpu().loadKernels(folder));
+  Ordered rows = Ordered::array();
+  for (const test::PackedKernel &kernel : pack) {
+    DLC_ASSIGN(const TimedCommand timed, timeKernel(kernel));
+    rows.push_back(rowOf(timed, bandwidth));
+    printRow(rows.back());
+  }
+  return save(out, "kernels", {{"matrix_kernels", rows}});
+}
+
 Status data(const std::string &artifact, int batches, const std::string &path) {
   DLC_ASSIGN(const Artifact opened,
              Artifact::open(artifact, Artifact::Use::Inspect));
@@ -250,18 +297,22 @@ Status run(const std::vector<std::string> &words) {
     return copy(words[1]);
   if (what == "step" && words.size() == 4)
     return step(words[1], words[2], words[3]);
+  if (what == "kernels" && words.size() == 3)
+    return kernels(words[1], words[2]);
   if (what == "deterministic" && words.size() == 4)
     return deterministic(words[1], words[2], words[3]);
-  return usageError(
-      "usage: gpu-bench copy FOLDER | step|deterministic ARTIFACT NAME FOLDER "
-      "| data ARTIFACT BATCHES FILE | shrink|grow ARTIFACT");
+  return usageError("usage: gpu-bench copy FOLDER | kernels PACK FOLDER | "
+                    "step|deterministic ARTIFACT NAME FOLDER | data ARTIFACT "
+                    "BATCHES FILE | shrink|grow ARTIFACT");
 }
 
 int main(const std::vector<std::string> &words) {
   if (words.size() > 1 && words[0] != "shrink" && words[0] != "grow" &&
       words[0] != "data") {
     // Where a stand-in plays the driver, it plays these kernels.
-    const auto host = std::filesystem::absolute(words[1] + ".host.so");
+    const bool isPack = words[0] == "kernels";
+    const auto host = std::filesystem::absolute(
+        words[1] + (isPack ? "/host.so" : ".host.so"));
     ::setenv("DLC_STANDIN_KERNELS", host.c_str(), 0);
     if (const int code = test::findGpu())
       return code;

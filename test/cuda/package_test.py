@@ -15,6 +15,12 @@ import standins
 
 MAKER = os.path.join(dlc.ROOT, "tools", "gpu-package.sh")
 MOST_BYTES = 64 << 20
+# Takes its options as run.sh gives them, and runs the program.
+FAKE_SANITIZER = """#!/bin/bash
+[[ $1 == --tool && $3 == --error-exitcode && $5 == --target-processes ]] || exit 3
+echo "$2 $7" >> "$OUT/checked"
+exec "${@:7}"
+"""
 
 
 @unittest.skipUnless(standins.can_run(), "no CUDA backend in this build, or no ptxas on this machine")
@@ -28,9 +34,9 @@ class Package(unittest.TestCase):
         subprocess.run(["bash", MAKER, "--no-build", "--standins", "--quick", "-o", cls.package], check=True,
                        timeout=200)
 
-    def start(self, *words, code=0, package=None, work="work"):
+    def start(self, *words, code=0, package=None, work="work", path="/usr/bin:/bin"):
         """run.sh in an empty environment, as on a machine that knows nothing of this one: its output."""
-        command = ["env", "-i", "PATH=/usr/bin:/bin", "bash", os.path.join(package or self.package, "run.sh"), *words]
+        command = ["env", "-i", "PATH=" + path, "bash", os.path.join(package or self.package, "run.sh"), *words]
         if words[:1] not in (("--list",), ("--help",)):
             command += ["--work", os.path.join(self.folder, work), "-o", os.path.join(self.folder, "out")]
         run = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd="/")
@@ -52,17 +58,16 @@ class Package(unittest.TestCase):
         return package
 
     def test_1_every_command_runs(self):
-        out = self.start("--standins", "--skip=^(racecheck|synccheck|memcheck-[dk])")
+        out = self.start("--standins", "--skip=check")
         results = self.results()
         for name in ["facts", "device", "losses-f32", "losses-half", "losses-pytorch", "kernels-steps", "tuning",
-                     "bench-copy", "bench-mlp", "start-mlp"]:
+                     "bench-copy", "bench-kernels", "bench-mlp", "bench-deterministic", "start-mlp"]:
             self.assertEqual(results[name]["status"], "PASS", results[name])
         for name, result in results.items():
             self.assertIn(result["status"], ["PASS", "SKIP"], result)
             if result["status"] == "SKIP":
                 self.assertRegex(result["end_of_log"], r"skipped: \S", name)
         self.assertRegex(out, r"\d+ passed, 0 failed, \d+ skipped in \d+ s")
-        self.assertRegex(out, r"SKIP +memcheck-training .*no compute-sanitizer in PATH, ")
         kept = set(os.listdir(os.path.join(self.folder, "out")))
         self.assertEqual(kept, {"summary.txt", "results.json", "junit.xml", "logs.tar.gz", "facts.json", "bench.json",
                                 "bench.md"})
@@ -71,7 +76,21 @@ class Package(unittest.TestCase):
         self.assertRegex(text, r"\| mlp \| dlc \| \d+\.\d+ \| ")
         self.assertRegex(text, r"\| mlp \| dlc train \|.*\| \d+\.\d+ \| \d+\.\d+ \|\n")
 
-    def test_2_wrong_numbers_fail(self):
+    def test_2_sanitizer(self):
+        out = self.start("--standins", "--only=check", code=77)
+        self.assertEqual(len(re.findall(r"SKIP +\w+check-.*no compute-sanitizer in PATH, ", out)), 5)
+        path = os.path.join(self.folder, "sanitizer")
+        os.mkdir(path)
+        with open(path + "/compute-sanitizer", "w") as file:
+            file.write(FAKE_SANITIZER)
+        os.chmod(path + "/compute-sanitizer", 0o755)
+        out = self.start("--standins", "--only=^memcheck", path=path + ":/usr/bin:/bin")
+        self.assertEqual(len(re.findall(r"^PASS +memcheck-", out, re.MULTILINE)), 3, out)
+        with open(os.path.join(self.folder, "out", "checked")) as file:
+            self.assertEqual(file.read(), "memcheck gpu-device\nmemcheck gpu-kernels\nmemcheck dlc\n")
+        os.remove(os.path.join(self.folder, "out", "checked"))
+
+    def test_3_wrong_numbers_fail(self):
         path = os.path.join(self.folder, "work", "package", "cases.json")
         with open(path) as file:
             cases = json.load(file)
@@ -84,7 +103,7 @@ class Package(unittest.TestCase):
         self.assertRegex(out, r"FAIL +losses-f32")
         self.assertRegex(self.results()["losses-f32"]["end_of_log"], r"loss of step 8 is .*the CPU backend has")
 
-    def test_3_hangs_and_limits(self):
+    def test_4_hangs_and_limits(self):
         package = self.with_tests("hangs | 1 | a hang | sleep 60", "works | 10 | more | true",
                                   "late | 10 | too late | sleep 60")
         out = self.start("--standins", "--time-limit=7", code=1, package=package)
@@ -93,18 +112,18 @@ class Package(unittest.TestCase):
         self.start("--standins", "--time-limit=3", code=77, package=package)
         self.assertEqual({result["status"] for result in self.results().values()}, {"NOT RUN"})
 
-    def test_4_without_a_gpu(self):
+    def test_5_without_a_gpu(self):
         out = self.start("--only=^(device|losses-f32|bench-mlp|kernels-steps)$", code=77)
         self.assertEqual(len(re.findall(r"SKIP .* skipped: no GPU: cannot load libcuda\.so\.1", out)), 4, out)
         self.assertRegex(out, r"libcudnn\.so\.9: ")
 
-    def test_5_options(self):
+    def test_6_options(self):
         self.assertRegex(self.start("--list", "--only=^loss"), r"^losses-f32 +\d+ s +20 steps")
         self.assertIn("--time-limit SEC", self.start("--help"))
         self.assertIn("unknown option --fast", self.start("--fast", code=2))
         self.assertIn("no test matches", self.start("--only=nothing", code=2))
 
-    def test_6_libraries_come_along(self):
+    def test_7_libraries_come_along(self):
         """Nothing but glibc is this machine's."""
         root = os.path.join(self.folder, "work", "package")
         system = re.compile(r"/(libc|libm|libdl|libpthread|librt)\.so|ld-linux|linux-vdso")
@@ -114,7 +133,7 @@ class Package(unittest.TestCase):
             strange = [line for line in out.splitlines() if root not in line and not system.search(line)]
             self.assertEqual(strange, [], name)
 
-    def test_7_is_small(self):
+    def test_8_is_small(self):
         total = sum(os.path.getsize(os.path.join(self.package, name)) for name in os.listdir(self.package))
         files = subprocess.run(["git", "-C", dlc.ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True)
         names = [os.path.join(dlc.ROOT, name) for name in files.stdout.split("\0") if name]

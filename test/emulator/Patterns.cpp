@@ -205,4 +205,17 @@ std::vector<PatternModule> patternModules() {
           productsModule(),          largeTilesModule()};
 }
 
+PatternModule matrixModule(int64_t rows, int64_t columns) {
+  Patterns p("matrix");
+  const Shape s = {rows, columns};
+  for (const std::string &t : kFloats) {
+    p.add("bias_relu_gelu_" + t, biasRelu(s, t));
+    p.add("softmax_" + t, softmax(s, t));
+    p.add("layer_norm_backward_" + t, layerNormBackward(s, t));
+    p.add("cross_entropy_" + t, crossEntropy(s, t));
+    p.add("column_sums_" + t, columnSums(s, t));
+  }
+  return p.finish();
+}
+
 } // namespace dlc::test

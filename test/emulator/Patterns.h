@@ -15,4 +15,8 @@ struct PatternModule {
 
 std::vector<PatternModule> patternModules();
 
+/// Those that read and write whole matrices, named "softmax_bf16", at one size:
+/// to be timed.
+PatternModule matrixModule(int64_t rows, int64_t columns);
+
 } // namespace dlc::test

@@ -29,8 +29,11 @@ class Patterns {
 public:
   explicit Patterns(std::string name) : module{std::move(name), "", 0} {}
   void add(const std::string &body) {
-    module.text += "exec.kernel @k" + std::to_string(module.kernels++) +
-                   " {\n" + body + "}\n";
+    add("k" + std::to_string(module.kernels), body);
+  }
+  void add(const std::string &name, const std::string &body) {
+    module.text += "exec.kernel @" + name + " {\n" + body + "}\n";
+    ++module.kernels;
   }
   PatternModule finish() {
     module.text = "module {\n" + module.text + "}\n";

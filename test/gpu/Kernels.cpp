@@ -1,11 +1,9 @@
 // gpu-kernels PACK: every kernel of a pack (dlc-kernel-pack) on the GPU against
 // the CPU backend's form of it, on random arrays; twice, for the same bytes,
 // and nothing is written beside its outputs.
-#include "runtime/base/Files.h"
-#include "runtime/base/Json.h"
 #include "runtime/device/cuda/Modules.h"
 #include "test/gpu/Gpu.h"
-#include "test/support/Elements.h"
+#include "test/gpu/Packs.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -13,31 +11,7 @@
 namespace dlc::test {
 namespace {
 
-struct PackedKernel {
-  std::string name;
-  int64_t grid, block, extent;
-  std::vector<Elements> inputs, outputs;
-};
-
 using CpuKernel = void (*)(void *const *, int64_t, int64_t);
-
-std::vector<Elements> elementsFrom(const Json &list) {
-  std::vector<Elements> result;
-  for (const Json &array : list)
-    result.push_back({*dtypeFromName(array["type"].get<std::string>()),
-                      array["count"].get<int64_t>()});
-  return result;
-}
-
-Result<std::vector<PackedKernel>> readTable(const std::string &path) {
-  DLC_ASSIGN(const std::string text, readFile(path));
-  DLC_ASSIGN(const Json table, parseJson(text));
-  std::vector<PackedKernel> kernels;
-  for (const Json &k : table)
-    kernels.push_back({k["name"], k["grid"], k["block"], k["extent"],
-                       elementsFrom(k["inputs"]), elementsFrom(k["outputs"])});
-  return kernels;
-}
 
 // Host copies of arrays, each with a guard of kGuard bytes behind it.
 constexpr size_t kGuard = 256;
@@ -119,17 +93,7 @@ private:
   }
 
   Status onGpu(Arrays &inputs, Arrays &outputs) {
-    plan::Command command;
-    command.set_kind("kernel");
-    command.set_label(k_.name);
-    const auto add = [&](const char *name) -> plan::Attribute & {
-      plan::Attribute &attribute = *command.add_attributes();
-      attribute.set_name(name);
-      return attribute;
-    };
-    add("symbol").set_s(k_.name);
-    add("grid").set_i(k_.grid);
-    add("block").set_i(k_.block);
+    const plan::Command command = commandOf(k_);
     CommandSpec spec{command, {}, {}};
     std::byte *at = pack.memory;
     for (Arrays *arrays : {&inputs, &outputs})
@@ -180,7 +144,7 @@ int runAll(int argc, char **argv) {
   pack.folder = argv[1];
   while (pack.folder.ends_with('/'))
     pack.folder.pop_back();
-  auto kernels = readTable(pack.folder + "/kernels.json");
+  auto kernels = readPack(pack.folder);
   if (!kernels)
     return fail(kernels.status().message());
   const std::string name = pack.folder.substr(pack.folder.rfind('/') + 1);

@@ -157,6 +157,20 @@ std::string table(const Ordered &measures) {
   return text;
 }
 
+std::string kernelTable(const Ordered &measures) {
+  std::string text;
+  for (const Ordered &m : measures)
+    if (m.contains("matrix_kernels")) {
+      text += "\n| kernel | ms | GB/s | % of copy |\n|---|---|---|---|\n";
+      for (const Ordered &row : m["matrix_kernels"])
+        text += fmt::format("| {} | {} | {} | {} |\n",
+                            row["name"].get<std::string>(),
+                            number(row, "ms", 4), number(row, "gb_per_s", 0),
+                            number(row, "of_copy", 0, 100));
+    }
+  return text;
+}
+
 Status report(const std::string &work, const std::string &out) {
   const auto outcomes = readOutcomes(work);
   DLC_TRY(writeFileAtomically(
@@ -168,7 +182,8 @@ Status report(const std::string &work, const std::string &out) {
   if (measures.empty())
     return {};
   DLC_TRY(writeFileAtomically(out + "/bench.json", measures.dump(1) + "\n"));
-  return writeFileAtomically(out + "/bench.md", table(measures));
+  return writeFileAtomically(out + "/bench.md",
+                             table(measures) + kernelTable(measures));
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 // that needs no compiler where it is used (gpu-kernels).
 //   dlc-kernel-pack MODULE.mlir FOLDER [SM] [MOST_ELEMENTS]
 //   dlc-kernel-pack patterns FOLDER [SM]     a folder in it for each pattern
-//   dlc-kernel-pack patterns:NAME FOLDER [SM]
+//   dlc-kernel-pack matrix:ROWSxCOLUMNS FOLDER [SM]   to be timed
 //
 // A pack holds kernels.sm_N.cubin and .ptx; cpu.so, the CPU backend's form of
 // the same kernels; host.so, with which test/standin plays them; kernels.json,
@@ -21,6 +21,7 @@
 #include "test/emulator/HostKernels.h"
 #include "test/emulator/Patterns.h"
 
+#include <cstdio>
 #include <filesystem>
 
 using namespace dlc;
@@ -119,14 +120,20 @@ Status run(int argc, char **argv) {
                       mlir::func::FuncDialect>();
   const std::string what = argv[1], folder = argv[2],
                     sm = argc > 3 ? argv[3] : "90";
-  if (!what.starts_with("patterns"))
+  const auto packText = [&](const test::PatternModule &pattern,
+                            const std::string &to) {
+    return packFile(
+        mlir::parseSourceString<mlir::ModuleOp>(pattern.text, &context), to, sm,
+        INT64_MAX);
+  };
+  long rows = 0, columns = 0;
+  if (std::sscanf(what.c_str(), "matrix:%ldx%ld", &rows, &columns) == 2)
+    return packText(test::matrixModule(rows, columns), folder);
+  if (what != "patterns")
     return packFile(mlir::parseSourceFile<mlir::ModuleOp>(what, &context),
                     folder, sm, argc > 4 ? std::atoll(argv[4]) : INT64_MAX);
   for (const test::PatternModule &pattern : test::patternModules())
-    if (what == "patterns" || what == "patterns:" + pattern.name)
-      DLC_TRY(packFile(
-          mlir::parseSourceString<mlir::ModuleOp>(pattern.text, &context),
-          folder + "/" + pattern.name, sm, INT64_MAX));
+    DLC_TRY(packText(pattern, folder + "/" + pattern.name));
   return {};
 }
 

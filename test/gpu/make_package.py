@@ -190,6 +190,12 @@ class Package:
         self.run(self.tool("bin", "dlc-kernel-pack"), "patterns", self.path("packs/patterns"),
                  self.options.sm.split(",")[0])
 
+    def add_matrix_kernels(self):
+        """To be timed: too large for a GPU's cache."""
+        size = "16x512" if self.options.standins else "16384x4096"
+        self.run(self.tool("bin", "dlc-kernel-pack"), "matrix:" + size, self.path("packs/matrix"),
+                 self.options.sm.split(",")[0])
+
     def add_step_kernels(self, name):
         model, *words = STEP_KERNELS[name].split()
         text, _ = dlc.dlc("compile", dlc.model(model), "-o", "-", "--stop-after=plan", "--target=cuda", *words)
@@ -233,7 +239,7 @@ class Package:
         quick = self.options.quick
         self.add_programs()
         models = ["mlp"] if quick else list(MODELS)
-        todo = [] if quick else [(self.add_patterns,)]
+        todo = [(self.add_matrix_kernels,)] + ([] if quick else [(self.add_patterns,)])
         todo += [(self.add_step_kernels, name) for name in STEP_KERNELS if not quick or name == "mlp-adamw"]
         todo += [(self.add_trained_case, m, p) for m in models for p in PRECISIONS if not quick or p != "bf16"]
         todo += [(self.add_pytorch_case, m, o) for m in models for o in PYTORCH if not quick or o == "sgd"]
@@ -250,7 +256,7 @@ class Package:
         shutil.copyfile(os.path.join(here, "..", "bench", "gpu_torch.py"), self.path("bench_torch.py"))
         shutil.copyfile(os.path.join(dlc.MODELS, "export.py"), self.path("export.py"))
         if not self.options.standins:
-            for path in glob.glob(self.root + "/packs/*/*/host.so"):
+            for path in glob.glob(self.root + "/packs/**/host.so", recursive=True):
                 os.remove(path)
         for folder in "tmp", "onnx":
             shutil.rmtree(self.path(folder), ignore_errors=True)

@@ -1,0 +1,41 @@
+#include "test/gpu/Packs.h"
+
+#include "runtime/base/Files.h"
+#include "runtime/base/Json.h"
+
+namespace dlc::test {
+
+static std::vector<Elements> elementsFrom(const Json &list) {
+  std::vector<Elements> result;
+  for (const Json &array : list)
+    result.push_back({*dtypeFromName(array["type"].get<std::string>()),
+                      array["count"].get<int64_t>()});
+  return result;
+}
+
+Result<std::vector<PackedKernel>> readPack(const std::string &folder) {
+  DLC_ASSIGN(const std::string text, readFile(folder + "/kernels.json"));
+  DLC_ASSIGN(const Json table, parseJson(text));
+  std::vector<PackedKernel> kernels;
+  for (const Json &k : table)
+    kernels.push_back({k["name"], k["grid"], k["block"], k["extent"],
+                       elementsFrom(k["inputs"]), elementsFrom(k["outputs"])});
+  return kernels;
+}
+
+plan::Command commandOf(const PackedKernel &kernel) {
+  plan::Command command;
+  command.set_kind("kernel");
+  command.set_label(kernel.name);
+  const auto add = [&](const char *name) -> plan::Attribute & {
+    plan::Attribute &attribute = *command.add_attributes();
+    attribute.set_name(name);
+    return attribute;
+  };
+  add("symbol").set_s(kernel.name);
+  add("grid").set_i(kernel.grid);
+  add("block").set_i(kernel.block);
+  return command;
+}
+
+} // namespace dlc::test
