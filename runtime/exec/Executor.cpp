@@ -157,9 +157,11 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
     return usageError("'{}' runs after '{}' and not by itself", plan.name(),
                       plan.after());
   DLC_TRY(device_->makeCurrent());
-  DLC_ASSIGN(auto program, Program::bind({*device_, plan_, regions_,
-                                          collectives_.get(), record_, name_},
-                                         plan));
+  auto bound = Program::bind(
+      {*device_, plan_, regions_, collectives_.get(), record_, name_}, plan);
+  if (!bound)
+    return withLargestTensors(bound.status(), plan_);
+  std::unique_ptr<Program> program = *std::move(bound);
   for (const plan::Program &other : plan_.programs())
     if (other.after() == plan.name()) {
       if (!device_->hostPointer(regions_.front()))

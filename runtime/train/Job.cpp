@@ -101,6 +101,20 @@ double Job::metric(std::span<const double> values,
   return NAN;
 }
 
+std::string Job::memoryText() const {
+  const auto mebibytes = [](uint64_t bytes) {
+    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+  };
+  const MemoryReport memory = session->executor().memory();
+  std::string text =
+      fmt::format("{}:", mebibytes(memory.regions + memory.workspace));
+  for (const plan::Region &region : session->plan().regions())
+    if (region.bytes() > 0)
+      text += fmt::format(" {} {},", region.name(), mebibytes(region.bytes()));
+  return fmt::format("{} libraries and inputs {}; pinned on the host {}", text,
+                     mebibytes(memory.workspace), mebibytes(memory.host));
+}
+
 std::vector<Batch> Job::windowOf(int64_t step) const {
   Loader loader(*data, sampling, step - 1, step);
   std::vector<Batch> window;

@@ -26,6 +26,8 @@ struct Job {
   // NaN if the program does not report it.
   double metric(std::span<const double> values, std::string_view name) const;
   bool reports(std::string_view metric) const;
+  // "48.0 MiB: ...": what the device holds for this rank.
+  std::string memoryText() const;
 
   TrainOptions options;
   Communicator &communicator;

@@ -91,6 +91,8 @@ private:
          job_.progress.step > 0
              ? fmt::format(", from step {}", job_.progress.step)
              : std::string());
+    if (job_.session->plan().target() != "cpu")
+      info("memory of each GPU: {}", job_.memoryText());
   }
 
   // Starts a step and reads what has been reported meanwhile.

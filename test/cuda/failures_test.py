@@ -31,6 +31,20 @@ class Failures(standins.StandinTest):
         self.assertRegex(err, r"error: GPU 0 \(Stand-in GPU\) has not enough memory for \w+: .* wanted, .* free")
         self.assertRegex(err, r"the largest tensors:\n(.*MiB  .*\n)+.* of '/c1/Conv' in train_step")
 
+    def test_not_enough_memory_for_scratch(self):
+        """Found when the step is bound; a plan that wants less is taken where there is one."""
+        _, err = self.run_on_standins(self.artifact(), data=dlc.data("mnist-train"), run=self.path("run"), steps=1,
+                                      threads=1)
+        held = re.search(r"memory of each GPU: ([\d.]+) MiB: param ([\d.]+) MiB, .*; pinned on the host ([\d.]+) MiB", err)
+        self.assertGreater(float(held[1]), float(held[2]))
+        enough = {"DLC_STANDIN_MEMORY_MIB": "48", "DLC_STANDIN_FAST_ENGINE": "5"}
+        words = ["--tune=benchmark", "--workspace-mb=64", "--cache-dir=" + self.path("cache")]
+        self.run_on_standins(self.artifact(), *words, data=dlc.data("mnist-train"), run=self.path("tuned"), steps=1,
+                             threads=1, environment=enough)
+        err = self.train(code=dlc.LIMIT, environment={"DLC_STANDIN_FAIL": "cuMemAlloc:8=2"})
+        self.assertRegex(err, r"has not enough memory for scratch of library calls")
+        self.assertRegex(err, r"the largest tensors:\n(.*MiB  .*\n)+")
+
     def fault_in_a_kernel(self):
         """An illegal address in the fifth step, of the kernel that ends with the loss."""
         self.artifact()

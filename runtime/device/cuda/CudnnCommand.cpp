@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/Kinds.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace dlc {
 namespace {
@@ -92,7 +93,7 @@ private:
   // Results are written elsewhere: the command's may be in use.
   Result<size_t> measure(const TuneKey &key, std::span<const TuneEntry> plans,
                          std::span<const Operand> outputs) {
-    uint64_t bytes = 0, workspace = 0;
+    uint64_t bytes = 0;
     for (const Operand &output : outputs)
       bytes += (sizeOf(output) + 255) / 256 * 256;
     DLC_ASSIGN(const Draft draft,
@@ -103,14 +104,31 @@ private:
       instead.push_back(at);
       at += (sizeOf(output) + 255) / 256 * 256;
     }
+    DLC_ASSIGN(const std::vector<size_t> fitting, reserveForMost(plans));
     std::vector<Candidate> candidates;
-    for (size_t i = 0; i < plans.size(); ++i) {
-      workspace = std::max(workspace, plans[i].workspace);
+    for (const size_t i : fitting)
       candidates.push_back(
           {plans[i], [this, i, &instead] { return start(i, instead); }});
+    DLC_ASSIGN(const size_t best, device_.tuner().measure(key, candidates));
+    return fitting[best];
+  }
+
+  // Plans whose scratch the GPU has; those that want most are given up.
+  Result<std::vector<size_t>> reserveForMost(std::span<const TuneEntry> plans) {
+    std::vector<size_t> fitting(plans.size());
+    std::iota(fitting.begin(), fitting.end(), size_t(0));
+    for (;;) {
+      uint64_t most = 0;
+      for (const size_t i : fitting)
+        most = std::max(most, plans[i].workspace);
+      const Status status = reserve(most);
+      if (status.ok())
+        return fitting;
+      std::erase_if(fitting,
+                    [&](size_t i) { return plans[i].workspace == most; });
+      if (status.code() != Code::Limit || fitting.empty())
+        return status;
     }
-    DLC_TRY(reserve(workspace));
-    return device_.tuner().measure(key, candidates);
   }
 
   Status start(size_t plan, std::span<std::byte *const> outputs) {
