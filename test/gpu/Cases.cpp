@@ -29,8 +29,8 @@ Result<std::vector<TrainingCase>> readCases(const std::string &path) {
                      {},
                      json.at("checks")};
       for (const Json &e : json.at("expected"))
-        c.expected.push_back(
-            {e.at("key"), e.at("from"), e.at("values"), e.at("tolerances")});
+        c.expected.push_back({e.at("key"), e.at("from"), e.at("values"),
+                              e.at("tolerances"), e.at("counts")});
       cases.push_back(std::move(c));
     }
   } catch (const Json::exception &error) {
@@ -83,12 +83,30 @@ TrainingRun train(const std::string &dlc, const TrainingCase &c,
   return result;
 }
 
+static std::string compareCounts(const std::vector<double> &found,
+                                 const Expected &expected) {
+  const auto count = [](const std::vector<double> &values) {
+    return static_cast<double>(values.size()) -
+           static_cast<double>(std::count(values.begin(), values.end(), 0.0));
+  };
+  const double f = count(found), e = count(expected.values);
+  fmt::print("{}: {} times, {} has {}\n", expected.key, f, expected.from, e);
+  return f > 0 && std::fabs(f - e) <= expected.tolerances.at(0)
+             ? ""
+             : fmt::format(
+                   "{} {} times, {} has {}: they differ by more than {}",
+                   expected.key, f, expected.from, e,
+                   expected.tolerances.at(0));
+}
+
 std::string compareMetrics(const TrainingRun &run, const Expected &expected) {
   const auto at = run.metrics.find(expected.key);
   const size_t found = at == run.metrics.end() ? 0 : at->second.size();
   if (found != expected.values.size())
     return fmt::format("{}: {} steps, {} has {}", expected.key, found,
                        expected.from, expected.values.size());
+  if (expected.counts)
+    return compareCounts(at->second, expected);
   double worst = 0;
   for (size_t i = 0; i < found; ++i) {
     const double f = at->second[i], e = expected.values[i];

@@ -16,7 +16,10 @@ struct Expected {
   std::string key;  // "loss"
   std::string from; // "the CPU backend"
   std::vector<double> values;
-  std::vector<double> tolerances; // relative, a value each; 0: equal
+  std::vector<double> tolerances; // relative, a value each
+  // Instead of values, how often it is not 0: at least once, and at most
+  // tolerances[0] times more or less often than expected.
+  bool counts = false;
 };
 
 struct TrainingCase {

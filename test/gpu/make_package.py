@@ -41,7 +41,7 @@ MODELS = {
 PRECISIONS = {
     "f32": ({}, [1e-4] * 10 + [1e-3] * 10),
     "bf16": (dict(amp=True), [2e-2] * STEPS),
-    "fp16": (dict(amp=True, amp_dtype="fp16", loss_scale_init=2.0**22), [5e-3] * STEPS),
+    "fp16": (dict(amp=True, amp_dtype="fp16", loss_scale_init=2.0**22), [2e-2] * STEPS),
 }
 CHECKS = {"mlp_f32": ["tuning"], "lenet_f32": ["graph", "deterministic", "tuning"], "resnet8_f32": ["graph"],
           "resnet8_bf16": ["graph", "deterministic"], "gpt_tiny_bf16": ["graph", "deterministic", "tuning"],
@@ -142,13 +142,13 @@ class Package:
     # Training runs and their numbers.
 
     def add_case(self, name, model, data, options, words, expected):
-        """expected: (key, from, values, tolerances)."""
+        """expected: (key, from, values, tolerances), and True if values are counted: Cases.h."""
         artifact = f"artifacts/{name}.dlc"
         self.compile(dlc.model(model), self.path(artifact), **options)
         self.add_host_kernels(dlc.model(model), self.path(artifact), **options)
-        keys = ["key", "from", "values", "tolerances"]
+        keys = ["key", "from", "values", "tolerances", "counts"]
         self.cases.append(dict(name=name, artifact=artifact, data=data, steps=STEPS, words=words,
-                               expected=[dict(zip(keys, e)) for e in expected], checks=CHECKS.get(name, [])))
+                               expected=[dict(zip(keys, [*e, False])) for e in expected], checks=CHECKS.get(name, [])))
 
     def add_trained_case(self, model, precision):
         name = f"{model}_{precision}"
@@ -164,8 +164,8 @@ class Package:
             run = dlc.train(artifact, self.path(file), folder + "/run", steps=STEPS, seed=1, threads=1, quiet=True)
             expected = [("loss", "the CPU backend", run.metrics("loss").tolist(), tolerances)]
             if precision == "fp16":
-                expected += [(key, "the CPU backend", run.metrics(key).tolist(), [0] * STEPS)
-                             for key in ("found_inf", "loss_scale")]
+                # A fused kernel may keep in f32 what overflows on the CPU: one step may be skipped or not.
+                expected.append(("found_inf", "the CPU backend", run.metrics("found_inf").tolist(), [1], True))
         self.add_case(name, model, file, options, ["--seed=1"], expected)
 
     def add_pytorch_case(self, model, optimizer):

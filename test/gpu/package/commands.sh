@@ -79,6 +79,7 @@ first_step() { # RUN COMMAND...
     sleep 0.005
   done
   wait $child || return 1
+  ((first)) || first=$((($(now) - begin) / 1000000)) # it was over before it was seen
   FIRST=$first
 }
 

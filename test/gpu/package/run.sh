@@ -127,7 +127,7 @@ for i in "${!names[@]}"; do
   name=${names[i]} log=$work/logs/${names[i]}.log seconds=${limits[i]} left=$((limit - (SECONDS - begin)))
   ((limit > 0 && left < seconds)) && seconds=$left
   start=$(date +%s%N)
-  if ((limit > 0 && left < 5)); then
+  if ((limit > 0 && left < 3)); then
     status="NOT RUN"
     echo "no time was left of --time-limit=$limit" > "$log"
   else
@@ -143,7 +143,9 @@ for i in "${!names[@]}"; do
   took=$((($(date +%s%N) - start) / 1000000))
   took=$((took / 1000)).$(printf %03d $((took % 1000)))
   printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$status" "$took" "$seconds" "${shows[i]}" >> "$work/results.tsv"
-  say "$(printf '%-8s %-22s %8s s  %s' "$status" "$name" "$took" "$(grep -v '^ *$' "$log" | tail -n 1 | cut -c 1-300)")"
+  line=$(grep -v '^ *$' "$log" | tail -n 1)
+  [[ $status == FAIL ]] && line=$(grep -m 1 -iE 'differ|error' "$log" || printf %s "$line")
+  say "$(printf '%-8s %-22s %8s s  %s' "$status" "$name" "$took" "${line:0:300}")"
   keep
 done
 rm -rf "$SCRATCH"
