@@ -20,6 +20,8 @@ struct TuneOptions {
   uint64_t workspace = 32 << 20; // bytes that an algorithm may use
   // Only sums of a fixed order, and no choice by measured time.
   bool deterministic = false;
+  // Products of f32 may round their operands to tf32: 10 bits after the point.
+  bool tf32 = false;
   std::string cacheFolder; // as cacheFolder() takes it
   // Keeps what is chosen, and decides what another rank has chosen; may be
   // null.

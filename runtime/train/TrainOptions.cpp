@@ -26,6 +26,7 @@ template <class Options, class F> void forEachOption(Options &o, F &&f) {
   f("timeout", o.timeout);
   f("log_every", o.logEvery);
   f("max_skips", o.maxSkips);
+  f("tf32", o.tune.tf32);
 }
 
 template <class T> void emit(YAML::Emitter &out, const T &value) {
@@ -127,7 +128,9 @@ Result<TrainOptions> resumeOptions(const TrainOptions &given) {
   take(&TrainOptions::profile);
   take(&TrainOptions::debugOverflow);
   take(&TrainOptions::maxSkips);
+  const bool tf32 = options.tune.tf32 || given.tune.tf32;
   options.tune = given.tune;
+  options.tune.tf32 = tf32;
   options.graph = given.graph;
   return options;
 }

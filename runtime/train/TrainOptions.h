@@ -34,7 +34,7 @@ struct TrainOptions {
   double timeout = 60;   // seconds that a rank may be silent
   bool quiet = false;
   bool graph = true;    // on a GPU, launch each step as one; not kept
-  TuneOptions tune;     // of a GPU's libraries; not kept
+  TuneOptions tune;     // of a GPU's libraries; only tf32 is kept
   bool profile = false; // times every command after the first step; not kept
   // Skipped steps in a row that end the run.
   int64_t maxSkips = 10;

@@ -30,11 +30,12 @@ class Tuning(standins.StandinTest):
                              environment={"DLC_STANDIN_TRACE": self.path("trace-%p"), **environment})
         self.losses = dlc.Run(self.path("run")).metrics("loss").tolist()
         for name in glob.glob(self.path("run*")):
-            os.rename(name, self.path(f"old-{len(os.listdir(self.path('')))}"))
+            self.last = self.path(f"old-{len(os.listdir(self.path('')))}")
+            os.rename(name, self.last)
         ranks = []
         for trace in sorted(glob.glob(self.path("trace-*"))):
             with open(trace) as file:
-                lines = file.read()
+                lines = self.trace = file.read()
             step = lines[lines.index("cuStreamBeginCapture"):]
             algorithms = re.findall(r"library cublasLtMatmul(?: algorithm (\d))?", step)
             ranks.append(([int(a or 0) for a in algorithms], lines.count("plan cublasLt")))
@@ -65,6 +66,16 @@ class Tuning(standins.StandinTest):
                 self.assertEqual((algorithms, asked), ([0] * PRODUCTS, PRODUCTS))
         self.assertEqual(self.train("--workspace-mb=1"), ([0] * PRODUCTS, PRODUCTS))
         self.assertEqual(self.train(), ([2] * PRODUCTS, 0))
+
+    def test_tf32_is_asked_for_and_measured_apart(self):
+        self.train("--tune=benchmark", **FAST)
+        self.assertNotIn("tf32", self.trace)
+        self.assertEqual(self.train("--tf32"), ([0] * PRODUCTS, PRODUCTS))
+        self.assertEqual(self.trace.count("plan cublasLt in tf32"), PRODUCTS)
+        self.run_on_standins(f"--resume={self.last}", steps=3, cache_dir=self.cache, quiet=True,
+                             environment={"DLC_STANDIN_TRACE": self.path("resumed")})
+        with open(self.path("resumed")) as file:
+            self.assertEqual(file.read().count("plan cublasLt in tf32"), PRODUCTS)
 
     def test_fewer_candidates(self):
         algorithms, _ = self.train("--tune=benchmark", "--tune-candidates=2", **FAST)

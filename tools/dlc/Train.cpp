@@ -59,6 +59,9 @@ void addTuning(CLI::App &command, TuneOptions &o) {
   command.add_flag("--deterministic", o.deterministic,
                    "only algorithms whose sums have one order, none chosen by "
                    "its time");
+  command.add_flag("--tf32", o.tf32,
+                   "lets a GPU round the operands of f32 products and "
+                   "convolutions to 10 bits: faster, less exact");
   command
       .add_option("--cache-dir", o.cacheFolder,
                   "of what was measured (default as dlc cache)")

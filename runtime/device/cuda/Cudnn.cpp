@@ -293,7 +293,7 @@ private:
     graph().deselect_workspace_greater_than(
         static_cast<int64_t>(limits.workspace));
     // Exact f32 unless asked otherwise: no engine that rounds its inputs.
-    if (typeOf(spec_.inputs[0]) == plan::F32)
+    if (typeOf(spec_.inputs[0]) == plan::F32 && !limits.tf32)
       graph().deselect_numeric_notes({fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
                                       fe::NumericalNote_t::TENSOR_CORE});
     if (limits.deterministic)

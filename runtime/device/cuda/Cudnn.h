@@ -14,6 +14,7 @@ namespace dlc {
 struct CudnnLimits {
   uint64_t workspace = 0;     // bytes
   bool deterministic = false; // only sums of a fixed order
+  bool tf32 = false;          // f32 may be rounded to it
   int plans = 1;              // at most
 };
 

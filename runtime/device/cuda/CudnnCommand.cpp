@@ -59,9 +59,10 @@ public:
               name_, status.message());
     }
     const TuneOptions &options = tuner.options();
-    DLC_ASSIGN(const std::vector<TuneEntry> plans,
-               graph_->propose({options.workspace, options.deterministic,
-                                tuner.measures() ? options.candidates : 1}));
+    DLC_ASSIGN(
+        const std::vector<TuneEntry> plans,
+        graph_->propose({options.workspace, options.deterministic, options.tf32,
+                         tuner.measures() ? options.candidates : 1}));
     size_t best = 0;
     if (plans.size() > 1) {
       DLC_ASSIGN(best, measure(key, plans, outputs));

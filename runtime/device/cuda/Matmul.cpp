@@ -141,12 +141,15 @@ Status Matmul::layout(cublasLtMatrixLayout_t &to, plan::DType type,
 // The last batch dimension is the library's; a launch for each of the others'.
 Status Matmul::build(const CommandSpec &spec, const Product &p, bool hasBias) {
   const CublasLt &lt = *blas_.functions;
-  DLC_TRY(check(
-      lt.cublasLtMatmulDescCreate(&descriptors_.desc,
-                                  isDouble_ ? CUBLAS_COMPUTE_64F
-                                            : CUBLAS_COMPUTE_32F, // never TF32
-                                  isDouble_ ? CUDA_R_64F : CUDA_R_32F),
-      "cublasLtMatmulDescCreate"));
+  const bool tf32 =
+      device_.tuner().options().tf32 && typeOf(spec.inputs[0]) == plan::F32;
+  DLC_TRY(
+      check(lt.cublasLtMatmulDescCreate(&descriptors_.desc,
+                                        isDouble_ ? CUBLAS_COMPUTE_64F
+                                        : tf32    ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                  : CUBLAS_COMPUTE_32F,
+                                        isDouble_ ? CUDA_R_64F : CUDA_R_32F),
+            "cublasLtMatmulDescCreate"));
   const cublasOperation_t plain = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
   DLC_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, p.transB ? transposed : plain));
   DLC_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, p.transA ? transposed : plain));

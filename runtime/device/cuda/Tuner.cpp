@@ -35,7 +35,7 @@ TuneKey Tuner::key() const {
       .add("multiprocessors", gpu.multiprocessors)
       .add("memory", gpu.memory)
       .add("driver", context_.driver().version())
-      .add("tf32", false)
+      .add("tf32", options_.tf32)
       .add("workspace_limit", options_.workspace);
   return key;
 }

@@ -254,12 +254,15 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+    cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
     cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
     cublasLtMatmulPreference_t preference, int wanted,
     cublasLtMatmulHeuristicResult_t *results, int *count) {
   if (const auto *driver = standin::standin())
-    driver->note("plan cublasLt");
+    driver->note(reinterpret_cast<Desc *>(desc)->compute ==
+                         CUBLAS_COMPUTE_32F_FAST_TF32
+                     ? "plan cublasLt in tf32"
+                     : "plan cublasLt");
   *count =
       std::getenv("DLC_STANDIN_NO_ALGORITHM") ? 0 : std::min(wanted, kKnown);
   for (int i = 0; i < *count; ++i) {
