@@ -88,6 +88,54 @@ TEST(Executor, OutputsAreThereAfterARunOnly) {
   EXPECT_FALSE(executor->output("predict", "y").ok());
 }
 
+// predict: y = x @ w, a scalar.
+plan::Plan scalarPlan() {
+  PlanBuilder b;
+  b.addState("w", 0, {3, 1});
+  plan::Program &p = b.addProgram("predict");
+  const uint32_t w = b.addBuffer(p, 0, 0, {3, 1});
+  const uint32_t x = b.addBuffer(p, 2, 0, {1, 3});
+  const uint32_t y = b.addBuffer(p, 2, 64, {1, 1});
+  b.port(*p.mutable_inputs(), "x", x);
+  b.port(*p.mutable_outputs(), "y", y);
+  b.addCommand(p, "matmul", {x, w}, {y});
+  return b.plan;
+}
+
+TEST(Executor, ReportsOutliveLaterRuns) {
+  auto executor = make(scalarPlan());
+  EXPECT_EQ(executor->runsAhead(), 0);
+  ASSERT_TRUE(executor->writeState("w", kW, 12).ok());
+  double y = -1;
+  EXPECT_EQ(executor->readReport("predict", {&y, 1}).code(), Code::Usage);
+  EXPECT_EQ(executor->report("predict").message(),
+            "predict has no report: it did not run last");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(executor->setInput("predict", "x", kX + i, 12).ok());
+    ASSERT_TRUE(executor->run("predict").ok());
+    ASSERT_TRUE(executor->report("predict").ok());
+  }
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(executor->readReport("predict", {&y, 1}).ok());
+    EXPECT_EQ(y, kX[i]);
+  }
+  auto product = make(productPlan()); // its output is no scalar
+  ASSERT_TRUE(product->setInput("predict", "x", kX, sizeof kX).ok());
+  ASSERT_TRUE(product->run("predict").ok());
+  EXPECT_EQ(product->report("predict").message(),
+            "predict: output 'y': it is not a float scalar");
+}
+
+TEST(Executor, WritesOfTheHostAreCounted) {
+  auto executor = make(productPlan());
+  const uint64_t before = executor->stateWrites();
+  ASSERT_TRUE(executor->setInput("predict", "x", kX, sizeof kX).ok());
+  ASSERT_TRUE(executor->run("predict").ok());
+  EXPECT_EQ(executor->stateWrites(), before);
+  ASSERT_TRUE(executor->writeState("w", kW, sizeof kW).ok());
+  EXPECT_GT(executor->stateWrites(), before);
+}
+
 TEST(Executor, WrongNamesAndSizesAreNamed) {
   auto executor = make(productPlan());
   EXPECT_EQ(executor->setInput("predict", "x", kX, 4).message(),

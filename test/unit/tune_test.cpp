@@ -1,6 +1,6 @@
 // runtime/device/TuneCache: never an entry of another key, never a torn one.
 #include "runtime/base/Files.h"
-#include "runtime/device/TuneCache.h"
+#include "runtime/device/TuneChoices.h"
 #include "test/unit/TempFolder.h"
 
 #include <csignal>
@@ -240,6 +240,28 @@ TEST_F(Tune, SurvivesKills) {
     if (const auto found = open().find(keyOf(i))) {
       EXPECT_EQ(found->workspace, i);
     }
+}
+
+TEST(TuneChoices, AreThoseOfTheOtherRank) {
+  TuneChoices first, second;
+  const TuneKey other = key().add("op", "matmul");
+  first.add(key(), kEntry);
+  first.add(other, std::nullopt);
+  EXPECT_EQ(second.find(key()), nullptr);
+  ASSERT_TRUE(second.adopt(first.toText()).ok());
+  EXPECT_TRUE(second.areAdopted());
+  EXPECT_FALSE(first.areAdopted());
+  ASSERT_TRUE(second.find(key()) && *second.find(key()));
+  EXPECT_EQ((*second.find(key()))->blob, kEntry.blob);
+  EXPECT_EQ((*second.find(key()))->knobs, kEntry.knobs);
+  ASSERT_TRUE(second.find(other));
+  EXPECT_FALSE(*second.find(other)) << "the library's first choice";
+  EXPECT_EQ(second.toText(), first.toText());
+  std::string torn = first.toText();
+  torn[torn.find("knobs") + 12] ^= 1;
+  EXPECT_FALSE(TuneChoices().adopt(torn).ok());
+  EXPECT_FALSE(TuneChoices().adopt("{}").ok());
+  EXPECT_FALSE(TuneChoices().adopt("[{\"entry\":\"\"}]").ok());
 }
 
 } // namespace
