@@ -102,7 +102,7 @@ class TraceTest(standins.StandinTest):
         lines, plan, launches = self.trace(name, data, **options)
         # The first step warms up, the second is recorded, the last is waited for.
         self.check_steady(lines[launches[1]:launches[-1] + 1], metrics=2)
-        plans = [i for i, line in enumerate(lines) if line.startswith("plan ")]
+        plans = [i for i, line in enumerate(lines) if line.startswith(("plan ", "restore "))]
         self.assertGreater(len(plans), 0)
         first_step = next(i for i, line in enumerate(lines) if line.startswith("cuLaunchKernel"))
         self.assertLess(plans[-1], first_step)

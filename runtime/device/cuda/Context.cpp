@@ -77,7 +77,8 @@ Status GpuContext::makeCurrent() const {
 Result<GpuEvent> GpuEvent::create(const GpuContext &context) {
   CUevent event = nullptr;
   DLC_TRY(context.check(
-      context.driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING),
+      context.driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING |
+                                                 CU_EVENT_BLOCKING_SYNC),
       "cuEventCreate"));
   return GpuEvent(context, event);
 }

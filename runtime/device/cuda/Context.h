@@ -61,7 +61,7 @@ private:
 };
 
 // Events that order streams and say when work is done; without timing, which
-// makes them cheap.
+// makes them cheap. A host that waits sleeps: the core is for others.
 class GpuEvent {
 public:
   static Result<GpuEvent> create(const GpuContext &context);
