@@ -60,7 +60,8 @@ class Package(unittest.TestCase):
     def test_1_every_command_runs(self):
         out = self.start("--standins", "--skip=check")
         results = self.results()
-        for name in ["facts", "device", "losses-f32", "losses-half", "losses-pytorch", "kernels-steps", "tuning",
+        for name in ["facts", "device", "losses-f32", "losses-half", "losses-pytorch", "kernels-ops", "kernels-steps",
+                     "tuning",
                      "bench-copy", "bench-kernels", "bench-mlp", "bench-deterministic", "start-mlp"]:
             self.assertEqual(results[name]["status"], "PASS", results[name])
         for name, result in results.items():

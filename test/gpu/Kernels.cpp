@@ -64,7 +64,7 @@ private:
     Arrays inputs(k_.inputs), expected(k_.outputs), nudged(k_.outputs),
         found(k_.outputs), again(k_.outputs);
     for (size_t i = 0; i < inputs.size(); ++i)
-      fillRandom(k_.inputs[i], inputs[i].data(), positive, random);
+      fillRandom(k_.inputs[i], inputs[i].data(), positive, random, k_.below);
     onCpu(inputs, expected);
     for (Arrays *outputs : {&found, &again}) {
       const Status status = onGpu(inputs, *outputs);

@@ -19,7 +19,8 @@ Result<std::vector<PackedKernel>> readPack(const std::string &folder) {
   std::vector<PackedKernel> kernels;
   for (const Json &k : table)
     kernels.push_back({k["name"], k["grid"], k["block"], k["extent"],
-                       elementsFrom(k["inputs"]), elementsFrom(k["outputs"])});
+                       k["below"], elementsFrom(k["inputs"]),
+                       elementsFrom(k["outputs"])});
   return kernels;
 }
 

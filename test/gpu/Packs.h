@@ -13,6 +13,7 @@ namespace dlc::test {
 struct PackedKernel {
   std::string name;
   int64_t grid, block, extent; // extent: items of the CPU's form
+  int64_t below;               // what integers of inputs must be
   std::vector<Elements> inputs, outputs;
 };
 

@@ -2,6 +2,7 @@
 // that needs no compiler where it is used (gpu-kernels).
 //   dlc-kernel-pack MODULE.mlir FOLDER [SM] [MOST_ELEMENTS]
 //   dlc-kernel-pack patterns FOLDER [SM]     a folder in it for each pattern
+//   dlc-kernel-pack ops:TYPE:FILE.mlir FOLDER [SM]    a file of test/ops
 //   dlc-kernel-pack matrix:ROWSxCOLUMNS FOLDER [SM]   to be timed
 //
 // A pack holds kernels.sm_N.cubin and .ptx; cpu.so, the CPU backend's form of
@@ -20,9 +21,11 @@
 #include "runtime/plan/Types.h"
 #include "test/emulator/HostKernels.h"
 #include "test/emulator/Patterns.h"
+#include "test/gpu/Ops.h"
 
 #include <cstdio>
 #include <filesystem>
+#include <fmt/ranges.h>
 
 using namespace dlc;
 
@@ -47,7 +50,8 @@ bool isSmall(const Json &kernel, int64_t most) {
   return true;
 }
 
-Result<Json> tableOf(mlir::ModuleOp module, int64_t most) {
+/// Integers of inputs are below `below`: they may be indices.
+Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
   Json kernels = Json::array();
   for (auto op : module.getOps<exec::KernelOp>()) {
     std::string why;
@@ -60,6 +64,7 @@ Result<Json> tableOf(mlir::ModuleOp module, int64_t most) {
         {"grid", map.grid},
         {"block", map.block},
         {"extent", scheduleKernel(*graph).extent},
+        {"below", below},
         {"inputs", elementsOf(op.getBody().getArguments())},
         {"outputs",
          elementsOf(op.getBody().front().getTerminator()->getOperands())}};
@@ -76,7 +81,7 @@ Status write(const std::string &path, std::string_view content) {
 }
 
 Status pack(mlir::ModuleOp module, const std::string &folder,
-            const std::string &number, int64_t most) {
+            const std::string &number, int64_t most, int64_t below) {
   std::string why;
   auto sm = cuda::findSm(number, why);
   auto toolkit = cuda::findToolkit("", why);
@@ -86,7 +91,7 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
     return failed("{}", why);
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
-  DLC_ASSIGN(const Json table, tableOf(module, most));
+  DLC_ASSIGN(const Json table, tableOf(module, most, below));
   DLC_TRY(write(folder + "/kernels.json", dumpJson(table)));
 
   llvm::SmallVector<char> library;
@@ -108,16 +113,17 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
 }
 
 Status packFile(mlir::OwningOpRef<mlir::ModuleOp> module,
-                const std::string &folder, const std::string &sm,
-                int64_t most) {
-  return module ? pack(*module, folder, sm, most)
+                const std::string &folder, const std::string &sm, int64_t most,
+                int64_t below = 7) {
+  return module ? pack(*module, folder, sm, most, below)
                 : failed("{}: the module cannot be parsed", folder);
 }
 
 Status run(int argc, char **argv) {
-  mlir::MLIRContext context;
-  context.loadDialect<ir::DlcDialect, exec::ExecDialect,
-                      mlir::func::FuncDialect>();
+  mlir::DialectRegistry registry;
+  test::registerOps(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
   const std::string what = argv[1], folder = argv[2],
                     sm = argc > 3 ? argv[3] : "90";
   const auto packText = [&](const test::PatternModule &pattern,
@@ -129,6 +135,14 @@ Status run(int argc, char **argv) {
   long rows = 0, columns = 0;
   if (std::sscanf(what.c_str(), "matrix:%ldx%ld", &rows, &columns) == 2)
     return packText(test::matrixModule(rows, columns), folder);
+  if (what.starts_with("ops:")) {
+    const size_t colon = what.find(':', 4);
+    auto ops = test::opsModule(what.substr(colon + 1),
+                               what.substr(4, colon - 4), context);
+    fmt::print("{}: {} functions, left out: {}\n", what, ops.functions,
+               fmt::join(ops.leftOut, " "));
+    return packFile(std::move(ops.kernels), folder, sm, INT64_MAX, 2);
+  }
   if (what != "patterns")
     return packFile(mlir::parseSourceFile<mlir::ModuleOp>(what, &context),
                     folder, sm, argc > 4 ? std::atoll(argv[4]) : INT64_MAX);

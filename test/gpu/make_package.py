@@ -190,6 +190,11 @@ class Package:
         self.run(self.tool("bin", "dlc-kernel-pack"), "patterns", self.path("packs/patterns"),
                  self.options.sm.split(",")[0])
 
+    def add_ops(self, file, dtype):
+        name = os.path.basename(file).removesuffix(".mlir")
+        self.run(self.tool("bin", "dlc-kernel-pack"), f"ops:{dtype}:{file}", self.path("packs/ops", f"{name}-{dtype}"),
+                 self.options.sm.split(",")[0])
+
     def add_matrix_kernels(self):
         """To be timed: too large for a GPU's cache."""
         size = "16x512" if self.options.standins else "16384x4096"
@@ -240,6 +245,9 @@ class Package:
         self.add_programs()
         models = ["mlp"] if quick else list(MODELS)
         todo = [(self.add_matrix_kernels,)] + ([] if quick else [(self.add_patterns,)])
+        todo += [(self.add_ops, file, dtype) for dtype in ("f32", "bf16", "f16")
+                 for file in sorted(glob.glob(os.path.join(here, "..", "ops", "*.mlir")))
+                 if not quick or (dtype == "bf16" and file.endswith("kinks.mlir"))]
         todo += [(self.add_step_kernels, name) for name in STEP_KERNELS if not quick or name == "mlp-adamw"]
         todo += [(self.add_trained_case, m, p) for m in models for p in PRECISIONS if not quick or p != "bf16"]
         todo += [(self.add_pytorch_case, m, o) for m in models for o in PYTORCH if not quick or o == "sgd"]

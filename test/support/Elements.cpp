@@ -76,13 +76,14 @@ void writeElement(DType type, void *array, int64_t index, double value) {
 }
 
 void fillRandom(const Elements &elements, void *array, bool positive,
-                std::mt19937 &random) {
+                std::mt19937 &random, int64_t below) {
+  const auto most = static_cast<uint64_t>(below);
   std::uniform_real_distribution<> real(positive ? 0.1 : -2.0, 2.0);
   for (int64_t i = 0; i < elements.count; ++i) {
     const double value = isFloat(elements.type) ? real(random)
                          : elements.type == DType::Bool
                              ? static_cast<double>(random() % 2)
-                             : static_cast<double>(random() % 7);
+                             : static_cast<double>(random() % most);
     writeElement(elements.type, array, i, value);
   }
 }

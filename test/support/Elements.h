@@ -20,9 +20,9 @@ struct Elements {
 double readElement(DType type, const void *array, int64_t index);
 void writeElement(DType type, void *array, int64_t index, double value);
 
-/// Uniform in [0.1, 2] or [-2, 2]; integers in [0, 6], bools of both kinds.
+/// Uniform in [0.1, 2] or [-2, 2]; integers in [0, below), bools of both kinds.
 void fillRandom(const Elements &elements, void *array, bool positive,
-                std::mt19937 &random);
+                std::mt19937 &random, int64_t below = 7);
 
 /// Changes the last bits of f32 and f64: what results then change by is what
 /// rounding may change them by.

@@ -1,0 +1,82 @@
+#include "test/gpu/Ops.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/lower/Decompositions.h"
+#include "compiler/lower/Lower.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Gradients.h"
+#include "passes/Passes.h"
+#include "test/ops/Case.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace dlc::test {
+namespace {
+
+/// The function with another type; null if that is no program.
+OwningOpRef<ModuleOp> retyped(func::FuncOp f, const std::string &type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << f;
+  // Of tensors only: numbers among attributes stay f64.
+  for (size_t at = 0; (at = text.find("f64>", at)) != std::string::npos;)
+    text.replace(at, 3, type);
+  return parseSourceString<ModuleOp>(text, f.getContext());
+}
+
+OwningOpRef<ModuleOp> fusedStep(func::FuncOp f) {
+  OwningOpRef<ModuleOp> module = reference::Case(f).trainStep();
+  PassManager pm(f.getContext());
+  pm.addPass(createAutodiff());
+  pm.addNestedPass<func::FuncOp>(createDecompose(/*libraryCalls=*/true));
+  pm.addNestedPass<func::FuncOp>(createSplitReductions(kFewOutputsOfGpu));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createFuse({.repeat = true}));
+  return succeeded(pm.run(*module)) ? std::move(module) : nullptr;
+}
+
+} // namespace
+
+void registerOps(DialectRegistry &registry) {
+  registry.insert<ir::DlcDialect, exec::ExecDialect, func::FuncDialect>();
+  registerGradients(registry);
+  registerDecompositions(registry);
+}
+
+OpsModule opsModule(const std::string &path, const std::string &type,
+                    MLIRContext &context) {
+  OpsModule result;
+  auto file = parseSourceFile<ModuleOp>(path, &context);
+  if (!file)
+    return result;
+  result.kernels = ModuleOp::create(file->getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(result.kernels->getBody());
+  // A type that an op does not take is no error here.
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  for (auto f : file->getOps<func::FuncOp>()) {
+    ++result.functions;
+    auto one = retyped(f, type);
+    auto step = one ? fusedStep(*one->getOps<func::FuncOp>().begin()) : nullptr;
+    if (!step) {
+      result.leftOut.push_back(f.getSymName().str());
+      continue;
+    }
+    int count = 0;
+    step->walk([&](ir::FusedOp fused) {
+      auto kernel = exec::KernelOp::create(b, fused.getLoc(),
+                                           f.getSymName().str() + "_" +
+                                               std::to_string(count++));
+      IRMapping map;
+      fused.getBody().cloneInto(&kernel.getBody(), map);
+    });
+  }
+  return result;
+}
+
+} // namespace dlc::test

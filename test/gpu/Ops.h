@@ -1,0 +1,24 @@
+// The cases of test/ops as kernels.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+
+namespace dlc::test {
+
+struct OpsModule {
+  mlir::OwningOpRef<mlir::ModuleOp> kernels; // null: the file is not readable
+  int functions = 0;
+  std::vector<std::string> leftOut; // functions that have no such type
+};
+
+/// Dialects and what passes need to know of their ops.
+void registerOps(mlir::DialectRegistry &registry);
+
+/// Every function of `path` with `type` ("bf16") for f64: its training step
+/// (test/ops/Case.h), decomposed and fused as for a GPU. A kernel for each
+/// cluster, named FUNCTION_NUMBER.
+OpsModule opsModule(const std::string &path, const std::string &type,
+                    mlir::MLIRContext &context);
+
+} // namespace dlc::test
