@@ -1,6 +1,7 @@
 #include "compiler/driver/Pipeline.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/lower/AttentionKernel.h"
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
@@ -44,6 +45,7 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
   phases.push_back({"fuse", "ops that share loops are one kernel",
                     [fuse, products](OpPassManager &pm) {
                       pm.addNestedPass<func::FuncOp>(createFuse(fuse));
+                      pm.addNestedPass<func::FuncOp>(createGenerateAttention());
                       if (products != "library")
                         pm.addNestedPass<func::FuncOp>(
                             createFuseMatmul(products == "generated"));

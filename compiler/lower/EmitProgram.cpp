@@ -1,4 +1,5 @@
 #include "compiler/lower/EmitProgram.h"
+#include "compiler/lower/AttentionKernel.h"
 #include "compiler/lower/KernelSchedule.h"
 #include <map>
 
@@ -131,6 +132,14 @@ private:
     for (Value v : op.getOutputs())
       outs.push_back(buffer(v));
     exec::KernelOp kernel = kernels.get(op);
+    if (auto attention = dyn_cast_or_null<ir::FlopsInterface>(
+            attentionOf(kernel.getBody()))) {
+      exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs,
+                             /*extent=*/1, /*grain=*/1, attention.countFlops(),
+                             /*grid=*/nullptr, /*block=*/nullptr)
+          ->setAttr("tensor_cores", b.getUnitAttr());
+      return success();
+    }
     std::string why;
     auto schedule = analyseKernel(kernel.getBody(), &why);
     if (!schedule)

@@ -1,3 +1,4 @@
+#include "compiler/lower/AttentionKernel.h"
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
@@ -14,6 +15,7 @@ void registerLowerPasses() {
   mlir::registerPass([] { return createSplitReductions(); });
   mlir::registerPass([] { return createFuse(); });
   mlir::registerPass([] { return createFuseMatmul(); });
+  mlir::registerPass(createGenerateAttention);
   mlir::registerPass([] { return createRecompute(); });
   mlir::registerPass(createPlanMemory);
   mlir::registerPass(createMergeLaunches);

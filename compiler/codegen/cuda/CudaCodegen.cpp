@@ -1,4 +1,5 @@
 #include "compiler/codegen/cuda/CudaCodegen.h"
+#include "compiler/codegen/cuda/Attention.h"
 #include "compiler/codegen/cuda/Compile.h"
 #include "compiler/codegen/cuda/KernelEmitter.h"
 #include "compiler/codegen/cuda/Mapping.h"
@@ -135,16 +136,21 @@ LogicalResult compileKernels(ModuleOp module, ArrayRef<Sm> sms,
 
 LogicalResult mapLaunches(ModuleOp module) {
   Builder b(module.getContext());
-  llvm::StringMap<Mapping> mappings;
+  llvm::StringMap<LaunchShape> mappings;
   for (auto kernel : module.getOps<exec::KernelOp>()) {
+    if (auto attention = mapAttention(kernel)) {
+      mappings.try_emplace(kernel.getSymName(), *attention);
+      continue;
+    }
     std::string why;
     auto graph = KernelGraph::build(kernel.getBody(), why);
     if (!graph)
       return kernel.emitOpError("is not a legal cluster: ") << why;
-    mappings.try_emplace(kernel.getSymName(), mapKernel(*graph));
+    const Mapping m = mapKernel(*graph);
+    mappings.try_emplace(kernel.getSymName(), LaunchShape{m.grid, m.block});
   }
   module.walk([&](exec::LaunchOp launch) {
-    const Mapping &m = mappings.find(launch.getKernel())->second;
+    const LaunchShape &m = mappings.find(launch.getKernel())->second;
     launch.setGrid(m.grid);
     launch.setBlock(m.block);
   });

@@ -1,14 +1,16 @@
 #include "compiler/codegen/cuda/KernelEmitter.h"
+#include "compiler/codegen/cuda/Attention.h"
 #include "compiler/codegen/cuda/Body.h"
 #include "compiler/codegen/scalar/Tables.h"
+#include "compiler/lower/AttentionKernel.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
 namespace dlc::cuda {
 
-static LLVM::LLVMFuncOp makeFunction(exec::KernelOp kernel, OpBuilder &b,
-                                     size_t arguments, int64_t block) {
+LLVM::LLVMFuncOp makeKernel(exec::KernelOp kernel, OpBuilder &b,
+                            size_t arguments, int64_t block) {
   MLIRContext *context = b.getContext();
   SmallVector<Type> types(arguments,
                           LLVM::LLVMPointerType::get(context, kGlobalSpace));
@@ -26,6 +28,8 @@ static LLVM::LLVMFuncOp makeFunction(exec::KernelOp kernel, OpBuilder &b,
 }
 
 LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
+  if (attentionOf(kernel.getBody()))
+    return emitAttention(kernel, module);
   std::string why;
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
@@ -34,7 +38,7 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto inputs = kernel.getBody().getArguments();
   auto function =
-      makeFunction(kernel, b, inputs.size() + graph->outputs.size(), map.block);
+      makeKernel(kernel, b, inputs.size() + graph->outputs.size(), map.block);
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
   ScalarEmitter e(*graph, b, kernel.getLoc(), b.getIntegerType(map.indexBits));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/Exec.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace dlc::cuda {
@@ -12,5 +13,9 @@ namespace dlc::cuda {
 /// aligned: inputs, then outputs. Fails with a diagnostic at the kernel if the
 /// cluster is not legal.
 llvm::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module);
+
+/// The entry of `kernel`, without a body.
+mlir::LLVM::LLVMFuncOp makeKernel(exec::KernelOp kernel, mlir::OpBuilder &b,
+                                  size_t arguments, int64_t block);
 
 } // namespace dlc::cuda

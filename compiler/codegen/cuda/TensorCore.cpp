@@ -83,9 +83,9 @@ Value TensorCore::pack(Value low, Value high) {
   OpBuilder &b = e.b;
   Value pair =
       LLVM::UndefOp::create(b, e.loc, VectorType::get({2}, b.getF32Type()));
-  for (auto [i, v] : llvm::enumerate(ValueRange{low, high})) {
-    Value at = LLVM::ConstantOp::create(b, e.loc, b.getI32Type(), (int64_t)i);
-    pair = LLVM::InsertElementOp::create(b, e.loc, pair, v, at);
+  for (int64_t i : {0, 1}) {
+    Value at = LLVM::ConstantOp::create(b, e.loc, b.getI32Type(), i);
+    pair = LLVM::InsertElementOp::create(b, e.loc, pair, i ? high : low, at);
   }
   Value halves =
       arith::TruncFOp::create(b, e.loc, VectorType::get({2}, half), pair);

@@ -1,0 +1,22 @@
+// Attention as a kernel: a cluster that holds the op alone.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+
+namespace mlir {
+class Pass;
+}
+
+namespace dlc {
+
+/// The attention, or its gradient, that is all of `body` but for what it
+/// yields; null if there is none. A kernel of the gradient yields dq, or dk and
+/// dv.
+mlir::Operation *attentionOf(mlir::Region &body);
+
+/// Attention that is placed as "generated" becomes a cluster, its gradient two:
+/// one over queries, one over keys. After dlc-fuse. Argument:
+/// dlc-generate-attention.
+std::unique_ptr<mlir::Pass> createGenerateAttention();
+
+} // namespace dlc
