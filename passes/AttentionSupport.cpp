@@ -4,27 +4,23 @@ using namespace mlir;
 
 namespace dlc {
 
-/// cuDNN's limits for every GPU from sm_80 on (its documentation of SDPA).
-static std::optional<std::string> whyNotCudnn(const ir::AttentionDims &d) {
-  for (int64_t depth : {d.depth, d.valueDepth}) {
-    if (depth % 8 != 0)
-      return "head dimension " + std::to_string(depth) +
-             " is no multiple of 8, as cuDNN needs";
-    if (depth > 128)
-      return "head dimension " + std::to_string(depth) +
-             " is larger than cuDNN's limit of 128";
-  }
-  return std::nullopt;
-}
-
+/// The limits of cuDNN for every GPU from sm_80 on (its documentation of SDPA),
+/// and of the kernels of compiler/codegen/cuda.
 std::optional<std::string> whyNoAttention(StringRef by, RankedTensorType q,
                                           const ir::AttentionDims &dims,
                                           bool typed) {
-  if (by == "generated")
-    return "there are no generated kernels for attention yet";
+  const std::string who =
+      by == "library" ? "cuDNN's attention" : "a generated kernel";
   if (typed && !ir::isHalf(q.getElementType()))
-    return "it computes in f32, and cuDNN's attention needs bf16 or fp16";
-  return whyNotCudnn(dims);
+    return "it computes in f32, and " + who + " needs bf16 or fp16";
+  for (int64_t depth : {dims.depth, dims.valueDepth}) {
+    const std::string found = "head dimension " + std::to_string(depth);
+    if (depth % 8 != 0)
+      return found + " is no multiple of 8, as " + who + " needs";
+    if (depth > 128)
+      return found + " is larger than 128, the limit of " + who;
+  }
+  return std::nullopt;
 }
 
 } // namespace dlc

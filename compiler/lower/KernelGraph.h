@@ -60,7 +60,7 @@ struct KernelNode {
              // does)
     Product, // children[0] * children[1], each rounded to its element type
     Reduce   // of children[0] over the reduced loops: of a matmul the sum of a
-             // Product
+             // Product, rounded to its element type
   };
   Kind kind;
   mlir::Value value; // the tensor

@@ -21,15 +21,15 @@ MODELS = {
 
 
 class Models(standins.StandinTest):
-    def losses(self, name, ranks, steps=STEPS, **options):
-        """The losses of the CPU and of the CUDA backend."""
+    def losses(self, name, ranks, steps=STEPS, cuda=None, **options):
+        """The losses of the CPU and of the CUDA backend, which `cuda` are further options of."""
         data, batch, own = MODELS[name]
         options = dict(own, batch=batch // ranks, ddp=ranks, **options)
         path = dlc.data(data) if data else dlc.Reference(name).write(self.path("data.npz"))
         training = dict(steps=steps, seed=1, threads=1)
         on_cpu = dlc.compile(dlc.model(name), self.path("cpu.dlc"), **options)
         expected = dlc.train(on_cpu, path, self.path("cpu"), **training).metrics("loss")
-        artifact = self.compile_for_cuda(name, **options)
+        artifact = self.compile_for_cuda(name, **options, **(cuda or {}))
         self.run_on_standins(artifact, data=path, run=self.path("cuda"), **training)
         found = dlc.Run(self.path("cuda")).metrics("loss")
         self.assertEqual(len(found), steps)
@@ -94,6 +94,17 @@ class Models(standins.StandinTest):
 
     def test_gpt_tiny_fp16(self):
         self.check_half("gpt_tiny")
+
+    def check_generated(self, dtype, tolerance):
+        """Products and attention on the emulator's tensor cores."""
+        self.check("gpt_tiny", steps=3, tolerance=tolerance, amp=True, amp_dtype=dtype,
+                   cuda=dict(matmul="generated", attention="generated"))
+
+    def test_gpt_tiny_generated_bf16(self):
+        self.check_generated("bf16", 5e-3)
+
+    def test_gpt_tiny_generated_fp16(self):
+        self.check_generated("fp16", 5e-4)
 
     def test_lenet_clip(self):
         self.check("lenet", clip_grad=0.5)

@@ -15,7 +15,8 @@ struct CheckReport {
 /// Compiles all exec.kernels of a module for this machine and for an SM, and
 /// runs each on random inputs: positive ones and ones of both signs, with
 /// threads in three orders. All orders must give the same bytes, close to those
-/// of the CPU. Kernels of more than `mostElements` elements are left out.
+/// of the CPU. Kernels of more than `mostElements` elements are left out,
+/// and those of attention.
 CheckReport checkKernels(const std::string &moduleText,
                          const std::string &sm = "90",
                          int64_t mostElements = INT64_MAX);

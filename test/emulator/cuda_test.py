@@ -12,6 +12,8 @@ import dlc
 MOST_REGISTERS, MOST_SHARED = 72, 48 << 10
 # A block of 256 threads with tiles of 128 x 64: two of them run on an SM.
 MOST_REGISTERS_OF_PRODUCTS = 96
+# Two blocks of 128 threads run on an SM.
+MOST_REGISTERS_OF_ATTENTION = 240
 
 
 def has_ptxas():
@@ -53,6 +55,7 @@ class Artifacts(dlc.TestCase):
     def test_files_and_quality(self):
         count = 0
         for model, *words in [("gpt_tiny", "--amp", "--optimizer=adamw", "--ema", "--matmul=generated", "--sm=80,90,100"),
+                              ("gpt_tiny", "--amp", "--attention=generated", "--sm=80,90,100"),
                               ("resnet8", "--amp", "--ddp=8", "--sm=90")]:
             path = self.compile(model, *words)
             sms = words[-1][5:].split(",")
@@ -88,6 +91,19 @@ class Artifacts(dlc.TestCase):
         path = self.compile("mlp", "--sm=90")
         _, err = dlc.dlc("train", path, "--data=" + dlc.data("digits-train"), code=dlc.INCOMPATIBLE)
         self.assertRegex(err, r"compiled for device 'cuda', which this (build|machine) cannot run.*--target=cpu")
+
+    def test_attention(self):
+        """Of the largest head dimension, too, nothing spills, and dk and dv leave room for two blocks on an SM."""
+        for sm in ["80", "90", "100"]:
+            run = subprocess.run([os.path.join(dlc.BUILD, "bin", "dlc-codegen"),
+                                  os.path.join(dlc.ROOT, "test/codegen/cuda-attention.mlir"),
+                                  "--sm=" + sm, "--emit=resources"], capture_output=True, text=True)
+            found = re.findall(r"(\w+): registers=(\d+) shared=(\d+) stack=(\d+) spilled=(\d+)", run.stdout)
+            self.assertEqual(len(found), 6, run.stdout + run.stderr)
+            for name, registers, shared, stack, spilled in found:
+                self.assertEqual((int(stack), int(spilled)), (0, 0), f"{name} for {sm}")
+                self.assertLessEqual(int(registers), MOST_REGISTERS_OF_ATTENTION, f"{name} for {sm}")
+                self.assertLessEqual(int(shared), MOST_SHARED, f"{name} for {sm}")
 
     def test_products(self):
         """Who multiplies is a setting; kernels that multiply have their FLOPs, and need fewer commands."""

@@ -19,6 +19,7 @@ STEPS = {
     "gpt_tiny in fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=3 --optimizer=adam",
     "generated products in bf16": "gpt_tiny --amp --batch=2 --matmul=generated",
     "generated products in fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=1 --matmul=generated",
+    "generated attention in bf16": "gpt_tiny --amp --batch=2 --attention=generated",
     "adagrad": "mlp --optimizer=adagrad --batch=7",
     "muon": "mlp --optimizer=muon",
 }

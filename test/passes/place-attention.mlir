@@ -5,7 +5,7 @@
 // RUN: not %dlc-opt %s --dlc-place-attention="by=generated strict" --split-input-file 2>&1 | FileCheck %s --check-prefix=GENERATED
 
 // OFF-NOT: dlc.attention
-// GENERATED: error: --attention=generated cannot be: there are no generated kernels for attention yet; use --attention=auto to leave it as products and softmax
+// GENERATED: error: --attention=generated cannot be: it computes in f32, and a generated kernel needs bf16 or fp16; use --attention=auto to leave it as products and softmax
 
 // CHECK-LABEL: func @half
 // CHECK: dlc.attention {{.*}} {by = "library", causal, scale = 1.250000e-01 : f64}
@@ -35,7 +35,7 @@ func.func @single(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: tensor<2
 
 // -----
 
-// STRICT: error: --attention=library cannot be: head dimension 136 is larger than cuDNN's limit of 128
+// STRICT: error: --attention=library cannot be: head dimension 136 is larger than 128, the limit of cuDNN's attention
 // CHECK-LABEL: func @deep
 // CHECK-NOT: dlc.attention
 // SHAPES-LABEL: func @deep

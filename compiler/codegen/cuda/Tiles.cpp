@@ -304,7 +304,7 @@ private:
     position.push_back(column);
     Lanes lanes(e, k.graph, groups, position, m.vector, 1);
     SmallVector<Value> sums = sumsAt(from);
-    lanes.each([&](int64_t i) { e.set(m.sum, sums[i]); });
+    lanes.each([&](int64_t i) { e.set(m.sum, e.rounded(sums[i], half)); });
     SmallVector<const KernelNode *> roots;
     for (const KernelOutput &o : k.graph.outputs)
       roots.push_back(o.node);

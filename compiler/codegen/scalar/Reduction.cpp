@@ -122,6 +122,8 @@ Value Reduction::join(ScalarEmitter &e, Value old, Value x) const {
 Value Reduction::result(ScalarEmitter &e, ValueRange state) const {
   if (isArgMax())
     return e.resize(state[1], ir::elementType(node->value));
+  if (isa<ir::MatmulOp>(node->op()))
+    return e.rounded(state[0], ir::elementType(node->value));
   if (!isa<ir::ReduceMeanOp>(node->op()))
     return state[0];
   Value n = e.number(type(), (double)graph.extent(/*reduced=*/true));

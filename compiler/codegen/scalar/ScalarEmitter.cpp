@@ -208,19 +208,22 @@ ScalarEmitter::Values ScalarEmitter::compute(const KernelNode *node) {
   case KernelNode::Concat:
     return {concat(node, 0)};
   case KernelNode::Product:
-    return {arith::MulFOp::create(b, loc, rounded(node->children[0]),
-                                  rounded(node->children[1]))};
+    return {arith::MulFOp::create(b, loc, factor(node->children[0]),
+                                  factor(node->children[1]))};
   case KernelNode::Reduce:
     break;
   }
   llvm_unreachable("a reduction is set by its loop");
 }
 
-Value ScalarEmitter::rounded(const KernelNode *node) {
+Value ScalarEmitter::rounded(Value v, Type element) {
+  return isHalf(element) ? widen(arith::TruncFOp::create(b, loc, element, v))
+                         : v;
+}
+Value ScalarEmitter::factor(const KernelNode *node) {
   Value v = emit(node);
-  Type element = elementType(node->value);
-  bool isExact = node->kind == KernelNode::Load || !isHalf(element);
-  return isExact ? v : widen(arith::TruncFOp::create(b, loc, element, v));
+  return node->kind == KernelNode::Load ? v
+                                        : rounded(v, elementType(node->value));
 }
 
 ScalarEmitter::Values ScalarEmitter::apply(const KernelNode *node) {

@@ -71,6 +71,8 @@ public:
   /// An element as it is loaded, in its compute type; and back.
   mlir::Value fromStorage(mlir::Value v, mlir::Type element);
   mlir::Value toStorage(mlir::Value v, mlir::Type element);
+  /// A value as an array of the type would have it.
+  mlir::Value rounded(mlir::Value v, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
              mlir::Type element);
 
@@ -106,8 +108,7 @@ private:
   Values emitAll(const KernelNode *node);
   Values compute(const KernelNode *node);
   Values apply(const KernelNode *node);
-  /// The value as an array of its type would have it.
-  mlir::Value rounded(const KernelNode *node);
+  mlir::Value factor(const KernelNode *node);
   mlir::Value pad(const KernelNode *node);
   mlir::Value concat(const KernelNode *node, size_t operand);
   mlir::Value within(const KernelBound &bound);
