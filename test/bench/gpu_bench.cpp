@@ -1,8 +1,8 @@
 // gpu-bench: what a GPU makes of a compiled model. Each prints a table and adds
 // JSON to FOLDER, one object a file.
 //   gpu-bench copy FOLDER                     copy bandwidth of the device
-//   gpu-bench step ARTIFACT NAME FOLDER       a training step with measured
-//                                             algorithms, and its commands
+//   gpu-bench step ARTIFACT NAME FOLDER       a training step, and its commands
+//   gpu-bench tuned ARTIFACT NAME FOLDER      the same with measured algorithms
 //   gpu-bench deterministic ARTIFACT NAME FOLDER   the step alone
 //   gpu-bench kernels PACK FOLDER             kernels of dlc-kernel-pack matrix
 //   gpu-bench data ARTIFACT BATCHES FILE.npz  random samples for dlc train
@@ -197,11 +197,15 @@ Status deterministic(const std::string &path, const std::string &name,
 }
 
 Status step(const std::string &path, const std::string &name,
-            const std::string &folder) {
+            const std::string &folder, bool tuned) {
   TuneOptions tune;
-  tune.mode = TuneOptions::Mode::Benchmark;
-  tune.workspace = uint64_t(256) << 20;
-  tune.cacheFolder = folder + "/cache";
+  if (tuned) {
+    tune.mode = TuneOptions::Mode::Benchmark;
+    tune.workspace = uint64_t(256) << 20;
+    tune.cacheFolder = folder + "/cache";
+  } else {
+    tune.mode = TuneOptions::Mode::Off;
+  }
   CudaDevice &device = test::gpu(tune);
   DLC_ASSIGN(const Artifact artifact, Artifact::open(path));
   size_t free = 0, total = 0, left = 0;
@@ -218,7 +222,9 @@ Status step(const std::string &path, const std::string &name,
   DLC_ASSIGN(const double bandwidth, knownBandwidth(device, folder));
   DLC_ASSIGN(const plan::Program *program, trainingStep(artifact.plan()));
   const GpuProperties &gpu = device.context().properties();
-  Ordered result = {{"model", name}, {"by", "dlc"}, {"gpu", gpu.name}};
+  Ordered result = {{"model", name},
+                    {"by", tuned ? "dlc --tune=benchmark" : "dlc"},
+                    {"gpu", gpu.name}};
   result.update(
       measuresOf(artifact, *program, commands, seconds, bandwidth, gpu.sm));
   result["loss"] = loss ? Ordered(*loss) : Ordered(nullptr);
@@ -229,7 +235,7 @@ Status step(const std::string &path, const std::string &name,
   for (size_t i = 0; i < std::min<size_t>(rows.size(), 25); ++i)
     result["commands"].push_back(rowOf(rows[i], bandwidth));
   print(name, result);
-  return save(folder, "step-" + name, result);
+  return save(folder, (tuned ? "tuned-" : "step-") + name, result);
 }
 
 Status copy(const std::string &folder) {
@@ -295,15 +301,16 @@ Status run(const std::vector<std::string> &words) {
     return data(words[1], std::atoi(words[2].c_str()), words[3]);
   if (what == "copy")
     return copy(words[1]);
-  if (what == "step" && words.size() == 4)
-    return step(words[1], words[2], words[3]);
+  if ((what == "step" || what == "tuned") && words.size() == 4)
+    return step(words[1], words[2], words[3], what == "tuned");
   if (what == "kernels" && words.size() == 3)
     return kernels(words[1], words[2]);
   if (what == "deterministic" && words.size() == 4)
     return deterministic(words[1], words[2], words[3]);
-  return usageError("usage: gpu-bench copy FOLDER | kernels PACK FOLDER | "
-                    "step|deterministic ARTIFACT NAME FOLDER | data ARTIFACT "
-                    "BATCHES FILE | shrink|grow ARTIFACT");
+  return usageError(
+      "usage: gpu-bench copy FOLDER | kernels PACK FOLDER | "
+      "step|tuned|deterministic ARTIFACT NAME FOLDER | data ARTIFACT "
+      "BATCHES FILE | shrink|grow ARTIFACT");
 }
 
 int main(const std::vector<std::string> &words) {

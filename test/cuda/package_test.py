@@ -62,7 +62,7 @@ class Package(unittest.TestCase):
         results = self.results()
         for name in ["facts", "device", "losses-f32", "losses-half", "losses-pytorch", "kernels-ops", "kernels-steps",
                      "tuning",
-                     "bench-copy", "bench-kernels", "bench-mlp", "bench-deterministic", "start-mlp"]:
+                     "bench-copy", "bench-kernels", "bench-mlp", "tuned-mlp", "deterministic-mlp", "start-mlp"]:
             self.assertEqual(results[name]["status"], "PASS", results[name])
         for name, result in results.items():
             self.assertIn(result["status"], ["PASS", "SKIP"], result)
@@ -75,6 +75,7 @@ class Package(unittest.TestCase):
         with open(os.path.join(self.folder, "out", "bench.md")) as file:
             text = file.read()
         self.assertRegex(text, r"\| mlp \| dlc \| \d+\.\d+ \| ")
+        self.assertRegex(text, r"\| mlp \| dlc --deterministic \| \d+\.\d+ \| ")
         self.assertRegex(text, r"\| mlp \| dlc train \|.*\| \d+\.\d+ \| \d+\.\d+ \|\n")
 
     def test_2_sanitizer(self):

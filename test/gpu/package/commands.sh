@@ -1,6 +1,6 @@
 # The commands of tests.txt, sourced by run.sh for each of them. In the environment: ROOT, the unpacked
-# package; OUT, for files that are kept; BENCH, for measures; SCRATCH, an empty folder. 77 is "skipped",
-# its reason the last line.
+# package; OUT, for files that are kept; BENCH, for measures; SCRATCH, an empty folder; GIVEN_LIBRARY_PATH, the
+# caller's LD_LIBRARY_PATH. 77 is "skipped", its reason the last line.
 CHECK=${CHECK-} # what a program is run by: nothing, or compute-sanitizer
 
 skip() {
@@ -37,25 +37,15 @@ artifact() { # NAME
   fi
 }
 
-bench() { # NAME
-  artifact "$1" && gpu-bench step "bench/$1.dlc" "$1" "$BENCH"
-}
-
-deterministic() { # NAME...
-  local name measured=no
-  for name in "$@"; do
-    [[ -d bench/$name.dlc ]] || continue
-    artifact "$name" && gpu-bench deterministic "bench/$name.dlc" "$name" "$BENCH" || return
-    measured=yes
-  done
-  [[ $measured == yes ]] || skip "this package has none of bench/{$*}.dlc"
+bench() { # NAME [step|tuned|deterministic]
+  artifact "$1" && gpu-bench "${2:-step}" "bench/$1.dlc" "$1" "$BENCH"
 }
 
 # Without this package's libraries: torch has its own.
 torch_bench() { # NAME
   [[ -e bench/$1.json ]] || skip "this package has no bench/$1.json"
   type python3 >/dev/null 2>&1 || skip "no python3 in PATH"
-  env -u LD_LIBRARY_PATH python3 bench_torch.py "bench/$1.json" "$BENCH"
+  LD_LIBRARY_PATH=$GIVEN_LIBRARY_PATH python3 bench_torch.py "bench/$1.json" "$BENCH"
 }
 
 # dlc train; where a stand-in plays the driver, it plays the artifact's kernels.
@@ -89,7 +79,7 @@ start() { # NAME
   local times=()
   for run in cold warm; do
     first_step "$SCRATCH/$run" train "bench/$1.dlc" --data="$SCRATCH/data.npz" --run="$SCRATCH/$run" \
-      --steps=30 --save-every=1000 --quiet --tune=benchmark --cache-dir="$SCRATCH/cache" || return 1
+      --steps=30 --save-every=1000 --quiet --tune=benchmark --tune-candidates=4 --cache-dir="$SCRATCH/cache" || return 1
     times+=("$FIRST")
     echo "$run: $FIRST ms to the first step; samples a second at the end:" \
       "$(tail -n 1 "$SCRATCH/$run/metrics.jsonl" | grep -o '"samples_per_second": *[0-9.e+]*')"

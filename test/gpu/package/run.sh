@@ -52,7 +52,7 @@ while IFS='|' read -r name seconds what command; do
   names+=("$name") limits+=("$(trim "$seconds")") shows+=("$(trim "$what")") commands+=("$(trim "$command")")
 done < "$here/tests.txt"
 if [[ $list == yes ]]; then
-  for i in "${!names[@]}"; do printf '%-22s %4s s  %s\n' "${names[i]}" "${limits[i]}" "${shows[i]}"; done
+  for i in "${!names[@]}"; do printf '%-27s %4s s  %s\n' "${names[i]}" "${limits[i]}" "${shows[i]}"; done
   exit 0
 fi
 ((${#names[@]})) || { echo "run.sh: no test matches '$only'" >&2; exit 2; }
@@ -110,7 +110,7 @@ done
 for folder in "${folders[@]-}"; do
   [[ $folder == */nvidia/*/lib && :$path: != *:$folder:* ]] && path=$path:$folder
 done
-export PATH=$ROOT/bin:$PATH LD_LIBRARY_PATH=$path
+export GIVEN_LIBRARY_PATH=${LD_LIBRARY_PATH-} PATH=$ROOT/bin:$PATH LD_LIBRARY_PATH=$path
 if ! gpu-report >/dev/null 2>"$work/loader"; [[ -s $work/loader ]] && ! grep -q usage "$work/loader"; then
   export LD_LIBRARY_PATH=$ROOT/fallback:$LD_LIBRARY_PATH # an older libstdc++ is here
   gpu-report 2>&1 | grep -q usage || { say "the programs do not start: $(head -n 1 "$work/loader")"; exit 1; }
@@ -145,7 +145,7 @@ for i in "${!names[@]}"; do
   printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$status" "$took" "$seconds" "${shows[i]}" >> "$work/results.tsv"
   line=$(grep -v '^ *$' "$log" | tail -n 1)
   [[ $status == FAIL ]] && line=$(grep -m 1 -iE 'differ|error' "$log" || printf %s "$line")
-  say "$(printf '%-8s %-22s %8s s  %s' "$status" "$name" "$took" "${line:0:300}")"
+  say "$(printf '%-8s %-27s %8s s  %s' "$status" "$name" "$took" "${line:0:300}")"
   keep
 done
 rm -rf "$SCRATCH"
