@@ -20,6 +20,8 @@ std::optional<std::string> whyNoAttention(StringRef by, RankedTensorType q,
     if (depth > 128)
       return found + " is larger than 128, the limit of " + who;
   }
+  if (d.queries == 1 && d.keys == 1)
+    return "cuDNN has no gradient for one query and one key";
   return std::nullopt;
 }
 

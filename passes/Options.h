@@ -269,7 +269,9 @@ struct AttentionOptions {
   bool available = false;
 
   /// library, generated or off.
-  std::string who() const { return by == "auto" ? "off" : by; }
+  std::string who() const {
+    return by != "auto" ? by : available ? "library" : "off";
+  }
   /// What cannot be as asked is an error.
   bool isStrict() const { return by == "library" || by == "generated"; }
 };

@@ -63,8 +63,9 @@ private:
     if (by == "library" && op.getMask())
       giveLibraryMask(op);
   }
-  /// cuDNN adds masks of the operands' type, and a query that sees no key
-  /// would become NaN there: it gets the lowest numbers, and 0 as its result.
+  /// cuDNN adds masks of the operands' type, one number a score, and a query
+  /// that sees no key would become NaN there: it gets the lowest numbers, and 0
+  /// as its result.
   static void giveLibraryMask(ir::AttentionOp op) {
     OpBuilder b(op);
     Expr mask(b, op.getLoc(), op.getMask());
@@ -86,6 +87,10 @@ private:
                    &inexact);
     Expr least = mask.scalar(lowest.convertToDouble());
     Expr finite = mask.make<ir::MaxOp>(mask.v, least.v).cast(half);
+    SmallVector<int64_t> shape(finite.shape());
+    const ir::AttentionDims dims = dimsOf(op);
+    shape[2] = dims.queries, shape[3] = dims.keys;
+    finite = finite.broadcast(shape);
     op.getMaskMutable().assign(finite.v);
     if (op.getLayout() == "bthd") {
       const SmallVector<int64_t> perm{0, 2, 1, 3};

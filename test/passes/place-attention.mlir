@@ -55,8 +55,9 @@ func.func @deep(%q: tensor<1x1x2x136xf16>, %k: tensor<1x1x2x136xf16>, %v: tensor
 // CHECK: dlc.constant dense<-6.550400e+04> : tensor<f32>
 // CHECK: %[[LEAST:.*]] = dlc.max %[[M]],
 // CHECK: %[[BIAS:.*]] = dlc.cast %[[LEAST]] : (tensor<2x1x1x6xf32>) -> tensor<2x1x1x6xf16>
+// CHECK: %[[FULL:.*]] = dlc.broadcast %[[BIAS]] : (tensor<2x1x1x6xf16>) -> tensor<2x1x6x6xf16>
 // CHECK: %[[ROWS:.*]] = dlc.transpose %[[BLIND]] {perm = array<i64: 0, 2, 1, 3>}
-// CHECK: %[[Y:.*]], %{{.*}} = dlc.attention %arg0, %arg1, %arg2, %[[BIAS]] {by = "library", layout = "bthd"
+// CHECK: %[[Y:.*]], %{{.*}} = dlc.attention %arg0, %arg1, %arg2, %[[FULL]] {by = "library", layout = "bthd"
 // CHECK: %[[SEEN:.*]] = dlc.select %[[ROWS]], %{{.*}}, %[[Y]]
 // CHECK: return %[[SEEN]]
 // SHAPES-LABEL: func @masked

@@ -1,4 +1,4 @@
-// The one file that knows cudnn-frontend, which takes half a minute to compile.
+// cudnn-frontend's plans. It takes half a minute to compile.
 #include "runtime/device/cuda/Cudnn.h"
 
 #include "runtime/base/SharedLibrary.h"
@@ -9,10 +9,7 @@
 
 #ifdef DLC_HAS_CUDNN_FRONTEND
 
-#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
-#include <cudnn_frontend.h>
-
-namespace fe = cudnn_frontend;
+#include "runtime/device/cuda/CudnnFrontend.h"
 
 namespace cudnn_frontend {
 void *cudnn_dlhandle = nullptr; // set once, by load()
@@ -20,21 +17,6 @@ void *cudnn_dlhandle = nullptr; // set once, by load()
 
 namespace dlc {
 namespace {
-
-using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
-
-fe::DataType_t typeOfCudnn(plan::DType type) {
-  switch (type) {
-  case plan::F16:
-    return fe::DataType_t::HALF;
-  case plan::BF16:
-    return fe::DataType_t::BFLOAT16;
-  case plan::F64:
-    return fe::DataType_t::DOUBLE;
-  default:
-    return fe::DataType_t::FLOAT;
-  }
-}
 
 // cuDNN calls dimensions n, c, h, w whatever the layout is; strides say it.
 std::vector<int64_t> dimsOf(const Image &i) { return {i.n, i.c, i.h, i.w}; }
@@ -44,31 +26,10 @@ std::vector<int64_t> stridesOf(const Image &i) {
   return {i.c * i.h * i.w, i.h * i.w, i.w, 1};
 }
 
-// A graph whose plans can be written down and built again. The frontend offers
-// it with a JSON library only, which would double the time to compile this.
-class PlanGraph : public fe::graph::Graph {
+class ConvBuilder final : public GraphBuilder {
 public:
-  // Empty if the library cannot, or the plan is of no engine that does.
-  std::string textOf(int64_t plan) const {
-    try {
-      return plans.execution_plans[static_cast<size_t>(plan)]
-          ->getJsonRepresentation();
-    } catch (const std::exception &) {
-      return "";
-    }
-  }
-  fe::error_t buildFrom(cudnnHandle_t handle, const std::string &text) {
-    return plans.build_plans(handle, text);
-  }
-  void release(int64_t plan) {
-    plans.execution_plans[static_cast<size_t>(plan)].reset();
-  }
-};
-
-// A graph of one command, and the addresses of its tensors by their numbers.
-class Builder {
-public:
-  Builder(const CommandSpec &spec, const Conv &conv) : spec_(spec), c_(conv) {
+  ConvBuilder(const CommandSpec &spec, const Conv &conv)
+      : GraphBuilder(spec), c_(conv) {
     const plan::DType type = typeOf(spec.inputs[0]);
     const auto compute =
         type == plan::F64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
@@ -77,8 +38,7 @@ public:
         .set_compute_data_type(compute);
   }
 
-  // Throws std::exception if the library does.
-  Status build() {
+  Status build() override {
     const std::string &kind = spec_.command.kind();
     if (kind == "conv")
       return buildForward();
@@ -89,23 +49,7 @@ public:
     return {};
   }
 
-  PlanGraph graph;
-  std::unordered_map<int64_t, void *> addresses;
-  std::vector<int64_t> outputs; // their numbers, in the command's order
-
 private:
-  Tensor tensor(const char *name, const Operand &operand,
-                const std::vector<int64_t> &dims,
-                const std::vector<int64_t> &strides) {
-    const auto number = static_cast<int64_t>(addresses.size()) + 1;
-    addresses[number] = operand.data;
-    return graph.tensor(fe::graph::Tensor_attributes()
-                            .set_name(name)
-                            .set_uid(number)
-                            .set_data_type(typeOfCudnn(typeOf(operand)))
-                            .set_dim(dims)
-                            .set_stride(strides));
-  }
   Tensor image(const char *name, const Operand &operand, const Image &image) {
     return tensor(name, operand, dimsOf(image), stridesOf(image));
   }
@@ -118,18 +62,6 @@ private:
   }
   static std::vector<int64_t> filterStrides(const std::vector<int64_t> &d) {
     return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1};
-  }
-  void output(const Tensor &t, const Operand &operand,
-              const std::vector<int64_t> &dims,
-              const std::vector<int64_t> &strides) {
-    const auto number = static_cast<int64_t>(addresses.size()) + 1;
-    addresses[number] = operand.data;
-    outputs.push_back(number);
-    t->set_output(true)
-        .set_uid(number)
-        .set_data_type(typeOfCudnn(typeOf(operand)))
-        .set_dim(dims)
-        .set_stride(strides);
   }
   template <class Attributes> Attributes window() const {
     const Window &w = c_.window;
@@ -177,9 +109,14 @@ private:
     output(dw, spec_.outputs[0], dims, filterStrides(dims));
   }
 
-  const CommandSpec &spec_;
   const Conv c_;
 };
+
+MakeBuilder convBuilder(const Conv &conv) {
+  return [=](const CommandSpec &spec) {
+    return std::make_unique<ConvBuilder>(spec, conv);
+  };
+}
 
 Status statusOf(const CommandSpec &spec, fe::error_t error) {
   return error.is_good() ? Status()
@@ -195,7 +132,7 @@ template <class F> Status guard(const CommandSpec &spec, F &&body) {
   }
 }
 
-Status buildOperations(Builder &builder, const CommandSpec &spec,
+Status buildOperations(GraphBuilder &builder, const CommandSpec &spec,
                        cudnnHandle_t handle) {
   DLC_TRY(builder.build());
   DLC_TRY(statusOf(spec, builder.graph.validate()));
@@ -204,14 +141,14 @@ Status buildOperations(Builder &builder, const CommandSpec &spec,
 
 class Graph final : public CudnnGraph {
 public:
-  Graph(cudnnHandle_t handle, const CommandSpec &spec, const Conv &conv)
-      : handle_(handle), spec_(spec), conv_(conv) {}
+  Graph(cudnnHandle_t handle, const CommandSpec &spec, MakeBuilder make)
+      : handle_(handle), spec_(spec), make_(std::move(make)) {}
 
   // Without plans; what was built before is gone.
   Status open() {
     return guard(spec_, [&] {
       plans_.clear();
-      builder_.emplace(spec_, conv_);
+      builder_ = make_(spec_);
       return buildOperations(*builder_, spec_, handle_);
     });
   }
@@ -323,8 +260,8 @@ private:
 
   cudnnHandle_t handle_;
   const CommandSpec spec_;
-  const Conv conv_;
-  std::optional<Builder> builder_;
+  const MakeBuilder make_;
+  std::unique_ptr<GraphBuilder> builder_;
   std::vector<int64_t> plans_; // as the graph numbers them
 };
 
@@ -338,19 +275,30 @@ public:
 
   Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
                                                   const Conv &conv) override {
-    auto graph = std::make_unique<Graph>(handle_, spec, conv);
+    return open(spec, convBuilder(conv));
+  }
+  Result<std::unique_ptr<CudnnGraph>> attention(const CommandSpec &spec,
+                                                const Attention &attention,
+                                                bool deterministic) override {
+    return open(spec, attentionBuilder(attention, deterministic));
+  }
+
+private:
+  Result<std::unique_ptr<CudnnGraph>> open(const CommandSpec &spec,
+                                           MakeBuilder make) {
+    auto graph = std::make_unique<Graph>(handle_, spec, std::move(make));
     DLC_TRY(graph->open());
     return std::unique_ptr<CudnnGraph>(std::move(graph));
   }
 
-private:
   cudnnHandle_t handle_;
 };
 
 Result<SharedLibrary> load() {
-  DLC_ASSIGN(SharedLibrary library,
-             SharedLibrary::open({"libcudnn.so.9"},
-                                 "which convolutions on GPUs need"));
+  DLC_ASSIGN(
+      SharedLibrary library,
+      SharedLibrary::open({"libcudnn.so.9"},
+                          "which convolutions and attention on GPUs need"));
   fe::cudnn_dlhandle = library.handle();
   return library;
 }
@@ -373,12 +321,22 @@ Result<std::unique_ptr<Cudnn>> openCudnn() {
   }
 }
 
-Status checkConvolution(const CommandSpec &spec, const Conv &conv) {
+static Status check(const CommandSpec &spec, const MakeBuilder &make, int sm) {
   DLC_TRY(load().status());
   return guard(spec, [&] {
-    Builder builder(spec, conv);
-    return buildOperations(builder, spec, nullptr);
+    const auto builder = make(spec);
+    builder->graph.set_sm_version(sm);
+    return buildOperations(*builder, spec, nullptr);
   });
+}
+
+Status checkConvolution(const CommandSpec &spec, const Conv &conv) {
+  return check(spec, convBuilder(conv), 90);
+}
+
+Status checkAttention(const CommandSpec &spec, const Attention &attention,
+                      bool deterministic, int sm) {
+  return check(spec, attentionBuilder(attention, deterministic), sm);
 }
 
 } // namespace dlc
@@ -392,15 +350,20 @@ constexpr const char *kAbsent = "this build has no cuDNN: it was made without "
 
 // A stand-in needs no frontend.
 Result<std::unique_ptr<Cudnn>> openCudnn() {
-  DLC_ASSIGN(const SharedLibrary library,
-             SharedLibrary::open({"libcudnn.so.9"},
-                                 "which convolutions on GPUs need"));
+  DLC_ASSIGN(
+      const SharedLibrary library,
+      SharedLibrary::open({"libcudnn.so.9"},
+                          "which convolutions and attention on GPUs need"));
   if (void *standin = library.find("dlcCudnn"))
     return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
   return incompatible("{}", kAbsent);
 }
 
 Status checkConvolution(const CommandSpec &, const Conv &) {
+  return incompatible("{}", kAbsent);
+}
+
+Status checkAttention(const CommandSpec &, const Attention &, bool, int) {
   return incompatible("{}", kAbsent);
 }
 

@@ -1,9 +1,10 @@
-// What we ask of cuDNN: graphs for commands. Behind this interface is one file
-// that knows cudnn-frontend, or a stand-in.
+// What we ask of cuDNN: graphs for commands. Behind this interface is
+// cudnn-frontend, or a stand-in.
 #pragma once
 
 #include "runtime/device/TuneCache.h"
 #include "runtime/device/cpu/Conv.h"
+#include "runtime/device/cuda/Attention.h"
 #include "runtime/device/cuda/Context.h"
 
 #include <span>
@@ -53,6 +54,12 @@ public:
   // Incompatible if the library does not know such a graph, with its words.
   virtual Result<std::unique_ptr<CudnnGraph>>
   convolution(const CommandSpec &spec, const Conv &conv) = 0;
+
+  // The same of attention or attention_backward. `deterministic`: the gradient
+  // of q is summed in a fixed order.
+  virtual Result<std::unique_ptr<CudnnGraph>>
+  attention(const CommandSpec &spec, const Attention &attention,
+            bool deterministic) = 0;
 };
 
 // Opens libcudnn.so.9 for the GPU that is current. A library that exports
@@ -63,6 +70,8 @@ Result<std::unique_ptr<Cudnn>> openCudnn();
 // Whether cuDNN accepts the graph of a command, without a GPU or a driver:
 // validates it and builds its operations. Engines are not looked for.
 Status checkConvolution(const CommandSpec &spec, const Conv &conv);
+Status checkAttention(const CommandSpec &spec, const Attention &attention,
+                      bool deterministic, int sm);
 
 // Conv of a command of one of the three kinds.
 Result<Conv> convolutionOf(const CommandSpec &spec);

@@ -3,10 +3,8 @@
 namespace dlc {
 
 static constexpr std::span<const GpuKind> (*kFamilies[])() = {
-    gpuConvKinds,
-    gpuCopyKinds,
-    gpuKernelKinds,
-    gpuMatmulKinds,
+    gpuAttentionKinds, gpuConvKinds,   gpuCopyKinds,
+    gpuKernelKinds,    gpuMatmulKinds,
 };
 
 GpuFactory findGpuKind(std::string_view name) {

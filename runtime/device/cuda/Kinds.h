@@ -17,6 +17,7 @@ struct GpuKind {
   GpuFactory factory;
 };
 
+std::span<const GpuKind> gpuAttentionKinds();
 std::span<const GpuKind> gpuConvKinds();
 std::span<const GpuKind> gpuCopyKinds();
 std::span<const GpuKind> gpuKernelKinds();

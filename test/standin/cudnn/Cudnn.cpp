@@ -1,5 +1,6 @@
 // A fake at our interface to cuDNN: convolutions are work on a stream of the
-// stand-in driver, done by the CPU backend's convolutions. It knows four
+// stand-in driver, done by the CPU backend's convolutions and plain
+// loops of attention. It knows four
 // engines, proposed in this order:
 //   7   needs 4 KiB of scratch
 //   3   its sums have no fixed order; 8 KiB
@@ -11,6 +12,7 @@
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/plan/Types.h"
 #include "test/standin/Standin.h"
+#include "test/standin/cudnn/Attention.h"
 
 #include <cstdio>
 #include <cstring>
@@ -54,16 +56,22 @@ struct Job {
   bool isSlow;
 };
 
+Status runOnHost(CpuDevice &device, const CommandSpec &spec) {
+  if (spec.command.kind().starts_with("attention"))
+    return runAttention(spec);
+  DLC_ASSIGN(const auto command, device.bind(spec));
+  return command->enqueue();
+}
+
 CUresult run(void *data) {
   static CpuDevice device(1); // one thread plays the GPU
   const Job &job = *static_cast<Job *>(data);
   if (job.isSlow)
     ::usleep(kSlowMicroseconds);
-  auto command = device.bind(job.spec);
-  if (command.ok() && (*command)->enqueue().ok())
+  const Status status = runOnHost(device, job.spec);
+  if (status.ok())
     return CUDA_SUCCESS;
-  std::fprintf(stderr, "stand-in cuDNN: %s\n",
-               command.status().message().c_str());
+  std::fprintf(stderr, "stand-in cuDNN: %s\n", status.message().c_str());
   return CUDA_ERROR_LAUNCH_FAILED;
 }
 
@@ -157,6 +165,10 @@ public:
   size_t frontendVersion() const override { return 0; }
   Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
                                                   const Conv &) override {
+    return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
+  }
+  Result<std::unique_ptr<CudnnGraph>>
+  attention(const CommandSpec &spec, const Attention &, bool) override {
     return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
   }
 };

@@ -1,0 +1,11 @@
+// Attention and its gradient in plain loops of doubles.
+#pragma once
+
+#include "runtime/device/cuda/Attention.h"
+
+namespace dlc::standin {
+
+// Does the command on the host.
+Status runAttention(const CommandSpec &spec);
+
+} // namespace dlc::standin
