@@ -20,7 +20,7 @@ std::optional<std::string> whyNoAttention(StringRef by, RankedTensorType q,
     if (depth > 128)
       return found + " is larger than 128, the limit of " + who;
   }
-  if (d.queries == 1 && d.keys == 1)
+  if (by == "library" && dims.queries == 1 && dims.keys == 1)
     return "cuDNN has no gradient for one query and one key";
   return std::nullopt;
 }

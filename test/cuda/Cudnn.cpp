@@ -1,6 +1,6 @@
-// Every convolution of ResNet-50, forward and both gradients, as a graph that
-// the real libcudnn accepts: without a driver, so engines are not looked for
-// and nothing runs.
+// Every convolution of ResNet-50, forward and both gradients, and attention, as
+// graphs that the real libcudnn accepts: without a driver, so engines are not
+// looked for and nothing runs.
 #include "runtime/device/cuda/Cudnn.h"
 #include "Fixture.h"
 #include "runtime/base/SharedLibrary.h"
@@ -108,6 +108,80 @@ TEST_F(CudnnGraphs, AcceptEpilogues) {
   ASSERT_TRUE(conv.ok()) << conv.status().message();
   const Status status = checkConvolution(spec, *conv);
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+struct Heads {
+  int64_t batch, heads, queries, keys, depth;
+  bool lengthFirst, causal;
+  bool masked;
+};
+
+// Attention, and its gradient, of operands at addresses that are never read.
+TestCommand attentionOfHeads(const Heads &h, bool backward, plan::DType type) {
+  const auto at = [](uintptr_t n) {
+    return reinterpret_cast<std::byte *>(n << 32);
+  };
+  const auto rows = [&](int64_t length) {
+    return h.lengthFirst
+               ? std::vector<int64_t>{h.batch, length, h.heads, h.depth}
+               : std::vector<int64_t>{h.batch, h.heads, length, h.depth};
+  };
+  const std::vector<int64_t> q = rows(h.queries), k = rows(h.keys),
+                             sums = {h.batch, h.heads, h.queries, 1};
+  TestCommand command(backward ? "attention_backward" : "attention");
+  if (backward)
+    command.in(at(1), q, type);
+  command.in(at(2), q, type).in(at(3), k, type).in(at(4), k, type);
+  if (backward)
+    command.in(at(5), q, type).in(at(6), sums);
+  if (h.masked)
+    command.in(at(7), {h.batch, 1, h.queries, h.keys}, type)
+        .set("has_mask", int64_t(1));
+  if (backward)
+    command.out(at(8), q, type).out(at(9), k, type).out(at(10), k, type);
+  else
+    command.out(at(5), q, type).out(at(6), sums);
+  command.set("layout", h.lengthFirst ? "bthd" : "bhtd");
+  command.set("causal", int64_t(h.causal));
+  return command;
+}
+
+// GPT-2 124M, BERT-large with padding, ViT-B and lengths that differ.
+TEST_F(CudnnGraphs, AcceptAttention) {
+  const Heads models[] = {{8, 12, 1024, 1024, 64, true, true, false},
+                          {8, 12, 1024, 1024, 64, false, true, false},
+                          {4, 16, 512, 512, 64, true, false, true},
+                          {16, 12, 197, 197, 64, false, false, false},
+                          {4, 4, 32, 32, 16, true, true, false},
+                          {2, 8, 128, 384, 128, false, false, false}};
+  for (const Heads &model : models)
+    for (plan::DType type : {plan::BF16, plan::F16})
+      for (bool backward : {false, true})
+        for (int sm : {80, 90, 100}) {
+          const TestCommand command = attentionOfHeads(model, backward, type);
+          const CommandSpec spec = command.spec();
+          auto attention = attentionOf(spec);
+          ASSERT_TRUE(attention.ok()) << attention.status().message();
+          for (bool deterministic : {false, true}) {
+            const Status status =
+                checkAttention(spec, *attention, deterministic, sm);
+            EXPECT_TRUE(status.ok())
+                << model.queries << " queries, sm_" << sm
+                << (backward ? ", backward" : "") << ": " << status.message();
+          }
+        }
+}
+
+TEST_F(CudnnGraphs, WrongHeadsComeBack) {
+  const TestCommand command =
+      attentionOfHeads({2, 4, 64, 64, 12, true, true, false}, true, plan::BF16);
+  const CommandSpec spec = command.spec();
+  auto attention = attentionOf(spec);
+  ASSERT_TRUE(attention.ok());
+  const Status status = checkAttention(spec, *attention, false, 90);
+  EXPECT_EQ(status.code(), Code::Incompatible);
+  EXPECT_NE(status.message().find("multiple of 8"), std::string::npos)
+      << status.message();
 }
 
 TEST_F(CudnnGraphs, WhatIsWrongComesBack) {

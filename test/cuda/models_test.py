@@ -67,8 +67,10 @@ class Models(standins.StandinTest):
         self.check("gpt_tiny", ranks=2)
 
     def check_half(self, name, ranks=1):
-        """fp16 with a scale that overflows first: the same steps are skipped."""
-        options = dict(amp=True, amp_dtype="fp16", loss_scale_init=2.0**22)
+        """fp16 with a scale that overflows first: the same steps are skipped, if scores and products are stored as the
+        CPU stores them."""
+        cuda = dict(attention="off", matmul="library")
+        options = dict(amp=True, amp_dtype="fp16", loss_scale_init=2.0**22, cuda=cuda)
         self.check(name, ranks, tolerance=5e-4, **options)
         on_cpu, on_cuda = dlc.Run(self.path("cpu")), dlc.Run(self.path("cuda"))
         skipped = on_cpu.metrics("found_inf")
@@ -94,6 +96,22 @@ class Models(standins.StandinTest):
 
     def test_gpt_tiny_fp16(self):
         self.check_half("gpt_tiny")
+
+    def check_attention(self, tolerance, **options):
+        """As cuDNN's calls; the CPU rounds scores and weights to half as well."""
+        self.check("gpt_tiny", tolerance=tolerance, steps=10, amp=True, **options)
+        with open(self.path("plan.mlir")) as file:
+            plan = file.read()
+        step = plan[plan.index("exec.program @train_step"):]
+        step = step[:step.index("\n  }\n")]
+        self.assertEqual(step.count('exec.call "attention"'), 2)
+        self.assertEqual(step.count('exec.call "attention_backward"'), 2)
+
+    def test_attention(self):
+        self.check_attention(5e-4)
+
+    def test_attention_fp16(self):
+        self.check_attention(1e-4, amp_dtype="fp16", loss_scale=1024)
 
     def check_generated(self, dtype, tolerance):
         """Products and attention on the emulator's tensor cores."""

@@ -14,9 +14,9 @@ Status expectMask(const CommandSpec &spec, const Attention &a) {
   for (size_t i = 0; fits && i < 4; ++i)
     fits = found[i] == 1 || found[i] == scores[i];
   if (!fits)
-    return corrupt(spec, fmt::format("mask of shape {} for scores of {}",
-                                     fmt::join(found, "x"),
-                                     fmt::join(scores, "x")));
+    return corrupt(spec,
+                   fmt::format("mask of shape {} for scores of {}",
+                               fmt::join(found, "x"), fmt::join(scores, "x")));
   return expectFloats(spec, {mask});
 }
 
@@ -53,7 +53,8 @@ Status expectHalves(const CommandSpec &spec, const Attention &a) {
   for (const Operand &operand : halves)
     if (typeOf(operand) != type || (type != plan::F16 && type != plan::BF16))
       return incompatible(
-          spec, "cuDNN's attention needs operands that are all f16 or all bf16");
+          spec,
+          "cuDNN's attention needs operands that are all f16 or all bf16");
   return {};
 }
 
@@ -64,10 +65,9 @@ constexpr const char *kWayOut =
 Status expectVersion(const CommandSpec &spec, size_t version) {
   if (version != 91000 && version != 91001)
     return {};
-  return incompatible(spec,
-                      fmt::format("attention of cuDNN 9.10.{} is broken; "
-                                  "9.10.2 is not{}",
-                                  version % 100, kWayOut));
+  return incompatible(spec, fmt::format("attention of cuDNN 9.10.{} is broken; "
+                                        "9.10.2 is not{}",
+                                        version % 100, kWayOut));
 }
 
 Result<std::unique_ptr<Command>> bindAttention(CudaDevice &device,
