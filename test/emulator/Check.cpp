@@ -34,7 +34,8 @@ struct Kernel {
 Elements elementsOf(mlir::Value v) {
   auto type = ir::tensorType(v);
   return {*plan::dtypeOf(planTypeOf(type.getElementType())),
-          type.getNumElements()};
+          type.getNumElements(),
+          {}};
 }
 
 class Checker {
@@ -55,8 +56,13 @@ public:
                cuda::mapKernel(*graph)};
       for (mlir::Value v : op.getBody().getArguments())
         k.inputs.push_back(elementsOf(v));
-      for (mlir::Value v : op.getBody().front().getTerminator()->getOperands())
+      for (mlir::Value v :
+           op.getBody().front().getTerminator()->getOperands()) {
         k.outputs.push_back(elementsOf(v));
+        if (graph->contraction.op)
+          k.outputs.back().through =
+              elementsOf(graph->contraction.op.getY()).type;
+      }
       int64_t most = 0;
       for (const auto *list : {&k.inputs, &k.outputs})
         for (const Elements &a : *list)

@@ -7,9 +7,15 @@ namespace dlc::test {
 
 static std::vector<Elements> elementsFrom(const Json &list) {
   std::vector<Elements> result;
-  for (const Json &array : list)
-    result.push_back({*dtypeFromName(array["type"].get<std::string>()),
-                      array["count"].get<int64_t>()});
+  const auto typeOf = [](const Json &name) {
+    return *dtypeFromName(name.get<std::string>());
+  };
+  for (const Json &array : list) {
+    result.push_back(
+        {typeOf(array["type"]), array["count"].get<int64_t>(), {}});
+    if (array.contains("through"))
+      result.back().through = typeOf(array["through"]);
+  }
   return result;
 }
 

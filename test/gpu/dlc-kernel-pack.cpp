@@ -13,6 +13,7 @@
 #include "compiler/codegen/cuda/Mapping.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/lower/AttentionKernel.h"
 #include "compiler/lower/EmitPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -54,6 +55,8 @@ bool isSmall(const Json &kernel, int64_t most) {
 Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
   Json kernels = Json::array();
   for (auto op : module.getOps<exec::KernelOp>()) {
+    if (attentionOf(op.getBody()))
+      continue; // the CPU has no such kernel
     std::string why;
     auto graph = KernelGraph::build(op.getBody(), why);
     if (!graph)
@@ -68,6 +71,10 @@ Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
         {"inputs", elementsOf(op.getBody().getArguments())},
         {"outputs",
          elementsOf(op.getBody().front().getTerminator()->getOperands())}};
+    if (graph->contraction.op)
+      for (Json &output : kernel["outputs"])
+        output["through"] =
+            elementsOf(graph->contraction.op->getResults())[0]["type"];
     if (isSmall(kernel, most))
       kernels.push_back(std::move(kernel));
   }

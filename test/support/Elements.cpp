@@ -111,8 +111,9 @@ std::string compare(const Elements &elements, const void *expected,
       continue;
     const double rounding =
         std::fabs(readElement(elements.type, nudged, i) - e);
+    const double share = elements.through ? precision(*elements.through) : 1e-5;
     const double most = slack * (precision(elements.type) * std::fabs(e) +
-                                 1e-5 * largest + 8 * rounding);
+                                 share * largest + 8 * rounding);
     if (isFloat(elements.type) && std::fabs(e - f) <= most)
       continue;
     return fmt::format("element {} of {} is {}, the CPU's is {}", i,

@@ -5,15 +5,18 @@
 #include "runtime/base/DType.h"
 
 #include <cstddef>
+#include <optional>
 #include <random>
 #include <string>
 
 namespace dlc::test {
 
-/// A row-major array's type without its shape.
+/// A row-major array's type without its shape. What it is computed from may
+/// have been rounded to a narrower type on the way, as a product of halves.
 struct Elements {
   DType type;
   int64_t count;
+  std::optional<DType> through;
   size_t bytes() const { return static_cast<size_t>(count) * sizeOf(type); }
 };
 
