@@ -146,6 +146,30 @@ PatternModule elementwiseModule() {
   return p.finish();
 }
 
+/// Results along the rows, an operand along the columns and one that both are.
+std::string transposed(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%x: $X, %y: $Y, %b: $R):
+  %t = dlc.transpose %x {perm = array<i64: 0, 2, 1>} : ($X) -> $Y
+  %s = dlc.sub %t, %y : ($Y, $Y) -> $Y
+  %z = dlc.add %s, %b : ($Y, $R) -> $Y
+  %w = dlc.cast %z : ($Y) -> $F
+  dlc.yield %z, %w : $Y, $F
+)",
+              {{"$X", tensor(s, t)},
+               {"$Y", tensor({s[0], s[2], s[1]}, t)},
+               {"$F", tensor({s[0], s[2], s[1]}, "f32")},
+               {"$R", tensor({s[1]}, t)}});
+}
+
+PatternModule transposedModule() {
+  Patterns p("transposed");
+  for (const char *t : {"f32", "bf16", "f16", "f64", "i32"})
+    for (const Shape &s : {Shape{2, 64, 32}, Shape{1, 33, 65}, Shape{3, 17, 64},
+                           Shape{1, 100, 31}, Shape{2, 1, 40}})
+      p.add(transposed(s, t));
+  return p.finish();
+}
+
 PatternModule softmaxModule() {
   Patterns p("softmax");
   for (const std::string &t : kFloats)
@@ -202,7 +226,8 @@ std::vector<PatternModule> patternModules() {
   return {elementwiseModule(),       softmaxModule(),
           layerNormBackwardModule(), crossEntropyAndArgMaxModule(),
           columnsModule(),           otherReductionsModule(),
-          productsModule(),          largeTilesModule()};
+          transposedModule(),        productsModule(),
+          largeTilesModule()};
 }
 
 PatternModule matrixModule(int64_t rows, int64_t columns) {

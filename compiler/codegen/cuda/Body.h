@@ -36,6 +36,7 @@ struct Body {
 };
 
 void emitElementwise(const Body &body);
+void emitTransposed(const Body &body);
 void emitRows(const Body &body);
 void emitColumns(const Body &body);
 void emitSparseColumns(const Body &body);

@@ -53,7 +53,7 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   } else if (map.grid) {
     switch (map.kind) {
     case KernelSchedule::Elementwise:
-      emitElementwise(body);
+      map.transposed ? emitTransposed(body) : emitElementwise(body);
       break;
     case KernelSchedule::Rows:
       emitRows(body);

@@ -20,6 +20,8 @@ constexpr int64_t kRegisters = 32, kFewRegisters = 16, kFewestRegisters = 8;
 /// Threads that fill a large device.
 constexpr int64_t kFill = 132 * 1024;
 constexpr int64_t kSharedBytes = 48 << 10;
+/// Most arrays of a kernel that cross shared memory.
+constexpr size_t kMostSquares = 4;
 /// Sparse sums: most elements for each row of sums, fewest in all, and most
 /// sums of a thread.
 constexpr int64_t kSparse = 8, kManyElements = 64, kMaxSums = 32;
@@ -130,8 +132,38 @@ private:
     return vector;
   }
 
+  /// Whether enough of what is read lies along another loop than the results:
+  /// lines of memory are then used whole.
+  bool transposes() {
+    const LoopGroup &to = m.outer.back();
+    const int64_t all = elementsOf(loads());
+    for (size_t i = 0; i + 1 < m.outer.size(); ++i) {
+      const LoopGroup &from = m.outer[i];
+      auto crossing = transposedLoads(graph, roots(), from, to);
+      if (crossing.empty() || crossing.size() > kMostSquares ||
+          elementsOf(crossing) < all / 8 ||
+          std::min(from.size, to.size) < kSquare / 2 ||
+          m.rows < kSquare * kSquare)
+        continue;
+      m.transposed = i;
+      m.block = kBlock;
+      m.grid = m.rows / (from.size * to.size) * divideUp(from.size, kSquare) *
+               divideUp(to.size, kSquare);
+      return true;
+    }
+    return false;
+  }
+  static int64_t elementsOf(ArrayRef<const KernelNode *> loads) {
+    int64_t n = 0;
+    for (const KernelNode *load : loads)
+      n += ir::tensorType(load->value).getNumElements();
+    return n;
+  }
+
   void elementwise() {
     const LoopGroup &last = m.outer.back();
+    if (transposes())
+      return;
     m.vector = vectorOf(last);
     // A single loop may end in elements of their own.
     if (m.outer.size() > 1 || last.size < 8 * m.vector)
@@ -277,6 +309,20 @@ SmallVector<const KernelNode *> plainLoads(ArrayRef<const KernelNode *> roots) {
     if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
       found.push_back(node);
   });
+  return found;
+}
+
+SmallVector<const KernelNode *>
+transposedLoads(const KernelGraph &graph, ArrayRef<const KernelNode *> roots,
+                const LoopGroup &from, const LoopGroup &to) {
+  SmallVector<const KernelNode *> found;
+  if (from.loops.empty() || to.loops.empty())
+    return found;
+  unsigned fast = from.loops.back(), slow = to.loops.back();
+  for (const KernelNode *node : plainLoads(roots))
+    if (node->kind == KernelNode::Load && node->index.coefficient(fast) == 1 &&
+        node->index.coefficient(slow) > 1)
+      found.push_back(node);
   return found;
 }
 

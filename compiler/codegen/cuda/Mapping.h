@@ -6,11 +6,15 @@
 namespace dlc::cuda {
 
 constexpr int64_t kWarp = 32;
+/// Of elements that cross shared memory.
+constexpr int64_t kSquare = 32;
 
 /// One-dimensional blocks of `block` threads, `grid` of them (0: nothing to
 /// do). The kind is the schedule's:
 ///
 ///   Elementwise  a thread has `vector` adjacent elements of outer.back().
+///                With `transposed` a block has squares of kSquare elements of
+///                that loop and of outer.back().
 ///   Rows         `across` threads share a row and each takes `chunks` vectors
 ///                of it; a block has block / across rows.
 ///   Columns      a thread has `vector` adjacent sums, a block `across` such
@@ -40,6 +44,7 @@ struct Mapping {
   int64_t block = 1, grid = 0;
   unsigned indexBits = 32; // 64 where 32 would not do
   std::optional<TileMapping> product;
+  std::optional<size_t> transposed; // in outer
 
   /// Columns, sparse: warps that share a row of outer.back().
   int64_t tiles() const;
@@ -62,6 +67,13 @@ int64_t contiguous(const KernelGraph &graph, const IndexForm &form,
 /// or a reduction.
 llvm::SmallVector<const KernelNode *>
 plainLoads(llvm::ArrayRef<const KernelNode *> roots);
+
+/// The loads that `roots` always need and that lie along `from`, not along
+/// `to`.
+llvm::SmallVector<const KernelNode *>
+transposedLoads(const KernelGraph &graph,
+                llvm::ArrayRef<const KernelNode *> roots, const LoopGroup &from,
+                const LoopGroup &to);
 
 /// The pads among what `roots` always need whose operand is a load, in or out
 /// of bounds for all of a vector along `group`.

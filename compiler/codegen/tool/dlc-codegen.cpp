@@ -91,9 +91,10 @@ LogicalResult printMappings(ModuleOp module, llvm::raw_ostream &os) {
     os << kernel.getSymName() << ": " << (m.product ? "tiles" : kinds[m.kind])
        << " grid=" << m.grid << " block=" << m.block << " vector=" << m.vector
        << " across=" << m.across << " chunks=" << m.chunks
-       << (m.inRegisters ? " registers"
-           : m.sparse    ? " sparse"
-                         : "")
+       << (m.inRegisters  ? " registers"
+           : m.sparse     ? " sparse"
+           : m.transposed ? " transposed"
+                          : "")
        << " i" << m.indexBits;
     if (m.product)
       print(os, *m.product);
