@@ -56,6 +56,8 @@ class Trace(traces.TraceTest):
                           amp=True, optimizer="adamw", clip_grad=1)
         # Most products are the library's; small ones may be generated.
         self.assertGreater(work.count("library cublasLtMatmul"), 4 * 12)
+        for kind in "attention", "attention_backward":
+            self.assertEqual(work.count("library cudnn " + kind), 12)
 
     def test_gpt_tiny(self):
         self.check("gpt_tiny", "text-train", batch=2, bucket_mb=0.05, optimizer="adamw")

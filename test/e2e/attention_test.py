@@ -1,0 +1,66 @@
+"""ONNX's Attention trains on the CPU as the same attention written out does."""
+
+import dlc
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+BATCH, LENGTH, HEADS, DEPTH = 4, 6, 2, 8
+WIDTH = HEADS * DEPTH
+
+
+def model(nodes, weights):
+    info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [BATCH, LENGTH, WIDTH])
+    graph = helper.make_graph(nodes, "attention", [info("x")], [info("y")],
+                              [numpy_helper.from_array(array, name) for name, array in weights.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+
+
+def projections():
+    random = np.random.default_rng(0)
+    weights = {name: random.normal(0, 0.3, (WIDTH, WIDTH)).astype(np.float32) for name in ("wq", "wk", "wv", "wo")}
+    return [helper.make_node("MatMul", ["x", "w" + letter], [letter]) for letter in "qkv"], weights
+
+
+def as_one_op():
+    nodes, weights = projections()
+    nodes.append(helper.make_node("Attention", ["q", "k", "v"], ["z"], is_causal=1, q_num_heads=HEADS,
+                                  kv_num_heads=HEADS))
+    return model([*nodes, helper.make_node("MatMul", ["z", "wo"], ["y"])], weights)
+
+
+def written_out():
+    nodes, weights = projections()
+    weights["heads"] = np.array([BATCH, LENGTH, HEADS, DEPTH])
+    weights["joined"] = np.array([BATCH, LENGTH, WIDTH])
+    weights["factor"] = np.float32(DEPTH**-0.5)
+    weights["causal"] = np.where(np.tril(np.ones((LENGTH, LENGTH))), 0, -np.inf).astype(np.float32)
+    for letter, perm in ("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3]):
+        nodes.append(helper.make_node("Reshape", [letter, "heads"], [letter + "4"]))
+        nodes.append(helper.make_node("Transpose", [letter + "4"], [letter + "t"], perm=perm))
+    for op, ins, out in [("MatMul", ["qt", "kt"], "s"), ("Mul", ["s", "factor"], "t"), ("Add", ["t", "causal"], "u"),
+                         ("Softmax", ["u"], "p"), ("MatMul", ["p", "vt"], "z4")]:
+        nodes.append(helper.make_node(op, ins, [out]))
+    nodes.append(helper.make_node("Transpose", ["z4"], ["zt"], perm=[0, 2, 1, 3]))
+    nodes.append(helper.make_node("Reshape", ["zt", "joined"], ["z"]))
+    return model([*nodes, helper.make_node("MatMul", ["z", "wo"], ["y"])], weights)
+
+
+class Attention(dlc.TestCase):
+    def losses(self, name, proto):
+        onnx.save(proto, self.path(name + ".onnx"))
+        artifact = dlc.compile(self.path(name + ".onnx"), self.path(name + ".dlc"), batch=BATCH, loss="mse", lr=0.5)
+        return dlc.train(artifact, self.path("data.npz"), self.path(name), steps=10, seed=1).metrics("loss")
+
+    def test_losses(self):
+        random = np.random.default_rng(1)
+        shape = (4 * BATCH, LENGTH, WIDTH)
+        np.savez(self.path("data.npz"), x=random.normal(size=shape).astype(np.float32),
+                 y=random.normal(size=shape).astype(np.float32))
+        expected = self.losses("written", written_out())
+        self.assertLess(expected[-1], expected[0])
+        np.testing.assert_allclose(self.losses("op", as_one_op()), expected, rtol=1e-5)
+
+
+if __name__ == "__main__":
+    dlc.main()
