@@ -96,6 +96,9 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
   auto cpu = resolveCpuTarget("x86-64-v3", &why);
   if (mlir::failed(sm) || mlir::failed(toolkit) || mlir::failed(cpu))
     return failed("{}", why);
+  for (auto op : llvm::make_early_inc_range(module.getOps<exec::KernelOp>()))
+    if (attentionOf(op.getBody()))
+      op.erase(); // the CPU has no such kernel; whole steps judge it
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   DLC_ASSIGN(const Json table, tableOf(module, most, below));

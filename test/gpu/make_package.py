@@ -61,6 +61,7 @@ STEP_KERNELS = {
     "gpt_tiny-f32": "gpt_tiny --batch=2 --optimizer=adamw",
     "gpt_tiny-bf16": "gpt_tiny --amp --batch=2 --optimizer=lion",
     "gpt_tiny-fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=3 --optimizer=adam",
+    "gpt_tiny-generated": "gpt_tiny --amp --batch=2 --matmul=generated",
 }
 MOST_ELEMENTS = 300000
 SGD, ADAMW = dict(optimizer="sgd", lr=0.1, momentum=0.9), dict(optimizer="adamw", lr=1e-4, weight_decay=0.01)
@@ -71,6 +72,7 @@ BENCHMARKS = {
     "resnet50-bf16": ("resnet50", dict(batch=256, amp=True, **SGD)),
     "resnet50-fp16": ("resnet50", dict(batch=256, amp=True, amp_dtype="fp16", **SGD)),
     "gpt2-bf16": ("gpt2", dict(batch=32, amp=True, **ADAMW)),
+    "gpt2-generated": ("gpt2", dict(batch=32, amp=True, attention="generated", **ADAMW)),
     "vit_b-bf16": ("vit_b", dict(batch=128, amp=True, **ADAMW)),
     "bert_large-bf16": ("bert_large", dict(batch=16, amp=True, **ADAMW)),
 }
@@ -150,8 +152,8 @@ class Package:
         self.cases.append(dict(name=name, artifact=artifact, data=data, steps=STEPS, words=words,
                                expected=[dict(zip(keys, [*e, False])) for e in expected], checks=CHECKS.get(name, [])))
 
-    def add_trained_case(self, model, precision):
-        name = f"{model}_{precision}"
+    def add_trained_case(self, model, precision, variant="", **for_cuda):
+        name = f"{model}{variant}_{precision}"
         data, options = MODELS[model]
         extra, tolerances = PRECISIONS[precision]
         options, file = dict(options, **extra), f"data/{name}.npz"
@@ -166,7 +168,11 @@ class Package:
             if precision == "fp16":
                 # A fused kernel may keep in f32 what overflows on the CPU: one step may be skipped or not.
                 expected.append(("found_inf", "the CPU backend", run.metrics("found_inf").tolist(), [1], True))
-        self.add_case(name, model, file, options, ["--seed=1"], expected)
+        self.add_case(name, model, file, dict(options, **for_cuda), ["--seed=1"], expected)
+
+    def add_generated_case(self, precision):
+        """Products and attention by kernels of our own instead of libraries."""
+        self.add_trained_case("gpt_tiny", precision, "_generated", matmul="generated", attention="generated")
 
     def add_pytorch_case(self, model, optimizer):
         reference, name = dlc.Reference(model), f"{model}_{optimizer}_pytorch"
@@ -254,7 +260,7 @@ class Package:
         todo += [(self.add_benchmark, name) for name in BENCHMARKS
                  if not self.options.standins or name in ["mlp", "lenet"][:1 if quick else 2]]
         if not quick:
-            todo.append((self.add_large_case,))
+            todo += [(self.add_large_case,), (self.add_generated_case, "bf16"), (self.add_generated_case, "fp16")]
         for job in [self.jobs.submit(function, *words) for function, *words in todo]:
             job.result()
         self.cases.sort(key=lambda case: case["name"])
