@@ -54,8 +54,8 @@ class Artifacts(dlc.TestCase):
 
     def test_files_and_quality(self):
         count = 0
-        for model, *words in [("gpt_tiny", "--amp", "--optimizer=adamw", "--ema", "--matmul=generated", "--sm=80,90,100"),
-                              ("gpt_tiny", "--amp", "--attention=generated", "--sm=80,90,100"),
+        for model, *words in [("gpt_tiny", "--amp", "--optimizer=adamw", "--ema", "--matmul=generated",
+                               "--attention=generated", "--sm=80,90,100"),
                               ("resnet8", "--amp", "--ddp=8", "--sm=90")]:
             path = self.compile(model, *words)
             sms = words[-1][5:].split(",")
