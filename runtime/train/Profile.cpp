@@ -24,8 +24,9 @@ std::string rate(uint64_t count, double seconds) {
 }
 
 std::string shortened(const std::string &label) {
-  return label.size() <= kLabelWidth ? label
-                                     : label.substr(0, kLabelWidth - 3) + "...";
+  if (label.size() <= kLabelWidth)
+    return label;
+  return fmt::format("{}...", label.substr(0, kLabelWidth - 3));
 }
 
 } // namespace

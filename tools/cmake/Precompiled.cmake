@@ -1,6 +1,7 @@
 # Precompiled headers: parsing MLIR's is more than half of the compiler's build. compiler/dialect has
 # one for all rooms of the compiler, compiler/codegen/scalar a larger one for those that write code;
-# tools/dlc has one of the libraries that its commands use.
+# runtime/plan has one of the libraries of the runtime, test/support the same with GoogleTest, tools/dlc one
+# of those that its commands use.
 #
 # GCC's precompiled file differs from run to run, so ccache is told to judge it by a file beside it:
 # a hash of what it was made from.

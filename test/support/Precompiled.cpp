@@ -1,0 +1,1 @@
+// Only the owner of Precompiled.h.

@@ -1,0 +1,6 @@
+// What most test programs include, parsed once for all of them
+// (tools/cmake/Precompiled.cmake).
+#pragma once
+
+#include "runtime/plan/Precompiled.h"
+#include <gtest/gtest.h>
