@@ -34,8 +34,9 @@ TEST_F(Cuda, InputsArriveInTime) {
                                      {kSize, place + kSize, kSize}};
   for (int run = 0; run < kRuns; ++run) {
     std::vector<uint8_t> a(kSize, uint8_t(run)), b(kSize, uint8_t(100 + run));
-    if (run == 3) // set twice: the last counts
+    if (run == 3) { // set twice: the last counts
       ASSERT_TRUE((*feed)->put(0, b.data(), kSize).ok());
+    }
     ASSERT_TRUE((*feed)->put(0, a.data(), kSize).ok());
     ASSERT_TRUE((*feed)->put(kSize, b.data(), kSize).ok());
     ASSERT_TRUE((*feed)->deliver(pieces).ok());
