@@ -70,7 +70,9 @@ OpFoldResult MulOp::fold(FoldAdaptor a) {
   return {};
 }
 
-OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+OpFoldResult ReshapeOp::fold(FoldAdaptor a) {
+  if (auto known = dyn_cast_or_null<DenseElementsAttr>(a.getX()))
+    return known.reshape(tensorType(getY()));
   if (auto from = getX().getDefiningOp<ReshapeOp>()) {
     getXMutable().assign(from.getX());
     return getResult();
