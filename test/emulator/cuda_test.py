@@ -1,9 +1,13 @@
 """dlc compile --target=cuda on a machine without a GPU: what it writes, its quality, its errors."""
 
+import collections
+import glob
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 import unittest
 
 import dlc
@@ -43,6 +47,47 @@ class Errors(dlc.TestCase):
         self.refuse(["--cpu=native"], r"--cpu needs --target=cpu")
         _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("y.dlc"), "--sm=90", code=dlc.USAGE)
         self.assertRegex(err, "--sm needs --target=cuda")
+
+
+def disassembler():
+    """nvdisasm beside ptxas (tools/requirements.txt), of a CUDA Toolkit or on the PATH; None where there is none."""
+    beside = glob.glob(os.path.join(sys.prefix, "lib/python3*/site-packages/nvidia/cu*/bin/nvdisasm"))
+    toolkit = [os.path.join(os.environ[v], "bin", "nvdisasm") for v in ("CUDA_HOME", "CUDA_PATH") if v in os.environ]
+    return next(filter(os.path.exists, beside + toolkit), None) or shutil.which("nvdisasm")
+
+
+@unittest.skipUnless(has_ptxas() and disassembler(), "no ptxas or no nvdisasm on this machine")
+class MachineCode(dlc.TestCase):
+    """What ptxas made of it: PTX only shows what was asked for."""
+
+    def accesses(self, *words):
+        """Of each kernel how often it has each kind of memory or matrix instruction."""
+        path = self.path("x.dlc")
+        dlc.dlc("compile", dlc.model("gpt_tiny"), "-o", path, "--target=cuda", "--sm=90", "--amp", *words)
+        run = subprocess.run([disassembler(), "-c", path + "/kernels.sm_90.cubin"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        kernels = re.split(r"\.section\s+\.text\.(\w+),", run.stdout)
+        return {name: collections.Counter(re.findall(r"\b(?:LDG|STG|LDL|STL|LDGSTS|HMMA)\b[A-Z0-9.]*", code))
+                for name, code in zip(kernels[1::2], kernels[2::2])}
+
+    def test_memory(self):
+        kernels = self.accesses("--optimizer=adamw", "--ema")
+        total = sum(kernels.values(), collections.Counter())
+        self.assertFalse([kind for kind in total if kind.startswith(("LDL", "STL"))])  # no local memory
+        (update,) = [counts for name, counts in kernels.items() if "flat" in name]
+        # A thread's four elements of weight, gradient, both moments and average; all but the gradient are written.
+        self.assertEqual((update["LDG.E.128"], update["STG.E.128"]), (5, 4))
+        self.assertFalse([kind for kind in update if kind.startswith("STG") and kind != "STG.E.128"])
+        wide = total["LDG.E.128"] + total["STG.E.128"]
+        self.assertGreater(wide, 2 * sum(n for kind, n in total.items() if kind.startswith(("LDG.", "STG."))) / 3)
+
+    def test_products(self):
+        kernels = self.accesses("--matmul=generated", "--attention=generated")
+        products = {name: counts for name, counts in kernels.items() if re.search("matmul|attention", name)}
+        self.assertGreater(len(products), 5)
+        for name, counts in products.items():
+            self.assertTrue(counts["HMMA.16816.F32.BF16"], name)
+            self.assertFalse([kind for kind in counts if kind.startswith(("LDL", "STL"))], name)
 
 
 @unittest.skipUnless(has_ptxas(), "no ptxas on this machine")
