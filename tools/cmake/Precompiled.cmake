@@ -25,9 +25,13 @@ function(dlc_precompile owner header)
   add_dependencies(${owner} ${owner}PrecompiledSum)
 endfunction()
 
-# dlc_use_precompiled(OWNER TARGET...)
+# dlc_use_precompiled(OWNER TARGET...): the targets are optimized as the owner is; GCC crashes on code
+# with -O2 whose headers were precompiled with -O1.
 function(dlc_use_precompiled owner)
+  get_target_property(options ${owner} COMPILE_OPTIONS)
+  list(FILTER options INCLUDE REGEX "^-O")
   foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE ${options})
     target_precompile_headers(${target} REUSE_FROM ${owner})
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endforeach()
