@@ -83,11 +83,11 @@ class ResNet8(nn.Module):
 
 
 class Layer(nn.Module):
-    """A pre-norm transformer layer: causal attention, then a GELU network four times as wide."""
+    """A transformer layer: attention, then a GELU network four times as wide; a norm before or after (post) each."""
 
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, causal=False, post=False, gelu="none"):
         super().__init__()
-        self.heads = heads
+        self.heads, self.causal, self.post, self.gelu = heads, causal, post, gelu
         self.ln1 = nn.LayerNorm(width)
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
@@ -99,12 +99,18 @@ class Layer(nn.Module):
         n, t, d = x.shape
         parts = self.qkv(x).split(d, dim=2)
         q, k, v = (p.reshape(n, t, self.heads, d // self.heads).transpose(1, 2) for p in parts)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         return self.proj(y.transpose(1, 2).reshape(n, t, d))
 
+    def feed(self, x):
+        return self.out(F.gelu(self.fc(x), approximate=self.gelu))
+
     def forward(self, x):
+        if self.post:
+            x = self.ln1(x + self.attend(x))
+            return self.ln2(x + self.feed(x))
         x = x + self.attend(self.ln1(x))
-        return x + self.out(F.gelu(self.fc(self.ln2(x)), approximate="tanh"))
+        return x + self.feed(self.ln2(x))
 
 
 class Gpt(nn.Module):
@@ -114,7 +120,7 @@ class Gpt(nn.Module):
         super().__init__()
         self.tok = nn.Embedding(vocabulary, width)
         self.pos = nn.Embedding(length, width)
-        self.b = nn.ModuleList(Layer(width, heads) for _ in range(layers))
+        self.b = nn.ModuleList(Layer(width, heads, causal=True, gelu="tanh") for _ in range(layers))
         self.ln = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
         if tied:
@@ -140,37 +146,6 @@ def resnet50():
     return torchvision.models.resnet50(weights=None)
 
 
-class Encoder(nn.Module):
-    """A layer without a mask: pre-norm as in ViT, or post-norm as in BERT; exact GELU."""
-
-    def __init__(self, width, heads, post):
-        super().__init__()
-        self.heads, self.post = heads, post
-        self.ln1 = nn.LayerNorm(width)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
-        self.ln2 = nn.LayerNorm(width)
-        self.fc = nn.Linear(width, 4 * width)
-        self.out = nn.Linear(4 * width, width)
-
-    def attend(self, x):
-        n, t, d = x.shape
-        parts = self.qkv(x).split(d, dim=2)
-        q, k, v = (p.reshape(n, t, self.heads, d // self.heads).transpose(1, 2) for p in parts)
-        y = F.scaled_dot_product_attention(q, k, v)
-        return self.proj(y.transpose(1, 2).reshape(n, t, d))
-
-    def feed(self, x):
-        return self.out(F.gelu(self.fc(x)))
-
-    def forward(self, x):
-        if self.post:
-            x = self.ln1(x + self.attend(x))
-            return self.ln2(x + self.feed(x))
-        x = x + self.attend(self.ln1(x))
-        return x + self.feed(self.ln2(x))
-
-
 class Vit(nn.Module):
     """[N,3,S,S] images -> [N,C] logits; patches of 16 by a convolution, a class token, learned positions."""
 
@@ -179,7 +154,7 @@ class Vit(nn.Module):
         self.patch = nn.Conv2d(3, width, 16, 16)
         self.cls = nn.Parameter(torch.zeros(1, 1, width))
         self.pos = nn.Parameter(0.02 * torch.randn(1, (size // 16) ** 2 + 1, width))
-        self.b = nn.ModuleList(Encoder(width, heads, post=False) for _ in range(layers))
+        self.b = nn.ModuleList(Layer(width, heads) for _ in range(layers))
         self.ln = nn.LayerNorm(width)
         self.head = nn.Linear(width, classes)
 
@@ -199,7 +174,7 @@ class Bert(nn.Module):
         self.tok = nn.Embedding(vocabulary, width)
         self.pos = nn.Embedding(length, width)
         self.ln = nn.LayerNorm(width)
-        self.b = nn.ModuleList(Encoder(width, heads, post=True) for _ in range(layers))
+        self.b = nn.ModuleList(Layer(width, heads, post=True) for _ in range(layers))
         self.head = nn.Linear(width, vocabulary)
 
     def forward(self, tokens):

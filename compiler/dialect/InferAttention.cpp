@@ -70,15 +70,20 @@ template <class Adaptor> AttentionDims dimsOf(Adaptor a) {
                        tensorType(a.getV()), a.getLayout());
 }
 
+/// What holds for an attention and for its gradient.
+template <class Adaptor> LogicalResult checkOperands(MaybeLoc loc, Adaptor a) {
+  if (failed(checkAttention(loc, a.getQ(), a.getK(), a.getV(), a.getLayout())))
+    return failure();
+  return checkMask(loc, a.getMask(), dimsOf(a));
+}
+
 } // namespace
 
 LogicalResult inferAttention(MaybeLoc loc, AttentionOp::Adaptor a,
                              Types &types) {
-  if (failed(checkAttention(loc, a.getQ(), a.getK(), a.getV(), a.getLayout())))
+  if (failed(checkOperands(loc, a)))
     return failure();
   const AttentionDims d = dimsOf(a);
-  if (failed(checkMask(loc, a.getMask(), d)))
-    return failure();
   auto q = tensorType(a.getQ());
   SmallVector<int64_t> y(q.getShape());
   y[3] = d.valueDepth;
@@ -93,11 +98,9 @@ LogicalResult inferAttention(MaybeLoc loc, AttentionOp::Adaptor a,
 LogicalResult inferAttentionBackward(MaybeLoc loc,
                                      AttentionBackwardOp::Adaptor a,
                                      Types &types) {
-  if (failed(checkAttention(loc, a.getQ(), a.getK(), a.getV(), a.getLayout())))
+  if (failed(checkOperands(loc, a)))
     return failure();
   const AttentionDims d = dimsOf(a);
-  if (failed(checkMask(loc, a.getMask(), d)))
-    return failure();
   auto y = tensorType(a.getY()), lse = tensorType(a.getLse());
   if (y != tensorType(a.getDy()) || !agree(y.getDimSize(3), d.valueDepth) ||
       lse.getRank() != 4 || !agree(lse.getDimSize(2), d.queries))

@@ -224,6 +224,16 @@ AttentionTiles::Values AttentionTiles::zeros(int64_t width) const {
   return Values(AttentionTiling::padded(width) / 2, f32(0));
 }
 
+void AttentionTiles::addProducts(Values &sums, int64_t column, ValueRange left,
+                                 ArrayRef<Value> right) {
+  for (int64_t i = 0; i < 2; ++i) {
+    auto *sum = sums.begin() + (column / 8 + i) * 4;
+    llvm::copy(core.multiply(left, right.slice(2 * i, 2),
+                             ValueRange(ArrayRef(sum, 4))),
+               sum);
+  }
+}
+
 AttentionTiles::Values AttentionTiles::products(const SharedMatrix &kept,
                                                 const SharedMatrix &tile,
                                                 int64_t width) {
@@ -232,12 +242,7 @@ AttentionTiles::Values AttentionTiles::products(const SharedMatrix &kept,
     auto left = core.left(kept, warpRow, 0, d);
     for (int64_t c = 0; c < tiling.rows; c += 16) {
       auto right = core.right(tile, Value(), c, d);
-      for (int64_t i = 0; i < 2; ++i) {
-        auto *sum = sums.begin() + (c / 8 + i) * 4;
-        llvm::copy(core.multiply(left, ArrayRef(right).slice(2 * i, 2),
-                                 ValueRange(ArrayRef(sum, 4))),
-                   sum);
-      }
+      addProducts(sums, c, left, right);
     }
   }
   return sums;
@@ -256,12 +261,7 @@ AttentionTiles::Values AttentionTiles::accumulate(ValueRange carried,
       left.push_back(core.pack(factors[r / 2 + i], factors[r / 2 + i + 1]));
     for (int64_t c = 0; c < width; c += 16) {
       auto right = core.right(tile, Value(), c, r);
-      for (int64_t i = 0; i < 2; ++i) {
-        auto *sum = sums.begin() + (c / 8 + i) * 4;
-        llvm::copy(core.multiply(left, ArrayRef(right).slice(2 * i, 2),
-                                 ValueRange(ArrayRef(sum, 4))),
-                   sum);
-      }
+      addProducts(sums, c, left, right);
     }
   }
   return sums;

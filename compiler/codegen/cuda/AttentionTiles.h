@@ -93,6 +93,9 @@ public:
   mlir::Value mask;  // an argument, or null
 
 private:
+  /// Adds left @ right to the 16 columns from `column` on.
+  void addProducts(Values &sums, int64_t column, mlir::ValueRange left,
+                   llvm::ArrayRef<mlir::Value> right);
   Rows rowsOf(mlir::Value pointer, int64_t length, int64_t width) const;
   void copy(const Rows &rows, mlir::Value from, int64_t count, mlir::Value to);
   /// Of streamed array `array`, the slot of `tile`.

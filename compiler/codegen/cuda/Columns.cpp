@@ -1,7 +1,7 @@
 // A block has adjacent sums: each thread adds its part of the reduced elements
 // to a vector of them, then the threads of a sum join their states in shared
 // memory, in an order that depends on the shape alone.
-#include "compiler/codegen/cuda/Body.h"
+#include "compiler/codegen/cuda/Sums.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -13,13 +13,8 @@ class Columns {
 public:
   using States = Body::States;
 
-  explicit Columns(const Body &k) : k(k), m(k.map), e(k.e), t(k.threads) {
-    for (const auto &node : k.graph.nodes)
-      if (node->kind == KernelNode::Reduce) {
-        all.emplace_back(k.graph, node.get());
-        roots.push_back(node->children.front());
-      }
-  }
+  explicit Columns(const Body &k)
+      : k(k), m(k.map), e(k.e), t(k.threads), sums(k) {}
 
   void emit() {
     thread = t.thread();
@@ -35,32 +30,26 @@ public:
     auto at = k.open(m.outer, t.times(number, m.vector), 1);
     k.open(m.inner, 2);
     e.findLevels();
-    e.hoist(roots, 0);
+    e.hoist(sums.roots, 0);
     Lanes columns(e, k.graph, m.outer, at, m.vector, 1);
-    columns.load(roots, 1);
-    columns.each([&](int64_t) { e.hoist(roots, 1); });
+    columns.load(sums.roots, 1);
+    columns.each([&](int64_t) { e.hoist(sums.roots, 1); });
     States states = sum(columns);
     Value first;
     if (parts() > 1) {
       join(states);
       first = t.isZero(part);
     }
-    t.where(t.both(valid, first), [&] { store(columns, states); });
+    t.where(t.both(valid, first), [&] { sums.store(columns, states); });
   }
 
 private:
   int64_t parts() const { return m.block / m.across; }
-  static States lane(ValueRange states, int64_t i, size_t width) {
-    return States(states.slice(i * width, width));
-  }
 
   /// The thread's part, for all its columns one after another.
   States sum(Lanes &columns) {
-    States initial;
-    for (int64_t i = 0; i < m.vector; ++i)
-      llvm::append_range(initial, k.initial(all));
     auto loop = scf::ForOp::create(e.b, e.loc, part, e.constant(m.row),
-                                   e.constant(parts()), initial);
+                                   e.constant(parts()), sums.initial(m.vector));
     OpBuilder::InsertionGuard guard(e.b);
     if (!loop.getBody()->empty())
       loop.getBody()->back().erase();
@@ -74,11 +63,10 @@ private:
   }
   States add(Lanes &columns, ValueRange carried) {
     Lanes elements(&columns);
-    elements.load(roots, 2);
+    elements.load(sums.roots, 2);
     States next;
-    size_t count = carried.size() / m.vector;
     elements.each([&](int64_t i) {
-      llvm::append_range(next, k.combine(all, lane(carried, i, count)));
+      llvm::append_range(next, k.combine(sums.all, sums.of(carried, i)));
     });
     return next;
   }
@@ -105,7 +93,7 @@ private:
 
   /// Leaves the joined states with the threads of part 0.
   void join(States &states) {
-    size_t count = states.size() / m.vector;
+    size_t count = sums.width();
     SmallVector<Value> arrays;
     for (size_t s = 0; s < count; ++s)
       arrays.push_back(t.shared(states[s].getType(), m.vector * m.block));
@@ -123,12 +111,12 @@ private:
       return values;
     };
     for (int64_t i = 0; i < m.vector; ++i)
-      write(i, lane(states, i, count));
+      write(i, sums.of(states, i));
     t.barrier();
     for (int64_t step = parts() / 2; step; step /= 2) {
       t.where(t.isLess(part, step), [&] {
         for (int64_t i = 0; i < m.vector; ++i)
-          write(i, k.merge(all, read(i, 0), read(i, step)));
+          write(i, k.merge(sums.all, read(i, 0), read(i, step)));
       });
       t.barrier();
     }
@@ -137,21 +125,11 @@ private:
         states[i * count + s] = v;
   }
 
-  void store(Lanes &columns, ValueRange states) {
-    size_t count = states.size() / m.vector;
-    columns.each([&](int64_t i) { k.setResults(all, lane(states, i, count)); });
-    for (const KernelOutput &o : k.graph.outputs)
-      columns.emit(o.node);
-    for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
-      columns.store(o, pointer);
-  }
-
   const Body &k;
   const Mapping &m;
   ScalarEmitter &e;
   Threads &t;
-  SmallVector<Reduction> all;
-  SmallVector<const KernelNode *> roots;
+  const Sums sums;
   Value thread, part;
 };
 

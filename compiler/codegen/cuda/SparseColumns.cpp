@@ -1,7 +1,7 @@
 // Sums of a few of many elements: 32 at a time, each thread of a warp looks
 // whether one counts; then all threads together add those that do, in their
 // order, each to the sums of its own columns.
-#include "compiler/codegen/cuda/Body.h"
+#include "compiler/codegen/cuda/Sums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -14,20 +14,15 @@ class SparseColumns {
 public:
   using States = Body::States;
 
-  explicit SparseColumns(const Body &k) : k(k), m(k.map), e(k.e), t(k.threads) {
-    for (const auto &node : k.graph.nodes)
-      if (node->kind == KernelNode::Reduce) {
-        all.emplace_back(k.graph, node.get());
-        roots.push_back(node->children.front());
-      }
-  }
+  explicit SparseColumns(const Body &k)
+      : k(k), m(k.map), e(k.e), t(k.threads), sums(k) {}
 
   void emit() {
     place();
     States states = sum();
     for (auto [i, chunk] : llvm::enumerate(chunks))
       t.where(t.both(valid, chunk.inside),
-              [&] { store(chunk.columns, part(states, i)); });
+              [&] { sums.store(chunk.columns, part(states, i)); });
   }
 
 private:
@@ -61,11 +56,11 @@ private:
       auto at = k.open(m.outer, number, 1);
       if (i == 0) {
         e.findLevels();
-        e.hoist(roots, 0);
+        e.hoist(sums.roots, 0);
       }
       chunks.push_back({Lanes(e, k.graph, m.outer, at, m.vector, 1), inside});
-      chunks.back().columns.load(roots, 1);
-      chunks.back().columns.each([&](int64_t) { e.hoist(roots, 1); });
+      chunks.back().columns.load(sums.roots, 1);
+      chunks.back().columns.each([&](int64_t) { e.hoist(sums.roots, 1); });
     }
   }
 
@@ -76,11 +71,9 @@ private:
   }
 
   States sum() {
-    States initial;
-    for (int64_t i = 0; i < m.chunks * m.vector; ++i)
-      llvm::append_range(initial, k.initial(all));
     auto loop = scf::ForOp::create(e.b, e.loc, e.constant(0), e.constant(m.row),
-                                   e.constant(kWarp), initial);
+                                   e.constant(kWarp),
+                                   sums.initial(m.chunks * m.vector));
     OpBuilder::InsertionGuard guard(e.b);
     if (!loop.getBody()->empty())
       loop.getBody()->back().erase();
@@ -141,40 +134,21 @@ private:
   }
   States add(Lanes &columns, const States &states) {
     Lanes elements(&columns);
-    elements.load(roots, 2);
+    elements.load(sums.roots, 2);
     Value isTrue = arith::ConstantOp::create(e.b, e.loc, e.b.getBoolAttr(true));
     States next;
     elements.each([&](int64_t i) {
       e.set(m.condition, isTrue);
-      States own(ArrayRef<Value>(states).slice(i * width(), width()));
-      llvm::append_range(next, k.combine(all, own));
+      llvm::append_range(next, k.combine(sums.all, sums.of(states, i)));
     });
     return next;
-  }
-  /// Values of the state of one element of each output.
-  size_t width() const {
-    size_t width = 0;
-    for (const Reduction &r : all)
-      width += r.width();
-    return width;
-  }
-
-  void store(Lanes &columns, const States &states) {
-    columns.each([&](int64_t i) {
-      k.setResults(all, ArrayRef<Value>(states).slice(i * width(), width()));
-    });
-    for (const KernelOutput &o : k.graph.outputs)
-      columns.emit(o.node);
-    for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
-      columns.store(o, pointer);
   }
 
   const Body &k;
   const Mapping &m;
   ScalarEmitter &e;
   Threads &t;
-  SmallVector<Reduction> all;
-  SmallVector<const KernelNode *> roots;
+  const Sums sums;
   Value lane;
   Value valid; // whether the warp's row exists; null: always
   std::vector<Chunk> chunks;
