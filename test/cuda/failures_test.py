@@ -64,7 +64,9 @@ class Failures(standins.StandinTest):
         self.assertRegex(err, r"error: kernel '/f3/Gemm': CUDA_ERROR_ILLEGAL_ADDRESS")
 
     def test_a_launch_is_refused(self):
-        err = self.train("--no-graph", code=dlc.FAILED, environment={"DLC_STANDIN_FAIL": "cuLaunchKernel:7=701"})
+        with open(self.path("exp.yaml"), "w") as file:
+            file.write("run:\n  no-graph: true\n")
+        err = self.train("--config=" + self.path("exp.yaml"), code=dlc.FAILED, environment={"DLC_STANDIN_FAIL": "cuLaunchKernel:7=701"})
         self.assertRegex(err, r"error: kernel '.*': CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
 
     def test_a_reduction_fails(self):

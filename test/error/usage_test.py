@@ -11,6 +11,9 @@ class Usage(dlc.TestCase):
     def compile(self, *words):
         return ["compile", dlc.model("mlp"), "-o", self.path("out.dlc"), *words]
 
+    def train(self, *words):
+        return ["train", "a.dlc", "--data=x.npz", *words]
+
     def test_table(self):
         cases = {
             "no command": ([], r"compile"),
@@ -52,7 +55,7 @@ class Usage(dlc.TestCase):
             "floor without cosine": (self.compile("--min-lr=0.1"), r"--min-lr needs --schedule=cosine"),
             "warm-up as long as all": (self.compile("--warmup=5", "--steps=5"), r"--warmup=5"),
             "warm-up below 0": (self.compile("--warmup=-1"), r"--warmup.*at least 0"),
-            "scale of data NaN": (["train", "a.dlc", "--scale=nan"], r"--scale"),
+            "scale of data NaN": (self.train("--scale=nan"), r"--scale: expected a number, found 'nan'"),
             "momentum beyond 1": (self.compile("--momentum=1.5"), r"--momentum"),
             "one beta": (self.compile("--optimizer=adamw", "--betas=0.9"), r"--betas"),
             "no ranks": (self.compile("--ddp=0"), r"--ddp"),
@@ -60,7 +63,14 @@ class Usage(dlc.TestCase):
             "moments in fp16": (self.compile("--moments=fp16"), r"--moments.*f32.*bf16"),
             "decay beyond 1": (self.compile("--ema=1.5"), r"--ema"),
             "phase": (self.compile("--stop-after=autodif", "--emit=mlir"), r"autodif.*autodiff"),
-            "shuffle": (["train", "a.dlc", "--data=x.npz", "--shuffle=maybe"], r"--shuffle.*maybe|maybe"),
+            "shuffle": (self.train("--shuffle=maybe"), r"--shuffle: expected one of on, off, found 'maybe'"),
+            "way to tune": (self.train("--tune=bench"), r"--tune: expected one of off, heuristic, .*found 'bench'"),
+            "scratch of no size": (self.train("--workspace-mb=much"), r"--workspace-mb: expected a number of 0 to"),
+            "candidates": (self.train("--tune-candidates=0"), r"expected a whole number of 1 to 1000, found '0'"),
+            "patience": (self.train("--timeout=nan"), r"--timeout: expected a number of 0.1 to 1000000, found 'nan'"),
+            "seed": (self.train("--seed=-1"), r"--seed: expected a whole number of at least 0, found '-1'"),
+            "threads": (["eval", "a.dlc", "--data=x.npz", "--threads=0"], r"whole number of 1 to 4096, found '0'"),
+            "adapters": (["export", "a.dlc", "-o", "b.onnx", "--lora=merge"], r"--lora: expected one of merged, .*merge"),
         }
         for name, (words, message) in cases.items():
             with self.subTest(name):
@@ -88,9 +98,10 @@ class Usage(dlc.TestCase):
 
     def test_help(self):
         """Help is no error: it goes to stdout, for the tool and for every command."""
-        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"]:
+        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["replay"]:
             out, _ = dlc.dlc(*words, "--help")
             self.assertRegex(out, r"(?i)usage")
+            self.assertNotRegex(out, r"->|\{false\}| in \[|\b(INT|FLOAT|UINT):", "a validator's own words")
         out, _ = dlc.dlc("--version")
         self.assertRegex(out, r"\d+\.\d+\.\d+")
 

@@ -7,6 +7,7 @@
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Model.h"
 #include "tools/dlc-compile/Commands.h"
+#include "tools/dlc/Validators.h"
 
 namespace dlc::tool {
 namespace {
@@ -115,7 +116,7 @@ void addExport(CommandLine &line) {
                 "what becomes of adapters: merged into the weights (default), "
                 "or they alone, as a .safetensors file")
       ->type_name("{merged,adapters}")
-      ->check(CLI::IsMember({"merged", "adapters"}));
+      ->check(oneOf({"merged", "adapters"}));
   c->footer("Examples:\n"
             "  dlc export runs/lenet-1 --ema -o lenet-trained.onnx\n"
             "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors");

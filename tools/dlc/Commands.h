@@ -42,9 +42,6 @@ int parseAndRun(CommandLine &line, int argc, char **argv);
 Result<std::optional<double>> dataScale(const Model &model,
                                         std::optional<double> given);
 
-// Refuses words that are no number, NaN and infinities.
-CLI::Validator finiteNumber();
-
 // What is wrong with the command line, with a suggestion.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);
 

@@ -1,5 +1,6 @@
 // dlc eval and dlc predict: use a model that is trained.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/Validators.h"
 
 #include "runtime/base/Json.h"
 
@@ -31,9 +32,11 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command
       .add_option("--scale", arguments.scale,
                   "factor of the data (default: as in training)")
-      ->check(finiteNumber());
+      ->check(number())
+      ->type_name("FACTOR");
   command.add_option("--threads", arguments.threads, "default: all cores")
-      ->check(CLI::Range(1, 4096));
+      ->check(wholeNumber(1, 4096))
+      ->type_name("N");
 }
 
 // The model, ready, and the samples for one of its programs.

@@ -1,6 +1,7 @@
 // dlc replay: does a step again that ended a run.
 #include "runtime/train/Replay.h"
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/Validators.h"
 
 namespace dlc::tool {
 namespace {
@@ -58,12 +59,13 @@ void addReplay(CommandLine &line) {
   command->add_option("bundle", a->path, "RUN/replay-<step>")->required();
   command
       ->add_option("--threads", a->threads, "of each rank (default: as then)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(wholeNumber(1, 4096));
   command
       ->add_option("--timeout", a->timeout,
                    "seconds that a rank may be silent (default 60)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(number(0.1, 1e6));
   command->footer("Exit code 0: the step came out as it did then; 1: it did "
                   "not.\n\nExample:\n  dlc replay runs/lenet-1/replay-120");
   command->callback([&line, a] {

@@ -1,9 +1,6 @@
 #include "runtime/base/Nearest.h"
 #include "tools/dlc/Commands.h"
 
-#include <charconv>
-#include <cmath>
-
 namespace dlc::tool {
 namespace {
 
@@ -30,19 +27,6 @@ std::vector<std::string> commandsOf(const CLI::App &app) {
 }
 
 } // namespace
-
-CLI::Validator finiteNumber() {
-  auto check = [](const std::string &word) -> std::string {
-    double value = 0;
-    auto [end, error] =
-        std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error == std::errc() && end == word.data() + word.size() &&
-        std::isfinite(value))
-      return "";
-    return fmt::format("expected a number, found '{}'", word);
-  };
-  return CLI::Validator(check, "");
-}
 
 std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   const CLI::App &command = active(app);

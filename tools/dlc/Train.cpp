@@ -2,12 +2,12 @@
 #include "runtime/base/Config.h"
 #include "runtime/base/Nearest.h"
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/Validators.h"
 
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 namespace dlc::tool {
@@ -17,36 +17,28 @@ struct Arguments {
   TrainOptions options;
   std::string shuffle = "on";
   std::string config;
+  bool noGraph = false;
 };
-
-// "" or what is wrong with the word.
-std::string checkCount(const std::string &word) {
-  int64_t value = 0;
-  auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error == std::errc() && end == word.data() + word.size() && value > 0)
-    return "";
-  return fmt::format("expected a whole number of at least 1, found '{}'", word);
-}
 
 void addTuning(CLI::App &command, TuneOptions &o) {
   using Mode = TuneOptions::Mode;
+  static const std::map<std::string, Mode> modes = {
+      {"off", Mode::Off},
+      {"heuristic", Mode::Heuristic},
+      {"benchmark", Mode::Benchmark}};
   command
-      .add_option("--tune", o.mode,
-                  "algorithms of a GPU's libraries: off: their first choice, "
-                  "heuristic (default): what was measured before, benchmark: "
-                  "measured now")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Mode>{{"off", Mode::Off},
-                                      {"heuristic", Mode::Heuristic},
-                                      {"benchmark", Mode::Benchmark}},
-          CLI::ignore_case))
-      ->type_name("off|heuristic|benchmark");
+      .add_option_function<std::string>(
+          "--tune", [&o](const std::string &word) { o.mode = modes.at(word); },
+          "algorithms of a GPU's libraries: off: their first choice, "
+          "heuristic (default): what was measured before, benchmark: "
+          "measured now")
+      ->check(oneOf({"off", "heuristic", "benchmark"}))
+      ->type_name("{off,heuristic,benchmark}");
   command
       .add_option("--tune-candidates", o.candidates,
                   "algorithms to measure of each command (default 10)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000));
+      ->check(wholeNumber(1, 1000));
   command
       .add_option_function<double>(
           "--workspace-mb",
@@ -55,7 +47,7 @@ void addTuning(CLI::App &command, TuneOptions &o) {
           },
           "scratch that an algorithm may use (default 32)")
       ->type_name("MIB")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(number(0, 1e6));
   command.add_flag("--deterministic", o.deterministic,
                    "only algorithms whose sums have one order, none chosen by "
                    "its time");
@@ -83,19 +75,22 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command
       .add_option("--shuffle", arguments.shuffle,
                   "order of the samples: on (default), off")
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(oneOf({"on", "off"}))
+      ->type_name("{on,off}");
   command.add_option("--seed", o.seed, "of the order (default 0)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(wholeNumber(0));
   command
       .add_option("--scale", o.scale,
                   "factor of the data (default: 1/255 for u8, else 1)")
-      ->check(finiteNumber());
+      ->check(number())
+      ->type_name("FACTOR");
   command.add_option("--save-every", o.saveEvery,
                      "steps between checkpoints (default: each epoch)");
   command.add_option("--keep", o.keep, "checkpoints to keep (default 3)");
   command.add_option("--run", o.run, "run folder (default runs/MODEL-N)")
       ->type_name("FOLDER");
-  command.add_flag("!--no-graph", o.graph,
+  command.add_flag("--no-graph", arguments.noGraph,
                    "on a GPU, launch a step's commands one by one");
   addTuning(command, o.tune);
   command.add_option("--threads", o.threads,
@@ -104,7 +99,7 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       .add_option("--timeout", o.timeout,
                   "seconds that a rank may be silent (default 60)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(number(0.1, 1e6));
   command.add_option("--max-skips", o.maxSkips,
                      "skipped steps in a row that end the run (default 10)");
   command.add_flag("--debug-overflow", o.debugOverflow,
@@ -120,8 +115,7 @@ void addFlags(CLI::App &command, Arguments &arguments) {
                    "time every command: a table at the end, RUN/profile.json");
   for (const char *name : {"--epochs", "--steps", "--save-every", "--keep",
                            "--threads", "--log-every", "--max-skips"})
-    command.get_option(name)->type_name("N")->check(
-        CLI::Validator(checkCount, ""));
+    command.get_option(name)->type_name("N")->check(wholeNumber(1));
 }
 
 // The section `run` of a file of settings: a key is a flag's name, and a flag
@@ -169,6 +163,7 @@ Status checkResume(const CLI::App &command, const Arguments &arguments) {
 Status settleOptions(const CLI::App &command, Arguments &arguments) {
   TrainOptions &o = arguments.options;
   o.shuffle = arguments.shuffle == "on";
+  o.graph = !arguments.noGraph;
   if (o.steps && o.epochs)
     return usageError("--steps and --epochs are both given, expected one");
   if (!o.resume.empty()) {
@@ -260,6 +255,7 @@ void addTrain(CommandLine &line) {
       "Examples:\n"
       "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
       "  dlc train lenet.dlc --config=exp.yaml\n"
+      "  dlc train resnet50.dlc --data=train.npz --tune=benchmark\n"
       "  dlc train --resume=runs/lenet-1");
   command->callback([&line, command, arguments] {
     line.chosen = [&line, command, arguments] {
