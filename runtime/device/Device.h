@@ -93,20 +93,20 @@ public:
   virtual Status deliver(std::span<const Piece> pieces) = 0;
 };
 
-// Small results on their way to the host, which reads them when it likes, in
-// the order of the runs.
+// Results on their way to the host beside computation, which reads them when it
+// likes, in the order of the runs.
 class Readback {
 public:
-  static constexpr int kUnread = 4; // at most
+  static constexpr int kUnread = 2; // at most: a host is one run ahead
 
   virtual ~Readback() = default;
 
-  // Sends the ranges as they are after all work enqueued so far. Waits for
-  // nothing and allocates nothing.
+  // Sends the ranges as they are after all work enqueued so far; work that is
+  // enqueued later may write them. Waits for nothing and allocates nothing.
   virtual Status post() = 0;
-  // The ranges of the oldest post() that was not collected, one after another;
-  // waits until they are there.
-  virtual Status collect(std::span<std::byte> to) = 0;
+  // Where each range of the oldest post() that was not collected is on the
+  // host, until the next post(); waits until it is there.
+  virtual Result<std::span<std::byte *const>> collect() = 0;
 };
 
 // Bytes that a device holds for this process.

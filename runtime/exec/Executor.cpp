@@ -30,7 +30,6 @@ public:
   Status settled(const Status &status);
   Result<Program *> program(std::string_view name);
   Result<TensorView> view(const Operand &operand, std::string_view name);
-  Result<TensorView> fetch(const Operand &buffer, int port);
   Result<const plan::State *> findState(std::string_view name);
   std::byte *address(const plan::State &state) const {
     return regions_[state.region()] + state.offset();
@@ -62,8 +61,8 @@ public:
   const plan::Program *inputsOf_ = nullptr; // whose inputs isSet_ is about
   std::vector<bool> isSet_;
   const plan::Program *outputsOf_ = nullptr; // the program that ran last
+  const Reports *reported_ = nullptr;        // of that run, and not read
   bool profiling_ = false;
-  std::map<int, std::vector<std::byte>> outputs_; // fetched, by port
   bool poison_ = false;
   bool name_ = false;
   bool record_ = false;
@@ -145,7 +144,10 @@ Result<Reports *> Executor::Impl::reports(std::string_view name) {
   DLC_ASSIGN(Program *const program, this->program(name));
   std::unique_ptr<Reports> &reports = reports_[program];
   if (!reports) {
-    DLC_ASSIGN(reports, Reports::create(*device_, *program));
+    auto created = Reports::create(*device_, *program);
+    if (!created)
+      return withLargestTensors(created.status(), plan_);
+    reports = *std::move(created);
   }
   return reports.get();
 }
@@ -197,15 +199,6 @@ Result<TensorView> Executor::Impl::view(const Operand &operand,
                     plan::bytesOf(*operand.type).value_or(0)};
 }
 
-// A copy of an output on the host, which lives until the next of that port.
-Result<TensorView> Executor::Impl::fetch(const Operand &buffer, int port) {
-  std::vector<std::byte> &copy = outputs_[port];
-  copy.resize(plan::bytesOf(*buffer.type).value_or(0));
-  DLC_TRY(device_->makeCurrent());
-  DLC_TRY(settled(device_->download(copy.data(), buffer.data, copy.size())));
-  return TensorView{buffer.type, copy.data(), copy.size()};
-}
-
 Result<const plan::State *> Executor::Impl::findState(std::string_view name) {
   for (const plan::State &state : plan_.states())
     if (state.name() == name)
@@ -254,6 +247,7 @@ Status Executor::run(std::string_view name, Probe *probe) {
   DLC_ASSIGN(Program *const program, impl.program(name));
   DLC_TRY(impl.checkInputsSet(program->plan()));
   impl.inputsOf_ = impl.outputsOf_ = nullptr;
+  impl.reported_ = nullptr;
   Follower *const follower = impl.followerOf(program->plan());
   if (!follower || probe)
     DLC_TRY(impl.settle());
@@ -333,6 +327,7 @@ Status Executor::setInput(std::string_view name, std::string_view portName,
     impl.isSet_.assign(plan.inputs_size(), false);
   }
   impl.outputsOf_ = nullptr;
+  impl.reported_ = nullptr;
   DLC_TRY(impl.device_->makeCurrent());
   DLC_TRY(impl.feed_ ? impl.feed_->put(program->inputPieces()[index].offset,
                                        data, bytes)
@@ -341,48 +336,29 @@ Status Executor::setInput(std::string_view name, std::string_view portName,
   return {};
 }
 
-Result<TensorView> Executor::output(std::string_view name,
-                                    std::string_view portName) {
-  Impl &impl = *impl_;
-  DLC_ASSIGN(Program *const program, impl.program(name));
-  const int index = findPort(program->plan().outputs(), portName);
-  if (index < 0)
-    return failed("{} has no output '{}'", name, portName);
-  if (impl.outputsOf_ != &program->plan())
-    return failed("{}: output '{}' is only there after a run, until the next "
-                  "input is set",
-                  name, portName);
-  const Operand buffer =
-      program->buffer(program->plan().outputs(index).buffer());
-  if (impl.device_->hostPointer(buffer.data))
-    return impl.view(buffer, portName);
-  return impl.fetch(buffer, index);
+int Executor::runsAhead() const {
+  return impl_->feed_ ? Readback::kUnread - 1 : 0;
 }
-
-Result<double> Executor::scalar(std::string_view program,
-                                std::string_view port) {
-  DLC_ASSIGN(const TensorView view, output(program, port));
-  auto value = scalarOf(*view.type, view.data);
-  return value.ok() ? value
-                    : value.status().withContext(
-                          fmt::format("{}: output '{}'", program, port));
-}
-
-int Executor::runsAhead() const { return impl_->feed_ ? 1 : 0; }
 
 Status Executor::report(std::string_view program) {
   DLC_TRY(impl_->device_->makeCurrent());
   DLC_ASSIGN(Reports *const reports, impl_->reports(program));
   if (!impl_->outputsOf_ || impl_->outputsOf_->name() != program)
     return usageError("{} has no report: it did not run last", program);
+  impl_->reported_ = reports;
   return reports->post();
 }
 
-Status Executor::readReport(std::string_view program,
-                            std::span<double> values) {
+Result<std::span<const TensorView>>
+Executor::readReport(std::string_view program) {
   DLC_TRY(impl_->device_->makeCurrent());
   DLC_ASSIGN(Reports *const reports, impl_->reports(program));
-  return impl_->settled(reports->collect(values));
+  if (reports->areInPlace() &&
+      std::exchange(impl_->reported_, nullptr) != reports)
+    return usageError("there is no report to read");
+  auto outputs = reports->collect();
+  const Status settled = impl_->settled(outputs.status());
+  return settled.ok() ? outputs : settled;
 }
 
 // --- state ---

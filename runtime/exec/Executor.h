@@ -6,6 +6,7 @@
 #include "runtime/device/Device.h"
 #include "runtime/device/Tuning.h"
 #include "runtime/exec/Probe.h"
+#include "runtime/exec/TensorView.h"
 
 #include <chrono>
 #include <memory>
@@ -15,14 +16,6 @@
 #include <vector>
 
 namespace dlc {
-
-// A tensor in memory that the host can read; row-major. Both pointers belong to
-// the executor.
-struct TensorView {
-  const plan::TensorType *type = nullptr;
-  std::byte *data = nullptr;
-  uint64_t bytes = 0;
-};
 
 // Time spent in one command since profiling was switched on.
 struct CommandProfile {
@@ -51,8 +44,8 @@ struct ExecutorOptions {
 // Not thread-safe: one thread creates it, runs it and destroys it. A step after
 // the first of its program allocates nothing.
 //
-// On a device with queues the host may be steps ahead: inputs travel while the
-// step before goes on, and reports are read when they have arrived.
+// On a device with queues the host may be a step ahead: inputs travel while the
+// step before goes on, and outputs while the next one does.
 //
 // Environment: DLC_POISON=1 fills scratch memory with NaN before every run, so
 // that reading what was never written shows. DLC_SYNC=1 waits for the device
@@ -114,19 +107,14 @@ public:
   // Returns when everything that was run is done.
   Status synchronize();
 
-  // An output of the program that ran last; valid until the next setInput or
-  // run. Waits for the step.
-  Result<TensorView> output(std::string_view program, std::string_view port);
-  // The same for a float scalar ("loss", "lr").
-  Result<double> scalar(std::string_view program, std::string_view port);
-
-  // The scalars that the program puts out travel to the host behind its run,
-  // which must be the last one. Waits for nothing. At most Readback::kUnread
-  // may be on their way; they outlive later runs.
+  // What the program puts out travels to the host behind its run, which must be
+  // the last one. Waits for nothing. At most runsAhead() + 1 reports of a
+  // program may be unread.
   Status report(std::string_view program);
-  // The oldest report that was not read yet, by output of the program; waits
-  // for its run and gets its error.
-  Status readReport(std::string_view program, std::span<double> values);
+  // The outputs of the oldest report that was not read yet, in the program's
+  // order; waits for its run and gets its error. They are valid until the next
+  // report or, with no runs ahead, the next input. Usage if there is none.
+  Result<std::span<const TensorView>> readReport(std::string_view program);
 
   // Test hook: the next run makes an f32 gradient infinite before anything
   // reads it; Usage from that run if the program has none.

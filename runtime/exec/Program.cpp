@@ -1,4 +1,5 @@
 #include "runtime/exec/Program.h"
+#include "runtime/device/Operands.h"
 #include "runtime/exec/Collectives.h"
 #include "runtime/exec/Follower.h"
 #include "runtime/plan/Attributes.h"
@@ -23,18 +24,13 @@ Result<std::unique_ptr<Program>> Program::bind(const ProgramContext &context,
 }
 
 Operand Program::buffer(uint32_t id) const {
-  const plan::Buffer &buffer = program_.buffers(static_cast<int>(id));
-  return {context_.regions[buffer.region()] + buffer.offset(), &buffer.type()};
+  return operandOf(program_, id, context_.regions);
 }
 
 Status Program::bindCommands() {
   CollectiveBinder collectives(context_.collectives);
   for (const plan::Command &command : program_.commands()) {
-    CommandSpec spec{command, {}, {}};
-    for (uint32_t id : command.inputs())
-      spec.inputs.push_back(buffer(id));
-    for (uint32_t id : command.outputs())
-      spec.outputs.push_back(buffer(id));
+    const CommandSpec spec = specOf(program_, command, context_.regions);
     DLC_ASSIGN(auto bound, CollectiveBinder::binds(command.kind())
                                ? collectives.bind(spec)
                                : context_.device.bind(spec));
@@ -129,19 +125,13 @@ Status Program::enqueueAll(bool timed) {
 }
 
 Status Program::runProbed(Probe &probe) {
-  std::vector<Operand> inputs, outputs;
   for (size_t i = 0; i < commands_.size(); ++i) {
     if (i == injectBefore_)
       DLC_TRY(inject());
     const plan::Command &command = program_.commands(static_cast<int>(i));
-    inputs.clear();
-    outputs.clear();
-    for (uint32_t id : command.inputs())
-      inputs.push_back(buffer(id));
-    for (uint32_t id : command.outputs())
-      outputs.push_back(buffer(id));
-    const ProbedCommand probed{command, static_cast<int>(i), inputs, outputs,
-                               context_.device};
+    const CommandSpec spec = specOf(program_, command, context_.regions);
+    const ProbedCommand probed{command, static_cast<int>(i), spec.inputs,
+                               spec.outputs, context_.device};
     DLC_TRY(probe.before(probed));
     DLC_TRY(commands_[i]->enqueue());
     DLC_TRY(probe.after(probed));

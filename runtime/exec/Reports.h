@@ -1,32 +1,29 @@
-// The scalars that a program puts out, for a host that is ahead of the device.
+// What a program puts out, for a host that may be ahead of the device.
 #pragma once
 
 #include "runtime/exec/Program.h"
+#include "runtime/exec/TensorView.h"
 
 namespace dlc {
 
 class Reports {
 public:
-  // Of all outputs, which must be float scalars; else Failed.
   static Result<std::unique_ptr<Reports>> create(Device &device,
                                                  const Program &program);
 
-  // Behind the run that was enqueued last.
-  Status post() { return readback_->post(); }
-  // The values of the oldest post() that was not collected, by output; waits
-  // for its run. Usage if there is none.
-  Status collect(std::span<double> values);
+  // Of the run that was enqueued last.
+  Status post();
+  // All outputs of the oldest post() that was not collected, in the program's
+  // order; waits for its run. Usage if none is on its way.
+  Result<std::span<const TensorView>> collect();
+
+  // Whether they are where the program wrote them and last until it is written
+  // again; else until the next post().
+  bool areInPlace() const { return !readback_; }
 
 private:
-  explicit Reports(std::vector<Operand> outputs)
-      : outputs_(std::move(outputs)) {}
-
-  std::vector<Operand> outputs_;
-  std::unique_ptr<Readback> readback_;
-  std::vector<std::byte> copy_; // of one report
+  std::vector<TensorView> views_;
+  std::unique_ptr<Readback> readback_; // null: in place
 };
-
-// A float scalar.
-Result<double> scalarOf(const plan::TensorType &type, const std::byte *data);
 
 } // namespace dlc

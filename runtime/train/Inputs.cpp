@@ -55,6 +55,25 @@ const plan::Program *findProgram(const plan::Plan &plan,
   return nullptr;
 }
 
+int findOutput(const plan::Program &program, std::string_view name) {
+  for (int i = 0; i < program.outputs_size(); ++i)
+    if (program.outputs(i).name() == name)
+      return i;
+  return -1;
+}
+
+Status setInputs(Executor &executor, const plan::Program &program,
+                 const Batch &batch) {
+  if (batch.size() != static_cast<size_t>(program.inputs_size()))
+    return usageError("{} takes {} inputs, found {}", program.name(),
+                      program.inputs_size(), batch.size());
+  for (size_t i = 0; i < batch.size(); ++i)
+    DLC_TRY(executor.setInput(program.name(),
+                              program.inputs(static_cast<int>(i)).name(),
+                              batch[i].data(), batch[i].size()));
+  return {};
+}
+
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
                             std::string_view name,
                             std::optional<double> scale) {

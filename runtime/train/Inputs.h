@@ -1,7 +1,8 @@
-// A program's inputs as the data file must fill them.
+// A program's inputs as the data file must fill them, and its outputs.
 #pragma once
 
-#include "runtime/data/Dataset.h"
+#include "runtime/data/Loader.h"
+#include "runtime/exec/Executor.h"
 #include "runtime/plan/plan.pb.h"
 
 #include <optional>
@@ -11,6 +12,13 @@ namespace dlc {
 
 // Null if the plan has no such program.
 const plan::Program *findProgram(const plan::Plan &plan, std::string_view name);
+
+// Which of its outputs has this name; none: below 0.
+int findOutput(const plan::Program &program, std::string_view name);
+
+// The arrays of a batch are those of the program's inputs, in order.
+Status setInputs(Executor &executor, const plan::Program &program,
+                 const Batch &batch);
 
 // The data set at `path`, bound to the inputs of `program` in their order. An
 // input is found by its own name, or as `x` if it is the only one besides the

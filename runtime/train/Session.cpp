@@ -3,30 +3,13 @@
 #include "runtime/plan/Types.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/State.h"
-
-#include <cstring>
+#include "runtime/train/Sweep.h"
 
 namespace dlc {
 namespace {
 
 constexpr char kTrain[] = "train_step", kAccumulate[] = "accumulate_step",
                kEval[] = "eval_step", kPredict[] = "predict";
-
-bool hasOutput(const plan::Program &program, std::string_view name) {
-  for (const plan::Port &port : program.outputs())
-    if (port.name() == name)
-      return true;
-  return false;
-}
-
-// The samples [first, first + count) as a batch; missing ones repeat the last.
-void fillPadded(const Dataset &dataset, int64_t first, int64_t count,
-                int64_t batch, Batch &to) {
-  std::vector<int64_t> rows(static_cast<size_t>(batch));
-  for (int64_t i = 0; i < batch; ++i)
-    rows[static_cast<size_t>(i)] = first + std::min(i, count - 1);
-  fillBatch(dataset, rows, to);
-}
 
 double sumOf(const TensorView &rows, uint64_t count) {
   auto *values = reinterpret_cast<const float *>(rows.data);
@@ -92,18 +75,6 @@ Status Session::save(const std::string &safetensors) {
   return saveState(*executor_, safetensors);
 }
 
-Status Session::setInputs(const char *name, const Batch &batch) {
-  const plan::Program &program = *findProgram(plan(), name);
-  if (batch.size() != static_cast<size_t>(program.inputs_size()))
-    return usageError("{} takes {} inputs, found {}", name,
-                      program.inputs_size(), batch.size());
-  for (size_t i = 0; i < batch.size(); ++i)
-    DLC_TRY(executor_->setInput(name,
-                                program.inputs(static_cast<int>(i)).name(),
-                                batch[i].data(), batch[i].size()));
-  return {};
-}
-
 Status Session::findPosition() {
   if (positionAsOf_ == executor_->stateWrites())
     return {};
@@ -118,7 +89,7 @@ Result<bool> Session::startStep(const Batch &batch, Probe *probe) {
   DLC_TRY(findPosition());
   const bool updates = position_ + 1 >= window();
   const char *const program = updates ? kTrain : kAccumulate;
-  DLC_TRY(setInputs(program, batch));
+  DLC_TRY(setInputs(*executor_, *findProgram(plan(), program), batch));
   DLC_TRY(executor_->run(program, probe));
   position_ = updates ? 0 : position_ + 1;
   if (updates)
@@ -127,7 +98,14 @@ Result<bool> Session::startStep(const Batch &batch, Probe *probe) {
 }
 
 Result<std::span<const double>> Session::readMetrics() {
-  DLC_TRY(executor_->readReport(kTrain, metrics_));
+  DLC_ASSIGN(const auto outputs, executor_->readReport(kTrain));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto value = scalarOf(outputs[i]);
+    if (!value)
+      return value.status().withContext(
+          fmt::format("{}: output '{}'", kTrain, metricNames_[i]));
+    metrics_[i] = *value;
+  }
   return std::span<const double>(metrics_);
 }
 
@@ -139,53 +117,40 @@ Result<std::span<const double>> Session::trainStep(const Batch &batch,
   return readMetrics();
 }
 
-// Adds the rows of the first `samples` samples of the last batch.
-Status Session::addRows(EvalResult &sums, double &rows, int64_t samples) {
-  DLC_ASSIGN(TensorView losses, executor_->output(kEval, "row_loss"));
-  const uint64_t all = losses.bytes / sizeof(float);
-  const uint64_t count = all / static_cast<uint64_t>(plan().batch()) *
-                         static_cast<uint64_t>(samples);
-  sums.loss += sumOf(losses, count);
-  sums.samples += samples;
-  rows += static_cast<double>(count);
-  if (sums.accuracy) {
-    DLC_ASSIGN(TensorView hits, executor_->output(kEval, "row_correct"));
-    if (hits.bytes != losses.bytes)
-      return corrupt("row_correct and row_loss differ in size");
-    *sums.accuracy += sumOf(hits, count);
-  }
-  return {};
-}
-
 Result<EvalResult> Session::evaluate(const Dataset &dataset) {
   const plan::Program *program = findProgram(plan(), kEval);
-  if (!program || !hasOutput(*program, "row_loss"))
+  const int losses = program ? findOutput(*program, "row_loss") : -1;
+  if (losses < 0)
     return failed("the model has no program to evaluate it");
-  const int64_t batch = plan().batch();
-  const int64_t rank = communicator_ ? communicator_->rank() : 0;
-  const int64_t ranks = communicator_ ? communicator_->size() : 1;
-  EvalResult sums;
-  if (hasOutput(*program, "row_correct"))
-    sums.accuracy = 0;
-  double rows = 0;
-  Batch arrays = makeBatch(dataset, batch);
-  for (int64_t first = rank * batch; first < dataset.samples();
-       first += ranks * batch) {
-    const int64_t count = std::min(batch, dataset.samples() - first);
-    fillPadded(dataset, first, count, batch, arrays);
-    DLC_TRY(setInputs(kEval, arrays));
-    DLC_TRY(executor_->run(kEval));
-    DLC_TRY(addRows(sums, rows, count));
-  }
-  double total[] = {sums.loss, sums.accuracy.value_or(0), rows,
-                    static_cast<double>(sums.samples)};
+  const int hits = findOutput(*program, "row_correct");
+  double loss = 0, correct = 0, rows = 0, counted = 0;
+  const auto add = [&](int64_t samples,
+                       std::span<const TensorView> outputs) -> Status {
+    const TensorView &view = outputs[static_cast<size_t>(losses)];
+    const uint64_t count = view.bytes / sizeof(float) /
+                           static_cast<uint64_t>(plan().batch()) *
+                           static_cast<uint64_t>(samples);
+    loss += sumOf(view, count);
+    rows += static_cast<double>(count);
+    counted += static_cast<double>(samples);
+    if (hits < 0)
+      return {};
+    const TensorView &found = outputs[static_cast<size_t>(hits)];
+    if (found.bytes != view.bytes)
+      return corrupt("row_correct and row_loss differ in size");
+    correct += sumOf(found, count);
+    return {};
+  };
+  DLC_TRY(Sweep(*executor_, *program, dataset, plan().batch())
+              .run(communicator_ ? communicator_->rank() : 0,
+                   communicator_ ? communicator_->size() : 1, add));
+  double total[] = {loss, correct, rows, counted};
   if (communicator_)
     DLC_TRY(communicator_->allReduce(total, 4, DType::F64, ReduceOp::Sum));
-  sums.loss = total[0] / total[2];
-  if (sums.accuracy)
-    sums.accuracy = total[1] / total[2];
-  sums.samples = static_cast<int64_t>(total[3]);
-  return sums;
+  EvalResult result{total[0] / total[2], {}, static_cast<int64_t>(total[3])};
+  if (hits >= 0)
+    result.accuracy = total[1] / total[2];
+  return result;
 }
 
 Result<std::vector<Session::Output>> Session::predict(const Dataset &dataset) {
@@ -205,19 +170,17 @@ Result<std::vector<Session::Output>> Session::predict(const Dataset &dataset) {
     outputs.push_back(
         {port.name(), *plan::dtypeOf(type.dtype()), std::move(shape), {}});
   }
-  Batch arrays = makeBatch(dataset, batch);
-  for (int64_t first = 0; first < dataset.samples(); first += batch) {
-    const int64_t count = std::min(batch, dataset.samples() - first);
-    fillPadded(dataset, first, count, batch, arrays);
-    DLC_TRY(setInputs(kPredict, arrays));
-    DLC_TRY(executor_->run(kPredict));
-    for (Output &output : outputs) {
-      DLC_ASSIGN(TensorView view, executor_->output(kPredict, output.name));
+  const auto append = [&](int64_t samples, std::span<const TensorView> views) {
+    for (size_t i = 0; i < views.size(); ++i) {
+      const TensorView &view = views[i];
       const uint64_t bytes = view.bytes / static_cast<uint64_t>(batch) *
-                             static_cast<uint64_t>(count);
-      output.bytes.insert(output.bytes.end(), view.data, view.data + bytes);
+                             static_cast<uint64_t>(samples);
+      outputs[i].bytes.insert(outputs[i].bytes.end(), view.data,
+                              view.data + bytes);
     }
-  }
+    return Status();
+  };
+  DLC_TRY(Sweep(*executor_, *program, dataset, batch).run(0, 1, append));
   return outputs;
 }
 

@@ -85,9 +85,7 @@ private:
   Session(Model model, Communicator *communicator)
       : model_(std::move(model)), communicator_(communicator) {}
 
-  Status setInputs(const char *program, const Batch &batch);
   Status findPosition();
-  Status addRows(EvalResult &sums, double &rows, int64_t samples);
 
   Model model_;
   Communicator *communicator_;

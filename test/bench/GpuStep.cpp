@@ -1,6 +1,7 @@
 #include "test/bench/GpuStep.h"
 
 #include "runtime/base/Safetensors.h"
+#include "runtime/device/Operands.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 #include "test/bench/GpuArtifacts.h"
@@ -54,18 +55,13 @@ Status GpuStep::loadState(const std::string &path) {
   return {};
 }
 
-Operand GpuStep::buffer(uint32_t id) const {
-  const plan::Buffer &buffer = program_.buffers(static_cast<int>(id));
-  return {regions_[buffer.region()] + buffer.offset(), &buffer.type()};
-}
-
 // A step may use the memory of its inputs for something else, so that they are
 // copied there before each.
 Status GpuStep::addInputs() {
   copy_.set_kind("copy");
   copy_.set_label("input");
   for (const plan::Port &port : program_.inputs()) {
-    const Operand to = buffer(port.buffer());
+    const Operand to = operandOf(program_, port.buffer(), regions_);
     const auto content =
         randomInput(*to.type, port.limit(), inputs_.size() + 1);
     DLC_ASSIGN(std::byte * kept, device_.allocate(content.size(), port.name()));
@@ -78,12 +74,7 @@ Status GpuStep::addInputs() {
 
 Status GpuStep::bindAll() {
   for (const plan::Command &command : program_.commands()) {
-    CommandSpec spec{command, {}, {}};
-    for (uint32_t id : command.inputs())
-      spec.inputs.push_back(buffer(id));
-    for (uint32_t id : command.outputs())
-      spec.outputs.push_back(buffer(id));
-    DLC_ASSIGN(auto bound, device_.bind(spec));
+    DLC_ASSIGN(auto bound, device_.bind(specOf(program_, command, regions_)));
     commands_.push_back(std::move(bound));
   }
   return {};
@@ -155,7 +146,7 @@ Result<std::vector<TimedCommand>> GpuStep::timeCommands() {
 Result<double> GpuStep::scalar(std::string_view name) {
   for (const plan::Port &port : program_.outputs())
     if (port.name() == name) {
-      const Operand operand = buffer(port.buffer());
+      const Operand operand = operandOf(program_, port.buffer(), regions_);
       float value = 0;
       if (operand.type->dtype() != plan::F32)
         break;

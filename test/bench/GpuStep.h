@@ -41,7 +41,6 @@ private:
   Status addInputs();
   Status bindAll();
   Status enqueueAll();
-  Operand buffer(uint32_t id) const;
 
   CudaDevice &device_;
   const plan::Plan &plan_;

@@ -4,6 +4,7 @@
 #include "Fixture.h"
 #include "Ranks.h"
 #include "runtime/exec/Executor.h"
+#include "test/support/Outputs.h"
 #include "test/unit/TinyModel.h"
 
 #include <fstream>
@@ -51,7 +52,8 @@ Result<std::string> train(const plan::Plan &plan, const std::string &folder,
   for (int i = 0; i < steps; ++i)
     DLC_TRY(step(*executor, rank, i));
   float w[4];
-  DLC_ASSIGN(const double loss, executor->scalar("train_step", "loss"));
+  DLC_ASSIGN(const TensorView view, outputOf(*executor, "train_step", "loss"));
+  DLC_ASSIGN(const double loss, scalarOf(view));
   DLC_TRY(executor->readState("w", w, sizeof w));
   if (const auto *standin = standin::standin();
       standin && standin->violations() > 0)

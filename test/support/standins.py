@@ -35,11 +35,11 @@ class StandinTest(dlc.TestCase):
                            timeout=60)
         return artifact
 
-    def run_on_standins(self, artifact, *words, code=dlc.OK, environment=(), **options):
-        """dlc WORDS over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test."""
+    def run_on_standins(self, artifact, *words, command="train", code=dlc.OK, environment=(), **options):
+        """dlc COMMAND over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test."""
         variables = dict(os.environ, LD_LIBRARY_PATH=STANDINS, DLC_STANDIN_KERNELS=self.path("kernels.so"),
                          **dict(environment))
         with mock.patch.dict(os.environ, variables):
-            out, err = dlc.dlc("train", artifact, *words, code=code, **options)
+            out, err = dlc.dlc(command, artifact, *words, code=code, **options)
         self.assertNotIn("stand-in driver:", err)
         return out, err

@@ -33,7 +33,8 @@ Status GpuContext::open(int ordinal) {
   };
   DLC_TRY(open(compute_, least));
   DLC_TRY(open(communication_, greatest));
-  return open(copies_, least);
+  DLC_TRY(open(copies_, least));
+  return open(results_, least);
 }
 
 Status GpuContext::readProperties() {
@@ -52,6 +53,9 @@ Status GpuContext::readProperties() {
                properties_.multiprocessors));
   DLC_TRY(read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                properties_.sharedPerBlock));
+  int l2 = 0;
+  DLC_TRY(read(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, l2));
+  properties_.l2 = static_cast<uint64_t>(l2);
   properties_.sm = major * 10 + minor;
   size_t bytes = 0;
   DLC_TRY(
@@ -64,7 +68,7 @@ GpuContext::~GpuContext() {
   if (!context_)
     return;
   driver_->cuCtxSetCurrent(context_);
-  for (CUstream stream : {compute_, communication_, copies_})
+  for (CUstream stream : {compute_, communication_, copies_, results_})
     if (stream)
       driver_->cuStreamDestroy(stream);
   driver_->cuDevicePrimaryCtxRelease(device_);
@@ -74,12 +78,13 @@ Status GpuContext::makeCurrent() const {
   return check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
 }
 
-Result<GpuEvent> GpuEvent::create(const GpuContext &context) {
+Result<GpuEvent> GpuEvent::create(const GpuContext &context, bool timed) {
   CUevent event = nullptr;
-  DLC_TRY(context.check(
-      context.driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING |
-                                                 CU_EVENT_BLOCKING_SYNC),
-      "cuEventCreate"));
+  unsigned flags = CU_EVENT_BLOCKING_SYNC;
+  if (!timed)
+    flags |= CU_EVENT_DISABLE_TIMING;
+  DLC_TRY(context.check(context.driver().cuEventCreate(&event, flags),
+                        "cuEventCreate"));
   return GpuEvent(context, event);
 }
 
@@ -105,6 +110,14 @@ Result<bool> GpuEvent::done() const {
     return false;
   DLC_TRY(context_->check(result, "cuEventQuery"));
   return true;
+}
+
+Result<double> GpuEvent::millisecondsSince(const GpuEvent &start) const {
+  float milliseconds = 0;
+  DLC_TRY(context_->check(context_->driver().cuEventElapsedTime(
+                              &milliseconds, start.event_, event_),
+                          "cuEventElapsedTime"));
+  return static_cast<double>(milliseconds);
 }
 
 Status GpuEvent::wait() const {

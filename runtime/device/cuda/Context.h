@@ -17,6 +17,7 @@ struct GpuProperties {
   int multiprocessors = 0;
   int sharedPerBlock = 0; // bytes, at most, when a kernel opts in
   uint64_t memory = 0;    // bytes in all
+  uint64_t l2 = 0;        // bytes of its cache
 };
 
 // Retains the primary context, so that libraries of vendors share it. Created
@@ -34,10 +35,12 @@ public:
   int ordinal() const { return ordinal_; }
 
   // Commands run on `compute` in order; collectives on `communication`, whose
-  // blocks are scheduled first; inputs arrive on `copies`.
+  // blocks are scheduled first; inputs arrive on `copies`, and what the host
+  // reads leaves on `results`.
   CUstream compute() const { return compute_; }
   CUstream communication() const { return communication_; }
   CUstream copies() const { return copies_; }
+  CUstream results() const { return results_; }
 
   Status makeCurrent() const;
   Status check(CUresult result, std::string_view action) const {
@@ -58,13 +61,15 @@ private:
   CUstream compute_ = nullptr;
   CUstream communication_ = nullptr;
   CUstream copies_ = nullptr;
+  CUstream results_ = nullptr;
 };
 
-// Events that order streams and say when work is done; without timing, which
-// makes them cheap. A host that waits sleeps: the core is for others.
+// Events that order streams and say when work is done. A host that waits
+// sleeps: the core is for others.
 class GpuEvent {
 public:
-  static Result<GpuEvent> create(const GpuContext &context);
+  // Cheap if it is not to be timed.
+  static Result<GpuEvent> create(const GpuContext &context, bool timed = false);
   GpuEvent(GpuEvent &&other) noexcept
       : context_(other.context_), event_(std::exchange(other.event_, nullptr)) {
   }
@@ -77,6 +82,8 @@ public:
   // Whether what was recorded is done; true if nothing was.
   Result<bool> done() const;
   Status wait() const; // blocks the host
+  // Between two timed events that are done.
+  Result<double> millisecondsSince(const GpuEvent &start) const;
 
 private:
   GpuEvent(const GpuContext &context, CUevent event)

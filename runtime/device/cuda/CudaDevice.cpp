@@ -66,8 +66,8 @@ Result<std::unique_ptr<Command>> CudaDevice::bind(const CommandSpec &spec) {
 Status CudaDevice::synchronize(std::string_view work) {
   const Driver &driver = context_->driver();
   const std::string_view what = work.empty() ? kEarlierWork : work;
-  for (CUstream stream :
-       {context_->copies(), context_->compute(), context_->communication()})
+  for (CUstream stream : {context_->copies(), context_->compute(),
+                          context_->communication(), context_->results()})
     DLC_TRY(context_->check(driver.cuStreamSynchronize(stream), what));
   return {};
 }

@@ -44,6 +44,7 @@ namespace dlc {
   F(cuEventRecord, 12000)                                                      \
   F(cuEventQuery, 12000)                                                       \
   F(cuEventSynchronize, 12000)                                                 \
+  F(cuEventElapsedTime, 12000)                                                 \
   F(cuModuleLoadData, 12000)                                                   \
   F(cuModuleUnload, 12000)                                                     \
   F(cuModuleGetFunction, 12000)                                                \

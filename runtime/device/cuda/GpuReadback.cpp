@@ -2,7 +2,6 @@
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace dlc {
 
@@ -11,21 +10,26 @@ constexpr uint64_t kClose = 4096; // bytes; a copy costs more than so many
 Result<std::unique_ptr<Readback>>
 GpuReadback::create(const GpuContext &context, GpuMemory &memory,
                     std::span<const Operand> ranges) {
-  std::unique_ptr<GpuReadback> readback(new GpuReadback(context));
-  const uint64_t bytes = readback->place(memory, ranges);
-  DLC_ASSIGN(std::byte *const data,
-             memory.pin(bytes * kUnread, "reports of steps"));
+  constexpr std::string_view kName = "results on their way";
+  DLC_ASSIGN(GpuEvent ready, GpuEvent::create(context));
+  std::unique_ptr<GpuReadback> readback(
+      new GpuReadback(context, std::move(ready)));
+  readback->place(memory, ranges);
+  DLC_ASSIGN(readback->leaving_, memory.reserve(readback->bytes_, kName));
   for (int i = 0; i < kUnread; ++i) {
+    DLC_ASSIGN(std::byte *const data, memory.pin(readback->bytes_, kName));
     DLC_ASSIGN(GpuEvent arrived, GpuEvent::create(context));
-    readback->slots_.push_back(
-        {data + static_cast<uint64_t>(i) * bytes, std::move(arrived)});
+    readback->slots_.push_back({data, std::move(arrived)});
   }
   return std::unique_ptr<Readback>(std::move(readback));
 }
 
-// Joins ranges of one block to copies; returns the bytes of a slot.
-uint64_t GpuReadback::place(const GpuMemory &memory,
-                            std::span<const Operand> ranges) {
+// Where copies of a slot begin: far more than any of them needs.
+static uint64_t aligned(uint64_t at) { return (at + 255) / 256 * 256; }
+
+// Joins ranges of one block to copies.
+void GpuReadback::place(const GpuMemory &memory,
+                        std::span<const Operand> ranges) {
   for (const Operand &range : ranges)
     ranges_.push_back({reinterpret_cast<CUdeviceptr>(range.data),
                        plan::bytesOf(*range.type).value_or(0), 0});
@@ -34,51 +38,54 @@ uint64_t GpuReadback::place(const GpuMemory &memory,
     sorted.push_back(&range);
   std::sort(sorted.begin(), sorted.end(),
             [](const Range *a, const Range *b) { return a->from < b->from; });
-  uint64_t size = 0;
   for (Range *range : sorted) {
     const auto isClose = [&](const Range &copy) {
       return range->from <= copy.from + copy.bytes + kClose &&
              memory.blockOf(range->from) == memory.blockOf(copy.from);
     };
-    if (copies_.empty() || !isClose(copies_.back())) {
-      size = (size + 7) / 8 * 8;
-      copies_.push_back({range->from, 0, size});
-    }
+    if (copies_.empty() || !isClose(copies_.back()))
+      copies_.push_back({range->from, 0, aligned(bytes_)});
     Range &copy = copies_.back();
     copy.bytes =
         std::max<uint64_t>(copy.bytes, range->from + range->bytes - copy.from);
     range->at = copy.at + (range->from - copy.from);
-    size = copy.at + copy.bytes;
+    bytes_ = copy.at + copy.bytes;
   }
-  return (size + 7) / 8 * 8;
 }
 
 Status GpuReadback::post() {
   if (posted_ - collected_ == kUnread)
     return usageError("{} reports wait to be read, expected at most {}",
                       kUnread, kUnread - 1);
-  const Slot &slot = slots_[posted_ % kUnread];
+  const Driver &driver = context_.driver();
+  if (posted_ > 0) // has left
+    DLC_TRY(
+        slots_[(posted_ - 1) % kUnread].arrived.holdBack(context_.compute()));
   for (const Range &copy : copies_)
     DLC_TRY(context_.check(
-        context_.driver().cuMemcpyDtoHAsync(slot.data + copy.at, copy.from,
-                                            copy.bytes, context_.compute()),
-        fmt::format("report of {} bytes", copy.bytes)));
-  DLC_TRY(slot.arrived.record(context_.compute()));
+        driver.cuMemcpyDtoDAsync(leaving_ + copy.at, copy.from, copy.bytes,
+                                 context_.compute()),
+        fmt::format("copy of a result of {} bytes", copy.bytes)));
+  DLC_TRY(ready_.record(context_.compute()));
+  DLC_TRY(ready_.holdBack(context_.results()));
+  const Slot &slot = slots_[posted_ % kUnread];
+  DLC_TRY(context_.check(
+      driver.cuMemcpyDtoHAsync(slot.data, leaving_, bytes_, context_.results()),
+      fmt::format("download of results of {} bytes", bytes_)));
+  DLC_TRY(slot.arrived.record(context_.results()));
   ++posted_;
   return {};
 }
 
-Status GpuReadback::collect(std::span<std::byte> to) {
+Result<std::span<std::byte *const>> GpuReadback::collect() {
   if (posted_ == collected_)
     return usageError("there is no report to read");
   const Slot &slot = slots_[collected_++ % kUnread];
   DLC_TRY(slot.arrived.wait().withContext(kEarlierWork));
-  uint64_t at = 0;
-  for (const Range &range : ranges_) {
-    std::memcpy(to.data() + at, slot.data + range.at, range.bytes);
-    at += range.bytes;
-  }
-  return {};
+  places_.clear();
+  for (const Range &range : ranges_)
+    places_.push_back(slot.data + range.at);
+  return std::span<std::byte *const>(places_);
 }
 
 } // namespace dlc

@@ -120,6 +120,9 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
     *value = 132;
     return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: // small: memsets of it are quick
+    *value = 1 << 20;
+    return CUDA_SUCCESS;
   case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
     *value = 227 << 10;
     return CUDA_SUCCESS;
@@ -254,9 +257,10 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   return waitEvent(as<Stream>(stream), as<Event>(event));
 }
 
-CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned) {
+CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned flags) {
   STANDIN_BEGIN("cuEventCreate", "");
-  *event = reinterpret_cast<CUevent>(createEvent());
+  const bool isTimed = !(flags & CU_EVENT_DISABLE_TIMING);
+  *event = reinterpret_cast<CUevent>(createEvent(isTimed));
   return CUDA_SUCCESS;
 }
 
@@ -284,6 +288,13 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event) {
   STANDIN_TRY(checkNotCapturing("cuEventSynchronize"));
   STANDIN_TRY(synchronizeEvent(as<Event>(event), call.lock()));
   return stickyError();
+}
+
+CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start,
+                                    CUevent end) {
+  STANDIN_BEGIN("cuEventElapsedTime", "{} {}", nameOf('e', start),
+                nameOf('e', end));
+  return elapsed(milliseconds, as<Event>(start), as<Event>(end));
 }
 
 // --- modules ---

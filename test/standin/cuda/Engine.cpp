@@ -69,6 +69,7 @@ void work(int number) {
     if (result != CUDA_SUCCESS)
       setSticky(result);
     op->done = true;
+    op->end = std::chrono::steady_clock::now();
     op->run = nullptr;
     op->before.clear();
     engine().pending.remove(op);
@@ -223,8 +224,8 @@ CUresult synchronize(Stream *stream,
 
 // --- events ---
 
-Event *createEvent() {
-  auto *event = new Event;
+Event *createEvent(bool isTimed) {
+  auto *event = new Event{isTimed, nullptr, nullptr, {}};
   engine().events.insert(event);
   return event;
 }
@@ -292,6 +293,22 @@ CUresult queryEvent(Event *event) {
   if (!event->op->done)
     return CUDA_ERROR_NOT_READY;
   seen.merge(event->op->clock);
+  return CUDA_SUCCESS;
+}
+
+CUresult elapsed(float *milliseconds, Event *start, Event *end) {
+  for (Event *event : {start, end}) {
+    if (const CUresult bad = checkEvent(event); bad != CUDA_SUCCESS)
+      return bad;
+    if (!event->isTimed || !event->op)
+      return violation(CUDA_ERROR_INVALID_HANDLE,
+                       "time asked of an event that has none");
+    if (!event->op->done)
+      return CUDA_ERROR_NOT_READY;
+  }
+  const std::chrono::duration<float, std::milli> taken =
+      end->op->end - start->op->end;
+  *milliseconds = taken.count();
   return CUDA_SUCCESS;
 }
 

@@ -33,11 +33,12 @@ CUresult enqueue(Stream *stream, const std::string &name, Run run,
                  std::vector<Access> accesses);
 CUresult enqueueWork(CUstream stream, const Work &work);
 
-Event *createEvent();
+Event *createEvent(bool isTimed);
 CUresult destroyEvent(Event *event);
 CUresult recordEvent(Event *event, Stream *stream);
 CUresult waitEvent(Stream *stream, Event *event);
 CUresult queryEvent(Event *event);
+CUresult elapsed(float *milliseconds, Event *start, Event *end);
 CUresult synchronizeEvent(Event *event,
                           std::unique_lock<std::recursive_mutex> &);
 

@@ -3,6 +3,7 @@
 
 #include "test/standin/cuda/Engine.h"
 
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -23,6 +24,7 @@ struct Op {
   int device;
   Clock clock; // of what happens before it, and itself
   bool wanted = false, running = false, done = false;
+  std::chrono::steady_clock::time_point end; // when it was done
 };
 
 struct Node {
@@ -50,6 +52,7 @@ struct Stream {
 };
 
 struct Event {
+  bool isTimed;
   std::shared_ptr<Op> op; // null: nothing was recorded, or it was all done
   std::shared_ptr<Session> capture;
   std::vector<size_t> tips;

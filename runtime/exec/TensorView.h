@@ -1,0 +1,22 @@
+// A tensor in memory that the host can read.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/plan/plan.pb.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dlc {
+
+// Row-major. Both pointers belong to the executor.
+struct TensorView {
+  const plan::TensorType *type = nullptr;
+  std::byte *data = nullptr;
+  uint64_t bytes = 0;
+};
+
+// Failed if it is no float scalar.
+Result<double> scalarOf(const TensorView &view);
+
+} // namespace dlc
