@@ -91,26 +91,29 @@ private:
     return reserve(workspace);
   }
 
-  // Results are written elsewhere: the command's may be in use.
+  static uint64_t roomOf(const Operand &output) {
+    return (sizeOf(output) + 255) / 256 * 256;
+  }
+
   Result<size_t> measure(const TuneKey &key, std::span<const TuneEntry> plans,
                          std::span<const Operand> outputs) {
     uint64_t bytes = 0;
     for (const Operand &output : outputs)
-      bytes += (sizeOf(output) + 255) / 256 * 256;
-    DLC_ASSIGN(const Draft draft,
-               Draft::create(device_.context(), std::max<uint64_t>(bytes, 1)));
-    std::vector<std::byte *> instead;
-    auto *at = reinterpret_cast<std::byte *>(draft.data());
-    for (const Operand &output : outputs) {
-      instead.push_back(at);
-      at += (sizeOf(output) + 255) / 256 * 256;
-    }
+      bytes += roomOf(output);
     DLC_ASSIGN(const std::vector<size_t> fitting, reserveForMost(plans));
     std::vector<Candidate> candidates;
     for (const size_t i : fitting)
-      candidates.push_back(
-          {plans[i], [this, i, &instead] { return start(i, instead); }});
-    DLC_ASSIGN(const size_t best, device_.tuner().measure(key, candidates));
+      candidates.push_back({plans[i], [this, i, outputs](CUdeviceptr draft) {
+                              std::vector<std::byte *> instead;
+                              auto *at = reinterpret_cast<std::byte *>(draft);
+                              for (const Operand &output : outputs) {
+                                instead.push_back(at);
+                                at += roomOf(output);
+                              }
+                              return start(i, instead);
+                            }});
+    DLC_ASSIGN(const size_t best,
+               device_.tuner().measure(key, name_, bytes, candidates));
     return fitting[best];
   }
 

@@ -260,13 +260,8 @@ static std::string blobOf(const cublasLtMatmulAlgo_t &algorithm) {
   return {reinterpret_cast<const char *>(&algorithm), sizeof algorithm};
 }
 
-// Writes its results elsewhere: the command's may be in use.
 Status Matmul::measure(const TuneKey &key,
                        std::span<const cublasLtMatmulHeuristicResult_t> found) {
-  const auto y = static_cast<uint64_t>(launches_.front().bytes);
-  DLC_ASSIGN(const Draft draft, Draft::create(device_.context(), y));
-  Launch instead = launches_.front();
-  instead.y = reinterpret_cast<std::byte *>(draft.data());
   uint64_t workspace = 0;
   std::vector<Candidate> all;
   for (const cublasLtMatmulHeuristicResult_t &result : found) {
@@ -275,13 +270,18 @@ Status Matmul::measure(const TuneKey &key,
     candidate.entry.engine = "cublasLt";
     candidate.entry.blob = blobOf(result.algo);
     candidate.entry.workspace = result.workspaceSize;
-    candidate.enqueue = [this, instead, &result] {
+    candidate.enqueue = [this, &result](CUdeviceptr draft) {
+      Launch instead = launches_.front();
+      instead.y = reinterpret_cast<std::byte *>(draft);
       return launch(instead, result.algo);
     };
     all.push_back(std::move(candidate));
   }
   DLC_TRY(device_.memoryPool().reserveWorkspace(workspace));
-  DLC_ASSIGN(const size_t best, device_.tuner().measure(key, all));
+  DLC_ASSIGN(
+      const size_t best,
+      device_.tuner().measure(
+          key, name_, static_cast<uint64_t>(launches_.front().bytes), all));
   algorithm_ = found[best].algo;
   return {};
 }

@@ -3,18 +3,45 @@
 #include "runtime/base/Log.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
 namespace dlc {
-namespace {
 
-constexpr int kRounds = 3, kRuns = 8; // the best round counts
-constexpr double kTie = 1.02;
+constexpr int kRuns = 16; // the fastest counts
+constexpr double kTie = 1.02, kNever = std::numeric_limits<double>::infinity();
 
-using Clock = std::chrono::steady_clock;
+// Device memory while it is in scope.
+class Draft {
+public:
+  // None if the GPU has not so much.
+  static Result<Draft> create(const GpuContext &context, uint64_t bytes) {
+    CUdeviceptr data = 0;
+    const Status status = context.check(
+        context.driver().cuMemAlloc(&data, std::max<uint64_t>(bytes, 1)),
+        "memory to measure in");
+    if (status.code() == Code::Limit)
+      return Draft(context, 0, 0);
+    DLC_TRY(status);
+    return Draft(context, data, bytes);
+  }
+  Draft(Draft &&other) noexcept
+      : context_(other.context_), data_(std::exchange(other.data_, 0)),
+        bytes_(other.bytes_) {}
+  Draft &operator=(Draft &&) = delete;
+  ~Draft() {
+    if (data_)
+      context_.driver().cuMemFree(data_);
+  }
+  CUdeviceptr data() const { return data_; } // 0: none
+  uint64_t bytes() const { return bytes_; }
 
-} // namespace
+private:
+  Draft(const GpuContext &context, CUdeviceptr data, uint64_t bytes)
+      : context_(context), data_(data), bytes_(bytes) {}
+  const GpuContext &context_;
+  CUdeviceptr data_;
+  uint64_t bytes_;
+};
 
 Tuner::Tuner(const GpuContext &context, TuneOptions options)
     : context_(context), options_(std::move(options)) {
@@ -34,7 +61,9 @@ TuneKey Tuner::key() const {
       .add("sm", gpu.sm)
       .add("multiprocessors", gpu.multiprocessors)
       .add("memory", gpu.memory)
+      .add("l2", gpu.l2)
       .add("driver", context_.driver().version())
+      .add("timed", "cold cache")
       .add("tf32", options_.tf32)
       .add("workspace_limit", options_.workspace);
   return key;
@@ -56,35 +85,54 @@ std::optional<TuneEntry> Tuner::find(const TuneKey &key) const {
   return entry;
 }
 
-Result<double> Tuner::milliseconds(const Candidate &candidate) const {
-  const auto wait = [this] {
-    return context_.check(
-        context_.driver().cuStreamSynchronize(context_.compute()),
-        "an algorithm that was measured failed");
-  };
-  DLC_TRY(candidate.enqueue()); // what is loaded at the first run
-  DLC_TRY(wait());
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    const Clock::time_point start = Clock::now();
-    for (int run = 0; run < kRuns; ++run)
-      DLC_TRY(candidate.enqueue());
-    DLC_TRY(wait());
-    const std::chrono::duration<double, std::milli> taken =
-        Clock::now() - start;
-    best = std::min(best, taken.count() / kRuns);
+// The flush also gives the host time to start the command before the GPU gets
+// there, so that no gap between them is timed.
+Result<double> Tuner::milliseconds(const Candidate &candidate,
+                                   CUdeviceptr draft,
+                                   const Draft &flush) const {
+  DLC_ASSIGN(const GpuEvent start, GpuEvent::create(context_, true));
+  DLC_ASSIGN(const GpuEvent end, GpuEvent::create(context_, true));
+  double best = kNever;
+  for (int run = 0; run <= kRuns; ++run) {
+    if (flush.data())
+      DLC_TRY(context_.check(
+          context_.driver().cuMemsetD8Async(flush.data(), 0, flush.bytes(),
+                                            context_.compute()),
+          "memset to empty the cache"));
+    DLC_TRY(start.record(context_.compute()));
+    DLC_TRY(candidate.enqueue(draft));
+    DLC_TRY(end.record(context_.compute()));
+    DLC_TRY(end.wait().withContext("an algorithm that was measured failed"));
+    DLC_ASSIGN(const double taken, end.millisecondsSince(start));
+    if (run > 0) // the first loads what it needs
+      best = std::min(best, taken);
   }
   return best;
 }
 
-Result<size_t> Tuner::measure(const TuneKey &key,
+Result<size_t> Tuner::measure(const TuneKey &key, std::string_view command,
+                              uint64_t draftBytes,
                               std::span<Candidate> candidates) const {
-  double least = std::numeric_limits<double>::infinity();
+  DLC_ASSIGN(const Draft draft, Draft::create(context_, draftBytes));
+  if (!draft.data()) {
+    info("{}: the GPU has not enough memory to measure its algorithms: the "
+         "library's first choice is taken",
+         command);
+    return 0;
+  }
+  DLC_ASSIGN(const Draft flush,
+             Draft::create(context_, 2 * context_.properties().l2));
+  if (!flush.data())
+    info("{}: the GPU has not enough memory to empty its cache between runs: "
+         "its algorithms are measured with a warm one, for this run only",
+         command);
+  double least = kNever;
   for (Candidate &candidate : candidates) {
-    candidate.entry.milliseconds = std::numeric_limits<double>::infinity();
-    if (!candidate.enqueue().ok())
+    candidate.entry.milliseconds = kNever;
+    if (!candidate.enqueue(draft.data()).ok())
       continue;
-    DLC_ASSIGN(candidate.entry.milliseconds, milliseconds(candidate));
+    DLC_ASSIGN(candidate.entry.milliseconds,
+               milliseconds(candidate, draft.data(), flush));
     least = std::min(least, candidate.entry.milliseconds);
   }
   size_t chosen = 0; // of none that starts, the first: its error is the run's
@@ -92,25 +140,13 @@ Result<size_t> Tuner::measure(const TuneKey &key,
     ++chosen;
   TuneEntry &entry = candidates[chosen].entry;
   entry.date = tuneDate();
-  if (least == std::numeric_limits<double>::infinity())
+  if (least == kNever)
     return chosen;
   remember(key, entry);
-  if (cache_)
+  if (cache_ && flush.data())
     if (const Status stored = cache_->store(key, entry); !stored.ok())
       warning("{}", stored.message());
   return chosen;
-}
-
-Result<Draft> Draft::create(const GpuContext &context, uint64_t bytes) {
-  CUdeviceptr data = 0;
-  DLC_TRY(context.check(context.driver().cuMemAlloc(&data, bytes),
-                        fmt::format("{} bytes to measure in", bytes)));
-  return Draft(context, data);
-}
-
-Draft::~Draft() {
-  if (data_)
-    context_->driver().cuMemFree(data_);
 }
 
 } // namespace dlc

@@ -12,11 +12,14 @@
 
 namespace dlc {
 
-// An algorithm for a command, and how to start it on the compute stream.
+// An algorithm for a command, and how to start it on the compute stream. It
+// writes to a draft instead of the command's outputs, which may be in use.
 struct Candidate {
   TuneEntry entry;
-  std::function<Status()> enqueue;
+  std::function<Status(CUdeviceptr draft)> enqueue;
 };
+
+class Draft;
 
 class Tuner {
 public:
@@ -35,39 +38,29 @@ public:
   // What was measured before, here or by the rank that chooses; none in a mode
   // that does not ask.
   std::optional<TuneEntry> find(const TuneKey &key) const;
-  // The fastest of at least one, which is kept for this key. The library's
-  // order decides between those that are within 2 % of it. One that does not
-  // start is left out. Waits for the GPU. Errors are those of the GPU.
-  Result<size_t> measure(const TuneKey &key,
-                         std::span<Candidate> candidates) const;
+  // The fastest of at least one, which is kept for this key. Each is timed with
+  // the GPU's cache emptied before every run, since in a step other commands
+  // have filled it. The library's order decides between those that are within
+  // 2 % of the fastest. One that does not start is left out. Waits for the GPU.
+  //
+  // All memory for it is given back: `draft` bytes for results and twice the
+  // cache to empty it. Where the GPU has not so much the cache stays warm, or
+  // nothing is measured, with a note that names the command, and nothing is
+  // kept on disk. Errors are those of the GPU.
+  Result<size_t> measure(const TuneKey &key, std::string_view command,
+                         uint64_t draft, std::span<Candidate> candidates) const;
 
 private:
   bool usesCache() const {
     return options_.mode != TuneOptions::Mode::Off && !options_.deterministic;
   }
   void remember(const TuneKey &key, std::optional<TuneEntry> entry) const;
-  Result<double> milliseconds(const Candidate &candidate) const;
+  Result<double> milliseconds(const Candidate &candidate, CUdeviceptr draft,
+                              const Draft &flush) const;
 
   const GpuContext &context_;
   TuneOptions options_;
   std::optional<TuneCache> cache_; // none: it cannot be used
-};
-
-// Device memory while it is in scope, where measured commands may write.
-class Draft {
-public:
-  static Result<Draft> create(const GpuContext &context, uint64_t bytes);
-  Draft(Draft &&other) noexcept
-      : context_(other.context_), data_(std::exchange(other.data_, 0)) {}
-  Draft &operator=(Draft &&) = delete;
-  ~Draft();
-  CUdeviceptr data() const { return data_; }
-
-private:
-  Draft(const GpuContext &context, CUdeviceptr data)
-      : context_(&context), data_(data) {}
-  const GpuContext *context_;
-  CUdeviceptr data_;
 };
 
 } // namespace dlc
