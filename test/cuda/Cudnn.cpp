@@ -74,7 +74,16 @@ protected:
 #ifndef DLC_HAS_CUDNN_FRONTEND
     GTEST_SKIP() << "built without cudnn-frontend";
 #endif
+    version_ =
+        reinterpret_cast<size_t (*)()>(library->find("cudnnGetVersion"))();
   }
+  // No graph has made the frontend open the CUDA runtime.
+  void TearDown() override {
+    for (const char *name : {"libcudart.so.12", "libcudart.so.13"})
+      EXPECT_EQ(::dlopen(name, RTLD_NOW | RTLD_NOLOAD), nullptr) << name;
+  }
+
+  size_t version_ = 0; // 91900 for 9.19.0
 };
 
 TEST_F(CudnnGraphs, AcceptResNet50) {
@@ -146,6 +155,19 @@ TestCommand attentionOfHeads(const Heads &h, bool backward, plan::DType type) {
   return command;
 }
 
+// Why an older version cannot do the gradient; empty if it can.
+std::string refusal(size_t version, const Heads &h, bool deterministic,
+                    int sm) {
+  if (version < 91800 && deterministic && sm >= 100)
+    return "Deterministic algorithm is not supported on blackwell";
+  // The frontend works around a fault of these.
+  if (version <= 91500 && h.keys % 128 != 0)
+    return "wants memory set before it by the CUDA runtime, which is not used; "
+           "update cuDNN to 9.16 or newer, or compile with "
+           "--attention=generated";
+  return "";
+}
+
 // GPT-2 124M, BERT-large with padding, ViT-B and lengths that differ.
 TEST_F(CudnnGraphs, AcceptAttention) {
   const Heads models[] = {{8, 12, 1024, 1024, 64, true, true, false},
@@ -163,9 +185,12 @@ TEST_F(CudnnGraphs, AcceptAttention) {
           auto attention = attentionOf(spec);
           ASSERT_TRUE(attention.ok()) << attention.status().message();
           for (bool deterministic : {false, true}) {
+            const std::string expected =
+                backward ? refusal(version_, model, deterministic, sm) : "";
             const Status status =
                 checkAttention(spec, *attention, deterministic, sm);
-            EXPECT_TRUE(status.ok())
+            EXPECT_EQ(status.ok(), expected.empty()) << status.message();
+            EXPECT_NE(status.message().find(expected), std::string::npos)
                 << model.queries << " queries, sm_" << sm
                 << (backward ? ", backward" : "") << ": " << status.message();
           }

@@ -132,24 +132,34 @@ template <class F> Status guard(const CommandSpec &spec, F &&body) {
   }
 }
 
+// The frontend would ask the CUDA runtime for the GPU if it were not told; and
+// use it for memory that some versions want set before a command.
 Status buildOperations(GraphBuilder &builder, const CommandSpec &spec,
-                       cudnnHandle_t handle) {
+                       cudnnHandle_t handle, int sm) {
+  builder.graph.set_sm_version(sm);
   DLC_TRY(builder.build());
   DLC_TRY(statusOf(spec, builder.graph.validate()));
-  return statusOf(spec, builder.graph.build_operation_graph(handle));
+  DLC_TRY(statusOf(spec, builder.graph.build_operation_graph(handle)));
+  if (builder.graph.touchesMemory())
+    return incompatible(
+        spec, fmt::format("cuDNN {} wants memory set before it by the CUDA "
+                          "runtime, which is not used; update cuDNN to 9.16 or "
+                          "newer, or compile with --attention=generated",
+                          fe::detail::get_backend_version()));
+  return {};
 }
 
 class Graph final : public CudnnGraph {
 public:
-  Graph(cudnnHandle_t handle, const CommandSpec &spec, MakeBuilder make)
-      : handle_(handle), spec_(spec), make_(std::move(make)) {}
+  Graph(cudnnHandle_t handle, int sm, const CommandSpec &spec, MakeBuilder make)
+      : handle_(handle), sm_(sm), spec_(spec), make_(std::move(make)) {}
 
   // Without plans; what was built before is gone.
   Status open() {
     return guard(spec_, [&] {
       plans_.clear();
       builder_ = make_(spec_);
-      return buildOperations(*builder_, spec_, handle_);
+      return buildOperations(*builder_, spec_, handle_, sm_);
     });
   }
 
@@ -259,6 +269,7 @@ private:
   }
 
   cudnnHandle_t handle_;
+  const int sm_;
   const CommandSpec spec_;
   const MakeBuilder make_;
   std::unique_ptr<GraphBuilder> builder_;
@@ -267,7 +278,7 @@ private:
 
 class Library final : public Cudnn {
 public:
-  explicit Library(cudnnHandle_t handle) : handle_(handle) {}
+  Library(cudnnHandle_t handle, int sm) : handle_(handle), sm_(sm) {}
   ~Library() override { fe::detail::destroy_handle(handle_); }
 
   size_t version() const override { return fe::detail::get_backend_version(); }
@@ -286,12 +297,13 @@ public:
 private:
   Result<std::unique_ptr<CudnnGraph>> open(const CommandSpec &spec,
                                            MakeBuilder make) {
-    auto graph = std::make_unique<Graph>(handle_, spec, std::move(make));
+    auto graph = std::make_unique<Graph>(handle_, sm_, spec, std::move(make));
     DLC_TRY(graph->open());
     return std::unique_ptr<CudnnGraph>(std::move(graph));
   }
 
   cudnnHandle_t handle_;
+  const int sm_;
 };
 
 Result<SharedLibrary> load() {
@@ -305,7 +317,7 @@ Result<SharedLibrary> load() {
 
 } // namespace
 
-Result<std::unique_ptr<Cudnn>> openCudnn() {
+Result<std::unique_ptr<Cudnn>> openCudnn(int sm) {
   DLC_ASSIGN(const SharedLibrary library, load());
   if (void *standin = library.find("dlcCudnn"))
     return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
@@ -315,7 +327,7 @@ Result<std::unique_ptr<Cudnn>> openCudnn() {
     if (status != CUDNN_STATUS_SUCCESS)
       return incompatible("cudnnCreate: {} ({})",
                           fe::detail::get_error_string(status), library.path());
-    return std::unique_ptr<Cudnn>(std::make_unique<Library>(handle));
+    return std::unique_ptr<Cudnn>(std::make_unique<Library>(handle, sm));
   } catch (const std::exception &error) {
     return incompatible("{}: {}", library.path(), error.what());
   }
@@ -325,8 +337,7 @@ static Status check(const CommandSpec &spec, const MakeBuilder &make, int sm) {
   DLC_TRY(load().status());
   return guard(spec, [&] {
     const auto builder = make(spec);
-    builder->graph.set_sm_version(sm);
-    return buildOperations(*builder, spec, nullptr);
+    return buildOperations(*builder, spec, nullptr, sm);
   });
 }
 
@@ -349,7 +360,7 @@ constexpr const char *kAbsent = "this build has no cuDNN: it was made without "
                                 "cudnn-frontend (tools/requirements.txt)";
 
 // A stand-in needs no frontend.
-Result<std::unique_ptr<Cudnn>> openCudnn() {
+Result<std::unique_ptr<Cudnn>> openCudnn(int) {
   DLC_ASSIGN(
       const SharedLibrary library,
       SharedLibrary::open({"libcudnn.so.9"},

@@ -62,13 +62,14 @@ public:
             bool deterministic) = 0;
 };
 
-// Opens libcudnn.so.9 for the GPU that is current. A library that exports
-// `dlcCudnn`, a function of this type, is asked instead: a stand-in.
+// Opens libcudnn.so.9 for the GPU that is current, of this SM. A library that
+// exports `dlcCudnn`, a function of this type, is asked instead: a stand-in.
 using CudnnFactory = Cudnn *(*)();
-Result<std::unique_ptr<Cudnn>> openCudnn();
+Result<std::unique_ptr<Cudnn>> openCudnn(int sm);
 
 // Whether cuDNN accepts the graph of a command, without a GPU or a driver:
-// validates it and builds its operations. Engines are not looked for.
+// validates it and builds its operations. Engines are not looked for. Nor is
+// one accepted that needs the CUDA runtime.
 Status checkConvolution(const CommandSpec &spec, const Conv &conv);
 Status checkAttention(const CommandSpec &spec, const Attention &attention,
                       bool deterministic, int sm);

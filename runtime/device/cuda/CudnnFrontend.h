@@ -28,6 +28,10 @@ public:
   fe::error_t buildFrom(cudnnHandle_t handle, const std::string &text) {
     return plans.build_plans(handle, text);
   }
+  // Whether a run begins with copies or memsets, which are the CUDA runtime's.
+  bool touchesMemory() const {
+    return !cuda_graph_direct_population_eligible();
+  }
   void release(int64_t plan) {
     plans.execution_plans[static_cast<size_t>(plan)].reset();
   }

@@ -17,7 +17,7 @@ Status Libraries::openCublasLt() {
 Result<Cudnn *> Libraries::cudnn() {
   if (!cudnn_ && cudnnStatus_.ok()) {
     DLC_TRY(context_.makeCurrent());
-    auto opened = openCudnn();
+    auto opened = openCudnn(context_.properties().sm);
     cudnnStatus_ = opened.status();
     if (opened.ok())
       cudnn_ = *std::move(opened);
