@@ -4,6 +4,7 @@
 #include "runtime/device/cuda/Cudnn.h"
 #include "Fixture.h"
 #include "runtime/base/SharedLibrary.h"
+#include "test/device/AttentionCases.h"
 
 using namespace dlc;
 using namespace dlc::test;
@@ -119,87 +120,80 @@ TEST_F(CudnnGraphs, AcceptEpilogues) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-struct Heads {
-  int64_t batch, heads, queries, keys, depth;
-  bool lengthFirst, causal;
-  bool masked;
-};
-
 // Attention, and its gradient, of operands at addresses that are never read.
-TestCommand attentionOfHeads(const Heads &h, bool backward, plan::DType type) {
+TestCommand attentionOfShape(const AttentionShape &s, bool backward,
+                             plan::DType type) {
   const auto at = [](uintptr_t n) {
     return reinterpret_cast<std::byte *>(n << 32);
   };
-  const auto rows = [&](int64_t length) {
-    return h.lengthFirst
-               ? std::vector<int64_t>{h.batch, length, h.heads, h.depth}
-               : std::vector<int64_t>{h.batch, h.heads, length, h.depth};
-  };
-  const std::vector<int64_t> q = rows(h.queries), k = rows(h.keys),
-                             sums = {h.batch, h.heads, h.queries, 1};
+  const std::vector<int64_t> q = s.rows(s.queries, s.depth),
+                             k = s.rows(s.keys, s.depth),
+                             sums = {s.batch, s.heads, s.queries, 1};
   TestCommand command(backward ? "attention_backward" : "attention");
   if (backward)
     command.in(at(1), q, type);
   command.in(at(2), q, type).in(at(3), k, type).in(at(4), k, type);
   if (backward)
     command.in(at(5), q, type).in(at(6), sums);
-  if (h.masked)
-    command.in(at(7), {h.batch, 1, h.queries, h.keys}, type)
+  if (s.hasMask())
+    command.in(at(7), {s.mask.begin(), s.mask.end()}, type)
         .set("has_mask", int64_t(1));
   if (backward)
     command.out(at(8), q, type).out(at(9), k, type).out(at(10), k, type);
   else
     command.out(at(5), q, type).out(at(6), sums);
-  command.set("layout", h.lengthFirst ? "bthd" : "bhtd");
-  command.set("causal", int64_t(h.causal));
+  command.set("layout", s.lengthFirst ? "bthd" : "bhtd");
+  command.set("causal", int64_t(s.causal));
   return command;
 }
 
 // Why an older version cannot do the gradient; empty if it can.
-std::string refusal(size_t version, const Heads &h, bool deterministic,
+std::string refusal(size_t version, const AttentionShape &s, bool deterministic,
                     int sm) {
   if (version < 91800 && deterministic && sm >= 100)
     return "Deterministic algorithm is not supported on blackwell";
   // The frontend works around a fault of these.
-  if (version <= 91500 && h.keys % 128 != 0)
+  if (version <= 91500 && s.keys % 128 != 0)
     return "wants memory set before it by the CUDA runtime, which is not used; "
            "update cuDNN to 9.16 or newer, or compile with "
            "--attention=generated";
   return "";
 }
 
-// GPT-2 124M, BERT-large with padding, ViT-B and lengths that differ.
+// GPT-2 124M in both layouts, BERT-large with padding, ViT-B, and what a GPU's
+// results are looked at for.
 TEST_F(CudnnGraphs, AcceptAttention) {
-  const Heads models[] = {{8, 12, 1024, 1024, 64, true, true, false},
-                          {8, 12, 1024, 1024, 64, false, true, false},
-                          {4, 16, 512, 512, 64, true, false, true},
-                          {16, 12, 197, 197, 64, false, false, false},
-                          {4, 4, 32, 32, 16, true, true, false},
-                          {2, 8, 128, 384, 128, false, false, false}};
-  for (const Heads &model : models)
+  std::vector<AttentionCase> cases = attentionCases();
+  cases.push_back({"gpt2", {8, 12, 1024, 1024, 64, 64, true, true}});
+  cases.push_back({"gpt2HeadsFirst", {8, 12, 1024, 1024, 64, 64, true}});
+  cases.push_back(
+      {"bert", {4, 16, 512, 512, 64, 64, false, true, 1, {4, 1, 512, 512}}});
+  cases.push_back({"vit", {16, 12, 197, 197, 64, 64}});
+  cases.push_back({"depth16", {4, 4, 32, 32, 16, 16, true, true}});
+  for (const AttentionCase &c : cases)
     for (plan::DType type : {plan::BF16, plan::F16})
       for (bool backward : {false, true})
         for (int sm : {80, 90, 100}) {
-          const TestCommand command = attentionOfHeads(model, backward, type);
+          const TestCommand command = attentionOfShape(c.shape, backward, type);
           const CommandSpec spec = command.spec();
           auto attention = attentionOf(spec);
           ASSERT_TRUE(attention.ok()) << attention.status().message();
           for (bool deterministic : {false, true}) {
             const std::string expected =
-                backward ? refusal(version_, model, deterministic, sm) : "";
+                backward ? refusal(version_, c.shape, deterministic, sm) : "";
             const Status status =
                 checkAttention(spec, *attention, deterministic, sm);
             EXPECT_EQ(status.ok(), expected.empty()) << status.message();
             EXPECT_NE(status.message().find(expected), std::string::npos)
-                << model.queries << " queries, sm_" << sm
-                << (backward ? ", backward" : "") << ": " << status.message();
+                << c.name << ", sm_" << sm << (backward ? ", backward" : "")
+                << ": " << status.message();
           }
         }
 }
 
 TEST_F(CudnnGraphs, WrongHeadsComeBack) {
   const TestCommand command =
-      attentionOfHeads({2, 4, 64, 64, 12, true, true, false}, true, plan::BF16);
+      attentionOfShape({2, 4, 64, 64, 12, 12, true, true}, true, plan::BF16);
   const CommandSpec spec = command.spec();
   auto attention = attentionOf(spec);
   ASSERT_TRUE(attention.ok());

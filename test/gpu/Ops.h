@@ -8,8 +8,7 @@ namespace dlc::test {
 
 struct OpsModule {
   mlir::OwningOpRef<mlir::ModuleOp> kernels; // null: the file is not readable
-  int functions = 0;
-  std::vector<std::string> leftOut; // functions that have no such type
+  std::vector<std::string> leftOut; // functions that are no program then
 };
 
 /// Dialects and what passes need to know of their ops.

@@ -149,8 +149,9 @@ Status run(int argc, char **argv) {
     const size_t colon = what.find(':', 4);
     auto ops = test::opsModule(what.substr(colon + 1),
                                what.substr(4, colon - 4), context);
-    fmt::print("{}: {} functions, left out: {}\n", what, ops.functions,
-               fmt::join(ops.leftOut, " "));
+    if (!ops.leftOut.empty())
+      return failed("{}: of these functions nothing can be made: {}", what,
+                    fmt::join(ops.leftOut, " "));
     return packFile(std::move(ops.kernels), folder, sm, INT64_MAX, 2);
   }
   if (what != "patterns")

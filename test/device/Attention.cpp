@@ -1,0 +1,143 @@
+// Attention and its gradient against plain loops. The CPU has no such command.
+#include "AttentionCases.h"
+#include "Fixture.h"
+
+#include <limits>
+
+namespace dlc::test {
+namespace {
+
+constexpr plan::DType kHalves[] = {plan::BF16, plan::F16};
+
+// What hides a key: PlaceAttention gives cuDNN these, not infinities.
+double lowest(plan::DType type) {
+  return type == plan::F16 ? -65504 : -std::ldexp(255, 120);
+}
+
+// Some keys hidden; with `blind` all of each head's second query, and its dy is
+// zero, as nobody uses its result.
+AttentionValues valuesOf(const AttentionShape &s, plan::DType type,
+                         bool blind) {
+  const Shape q = s.rows(s.queries, s.depth), k = s.rows(s.keys, s.depth),
+              v = s.rows(s.keys, s.valueDepth),
+              y = s.rows(s.queries, s.valueDepth);
+  AttentionValues x;
+  x.q = randomValues(count(q), 1);
+  x.k = randomValues(count(k), 2);
+  x.v = randomValues(count(v), 3);
+  x.dy = randomValues(count(y), 4);
+  if (s.hasMask())
+    x.mask = randomValues(count({s.mask.begin(), s.mask.end()}), 5);
+  for (size_t i = 0; i < x.mask.size(); ++i)
+    if (const auto query = static_cast<int64_t>(i) / s.keys % s.queries;
+        x.mask[i] > 1.5 || (blind && query == 1))
+      x.mask[i] = lowest(type);
+  for (int64_t i = 0; blind && i < count(y); ++i)
+    if ((s.lengthFirst ? i / s.valueDepth / s.heads : i / s.valueDepth) %
+            s.queries ==
+        1)
+      x.dy[i] = 0;
+  computeAttention(s, x);
+  return x;
+}
+
+Case forward(const AttentionShape &s, const AttentionValues &x) {
+  Case c{"attention",
+         {{"scale", s.scale},
+          {"layout", std::string(s.lengthFirst ? "bthd" : "bhtd")},
+          {"causal", int64_t(s.causal)},
+          {"has_mask", int64_t(s.hasMask())}},
+         {{s.rows(s.queries, s.depth), {}, x.q},
+          {s.rows(s.keys, s.depth), {}, x.k},
+          {s.rows(s.keys, s.valueDepth), {}, x.v}},
+         {{s.rows(s.queries, s.valueDepth)},
+          {{s.batch, s.heads, s.queries, 1}, plan::F32}}};
+  if (s.hasMask())
+    c.inputs.push_back({{s.mask.begin(), s.mask.end()}, {}, x.mask});
+  return c;
+}
+
+Case backward(const AttentionShape &s, const AttentionValues &x) {
+  Case c = forward(s, x);
+  c.kind = "attention_backward";
+  c.inputs.insert(c.inputs.begin(),
+                  {s.rows(s.queries, s.valueDepth), {}, x.dy});
+  c.inputs.insert(c.inputs.begin() + 4,
+                  {{s.rows(s.queries, s.valueDepth), {}, x.y},
+                   {{s.batch, s.heads, s.queries, 1}, plan::F32, x.lse}});
+  c.outputs = {{s.rows(s.queries, s.depth)},
+               {s.rows(s.keys, s.depth)},
+               {s.rows(s.keys, s.valueDepth)}};
+  return c;
+}
+
+// Relative to the largest, as factors are rounded to halves: weights of keys,
+// gradients of scores, y.
+void expectNear(const Tensor &found, const std::vector<double> &truth,
+                double tolerance, const std::string &what) {
+  Tensor wide(plan::F64, {static_cast<int64_t>(truth.size())}, truth);
+  EXPECT_LE(relativeError(found, wide), tolerance) << what;
+}
+
+class AttentionTest : public testing::TestWithParam<AttentionCase> {
+protected:
+  const AttentionShape &shape() const { return GetParam().shape; }
+  void expectGradients(const AttentionValues &x, plan::DType type) {
+    const double tolerance = type == plan::F16 ? 2.5e-3 : 2e-2;
+    const auto found = runJudged(backward(shape(), x), type, 2);
+    if (!found)
+      return;
+    const std::string in = " in " + plan::DType_Name(type);
+    expectNear((*found)[0], x.dq, tolerance, "dq" + in);
+    expectNear((*found)[1], x.dk, tolerance, "dk" + in);
+    expectNear((*found)[2], x.dv, tolerance, "dv" + in);
+  }
+};
+
+TEST_P(AttentionTest, Conforms) {
+  for (plan::DType type : kHalves) {
+    const AttentionValues x = valuesOf(shape(), type, false);
+    const auto found = runJudged(forward(shape(), x), type, 2);
+    if (!found)
+      continue;
+    const std::string in = " in " + plan::DType_Name(type);
+    expectNear((*found)[0], x.y, type == plan::F16 ? 1.5e-3 : 1.2e-2, "y" + in);
+    expectNear((*found)[1], x.lse, 1e-5, "lse" + in);
+  }
+}
+
+TEST_P(AttentionTest, GradientConforms) {
+  for (plan::DType type : kHalves)
+    expectGradients(valuesOf(shape(), type, false), type);
+}
+
+class MaskedAttentionTest : public AttentionTest {};
+
+// What such a query gets is replaced; it must be a number, and no gradient may
+// come from it.
+TEST_P(MaskedAttentionTest, QueryThatSeesNothingConforms) {
+  for (plan::DType type : kHalves) {
+    const AttentionValues x = valuesOf(shape(), type, true);
+    const auto found = runJudged(forward(shape(), x), type, 2);
+    if (!found)
+      continue;
+    for (const Tensor &tensor : *found)
+      for (const double value : tensor.values())
+        ASSERT_TRUE(std::isfinite(value)) << plan::DType_Name(type);
+    expectGradients(x, type);
+  }
+}
+
+std::vector<AttentionCase> maskedCases() {
+  std::vector<AttentionCase> cases = attentionCases();
+  std::erase_if(cases, [](auto &c) { return !c.shape.hasMask(); });
+  return cases;
+}
+constexpr auto nameOf = [](const auto &info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
+                         testing::ValuesIn(attentionCases()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Shapes, MaskedAttentionTest,
+                         testing::ValuesIn(maskedCases()), nameOf);
+
+} // namespace
+} // namespace dlc::test
