@@ -1,5 +1,6 @@
 // Attention's generated kernels, forward and backward, against plain loops in
 // double precision.
+#include "AttentionKernels.h"
 #include "Emulator.h"
 #include "compiler/codegen/cuda/Attention.h"
 #include "compiler/codegen/cuda/Compile.h"
@@ -26,96 +27,53 @@ struct Case {
   bool isBf16 = true, causal = false, headsFirst = true;
   Mask mask = Mask::None;
   int64_t maskHeads = 1; // or heads
+
+  AttentionShape shape() const {
+    AttentionShape s{batch,  heads,       queries,
+                     keys,   depth,       valueDepth,
+                     causal, !headsFirst, 1 / std::sqrt(double(depth))};
+    if (mask != Mask::None)
+      s.mask = {1, maskHeads, queries, keys};
+    return s;
+  }
 };
 using Array = std::vector<double>;
 
-/// What is computed, all of it [B, H, T, ...].
-struct Reference {
-  Array q, k, v, dy, mask, y, lse, dq, dk, dv;
-
-  explicit Reference(const Case &c) : c(c) {
-    std::mt19937 random(7);
-    auto fill = [&](Array &a, int64_t n) {
-      std::normal_distribution<> normal;
-      for (a.resize(n); double &x : a)
-        x = std::round(normal(random) * 16) / 16; // exact in bf16
-    };
-    const int64_t bh = c.batch * c.heads;
-    fill(q, bh * c.queries * c.depth);
-    fill(k, bh * c.keys * c.depth);
-    fill(v, bh * c.keys * c.valueDepth);
-    fill(dy, bh * c.queries * c.valueDepth);
-    fill(mask, c.maskHeads * c.queries * c.keys);
-    if (c.mask == Mask::Bool)
-      for (double &x : mask)
-        x = x < 0.5;
-    if (c.mask == Mask::Bool && c.queries > 1) // a query that sees nothing
-      std::fill_n(mask.begin() + c.keys, c.keys, 0);
-    y.assign(dy.size(), 0);
-    lse.assign(bh * c.queries, INFINITY);
-    dq.assign(q.size(), 0);
-    dk.assign(k.size(), 0);
-    dv.assign(v.size(), 0);
-    for (int64_t h = 0; h < bh; ++h)
-      for (int64_t i = 0; i < c.queries; ++i)
-        row(h, i);
-  }
-  double scale() const { return 1 / std::sqrt(double(c.depth)); }
-
-private:
-  static double dot(const Array &a, int64_t i, const Array &b, int64_t j,
-                    int64_t n) {
-    double sum = 0;
-    for (int64_t d = 0; d < n; ++d)
-      sum += a[i * n + d] * b[j * n + d];
-    return sum;
-  }
-  void row(int64_t h, int64_t i) {
-    const int64_t at = h * c.queries + i;
-    Array s(c.keys, -INFINITY);
-    double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < c.keys; ++j) {
-      double m =
-          c.mask == Mask::None
-              ? 0
-              : mask[(h % c.heads % c.maskHeads * c.queries + i) * c.keys + j];
-      if ((c.causal && j > i) || (c.mask == Mask::Bool && m == 0))
-        continue;
-      s[j] = dot(q, at, k, h * c.keys + j, c.depth) * scale() +
-             (c.mask == Mask::Float ? m : 0);
-      max = std::max(max, s[j]);
-    }
-    if (max == -INFINITY)
-      return;
-    for (double x : s)
-      sum += std::exp(x - max);
-    lse[at] = max + std::log(sum);
-    for (int64_t j = 0; j < c.keys; ++j)
-      for (int64_t d = 0; d < c.valueDepth; ++d)
-        y[at * c.valueDepth + d] +=
-            std::exp(s[j] - lse[at]) * v[(h * c.keys + j) * c.valueDepth + d];
-    const double delta = dot(dy, at, y, at, c.valueDepth);
-    for (int64_t j = 0; j < c.keys; ++j) {
-      const int64_t key = h * c.keys + j;
-      const double p = std::exp(s[j] - lse[at]);
-      const double ds =
-          p * (dot(dy, at, v, key, c.valueDepth) - delta) * scale();
-      for (int64_t d = 0; d < c.depth; ++d) {
-        dq[at * c.depth + d] += ds * k[key * c.depth + d];
-        dk[key * c.depth + d] += ds * q[at * c.depth + d];
-      }
-      for (int64_t d = 0; d < c.valueDepth; ++d)
-        dv[key * c.valueDepth + d] += p * dy[at * c.valueDepth + d];
-    }
-  }
-  const Case &c;
-};
+/// The values, with all results; booleans of a mask as what they add.
+AttentionValues valuesOf(const Case &c) {
+  std::mt19937 random(7);
+  std::normal_distribution<> normal;
+  const auto fill = [&](Array &a, int64_t n) {
+    for (a.resize(n); double &x : a)
+      x = std::round(normal(random) * 16) / 16; // exact in bf16
+  };
+  AttentionValues x;
+  const int64_t bh = c.batch * c.heads;
+  fill(x.q, bh * c.queries * c.depth);
+  fill(x.k, bh * c.keys * c.depth);
+  fill(x.v, bh * c.keys * c.valueDepth);
+  fill(x.dy, bh * c.queries * c.valueDepth);
+  fill(x.mask, c.maskHeads * c.queries * c.keys);
+  if (c.mask == Mask::Bool)
+    for (double &m : x.mask)
+      m = m < 0.5 ? 0 : -INFINITY;
+  if (c.mask == Mask::Bool && c.queries > 1) // a query that sees nothing
+    std::fill_n(x.mask.begin() + c.keys, c.keys, -INFINITY);
+  attentionForward(c.shape(), x);
+  attentionBackward(c.shape(), x);
+  return x;
+}
 
 class Attention {
 public:
-  explicit Attention(const Case &c) : c(c), want(c) {
+  explicit Attention(const Case &c)
+      : c(c), shape(c.shape()), want(valuesOf(c)) {
     context.loadDialect<ir::DlcDialect, exec::ExecDialect>();
-    const std::string text = module();
+    const std::string text =
+        "module {\n" +
+        attentionKernels(shape, c.isBf16 ? "bf16" : "f16",
+                         c.mask == Mask::Bool ? "i1" : "f32") +
+        "}\n";
     parsed = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     std::string why;
     auto sm = cuda::findSm("90", why);
@@ -134,13 +92,11 @@ public:
   void check() {
     if (!emulator)
       return;
-    const auto q = stored(want.q, c.queries, c.depth),
-               k = stored(want.k, c.keys, c.depth),
-               v = stored(want.v, c.keys, c.valueDepth),
-               dy = stored(want.dy, c.queries, c.valueDepth),
-               y = stored(want.y, c.queries, c.valueDepth);
-    Guarded lse = made(want.lse, DType::F32),
-            mask = made(want.mask, maskType());
+    Guarded q = made(want.q, half()), k = made(want.k, half()),
+            v = made(want.v, half()), dy = made(want.dy, half()),
+            y = made(want.y, half()), lse = made(want.lse, DType::F32),
+            mask =
+                c.mask == Mask::Bool ? booleans() : made(want.mask, DType::F32);
     std::vector<void *> inputs{q.data(), k.data(), v.data()},
         back{dy.data(), q.data(), k.data(), v.data(), y.data(), lse.data()};
     if (c.mask != Mask::None) {
@@ -148,85 +104,30 @@ public:
       back.push_back(mask.data());
     }
     run("forward", inputs,
-        {{"y", &want.y, c.queries, c.valueDepth}, {"lse", &want.lse, 0, 0}});
-    run("queries", back, {{"dq", &want.dq, c.queries, c.depth}});
-    run("keys", back,
-        {{"dk", &want.dk, c.keys, c.depth},
-         {"dv", &want.dv, c.keys, c.valueDepth}});
+        {{"y", want.y, half()}, {"lse", want.lse, DType::F32}});
+    run("queries", back, {{"dq", want.dq, half()}});
+    run("keys", back, {{"dk", want.dk, half()}, {"dv", want.dv, half()}});
   }
 
 private:
   struct Output {
     const char *name;
-    const Array *want;
-    int64_t length, width; // 0: as lse, in f32
+    const Array &want;
+    DType type;
   };
 
-  std::string type(int64_t length, int64_t width) const {
-    auto n = [](int64_t x) { return std::to_string(x) + "x"; };
-    return "tensor<" + n(c.batch) +
-           (c.headsFirst ? n(c.heads) + n(length) : n(length) + n(c.heads)) +
-           n(width) + (c.isBf16 ? "bf16>" : "f16>");
-  }
-  std::string module() const {
-    const std::string q = type(c.queries, c.depth), k = type(c.keys, c.depth),
-                      v = type(c.keys, c.valueDepth),
-                      y = type(c.queries, c.valueDepth);
-    auto n = [](int64_t x) { return std::to_string(x) + "x"; };
-    const std::string lse =
-        "tensor<" + n(c.batch) + n(c.heads) + n(c.queries) + "1xf32>";
-    const std::string mask = "tensor<1x" + n(c.maskHeads) + n(c.queries) +
-                             n(c.keys) +
-                             (c.mask == Mask::Bool ? "i1>" : "f32>");
-    const bool masked = c.mask != Mask::None;
-    char attributes[200];
-    std::snprintf(attributes, sizeof attributes,
-                  " {scale = %.17e : f64, layout = \"%s\"%s}", want.scale(),
-                  c.headsFirst ? "bhtd" : "bthd", c.causal ? ", causal" : "");
-    const std::string m = masked ? ", %m" : "", mt = masked ? ", " + mask : "",
-                      ma = masked ? ", %m: " + mask : "";
-    auto kernel = [&](const std::string &name, const std::string &yields) {
-      return "exec.kernel @" + name + " {\n^bb0(%dy: " + y + ", %q: " + q +
-             ", %k: " + k + ", %v: " + v + ", %y: " + y + ", %l: " + lse + ma +
-             "):\n  %a, %b, %c = dlc.attention_backward %dy, %q, %k, %v, %y, "
-             "%l" +
-             m + attributes + " : (" + y + ", " + q + ", " + k + ", " + v +
-             ", " + y + ", " + lse + mt + ") -> (" + q + ", " + k + ", " + v +
-             ")\n  dlc.yield " + yields + "\n}\n";
-    };
-    return "module {\nexec.kernel @forward {\n^bb0(%q: " + q + ", %k: " + k +
-           ", %v: " + v + ma + "):\n  %y, %l = dlc.attention %q, %k, %v" + m +
-           attributes + " : (" + q + ", " + k + ", " + v + mt + ") -> (" + y +
-           ", " + lse + ")\n  dlc.yield %y, %l : " + y + ", " + lse + "\n}\n" +
-           kernel("queries", "%a : " + q) +
-           kernel("keys", "%b, %c : " + k + ", " + v) + "}\n";
-  }
-
   DType half() const { return c.isBf16 ? DType::BF16 : DType::F16; }
-  DType maskType() const {
-    return c.mask == Mask::Bool ? DType::Bool : DType::F32;
-  }
-  /// Where element d of row t of head h lies.
-  int64_t place(int64_t h, int64_t t, int64_t d, int64_t length,
-                int64_t width) const {
-    return c.headsFirst
-               ? (h * length + t) * width + d
-               : ((h / c.heads * length + t) * c.heads + h % c.heads) * width +
-                     d;
-  }
   static Guarded made(const Array &a, DType t) {
     std::vector<uint8_t> bytes(a.size() * sizeOf(t));
     for (size_t i = 0; i < a.size(); ++i)
       writeElement(t, bytes.data(), int64_t(i), a[i]);
     return Guarded(bytes.data(), bytes.size());
   }
-  Guarded stored(const Array &a, int64_t length, int64_t width) {
-    Array laid(a.size());
-    for (int64_t h = 0; h < c.batch * c.heads; ++h)
-      for (int64_t t = 0; t < length; ++t)
-        for (int64_t d = 0; d < width; ++d)
-          laid[place(h, t, d, length, width)] = a[(h * length + t) * width + d];
-    return made(laid, half());
+  Guarded booleans() const {
+    Array seen;
+    for (double m : want.mask)
+      seen.push_back(m == 0);
+    return made(seen, DType::Bool);
   }
 
   void run(const std::string &name, std::vector<void *> arguments,
@@ -238,7 +139,7 @@ private:
       std::vector<Guarded> to;
       auto all = arguments;
       for (const Output &o : outputs) {
-        to.emplace_back(nullptr, o.want->size() * (o.width ? 2 : 4));
+        to.emplace_back(nullptr, o.want.size() * sizeOf(o.type));
         all.push_back(to.back().data());
       }
       ASSERT_EQ(emulator->run(name, launch.grid, launch.block, all, order), "");
@@ -254,20 +155,17 @@ private:
     }
   }
   /// Relative to the largest value: factors are rounded to halves.
-  void compare(const Output &o, const std::vector<uint8_t> &bytes) {
-    const DType t = o.width ? half() : DType::F32;
+  static void compare(const Output &o, const std::vector<uint8_t> &bytes) {
     double largest = 1e-3;
-    for (double w : *o.want)
+    for (double w : o.want)
       if (std::isfinite(w))
         largest = std::max(largest, std::fabs(w));
-    const double most = largest * (o.width ? c.isBf16 ? 1.5e-2 : 2e-3 : 1e-5);
-    const int64_t width = o.width ? o.width : 1,
-                  length = o.width ? o.length : c.queries;
-    for (size_t i = 0; i < o.want->size(); ++i) {
-      const int64_t d = i % width, row = i / width;
-      const int64_t at =
-          o.width ? place(row / length, row % length, d, length, width) : i;
-      const double got = readElement(t, bytes.data(), at), w = (*o.want)[i];
+    const double most = largest * (o.type == DType::F32    ? 1e-5
+                                   : o.type == DType::BF16 ? 1.5e-2
+                                                           : 2e-3);
+    for (size_t i = 0; i < o.want.size(); ++i) {
+      const double got = readElement(o.type, bytes.data(), int64_t(i)),
+                   w = o.want[i];
       if (got == w || std::fabs(got - w) <= most)
         continue;
       ADD_FAILURE() << o.name << " element " << i << " is " << got
@@ -277,7 +175,8 @@ private:
   }
 
   const Case c;
-  Reference want;
+  const AttentionShape shape;
+  const AttentionValues want;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> parsed;
   std::unique_ptr<Emulator> emulator;

@@ -1,9 +1,9 @@
 // gpu-kernels PACK: every kernel of a pack (dlc-kernel-pack) on the GPU against
-// the CPU backend's form of it, on random arrays; twice, for the same bytes,
-// and nothing is written beside its outputs.
+// the CPU backend's form of it, attention against plain loops, on random
+// arrays; twice, for the same bytes, and nothing is written beside its outputs.
 #include "runtime/device/cuda/Modules.h"
 #include "test/gpu/Gpu.h"
-#include "test/gpu/Packs.h"
+#include "test/gpu/PackedAttention.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ public:
 
   void TestBody() override {
     cpu_ = reinterpret_cast<CpuKernel>(::dlsym(pack.cpu, k_.name.c_str()));
-    ASSERT_TRUE(cpu_) << "cpu.so has no " << k_.name;
+    ASSERT_TRUE(cpu_ || k_.attention) << "cpu.so has no " << k_.name;
     for (const bool positive : {true, false})
       ASSERT_NO_FATAL_FAILURE(check(positive));
   }
@@ -65,6 +65,8 @@ private:
         found(k_.outputs), again(k_.outputs);
     for (size_t i = 0; i < inputs.size(); ++i)
       fillRandom(k_.inputs[i], inputs[i].data(), positive, random, k_.below);
+    if (k_.attention)
+      completeInputs(k_, pointersTo(inputs));
     onCpu(inputs, expected);
     for (Arrays *outputs : {&found, &again}) {
       const Status status = onGpu(inputs, *outputs);
@@ -84,11 +86,18 @@ private:
     }
   }
 
+  static std::vector<void *> pointersTo(Arrays &arrays) {
+    std::vector<void *> pointers;
+    for (size_t i = 0; i < arrays.size(); ++i)
+      pointers.push_back(arrays[i].data());
+    return pointers;
+  }
   void onCpu(Arrays &inputs, Arrays &outputs) {
-    std::vector<void *> arguments;
-    for (Arrays *arrays : {&inputs, &outputs})
-      for (size_t i = 0; i < arrays->size(); ++i)
-        arguments.push_back((*arrays)[i].data());
+    std::vector<void *> arguments = pointersTo(inputs);
+    if (k_.attention)
+      return runOnHost(k_, arguments, pointersTo(outputs));
+    for (void *output : pointersTo(outputs))
+      arguments.push_back(output);
     cpu_(arguments.data(), 0, k_.extent);
   }
 

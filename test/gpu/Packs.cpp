@@ -19,14 +19,33 @@ static std::vector<Elements> elementsFrom(const Json &list) {
   return result;
 }
 
+static PackedAttention attentionFrom(const Json &json) {
+  PackedAttention a;
+  AttentionShape &s = a.shape;
+  const auto &sizes = json["sizes"];
+  int i = 0;
+  for (int64_t *size :
+       {&s.batch, &s.heads, &s.queries, &s.keys, &s.depth, &s.valueDepth})
+    *size = sizes[i++].get<int64_t>();
+  s.causal = json["causal"].get<bool>();
+  s.lengthFirst = json["length_first"].get<bool>();
+  s.scale = json["scale"].get<double>();
+  s.mask = json["mask"].get<std::array<int64_t, 4>>();
+  a.results = json["results"].get<std::vector<std::string>>();
+  return a;
+}
+
 Result<std::vector<PackedKernel>> readPack(const std::string &folder) {
   DLC_ASSIGN(const std::string text, readFile(folder + "/kernels.json"));
   DLC_ASSIGN(const Json table, parseJson(text));
   std::vector<PackedKernel> kernels;
-  for (const Json &k : table)
+  for (const Json &k : table) {
     kernels.push_back({k["name"], k["grid"], k["block"], k["extent"],
                        k["below"], elementsFrom(k["inputs"]),
-                       elementsFrom(k["outputs"])});
+                       elementsFrom(k["outputs"]), std::nullopt});
+    if (k.contains("attention"))
+      kernels.back().attention = attentionFrom(k["attention"]);
+  }
   return kernels;
 }
 

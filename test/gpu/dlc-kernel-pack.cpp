@@ -3,12 +3,14 @@
 //   dlc-kernel-pack MODULE.mlir FOLDER [SM] [MOST_ELEMENTS]
 //   dlc-kernel-pack patterns FOLDER [SM]     a folder in it for each pattern
 //   dlc-kernel-pack ops:TYPE:FILE.mlir FOLDER [SM]    a file of test/ops
+//   dlc-kernel-pack attention FOLDER [SM]    as test/device/AttentionCases.h
 //   dlc-kernel-pack matrix:ROWSxCOLUMNS FOLDER [SM]   to be timed
 //
 // A pack holds kernels.sm_N.cubin and .ptx; cpu.so, the CPU backend's form of
 // the same kernels; host.so, with which test/standin plays them; kernels.json,
 // a table of those whose arrays have at most MOST_ELEMENTS elements.
 #include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/codegen/cuda/Attention.h"
 #include "compiler/codegen/cuda/CudaCodegen.h"
 #include "compiler/codegen/cuda/Mapping.h"
 #include "compiler/dialect/Dlc.h"
@@ -20,6 +22,7 @@
 #include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
 #include "runtime/plan/Types.h"
+#include "test/emulator/AttentionKernels.h"
 #include "test/emulator/HostKernels.h"
 #include "test/emulator/Patterns.h"
 #include "test/gpu/Ops.h"
@@ -51,30 +54,72 @@ bool isSmall(const Json &kernel, int64_t most) {
   return true;
 }
 
+/// What plain loops must know of it; null if the body is none, or not its own
+/// operands in their order.
+Json attentionEntry(mlir::Region &body) {
+  mlir::Operation *op = attentionOf(body);
+  if (!op || !llvm::equal(op->getOperands(), body.getArguments()))
+    return nullptr;
+  const bool isBackward = llvm::isa<ir::AttentionBackwardOp>(op);
+  const auto typeOf = [&](int i) {
+    return ir::tensorType(op->getOperand(i + (isBackward ? 1 : 0)));
+  };
+  const mlir::StringRef layout =
+      isBackward ? llvm::cast<ir::AttentionBackwardOp>(op).getLayout()
+                 : llvm::cast<ir::AttentionOp>(op).getLayout();
+  const ir::AttentionDims d(typeOf(0), typeOf(1), typeOf(2), layout);
+  std::vector<int64_t> mask(4, 0);
+  if (op->getNumOperands() == (isBackward ? 7u : 4u))
+    mask = ir::tensorType(body.getArguments().back()).getShape().vec();
+  const std::vector<std::string> names =
+      isBackward ? std::vector<std::string>{"dq", "dk", "dv"}
+                 : std::vector<std::string>{"y", "lse"};
+  Json results = Json::array();
+  for (mlir::Value v : body.front().getTerminator()->getOperands())
+    results.push_back(names[llvm::cast<mlir::OpResult>(v).getResultNumber()]);
+  return {
+      {"sizes", {d.batch, d.heads, d.queries, d.keys, d.depth, d.valueDepth}},
+      {"causal", op->hasAttr("causal")},
+      {"length_first", layout == "bthd"},
+      {"scale", op->getAttrOfType<mlir::FloatAttr>("scale").getValueAsDouble()},
+      {"mask", mask},
+      {"results", results}};
+}
+
 /// Integers of inputs are below `below`: they may be indices.
 Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
   Json kernels = Json::array();
   for (auto op : module.getOps<exec::KernelOp>()) {
-    if (attentionOf(op.getBody()))
-      continue; // the CPU has no such kernel
-    std::string why;
-    auto graph = KernelGraph::build(op.getBody(), why);
-    if (!graph)
-      return failed("{}: {}", op.getSymName().str(), why);
-    const cuda::Mapping map = cuda::mapKernel(*graph);
     Json kernel = {
         {"name", op.getSymName().str()},
-        {"grid", map.grid},
-        {"block", map.block},
-        {"extent", scheduleKernel(*graph).extent},
         {"below", below},
         {"inputs", elementsOf(op.getBody().getArguments())},
         {"outputs",
          elementsOf(op.getBody().front().getTerminator()->getOperands())}};
-    if (graph->contraction.op)
+    const auto launchAs = [&](auto shape, int64_t extent) {
+      kernel["grid"] = shape.grid;
+      kernel["block"] = shape.block;
+      kernel["extent"] = extent;
+    };
+    if (auto attention = cuda::mapAttention(op)) {
+      launchAs(*attention, 0);
+      kernel["attention"] = attentionEntry(op.getBody());
+      if (kernel["attention"].is_null())
+        return failed("{}: attention among other ops", op.getSymName().str());
       for (Json &output : kernel["outputs"])
-        output["through"] =
-            elementsOf(graph->contraction.op->getResults())[0]["type"];
+        if (output["type"] != "f32")
+          output["through"] = output["type"];
+    } else {
+      std::string why;
+      auto graph = KernelGraph::build(op.getBody(), why);
+      if (!graph)
+        return failed("{}: {}", op.getSymName().str(), why);
+      launchAs(cuda::mapKernel(*graph), scheduleKernel(*graph).extent);
+      if (graph->contraction.op)
+        for (Json &output : kernel["outputs"])
+          output["through"] =
+              elementsOf(graph->contraction.op->getResults())[0]["type"];
+    }
     if (isSmall(kernel, most))
       kernels.push_back(std::move(kernel));
   }
@@ -96,16 +141,17 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
   auto cpu = resolveCpuTarget("x86-64-v3", &why);
   if (mlir::failed(sm) || mlir::failed(toolkit) || mlir::failed(cpu))
     return failed("{}", why);
-  for (auto op : llvm::make_early_inc_range(module.getOps<exec::KernelOp>()))
-    if (attentionOf(op.getBody()))
-      op.erase(); // the CPU has no such kernel; whole steps judge it
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   DLC_ASSIGN(const Json table, tableOf(module, most, below));
   DLC_TRY(write(folder + "/kernels.json", dumpJson(table)));
 
   llvm::SmallVector<char> library;
-  if (mlir::failed(compileKernels(module, *cpu, CpuCodegenOptions(), library)))
+  mlir::OwningOpRef<mlir::ModuleOp> forCpu = module.clone();
+  for (auto op : llvm::make_early_inc_range(forCpu->getOps<exec::KernelOp>()))
+    if (attentionOf(op.getBody()))
+      op.erase(); // the CPU has no such kernel
+  if (mlir::failed(compileKernels(*forCpu, *cpu, CpuCodegenOptions(), library)))
     return failed("the kernels do not compile for the CPU");
   DLC_TRY(write(folder + "/cpu.so", {library.data(), library.size()}));
   std::vector<cuda::Image> images;
@@ -145,6 +191,8 @@ Status run(int argc, char **argv) {
   long rows = 0, columns = 0;
   if (std::sscanf(what.c_str(), "matrix:%ldx%ld", &rows, &columns) == 2)
     return packText(test::matrixModule(rows, columns), folder);
+  if (what == "attention")
+    return packText(test::attentionModule(), folder);
   if (what.starts_with("ops:")) {
     const size_t colon = what.find(':', 4);
     auto ops = test::opsModule(what.substr(colon + 1),

@@ -61,7 +61,7 @@ STEP_KERNELS = {
     "gpt_tiny-f32": "gpt_tiny --batch=2 --optimizer=adamw",
     "gpt_tiny-bf16": "gpt_tiny --amp --batch=2 --optimizer=lion",
     "gpt_tiny-fp16": "gpt_tiny --amp --amp-dtype=fp16 --batch=3 --optimizer=adam",
-    "gpt_tiny-generated": "gpt_tiny --amp --batch=2 --matmul=generated",
+    "gpt_tiny-generated": "gpt_tiny --amp --batch=2 --matmul=generated --attention=generated",
 }
 MOST_ELEMENTS = 300000
 SGD, ADAMW = dict(optimizer="sgd", lr=0.1, momentum=0.9), dict(optimizer="adamw", lr=1e-4, weight_decay=0.01)
@@ -196,6 +196,10 @@ class Package:
         self.run(self.tool("bin", "dlc-kernel-pack"), "patterns", self.path("packs/patterns"),
                  self.options.sm.split(",")[0])
 
+    def add_attention(self):
+        self.run(self.tool("bin", "dlc-kernel-pack"), "attention", self.path("packs/patterns/attention"),
+                 self.options.sm.split(",")[0])
+
     def add_ops(self, file, dtype):
         name = os.path.basename(file).removesuffix(".mlir")
         self.run(self.tool("bin", "dlc-kernel-pack"), f"ops:{dtype}:{file}", self.path("packs/ops", f"{name}-{dtype}"),
@@ -250,7 +254,7 @@ class Package:
         quick = self.options.quick
         self.add_programs()
         models = ["mlp"] if quick else list(MODELS)
-        todo = [(self.add_matrix_kernels,)] + ([] if quick else [(self.add_patterns,)])
+        todo = [(self.add_matrix_kernels,)] + ([] if quick else [(self.add_patterns,), (self.add_attention,)])
         todo += [(self.add_ops, file, dtype) for dtype in ("f32", "bf16", "f16")
                  for file in sorted(glob.glob(os.path.join(here, "..", "ops", "*.mlir")))
                  if not quick or (dtype == "bf16" and file.endswith("kinks.mlir"))]

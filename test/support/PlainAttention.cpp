@@ -23,18 +23,16 @@ class Loops {
 public:
   Loops(const AttentionShape &s, AttentionValues &x) : s(s), x(x) {}
 
-  void run() {
+  void forward() {
     x.y.assign(elements(s.queries, s.valueDepth), 0);
     x.lse.assign(elements(s.queries, 1), INFINITY);
-    if (!x.dy.empty()) {
-      x.dq.assign(x.q.size(), 0);
-      x.dk.assign(x.k.size(), 0);
-      x.dv.assign(x.v.size(), 0);
-    }
-    for (int64_t b = 0; b < s.batch; ++b)
-      for (int64_t h = 0; h < s.heads; ++h)
-        for (int64_t i = 0; i < s.queries; ++i)
-          query(b, h, i);
+    forEachQuery([&](auto... at) { forward(at...); });
+  }
+  void backward() {
+    x.dq.assign(x.q.size(), 0);
+    x.dk.assign(x.k.size(), 0);
+    x.dv.assign(x.v.size(), 0);
+    forEachQuery([&](auto... at) { backward(at...); });
   }
 
 private:
@@ -54,40 +52,54 @@ private:
     return x.mask[static_cast<size_t>(flat)];
   }
 
-  void query(int64_t b, int64_t h, int64_t i) {
+  template <class F> void forEachQuery(F &&body) const {
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t h = 0; h < s.heads; ++h)
+        for (int64_t i = 0; i < s.queries; ++i)
+          body(b, h, i);
+  }
+  double &lse(int64_t b, int64_t h, int64_t i) const {
+    return x.lse[static_cast<size_t>((b * s.heads + h) * s.queries + i)];
+  }
+  /// -inf where a query does not see a key.
+  Array scores(int64_t b, int64_t h, int64_t i) const {
     const double *q = row(x.q, b, h, i, s.queries, s.depth);
-    Array p(static_cast<size_t>(s.keys), -INFINITY);
+    Array scores(static_cast<size_t>(s.keys), -INFINITY);
     const int64_t seen = s.causal ? std::min(i + 1, s.keys) : s.keys;
     for (int64_t j = 0; j < seen; ++j)
-      p[j] = s.scale * dot(q, row(x.k, b, h, j, s.keys, s.depth), s.depth) +
-             (s.hasMask() ? added(b, h, i, j) : 0);
-    const double max = p.empty() ? -INFINITY : *std::ranges::max_element(p);
+      scores[j] =
+          s.scale * dot(q, row(x.k, b, h, j, s.keys, s.depth), s.depth) +
+          (s.hasMask() ? added(b, h, i, j) : 0);
+    return scores;
+  }
+
+  void forward(int64_t b, int64_t h, int64_t i) const {
+    Array p = scores(b, h, i);
+    const double max = *std::ranges::max_element(p);
     if (max == -INFINITY)
       return;
     double sum = 0;
     for (double &score : p)
       sum += score = std::exp(score - max);
-    for (double &share : p)
-      share /= sum;
-    x.lse[(b * s.heads + h) * s.queries + i] = max + std::log(sum);
+    lse(b, h, i) = max + std::log(sum);
     double *y = row(x.y, b, h, i, s.queries, s.valueDepth);
     for (int64_t j = 0; j < s.keys; ++j)
-      add(y, p[j], row(x.v, b, h, j, s.keys, s.valueDepth), s.valueDepth);
-    if (!x.dy.empty())
-      gradients(b, h, i, p, y);
+      add(y, p[j] / sum, row(x.v, b, h, j, s.keys, s.valueDepth), s.valueDepth);
   }
-  void gradients(int64_t b, int64_t h, int64_t i, const Array &p,
-                 const double *y) {
+  void backward(int64_t b, int64_t h, int64_t i) const {
+    const Array score = scores(b, h, i);
     const double *q = row(x.q, b, h, i, s.queries, s.depth),
+                 *y = row(x.y, b, h, i, s.queries, s.valueDepth),
                  *dy = row(x.dy, b, h, i, s.queries, s.valueDepth);
     double *dq = row(x.dq, b, h, i, s.queries, s.depth);
     const double delta = dot(dy, y, s.valueDepth);
     for (int64_t j = 0; j < s.keys; ++j) {
+      const double p = std::exp(score[j] - lse(b, h, i));
       const double *v = row(x.v, b, h, j, s.keys, s.valueDepth);
-      const double ds = s.scale * p[j] * (dot(dy, v, s.valueDepth) - delta);
+      const double ds = s.scale * p * (dot(dy, v, s.valueDepth) - delta);
       add(dq, ds, row(x.k, b, h, j, s.keys, s.depth), s.depth);
       add(row(x.dk, b, h, j, s.keys, s.depth), ds, q, s.depth);
-      add(row(x.dv, b, h, j, s.keys, s.valueDepth), p[j], dy, s.valueDepth);
+      add(row(x.dv, b, h, j, s.keys, s.valueDepth), p, dy, s.valueDepth);
     }
   }
 
@@ -97,8 +109,11 @@ private:
 
 } // namespace
 
-void computeAttention(const AttentionShape &shape, AttentionValues &values) {
-  Loops(shape, values).run();
+void attentionForward(const AttentionShape &shape, AttentionValues &values) {
+  Loops(shape, values).forward();
+}
+void attentionBackward(const AttentionShape &shape, AttentionValues &values) {
+  Loops(shape, values).backward();
 }
 
 } // namespace dlc::test

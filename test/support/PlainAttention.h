@@ -27,12 +27,17 @@ struct AttentionShape {
 };
 
 struct AttentionValues {
-  std::vector<double> q, k, v, mask, dy; // given; without dy no gradient
-  std::vector<double> y, lse, dq, dk, dv;
+  std::vector<double> q, k, v, mask; // given
+  std::vector<double> y, lse;
+  std::vector<double> dy; // given
+  std::vector<double> dq, dk, dv;
 };
 
-/// Computes what is not given. lse is [B, H, Tq, 1]; a query that sees no key
-/// has y = 0 and lse = inf.
-void computeAttention(const AttentionShape &shape, AttentionValues &values);
+/// Computes y and lse, [B, H, Tq, 1]. A query that sees no key has y = 0 and
+/// lse = inf.
+void attentionForward(const AttentionShape &shape, AttentionValues &values);
+
+/// Computes dq, dk and dv from all others, y and lse as they are.
+void attentionBackward(const AttentionShape &shape, AttentionValues &values);
 
 } // namespace dlc::test
