@@ -140,10 +140,10 @@ def resnet18():
     return torchvision.models.resnet18(weights=None)
 
 
-def resnet50():
-    import torchvision
+def resnet50(layers=(3, 4, 6, 3), **sizes):
+    from torchvision.models.resnet import Bottleneck, ResNet
 
-    return torchvision.models.resnet50(weights=None)
+    return ResNet(Bottleneck, list(layers), **sizes)
 
 
 class Vit(nn.Module):
@@ -206,6 +206,14 @@ MODELS = {
     "gpt2": (lambda: Gpt(50304, layers=12, width=768, heads=12, length=1024, tied=True), tokens(1, 1024)),
     "bert_large": (lambda: Bert(30528, layers=24, width=1024, heads=16, length=512), tokens(1, 512)),
 }
+# With all kinds of layers and few of them, to try what is done with the large ones.
+SMALL = {
+    "resnet50": (lambda: resnet50(layers=[1, 1, 1, 1], width_per_group=16, num_classes=16), images(2, 3, 64, 64)),
+    "vit_b": (lambda: Vit(16, layers=2, width=64, heads=2, size=64), images(2, 3, 64, 64)),
+    "gpt2": (lambda: Gpt(128, layers=2, width=64, heads=2, length=64, tied=True), tokens(1, 64)),
+    "bert_large": (lambda: Bert(128, layers=2, width=64, heads=2, length=64), tokens(1, 64)),
+}
+MODELS |= {name + "_small": row for name, row in SMALL.items()}
 HERE = ["mlp", "lenet", "resnet8", "gpt_tiny"]
 
 

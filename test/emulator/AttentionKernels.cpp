@@ -7,9 +7,9 @@ namespace {
 
 std::string attributesOf(const AttentionShape &s) {
   char text[200];
-  std::snprintf(text, sizeof text,
-                "{scale = %.17e : f64, layout = \"%s\"%s}", s.scale,
-                s.lengthFirst ? "bthd" : "bhtd", s.causal ? ", causal" : "");
+  std::snprintf(text, sizeof text, "{scale = %.17e : f64, layout = \"%s\"%s}",
+                s.scale, s.lengthFirst ? "bthd" : "bhtd",
+                s.causal ? ", causal" : "");
   return text;
 }
 
@@ -31,8 +31,7 @@ constexpr const char *kBackward = R"(exec.kernel @$N$S {
 std::string attentionKernels(const AttentionShape &s, const std::string &half,
                              const std::string &mask,
                              const std::string &suffix) {
-  const std::string type =
-      tensor({s.mask.begin(), s.mask.end()}, mask);
+  const std::string type = tensor({s.mask.begin(), s.mask.end()}, mask);
   const auto kernel = [&](std::string text) {
     return fill(std::move(text),
                 {{"$S", suffix},

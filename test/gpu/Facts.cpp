@@ -1,21 +1,19 @@
 // gpu-facts FILE: what can only be asked of a GPU and its libraries, as JSON
 // and as lines: versions and paths, cuDNN's device properties (with which plans
-// can be made without a GPU), the form of cuBLASLt's GELU, and which
-// convolutions cuDNN has engines for.
+// can be made without a GPU), its running variance, the form of cuBLASLt's
+// GELU, and for which convolutions, products and attention there are engines,
+// also deterministic ones.
+#include "test/gpu/Facts.h"
 #include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
 #include "test/gpu/Gpu.h"
 
+#include <cublasLt.h>
 #include <cudnn.h>
 #include <nccl.h>
 
-#include <chrono>
-#include <cmath>
-
 namespace dlc::test {
 namespace {
-
-using Ordered = nlohmann::ordered_json;
 
 Ordered gpuFacts() {
   const GpuContext &context = gpu().context();
@@ -100,149 +98,6 @@ Ordered propertiesFacts() {
   return json.is_discarded() ? Ordered(*text) : json;
 }
 
-// A command on fresh memory of the GPU.
-class Trial {
-public:
-  explicit Trial(const char *kind) {
-    command_.set_kind(kind);
-    command_.set_label("trial");
-  }
-  void add(plan::DType type, const std::vector<int64_t> &shape, bool output) {
-    auto made = std::make_unique<plan::TensorType>();
-    made->set_dtype(type);
-    for (int64_t dim : shape)
-      made->add_shape(dim);
-    uint64_t bytes = type == plan::F32 ? 4 : 2;
-    for (int64_t dim : shape)
-      bytes *= static_cast<uint64_t>(dim);
-    (output ? outputs_ : inputs_)
-        .push_back({*gpu().allocate(bytes, "trial"), made.get()});
-    types_.push_back(std::move(made));
-  }
-  plan::Attribute &attribute(const char *name) {
-    plan::Attribute &a = *command_.add_attributes();
-    a.set_name(name);
-    return a;
-  }
-  void ints(const char *name, std::initializer_list<int64_t> values) {
-    for (int64_t value : values)
-      attribute_(name).add_values(value);
-  }
-  std::byte *input(size_t i) const { return inputs_[i].data; }
-  std::byte *output(size_t i) const { return outputs_[i].data; }
-
-  Result<std::unique_ptr<Command>> bind() {
-    return gpu().bind({command_, inputs_, outputs_});
-  }
-
-private:
-  plan::Attribute::Ints &attribute_(const char *name) {
-    for (plan::Attribute &a : *command_.mutable_attributes())
-      if (a.name() == name)
-        return *a.mutable_ints();
-    return *attribute(name).mutable_ints();
-  }
-  plan::Command command_;
-  std::vector<std::unique_ptr<plan::TensorType>> types_;
-  std::vector<Operand> inputs_, outputs_;
-};
-
-// x times one with a GELU behind it, against both forms.
-Ordered geluFacts() {
-  constexpr int64_t kCount = 1024;
-  Trial trial("matmul");
-  trial.add(plan::F32, {kCount, 1}, false);
-  trial.add(plan::F32, {1, 8}, false);
-  trial.add(plan::F32, {kCount, 8}, true);
-  trial.attribute("activation").set_s("gelu_tanh");
-  std::vector<float> x(kCount), ones(8, 1), y(kCount * 8);
-  for (int64_t i = 0; i < kCount; ++i)
-    x[static_cast<size_t>(i)] = static_cast<float>(i - kCount / 2) / 100;
-  Status status = gpu().upload(trial.input(0), x.data(), x.size() * 4);
-  if (status.ok())
-    status = gpu().upload(trial.input(1), ones.data(), ones.size() * 4);
-  auto bound = trial.bind();
-  if (bound && status.ok())
-    status = (*bound)->enqueue();
-  if (bound && status.ok())
-    status = gpu().download(y.data(), trial.output(0), y.size() * 4);
-  if (!bound || !status.ok())
-    return {{"missing", (bound ? status : bound.status()).message()}};
-  double fromTanh = 0, fromErf = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double v = x[i];
-    const double tanh =
-        v / 2 *
-        (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
-    const double erf = v / 2 * (1 + std::erf(v * 0.7071067811865476));
-    fromTanh = std::max(fromTanh, std::fabs(y[8 * i] - tanh));
-    fromErf = std::max(fromErf, std::fabs(y[8 * i] - erf));
-  }
-  return {{"from_tanh", fromTanh},
-          {"from_erf", fromErf},
-          {"form", fromTanh < fromErf ? "tanh" : "erf"}};
-}
-
-Ordered convolution(plan::DType type, int64_t channels, int64_t outputs,
-                    const char *kind) {
-  const std::vector<int64_t> x = {16, 28, 28, channels},
-                             w = {outputs, channels, 3, 3},
-                             y = {16, 28, 28, outputs};
-  Trial trial(kind);
-  if (std::string_view(kind) == "conv") {
-    trial.add(type, x, false);
-    trial.add(type, w, false);
-    trial.add(type, {outputs}, false);
-    trial.add(type, y, true);
-    trial.attribute("has_bias").set_i(1);
-    trial.attribute("activation").set_s("relu");
-  } else if (std::string_view(kind) == "conv_backward_data") {
-    trial.add(type, y, false);
-    trial.add(type, w, false);
-    trial.add(type, x, true);
-  } else {
-    trial.add(type, x, false);
-    trial.add(type, y, false);
-    trial.add(type, w, true);
-  }
-  trial.ints("strides", {1, 1});
-  trial.ints("pads", {1, 1, 1, 1});
-  trial.ints("dilations", {1, 1});
-  trial.attribute("group").set_i(1);
-  trial.attribute("layout").set_s("nhwc");
-  Ordered result = {{"kind", kind},
-                    {"type", plan::DType_Name(type)},
-                    {"channels", channels},
-                    {"outputs", outputs}};
-  auto bound = trial.bind();
-  const Status status = bound ? (*bound)->enqueue() : bound.status();
-  const Status done = gpu().synchronize();
-  if (!status.ok() || !done.ok()) {
-    result["missing"] = (status.ok() ? done : status).message();
-    return result;
-  }
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  for (int i = 0; i < 10; ++i)
-    (void)(*bound)->enqueue().ok();
-  (void)gpu().synchronize().ok();
-  result["us"] =
-      std::chrono::duration<double, std::micro>(Clock::now() - start).count() /
-      10;
-  return result;
-}
-
-Ordered convolutionFacts() {
-  Ordered list = Ordered::array();
-  for (const plan::DType type : {plan::F32, plan::BF16, plan::F16})
-    for (const int64_t channels : {3, 4, 6, 8, 64})
-      for (const int64_t outputs : {6, 64})
-        for (const char *kind :
-             {"conv", "conv_backward_data", "conv_backward_filter"})
-          list.push_back(convolution(type, channels, outputs, kind));
-  return list;
-}
-
 void print(const Ordered &facts) {
   for (const auto &[name, library] : facts["libraries"].items())
     fmt::print("{}: {}\n", name,
@@ -255,17 +110,35 @@ void print(const Ordered &facts) {
              properties.is_object() && properties.contains("missing")
                  ? properties["missing"].get<std::string>()
                  : fmt::format("{} bytes", properties.dump().size()));
-  fmt::print("GELU of cuBLASLt: {}\n", facts["cublaslt_gelu"].dump());
-  size_t missing = 0;
-  for (const auto &c : facts["convolutions"])
-    if (c.contains("missing") && ++missing <= 10)
-      fmt::print("no {} of {} x {} channels in {}: {}\n",
-                 c["kind"].get<std::string>(), c["channels"].dump(),
-                 c["outputs"].dump(), c["type"].get<std::string>(),
-                 c["missing"].get<std::string>());
-  fmt::print("{} of {} convolutions have an engine\n",
-             facts["convolutions"].size() - missing,
-             facts["convolutions"].size());
+  fmt::print("running variance of cuDNN: {}\n",
+             facts["cudnn_running_variance"].dump());
+  for (const char *type : {"f32", "f16"})
+    fmt::print("GELU of cuBLASLt in {}: {}\n", type,
+               facts["cublaslt_gelu"][type].dump());
+}
+
+// What there is no engine for, and what gives other bytes from run to run.
+void print(const char *what, const Ordered &list) {
+  size_t missing = 0, changing = 0;
+  for (const auto &entry : list) {
+    if (entry.contains("missing") && ++missing <= 10)
+      fmt::print("no engine: {}\n", entry.dump());
+    if (entry.value("same_bytes", true) == false && ++changing <= 10)
+      fmt::print("other bytes from run to run: {}\n", entry.dump());
+  }
+  fmt::print("{}: {} of {} have an engine, {} not with the same bytes each "
+             "time\n",
+             what, list.size() - missing, list.size(), changing);
+}
+
+// In one mode, by kind.
+Ordered engineFacts(const char *mode, bool all) {
+  Ordered engines = {{"convolutions", convolutionFacts(all)},
+                     {"products", productFacts()},
+                     {"attention", attentionFacts()}};
+  for (const auto &[kind, list] : engines.items())
+    print(fmt::format("{}{}", kind, mode).c_str(), list);
+  return engines;
 }
 
 int run(int argc, char **argv) {
@@ -278,15 +151,23 @@ int run(int argc, char **argv) {
   Ordered facts = {{"gpu", gpuFacts()},
                    {"libraries", librariesFacts()},
                    {"cudnn_device_properties", propertiesFacts()}};
-  const auto save = [&] {
-    return writeFileAtomically(argv[1], facts.dump(1) + "\n");
+  // What follows may take long: each part is kept.
+  Status status;
+  const auto keep = [&](const char *name, Ordered part) {
+    facts[name] = std::move(part);
+    if (status.ok())
+      status = writeFileAtomically(argv[1], facts.dump(1) + "\n");
   };
-  Status status = save(); // what follows may take long
-  facts["cublaslt_gelu"] = geluFacts();
-  facts["convolutions"] = convolutionFacts();
+  keep("cudnn_running_variance", runningVarianceFacts());
+  keep("cublaslt_gelu",
+       {{"f32", geluFacts(plan::F32)}, {"f16", geluFacts(plan::F16)}});
   print(facts);
-  if (status.ok())
-    status = save();
+  keep("engines", engineFacts("", true));
+  closeGpu();
+  TuneOptions tune;
+  tune.deterministic = true;
+  (void)gpu(tune);
+  keep("deterministic_engines", engineFacts(", deterministic", false));
   if (!status.ok())
     fmt::print(stderr, "{}\n", status.message());
   closeGpu();

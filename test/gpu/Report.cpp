@@ -122,6 +122,21 @@ Ordered readMeasures(const std::string &folder) {
   return measures;
 }
 
+// What PyTorch makes of the same step is measured by the same FLOPs and bytes.
+void addShares(Ordered &measures) {
+  std::map<std::string, Ordered> ours;
+  for (const Ordered &m : measures)
+    if (m.value("by", "") == "dlc")
+      ours[m["model"].get<std::string>()] = m;
+  for (Ordered &m : measures)
+    if (const auto found = ours.find(m.value("model", ""));
+        found != ours.end() && m.contains("step_ms") && !m.contains("mfu"))
+      for (const char *share : {"mfu", "of_bound"})
+        if (const Ordered &of = found->second[share]; of.is_number())
+          m[share] = of.get<double>() * found->second["step_ms"].get<double>() /
+                     m["step_ms"].get<double>();
+}
+
 std::string number(const Ordered &row, const char *key, int digits,
                    double factor = 1) {
   if (!row.contains(key) || !row[key].is_number())
@@ -178,9 +193,10 @@ Status report(const std::string &work, const std::string &out) {
       results(outcomes).dump(1, ' ', false, Ordered::error_handler_t::replace) +
           "\n"));
   DLC_TRY(writeFileAtomically(out + "/junit.xml", junit(outcomes)));
-  const Ordered measures = readMeasures(work + "/bench");
+  Ordered measures = readMeasures(work + "/bench");
   if (measures.empty())
     return {};
+  addShares(measures);
   DLC_TRY(writeFileAtomically(out + "/bench.json", measures.dump(1) + "\n"));
   return writeFileAtomically(out + "/bench.md",
                              table(measures) + kernelTable(measures));

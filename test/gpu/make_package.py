@@ -18,12 +18,13 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "support"))
 import dlc  # noqa: E402
 
-MOST_BYTES = 44 << 20  # with the repository's own 14 MB it must stay under 64 MiB
+MOST_BYTES = 44 << 20  # where it travels: with the repository's own 14 MB it must stay under 64 MiB
 STEPS = 20
 PROGRAMS = ["gpu-device", "gpu-kernels", "gpu-training", "gpu-facts", "gpu-report", "gpu-bench"]
 STANDINS = ["libcuda.so.1", "libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2", "libgpu_threads.so"]
@@ -76,6 +77,8 @@ BENCHMARKS = {
     "vit_b-bf16": ("vit_b", dict(batch=128, amp=True, **ADAMW)),
     "bert_large-bf16": ("bert_large", dict(batch=16, amp=True, **ADAMW)),
 }
+# Stand-ins get these with fewer and smaller layers, and a batch of 2.
+LARGE = ["resnet50", "gpt2", "vit_b", "bert_large"]
 
 
 class Package:
@@ -83,6 +86,7 @@ class Package:
         self.options = options
         self.root = tempfile.mkdtemp(prefix="dlc-gpu-package-")
         self.jobs = ThreadPoolExecutor(options.jobs)
+        self.exporting = Lock()
         self.cases, self.notes = [], []
 
     def path(self, *parts):
@@ -228,18 +232,19 @@ class Package:
         python = os.environ.get("DLC_PEER_PYTHON")
         if os.path.exists(dlc.model(model)):
             return dlc.model(model)
-        if not os.path.exists(kept) and python:
-            self.run(python, os.path.join(dlc.MODELS, "export.py"), model, "-o", os.path.dirname(kept))
+        with self.exporting:  # several benchmarks are of one model
+            if not os.path.exists(kept) and python:
+                self.run(python, os.path.join(dlc.MODELS, "export.py"), model, "-o", os.path.dirname(kept))
         return kept if os.path.exists(kept) else None
 
     def add_benchmark(self, name):
         model, options = BENCHMARKS[name]
+        if self.options.standins:
+            model, options = model + "_small" * (model in LARGE), dict(options, batch=2)
         source = self.model_file(model)
         if not source:
             self.notes.append(f"no benchmark of {name}: DLC_PEER_PYTHON names no python with torch")
             return
-        if self.options.standins:
-            options = dict(options, batch=4)
         artifact = self.path("bench", name + ".dlc")
         self.compile(source, artifact, **options)
         self.add_host_kernels(source, artifact, **options)
@@ -261,8 +266,7 @@ class Package:
         todo += [(self.add_step_kernels, name) for name in STEP_KERNELS if not quick or name == "mlp-adamw"]
         todo += [(self.add_trained_case, m, p) for m in models for p in PRECISIONS if not quick or p != "bf16"]
         todo += [(self.add_pytorch_case, m, o) for m in models for o in PYTORCH if not quick or o == "sgd"]
-        todo += [(self.add_benchmark, name) for name in BENCHMARKS
-                 if not self.options.standins or name in ["mlp", "lenet"][:1 if quick else 2]]
+        todo += [(self.add_benchmark, name) for name in BENCHMARKS if not quick or name == "mlp"]
         if not quick:
             todo += [(self.add_large_case,), (self.add_generated_case, "bf16"), (self.add_generated_case, "fp16")]
         for job in [self.jobs.submit(function, *words) for function, *words in todo]:
@@ -296,7 +300,7 @@ class Package:
         for name in "run.sh", "tests.txt":
             shutil.copyfile(os.path.join(here, "package", name), os.path.join(new, name))
         size = sum(os.path.getsize(os.path.join(new, name)) for name in os.listdir(new))
-        if size > MOST_BYTES:
+        if size > MOST_BYTES and not self.options.standins:
             raise RuntimeError(f"the package has {size} bytes, at most {MOST_BYTES} expected: {new}")
         shutil.rmtree(target, ignore_errors=True)
         os.rename(new, target)

@@ -77,7 +77,7 @@ say() { printf '%s\n' "$*" | tee -a "$out/summary.txt"; }
 if [[ $standins == yes ]]; then
   [[ -e $ROOT/standins/libcuda.so.1 ]] || { echo "run.sh: this package has no stand-ins" >&2; exit 2; }
   folders=("$ROOT/standins")
-  export DLC_STANDIN_MEMORY_MIB=${DLC_STANDIN_MEMORY_MIB:-512} DLC_BENCH_SECONDS=0.05
+  export DLC_STANDIN_MEMORY_MIB=${DLC_STANDIN_MEMORY_MIB:-512} DLC_BENCH_SECONDS=0.05 DLC_TORCH_DEVICE=cpu
   say "a stand-in plays the GPU: nothing here is about a GPU"
 fi
 while IFS= read -r folder; do folders+=("$folder"); done < <(

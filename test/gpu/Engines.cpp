@@ -1,0 +1,114 @@
+// What cuDNN and cuBLASLt have engines for.
+#include "test/gpu/Trial.h"
+
+#include <cmath>
+
+namespace dlc::test {
+namespace {
+
+constexpr plan::DType kFloats[] = {plan::F32, plan::BF16, plan::F16};
+
+Ordered convolution(plan::DType type, int64_t channels, int64_t outputs,
+                    const std::string &kind) {
+  const std::vector<int64_t> x = {16, 28, 28, channels},
+                             w = {outputs, channels, 3, 3},
+                             y = {16, 28, 28, outputs};
+  Trial trial(kind);
+  if (kind == "conv") {
+    trial.in(type, x);
+    trial.in(type, w);
+    trial.in(type, {outputs});
+    trial.out(type, y);
+    trial.attribute("has_bias").set_i(1);
+    trial.attribute("activation").set_s("relu");
+  } else if (kind == "conv_backward_data") {
+    trial.in(type, y);
+    trial.in(type, w);
+    trial.out(type, x);
+  } else {
+    trial.in(type, x);
+    trial.in(type, y);
+    trial.out(type, w);
+  }
+  trial.ints("strides", {1, 1});
+  trial.ints("pads", {1, 1, 1, 1});
+  trial.ints("dilations", {1, 1});
+  trial.attribute("group").set_i(1);
+  trial.attribute("layout").set_s("nhwc");
+  return trial.measured(
+      {{"kind", kind}, {"channels", channels}, {"outputs", outputs}});
+}
+
+Ordered product(plan::DType type, int64_t rows, int64_t columns,
+                const std::string &activation) {
+  Trial trial("matmul");
+  trial.in(type, {rows, columns});
+  trial.in(type, {columns, columns});
+  trial.in(type, {columns});
+  trial.out(type, {rows, columns});
+  trial.attribute("has_bias").set_i(1);
+  trial.attribute("activation").set_s(activation);
+  return trial.measured(
+      {{"kind", "matmul"}, {"columns", columns}, {"activation", activation}});
+}
+
+Ordered attention(plan::DType type, int64_t depth, bool causal, bool mask,
+                  bool backward) {
+  const std::vector<int64_t> rows = {1, 64, 1, depth}, sums = {1, 1, 64, 1};
+  Trial trial(backward ? "attention_backward" : "attention");
+  for (int i = 0; i < (backward ? 5 : 3); ++i)
+    trial.in(type, rows);
+  if (backward)
+    trial.in(plan::F32, sums);
+  if (mask)
+    trial.in(type, {1, 1, 64, 64});
+  for (int i = 0; i < (backward ? 3 : 1); ++i)
+    trial.out(type, rows);
+  if (!backward)
+    trial.out(plan::F32, sums);
+  trial.attribute("scale").set_f(1 / std::sqrt(double(depth)));
+  trial.attribute("layout").set_s("bthd");
+  trial.attribute("causal").set_i(causal);
+  trial.attribute("has_mask").set_i(mask);
+  return trial.measured({{"kind", backward ? "attention_backward" : "attention"},
+                         {"depth", depth},
+                         {"causal", causal},
+                         {"mask", mask}});
+}
+
+} // namespace
+
+Ordered convolutionFacts(bool all) {
+  Ordered list = Ordered::array();
+  for (const plan::DType type : kFloats)
+    for (const int64_t channels : {3, 4, 6, 8, 64})
+      for (const int64_t outputs : {6, 64})
+        for (const char *kind :
+             {"conv", "conv_backward_data", "conv_backward_filter"})
+          if (all || (channels >= 8 && outputs == 64))
+            list.push_back(convolution(type, channels, outputs, kind));
+  return list;
+}
+
+Ordered productFacts() {
+  Ordered list = Ordered::array();
+  for (const plan::DType type : kFloats)
+    for (const int64_t columns : {255, 260, 264})
+      for (const char *activation : {"", "relu", "gelu_tanh"})
+        list.push_back(product(type, 512, columns, activation));
+  return list;
+}
+
+Ordered attentionFacts() {
+  Ordered list = Ordered::array();
+  for (const bool backward : {false, true})
+    for (const int64_t depth : {64, 128}) {
+      for (const plan::DType type : {plan::BF16, plan::F16})
+        for (const bool causal : {false, true})
+          list.push_back(attention(type, depth, causal, false, backward));
+      list.push_back(attention(plan::BF16, depth, false, true, backward));
+    }
+  return list;
+}
+
+} // namespace dlc::test
