@@ -1,8 +1,8 @@
 // Where vendors' words leave open what is computed.
 #include "runtime/base/SharedLibrary.h"
+#include "runtime/plan/Types.h"
 #include "test/gpu/Trial.h"
 #include "test/support/Elements.h"
-#include "runtime/plan/Types.h"
 
 #include <cudnn.h>
 
@@ -52,11 +52,11 @@ Result<float> runningVariance() {
   DLC_TRY(gpu().upload(row(0), x, sizeof x));
   DLC_TRY(gpu().upload(row(2), &one, sizeof one));
   DLC_TRY(gpu().synchronize());
-  DLC_TRY(checked("cudnnBatchNormalizationForwardTraining",
-                  normalize(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero,
-                            images, row(0), images, row(1), channel, row(2),
-                            row(3), 1.0, row(4), row(5), 1e-5, row(6),
-                            row(7))));
+  DLC_TRY(
+      checked("cudnnBatchNormalizationForwardTraining",
+              normalize(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, images,
+                        row(0), images, row(1), channel, row(2), row(3), 1.0,
+                        row(4), row(5), 1e-5, row(6), row(7))));
   DLC_TRY(checked("cudnnDestroy", destroy(handle))); // waits for its work
   float variance = 0;
   DLC_TRY(gpu().download(&variance, row(5), sizeof variance));
@@ -99,9 +99,8 @@ Ordered geluFacts(plan::DType type) {
   };
   Status status = upload(0, x);
   if (status.ok())
-    status = upload(1, [](int64_t i) {
-      return i / kColumns == i % kColumns ? 1.0 : 0.0;
-    });
+    status = upload(
+        1, [](int64_t i) { return i / kColumns == i % kColumns ? 1.0 : 0.0; });
   auto bound = trial.bind();
   std::vector<std::byte> y(*plan::bytesOf(*trial.output(0).type));
   if (bound && status.ok())

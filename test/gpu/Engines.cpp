@@ -70,10 +70,11 @@ Ordered attention(plan::DType type, int64_t depth, bool causal, bool mask,
   trial.attribute("layout").set_s("bthd");
   trial.attribute("causal").set_i(causal);
   trial.attribute("has_mask").set_i(mask);
-  return trial.measured({{"kind", backward ? "attention_backward" : "attention"},
-                         {"depth", depth},
-                         {"causal", causal},
-                         {"mask", mask}});
+  return trial.measured(
+      {{"kind", backward ? "attention_backward" : "attention"},
+       {"depth", depth},
+       {"causal", causal},
+       {"mask", mask}});
 }
 
 } // namespace
