@@ -2,7 +2,7 @@
 # Runs the GPU tests and benchmarks of this folder; bash run.sh --help
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-only=. skip='^$' limit=0 list=no standins=no out=${OUT:-} work=${DLC_GPU_WORK:-}
+only=. skip='^$' limit=0 patience=1 list=no standins=no out=${OUT:-} work=${DLC_GPU_WORK:-}
 folders=()
 
 usage() {
@@ -13,6 +13,7 @@ usage: bash run.sh [OPTION...]
   --only REGEX         tests whose names match
   --skip REGEX         not these
   --time-limit SEC     of everything: tests that no time is left for are NOT RUN
+  --patience N         time limits of single tests times N, for a slow machine
   --cudnn PATH         folder of libcudnn.so.9; --cublas, --nccl and --libraries likewise
   --work FOLDER        where the package is unpacked (default: in $TMPDIR; kept, and used again)
   --standins           play the GPU by look-alikes, if this package has them: tests the scripts, not a GPU
@@ -26,13 +27,14 @@ while (($#)); do
   -h | --help) usage; exit 0 ;;
   --list) list=yes ;;
   --standins) standins=yes ;;
-  -o | --out | --only | --skip | --time-limit | --cudnn | --cublas | --nccl | --libraries | --work)
+  -o | --out | --only | --skip | --time-limit | --patience | --cudnn | --cublas | --nccl | --libraries | --work)
     [[ $# -gt 1 ]] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
     case $1 in
     -o | --out) out=$2 ;;
     --only) only=$2 ;;
     --skip) skip=$2 ;;
     --time-limit) limit=$2 ;;
+    --patience) patience=$2 ;;
     --work) work=$2 ;;
     *) folders+=("$2") ;;
     esac
@@ -49,7 +51,7 @@ while IFS='|' read -r name seconds what command; do
   [[ $name == \#* || -z $name ]] && continue
   name=$(trim "$name")
   [[ $name =~ $only && ! $name =~ $skip ]] || continue
-  names+=("$name") limits+=("$(trim "$seconds")") shows+=("$(trim "$what")") commands+=("$(trim "$command")")
+  names+=("$name") limits+=("$(($(trim "$seconds") * patience))") shows+=("$(trim "$what")") commands+=("$(trim "$command")")
 done < "$here/tests.txt"
 if [[ $list == yes ]]; then
   for i in "${!names[@]}"; do printf '%-27s %4s s  %s\n' "${names[i]}" "${limits[i]}" "${shows[i]}"; done
