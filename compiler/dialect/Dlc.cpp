@@ -1,5 +1,6 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Infer.h"
+#include "compiler/dialect/LibraryNorm.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -19,6 +20,7 @@ void DlcDialect::initialize() {
 #define GET_OP_LIST
 #include "compiler/dialect/DlcOps.cpp.inc"
       >();
+  registerLibraryNorms(*this);
 }
 
 Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,

@@ -16,6 +16,10 @@ struct CudaOptions {
   /// --matmul=auto|library|generated: who computes products of halves; auto:
   /// who is predicted to be faster.
   std::string matmul = "auto";
+  /// --norm=auto|library|generated: who computes batch and layer norm. library:
+  /// cuDNN where it has an engine; auto: generated, as these kernels fuse with
+  /// what stands around them.
+  std::string norm = "auto";
 };
 
 struct CompileOptions {

@@ -5,6 +5,7 @@
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/PlaceNorms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
@@ -28,12 +29,15 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       pm.addPass(mlir::createCanonicalizerPass());
                     }});
   const bool isGpu = options.target == "cuda";
+  const bool callsNorms = isGpu && options.cuda.norm == "library";
   const int64_t few = isGpu ? kFewOutputsOfGpu : kFewOutputs;
   phases.push_back(
       {"decompose",
        "what has no library call is elementwise, reduce and shape ops",
-       [few, isGpu](OpPassManager &pm) {
+       [few, isGpu, callsNorms](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
+         if (callsNorms)
+           pm.addNestedPass<func::FuncOp>(createPlaceNorms());
          pm.addNestedPass<func::FuncOp>(createDecompose(isGpu));
          pm.addNestedPass<func::FuncOp>(createSplitReductions(few));
          pm.addPass(mlir::createCanonicalizerPass());

@@ -57,6 +57,10 @@ void Settings::addModel() {
          "who multiplies matrices of halves; auto: who is predicted to be "
          "faster")
       .only("model.target", {"cuda"});
+  choice("model.norm", options.cuda.norm, {"auto", "library", "generated"},
+         "who computes batch and layer norm: cuDNN where it can, kernels of "
+         "our own; auto: generated, nothing is measured yet")
+      .only("model.target", {"cuda"});
 }
 
 void Settings::addRanks() {

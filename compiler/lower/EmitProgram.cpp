@@ -1,4 +1,5 @@
 #include "compiler/lower/EmitProgram.h"
+#include "compiler/dialect/LibraryNorm.h"
 #include "compiler/lower/AttentionKernel.h"
 #include "compiler/lower/KernelSchedule.h"
 #include <map>
@@ -167,6 +168,10 @@ private:
       attrs.set("has_mask", b.getI64IntegerAttr(bool(attention.getMask())));
     if (auto attention = dyn_cast<ir::AttentionBackwardOp>(op))
       attrs.set("has_mask", b.getI64IntegerAttr(bool(attention.getMask())));
+    if (auto norm = dyn_cast<ir::FusedBatchNormOp>(op))
+      attrs.set("has_residual", b.getI64IntegerAttr(bool(norm.getResidual())));
+    if (auto norm = dyn_cast<ir::FusedBatchNormBackwardOp>(op))
+      attrs.set("has_bias", b.getI64IntegerAttr(bool(norm.getBias())));
     exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
                          outs, attrs.getDictionary(b.getContext()),
                          cast<ir::FlopsInterface>(op).countFlops());

@@ -2,6 +2,7 @@
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/PlaceNorms.h"
 #include "compiler/lower/Recompute.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -11,6 +12,7 @@ namespace dlc {
 void registerLowerPasses() {
   mlir::registerPass(createInferLimits);
   mlir::registerPass(createLayout);
+  mlir::registerPass(createPlaceNorms);
   mlir::registerPass([] { return createDecompose(); });
   mlir::registerPass([] { return createSplitReductions(); });
   mlir::registerPass([] { return createFuse(); });

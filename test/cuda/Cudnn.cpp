@@ -1,6 +1,6 @@
-// Every convolution of ResNet-50, forward and both gradients, and attention, as
-// graphs that the real libcudnn accepts: without a driver, so engines are not
-// looked for and nothing runs.
+// Every convolution and norm of ResNet-50, forward and gradients, attention,
+// and layer norms, as graphs that the real libcudnn accepts: without a driver,
+// so engines are not looked for and nothing runs.
 #include "runtime/device/cuda/Cudnn.h"
 #include "Fixture.h"
 #include "runtime/base/SharedLibrary.h"
@@ -13,6 +13,8 @@ namespace {
 
 struct Layer {
   int64_t channels, size, outputs, kernel, stride;
+  // Behind its norm: a ReLU, the residual's addition first.
+  bool relu = true, residual = false;
 };
 
 // The stem; then in each stage 1x1, 3x3, 1x1 and the shortcut of its first
@@ -27,9 +29,9 @@ std::vector<Layer> resnet50() {
       const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
       layers.push_back({channels, size, width, 1, 1});
       layers.push_back({width, size, width, 3, stride});
-      layers.push_back({width, size / stride, width * 4, 1, 1});
+      layers.push_back({width, size / stride, width * 4, 1, 1, true, true});
       if (block == 0)
-        layers.push_back({channels, size, width * 4, 1, stride});
+        layers.push_back({channels, size, width * 4, 1, stride, false});
       channels = width * 4;
       size /= stride;
     }
@@ -118,6 +120,87 @@ TEST_F(CudnnGraphs, AcceptEpilogues) {
   ASSERT_TRUE(conv.ok()) << conv.status().message();
   const Status status = checkConvolution(spec, *conv);
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+struct NormCase {
+  std::vector<int64_t> x; // images channels last, or rows
+  bool isLayer = false, relu = false, residual = false;
+};
+
+TestCommand commandOf(const NormCase &c, bool backward, plan::DType type) {
+  const auto at = [](uintptr_t n) {
+    return reinterpret_cast<std::byte *>(n << 32);
+  };
+  const std::vector<int64_t> width = {c.x.back()};
+  std::vector<int64_t> saved = width;
+  if (c.isLayer) {
+    saved = c.x;
+    saved.back() = 1;
+  }
+  TestCommand command(std::string(c.isLayer ? "fused_layer" : "fused_batch") +
+                      (backward ? "_norm_backward" : "_norm"));
+  if (backward) {
+    command.in(at(1), c.x, type).in(at(2), c.x, type).in(at(3), width);
+    command.in(at(4), saved).in(at(5), saved);
+    if (c.relu && !c.residual)
+      command.in(at(6), width).set("has_bias", int64_t(1));
+    command.out(at(7), c.x, type).out(at(8), width).out(at(9), width);
+  } else {
+    command.in(at(1), c.x, type).in(at(2), width).in(at(3), width);
+    if (c.residual)
+      command.in(at(4), c.x, type).set("has_residual", int64_t(1));
+    command.out(at(5), c.x, type).out(at(6), saved).out(at(7), saved);
+    command.set("relu", int64_t(c.relu));
+  }
+  if (c.isLayer)
+    command.set("axis", static_cast<int64_t>(c.x.size()) - 1);
+  return command;
+}
+
+// ResNet-50's 53 batch norms as --norm=library makes them; GPT-2's, BERT's,
+// ViT's and ConvNeXt's layer norms.
+TEST_F(CudnnGraphs, AcceptNorms) {
+  std::vector<NormCase> norms;
+  for (const Layer &l : resnet50()) {
+    const int64_t size = l.size / l.stride;
+    norms.push_back({{8, size, size, l.outputs}, false, l.relu, l.residual});
+  }
+  for (const std::vector<int64_t> &rows :
+       {std::vector<int64_t>{8, 1024, 768}, std::vector<int64_t>{4, 512, 1024},
+        std::vector<int64_t>{16, 197, 768},
+        std::vector<int64_t>{8, 56, 56, 96}})
+    norms.push_back({rows, true});
+  int graphs = 0;
+  for (const NormCase &norm : norms)
+    for (plan::DType type : {plan::BF16, plan::F16, plan::F32})
+      for (bool backward : {false, true})
+        for (int sm : {80, 90, 100}) {
+          const TestCommand command = commandOf(norm, backward, type);
+          const CommandSpec spec = command.spec();
+          auto read = normOf(spec);
+          ASSERT_TRUE(read.ok()) << read.status().message();
+          const Status status = checkNorm(spec, *read, sm);
+          ASSERT_TRUE(status.ok()) << norm.x.back() << " wide, sm_" << sm
+                                   << ": " << status.message();
+          ++graphs;
+        }
+  EXPECT_EQ(graphs, (53 + 4) * 3 * 2 * 3);
+}
+
+// Images of another size than the statistics are for.
+TEST_F(CudnnGraphs, WrongNormsComeBack) {
+  const TestCommand command =
+      commandOf(NormCase{{8, 14, 14, 64}, false, true, true}, false, plan::F16);
+  const CommandSpec spec = command.spec();
+  auto norm = normOf(spec);
+  ASSERT_TRUE(norm.ok());
+  norm->n = 0;
+  const Status status = checkNorm(spec, *norm, 90);
+  EXPECT_EQ(status.code(), Code::Incompatible);
+  EXPECT_EQ(status.message().find("fused_batch_norm 'fused_batch_norm_node': "
+                                  "cuDNN: "),
+            0u)
+      << status.message();
 }
 
 // Attention, and its gradient, of operands at addresses that are never read.

@@ -4,6 +4,8 @@ emulator, products and convolutions by the CPU's code. Losses are those of the C
 What this proves: the compiled step, its kernels, the order of its work, and all of the host's side. Nothing about a GPU.
 """
 
+import json
+
 import dlc
 import numpy as np
 import standins
@@ -112,6 +114,38 @@ class Models(standins.StandinTest):
 
     def test_attention_fp16(self):
         self.check_attention(1e-4, amp_dtype="fp16", loss_scale=1024)
+
+    def check_norms(self, name, kind, calls, tolerance=1e-4, **options):
+        """Norms as cuDNN's calls: so many and as many backward, none generated."""
+        self.check(name, tolerance=tolerance, cuda=dict(norm="library"), **options)
+        with open(self.path("plan.mlir")) as file:
+            plan = file.read()
+        step = plan[plan.index("exec.program @train_step"):]
+        step = step[:step.index("\n  }\n")]
+        self.assertEqual([step.count(f'exec.call "{kind}{way}"') for way in ("", "_backward")], [calls, calls])
+
+    def test_resnet8_norms(self):
+        self.check_norms("resnet8", "fused_batch_norm", 9)
+        # Three norms at each of three sizes, one with a residual; x is read twice. Four vectors of each norm's channels.
+        text, _ = dlc.dlc("inspect", self.path("cuda.dlc"), "--costs", "--json")
+        rows = {row["name"]: row for row in json.loads(text)["costs"]["train_step"]}
+        images = 4 * 8 * sum(size * size * channels for size, channels in [(32, 16), (16, 32), (8, 64)])
+        self.assertEqual(rows["fused_batch_norm"]["bytes"], 10 * images + 3 * 4 * 4 * (16 + 32 + 64))
+
+    def test_resnet8_norms_bf16(self):
+        self.check_norms("resnet8", "fused_batch_norm", 9, tolerance=2e-2, steps=10, amp=True)
+
+    def test_gpt_tiny_norms(self):
+        self.check_norms("gpt_tiny", "fused_layer_norm", 5)
+
+    def test_norm_without_engine(self):
+        """A GPU that lacks an engine: the node and the way out are said when training starts."""
+        artifact = self.compile_for_cuda("resnet8", norm="library", batch=8)
+        path = dlc.Reference("resnet8").write(self.path("data.npz"))
+        _, err = self.run_on_standins(artifact, data=path, steps=1, run=self.path("cuda"), code=dlc.INCOMPATIBLE,
+                                      environment={"DLC_STANDIN_CUDNN_LACKS": "fused_batch_norm"})
+        self.assertRegex(err, r"fused_batch_norm '.*BatchNormalization.*': no engine; compile with --norm=generated to "
+                              r"do without cuDNN's norms")
 
     def check_generated(self, dtype, tolerance):
         """Products and attention on the emulator's tensor cores."""

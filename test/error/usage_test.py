@@ -41,6 +41,8 @@ class Usage(dlc.TestCase):
             "op on two lists": (self.compile("--amp", "--amp-deny=Gemm", "--amp-clear=relu,matmul"),
                                 r"two lists of autocast: --amp-deny=Gemm and --amp-clear=matmul"),
             "attention on a CPU": (self.compile("--attention=library"), r"--attention needs --target=cuda"),
+            "norms of a library on a CPU": (self.compile("--norm=library"), r"--norm needs --target=cuda"),
+            "norms' maker": (self.compile("--target=cuda", "--norm=cudnn"), r"cudnn.*library"),
             "attention's maker": (self.compile("--target=cuda", "--attention=cudnn"), r"cudnn.*library"),
             "rule for no node": (self.compile("--amp", "--amp-node=f3/Gem:f32"), r"fits no node"),
             "rule one letter off": (self.compile("--amp", "--amp-node=/fc1/Gemn:f32"),

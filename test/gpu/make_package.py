@@ -178,6 +178,10 @@ class Package:
         """Products and attention by kernels of our own instead of libraries."""
         self.add_trained_case("gpt_tiny", precision, "_generated", matmul="generated", attention="generated")
 
+    def add_norm_case(self, model):
+        """Norms by cuDNN instead of kernels of our own."""
+        self.add_trained_case(model, "bf16", "_norms", norm="library")
+
     def add_pytorch_case(self, model, optimizer):
         reference, name = dlc.Reference(model), f"{model}_{optimizer}_pytorch"
         file = reference.write(self.path("data", f"{model}_refs.npz"))
@@ -268,7 +272,8 @@ class Package:
         todo += [(self.add_pytorch_case, m, o) for m in models for o in PYTORCH if not quick or o == "sgd"]
         todo += [(self.add_benchmark, name) for name in BENCHMARKS if not quick or name == "mlp"]
         if not quick:
-            todo += [(self.add_large_case,), (self.add_generated_case, "bf16"), (self.add_generated_case, "fp16")]
+            todo += [(self.add_large_case,), (self.add_generated_case, "bf16"), (self.add_generated_case, "fp16"),
+                     (self.add_norm_case, "resnet8"), (self.add_norm_case, "gpt_tiny")]
         for job in [self.jobs.submit(function, *words) for function, *words in todo]:
             job.result()
         self.cases.sort(key=lambda case: case["name"])

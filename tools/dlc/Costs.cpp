@@ -2,6 +2,7 @@
 
 #include "runtime/base/Files.h"
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Types.h"
 
 #include <algorithm>
 #include <map>
@@ -29,6 +30,22 @@ bool isHalf(const plan::Program &program, const plan::Command &command) {
   return type == plan::F16 || type == plan::BF16;
 }
 
+// With what is read twice: a library's batch norm needs the statistics of the
+// whole batch, which no chip holds, before it normalises.
+uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
+  int twice = 0; // operands
+  if (command.kind() == "fused_batch_norm")
+    twice = 1; // x
+  else if (command.kind() == "fused_batch_norm_backward")
+    twice = 2; // dy and x
+  uint64_t bytes = command.bytes();
+  for (int i = 0; i < std::min(twice, command.inputs_size()); ++i) {
+    auto id = static_cast<int>(command.inputs(i));
+    bytes += plan::bytesOf(program.buffers(id).type()).value_or(0);
+  }
+  return bytes;
+}
+
 double microseconds(const Gpu &gpu, const plan::Program &program,
                     const plan::Command &command) {
   double rate = gpu.single * kOfPeak;
@@ -36,9 +53,9 @@ double microseconds(const Gpu &gpu, const plan::Program &program,
     rate = gpu.half * kOfPeakGenerated;
   else if (command.kind() != "kernel" && isHalf(program, command))
     rate = gpu.half * kOfPeak;
-  return 1e6 *
-         std::max(double(command.bytes()) / (gpu.bandwidth * kOfBandwidth),
-                  double(command.flops()) / rate);
+  return 1e6 * std::max(double(bytesOf(program, command)) /
+                            (gpu.bandwidth * kOfBandwidth),
+                        double(command.flops()) / rate);
 }
 
 // By kernel, for the SM that comes last.
@@ -78,7 +95,7 @@ Ordered costsOf(const plan::Program &program, const Json &resources) {
     }
     Ordered &row = rows[at->second];
     row["calls"] = row["calls"].get<uint64_t>() + 1;
-    row["bytes"] = row["bytes"].get<uint64_t>() + command.bytes();
+    row["bytes"] = row["bytes"].get<uint64_t>() + bytesOf(program, command);
     row["flops"] = row["flops"].get<uint64_t>() + command.flops();
     for (const Gpu &gpu : kGpus)
       row[gpu.name] =

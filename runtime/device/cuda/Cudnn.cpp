@@ -7,6 +7,11 @@
 
 #include <optional>
 
+namespace dlc {
+static constexpr const char *kNeeds =
+    "which convolutions, attention and --norm=library on GPUs need";
+}
+
 #ifdef DLC_HAS_CUDNN_FRONTEND
 
 #include "runtime/device/cuda/CudnnFrontend.h"
@@ -293,6 +298,10 @@ public:
                                                 bool deterministic) override {
     return open(spec, attentionBuilder(attention, deterministic));
   }
+  Result<std::unique_ptr<CudnnGraph>> norm(const CommandSpec &spec,
+                                           const Norm &norm) override {
+    return open(spec, normBuilder(norm));
+  }
 
 private:
   Result<std::unique_ptr<CudnnGraph>> open(const CommandSpec &spec,
@@ -307,10 +316,8 @@ private:
 };
 
 Result<SharedLibrary> load() {
-  DLC_ASSIGN(
-      SharedLibrary library,
-      SharedLibrary::open({"libcudnn.so.9"},
-                          "which convolutions and attention on GPUs need"));
+  DLC_ASSIGN(SharedLibrary library,
+             SharedLibrary::open({"libcudnn.so.9"}, kNeeds));
   fe::cudnn_dlhandle = library.handle();
   return library;
 }
@@ -350,6 +357,10 @@ Status checkAttention(const CommandSpec &spec, const Attention &attention,
   return check(spec, attentionBuilder(attention, deterministic), sm);
 }
 
+Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm) {
+  return check(spec, normBuilder(norm), sm);
+}
+
 } // namespace dlc
 
 #else
@@ -361,10 +372,8 @@ constexpr const char *kAbsent = "this build has no cuDNN: it was made without "
 
 // A stand-in needs no frontend.
 Result<std::unique_ptr<Cudnn>> openCudnn(int) {
-  DLC_ASSIGN(
-      const SharedLibrary library,
-      SharedLibrary::open({"libcudnn.so.9"},
-                          "which convolutions and attention on GPUs need"));
+  DLC_ASSIGN(const SharedLibrary library,
+             SharedLibrary::open({"libcudnn.so.9"}, kNeeds));
   if (void *standin = library.find("dlcCudnn"))
     return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
   return incompatible("{}", kAbsent);
@@ -375,6 +384,10 @@ Status checkConvolution(const CommandSpec &, const Conv &) {
 }
 
 Status checkAttention(const CommandSpec &, const Attention &, bool, int) {
+  return incompatible("{}", kAbsent);
+}
+
+Status checkNorm(const CommandSpec &, const Norm &, int) {
   return incompatible("{}", kAbsent);
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/device/cpu/Conv.h"
 #include "runtime/device/cuda/Attention.h"
 #include "runtime/device/cuda/Context.h"
+#include "runtime/device/cuda/Norm.h"
 
 #include <span>
 
@@ -60,6 +61,10 @@ public:
   virtual Result<std::unique_ptr<CudnnGraph>>
   attention(const CommandSpec &spec, const Attention &attention,
             bool deterministic) = 0;
+
+  // The same of fused_batch_norm, fused_layer_norm or a gradient of them.
+  virtual Result<std::unique_ptr<CudnnGraph>> norm(const CommandSpec &spec,
+                                                   const Norm &norm) = 0;
 };
 
 // Opens libcudnn.so.9 for the GPU that is current, of this SM. A library that
@@ -73,6 +78,7 @@ Result<std::unique_ptr<Cudnn>> openCudnn(int sm);
 Status checkConvolution(const CommandSpec &spec, const Conv &conv);
 Status checkAttention(const CommandSpec &spec, const Attention &attention,
                       bool deterministic, int sm);
+Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm);
 
 // Conv of a command of one of the three kinds.
 Result<Conv> convolutionOf(const CommandSpec &spec);

@@ -100,6 +100,8 @@ using MakeBuilder =
     std::function<std::unique_ptr<GraphBuilder>(const CommandSpec &spec)>;
 
 struct Attention;
+struct Norm;
 MakeBuilder attentionBuilder(const Attention &attention, bool deterministic);
+MakeBuilder normBuilder(const Norm &norm);
 
 } // namespace dlc

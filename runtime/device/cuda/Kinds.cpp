@@ -4,7 +4,7 @@ namespace dlc {
 
 static constexpr std::span<const GpuKind> (*kFamilies[])() = {
     gpuAttentionKinds, gpuConvKinds,   gpuCopyKinds,
-    gpuKernelKinds,    gpuMatmulKinds,
+    gpuKernelKinds,    gpuMatmulKinds, gpuNormKinds,
 };
 
 GpuFactory findGpuKind(std::string_view name) {

@@ -22,6 +22,7 @@ std::span<const GpuKind> gpuConvKinds();
 std::span<const GpuKind> gpuCopyKinds();
 std::span<const GpuKind> gpuKernelKinds();
 std::span<const GpuKind> gpuMatmulKinds();
+std::span<const GpuKind> gpuNormKinds();
 
 // Null for a kind that no family has.
 GpuFactory findGpuKind(std::string_view name);

@@ -1,5 +1,5 @@
 #include "test/standin/cudnn/Attention.h"
-#include "runtime/device/cpu/Checks.h"
+#include "test/standin/cudnn/Values.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,14 +15,8 @@ public:
       : operand_(operand), dims_(dims), strides_(strides),
         values_(static_cast<size_t>(elements(operand)), 0.0) {}
 
-  void load() {
-    for (size_t i = 0; i < values_.size(); ++i)
-      values_[i] = read(i);
-  }
-  void store() const {
-    for (size_t i = 0; i < values_.size(); ++i)
-      write(i, static_cast<float>(values_[i]));
-  }
+  void load() { values_ = valuesOf(operand_); }
+  void store() const { standin::store(operand_, values_); }
   // Dimensions of one number stretch.
   double &at(int64_t b, int64_t h, int64_t t, int64_t d) {
     const int64_t index[] = {b, h, t, d};
@@ -33,29 +27,6 @@ public:
   }
 
 private:
-  double read(size_t i) const {
-    switch (typeOf(operand_)) {
-    case plan::F16:
-      return toFloat(reinterpret_cast<const F16 *>(operand_.data)[i]);
-    case plan::BF16:
-      return toFloat(reinterpret_cast<const Bf16 *>(operand_.data)[i]);
-    default:
-      return reinterpret_cast<const float *>(operand_.data)[i];
-    }
-  }
-  void write(size_t i, float value) const {
-    switch (typeOf(operand_)) {
-    case plan::F16:
-      reinterpret_cast<F16 *>(operand_.data)[i] = roundToF16(value);
-      break;
-    case plan::BF16:
-      reinterpret_cast<Bf16 *>(operand_.data)[i] = roundToBf16(value);
-      break;
-    default:
-      reinterpret_cast<float *>(operand_.data)[i] = value;
-    }
-  }
-
   Operand operand_;
   std::vector<int64_t> dims_, strides_;
   std::vector<double> values_;

@@ -1,18 +1,19 @@
 // A fake at our interface to cuDNN: convolutions are work on a stream of the
-// stand-in driver, done by the CPU backend's convolutions and plain
-// loops of attention. It knows four
-// engines, proposed in this order:
+// stand-in driver, done by the CPU backend's convolutions and plain loops of
+// attention and norms. It knows four engines, proposed in this order:
 //   7   needs 4 KiB of scratch
 //   3   its sums have no fixed order; 8 KiB
 //   12  builds, but does not start
 //   5   64 MiB
 // DLC_STANDIN_FAST_ENGINE is the fastest (default: 7); DLC_STANDIN_CUDNN_REFUSE
-// is "blob" or "engine": what it does not take back.
+// is "blob" or "engine": what it does not take back. DLC_STANDIN_CUDNN_LACKS is
+// a kind of command that it has no engine for.
 #include "runtime/device/cuda/Cudnn.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/plan/Types.h"
 #include "test/standin/Standin.h"
 #include "test/standin/cudnn/Attention.h"
+#include "test/standin/cudnn/Norm.h"
 
 #include <cstdio>
 #include <cstring>
@@ -59,6 +60,8 @@ struct Job {
 Status runOnHost(CpuDevice &device, const CommandSpec &spec) {
   if (spec.command.kind().starts_with("attention"))
     return runAttention(spec);
+  if (spec.command.kind().find("_norm") != std::string::npos)
+    return runNorm(spec);
   DLC_ASSIGN(const auto command, device.bind(spec));
   return command->enqueue();
 }
@@ -83,6 +86,9 @@ public:
     note("plan cudnn " + spec_.command.kind());
     std::vector<TuneEntry> entries;
     plans_.clear();
+    const char *lacking = std::getenv("DLC_STANDIN_CUDNN_LACKS");
+    if (lacking && spec_.command.kind() == lacking)
+      return incompatible("{}: no engine", describe(spec_));
     for (const Engine &engine : kEngines) {
       if (engine.workspace > limits.workspace ||
           (limits.deterministic && !engine.deterministic) ||
@@ -169,6 +175,10 @@ public:
   }
   Result<std::unique_ptr<CudnnGraph>>
   attention(const CommandSpec &spec, const Attention &, bool) override {
+    return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
+  }
+  Result<std::unique_ptr<CudnnGraph>> norm(const CommandSpec &spec,
+                                           const Norm &) override {
     return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
   }
 };

@@ -1,0 +1,91 @@
+#include "compiler/dialect/LibraryNorm.h"
+#include "compiler/dialect/Infer.h"
+
+using namespace mlir;
+using llvm::LogicalResult;
+
+namespace dlc::ir {
+namespace {
+
+LogicalResult expectChannels(MaybeLoc loc, Value x, ValueRange perChannel) {
+  auto tx = tensorType(x);
+  if (tx.getRank() != 4)
+    return emitOptionalError(loc, "expected images, found x of type ", tx);
+  for (Value v : perChannel)
+    if (tensorType(v).getShape() != tx.getShape().take_back())
+      return emitOptionalError(loc, "expected one value for each of ",
+                               tx.getDimSize(3), " channels, found ",
+                               v.getType());
+  return success();
+}
+
+/// dx, dscale and dbias.
+template <class Adaptor> LogicalResult gradients(Adaptor a, Types &types) {
+  types.append(
+      {a.getX().getType(), a.getScale().getType(), a.getScale().getType()});
+  return success();
+}
+
+LogicalResult inferFusedBatchNorm(MaybeLoc loc, FusedBatchNormOp::Adaptor a,
+                                  Types &types) {
+  if (failed(expectChannels(loc, a.getX(), {a.getScale(), a.getBias()})))
+    return failure();
+  if (a.getResidual() && a.getResidual().getType() != a.getX().getType())
+    return emitOptionalError(loc, "expected a residual of x's type ",
+                             a.getX().getType(), ", found ",
+                             a.getResidual().getType());
+  types.append(
+      {a.getX().getType(), a.getScale().getType(), a.getScale().getType()});
+  return success();
+}
+LogicalResult inferFusedBatchNormBackward(MaybeLoc loc,
+                                          FusedBatchNormBackwardOp::Adaptor a,
+                                          Types &types) {
+  if (failed(expectChannels(loc, a.getX(), a.getOperands().drop_front(2))))
+    return failure();
+  return gradients(a, types);
+}
+LogicalResult inferFusedLayerNorm(MaybeLoc, FusedLayerNormOp::Adaptor a,
+                                  Types &types) {
+  auto x = tensorType(a.getX());
+  SmallVector<int64_t> rows(x.getShape());
+  std::fill(rows.begin() + a.getAxis(), rows.end(), 1);
+  auto row = RankedTensorType::get(rows, elementType(a.getScale()));
+  types.append({x, row, row});
+  return success();
+}
+LogicalResult inferFusedLayerNormBackward(MaybeLoc,
+                                          FusedLayerNormBackwardOp::Adaptor a,
+                                          Types &types) {
+  return gradients(a, types);
+}
+
+// Operations an element: the formula; a ReLU, a sum, and to compute the norm
+// again.
+constexpr int64_t kForward = 8, kBackward = 11, kAgain = 3;
+int64_t elements(Value v) { return tensorType(v).getNumElements(); }
+
+} // namespace
+
+int64_t FusedBatchNormOp::countFlops() {
+  return (kForward + getRelu() + bool(getResidual())) * elements(getX());
+}
+int64_t FusedBatchNormBackwardOp::countFlops() {
+  return (kBackward + (getBias() ? kAgain : 0)) * elements(getX());
+}
+int64_t FusedLayerNormOp::countFlops() { return kForward * elements(getX()); }
+int64_t FusedLayerNormBackwardOp::countFlops() {
+  return kBackward * elements(getX());
+}
+
+void registerLibraryNorms(DlcDialect &dialect) {
+  RegisteredOperationName::insert<FusedBatchNormOp>(dialect);
+  RegisteredOperationName::insert<FusedBatchNormBackwardOp>(dialect);
+  RegisteredOperationName::insert<FusedLayerNormOp>(dialect);
+  RegisteredOperationName::insert<FusedLayerNormBackwardOp>(dialect);
+}
+
+} // namespace dlc::ir
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/LibraryNorm.cpp.inc"

@@ -1,0 +1,17 @@
+// Norms as calls of a GPU's library.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class Pass;
+} // namespace mlir
+
+namespace dlc {
+
+/// Batch and layer norms that cuDNN has engines for, and their gradients,
+/// become the ops of LibraryNorm.td; what it has none for stays, with a remark.
+/// Behind dlc-layout. Argument: dlc-place-norms.
+std::unique_ptr<mlir::Pass> createPlaceNorms();
+
+} // namespace dlc

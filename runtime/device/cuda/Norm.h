@@ -1,0 +1,34 @@
+// The commands fused_batch_norm, fused_layer_norm and their gradients, read and
+// checked.
+#pragma once
+
+#include "runtime/device/Device.h"
+
+#include <vector>
+
+namespace dlc {
+
+struct Norm {
+  bool isLayer = false, isBackward = false;
+  bool relu = false;        // behind the norm, or its gradient before
+  bool hasResidual = false; // is added before the ReLU
+  // Of x as images channels last; a layer norm's rows are images of one pixel.
+  int64_t n = 0, h = 1, w = 1, c = 0;
+  double epsilon = 0; // of forward norms
+
+  // As cuDNN has them: n, c, h, w.
+  std::vector<int64_t> dims() const { return {n, c, h, w}; }
+  std::vector<int64_t> parameters() const { return {1, c, 1, 1}; }
+  std::vector<int64_t> statistics() const {
+    return isLayer ? std::vector<int64_t>{n, 1, 1, 1} : parameters();
+  }
+  static std::vector<int64_t> strides(const std::vector<int64_t> &dims) {
+    return {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+  }
+};
+
+// Corrupt where operands and attributes contradict each other, Incompatible
+// where cuDNN has no such norm.
+Result<Norm> normOf(const CommandSpec &spec);
+
+} // namespace dlc
