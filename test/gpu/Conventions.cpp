@@ -23,11 +23,13 @@ Result<float> runningVariance() {
   DLC_ASSIGN(const SharedLibrary library,
              SharedLibrary::open({"libcudnn.so.9"}, "asked for its variance"));
   decltype(&::cudnnCreate) create = nullptr;
+  decltype(&::cudnnSetStream) setStream = nullptr;
   decltype(&::cudnnDestroy) destroy = nullptr;
   decltype(&::cudnnCreateTensorDescriptor) makeTensor = nullptr;
   decltype(&::cudnnSetTensor4dDescriptor) setTensor = nullptr;
   decltype(&::cudnnBatchNormalizationForwardTraining) normalize = nullptr;
   DLC_TRY(library.bind(create, "cudnnCreate", "9", "9.0"));
+  DLC_TRY(library.bind(setStream, "cudnnSetStream", "9", "9.0"));
   DLC_TRY(library.bind(destroy, "cudnnDestroy", "9", "9.0"));
   DLC_TRY(library.bind(makeTensor, "cudnnCreateTensorDescriptor", "9", "9.0"));
   DLC_TRY(library.bind(setTensor, "cudnnSetTensor4dDescriptor", "9", "9.0"));
@@ -37,6 +39,8 @@ Result<float> runningVariance() {
   cudnnHandle_t handle = nullptr;
   cudnnTensorDescriptor_t images = nullptr, channel = nullptr;
   DLC_TRY(checked("cudnnCreate", create(&handle)));
+  DLC_TRY(
+      checked("cudnnSetStream", setStream(handle, gpu().context().compute())));
   DLC_TRY(checked("images", makeTensor(&images)));
   DLC_TRY(checked("channel", makeTensor(&channel)));
   DLC_TRY(checked("images", setTensor(images, CUDNN_TENSOR_NCHW,
@@ -57,9 +61,10 @@ Result<float> runningVariance() {
               normalize(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, images,
                         row(0), images, row(1), channel, row(2), row(3), 1.0,
                         row(4), row(5), 1e-5, row(6), row(7))));
-  DLC_TRY(checked("cudnnDestroy", destroy(handle))); // waits for its work
   float variance = 0;
   DLC_TRY(gpu().download(&variance, row(5), sizeof variance));
+  DLC_TRY(gpu().synchronize());
+  DLC_TRY(checked("cudnnDestroy", destroy(handle)));
   return variance;
 }
 
