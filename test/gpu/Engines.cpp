@@ -77,7 +77,53 @@ Ordered attention(plan::DType type, int64_t depth, bool causal, bool mask,
        {"mask", mask}});
 }
 
+// Of images, with what is fused behind it; or of rows.
+Ordered norm(plan::DType type, bool isLayer, bool backward, bool relu,
+             bool residual) {
+  const int64_t channels = 64;
+  const std::vector<int64_t> x = isLayer ? std::vector<int64_t>{4, 49, channels}
+                                         : std::vector{int64_t(4), int64_t(7),
+                                                       int64_t(7), channels},
+                             saved = {isLayer ? 4 * 49 : channels};
+  const std::string kind =
+      std::string(isLayer ? "fused_layer_norm" : "fused_batch_norm") +
+      (backward ? "_backward" : "");
+  Trial trial(kind);
+  for (int i = 0; i < 1 + backward; ++i)
+    trial.in(type, x);
+  trial.in(plan::F32, {channels});
+  trial.in(plan::F32, backward ? saved : std::vector{channels});
+  if (backward)
+    trial.in(plan::F32, saved);
+  if (backward && relu)
+    trial.in(plan::F32, {channels});
+  if (residual)
+    trial.in(type, x);
+  trial.out(type, x);
+  for (int i = 0; i < 2; ++i)
+    trial.out(plan::F32, backward ? std::vector{channels} : saved);
+  trial.attribute("epsilon").set_f(1e-5);
+  trial.attribute("axis").set_i(2);
+  trial.attribute("has_residual").set_i(residual);
+  trial.attribute(backward ? "has_bias" : "relu").set_i(relu);
+  return trial.measured(
+      {{"kind", kind}, {"relu", relu}, {"residual", residual}});
+}
+
 } // namespace
+
+Ordered normFacts() {
+  Ordered list = Ordered::array();
+  for (const plan::DType type : kFloats) {
+    for (const bool backward : {false, true})
+      list.push_back(norm(type, true, backward, false, false));
+    for (const bool relu : {false, true})
+      for (const bool backward : {false, true})
+        list.push_back(norm(type, false, backward, relu, false));
+    list.push_back(norm(type, false, false, true, true));
+  }
+  return list;
+}
 
 Ordered convolutionFacts(bool all) {
   Ordered list = Ordered::array();

@@ -135,7 +135,8 @@ void print(const char *what, const Ordered &list) {
 Ordered engineFacts(const char *mode, bool all) {
   Ordered engines = {{"convolutions", convolutionFacts(all)},
                      {"products", productFacts()},
-                     {"attention", attentionFacts()}};
+                     {"attention", attentionFacts()},
+                     {"norms", normFacts()}};
   for (const auto &[kind, list] : engines.items())
     print(fmt::format("{}{}", kind, mode).c_str(), list);
   return engines;

@@ -17,9 +17,11 @@ Ordered geluFacts(plan::DType type);
 
 // Commands by libraries, one entry each with its time in "us" and whether five
 // runs gave the same bytes: convolutions of channels that are multiples of 8
-// and are not, products, attention. The GPU is opened as TuneOptions say.
+// and are not, products, attention, norms. The GPU is opened as TuneOptions
+// say.
 Ordered convolutionFacts(bool all);
 Ordered productFacts();
 Ordered attentionFacts();
+Ordered normFacts();
 
 } // namespace dlc::test
