@@ -26,9 +26,10 @@ public:
   // from now, or from when it did the work before.
   virtual void expect(uint64_t stamp) = 0;
 
-  // PeerLost, naming the rank if that is known, once a reduction failed here or
-  // elsewhere or was not done in time: then all reductions were aborted, so
-  // that nothing that waits for the device hangs. For any thread.
+  // PeerLost, naming the rank if that is known, once a reduction failed on
+  // another rank or was not done in time, Failed if it failed here: then all
+  // reductions were aborted, so that nothing that waits for the device hangs.
+  // For any thread.
   virtual Status status() = 0;
 };
 

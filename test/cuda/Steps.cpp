@@ -208,13 +208,15 @@ protected:
 };
 
 TEST_F(CudaPeers, AFailureNamesItsRank) {
+  using Answers = std::vector<std::string>;
+  const std::string run = "rank 1 failed: all_reduce: unhandled cuda error";
   for (bool record : {false, true})
-    for (const std::string &answer : trainWith("1:1:run", record))
-      EXPECT_EQ(answer, "7 rank 1 failed: all_reduce: unhandled cuda error");
-  for (const std::string &answer : trainWith("1:2:call"))
-    EXPECT_EQ(answer, "7 rank 1 failed: ncclAllReduce: unhandled cuda error");
-  for (const std::string &answer : trainWith("0:2:stall"))
-    EXPECT_EQ(answer, "7 rank 0 failed: ncclAllReduce takes longer than 1.5 s");
+    EXPECT_EQ(trainWith("1:1:run", record), (Answers{"7 " + run, "1 " + run}));
+  const std::string call = "rank 1 failed: ncclAllReduce: unhandled cuda error";
+  EXPECT_EQ(trainWith("1:2:call"), (Answers{"7 " + call, "1 " + call}));
+  const std::string stall =
+      "rank 0 failed: ncclAllReduce takes longer than 1.5 s";
+  EXPECT_EQ(trainWith("0:2:stall"), (Answers{"1 " + stall, "7 " + stall}));
 }
 
 TEST_F(CudaPeers, AHangEndsAtTheDeadline) {

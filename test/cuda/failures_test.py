@@ -70,7 +70,7 @@ class Failures(standins.StandinTest):
         self.assertRegex(err, r"error: kernel '.*': CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
 
     def test_a_reduction_fails(self):
-        err = self.train("--no-graph", code=dlc.PEER_LOST, ranks=2, environment={"DLC_STANDIN_NCCL_FAULT": "1:5:run"})
+        err = self.train("--no-graph", code=dlc.FAILED, ranks=2, environment={"DLC_STANDIN_NCCL_FAULT": "1:5:run"})
         self.assertRegex(err, r"rank 1 failed: all_reduce")
         self.resumes()
 

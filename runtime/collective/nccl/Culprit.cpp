@@ -35,7 +35,10 @@ Status findCulprit(Communicator &control, const Report &own) {
     reports.push_back(decode(answer));
   for (size_t rank = 0; rank < reports.size(); ++rank)
     if (reports[rank].kind == Report::Failed)
-      return peerLost("rank {} failed: {}", rank, reports[rank].what);
+      return Status(
+          static_cast<int>(rank) == control.rank() ? Code::Failed
+                                                   : Code::PeerLost,
+          fmt::format("rank {} failed: {}", rank, reports[rank].what));
   const auto late =
       std::find_if(reports.begin(), reports.end(),
                    [](const Report &r) { return r.kind == Report::Late; });

@@ -22,9 +22,10 @@ struct Report {
 };
 
 // Exchanges the reports, within the timeout of `control`. PeerLost that names
-// the rank where something failed; or which does not even answer; or which has
-// not started the step that others wait in; or whose device, by its own
-// account, came less far in it; else says that none is known.
+// the rank where something failed, for which it is Failed; or which does not
+// even answer; or which has not started the step that others wait in; or whose
+// device, by its own account, came less far in it; else says that none is
+// known.
 Status findCulprit(Communicator &control, const Report &own);
 
 } // namespace dlc
