@@ -44,6 +44,16 @@ std::vector<int64_t> shuffledOrder(int64_t count, uint64_t seed,
   return order;
 }
 
+Cursor Sampling::cursorAfter(int64_t updates, int64_t samples) const {
+  const int64_t perEpoch = updatesPerEpoch(samples);
+  const int64_t first = (samples - from.sample) / samplesOfUpdate();
+  const int64_t done = updates - since;
+  if (done < first)
+    return {from.epoch, from.sample + done * samplesOfUpdate()};
+  return {from.epoch + 1 + (done - first) / perEpoch,
+          (done - first) % perEpoch * samplesOfUpdate()};
+}
+
 void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
                Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -108,9 +118,8 @@ void Loader::work() {
 }
 
 void Loader::makeBatchOf(int64_t number, Batch &batch) {
-  const int64_t batches =
-      sampling_.updatesPerEpoch(dataset_.samples()) * sampling_.window;
-  const int64_t epoch = number / batches;
+  const auto [epoch, sample] =
+      sampling_.cursorAfter(number / sampling_.window, dataset_.samples());
   if (epoch != epoch_) {
     if (sampling_.shuffle) {
       order_ = shuffledOrder(dataset_.samples(), sampling_.seed,
@@ -121,8 +130,9 @@ void Loader::makeBatchOf(int64_t number, Batch &batch) {
     }
     epoch_ = epoch;
   }
-  const int64_t first = (number % batches) * sampling_.batch * sampling_.world +
-                        sampling_.rank * sampling_.batch;
+  const int64_t first =
+      sample + (number % sampling_.window * sampling_.world + sampling_.rank) *
+                   sampling_.batch;
   fillBatch(dataset_,
             {order_.data() + first, static_cast<size_t>(sampling_.batch)},
             batch);

@@ -9,11 +9,18 @@
 
 namespace dlc {
 
+// A place in the data: so many samples of an epoch, counted from 0, were taken.
+struct Cursor {
+  int64_t epoch = 0;
+  int64_t sample = 0;
+};
+
 // Which samples make up each batch, the same on all machines:
-//   rows of batch s of an epoch = order[s * B * world + rank * B, + B)
-// where order is the identity, or a permutation given by (seed, epoch). An
-// update takes `window` batches; what does not fill an update at the end of an
-// epoch is left out.
+//   rows of batch s of an update = order[sample + s * B * world + rank * B, +
+//   B)
+// where (epoch, sample) is the update's cursor and order the identity, or a
+// permutation given by (seed, epoch). An update takes `window` batches; what
+// does not fill an update at the end of an epoch is left out.
 struct Sampling {
   int64_t batch = 1; // B, of one rank
   int64_t window = 1;
@@ -21,11 +28,18 @@ struct Sampling {
   int world = 1;
   bool shuffle = true;
   uint64_t seed = 0;
+  // Where these ranks begin to share the samples: `since` updates were done,
+  // maybe by more ranks or fewer, and took the data up to `from`.
+  int64_t since = 0;
+  Cursor from = {};
 
   int64_t samplesOfUpdate() const { return batch * world * window; }
   int64_t updatesPerEpoch(int64_t samples) const {
     return samples / samplesOfUpdate();
   }
+  // After `updates` of a run, at least `since`, in a data set of so many
+  // samples; at the end of an epoch it is the next one's begin.
+  Cursor cursorAfter(int64_t updates, int64_t samples) const;
 };
 
 // The permutation of [0, count) that (seed, epoch) gives.

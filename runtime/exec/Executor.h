@@ -54,9 +54,10 @@ class Executor {
 public:
   // Allocates the plan's regions, zeroed, and loads `kernelsPath` (empty: the
   // plan has no generated kernels). `communicator` may be null for a plan of
-  // one rank and must outlive the executor. Errors: Corrupt for a plan that
-  // contradicts itself, Incompatible for another target or number of ranks,
-  // Limit when memory is short: then with the largest tensors of the plan.
+  // one rank and must outlive the executor; a plan for several runs on any
+  // number. Errors: Corrupt for a plan that contradicts itself, Incompatible
+  // for another target, or several ranks and a plan for one, Limit when memory
+  // is short: then with the largest tensors of the plan.
   static Result<std::unique_ptr<Executor>>
   create(plan::Plan plan, const std::string &kernelsPath,
          Communicator *communicator = nullptr,

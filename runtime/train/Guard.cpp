@@ -41,8 +41,11 @@ Status Guard::check(const StepReport &report,
                             report.step, skips_)
               : fmt::format("the loss is {} at step {}",
                             std::isnan(loss) ? NAN : loss, report.step);
-  const Incident incident{report.step, options.threads,
-                          job_.infiniteSteps.count(report.step) > 0, what,
+  const Incident incident{report.step,
+                          options.threads,
+                          job_.communicator.size(),
+                          job_.infiniteSteps.count(report.step) > 0,
+                          what,
                           metricTexts(*job_.session, report.values)};
   DLC_TRY(goBack(report.step, skipped));
   const std::vector<Batch> window = job_.windowOf(report.step);

@@ -1,6 +1,7 @@
 #include "runtime/train/Job.h"
 
 #include "runtime/base/Hash.h"
+#include "runtime/base/Log.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Inputs.h"
@@ -74,6 +75,7 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
 // state need travel.
 Status Job::restore() {
   DLC_TRY(agree(communicator, restoreRoot()));
+  DLC_TRY(sharePlace());
   if (progress.step > 0)
     return broadcastState(session->executor(), communicator);
   return agree(
@@ -123,12 +125,24 @@ std::vector<Batch> Job::windowOf(int64_t step) const {
   return window;
 }
 
+// A run begins as it was compiled, so that its length and its averages are what
+// was asked for.
+Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
+  const int found = communicator.size();
+  if (!options.resume.empty() || plan.world_size() == uint32_t(found))
+    return {};
+  return incompatible("compiled for {} ranks, but {} run it; start {} or "
+                      "compile with --ddp={}",
+                      plan.world_size(), found, plan.world_size(), found);
+}
+
 // The model and the samples, before anything is written.
 Status Job::loadData() {
   DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
   if (!findProgram(artifact.plan(), "train_step"))
     return failed("'{}' has no training program", artifactPath(options));
   const plan::Plan &plan = artifact.plan();
+  DLC_TRY(checkNumberOfRanks(plan));
   DLC_ASSIGN(data,
              openDataset(options.data, plan, "train_step", options.scale));
   sampling = {plan.batch(),        std::max<int64_t>(1, plan.accumulate()),
@@ -139,7 +153,9 @@ Status Job::loadData() {
                   "on {}",
                   options.data, data->samples(), sampling.samplesOfUpdate(),
                   batchText(sampling), ranksText(sampling));
-  stepsPerEpoch = sampling.updatesPerEpoch(data->samples());
+  Sampling compiled = sampling;
+  compiled.world = static_cast<int>(plan.world_size());
+  stepsPerEpoch = compiled.updatesPerEpoch(data->samples());
   if (!options.val.empty()) {
     DLC_ASSIGN(val, openDataset(options.val, plan, "eval_step", options.scale));
   }
@@ -214,18 +230,28 @@ Status Job::openRun() {
   return {};
 }
 
-// Rank 0 loads; the others get its state and its place.
+// Rank 0 loads; the others get its place and its state.
 Status Job::restoreRoot() {
   if (isRoot()) {
     DLC_ASSIGN(progress, loadNewestCheckpoint(*session, run));
     if (progress.step > 0)
       DLC_TRY(checkSameData());
+    tellOfOtherRanks();
     DLC_TRY(settleSchedule());
   }
+  return {};
+}
+
+// Where rank 0 is, on all ranks, who go on from there.
+Status Job::sharePlace() {
+  DLC_TRY(communicator.broadcast(&progress.step, sizeof progress.step, 0));
+  DLC_TRY(communicator.broadcast(&progress.cursor, sizeof progress.cursor, 0));
   progress.dataHash = dataHash;
   progress.samples = data->samples();
   progress.world = communicator.size();
-  return communicator.broadcast(&progress.step, sizeof progress.step, 0);
+  sampling.since = progress.step;
+  sampling.from = progress.cursor;
+  return {};
 }
 
 Status Job::checkSameData() const {
@@ -234,10 +260,21 @@ Status Job::checkSameData() const {
                   "hash {}; found {} samples, hash {})",
                   options.data, progress.samples, progress.dataHash,
                   data->samples(), dataHash);
-  if (progress.world != communicator.size())
-    return incompatible("the run began with {} ranks, found {}", progress.world,
-                        communicator.size());
   return {};
+}
+
+void Job::tellOfOtherRanks() const {
+  const int before = progress.step > 0
+                         ? progress.world
+                         : static_cast<int>(session->plan().world_size());
+  if (before == communicator.size())
+    return;
+  Sampling old = sampling;
+  old.world = before;
+  warning("{} instead of {} {} on from step {}: {} samples a step instead of "
+          "{}; steps and learning rates stay as they were",
+          ranksText(sampling), before, sampling.world == 1 ? "goes" : "go",
+          progress.step, sampling.samplesOfUpdate(), old.samplesOfUpdate());
 }
 
 // A schedule that was compiled without a length lasts as long as the run.

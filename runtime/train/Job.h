@@ -37,7 +37,10 @@ struct Job {
   std::unique_ptr<Session> session;
   std::string run;   // its folder
   Progress progress; // of what was started: the device may be behind
-  int64_t stepsPerEpoch = 0, total = 0;
+  int64_t total = 0; // steps of the run
+  // Steps of an epoch with as many ranks as the model was compiled for: in what
+  // lengths of runs and schedules count.
+  int64_t stepsPerEpoch = 0;
   // DLC_INJECT_INF=3,4,11: a gradient of rank 0 becomes infinite at these
   // steps, the first one being 1.
   std::set<int64_t> infiniteSteps;
@@ -51,7 +54,10 @@ private:
   Status checkSameJob();
   Status openRun();
   Status restoreRoot();
+  Status checkNumberOfRanks(const plan::Plan &plan) const;
   Status checkSameData() const;
+  void tellOfOtherRanks() const;
+  Status sharePlace();
   Status settleSchedule();
   Status setUnlessSet(const char *state, int64_t value);
 };

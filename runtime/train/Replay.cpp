@@ -57,7 +57,7 @@ Result<std::vector<Batch>> readInputs(const std::string &path,
   return window;
 }
 
-Json toJson(const Incident &incident, const Session &session, int ranks) {
+Json toJson(const Incident &incident, const Session &session) {
   Json metrics = Json::object();
   for (const auto &[name, value] : incident.metrics)
     metrics[name] = value;
@@ -66,7 +66,7 @@ Json toJson(const Incident &incident, const Session &session, int ranks) {
           {"dlc", dlcVersion()},
           {"artifact", session.model().artifact.hash()},
           {"step", incident.step},
-          {"ranks", ranks},
+          {"ranks", incident.ranks},
           {"threads", incident.threads},
           {"injected", incident.injected ? 1 : 0},
           {"reason", incident.reason},
@@ -77,10 +77,12 @@ Result<Incident> incidentFrom(const Json &json) {
   Incident incident;
   DLC_ASSIGN(const uint64_t step, jsonUnsigned(json, "step"));
   DLC_ASSIGN(const uint64_t threads, jsonUnsigned(json, "threads"));
+  DLC_ASSIGN(const uint64_t ranks, jsonUnsigned(json, "ranks"));
   DLC_ASSIGN(const uint64_t injected, jsonUnsigned(json, "injected"));
   DLC_ASSIGN(incident.reason, jsonString(json, "reason"));
   incident.step = static_cast<int64_t>(step);
   incident.threads = static_cast<int>(threads);
+  incident.ranks = static_cast<int>(ranks);
   incident.injected = injected != 0;
   const auto metrics = json.find("metrics");
   if (metrics == json.end() || !metrics->is_object())
@@ -99,9 +101,7 @@ Status writeFiles(const std::string &folder, Session &session,
   for (size_t rank = 0; rank < windows.size(); ++rank)
     DLC_TRY(writeInputs(folder + "/" + inputsName(static_cast<int>(rank)),
                         program, windows[rank]));
-  DLC_TRY(writeManifest(folder, toJson(incident, session,
-                                       static_cast<int>(windows.size())))
-              .status());
+  DLC_TRY(writeManifest(folder, toJson(incident, session)).status());
   return copyArtifact(session.model().artifact.path(), folder + "/model.dlc");
 }
 

@@ -14,6 +14,7 @@ namespace dlc {
 struct Incident {
   int64_t step = 0;      // the first of a run is 1
   int threads = 0;       // of each rank
+  int ranks = 1;         // that did it
   bool injected = false; // DLC_INJECT_INF made rank 0's gradient infinite
   std::string reason;
   // The step's metrics as text: "loss" -> "nan".

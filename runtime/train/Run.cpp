@@ -38,7 +38,8 @@ Status copyFile(const fs::path &from, const fs::path &to) {
 
 Json toJson(const Progress &progress) {
   return {{"step", progress.step},
-          {"epoch", progress.epoch},
+          {"epoch", progress.cursor.epoch},
+          {"sample", progress.cursor.sample},
           {"data_hash", progress.dataHash},
           {"samples", progress.samples},
           {"world", progress.world}};
@@ -51,11 +52,16 @@ Result<Progress> progressFrom(const std::string &path) {
     Progress progress;
     DLC_ASSIGN(uint64_t step, jsonUnsigned(json, "step"));
     DLC_ASSIGN(uint64_t epoch, jsonUnsigned(json, "epoch"));
+    uint64_t sample = UINT64_MAX;
+    if (json.contains("sample")) {
+      DLC_ASSIGN(sample, jsonUnsigned(json, "sample"));
+    }
     DLC_ASSIGN(uint64_t samples, jsonUnsigned(json, "samples"));
     DLC_ASSIGN(uint64_t world, jsonUnsigned(json, "world"));
     DLC_ASSIGN(progress.dataHash, jsonString(json, "data_hash"));
     progress.step = static_cast<int64_t>(step);
-    progress.epoch = static_cast<int64_t>(epoch);
+    progress.cursor = {static_cast<int64_t>(epoch),
+                       static_cast<int64_t>(sample)};
     progress.samples = static_cast<int64_t>(samples);
     progress.world = static_cast<int>(world);
     return progress;
@@ -73,6 +79,16 @@ void removeOld(const std::string &run, int64_t keep) {
     fs::remove_all(checkpoints[i].path, ignored);
 }
 
+// Checkpoints of an older version have no cursor: their ranks never changed.
+void findCursor(Progress &progress, const plan::Plan &plan) {
+  if (progress.cursor.sample >= 0)
+    return;
+  const Sampling sampling{.batch = plan.batch(),
+                          .window = std::max<int64_t>(1, plan.accumulate()),
+                          .world = progress.world};
+  progress.cursor = sampling.cursorAfter(progress.step, progress.samples);
+}
+
 // What a process that was killed while it wrote has left.
 void removeUnfinished(const std::string &run) {
   std::error_code ignored;
@@ -87,6 +103,7 @@ Result<Progress> loadCheckpoint(Session &session, const std::string &path) {
   DLC_TRY(checkCheckpoint(path, session.model().artifact.hash()));
   DLC_ASSIGN(Progress progress, progressFrom(path + "/trainer.json"));
   DLC_TRY(session.load(path + "/state.safetensors"));
+  findCursor(progress, session.plan());
   return progress;
 }
 
@@ -164,6 +181,18 @@ Result<Progress> loadNewestCheckpoint(Session &session,
   }
   DLC_TRY(session.load(session.model().artifact.statePath()));
   return Progress();
+}
+
+Result<int> ranksOfRun(const std::string &run) {
+  DLC_ASSIGN(Artifact artifact, Artifact::open(run + "/model.dlc"));
+  for (const Checkpoint &checkpoint : listCheckpoints(run)) {
+    if (!checkCheckpoint(checkpoint.path, artifact.hash()).ok())
+      continue;
+    DLC_ASSIGN(const Progress progress,
+               progressFrom(checkpoint.path + "/trainer.json"));
+    return progress.world;
+  }
+  return static_cast<int>(artifact.plan().world_size());
 }
 
 } // namespace dlc

@@ -19,14 +19,13 @@ Result<std::string> createRun(const TrainOptions &options);
 // Hard links to the files of an artifact in a new folder, or copies.
 Status copyArtifact(const std::string &from, const std::string &to);
 
-// Where a run stands. The data cursor is the step: the order of samples depends
-// on seed and step only.
+// Where a run stands. Seed and cursor say which samples come next.
 struct Progress {
   int64_t step = 0;
-  int64_t epoch = 0;
+  Cursor cursor;
   std::string dataHash; // of the training data
   int64_t samples = 0;
-  int world = 1;
+  int world = 0; // ranks that did the last step; 0: none was done
 };
 
 // Writes <run>/checkpoint-<step> in one step and removes all but the `keep`
@@ -38,5 +37,9 @@ Status saveCheckpoint(Session &session, const std::string &run,
 // damaged. Step 0, with the artifact's state, if there is none. Code::Corrupt
 // if there are some and all are damaged.
 Result<Progress> loadNewestCheckpoint(Session &session, const std::string &run);
+
+// The ranks that the newest checkpoint was made by, or those that the artifact
+// was compiled for.
+Result<int> ranksOfRun(const std::string &run);
 
 } // namespace dlc

@@ -15,7 +15,7 @@ Status Steps::start(Loader &loader) {
   }
   started_.push_back({step, since});
   job_.progress.step = step;
-  job_.progress.epoch = step / job_.stepsPerEpoch;
+  job_.progress.cursor = job_.sampling.cursorAfter(step, job_.data->samples());
   return {};
 }
 

@@ -38,6 +38,8 @@ public:
     return {};
   }
 
+  const std::string &folder() const { return job_.run; }
+
   Result<TrainResult> loop() {
     StopSignals signals;
     SignalAgreement agreement(job_.communicator);
@@ -87,7 +89,8 @@ private:
          job_.total, job_.sampling.samplesOfUpdate(),
          job_.sampling.window > 1 ? " (" + batchText(job_.sampling) + " a rank)"
                                   : "",
-         job_.stepsPerEpoch, job_.data->samples(), ranksText(job_.sampling),
+         job_.sampling.updatesPerEpoch(job_.data->samples()),
+         job_.data->samples(), ranksText(job_.sampling),
          job_.progress.step > 0
              ? fmt::format(", from step {}", job_.progress.step)
              : std::string());
@@ -148,7 +151,7 @@ private:
   Status atStepEnd(int signal, ProgressBar &bar) {
     const int64_t step = job_.progress.step;
     const bool ends = step == job_.total || signal;
-    const bool epochEnd = step % job_.stepsPerEpoch == 0;
+    const bool epochEnd = job_.progress.cursor.sample == 0;
     const bool validates = job_.val && (epochEnd || step == job_.total);
     const int64_t every = job_.options.saveEvery;
     const bool saves = ends || (every > 0 ? step % every == 0 : epochEnd);
@@ -170,8 +173,9 @@ private:
 
   Status validate() {
     JsonLine line;
-    line.add("epoch", job_.progress.epoch).add("step", job_.progress.step);
-    std::string text = fmt::format("epoch {}:", job_.progress.epoch);
+    const int64_t epoch = job_.progress.cursor.epoch;
+    line.add("epoch", epoch).add("step", job_.progress.step);
+    std::string text = fmt::format("epoch {}:", epoch);
     DLC_TRY(evaluateInto("val", line, text));
     const int sets = plan::countAverages(job_.session->plan());
     for (int set = 1; set <= sets; ++set) {
@@ -220,6 +224,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &options,
   return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
 }
 
+const std::string &Trainer::folder() const { return impl_->folder(); }
 Result<TrainResult> Trainer::run() { return impl_->loop(); }
 
 } // namespace dlc

@@ -15,7 +15,11 @@ struct TrainResult {
 // writes. The communicator must outlive it.
 //
 // A run that is killed at any moment and resumed ends with the bits of a run
-// that was not, at the same number of ranks and threads.
+// that was not, at the same number of ranks and threads. A model that was
+// compiled for several ranks may be resumed by any number of them: each goes on
+// with its batches, so that an update has more samples or fewer; the samples of
+// the epoch that were not taken yet come next, and the run keeps its number of
+// steps, so that what a schedule says of a step stays.
 class Trainer {
 public:
   // Reads model and data, makes the run folder or finds the newest checkpoint.
@@ -23,6 +27,9 @@ public:
   static Result<std::unique_ptr<Trainer>> create(const TrainOptions &options,
                                                  Communicator &communicator);
   ~Trainer();
+
+  // Of the run; empty but on rank 0 if it is a new one.
+  const std::string &folder() const;
 
   // Trains to the end; once. Handles SIGINT and SIGTERM meanwhile: all ranks
   // finish the step they are in, and a checkpoint is written.

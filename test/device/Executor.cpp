@@ -412,12 +412,21 @@ TEST(Collectives, AStepAllocatesNothing) {
   EXPECT_EQ(counter.ours(), 0);
 }
 
-TEST(Collectives, NumbersOfRanksMustAgree) {
-  FakeCommunicator communicator;
-  const Status status =
-      Executor::create(reducePlan(4), "", &communicator).status();
+TEST(Collectives, APlanForSeveralRanksRunsOnAnyNumber) {
+  FakeCommunicator two;
+  EXPECT_TRUE(Executor::create(reducePlan(4), "", &two).ok());
+  const auto one = makeSingleCommunicator();
+  auto alone = make(reducePlan(4), one.get());
+  ASSERT_TRUE(alone->setInput("train_step", "x", kX, 16).ok());
+  ASSERT_TRUE(alone->run("train_step").ok());
+  EXPECT_EQ(valuesOf(*alone, "y0"), valuesOf(*alone, "during"));
+}
+
+TEST(Collectives, APlanForOneRankRunsOnOne) {
+  FakeCommunicator two;
+  const Status status = Executor::create(reducePlan(1), "", &two).status();
   EXPECT_EQ(status.code(), Code::Incompatible);
-  EXPECT_EQ(status.message(), "compiled for 4 ranks, but 2 run it; start 4 or "
+  EXPECT_EQ(status.message(), "compiled for 1 ranks, but 2 run it; start 1 or "
                               "compile with --ddp=2");
 }
 

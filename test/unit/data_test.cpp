@@ -278,6 +278,50 @@ TEST_F(Loading, EpochsDifferAndCoverTheSamples) {
   EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 23u);
 }
 
+TEST_F(Loading, OtherRanksGoOnWithWhatIsLeft) {
+  // Three ranks take two updates of 6, then two ranks take the epoch's rest.
+  Sampling three{.batch = 2, .world = 3, .seed = 3};
+  std::vector<int64_t> taken;
+  for (three.rank = 0; three.rank < 3; ++three.rank)
+    for (int64_t sample : load(three, 0, 2))
+      taken.push_back(sample);
+  Sampling two{.batch = 2, .world = 2, .seed = 3};
+  two.since = 2;
+  two.from = three.cursorAfter(2, 23);
+  EXPECT_EQ(two.from.epoch, 0);
+  EXPECT_EQ(two.from.sample, 12);
+  std::vector<int64_t> next;
+  for (two.rank = 0; two.rank < 2; ++two.rank) {
+    auto own = load(two, 2, 9);
+    taken.insert(taken.end(), own.begin(), own.begin() + 2 * 2);
+    next.insert(next.end(), own.begin() + 2 * 2, own.end());
+  }
+  EXPECT_EQ(taken.size(), 20u); // 3 are left out
+  EXPECT_EQ(std::set<int64_t>(taken.begin(), taken.end()).size(), 20u);
+  EXPECT_EQ(std::set<int64_t>(next.begin(), next.end()).size(), 20u);
+}
+
+TEST(Cursors, AreTheSameFromAnywhereOfARun) {
+  const Sampling whole{.batch = 2, .window = 2, .world = 2};
+  for (int64_t since = 0; since < 9; ++since) {
+    Sampling rest = whole;
+    rest.since = since;
+    rest.from = whole.cursorAfter(since, 27);
+    for (int64_t updates = since; updates < 20; ++updates) {
+      const Cursor cursor = rest.cursorAfter(updates, 27);
+      EXPECT_EQ(cursor.epoch, updates / 3);
+      EXPECT_EQ(cursor.sample, updates % 3 * 8);
+    }
+  }
+}
+
+TEST(Cursors, ARestThatIsTooSmallIsLeftOut) {
+  const Sampling sampling{.batch = 5, .since = 4, .from = {2, 8}};
+  EXPECT_EQ(sampling.cursorAfter(4, 12).epoch, 3);
+  EXPECT_EQ(sampling.cursorAfter(4, 12).sample, 0);
+  EXPECT_EQ(sampling.cursorAfter(6, 12).epoch, 4);
+}
+
 TEST_F(Loading, StopsEarly) {
   auto data =
       Dataset::open(path("data.npz"), {{"x", DType::I64, {1, 1}}}, 1, {});

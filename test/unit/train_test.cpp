@@ -170,6 +170,25 @@ TEST_F(Training, DamagedCheckpointsAreSteppedOver) {
   EXPECT_TRUE(openModel(path("run")).ok());
 }
 
+// They have no "sample": the step says where the run is.
+TEST_F(Training, CheckpointsOfAnOlderVersionGoOn) {
+  ASSERT_TRUE(train(options("whole", 40)).ok());
+  ASSERT_TRUE(train(options("run", 15)).ok());
+  const std::string folder = path("run/checkpoint-15");
+  Json trainer = *parseJson(*readFile(folder + "/trainer.json"));
+  EXPECT_EQ(trainer["epoch"], 1);
+  EXPECT_EQ(trainer["sample"], 8);
+  trainer.erase("sample");
+  ASSERT_TRUE(writeNewFile(folder + "/trainer.json", dumpJson(trainer)).ok());
+  Json manifest = *parseJson(*readFile(folder + "/manifest.json"));
+  std::filesystem::remove(folder + "/manifest.json");
+  for (const char *key : {"files", "hash"})
+    manifest.erase(key);
+  ASSERT_TRUE(writeManifest(folder, manifest).ok());
+  ASSERT_TRUE(resume("run", 40).ok());
+  EXPECT_EQ(state("run", 40), state("whole", 40));
+}
+
 TEST_F(Training, OtherDataIsRefused) {
   ASSERT_TRUE(train(options("run", 5)).ok());
   writeData("data.npz", 1);

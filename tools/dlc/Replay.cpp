@@ -73,9 +73,7 @@ void addReplay(CommandLine &line) {
       auto bundle = openBundle(a->path);
       if (!bundle)
         return report(bundle.status());
-      auto countRanks = [&]() -> Result<int> {
-        return static_cast<int>(bundle->model.artifact.plan().world_size());
-      };
+      auto countRanks = [&]() -> Result<int> { return bundle->incident.ranks; };
       return runAsRanks(countRanks, a->timeout, line.arguments,
                         [&](Communicator &communicator) {
                           return replayAsRank(*bundle, a->threads,
