@@ -16,13 +16,33 @@ namespace dlc {
 Result<std::optional<Rendezvous>>
 rendezvousFromEnvironment(std::chrono::milliseconds timeout);
 
+// What follows when a rank is lost: it was killed, it ended alone with an error
+// of its own, or it did not end when the others had to.
+struct LostRanks {
+  bool goOn = false; // with those that are left; else the job ends
+  int fewest = 1;    // ranks to go on with
+  int restarts = 10; // at most
+  // How long the ranks that are left may take to find out; then they are lost.
+  std::chrono::milliseconds patience{63'000};
+};
+
 // Runs this program `count` times with the arguments given and waits for all:
 // each child gets RANK, WORLD_SIZE, LOCAL_RANK and DLC_RENDEZVOUS. SIGINT and
 // SIGTERM are passed on. When one fails, the others get a moment to end and are
 // then killed; when this process dies, so do they.
 //
+// With lost.goOn the ranks that are left are started again, numbered anew, each
+// with its LOCAL_RANK; all of them when they lost each other and none is known
+// to be at fault. Not before one has kept a note, and not after a signal.
+//
 // Returns the job's exit code: that of the rank that failed first in substance,
 // 7 (and a message naming the rank) if a rank was killed.
-Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments);
+Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
+                          const LostRanks &lost = {});
+
+// What a rank of runLocalRanks keeps for the ranks that are started after it;
+// empty if nothing was kept. Nothing is kept in any other process.
+std::string jobNote();
+Status keepJobNote(const std::string &text);
 
 } // namespace dlc

@@ -1,5 +1,8 @@
 """Command lines that must be refused: exit code 2 and a message that shows the way out."""
 
+import os
+from unittest import mock
+
 import dlc
 
 
@@ -73,10 +76,20 @@ class Usage(dlc.TestCase):
             "seed": (self.train("--seed=-1"), r"--seed: expected a whole number of at least 0, found '-1'"),
             "threads": (["eval", "a.dlc", "--data=x.npz", "--threads=0"], r"whole number of 1 to 4096, found '0'"),
             "adapters": (["export", "a.dlc", "-o", "b.onnx", "--lora=merge"], r"--lora: expected one of merged, .*merge"),
+            "ranks of a new run": (self.train("--ranks=2"), r"--ranks needs --resume: a new run has as many"),
+            "no ranks": (["train", "--resume=x", "--ranks=0"], r"--ranks: .*whole number of 1 to 65536, found '0'"),
+            "lost ranks": (self.train("--on-lost-rank=wait"), r"--on-lost-rank: expected one of end, shrink, found"),
+            "least ranks of a run that ends": (self.train("--min-ranks=2"), r"--min-ranks needs --on-lost-rank=shrink"),
+            "restarts of such a run": (self.train("--max-restarts=2"), r"--max-restarts needs --on-lost-rank=shrink"),
         }
         for name, (words, message) in cases.items():
             with self.subTest(name):
                 self.refuse(words, message)
+
+    def test_ranks_of_another_launcher(self):
+        with mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="2"):
+            for word in "--on-lost-rank=shrink", "--ranks=2":
+                self.refuse(["train", "--resume=x", word], r"RANK is set: its launcher says how many there are")
 
     def test_lists_file(self):
         """File, line and column of what is wrong."""

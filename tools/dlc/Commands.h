@@ -29,7 +29,8 @@ void addReplay(CommandLine &line);
 // processes, which run `arguments` again. The exit code.
 int runAsRanks(const std::function<Result<int>()> &countRanks,
                double timeoutSeconds, const std::vector<std::string> &arguments,
-               const std::function<int(Communicator &)> &body);
+               const std::function<int(Communicator &)> &body,
+               const LostRanks &lost = {});
 void addCache(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.

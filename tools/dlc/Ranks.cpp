@@ -6,14 +6,17 @@ namespace dlc::tool {
 static Result<int> run(const std::function<Result<int>()> &countRanks,
                        double timeoutSeconds,
                        const std::vector<std::string> &arguments,
-                       const std::function<int(Communicator &)> &body) {
+                       const std::function<int(Communicator &)> &body,
+                       LostRanks lost) {
   const std::chrono::milliseconds timeout(
       static_cast<int64_t>(timeoutSeconds * 1000));
   DLC_ASSIGN(auto rendezvous, rendezvousFromEnvironment(timeout));
   if (!rendezvous) {
     DLC_ASSIGN(const int ranks, countRanks());
+    // Those that are left wait for the lost one at most so long, and then end.
+    lost.patience = timeout + std::chrono::seconds(3);
     if (ranks > 1)
-      return runLocalRanks(ranks, arguments);
+      return runLocalRanks(ranks, arguments, lost);
   }
   auto communicator = makeSingleCommunicator();
   if (rendezvous && rendezvous->size > 1) {
@@ -24,8 +27,9 @@ static Result<int> run(const std::function<Result<int>()> &countRanks,
 
 int runAsRanks(const std::function<Result<int>()> &countRanks,
                double timeoutSeconds, const std::vector<std::string> &arguments,
-               const std::function<int(Communicator &)> &body) {
-  auto code = run(countRanks, timeoutSeconds, arguments, body);
+               const std::function<int(Communicator &)> &body,
+               const LostRanks &lost) {
+  auto code = run(countRanks, timeoutSeconds, arguments, body, lost);
   return code ? *code : report(code.status());
 }
 

@@ -18,6 +18,9 @@ struct Arguments {
   std::string shuffle = "on";
   std::string config;
   bool noGraph = false;
+  int ranks = 0; // 0: as the run was, or as compiled
+  std::string onLostRank = "end";
+  LostRanks lost;
 };
 
 void addTuning(CLI::App &command, TuneOptions &o) {
@@ -60,6 +63,24 @@ void addTuning(CLI::App &command, TuneOptions &o) {
       ->type_name("FOLDER");
 }
 
+// What of ranks is decided where they are started.
+void addRanks(CLI::App &command, Arguments &arguments) {
+  command.add_option("--ranks", arguments.ranks,
+                     "to go on with, on this machine (default: as before)");
+  command
+      .add_option("--on-lost-rank", arguments.onLostRank,
+                  "end: the run ends (default); shrink: the ranks that are "
+                  "left go on from the newest checkpoint")
+      ->check(oneOf({"end", "shrink"}))
+      ->type_name("{end,shrink}");
+  command.add_option("--min-ranks", arguments.lost.fewest,
+                     "that a run shrinks to (default 1)");
+  command.add_option("--max-restarts", arguments.lost.restarts,
+                     "of a run that shrinks (default 10)");
+  for (const char *name : {"--ranks", "--min-ranks", "--max-restarts"})
+    command.get_option(name)->type_name("N")->check(wholeNumber(1, 65536));
+}
+
 void addFlags(CLI::App &command, Arguments &arguments) {
   TrainOptions &o = arguments.options;
   command.add_option("artifact", o.artifact, "model.dlc made by dlc compile");
@@ -93,6 +114,7 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command.add_flag("--no-graph", arguments.noGraph,
                    "on a GPU, launch a step's commands one by one");
   addTuning(command, o.tune);
+  addRanks(command, arguments);
   command.add_option("--threads", o.threads,
                      "of each rank (default: cores / ranks)");
   command
@@ -160,14 +182,40 @@ Status checkResume(const CLI::App &command, const Arguments &arguments) {
   return {};
 }
 
+// Whether a launcher other than this program has started this process.
+bool isStartedElsewhere() {
+  return std::getenv("RANK") && !std::getenv("DLC_RENDEZVOUS");
+}
+
+Status settleRanks(const CLI::App &command, Arguments &arguments) {
+  arguments.lost.goOn = arguments.onLostRank == "shrink";
+  if (arguments.ranks && arguments.options.resume.empty())
+    return usageError("--ranks needs --resume: a new run has as many as it "
+                      "was compiled for by --ddp");
+  for (const char *flag : {"--min-ranks", "--max-restarts"})
+    if (command.count(flag) > 0 && !arguments.lost.goOn)
+      return usageError("{} needs --on-lost-rank=shrink", flag);
+  if ((arguments.ranks || arguments.lost.goOn) && isStartedElsewhere())
+    return usageError("--ranks and --on-lost-rank=shrink are for ranks that "
+                      "dlc train starts, but RANK is set: its launcher says "
+                      "how many there are, and starts them again, with "
+                      "--resume");
+  return {};
+}
+
 Status settleOptions(const CLI::App &command, Arguments &arguments) {
   TrainOptions &o = arguments.options;
   o.shuffle = arguments.shuffle == "on";
   o.graph = !arguments.noGraph;
   if (o.steps && o.epochs)
     return usageError("--steps and --epochs are both given, expected one");
-  if (!o.resume.empty()) {
+  DLC_TRY(settleRanks(command, arguments));
+  const std::string begun = jobNote(); // by ranks of which some were lost
+  if (begun.empty() && !o.resume.empty())
     DLC_TRY(checkResume(command, arguments));
+  if (!begun.empty())
+    o.resume = begun;
+  if (!o.resume.empty()) {
     DLC_ASSIGN(o, resumeOptions(o));
     o.artifact = o.resume + "/model.dlc";
     return {};
@@ -221,6 +269,9 @@ int trainAsRank(TrainOptions options, Communicator &communicator) {
     return rank == 0 || code == Code::PeerLost ? report(trainer.status())
                                                : static_cast<int>(code);
   }
+  if (rank == 0)
+    if (Status kept = keepJobNote((*trainer)->folder()); !kept.ok())
+      return report(kept);
   return exitCode((*trainer)->run(), rank);
 }
 
@@ -232,13 +283,19 @@ Result<int> runTrain(CLI::App &command, Arguments &arguments,
   const TrainOptions &options = arguments.options;
   setQuiet(options.quiet);
   auto countRanks = [&]() -> Result<int> {
+    if (arguments.ranks)
+      return arguments.ranks;
+    if (!options.resume.empty())
+      return ranksOfRun(options.resume);
     DLC_ASSIGN(Artifact artifact, Artifact::open(options.artifact));
     return static_cast<int>(artifact.plan().world_size());
   };
-  return runAsRanks(countRanks, options.timeout, words,
-                    [&](Communicator &communicator) {
-                      return trainAsRank(options, communicator);
-                    });
+  return runAsRanks(
+      countRanks, options.timeout, words,
+      [&](Communicator &communicator) {
+        return trainAsRank(options, communicator);
+      },
+      arguments.lost);
 }
 
 } // namespace
@@ -252,11 +309,24 @@ void addTrain(CommandLine &line) {
       "A model compiled with --ddp=N is trained by N local ranks, or by the "
       "ranks that\ntorchrun and its like start (RANK, WORLD_SIZE, MASTER_ADDR, "
       "MASTER_PORT).\n\n"
+      "A lost rank ends the run with code 7, within --timeout. With "
+      "--on-lost-rank=shrink\n"
+      "the other local ranks start again from the newest checkpoint: so do "
+      "--save-every\n"
+      "often enough. A step then has fewer samples; the number of steps and "
+      "the "
+      "learning\n"
+      "rates stay, the samples of the epoch that are left come next. --resume "
+      "goes on\n"
+      "with any number of ranks, if the model was compiled for several.\n\n"
       "Examples:\n"
       "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
       "  dlc train lenet.dlc --config=exp.yaml\n"
       "  dlc train resnet50.dlc --data=train.npz --tune=benchmark\n"
-      "  dlc train --resume=runs/lenet-1");
+      "  dlc train lenet.dlc --data=train.npz --on-lost-rank=shrink "
+      "--save-every=100\n"
+      "  dlc train --resume=runs/lenet-1\n"
+      "  dlc train --resume=runs/lenet-1 --ranks=2");
   command->callback([&line, command, arguments] {
     line.chosen = [&line, command, arguments] {
       auto code = runTrain(*command, *arguments, line.arguments);

@@ -1,0 +1,163 @@
+#include "runtime/collective/LocalRanks.h"
+
+#include "runtime/base/Log.h"
+#include "runtime/collective/Launcher.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace dlc {
+
+using Clock = std::chrono::steady_clock;
+
+// How long ranks may take to end by themselves after one has failed; and after
+// one has waited in vain for another.
+constexpr std::chrono::milliseconds kGrace{3000}, kSilentGrace{300};
+constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
+
+static volatile std::sig_atomic_t caughtSignal = 0;
+static void remember(int signal) { caughtSignal = signal; }
+
+LocalRanks::~LocalRanks() {
+  killAll(SIGKILL);
+  while (running() > 0)
+    reap(0);
+}
+
+Status LocalRanks::start(const std::vector<std::string> &arguments) {
+  for (int signal : {SIGINT, SIGTERM})
+    std::signal(signal, remember);
+  pid_t parent = ::getpid();
+  for (size_t rank = 0; rank < places_.size(); ++rank) {
+    pid_t process = ::fork();
+    if (process < 0)
+      return failed("cannot start rank {}: {}", rank, std::strerror(errno));
+    if (process == 0)
+      become(rank, parent, arguments);
+    children_.push_back({process});
+  }
+  return {};
+}
+
+Ending LocalRanks::wait() {
+  std::optional<Clock::time_point> deadline;
+  while (running() > 0) {
+    if (int signal = std::exchange(caughtSignal, 0))
+      killAll(signal), asked_ = true;
+    reap(WNOHANG);
+    if (!deadline && anyFailed())
+      deadline = Clock::now() + grace();
+    if (deadline && Clock::now() > *deadline)
+      killAll(SIGKILL), killed_ = true;
+    ::usleep(5000);
+  }
+  return ending();
+}
+
+// In the child: sets the environment and runs the program again.
+void LocalRanks::become(size_t rank, pid_t parent,
+                        const std::vector<std::string> &arguments) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent)
+    ::_exit(1);
+  for (int signal : {SIGINT, SIGTERM})
+    std::signal(signal, SIG_DFL);
+  ::setenv("RANK", std::to_string(rank).c_str(), 1);
+  ::setenv("LOCAL_RANK", std::to_string(places_[rank]).c_str(), 1);
+  const std::string count = std::to_string(places_.size());
+  ::setenv("WORLD_SIZE", count.c_str(), 1);
+  ::setenv("LOCAL_WORLD_SIZE", count.c_str(), 1);
+  ::setenv("DLC_RENDEZVOUS", folder_.c_str(), 1);
+  std::vector<char *> words;
+  for (const std::string &word : arguments)
+    words.push_back(const_cast<char *>(word.c_str()));
+  words.push_back(nullptr);
+  ::execv("/proc/self/exe", words.data());
+  ::_exit(127);
+}
+
+int LocalRanks::running() const {
+  int count = 0;
+  for (const Child &child : children_)
+    count += child.running;
+  return count;
+}
+
+void LocalRanks::killAll(int signal) {
+  for (const Child &child : children_)
+    if (child.running)
+      ::kill(child.process, signal);
+}
+
+void LocalRanks::reap(int options) {
+  for (size_t rank = 0; rank < children_.size(); ++rank) {
+    Child &child = children_[rank];
+    if (!child.running ||
+        ::waitpid(child.process, &child.status, options) != child.process)
+      continue;
+    child.running = false;
+    child.lost = WIFSIGNALED(child.status) && (!killed_ || patient_);
+    if (WIFSIGNALED(child.status) && !killed_)
+      reportDeath(rank, WTERMSIG(child.status));
+  }
+}
+
+void LocalRanks::reportDeath(size_t rank, int signal) {
+  dead_ = true;
+  logError(fmt::format("rank {} (process {}) was ended by signal {} ({})", rank,
+                       children_[rank].process, signal, ::strsignal(signal)));
+}
+
+std::chrono::milliseconds LocalRanks::grace() {
+  patient_ = patience_ && !asked_ && !jobNote().empty();
+  if (patient_)
+    return *patience_;
+  return anyFailed(kPeerLost) ? kSilentGrace : kGrace;
+}
+
+// With any code, or with this one.
+bool LocalRanks::anyFailed(int code) const {
+  for (const Child &child : children_)
+    if (!child.running && child.status != 0 &&
+        (code == 0 ||
+         (WIFEXITED(child.status) && WEXITSTATUS(child.status) == code)))
+      return true;
+  return false;
+}
+
+// A rank that lost a peer is not the cause if another one has its own error.
+int LocalRanks::verdict() const {
+  if (dead_)
+    return kPeerLost;
+  int code = 0;
+  for (const Child &child : children_) {
+    int own = WIFEXITED(child.status) ? WEXITSTATUS(child.status) : kPeerLost;
+    if (own != 0 && (code == 0 || code == kPeerLost))
+      code = own;
+  }
+  return code;
+}
+
+Ending LocalRanks::ending() const {
+  Ending ending;
+  ending.code = verdict();
+  ending.asked = asked_;
+  const bool blamed = anyFailed(kPeerLost);
+  for (size_t rank = 0; rank < children_.size(); ++rank) {
+    const auto &[process, running, lost, status] = children_[rank];
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kPeerLost;
+    if (lost || (blamed && code != 0 && code != kPeerLost))
+      ending.lost.push_back(rank);
+    else
+      ending.left.push_back(places_[rank]);
+  }
+  ending.split = blamed || !ending.lost.empty();
+  return ending;
+}
+
+} // namespace dlc
