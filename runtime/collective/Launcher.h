@@ -17,12 +17,13 @@ Result<std::optional<Rendezvous>>
 rendezvousFromEnvironment(std::chrono::milliseconds timeout);
 
 // What follows when a rank is lost: it was killed, it ended alone with an error
-// of its own, or it did not end when the others had to.
+// of its own, or the others waited for it in vain.
 struct LostRanks {
   bool goOn = false; // with those that are left; else the job ends
   int fewest = 1;    // ranks to go on with
   int restarts = 10; // at most
-  // How long the ranks that are left may take to find out; then they are lost.
+  // When others have lost a rank and none is known to have failed: those that
+  // do not end by themselves within so long are the lost ones.
   std::chrono::milliseconds patience{63'000};
 };
 

@@ -3,6 +3,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/collective/Launcher.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -22,6 +23,14 @@ constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
 
 static volatile std::sig_atomic_t caughtSignal = 0;
 static void remember(int signal) { caughtSignal = signal; }
+
+// Killed, but not by this process, or with an error that is its own.
+bool LocalRanks::failedItself(const Child &child) {
+  if (child.running || child.ended)
+    return false;
+  return !WIFEXITED(child.status) || (WEXITSTATUS(child.status) != 0 &&
+                                      WEXITSTATUS(child.status) != kPeerLost);
+}
 
 LocalRanks::~LocalRanks() {
   killAll(SIGKILL);
@@ -50,8 +59,10 @@ Ending LocalRanks::wait() {
     if (int signal = std::exchange(caughtSignal, 0))
       killAll(signal), asked_ = true;
     reap(WNOHANG);
-    if (!deadline && anyFailed())
+    if (anyFailed() && (!deadline || (patient_ && !isPatient()))) {
+      patient_ = isPatient();
       deadline = Clock::now() + grace();
+    }
     if (deadline && Clock::now() > *deadline)
       killAll(SIGKILL), killed_ = true;
     ::usleep(5000);
@@ -101,8 +112,11 @@ void LocalRanks::reap(int options) {
         ::waitpid(child.process, &child.status, options) != child.process)
       continue;
     child.running = false;
-    child.lost = WIFSIGNALED(child.status) && (!killed_ || patient_);
-    if (WIFSIGNALED(child.status) && !killed_)
+    if (!WIFSIGNALED(child.status))
+      continue;
+    child.ended = killed_;
+    child.silent = killed_ && patient_;
+    if (!killed_)
       reportDeath(rank, WTERMSIG(child.status));
   }
 }
@@ -113,8 +127,14 @@ void LocalRanks::reportDeath(size_t rank, int signal) {
                        children_[rank].process, signal, ::strsignal(signal)));
 }
 
-std::chrono::milliseconds LocalRanks::grace() {
-  patient_ = patience_ && !asked_ && !jobNote().empty();
+// Whether the ranks that are silent are those to blame: others have lost them,
+// and none is known to have failed. Else it does not matter who ends by itself.
+bool LocalRanks::isPatient() const {
+  return patience_ && !asked_ && !jobNote().empty() &&
+         std::none_of(children_.begin(), children_.end(), failedItself);
+}
+
+std::chrono::milliseconds LocalRanks::grace() const {
   if (patient_)
     return *patience_;
   return anyFailed(kPeerLost) ? kSilentGrace : kGrace;
@@ -147,16 +167,14 @@ Ending LocalRanks::ending() const {
   Ending ending;
   ending.code = verdict();
   ending.asked = asked_;
-  const bool blamed = anyFailed(kPeerLost);
-  for (size_t rank = 0; rank < children_.size(); ++rank) {
-    const auto &[process, running, lost, status] = children_[rank];
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kPeerLost;
-    if (lost || (blamed && code != 0 && code != kPeerLost))
+  // What all ranks agree on is no fault of one.
+  const bool agreed = !dead_ && !killed_ && !anyFailed(kPeerLost);
+  for (size_t rank = 0; rank < children_.size(); ++rank)
+    if (!agreed && (failedItself(children_[rank]) || children_[rank].silent))
       ending.lost.push_back(rank);
     else
       ending.left.push_back(places_[rank]);
-  }
-  ending.split = blamed || !ending.lost.empty();
+  ending.split = anyFailed(kPeerLost) || !ending.lost.empty();
   return ending;
 }
 

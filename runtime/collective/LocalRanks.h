@@ -15,8 +15,8 @@ namespace dlc {
 // How the ranks of a job ended.
 struct Ending {
   int code = 0; // of the job
-  // Ranks that were killed, or did not end when others had to, or ended with an
-  // error of their own while others lost them.
+  // Ranks that were killed or ended alone with an error of their own; if there
+  // are none, those that others lost and waited for in vain.
   std::vector<size_t> lost;
   std::vector<int> left; // LOCAL_RANK of the others
   bool asked = false;    // by a signal to this process
@@ -25,9 +25,9 @@ struct Ending {
 
 class LocalRanks {
 public:
-  // They meet in `folder`; `places` are their LOCAL_RANKs. `patience`: how long
-  // they may take to end after one has failed, instead of a moment, once one
-  // has kept a note.
+  // They meet in `folder`; `places` are their LOCAL_RANKs. `patience`: once one
+  // has kept a note, ranks that others have lost may take so long to end,
+  // unless it is known which one has failed; else they have a moment.
   LocalRanks(std::string folder, std::vector<int> places,
              std::optional<std::chrono::milliseconds> patience)
       : folder_(std::move(folder)), places_(std::move(places)),
@@ -42,8 +42,9 @@ private:
   struct Child {
     pid_t process = -1;
     bool running = true;
-    bool lost = false; // killed, or killed by this process after its patience
-    int status = 0;    // of waitpid
+    bool ended = false;  // by this process,
+    bool silent = false; // which had waited for it in vain
+    int status = 0;      // of waitpid
   };
 
   [[noreturn]] void become(size_t rank, pid_t parent,
@@ -52,7 +53,9 @@ private:
   void killAll(int signal);
   void reap(int options);
   void reportDeath(size_t rank, int signal);
-  std::chrono::milliseconds grace();
+  static bool failedItself(const Child &child);
+  bool isPatient() const;
+  std::chrono::milliseconds grace() const;
   bool anyFailed(int code = 0) const;
   int verdict() const;
   Ending ending() const;
@@ -62,8 +65,8 @@ private:
   const std::optional<std::chrono::milliseconds> patience_;
   std::vector<Child> children_;
   bool dead_ = false;    // a rank was killed, not by this process,
-  bool killed_ = false;  // which kills what has not ended in time,
-  bool patient_ = false; // for so long that it is lost
+  bool killed_ = false;  // which kills what has not ended in time
+  bool patient_ = false; // that time is patience_
   bool asked_ = false;
 };
 

@@ -13,7 +13,7 @@ static Result<int> run(const std::function<Result<int>()> &countRanks,
   DLC_ASSIGN(auto rendezvous, rendezvousFromEnvironment(timeout));
   if (!rendezvous) {
     DLC_ASSIGN(const int ranks, countRanks());
-    // Those that are left wait for the lost one at most so long, and then end.
+    // Ranks that are well end within their timeout.
     lost.patience = timeout + std::chrono::seconds(3);
     if (ranks > 1)
       return runLocalRanks(ranks, arguments, lost);
