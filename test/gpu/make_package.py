@@ -24,7 +24,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "support"))
 import dlc  # noqa: E402
 
-MOST_BYTES = 44 << 20  # where it travels: with the repository's own 14 MB it must stay under 64 MiB
+MOST_BYTES = 48 << 20  # where it travels: with the repository's own 14 MB it must stay under 64 MiB
 STEPS = 20
 PROGRAMS = ["gpu-device", "gpu-kernels", "gpu-training", "gpu-facts", "gpu-report", "gpu-bench"]
 STANDINS = ["libcuda.so.1", "libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2", "libgpu_threads.so"]
