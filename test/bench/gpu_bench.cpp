@@ -55,7 +55,7 @@ Result<double> knownBandwidth(CudaDevice &device, const std::string &folder) {
 
 bool isHalf(const plan::Program &program) {
   for (const plan::Command &command : program.commands())
-    if ((command.kind() == "matmul" || command.kind() == "conv"))
+    if (command.kind().starts_with("matmul") || command.kind() == "conv")
       for (uint32_t id : command.inputs()) {
         const auto type = program.buffers(static_cast<int>(id)).type().dtype();
         return type == plan::F16 || type == plan::BF16;

@@ -35,7 +35,7 @@ def commands_of(plan):
         if launch := re.search(r"exec\.launch @(\S+)", line):
             yield "cuLaunchKernel " + launch[1]
         elif call := re.search(r'exec\.call "(\w+)"', line):
-            yield {"matmul": "library cublasLtMatmul"}.get(call[1], "library cudnn " + call[1])
+            yield "library cublasLtMatmul" if call[1].startswith("matmul") else "library cudnn " + call[1]
         elif "exec.copy" in line:
             yield "cuMemcpyDtoDAsync"
         elif "exec.all_reduce" in line:

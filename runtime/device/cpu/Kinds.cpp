@@ -3,8 +3,8 @@
 namespace dlc {
 
 static constexpr std::span<const Kind> (*kFamilies[])() = {
-    batchNormKinds, convKinds,   copyKinds,   flatKinds,
-    gatherKinds,    kernelKinds, matmulKinds, poolKinds,
+    batchNormKinds, convKinds,   copyKinds,           flatKinds, gatherKinds,
+    kernelKinds,    matmulKinds, matmulEpilogueKinds, poolKinds,
 };
 
 Factory findKind(std::string_view name) {

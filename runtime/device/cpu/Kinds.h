@@ -24,6 +24,7 @@ std::span<const Kind> flatKinds();
 std::span<const Kind> gatherKinds();
 std::span<const Kind> kernelKinds();
 std::span<const Kind> matmulKinds();
+std::span<const Kind> matmulEpilogueKinds();
 std::span<const Kind> poolKinds();
 
 // Null for a kind that no family has.

@@ -1,11 +1,11 @@
-// matmul: a @ b (+ bias) by cuBLASLt, with its epilogues.
+// Products by cuBLASLt, with its epilogues: matmul and its kin in
+// compiler/dialect/Linear.td.
 //
 // cuBLASLt's matrices are column-major: y[m,n] = a b in rows is y' = b' a' in
 // its columns, so that its A is our b and its B our a.
 #include "runtime/base/Log.h"
-#include "runtime/device/cpu/Activation.h"
-#include "runtime/device/cpu/Product.h"
 #include "runtime/device/cuda/Kinds.h"
+#include "runtime/device/cuda/MatmulEpilogue.h"
 #include "runtime/plan/Attributes.h"
 
 #include <algorithm>
@@ -56,12 +56,14 @@ struct Launch {
 
 class Matmul final : public Command {
 public:
-  Matmul(CudaDevice &device, Libraries::Blas blas, const CommandSpec &spec)
+  Matmul(CudaDevice &device, Libraries::Blas blas, const CommandSpec &spec,
+         const Epilogue &epilogue, LtEpilogue ltEpilogue)
       : device_(device), blas_(blas), name_(describe(spec)),
+        epilogue_(epilogue), ltEpilogue_(ltEpilogue),
         descriptors_(*blas.functions),
         isDouble_(typeOf(spec.outputs[0]) == plan::F64) {}
 
-  Status build(const CommandSpec &spec, const Product &p, bool hasBias);
+  Status build(const CommandSpec &spec, const Product &p);
   Status enqueue() override;
 
 private:
@@ -74,7 +76,8 @@ private:
                      descriptors_.desc, attribute, &value, sizeof value),
                  "cublasLtMatmulDescSetAttribute");
   }
-  Status describeEpilogue(const CommandSpec &spec, bool hasBias);
+  Status describeEpilogue();
+  Status setPointers(const void *vector, const void *kept);
   Status layout(cublasLtMatrixLayout_t &to, plan::DType type, int64_t rows,
                 int64_t columns, int32_t batch, int64_t stride);
   TuneKey keyOf(const CommandSpec &spec) const;
@@ -87,36 +90,34 @@ private:
   CudaDevice &device_;
   Libraries::Blas blas_;
   std::string name_;
+  Epilogue epilogue_;
+  LtEpilogue ltEpilogue_;
   Descriptors descriptors_;
   cublasLtMatmulAlgo_t algorithm_;
   std::vector<Launch> launches_;
   bool isDouble_;
 };
 
-Status Matmul::describeEpilogue(const CommandSpec &spec, bool hasBias) {
-  cublasLtEpilogue_t epilogue;
-  switch (activationOf(spec)) {
-  case Activation::None:
-    epilogue = hasBias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    break;
-  case Activation::Relu:
-    epilogue = hasBias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    break;
-  case Activation::GeluTanh:
-    epilogue = hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-    break;
-  default:
-    return incompatible(spec, fmt::format("cuBLASLt has no activation '{}'",
-                                          plan::stringAttribute(
-                                              spec.command, "activation", "")));
-  }
-  DLC_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
-  if (!hasBias)
-    return {};
-  const void *bias = spec.inputs[2].data;
-  DLC_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias));
-  const cudaDataType_t type = cudaType(typeOf(spec.inputs[2]));
-  return set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
+// The bias or its gradient, and what is kept of the activation's operand.
+Status Matmul::setPointers(const void *vector, const void *kept) {
+  if (vector)
+    DLC_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector));
+  if (kept)
+    DLC_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kept));
+  return {};
+}
+
+// Algorithms depend on the alignment of these pointers, too.
+Status Matmul::describeEpilogue() {
+  DLC_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, ltEpilogue_.value));
+  const auto &vector = epilogue_.bias ? epilogue_.bias : epilogue_.biasGradient;
+  if (vector)
+    DLC_TRY(
+        set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cudaType(typeOf(*vector))));
+  if (epilogue_.kept)
+    DLC_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, epilogue_.keptRow));
+  return setPointers(vector ? vector->data : nullptr,
+                     epilogue_.kept ? epilogue_.kept->data : nullptr);
 }
 
 // A row-major matrix of `rows` x `columns` as the library sees it; `stride`
@@ -139,7 +140,7 @@ Status Matmul::layout(cublasLtMatrixLayout_t &to, plan::DType type,
 }
 
 // The last batch dimension is the library's; a launch for each of the others'.
-Status Matmul::build(const CommandSpec &spec, const Product &p, bool hasBias) {
+Status Matmul::build(const CommandSpec &spec, const Product &p) {
   const CublasLt &lt = *blas_.functions;
   const bool tf32 =
       device_.tuner().options().tf32 && typeOf(spec.inputs[0]) == plan::F32;
@@ -153,7 +154,7 @@ Status Matmul::build(const CommandSpec &spec, const Product &p, bool hasBias) {
   const cublasOperation_t plain = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
   DLC_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, p.transB ? transposed : plain));
   DLC_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, p.transA ? transposed : plain));
-  DLC_TRY(describeEpilogue(spec, hasBias));
+  DLC_TRY(describeEpilogue());
   const int64_t inner = p.batchY.empty() ? 1 : p.batchY.back();
   const auto stride = [](const Shape &batch, int64_t elements) {
     return batch.empty() || batch.back() == 1 ? 0 : elements;
@@ -222,25 +223,32 @@ Matmul::candidates(int most) {
   std::vector<cublasLtMatmulHeuristicResult_t> results(
       static_cast<size_t>(most));
   int found = 0;
-  DLC_TRY(check(lt.cublasLtMatmulAlgoGetHeuristic(
-                    blas_.handle, descriptors_.desc, descriptors_.b,
-                    descriptors_.a, descriptors_.y, descriptors_.y, raw, most,
-                    results.data(), &found),
-                "cublasLtMatmulAlgoGetHeuristic"));
+  const cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(
+      blas_.handle, descriptors_.desc, descriptors_.b, descriptors_.a,
+      descriptors_.y, descriptors_.y, raw, most, results.data(), &found);
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+    DLC_TRY(check(status, "cublasLtMatmulAlgoGetHeuristic"));
   results.resize(static_cast<size_t>(found));
   std::erase_if(results, [](const cublasLtMatmulHeuristicResult_t &result) {
     return result.state != CUBLAS_STATUS_SUCCESS;
   });
-  if (results.empty())
-    return incompatible("{}: cuBLASLt {} has no algorithm for it on {}", name_,
-                        lt.version(), device_.context().properties().name);
-  return results;
+  if (!results.empty())
+    return results;
+  // What the compiler made of several ops, it can leave apart.
+  const bool isChoice = ltEpilogue_.value != CUBLASLT_EPILOGUE_DEFAULT &&
+                        ltEpilogue_.value != CUBLASLT_EPILOGUE_BIAS;
+  return incompatible("{}: cuBLASLt {} has no algorithm for it{} on {}{}",
+                      name_, lt.version(),
+                      isChoice ? fmt::format(" with {}", ltEpilogue_.name) : "",
+                      device_.context().properties().name,
+                      isChoice ? "; compile with --matmul-epilogues=off" : "");
 }
 
 // All that the library is told of the product.
 TuneKey Matmul::keyOf(const CommandSpec &spec) const {
   TuneKey key = device_.tuner().key();
-  key.add("op", "matmul").add("cublaslt", blas_.functions->version());
+  key.add("op", spec.command.kind())
+      .add("cublaslt", blas_.functions->version());
   const auto add = [&](const char *name, const Operand &operand,
                        std::byte *Launch::*member) {
     key.add(name, {{"dims", shapeOf(operand)},
@@ -250,6 +258,8 @@ TuneKey Matmul::keyOf(const CommandSpec &spec) const {
   add("a", spec.inputs[0], &Launch::a);
   add("b", spec.inputs[1], &Launch::b);
   add("y", spec.outputs[0], &Launch::y);
+  if (epilogue_.biasGradient)
+    key.add("sum", ltEpilogue_.name);
   for (const plan::Attribute &attribute : spec.command.attributes())
     key.add("attribute." + attribute.name(), attribute.ShortDebugString());
   return key;
@@ -260,8 +270,17 @@ static std::string blobOf(const cublasLtMatmulAlgo_t &algorithm) {
   return {reinterpret_cast<const char *>(&algorithm), sizeof algorithm};
 }
 
+// All results have a place in the draft, at 256 bytes each.
 Status Matmul::measure(const TuneKey &key,
                        std::span<const cublasLtMatmulHeuristicResult_t> found) {
+  const Operand *const kept =
+      epilogue_.kept && !epilogue_.isBackward ? &*epilogue_.kept : nullptr;
+  const Operand *const sums =
+      epilogue_.biasGradient ? &*epilogue_.biasGradient : nullptr;
+  const auto room = [](int64_t bytes) { return (bytes + 255) / 256 * 256; };
+  const int64_t keptAt = room(launches_.front().bytes);
+  const int64_t sumsAt = keptAt + (kept ? room(bytes(*kept)) : 0);
+  const int64_t size = sumsAt + (sums ? bytes(*sums) : 0);
   uint64_t workspace = 0;
   std::vector<Candidate> all;
   for (const cublasLtMatmulHeuristicResult_t &result : found) {
@@ -270,9 +289,11 @@ Status Matmul::measure(const TuneKey &key,
     candidate.entry.engine = "cublasLt";
     candidate.entry.blob = blobOf(result.algo);
     candidate.entry.workspace = result.workspaceSize;
-    candidate.enqueue = [this, &result](CUdeviceptr draft) {
+    candidate.enqueue = [=, this, &result](CUdeviceptr draft) -> Status {
       Launch instead = launches_.front();
       instead.y = reinterpret_cast<std::byte *>(draft);
+      DLC_TRY(setPointers(sums ? instead.y + sumsAt : nullptr,
+                          kept ? instead.y + keptAt : nullptr));
       return launch(instead, result.algo);
     };
     all.push_back(std::move(candidate));
@@ -280,10 +301,9 @@ Status Matmul::measure(const TuneKey &key,
   DLC_TRY(device_.memoryPool().reserveWorkspace(workspace));
   DLC_ASSIGN(
       const size_t best,
-      device_.tuner().measure(
-          key, name_, static_cast<uint64_t>(launches_.front().bytes), all));
+      device_.tuner().measure(key, name_, static_cast<uint64_t>(size), all));
   algorithm_ = found[best].algo;
-  return {};
+  return setPointers(sums ? sums->data : nullptr, kept ? kept->data : nullptr);
 }
 
 Status Matmul::choose(const CommandSpec &spec) {
@@ -333,22 +353,33 @@ Status Matmul::enqueue() {
   return {};
 }
 
+// Inputs and outputs beside the bias; `kMore` outputs may be absent.
+template <int kInputs, int kOutputs, int kMore = 0>
 Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
                                             const CommandSpec &spec) {
   const bool hasBias = plan::intAttribute(spec.command, "has_bias", 0);
-  DLC_TRY(expectOperands(spec, 2 + hasBias, 1));
-  DLC_TRY(expectFloats(spec));
+  const bool hasMore = kMore && spec.outputs.size() > kOutputs;
+  DLC_TRY(expectOperands(spec, kInputs + hasBias, kOutputs + hasMore));
+  DLC_TRY(
+      expectFloats(spec, {spec.inputs[0], spec.inputs[1], spec.outputs[0]}));
   DLC_ASSIGN(Product product, productOf(spec, hasBias));
   simplify(product);
+  DLC_ASSIGN(const Epilogue epilogue, epilogueOf(spec, product));
+  DLC_ASSIGN(const LtEpilogue ltEpilogue, ltEpilogueOf(spec, epilogue));
   auto blas = device.libraries().cublasLt();
   if (!blas.ok())
     return blas.status().withContext(describe(spec));
-  auto command = std::make_unique<Matmul>(device, *blas, spec);
-  DLC_TRY(command->build(spec, product, hasBias));
+  auto command =
+      std::make_unique<Matmul>(device, *blas, spec, epilogue, ltEpilogue);
+  DLC_TRY(command->build(spec, product));
   return std::unique_ptr<Command>(std::move(command));
 }
 
-constexpr GpuKind kKinds[] = {{"matmul", bindMatmul}};
+constexpr GpuKind kKinds[] = {
+    {"matmul", bindMatmul<2, 1>},
+    {"matmul_activation", bindMatmul<2, 2>},
+    {"matmul_activation_backward", bindMatmul<3, 1, 1>},
+    {"matmul_bias_backward", bindMatmul<2, 2>}};
 
 } // namespace
 

@@ -1,9 +1,10 @@
 // cuBLASLt's interface: what runtime/device/cuda/CublasLt.h calls, and no more.
 // A product is work on a stream of the stand-in driver, done by the CPU
-// backend's matmul; only what that can express is supported: matrices without
-// gaps, alpha 1 and beta 0.
+// backend's matmul, and by Epilogue.h around it; only what that can express is
+// supported: matrices without gaps, alpha 1 and beta 0.
 #include "runtime/device/cpu/CpuDevice.h"
 #include "test/standin/Standin.h"
+#include "test/standin/cublaslt/Epilogue.h"
 
 #include <cublasLt.h>
 
@@ -22,9 +23,7 @@ struct Desc {
   cublasComputeType_t compute;
   cudaDataType_t scale;
   cublasOperation_t transA = CUBLAS_OP_N, transB = CUBLAS_OP_N;
-  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const void *bias = nullptr;
-  cudaDataType_t biasType = CUDA_R_32F;
+  Epilogue epilogue;
 };
 struct Layout {
   cudaDataType_t type;
@@ -83,25 +82,38 @@ void addType(plan::TensorType &type, const Layout &m) {
   type.add_shape(static_cast<int64_t>(m.rows));
 }
 
-// A product as a command of the CPU.
+// A product as a command of the CPU, and what follows it.
 struct Product {
   plan::Command command;
   plan::TensorType a, b, y, bias;
   std::vector<Operand> inputs;
   Operand output;
   int algorithm;
+  Epilogue epilogue;
+  Layout layoutA, layoutB, layoutD; // theirs
+  std::vector<float> unrounded;     // the product, if that is not all
+
+  void finish() {
+    const void *const theirA = inputs[1].data, *const theirB = inputs[0].data;
+    if (epilogue.hasAux())
+      standin::finish(epilogue, unrounded, static_cast<int64_t>(layoutD.rows),
+                      static_cast<int64_t>(layoutD.columns), output.data,
+                      layoutD.type);
+    if (epilogue.sumsA())
+      sum(theirA, layoutA);
+    if (epilogue.sumsB())
+      sum(theirB, layoutB);
+  }
+  void sum(const void *operand, const Layout &m) {
+    sumColumns(epilogue, operand, static_cast<int64_t>(m.rows),
+               static_cast<int64_t>(m.columns), m.type);
+  }
 };
 
 void setInt(plan::Command &command, const char *name, int64_t value) {
   plan::Attribute &attribute = *command.add_attributes();
   attribute.set_name(name);
   attribute.set_i(value);
-}
-
-bool hasBias(cublasLtEpilogue_t epilogue) {
-  return epilogue == CUBLASLT_EPILOGUE_BIAS ||
-         epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ||
-         epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
 }
 
 const char *activationOf(cublasLtEpilogue_t epilogue) {
@@ -121,16 +133,27 @@ int fastest() {
 
 CUresult run(void *data) {
   static CpuDevice device(1); // one thread plays the GPU
-  const Product &p = *static_cast<Product *>(data);
+  Product &p = *static_cast<Product *>(data);
   if (p.algorithm != fastest())
     ::usleep(kSlowMicroseconds);
-  auto command = device.bind({p.command, p.inputs, {p.output}});
+  Operand result = p.output;
+  if (p.epilogue.hasAux()) {
+    p.unrounded.resize(p.layoutD.rows * p.layoutD.columns);
+    result.data = reinterpret_cast<std::byte *>(p.unrounded.data());
+  }
+  auto command = device.bind({p.command, p.inputs, {result}});
   if (!command.ok() || !(*command)->enqueue().ok()) {
     std::fprintf(stderr, "stand-in cuBLASLt: %s\n",
                  command.status().message().c_str());
     return CUDA_ERROR_LAUNCH_FAILED;
   }
+  p.finish();
   return CUDA_SUCCESS;
+}
+
+cublasStatus_t check(const Desc &desc, const Layout &d) {
+  return standin::check(desc.epilogue, desc.transA, desc.transB,
+                        static_cast<int64_t>(d.rows), d.batch, d.type);
 }
 
 uint64_t alignmentOf(const void *data) {
@@ -189,11 +212,15 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
   case CUBLASLT_MATMUL_DESC_TRANSB:
     return set(as(desc)->transB);
   case CUBLASLT_MATMUL_DESC_EPILOGUE:
-    return set(as(desc)->epilogue);
+    return set(as(desc)->epilogue.kind);
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-    return set(as(desc)->bias);
+    return set(as(desc)->epilogue.vector);
   case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-    return set(as(desc)->biasType);
+    return set(as(desc)->epilogue.vectorType);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return set(as(desc)->epilogue.aux);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return set(as(desc)->epilogue.auxLeading);
   default:
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
@@ -255,7 +282,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t ld,
     cublasLtMatmulPreference_t preference, int wanted,
     cublasLtMatmulHeuristicResult_t *results, int *count) {
   if (const auto *driver = standin::standin())
@@ -263,6 +290,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
                          CUBLAS_COMPUTE_32F_FAST_TF32
                      ? "plan cublasLt in tf32"
                      : "plan cublasLt");
+  if (const cublasStatus_t answer = check(*as(desc), *as(ld)))
+    return answer;
   *count =
       std::getenv("DLC_STANDIN_NO_ALGORITHM") ? 0 : std::min(wanted, kKnown);
   for (int i = 0; i < *count; ++i) {
@@ -318,8 +347,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
       (algorithm.workspace > 0 &&
        (!workspace || workspaceBytes < algorithm.workspace)))
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (const cublasStatus_t answer = check(m, *as(ld)))
+    return answer;
   auto product = std::make_unique<Product>();
   product->algorithm = algorithm.number;
+  product->epilogue = m.epilogue;
+  product->layoutA = *as(la), product->layoutB = *as(lb);
+  product->layoutD = *as(ld);
   addType(product->a, *as(lb)); // theirs in columns are ours in rows
   addType(product->b, *as(la));
   addType(product->y, *as(ld));
@@ -337,14 +371,26 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
                                   {d, bytesOf(*as(ld)), true}};
   if (algorithm.workspace > 0)
     accesses.push_back({workspace, algorithm.workspace, true});
-  if (hasBias(m.epilogue)) {
-    product->bias.set_dtype(typeOf(m.biasType));
-    product->bias.add_shape(static_cast<int64_t>(as(ld)->rows));
-    product->inputs.push_back(operand(m.bias, product->bias));
+  const Epilogue &e = m.epilogue;
+  const uint64_t rows = as(ld)->rows;
+  if (e.hasBias()) {
+    const auto type = static_cast<cudaDataType_t>(e.vectorType);
+    product->bias.set_dtype(typeOf(type));
+    product->bias.add_shape(static_cast<int64_t>(rows));
+    product->inputs.push_back(operand(e.vector, product->bias));
     setInt(product->command, "has_bias", 1);
-    accesses.push_back({m.bias, as(ld)->rows * sizeOf(m.biasType), false});
+    accesses.push_back({e.vector, rows * sizeOf(type), false});
+  } else if (e.vector) {
+    const uint64_t count = e.sumsB() ? as(ld)->columns : rows;
+    accesses.push_back({e.vector, count * sizeOf(as(ld)->type), true});
   }
-  if (const char *activation = activationOf(m.epilogue); *activation) {
+  if (e.hasAux()) {
+    product->y.set_dtype(plan::F32);
+    accesses.push_back(
+        {e.aux,
+         auxBytes(e, static_cast<int64_t>(as(ld)->columns), as(ld)->type),
+         !e.isBackward()});
+  } else if (const char *activation = activationOf(e.kind); *activation) {
     plan::Attribute &attribute = *product->command.add_attributes();
     attribute.set_name("activation");
     attribute.set_s(activation);
