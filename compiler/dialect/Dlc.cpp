@@ -1,4 +1,5 @@
 #include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Epilogues.h"
 #include "compiler/dialect/Infer.h"
 #include "compiler/dialect/LibraryNorm.h"
 #include "mlir/IR/PatternMatch.h"
@@ -21,6 +22,7 @@ void DlcDialect::initialize() {
 #include "compiler/dialect/DlcOps.cpp.inc"
       >();
   registerLibraryNorms(*this);
+  registerEpilogues(*this);
 }
 
 Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,

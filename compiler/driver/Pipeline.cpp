@@ -5,6 +5,7 @@
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/MatmulEpilogues.h"
 #include "compiler/lower/PlaceNorms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -31,11 +32,18 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
   const bool isGpu = options.target == "cuda";
   const bool callsNorms = isGpu && options.cuda.norm == "library";
   const int64_t few = isGpu ? kFewOutputsOfGpu : kFewOutputs;
+  const bool generates = isGpu && !options.train.debugOverflow;
+  const std::string products = generates ? options.cuda.matmul : "library";
+  const bool hasEpilogues =
+      generates && products != "generated" && options.cuda.epilogues != "off";
   phases.push_back(
       {"decompose",
        "what has no library call is elementwise, reduce and shape ops",
-       [few, isGpu, callsNorms](OpPassManager &pm) {
+       [=](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
+         if (hasEpilogues)
+           pm.addNestedPass<func::FuncOp>(
+               createMatmulEpilogues(products == "library"));
          if (callsNorms)
            pm.addNestedPass<func::FuncOp>(createPlaceNorms());
          pm.addNestedPass<func::FuncOp>(createDecompose(isGpu));
@@ -44,8 +52,6 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
          pm.addPass(createCSEPass());
        }});
   const FuseOptions fuse{options.train.debugOverflow, isGpu};
-  const bool generates = isGpu && !options.train.debugOverflow;
-  const std::string products = generates ? options.cuda.matmul : "library";
   phases.push_back({"fuse", "ops that share loops are one kernel",
                     [fuse, products](OpPassManager &pm) {
                       pm.addNestedPass<func::FuncOp>(createFuse(fuse));

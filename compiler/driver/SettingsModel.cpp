@@ -57,6 +57,10 @@ void Settings::addModel() {
          "who multiplies matrices of halves; auto: who is predicted to be "
          "faster")
       .only("model.target", {"cuda"});
+  choice("model.matmul-epilogues", options.cuda.epilogues, {"auto", "off"},
+         "whether cuBLASLt does ReLU, GELU (tanh), their gradients and bias "
+         "gradients in its products; off, if it lacks one on a GPU")
+      .only("model.target", {"cuda"});
   choice("model.norm", options.cuda.norm, {"auto", "library", "generated"},
          "who computes batch and layer norm: cuDNN where it can, kernels of "
          "our own; auto: generated, nothing is measured yet")

@@ -1,4 +1,5 @@
 #include "compiler/lower/EmitProgram.h"
+#include "compiler/dialect/Epilogues.h"
 #include "compiler/dialect/LibraryNorm.h"
 #include "compiler/lower/AttentionKernel.h"
 #include "compiler/lower/KernelSchedule.h"
@@ -162,7 +163,7 @@ private:
       outs.push_back(buffer(v));
     NamedAttrList attrs(op->getAttrDictionary());
     attrs.erase("operandSegmentSizes");
-    if (isa<ir::ConvOp, ir::MatmulOp>(op))
+    if (isa<ir::ConvOp, ir::MatmulOp, ir::MatmulActivationOp>(op))
       attrs.set("has_bias", b.getI64IntegerAttr(op->getNumOperands() == 3));
     if (auto attention = dyn_cast<ir::AttentionOp>(op))
       attrs.set("has_mask", b.getI64IntegerAttr(bool(attention.getMask())));

@@ -22,6 +22,28 @@ using namespace mlir;
 using dlc::ir::tensorType;
 
 namespace dlc {
+
+ProductShape shapeOf(ir::MatmulOp op) {
+  auto a = tensorType(op.getA()).getShape().take_back(2),
+       b = tensorType(op.getB()).getShape(),
+       y = tensorType(op.getY()).getShape();
+  ProductShape s{elementCount(y.drop_back(2)), y.end()[-2], y.end()[-1],
+                 a[op.getTransA() ? 0 : 1]};
+  if (elementCount(b.drop_back(2)) == 1)
+    s = {1, s.batch * s.rows, s.columns, s.depth};
+  return s;
+}
+
+double bytesOf(Value v) { return byteSize(tensorType(v)); }
+double trafficOf(Operation *op) {
+  double sum = 0;
+  for (Value v : op->getOperands())
+    sum += bytesOf(v);
+  for (Value v : op->getResults())
+    sum += bytesOf(v);
+  return sum;
+}
+
 namespace {
 
 constexpr int kRounds = 4;
@@ -57,27 +79,6 @@ bool computesElements(ir::FusedOp cluster) {
   return llvm::none_of(cluster.getBody().front(), [](Operation &op) {
     return isReduce(&op) || isa<ir::MatmulOp>(op);
   });
-}
-
-ProductShape shapeOf(ir::MatmulOp op) {
-  auto a = tensorType(op.getA()).getShape().take_back(2),
-       b = tensorType(op.getB()).getShape(),
-       y = tensorType(op.getY()).getShape();
-  ProductShape s{elementCount(y.drop_back(2)), y.end()[-2], y.end()[-1],
-                 a[op.getTransA() ? 0 : 1]};
-  if (elementCount(b.drop_back(2)) == 1)
-    s = {1, s.batch * s.rows, s.columns, s.depth};
-  return s;
-}
-
-double bytesOf(Value v) { return byteSize(tensorType(v)); }
-double trafficOf(Operation *op) {
-  double sum = 0;
-  for (Value v : op->getOperands())
-    sum += bytesOf(v);
-  for (Value v : op->getResults())
-    sum += bytesOf(v);
-  return sum;
 }
 
 /// A product that might be generated.

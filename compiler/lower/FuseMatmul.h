@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
+#include "compiler/lower/Tiling.h"
 
 namespace mlir {
 class Pass;
@@ -14,5 +15,11 @@ namespace dlc {
 /// library calls; `always`: wherever it is possible. After dlc-fuse. Argument:
 /// dlc-fuse-matmul.
 std::unique_ptr<mlir::Pass> createFuseMatmul(bool always = false);
+
+/// One product if all of them share b.
+ProductShape shapeOf(ir::MatmulOp op);
+/// Bytes of a value, and of all that an op reads and writes.
+double bytesOf(mlir::Value v);
+double trafficOf(mlir::Operation *op);
 
 } // namespace dlc

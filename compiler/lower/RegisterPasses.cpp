@@ -2,6 +2,7 @@
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/MatmulEpilogues.h"
 #include "compiler/lower/PlaceNorms.h"
 #include "compiler/lower/Recompute.h"
 #include "mlir/Pass/Pass.h"
@@ -12,6 +13,7 @@ namespace dlc {
 void registerLowerPasses() {
   mlir::registerPass(createInferLimits);
   mlir::registerPass(createLayout);
+  mlir::registerPass([] { return createMatmulEpilogues(); });
   mlir::registerPass(createPlaceNorms);
   mlir::registerPass([] { return createDecompose(); });
   mlir::registerPass([] { return createSplitReductions(); });

@@ -45,6 +45,12 @@ class Failures(standins.StandinTest):
         self.assertRegex(err, r"has not enough memory for scratch of library calls")
         self.assertRegex(err, r"the largest tensors:\n(.*MiB  .*\n)+")
 
+    def test_an_epilogue_is_missing(self):
+        """The product that wants it, and how to do without."""
+        err = self.train(code=dlc.INCOMPATIBLE, environment={"DLC_STANDIN_NO_EPILOGUE": "134"})
+        self.assertRegex(err, r"error: .*matmul_activation '/f\d/Gemm; .*': cuBLASLt \d+ has no algorithm for it with "
+                              r"RELU_AUX_BIAS on Stand-in GPU; compile with --matmul-epilogues=off")
+
     def fault_in_a_kernel(self):
         """An illegal address in the fifth step, of the kernel that ends with the loss."""
         self.artifact()

@@ -69,9 +69,9 @@ class Models(standins.StandinTest):
         self.check("gpt_tiny", ranks=2)
 
     def check_half(self, name, ranks=1):
-        """fp16 with a scale that overflows first: the same steps are skipped, if scores and products are stored as the
-        CPU stores them."""
-        cuda = dict(attention="off", matmul="library")
+        """fp16 with a scale that overflows first: the same steps are skipped, if scores, products and sums are stored as
+        the CPU stores them. cuBLASLt stores a bias's gradient in half."""
+        cuda = dict(attention="off", matmul="library", matmul_epilogues="off")
         options = dict(amp=True, amp_dtype="fp16", loss_scale_init=2.0**22, cuda=cuda)
         self.check(name, ranks, tolerance=5e-4, **options)
         on_cpu, on_cuda = dlc.Run(self.path("cpu")), dlc.Run(self.path("cuda"))
@@ -98,6 +98,37 @@ class Models(standins.StandinTest):
 
     def test_gpt_tiny_fp16(self):
         self.check_half("gpt_tiny")
+
+    def check_epilogues(self, name, kinds, **options):
+        """Activations, their gradients and sums in the products' calls, as without further options in f32."""
+        self.check(name, **options)
+        with open(self.path("plan.mlir")) as file:
+            step = file.read().split("exec.program @train_step")[1].split("\n  }\n")[0]
+        for kind, count in kinds.items():
+            self.assertEqual(step.count(f'exec.call "{kind}"'), count, kind)
+
+    def check_gpt_tiny_epilogues(self, tolerance, **options):
+        self.check_epilogues("gpt_tiny", dict(matmul_activation=2, matmul_activation_backward=2, matmul_bias_backward=6),
+                             tolerance=tolerance, **options)
+
+    def test_gpt_tiny_epilogues_bf16(self):
+        self.check_gpt_tiny_epilogues(1e-3, steps=10, amp=True, cuda=dict(matmul="library", attention="off"))
+
+    def test_gpt_tiny_epilogues_fp16(self):
+        self.check_gpt_tiny_epilogues(1e-4, steps=10, amp=True, amp_dtype="fp16", loss_scale=1024,
+                                      cuda=dict(matmul="library", attention="off"))
+
+    def test_mlp_epilogues_fp16(self):
+        self.check_epilogues("mlp", dict(matmul_bias_backward=1), tolerance=5e-4, amp=True, amp_dtype="fp16",
+                             loss_scale=1024, cuda=dict(matmul="library"))
+
+    def test_lenet_epilogues(self):
+        self.check_epilogues("lenet", dict(matmul_activation=1, matmul_activation_backward=1, matmul_bias_backward=1),
+                             steps=10)
+
+    def test_no_epilogues(self):
+        self.check_epilogues("gpt_tiny", dict(matmul_activation=0, matmul_bias_backward=0), steps=3,
+                             cuda=dict(matmul_epilogues="off"))
 
     def check_attention(self, tolerance, **options):
         """As cuDNN's calls; the CPU rounds scores and weights to half as well."""

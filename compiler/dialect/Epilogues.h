@@ -1,0 +1,14 @@
+// Products with the work around them, which only lowering sees.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/Epilogues.h.inc"
+
+namespace dlc::ir {
+
+/// Called once, by the dialect.
+void registerEpilogues(DlcDialect &dialect);
+
+} // namespace dlc::ir

@@ -1,0 +1,26 @@
+// Library products with the work around them.
+#pragma once
+
+#include <memory>
+
+namespace mlir {
+class Pass;
+}
+
+namespace dlc {
+
+/// Products that a GPU's library multiplies take over what it can do in the
+/// same call: an activation behind a product, its gradient behind the product
+/// that computes the gradient of its result, and the sum over the rows of a
+/// gradient that a weight's gradient multiplies. Before dlc-decompose, while
+/// the gradient of an activation is as autodiff wrote it. Products that are
+/// predicted to be faster as generated kernels (GpuCosts.h) are left to
+/// dlc-fuse-matmul, unless `library`. Argument: dlc-matmul-epilogues.
+///
+/// The library computes an activation before it rounds the product. Two things
+/// differ otherwise: it is reported to make relu of NaN 0, and it stores a
+/// bias's gradient in the product's type, where our own sums stay in f32 up to
+/// a cast that follows.
+std::unique_ptr<mlir::Pass> createMatmulEpilogues(bool library = false);
+
+} // namespace dlc

@@ -1,0 +1,77 @@
+// RUN: %dlc-opt %s --split-input-file --dlc-autodiff --canonicalize --cse '--dlc-matmul-epilogues=library' | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file --dlc-autodiff --canonicalize --cse --dlc-matmul-epilogues | FileCheck %s --check-prefix=AUTO
+
+// A hidden layer with gelu, in halves: the forward product keeps gelu's operand, the backward one ends with gelu's
+// gradient and its sum, behind the gradients of the last layer. That layer's bias gradient is its weight gradient's; the
+// operand that is summed is the transposed one. Small as they are, auto leaves all products to generated kernels, which
+// contain the casts of the weights and of their gradients.
+dlc.state @w1 : tensor<64x32xf32> param init = "w1" trainable
+dlc.state @b1 : tensor<64xf32> param init = "b1" trainable
+dlc.state @w2 : tensor<16x64xf32> param init = "w2" trainable
+dlc.state @b2 : tensor<16xf32> param init = "b2" trainable
+// CHECK-LABEL: func @train_step
+// CHECK: %[[Y:.*]], %[[X:.*]] = dlc.matmul_activation %arg0, %[[W1:.*]], %[[B1:.*]] {activation = "gelu_tanh", trans_b} : (tensor<4x8x32xbf16>, tensor<64x32xbf16>, tensor<64xbf16>) -> (tensor<4x8x64xbf16>, tensor<4x8x64xbf16>)
+// CHECK-NOT: dlc.gelu
+// CHECK: dlc.matmul %[[Y]], %[[W2:.*]], %{{.*}} {trans_b}
+// CHECK: %[[DY2:.*]] = dlc.reshape %[[DY:.*]] : (tensor<4x8x16xbf16>)
+// CHECK: %{{.*}}, %[[DB2:.*]] = dlc.matmul_bias_backward %[[DY2]], %{{.*}} {of = "a", trans_a} : (tensor<32x16xbf16>, tensor<32x64xbf16>) -> (tensor<16x64xbf16>, tensor<16xbf16>)
+// CHECK: dlc.cast %[[DB2]]
+// CHECK: %[[DX:.*]], %[[DB1:.*]] = dlc.matmul_activation_backward %[[DY]], %[[W2]], %[[X]] {activation = "gelu_tanh"} : (tensor<4x8x16xbf16>, tensor<16x64xbf16>, tensor<4x8x64xbf16>) -> (tensor<4x8x64xbf16>, tensor<64xbf16>)
+// CHECK-NOT: dlc.tanh
+// CHECK-NOT: dlc.reduce_sum
+// CHECK: dlc.matmul %{{.*}} {trans_a}
+// CHECK: dlc.cast %[[DB1]]
+// CHECK: return
+// AUTO-LABEL: func @train_step
+// AUTO-NOT: dlc.matmul_
+// AUTO: return
+func.func @train_step(%x: tensor<4x8x32xbf16>) -> tensor<f32> {
+  %w1 = dlc.read @w1 : tensor<64x32xf32>
+  %b1 = dlc.read @b1 : tensor<64xf32>
+  %w2 = dlc.read @w2 : tensor<16x64xf32>
+  %b2 = dlc.read @b2 : tensor<16xf32>
+  %w1h = dlc.cast %w1 : (tensor<64x32xf32>) -> tensor<64x32xbf16>
+  %b1h = dlc.cast %b1 : (tensor<64xf32>) -> tensor<64xbf16>
+  %w2h = dlc.cast %w2 : (tensor<16x64xf32>) -> tensor<16x64xbf16>
+  %b2h = dlc.cast %b2 : (tensor<16xf32>) -> tensor<16xbf16>
+  %h = dlc.matmul %x, %w1h, %b1h {trans_b} : (tensor<4x8x32xbf16>, tensor<64x32xbf16>, tensor<64xbf16>) -> tensor<4x8x64xbf16>
+  %g = dlc.gelu %h {tanh} : (tensor<4x8x64xbf16>) -> tensor<4x8x64xbf16>
+  %y = dlc.matmul %g, %w2h, %b2h {trans_b} : (tensor<4x8x64xbf16>, tensor<16x64xbf16>, tensor<16xbf16>) -> tensor<4x8x16xbf16>
+  %z = dlc.cast %y : (tensor<4x8x16xbf16>) -> tensor<4x8x16xf32>
+  %s = dlc.mul %z, %z : (tensor<4x8x16xf32>, tensor<4x8x16xf32>) -> tensor<4x8x16xf32>
+  %loss = dlc.reduce_mean %s {axes = array<i64: 0, 1, 2>} : (tensor<4x8x16xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// relu in f32, weights as [in, out]: one bit an element is kept, 24 elements in 128 bits; the summed operand of the last
+// layer is the second one. No kernel is generated for products of f32, so that auto does the same.
+dlc.state @w1 : tensor<32x24xf32> param init = "w1" trainable
+dlc.state @b1 : tensor<24xf32> param init = "b1" trainable
+dlc.state @w2 : tensor<24x16xf32> param init = "w2" trainable
+dlc.state @b2 : tensor<16xf32> param init = "b2" trainable
+// CHECK-LABEL: func @train_step
+// CHECK: %[[Y:.*]], %[[BITS:.*]] = dlc.matmul_activation %arg0, %{{.*}}, %{{.*}} {activation = "relu"} : (tensor<8x32xf32>, tensor<32x24xf32>, tensor<24xf32>) -> (tensor<8x24xf32>, tensor<8x16xi8>)
+// CHECK: dlc.matmul_bias_backward %[[Y]], %[[DY:.*]] {of = "b", trans_a}
+// CHECK: dlc.matmul_activation_backward %[[DY]], %{{.*}}, %[[BITS]] {activation = "relu", trans_b} : (tensor<8x16xf32>, tensor<24x16xf32>, tensor<8x16xi8>) -> (tensor<8x24xf32>, tensor<24xf32>)
+// CHECK-NOT: dlc.select
+// CHECK-NOT: dlc.reduce_sum
+// CHECK: return
+// AUTO-LABEL: func @train_step
+// AUTO: dlc.matmul_activation %
+// AUTO: dlc.matmul_bias_backward
+// AUTO: dlc.matmul_activation_backward
+// AUTO: return
+func.func @train_step(%x: tensor<8x32xf32>) -> tensor<f32> {
+  %w1 = dlc.read @w1 : tensor<32x24xf32>
+  %b1 = dlc.read @b1 : tensor<24xf32>
+  %w2 = dlc.read @w2 : tensor<24x16xf32>
+  %b2 = dlc.read @b2 : tensor<16xf32>
+  %h = dlc.matmul %x, %w1, %b1 : (tensor<8x32xf32>, tensor<32x24xf32>, tensor<24xf32>) -> tensor<8x24xf32>
+  %r = dlc.relu %h : (tensor<8x24xf32>) -> tensor<8x24xf32>
+  %y = dlc.matmul %r, %w2, %b2 : (tensor<8x24xf32>, tensor<24x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
+  %s = dlc.mul %y, %y : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %loss = dlc.reduce_mean %s {axes = array<i64: 0, 1>} : (tensor<8x16xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
