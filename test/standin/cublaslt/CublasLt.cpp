@@ -23,7 +23,7 @@ struct Desc {
   cublasComputeType_t compute;
   cudaDataType_t scale;
   cublasOperation_t transA = CUBLAS_OP_N, transB = CUBLAS_OP_N;
-  Epilogue epilogue;
+  Epilogue epilogue = {};
 };
 struct Layout {
   cudaDataType_t type;
@@ -89,7 +89,7 @@ struct Product {
   std::vector<Operand> inputs;
   Operand output;
   int algorithm;
-  Epilogue epilogue;
+  Epilogue epilogue = {};
   Layout layoutA, layoutB, layoutD; // theirs
   std::vector<float> unrounded;     // the product, if that is not all
 
