@@ -1,4 +1,5 @@
-// cudnn-frontend's plans. It takes half a minute to compile.
+// cudnn-frontend's plans. The one source that includes it: its headers take
+// half a minute to compile.
 #include "runtime/device/cuda/Cudnn.h"
 
 #include "runtime/base/SharedLibrary.h"
@@ -14,7 +15,8 @@ static constexpr const char *kNeeds =
 
 #ifdef DLC_HAS_CUDNN_FRONTEND
 
-#include "runtime/device/cuda/CudnnFrontend.h"
+#include "runtime/device/cuda/CudnnAttention.h"
+#include "runtime/device/cuda/CudnnNorm.h"
 
 namespace cudnn_frontend {
 void *cudnn_dlhandle = nullptr; // set once, by load()

@@ -1,4 +1,4 @@
-// What the files that know cudnn-frontend share; they alone include this.
+// What the graphs of cudnn-frontend share. For Cudnn.cpp alone.
 #pragma once
 
 #include "runtime/device/cpu/Checks.h"
@@ -98,10 +98,5 @@ private:
 // A new one for a command that outlives it.
 using MakeBuilder =
     std::function<std::unique_ptr<GraphBuilder>(const CommandSpec &spec)>;
-
-struct Attention;
-struct Norm;
-MakeBuilder attentionBuilder(const Attention &attention, bool deterministic);
-MakeBuilder normBuilder(const Norm &norm);
 
 } // namespace dlc

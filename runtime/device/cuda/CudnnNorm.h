@@ -1,11 +1,10 @@
-// Graphs of norms and their gradients.
-#ifdef DLC_HAS_CUDNN_FRONTEND
+// Graphs of norms and their gradients. For Cudnn.cpp alone.
+#pragma once
 
 #include "runtime/device/cuda/CudnnFrontend.h"
 #include "runtime/device/cuda/Norm.h"
 
 namespace dlc {
-namespace {
 
 class NormBuilder final : public GraphBuilder {
 public:
@@ -105,14 +104,10 @@ private:
   const fe::DataType_t type_;
 };
 
-} // namespace
-
-MakeBuilder normBuilder(const Norm &norm) {
+inline MakeBuilder normBuilder(const Norm &norm) {
   return [=](const CommandSpec &spec) {
     return std::make_unique<NormBuilder>(spec, norm);
   };
 }
 
 } // namespace dlc
-
-#endif

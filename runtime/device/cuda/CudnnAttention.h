@@ -1,11 +1,10 @@
-// Graphs of attention and its gradient.
-#ifdef DLC_HAS_CUDNN_FRONTEND
+// Graphs of attention and its gradient. For Cudnn.cpp alone.
+#pragma once
 
 #include "runtime/device/cuda/Attention.h"
 #include "runtime/device/cuda/CudnnFrontend.h"
 
 namespace dlc {
-namespace {
 
 class AttentionBuilder final : public GraphBuilder {
 public:
@@ -86,14 +85,11 @@ private:
   const bool deterministic_;
 };
 
-} // namespace
-
-MakeBuilder attentionBuilder(const Attention &attention, bool deterministic) {
+inline MakeBuilder attentionBuilder(const Attention &attention,
+                                    bool deterministic) {
   return [=](const CommandSpec &spec) {
     return std::make_unique<AttentionBuilder>(spec, attention, deterministic);
   };
 }
 
 } // namespace dlc
-
-#endif
