@@ -74,6 +74,7 @@ first_step() { # RUN COMMAND...
 }
 
 start() { # NAME
+  gpu-device --gtest_filter=-* --gtest_brief=1 || return
   artifact "$1" || return 1
   gpu-bench data "bench/$1.dlc" 4 "$SCRATCH/data.npz" || return 1
   local times=()
