@@ -16,8 +16,9 @@ struct CudaOptions {
   /// --matmul=auto|library|generated: who computes products of halves; auto:
   /// who is predicted to be faster.
   std::string matmul = "auto";
-  /// --matmul-epilogues=auto|off: whether products of the library do
-  /// activations and sums, too; auto: where that is predicted to be faster.
+  /// --matmul-epilogues=auto|all|off: whether products of the library do
+  /// activations and sums, too, where that is predicted to be faster; auto:
+  /// without relu, which hides NaN.
   std::string epilogues = "auto";
   /// --norm=auto|library|generated: who computes batch and layer norm. library:
   /// cuDNN where it has an engine; auto: generated, as these kernels fuse with

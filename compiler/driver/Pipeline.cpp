@@ -42,8 +42,8 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
        [=](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
          if (hasEpilogues)
-           pm.addNestedPass<func::FuncOp>(
-               createMatmulEpilogues(products == "library"));
+           pm.addNestedPass<func::FuncOp>(createMatmulEpilogues(
+               products == "library", options.cuda.epilogues == "all"));
          if (callsNorms)
            pm.addNestedPass<func::FuncOp>(createPlaceNorms());
          pm.addNestedPass<func::FuncOp>(createDecompose(isGpu));

@@ -57,9 +57,11 @@ void Settings::addModel() {
          "who multiplies matrices of halves; auto: who is predicted to be "
          "faster")
       .only("model.target", {"cuda"});
-  choice("model.matmul-epilogues", options.cuda.epilogues, {"auto", "off"},
-         "whether cuBLASLt does ReLU, GELU (tanh), their gradients and bias "
-         "gradients in its products; off, if it lacks one on a GPU")
+  choice("model.matmul-epilogues", options.cuda.epilogues,
+         {"auto", "all", "off"},
+         "what cuBLASLt does in its products: auto: GELU (tanh), its gradient "
+         "and bias gradients; all: ReLU, too, which makes NaN 0, so that the "
+         "loss may not show that a run diverged; off, if a GPU lacks one")
       .only("model.target", {"cuda"});
   choice("model.norm", options.cuda.norm, {"auto", "library", "generated"},
          "who computes batch and layer norm: cuDNN where it can, kernels of "

@@ -194,14 +194,15 @@ Location locate(Operation *a, Operation *b) {
 
 class Epilogues {
 public:
-  Epilogues(Block &block, bool library) : block(block), library(library) {}
+  Epilogues(Block &block, bool library, bool relu)
+      : block(block), library(library), relu(relu) {}
 
   void run() {
     for (ir::MatmulOp op : llvm::to_vector(block.getOps<ir::MatmulOp>()))
       takeSlope(op);
     SmallVector<Operation *> activations, sums;
     for (Operation &op : block) {
-      if (!activationOf(&op).empty())
+      if (isWanted(&op))
         activations.push_back(&op);
       if (isa<ir::ReduceSumOp>(op))
         sums.push_back(&op);
@@ -213,6 +214,11 @@ public:
   }
 
 private:
+  bool isWanted(Operation *activation) const {
+    return !activationOf(activation).empty() &&
+           (relu || !isa<ir::ReluOp>(activation));
+  }
+
   /// Whether the library is faster, with further `bytes` of an epilogue that a
   /// generated kernel could have, too.
   bool isWorth(ir::MatmulOp op, double bytes) const {
@@ -258,7 +264,7 @@ private:
         !isWorth(op, bytesOf(op.getY())))
       return;
     auto [activation, dx] = slopeOf(op.getY());
-    if (!activation)
+    if (!activation || !isWanted(activation))
       return;
     StringAttr name =
         StringAttr::get(op.getContext(), activationOf(activation));
@@ -390,31 +396,37 @@ private:
   }
 
   Block &block;
-  bool library;
+  bool library, relu;
 };
 
 struct MatmulEpilogues
     : PassWrapper<MatmulEpilogues, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MatmulEpilogues)
-  MatmulEpilogues(bool isLibrary = false) { library = isLibrary; }
-  MatmulEpilogues(const MatmulEpilogues &o) : MatmulEpilogues(o.library) {}
+  MatmulEpilogues(bool isLibrary = false, bool hasRelu = false) {
+    library = isLibrary;
+    relu = hasRelu;
+  }
+  MatmulEpilogues(const MatmulEpilogues &o)
+      : MatmulEpilogues(o.library, o.relu) {}
   StringRef getArgument() const final { return "dlc-matmul-epilogues"; }
   StringRef getDescription() const final {
     return "library products take over activations, their gradients and sums";
   }
   void runOnOperation() final {
-    Epilogues(getOperation().front(), library).run();
+    Epilogues(getOperation().front(), library, relu).run();
   }
 
   Option<bool> library{
       *this, "library",
       llvm::cl::desc("also where a generated kernel is faster")};
+  Option<bool> relu{*this, "relu",
+                    llvm::cl::desc("also relu, which hides NaN")};
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createMatmulEpilogues(bool library) {
-  return std::make_unique<MatmulEpilogues>(library);
+std::unique_ptr<Pass> createMatmulEpilogues(bool library, bool relu) {
+  return std::make_unique<MatmulEpilogues>(library, relu);
 }
 
 } // namespace dlc

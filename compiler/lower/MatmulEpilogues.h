@@ -17,10 +17,12 @@ namespace dlc {
 /// predicted to be faster as generated kernels (GpuCosts.h) are left to
 /// dlc-fuse-matmul, unless `library`. Argument: dlc-matmul-epilogues.
 ///
-/// The library computes an activation before it rounds the product. Two things
-/// differ otherwise: it is reported to make relu of NaN 0, and it stores a
+/// The library computes an activation before it rounds the product. It stores a
 /// bias's gradient in the product's type, where our own sums stay in f32 up to
-/// a cast that follows.
-std::unique_ptr<mlir::Pass> createMatmulEpilogues(bool library = false);
+/// a cast that follows. Its relu is reported to make NaN 0: the loss of a step
+/// that diverged would be finite, and the run go on. So relu is left alone
+/// unless `relu`.
+std::unique_ptr<mlir::Pass> createMatmulEpilogues(bool library = false,
+                                                  bool relu = false);
 
 } // namespace dlc

@@ -47,9 +47,9 @@ class Failures(standins.StandinTest):
 
     def test_an_epilogue_is_missing(self):
         """The product that wants it, and how to do without."""
-        err = self.train(code=dlc.INCOMPATIBLE, environment={"DLC_STANDIN_NO_EPILOGUE": "134"})
-        self.assertRegex(err, r"error: .*matmul_activation '/f\d/Gemm; .*': cuBLASLt \d+ has no algorithm for it with "
-                              r"RELU_AUX_BIAS on Stand-in GPU; compile with --matmul-epilogues=off")
+        err = self.train(code=dlc.INCOMPATIBLE, environment={"DLC_STANDIN_NO_EPILOGUE": "512"})
+        self.assertRegex(err, r"error: .*matmul_bias_backward '/f\d/Gemm.*': cuBLASLt \d+ has no algorithm for it "
+                              r"with BGRADB on Stand-in GPU; compile with --matmul-epilogues=off")
 
     def fault_in_a_kernel(self):
         """An illegal address in the fifth step, of the kernel that ends with the loss."""

@@ -124,7 +124,7 @@ class Models(standins.StandinTest):
 
     def test_lenet_epilogues(self):
         self.check_epilogues("lenet", dict(matmul_activation=1, matmul_activation_backward=1, matmul_bias_backward=1),
-                             steps=10)
+                             steps=10, cuda=dict(matmul_epilogues="all"))
 
     def test_no_epilogues(self):
         self.check_epilogues("gpt_tiny", dict(matmul_activation=0, matmul_bias_backward=0), steps=3,

@@ -92,7 +92,7 @@ class Tuning(standins.StandinTest):
         entries = lines[:-1]
         self.assertRegex(lines[-1], rf"^{len(entries)} entries, \d+ bytes in .*/cache")
         for line in entries:
-            self.assertRegex(line, r"^\d+\.\d{4} ms  matmul  engine cublasLt  Stand-in GPU sm_90  20\d\d-")
+            self.assertRegex(line, r"^\d+\.\d{4} ms  matmul\w*  engine cublasLt  Stand-in GPU sm_90  20\d\d-")
         listed = [json.loads(line) for line in self.cache_command("list", json=True).splitlines()]
         self.assertEqual(len(listed), len(entries))
         self.assertEqual(listed[0]["key"]["gpu"], "Stand-in GPU")

@@ -1,4 +1,4 @@
-// RUN: %dlc-opt %s '--dlc-matmul-epilogues=library' | FileCheck %s
+// RUN: %dlc-opt %s '--dlc-matmul-epilogues=library relu' | FileCheck %s
 // RUN: %dlc-opt %s --dlc-matmul-epilogues | FileCheck %s --check-prefix=AUTO
 
 // Without a gradient nothing is kept, and matmul has the activation itself. A view between them moves behind.
