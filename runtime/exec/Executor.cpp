@@ -73,6 +73,12 @@ public:
 Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Executor::~Executor() = default;
 
+Status wrongNumberOfRanks(uint32_t compiled, uint32_t found) {
+  return incompatible("compiled for {} ranks, but {} run it; start {} or "
+                      "compile with --ddp={}",
+                      compiled, found, compiled, found);
+}
+
 // A plan for several ranks has the all-reduces that any number of them needs,
 // and one rank alone leaves out.
 static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
@@ -81,9 +87,7 @@ static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
       communicator ? static_cast<uint32_t>(communicator->size()) : 1;
   if (wanted == found || (wanted > 1 && communicator))
     return {};
-  return incompatible("compiled for {} ranks, but {} run it; start {} or "
-                      "compile with --ddp={}",
-                      wanted, found, wanted, found);
+  return wrongNumberOfRanks(wanted, found);
 }
 
 static int ordinalOf(const Communicator *communicator) {

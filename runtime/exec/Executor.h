@@ -41,6 +41,9 @@ struct ExecutorOptions {
   TuneOptions tune{}; // on a device whose libraries have several algorithms
 };
 
+// The error of a plan for `compiled` ranks that `found` run.
+Status wrongNumberOfRanks(uint32_t compiled, uint32_t found);
+
 // Not thread-safe: one thread creates it, runs it and destroys it. A step after
 // the first of its program allocates nothing.
 //

@@ -128,12 +128,10 @@ std::vector<Batch> Job::windowOf(int64_t step) const {
 // A run begins as it was compiled, so that its length and its averages are what
 // was asked for.
 Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
-  const int found = communicator.size();
-  if (!options.resume.empty() || plan.world_size() == uint32_t(found))
+  const auto found = static_cast<uint32_t>(communicator.size());
+  if (!options.resume.empty() || plan.world_size() == found)
     return {};
-  return incompatible("compiled for {} ranks, but {} run it; start {} or "
-                      "compile with --ddp={}",
-                      plan.world_size(), found, plan.world_size(), found);
+  return wrongNumberOfRanks(plan.world_size(), found);
 }
 
 // The model and the samples, before anything is written.
