@@ -26,13 +26,9 @@ TestCommand forward(std::byte *base, plan::DType type = kHalf) {
   return command;
 }
 
-class Attentions : public Cuda {
+class Attentions : public CudaCommands {
 protected:
-  void SetUp() override {
-    Cuda::SetUp();
-    gpu_ = open();
-    base_ = *gpu_->allocate(8 * kPart, "memory");
-  }
+  Attentions() : CudaCommands(8 * kPart) {}
   void upload(int64_t part, const std::vector<float> &values) {
     std::vector<Bf16> halves;
     for (float value : values)
@@ -51,20 +47,6 @@ protected:
       values.push_back(toFloat(half));
     return values;
   }
-  void run(const TestCommand &command) {
-    const CommandSpec spec = command.spec();
-    auto bound = gpu_->bind(spec);
-    ASSERT_TRUE(bound.ok()) << bound.status().message();
-    ASSERT_TRUE((*bound)->enqueue().ok());
-    ASSERT_TRUE(gpu_->synchronize().ok());
-  }
-  std::string refusal(const TestCommand &command) {
-    const CommandSpec spec = command.spec();
-    return gpu_->bind(spec).status().message();
-  }
-
-  std::unique_ptr<CudaDevice> gpu_;
-  std::byte *base_ = nullptr;
 };
 
 // With q = 0 every key that is seen counts the same: y is a running mean.

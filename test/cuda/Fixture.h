@@ -147,6 +147,34 @@ private:
   std::vector<Operand> inputs_, outputs_;
 };
 
+// Commands on memory that begins at base_.
+class CudaCommands : public Cuda {
+protected:
+  explicit CudaCommands(uint64_t bytes) : bytes_(bytes) {}
+  void SetUp() override {
+    Cuda::SetUp();
+    gpu_ = open();
+    base_ = *gpu_->allocate(bytes_, "memory");
+  }
+  void run(const TestCommand &command) {
+    const CommandSpec spec = command.spec();
+    auto bound = gpu_->bind(spec);
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    ASSERT_TRUE((*bound)->enqueue().ok());
+    ASSERT_TRUE(gpu_->synchronize().ok());
+  }
+  std::string refusal(const TestCommand &command) {
+    const CommandSpec spec = command.spec();
+    return gpu_->bind(spec).status().message();
+  }
+
+  std::unique_ptr<CudaDevice> gpu_;
+  std::byte *base_ = nullptr;
+
+private:
+  uint64_t bytes_;
+};
+
 // Runs commandOf(base), a command on memory that starts at `base`, on the GPU
 // and on the CPU: `found` and `expected` are that memory afterwards, `floats`
 // floats that were random multiples of 1/8. The GPU may replay a recording.

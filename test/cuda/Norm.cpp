@@ -14,13 +14,9 @@ const std::vector<int64_t> kImages = {1, 2, 2, 8}, kChannels = {8},
                            kRows = {2, 2, 8}, kRowStatistics = {2, 2, 1};
 constexpr size_t kCount = 32, kWidth = 8;
 
-class Norms : public Cuda {
+class Norms : public CudaCommands {
 protected:
-  void SetUp() override {
-    Cuda::SetUp();
-    gpu_ = open();
-    base_ = *gpu_->allocate(12 * kPart, "memory");
-  }
+  Norms() : CudaCommands(12 * kPart) {}
   std::byte *at(int64_t part) const { return base_ + part * kPart; }
   void upload(int64_t part, const std::vector<float> &values) {
     ASSERT_TRUE(
@@ -32,17 +28,6 @@ protected:
     EXPECT_TRUE(
         gpu_->download(values.data(), at(part), count * sizeof(float)).ok());
     return values;
-  }
-  void run(const TestCommand &command) {
-    const CommandSpec spec = command.spec();
-    auto bound = gpu_->bind(spec);
-    ASSERT_TRUE(bound.ok()) << bound.status().message();
-    ASSERT_TRUE((*bound)->enqueue().ok());
-    ASSERT_TRUE(gpu_->synchronize().ok());
-  }
-  std::string refusal(const TestCommand &command) {
-    const CommandSpec spec = command.spec();
-    return gpu_->bind(spec).status().message();
   }
 
   // In parts 0..3, out parts 4..6.
@@ -58,9 +43,6 @@ protected:
     command.out(at(4), kImages, type);
     return std::move(command.out(at(5), kChannels).out(at(6), kChannels));
   }
-
-  std::unique_ptr<CudaDevice> gpu_;
-  std::byte *base_ = nullptr;
 };
 
 // Each channel's four pixels are m - 2, m - 2, m + 2, m + 2: mean m, variance
