@@ -36,14 +36,7 @@ std::vector<int64_t> stridesOf(const Image &i) {
 class ConvBuilder final : public GraphBuilder {
 public:
   ConvBuilder(const CommandSpec &spec, const Conv &conv)
-      : GraphBuilder(spec), c_(conv) {
-    const plan::DType type = typeOf(spec.inputs[0]);
-    const auto compute =
-        type == plan::F64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
-    graph.set_io_data_type(typeOfCudnn(type))
-        .set_intermediate_data_type(compute)
-        .set_compute_data_type(compute);
-  }
+      : GraphBuilder(spec, typeOf(spec.inputs[0])), c_(conv) {}
 
   Status build() override {
     const std::string &kind = spec_.command.kind();

@@ -10,11 +10,8 @@ class AttentionBuilder final : public GraphBuilder {
 public:
   AttentionBuilder(const CommandSpec &spec, const Attention &attention,
                    bool deterministic)
-      : GraphBuilder(spec), a_(attention), deterministic_(deterministic) {
-    graph.set_io_data_type(typeOfCudnn(typeOf(spec.inputs[0])))
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-  }
+      : GraphBuilder(spec, typeOf(spec.inputs[0])), a_(attention),
+        deterministic_(deterministic) {}
 
   Status build() override {
     if (a_.isBackward)

@@ -52,7 +52,14 @@ protected:
   using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
   using Sizes = std::vector<int64_t>;
 
-  explicit GraphBuilder(const CommandSpec &spec) : spec_(spec) {}
+  // Of tensors of `type`, computed in f32, or in f64 if that is their type.
+  GraphBuilder(const CommandSpec &spec, plan::DType type) : spec_(spec) {
+    const auto compute =
+        type == plan::F64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
+    graph.set_io_data_type(typeOfCudnn(type))
+        .set_intermediate_data_type(compute)
+        .set_compute_data_type(compute);
+  }
 
   static fe::DataType_t typeOfCudnn(plan::DType type) {
     switch (type) {

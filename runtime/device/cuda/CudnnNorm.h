@@ -9,12 +9,7 @@ namespace dlc {
 class NormBuilder final : public GraphBuilder {
 public:
   NormBuilder(const CommandSpec &spec, const Norm &norm)
-      : GraphBuilder(spec), norm_(norm),
-        type_(typeOfCudnn(typeOf(spec.inputs[norm.isBackward]))) {
-    graph.set_io_data_type(type_)
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-  }
+      : GraphBuilder(spec, typeOf(spec.inputs[norm.isBackward])), norm_(norm) {}
 
   Status build() override {
     if (norm_.isBackward)
@@ -84,7 +79,7 @@ private:
           x, mean, rstd, scale, parameter("bias", 5),
           fe::graph::Batchnorm_inference_attributes());
       dy = pointwise(fe::PointwiseMode_t::RELU_BWD, dy, y);
-      dy->set_data_type(type_);
+      dy->set_data_type(x->get_data_type());
     }
     const auto results =
         norm_.isLayer ? graph.layernorm_backward(
@@ -101,7 +96,6 @@ private:
   }
 
   const Norm norm_;
-  const fe::DataType_t type_;
 };
 
 inline MakeBuilder normBuilder(const Norm &norm) {
