@@ -5,6 +5,12 @@
 
 namespace dlc {
 
+// Bytes that a tensor takes among others in one piece of memory: each begins
+// where devices copy and libraries compute best.
+constexpr uint64_t alignedBytes(uint64_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
 // `regions`: where each region of the plan begins.
 inline Operand operandOf(const plan::Program &program, uint32_t buffer,
                          std::span<std::byte *const> regions) {

@@ -139,9 +139,8 @@ Status Program::runProbed(Probe &probe) {
   return commands_.size() == injectBefore_ ? inject() : Status();
 }
 
-// Apart by what copies like.
 static uint64_t roomOf(const plan::TensorType &type) {
-  return (plan::bytesOf(type).value_or(0) + 255) / 256 * 256;
+  return alignedBytes(plan::bytesOf(type).value_or(0));
 }
 
 uint64_t Program::bytesOfInputs(const plan::Program &program) {

@@ -10,7 +10,7 @@
 namespace dlc {
 
 // Of the kinds matmul, matmul_activation, matmul_activation_backward and
-// matmul_bias_backward (their ops: compiler/dialect/Linear.td).
+// matmul_bias_backward (their ops: compiler/dialect/Epilogues.td).
 struct Epilogue {
   enum class Sum { None, OfA, OfB, OfResult };
 

@@ -1,5 +1,6 @@
 #include "runtime/device/cuda/CudnnCommand.h"
 #include "runtime/base/Log.h"
+#include "runtime/device/Operands.h"
 #include "runtime/device/cuda/Kinds.h"
 
 #include <algorithm>
@@ -91,15 +92,11 @@ private:
     return reserve(workspace);
   }
 
-  static uint64_t roomOf(const Operand &output) {
-    return (sizeOf(output) + 255) / 256 * 256;
-  }
-
   Result<size_t> measure(const TuneKey &key, std::span<const TuneEntry> plans,
                          std::span<const Operand> outputs) {
     uint64_t bytes = 0;
     for (const Operand &output : outputs)
-      bytes += roomOf(output);
+      bytes += alignedBytes(sizeOf(output));
     DLC_ASSIGN(const std::vector<size_t> fitting, reserveForMost(plans));
     std::vector<Candidate> candidates;
     for (const size_t i : fitting)
@@ -108,7 +105,7 @@ private:
                               auto *at = reinterpret_cast<std::byte *>(draft);
                               for (const Operand &output : outputs) {
                                 instead.push_back(at);
-                                at += roomOf(output);
+                                at += alignedBytes(sizeOf(output));
                               }
                               return start(i, instead);
                             }});

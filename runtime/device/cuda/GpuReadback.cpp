@@ -1,4 +1,5 @@
 #include "runtime/device/cuda/GpuReadback.h"
+#include "runtime/device/Operands.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -24,9 +25,6 @@ GpuReadback::create(const GpuContext &context, GpuMemory &memory,
   return std::unique_ptr<Readback>(std::move(readback));
 }
 
-// Where copies of a slot begin: far more than any of them needs.
-static uint64_t aligned(uint64_t at) { return (at + 255) / 256 * 256; }
-
 // Joins ranges of one block to copies.
 void GpuReadback::place(const GpuMemory &memory,
                         std::span<const Operand> ranges) {
@@ -44,7 +42,7 @@ void GpuReadback::place(const GpuMemory &memory,
              memory.blockOf(range->from) == memory.blockOf(copy.from);
     };
     if (copies_.empty() || !isClose(copies_.back()))
-      copies_.push_back({range->from, 0, aligned(bytes_)});
+      copies_.push_back({range->from, 0, alignedBytes(bytes_)});
     Range &copy = copies_.back();
     copy.bytes =
         std::max<uint64_t>(copy.bytes, range->from + range->bytes - copy.from);

@@ -1,9 +1,10 @@
 // Products by cuBLASLt, with its epilogues: matmul and its kin in
-// compiler/dialect/Linear.td.
+// compiler/dialect/Linear.td and Epilogues.td.
 //
 // cuBLASLt's matrices are column-major: y[m,n] = a b in rows is y' = b' a' in
 // its columns, so that its A is our b and its B our a.
 #include "runtime/base/Log.h"
+#include "runtime/device/Operands.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/device/cuda/MatmulEpilogue.h"
 #include "runtime/plan/Attributes.h"
@@ -270,17 +271,20 @@ static std::string blobOf(const cublasLtMatmulAlgo_t &algorithm) {
   return {reinterpret_cast<const char *>(&algorithm), sizeof algorithm};
 }
 
-// All results have a place in the draft, at 256 bytes each.
+// All results have a place in the draft.
 Status Matmul::measure(const TuneKey &key,
                        std::span<const cublasLtMatmulHeuristicResult_t> found) {
   const Operand *const kept =
       epilogue_.kept && !epilogue_.isBackward ? &*epilogue_.kept : nullptr;
   const Operand *const sums =
       epilogue_.biasGradient ? &*epilogue_.biasGradient : nullptr;
-  const auto room = [](int64_t bytes) { return (bytes + 255) / 256 * 256; };
-  const int64_t keptAt = room(launches_.front().bytes);
-  const int64_t sumsAt = keptAt + (kept ? room(bytes(*kept)) : 0);
-  const int64_t size = sumsAt + (sums ? bytes(*sums) : 0);
+  const auto sizeOf = [](const Operand *operand) -> uint64_t {
+    return operand ? static_cast<uint64_t>(bytes(*operand)) : 0;
+  };
+  const uint64_t keptAt =
+      alignedBytes(static_cast<uint64_t>(launches_.front().bytes));
+  const uint64_t sumsAt = keptAt + alignedBytes(sizeOf(kept));
+  const uint64_t size = sumsAt + sizeOf(sums);
   uint64_t workspace = 0;
   std::vector<Candidate> all;
   for (const cublasLtMatmulHeuristicResult_t &result : found) {
@@ -299,9 +303,7 @@ Status Matmul::measure(const TuneKey &key,
     all.push_back(std::move(candidate));
   }
   DLC_TRY(device_.memoryPool().reserveWorkspace(workspace));
-  DLC_ASSIGN(
-      const size_t best,
-      device_.tuner().measure(key, name_, static_cast<uint64_t>(size), all));
+  DLC_ASSIGN(const size_t best, device_.tuner().measure(key, name_, size, all));
   algorithm_ = found[best].algo;
   return setPointers(sums ? sums->data : nullptr, kept ? kept->data : nullptr);
 }
