@@ -1,0 +1,165 @@
+#include "runtime/base/Text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+namespace dlc {
+namespace {
+
+constexpr uint32_t kInvalid = ~uint32_t(0);
+
+struct Character {
+  uint32_t code; // kInvalid: a byte that is not UTF-8
+  size_t size;   // in bytes
+};
+
+// The first character; the shortest form only, no surrogates.
+Character firstOf(std::string_view text) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80)
+    return {lead, 1};
+  const size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < size)
+    return {kInvalid, 1};
+  uint32_t code = lead & (0x7f >> size);
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80)
+      return {kInvalid, 1};
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  const bool tooLong = size == 3 ? code < 0x800 : size == 4 && code < 0x10000;
+  if (tooLong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+    return {kInvalid, 1};
+  return {code, size};
+}
+
+struct Range {
+  uint32_t first, last;
+};
+
+// Control and format characters, fillers without ink, separators of lines,
+// variation selectors, tags and what is never a character, in order.
+constexpr Range kUnseen[] = {
+    {0x00, 0x1f},       {0x7f, 0x9f},       {0xad, 0xad},
+    {0x34f, 0x34f},     {0x600, 0x605},     {0x61c, 0x61c},
+    {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},
+    {0x8e2, 0x8e2},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
+    {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+    {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfdd0, 0xfdef},
+    {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb},   {0xfffe, 0xffff},   {0x110bd, 0x110bd},
+    {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
+    {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+bool isUnseen(uint32_t code) {
+  auto range =
+      std::lower_bound(std::begin(kUnseen), std::end(kUnseen), code,
+                       [](const Range &r, uint32_t c) { return r.last < c; });
+  return range != std::end(kUnseen) && range->first <= code;
+}
+
+bool isEscaped(Character c) { return c.code == kInvalid || isUnseen(c.code); }
+
+std::string escape(Character c, std::string_view text) {
+  if (c.code == kInvalid)
+    return fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+  switch (c.code) {
+  case '\n':
+    return "\\n";
+  case '\t':
+    return "\\t";
+  case '\r':
+    return "\\r";
+  }
+  return c.code < 0x80      ? fmt::format("\\x{:02x}", c.code)
+         : c.code < 0x10000 ? fmt::format("\\u{:04x}", c.code)
+                            : fmt::format("\\U{:08x}", c.code);
+}
+
+// Whether a backslash before `rest` would be read as the start of an escape.
+bool startsEscape(std::string_view rest) {
+  constexpr std::string_view kAfterBackslash = "\\ntrxuU";
+  return !rest.empty() &&
+         (kAfterBackslash.find(rest[0]) != std::string_view::npos ||
+          isEscaped(firstOf(rest)));
+}
+
+} // namespace
+
+std::string printable(std::string_view text, size_t limit) {
+  constexpr std::string_view kMore = "...";
+  std::string result;
+  size_t length = 0, kept = 0; // kept: the bytes that leave room for kMore
+  while (!text.empty()) {
+    const Character c = firstOf(text);
+    const bool escaped = isEscaped(c);
+    std::string piece =
+        escaped ? escape(c, text) : std::string(text.substr(0, c.size));
+    if (c.code == '\\' && startsEscape(text.substr(1)))
+      piece = "\\\\";
+    length += escaped ? piece.size() : piece == "\\\\" ? 2 : 1;
+    if (length > limit)
+      return result.substr(0, kept) + std::string(kMore);
+    result += piece;
+    if (length + kMore.size() <= limit)
+      kept = result.size();
+    text.remove_prefix(c.size);
+  }
+  return result;
+}
+
+std::string withoutControls(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const Character c = firstOf(text);
+    if (isEscaped(c) && c.code != '\n' && c.code != '\t')
+      result += escape(c, text);
+    else
+      result += text.substr(0, c.size);
+    text.remove_prefix(c.size);
+  }
+  return result;
+}
+
+std::string shellQuoted(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+      "_-./:=,+@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  std::string quoted = "'", exact = "$'";
+  bool printed = true;
+  while (!word.empty()) {
+    const Character c = firstOf(word);
+    const std::string_view piece = word.substr(0, c.size);
+    quoted += piece == "'" ? "'\\''" : piece;
+    if (isEscaped(c)) {
+      printed = false;
+      for (unsigned char byte : piece)
+        exact += fmt::format("\\{:03o}", byte);
+    } else {
+      exact += piece == "'" || piece == "\\" ? "\\" : "";
+      exact += piece;
+    }
+    word.remove_prefix(c.size);
+  }
+  return (printed ? quoted : exact) + "'";
+}
+
+bool isUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const Character c = firstOf(text);
+    if (c.code == kInvalid)
+      return false;
+    text.remove_prefix(c.size);
+  }
+  return true;
+}
+
+} // namespace dlc
