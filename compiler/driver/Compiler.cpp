@@ -10,6 +10,7 @@
 #include "compiler/export/Export.h"
 #include "compiler/lower/EmitPlan.h"
 #include "passes/ParameterGroups.h"
+#include "runtime/base/Boundary.h"
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Files.h"
 #include "runtime/plan/Artifact.h"
@@ -75,7 +76,7 @@ private:
     return Status(code, text);
   }
 
-  Status import() {
+  Status import() try {
     auto start = Clock::now();
     import::ImportOptions o = options.import;
     o.batch = options.batch;
@@ -90,6 +91,8 @@ private:
                                 "trains initializers that match",
                                 options.model));
     return {};
+  } catch (...) {
+    return caughtException(options.model, Code::BadModel);
   }
   bool hasTrainableState() {
     return llvm::any_of(model->module->getOps<ir::StateOp>(),
@@ -233,8 +236,10 @@ private:
 
 } // namespace
 
-Result<CompileResult> compile(const CompileOptions &options) {
+Result<CompileResult> compile(const CompileOptions &options) try {
   return Compilation(options).run();
+} catch (...) {
+  return caughtException(options.model);
 }
 
 } // namespace dlc

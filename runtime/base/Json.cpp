@@ -39,6 +39,8 @@ private:
 Result<Json> parseJson(std::string_view text) {
   try {
     return Json::parse(text.begin(), text.end(), Guard());
+  } catch (const std::bad_alloc &) {
+    throw; // no fault of the text
   } catch (const std::exception &error) {
     return corrupt("not valid JSON: {}", error.what());
   }

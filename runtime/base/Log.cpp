@@ -1,7 +1,9 @@
 #include "runtime/base/Log.h"
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace dlc {
@@ -10,9 +12,18 @@ namespace {
 std::atomic<bool> quietMode = false;
 std::atomic<int> logRank = -1;
 
-std::string coloured(std::string_view word, const char *code) {
-  return stderrHasColour() ? fmt::format("\x1b[{}m{}\x1b[0m ", code, word)
-                           : fmt::format("{} ", word);
+// One write a line, so that lines of several ranks do not mix. Allocates
+// nothing: it may be about memory that ran out.
+void writeLine(std::string_view word, std::string_view text) {
+  char rank[32] = "";
+  if (logRank >= 0)
+    fmt::format_to_n(rank, sizeof rank - 1, "[rank {}] ", logRank.load());
+  std::array<iovec, 4> parts;
+  std::array<std::string_view, 4> texts = {rank, word, text, "\n"};
+  for (size_t i = 0; i < parts.size(); ++i)
+    parts[i] = {const_cast<char *>(texts[i].data()), texts[i].size()};
+  [[maybe_unused]] ssize_t written =
+      ::writev(STDERR_FILENO, parts.data(), parts.size());
 }
 
 } // namespace
@@ -30,14 +41,7 @@ bool stderrHasColour() {
 void setQuiet(bool quiet) { quietMode = quiet; }
 void setLogRank(int rank) { logRank = rank; }
 
-// One write a line, so that lines of several ranks do not mix.
-void logLine(std::string_view text) {
-  int rank = logRank;
-  std::string line = rank < 0 ? fmt::format("{}\n", text)
-                              : fmt::format("[rank {}] {}\n", rank, text);
-  [[maybe_unused]] ssize_t written =
-      ::write(STDERR_FILENO, line.data(), line.size());
-}
+void logLine(std::string_view text) { writeLine("", text); }
 
 void logInfo(std::string_view text) {
   if (!quietMode)
@@ -45,11 +49,11 @@ void logInfo(std::string_view text) {
 }
 
 void logWarning(std::string_view text) {
-  logLine(coloured("warning:", "33") + std::string(text));
+  writeLine(stderrHasColour() ? "\x1b[33mwarning:\x1b[0m " : "warning: ", text);
 }
 
 void logError(std::string_view text) {
-  logLine(coloured("error:", "31") + std::string(text));
+  writeLine(stderrHasColour() ? "\x1b[31merror:\x1b[0m " : "error: ", text);
 }
 
 } // namespace dlc

@@ -1,3 +1,4 @@
+#include "runtime/base/Boundary.h"
 #include "runtime/base/Files.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Reduce.h"
@@ -146,6 +147,8 @@ private:
     try {
       collective();
       return {};
+    } catch (const std::bad_alloc &) {
+      return caughtException(name);
     } catch (const std::exception &error) {
       return explain(name, error.what());
     }
@@ -225,6 +228,8 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
       std::filesystem::remove(rendezvous.folder, ignored); // if it is empty
     }
     return std::unique_ptr<Communicator>(std::move(communicator));
+  } catch (const std::bad_alloc &) {
+    return caughtException("the meeting of the ranks");
   } catch (const std::exception &error) {
     return peerLost("rank {} cannot meet the {} others within {} s: {}",
                     rendezvous.rank, rendezvous.size - 1,

@@ -1,5 +1,6 @@
 #include "runtime/collective/Launcher.h"
 
+#include "runtime/base/Boundary.h"
 #include "runtime/base/Files.h"
 #include "runtime/base/Log.h"
 #include "runtime/collective/LocalRanks.h"
@@ -112,7 +113,7 @@ Status keepJobNote(const std::string &text) {
 }
 
 Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
-                          const LostRanks &lost) {
+                          const LostRanks &lost) try {
   Scratch folder;
   if (!::mkdtemp(folder.path.data()))
     return failed("cannot create '{}': {}", folder.path, std::strerror(errno));
@@ -128,6 +129,8 @@ Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
       return ending.code;
     places = ending.left;
   }
+} catch (...) {
+  return caughtException("the ranks");
 }
 
 } // namespace dlc

@@ -1,5 +1,6 @@
 #include "runtime/data/Dataset.h"
 
+#include "runtime/base/Boundary.h"
 #include "runtime/base/Checked.h"
 #include "runtime/data/Convert.h"
 
@@ -98,7 +99,7 @@ Status Dataset::bind(const Array &array, const InputSpec &spec, int64_t batch,
 
 Result<Dataset> Dataset::open(const std::string &path,
                               const std::vector<InputSpec> &inputs,
-                              int64_t batch, std::optional<double> scale) {
+                              int64_t batch, std::optional<double> scale) try {
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   Dataset dataset;
   dataset.path_ = path;
@@ -110,6 +111,8 @@ Result<Dataset> Dataset::open(const std::string &path,
   if (dataset.samples_ == 0)
     return failed("'{}' has no samples", path);
   return dataset;
+} catch (...) {
+  return caughtException(path);
 }
 
 } // namespace dlc

@@ -1,5 +1,7 @@
 #include "runtime/data/Loader.h"
 
+#include "runtime/base/Boundary.h"
+
 #include <numeric>
 
 namespace dlc {
@@ -91,17 +93,29 @@ Loader::~Loader() {
   thread_.join();
 }
 
-const Batch *Loader::next() {
+Result<const Batch *> Loader::next() {
   std::unique_lock lock(mutex_);
   if (next_ >= last_)
     return nullptr;
-  changed_.wait(lock, [&] { return made_ > next_; });
+  changed_.wait(lock, [&] { return made_ > next_ || !error_.ok(); });
+  if (made_ <= next_)
+    return error_;
   const Batch *batch = &ring_[static_cast<size_t>(next_++ % kRing)];
   changed_.notify_all();
   return batch;
 }
 
 void Loader::work() {
+  const Status status = guarded("the next batch", [this] {
+    makeBatches();
+    return Status();
+  });
+  std::lock_guard lock(mutex_);
+  error_ = status;
+  changed_.notify_all();
+}
+
+void Loader::makeBatches() {
   for (int64_t number = made_; number < last_; ++number) {
     {
       // The batch before next_ is still in use.

@@ -56,18 +56,21 @@ Batch makeBatch(const Dataset &dataset, int64_t rows);
 
 // The batches of updates [first, last) of a run, which are counted over all
 // epochs. The data set must outlive the loader and fill at least one update.
-// One thread calls next(); nothing is allocated in it within an epoch.
+// One thread calls next(); nothing is allocated in it within an epoch. Its
+// thread makes batches until one cannot be made.
 class Loader {
 public:
   Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
          int64_t last);
   ~Loader();
 
-  // The next batch, valid until the next call; null after the last.
-  const Batch *next();
+  // The next batch, valid until the next call; null after the last. An error if
+  // it could not be made.
+  Result<const Batch *> next();
 
 private:
   void work();
+  void makeBatches();
   void makeBatchOf(int64_t number, Batch &batch);
 
   const Dataset &dataset_;
@@ -79,6 +82,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;
+  Status error_;       // of the thread, after which it makes no more
   std::thread thread_; // last: it uses the rest
 };
 

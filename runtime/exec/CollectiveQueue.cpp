@@ -1,5 +1,7 @@
 #include "runtime/exec/CollectiveQueue.h"
 
+#include "runtime/base/Boundary.h"
+
 namespace dlc {
 
 CollectiveQueue::CollectiveQueue(Communicator &communicator)
@@ -58,8 +60,10 @@ void CollectiveQueue::work() {
     Reduction &next = reductions_[queue_[head_]];
     if (error_.ok() && !stop_) {
       lock.unlock();
-      Status status =
-          communicator_.allReduce(next.data, next.count, next.type, next.op);
+      Status status = guarded("all_reduce", [&] {
+        return communicator_.allReduce(next.data, next.count, next.type,
+                                       next.op);
+      });
       lock.lock();
       error_ = std::move(status);
     }

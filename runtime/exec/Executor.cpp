@@ -1,10 +1,12 @@
 #include "runtime/exec/Executor.h"
+#include "runtime/base/Memory.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/Follower.h"
 #include "runtime/exec/Largest.h"
 #include "runtime/exec/Reports.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
 
 #include <cstdlib>
@@ -115,6 +117,9 @@ Executor::create(plan::Plan plan, const std::string &kernelsPath,
 Status Executor::Impl::allocate(const std::string &kernelsPath,
                                 Communicator *communicator,
                                 std::chrono::milliseconds timeout) {
+  if (device_->name() == "cpu")
+    if (Status fits = checkMemory(totalBytes(plan_), "the model"); !fits.ok())
+      return withLargestTensors(fits, plan_);
   for (const plan::Region &region : plan_.regions()) {
     auto data = device_->allocate(region.bytes(), region.name());
     if (!data.ok())

@@ -1,4 +1,5 @@
 #include "runtime/exec/Follower.h"
+#include "runtime/base/Boundary.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/plan/Types.h"
 
@@ -61,9 +62,10 @@ void Follower::work() {
       return;
     const bool timed = timed_;
     lock.unlock();
-    Status status = device_->makeCurrent();
-    if (status.ok())
-      status = program_->run(timed);
+    Status status = guarded(program_->plan().name(), [&]() -> Status {
+      DLC_TRY(device_->makeCurrent());
+      return program_->run(timed);
+    });
     lock.lock();
     if (error_.ok())
       error_ = std::move(status);

@@ -1,5 +1,7 @@
 #include "runtime/plan/Artifact.h"
 
+#include "runtime/base/Boundary.h"
+
 #include <filesystem>
 
 namespace fs = std::filesystem;
@@ -29,7 +31,7 @@ std::string commandOf(const Json &manifest) {
 
 } // namespace
 
-Result<Artifact> Artifact::open(const std::string &path, Use use) {
+Result<Artifact> Artifact::open(const std::string &path, Use use) try {
   if (!exists(path))
     return failed("no artifact '{}': no such file or directory", path);
   if (!isFolder(path))
@@ -50,6 +52,8 @@ Result<Artifact> Artifact::open(const std::string &path, Use use) {
                 .withContext(fmt::format("'{}'", path)));
   artifact.plan_ = std::make_shared<const plan::Plan>(std::move(plan));
   return artifact;
+} catch (...) {
+  return caughtException(path);
 }
 
 bool Artifact::has(const std::string &name) const {

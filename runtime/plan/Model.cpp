@@ -1,5 +1,7 @@
 #include "runtime/plan/Model.h"
 
+#include "runtime/base/Boundary.h"
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -47,7 +49,7 @@ std::vector<Checkpoint> listCheckpoints(const std::string &run) {
 }
 
 Status checkCheckpoint(const std::string &checkpoint,
-                       const std::string &artifactHash) {
+                       const std::string &artifactHash) try {
   DLC_ASSIGN(Json manifest,
              checkManifest(checkpoint, kCheckpointFormat, kCheckpointVersion));
   DLC_ASSIGN(std::string artifact, jsonString(manifest, "artifact"));
@@ -59,9 +61,11 @@ Status checkCheckpoint(const std::string &checkpoint,
     if (!manifest["files"].contains(name))
       return corrupt("'{}' has no {}", checkpoint, name);
   return {};
+} catch (...) {
+  return caughtException(checkpoint);
 }
 
-Result<Model> openModel(const std::string &path, Artifact::Use use) {
+Result<Model> openModel(const std::string &path, Artifact::Use use) try {
   fs::path folder = fs::path(path).lexically_normal();
   if (folder.filename().empty())
     folder = folder.parent_path();
@@ -86,6 +90,8 @@ Result<Model> openModel(const std::string &path, Artifact::Use use) {
   DLC_ASSIGN(Artifact artifact, Artifact::open(path, use));
   std::string state = artifact.statePath();
   return Model{std::move(artifact), std::nullopt, std::move(state)};
+} catch (...) {
+  return caughtException(path);
 }
 
 } // namespace dlc

@@ -48,7 +48,7 @@ Status Guard::check(const StepReport &report,
                           what,
                           metricTexts(*job_.session, report.values)};
   DLC_TRY(goBack(report.step, skipped));
-  const std::vector<Batch> window = job_.windowOf(report.step);
+  DLC_ASSIGN(const std::vector<Batch> window, job_.windowOf(report.step));
   const std::string bundle = fmt::format("{}/replay-{}", job_.run, report.step);
   if (ends)
     DLC_TRY(writeBundle(bundle, *job_.session, job_.communicator, window,

@@ -1,5 +1,6 @@
 #include "runtime/train/Inputs.h"
 
+#include "runtime/base/Boundary.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -76,7 +77,7 @@ Status setInputs(Executor &executor, const plan::Program &program,
 
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
                             std::string_view name,
-                            std::optional<double> scale) {
+                            std::optional<double> scale) try {
   const plan::Program *program = findProgram(plan, name);
   if (!program)
     return failed("the model has no program '{}'", name);
@@ -91,6 +92,8 @@ Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
   rename(specs, false, "x", file);
   rename(specs, true, "y", file);
   return Dataset::open(path, specs, plan.batch(), scale);
+} catch (...) {
+  return caughtException(path);
 }
 
 } // namespace dlc

@@ -117,12 +117,15 @@ std::string Job::memoryText() const {
                      mebibytes(memory.workspace), mebibytes(memory.host));
 }
 
-std::vector<Batch> Job::windowOf(int64_t step) const {
+Result<std::vector<Batch>> Job::windowOf(int64_t step) const {
   Loader loader(*data, sampling, step - 1, step);
   std::vector<Batch> window;
-  while (const Batch *batch = loader.next())
+  for (;;) {
+    DLC_ASSIGN(const Batch *batch, loader.next());
+    if (!batch)
+      return window;
     window.push_back(*batch);
-  return window;
+  }
 }
 
 // A run begins as it was compiled, so that its length and its averages are what

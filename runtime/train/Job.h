@@ -20,7 +20,7 @@ struct Job {
 
   bool isRoot() const { return communicator.rank() == 0; }
   // The batches of an update, as the loader makes them.
-  std::vector<Batch> windowOf(int64_t step) const;
+  Result<std::vector<Batch>> windowOf(int64_t step) const;
   // Whether the test hook makes a gradient of this rank infinite in a step.
   bool injects(int64_t step) const;
   // NaN if the program does not report it.

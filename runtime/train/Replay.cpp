@@ -1,5 +1,6 @@
 #include "runtime/train/Replay.h"
 
+#include "runtime/base/Boundary.h"
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/Agree.h"
@@ -135,7 +136,7 @@ Status writeBundle(const std::string &path, Session &session,
   return agree(communicator, written);
 }
 
-Result<Bundle> openBundle(const std::string &path) {
+Result<Bundle> openBundle(const std::string &path) try {
   DLC_ASSIGN(Json manifest, checkManifest(path, kFormat, kVersion));
   auto incident = incidentFrom(manifest);
   if (!incident)
@@ -148,10 +149,12 @@ Result<Bundle> openBundle(const std::string &path) {
   return Bundle{path,
                 {std::move(artifact), {}, path + "/state.safetensors"},
                 *std::move(incident)};
+} catch (...) {
+  return caughtException(path);
 }
 
 Result<ReplayResult> replay(const Bundle &bundle, Communicator &communicator,
-                            int threads) {
+                            int threads) try {
   DLC_ASSIGN(auto session,
              Session::create(bundle.model, {threads, 0, &communicator}));
   const plan::Program *program = findProgram(session->plan(), "train_step");
@@ -173,6 +176,8 @@ Result<ReplayResult> replay(const Bundle &bundle, Communicator &communicator,
   DLC_ASSIGN(result.overflow,
              findOverflow(*session, communicator, window, inject));
   return result;
+} catch (...) {
+  return caughtException("the replay");
 }
 
 } // namespace dlc

@@ -1,5 +1,6 @@
 #include "runtime/train/Session.h"
 
+#include "runtime/base/Boundary.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/State.h"
@@ -33,13 +34,15 @@ plan::Plan withoutTraining(plan::Plan plan) {
 } // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const std::string &path,
-                                               const Options &options) {
+                                               const Options &options) try {
   DLC_ASSIGN(Model model, openModel(path));
   return create(std::move(model), options);
+} catch (...) {
+  return caughtException("a session");
 }
 
 Result<std::unique_ptr<Session>> Session::create(Model model,
-                                                 const Options &options) {
+                                                 const Options &options) try {
   std::unique_ptr<Session> session(
       new Session(std::move(model), options.communicator));
   const Artifact &artifact = session->model_.artifact;
@@ -63,16 +66,22 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
       session->metricNames_.push_back(port.name());
   session->metrics_.resize(session->metricNames_.size());
   return session;
+} catch (...) {
+  return caughtException("a session");
 }
 
-Status Session::load(const std::string &safetensors) {
+Status Session::load(const std::string &safetensors) try {
   bool compiled = safetensors == model_.artifact.statePath();
   DLC_TRY(loadState(*executor_, safetensors, compiled));
   return setRank(*executor_, communicator_ ? communicator_->rank() : 0);
+} catch (...) {
+  return caughtException("reading the state");
 }
 
-Status Session::save(const std::string &safetensors) {
+Status Session::save(const std::string &safetensors) try {
   return saveState(*executor_, safetensors);
+} catch (...) {
+  return caughtException("writing the state");
 }
 
 Status Session::findPosition() {
@@ -83,7 +92,7 @@ Status Session::findPosition() {
   return {};
 }
 
-Result<bool> Session::startStep(const Batch &batch, Probe *probe) {
+Result<bool> Session::startStep(const Batch &batch, Probe *probe) try {
   if (metricNames_.empty())
     return failed("the model has no training program");
   DLC_TRY(findPosition());
@@ -95,9 +104,11 @@ Result<bool> Session::startStep(const Batch &batch, Probe *probe) {
   if (updates)
     DLC_TRY(executor_->report(kTrain));
   return updates;
+} catch (...) {
+  return caughtException("a training step");
 }
 
-Result<std::span<const double>> Session::readMetrics() {
+Result<std::span<const double>> Session::readMetrics() try {
   DLC_ASSIGN(const auto outputs, executor_->readReport(kTrain));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto value = scalarOf(outputs[i]);
@@ -107,6 +118,8 @@ Result<std::span<const double>> Session::readMetrics() {
     metrics_[i] = *value;
   }
   return std::span<const double>(metrics_);
+} catch (...) {
+  return caughtException("a training step");
 }
 
 Result<std::span<const double>> Session::trainStep(const Batch &batch,
@@ -117,7 +130,7 @@ Result<std::span<const double>> Session::trainStep(const Batch &batch,
   return readMetrics();
 }
 
-Result<EvalResult> Session::evaluate(const Dataset &dataset) {
+Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
   const plan::Program *program = findProgram(plan(), kEval);
   const int losses = program ? findOutput(*program, "row_loss") : -1;
   if (losses < 0)
@@ -151,9 +164,12 @@ Result<EvalResult> Session::evaluate(const Dataset &dataset) {
   if (hits >= 0)
     result.accuracy = total[1] / total[2];
   return result;
+} catch (...) {
+  return caughtException("evaluation");
 }
 
-Result<std::vector<Session::Output>> Session::predict(const Dataset &dataset) {
+Result<std::vector<Session::Output>>
+Session::predict(const Dataset &dataset) try {
   const plan::Program *program = findProgram(plan(), kPredict);
   if (!program)
     return failed("the model has no program to predict with");
@@ -182,6 +198,8 @@ Result<std::vector<Session::Output>> Session::predict(const Dataset &dataset) {
   };
   DLC_TRY(Sweep(*executor_, *program, dataset, batch).run(0, 1, append));
   return outputs;
+} catch (...) {
+  return caughtException("prediction");
 }
 
 } // namespace dlc

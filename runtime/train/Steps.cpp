@@ -6,11 +6,12 @@ Status Steps::start(Loader &loader) {
   const int64_t step = job_.progress.step + 1;
   if (job_.injects(step))
     job_.session->executor().injectInfinity();
-  const Batch *batch = loader.next();
+  DLC_ASSIGN(const Batch *batch, loader.next());
   const Clock::time_point since = Clock::now();
   for (int64_t i = 0; i < job_.sampling.window; ++i) {
-    if (i > 0)
-      batch = loader.next();
+    if (i > 0) {
+      DLC_ASSIGN(batch, loader.next());
+    }
     DLC_TRY(job_.session->startStep(*batch).status());
   }
   started_.push_back({step, since});

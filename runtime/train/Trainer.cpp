@@ -1,5 +1,6 @@
 #include "runtime/train/Trainer.h"
 
+#include "runtime/base/Boundary.h"
 #include "runtime/base/Log.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
@@ -216,15 +217,20 @@ private:
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trainer::~Trainer() = default;
 
-Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &options,
-                                                 Communicator &communicator) {
+Result<std::unique_ptr<Trainer>>
+Trainer::create(const TrainOptions &options, Communicator &communicator) try {
   DLC_ASSIGN(std::unique_ptr<Job> job, Job::open(options, communicator));
   auto impl = std::make_unique<Impl>(std::move(job));
   DLC_TRY(agree(communicator, impl->openFiles()));
   return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
+} catch (...) {
+  return caughtException("the start of the training");
 }
 
 const std::string &Trainer::folder() const { return impl_->folder(); }
-Result<TrainResult> Trainer::run() { return impl_->loop(); }
+
+Result<TrainResult> Trainer::run() try { return impl_->loop(); } catch (...) {
+  return caughtException("training");
+}
 
 } // namespace dlc

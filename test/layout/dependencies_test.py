@@ -25,7 +25,10 @@ MAY_INCLUDE = {
     "compiler/lower": RUNTIME + ["compiler/dialect"],
     "compiler/codegen": RUNTIME + ["compiler/dialect", "compiler/lower"],
     "compiler/driver": RUNTIME + ["compiler", "passes"],
+    "compiler/import/tool": ["compiler/import", "runtime/base", "tools/process"],
+    "compiler/codegen/tool": RUNTIME + ["compiler", "tools/process"],
     "tools": ["runtime", "compiler", "passes"],
+    "tools/process": ["runtime/base"],
 }
 SOURCES = (".h", ".cpp", ".cu", ".td")
 LIMITS = {".h": 500, ".cpp": 500, ".cu": 500, ".td": 700, ".py": 500, ".sh": 200}

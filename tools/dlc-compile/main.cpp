@@ -1,5 +1,6 @@
 // dlc-compile: `dlc compile`, `dlc config` and `dlc export`.
 #include "tools/dlc-compile/Commands.h"
+#include "tools/process/Process.h"
 
 namespace dlc::tool {
 
@@ -16,4 +17,8 @@ static int run(int argc, char **argv) {
 
 } // namespace dlc::tool
 
-int main(int argc, char **argv) { return dlc::tool::run(argc, argv); }
+int main(int argc, char **argv) {
+  dlc::process::endWhereLlvmCannotReturn();
+  return dlc::process::runMain("dlc",
+                               [&] { return dlc::tool::run(argc, argv); });
+}

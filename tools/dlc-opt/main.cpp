@@ -8,8 +8,9 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "tools/process/Process.h"
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<dlc::ir::DlcDialect, dlc::exec::ExecDialect,
                   mlir::func::FuncDialect>();
@@ -20,4 +21,9 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "dlc program optimizer\n", registry));
+}
+
+int main(int argc, char **argv) {
+  dlc::process::endWhereLlvmCannotReturn();
+  return dlc::process::runMain("dlc-opt", [&] { return run(argc, argv); });
 }

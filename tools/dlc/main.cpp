@@ -1,5 +1,6 @@
 // dlc: the command line of the training compiler.
 #include "tools/dlc/Commands.h"
+#include "tools/process/Process.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -59,4 +60,7 @@ static int run(int argc, char **argv) {
 
 } // namespace dlc::tool
 
-int main(int argc, char **argv) { return dlc::tool::run(argc, argv); }
+int main(int argc, char **argv) {
+  return dlc::process::runMain("dlc",
+                               [&] { return dlc::tool::run(argc, argv); });
+}

@@ -3,6 +3,7 @@
 #include "compiler/codegen/cpu/KernelEmitter.h"
 #include "compiler/codegen/cpu/Lowering.h"
 #include "compiler/codegen/cpu/ObjectCache.h"
+#include "runtime/base/Parallel.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -91,13 +92,7 @@ private:
     };
     unsigned jobs =
         options.jobs ? options.jobs : std::thread::hardware_concurrency();
-    jobs = std::clamp<size_t>(jobs, 1, parts.size());
-    std::vector<std::thread> threads;
-    for (unsigned i = 1; i < jobs; ++i)
-      threads.emplace_back(work);
-    work();
-    for (std::thread &t : threads)
-      t.join();
+    runTogether(std::clamp<size_t>(jobs, 1, parts.size()), work);
   }
 
   LogicalResult compile(Part &part) {

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/Compile.h"
 #include "lld/Common/Driver.h"
+#include "runtime/base/Leftovers.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -16,6 +17,8 @@ namespace {
 struct Folder {
   Folder() {
     error = llvm::sys::fs::createUniqueDirectory("dlc-kernels", path);
+    if (!error)
+      leftover = Leftover(path.str().str());
   }
   ~Folder() {
     if (!error)
@@ -28,6 +31,7 @@ struct Folder {
   }
   llvm::SmallString<128> path;
   std::error_code error;
+  Leftover leftover;
 };
 
 std::error_code write(const std::string &path, llvm::ArrayRef<char> bytes) {

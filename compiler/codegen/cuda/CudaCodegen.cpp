@@ -15,6 +15,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "runtime/base/Parallel.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -122,12 +123,7 @@ LogicalResult compileKernels(ModuleOp module, ArrayRef<Sm> sms,
   };
   size_t jobs =
       options.jobs ? options.jobs : std::thread::hardware_concurrency();
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min(jobs, images.size()); ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread &t : threads)
-    t.join();
+  runTogether(std::min(jobs, images.size()), work);
   for (const std::string &error : errors)
     if (!error.empty())
       return module.emitError(error);

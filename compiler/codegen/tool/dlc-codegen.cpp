@@ -14,6 +14,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "tools/process/Process.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
@@ -160,9 +161,7 @@ LogicalResult run(ModuleOp module, llvm::raw_ostream &os) {
   return success();
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int runTool(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv,
                               "compiles the kernels of an exec module\n");
   std::vector<std::string> known = {"schedule", "llvm", "so"};
@@ -192,4 +191,12 @@ int main(int argc, char **argv) {
     return 1;
   out->keep();
   return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  dlc::process::endWhereLlvmCannotReturn();
+  return dlc::process::runMain("dlc-codegen",
+                               [&] { return runTool(argc, argv); });
 }

@@ -1,7 +1,10 @@
 // dlc-import MODEL.onnx: prints the dlc module that the importer makes.
-// Exit codes: 0 imported, 2 usage, 3 bad model.
+// Exit codes: 0 imported, 2 usage, 3 bad model, 6 out of memory.
 #include "compiler/import/Importer.h"
 #include "compiler/import/ShapeMath.h"
+#include "runtime/base/Boundary.h"
+#include "runtime/base/Log.h"
+#include "tools/process/Process.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,7 +22,7 @@ static cl::list<std::string> freeze("freeze", cl::desc("regular expression"));
 static cl::opt<bool> weights("weights", cl::desc("list the weight store too"));
 static cl::opt<bool> quiet("quiet", cl::desc("do not print the module"));
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) try {
   llvm::InitLLVM init(argc, argv);
   cl::ParseCommandLineOptions(argc, argv, "prints an ONNX model as dlc\n");
   dlc::import::ImportOptions options;
@@ -54,4 +57,14 @@ int main(int argc, char **argv) {
                    << " " << dlc::import::toString(weight.shape) << " "
                    << weight.bytes << " bytes\n";
   return 0;
+} catch (...) {
+  const dlc::Status status =
+      dlc::caughtException(modelPath, dlc::Code::BadModel);
+  dlc::logError(status.message());
+  return static_cast<int>(status.code());
+}
+
+int main(int argc, char **argv) {
+  dlc::process::endWhereLlvmCannotReturn();
+  return dlc::process::runMain("dlc-import", [&] { return run(argc, argv); });
 }

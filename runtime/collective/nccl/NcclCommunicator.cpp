@@ -1,5 +1,6 @@
 // Reductions by NCCL. Nothing blocks: initialisation and calls are polled, and
 // a thread aborts everything when a reduction fails or is late.
+#include "runtime/base/Boundary.h"
 #include "runtime/collective/nccl/Culprit.h"
 #include "runtime/collective/nccl/Nccl.h"
 
@@ -42,9 +43,7 @@ public:
   ~NcclCommunicator() override;
 
   Status meet();
-  void watch() {
-    watchdog_ = std::thread([this] { guard(); });
-  }
+  void watch();
 
   Status registerMemory(void *data, size_t bytes) override;
   Status allReduce(void *data, size_t count, DType type, ReduceOp op,
@@ -242,6 +241,21 @@ std::optional<Report> NcclCommunicator::look() {
                   fmt::format("all_reduce was not done in {} s",
                               group_.timeout.count() / 1000.0)};
   return std::nullopt;
+}
+
+void NcclCommunicator::watch() {
+  watchdog_ = std::thread([this] {
+    const Status status = guarded("the watch over the ranks", [this] {
+      guard();
+      return Status();
+    });
+    if (status.ok())
+      return;
+    std::lock_guard lock(mutex_);
+    error_ = status;
+    failing_ = false;
+    changed_.notify_all();
+  });
 }
 
 void NcclCommunicator::guard() {

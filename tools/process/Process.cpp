@@ -1,0 +1,143 @@
+#include "tools/process/Process.h"
+
+#include "runtime/base/Boundary.h"
+#include "runtime/base/Leftovers.h"
+#include "runtime/base/Log.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <unistd.h>
+
+namespace dlc::process {
+namespace {
+
+std::atomic<bool> endsOnFailure = false;
+std::atomic<pid_t> ending = 0;      // the thread that ends the process
+thread_local size_t lastFailed = 0; // the size that could not be allocated
+
+// What nobody caught: a foreign thread's, a destructor's, one before main.
+[[noreturn]] void onTerminate() {
+  if (!std::current_exception()) {
+    if (lastFailed == 0)
+      endNow(Code::Failed, "the program cannot go on");
+    char text[64] = "";
+    fmt::format_to_n(text, sizeof text - 1,
+                     "out of memory: {} bytes were asked for", lastFailed);
+    endNow(Code::Limit, text);
+  }
+  const Status status = caughtException("the program cannot go on");
+  endNow(status.code(), status.message());
+}
+
+} // namespace
+
+void endNow(Code code, std::string_view message) noexcept {
+  pid_t other = 0;
+  if (!ending.compare_exchange_strong(other, ::gettid())) {
+    if (other == ::gettid()) // there is no memory even for this
+      ::_exit(static_cast<int>(code));
+    for (;;) // the first says why
+      ::pause();
+  }
+  endsOnFailure = false;
+  logError(message);
+  removeLeftovers();
+  ::_exit(static_cast<int>(code));
+}
+
+void endOnFailedAllocation() { endsOnFailure = true; }
+
+int runMain(const char *program, const std::function<int()> &body) {
+  std::set_terminate(onTerminate);
+  Status status;
+  try {
+    return body();
+  } catch (...) {
+    status = caughtException(program);
+  }
+  logError(status.message());
+  return static_cast<int>(status.code());
+}
+
+} // namespace dlc::process
+
+// Sanitizers have an operator new of their own, and nothing may run before
+// them.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+namespace dlc::process {
+namespace {
+
+// Before the constructors of the libraries, which allocate, too.
+void prepare(int, char **, char **) { std::set_terminate(onTerminate); }
+__attribute__((section(".preinit_array"),
+               used)) void (*const first)(int, char **, char **) = prepare;
+
+void *checked(void *memory, size_t bytes) {
+  if (memory)
+    return memory;
+  lastFailed = bytes;
+  if (!endsOnFailure)
+    throw OutOfMemory(bytes);
+  char text[64] = "";
+  fmt::format_to_n(text, sizeof text - 1,
+                   "out of memory: {} bytes were asked for", bytes);
+  endNow(Code::Limit, text);
+}
+
+void *allocate(size_t bytes) { return std::malloc(bytes ? bytes : 1); }
+
+// aligned_alloc takes multiples of the alignment only.
+void *allocate(size_t bytes, std::align_val_t alignment) {
+  const size_t unit = static_cast<size_t>(alignment);
+  const size_t rounded = (bytes + unit - 1) / unit * unit;
+  return rounded < bytes ? nullptr
+                         : std::aligned_alloc(unit, rounded ? rounded : unit);
+}
+
+} // namespace
+} // namespace dlc::process
+
+using dlc::process::allocate, dlc::process::checked;
+
+void *operator new(size_t bytes) { return checked(allocate(bytes), bytes); }
+void *operator new[](size_t bytes) { return checked(allocate(bytes), bytes); }
+void *operator new(size_t bytes, std::align_val_t alignment) {
+  return checked(allocate(bytes, alignment), bytes);
+}
+void *operator new[](size_t bytes, std::align_val_t alignment) {
+  return checked(allocate(bytes, alignment), bytes);
+}
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
+  return allocate(bytes);
+}
+void *operator new[](size_t bytes, const std::nothrow_t &) noexcept {
+  return allocate(bytes);
+}
+void *operator new(size_t bytes, std::align_val_t alignment,
+                   const std::nothrow_t &) noexcept {
+  return allocate(bytes, alignment);
+}
+void *operator new[](size_t bytes, std::align_val_t alignment,
+                     const std::nothrow_t &) noexcept {
+  return allocate(bytes, alignment);
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete[](void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void *memory, size_t) noexcept { std::free(memory); }
+void operator delete(void *memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void *memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void *memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void *memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+#endif
