@@ -1,5 +1,8 @@
 #include "compiler/import/GraphCheck.h"
+#include "compiler/import/DataType.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <fmt/ranges.h>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,7 +22,8 @@ Result<Definitions> definitions(const onnx::GraphProto &graph) {
     if (input.name().empty())
       return badModel("a graph input has no name");
     if (!inputs.insert(input.name()).second)
-      return badModel("graph input '{}' is declared twice", input.name());
+      return badModel("graph input '{}' is declared twice",
+                      printable(input.name()));
     defined[input.name()] = kFromOutside;
   }
   std::unordered_set<std::string> initializers;
@@ -27,15 +31,61 @@ Result<Definitions> definitions(const onnx::GraphProto &graph) {
     if (tensor.name().empty())
       return badModel("an initializer has no name");
     if (!initializers.insert(tensor.name()).second)
-      return badModel("initializer '{}' is defined twice", tensor.name());
+      return badModel("initializer '{}' is defined twice",
+                      printable(tensor.name()));
     defined[tensor.name()] = kFromOutside;
   }
   for (int i = 0; i < graph.node_size(); ++i)
     for (const std::string &output : graph.node(i).output())
       if (!output.empty() && !defined.emplace(output, i).second)
         return badModel("{}: output '{}' is already defined",
-                        describe(graph.node(i)), output);
+                        describe(graph.node(i)), printable(output));
   return defined;
+}
+
+/// An initializer that is an input, too, as IR versions before 4 want it, is
+/// what that input declares.
+Status checkDefaults(const onnx::GraphProto &graph) {
+  std::unordered_map<std::string_view, const onnx::TensorProto *> tensors;
+  for (const auto &tensor : graph.initializer())
+    tensors[tensor.name()] = &tensor;
+  for (const auto &input : graph.input()) {
+    auto it = tensors.find(input.name());
+    if (it == tensors.end() || !input.type().has_tensor_type())
+      continue;
+    const auto &declared = input.type().tensor_type();
+    const auto &dims = declared.shape().dim();
+    bool fits = !declared.elem_type() ||
+                declared.elem_type() == it->second->data_type();
+    if (declared.has_shape())
+      fits &=
+          std::equal(dims.begin(), dims.end(), it->second->dims().begin(),
+                     it->second->dims().end(), [](auto &dim, int64_t size) {
+                       return !dim.has_dim_value() || dim.dim_value() == size;
+                     });
+    if (!fits)
+      return badModel(
+          "initializer '{}' is {} [{}], but the graph input of that "
+          "name is declared otherwise",
+          printable(input.name()), onnxTypeName(it->second->data_type()),
+          fmt::join(it->second->dims(), ", "));
+  }
+  return {};
+}
+
+Status checkOutputs(const onnx::GraphProto &graph, const Definitions &defined) {
+  if (graph.output().empty())
+    return badModel("the graph has no outputs");
+  std::unordered_set<std::string_view> names;
+  for (const auto &output : graph.output()) {
+    if (!defined.count(output.name()))
+      return badModel("graph output '{}' is not defined",
+                      printable(output.name()));
+    if (!names.insert(output.name()).second)
+      return badModel("graph output '{}' is declared twice",
+                      printable(output.name()));
+  }
+  return {};
 }
 
 /// The nodes that are still waiting: they are on a cycle or behind one.
@@ -54,12 +104,13 @@ Status cycleError(const onnx::GraphProto &graph,
 } // namespace
 
 std::string describe(const onnx::NodeProto &node) {
-  std::string op = node.domain().empty() ? node.op_type()
-                                         : node.domain() + "." + node.op_type();
+  std::string op =
+      printable(node.domain().empty() ? node.op_type()
+                                      : node.domain() + "." + node.op_type());
   if (!node.name().empty())
-    return fmt::format("node '{}' ({})", node.name(), op);
+    return fmt::format("node '{}' ({})", printable(node.name()), op);
   return fmt::format("node {} -> '{}'", op,
-                     node.output_size() ? node.output(0) : "");
+                     printable(node.output_size() ? node.output(0) : ""));
 }
 
 Result<std::vector<const onnx::NodeProto *>>
@@ -76,18 +127,14 @@ sortedNodes(const onnx::GraphProto &graph) {
       if (it == defined.end())
         return badModel("{}: input '{}' is not defined by any node, input or "
                         "initializer",
-                        describe(graph.node(i)), input);
+                        describe(graph.node(i)), printable(input));
       if (it->second == kFromOutside)
         continue;
       users[it->second].push_back(i);
       ++waiting[i];
     }
-  if (graph.output().empty())
-    return badModel("the graph has no outputs");
-  for (const auto &output : graph.output())
-    if (!defined.count(output.name()))
-      return badModel("graph output '{}' is not defined", output.name());
-
+  DLC_TRY(checkDefaults(graph));
+  DLC_TRY(checkOutputs(graph, defined));
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (int i = 0; i < count; ++i)
     if (waiting[i] == 0)

@@ -1,10 +1,13 @@
 #include "compiler/import/Importer.h"
+#include "compiler/import/DataType.h"
+#include "compiler/import/Declared.h"
 #include "compiler/import/GraphCheck.h"
 #include "compiler/import/HostEval.h"
 #include "compiler/import/Inputs.h"
 #include "compiler/import/LoadWeights.h"
 #include "compiler/import/ReplaceHead.h"
 #include "compiler/import/Rows.h"
+#include "compiler/import/Support.h"
 #include "compiler/import/Triangles.h"
 #include "compiler/import/Untie.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -42,7 +45,8 @@ public:
   Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options,
            const std::vector<std::string> &head)
       : context(context), file(file), options(options), head(head),
-        builder(&context), evaluator(options.foldBudget) {}
+        builder(&context), evaluator(options.foldBudget),
+        declared(file.model->graph()) {}
 
   FailureOr<OwningOpRef<ModuleOp>> run();
 
@@ -80,10 +84,10 @@ private:
   }
 
   void dropDeadNodes();
-  LogicalResult checkSupport();
-  void warnFusedBatchNorm();
   LogicalResult importNode(const onnx::NodeProto &proto);
   FailureOr<bool> fold(const Node &node);
+  std::optional<ValueType> valueType(const std::string &name);
+  Status checkDeclared(const std::string &name);
   void release(const onnx::NodeProto &proto);
   Value readState(const std::string &name, DType dtype, const Shape &shape,
                   Location loc);
@@ -98,6 +102,7 @@ private:
   const std::vector<std::string> &head;
   OpBuilder builder;
   HostEvaluator evaluator;
+  Declared declared;
   ModuleOp module;
   Block *body = nullptr;
   std::map<std::string, Role> roles;
@@ -124,60 +129,6 @@ void Importer::dropDeadNodes() {
   }
   std::reverse(live.begin(), live.end());
   file.nodes = std::move(live);
-}
-
-/// One error for all nodes that no row or host op handles.
-LogicalResult Importer::checkSupport() {
-  std::map<std::string, std::vector<std::string>> missing;
-  for (const auto *node : file.nodes) {
-    bool core = node->domain().empty() || node->domain() == "ai.onnx";
-    auto row = allRows().find(node->op_type());
-    bool known = row != allRows().end() && row->second.since <= file.opset;
-    if (core && (known || evaluator.knows(node->op_type())))
-      continue;
-    std::string op =
-        core ? node->op_type() : node->domain() + "." + node->op_type();
-    if (core && row != allRows().end())
-      op += fmt::format(" (in opset {} only from {})", file.opset,
-                        row->second.since);
-    missing[op].push_back(node->name().empty() ? node->output(0)
-                                               : node->name());
-  }
-  if (missing.empty())
-    return success();
-  constexpr size_t kNamed = 4; // nodes named of each operator
-  std::string text = fmt::format(
-      "{} operator{} of the model {} not supported:", missing.size(),
-      missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
-  for (const auto &[op, nodes] : missing) {
-    text += fmt::format("\n  {} in {} node{}: ", op, nodes.size(),
-                        nodes.size() > 1 ? "s" : "");
-    for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
-      text += fmt::format("{}'{}'", i ? ", " : "", nodes[i]);
-    if (nodes.size() > kNamed)
-      text += fmt::format(" and {} more", nodes.size() - kNamed);
-  }
-  return emitError(here(), text);
-}
-
-/// The dynamo exporter's optimizer folds batch norm even of a model in training
-/// mode; nothing in the file can bring it back.
-void Importer::warnFusedBatchNorm() {
-  int count = 0;
-  std::string first;
-  for (const auto *node : file.nodes)
-    for (const auto &entry : node->metadata_props())
-      if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
-          entry.value().find("FuseBatchNormIntoConv") != std::string::npos &&
-          count++ == 0)
-        first = node->name();
-  if (count)
-    emitWarning(here())
-        << "the exporter folded batch norm into " << count
-        << " convolutions (the first is '" << first
-        << "'); the model trains without it. To keep it, export with "
-           "optimize=False, or with dynamo=False and "
-           "training=TrainingMode.TRAINING";
 }
 
 RankedTensorType Importer::type(const std::string &name) {
@@ -305,6 +256,10 @@ FailureOr<bool> Importer::fold(const Node &node) {
 
 LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
   Node node(proto, file.opset, builder, locate(proto), *this);
+  TypeCheck types(proto, file.opset);
+  auto typeOf = [&](const std::string &name) { return valueType(name); };
+  if (Status status = types.inputs(typeOf); !status.ok())
+    return node.fail(status);
   auto folded = fold(node);
   if (failed(folded))
     return failure();
@@ -322,8 +277,40 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
   for (const std::string &output : proto.output())
     if (isUsed(output) && !entries.count(output))
       return node.fail() << "output '" << output << "' is not supported";
+  if (Status status = types.outputs(typeOf); !status.ok())
+    return node.fail(status);
+  for (const std::string &output : proto.output())
+    if (Status status = checkDeclared(output); !status.ok())
+      return node.fail(status);
   release(proto);
   return success();
+}
+
+/// Nothing when no node has given `name` a value; an empty sequence has no
+/// type.
+std::optional<ValueType> Importer::valueType(const std::string &name) {
+  auto it = entries.find(name);
+  if (it == entries.end())
+    return std::nullopt;
+  const Entry &entry = it->second;
+  RankedTensorType tensor;
+  if (!entry.isSequence)
+    tensor = type(name);
+  else if (!entry.sequence.empty())
+    tensor = ir::tensorType(entry.sequence[0]);
+  if (!tensor)
+    return std::nullopt;
+  return ValueType{toOnnxType(toDType(tensor.getElementType())),
+                   entry.isSequence};
+}
+
+Status Importer::checkDeclared(const std::string &name) {
+  auto found = valueType(name);
+  if (!found)
+    return {};
+  RankedTensorType tensor = type(name);
+  return declared.check(name, *found,
+                        tensor ? Shape(tensor.getShape()) : Shape());
 }
 
 /// Forgets host values after their last use.
@@ -363,8 +350,10 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
 
 FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   dropDeadNodes();
-  if (failed(checkSupport()))
-    return failure();
+  if (Status status =
+          checkSupport(file, [&](auto &op) { return evaluator.knows(op); });
+      !status.ok())
+    return fail(status);
   auto inputs = bindInputs(file, options, context);
   if (!inputs.ok())
     return fail(inputs.status());
@@ -379,7 +368,8 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
     return fail(initialized.status());
   if (!initialized->empty())
     emitRemark(here()) << "initial weights: " << *initialized;
-  warnFusedBatchNorm();
+  if (std::string warning = fusedBatchNorm(file); !warning.empty())
+    emitWarning(here()) << warning;
 
   OwningOpRef<ModuleOp> owned = ModuleOp::create(here());
   module = *owned;
@@ -394,13 +384,21 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
     func.setArgAttr(i, "dlc.name", builder.getStringAttr(input.name));
     define(input.name, func.getArgument(i));
   }
-  for (const auto &[name, weight] : file.weights.all())
+  for (const auto &[name, weight] : file.weights.all()) {
     entries[name].weight = &weight;
+    if (Status status = checkDeclared(name); !status.ok())
+      return fail(status);
+  }
+  for (const GraphInput &input : *inputs)
+    if (Status status = checkDeclared(input.name); !status.ok())
+      return fail(status);
 
   builder.setInsertionPointToEnd(body);
   for (const auto *node : file.nodes)
     if (failed(importNode(*node)))
       return failure();
+  if (std::string stale = declared.staleShapes(); !stale.empty())
+    emitWarning(here()) << stale;
   if (failed(addReturn(func)) || failed(verify(module)))
     return failure();
   return owned;

@@ -1,6 +1,7 @@
 #include "compiler/import/OnnxFile.h"
 #include "compiler/import/Functions.h"
 #include "compiler/import/GraphCheck.h"
+#include "compiler/import/SchemaCheck.h"
 #include "compiler/import/TensorData.h"
 #include "compiler/import/Untie.h"
 #include "onnx-ml.pb.h"
@@ -108,6 +109,7 @@ Status addWeights(OnnxFile &file) {
 Status check(OnnxFile &file) {
   DLC_ASSIGN(file.opset, opsetOf(*file.model));
   DLC_TRY(inlineFunctions(*file.model));
+  DLC_TRY(checkNodes(file.model->graph(), file.opset));
   untieInitializers(*file.model);
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
   return addWeights(file);

@@ -1,6 +1,7 @@
 #include "compiler/import/TensorData.h"
 #include "compiler/import/DataType.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
 #include <algorithm>
 
 namespace dlc::import {
@@ -27,8 +28,15 @@ std::vector<std::string> dataFields(const onnx::TensorProto &tensor) {
 }
 
 /// int32_data holds one element per entry for every type of at most 4 bytes
-/// but float.
-template <typename T> std::string narrow(const onnx::TensorProto &tensor) {
+/// but float; of half floats their bits. `most` is the greatest that fits.
+template <typename T>
+Result<std::string> narrow(const onnx::TensorProto &tensor,
+                           const std::string &name, int32_t most) {
+  for (int32_t value : tensor.int32_data())
+    if (value < 0 || value > most)
+      return badModel("tensor '{}': int32_data holds {}, but {} has 0 to {}",
+                      printable(name), value, onnxTypeName(tensor.data_type()),
+                      most);
   std::string bytes(tensor.int32_data_size() * sizeof(T), '\0');
   for (int i = 0; i < tensor.int32_data_size(); ++i) {
     T value = static_cast<T>(tensor.int32_data(i));
@@ -71,9 +79,13 @@ Status addTyped(const onnx::TensorProto &tensor, const std::string &name,
   if (size_t(tensor.int32_data_size()) != elements)
     return wrongSize(name, "int32_data", tensor.int32_data_size(), elements,
                      "elements");
-  store.own(name, weight.dtype, weight.shape,
-            sizeOf(weight.dtype) == 2 ? narrow<uint16_t>(tensor)
-                                      : narrow<uint8_t>(tensor));
+  auto bytes =
+      sizeOf(weight.dtype) == 2
+          ? narrow<uint16_t>(tensor, name, UINT16_MAX)
+          : narrow<uint8_t>(tensor, name,
+                            weight.dtype == DType::Bool ? 1 : UINT8_MAX);
+  DLC_TRY(bytes.status());
+  store.own(name, weight.dtype, weight.shape, *std::move(bytes));
   return Status();
 }
 

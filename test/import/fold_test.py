@@ -45,8 +45,9 @@ class Fold(dlc.TestCase):
             nodes += [node("Shape", [r], [f"s{i}"]), node("Cast", [f"tail{i}"], [f"t{i}"], to=TensorProto.INT64),
                       node("Concat", [f"s{i}", f"ramp{i}"], [f"shape{i}"], axis=0)]
             weights[f"ramp{i}"] = np.arange(20) + i  # equal constants would be kept once
-        wanted = [name for i in range(outputs) for name in (f"out{i}", f"shape{i}")]
-        found = self.fold(model(nodes, [], [value(name, None) for name in wanted], weights, opset=opset))
+        wanted = [value(f"out{i}", None, helper.np_dtype_to_tensor_dtype(expected[i].dtype)) for i in range(outputs)]
+        wanted += [value(f"shape{i}", None, TensorProto.INT64) for i in range(outputs)]
+        found = self.fold(model(nodes, [], wanted, weights, opset=opset))
         for i in range(outputs):
             shape = tuple(found[f"shape{i}"][:-20])
             self.assertEqual(shape, expected[i].shape, op)

@@ -83,7 +83,7 @@ class Format(Hostile):
         self.refuse(self.nested(20), "graphs are nested deeper than 16")
         self.refuse(self.nested(40), "do not parse .truncated, corrupt, nested deeper than 100")
         self.refuse(self.nested(20000), "do not parse")
-        self.refuse(self.nested(3), "If in 1 node: 'y'")
+        self.refuse(self.nested(3), "node If -> 'y': has 0 inputs, expected 1")
 
     def test_versions(self):
         proto = linear()

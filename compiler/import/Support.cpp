@@ -1,0 +1,69 @@
+#include "compiler/import/Support.h"
+#include "compiler/import/Rows.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+
+namespace dlc::import {
+namespace {
+
+/// The operators that are not there, and the nodes of each.
+using Missing = std::map<std::string, std::vector<std::string>>;
+
+std::string list(const Missing &missing) {
+  constexpr size_t kNamed = 4; // nodes named of each operator
+  std::string text = fmt::format(
+      "{} operator{} of the model {} not supported:", missing.size(),
+      missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
+  for (const auto &[op, nodes] : missing) {
+    text += fmt::format("\n  {} in {} node{}: ", op, nodes.size(),
+                        nodes.size() > 1 ? "s" : "");
+    for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
+      text += fmt::format("{}'{}'", i ? ", " : "", printable(nodes[i]));
+    if (nodes.size() > kNamed)
+      text += fmt::format(" and {} more", nodes.size() - kNamed);
+  }
+  return text;
+}
+
+} // namespace
+
+Status checkSupport(const OnnxFile &file,
+                    const std::function<bool(const std::string &)> &folds) {
+  Missing missing;
+  for (const auto *node : file.nodes) {
+    bool core = node->domain().empty() || node->domain() == "ai.onnx";
+    auto row = allRows().find(node->op_type());
+    bool known = row != allRows().end() && row->second.since <= file.opset;
+    if (core && (known || folds(node->op_type())))
+      continue;
+    std::string op = printable(core ? node->op_type()
+                                    : node->domain() + "." + node->op_type());
+    if (core && row != allRows().end())
+      op += fmt::format(" (in opset {} only from {})", file.opset,
+                        row->second.since);
+    missing[op].push_back(node->name().empty() ? node->output(0)
+                                               : node->name());
+  }
+  return missing.empty() ? Status() : badModel("{}", list(missing));
+}
+
+std::string fusedBatchNorm(const OnnxFile &file) {
+  int count = 0;
+  std::string first;
+  for (const auto *node : file.nodes)
+    for (const auto &entry : node->metadata_props())
+      if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
+          entry.value().find("FuseBatchNormIntoConv") != std::string::npos &&
+          count++ == 0)
+        first = node->name();
+  if (count == 0)
+    return "";
+  return fmt::format(
+      "the exporter folded batch norm into {} convolutions (the first is "
+      "'{}'); the model trains without it. To keep it, export with "
+      "optimize=False, or with dynamo=False and "
+      "training=TrainingMode.TRAINING",
+      count, printable(first));
+}
+
+} // namespace dlc::import
