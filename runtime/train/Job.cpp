@@ -1,15 +1,18 @@
 #include "runtime/train/Job.h"
 
+#include "runtime/base/Checked.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/train/Agree.h"
+#include "runtime/train/Buffers.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/State.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 namespace dlc {
 namespace {
@@ -57,14 +60,12 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   for (auto member :
        {&TrainOptions::artifact, &TrainOptions::data, &TrainOptions::val})
     options.*member = absolutePath(options.*member);
-  if (options.keep < 1)
-    return usageError("keep is {}, expected at least 1 checkpoint",
-                      options.keep);
+  DLC_TRY(checkOptions(options));
   std::unique_ptr<Job> job(new Job(options, communicator));
   job->infiniteSteps = infiniteStepsOf(std::getenv("DLC_INJECT_INF"));
   DLC_TRY(agree(communicator, job->loadData()));
   DLC_TRY(job->bindStep());
-  job->settleLength();
+  DLC_TRY(job->settleLength());
   DLC_TRY(job->checkSameJob());
   DLC_TRY(agree(communicator, job->openRun()));
   DLC_TRY(job->restore());
@@ -83,6 +84,12 @@ Status Job::restore() {
         DLC_TRY(session->load(session->model().artifact.statePath()));
         return settleSchedule();
       }());
+}
+
+Status Job::settleBuffers() {
+  return dlc::settleBuffers(
+      session->executor(), communicator,
+      options.bnBuffers == "mean" ? BufferMode::Mean : BufferMode::Broadcast);
 }
 
 bool Job::injects(int64_t step) const {
@@ -200,12 +207,19 @@ Status Job::bindStep() {
 }
 
 // How many steps the run has; what a default decided is written down.
-void Job::settleLength() {
+Status Job::settleLength() {
   if (options.steps == 0 && options.epochs == 0)
     options.steps = session->plan().schedule_steps();
   if (options.steps == 0 && options.epochs == 0)
     options.epochs = kDefaultEpochs;
-  total = options.steps > 0 ? options.steps : options.epochs * stepsPerEpoch;
+  const auto steps =
+      checkedMul(static_cast<uint64_t>(options.epochs),
+                 static_cast<uint64_t>(std::max<int64_t>(1, stepsPerEpoch)));
+  if (!steps || *steps > std::numeric_limits<int64_t>::max())
+    return usageError("{} epochs of {} steps are more than can be counted",
+                      options.epochs, stepsPerEpoch);
+  total = options.steps > 0 ? options.steps : static_cast<int64_t>(*steps);
+  return {};
 }
 
 // Ranks that differ in what decides a step would wait for each other in vain.

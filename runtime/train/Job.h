@@ -17,6 +17,8 @@ struct Job {
 
   // Goes to the newest checkpoint, on all ranks.
   Status restore();
+  // What ranks gathered of their own becomes equal, before it is read or saved.
+  Status settleBuffers();
 
   bool isRoot() const { return communicator.rank() == 0; }
   // The batches of an update, as the loader makes them.
@@ -50,7 +52,7 @@ private:
       : options(options), communicator(communicator) {}
   Status loadData();
   Status bindStep();
-  void settleLength();
+  Status settleLength();
   Status checkSameJob();
   Status openRun();
   Status restoreRoot();

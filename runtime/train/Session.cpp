@@ -6,6 +6,8 @@
 #include "runtime/train/State.h"
 #include "runtime/train/Sweep.h"
 
+#include <numeric>
+
 namespace dlc {
 namespace {
 
@@ -18,6 +20,12 @@ double sumOf(const TensorView &rows, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i)
     sum += values[i];
   return sum;
+}
+
+uint64_t rowsOf(const plan::Program &program, int output) {
+  const auto buffer = static_cast<int>(program.outputs(output).buffer());
+  return plan::bytesOf(program.buffers(buffer).type()).value_or(0) /
+         sizeof(float);
 }
 
 // One rank alone runs what has no collectives.
@@ -130,39 +138,48 @@ Result<std::span<const double>> Session::trainStep(const Batch &batch,
   return readMetrics();
 }
 
+// A sum for each batch, all added in the order of the batches: the bits do not
+// depend on how many ranks share the work. Zeros leave the others' sums exact.
 Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
   const plan::Program *program = findProgram(plan(), kEval);
   const int losses = program ? findOutput(*program, "row_loss") : -1;
   if (losses < 0)
     return failed("the model has no program to evaluate it");
   const int hits = findOutput(*program, "row_correct");
-  double loss = 0, correct = 0, rows = 0, counted = 0;
-  const auto add = [&](int64_t samples,
+  const int64_t batch = plan().batch(), samples = dataset.samples();
+  const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
+  const int rank = communicator_ ? communicator_->rank() : 0;
+  const int ranks = communicator_ ? communicator_->size() : 1;
+  const uint64_t rows = rowsOf(*program, losses) / static_cast<uint64_t>(batch);
+  std::vector<double> sums(2 * batches); // losses, then hits
+  auto at = static_cast<size_t>(rank);
+  const auto add = [&](int64_t count,
                        std::span<const TensorView> outputs) -> Status {
     const TensorView &view = outputs[static_cast<size_t>(losses)];
-    const uint64_t count = view.bytes / sizeof(float) /
-                           static_cast<uint64_t>(plan().batch()) *
-                           static_cast<uint64_t>(samples);
-    loss += sumOf(view, count);
-    rows += static_cast<double>(count);
-    counted += static_cast<double>(samples);
-    if (hits < 0)
-      return {};
-    const TensorView &found = outputs[static_cast<size_t>(hits)];
-    if (found.bytes != view.bytes)
-      return corrupt("row_correct and row_loss differ in size");
-    correct += sumOf(found, count);
+    const uint64_t counted = rows * static_cast<uint64_t>(count);
+    sums[at] = sumOf(view, counted);
+    if (hits >= 0) {
+      const TensorView &found = outputs[static_cast<size_t>(hits)];
+      if (found.bytes != view.bytes)
+        return corrupt("row_correct and row_loss differ in size");
+      sums[batches + at] = sumOf(found, counted);
+    }
+    at += static_cast<size_t>(ranks);
     return {};
   };
-  DLC_TRY(Sweep(*executor_, *program, dataset, plan().batch())
-              .run(communicator_ ? communicator_->rank() : 0,
-                   communicator_ ? communicator_->size() : 1, add));
-  double total[] = {loss, correct, rows, counted};
+  DLC_TRY(Sweep(*executor_, *program, dataset, batch).run(rank, ranks, add));
   if (communicator_)
-    DLC_TRY(communicator_->allReduce(total, 4, DType::F64, ReduceOp::Sum));
-  EvalResult result{total[0] / total[2], {}, static_cast<int64_t>(total[3])};
+    DLC_TRY(communicator_->allReduce(sums.data(), sums.size(), DType::F64,
+                                     ReduceOp::Sum));
+  const auto mean = [&](size_t first) {
+    return std::accumulate(sums.begin() + static_cast<int64_t>(first),
+                           sums.begin() + static_cast<int64_t>(first + batches),
+                           0.0) /
+           (static_cast<double>(rows) * static_cast<double>(samples));
+  };
+  EvalResult result{mean(0), {}, samples};
   if (hits >= 0)
-    result.accuracy = total[1] / total[2];
+    result.accuracy = mean(batches);
   return result;
 } catch (...) {
   return caughtException("evaluation");

@@ -123,19 +123,19 @@ Result<int64_t> windowPosition(Executor &executor) {
 }
 
 // Many states at once: a message of a rank costs more than its bytes.
-Status broadcastState(Executor &executor, Communicator &communicator) {
-  const auto &states = executor.plan().states();
+Status broadcastStates(Executor &executor, Communicator &communicator,
+                       std::span<const plan::State *const> states) {
   std::vector<std::byte> bytes;
-  for (int first = 0, last = 0; first < states.size(); first = last) {
+  for (size_t first = 0, last = 0; first < states.size(); first = last) {
     uint64_t size = 0;
     while (last < states.size() && (last == first || size < kMessageBytes))
-      size += plan::bytesOf(states[last++].type()).value_or(0);
+      size += plan::bytesOf(states[last++]->type()).value_or(0);
     bytes.resize(size);
     const auto forEach = [&](auto &&act) -> Status {
       std::byte *at = bytes.data();
-      for (int i = first; i < last; ++i) {
-        const uint64_t own = plan::bytesOf(states[i].type()).value_or(0);
-        DLC_TRY(act(states[i].name(), at, own));
+      for (size_t i = first; i < last; ++i) {
+        const uint64_t own = plan::bytesOf(states[i]->type()).value_or(0);
+        DLC_TRY(act(states[i]->name(), at, own));
         at += own;
       }
       return {};
@@ -151,6 +151,14 @@ Status broadcastState(Executor &executor, Communicator &communicator) {
             return executor.writeState(name, from, n);
           }));
   }
+  return {};
+}
+
+Status broadcastState(Executor &executor, Communicator &communicator) {
+  std::vector<const plan::State *> all;
+  for (const plan::State &state : executor.plan().states())
+    all.push_back(&state);
+  DLC_TRY(broadcastStates(executor, communicator, all));
   return setRank(executor, communicator.rank());
 }
 

@@ -26,6 +26,10 @@ Result<int64_t> windowPosition(Executor &executor);
 // Rank 0's state on all ranks, but for the number of the rank.
 Status broadcastState(Executor &executor, Communicator &communicator);
 
+// Rank 0's values of these states on all ranks.
+Status broadcastStates(Executor &executor, Communicator &communicator,
+                       std::span<const plan::State *const> states);
+
 // Tells random programs which rank they run on; a file has rank 0's.
 Status setRank(Executor &executor, int64_t rank);
 

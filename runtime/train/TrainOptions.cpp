@@ -2,10 +2,14 @@
 
 #include "runtime/base/Files.h"
 #include "runtime/base/Nearest.h"
+#include "runtime/train/Buffers.h"
 
 #include <yaml-cpp/yaml.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <limits>
 
 namespace dlc {
 namespace {
@@ -27,6 +31,7 @@ template <class Options, class F> void forEachOption(Options &o, F &&f) {
   f("log_every", o.logEvery);
   f("max_skips", o.maxSkips);
   f("tf32", o.tune.tf32);
+  f("bn_buffers", o.bnBuffers);
 }
 
 template <class T> void emit(YAML::Emitter &out, const T &value) {
@@ -62,7 +67,63 @@ Status checkKeys(const YAML::Node &map, const std::vector<std::string> &known,
   return {};
 }
 
+// Sets the options in a file, but those in `except`.
+Status readOptions(const YAML::Node &node, const std::string &path,
+                   const std::set<std::string> &except, TrainOptions &options) {
+  std::vector<std::string> known;
+  forEachOption(options, [&](const char *key, auto &value) {
+    known.push_back(key);
+    if (!node[key])
+      options.missing.push_back(key);
+    else if (!except.count(key))
+      read(node[key], value);
+  });
+  DLC_TRY(checkKeys(node, known, path));
+  if (!node["data"])
+    return corrupt("'{}' has no 'data'", path);
+  const Status status = checkOptions(options);
+  return status.ok() ? status : corrupt("'{}': {}", path, status.message());
+}
+
+Status readOptions(const std::string &path, const std::set<std::string> &except,
+                   TrainOptions &options) {
+  DLC_ASSIGN(std::string text, readFile(path, 1 << 20));
+  try {
+    const YAML::Node node = YAML::Load(text);
+    if (!node.IsMap())
+      return corrupt("'{}' is not a configuration: expected keys and values",
+                     path);
+    return readOptions(node, path, except, options);
+  } catch (const YAML::Exception &error) {
+    return corrupt("'{}', line {}, column {}: {}", path, error.mark.line + 1,
+                   error.mark.column + 1, error.msg);
+  }
+}
+
 } // namespace
+
+Status checkOptions(const TrainOptions &options) {
+  const auto check = [](std::string_view key, auto value, auto low, auto high) {
+    return value >= low && value <= high // NaN is in no interval
+               ? Status()
+               : usageError("{} is {}, expected {} to {}", key, value, low,
+                            high);
+  };
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  DLC_TRY(check("steps", options.steps, int64_t(0), kMost));
+  DLC_TRY(check("epochs", options.epochs, int64_t(0), kMost));
+  DLC_TRY(check("save_every", options.saveEvery, int64_t(0), kMost));
+  DLC_TRY(check("keep", options.keep, int64_t(1), kMost));
+  DLC_TRY(check("log_every", options.logEvery, int64_t(0), kMost));
+  DLC_TRY(check("max_skips", options.maxSkips, int64_t(1), kMost));
+  DLC_TRY(check("threads", options.threads, 0, 1 << 20));
+  DLC_TRY(check("timeout", options.timeout, 0.1, 1e6));
+  if (std::find(kBufferModes.begin(), kBufferModes.end(), options.bnBuffers) ==
+      kBufferModes.end())
+    return usageError("bn_buffers is '{}', expected {}", options.bnBuffers,
+                      fmt::join(kBufferModes, " or "));
+  return {};
+}
 
 std::string toYaml(const TrainOptions &options) {
   YAML::Emitter out;
@@ -76,29 +137,9 @@ std::string toYaml(const TrainOptions &options) {
 }
 
 Result<TrainOptions> optionsFromYaml(const std::string &path) {
-  DLC_ASSIGN(std::string text, readFile(path, 1 << 20));
-  try {
-    YAML::Node node = YAML::Load(text);
-    if (!node.IsMap())
-      return corrupt("'{}' is not a configuration: expected keys and values",
-                     path);
-    TrainOptions options;
-    std::vector<std::string> known;
-    forEachOption(options, [&](const char *key, auto &value) {
-      known.push_back(key);
-      if (node[key])
-        read(node[key], value);
-      else
-        options.missing.push_back(key);
-    });
-    DLC_TRY(checkKeys(node, known, path));
-    if (!node["data"])
-      return corrupt("'{}' has no 'data'", path);
-    return options;
-  } catch (const YAML::Exception &error) {
-    return corrupt("'{}', line {}, column {}: {}", path, error.mark.line + 1,
-                   error.mark.column + 1, error.msg);
-  }
+  TrainOptions options;
+  DLC_TRY(readOptions(path, {}, options));
+  return options;
 }
 
 Result<TrainOptions> resumeOptions(const TrainOptions &given) {
@@ -107,31 +148,11 @@ Result<TrainOptions> resumeOptions(const TrainOptions &given) {
   std::string path = given.resume + "/config.yaml";
   if (!exists(path))
     return failed("'{}' is not a run: it has no config.yaml", given.resume);
-  DLC_ASSIGN(TrainOptions options, optionsFromYaml(path));
-  const TrainOptions defaults;
-  auto take = [&](auto TrainOptions::*member) {
-    if (given.*member != defaults.*member)
-      options.*member = given.*member;
-  };
-  if (given.steps || given.epochs)
-    options.steps = options.epochs = 0;
-  for (auto member :
-       {&TrainOptions::steps, &TrainOptions::epochs, &TrainOptions::saveEvery,
-        &TrainOptions::keep, &TrainOptions::logEvery})
-    take(member);
-  for (auto member :
-       {&TrainOptions::data, &TrainOptions::val, &TrainOptions::resume})
-    take(member);
-  take(&TrainOptions::threads);
-  take(&TrainOptions::timeout);
-  take(&TrainOptions::quiet);
-  take(&TrainOptions::profile);
-  take(&TrainOptions::debugOverflow);
-  take(&TrainOptions::maxSkips);
-  const bool tf32 = options.tune.tf32 || given.tune.tf32;
-  options.tune = given.tune;
-  options.tune.tf32 = tf32;
-  options.graph = given.graph;
+  std::set<std::string> except = given.given;
+  if (except.count("steps") || except.count("epochs"))
+    except.insert({"steps", "epochs"}); // one length instead of another
+  TrainOptions options = given;
+  DLC_TRY(readOptions(path, except, options));
   return options;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,24 +39,32 @@ struct TrainOptions {
   bool profile = false; // times every command after the first step; not kept
   // Skipped steps in a row that end the run.
   int64_t maxSkips = 10;
+  // How ranks that gathered statistics of their own (batch norms) agree on
+  // them: "broadcast" or "mean", see Buffers.h.
+  std::string bnBuffers = "broadcast";
   // Finds where a skipped step, or one whose loss is not finite, overflows; not
   // kept. Copies the state before every step.
   bool debugOverflow = false;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
 
+  // Keys of config.yaml that were asked for, also with their default values:
+  // they win over a run's own when it is resumed; not kept.
+  std::set<std::string> given;
   // Keys that the run's config.yaml, of an older version, does not have; not
   // kept.
   std::vector<std::string> missing;
 };
+
+// Code::Usage if a value is out of its range.
+Status checkOptions(const TrainOptions &options);
 
 // Reads and writes config.yaml. A key but data that is missing has its default;
 // an unknown one is an error. Code::Corrupt names line and column.
 std::string toYaml(const TrainOptions &options);
 Result<TrainOptions> optionsFromYaml(const std::string &path);
 
-// The options of a run, merged with those given for going on with it: steps,
-// epochs, data, val, threads, keep, save_every, timeout, quiet, log_every,
-// max_skips where they are not the defaults.
+// The options to go on with the run `given.resume` with: the run's own, but for
+// those in given.given and those that are not kept.
 Result<TrainOptions> resumeOptions(const TrainOptions &given);
 
 } // namespace dlc

@@ -159,6 +159,7 @@ private:
     if (!validates && !saves)
       return {};
     DLC_TRY(readReports(0, bar));
+    DLC_TRY(job_.settleBuffers());
     if (validates) {
       bar.pause();
       DLC_TRY(validate());

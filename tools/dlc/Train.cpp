@@ -1,6 +1,7 @@
 // dlc train: starts the ranks, or is one of them.
 #include "runtime/base/Config.h"
 #include "runtime/base/Nearest.h"
+#include "runtime/train/Buffers.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Validators.h"
 
@@ -122,6 +123,12 @@ void addFlags(CLI::App &command, Arguments &arguments) {
                   "seconds that a rank may be silent (default 60)")
       ->type_name("SECONDS")
       ->check(number(0.1, 1e6));
+  command
+      .add_option("--bn-buffers", o.bnBuffers,
+                  "running statistics of several ranks, where they are read "
+                  "or saved: broadcast: rank 0's (default), mean: over ranks")
+      ->check(oneOf({kBufferModes.begin(), kBufferModes.end()}))
+      ->type_name("{broadcast,mean}");
   command.add_option("--max-skips", o.maxSkips,
                      "skipped steps in a row that end the run (default 10)");
   command.add_flag("--debug-overflow", o.debugOverflow,
@@ -203,8 +210,21 @@ Status settleRanks(const CLI::App &command, Arguments &arguments) {
   return {};
 }
 
+// The flags on the command line and in --config, as the keys of config.yaml.
+std::set<std::string> givenKeys(const CLI::App &command) {
+  std::set<std::string> keys;
+  for (const CLI::Option *option : command.get_options())
+    for (std::string name : option->get_lnames()) {
+      std::replace(name.begin(), name.end(), '-', '_');
+      if (option->count() > 0)
+        keys.insert(name);
+    }
+  return keys;
+}
+
 Status settleOptions(const CLI::App &command, Arguments &arguments) {
   TrainOptions &o = arguments.options;
+  o.given = givenKeys(command);
   o.shuffle = arguments.shuffle == "on";
   o.graph = !arguments.noGraph;
   if (o.steps && o.epochs)
