@@ -151,13 +151,10 @@ LogicalResult CastLists::addRules(Operation *where,
       return where->emitError()
              << "--amp-node: expected REGEX:f32 or REGEX:half, found '" << text
              << "'";
-    try {
-      rules.push_back(
-          {"--amp-node=" + text, std::regex(pattern.str()), type == "half"});
-    } catch (const std::regex_error &) {
-      return where->emitError()
-             << "--amp-node: '" << pattern << "' is not a regular expression";
-    }
+    auto parsed = Pattern::parse(pattern.str());
+    if (!parsed)
+      return where->emitError() << "--amp-node: " << parsed.status().message();
+    rules.push_back({"--amp-node=" + text, *parsed, type == "half"});
   }
   return success();
 }
@@ -168,7 +165,7 @@ const NodeRule *CastLists::findRule(Operation *op) const {
   std::vector<std::string> nodes = nodesOf(op);
   for (const NodeRule &rule : rules)
     for (const std::string &node : nodes)
-      if (std::regex_search(node, rule.pattern))
+      if (rule.pattern.search(node))
         return &rule;
   return nullptr;
 }

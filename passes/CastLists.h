@@ -4,8 +4,8 @@
 
 #include "compiler/dialect/Dlc.h"
 #include "passes/Options.h"
+#include "runtime/base/Pattern.h"
 #include <map>
-#include <regex>
 
 namespace dlc {
 
@@ -23,7 +23,7 @@ struct CastEntry {
 /// --amp-node=REGEX:f32 or :half.
 struct NodeRule {
   std::string text; // the whole flag
-  std::regex pattern;
+  Pattern pattern;
   bool half;
 };
 

@@ -3,8 +3,8 @@
 //   y = W x + alpha / rank B (A x),  A from kaiming_uniform(sqrt 5), B zeros
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "runtime/base/Pattern.h"
 #include "llvm/ADT/MapVector.h"
-#include <regex>
 
 using namespace mlir;
 
@@ -26,12 +26,6 @@ struct Pair {
   ir::StateOp a, b;
 };
 
-bool matches(ArrayRef<std::string> patterns, StringRef name) {
-  return llvm::any_of(patterns, [&](const std::string &pattern) {
-    return std::regex_search(name.str(), std::regex(pattern));
-  });
-}
-
 struct InsertLora : impl::InsertLoraBase<InsertLora> {
   using InsertLoraBase::InsertLoraBase;
 
@@ -43,17 +37,24 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
 
   LogicalResult run(func::FuncOp predict) {
     Step step(predict);
+    if (failed(parse("--train", trained, kept)) ||
+        failed(parse("--lora-targets", targets, wanted)))
+      return failure();
+    std::vector<std::string> names;
     SmallVector<Target> chosen;
     for (Operation &op : predict.front())
-      if (ir::StateOp weight = weightOf(&op, step))
+      if (ir::StateOp weight = weightOf(&op, step)) {
+        names.push_back(weight.getSymName().str());
         if (isTarget(&op, weight))
           chosen.push_back({&op, weight});
+      }
     if (chosen.empty())
       return predict.emitError()
              << "--lora: no weight of a matrix product or an ungrouped "
-                "convolution matches --lora-targets";
+                "convolution matches --lora-targets"
+             << nearbyNames(targets.empty() ? "" : targets[0], names);
     for (auto state : getOperation().getOps<ir::StateOp>())
-      if (state.getTrainable() && !matches(trained, state.getSymName())) {
+      if (state.getTrainable() && !searchAny(kept, state.getSymName())) {
         state.setTrainable(false);
         state.setRole(ir::Role::constant);
       }
@@ -80,12 +81,21 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     auto state = read ? step.findState(read.getState()) : ir::StateOp();
     bool matrix =
         state && (isa<ir::ConvOp>(op) || state.getTensorType().getRank() == 2);
-    return matrix && !matches(trained, state.getSymName()) ? state
-                                                           : ir::StateOp();
+    return matrix && !searchAny(kept, state.getSymName()) ? state
+                                                          : ir::StateOp();
   }
   bool isTarget(Operation *op, ir::StateOp weight) {
-    return targets.empty() ? isa<ir::MatmulOp>(op)
-                           : matches(targets, weight.getSymName());
+    return wanted.empty() ? isa<ir::MatmulOp>(op)
+                          : searchAny(wanted, weight.getSymName());
+  }
+  LogicalResult parse(const char *flag, ArrayRef<std::string> texts,
+                      std::vector<Pattern> &patterns) {
+    auto parsed = parsePatterns(texts.vec());
+    if (!parsed)
+      return getOperation().emitError()
+             << flag << ": " << parsed.status().message();
+    patterns = std::move(*parsed);
+    return success();
   }
 
   LogicalResult adapt(const Target &target, Step &step,
@@ -176,6 +186,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
   }
   double scale() const { return alpha / double(rank); }
 
+  std::vector<Pattern> wanted, kept;        // of targets, trained
   llvm::MapVector<Operation *, Pair> pairs; // by weight
 };
 

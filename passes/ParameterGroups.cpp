@@ -1,7 +1,7 @@
 #include "passes/ParameterGroups.h"
+#include "runtime/base/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
-#include <regex>
 
 using namespace mlir;
 
@@ -25,20 +25,19 @@ public:
       if (!value)
         return where->emitError()
                << flag << ": " << wrong << ", found '" << text << "'";
-      try {
-        rows.push_back({text, std::regex(text.substr(0, split)), *value});
-      } catch (const std::regex_error &) {
-        return where->emitError() << flag << ": '" << text.substr(0, split)
-                                  << "' is not a regular expression";
-      }
+      auto pattern = Pattern::parse(text.substr(0, split));
+      if (!pattern)
+        return where->emitError() << flag << ": " << pattern.status().message();
+      rows.push_back({text, *pattern, *value});
     }
     return success();
   }
   /// Counted from 0; none if no pattern matches.
   std::optional<size_t> find(const std::string &name) {
     std::optional<size_t> first;
+    names.push_back(name);
     for (auto [i, row] : llvm::enumerate(rows))
-      if (std::regex_search(name, row.pattern)) {
+      if (row.pattern.search(name)) {
         row.matched = true;
         first = first.value_or(i);
       }
@@ -49,20 +48,22 @@ public:
     for (const Row &row : rows)
       if (!row.matched)
         return where->emitError()
-               << flag << "=" << row.text << " matches no trained parameter";
+               << flag << "=" << row.text << " matches no trained parameter"
+               << nearbyNames(row.pattern.text(), names);
     return success();
   }
 
 private:
   struct Row {
     std::string text;
-    std::regex pattern;
+    Pattern pattern;
     T value;
     bool matched = false;
   };
   const char *flag;
   Operation *where;
   std::vector<Row> rows;
+  std::vector<std::string> names; // asked for
 };
 
 std::optional<double> readFactor(StringRef text, std::string &wrong) {

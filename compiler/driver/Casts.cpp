@@ -110,14 +110,13 @@ Status checkNodeRules(ModuleOp module, const CastLists &lists) {
   });
   for (const NodeRule &rule : lists.nodeRules()) {
     bool fits = llvm::any_of(nodes, [&](const std::string &node) {
-      return std::regex_search(node, rule.pattern);
+      return rule.pattern.search(node);
     });
     if (fits)
       continue;
-    auto [flag, word] = StringRef(rule.text).split('=');
-    std::vector<std::string> names(nodes.begin(), nodes.end());
-    return usageError("{} fits no node{}", rule.text,
-                      suggestion(word.rsplit(':').first.str(), names));
+    return usageError(
+        "{} fits no node{}", rule.text,
+        nearbyNames(rule.pattern.text(), {nodes.begin(), nodes.end()}));
   }
   return {};
 }

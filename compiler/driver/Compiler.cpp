@@ -13,6 +13,7 @@
 #include "runtime/base/Boundary.h"
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Files.h"
+#include "runtime/base/Pattern.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Memory.h"
 #include <chrono>
@@ -48,6 +49,8 @@ public:
       return error(Code::Usage, "the parameter groups are wrong");
     if (mlir::failed(checkRecompute(*model->module, options.memory)))
       return error(Code::Usage, "the nodes to recompute are wrong");
+    DLC_TRY(checkTargets(*model->module, options.train.lora.targets)
+                .withContext(options.model));
     DLC_TRY(runPhases());
     if (!options.stopAfter.empty()) {
       result.program = print(*model->module);
@@ -81,8 +84,8 @@ private:
     import::ImportOptions o = options.import;
     o.batch = options.batch;
     auto imported = import::importOnnx(context, options.model, o);
-    if (failed(imported))
-      return error(Code::BadModel, "the model cannot be imported");
+    if (!imported.ok())
+      return error(imported.status().code(), "the model cannot be imported");
     model.emplace(std::move(*imported));
     result.importSeconds = secondsSince(start);
     if (options.stopAfter.empty() && !hasTrainableState())
@@ -201,14 +204,8 @@ private:
     CompileOptions o = options;
     std::vector<std::string> &trained = o.train.lora.trained;
     trained = options.import.roles.train;
-    for (const std::string &name : model->head) {
-      std::string exact;
-      for (char c : name)
-        exact += std::isalnum(static_cast<unsigned char>(c))
-                     ? std::string(1, c)
-                     : std::string("[") + c + "]";
-      trained.push_back("^" + exact + "$");
-    }
+    for (const std::string &name : model->head)
+      trained.push_back(exactPattern(name));
     return o;
   }
   Result<std::string> makeSkeleton() {

@@ -1,10 +1,10 @@
 // How fields of each type are read and written.
 #include "compiler/driver/Settings.h"
 #include "runtime/base/Nearest.h"
+#include "runtime/base/Pattern.h"
 #include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
-#include <regex>
 #include <yaml-cpp/yaml.h>
 
 namespace dlc {
@@ -211,21 +211,11 @@ Setting &Settings::list(std::string key, std::vector<std::string> &field,
   return s;
 }
 
-static Status checkPatterns(const std::vector<std::string> &patterns) {
-  for (const std::string &pattern : patterns)
-    try {
-      std::regex compiled(pattern);
-    } catch (const std::regex_error &) {
-      return usageError("'{}' is not a regular expression", pattern);
-    }
-  return {};
-}
-
 Setting &Settings::patterns(std::string key, std::vector<std::string> &field,
                             std::string help) {
   Setting &s = list(std::move(key), field, "REGEX", std::move(help));
   s.set = [&field](auto &words) -> Status {
-    DLC_TRY(checkPatterns(words));
+    DLC_TRY(parsePatterns(words).status());
     field = words;
     return {};
   };

@@ -1,8 +1,8 @@
 #include "compiler/import/Initialize.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Pattern.h"
 #include <cmath>
 #include <fmt/ranges.h>
-#include <regex>
 #include <unordered_map>
 
 namespace dlc::import {
@@ -87,7 +87,7 @@ Fans weightFans(const Weight &weight, const Usage &usage) {
 }
 
 struct Matcher {
-  std::regex regex;
+  Pattern pattern;
   InitKind kind;
   std::string text;
   bool used = false;
@@ -97,7 +97,8 @@ Result<std::vector<Matcher>> compile(const std::vector<std::string> &rules) {
   std::vector<Matcher> matchers;
   for (const std::string &text : rules) {
     DLC_ASSIGN(InitRule rule, InitRule::parse(text));
-    matchers.push_back({std::regex(rule.pattern), rule.kind, text});
+    DLC_ASSIGN(Pattern pattern, Pattern::parse(rule.pattern));
+    matchers.push_back({std::move(pattern), rule.kind, text});
   }
   return matchers;
 }
@@ -110,11 +111,7 @@ Result<InitRule> InitRule::parse(const std::string &text) {
   if (colon != std::string::npos)
     rule.pattern = text.substr(0, colon);
   DLC_ASSIGN(rule.kind, parseInitKind(text.substr(colon + 1)));
-  try {
-    std::regex compiled(rule.pattern);
-  } catch (const std::regex_error &) {
-    return usageError("'{}' is not a regular expression", rule.pattern);
-  }
+  DLC_TRY(Pattern::parse(rule.pattern).status());
   return rule;
 }
 
@@ -127,11 +124,13 @@ Result<std::string> initializeWeights(OnnxFile &file,
     return std::string();
   Usages usages(file);
   std::map<std::string, int> counts;
+  std::vector<std::string> trained;
   for (const auto &[name, role] : roles) {
     if (role == Role::Constant)
       continue;
+    trained.push_back(name);
     auto rule = std::find_if(rules.begin(), rules.end(), [&](Matcher &m) {
-      return std::regex_search(name, m.regex);
+      return m.pattern.search(name);
     });
     bool fresh = std::find(head.begin(), head.end(), name) != head.end();
     if (rule == rules.end() && !fresh)
@@ -157,8 +156,8 @@ Result<std::string> initializeWeights(OnnxFile &file,
   }
   for (const Matcher &rule : rules)
     if (!rule.used)
-      return usageError("--init={} matches no trained weight of the model",
-                        rule.text);
+      return usageError("--init={} matches no trained weight of the model{}",
+                        rule.text, nearbyNames(rule.pattern.text(), trained));
   std::string summary;
   for (const auto &[kind, count] : counts)
     summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", kind, count);

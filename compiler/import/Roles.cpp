@@ -2,8 +2,8 @@
 #include "compiler/import/DataType.h"
 #include "compiler/import/Triangles.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Pattern.h"
 #include <algorithm>
-#include <regex>
 #include <set>
 #include <unordered_map>
 
@@ -78,14 +78,14 @@ private:
   /// layer_scale, in_proj_bias) and names what it made up otherwise. Buffers
   /// have such names, too: the usual ones are told apart by name.
   bool isModuleState(const std::string &name) const {
-    static const std::regex madeUp(
-        "::|^/|^val_|^_|^[0-9]+$|^Constant|_output_[0-9]+$");
-    static const std::regex buffer(
+    static const Pattern madeUp =
+        *Pattern::parse("::|^/|^val_|^_|^[0-9]+$|^Constant|_output_[0-9]+$");
+    static const Pattern buffer = *Pattern::parse(
         "running_|num_batches|mask|inv_freq|freqs|(^|\\.)pe$|anchor|"
         "(^|\\.)(mean|std|var|sin|cos)(_cached)?$|relative_position_index|"
         "position_ids|relative_coords|attn\\.bias$");
-    return file.model->producer_name() == "pytorch" &&
-           !std::regex_search(name, madeUp) && !std::regex_search(name, buffer);
+    return file.model->producer_name() == "pytorch" && !madeUp.search(name) &&
+           !buffer.search(name);
   }
 
   /// Collects the "%p_conv1_weight" and "%b_bn1_running_mean" of a call.
@@ -120,38 +120,18 @@ private:
   std::set<std::string> fxValues;
 };
 
-Result<std::vector<std::regex>> compile(const std::vector<std::string> &texts) {
-  std::vector<std::regex> result;
-  for (const std::string &text : texts) {
-    try {
-      result.emplace_back(text);
-    } catch (const std::regex_error &error) {
-      return usageError("'{}' is not a regular expression: {}", text,
-                        error.what());
-    }
-  }
-  return result;
-}
-
-bool matches(const std::vector<std::regex> &patterns, const std::string &name) {
-  for (const std::regex &pattern : patterns)
-    if (std::regex_search(name, pattern))
-      return true;
-  return false;
-}
-
 /// A pattern without a match is a slip of the pen.
 Status expectMatches(const OnnxFile &file, const char *flag,
-                     const std::vector<std::string> &texts,
-                     const std::vector<std::regex> &patterns) {
-  for (size_t i = 0; i < patterns.size(); ++i) {
-    bool used = false;
-    for (const auto &[name, weight] : file.weights.all())
-      used |= std::regex_search(name, patterns[i]);
-    if (!used)
-      return usageError("{}={} matches no initializer of the model", flag,
-                        texts[i]);
-  }
+                     const std::vector<Pattern> &patterns) {
+  std::vector<std::string> names;
+  for (const auto &[name, weight] : file.weights.all())
+    names.push_back(name);
+  for (const Pattern &pattern : patterns)
+    if (std::none_of(names.begin(), names.end(), [&](const std::string &name) {
+          return pattern.search(name);
+        }))
+      return usageError("{}={} matches no initializer of the model{}", flag,
+                        pattern.text(), nearbyNames(pattern.text(), names));
   return {};
 }
 
@@ -159,18 +139,18 @@ Status expectMatches(const OnnxFile &file, const char *flag,
 
 Result<std::map<std::string, Role>> findRoles(const OnnxFile &file,
                                               const RoleOverrides &overrides) {
-  DLC_ASSIGN(auto train, compile(overrides.train));
-  DLC_ASSIGN(auto freeze, compile(overrides.freeze));
-  DLC_TRY(expectMatches(file, "--train", overrides.train, train));
-  DLC_TRY(expectMatches(file, "--freeze", overrides.freeze, freeze));
+  DLC_ASSIGN(auto train, parsePatterns(overrides.train));
+  DLC_ASSIGN(auto freeze, parsePatterns(overrides.freeze));
+  DLC_TRY(expectMatches(file, "--train", train));
+  DLC_TRY(expectMatches(file, "--freeze", freeze));
   RoleFinder finder(file);
   std::map<std::string, Role> roles;
   for (const auto &[name, weight] : file.weights.all()) {
     Role role = finder.find(name, weight);
-    if (role != Role::Buffer && matches(freeze, name))
+    if (role != Role::Buffer && searchAny(freeze, name))
       role = Role::Constant;
     else if (role != Role::Buffer && isFloat(weight.dtype) &&
-             matches(train, name))
+             searchAny(train, name))
       role = Role::Param;
     roles[name] = role;
   }

@@ -11,7 +11,7 @@ enum class Role {
   Constant // neither
 };
 
-/// Regular expressions (ECMAScript, searched) over initializer names that
+/// Regular expressions (Pattern.h, searched) over initializer names that
 /// override the rules. `freeze` wins over `train`.
 struct RoleOverrides {
   std::vector<std::string> train, freeze;

@@ -8,7 +8,8 @@
 #include "compiler/lower/FitMemory.h"
 #include "compiler/lower/Labels.h"
 #include "mlir/Pass/Pass.h"
-#include <regex>
+#include "runtime/base/Pattern.h"
+#include <set>
 
 using namespace mlir;
 
@@ -17,17 +18,21 @@ namespace {
 
 class Patterns {
 public:
-  explicit Patterns(ArrayRef<std::string> texts) {
-    for (const std::string &text : texts)
-      patterns.emplace_back(text);
+  static FailureOr<Patterns> parse(ArrayRef<std::string> texts,
+                                   Operation *where) {
+    auto parsed = parsePatterns(texts.vec());
+    if (!parsed)
+      return where->emitError() << "--recompute: " << parsed.status().message();
+    Patterns result;
+    result.patterns = std::move(*parsed);
+    return result;
   }
   /// Notes which are found in one of the names.
   bool find(ArrayRef<StringRef> names) {
     bool any = false;
     for (auto [i, pattern] : llvm::enumerate(patterns))
-      if (llvm::any_of(names, [&](StringRef name) {
-            return std::regex_search(name.begin(), name.end(), pattern);
-          })) {
+      if (llvm::any_of(names,
+                       [&](StringRef name) { return pattern.search(name); })) {
         found.insert(i);
         any = true;
       }
@@ -36,7 +41,7 @@ public:
   bool wasFound(size_t i) const { return found.contains(i); }
 
 private:
-  std::vector<std::regex> patterns;
+  std::vector<Pattern> patterns;
   llvm::DenseSet<size_t> found;
 };
 
@@ -60,10 +65,12 @@ struct Recompute : PassWrapper<Recompute, OperationPass<ModuleOp>> {
                          llvm::cl::desc("most bytes of all regions")};
 
   void runOnOperation() final {
-    Patterns patterns(nodes);
+    auto patterns = Patterns::parse(nodes, getOperation());
+    if (failed(patterns))
+      return signalPassFailure();
     for (auto f : getOperation().getOps<func::FuncOp>()) {
       Activations activations(f);
-      activations.recompute(matching(activations, patterns));
+      activations.recompute(matching(activations, *patterns));
     }
     if (budget)
       fitMemory(getOperation(), budget);
@@ -83,12 +90,21 @@ struct Recompute : PassWrapper<Recompute, OperationPass<ModuleOp>> {
 } // namespace
 
 LogicalResult checkRecompute(ModuleOp imported, const MemoryOptions &options) {
-  Patterns patterns(options.recompute);
-  imported.walk([&](Operation *op) { patterns.find(nodeNames(op->getLoc())); });
+  auto patterns = Patterns::parse(options.recompute, imported);
+  if (failed(patterns))
+    return failure();
+  std::set<std::string> known;
+  imported.walk([&](Operation *op) {
+    auto names = nodeNames(op->getLoc());
+    patterns->find(names);
+    for (StringRef name : names)
+      known.insert(name.str());
+  });
   for (auto [i, text] : llvm::enumerate(options.recompute))
-    if (!patterns.wasFound(i))
+    if (!patterns->wasFound(i))
       return imported.emitError()
-             << "--recompute=" << text << " matches no node of the model";
+             << "--recompute=" << text << " matches no node of the model"
+             << nearbyNames(text, {known.begin(), known.end()});
   return success();
 }
 

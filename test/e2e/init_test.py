@@ -149,7 +149,7 @@ class Init(TestCase):
         ]:
             _, log = dlc("compile", model("mlp"), *words, "-o", self.path("a.dlc"), code=2)
             self.assertIn(message, log)
-        _, log = dlc("compile", model("mlp"), "--init=nothing:zeros", "-o", self.path("a.dlc"), code=3)
+        _, log = dlc("compile", model("mlp"), "--init=nothing:zeros", "-o", self.path("a.dlc"), code=2)
         self.assertIn("--init=nothing:zeros matches no trained weight of the model", log)
         self.assertFalse(os.path.exists(self.path("a.dlc")))
 

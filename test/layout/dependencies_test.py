@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "runtime/train": ["runtime"],
     "runtime": ["runtime"],  # dlc.h, the public API
     "compiler/dialect": ["runtime/base"],
-    "passes": ["compiler/dialect", "compiler/options"],
+    "passes": ["runtime/base", "compiler/dialect", "compiler/options"],
     "compiler/import": RUNTIME + ["compiler/dialect"],
     "compiler/export": RUNTIME + ["compiler/dialect"],
     "compiler/lower": RUNTIME + ["compiler/dialect"],

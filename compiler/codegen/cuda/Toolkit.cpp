@@ -1,4 +1,5 @@
 #include "compiler/codegen/cuda/Toolkit.h"
+#include "runtime/base/Pattern.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -8,7 +9,6 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
-#include <regex>
 
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
@@ -39,29 +39,30 @@ std::string readAll(llvm::StringRef file) {
 }
 
 std::vector<KernelResources> parse(const std::string &log) {
-  static const std::regex entry("Compiling entry function '([^']+)'"),
-      stack(
-          R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)"),
-      registers(R"(Used (\d+) registers)"), shared(R"((\d+) bytes smem)");
+  static const Pattern entry = *Pattern::parse(
+                           "Compiling entry function '([^']+)'"),
+                       stack = *Pattern::parse(
+                           "(\\d+) bytes stack frame, (\\d+) bytes spill "
+                           "stores, (\\d+) bytes spill loads"),
+                       registers = *Pattern::parse("Used (\\d+) registers"),
+                       shared = *Pattern::parse("(\\d+) bytes smem");
   std::vector<KernelResources> all;
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(log).split(lines, '\n');
-  for (llvm::StringRef text : lines) {
-    std::string line = text.str();
-    std::smatch m;
-    if (std::regex_search(line, m, entry))
-      all.push_back({m[1], 0, 0, 0, 0, 0});
+  for (llvm::StringRef line : lines) {
+    if (auto found = entry.groups(line))
+      all.push_back({found->front(), 0, 0, 0, 0, 0});
     if (all.empty())
       continue;
-    if (std::regex_search(line, m, stack)) {
-      all.back().stack = std::stoll(m[1]);
-      all.back().stores = std::stoll(m[2]);
-      all.back().loads = std::stoll(m[3]);
+    if (auto found = stack.groups(line)) {
+      all.back().stack = std::stoll((*found)[0]);
+      all.back().stores = std::stoll((*found)[1]);
+      all.back().loads = std::stoll((*found)[2]);
     }
-    if (std::regex_search(line, m, registers))
-      all.back().registers = std::stoll(m[1]);
-    if (std::regex_search(line, m, shared))
-      all.back().shared = std::stoll(m[1]);
+    if (auto found = registers.groups(line))
+      all.back().registers = std::stoll(found->front());
+    if (auto found = shared.groups(line))
+      all.back().shared = std::stoll(found->front());
   }
   return all;
 }
