@@ -6,13 +6,11 @@ namespace dlc::import {
 
 Result<HostTensor> HostCall::make(DType dtype, const Shape &shape) {
   DLC_ASSIGN(auto count, countElements(shape, "a folded value"));
-  size_t bytes = static_cast<size_t>(count) * sizeof(double);
-  if (bytes > budget)
-    return badModel("folding a value of shape {} needs {} bytes, {} are left "
-                    "of the import's budget",
-                    toString(shape), bytes, budget);
-  budget -= bytes;
-  return HostTensor(dtype, shape);
+  std::string what =
+      fmt::format("folding a value of shape {}", toString(shape));
+  DLC_ASSIGN(Lease lease, budget.take(HostTensor::bytesOf(count), what));
+  DLC_TRY(budget.work(uint64_t(count), what));
+  return HostTensor(dtype, shape, std::move(lease));
 }
 
 Status HostCall::require(size_t count) const {
@@ -22,7 +20,7 @@ Status HostCall::require(size_t count) const {
   return Status();
 }
 
-HostEvaluator::HostEvaluator(size_t budget) : budget(budget) {
+HostEvaluator::HostEvaluator(Budget given) : budget(std::move(given)) {
   addHostMath(ops);
   addHostMovement(ops);
 }

@@ -12,13 +12,18 @@ namespace dlc::import {
 struct HostCall {
   const NodeView &node;
   std::vector<const HostTensor *> inputs;
-  size_t &budget; // bytes that may still be allocated
+  Budget &budget;
 
   const HostTensor *input(size_t index) const {
     return index < inputs.size() ? inputs[index] : nullptr;
   }
-  /// A zeroed tensor; an error when it would pass the budget.
+  /// A zeroed tensor; an error when it, or the work to fill it, would pass the
+  /// budget.
   Result<HostTensor> make(DType dtype, const Shape &shape);
+  /// Before a loop over `elements` that are not those of a `make`.
+  Status work(int64_t elements) const {
+    return budget.work(uint64_t(elements), "folding a value");
+  }
   /// A required input, or an error that says which is missing.
   Status require(size_t count) const;
 };
@@ -32,22 +37,21 @@ void addHostMath(HostOps &ops);
 /// Constant, ConstantOfShape, Range and everything that moves elements.
 void addHostMovement(HostOps &ops);
 
+/// Input 0 as the ONNX type.
+HostResults castTo(HostCall &call, int onnxType);
+
 /// Not thread-safe; one per import.
 class HostEvaluator {
 public:
-  /// `budget`: bytes that all results together may take.
-  explicit HostEvaluator(size_t budget);
+  /// Results hold their bytes of `budget` until the last copy is gone.
+  explicit HostEvaluator(Budget budget);
   bool knows(const std::string &opType) const { return ops.count(opType); }
   HostResults evaluate(const NodeView &node,
                        std::vector<const HostTensor *> inputs);
-  /// Gives the space of a result that is no longer needed back to the budget.
-  void release(const HostTensor &result) {
-    budget += result.elements() * sizeof(double);
-  }
 
 private:
   HostOps ops;
-  size_t budget;
+  Budget budget;
 };
 
 } // namespace dlc::import

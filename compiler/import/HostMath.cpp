@@ -1,5 +1,6 @@
 #include "compiler/import/DataType.h"
 #include "compiler/import/HostEval.h"
+#include "compiler/import/HostWalk.h"
 #include <algorithm>
 #include <cmath>
 
@@ -10,25 +11,6 @@ HostResults one(HostTensor tensor) {
   std::vector<HostTensor> results;
   results.push_back(std::move(tensor));
   return results;
-}
-
-/// For each element of a broadcast result, the element of x that it reads.
-std::vector<int64_t> broadcastMap(const Shape &x, const Shape &y) {
-  int64_t count = 1;
-  for (int64_t dim : y)
-    count *= dim;
-  std::vector<int64_t> map(count, 0);
-  int64_t stride = 1, inner = 1;
-  for (size_t i = 0; i < y.size(); ++i) {
-    int64_t dim = y[y.size() - 1 - i];
-    int64_t size = i < x.size() ? x[x.size() - 1 - i] : 1;
-    if (size != 1)
-      for (int64_t k = 0; k < count; ++k)
-        map[k] += k / inner % dim * stride;
-    stride *= size;
-    inner *= dim;
-  }
-  return map;
 }
 
 // Elementwise ops are given for doubles and for integers; null where ONNX has
@@ -46,14 +28,20 @@ HostResults binary(HostCall &call, FloatOp onFloats, IntOp onInts,
                     onnxTypeName(toOnnxType(b.dtype)));
   DLC_ASSIGN(auto shape, broadcastShapes(a.shape, b.shape));
   DLC_ASSIGN(auto y, call.make(predicate ? DType::Bool : a.dtype, shape));
-  auto mapA = broadcastMap(a.shape, shape), mapB = broadcastMap(b.shape, shape);
-  bool floats = a.holdsFloats();
-  bool valid = floats ? onFloats != nullptr : onInts != nullptr;
-  for (int64_t i = 0, count = y.elements(); valid && i < count; ++i)
-    if (floats)
-      y.setNumber(i, onFloats(a.number(mapA[i]), b.number(mapB[i])));
-    else
-      y.setInteger(i, onInts(a.integer(mapA[i]), b.integer(mapB[i]), valid));
+  bool valid = a.holdsFloats() ? onFloats != nullptr : onInts != nullptr;
+  using At = std::array<int64_t, 2>;
+  std::array<Shape, 2> strides{broadcastStrides(a.shape, shape),
+                               broadcastStrides(b.shape, shape)};
+  if (valid && a.holdsFloats())
+    walk(shape, strides, At{}, [&](int64_t i, const At &at) {
+      y.setNumber(i, onFloats(a.number(at[0]), b.number(at[1])));
+    });
+  else if (valid)
+    walk(shape, strides, At{}, [&](int64_t i, const At &at) {
+      bool defined = true;
+      y.setInteger(i, onInts(a.integer(at[0]), b.integer(at[1]), defined));
+      valid &= defined;
+    });
   if (!valid)
     return badModel("the operation is not defined for these values of type {}",
                     onnxTypeName(toOnnxType(a.dtype)));
@@ -137,6 +125,8 @@ HostResults unary(HostCall &call, double (*onFloats)(double),
   return one(std::move(y));
 }
 
+} // namespace
+
 HostResults castTo(HostCall &call, int onnxType) {
   auto dtype = toDType(onnxType);
   if (!dtype)
@@ -148,6 +138,8 @@ HostResults castTo(HostCall &call, int onnxType) {
   return one(std::move(y));
 }
 
+namespace {
+
 HostResults where(HostCall &call) {
   DLC_TRY(call.require(3));
   const HostTensor &c = *call.input(0), &a = *call.input(1),
@@ -157,21 +149,57 @@ HostResults where(HostCall &call) {
   DLC_ASSIGN(auto both, broadcastShapes(a.shape, b.shape));
   DLC_ASSIGN(auto shape, broadcastShapes(c.shape, both));
   DLC_ASSIGN(auto y, call.make(a.dtype, shape));
-  auto mapC = broadcastMap(c.shape, shape), mapA = broadcastMap(a.shape, shape),
-       mapB = broadcastMap(b.shape, shape);
-  for (int64_t i = 0, count = y.elements(); i < count; ++i)
-    if (c.integer(mapC[i]))
-      y.copyElement(i, a, mapA[i]);
+  using At = std::array<int64_t, 3>;
+  std::array<Shape, 3> strides{broadcastStrides(c.shape, shape),
+                               broadcastStrides(a.shape, shape),
+                               broadcastStrides(b.shape, shape)};
+  walk(shape, strides, At{}, [&](int64_t i, const At &at) {
+    if (c.integer(at[0]))
+      y.copyElement(i, a, at[1]);
     else
-      y.copyElement(i, b, mapB[i]);
+      y.copyElement(i, b, at[2]);
+  });
   return one(std::move(y));
 }
 
+/// What a reduction starts from and how it goes on, for both kinds of element.
+struct Reduction {
+  double first;
+  double (*onFloats)(double, double);
+  int64_t firstInt;
+  int64_t (*onInts)(int64_t, int64_t);
+  bool mean = false;
+};
+
+/// The reduced values of `x`, in f64 or i64; `kept` has 1 for reduced axes.
+Result<HostTensor> reduceValues(HostCall &call, const HostTensor &x,
+                                const Shape &kept, const Reduction &r) {
+  DType wide = x.holdsFloats() ? DType::F64 : DType::I64;
+  DLC_ASSIGN(auto y, call.make(wide, kept));
+  DLC_TRY(call.work(x.elements()));
+  using At = std::array<int64_t, 1>;
+  for (int64_t i = 0, count = y.elements(); i < count; ++i)
+    if (x.holdsFloats())
+      y.setNumber(i, r.first);
+    else
+      y.setInteger(i, r.firstInt);
+  walk(x.shape, std::array{broadcastStrides(kept, x.shape)}, At{},
+       [&, &y = y](int64_t i, const At &at) {
+         if (x.holdsFloats())
+           y.setNumber(at[0], r.onFloats(y.number(at[0]), x.number(i)));
+         else
+           y.setInteger(at[0], r.onInts(y.integer(at[0]), x.integer(i)));
+       });
+  return y;
+}
+
 /// Axes are an attribute at first and an input from opset 13 (ReduceSum) or 18.
-template <typename Step>
-HostResults reduce(HostCall &call, double start, Step step, bool mean = false) {
+HostResults reduce(HostCall &call, const Reduction &r) {
   DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
+  if (call.input(1)) {
+    DLC_TRY(call.work(call.input(1)->elements()));
+  }
   auto given =
       call.input(1) ? call.input(1)->integers() : call.node.integers("axes");
   if (given.empty() && call.node.integer("noop_with_empty_axes", 0))
@@ -183,20 +211,29 @@ HostResults reduce(HostCall &call, double start, Step step, bool mean = false) {
     reduced *= x.shape[axis];
     kept[axis] = 1;
   }
-  DLC_ASSIGN(auto sums, call.make(DType::F64, kept));
-  for (int64_t i = 0, count = sums.elements(); i < count; ++i)
-    sums.setNumber(i, start);
-  auto map = broadcastMap(kept, x.shape);
-  for (int64_t i = 0, count = x.elements(); i < count; ++i)
-    sums.setNumber(map[i], step(sums.number(map[i]), x.number(i)));
+  DLC_ASSIGN(auto values, reduceValues(call, x, kept, r));
+  if (r.mean && reduced == 0 && !x.holdsFloats())
+    return badModel("the mean of no elements of type {} is not defined",
+                    onnxTypeName(toOnnxType(x.dtype)));
   Shape shape = kept;
   if (!call.node.integer("keepdims", 1))
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
       shape.erase(shape.begin() + *axis);
   DLC_ASSIGN(auto y, call.make(x.dtype, shape));
   for (int64_t i = 0, count = y.elements(); i < count; ++i)
-    y.setNumber(i, mean ? sums.number(i) / reduced : sums.number(i));
+    if (x.holdsFloats())
+      y.setNumber(i, r.mean ? values.number(i) / reduced : values.number(i));
+    else
+      y.setInteger(i, r.mean ? values.integer(i) / reduced : values.integer(i));
   return one(std::move(y));
+}
+
+double add(double a, double b) { return a + b; }
+int64_t addInts(int64_t a, int64_t b) {
+  return wrapping(a, b, std::plus<uint64_t>());
+}
+int64_t multiplyInts(int64_t a, int64_t b) {
+  return wrapping(a, b, std::multiplies<uint64_t>());
 }
 
 /// The exponent's type may differ from the base's, which is the result's.
@@ -341,22 +378,24 @@ void addHostMath(HostOps &ops) {
     return castTo(c, toOnnxType(c.input(1)->dtype));
   };
   ops["ReduceSum"] = [](HostCall &c) {
-    return reduce(c, 0, [](double a, double b) { return a + b; });
+    return reduce(c, {0, add, 0, addInts});
   };
   ops["ReduceMean"] = [](HostCall &c) {
-    return reduce(
-        c, 0, [](double a, double b) { return a + b; }, true);
+    return reduce(c, {0, add, 0, addInts, true});
   };
   ops["ReduceProd"] = [](HostCall &c) {
-    return reduce(c, 1, [](double a, double b) { return a * b; });
+    return reduce(
+        c, {1, [](double a, double b) { return a * b; }, 1, multiplyInts});
   };
   ops["ReduceMax"] = [](HostCall &c) {
-    return reduce(c, -INFINITY,
-                  [](double a, double b) { return std::max(a, b); });
+    return reduce(
+        c, {-INFINITY, [](double a, double b) { return std::max(a, b); },
+            INT64_MIN, [](int64_t a, int64_t b) { return std::max(a, b); }});
   };
   ops["ReduceMin"] = [](HostCall &c) {
-    return reduce(c, INFINITY,
-                  [](double a, double b) { return std::min(a, b); });
+    return reduce(
+        c, {INFINITY, [](double a, double b) { return std::min(a, b); },
+            INT64_MAX, [](int64_t a, int64_t b) { return std::min(a, b); }});
   };
 }
 

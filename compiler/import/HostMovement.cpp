@@ -1,9 +1,9 @@
 #include "compiler/import/DataType.h"
 #include "compiler/import/HostEval.h"
+#include "compiler/import/HostWalk.h"
 #include "compiler/import/TensorData.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace dlc::import {
@@ -15,51 +15,37 @@ HostResults one(HostTensor tensor) {
   return results;
 }
 
-Result<HostTensor> required(HostCall &call, size_t index) {
-  DLC_TRY(call.require(index + 1));
-  return *call.input(index);
-}
-
-Shape stridesOf(const Shape &shape) {
-  Shape strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
-    strides[i] = stride;
-  return strides;
-}
-
-/// y of `shape`, each element copied from x at the linear index that `source`
-/// gives for y's coordinates; a negative index leaves zero.
-HostResults move(HostCall &call, const HostTensor &x, const Shape &shape,
-                 const std::function<int64_t(const Shape &)> &source) {
+/// The elements of x that start at `from`, seen through `strides` as `shape`.
+HostResults view(HostCall &call, const HostTensor &x, const Shape &shape,
+                 const Shape &strides, int64_t from = 0) {
   DLC_ASSIGN(auto y, call.make(x.dtype, shape));
-  Shape at(shape.size(), 0);
-  for (int64_t i = 0, count = y.elements(); i < count; ++i) {
-    if (int64_t from = source(at); from >= 0)
-      y.copyElement(i, x, from);
-    for (size_t d = shape.size(); d-- > 0 && ++at[d] == shape[d];)
-      at[d] = 0;
-  }
+  using At = std::array<int64_t, 1>;
+  walk(shape, std::array{strides}, At{from},
+       [&, &y = y](int64_t i, const At &at) { y.copyElement(i, x, at[0]); });
   return one(std::move(y));
 }
 
 /// The same elements in another shape.
-HostResults reshaped(HostCall &call, const HostTensor &x,
-                     const Result<Shape> &shape) {
+HostResults reshaped(const HostTensor &x, const Result<Shape> &shape) {
   if (!shape.ok())
     return shape.status();
-  DLC_ASSIGN(auto y, call.make(x.dtype, *shape));
-  for (int64_t i = 0, count = y.elements(); i < count; ++i)
-    y.copyElement(i, x, i);
-  return one(std::move(y));
+  return one(x.reshaped(*shape));
+}
+
+/// An input that is a list of numbers.
+Result<std::vector<int64_t>> list(HostCall &call, size_t index) {
+  const HostTensor *input = call.input(index);
+  if (!input)
+    return std::vector<int64_t>();
+  DLC_TRY(call.work(input->elements()));
+  return input->integers();
 }
 
 /// From opset 13 Squeeze, Unsqueeze and Split take an input where they had an
 /// attribute; both are read.
-std::vector<int64_t> inputOrAttribute(HostCall &call, size_t index,
-                                      const char *attribute) {
-  return call.input(index) ? call.input(index)->integers()
-                           : call.node.integers(attribute);
+Result<std::vector<int64_t>> inputOrAttribute(HostCall &call, size_t index,
+                                              const char *attribute) {
+  return call.input(index) ? list(call, index) : call.node.integers(attribute);
 }
 
 HostResults constant(HostCall &call) {
@@ -71,9 +57,11 @@ HostResults constant(HostCall &call) {
       return badModel("a Constant with external data is not supported");
     DLC_TRY(addTensor(attribute->t(), "value", none, store));
     const Weight &weight = *store.find("value");
-    if (auto space = call.make(weight.dtype, weight.shape); !space.ok())
-      return space.status();
-    return one(HostTensor::from(weight));
+    DLC_TRY(call.work(weight.elements()));
+    DLC_ASSIGN(auto lease,
+               call.budget.take(HostTensor::bytesOf(weight.elements()),
+                                "the constant's value"));
+    return one(HostTensor::from(weight, std::move(lease)));
   }
   if (node.has("value_int"))
     return one(HostTensor::scalar(DType::I64, node.integer("value_int", 0)));
@@ -91,7 +79,8 @@ HostResults constant(HostCall &call) {
 }
 
 HostResults constantOfShape(HostCall &call) {
-  DLC_ASSIGN(auto dims, required(call, 0));
+  DLC_TRY(call.require(1));
+  DLC_ASSIGN(Shape shape, list(call, 0));
   HostTensor fill = HostTensor::scalar(DType::F32, 0);
   if (call.node.has("value")) {
     HostCall read{call.node, {}, call.budget};
@@ -102,150 +91,150 @@ HostResults constantOfShape(HostCall &call) {
     if (fill.elements() != 1)
       return badModel("value has {} elements, expected 1", fill.elements());
   }
-  return move(call, fill, dims.integers(), [](const Shape &) { return 0; });
+  return view(call, fill, shape, Shape(shape.size(), 0));
+}
+
+/// ceil((last - first) / delta), exact for integers; negative: not finite.
+int64_t countOf(const HostTensor &start, const HostTensor &limit,
+                const HostTensor &step) {
+  constexpr int64_t kMost = int64_t(1) << 40;
+  if (start.holdsFloats()) {
+    double count =
+        std::ceil((limit.number(0) - start.number(0)) / step.number(0));
+    return count < double(kMost) ? int64_t(std::max(0.0, count)) : -1;
+  }
+  __int128 delta = step.integer(0), span = limit.integer(0);
+  span -= start.integer(0);
+  if (delta == 0)
+    return -1;
+  __int128 count =
+      span / delta + (span % delta != 0 && (span < 0) == (delta < 0));
+  return count > kMost ? -1 : int64_t(std::max<__int128>(0, count));
 }
 
 HostResults range(HostCall &call) {
   DLC_TRY(call.require(3));
   for (const HostTensor *input : call.inputs)
-    if (input->elements() != 1 || input->dtype != call.input(0)->dtype)
+    if (!input || input->elements() != 1 ||
+        input->dtype != call.input(0)->dtype)
       return badModel("expected three scalars of one type");
-  const HostTensor &start = *call.input(0), &step = *call.input(2);
-  double first = start.number(0), last = call.input(1)->number(0),
-         delta = step.number(0);
-  double count = std::max(0.0, std::ceil((last - first) / delta));
-  if (!(count < 1e12))
-    return badModel("range from {} to {} by {} is not finite", first, last,
-                    delta);
-  DLC_ASSIGN(auto y, call.make(start.dtype, {int64_t(count)}));
-  for (int64_t i = 0; i < y.elements(); ++i)
+  const HostTensor &start = *call.input(0), &limit = *call.input(1),
+                   &step = *call.input(2);
+  int64_t count = countOf(start, limit, step);
+  if (count < 0)
+    return badModel("range from {} to {} by {} is not finite", start.number(0),
+                    limit.number(0), step.number(0));
+  DLC_ASSIGN(auto y, call.make(start.dtype, {count}));
+  for (int64_t i = 0; i < count; ++i)
     if (y.holdsFloats())
-      y.setNumber(i, first + i * delta);
+      y.setNumber(i, start.number(0) + i * step.number(0));
     else
       y.setInteger(i, int64_t(uint64_t(start.integer(0)) +
                               uint64_t(i) * uint64_t(step.integer(0))));
   return one(std::move(y));
 }
 
+/// x as [outer, size, inner] around the axis.
 HostResults gather(HostCall &call) {
   DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0), &index = *call.input(1);
   DLC_ASSIGN(auto axis,
              normalizeAxis(call.node.integer("axis", 0), x.shape.size()));
-  int64_t size = x.shape[axis];
-  for (int64_t i : index.integers())
-    if (i < -size || i >= size)
-      return badModel("index {} is out of range for dimension {}", i, size);
+  const int64_t size = x.shape[axis], count = index.elements();
+  DLC_TRY(call.work(count));
+  for (int64_t i = 0; i < count; ++i)
+    if (int64_t at = index.integer(i); at < -size || at >= size)
+      return badModel("index {} is out of range for dimension {}", at, size);
   Shape shape(x.shape.begin(), x.shape.begin() + axis);
   shape.insert(shape.end(), index.shape.begin(), index.shape.end());
   shape.insert(shape.end(), x.shape.begin() + axis + 1, x.shape.end());
-  Shape strides = stridesOf(x.shape), inner = stridesOf(index.shape);
-  return move(call, x, shape, [&, axis = axis](const Shape &at) {
-    int64_t which = 0, from = 0;
-    for (size_t d = 0; d < index.shape.size(); ++d)
-      which += at[axis + d] * inner[d];
-    int64_t i = index.integer(which);
-    for (int64_t d = 0; d < int64_t(x.shape.size()); ++d) {
-      int64_t shift = d > axis ? int64_t(index.shape.size()) - 1 : 0;
-      from += (d == axis ? (i < 0 ? i + size : i) : at[d + shift]) * strides[d];
-    }
-    return from;
-  });
+  DLC_ASSIGN(auto y, call.make(x.dtype, shape));
+  const int64_t inner = stridesOf(x.shape)[axis];
+  for (int64_t to = 0, total = y.elements(); to < total; to += inner) {
+    int64_t at = index.integer(to / inner % count), outer = to / inner / count;
+    int64_t from = (outer * size + (at < 0 ? at + size : at)) * inner;
+    for (int64_t i = 0; i < inner; ++i)
+      y.copyElement(to + i, x, from + i);
+  }
+  return one(std::move(y));
 }
 
 HostResults slice(HostCall &call) {
   DLC_TRY(call.require(3));
   const HostTensor &x = *call.input(0);
-  auto optional = [&](size_t i) {
-    return call.input(i) ? call.input(i)->integers() : std::vector<int64_t>();
-  };
-  DLC_ASSIGN(auto bounds, resolveSlice(x.shape, optional(1), optional(2),
-                                       optional(3), optional(4)));
+  std::vector<int64_t> given[4];
+  for (size_t i = 0; i < 4; ++i) {
+    DLC_ASSIGN(given[i], list(call, i + 1));
+  }
+  DLC_ASSIGN(auto bounds,
+             resolveSlice(x.shape, given[0], given[1], given[2], given[3]));
   Shape strides = stridesOf(x.shape);
-  return move(call, x, bounds.sizes, [&](const Shape &at) {
-    int64_t from = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      from += (bounds.starts[d] + at[d] * bounds.steps[d]) * strides[d];
-    return from;
-  });
+  int64_t from = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    from += bounds.starts[d] * strides[d];
+    strides[d] *= bounds.steps[d];
+  }
+  return view(call, x, bounds.sizes, strides, from);
 }
 
 HostResults transpose(HostCall &call) {
-  DLC_ASSIGN(auto x, required(call, 0));
+  DLC_TRY(call.require(1));
+  const HostTensor &x = *call.input(0);
   std::vector<int64_t> reversed(x.shape.size());
   std::iota(reversed.rbegin(), reversed.rend(), 0);
-  auto perm = call.node.integers("perm", reversed);
-  auto sorted = normalizeAxes(perm, x.shape.size());
-  if (!sorted.ok() || perm.size() != x.shape.size())
-    return badModel("perm {} is not a permutation for rank {}", toString(perm),
-                    x.shape.size());
-  Shape shape, strides = stridesOf(x.shape);
-  for (int64_t axis : perm)
+  DLC_ASSIGN(auto perm, normalizePerm(call.node.integers("perm", reversed),
+                                      x.shape.size()));
+  Shape shape, strides, own = stridesOf(x.shape);
+  for (int64_t axis : perm) {
     shape.push_back(x.shape[axis]);
-  return move(call, x, shape, [&](const Shape &at) {
-    int64_t from = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      from += at[d] * strides[perm[d]];
-    return from;
-  });
-}
-
-HostResults expandTo(HostCall &call, const HostTensor &x,
-                     const Result<Shape> &shape) {
-  if (!shape.ok())
-    return shape.status();
-  Shape strides = stridesOf(x.shape);
-  size_t lead = shape->size() - x.shape.size();
-  return move(call, x, *shape, [&](const Shape &at) {
-    int64_t from = 0;
-    for (size_t d = 0; d < x.shape.size(); ++d)
-      from += x.shape[d] == 1 ? 0 : at[lead + d] * strides[d];
-    return from;
-  });
+    strides.push_back(own[axis]);
+  }
+  return view(call, x, shape, strides);
 }
 
 HostResults expand(HostCall &call) {
   DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0);
-  return expandTo(call, x, broadcastShapes(x.shape, call.input(1)->integers()));
+  DLC_ASSIGN(Shape target, list(call, 1));
+  DLC_ASSIGN(Shape shape, broadcastShapes(x.shape, target));
+  return view(call, x, shape, broadcastStrides(x.shape, shape));
 }
 
+/// [a, b] repeated r and s times is [r, a, s, b] with strides of 0.
 HostResults tile(HostCall &call) {
   DLC_TRY(call.require(2));
   const HostTensor &x = *call.input(0);
-  auto repeats = call.input(1)->integers();
-  if (repeats.size() != x.shape.size())
-    return badModel("{} repeats for rank {}", repeats.size(), x.shape.size());
-  Shape shape = x.shape, strides = stridesOf(x.shape);
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (repeats[d] < 0 ||
-        __builtin_mul_overflow(shape[d], repeats[d], &shape[d]))
-      return badModel("repeat {} is not valid for dimension {}", repeats[d],
-                      x.shape[d]);
-  return move(call, x, shape, [&](const Shape &at) {
-    int64_t from = 0;
-    for (size_t d = 0; d < at.size(); ++d)
-      from += at[d] % x.shape[d] * strides[d];
-    return from;
-  });
+  DLC_ASSIGN(auto repeats, list(call, 1));
+  DLC_ASSIGN(Shape shape, tileShape(x.shape, repeats));
+  DLC_ASSIGN(auto y, call.make(x.dtype, shape));
+  Shape spread, strides, own = stridesOf(x.shape);
+  for (size_t d = 0; d < own.size(); ++d) {
+    spread.insert(spread.end(), {repeats[d], x.shape[d]});
+    strides.insert(strides.end(), {0, own[d]});
+  }
+  using At = std::array<int64_t, 1>;
+  walk(spread, std::array{strides}, At{},
+       [&, &y = y](int64_t i, const At &at) { y.copyElement(i, x, at[0]); });
+  return one(std::move(y));
 }
 
 HostResults trilu(HostCall &call) {
-  DLC_ASSIGN(auto x, required(call, 0));
+  DLC_TRY(call.require(1));
+  const HostTensor &x = *call.input(0);
   if (x.shape.size() < 2)
     return badModel("rank {}, expected at least 2", x.shape.size());
   if (call.input(1) && call.input(1)->elements() != 1)
     return badModel("k has {} elements, expected 1", call.input(1)->elements());
   __int128 k = call.input(1) ? call.input(1)->integer(0) : 0;
   bool upper = call.node.integer("upper", 1);
-  Shape strides = stridesOf(x.shape);
-  return move(call, x, x.shape, [&](const Shape &at) -> int64_t {
-    __int128 row = at[at.size() - 2], column = at.back();
-    bool keep = upper ? column - row >= k : column - row <= k;
-    return keep ? std::inner_product(at.begin(), at.end(), strides.begin(),
-                                     int64_t(0))
-                : -1;
-  });
+  DLC_ASSIGN(auto y, call.make(x.dtype, x.shape));
+  const int64_t rows = x.shape.end()[-2], columns = x.shape.back();
+  for (int64_t i = 0, count = y.elements(); i < count; ++i) {
+    __int128 distance = i % columns - i / columns % rows;
+    if (upper ? distance >= k : distance <= k)
+      y.copyElement(i, x, i);
+  }
+  return one(std::move(y));
 }
 
 HostResults concat(HostCall &call) {
@@ -269,9 +258,12 @@ HostResults concat(HostCall &call) {
                       toString(first.shape), toString(x->shape), axis);
   }
   DLC_ASSIGN(auto y, call.make(first.dtype, shape));
+  if (y.elements() == 0)
+    return one(std::move(y));
   int64_t outer = 1, inner = 1, to = 0;
   for (size_t d = 0; d < shape.size(); ++d)
     (int64_t(d) < axis ? outer : inner) *= int64_t(d) == axis ? 1 : shape[d];
+  DLC_TRY(call.budget.work(uint64_t(outer) * call.inputs.size(), "Concat"));
   for (int64_t row = 0; row < outer; ++row)
     for (const HostTensor *x : call.inputs)
       for (int64_t i = 0, run = x->shape[axis] * inner; i < run; ++i)
@@ -280,22 +272,21 @@ HostResults concat(HostCall &call) {
 }
 
 HostResults split(HostCall &call) {
-  DLC_ASSIGN(auto x, required(call, 0));
+  DLC_TRY(call.require(1));
+  const HostTensor &x = *call.input(0);
   DLC_ASSIGN(auto axis,
              normalizeAxis(call.node.integer("axis", 0), x.shape.size()));
+  const int64_t outputs = call.node.proto.output_size();
+  DLC_ASSIGN(auto given, inputOrAttribute(call, 1, "split"));
   DLC_ASSIGN(auto sizes,
-             splitSizes(x.shape[axis], inputOrAttribute(call, 1, "split"),
-                        call.node.proto.output_size()));
+             splitSizes(x.shape[axis], given,
+                        call.node.integer("num_outputs", outputs), outputs));
   std::vector<HostTensor> parts;
   int64_t start = 0;
-  Shape strides = stridesOf(x.shape);
+  Shape strides = stridesOf(x.shape), shape = x.shape;
   for (int64_t size : sizes) {
-    Shape shape = x.shape;
     shape[axis] = size;
-    auto part = move(call, x, shape, [&](const Shape &at) {
-      int64_t from = start * strides[axis];
-      return std::inner_product(at.begin(), at.end(), strides.begin(), from);
-    });
+    auto part = view(call, x, shape, strides, start * strides[axis]);
     if (!part.ok())
       return part;
     parts.push_back(std::move((*part)[0]));
@@ -305,23 +296,34 @@ HostResults split(HostCall &call) {
 }
 
 HostResults squeeze(HostCall &call) {
-  DLC_ASSIGN(auto x, required(call, 0));
+  DLC_TRY(call.require(1));
+  const HostTensor &x = *call.input(0);
   std::optional<std::vector<int64_t>> axes;
-  if (call.input(1) || call.node.has("axes"))
-    axes = inputOrAttribute(call, 1, "axes");
-  return reshaped(call, x, squeezeShape(x.shape, axes));
+  if (call.input(1) || call.node.has("axes")) {
+    DLC_ASSIGN(axes, inputOrAttribute(call, 1, "axes"));
+  }
+  return reshaped(x, squeezeShape(x.shape, axes));
+}
+
+HostResults unsqueeze(HostCall &call) {
+  DLC_TRY(call.require(1));
+  const HostTensor &x = *call.input(0);
+  DLC_ASSIGN(auto axes, inputOrAttribute(call, 1, "axes"));
+  return reshaped(x, unsqueezeShape(x.shape, axes));
+}
+
+HostResults reshape(HostCall &call) {
+  DLC_TRY(call.require(2));
+  const HostTensor &x = *call.input(0);
+  DLC_ASSIGN(auto target, list(call, 1));
+  return reshaped(
+      x, resolveReshape(x.shape, target, call.node.integer("allowzero", 0)));
 }
 
 HostResults flatten(HostCall &call) {
-  DLC_ASSIGN(auto x, required(call, 0));
-  int64_t rank = x.shape.size(), axis = call.node.integer("axis", 1);
-  axis = axis < 0 ? axis + rank : axis;
-  if (axis < 0 || axis > rank)
-    return badModel("axis {} is out of range for rank {}", axis, rank);
-  Shape shape{1, 1};
-  for (int64_t d = 0; d < rank; ++d)
-    shape[d < axis ? 0 : 1] *= x.shape[d];
-  return reshaped(call, x, shape);
+  DLC_TRY(call.require(1));
+  const HostTensor &x = *call.input(0);
+  return reshaped(x, flattenShape(x.shape, call.node.integer("axis", 1)));
 }
 
 } // namespace
@@ -340,21 +342,11 @@ void addHostMovement(HostOps &ops) {
   ops["Split"] = split;
   ops["Squeeze"] = squeeze;
   ops["Flatten"] = flatten;
-  ops["Unsqueeze"] = [](HostCall &c) -> HostResults {
-    DLC_TRY(c.require(1));
-    return reshaped(
-        c, *c.input(0),
-        unsqueezeShape(c.input(0)->shape, inputOrAttribute(c, 1, "axes")));
-  };
-  ops["Reshape"] = [](HostCall &c) -> HostResults {
-    DLC_TRY(c.require(2));
-    return reshaped(c, *c.input(0),
-                    resolveReshape(c.input(0)->shape, c.input(1)->integers(),
-                                   c.node.integer("allowzero", 0)));
-  };
+  ops["Unsqueeze"] = unsqueeze;
+  ops["Reshape"] = reshape;
   ops["Identity"] = [](HostCall &c) -> HostResults {
     DLC_TRY(c.require(1));
-    return reshaped(c, *c.input(0), c.input(0)->shape);
+    return one(*c.input(0));
   };
 }
 

@@ -33,6 +33,15 @@ int64_t wrapTo(DType dtype, int64_t value) {
   }
 }
 
+int64_t truncated(double value) {
+  if (std::isnan(value))
+    return 0;
+  if (value >= 9223372036854775807.0)
+    return INT64_MAX;
+  return value <= -9223372036854775808.0 ? INT64_MIN
+                                         : static_cast<int64_t>(value);
+}
+
 template <typename T> T load(const char *data, int64_t index) {
   T value;
   std::memcpy(&value, data + index * sizeof(T), sizeof(T));
@@ -45,12 +54,14 @@ template <typename T> void store(std::string &bytes, T value) {
 
 } // namespace
 
-HostTensor::HostTensor(DType dtype, Shape shape)
-    : dtype(dtype), shape(std::move(shape)) {
+HostTensor::HostTensor(DType dtype, Shape shape, Lease lease)
+    : dtype(dtype), shape(std::move(shape)),
+      values(std::make_shared<Values>()) {
   if (holdsFloats())
-    floats.resize(elements());
+    values->floats.resize(elements());
   else
-    ints.resize(elements());
+    values->ints.resize(elements());
+  values->lease = std::move(lease);
 }
 
 HostTensor HostTensor::scalar(DType dtype, double value) {
@@ -61,35 +72,43 @@ HostTensor HostTensor::scalar(DType dtype, double value) {
 
 HostTensor HostTensor::list(std::vector<int64_t> values) {
   HostTensor tensor(DType::I64, {int64_t(values.size())});
-  tensor.ints = std::move(values);
+  tensor.values->ints = std::move(values);
   return tensor;
 }
 
-HostTensor HostTensor::from(const Weight &weight) {
-  HostTensor tensor(weight.dtype, weight.shape);
+HostTensor HostTensor::reshaped(Shape other) const {
+  HostTensor tensor = *this;
+  tensor.shape = std::move(other);
+  return tensor;
+}
+
+HostTensor HostTensor::from(const Weight &weight, Lease lease) {
+  HostTensor tensor(weight.dtype, weight.shape, std::move(lease));
+  std::vector<double> &floats = tensor.values->floats;
+  std::vector<int64_t> &ints = tensor.values->ints;
   auto *data = static_cast<const char *>(weight.data);
   for (int64_t i = 0, count = tensor.elements(); i < count; ++i)
     switch (weight.dtype) {
     case DType::F32:
-      tensor.floats[i] = load<float>(data, i);
+      floats[i] = load<float>(data, i);
       break;
     case DType::F64:
-      tensor.floats[i] = load<double>(data, i);
+      floats[i] = load<double>(data, i);
       break;
     case DType::F16:
-      tensor.floats[i] = fromF16(load<uint16_t>(data, i));
+      floats[i] = fromF16(load<uint16_t>(data, i));
       break;
     case DType::BF16:
-      tensor.floats[i] = fromBf16(load<uint16_t>(data, i));
+      floats[i] = fromBf16(load<uint16_t>(data, i));
       break;
     case DType::I64:
-      tensor.ints[i] = load<int64_t>(data, i);
+      ints[i] = load<int64_t>(data, i);
       break;
     case DType::I32:
-      tensor.ints[i] = load<int32_t>(data, i);
+      ints[i] = load<int32_t>(data, i);
       break;
     default:
-      tensor.ints[i] = load<uint8_t>(data, i);
+      ints[i] = load<uint8_t>(data, i);
     }
   return tensor;
 }
@@ -104,54 +123,46 @@ int64_t HostTensor::elements() const {
 bool HostTensor::holdsFloats() const { return isFloat(dtype); }
 
 double HostTensor::number(int64_t index) const {
-  return holdsFloats() ? floats[index] : static_cast<double>(ints[index]);
+  return holdsFloats() ? values->floats[index]
+                       : static_cast<double>(values->ints[index]);
 }
 
 int64_t HostTensor::integer(int64_t index) const {
-  if (!holdsFloats())
-    return ints[index];
-  double value = floats[index];
-  if (std::isnan(value))
-    return 0;
-  if (value >= 9223372036854775807.0)
-    return INT64_MAX;
-  return value <= -9223372036854775808.0 ? INT64_MIN
-                                         : static_cast<int64_t>(value);
+  return holdsFloats() ? truncated(values->floats[index]) : values->ints[index];
 }
 
 void HostTensor::setNumber(int64_t index, double value) {
-  if (holdsFloats()) {
-    floats[index] = roundTo(dtype, value);
-    return;
-  }
-  HostTensor wide(DType::F64, {});
-  wide.floats[0] = value;
-  setInteger(index, dtype == DType::Bool ? value != 0 : wide.integer(0));
+  if (holdsFloats())
+    values->floats[index] = roundTo(dtype, value);
+  else
+    setInteger(index, dtype == DType::Bool ? value != 0 : truncated(value));
 }
 
 void HostTensor::setInteger(int64_t index, int64_t value) {
   if (holdsFloats())
-    floats[index] = roundTo(dtype, static_cast<double>(value));
+    values->floats[index] = roundTo(dtype, static_cast<double>(value));
   else
-    ints[index] = wrapTo(dtype, value);
+    values->ints[index] = wrapTo(dtype, value);
 }
 
 void HostTensor::copyElement(int64_t index, const HostTensor &from,
                              int64_t source) {
   if (holdsFloats())
-    floats[index] = from.floats[source];
+    values->floats[index] = from.values->floats[source];
   else
-    ints[index] = from.ints[source];
+    values->ints[index] = from.values->ints[source];
 }
 
 bool HostTensor::isSplat() const {
-  auto equal = [](const auto &values) {
-    for (const auto &value : values)
-      if (std::bit_cast<uint64_t>(value) != std::bit_cast<uint64_t>(values[0]))
+  auto equal = [](const auto &all) {
+    for (const auto &value : all)
+      if (std::bit_cast<uint64_t>(value) != std::bit_cast<uint64_t>(all[0]))
         return false;
-    return !values.empty();
+    return !all.empty();
   };
-  return holdsFloats() ? equal(floats) : equal(ints);
+  if (!values->splat)
+    values->splat = holdsFloats() ? equal(values->floats) : equal(values->ints);
+  return *values->splat;
 }
 
 std::vector<int64_t> HostTensor::integers() const {
@@ -167,26 +178,42 @@ std::string HostTensor::bytes() const {
   for (int64_t i = 0, count = elements(); i < count; ++i)
     switch (dtype) {
     case DType::F32:
-      store(bytes, static_cast<float>(floats[i]));
+      store(bytes, static_cast<float>(values->floats[i]));
       break;
     case DType::F64:
-      store(bytes, floats[i]);
+      store(bytes, values->floats[i]);
       break;
     case DType::F16:
-      store(bytes, toF16(static_cast<float>(floats[i])));
+      store(bytes, toF16(static_cast<float>(values->floats[i])));
       break;
     case DType::BF16:
-      store(bytes, toBf16(static_cast<float>(floats[i])));
+      store(bytes, toBf16(static_cast<float>(values->floats[i])));
       break;
     case DType::I64:
-      store(bytes, ints[i]);
+      store(bytes, values->ints[i]);
       break;
     case DType::I32:
-      store(bytes, static_cast<int32_t>(ints[i]));
+      store(bytes, static_cast<int32_t>(values->ints[i]));
       break;
     default:
-      store(bytes, static_cast<uint8_t>(ints[i]));
+      store(bytes, static_cast<uint8_t>(values->ints[i]));
     }
+  return bytes;
+}
+
+std::string convertedBytes(const Weight &weight, DType to) {
+  constexpr int64_t kPiece = 1 << 16;
+  std::string bytes;
+  const int64_t count = weight.elements();
+  for (int64_t start = 0; start < count; start += kPiece) {
+    Weight piece{weight.dtype, {std::min(kPiece, count - start)}};
+    piece.data = static_cast<const char *>(weight.data) +
+                 size_t(start) * sizeOf(weight.dtype);
+    HostTensor from = HostTensor::from(piece, {}), converted(to, piece.shape);
+    for (int64_t i = 0; i < piece.shape[0]; ++i)
+      converted.setFrom(i, from);
+    bytes += converted.bytes();
+  }
   return bytes;
 }
 

@@ -1,21 +1,31 @@
 // A tensor whose values are known at import time.
 #pragma once
+#include "compiler/import/Budget.h"
 #include "compiler/import/ShapeMath.h"
 #include "compiler/import/WeightStore.h"
+#include <memory>
+#include <optional>
 
 namespace dlc::import {
 
 /// Values are held wide (double for float types, int64 for the rest) and are
-/// always representable in `dtype`: `set` rounds or wraps.
+/// always representable in `dtype`: `set` rounds or wraps. Copies share their
+/// values, so only a tensor that nobody has copied may be written.
 class HostTensor {
 public:
-  HostTensor() = default;
-  HostTensor(DType dtype, Shape shape);
+  HostTensor() : HostTensor(DType::F32, {}) {}
+  /// Zeros of no budget: for shapes that are not a model's.
+  HostTensor(DType dtype, Shape shape) : HostTensor(dtype, shape, {}) {}
+  /// Zeros that hold `lease`, of bytesOf(elements) bytes.
+  HostTensor(DType dtype, Shape shape, Lease lease);
 
+  static size_t bytesOf(int64_t elements) {
+    return static_cast<size_t>(elements) * sizeof(double);
+  }
   static HostTensor scalar(DType dtype, double value);
   static HostTensor list(std::vector<int64_t> values); // I64, rank 1
-  /// Unpacks `weight`.
-  static HostTensor from(const Weight &weight);
+  /// Unpacks `weight`; `lease` as above.
+  static HostTensor from(const Weight &weight, Lease lease);
 
   DType dtype = DType::F32;
   Shape shape;
@@ -30,10 +40,12 @@ public:
   /// Converts an element of another type.
   void setFrom(int64_t index, const HostTensor &from) {
     if (from.holdsFloats())
-      setNumber(index, from.floats[index]);
+      setNumber(index, from.values->floats[index]);
     else
-      setInteger(index, from.ints[index]);
+      setInteger(index, from.values->ints[index]);
   }
+  /// The same values in a shape of as many elements.
+  HostTensor reshaped(Shape shape) const;
   /// All elements (at least one) are equal, bit for bit.
   bool isSplat() const;
   std::vector<int64_t> integers() const;
@@ -41,8 +53,16 @@ public:
   std::string bytes() const;
 
 private:
-  std::vector<double> floats;
-  std::vector<int64_t> ints;
+  struct Values {
+    std::vector<double> floats;
+    std::vector<int64_t> ints;
+    Lease lease;
+    std::optional<bool> splat; // once asked for
+  };
+  std::shared_ptr<Values> values;
 };
+
+/// `weight` with its elements converted to the float type `to`.
+std::string convertedBytes(const Weight &weight, DType to);
 
 } // namespace dlc::import

@@ -45,10 +45,12 @@ public:
   Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options,
            const std::vector<std::string> &head)
       : context(context), file(file), options(options), head(head),
-        builder(&context), evaluator(options.foldBudget),
+        builder(&context), evaluator(file.budget),
         declared(file.model->graph()) {}
 
   FailureOr<OwningOpRef<ModuleOp>> run();
+  /// Of the error that `run` ended with.
+  Code code = Code::BadModel;
 
   Value value(const std::string &name, Location loc) override;
   const HostTensor *host(const std::string &name) override;
@@ -68,9 +70,11 @@ public:
     return entry.isSequence ? &entry.sequence : nullptr;
   }
   bool isUsed(const std::string &name) override { return uses.count(name); }
+  Budget &budget() override { return file.budget; }
 
 private:
   LogicalResult fail(const Status &status) {
+    code = status.code();
     return emitError(here(), status.message());
   }
   Location here() { return NameLoc::get(builder.getStringAttr(file.path)); }
@@ -89,6 +93,7 @@ private:
   std::optional<ValueType> valueType(const std::string &name);
   Status checkDeclared(const std::string &name);
   void release(const onnx::NodeProto &proto);
+  void unpack(const std::string &name, Entry &entry);
   Value readState(const std::string &name, DType dtype, const Shape &shape,
                   Location loc);
   Value materialize(const std::string &name, const HostTensor &host,
@@ -110,6 +115,7 @@ private:
   std::unordered_map<std::string, int> uses; // uses left
   std::set<std::string> states;
   std::map<uint64_t, std::string> constants; // content hash to state
+  Status problem; // of the budget, while a row asked for a value
 };
 
 /// Keeps the nodes that the graph's outputs depend on, and counts uses.
@@ -148,9 +154,19 @@ const HostTensor *Importer::host(const std::string &name) {
   Entry &entry = entries[name];
   if (!entry.host && entry.weight && roles[name] == Role::Constant &&
       entry.weight->elements() <= kMaxFoldedWeight)
-    entry.host =
-        std::make_shared<const HostTensor>(HostTensor::from(*entry.weight));
+    unpack(name, entry);
   return entry.host.get();
+}
+
+/// Past the budget, the node that asked fails.
+void Importer::unpack(const std::string &name, Entry &entry) {
+  const int64_t count = entry.weight->elements();
+  std::string what = fmt::format("reading the values of '{}'", name);
+  auto lease = file.budget.take(HostTensor::bytesOf(count), what);
+  Status worked = file.budget.work(uint64_t(count), what);
+  if (problem = lease.ok() ? worked : lease.status(); problem.ok())
+    entry.host = std::make_shared<const HostTensor>(
+        HostTensor::from(*entry.weight, std::move(*lease)));
 }
 
 Value Importer::value(const std::string &name, Location loc) {
@@ -174,6 +190,13 @@ Value Importer::materialize(const std::string &name, const HostTensor &host,
     return Node(none, file.opset, builder, loc, *this).constant(host);
   }
   // Layers make the same mask again and again; it is kept once.
+  const size_t size = size_t(host.elements()) * sizeOf(host.dtype);
+  std::string what = fmt::format("keeping the value of '{}'", name);
+  problem = file.budget.keep(size, what);
+  if (problem.ok())
+    problem = file.budget.work(size, what);
+  if (!problem.ok())
+    return nullptr;
   std::string bytes = host.bytes();
   std::string key =
       fmt::format("{} {} ", int(host.dtype), toString(host.shape));
@@ -283,7 +306,7 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
     if (Status status = checkDeclared(output); !status.ok())
       return node.fail(status);
   release(proto);
-  return success();
+  return problem.ok() ? success() : LogicalResult(node.fail(problem));
 }
 
 /// Nothing when no node has given `name` a value; an empty sequence has no
@@ -316,12 +339,8 @@ Status Importer::checkDeclared(const std::string &name) {
 /// Forgets host values after their last use.
 void Importer::release(const onnx::NodeProto &proto) {
   for (const std::string &name : proto.input())
-    if (!name.empty() && --uses[name] == 0) {
-      Entry &entry = entries[name];
-      if (entry.host && !entry.weight)
-        evaluator.release(*entry.host);
-      entry.host = nullptr;
-    }
+    if (!name.empty() && --uses[name] == 0)
+      entries[name].host = nullptr;
 }
 
 LogicalResult Importer::addReturn(func::FuncOp func) {
@@ -424,20 +443,24 @@ adapt(OnnxFile &file, const ImportOptions &options, Location at) {
   return head;
 }
 
-FailureOr<ImportedModel> importOnnx(MLIRContext &context,
-                                    const std::string &path,
-                                    const ImportOptions &options) {
+Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
+                                 const ImportOptions &options) {
   context.loadDialect<ir::DlcDialect, func::FuncDialect>();
-  auto file = loadOnnx(path);
+  auto fail = [](Location at, const Status &status) {
+    emitError(at, status.message());
+    return Status(status.code(), "");
+  };
+  auto file = loadOnnx(path, Budget(size_t(options.budget)));
   if (!file.ok())
-    return emitError(UnknownLoc::get(&context), file.status().message());
+    return fail(UnknownLoc::get(&context), file.status());
   Location at = NameLoc::get(StringAttr::get(&context, path));
   auto head = adapt(*file, options, at);
   if (!head.ok())
-    return emitError(at, head.status().message());
-  auto module = Importer(context, *file, options, *head).run();
+    return fail(at, head.status());
+  Importer importer(context, *file, options, *head);
+  auto module = importer.run();
   if (failed(module))
-    return failure();
+    return Status(importer.code, "");
   return ImportedModel{std::move(*module), std::move(file->weights),
                        std::move(file->model), std::move(*head)};
 }

@@ -1,5 +1,6 @@
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
+#include "compiler/import/Budget.h"
 #include "compiler/import/Initialize.h"
 #include "compiler/import/Roles.h"
 #include "compiler/import/WeightStore.h"
@@ -30,8 +31,9 @@ struct ImportOptions {
   std::string weights;
   bool weightsPartial = false;
   InitOptions init;
-  /// Bytes that values folded at import time may take at once.
-  size_t foldBudget = size_t(256) << 20;
+  /// --import-budget=SIZE: what values that are no weights of the file may take
+  /// (Budget.h), beside the size of the model's files.
+  int64_t budget = kDefaultBudget;
 };
 
 /// What an import gives. `module` holds one dlc.state a used initializer (role
@@ -53,10 +55,11 @@ struct ImportedModel {
   std::vector<std::string> head;
 };
 
-/// Imports the model at `path`. Failures are diagnostics on `context` (exit
-/// code 3), warnings too. `context` needs no dialect loaded.
-llvm::FailureOr<ImportedModel> importOnnx(mlir::MLIRContext &context,
-                                          const std::string &path,
-                                          const ImportOptions &options);
+/// Imports the model at `path`. Failures are diagnostics on `context`, warnings
+/// too; the status has their code alone: Usage for options that do not fit the
+/// model, else BadModel. `context` needs no dialect loaded.
+Result<ImportedModel> importOnnx(mlir::MLIRContext &context,
+                                 const std::string &path,
+                                 const ImportOptions &options);
 
 } // namespace dlc::import

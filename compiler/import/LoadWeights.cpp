@@ -26,8 +26,8 @@ Result<Offer> openSafetensors(const std::string &path) {
   return offer;
 }
 
-Result<Offer> openOnnx(const std::string &path) {
-  DLC_ASSIGN(OnnxFile opened, loadOnnx(path));
+Result<Offer> openOnnx(const std::string &path, const Budget &budget) {
+  DLC_ASSIGN(OnnxFile opened, loadOnnx(path, budget));
   DLC_ASSIGN(auto roles, findRoles(opened, {}));
   auto file = std::make_shared<OnnxFile>(std::move(opened));
   Offer offer{{}, file};
@@ -37,11 +37,11 @@ Result<Offer> openOnnx(const std::string &path) {
   return offer;
 }
 
-Result<Offer> open(const std::string &path) {
+Result<Offer> open(const std::string &path, const Budget &budget) {
   if (path.ends_with(".safetensors"))
     return openSafetensors(path);
   if (path.ends_with(".onnx"))
-    return openOnnx(path);
+    return openOnnx(path, budget);
   return usageError("--weights: expected a .safetensors or .onnx file, found "
                     "'{}'",
                     path);
@@ -63,16 +63,13 @@ void take(OnnxFile &file, const std::string &name, const Weight &from) {
   DType to = file.weights.find(name)->dtype;
   if (from.dtype == to)
     return file.weights.add(name, from);
-  HostTensor source = HostTensor::from(from), converted(to, source.shape);
-  for (int64_t i = 0; i < source.elements(); ++i)
-    converted.setNumber(i, source.number(i));
-  file.weights.own(name, to, from.shape, converted.bytes());
+  file.weights.own(name, to, from.shape, convertedBytes(from, to));
 }
 
 } // namespace
 
 Result<std::string> loadWeights(OnnxFile &file, const WeightsSource &source) {
-  DLC_ASSIGN(Offer offer, open(source.path));
+  DLC_ASSIGN(Offer offer, open(source.path, file.budget));
   DLC_ASSIGN(auto roles, findRoles(file, {}));
   file.weights.keep(offer.holder);
   std::vector<std::string> missing, unknown, mismatched;

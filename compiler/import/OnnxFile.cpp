@@ -115,9 +115,11 @@ Status check(OnnxFile &file) {
   return addWeights(file);
 }
 
-Result<std::shared_ptr<onnx::ModelProto>> parse(const std::string &path) {
+Result<std::shared_ptr<onnx::ModelProto>> parse(const std::string &path,
+                                                Budget &budget) {
   DLC_ASSIGN(auto file, mapModel(path));
   std::string_view bytes = file->bytes();
+  budget.grow(bytes.size());
   google::protobuf::io::CodedInputStream stream(
       reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
   stream.SetRecursionLimit(kRecursionLimit);
@@ -132,17 +134,22 @@ Result<std::shared_ptr<onnx::ModelProto>> parse(const std::string &path) {
 } // namespace
 
 Result<std::shared_ptr<onnx::ModelProto>> parseOnnx(const std::string &path) {
-  auto model = parse(path);
+  Budget budget;
+  auto model = parse(path, budget);
   if (!model.ok())
     return model.status().withContext(path);
   return model;
 }
 
-Result<OnnxFile> loadOnnx(const std::string &path) {
+Result<OnnxFile> loadOnnx(const std::string &path, Budget budget) {
   OnnxFile file;
   file.path = path;
-  DLC_ASSIGN(file.model, parseOnnx(path));
-  DLC_TRY(check(file).withContext(path));
+  file.budget = std::move(budget);
+  auto load = [&]() -> Status {
+    DLC_ASSIGN(file.model, parse(path, file.budget));
+    return check(file);
+  };
+  DLC_TRY(load().withContext(path));
   return file;
 }
 

@@ -1,5 +1,6 @@
 // An ONNX file, read defensively: nothing in it is trusted.
 #pragma once
+#include "compiler/import/Budget.h"
 #include "compiler/import/WeightStore.h"
 #include "runtime/base/Status.h"
 #include <memory>
@@ -24,11 +25,12 @@ struct OnnxFile {
   int64_t opset = 0;                          // version of ai.onnx
   std::vector<const onnx::NodeProto *> nodes; // main graph, in order of use
   WeightStore weights;                        // initializers; keeps `model`
+  Budget budget;                              // grown by the files' sizes
 };
 
 /// Reads the model at `path`. Every failure is Code::BadModel with a message
 /// that starts with the path.
-Result<OnnxFile> loadOnnx(const std::string &path);
+Result<OnnxFile> loadOnnx(const std::string &path, Budget budget);
 
 /// Only the protobuf message: no checks beyond size, syntax and versions.
 Result<std::shared_ptr<onnx::ModelProto>> parseOnnx(const std::string &path);

@@ -49,8 +49,12 @@ const HostTensor *Node::host(size_t i) const {
 
 FailureOr<std::vector<int64_t>> Node::integers(size_t i,
                                                const char *what) const {
-  if (const HostTensor *known = host(i))
+  if (const HostTensor *known = host(i)) {
+    if (Status s = table.budget().work(uint64_t(known->elements()), what);
+        !s.ok())
+      return fail(s);
     return known->integers();
+  }
   return fail() << "expected " << what
                 << " to be known at compile time, but input '" << inputName(i)
                 << "' depends on the model's data";

@@ -28,6 +28,7 @@ public:
   virtual void define(const std::string &name, std::vector<Value> values) = 0;
   virtual const std::vector<Value> *sequence(const std::string &name) = 0;
   virtual bool isUsed(const std::string &name) = 0;
+  virtual Budget &budget() = 0;
 };
 
 /// One node during its import: attributes, inputs, results, op building. A null

@@ -1,5 +1,6 @@
 // Ops that work element by element, operands broadcast like numpy's.
 #include "compiler/import/DataType.h"
+#include "compiler/import/HostEval.h"
 #include "compiler/import/Rows.h"
 #include "onnx-ml.pb.h"
 
@@ -60,10 +61,9 @@ LogicalResult castLike(const Node &n) {
     return n.fail() << "input 1 is missing";
   Type element = n.type(1).getElementType();
   if (const HostTensor *x = n.host(0)) {
-    HostTensor y(toDType(element), x->shape);
-    for (int64_t i = 0, count = y.elements(); i < count; ++i)
-      y.setFrom(i, *x);
-    return n.result(0, std::move(y));
+    HostCall call{n, {x}, n.table.budget()};
+    auto y = import::castTo(call, toOnnxType(toDType(element)));
+    return y.ok() ? n.result(0, std::move((*y)[0])) : n.fail(y.status());
   }
   return n.result(n.cast(n.in(0), element));
 }

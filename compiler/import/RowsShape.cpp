@@ -47,16 +47,7 @@ LogicalResult reshape(const Node &n) {
 }
 
 LogicalResult flatten(const Node &n) {
-  Shape shape = n.shape(0);
-  int64_t rank = shape.size(), axis = n.integer("axis", 1);
-  axis = axis < 0 ? axis + rank : axis;
-  if (axis < 0 || axis > rank)
-    return n.fail() << "axis " << axis << " is out of range for rank " << rank;
-  auto product = [&](int64_t from, int64_t to) {
-    return std::accumulate(shape.begin() + from, shape.begin() + to, int64_t(1),
-                           std::multiplies<>());
-  };
-  return reshapeTo(n, Shape{product(0, axis), product(axis, rank)});
+  return reshapeTo(n, flattenShape(n.shape(0), n.integer("axis", 1)));
 }
 
 LogicalResult squeeze(const Node &n) {
@@ -86,7 +77,10 @@ LogicalResult unsqueeze(const Node &n) {
 LogicalResult transpose(const Node &n) {
   std::vector<int64_t> reversed(n.shape(0).size());
   std::iota(reversed.rbegin(), reversed.rend(), 0);
-  return n.result(n.transpose(n.in(0), n.integers("perm", reversed)));
+  auto perm = normalizePerm(n.integers("perm", reversed), reversed.size());
+  if (!perm.ok())
+    return n.fail(perm.status());
+  return n.result(n.transpose(n.in(0), *perm));
 }
 
 LogicalResult expand(const Node &n) {
@@ -107,21 +101,18 @@ LogicalResult tile(const Node &n) {
   auto repeats = n.integers(1, "repeats");
   if (failed(repeats))
     return failure();
-  Shape shape = n.shape(0), spread, filled, merged;
-  if (repeats->size() != shape.size() || 2 * shape.size() > 8)
-    return n.fail() << repeats->size() << " repeats for shape "
-                    << toString(shape) << " are not supported";
+  Shape shape = n.shape(0), spread, filled;
+  auto merged = tileShape(shape, *repeats);
+  if (!merged.ok())
+    return n.fail(merged.status());
+  if (2 * shape.size() > kMaxRank)
+    return n.fail() << "Tile of rank " << shape.size() << " is not supported";
   for (size_t d = 0; d < shape.size(); ++d) {
-    int64_t repeat = (*repeats)[d], size;
-    if (repeat < 0 || __builtin_mul_overflow(repeat, shape[d], &size))
-      return n.fail() << "repeats " << toString(*repeats)
-                      << " are out of range";
     spread.insert(spread.end(), {1, shape[d]});
-    filled.insert(filled.end(), {repeat, shape[d]});
-    merged.push_back(size);
+    filled.insert(filled.end(), {(*repeats)[d], shape[d]});
   }
   Value y = n.broadcast(n.reshape(n.in(0), spread), filled);
-  return n.result(n.reshape(y, merged));
+  return n.result(n.reshape(y, *merged));
 }
 
 LogicalResult slice(const Node &n) {
@@ -151,6 +142,12 @@ partsOf(const Node &n, int64_t axis,
   Value x = n.in(0);
   if (!x)
     return failure();
+  // A sequence has as many parts as its numbers say.
+  constexpr size_t kPartBytes = 1024;
+  if (Status s = n.table.budget().keep(sizes->size() * kPartBytes,
+                                       "splitting a tensor");
+      !s.ok())
+    return n.fail(s);
   Shape shape = shapeOf(x);
   SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
   std::vector<Value> parts;
@@ -176,11 +173,9 @@ LogicalResult split(const Node &n) {
       return failure();
     sizes = *known;
   }
-  int64_t count = n.integer("num_outputs", n.outputs());
-  auto resolved = splitSizes(shape[*axis], sizes, count);
-  if (resolved.ok() && resolved->size() != n.outputs())
-    return n.fail() << resolved->size() << " parts for " << n.outputs()
-                    << " outputs";
+  int64_t outputs = n.outputs();
+  auto resolved = splitSizes(shape[*axis], sizes,
+                             n.integer("num_outputs", outputs), outputs);
   auto parts = partsOf(n, *axis, resolved);
   if (failed(parts))
     return failure();
@@ -214,7 +209,7 @@ LogicalResult splitToSequence(const Node &n) {
     for (int64_t left = size; left > 0; left -= step)
       sizes.push_back(std::min(left, step));
   }
-  auto parts = partsOf(n, *axis, splitSizes(size, sizes, 0));
+  auto parts = partsOf(n, *axis, splitSizes(size, sizes, 0, sizes.size()));
   if (failed(parts))
     return failure();
   if (!n.has(1) && !n.integer("keepdims", 1))

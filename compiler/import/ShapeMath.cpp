@@ -4,9 +4,37 @@
 #include <numeric>
 
 namespace dlc::import {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t(1) << 40;
+
+/// `shape` if a tensor may have it.
+Result<Shape> checked(Shape shape) {
+  DLC_TRY(countElements(shape, "the result").status());
+  return shape;
+}
+
+} // namespace
 
 std::string toString(const Shape &shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+Result<int64_t> countElements(const std::vector<int64_t> &dims,
+                              const std::string &what) {
+  if (dims.size() > kMaxRank)
+    return badModel("{} has rank {}, expected at most {}", what, dims.size(),
+                    kMaxRank);
+  __int128 count = 1, nonZero = 1;
+  for (int64_t dim : dims) {
+    if (dim < 0)
+      return badModel("{} has a negative dimension {}", what, dim);
+    count *= dim;
+    nonZero *= std::max<int64_t>(dim, 1);
+    if (nonZero > kMaxElements)
+      return badModel("{} has more than 2^40 elements", what);
+  }
+  return static_cast<int64_t>(count);
 }
 
 Result<int64_t> normalizeAxis(int64_t axis, int64_t rank) {
@@ -32,6 +60,18 @@ Result<std::vector<int64_t>> normalizeAxes(const std::vector<int64_t> &axes,
   return result;
 }
 
+Result<std::vector<int64_t>> normalizePerm(const std::vector<int64_t> &perm,
+                                           int64_t rank) {
+  auto sorted = normalizeAxes(perm, rank);
+  if (!sorted.ok() || int64_t(perm.size()) != rank)
+    return badModel("perm {} is not a permutation for rank {}", toString(perm),
+                    rank);
+  std::vector<int64_t> result;
+  for (int64_t axis : perm)
+    result.push_back(axis < 0 ? axis + rank : axis);
+  return result;
+}
+
 Result<Shape> broadcastShapes(const Shape &a, const Shape &b) {
   Shape result(std::max(a.size(), b.size()));
   for (size_t i = 0; i < result.size(); ++i) {
@@ -42,7 +82,7 @@ Result<Shape> broadcastShapes(const Shape &a, const Shape &b) {
                       toString(b));
     result[result.size() - 1 - i] = x == 1 ? y : x;
   }
-  return result;
+  return checked(std::move(result));
 }
 
 Result<Shape> resolveReshape(const Shape &x, const Shape &target,
@@ -50,6 +90,9 @@ Result<Shape> resolveReshape(const Shape &x, const Shape &target,
   auto fail = [&] {
     return badModel("cannot reshape {} to {}", toString(x), toString(target));
   };
+  if (target.size() > kMaxRank)
+    return badModel("cannot reshape {} to rank {}, expected at most {}",
+                    toString(x), target.size(), kMaxRank);
   Shape result = target;
   __int128 total = 1, known = 1;
   for (int64_t dim : x)
@@ -78,7 +121,7 @@ Result<Shape> resolveReshape(const Shape &x, const Shape &target,
   } else if (known != total) {
     return fail();
   }
-  return result;
+  return checked(std::move(result));
 }
 
 Result<SliceBounds> resolveSlice(const Shape &x,
@@ -146,6 +189,9 @@ Result<Shape> squeezeShape(const Shape &x,
 Result<Shape> unsqueezeShape(const Shape &x, const std::vector<int64_t> &axes) {
   if (axes.empty())
     return x;
+  if (x.size() + axes.size() > kMaxRank)
+    return badModel("{} axes for shape {} give rank {}, expected at most {}",
+                    axes.size(), toString(x), x.size() + axes.size(), kMaxRank);
   DLC_ASSIGN(auto normal, normalizeAxes(axes, x.size() + axes.size()));
   Shape result = x;
   for (int64_t axis : normal)
@@ -153,8 +199,34 @@ Result<Shape> unsqueezeShape(const Shape &x, const std::vector<int64_t> &axes) {
   return result;
 }
 
-Result<std::vector<int64_t>>
-splitSizes(int64_t size, const std::vector<int64_t> &split, int64_t parts) {
+Result<Shape> tileShape(const Shape &x, const std::vector<int64_t> &repeats) {
+  if (repeats.size() != x.size())
+    return badModel("{} repeats for rank {}", repeats.size(), x.size());
+  Shape result = x;
+  for (size_t d = 0; d < x.size(); ++d)
+    if (repeats[d] < 0 || __builtin_mul_overflow(x[d], repeats[d], &result[d]))
+      return badModel("repeat {} is not valid for dimension {}", repeats[d],
+                      x[d]);
+  return checked(std::move(result));
+}
+
+Result<Shape> flattenShape(const Shape &x, int64_t axis) {
+  const int64_t rank = x.size();
+  if (axis < -rank || axis > rank)
+    return badModel("axis {} is out of range for rank {}", axis, rank);
+  Shape result{1, 1};
+  for (int64_t d = 0, split = axis < 0 ? axis + rank : axis; d < rank; ++d)
+    result[d < split ? 0 : 1] *= x[d];
+  return result;
+}
+
+Result<std::vector<int64_t>> splitSizes(int64_t size,
+                                        const std::vector<int64_t> &split,
+                                        int64_t parts, int64_t outputs) {
+  if (!split.empty())
+    parts = split.size();
+  if (parts != outputs)
+    return badModel("{} parts for {} outputs", parts, outputs);
   if (!split.empty()) {
     int64_t left = size;
     for (int64_t part : split) {
@@ -168,10 +240,9 @@ splitSizes(int64_t size, const std::vector<int64_t> &split, int64_t parts) {
                       toString(split), size);
     return split;
   }
-  if (parts <= 0)
-    return badModel("cannot split dimension {} into {} parts", size, parts);
-  int64_t part = (size + parts - 1) / parts, last = size - part * (parts - 1);
-  if (last < 0)
+  int64_t part = parts > 0 ? (size + parts - 1) / parts : 0;
+  int64_t last = size - part * (parts - 1);
+  if (parts <= 0 || last < 0)
     return badModel("cannot split dimension {} into {} parts", size, parts);
   std::vector<int64_t> sizes(parts, part);
   sizes.back() = last;

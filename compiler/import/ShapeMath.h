@@ -13,10 +13,23 @@ using Shape = std::vector<int64_t>;
 
 std::string toString(const Shape &shape); // "[2, 3]"
 
+/// Rank above which a tensor is refused.
+constexpr int kMaxRank = 8;
+
+/// The number of elements of `dims`; an error (naming `what`) for a negative
+/// dimension, a rank above kMaxRank or a product that passes 2^40, dimensions
+/// of 0 not counted. All shapes below are checked so.
+Result<int64_t> countElements(const std::vector<int64_t> &dims,
+                              const std::string &what);
+
 /// `axis` in [0, rank) for one in [-rank, rank).
 Result<int64_t> normalizeAxis(int64_t axis, int64_t rank);
 /// Sorted, distinct, non-negative; all axes of `rank` when `axes` is empty.
 Result<std::vector<int64_t>> normalizeAxes(const std::vector<int64_t> &axes,
+                                           int64_t rank);
+
+/// `perm` where it names each axis of `rank` once, each in [-rank, rank).
+Result<std::vector<int64_t>> normalizePerm(const std::vector<int64_t> &perm,
                                            int64_t rank);
 
 /// The numpy broadcast of two shapes.
@@ -42,9 +55,17 @@ Result<Shape> squeezeShape(const Shape &x,
                            std::optional<std::vector<int64_t>> axes);
 Result<Shape> unsqueezeShape(const Shape &x, const std::vector<int64_t> &axes);
 
-/// Sizes along `size`: the given `split`, or `parts` equal ones, the last
-/// smaller where they do not divide.
-Result<std::vector<int64_t>>
-splitSizes(int64_t size, const std::vector<int64_t> &split, int64_t parts);
+/// ONNX Tile: each dimension times its repeats.
+Result<Shape> tileShape(const Shape &x, const std::vector<int64_t> &repeats);
+
+/// ONNX Flatten: the dimensions before `axis` (in [-rank, rank]) as one, the
+/// others as another.
+Result<Shape> flattenShape(const Shape &x, int64_t axis);
+
+/// Sizes along `size` for as many `outputs`: the given `split`, or `parts`
+/// equal ones, the last smaller where they do not divide.
+Result<std::vector<int64_t>> splitSizes(int64_t size,
+                                        const std::vector<int64_t> &split,
+                                        int64_t parts, int64_t outputs);
 
 } // namespace dlc::import

@@ -7,8 +7,6 @@
 namespace dlc::import {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t(1) << 40;
-
 /// The names of the data fields that are set.
 std::vector<std::string> dataFields(const onnx::TensorProto &tensor) {
   std::vector<std::string> fields;
@@ -97,23 +95,6 @@ Status checkBooleans(const Weight &weight, const std::string &name) {
 }
 
 } // namespace
-
-Result<int64_t> countElements(const std::vector<int64_t> &dims,
-                              const std::string &what) {
-  if (dims.size() > kMaxRank)
-    return badModel("{} has rank {}, expected at most {}", what, dims.size(),
-                    kMaxRank);
-  __int128 count = 1, nonZero = 1;
-  for (int64_t dim : dims) {
-    if (dim < 0)
-      return badModel("{} has a negative dimension {}", what, dim);
-    count *= dim;
-    nonZero *= std::max<int64_t>(dim, 1);
-    if (nonZero > kMaxElements)
-      return badModel("{} has more than 2^40 elements", what);
-  }
-  return static_cast<int64_t>(count);
-}
 
 Status addTensor(const onnx::TensorProto &tensor, const std::string &name,
                  ExternalData &external, WeightStore &store) {

@@ -24,10 +24,10 @@ class Hostile(dlc.TestCase):
             file.write(content)
         return self.path(name)
 
-    def refuse(self, proto, message, *flags, path=None, cwd=None):
+    def refuse(self, proto, message, *flags, path=None, cwd=None, expected=dlc.BAD_MODEL):
         path = path or self.write(proto)
         code, out, err = run(IMPORT, path, "--quiet", *flags, cwd=cwd)
-        self.assertEqual(code, dlc.BAD_MODEL, out + err)
+        self.assertEqual(code, expected, out + err)
         self.assertRegex(err, message)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
         self.assertLess(peak, MEMORY, "memory of the importer")
@@ -410,7 +410,8 @@ class Options(Hostile):
         self.refuse(shaped("batch", "time"), "'time'. is symbolic; bind it with --dim time=N", "--batch=2")
         self.refuse(shaped(16, 4), "exported for batch 16, found --batch=2", "--batch=2")
         self.refuse(shaped(None, None), "dimension 1 is neither a number nor named", "--batch=2")
-        self.refuse(shaped("batch"), "--dim time=3: no input has", "--batch=2", "--dim=time=3")
+        self.refuse(shaped("batch"), "--dim time=3: no input has", "--batch=2", "--dim=time=3",
+                    expected=dlc.USAGE)
         self.refuse(shaped("batch", 2**50), "more than 2.40 elements", "--batch=2")
 
 

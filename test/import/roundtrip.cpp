@@ -76,8 +76,8 @@ int main(int argc, char **argv) {
   if (std::string(argv[1]) == "fold")
     options.roles.freeze = {"."};
   auto model = import::importOnnx(context, argv[2], options);
-  if (failed(model))
-    return 3;
+  if (!model.ok())
+    return int(model.status().code());
   if (std::string(argv[1]) == "fold")
     return dump(*model, argv[3], "const/");
   if (std::string(argv[1]) == "dump") {

@@ -46,8 +46,8 @@ static int run(int argc, char **argv) try {
                  << "\n";
   });
   auto model = dlc::import::importOnnx(context, modelPath, options);
-  if (failed(model))
-    return 3;
+  if (!model.ok())
+    return int(model.status().code());
   if (!quiet)
     model->module->print(llvm::outs(),
                          mlir::OpPrintingFlags().enableDebugInfo(true, false));
