@@ -17,6 +17,21 @@ void Settings::addMemory() {
     return {};
   };
   budget.get = [&o] { return exactBytes(o.budget); };
+  int64_t &allowed = options.import.budget;
+  Setting &import =
+      add("memory.import-budget",
+          "most that constants computed while a model is read may take, and in "
+          "as many steps, beside its files' own size",
+          "SIZE")
+          .named("--import-budget");
+  import.set = [&allowed](auto &words)
+                   ->Status {
+                     DLC_ASSIGN(allowed,
+                                parseBytes(words.size() == 1 ? words[0] : ""));
+  return {};
+};
+import.get = [&allowed] { return exactBytes(allowed);
+}; // namespace dlc
 }
 
 } // namespace dlc
