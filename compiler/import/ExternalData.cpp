@@ -1,5 +1,6 @@
 #include "compiler/import/ExternalData.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Mapping.h"
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <openssl/evp.h>
 #include <optional>
 #include <set>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -118,20 +118,18 @@ std::string sha1(std::string_view bytes) {
 
 Result<std::shared_ptr<MappedData>> MappedData::map(int fd, size_t size,
                                                     const std::string &name) {
-  void *data = nullptr;
+  Result<const std::byte *> data = static_cast<const std::byte *>(nullptr);
   if (size > 0)
-    data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  int error = errno;
+    data = mapFile(fd, size, name);
   close(fd);
-  if (data == MAP_FAILED)
-    return badModel("{}: cannot map {} bytes: {}", name, size,
-                    std::strerror(error));
-  return std::make_shared<MappedData>(data, size);
+  if (!data.ok())
+    return badModel("{}", data.status().message());
+  return std::make_shared<MappedData>(*data, size);
 }
 
 MappedData::~MappedData() {
   if (data)
-    munmap(const_cast<void *>(data), size);
+    unmapFile(data, size);
 }
 
 ExternalData::ExternalData(std::string path) : modelPath(std::move(path)) {}
@@ -164,10 +162,12 @@ ExternalData::open(const std::string &location, const std::string &tensor) {
                     tensor, location, parent.string(), std::strerror(errno));
   struct stat info {};
   fstat(file, &info);
-  const char *wrong = !S_ISREG(info.st_mode) ? "not a regular file"
-                      : info.st_nlink > 1    ? "a hard link to another file"
-                                             : nullptr;
-  if (wrong) {
+  std::string wrong;
+  if (!S_ISREG(info.st_mode))
+    wrong = fmt::format("{}, not a regular file", kindOfFile(info.st_mode));
+  else if (info.st_nlink > 1)
+    wrong = "a hard link to another file";
+  if (!wrong.empty()) {
     close(file);
     return badModel("tensor '{}': external data '{}' is {}", tensor, location,
                     wrong);

@@ -2,6 +2,7 @@
 // the model's folder can be reached, and mapped into memory.
 #pragma once
 #include "runtime/base/Status.h"
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,15 +20,15 @@ public:
   /// Takes over `fd`, a regular file of `size` bytes.
   static Result<std::shared_ptr<MappedData>> map(int fd, size_t size,
                                                  const std::string &name);
-  MappedData(const void *data, size_t size) : data(data), size(size) {}
+  MappedData(const std::byte *data, size_t size) : data(data), size(size) {}
   MappedData(const MappedData &) = delete;
   ~MappedData();
   std::string_view bytes() const {
-    return {static_cast<const char *>(data), size};
+    return {reinterpret_cast<const char *>(data), size};
   }
 
 private:
-  const void *data;
+  const std::byte *data;
   size_t size;
 };
 

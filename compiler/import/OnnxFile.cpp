@@ -5,6 +5,7 @@
 #include "compiler/import/TensorData.h"
 #include "compiler/import/Untie.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Mapping.h"
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
@@ -23,13 +24,18 @@ Result<std::shared_ptr<MappedData>> mapModel(const std::string &path) {
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0 && errno == ENOENT)
     return badModel("no such file");
-  if (file < 0)
-    return badModel("cannot open: {}", std::strerror(errno));
+  const int error = errno;
   struct stat info {};
+  if (file < 0 && stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return badModel("{}, not a regular file; expected an ONNX model",
+                    kindOfFile(info.st_mode));
+  if (file < 0)
+    return badModel("cannot open: {}", std::strerror(error));
   fstat(file, &info);
   std::string wrong;
   if (!S_ISREG(info.st_mode))
-    wrong = "not a regular file; expected an ONNX model";
+    wrong = fmt::format("{}, not a regular file; expected an ONNX model",
+                        kindOfFile(info.st_mode));
   else if (info.st_size == 0)
     wrong = "the file is empty; expected an ONNX model";
   else if (info.st_size > std::numeric_limits<int32_t>::max())

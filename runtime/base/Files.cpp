@@ -1,10 +1,11 @@
 #include "runtime/base/Files.h"
 
+#include "runtime/base/Mapping.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,30 +35,20 @@ Status systemError(std::string_view action, std::string_view path) {
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.value < 0)
-    return systemError("open", path);
-  struct stat info;
-  if (::fstat(file.value, &info) != 0)
-    return systemError("read", path);
-  if (!S_ISREG(info.st_mode))
-    return failed("'{}' is not a file", path);
+  DLC_ASSIGN(const OpenFile opened, openToRead(path));
+  const Descriptor file{opened.descriptor};
   MappedFile mapped;
   mapped.path_ = path;
-  if (info.st_size == 0)
+  if (opened.size == 0)
     return mapped;
-  void *data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ,
-                      MAP_PRIVATE, file.value, 0);
-  if (data == MAP_FAILED)
-    return systemError("map", path);
-  mapped.data_ = static_cast<const std::byte *>(data);
-  mapped.size_ = static_cast<uint64_t>(info.st_size);
+  DLC_ASSIGN(mapped.data_, mapFile(file.value, opened.size, path));
+  mapped.size_ = opened.size;
   return mapped;
 }
 
 MappedFile::~MappedFile() {
   if (data_)
-    ::munmap(const_cast<std::byte *>(data_), size_);
+    unmapFile(data_, size_);
 }
 
 void MappedFile::swap(MappedFile &other) noexcept {
@@ -71,7 +62,9 @@ Result<std::string> readFile(const std::string &path, uint64_t limit) {
   if (file.size() > limit)
     return limitExceeded("'{}' has {} bytes, expected at most {}", path,
                          file.size(), limit);
-  return std::string(file.text());
+  std::string text(file.text());
+  DLC_TRY(mappedFilesStatus());
+  return text;
 }
 
 Result<FileWriter> FileWriter::create(const std::string &path) {
@@ -113,6 +106,7 @@ Status FileWriter::write(const void *data, uint64_t size) {
 }
 
 Status FileWriter::sync() {
+  DLC_TRY(mappedFilesStatus()); // else it may hold zeros in place of bytes read
   if (::fsync(descriptor_) != 0)
     return error(written_);
   int file = std::exchange(descriptor_, -1);

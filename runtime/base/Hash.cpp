@@ -1,6 +1,7 @@
 #include "runtime/base/Hash.h"
 
 #include "runtime/base/Files.h"
+#include "runtime/base/Mapping.h"
 
 #include <openssl/evp.h>
 #include <xxhash.h>
@@ -30,7 +31,9 @@ std::string hashText(std::string_view text) {
 
 Result<std::string> hashFile(const std::string &path) {
   DLC_ASSIGN(MappedFile file, MappedFile::open(path));
-  return hashBytes(file.bytes());
+  std::string hash = hashBytes(file.bytes());
+  DLC_TRY(mappedFilesStatus());
+  return hash;
 }
 
 std::string sha256(std::span<const std::byte> bytes) {

@@ -17,17 +17,6 @@
 namespace dlc {
 namespace {
 
-Result<int> intVariable(const char *name) {
-  const char *text = std::getenv(name);
-  if (!text)
-    return usageError("RANK is set and {} is not: set both or none", name);
-  int value = 0;
-  auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-  if (error != std::errc() || *end || value < 0)
-    return usageError("{} is '{}', expected a whole number", name, text);
-  return value;
-}
-
 // A folder while it lives.
 struct Scratch {
   std::string path =
@@ -75,30 +64,6 @@ constexpr char kNote[] = "DLC_JOB_NOTE";
 
 } // namespace
 
-Result<std::optional<Rendezvous>>
-rendezvousFromEnvironment(std::chrono::milliseconds timeout) {
-  if (!std::getenv("RANK"))
-    return std::optional<Rendezvous>();
-  Rendezvous rendezvous;
-  rendezvous.timeout = timeout;
-  DLC_ASSIGN(rendezvous.rank, intVariable("RANK"));
-  DLC_ASSIGN(rendezvous.size, intVariable("WORLD_SIZE"));
-  if (rendezvous.rank >= rendezvous.size)
-    return usageError("RANK is {}, expected less than WORLD_SIZE = {}",
-                      rendezvous.rank, rendezvous.size);
-  if (const char *folder = std::getenv("DLC_RENDEZVOUS")) {
-    rendezvous.folder = folder;
-  } else if (rendezvous.size > 1) {
-    const char *address = std::getenv("MASTER_ADDR");
-    if (!address)
-      return usageError("RANK is set and MASTER_ADDR is not");
-    rendezvous.address = address;
-    DLC_ASSIGN(int port, intVariable("MASTER_PORT"));
-    rendezvous.port = port + 1;
-  }
-  return std::optional(rendezvous);
-}
-
 std::string jobNote() {
   const char *path = std::getenv(kNote);
   auto text = path ? readFile(path, 1 << 20) : Result<std::string>("");
@@ -120,8 +85,10 @@ Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
   ::setenv(kNote, (folder.path + "/note").c_str(), 1);
   std::vector<int> places(static_cast<size_t>(count));
   std::iota(places.begin(), places.end(), 0);
+  const SignalHandlers signals(LocalRanks::remember);
   for (int restarts = 0;; ++restarts) {
-    LocalRanks ranks(fmt::format("{}/{}", folder.path, restarts), places,
+    LocalRanks ranks(signals, fmt::format("{}/{}", folder.path, restarts),
+                     places,
                      lost.goOn ? std::optional(lost.patience) : std::nullopt);
     DLC_TRY(ranks.start(arguments));
     const Ending ending = ranks.wait();

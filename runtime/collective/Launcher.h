@@ -1,20 +1,13 @@
 // How the ranks of a job are started and learn who they are.
 #pragma once
 
-#include "runtime/collective/Communicator.h"
+#include "runtime/collective/Environment.h"
 
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dlc {
-
-// What this process's environment says: RANK and WORLD_SIZE with MASTER_ADDR
-// and MASTER_PORT as torchrun sets them, or with DLC_RENDEZVOUS, a folder, as
-// startLocalRanks does. Nothing if RANK is not set. Usage if it is incomplete.
-// The job's store listens on MASTER_PORT + 1: a launcher may hold MASTER_PORT.
-Result<std::optional<Rendezvous>>
-rendezvousFromEnvironment(std::chrono::milliseconds timeout);
 
 // What follows when a rank is lost: it was killed, it ended alone with an error
 // of its own, or the others waited for it in vain.
@@ -28,16 +21,18 @@ struct LostRanks {
 };
 
 // Runs this program `count` times with the arguments given and waits for all:
-// each child gets RANK, WORLD_SIZE, LOCAL_RANK and DLC_RENDEZVOUS. SIGINT and
-// SIGTERM are passed on. When one fails, the others get a moment to end and are
-// then killed; when this process dies, so do they.
+// each child gets RANK, WORLD_SIZE, LOCAL_RANK and DLC_RENDEZVOUS. kRunSignals
+// are passed on, but those that this process was started to ignore. When one
+// fails, the others get a moment to end and are then killed; when this process
+// dies, so do they.
 //
 // With lost.goOn the ranks that are left are started again, numbered anew, each
 // with its LOCAL_RANK; all of them when they lost each other and none is known
 // to be at fault. Not before one has kept a note, and not after a signal.
 //
 // Returns the job's exit code: that of the rank that failed first in substance,
-// 7 (and a message naming the rank) if a rank was killed.
+// 7 (and a message naming the rank) if a rank was killed, 128 + the signal that
+// was passed on if they ended by it.
 Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
                           const LostRanks &lost = {});
 

@@ -4,6 +4,7 @@
 #include "runtime/collective/Launcher.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -21,12 +22,28 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kGrace{3000}, kSilentGrace{300};
 constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
 
-static volatile std::sig_atomic_t caughtSignal = 0;
-static void remember(int signal) { caughtSignal = signal; }
+// By the place of a signal in kRunSignals.
+static std::atomic<int> caught[kRunSignals.size()];
+static std::atomic<int> interrupts;
+
+void LocalRanks::remember(int signal, siginfo_t *, void *) {
+  interrupts += signal == SIGINT;
+  for (size_t i = 0; i < kRunSignals.size(); ++i)
+    caught[i] += signal == kRunSignals[i];
+}
+
+// By the signal that was passed on to it: before a run begins, no rank handles
+// them; after, each ends with the shell's code.
+bool LocalRanks::endedAsAsked(const Child &child) const {
+  if (!asked_ || child.running)
+    return false;
+  return WIFSIGNALED(child.status) ? WTERMSIG(child.status) == asked_
+                                   : WEXITSTATUS(child.status) == 128 + asked_;
+}
 
 // Killed, but not by this process, or with an error that is its own.
-bool LocalRanks::failedItself(const Child &child) {
-  if (child.running || child.ended)
+bool LocalRanks::failedItself(const Child &child) const {
+  if (child.running || child.ended || endedAsAsked(child))
     return false;
   return !WIFEXITED(child.status) || (WEXITSTATUS(child.status) != 0 &&
                                       WEXITSTATUS(child.status) != kPeerLost);
@@ -39,15 +56,26 @@ LocalRanks::~LocalRanks() {
 }
 
 Status LocalRanks::start(const std::vector<std::string> &arguments) {
-  for (int signal : {SIGINT, SIGTERM})
-    std::signal(signal, remember);
+  // A signal that comes between fork and exec is not lost.
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  for (int signal : kRunSignals)
+    sigaddset(&signals, signal);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+  const Status started = startAll(before, arguments);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+Status LocalRanks::startAll(const sigset_t &mask,
+                            const std::vector<std::string> &arguments) {
   pid_t parent = ::getpid();
   for (size_t rank = 0; rank < places_.size(); ++rank) {
     pid_t process = ::fork();
     if (process < 0)
       return failed("cannot start rank {}: {}", rank, std::strerror(errno));
     if (process == 0)
-      become(rank, parent, arguments);
+      become(rank, parent, mask, arguments);
     children_.push_back({process});
   }
   return {};
@@ -56,8 +84,7 @@ Status LocalRanks::start(const std::vector<std::string> &arguments) {
 Ending LocalRanks::wait() {
   std::optional<Clock::time_point> deadline;
   while (running() > 0) {
-    if (int signal = std::exchange(caughtSignal, 0))
-      killAll(signal), asked_ = true;
+    passSignalsOn();
     reap(WNOHANG);
     if (anyFailed() && (!deadline || (patient_ && !isPatient()))) {
       patient_ = isPatient();
@@ -70,14 +97,30 @@ Ending LocalRanks::wait() {
   return ending();
 }
 
+void LocalRanks::passSignalsOn() {
+  for (size_t i = 0; i < kRunSignals.size(); ++i) {
+    if (caught[i].exchange(0) == 0)
+      continue;
+    killAll(kRunSignals[i]);
+    if (kRunSignals[i] != kSaveSignal && !asked_)
+      asked_ = kRunSignals[i];
+  }
+  if (interrupts < 2)
+    return;
+  asked_ = SIGINT;
+  killed_ = true;
+  killAll(SIGKILL);
+}
+
 // In the child: sets the environment and runs the program again.
-void LocalRanks::become(size_t rank, pid_t parent,
+void LocalRanks::become(size_t rank, pid_t parent, const sigset_t &mask,
                         const std::vector<std::string> &arguments) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent)
     ::_exit(1);
-  for (int signal : {SIGINT, SIGTERM})
-    std::signal(signal, SIG_DFL);
+  signals_.restore();
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  holdSaveSignal();
   ::setenv("RANK", std::to_string(rank).c_str(), 1);
   ::setenv("LOCAL_RANK", std::to_string(places_[rank]).c_str(), 1);
   const std::string count = std::to_string(places_.size());
@@ -116,7 +159,7 @@ void LocalRanks::reap(int options) {
       continue;
     child.ended = killed_;
     child.silent = killed_ && patient_;
-    if (!killed_)
+    if (!killed_ && !endedAsAsked(child))
       reportDeath(rank, WTERMSIG(child.status));
   }
 }
@@ -131,7 +174,9 @@ void LocalRanks::reportDeath(size_t rank, int signal) {
 // and none is known to have failed. Else it does not matter who ends by itself.
 bool LocalRanks::isPatient() const {
   return patience_ && !asked_ && !jobNote().empty() &&
-         std::none_of(children_.begin(), children_.end(), failedItself);
+         std::none_of(
+             children_.begin(), children_.end(),
+             [this](const Child &child) { return failedItself(child); });
 }
 
 std::chrono::milliseconds LocalRanks::grace() const {
@@ -152,11 +197,18 @@ bool LocalRanks::anyFailed(int code) const {
 
 // A rank that lost a peer is not the cause if another one has its own error.
 int LocalRanks::verdict() const {
+  if (asked_ && killed_ && interrupts > 1)
+    return 128 + SIGINT;
   if (dead_)
     return kPeerLost;
+  const bool obeyed =
+      std::any_of(children_.begin(), children_.end(),
+                  [this](const Child &child) { return endedAsAsked(child); });
   int code = 0;
   for (const Child &child : children_) {
     int own = WIFEXITED(child.status) ? WEXITSTATUS(child.status) : kPeerLost;
+    if (obeyed && (own == kPeerLost || endedAsAsked(child)))
+      own = 128 + asked_; // the others ended because of it
     if (own != 0 && (code == 0 || code == kPeerLost))
       code = own;
   }

@@ -1,6 +1,7 @@
 // Processes of this program as the ranks of a job, from one start to their end.
 #pragma once
 
+#include "runtime/base/SignalHandlers.h"
 #include "runtime/base/Status.h"
 
 #include <chrono>
@@ -19,7 +20,7 @@ struct Ending {
   // are none, those that others lost and waited for in vain.
   std::vector<size_t> lost;
   std::vector<int> left; // LOCAL_RANK of the others
-  bool asked = false;    // by a signal to this process
+  int asked = 0;         // to end, by this signal to this process
   bool split = false;    // a rank was lost, or some lost each other
 };
 
@@ -28,13 +29,19 @@ public:
   // They meet in `folder`; `places` are their LOCAL_RANKs. `patience`: once one
   // has kept a note, ranks that others have lost may take so long to end,
   // unless it is known which one has failed; else they have a moment.
-  LocalRanks(std::string folder, std::vector<int> places,
+  // `signals` calls remember().
+  LocalRanks(const SignalHandlers &signals, std::string folder,
+             std::vector<int> places,
              std::optional<std::chrono::milliseconds> patience)
-      : folder_(std::move(folder)), places_(std::move(places)),
-        patience_(patience) {}
+      : signals_(signals), folder_(std::move(folder)),
+        places_(std::move(places)), patience_(patience) {}
   ~LocalRanks(); // kills what runs
 
-  // Once. Signals that this process then gets are passed on.
+  // Signals that are remembered are passed on to the ranks; by a second SIGINT
+  // they are killed.
+  static void remember(int signal, siginfo_t *info, void *context);
+
+  // Once.
   Status start(const std::vector<std::string> &arguments);
   Ending wait();
 
@@ -47,19 +54,24 @@ private:
     int status = 0;      // of waitpid
   };
 
-  [[noreturn]] void become(size_t rank, pid_t parent,
+  Status startAll(const sigset_t &mask,
+                  const std::vector<std::string> &arguments);
+  [[noreturn]] void become(size_t rank, pid_t parent, const sigset_t &mask,
                            const std::vector<std::string> &arguments);
   int running() const;
+  void passSignalsOn();
   void killAll(int signal);
   void reap(int options);
   void reportDeath(size_t rank, int signal);
-  static bool failedItself(const Child &child);
+  bool failedItself(const Child &child) const;
+  bool endedAsAsked(const Child &child) const;
   bool isPatient() const;
   std::chrono::milliseconds grace() const;
   bool anyFailed(int code = 0) const;
   int verdict() const;
   Ending ending() const;
 
+  const SignalHandlers &signals_;
   const std::string folder_;
   const std::vector<int> places_;
   const std::optional<std::chrono::milliseconds> patience_;
@@ -67,7 +79,7 @@ private:
   bool dead_ = false;    // a rank was killed, not by this process,
   bool killed_ = false;  // which kills what has not ended in time
   bool patient_ = false; // that time is patience_
-  bool asked_ = false;
+  int asked_ = 0;        // the signal
 };
 
 } // namespace dlc

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Boundary.h"
 #include "runtime/base/Checked.h"
+#include "runtime/base/Mapping.h"
 #include "runtime/data/Convert.h"
 
 namespace dlc {
@@ -108,6 +109,7 @@ Result<Dataset> Dataset::open(const std::string &path,
     DLC_TRY(dataset.bind(array, spec, batch, scale)
                 .withContext(fmt::format("'{}': '{}'", path, spec.key)));
   }
+  DLC_TRY(mappedFilesStatus());
   if (dataset.samples_ == 0)
     return failed("'{}' has no samples", path);
   return dataset;

@@ -9,6 +9,7 @@
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -93,8 +94,11 @@ static Status checkRanks(const plan::Plan &plan, Communicator *communicator) {
 }
 
 static int ordinalOf(const Communicator *communicator) {
+  int ordinal = 0;
   if (const char *local = std::getenv("LOCAL_RANK"))
-    return std::atoi(local);
+    if (std::from_chars(local, local + std::strlen(local), ordinal).ec ==
+        std::errc())
+      return ordinal; // Environment.h checks it
   return communicator ? communicator->rank() : 0;
 }
 

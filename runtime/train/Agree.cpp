@@ -22,26 +22,39 @@ Status agree(Communicator &communicator, const Status &own) {
   return {};
 }
 
-Result<int> SignalAgreement::ask(int own, int64_t step) {
+Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   constexpr double kSeconds = 0.2;
   if (communicator_.size() == 1)
     return own;
+  pending_ = {own.stop, own.save || pending_.save};
   if (step < next_)
-    return 0;
+    return SignalRequest();
   const std::chrono::duration<double> passed = Clock::now() - last_;
   const int64_t steps = std::max<int64_t>(1, step - agreedAt_);
   const double ahead =
       kSeconds * static_cast<double>(steps) / std::max(passed.count(), 1e-9);
   // At most twice as far as the last time: one quick step proves little.
   const double limit = 2.0 * static_cast<double>(steps);
-  int64_t values[] = {own != 0, own, 0};
+  // How many ranks have caught each signal; whether one is asked to save; the
+  // steps until they ask again, from rank 0.
+  constexpr size_t kSave = kStopSignals.size(), kAhead = kSave + 1;
+  int64_t values[kAhead + 1] = {};
+  for (size_t i = 0; i < kStopSignals.size(); ++i)
+    values[i] = pending_.stop == kStopSignals[i];
+  values[kSave] = pending_.save;
   if (communicator_.rank() == 0)
-    values[2] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
-  DLC_TRY(communicator_.allReduce(values, 3, DType::I64, ReduceOp::Sum));
+    values[kAhead] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
+  DLC_TRY(communicator_.allReduce(values, std::size(values), DType::I64,
+                                  ReduceOp::Sum));
+  pending_ = {};
   agreedAt_ = step;
   last_ = Clock::now();
-  next_ = step + values[2];
-  return values[0] ? static_cast<int>(values[1] / values[0]) : 0;
+  next_ = step + values[kAhead];
+  SignalRequest all{0, values[kSave] > 0};
+  for (size_t i = kStopSignals.size(); i-- > 0;)
+    if (values[i] > 0)
+      all.stop = kStopSignals[i];
+  return all;
 }
 
 } // namespace dlc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/collective/Communicator.h"
+#include "runtime/train/Signals.h"
 
 #include <chrono>
 
@@ -11,20 +12,22 @@ namespace dlc {
 // one, or success.
 Status agree(Communicator &communicator, const Status &own);
 
-// The signal that a rank has caught, known to all at the same step. Ranks ask
-// each other about five times a second; rank 0 says when the next time is.
+// What signals ask of any rank, known to all at the same step: of different
+// ones that end a run the first of kStopSignals. Ranks ask each other about
+// five times a second; rank 0 says when the next time is.
 class SignalAgreement {
 public:
   explicit SignalAgreement(Communicator &communicator)
       : communicator_(communicator) {}
 
-  // At the end of every step, on all ranks. 0: go on.
-  Result<int> ask(int own, int64_t step);
+  // At the end of every step, on all ranks.
+  Result<SignalRequest> ask(SignalRequest own, int64_t step);
 
 private:
   using Clock = std::chrono::steady_clock;
 
   Communicator &communicator_;
+  SignalRequest pending_;
   int64_t agreedAt_ = 0, next_ = 0; // steps
   Clock::time_point last_ = Clock::now();
 };

@@ -1,6 +1,7 @@
 #include "runtime/train/Replay.h"
 
 #include "runtime/base/Boundary.h"
+#include "runtime/base/Mapping.h"
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/Agree.h"
@@ -55,6 +56,7 @@ Result<std::vector<Batch>> readInputs(const std::string &path,
         return corrupt("'{}' has no tensor '{}'", path, name);
       window[i].emplace_back(tensor->data, tensor->data + tensor->bytes);
     }
+  DLC_TRY(mappedFilesStatus());
   return window;
 }
 

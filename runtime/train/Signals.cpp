@@ -1,35 +1,51 @@
 #include "runtime/train/Signals.h"
 
-#include <csignal>
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <unistd.h>
 
 namespace dlc {
 namespace {
 
-volatile std::sig_atomic_t first = 0;
-struct sigaction oldInterrupt, oldTerminate;
+std::atomic<bool> caught[kStopSignals.size()], save;
+std::atomic<int> interrupts[2]; // of the process that started this one, others
+std::atomic<bool> isRank;
 
-void remember(int signal) {
-  if (!first)
-    first = signal;
+void remember(int signal, siginfo_t *info, void *) {
+  if (signal == kSaveSignal)
+    save = true;
+  for (size_t i = 0; i < kStopSignals.size(); ++i)
+    if (signal == kStopSignals[i])
+      caught[i] = true;
+  if (signal != SIGINT)
+    return;
+  const bool passedOn = isRank && info->si_pid == ::getppid();
+  if (++interrupts[passedOn ? 0 : 1] > 1)
+    ::_exit(128 + SIGINT);
+}
+
+SignalHandlers::Handler begin() {
+  for (auto &stop : caught)
+    stop = false;
+  save = false;
+  for (auto &count : interrupts)
+    count = 0;
+  isRank = std::getenv("RANK") != nullptr;
+  return remember;
 }
 
 } // namespace
 
-StopSignals::StopSignals() {
-  first = 0;
-  struct sigaction action {};
-  action.sa_handler = remember;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, &oldInterrupt);
-  ::sigaction(SIGTERM, &action, &oldTerminate);
-}
+RunSignals::RunSignals() : handlers_(begin()) {}
 
-StopSignals::~StopSignals() {
-  ::sigaction(SIGINT, &oldInterrupt, nullptr);
-  ::sigaction(SIGTERM, &oldTerminate, nullptr);
+SignalRequest RunSignals::take() {
+  SignalRequest request;
+  request.save = save.exchange(false);
+  const auto first = std::find(std::begin(caught), std::end(caught), true);
+  if (first != std::end(caught))
+    request.stop = kStopSignals[static_cast<size_t>(first - caught)];
+  return request;
 }
-
-int StopSignals::caught() const { return first; }
 
 } // namespace dlc

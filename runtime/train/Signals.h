@@ -1,15 +1,28 @@
-// SIGINT and SIGTERM as a request to stop, while one of these lives.
+// What signals ask of a run: kStopSignals to end after a checkpoint, SIGUSR1 to
+// write one and go on.
 #pragma once
+
+#include "runtime/base/SignalHandlers.h"
 
 namespace dlc {
 
-class StopSignals {
-public:
-  StopSignals();
-  ~StopSignals(); // earlier handlers come back
-  StopSignals(const StopSignals &) = delete;
+struct SignalRequest {
+  int stop = 0; // the signal to end by; 0: none
+  bool save = false;
+};
 
-  int caught() const; // the first signal that came, or 0
+// Catches them while it lives; one at a time a process. A second SIGINT ends
+// the process at once with code 130. Among ranks each may come twice, from the
+// terminal and passed on by the launcher: then those of one source count.
+class RunSignals {
+public:
+  RunSignals();
+
+  // What has come: `stop` stays, `save` is asked once.
+  SignalRequest take();
+
+private:
+  SignalHandlers handlers_;
 };
 
 } // namespace dlc

@@ -1,6 +1,7 @@
 #include "runtime/train/State.h"
 
 #include "runtime/base/FloatCast.h"
+#include "runtime/base/Mapping.h"
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Types.h"
@@ -94,6 +95,7 @@ Status loadState(Executor &executor, const std::string &path,
   auto load = [&]() -> Status {
     for (const plan::State &state : executor.plan().states())
       DLC_TRY(loadTensor(executor, state, file, mayOmitMoments));
+    DLC_TRY(mappedFilesStatus());
     return checkNoOthers(executor.plan(), file);
   };
   return load().withContext(fmt::format("'{}'", path));

@@ -1,5 +1,7 @@
 #include "runtime/train/Steps.h"
 
+#include "runtime/base/Mapping.h"
+
 namespace dlc {
 
 Status Steps::start(Loader &loader) {
@@ -12,6 +14,7 @@ Status Steps::start(Loader &loader) {
     if (i > 0) {
       DLC_ASSIGN(batch, loader.next());
     }
+    DLC_TRY(mappedFilesStatus());
     DLC_TRY(job_.session->startStep(*batch).status());
   }
   started_.push_back({step, since});

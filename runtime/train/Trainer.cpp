@@ -42,7 +42,6 @@ public:
   const std::string &folder() const { return job_.run; }
 
   Result<TrainResult> loop() {
-    StopSignals signals;
     SignalAgreement agreement(job_.communicator);
     Loader loader(*job_.data, job_.sampling, job_.progress.step, job_.total);
     ProgressBar bar(job_.progress.step, job_.total, job_.options.logEvery,
@@ -52,11 +51,11 @@ public:
         writeWhatIsKnown();
         return status;
       }
-      DLC_ASSIGN(const int signal,
-                 agreement.ask(signals.caught(), job_.progress.step));
-      DLC_TRY(atStepEnd(signal, bar));
-      if (signal)
-        return finish(signal);
+      DLC_ASSIGN(const SignalRequest asked,
+                 agreement.ask(signals_.take(), job_.progress.step));
+      DLC_TRY(atStepEnd(asked, bar));
+      if (asked.stop)
+        return finish(asked.stop);
     }
     return finish(0);
   }
@@ -149,13 +148,14 @@ private:
   }
 
   // What is due after this step; then every step before is known.
-  Status atStepEnd(int signal, ProgressBar &bar) {
+  Status atStepEnd(SignalRequest asked, ProgressBar &bar) {
     const int64_t step = job_.progress.step;
-    const bool ends = step == job_.total || signal;
+    const bool ends = step == job_.total || asked.stop;
     const bool epochEnd = job_.progress.cursor.sample == 0;
     const bool validates = job_.val && (epochEnd || step == job_.total);
     const int64_t every = job_.options.saveEvery;
-    const bool saves = ends || (every > 0 ? step % every == 0 : epochEnd);
+    const bool saves =
+        ends || asked.save || (every > 0 ? step % every == 0 : epochEnd);
     if (!validates && !saves)
       return {};
     DLC_TRY(readReports(0, bar));
@@ -170,7 +170,12 @@ private:
     if (job_.isRoot())
       saved = saveCheckpoint(*job_.session, job_.run, job_.progress,
                              job_.options.keep);
-    return agree(job_.communicator, saved);
+    DLC_TRY(agree(job_.communicator, saved));
+    if (asked.save && !ends && job_.isRoot() && !job_.options.quiet) {
+      bar.pause();
+      info("asked by a signal: wrote checkpoint-{}", step);
+    }
+    return {};
   }
 
   Status validate() {
@@ -206,6 +211,7 @@ private:
     return {};
   }
 
+  RunSignals signals_; // from here on: all ranks are ready to be asked
   const std::unique_ptr<Job> ownJob_;
   Job &job_;
   Steps steps_;

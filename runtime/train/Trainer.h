@@ -8,7 +8,7 @@ namespace dlc {
 struct TrainResult {
   std::string run;   // its folder
   int64_t steps = 0; // done in all, earlier sessions included
-  int signal = 0;    // SIGINT or SIGTERM ended it early, after a checkpoint
+  int signal = 0;    // of kStopSignals, ended it early, after a checkpoint
 };
 
 // Trains as `options` say. Every rank makes one with the same options; rank 0
@@ -31,8 +31,9 @@ public:
   // Of the run; empty but on rank 0 if it is a new one.
   const std::string &folder() const;
 
-  // Trains to the end; once. Handles SIGINT and SIGTERM meanwhile: all ranks
-  // finish the step they are in, and a checkpoint is written.
+  // Trains to the end; once. While a trainer lives it handles signals
+  // (Signals.h): all ranks finish the step they are in, and a checkpoint is
+  // written.
   // Code::Diverged when the loss is not finite in a step that was not skipped,
   // or after options.maxSkips skipped steps in a row; RUN/replay-<step> then
   // does the step again (Replay.h), and the last checkpoint is kept.

@@ -157,24 +157,4 @@ TEST_F(Gloo, NoOneComes) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
-TEST(Environment, IncompleteIsAUsageError) {
-  ::unsetenv("RANK");
-  auto none = rendezvousFromEnvironment(1s);
-  ASSERT_TRUE(none.ok());
-  EXPECT_FALSE(none->has_value());
-  ::setenv("RANK", "1", 1);
-  ::unsetenv("WORLD_SIZE");
-  EXPECT_EQ(rendezvousFromEnvironment(1s).status().code(), Code::Usage);
-  ::setenv("WORLD_SIZE", "1", 1);
-  EXPECT_EQ(rendezvousFromEnvironment(1s).status().code(), Code::Usage);
-  ::setenv("WORLD_SIZE", "2", 1);
-  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
-  ::setenv("MASTER_PORT", "29500", 1);
-  auto found = rendezvousFromEnvironment(1s);
-  ASSERT_TRUE(found.ok()) << found.status().message();
-  EXPECT_EQ((*found)->rank, 1);
-  EXPECT_EQ((*found)->port, 29501);
-  ::unsetenv("RANK");
-}
-
 } // namespace

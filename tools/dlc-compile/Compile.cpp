@@ -84,9 +84,9 @@ Status compileCommand(Arguments &a) {
   DLC_ASSIGN(CompileResult result, compile(a.options));
   // Beside a program the report is a comment.
   for (const std::string &line : result.castReport)
-    fmt::print("{}{}\n", a.options.stopAfter.empty() ? "" : "// ", line);
+    printOut("{}{}\n", a.options.stopAfter.empty() ? "" : "// ", line);
   if (!a.options.stopAfter.empty())
-    fmt::print("{}", result.program);
+    printOut("{}", result.program);
   else
     printSummary(a.options, result);
   return {};

@@ -36,7 +36,7 @@ Result<Values> valuesOf(const std::string &path) {
 
 Status showCommand(Arguments &a) {
   DLC_TRY(a.flags.apply());
-  fmt::print("{}", a.flags.settings().yaml(true));
+  printOut("{}", a.flags.settings().yaml(true));
   return {};
 }
 
@@ -45,7 +45,7 @@ Status diffCommand(const Arguments &a) {
   DLC_ASSIGN(Values after, valuesOf(a.b));
   for (const auto &[key, value] : before)
     if (after[key] != value)
-      fmt::print("{}: {} -> {}\n", key, value, after[key]);
+      printOut("{}: {} -> {}\n", key, value, after[key]);
   return {};
 }
 

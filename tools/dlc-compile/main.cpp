@@ -1,4 +1,5 @@
 // dlc-compile: `dlc compile`, `dlc config` and `dlc export`.
+#include "runtime/base/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/process/Process.h"
 
@@ -18,7 +19,8 @@ static int run(int argc, char **argv) {
 } // namespace dlc::tool
 
 int main(int argc, char **argv) {
+  dlc::ignoreWriteSignals();
   dlc::process::endWhereLlvmCannotReturn();
-  return dlc::process::runMain("dlc",
-                               [&] { return dlc::tool::run(argc, argv); });
+  return dlc::finishOutput(
+      dlc::process::runMain("dlc", [&] { return dlc::tool::run(argc, argv); }));
 }

@@ -42,18 +42,17 @@ Status list(const Arguments &arguments) {
   for (const TuneCache::Item &item : items) {
     bytes += item.bytes;
     if (arguments.json)
-      fmt::print("{}\n", dumpJson(describe(item)));
+      printOut("{}\n", dumpJson(describe(item)));
     else if (!item.problem.empty())
-      fmt::print("{}: ignored: {}\n", item.path, item.problem);
+      printOut("{}: ignored: {}\n", item.path, item.problem);
     else
-      fmt::print("{:.4f} ms  {}  engine {}  {} sm_{}  {}\n",
-                 item.entry.milliseconds, text(item.key, "op"),
-                 item.entry.engine, text(item.key, "gpu"), text(item.key, "sm"),
-                 item.entry.date);
+      printOut("{:.4f} ms  {}  engine {}  {} sm_{}  {}\n",
+               item.entry.milliseconds, text(item.key, "op"), item.entry.engine,
+               text(item.key, "gpu"), text(item.key, "sm"), item.entry.date);
   }
   if (!arguments.json)
-    fmt::print("{} entries, {} bytes in {}\n", items.size(), bytes,
-               cache.folder());
+    printOut("{} entries, {} bytes in {}\n", items.size(), bytes,
+             cache.folder());
   return {};
 }
 
@@ -61,7 +60,7 @@ Status prune(const Arguments &arguments) {
   DLC_ASSIGN(const TuneCache cache,
              TuneCache::open(cacheFolder(arguments.folder)));
   DLC_ASSIGN(const size_t removed, cache.prune(arguments.before));
-  fmt::print("removed {} entries from {}\n", removed, cache.folder());
+  printOut("removed {} entries from {}\n", removed, cache.folder());
   return {};
 }
 

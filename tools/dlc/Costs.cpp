@@ -1,6 +1,7 @@
 #include "tools/dlc/Costs.h"
 
 #include "runtime/base/Files.h"
+#include "runtime/base/Output.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 
@@ -124,25 +125,25 @@ Ordered commandCosts(const Artifact &artifact) {
 
 void printCosts(const Ordered &costs) {
   for (const auto &[program, rows] : costs.items()) {
-    fmt::print("\n{}: predicted cost\n  {:32} {:>5} {:>10} {:>10} {:>9} {:>9} "
-               "{:>9} {:>5} {:>4}\n",
-               program, "kernel", "calls", "MB", "MFLOP", "H100 us", "H200 us",
-               "grid", "block", "regs");
+    printOut("\n{}: predicted cost\n  {:32} {:>5} {:>10} {:>10} {:>9} {:>9} "
+             "{:>9} {:>5} {:>4}\n",
+             program, "kernel", "calls", "MB", "MFLOP", "H100 us", "H200 us",
+             "grid", "block", "regs");
     double bytes = 0, first = 0, second = 0;
     for (const Ordered &row : rows) {
-      fmt::print("  {:32} {:>5} {:>10.3f} {:>10.1f} {:>9.2f} {:>9.2f} {:>9} "
-                 "{:>5} {:>4}\n",
-                 row["name"].get<std::string>(), row["calls"].get<uint64_t>(),
-                 row["bytes"].get<double>() / 1e6,
-                 row["flops"].get<double>() / 1e6, row["h100_us"].get<double>(),
-                 row["h200_us"].get<double>(), numberOf(row, "grid"),
-                 numberOf(row, "block"), numberOf(row, "registers"));
+      printOut("  {:32} {:>5} {:>10.3f} {:>10.1f} {:>9.2f} {:>9.2f} {:>9} "
+               "{:>5} {:>4}\n",
+               row["name"].get<std::string>(), row["calls"].get<uint64_t>(),
+               row["bytes"].get<double>() / 1e6,
+               row["flops"].get<double>() / 1e6, row["h100_us"].get<double>(),
+               row["h200_us"].get<double>(), numberOf(row, "grid"),
+               numberOf(row, "block"), numberOf(row, "registers"));
       bytes += row["bytes"].get<double>();
       first += row["h100_us"].get<double>();
       second += row["h200_us"].get<double>();
     }
-    fmt::print("  {:32} {:>5} {:>10.3f} {:>10} {:>9.2f} {:>9.2f}\n", "all", "",
-               bytes / 1e6, "", first, second);
+    printOut("  {:32} {:>5} {:>10.3f} {:>10} {:>9.2f} {:>9.2f}\n", "all", "",
+             bytes / 1e6, "", first, second);
   }
 }
 

@@ -64,13 +64,13 @@ Status evaluate(const Arguments &arguments) {
     if (result.accuracy)
       object["accuracy"] = *result.accuracy;
     object["samples"] = result.samples;
-    fmt::print("{}\n", object.dump());
+    printOut("{}\n", object.dump());
     return {};
   }
-  fmt::print("loss {:.6g}", result.loss);
+  printOut("loss {:.6g}", result.loss);
   if (result.accuracy)
-    fmt::print("  accuracy {:.2f} %", 100 * *result.accuracy);
-  fmt::print("  ({} samples)\n", result.samples);
+    printOut("  accuracy {:.2f} %", 100 * *result.accuracy);
+  printOut("  ({} samples)\n", result.samples);
   return {};
 }
 

@@ -152,47 +152,46 @@ std::string human(const Ordered &value, const char *unit = "") {
 }
 
 void printProgram(const std::string &name, const Ordered &program) {
-  fmt::print("{}: {} a step, {} commands\n", name,
-             human(program["flops"], "FLOP"),
-             program["commands"].get<int64_t>());
+  printOut("{}: {} a step, {} commands\n", name,
+           human(program["flops"], "FLOP"), program["commands"].get<int64_t>());
   std::string kinds;
   for (const auto &[kind, count] : program["kinds"].items())
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ",
                          count.get<uint64_t>(), kind);
-  fmt::print("  {}\n", kinds);
+  printOut("  {}\n", kinds);
   const Ordered &collectives = program["collectives"];
   if (collectives["buckets"].get<uint64_t>() > 0)
-    fmt::print("  collectives: {} buckets, {}\n",
-               collectives["buckets"].get<uint64_t>(),
-               human(collectives["bytes"], "B"));
+    printOut("  collectives: {} buckets, {}\n",
+             collectives["buckets"].get<uint64_t>(),
+             human(collectives["bytes"], "B"));
 }
 
 void printText(const Ordered &summary) {
   std::string made = summary["cpu"].get<std::string>();
   for (const auto &sm : summary["sm"])
     made += (made.empty() ? "" : ", ") + sm.get<std::string>();
-  fmt::print("{}: {} for {}, batch {} x {} ranks, {} parameters\n",
-             summary["artifact"].get<std::string>(),
-             summary["target"].get<std::string>(), made,
-             summary["batch"].get<int64_t>(),
-             summary["world_size"].get<uint32_t>(),
-             summary["parameters"].get<uint64_t>());
+  printOut("{}: {} for {}, batch {} x {} ranks, {} parameters\n",
+           summary["artifact"].get<std::string>(),
+           summary["target"].get<std::string>(), made,
+           summary["batch"].get<int64_t>(),
+           summary["world_size"].get<uint32_t>(),
+           summary["parameters"].get<uint64_t>());
   std::string schedule = "loss: " + summary["loss"].get<std::string>();
   for (const auto &[name, value] : summary["schedule"].items())
     schedule += fmt::format(", {}: {}", name,
                             value.is_string() ? value.get<std::string>()
                                               : value.dump());
-  fmt::print("{}\n\nstate\n", schedule);
+  printOut("{}\n\nstate\n", schedule);
   for (const auto &[role, state] : summary["state"].items())
-    fmt::print("  {:8} {:5} tensors {:>12} elements {:>10}\n", role,
-               state["count"].get<uint64_t>(),
-               state["elements"].get<uint64_t>(), human(state["bytes"], "B"));
-  fmt::print("\n");
+    printOut("  {:8} {:5} tensors {:>12} elements {:>10}\n", role,
+             state["count"].get<uint64_t>(), state["elements"].get<uint64_t>(),
+             human(state["bytes"], "B"));
+  printOut("\n");
   for (const auto &[name, program] : summary["programs"].items())
     printProgram(name, program);
-  fmt::print("\nmemory: {}\n", human(summary["memory"]["bytes"], "B"));
+  printOut("\nmemory: {}\n", human(summary["memory"]["bytes"], "B"));
   for (const auto &[name, bytes] : summary["memory"]["regions"].items())
-    fmt::print("  {:12} {:>10}\n", name, human(bytes, "B"));
+    printOut("  {:12} {:>10}\n", name, human(bytes, "B"));
   if (summary.contains("costs"))
     printCosts(summary["costs"]);
 }
@@ -204,14 +203,14 @@ Status inspect(const std::string &path, bool json, bool memory, bool costs) {
   DLC_ASSIGN(Model model, openModel(path, Artifact::Use::Inspect));
   if (memory && !json) {
     const plan::Plan &plan = model.artifact.plan();
-    fmt::print("memory of a rank: {}\n{}",
-               roundBytes(static_cast<double>(totalBytes(plan))),
-               memoryTable(plan, kRows));
+    printOut("memory of a rank: {}\n{}",
+             roundBytes(static_cast<double>(totalBytes(plan))),
+             memoryTable(plan, kRows));
     return {};
   }
   const Ordered summary = summarize(model, costs);
   if (json)
-    fmt::print("{}\n", summary.dump(2));
+    printOut("{}\n", summary.dump(2));
   else
     printText(summary);
   return {};

@@ -34,14 +34,14 @@ int replayAsRank(const Bundle &bundle, int threads,
     return report(result.status());
   if (communicator.rank() > 0)
     return 0;
-  fmt::print("{}: {}\n", bundle.path, bundle.incident.reason);
+  printOut("{}: {}\n", bundle.path, bundle.incident.reason);
   if (bundle.incident.injected)
-    fmt::print("a gradient was made infinite on purpose (DLC_INJECT_INF)\n");
-  fmt::print("{}\n", result->overflow.empty() ? "all values are finite"
-                                              : result->overflow);
+    printOut("a gradient was made infinite on purpose (DLC_INJECT_INF)\n");
+  printOut("{}\n", result->overflow.empty() ? "all values are finite"
+                                            : result->overflow);
   Status same = compare(bundle, *result);
   if (same.ok())
-    fmt::print("reproduced: {}\n", metricsLine(result->metrics));
+    printOut("reproduced: {}\n", metricsLine(result->metrics));
   return report(same);
 }
 

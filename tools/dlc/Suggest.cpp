@@ -1,3 +1,4 @@
+#include "runtime/base/Mapping.h"
 #include "runtime/base/Nearest.h"
 #include "tools/dlc/Commands.h"
 
@@ -55,7 +56,10 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   return fmt::format("{}; see {}", text, help);
 }
 
-int report(const Status &status) {
+int report(const Status &given) {
+  // Whatever became of what was read: this is why.
+  const Status torn = mappedFilesStatus();
+  const Status &status = torn.ok() ? given : torn;
   if (!status.ok())
     logError(status.message());
   return static_cast<int>(status.code());

@@ -1,6 +1,7 @@
 // dlc train: starts the ranks, or is one of them.
 #include "runtime/base/Config.h"
 #include "runtime/base/Nearest.h"
+#include "runtime/base/SignalHandlers.h"
 #include "runtime/train/Buffers.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Validators.h"
@@ -248,13 +249,6 @@ Status settleOptions(const CLI::App &command, Arguments &arguments) {
   return {};
 }
 
-// Ranks on this machine, from the launcher's environment.
-int localRanks(int size) {
-  const char *text = std::getenv("LOCAL_WORLD_SIZE");
-  const int count = text ? std::atoi(text) : 0;
-  return count > 0 ? count : size;
-}
-
 int coresOfProcess() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -272,7 +266,7 @@ int exitCode(const Result<TrainResult> &result, int rank) {
             "--resume={}",
             result->signal, result->steps, result->run);
   if (rank == 0 && !result->signal)
-    fmt::print("{}\n", result->run);
+    printOut("{}\n", result->run);
   return result->signal ? 128 + result->signal : 0;
 }
 
@@ -281,8 +275,8 @@ int trainAsRank(TrainOptions options, Communicator &communicator) {
   if (rank > 0)
     setLogRank(rank);
   if (options.threads == 0)
-    options.threads =
-        std::max(1, coresOfProcess() / localRanks(communicator.size()));
+    options.threads = std::max(
+        1, coresOfProcess() / localRanksFromEnvironment(communicator.size()));
   auto trainer = Trainer::create(options, communicator);
   if (!trainer) {
     const Code code = trainer.status().code();
@@ -297,6 +291,7 @@ int trainAsRank(TrainOptions options, Communicator &communicator) {
 
 Result<int> runTrain(CLI::App &command, Arguments &arguments,
                      const std::vector<std::string> &words) {
+  holdSaveSignal(); // nothing to save yet
   if (!arguments.config.empty())
     DLC_TRY(applyConfig(command, arguments.config));
   DLC_TRY(settleOptions(command, arguments));
@@ -329,6 +324,14 @@ void addTrain(CommandLine &line) {
       "A model compiled with --ddp=N is trained by N local ranks, or by the "
       "ranks that\ntorchrun and its like start (RANK, WORLD_SIZE, MASTER_ADDR, "
       "MASTER_PORT).\n\n"
+      "Signals: SIGUSR1 writes a checkpoint after the step and goes on. SIGINT "
+      "(Ctrl-C),\n"
+      "SIGTERM, SIGHUP, SIGXCPU and SIGUSR2 write one and end with 128 + their "
+      "number; a\n"
+      "second SIGINT ends at once (130). They go to all ranks; what was "
+      "ignored "
+      "at the\n"
+      "start (nohup) stays so.\n\n"
       "A lost rank ends the run with code 7, within --timeout. With "
       "--on-lost-rank=shrink\n"
       "the other local ranks start again from the newest checkpoint: so do "

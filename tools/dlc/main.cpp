@@ -1,4 +1,5 @@
 // dlc: the command line of the training compiler.
+#include "runtime/base/SignalHandlers.h"
 #include "tools/dlc/Commands.h"
 #include "tools/process/Process.h"
 
@@ -34,7 +35,8 @@ static void describe(CommandLine &line) {
       "Exit codes: 0 ok, 1 failed, 2 usage, 3 bad model, 4 corrupt artifact or "
       "checkpoint,\n5 incompatible, 6 memory or limit, 7 peer lost, 8 "
       "diverged (the run holds a replay), "
-      "130 or 143 stopped by a signal.");
+      "128 + N stopped by signal N\n(130 Ctrl-C, 143 SIGTERM, 141 nobody "
+      "reads stdout).");
 }
 
 // On a machine that is busy with other work, OpenMP's threads would wait for
@@ -61,6 +63,7 @@ static int run(int argc, char **argv) {
 } // namespace dlc::tool
 
 int main(int argc, char **argv) {
-  return dlc::process::runMain("dlc",
-                               [&] { return dlc::tool::run(argc, argv); });
+  dlc::ignoreWriteSignals();
+  return dlc::finishOutput(
+      dlc::process::runMain("dlc", [&] { return dlc::tool::run(argc, argv); }));
 }

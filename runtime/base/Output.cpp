@@ -1,0 +1,41 @@
+#include "runtime/base/Output.h"
+
+#include "runtime/base/Log.h"
+#include "runtime/base/Status.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+
+namespace dlc {
+
+static int firstError = 0;
+
+static bool hasReader() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) != 1 || !(out.revents & POLLERR);
+}
+
+void printText(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() &&
+      !firstError)
+    firstError = errno;
+}
+
+int finishOutput(int code) {
+  if (std::fflush(stdout) != 0 && !firstError)
+    firstError = errno;
+  if (!firstError && !std::ferror(stdout))
+    return code;
+  if (code == 0 && (firstError == EPIPE || !hasReader()))
+    return 128 + SIGPIPE;
+  if (firstError != EPIPE)
+    logError(fmt::format("cannot write to stdout: {}",
+                         std::strerror(firstError ? firstError : EIO)));
+  return code ? code : static_cast<int>(Code::Failed);
+}
+
+} // namespace dlc
