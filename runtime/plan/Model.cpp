@@ -1,5 +1,8 @@
 #include "runtime/plan/Model.h"
 
+#include "runtime/base/Log.h"
+#include "runtime/base/Text.h"
+
 #include "runtime/base/Boundary.h"
 
 #include <algorithm>
@@ -14,17 +17,22 @@ namespace {
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr char kArtifactFolder[] = "/model.dlc";
 
-// The step in "checkpoint-<step>"; nothing for any other name.
-std::optional<int64_t> stepOf(std::string_view name) {
-  if (!name.starts_with(kPrefix))
-    return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  int64_t step = 0;
-  auto [end, error] =
-      std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc() || end != name.data() + name.size() || step < 0)
-    return std::nullopt;
-  return step;
+// The step that trainer.json says must be that of the name.
+Status checkStep(const std::string &checkpoint) {
+  const std::string path = checkpoint + "/trainer.json";
+  const std::optional<int64_t> named = stepOfCheckpoint(checkpoint);
+  DLC_ASSIGN(const std::string text, readFile(path, 1 << 20));
+  const auto read = [&]() -> Result<uint64_t> {
+    DLC_ASSIGN(const Json json, parseJson(text));
+    return jsonUnsigned(json, "step");
+  };
+  const auto step = read();
+  if (!step)
+    return step.status().withContext(fmt::format("'{}'", path));
+  if (named && *step != static_cast<uint64_t>(*named))
+    return corrupt("'{}' is a checkpoint of step {} under another name",
+                   checkpoint, *step);
+  return {};
 }
 
 Result<Model> openCheckpoint(const std::string &run, Checkpoint checkpoint,
@@ -35,13 +43,40 @@ Result<Model> openCheckpoint(const std::string &run, Checkpoint checkpoint,
   return Model{std::move(artifact), std::move(checkpoint), std::move(state)};
 }
 
+// The newest of a run.
+Result<Model> openRun(const std::string &run, Artifact::Use use) {
+  DLC_ASSIGN(Artifact artifact, Artifact::open(run + kArtifactFolder, use));
+  DLC_ASSIGN(NewestCheckpoint newest, findNewest(run, artifact.hash()));
+  if (!newest.checkpoint)
+    return failed("run '{}' has no checkpoint yet", run);
+  for (const auto &[damaged, why] : newest.damaged)
+    warning("{}: '{}' is used instead", why.message(), newest.checkpoint->path);
+  std::string state = newest.checkpoint->path + "/state.safetensors";
+  return Model{std::move(artifact), *std::move(newest.checkpoint),
+               std::move(state)};
+}
+
 } // namespace
+
+std::optional<int64_t> stepOfCheckpoint(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with(kPrefix))
+    return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  int64_t step = 0;
+  auto [end, error] =
+      std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0 ||
+      name != std::to_string(step))
+    return std::nullopt;
+  return step;
+}
 
 std::vector<Checkpoint> listCheckpoints(const std::string &run) {
   std::vector<Checkpoint> found;
   std::error_code ignored;
   for (const auto &entry : fs::directory_iterator(run, ignored))
-    if (auto step = stepOf(entry.path().filename().string()))
+    if (auto step = stepOfCheckpoint(entry.path().string()))
       found.push_back({entry.path().string(), *step});
   std::sort(found.begin(), found.end(),
             [](auto &a, auto &b) { return a.step > b.step; });
@@ -54,30 +89,54 @@ Status checkCheckpoint(const std::string &checkpoint,
              checkManifest(checkpoint, kCheckpointFormat, kCheckpointVersion));
   DLC_ASSIGN(std::string artifact, jsonString(manifest, "artifact"));
   if (artifact != artifactHash)
-    return incompatible("'{}' was written by another compilation of a model "
-                        "({}) than the run's artifact ({})",
-                        checkpoint, artifact, artifactHash);
+    return corrupt("'{}' was written by another compilation of a model ({}) "
+                   "than the run's artifact ({})",
+                   checkpoint, printable(artifact), artifactHash);
   for (const char *name : {"state.safetensors", "trainer.json"})
     if (!manifest["files"].contains(name))
       return corrupt("'{}' has no {}", checkpoint, name);
-  return {};
+  return checkStep(checkpoint);
 } catch (...) {
   return caughtException(checkpoint);
+}
+
+Result<NewestCheckpoint> findNewest(const std::string &run,
+                                    const std::string &artifactHash) {
+  while (true) {
+    NewestCheckpoint newest;
+    const std::vector<Checkpoint> all = listCheckpoints(run);
+    for (const Checkpoint &checkpoint : all) {
+      const Status status = checkCheckpoint(checkpoint.path, artifactHash);
+      if (status.ok()) {
+        newest.checkpoint = checkpoint;
+        return newest;
+      }
+      if (status.code() != Code::Corrupt)
+        return status;
+      newest.damaged.emplace_back(checkpoint, status);
+    }
+    // A run that goes on has removed what was looked at, and has a newer one.
+    const std::vector<Checkpoint> now = listCheckpoints(run);
+    if (!now.empty() && (all.empty() || now[0].step > all[0].step))
+      continue;
+    if (all.empty())
+      return newest;
+    return corrupt("{}; none of the checkpoints of '{}' is whole ({} found): "
+                   "train again from its artifact '{}{}'",
+                   newest.damaged[0].second.message(), run, all.size(), run,
+                   kArtifactFolder);
+  }
 }
 
 Result<Model> openModel(const std::string &path, Artifact::Use use) try {
   fs::path folder = fs::path(path).lexically_normal();
   if (folder.filename().empty())
     folder = folder.parent_path();
-  if (isFolder(path + kArtifactFolder)) {
-    std::vector<Checkpoint> checkpoints = listCheckpoints(path);
-    if (checkpoints.empty())
-      return failed("run '{}' has no checkpoint yet", path);
-    return openCheckpoint(path, checkpoints[0], use);
-  }
+  if (isFolder(path + kArtifactFolder))
+    return openRun(path, use);
   std::string run = folder.has_parent_path() ? folder.parent_path().string()
                                              : std::string(".");
-  std::optional<int64_t> step = stepOf(folder.filename().string());
+  std::optional<int64_t> step = stepOfCheckpoint(folder.string());
   if (step && isFolder(run + kArtifactFolder)) {
     if (!isFolder(path))
       return failed("run '{}' has no checkpoint of step {}", run, *step);

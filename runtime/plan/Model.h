@@ -16,13 +16,27 @@ struct Checkpoint {
   int64_t step = 0; // steps done; also in its name, checkpoint-<step>
 };
 
+// The step in "folder/checkpoint-<step>"; nothing for any other name.
+std::optional<int64_t> stepOfCheckpoint(std::string_view path);
+
 // A run's checkpoints, newest first, by their names only.
 std::vector<Checkpoint> listCheckpoints(const std::string &run);
 
-// Checks every hash (Code::Corrupt, naming the file) and that it belongs to the
-// artifact (Code::Incompatible).
+// Checks every hash, that it is of the step that its name says, and that it
+// belongs to the artifact (Code::Corrupt, naming the file). Incompatible if
+// another version of dlc has written it.
 Status checkCheckpoint(const std::string &checkpoint,
                        const std::string &artifactHash);
+
+// The newest that passes, and those that are newer, newest first.
+struct NewestCheckpoint {
+  std::optional<Checkpoint> checkpoint; // none: the run has none at all
+  std::vector<std::pair<Checkpoint, Status>> damaged;
+};
+
+// Code::Corrupt if there are some and none is whole.
+Result<NewestCheckpoint> findNewest(const std::string &run,
+                                    const std::string &artifactHash);
 
 // What `path` means to a command that wants a model.
 struct Model {
@@ -32,7 +46,8 @@ struct Model {
 };
 
 // `path` is an artifact, a checkpoint inside a run, or a run, which means its
-// newest checkpoint. Everything is checked, nothing is executed.
+// newest checkpoint that is whole; a warning names those that are newer.
+// Everything is checked, nothing is executed.
 Result<Model> openModel(const std::string &path,
                         Artifact::Use use = Artifact::Use::Run);
 

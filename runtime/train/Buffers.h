@@ -10,7 +10,8 @@
 namespace dlc {
 
 // broadcast: rank 0's, as torch's DDP. Mean: over the ranks, added in f64;
-// whole numbers are rank 0's.
+// whole numbers are rank 0's. A mean is rounded each time it is taken, so that
+// a checkpoint at another step may change the last bits of later ones.
 enum class BufferMode { Broadcast, Mean };
 constexpr std::array<std::string_view, 2> kBufferModes = {"broadcast", "mean"};
 

@@ -50,9 +50,12 @@ Status Guard::check(const StepReport &report,
   DLC_TRY(goBack(report.step, skipped));
   DLC_ASSIGN(const std::vector<Batch> window, job_.windowOf(report.step));
   const std::string bundle = fmt::format("{}/replay-{}", job_.run, report.step);
+  Status kept;
   if (ends)
-    DLC_TRY(writeBundle(bundle, *job_.session, job_.communicator, window,
-                        incident));
+    kept =
+        writeBundle(bundle, *job_.session, job_.communicator, window, incident);
+  if (kept.code() == Code::PeerLost)
+    return kept;
   if (options.debugOverflow) {
     DLC_ASSIGN(const std::string place,
                findOverflow(*job_.session, job_.communicator, window,
@@ -60,12 +63,15 @@ Status Guard::check(const StepReport &report,
     if (job_.isRoot())
       warning("{}: {}", what, place.empty() ? "all values are finite" : place);
   }
-  return ends ? diverged("{}: training diverged; the last checkpoint in '{}' "
-                         "is from before; dlc replay {} does it again and "
-                         "names the node; try a lower learning rate or "
-                         "--clip-grad",
-                         what, job_.run, bundle)
-              : Status();
+  if (!ends)
+    return {};
+  const std::string replay =
+      kept.ok() ? fmt::format("dlc replay {} does it again and names the node",
+                              bundle)
+                : fmt::format("it cannot be replayed ({})", kept.message());
+  return diverged("{}: training diverged; the last checkpoint in '{}' is from "
+                  "before; {}; try a lower learning rate or --clip-grad",
+                  what, job_.run, replay);
 }
 
 // To the state before a step; what was started after it is undone.

@@ -63,6 +63,7 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   DLC_TRY(checkOptions(options));
   std::unique_ptr<Job> job(new Job(options, communicator));
   job->infiniteSteps = infiniteStepsOf(std::getenv("DLC_INJECT_INF"));
+  DLC_TRY(agree(communicator, job->lockRun()));
   DLC_TRY(agree(communicator, job->loadData()));
   DLC_TRY(job->bindStep());
   DLC_TRY(job->settleLength());
@@ -237,18 +238,54 @@ Status Job::checkSameJob() {
   return {};
 }
 
-Status Job::openRun() {
+// Before anything of it is read that another process could change.
+Status Job::lockRun() {
   run = options.resume;
-  if (isRoot() && run.empty()) {
-    DLC_ASSIGN(run, createRun(options));
-  }
+  if (!isRoot() || run.empty())
+    return {};
+  DLC_ASSIGN(RunLock taken, RunLock::take(run));
+  lock.emplace(std::move(taken));
+  checkpoints.emplace(run);
+  return {};
+}
+
+Status Job::openRun() {
+  if (!isRoot() || !run.empty())
+    return {};
+  DLC_ASSIGN(NewRun made, createRun(options));
+  run = made.path;
+  lock.emplace(std::move(made.lock));
+  checkpoints.emplace(run);
+  return {};
+}
+
+Status Job::save(bool last) {
+  return agree(communicator, isRoot() ? saveRoot(last) : Status());
+}
+
+Status Job::saveRoot(bool last) {
+  DLC_TRY(lock->check().withContext(
+      fmt::format("no checkpoint of step {}", progress.step)));
+  const Status saved = checkpoints->save(*session, progress, options.keep);
+  if (saved.ok())
+    savedStep = progress.step;
+  if (saved.code() != Code::Failed)
+    return saved;
+  const std::string what =
+      fmt::format("no checkpoint of step {}: {}; {}", progress.step,
+                  saved.message(), checkpoints->newestText(*session));
+  if (last)
+    return failed("{}: go on with it by --resume={} when it can be written",
+                  what, run);
+  warning("{}; training goes on, and the next one is tried when it is due",
+          what);
   return {};
 }
 
 // Rank 0 loads; the others get its place and its state.
 Status Job::restoreRoot() {
   if (isRoot()) {
-    DLC_ASSIGN(progress, loadNewestCheckpoint(*session, run));
+    DLC_ASSIGN(progress, checkpoints->loadNewest(*session));
     if (progress.step > 0)
       DLC_TRY(checkSameData());
     tellOfOtherRanks();

@@ -1,6 +1,7 @@
 // What a run trains, on what, and how far it is.
 #pragma once
 
+#include "runtime/train/Checkpoints.h"
 #include "runtime/train/Run.h"
 
 #include <optional>
@@ -17,6 +18,10 @@ struct Job {
 
   // Goes to the newest checkpoint, on all ranks.
   Status restore();
+  // Writes a checkpoint, on all ranks. If that fails, on a full disk perhaps,
+  // the training goes on and the next one is tried when it is due; not if this
+  // is the `last`, or the run's folder is gone.
+  Status save(bool last);
   // What ranks gathered of their own becomes equal, before it is read or saved.
   Status settleBuffers();
 
@@ -37,9 +42,12 @@ struct Job {
   Sampling sampling;
   std::string dataHash;
   std::unique_ptr<Session> session;
-  std::string run;   // its folder
-  Progress progress; // of what was started: the device may be behind
-  int64_t total = 0; // steps of the run
+  std::string run;             // its folder
+  std::optional<RunLock> lock; // of it, and what is in it: rank 0's
+  std::optional<Checkpoints> checkpoints;
+  int64_t savedStep = -1; // of the last of them that this process wrote
+  Progress progress;      // of what was started: the device may be behind
+  int64_t total = 0;      // steps of the run
   // Steps of an epoch with as many ranks as the model was compiled for: in what
   // lengths of runs and schedules count.
   int64_t stepsPerEpoch = 0;
@@ -54,7 +62,9 @@ private:
   Status bindStep();
   Status settleLength();
   Status checkSameJob();
+  Status lockRun();
   Status openRun();
+  Status saveRoot(bool last);
   Status restoreRoot();
   Status checkNumberOfRanks(const plan::Plan &plan) const;
   Status checkSameData() const;

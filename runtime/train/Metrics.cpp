@@ -1,10 +1,15 @@
 #include "runtime/train/Metrics.h"
 
 #include "runtime/base/Files.h"
+#include "runtime/base/Log.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fcntl.h>
 #include <iterator>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dlc {
@@ -25,31 +30,115 @@ std::string keptLines(std::string_view text, const char *key, int64_t last) {
   return kept;
 }
 
+// The file becomes what is kept of it.
+Status shorten(const std::string &path, std::string_view all,
+               const std::string &kept) {
+  if (kept.size() == all.size())
+    return {};
+  if (!all.starts_with(kept))
+    return writeFileAtomically(path, kept);
+  return ::truncate(path.c_str(), static_cast<off_t>(kept.size())) == 0
+             ? Status()
+             : systemError("truncate", path);
+}
+
+Result<int> openToAppend(const std::string &path) {
+  const int file =
+      ::open(path.c_str(),
+             O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
+  struct stat found {};
+  if (file < 0)
+    return systemError("open", path);
+  if (::fstat(file, &found) == 0 && S_ISREG(found.st_mode))
+    return file;
+  ::close(file);
+  return failed("'{}' is not a plain file", path);
+}
+
 } // namespace
 
 Result<JsonLines> JsonLines::open(const std::string &path, const char *key,
                                   int64_t last) {
   if (exists(path)) {
-    DLC_ASSIGN(MappedFile file, MappedFile::open(path));
-    DLC_TRY(writeFileAtomically(path, keptLines(file.text(), key, last)));
+    DLC_ASSIGN(MappedFile content, MappedFile::open(path));
+    DLC_TRY(
+        shorten(path, content.text(), keptLines(content.text(), key, last)));
   }
-  int file =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0)
-    return systemError("open", path);
+  DLC_ASSIGN(const int file, openToAppend(path));
   return JsonLines(file, path);
 }
 
+JsonLines::JsonLines(JsonLines &&other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      path_(std::move(other.path_)), waiting_(std::move(other.waiting_)),
+      lost_(std::exchange(other.lost_, 0)), stuck_(other.stuck_),
+      missing_(other.missing_) {}
+
 JsonLines::~JsonLines() {
-  if (descriptor_ >= 0)
-    ::close(descriptor_);
+  if (descriptor_ < 0)
+    return;
+  if (!writeWaiting())
+    lost_ += std::count(waiting_.begin(), waiting_.end(), '\n');
+  warnOfLost();
+  ::close(descriptor_);
 }
 
-Status JsonLines::append(const std::string &line) {
-  ssize_t size = static_cast<ssize_t>(line.size());
-  if (::write(descriptor_, line.data(), line.size()) != size)
-    return systemError(fmt::format("write {} bytes to", size), path_);
-  return {};
+void JsonLines::warnOfLost() const {
+  if (lost_ > 0)
+    warning("'{}' lacks {} lines, which could not be written", path_, lost_);
+}
+
+void JsonLines::append(const std::string &line) {
+  constexpr size_t kMost = 16 << 20;
+  if (waiting_.size() + line.size() <= kMost)
+    waiting_ += line;
+  else
+    ++lost_;
+  const bool written = writeWaiting();
+  if (!written && !stuck_)
+    warning("cannot write to '{}': {}: training goes on; what is missing there "
+            "is written as soon as it can be",
+            path_, std::strerror(errno));
+  if (written && stuck_)
+    info("'{}' can be written again", path_);
+  stuck_ = !written;
+  if (written && lost_ > 0)
+    warnOfLost(), lost_ = 0;
+}
+
+// Not at once: who removes the folder would find it filled again.
+void JsonLines::follow() {
+  struct stat own {
+  }, there{};
+  if (::fstat(descriptor_, &own) != 0)
+    return;
+  const bool before = missing_;
+  missing_ = ::stat(path_.c_str(), &there) != 0 || own.st_dev != there.st_dev ||
+             own.st_ino != there.st_ino;
+  if (!missing_ || !before)
+    return;
+  const auto file = openToAppend(path_);
+  if (!file)
+    return;
+  warning("'{}' was removed or moved away: it is made again", path_);
+  ::close(std::exchange(descriptor_, *file));
+}
+
+bool JsonLines::writeWaiting() {
+  size_t done = 0;
+  while (done < waiting_.size()) {
+    const ssize_t count =
+        ::write(descriptor_, waiting_.data() + done, waiting_.size() - done);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      break;
+    done += static_cast<size_t>(count);
+  }
+  const int error = errno;
+  waiting_.erase(0, done);
+  errno = error;
+  return waiting_.empty();
 }
 
 void JsonLine::key(std::string_view key) {

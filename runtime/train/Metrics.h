@@ -12,23 +12,34 @@ namespace dlc {
 // loses none that it wrote and tears at most the last.
 class JsonLines {
 public:
-  // Keeps of an existing file the whole lines with `key` up to `last`.
+  // Keeps of an existing file the whole lines with `key` up to `last`; that
+  // needs no room on the disk if the others are at its end.
   static Result<JsonLines> open(const std::string &path, const char *key,
                                 int64_t last);
 
-  JsonLines(JsonLines &&other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)),
-        path_(std::move(other.path_)) {}
-  ~JsonLines();
+  JsonLines(JsonLines &&other) noexcept;
+  ~JsonLines(); // with a warning if lines are lost
 
-  Status append(const std::string &line); // with its line end
+  // With its line end. Never an error: what cannot be written, to a full disk
+  // perhaps, is kept (up to 16 MiB) and written before the next line, and a
+  // warning says so once.
+  void append(const std::string &line);
+
+  // Now and then, while the folder is known to be there: makes the file again
+  // if it was moved away or removed, also the time before.
+  void follow();
 
 private:
   JsonLines(int descriptor, std::string path)
       : descriptor_(descriptor), path_(std::move(path)) {}
+  bool writeWaiting();
+  void warnOfLost() const;
 
   int descriptor_;
   std::string path_;
+  std::string waiting_; // begins where the last write ended
+  int64_t lost_ = 0;    // lines
+  bool stuck_ = false, missing_ = false;
 };
 
 // {"step": 3, "loss": 0.5, ...}: numbers in their shortest exact form, in the

@@ -61,17 +61,21 @@ public:
   }
 
 private:
+  using Clock = std::chrono::steady_clock;
+
   Result<TrainResult> finish(int signal) {
     if (job_.isRoot() && profiling_)
-      DLC_TRY(reportProfile());
+      reportProfile();
     return TrainResult{job_.run, job_.progress.step, signal};
   }
 
-  Status reportProfile() {
+  // The steps are done and saved: a file less is no error.
+  void reportProfile() {
     const auto commands = job_.session->executor().profile();
-    DLC_TRY(writeProfile(commands, job_.run + "/profile.json"));
+    const Status written = writeProfile(commands, job_.run + "/profile.json");
+    if (!written.ok())
+      warning("{}", written.message());
     info("{}", profileTable(commands, "train_step", kProfileRows));
-    return {};
   }
 
   void announce() const {
@@ -105,6 +109,7 @@ private:
     const bool decisive = guard_.isDecisive(0);
     if (decisive)
       DLC_TRY(guard_.keepState());
+    DLC_TRY(checkFolder());
     DLC_TRY(steps_.start(loader));
     if (job_.options.profile && !profiling_) { // not the first step: it binds
       profiling_ = true;
@@ -113,12 +118,23 @@ private:
     return readReports(decisive ? 0 : steps_.ahead(), bar);
   }
 
+  // Once a second: steps that no checkpoint can keep need not be done.
+  Status checkFolder() {
+    if (!job_.isRoot() || Clock::now() - checked_ < std::chrono::seconds(1))
+      return {};
+    checked_ = Clock::now();
+    DLC_TRY(job_.lock->check());
+    metrics_->follow();
+    epochs_->follow();
+    return {};
+  }
+
   // Until no more than `unread` are left.
   Status readReports(int64_t unread, ProgressBar &bar) {
     while (steps_.unread() > unread) {
       DLC_ASSIGN(const StepReport report, steps_.read());
       if (job_.isRoot()) {
-        DLC_TRY(writeMetrics(report));
+        writeMetrics(report);
         bar.update(report.step, job_.metric(report.values, "loss"),
                    job_.metric(report.values, "lr"));
       }
@@ -131,12 +147,13 @@ private:
   void writeWhatIsKnown() {
     while (job_.isRoot() && steps_.unread() > 0) {
       const auto report = steps_.read();
-      if (!report.ok() || !writeMetrics(*report).ok())
+      if (!report.ok())
         return;
+      writeMetrics(*report);
     }
   }
 
-  Status writeMetrics(const StepReport &report) {
+  void writeMetrics(const StepReport &report) {
     line_.clear();
     line_.add("step", report.step);
     for (size_t i = 0; i < report.values.size(); ++i)
@@ -144,7 +161,7 @@ private:
     line_.add("samples_per_second",
               static_cast<double>(job_.sampling.samplesOfUpdate()) /
                   report.seconds);
-    return metrics_->append(line_.finish());
+    metrics_->append(line_.finish());
   }
 
   // What is due after this step; then every step before is known.
@@ -166,12 +183,8 @@ private:
     }
     if (!saves)
       return {};
-    Status saved;
-    if (job_.isRoot())
-      saved = saveCheckpoint(*job_.session, job_.run, job_.progress,
-                             job_.options.keep);
-    DLC_TRY(agree(job_.communicator, saved));
-    if (asked.save && !ends && job_.isRoot() && !job_.options.quiet) {
+    DLC_TRY(job_.save(ends));
+    if (asked.save && !ends && job_.savedStep == step && !job_.options.quiet) {
       bar.pause();
       info("asked by a signal: wrote checkpoint-{}", step);
     }
@@ -196,7 +209,8 @@ private:
       return {};
     if (!job_.options.quiet)
       info("{}", text);
-    return epochs_->append(line.finish());
+    epochs_->append(line.finish());
+    return {};
   }
 
   Status evaluateInto(std::string_view name, JsonLine &line,
@@ -217,6 +231,7 @@ private:
   Steps steps_;
   Guard guard_;
   bool profiling_ = false;
+  Clock::time_point checked_ = Clock::now();
   std::optional<JsonLines> metrics_, epochs_;
   JsonLine line_;
 };

@@ -1,7 +1,10 @@
 // A training run from its first step to its last.
 #pragma once
 
-#include "runtime/train/Run.h"
+#include "runtime/collective/Communicator.h"
+#include "runtime/train/TrainOptions.h"
+
+#include <memory>
 
 namespace dlc {
 

@@ -2,7 +2,9 @@
 #include "runtime/train/Trainer.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/train/Checkpoints.h"
 #include "runtime/train/Inputs.h"
+#include "runtime/train/Metrics.h"
 #include "runtime/train/State.h"
 #include "test/unit/TempFolder.h"
 #include "test/unit/TinyModel.h"
@@ -10,6 +12,7 @@
 #include <cmath>
 #include <csignal>
 #include <functional>
+#include <sys/resource.h>
 #include <thread>
 
 using namespace dlc;
@@ -166,10 +169,87 @@ TEST_F(Training, DamagedCheckpointsAreSteppedOver) {
   damaged[damaged.size() - 2] ^= 1;
   ASSERT_TRUE(
       writeNewFile(path("run/checkpoint-6/state.safetensors"), damaged).ok());
-  EXPECT_EQ(openModel(path("run")).status().code(), Code::Corrupt);
+  EXPECT_EQ(openModel(path("run/checkpoint-6")).status().code(), Code::Corrupt);
+  EXPECT_EQ(openModel(path("run"))->checkpoint->step, 3);
   ASSERT_TRUE(resume("run").ok());
   EXPECT_EQ(state("run", 6), expected);
-  EXPECT_TRUE(openModel(path("run")).ok());
+  EXPECT_EQ(openModel(path("run"))->checkpoint->step, 6);
+  EXPECT_TRUE(exists(path("run/checkpoint-6.damaged")));
+}
+
+TEST_F(Training, NamesThatAreNoStepsAreNoCheckpoints) {
+  for (const char *name : {"checkpoint-07", "checkpoint-", "checkpoint--1",
+                           "checkpoint-7 ", "checkpoint-99999999999999999999",
+                           "checkpoint-7.damaged", "xcheckpoint-7"})
+    EXPECT_FALSE(stepOfCheckpoint(std::string("run/") + name)) << name;
+  EXPECT_EQ(stepOfCheckpoint("checkpoint-0"), 0);
+  EXPECT_EQ(stepOfCheckpoint("a/checkpoint-120"), 120);
+}
+
+TEST_F(Training, ARunIsLockedWhileItGoesOn) {
+  ASSERT_TRUE(train(options("run", 2)).ok());
+  auto alone = makeSingleCommunicator();
+  TrainOptions given;
+  given.resume = path("run");
+  given.steps = 4;
+  given.given = {"steps"};
+  auto held = Trainer::create(*resumeOptions(given), *alone);
+  ASSERT_TRUE(held.ok()) << held.status().message();
+  const Status refused = resume("run", 4).status();
+  EXPECT_EQ(refused.code(), Code::Failed);
+  EXPECT_NE(
+      refused.message().find(fmt::format("run '{}' is in use by process {} on ",
+                                         path("run"), ::getpid())),
+      std::string::npos)
+      << refused.message();
+  EXPECT_TRUE(openModel(path("run")).ok()); // reading is free
+  held->reset();
+  EXPECT_TRUE(resume("run", 4).ok());
+}
+
+// A checkpoint of a later step, whole or not, is no past of a run.
+TEST_F(Training, LaterCheckpointsDoNotWin) {
+  ASSERT_TRUE(train(options("late", 40)).ok());
+  ASSERT_TRUE(train(options("run", 6)).ok());
+  auto alone = makeSingleCommunicator();
+  TrainOptions given;
+  given.resume = path("run");
+  given.steps = 9;
+  given.given = {"steps"};
+  auto trainer = Trainer::create(*resumeOptions(given), *alone);
+  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+  std::filesystem::copy(path("late/checkpoint-40"), path("run/checkpoint-40"),
+                        std::filesystem::copy_options::recursive);
+  ASSERT_TRUE((*trainer)->run().ok());
+  EXPECT_EQ(listCheckpoints(path("run"))[0].step, 9);
+  EXPECT_TRUE(exists(path("run/checkpoint-40.newer/trainer.json")));
+}
+
+// What cannot be written is written later, in order.
+TEST_F(Training, LinesWaitForRoom) {
+  auto opened = JsonLines::open(path("lines.jsonl"), "step", 0);
+  ASSERT_TRUE(opened.ok());
+  struct rlimit old {
+  }, small{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  small = old;
+  small.rlim_cur = 25;
+  auto *before = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  for (int step : {1, 2, 3})
+    opened->append(fmt::format("{{\"step\": {}}}\n", step));
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, before);
+  EXPECT_EQ(readFile(path("lines.jsonl"))->size(), 25u);
+  opened->append("{\"step\": 4}\n");
+  EXPECT_EQ(*readFile(path("lines.jsonl")),
+            "{\"step\": 1}\n{\"step\": 2}\n{\"step\": 3}\n{\"step\": 4}\n");
+  std::filesystem::rename(path("lines.jsonl"), path("moved"));
+  opened->follow();
+  EXPECT_FALSE(exists(path("lines.jsonl")));
+  opened->follow();
+  opened->append("{\"step\": 5}\n");
+  EXPECT_EQ(*readFile(path("lines.jsonl")), "{\"step\": 5}\n");
 }
 
 // They have no "sample": the step says where the run is.
@@ -365,91 +445,6 @@ TEST_F(Sessions, StateOfAnotherModelIsRefused) {
   Status status = session->load(path("other"));
   EXPECT_EQ(status.code(), Code::Incompatible);
   EXPECT_NE(status.message().find("'tenth'"), std::string::npos);
-}
-
-TEST(Options, GoThereAndBack) {
-  TrainOptions options;
-  options.data = "a \"b\": c\n";
-  options.seed = UINT64_MAX;
-  options.scale = 0.1;
-  options.shuffle = false;
-  std::string path = testing::TempDir() + "dlc-options.yaml";
-  ASSERT_TRUE(writeNewFile(path, toYaml(options)).ok());
-  auto back = optionsFromYaml(path);
-  ASSERT_TRUE(back.ok()) << back.status().message();
-  EXPECT_EQ(back->data, options.data);
-  EXPECT_EQ(back->seed, options.seed);
-  EXPECT_EQ(back->scale, options.scale);
-  EXPECT_EQ(back->shuffle, false);
-  EXPECT_TRUE(back->missing.empty());
-  for (std::string text : {"", "[1", "{steps: 3}", "- 1", "data: [1, 2]\n",
-                           "{data: x, stepz: 3}"}) {
-    ASSERT_TRUE(writeNewFile(path, text).ok());
-    EXPECT_EQ(optionsFromYaml(path).status().code(), Code::Corrupt) << text;
-  }
-  std::filesystem::remove(path);
-}
-
-// A flag that was given wins, also with the value that it has by default.
-TEST(Options, WhatIsGivenWinsOverTheRun) {
-  const std::string run = testing::TempDir() + "dlc-given";
-  ASSERT_TRUE(makeFolder(run).ok());
-  ASSERT_TRUE(writeNewFile(run + "/config.yaml",
-                           "{data: x, keep: 9, timeout: 5, max_skips: 2, "
-                           "epochs: 7, tf32: true, bn_buffers: mean}")
-                  .ok());
-  TrainOptions given;
-  given.resume = run;
-  auto own = resumeOptions(given);
-  ASSERT_TRUE(own.ok()) << own.status().message();
-  EXPECT_EQ(own->keep, 9);
-  EXPECT_EQ(own->bnBuffers, "mean");
-  EXPECT_TRUE(own->tune.tf32);
-  given.given = {"keep", "timeout", "max_skips", "tf32", "bn_buffers"};
-  auto merged = resumeOptions(given);
-  ASSERT_TRUE(merged.ok()) << merged.status().message();
-  EXPECT_EQ(merged->keep, given.keep);
-  EXPECT_EQ(merged->timeout, given.timeout);
-  EXPECT_EQ(merged->maxSkips, given.maxSkips);
-  EXPECT_EQ(merged->bnBuffers, "broadcast");
-  EXPECT_FALSE(merged->tune.tf32);
-  EXPECT_EQ(merged->epochs, 7);
-  given.given = {"steps"};
-  given.steps = 3;
-  merged = resumeOptions(given);
-  ASSERT_TRUE(merged.ok()) << merged.status().message();
-  EXPECT_EQ(merged->steps, 3);
-  EXPECT_EQ(merged->epochs, 0);
-  std::filesystem::remove_all(run);
-}
-
-TEST(Options, OutOfRangeAreRefused) {
-  std::string path = testing::TempDir() + "dlc-range.yaml";
-  for (std::string text :
-       {"keep: 0", "keep: -3", "steps: -1", "epochs: -1", "timeout: .nan",
-        "timeout: 0", "threads: -1", "max_skips: 0", "bn_buffers: none"}) {
-    ASSERT_TRUE(writeNewFile(path, "data: x\n" + text + "\n").ok());
-    const Status status = optionsFromYaml(path).status();
-    EXPECT_EQ(status.code(), Code::Corrupt) << text;
-    EXPECT_NE(status.message().find(text.substr(0, text.find(':'))),
-              std::string::npos)
-        << status.message();
-  }
-  std::filesystem::remove(path);
-}
-
-TEST(Options, OfAnOlderVersionHaveDefaults) {
-  std::string path = testing::TempDir() + "dlc-old-options.yaml";
-  ASSERT_TRUE(writeNewFile(path, "data: x\nseed: 3\nsteps: 5\n").ok());
-  auto options = optionsFromYaml(path);
-  ASSERT_TRUE(options.ok()) << options.status().message();
-  EXPECT_EQ(options->seed, 3u);
-  EXPECT_EQ(options->maxSkips, TrainOptions().maxSkips);
-  EXPECT_TRUE(options->shuffle);
-  EXPECT_NE(
-      std::find(options->missing.begin(), options->missing.end(), "max_skips"),
-      options->missing.end());
-  std::filesystem::remove(path);
 }
 
 } // namespace

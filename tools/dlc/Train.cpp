@@ -3,6 +3,7 @@
 #include "runtime/base/Nearest.h"
 #include "runtime/base/SignalHandlers.h"
 #include "runtime/train/Buffers.h"
+#include "runtime/train/Run.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Validators.h"
 
@@ -110,7 +111,8 @@ void addFlags(CLI::App &command, Arguments &arguments) {
       ->type_name("FACTOR");
   command.add_option("--save-every", o.saveEvery,
                      "steps between checkpoints (default: each epoch)");
-  command.add_option("--keep", o.keep, "checkpoints to keep (default 3)");
+  command.add_option("--keep", o.keep,
+                     "checkpoints to keep that are whole (default 3)");
   command.add_option("--run", o.run, "run folder (default runs/MODEL-N)")
       ->type_name("FOLDER");
   command.add_flag("--no-graph", arguments.noGraph,
@@ -342,6 +344,14 @@ void addTrain(CommandLine &line) {
       "rates stay, the samples of the epoch that are left come next. --resume "
       "goes on\n"
       "with any number of ranks, if the model was compiled for several.\n\n"
+      "--resume goes on from the newest checkpoint that is whole, and sets "
+      "newer ones\n"
+      "aside. A flag given with it holds for that session; the run keeps its "
+      "own. One\n"
+      "process at a time writes into a run. What a full disk does not take "
+      "is a warning,\n"
+      "and an error if it is the last checkpoint; the newest that is whole "
+      "stays.\n\n"
       "Examples:\n"
       "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
       "  dlc train lenet.dlc --config=exp.yaml\n"

@@ -1,0 +1,99 @@
+// The options of a run, in its config.yaml and when it is resumed.
+#include "runtime/train/TrainOptions.h"
+
+#include "runtime/base/Files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+using namespace dlc;
+
+namespace {
+
+TEST(Options, GoThereAndBack) {
+  TrainOptions options;
+  options.data = "a \"b\": c\n";
+  options.seed = UINT64_MAX;
+  options.scale = 0.1;
+  options.shuffle = false;
+  std::string path = testing::TempDir() + "dlc-options.yaml";
+  ASSERT_TRUE(writeNewFile(path, toYaml(options)).ok());
+  auto back = optionsFromYaml(path);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back->data, options.data);
+  EXPECT_EQ(back->seed, options.seed);
+  EXPECT_EQ(back->scale, options.scale);
+  EXPECT_EQ(back->shuffle, false);
+  EXPECT_TRUE(back->missing.empty());
+  for (std::string text : {"", "[1", "{steps: 3}", "- 1", "data: [1, 2]\n",
+                           "{data: x, stepz: 3}"}) {
+    ASSERT_TRUE(writeNewFile(path, text).ok());
+    EXPECT_EQ(optionsFromYaml(path).status().code(), Code::Corrupt) << text;
+  }
+  std::filesystem::remove(path);
+}
+
+// A flag that was given wins, also with the value that it has by default.
+TEST(Options, WhatIsGivenWinsOverTheRun) {
+  const std::string run = testing::TempDir() + "dlc-given";
+  ASSERT_TRUE(makeFolder(run).ok());
+  ASSERT_TRUE(writeNewFile(run + "/config.yaml",
+                           "{data: x, keep: 9, timeout: 5, max_skips: 2, "
+                           "epochs: 7, tf32: true, bn_buffers: mean}")
+                  .ok());
+  TrainOptions given;
+  given.resume = run;
+  auto own = resumeOptions(given);
+  ASSERT_TRUE(own.ok()) << own.status().message();
+  EXPECT_EQ(own->keep, 9);
+  EXPECT_EQ(own->bnBuffers, "mean");
+  EXPECT_TRUE(own->tune.tf32);
+  given.given = {"keep", "timeout", "max_skips", "tf32", "bn_buffers"};
+  auto merged = resumeOptions(given);
+  ASSERT_TRUE(merged.ok()) << merged.status().message();
+  EXPECT_EQ(merged->keep, given.keep);
+  EXPECT_EQ(merged->timeout, given.timeout);
+  EXPECT_EQ(merged->maxSkips, given.maxSkips);
+  EXPECT_EQ(merged->bnBuffers, "broadcast");
+  EXPECT_FALSE(merged->tune.tf32);
+  EXPECT_EQ(merged->epochs, 7);
+  given.given = {"steps"};
+  given.steps = 3;
+  merged = resumeOptions(given);
+  ASSERT_TRUE(merged.ok()) << merged.status().message();
+  EXPECT_EQ(merged->steps, 3);
+  EXPECT_EQ(merged->epochs, 0);
+  std::filesystem::remove_all(run);
+}
+
+TEST(Options, OutOfRangeAreRefused) {
+  std::string path = testing::TempDir() + "dlc-range.yaml";
+  for (std::string text :
+       {"keep: 0", "keep: -3", "steps: -1", "epochs: -1", "timeout: .nan",
+        "timeout: 0", "threads: -1", "max_skips: 0", "bn_buffers: none"}) {
+    ASSERT_TRUE(writeNewFile(path, "data: x\n" + text + "\n").ok());
+    const Status status = optionsFromYaml(path).status();
+    EXPECT_EQ(status.code(), Code::Corrupt) << text;
+    EXPECT_NE(status.message().find(text.substr(0, text.find(':'))),
+              std::string::npos)
+        << status.message();
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Options, OfAnOlderVersionHaveDefaults) {
+  std::string path = testing::TempDir() + "dlc-old-options.yaml";
+  ASSERT_TRUE(writeNewFile(path, "data: x\nseed: 3\nsteps: 5\n").ok());
+  auto options = optionsFromYaml(path);
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->seed, 3u);
+  EXPECT_EQ(options->maxSkips, TrainOptions().maxSkips);
+  EXPECT_TRUE(options->shuffle);
+  EXPECT_NE(
+      std::find(options->missing.begin(), options->missing.end(), "max_skips"),
+      options->missing.end());
+  std::filesystem::remove(path);
+}
+
+} // namespace
