@@ -3,6 +3,7 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/driver/Adapters.h"
 #include "compiler/driver/Casts.h"
+#include "compiler/driver/Decisions.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
 #include "compiler/driver/Kernels.h"
@@ -194,6 +195,9 @@ private:
     DLC_TRY(writeNewFile(path("config.yaml"), toYaml(options)));
     if (std::string adapters = adaptersJson(*model->module); !adapters.empty())
       DLC_TRY(writeNewFile(path("adapters.json"), adapters));
+    if (!model->decisions.empty())
+      DLC_TRY(writeNewFile(path("decisions.json"),
+                           decisionsJson(model->decisions)));
     DLC_TRY(writeNewFile(path("model.mlir"), program));
     DLC_ASSIGN(std::string skeleton, makeSkeleton());
     DLC_TRY(writeNewFile(path("source.onnx"), skeleton));

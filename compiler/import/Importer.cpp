@@ -9,7 +9,6 @@
 #include "compiler/import/Rows.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/Triangles.h"
-#include "compiler/import/Untie.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "onnx-ml.pb.h"
@@ -454,6 +453,11 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
   Location at = NameLoc::get(StringAttr::get(&context, path));
+  DecisionReport decided = report(file->decisions);
+  if (!decided.summary.empty())
+    emitRemark(at) << decided.summary;
+  if (!decided.warning.empty())
+    emitWarning(at) << decided.warning;
   auto head = adapt(*file, options, at);
   if (!head.ok())
     return fail(at, head.status());
@@ -462,7 +466,8 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   if (failed(module))
     return Status(importer.code, "");
   return ImportedModel{std::move(*module), std::move(file->weights),
-                       std::move(file->model), std::move(*head)};
+                       std::move(file->model), std::move(*head),
+                       std::move(file->decisions)};
 }
 
 } // namespace dlc::import

@@ -53,6 +53,8 @@ struct ImportedModel {
   std::shared_ptr<onnx::ModelProto> source;
   /// Weights of the new head.
   std::vector<std::string> head;
+  /// What was merged or folded in the file, and what became of it.
+  std::vector<Decision> decisions;
 };
 
 /// Imports the model at `path`. Failures are diagnostics on `context`, warnings

@@ -1,9 +1,9 @@
 #include "compiler/import/OnnxFile.h"
 #include "compiler/import/Functions.h"
 #include "compiler/import/GraphCheck.h"
+#include "compiler/import/Restore.h"
 #include "compiler/import/SchemaCheck.h"
 #include "compiler/import/TensorData.h"
-#include "compiler/import/Untie.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Mapping.h"
 #include <algorithm>
@@ -116,9 +116,9 @@ Status check(OnnxFile &file) {
   DLC_ASSIGN(file.opset, opsetOf(*file.model));
   DLC_TRY(inlineFunctions(*file.model));
   DLC_TRY(checkNodes(file.model->graph(), file.opset));
-  untieInitializers(*file.model);
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
-  return addWeights(file);
+  DLC_TRY(addWeights(file));
+  return restoreParameters(file);
 }
 
 Result<std::shared_ptr<onnx::ModelProto>> parse(const std::string &path,

@@ -1,8 +1,10 @@
 // An ONNX file, read defensively: nothing in it is trusted.
 #pragma once
 #include "compiler/import/Budget.h"
+#include "compiler/import/Decisions.h"
 #include "compiler/import/WeightStore.h"
 #include "runtime/base/Status.h"
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +28,8 @@ struct OnnxFile {
   std::vector<const onnx::NodeProto *> nodes; // main graph, in order of use
   WeightStore weights;                        // initializers; keeps `model`
   Budget budget;                              // grown by the files' sizes
+  std::map<std::string, Role> roles; // those that restoreParameters settled
+  std::vector<Decision> decisions;   // and all that it did
 };
 
 /// Reads the model at `path`. Every failure is Code::BadModel with a message

@@ -53,6 +53,8 @@ public:
       return Role::Constant;
     if (!weightOperand && triangleOf(weight)) // a mask, whatever its name
       return Role::Constant;
+    if (auto settled = file.roles.find(name); settled != file.roles.end())
+      return settled->second;
     std::string fxName = name;
     std::replace_if(
         fxName.begin(), fxName.end(),

@@ -5,12 +5,6 @@
 
 namespace dlc::import {
 
-enum class Role {
-  Param,   // trained
-  Buffer,  // running statistics of batch norm: moved by the step, not trained
-  Constant // neither
-};
-
 /// Regular expressions (Pattern.h, searched) over initializer names that
 /// override the rules. `freeze` wins over `train`.
 struct RoleOverrides {

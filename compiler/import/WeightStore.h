@@ -33,6 +33,8 @@ public:
   /// Adds a tensor whose bytes the store takes over.
   void own(const std::string &name, DType dtype, std::vector<int64_t> shape,
            std::string bytes);
+  /// Forgets an entry; what it points to stays alive.
+  void remove(const std::string &name) { weights.erase(name); }
   /// Keeps whatever `holder` points to alive as long as the store.
   void keep(std::shared_ptr<const void> holder);
 

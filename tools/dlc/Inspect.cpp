@@ -3,7 +3,9 @@
 #include "tools/dlc/Costs.h"
 
 #include "runtime/base/Bytes.h"
+#include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
+#include "runtime/base/Text.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
@@ -113,6 +115,27 @@ Ordered smsOf(const Artifact &artifact) {
   return names;
 }
 
+// What the import made of tensors that the exporter had merged or folded.
+Result<Ordered> decisionsOf(const Artifact &artifact) {
+  constexpr size_t kLargest = size_t(64) << 20;
+  Ordered decisions = Ordered::array();
+  if (!artifact.has("decisions.json"))
+    return decisions;
+  DLC_ASSIGN(std::string text,
+             readFile(artifact.filePath("decisions.json"), kLargest));
+  auto json = parseJson(text);
+  if (!json.ok())
+    return json.status().withContext("decisions.json");
+  for (const Json &entry : *json) {
+    Ordered decision;
+    for (const char *key : {"tensor", "kind", "why"}) {
+      DLC_ASSIGN(decision[key], jsonString(entry, key));
+    }
+    decisions.push_back(std::move(decision));
+  }
+  return decisions;
+}
+
 Ordered summarize(const Model &model, bool costs) {
   const plan::Plan &plan = model.artifact.plan();
   Ordered summary = {{"artifact", model.artifact.path()},
@@ -166,6 +189,15 @@ void printProgram(const std::string &name, const Ordered &program) {
              human(collectives["bytes"], "B"));
 }
 
+void printDecisions(const Ordered &decisions) {
+  printOut("tensors that the exporter merged or folded\n");
+  for (const Ordered &decision : decisions)
+    printOut("  {:10} {}: {}\n", decision["kind"].get<std::string>(),
+             printable(decision["tensor"].get<std::string>()),
+             printable(decision["why"].get<std::string>(), 500));
+  printOut("\n");
+}
+
 void printText(const Ordered &summary) {
   std::string made = summary["cpu"].get<std::string>();
   for (const auto &sm : summary["sm"])
@@ -187,6 +219,8 @@ void printText(const Ordered &summary) {
              state["count"].get<uint64_t>(), state["elements"].get<uint64_t>(),
              human(state["bytes"], "B"));
   printOut("\n");
+  if (!summary["decisions"].empty())
+    printDecisions(summary["decisions"]);
   for (const auto &[name, program] : summary["programs"].items())
     printProgram(name, program);
   printOut("\nmemory: {}\n", human(summary["memory"]["bytes"], "B"));
@@ -208,7 +242,8 @@ Status inspect(const std::string &path, bool json, bool memory, bool costs) {
              memoryTable(plan, kRows));
     return {};
   }
-  const Ordered summary = summarize(model, costs);
+  Ordered summary = summarize(model, costs);
+  DLC_ASSIGN(summary["decisions"], decisionsOf(model.artifact));
   if (json)
     printOut("{}\n", summary.dump(2));
   else
@@ -224,7 +259,8 @@ void addInspect(CommandLine &line) {
     bool json = false, memory = false, costs = false;
   };
   CLI::App *command = line.app.add_subcommand(
-      "inspect", "state, cost and memory of a compiled model");
+      "inspect", "state, cost and memory of a compiled model; what the "
+                 "exporter had merged or folded");
   auto arguments = std::make_shared<Arguments>();
   command
       ->add_option("model", arguments->path, "an artifact, run or checkpoint")

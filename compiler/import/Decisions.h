@@ -1,0 +1,30 @@
+// What the import decided about a model's tensors, and why.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace dlc::import {
+
+enum class Role {
+  Param,   // trained
+  Buffer,  // running statistics of batch norm: moved by the step, not trained
+  Constant // neither
+};
+
+/// One line of `dlc inspect`: "b.0.ln2.weight: parted from b.0.ln1.weight,
+/// ...".
+struct Decision {
+  std::string tensor; // an initializer
+  std::string kind;   // parted, tied, named, constant, unfolded, restored,
+                      // as it is, lost
+  std::string text;   // what and why
+  bool warn = false;  // it may train otherwise than the source model
+};
+
+struct DecisionReport {
+  std::string summary; // one line of what was undone, "" if there is nothing
+  std::string warning; // one line of what could not be
+};
+DecisionReport report(const std::vector<Decision> &decisions);
+
+} // namespace dlc::import

@@ -1,0 +1,69 @@
+// What torch's dynamo exporter notes in a file: which call of the source each
+// node came from, and the parameters of the source module.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace onnx {
+class GraphProto;
+class NodeProto;
+} // namespace onnx
+
+namespace dlc::import {
+
+/// "%linear = call_function[target=torch.ops.aten.linear.default](args = (%x,
+/// %p_fc_weight, %p_fc_bias), kwargs = {})" in the module "b.0.fc".
+struct TorchCall {
+  std::string target;            // "linear"
+  std::vector<std::string> args; // as written; tensors start with '%'
+  std::string scope;             // path of the module; "" is the root
+  bool known = false;            // the node has such a note
+
+  /// The tensors among the arguments, in order, without '%'.
+  std::vector<std::string> tensors() const;
+};
+
+/// All notes of a graph, read once. Anything malformed reads as absent: notes
+/// are hints of an untrusted file.
+class TorchNotes {
+public:
+  explicit TorchNotes(const onnx::GraphProto &graph);
+
+  /// The file says which parameters its module has.
+  bool hasSignature() const { return !parameters.empty(); }
+  const TorchCall &call(const onnx::NodeProto &node) const;
+
+  /// The value of the source that `node` reads as its input `slot`, by the
+  /// source's name ("p_fc_weight", "expand_2"); nothing where the notes do not
+  /// say. `own` is the input's name in the file.
+  std::optional<std::string> source(const onnx::NodeProto &node, int slot,
+                                    const std::string &own) const;
+
+  /// The module's own name of a parameter or buffer "p_fc_weight": "fc.weight".
+  std::optional<std::string> parameter(const std::string &value) const;
+  bool isBuffer(const std::string &value) const { return buffers.count(value); }
+  const std::set<std::string> &bufferTargets() const { return bufferNames; }
+  bool isParameterTarget(const std::string &name) const {
+    return targets.count(name);
+  }
+
+  /// Parameters of the module, by its own names, that no node names: folded
+  /// into constants or not used. Those that are another parameter under a
+  /// second name (tied weights) are left out.
+  std::set<std::string> unnamed() const;
+
+private:
+  void readSignature(const std::string &text);
+  void readCalls(const onnx::GraphProto &graph);
+
+  std::map<std::string, std::string> parameters, buffers; // value -> target
+  std::set<std::string> targets, bufferNames;
+  std::unordered_map<const onnx::NodeProto *, TorchCall> calls;
+  static const TorchCall none;
+};
+
+} // namespace dlc::import

@@ -1,0 +1,68 @@
+"""Files of torch's default exporter, which folds constants and merges equal tensors, train to PyTorch's losses.
+
+The models and the losses are make_folded.py's. What comes out must run in onnxruntime and predict the same.
+"""
+
+import os
+
+import dlc
+import numpy as np
+import onnx
+import onnxruntime
+
+MODELS = ["vit", "gpt2", "hf_gpt2", "bert", "hf_bert", "gemma", "convnext", "ssm"]
+OPTIMIZERS = {"sgd": dict(optimizer="sgd", lr=0.05, momentum=0.9),
+              "adamw": dict(optimizer="adamw", lr=1e-3, weight_decay=1e-2)}
+
+
+def path(name):
+    return os.path.join(dlc.REFS, f"folded_{name}.onnx")
+
+
+class Folded(dlc.TestCase):
+    def train(self, name, optimizer):
+        ref = np.load(os.path.join(dlc.REFS, "folded_ref.npz"))
+        inputs, labels = ref[f"{name}/inputs"], ref[f"{name}/labels"]
+        x, y = np.concatenate(inputs), np.concatenate(labels)
+        np.savez(self.path("data.npz"), x=x, y=y.reshape(len(x), -1) if len(y) > len(x) else y)
+        artifact = dlc.compile(path(name), self.path("model.dlc"), batch=inputs.shape[1], loss="cross_entropy",
+                               schedule="constant", **OPTIMIZERS[optimizer])
+        run = dlc.train(artifact, self.path("data.npz"), self.path("run"), shuffle="off", steps=10, threads=1)
+        np.testing.assert_allclose(run.metrics("loss"), ref[f"{name}/losses_{optimizer}"], rtol=1e-5,
+                                   err_msg=f"{name} {optimizer}")
+        return run, inputs[0]
+
+    def check_losses(self, name):
+        self.train(name, "sgd")
+
+    def check_export(self, name):
+        run, x = self.train(name, "adamw")
+        dlc.dlc("export", run.folder, "-o", self.path("trained.onnx"))
+        onnx.checker.check_model(self.path("trained.onnx"), full_check=True)
+        session = onnxruntime.InferenceSession(self.path("trained.onnx"), providers=["CPUExecutionProvider"])
+        expected = session.run(None, {session.get_inputs()[0].name: x})[0]
+        np.savez(self.path("x.npz"), x=x)
+        dlc.dlc("predict", run.folder, "-o", self.path("y.npz"), data=self.path("x.npz"))
+        with np.load(self.path("y.npz")) as file:
+            np.testing.assert_allclose(file["y"].reshape(expected.shape), expected, rtol=1e-4, atol=1e-5, err_msg=name)
+        source = onnxruntime.InferenceSession(path(name), providers=["CPUExecutionProvider"])
+        before = source.run(None, {source.get_inputs()[0].name: x})[0]
+        self.assertGreater(np.abs(before - expected).max(), 1e-3, "the export holds the trained weights")
+
+    def test_decisions_are_shown(self):
+        out, err = dlc.dlc("compile", path("hf_bert"), "-o", self.path("model.dlc"), batch=4)
+        self.assertRegex(out + err, r"the exporter merged or folded tensors: .*\d+ parted.*\(dlc inspect says which and why\)")
+        out, _ = dlc.dlc("inspect", self.path("model.dlc"))
+        for line in [r"parted +bert.encoder.layer.0.output.dense.bias: from bert.embeddings.LayerNorm.bias",
+                     r"unfolded +embedding_1: \[1, 1, 16\] expanded to \[4, 12, 16\]", r"restored +classifier.bias: as zeros",
+                     r"constant +val_83: only added to scores before a Softmax"]:
+            self.assertRegex(out, line)
+
+
+for name in MODELS:
+    setattr(Folded, f"test_{name}_sgd", lambda self, n=name: self.check_losses(n))
+    setattr(Folded, f"test_{name}_adamw_and_export", lambda self, n=name: self.check_export(n))
+
+
+if __name__ == "__main__":
+    dlc.main()

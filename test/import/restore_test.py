@@ -1,0 +1,208 @@
+"""What an exporter merged and folded becomes the source model's parameters again: each decision on a small file."""
+
+import os
+import re
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import dlc
+import onnx
+from support import IMPORT, model, node, run, value
+
+FX, SCOPES, SIGNATURE = ("pkg.torch.onnx.fx_node", "pkg.torch.onnx.name_scopes",
+                         "pkg.torch.export.ExportedProgram.graph_signature")
+random = np.random.RandomState(0)
+
+
+def floats(*shape):
+    return random.randn(*shape).astype(np.float32)
+
+
+def call(proto_node, target, args, scope=""):
+    """Notes on a node as torch's dynamo exporter writes them."""
+    proto_node.metadata_props.add(key=FX, value=f"%{proto_node.output[0]} : [num_users=1] = call_function[target="
+                                  f"torch.ops.aten.{target}.default](args = ({args}), kwargs = {{}})")
+    proto_node.metadata_props.add(key=SCOPES, value=f"['', '{scope}', '{proto_node.output[0]}']")
+    return proto_node
+
+
+class Restore(dlc.TestCase):
+    def read(self, nodes, weights, inputs=None, outputs=None, parameters=None, producer="pytorch", batch=4, flags=(), code=0):
+        proto = model(nodes, inputs or [value("x", [4, 8])], outputs or [value("y", [4, 8])], weights)
+        proto.producer_name = producer
+        if parameters is not None:
+            lines = [f"p_{re.sub('[^a-z0-9]', '_', p.lower())}: PARAMETER target='{p}'" for p in parameters]
+            proto.graph.metadata_props.add(key=SIGNATURE, value="\n# inputs\n" + "\n".join(lines) + "\nx: USER_INPUT\n")
+        onnx.save(proto, self.path("m.onnx"))
+        status, self.text, self.errors = run(IMPORT, self.path("m.onnx"), f"--batch={batch}", "--weights", *flags)
+        self.assertEqual(status, code, self.errors)
+        found = re.findall(r'dlc\.state @(?:"([^"]+)"|(\S+)) : tensor<(\S+)xf32> (\w+) init', self.text)
+        states = {a or b: (shape, role) for a, b, shape, role in found}
+        self.trained = {name: shape for name, (shape, role) in states.items() if role == "param"}
+        self.constant = {name for name, (_, role) in states.items() if role == "const"}
+        return self.trained
+
+    # (a) merged by accident
+
+    def test_biases_of_matmul_are_parted(self):
+        nodes = [node("MatMul", ["x", "a"], ["p"], name="m1"), node("Add", ["p", "fc1.bias"], ["q"], name="n1"),
+                 node("MatMul", ["q", "b"], ["r"], name="m2"), node("Add", ["r", "fc1.bias"], ["y"], name="n2")]
+        weights = {"a": floats(8, 8), "b": floats(8, 8), "fc1.bias": np.zeros(8, np.float32)}
+        self.assertEqual(set(self.read(nodes, weights)), {"a", "b", "fc1.bias", "n2/input1"})
+        args = {"m1": "%x, %p_fc1_weight, %p_fc1_bias", "m2": "%q, %p_fc2_weight, %p_fc2_bias"}
+        for n in nodes:
+            call(n, "linear", args["m" + n.name[1]], "fc" + n.name[1])
+        names = ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
+        self.assertEqual(set(self.read(nodes, weights, parameters=names)), set(names))
+
+    def test_layer_scales_are_parted(self):
+        nodes = [node("MatMul", ["x", "w"], ["p"], name="m"), node("Mul", ["b.0.gamma", "p"], ["q"], name="n1"),
+                 node("Mul", ["b.0.gamma", "q"], ["y"], name="n2")]
+        weights = {"w": floats(8, 8), "b.0.gamma": np.full(8, 0.1, np.float32)}
+        self.assertEqual(set(self.read(nodes, weights)), {"w", "b.0.gamma", "n2/input0"})
+
+    def test_a_module_called_twice_stays_one(self):
+        nodes = [call(node("Mul", ["x", "s"], ["p"]), "mul", "%x, %p_s", "norm"),
+                 call(node("Mul", ["p", "s"], ["y"]), "mul", "%p, %p_s", "norm")]
+        self.assertEqual(set(self.read(nodes, {"s": np.ones(8, np.float32)}, parameters=["s"])), {"s"})
+        nodes = [node("LayerNormalization", ["x", "ln.weight"], ["p"], name="/ln/LayerNormalization"),
+                 node("LayerNormalization", ["p", "ln.weight"], ["y"], name="/ln_1/LayerNormalization")]
+        self.assertEqual(set(self.read(nodes, {"ln.weight": np.ones(8, np.float32)})), {"ln.weight"})
+
+    def test_layers_with_equal_values_are_parted(self):
+        """Copies of a layer (torch.nn.TransformerEncoder's) are equal in all their weights."""
+        nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_a_w"),
+                 call(node("MatMul", ["p", "w"], ["y"]), "matmul", "%p, %p_b_w")]
+        self.assertEqual(set(self.read(nodes, {"w": floats(8, 8)}, parameters=["a.w", "b.w"])), {"a.w", "b.w"})
+
+    def test_real_ties_stay(self):
+        nodes = [node("Gather", ["tok.weight", "i"], ["p"]), node("Transpose", ["tok.weight"], ["t"]),
+                 node("MatMul", ["p", "t"], ["y"])]
+        self.assertEqual(set(self.read(nodes, {"tok.weight": floats(5, 8)}, [value("i", [4], 7)], [value("y", [4, 5])])),
+                         {"tok.weight"})
+
+    def test_dropped_biases_come_back(self):
+        conv = call(node("Conv", ["x", "c.weight"], ["y"], name="conv"), "conv2d", "%x, %p_c_weight, %p_c_bias", "c")
+        conv.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="RemoveOptionalBiasFromConv")
+        trained = self.read([conv], {"c.weight": floats(6, 3, 1, 1)}, [value("x", [4, 3, 2, 2])], [value("y", [4, 6, 2, 2])],
+                            parameters=["c.weight", "c.bias"])
+        self.assertEqual(trained, {"c.weight": "6x3x1x1", "c.bias": "6"})
+
+    # (b) lost ties
+
+    def head(self, copy, name="val_252", **options):
+        table = floats(5, 8)
+        nodes = [node("Gather", ["lm_head.weight", "i"], ["p"]), node("MatMul", ["p", name], ["y"])]
+        return self.read(nodes, {"lm_head.weight": table, name: copy(table)}, [value("i", [4], 7)], [value("y", [4, 5])],
+                         **options)
+
+    def test_a_transposed_copy_is_tied(self):
+        self.assertEqual(self.head(lambda t: t.T.copy()), {"lm_head.weight": "5x8"})
+        self.assertIn("dlc.transpose", self.text)
+        self.assertEqual(self.head(lambda t: t.T.copy(), "head_t", producer="other"), {"lm_head.weight": "5x8"})
+        self.assertEqual(set(self.head(lambda t: t.T + 1)), {"lm_head.weight", "val_252"})
+
+    def test_reshaped_and_sliced_and_gathered_copies_are_tied(self):
+        table = floats(12, 8)
+        for copy, expected in [(table.reshape(1, 12, 8), "dlc.reshape"), (table[2:6], "dlc.slice"),
+                               (table[[3, 3, 7, 1]], "dlc.gather")]:
+            nodes = [node("Gather", ["pos.weight", "i"], ["p"]), node("MatMul", ["p", "w"], ["q"]),
+                     node("Add", ["q", "val_9"], ["y"])]
+            shape = [1, 12, 8] if copy.ndim == 3 else [4, 8]
+            rows = 12 if copy.ndim == 3 else 4
+            trained = self.read(nodes, {"pos.weight": table, "w": floats(8, 8), "val_9": copy},
+                                [value("i", [rows], 7)], [value("y", shape)], batch=rows)
+            self.assertEqual(set(trained), {"pos.weight", "w"}, expected)
+            self.assertIn(expected, self.text)
+
+    # (c) masks
+
+    def scores(self, mask, name="where", **options):
+        nodes = [node("MatMul", ["x", "w"], ["s"]), node("Add", ["s", name], ["m"]), node("Softmax", ["m"], ["y"], axis=-1)]
+        self.read(nodes, {"w": floats(8, 8), name: np.broadcast_to(mask, (4, 1, 8, 8)).astype(np.float32)},
+                  [value("x", [4, 1, 8, 8])], [value("y", [4, 1, 8, 8])], **options)
+        return name in self.trained
+
+    def test_masks_are_constants(self):
+        self.assertFalse(self.scores(np.zeros(8)))
+        self.assertFalse(self.scores(np.where(random.rand(4, 1, 8, 8) < 0.5, 0, -np.inf)))
+        self.assertFalse(self.scores(floats(8, 8), "val_7"), "a table of slopes")
+        self.assertFalse(self.scores(np.zeros(8), parameters=["w"]))
+
+    def test_learned_biases_of_scores_train(self):
+        bias = floats(1, 8, 8)
+        self.assertTrue(self.scores(bias, "attn.rel_bias"))
+        self.assertTrue(self.scores(np.zeros((8, 8)), "attn.rel_bias", parameters=["w", "attn.rel_bias"]))
+
+    def test_a_gathered_bias_is_its_table(self):
+        table = floats(15, 4)
+        index = np.arange(8)[:, None] - np.arange(8)[None] + 7
+        nodes = [node("MatMul", ["x", "w"], ["s"]),
+                 call(node("Add", ["s", "unsqueeze_3"], ["m"]), "add", "%s, %unsqueeze_3", "attn"),
+                 node("Softmax", ["m"], ["y"], axis=-1)]
+        trained = self.read(nodes, {"w": floats(8, 8), "unsqueeze_3": table[index].transpose(2, 0, 1)[None]},
+                            [value("x", [2, 4, 8, 8])], [value("y", [2, 4, 8, 8])], parameters=["w", "attn.table"], batch=2)
+        self.assertEqual(trained, {"w": "8x8", "unsqueeze_3": "15x4"})
+
+    # (d) folded expressions
+
+    def token(self, rows, name="expand", parameters=None, batch=4, free=False, scope=""):
+        nodes = [call(node("Concat", [name, "x"], ["c"], axis=1), "cat", f"[%{name}, %x], 1", scope),
+                 node("MatMul", ["c", "w"], ["y"])]
+        first = "n" if free else 4
+        return self.read(nodes, {"w": floats(8, 8), name: rows}, [value("x", [first, 3, 8])], [value("y", [first, 4, 8])],
+                         parameters=parameters, batch=batch)
+
+    def test_an_expanded_token_is_one_row(self):
+        rows = np.broadcast_to(floats(1, 1, 8), (4, 1, 8)).copy()
+        self.assertEqual(self.token(rows, parameters=["w", "cls"]), {"w": "8x8", "cls": "1x1x8"})
+        self.assertEqual(self.token(rows), {"w": "8x8", "expand": "1x1x8"})
+        self.assertEqual(self.token(np.zeros_like(rows), parameters=["w", "cls"]), {"w": "8x8", "cls": "1x1x8"})
+        self.assertEqual(self.token(rows, free=True, batch=6), {"w": "8x8", "expand": "1x1x8"})
+        self.assertIn("tensor<6x4x8xf32>", self.text)
+
+    def test_without_a_parameter_behind_it_is_constant(self):
+        rows = floats(4, 1, 8)
+        self.assertEqual(self.token(rows, parameters=["w"]), {"w": "8x8"})
+        self.assertEqual(self.token(rows, "stack"), {"w": "8x8"})
+        self.assertEqual(self.token(np.zeros_like(rows), "zeros", parameters=["w", "cls"]), {"w": "8x8"})
+
+    def test_gathered_rows_are_one_row(self):
+        rows = np.broadcast_to(floats(8), (4, 3, 8)).copy()
+        nodes = [call(node("Add", ["x", "embedding_1"], ["s"]), "add", "%x, %embedding_1"), node("MatMul", ["s", "w"], ["y"])]
+        trained = self.read(nodes, {"w": floats(8, 8), "embedding_1": rows}, [value("x", [4, 3, 8])], [value("y", [4, 3, 8])],
+                            parameters=["w", "types.weight"])
+        self.assertEqual(trained, {"w": "8x8", "embedding_1": "1x1x8"})
+
+    def folded(self, name, values, parameters, op="Mul"):
+        nodes = [call(node(op, ["x", name], ["p"]), op.lower(), f"%x, %{name}", "norm"), node("MatMul", ["p", "w"], ["y"])]
+        return self.read(nodes, {"w": floats(8, 8), name: values}, parameters=["w", *parameters])
+
+    def test_sliced_positions_train_as_they_are(self):
+        self.assertEqual(self.folded("slice_1", floats(4, 8), ["pos.weight"], "Add"), {"w": "8x8", "slice_1": "4x8"})
+        self.assertNotIn("cannot be undone", self.errors)
+
+    def test_one_plus_weight(self):
+        self.assertEqual(self.folded("add_1", 1 + floats(8), ["norm.weight"]), {"w": "8x8", "norm.weight": "8"})
+
+    def test_minus_exp(self):
+        self.assertEqual(self.folded("neg", -np.exp(floats(8)), ["norm.A_log"]), {"w": "8x8", "norm.A_log": "8"})
+        self.assertIn("dlc.exp", self.text)
+        self.assertIn("dlc.neg", self.text)
+
+    def test_what_cannot_be_undone_is_one_warning(self):
+        self.assertEqual(set(self.folded("sigmoid", floats(8), ["norm.gate"])), {"w", "sigmoid"})
+        self.assertEqual(self.errors.count("cannot be undone"), 1)
+        self.assertRegex(self.errors, r"warning: .*'sigmoid'.*torch.onnx.export\(..., dynamo=True, optimize=False\)")
+
+    def test_notes_that_lie_break_nothing(self):
+        for args in "", "(((", "%", "%p_norm_weight" * 50, "%x, %x, %x", "[[[", "%p_w":
+            for scope in "", "'", "norm', 'norm":
+                nodes = [call(node("Mul", ["x", "add_1"], ["p"]), "mul", args, scope), node("MatMul", ["p", "w"], ["y"])]
+                self.read(nodes, {"w": floats(8, 8), "add_1": floats(8)}, parameters=["w", "norm.weight", "p"])
+
+
+if __name__ == "__main__":
+    dlc.main()
