@@ -41,6 +41,10 @@ public:
   virtual Result<std::unique_ptr<Communicator>>
   sibling(std::chrono::milliseconds timeout) = 0;
 
+  // This rank has failed by an error of its own: the others need not wait for
+  // it. Nothing else may be called after.
+  virtual void abandon() {}
+
   // Every rank's text, by rank; a few kilobytes at most, any length each.
   virtual Result<std::vector<std::string>>
   allGather(const std::string &text) = 0;
@@ -49,19 +53,25 @@ public:
 // A job of one rank: every call succeeds at once.
 std::unique_ptr<Communicator> makeSingleCommunicator();
 
-// How a process finds the others.
+// How a process finds the others: where rank 0's store (TcpStore.h) listens.
 struct Rendezvous {
   int rank = 0;
   int size = 1;
-  std::string folder;  // a folder that all ranks see, or
-  std::string address; // where rank 0 listens, "127.0.0.1", and
+  std::string address; // "127.0.0.1"
   int port = 0;
+  std::string token; // of the job; empty: none
+  int listener = -1; // of rank 0, if it is open already; whoever meets owns it
   std::chrono::milliseconds timeout{60'000}; // of every call, and of meeting
 };
 
-// Over TCP. Blocks until all ranks are connected; rank 0 then removes what the
-// meeting has left, the folder too if it is empty. From then on this process
-// ignores SIGPIPE.
+// For ranks on this machine: a free port of 127.0.0.1, whose listener stays
+// open, and a token that nobody can guess. Each rank sets its own number.
+Result<Rendezvous> meetHere(int size);
+
+// Over TCP. Blocks until all ranks are connected. From then on this process
+// ignores SIGPIPE. The death of a rank ends the calls of all others within a
+// second and is named; so is one whose communicator was abandoned. One that
+// left otherwise is only missed by those who still need it.
 Result<std::unique_ptr<Communicator>>
 makeGlooCommunicator(const Rendezvous &rendezvous);
 

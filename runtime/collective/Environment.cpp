@@ -1,11 +1,14 @@
 #include "runtime/collective/Environment.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/collective/TcpStore.h"
 
 #include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/socket.h>
 
 namespace dlc {
 namespace {
@@ -44,9 +47,10 @@ Status checkLess(const char *name, const Number &value, const char *of,
 }
 
 Status checkLocal(const Number &world) {
-  DLC_ASSIGN(const Number rank, numberOf("LOCAL_RANK", 0));
+  // LOCAL_RANK may be more than LOCAL_WORLD_SIZE: ranks that are left of a job
+  // keep their GPU.
+  DLC_TRY(numberOf("LOCAL_RANK", 0).status());
   DLC_ASSIGN(const Number size, numberOf("LOCAL_WORLD_SIZE", 1));
-  DLC_TRY(checkLess("LOCAL_RANK", rank, "LOCAL_WORLD_SIZE", size));
   if (world && size && *size > *world)
     return usageError("LOCAL_WORLD_SIZE is {}, expected at most WORLD_SIZE = "
                       "{}",
@@ -127,6 +131,44 @@ Status checkNoOtherLauncher() {
   return {};
 }
 
+Result<std::string> tokenOfJob() {
+  const char *text = std::getenv("DLC_JOB_TOKEN");
+  const std::string token = text ? text : "";
+  if (!text || (token.size() >= 16 && token.size() <= StoreLimits::kToken))
+    return token;
+  return usageError("DLC_JOB_TOKEN has {} characters, expected 16 to {}: a "
+                    "secret, the same for all ranks of a job and no other",
+                    token.size(), StoreLimits::kToken);
+}
+
+// "127.0.0.1:29501", and rank 0's listener.
+Status meetAt(const std::string &place, Rendezvous &rendezvous) {
+  const size_t colon = place.rfind(':');
+  const char *const end = place.data() + place.size();
+  const char *const digits =
+      colon == place.npos ? end : place.data() + colon + 1;
+  auto [stop, error] = std::from_chars(digits, end, rendezvous.port);
+  if (error != std::errc() || stop != end || rendezvous.port < 1 ||
+      rendezvous.port > 65535)
+    return usageError("DLC_RENDEZVOUS is '{}', expected ADDRESS:PORT, as dlc "
+                      "train sets it for its own ranks",
+                      printable(place));
+  rendezvous.address = place.substr(0, colon);
+  DLC_ASSIGN(const Number listener, numberOf("DLC_JOB_LISTENER", 3));
+  if (!listener || rendezvous.rank > 0)
+    return {};
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(*listener, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) !=
+          0 ||
+      !listens)
+    return usageError("DLC_JOB_LISTENER is {}, which is no socket that listens",
+                      *listener);
+  ::fcntl(*listener, F_SETFD, FD_CLOEXEC);
+  rendezvous.listener = *listener;
+  return {};
+}
+
 } // namespace
 
 Result<std::optional<Rendezvous>>
@@ -146,8 +188,9 @@ rendezvousFromEnvironment(std::chrono::milliseconds timeout) {
   DLC_ASSIGN(rendezvous.rank, needed("RANK", 0));
   DLC_ASSIGN(rendezvous.size, needed("WORLD_SIZE", 1));
   DLC_TRY(checkLess("RANK", rendezvous.rank, "WORLD_SIZE", rendezvous.size));
-  if (const char *folder = std::getenv("DLC_RENDEZVOUS")) {
-    rendezvous.folder = folder;
+  DLC_ASSIGN(rendezvous.token, tokenOfJob());
+  if (const char *place = std::getenv("DLC_RENDEZVOUS")) {
+    DLC_TRY(meetAt(place, rendezvous));
   } else if (rendezvous.size > 1) {
     const char *address = std::getenv("MASTER_ADDR");
     if (!address || !*address)

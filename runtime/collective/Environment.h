@@ -8,9 +8,10 @@
 namespace dlc {
 
 // RANK and WORLD_SIZE with MASTER_ADDR and MASTER_PORT as torchrun sets them,
-// or with DLC_RENDEZVOUS, a folder, as runLocalRanks does. Nothing if none of
-// RANK and WORLD_SIZE > 1 is set. The job's store listens on MASTER_PORT + 1: a
-// launcher may hold MASTER_PORT.
+// or with DLC_RENDEZVOUS, as runLocalRanks does. Nothing if none of RANK and
+// WORLD_SIZE > 1 is set. The job's store listens on MASTER_PORT + 1: a launcher
+// may hold MASTER_PORT. With DLC_JOB_TOKEN, the same on all ranks, it lets
+// nobody else in.
 //
 // Code::Usage, naming the variable, if it is incomplete or contradicts itself,
 // and for a task among several of a launcher that is not known (Slurm, MPI),

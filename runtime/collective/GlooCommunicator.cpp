@@ -1,6 +1,6 @@
 #include "runtime/base/Boundary.h"
-#include "runtime/base/Files.h"
 #include "runtime/collective/Communicator.h"
+#include "runtime/collective/GlooTransport.h"
 #include "runtime/collective/Reduce.h"
 #include "runtime/collective/TcpStore.h"
 
@@ -10,15 +10,14 @@
 #include <gloo/broadcast.h>
 #include <gloo/common/error.h>
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
-#include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <map>
+#include <optional>
 #include <unistd.h>
 
 namespace dlc {
@@ -37,11 +36,72 @@ void setBuffer(gloo::AllreduceOptions &options, void *data, size_t count) {
   options.setOutput(static_cast<Word *>(data), count);
 }
 
+// What the communicators of a process share: its place in the job, and what it
+// hears of the others.
+class Membership {
+public:
+  Membership(const Rendezvous &rendezvous,
+             const gloo::transport::tcp::attr &attributes)
+      : transport(std::make_shared<GlooTransport>(
+            gloo::transport::tcp::CreateDevice(attributes))),
+        rendezvous_(rendezvous) {}
+
+  // Rank 0 begins to serve, every rank to listen.
+  Status join() {
+    if (rendezvous_.rank == 0) {
+      Socket listener(std::exchange(rendezvous_.listener, -1));
+      if (listener.descriptor() < 0) {
+        DLC_ASSIGN(listener,
+                   Socket::listen(rendezvous_.address, rendezvous_.port));
+      }
+      DLC_ASSIGN(server_,
+                 TcpStoreServer::serve(std::move(listener), rendezvous_.size,
+                                       rendezvous_.token));
+    }
+    DLC_ASSIGN(Socket socket, joinStore(rendezvous_));
+    watch_.emplace(std::move(socket), [this](int rank) { hear(rank); });
+    return {};
+  }
+
+  void abandon() {
+    watch_->abandon();
+    if (server_)
+      server_->abandon();
+  }
+
+  // The rank that is lost, if that is heard soon.
+  std::optional<int> lostRank() {
+    std::unique_lock lock(mutex_);
+    heard_.wait_for(lock, std::chrono::milliseconds(300),
+                    [this] { return lost_.has_value(); });
+    return lost_;
+  }
+
+  const std::shared_ptr<GlooTransport> transport;
+
+private:
+  void hear(int rank) {
+    {
+      std::lock_guard lock(mutex_);
+      lost_ = rank;
+    }
+    heard_.notify_all();
+    transport->lose(rank);
+  }
+
+  Rendezvous rendezvous_;
+  std::mutex mutex_;
+  std::condition_variable heard_;
+  std::optional<int> lost_;
+  std::unique_ptr<TcpStoreServer> server_;
+  std::optional<JobWatch> watch_; // ends first
+};
+
 class GlooCommunicator : public Communicator {
 public:
   GlooCommunicator(std::shared_ptr<gloo::Context> context,
-                   std::shared_ptr<gloo::transport::Device> device)
-      : context_(std::move(context)), device_(std::move(device)) {}
+                   std::shared_ptr<Membership> membership)
+      : context_(std::move(context)), membership_(std::move(membership)) {}
 
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
@@ -91,10 +151,12 @@ public:
     std::shared_ptr<gloo::Context> context;
     DLC_TRY(guard("the meeting of the ranks", [&] {
       gloo::rendezvous::ContextFactory factory(context_);
-      context = factory.makeContext(device_);
+      std::shared_ptr<gloo::transport::Device> device = membership_->transport;
+      context = factory.makeContext(device);
     }));
     context->setTimeout(timeout);
-    auto made = std::make_unique<GlooCommunicator>(std::move(context), device_);
+    auto made =
+        std::make_unique<GlooCommunicator>(std::move(context), membership_);
     DLC_TRY(made->learnAddresses());
     return std::unique_ptr<Communicator>(std::move(made));
   }
@@ -114,6 +176,8 @@ public:
       texts.push_back(all.substr(i * longest, sizes[i]));
     return texts;
   }
+
+  void abandon() override { membership_->abandon(); }
 
   // Every rank tells the addresses at which the others see it.
   Status learnAddresses() {
@@ -154,7 +218,10 @@ private:
     }
   }
 
-  Status explain(std::string_view name, std::string_view what) const {
+  // A connection may have closed because its rank had lost another one.
+  Status explain(std::string_view name, std::string_view what) {
+    if (const auto rank = membership_->lostRank())
+      return peerLost("rank {} is lost in {}", *rank, name);
     std::string who =
         size() == 2 ? fmt::format("rank {}", 1 - rank()) : "another rank";
     for (const auto &[address, peer] : peers_)
@@ -167,7 +234,7 @@ private:
   }
 
   std::shared_ptr<gloo::Context> context_;
-  std::shared_ptr<gloo::transport::Device> device_;
+  std::shared_ptr<Membership> membership_;
   std::map<std::string, int> peers_; // by address
 };
 
@@ -176,8 +243,7 @@ bool isLoopback(const std::string &address) {
          address.starts_with("127.");
 }
 
-std::shared_ptr<gloo::transport::Device>
-makeDevice(const Rendezvous &rendezvous) {
+gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous) {
   gloo::transport::tcp::attr attributes;
   if (const char *interface = std::getenv("GLOO_SOCKET_IFNAME")) {
     attributes.iface = interface;
@@ -188,53 +254,56 @@ makeDevice(const Rendezvous &rendezvous) {
     ::gethostname(name, sizeof name - 1);
     attributes.hostname = name;
   }
-  return gloo::transport::tcp::CreateDevice(attributes);
+  return attributes;
 }
 
 } // namespace
+
+Result<Rendezvous> meetHere(int size) {
+  unsigned char random[32];
+  if (::getentropy(random, sizeof random) != 0)
+    return failed("cannot make a job's token: {}", std::strerror(errno));
+  Rendezvous rendezvous;
+  rendezvous.size = size;
+  rendezvous.address = "127.0.0.1";
+  rendezvous.token = fmt::format("{:02x}", fmt::join(random, ""));
+  DLC_ASSIGN(Socket listener, Socket::listen(rendezvous.address, 0));
+  rendezvous.port = listener.port();
+  rendezvous.listener = listener.release();
+  return rendezvous;
+}
 
 Result<std::unique_ptr<Communicator>>
 makeGlooCommunicator(const Rendezvous &rendezvous) {
   // Gloo writes to sockets without MSG_NOSIGNAL: a dead peer would end us.
   std::signal(SIGPIPE, SIG_IGN);
+  std::shared_ptr<Membership> membership;
   try {
-    std::unique_ptr<TcpStoreServer> server;
-    std::unique_ptr<gloo::rendezvous::Store> store;
-    const std::string meetingPlace = rendezvous.folder + "/ranks";
-    if (!rendezvous.folder.empty()) {
-      DLC_TRY(makeFolder(meetingPlace));
-      store = std::make_unique<gloo::rendezvous::FileStore>(meetingPlace);
-    } else {
-      if (rendezvous.rank == 0) {
-        DLC_ASSIGN(server,
-                   TcpStoreServer::listen(rendezvous.address, rendezvous.port));
-      }
-      DLC_ASSIGN(store,
-                 TcpStoreClient::connect(rendezvous.address, rendezvous.port,
-                                         rendezvous.timeout));
-    }
-    auto device = makeDevice(rendezvous);
+    membership =
+        std::make_shared<Membership>(rendezvous, attributesOf(rendezvous));
+    DLC_TRY(membership->join());
+    DLC_ASSIGN(Socket socket, joinStore(rendezvous));
+    TcpStoreClient store(std::move(socket), rendezvous.timeout);
     auto context = std::make_shared<gloo::rendezvous::Context>(rendezvous.rank,
                                                                rendezvous.size);
     context->setTimeout(rendezvous.timeout);
-    context->connectFullMesh(*store, device);
+    std::shared_ptr<gloo::transport::Device> device = membership->transport;
+    context->connectFullMesh(store, device);
     auto communicator =
-        std::make_unique<GlooCommunicator>(std::move(context), device);
-    // Also a barrier: the store may go when everyone is connected.
+        std::make_unique<GlooCommunicator>(std::move(context), membership);
     DLC_TRY(communicator->learnAddresses());
-    if (!rendezvous.folder.empty() && rendezvous.rank == 0) {
-      std::error_code ignored;
-      std::filesystem::remove_all(meetingPlace, ignored);
-      std::filesystem::remove(rendezvous.folder, ignored); // if it is empty
-    }
     return std::unique_ptr<Communicator>(std::move(communicator));
   } catch (const std::bad_alloc &) {
     return caughtException("the meeting of the ranks");
+  } catch (const std::system_error &) { // no thread, no descriptor
+    return caughtException("the meeting of the ranks", Code::PeerLost);
   } catch (const std::exception &error) {
+    const auto lost = membership ? membership->lostRank() : std::nullopt;
     return peerLost("rank {} cannot meet the {} others within {} s: {}",
                     rendezvous.rank, rendezvous.size - 1,
                     rendezvous.timeout.count() / 1000.0,
-                    withoutPlace(error.what()));
+                    lost ? fmt::format("rank {} is lost", *lost)
+                         : std::string(withoutPlace(error.what())));
   }
 }
 

@@ -4,28 +4,22 @@
 #include "runtime/base/Files.h"
 #include "runtime/base/Log.h"
 #include "runtime/collective/LocalRanks.h"
+#include "runtime/collective/Socket.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fmt/ranges.h>
 #include <numeric>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dlc {
 namespace {
-
-// A folder while it lives.
-struct Scratch {
-  std::string path =
-      (std::filesystem::temp_directory_path() / "dlc-ranks-XXXXXX").string();
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
 
 // "rank 1 is lost", "ranks 0 and 2 are lost"
 std::string textOf(const Ending &ending) {
@@ -60,35 +54,57 @@ bool goesOn(const LostRanks &lost, const Ending &ending, int restarts) {
   return false;
 }
 
+// The descriptor of the note, which the ranks inherit. It has no name, so that
+// nothing is left of it, and is gone with the last of them.
 constexpr char kNote[] = "DLC_JOB_NOTE";
+
+Result<Socket> makeNote() {
+  Socket note(::memfd_create("dlc-job-note", 0));
+  if (note.descriptor() < 0)
+    return failed("cannot make the note of a job: {}", std::strerror(errno));
+  ::setenv(kNote, std::to_string(note.descriptor()).c_str(), 1);
+  return note;
+}
+
+int noteOf() {
+  const char *text = std::getenv(kNote);
+  int note = -1;
+  struct stat info;
+  if (!text ||
+      std::from_chars(text, text + std::strlen(text), note).ec != std::errc() ||
+      ::fstat(note, &info) != 0 || !S_ISREG(info.st_mode))
+    return -1;
+  return note;
+}
 
 } // namespace
 
 std::string jobNote() {
-  const char *path = std::getenv(kNote);
-  auto text = path ? readFile(path, 1 << 20) : Result<std::string>("");
-  return text ? *text : "";
+  char text[PATH_MAX];
+  const int note = noteOf();
+  const ssize_t size = note < 0 ? 0 : ::pread(note, text, sizeof text, 0);
+  return std::string(text, static_cast<size_t>(std::max<ssize_t>(size, 0)));
 }
 
 Status keepJobNote(const std::string &text) {
-  const char *path = std::getenv(kNote);
-  if (!path || jobNote() == text)
+  const int note = noteOf();
+  if (note < 0 || jobNote() == text)
     return {};
-  return writeNewFile(path, text);
+  if (::ftruncate(note, 0) != 0 ||
+      ::pwrite(note, text.data(), text.size(), 0) !=
+          static_cast<ssize_t>(text.size()))
+    return systemError("keep a note of", text);
+  return {};
 }
 
 Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
-                          const LostRanks &lost) try {
-  Scratch folder;
-  if (!::mkdtemp(folder.path.data()))
-    return failed("cannot create '{}': {}", folder.path, std::strerror(errno));
-  ::setenv(kNote, (folder.path + "/note").c_str(), 1);
+                          const LostRanks &lost) {
+  DLC_ASSIGN(const Socket note, makeNote());
   std::vector<int> places(static_cast<size_t>(count));
   std::iota(places.begin(), places.end(), 0);
   const SignalHandlers signals(LocalRanks::remember);
   for (int restarts = 0;; ++restarts) {
-    LocalRanks ranks(signals, fmt::format("{}/{}", folder.path, restarts),
-                     places,
+    LocalRanks ranks(signals, places,
                      lost.goOn ? std::optional(lost.patience) : std::nullopt);
     DLC_TRY(ranks.start(arguments));
     const Ending ending = ranks.wait();
@@ -96,8 +112,6 @@ Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
       return ending.code;
     places = ending.left;
   }
-} catch (...) {
-  return caughtException("the ranks");
 }
 
 } // namespace dlc

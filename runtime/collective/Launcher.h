@@ -21,7 +21,8 @@ struct LostRanks {
 };
 
 // Runs this program `count` times with the arguments given and waits for all:
-// each child gets RANK, WORLD_SIZE, LOCAL_RANK and DLC_RENDEZVOUS. kRunSignals
+// each child gets RANK, WORLD_SIZE, LOCAL_RANK, DLC_RENDEZVOUS (where rank 0
+// listens, on 127.0.0.1) and a DLC_JOB_TOKEN of its own. kRunSignals
 // are passed on, but those that this process was started to ignore. When one
 // fails, the others get a moment to end and are then killed; when this process
 // dies, so do they.

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/collective/Launcher.h"
+#include "runtime/collective/Socket.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +63,8 @@ Status LocalRanks::start(const std::vector<std::string> &arguments) {
   sigemptyset(&signals);
   for (int signal : kRunSignals)
     sigaddset(&signals, signal);
+  DLC_ASSIGN(meeting_, meetHere(static_cast<int>(places_.size())));
+  const Socket listener(meeting_.listener); // rank 0 has it from here on
   ::pthread_sigmask(SIG_BLOCK, &signals, &before);
   const Status started = startAll(before, arguments);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -126,7 +130,14 @@ void LocalRanks::become(size_t rank, pid_t parent, const sigset_t &mask,
   const std::string count = std::to_string(places_.size());
   ::setenv("WORLD_SIZE", count.c_str(), 1);
   ::setenv("LOCAL_WORLD_SIZE", count.c_str(), 1);
-  ::setenv("DLC_RENDEZVOUS", folder_.c_str(), 1);
+  ::setenv("DLC_RENDEZVOUS",
+           fmt::format("{}:{}", meeting_.address, meeting_.port).c_str(), 1);
+  ::setenv("DLC_JOB_TOKEN", meeting_.token.c_str(), 1);
+  ::unsetenv("DLC_JOB_LISTENER");
+  if (rank == 0) {
+    ::setenv("DLC_JOB_LISTENER", std::to_string(meeting_.listener).c_str(), 1);
+    ::fcntl(meeting_.listener, F_SETFD, 0);
+  }
   std::vector<char *> words;
   for (const std::string &word : arguments)
     words.push_back(const_cast<char *>(word.c_str()));

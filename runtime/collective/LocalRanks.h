@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/SignalHandlers.h"
-#include "runtime/base/Status.h"
+#include "runtime/collective/Communicator.h"
 
 #include <chrono>
 #include <optional>
@@ -26,15 +26,12 @@ struct Ending {
 
 class LocalRanks {
 public:
-  // They meet in `folder`; `places` are their LOCAL_RANKs. `patience`: once one
-  // has kept a note, ranks that others have lost may take so long to end,
-  // unless it is known which one has failed; else they have a moment.
-  // `signals` calls remember().
-  LocalRanks(const SignalHandlers &signals, std::string folder,
-             std::vector<int> places,
+  // `places` are their LOCAL_RANKs. `patience`: once one has kept a note, ranks
+  // that others have lost may take so long to end, unless it is known which one
+  // has failed; else they have a moment. `signals` calls remember().
+  LocalRanks(const SignalHandlers &signals, std::vector<int> places,
              std::optional<std::chrono::milliseconds> patience)
-      : signals_(signals), folder_(std::move(folder)),
-        places_(std::move(places)), patience_(patience) {}
+      : signals_(signals), places_(std::move(places)), patience_(patience) {}
   ~LocalRanks(); // kills what runs
 
   // Signals that are remembered are passed on to the ranks; by a second SIGINT
@@ -72,7 +69,7 @@ private:
   Ending ending() const;
 
   const SignalHandlers &signals_;
-  const std::string folder_;
+  Rendezvous meeting_;
   const std::vector<int> places_;
   const std::optional<std::chrono::milliseconds> patience_;
   std::vector<Child> children_;

@@ -18,6 +18,9 @@ namespace dlc::test {
 inline std::vector<std::string>
 onRanks(int count, const std::string &folder,
         const std::function<std::string(Communicator &)> &body) {
+  const auto meeting = meetHere(count);
+  if (!meeting.ok())
+    return {meeting.status().message()};
   std::vector<pid_t> children;
   std::vector<int> ends;
   for (int rank = 0; rank < count; ++rank) {
@@ -30,12 +33,10 @@ onRanks(int count, const std::string &folder,
       ::setenv("DLC_STANDIN_DEVICES", std::to_string(count).c_str(), 1);
       ::setenv("DLC_STANDIN_TRACE",
                fmt::format("{}/trace-{}", folder, rank).c_str(), 1);
-      Rendezvous meeting;
-      meeting.rank = rank;
-      meeting.size = count;
-      meeting.folder = folder + "/ranks";
-      meeting.timeout = std::chrono::seconds(20);
-      auto communicator = makeGlooCommunicator(meeting);
+      Rendezvous own = *meeting;
+      own.rank = rank;
+      own.timeout = std::chrono::seconds(20);
+      auto communicator = makeGlooCommunicator(own);
       const std::string text = communicator.ok()
                                    ? body(**communicator)
                                    : communicator.status().message();

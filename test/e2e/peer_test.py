@@ -108,27 +108,65 @@ class Peer(dlc.TestCase):
             os.kill(ranks[rank], signal.SIGSTOP)
             self.expect_peer_lost(ranks, seconds=6)
 
-    def test_rank_without_starter(self):
-        """Started as by torchrun, the rank that is left ends by itself."""
+    def start_each(self, timeout, tokens=(None, None)):
+        """Two ranks, started as by torchrun."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.run_folder = self.path("run")
         command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"), "--epochs=1000",
-                   "--run=" + self.run_folder, "--threads=1", "--timeout=3", "--quiet"]
+                   "--run=" + self.run_folder, "--threads=1", f"--timeout={timeout}", "--quiet"]
         ranks = []
-        for rank in range(2):
+        for rank, token in enumerate(tokens):
             variables = dict(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port - 1)
+            if token:
+                variables["DLC_JOB_TOKEN"] = token
             ranks.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                           start_new_session=True,
                                           env=os.environ | {k: str(v) for k, v in variables.items()}))
             self.addCleanup(dlc.kill, ranks[-1])
         self.process = ranks[0]
-        self.wait_for_steps(5)
-        ranks[1].kill()
-        status, _, err = dlc.finish(ranks[0], DEADLINE)
-        self.assertEqual(status, dlc.PEER_LOST, err)
-        self.assertRegex(err, r"rank 1|peer")
+        return ranks
+
+    def test_rank_without_starter(self):
+        """Started as by torchrun, the rank that is left ends by itself, long before its deadline."""
+        chance = random.Random(7)
+        for number in range(int(os.environ.get("DLC_TEST_KILLS", 4))):
+            self.new_folder()
+            ranks = self.start_each(60, tokens=("a secret of the job",) * 2)
+            self.wait_for_steps(5)
+            time.sleep(chance.random() * 0.1)
+            ranks[number % 2].kill()
+            began = time.monotonic()
+            status, _, err = dlc.finish(ranks[1 - number % 2], DEADLINE)
+            self.assertLess(time.monotonic() - began, 5)  # most of it is the machine's load
+            self.assertEqual(status, dlc.PEER_LOST, err)
+            self.assertRegex(err, rf"rank {number % 2} is lost")
+
+    def test_another_secret(self):
+        for tokens in (("a secret of the job", "a secret of another"), ("a secret of the job", None),
+                       (None, "a secret of the job")):
+            with self.subTest(tokens=tokens):
+                self.new_folder()
+                ranks = self.start_each(3, tokens)
+                status, _, err = dlc.finish(ranks[1], DEADLINE)
+                self.assertEqual(status, dlc.PEER_LOST, err)
+                self.assertIn("refuses rank 1: DLC_JOB_TOKEN differs", err)
+                self.assertEqual(dlc.finish(ranks[0], DEADLINE)[0], dlc.PEER_LOST)
+
+    def test_nothing_is_left(self):
+        """Of a job whose processes were all killed, in the folder for temporary files."""
+        with dlc.tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen([dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"),
+                                        "--run=" + self.path("run"), "--threads=1"], start_new_session=True,
+                                       env=os.environ | {"TMPDIR": folder}, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(dlc.kill, process)
+            self.run_folder, self.process = self.path("run"), process
+            self.wait_for_steps(5)
+            ranks = descendants(process.pid)
+            process.kill()
+            self.wait_for_end(ranks)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_missing_rank(self):
         """A rank that never comes is waited for no longer than --timeout."""

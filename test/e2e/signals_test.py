@@ -170,8 +170,13 @@ class Signals(dlc.TestCase):
 
 
 class Output(dlc.TestCase):
-    COMMANDS = (["compile", dlc.model("resnet8"), "--emit=mlir"], ["config"], ["--help"],
-                ["train", "--help"])
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
+        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
+        artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "m.dlc"))
+        cls.COMMANDS = (["inspect", artifact], ["inspect", artifact, "--json"],
+                        ["compile", dlc.model("resnet8"), "--emit=mlir"], ["config"], ["--help"], ["train", "--help"])
 
     def run_into(self, words, out):
         with out:

@@ -1,7 +1,8 @@
 // runtime/collective: sums and means over ranks, lost and silent peers.
-#include "runtime/collective/Launcher.h"
+#include "runtime/collective/Communicator.h"
 #include "runtime/collective/Reduce.h"
-#include "test/unit/TempFolder.h"
+
+#include <gtest/gtest.h>
 
 #include <csignal>
 #include <functional>
@@ -16,15 +17,13 @@ namespace {
 
 using Ranks = std::vector<std::unique_ptr<Communicator>>;
 
-// Runs f(communicator) on `size` ranks that meet as `meeting` says.
-void onRanks(int size, Rendezvous meeting,
-             const std::function<void(Communicator &)> &f) {
+// Runs f(communicator) on the ranks that meet as `meeting` says.
+void onRanks(Rendezvous meeting, const std::function<void(Communicator &)> &f) {
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < size; ++rank)
+  for (int rank = 0; rank < meeting.size; ++rank)
     threads.emplace_back([=] {
       Rendezvous own = meeting;
       own.rank = rank;
-      own.size = size;
       auto communicator = makeGlooCommunicator(own);
       ASSERT_TRUE(communicator.ok()) << communicator.status().message();
       f(**communicator);
@@ -33,13 +32,13 @@ void onRanks(int size, Rendezvous meeting,
     thread.join();
 }
 
-class Gloo : public TempFolder {
+class Gloo : public testing::Test {
 protected:
-  Rendezvous folder() const {
-    Rendezvous meeting;
-    meeting.folder = path("");
-    meeting.timeout = 10s;
-    return meeting;
+  Rendezvous here(int size) const {
+    auto meeting = meetHere(size);
+    EXPECT_TRUE(meeting.ok()) << meeting.status().message();
+    meeting->timeout = 10s;
+    return *meeting;
   }
 };
 
@@ -47,10 +46,10 @@ protected:
 // A child process is rank 1: it joins one all-reduce, then does `end`.
 class Peer : public Gloo {
 protected:
-  Status loseRankOne(const std::function<void()> &end, int size = 2) {
-    Rendezvous meeting = folder();
-    meeting.timeout = 2s;
-    meeting.size = size;
+  Status loseRankOne(const std::function<void()> &end, int size = 2,
+                     std::chrono::milliseconds timeout = 2s) {
+    Rendezvous meeting = here(size);
+    meeting.timeout = timeout;
     std::vector<pid_t> children;
     for (int rank = 1; rank < size; ++rank) {
       children.push_back(::fork());
@@ -85,17 +84,18 @@ protected:
   }
 };
 
+// Long before the deadline.
 TEST_F(Peer, DeathIsAnErrorThatNamesTheRank) {
-  Status status = loseRankOne([] { ::kill(::getpid(), SIGKILL); });
+  Status status = loseRankOne([] { ::kill(::getpid(), SIGKILL); }, 2, 30s);
   EXPECT_EQ(status.code(), Code::PeerLost);
   EXPECT_NE(status.message().find("rank 1"), std::string::npos)
       << status.message();
 }
 
 TEST_F(Peer, OneOfThreeDies) {
-  Status status = loseRankOne([] { ::kill(::getpid(), SIGKILL); }, 3);
+  Status status = loseRankOne([] { ::kill(::getpid(), SIGKILL); }, 3, 30s);
   EXPECT_EQ(status.code(), Code::PeerLost) << status.message();
-  EXPECT_NE(status.message().find("rank"), std::string::npos)
+  EXPECT_NE(status.message().find("rank 1 is lost"), std::string::npos)
       << status.message();
 }
 
@@ -107,7 +107,7 @@ TEST_F(Peer, SilenceEndsAtTheDeadline) {
 }
 
 TEST_F(Gloo, SumAndMean) {
-  onRanks(3, folder(), [](Communicator &ranks) {
+  onRanks(here(3), [](Communicator &ranks) {
     std::vector<float> values = {1, 2, 3, 4, static_cast<float>(ranks.rank())};
     ASSERT_TRUE(
         ranks.allReduce(values.data(), 5, DType::F32, ReduceOp::Sum).ok());
@@ -124,7 +124,7 @@ TEST_F(Gloo, SumAndMean) {
 }
 
 TEST_F(Gloo, BroadcastGatherBarrier) {
-  onRanks(3, folder(), [](Communicator &ranks) {
+  onRanks(here(3), [](Communicator &ranks) {
     int value = ranks.rank();
     ASSERT_TRUE(ranks.broadcast(&value, sizeof value, 2).ok());
     EXPECT_EQ(value, 2);
@@ -137,10 +137,11 @@ TEST_F(Gloo, BroadcastGatherBarrier) {
 
 TEST_F(Gloo, RanksMeetAtAnAddress) {
   Rendezvous meeting;
+  meeting.size = 2;
   meeting.address = "127.0.0.1";
   meeting.port = 20000 + ::getpid() % 20000;
   meeting.timeout = 10s;
-  onRanks(2, meeting, [](Communicator &ranks) {
+  onRanks(meeting, [](Communicator &ranks) {
     double one = 1;
     ASSERT_TRUE(ranks.allReduce(&one, 1, DType::F64, ReduceOp::Sum).ok());
     EXPECT_EQ(one, 2);
@@ -148,13 +149,38 @@ TEST_F(Gloo, RanksMeetAtAnAddress) {
 }
 
 TEST_F(Gloo, NoOneComes) {
-  Rendezvous meeting = folder();
-  meeting.size = 2;
+  Rendezvous meeting = here(2);
   meeting.timeout = 300ms;
   auto begin = std::chrono::steady_clock::now();
   Status status = makeGlooCommunicator(meeting).status();
   EXPECT_EQ(status.code(), Code::PeerLost);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+// A rank that fails itself is lost at once; one that leaves is not.
+TEST_F(Gloo, AbandonedIsLost) {
+  Rendezvous meeting = here(2);
+  meeting.timeout = 30s;
+  const auto begin = std::chrono::steady_clock::now();
+  onRanks(meeting, [](Communicator &ranks) {
+    if (ranks.rank() == 1)
+      return ranks.abandon();
+    float value = 1;
+    const Status status = ranks.allReduce(&value, 1, DType::F32, ReduceOp::Sum);
+    EXPECT_EQ(status.code(), Code::PeerLost);
+    EXPECT_NE(status.message().find("rank 1 is lost in all_reduce"),
+              std::string::npos)
+        << status.message();
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST_F(Gloo, LeavingEndsNothing) {
+  for (int i = 0; i < 10; ++i)
+    onRanks(here(3), [](Communicator &ranks) {
+      // Each leaves when it is through; the others may be in it yet.
+      EXPECT_TRUE(ranks.barrier().ok());
+    });
 }
 
 } // namespace

@@ -60,6 +60,12 @@ TEST(Environment, AsTorchrunSetsIt) {
   EXPECT_EQ((*found)->port, 29501);
 }
 
+// Ranks that are left of a job keep their LOCAL_RANK.
+TEST(Environment, ALocalRankBeyondTheirNumber) {
+  EXPECT_TRUE(
+      meet(with(kRank, {{"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}})).ok());
+}
+
 TEST(Environment, WhatIsWrongIsNamed) {
   const std::vector<std::pair<Variables, std::string>> cases = {
       {{{"RANK", "1"}}, "WORLD_SIZE is not"},
@@ -80,9 +86,17 @@ TEST(Environment, WhatIsWrongIsNamed) {
       {with(kRank, {{"MASTER_PORT", "http"}}), "MASTER_PORT is 'http'"},
       {with(kRank, {{"MASTER_PORT", "\x1b[2J"}}), "\\x1b"},
       {with(kRank, {{"LOCAL_RANK", "x"}}), "LOCAL_RANK is 'x'"},
-      {with(kRank, {{"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}}),
-       "expected less than LOCAL_WORLD_SIZE = 2"},
       {with(kRank, {{"LOCAL_WORLD_SIZE", "3"}}), "at most WORLD_SIZE = 2"},
+      {with(kRank, {{"DLC_JOB_TOKEN", ""}}), "DLC_JOB_TOKEN has 0 characters"},
+      {with(kRank, {{"DLC_JOB_TOKEN", "short"}}), "has 5 characters, expected"},
+      {with(kRank, {{"DLC_RENDEZVOUS", ""}}), "DLC_RENDEZVOUS is ''"},
+      {with(kRank, {{"DLC_RENDEZVOUS", "/tmp/x"}}), "expected ADDRESS:PORT"},
+      {with(kRank, {{"DLC_RENDEZVOUS", "a:0"}}), "expected ADDRESS:PORT"},
+      {with(kRank, {{"DLC_RENDEZVOUS", "a:65536"}}), "expected ADDRESS:PORT"},
+      {with(kRank, {{"RANK", "0"},
+                    {"DLC_RENDEZVOUS", "a:1"},
+                    {"DLC_JOB_LISTENER", "9"}}),
+       "no socket that listens"},
   };
   for (const auto &[variables, message] : cases) {
     const Status status = meet(variables).status();

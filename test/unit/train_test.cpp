@@ -339,14 +339,14 @@ protected:
     EXPECT_TRUE(writeTinyModel(path("two.dlc"), 2, 2).ok());
     options.artifact = path("two.dlc");
     std::vector<Status> outcomes(2);
+    const auto meeting = meetHere(2);
+    EXPECT_TRUE(meeting.ok()) << meeting.status().message();
     std::vector<std::thread> threads;
     for (int rank = 0; rank < 2; ++rank)
       threads.emplace_back([&, rank, own = options]() mutable {
-        Rendezvous meeting;
-        meeting.rank = rank;
-        meeting.size = 2;
-        meeting.folder = path("");
-        auto ranks = makeGlooCommunicator(meeting);
+        Rendezvous place = *meeting;
+        place.rank = rank;
+        auto ranks = makeGlooCommunicator(place);
         ASSERT_TRUE(ranks.ok()) << ranks.status().message();
         if (change)
           change(rank, own);

@@ -22,7 +22,10 @@ static Result<int> run(const std::function<Result<int>()> &countRanks,
   if (rendezvous && rendezvous->size > 1) {
     DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
   }
-  return body(*communicator);
+  const int code = body(*communicator);
+  if (code != 0 && code != static_cast<int>(Code::PeerLost) && code < 128)
+    communicator->abandon();
+  return code;
 }
 
 int runAsRanks(const std::function<Result<int>()> &countRanks,

@@ -1,0 +1,131 @@
+#include "runtime/collective/GlooTransport.h"
+
+#include <gloo/common/error.h>
+
+#include <string>
+
+namespace dlc {
+
+namespace transport = gloo::transport;
+using std::chrono::milliseconds;
+
+class GlooTransport::Context final
+    : public transport::Context,
+      public std::enable_shared_from_this<Context> {
+public:
+  Context(std::shared_ptr<GlooTransport> owner, int rank, int size)
+      : transport::Context(rank, size), owner_(std::move(owner)),
+        inner_(owner_->device_->createContext(rank, size)) {
+    std::lock_guard lock(owner_->mutex_);
+    owner_->contexts_.insert(this);
+  }
+  ~Context() override {
+    std::lock_guard lock(owner_->mutex_);
+    owner_->contexts_.erase(this);
+  }
+
+  std::unique_ptr<transport::Pair> &getPair(int peer) override {
+    return inner_->getPair(peer);
+  }
+  std::unique_ptr<transport::Pair> &createPair(int peer) override {
+    std::lock_guard lock(owner_->mutex_);
+    inner_->setTimeout(getTimeout());
+    return inner_->createPair(peer);
+  }
+  std::unique_ptr<transport::UnboundBuffer>
+  createUnboundBuffer(void *data, size_t bytes) override;
+
+  // With the owner's mutex.
+  void fail();
+
+  const std::shared_ptr<GlooTransport> owner_;
+  const std::shared_ptr<transport::Context> inner_;
+  std::set<Buffer *> buffers_; // by the owner's mutex
+};
+
+// Bytes that are sent or received.
+class GlooTransport::Buffer final : public transport::UnboundBuffer {
+public:
+  Buffer(std::shared_ptr<GlooTransport::Context> context, void *data,
+         size_t bytes)
+      : UnboundBuffer(data, bytes), context_(std::move(context)),
+        owner_(*context_->owner_),
+        inner_(context_->inner_->createUnboundBuffer(data, bytes)) {
+    std::lock_guard lock(owner_.mutex_);
+    context_->buffers_.insert(this);
+  }
+  ~Buffer() override {
+    std::lock_guard lock(owner_.mutex_);
+    context_->buffers_.erase(this);
+  }
+
+  bool waitRecv(int *rank, milliseconds timeout) override {
+    const bool done = inner_->waitRecv(rank, timeout);
+    owner_.throwIfLost();
+    return done;
+  }
+  bool waitSend(int *rank, milliseconds timeout) override {
+    const bool done = inner_->waitSend(rank, timeout);
+    owner_.throwIfLost();
+    return done;
+  }
+  void abortWaitRecv() override { inner_->abortWaitRecv(); }
+  void abortWaitSend() override { inner_->abortWaitSend(); }
+
+  void send(int peer, uint64_t slot, size_t offset, size_t bytes) override {
+    inner_->send(peer, slot, offset, bytes);
+  }
+  void recv(int peer, uint64_t slot, size_t offset, size_t bytes) override {
+    inner_->recv(peer, slot, offset, bytes);
+  }
+  void recv(std::vector<int> peers, uint64_t slot, size_t offset,
+            size_t bytes) override {
+    inner_->recv(std::move(peers), slot, offset, bytes);
+  }
+
+private:
+  const std::shared_ptr<GlooTransport::Context> context_;
+  GlooTransport &owner_;
+  const std::unique_ptr<transport::UnboundBuffer> inner_;
+};
+
+std::unique_ptr<transport::UnboundBuffer>
+GlooTransport::Context::createUnboundBuffer(void *data, size_t bytes) {
+  inner_->setTimeout(getTimeout());
+  auto buffer = std::make_unique<Buffer>(shared_from_this(), data, bytes);
+  owner_->throwIfLost();
+  return buffer;
+}
+
+// Waits end, those for a connection too.
+void GlooTransport::Context::fail() {
+  for (Buffer *buffer : buffers_) {
+    buffer->abortWaitRecv();
+    buffer->abortWaitSend();
+  }
+  for (int peer = 0; peer < size; ++peer)
+    if (const auto &pair = inner_->getPair(peer))
+      pair->close();
+}
+
+std::shared_ptr<transport::Context> GlooTransport::createContext(int rank,
+                                                                 int size) {
+  return std::make_shared<Context>(shared_from_this(), rank, size);
+}
+
+void GlooTransport::lose(int rank) {
+  std::lock_guard lock(mutex_);
+  if (lost_)
+    return;
+  lost_ = rank;
+  for (Context *context : contexts_)
+    context->fail();
+}
+
+void GlooTransport::throwIfLost() const {
+  std::lock_guard lock(mutex_);
+  if (lost_)
+    throw gloo::IoException("rank " + std::to_string(*lost_) + " is lost");
+}
+
+} // namespace dlc

@@ -1,0 +1,158 @@
+#include "runtime/collective/Socket.h"
+
+#include "runtime/base/Files.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace dlc {
+
+Socket::~Socket() {
+  if (descriptor_ >= 0)
+    ::close(descriptor_);
+}
+
+Result<Socket> Socket::listen(const std::string &address, int port) {
+  Socket listener(
+      ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (listener.descriptor() < 0)
+    return systemError("open a socket on", address);
+  int on = 1;
+  ::setsockopt(listener.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in local{};
+  local.sin_family = AF_INET;
+  local.sin_port = htons(static_cast<uint16_t>(port));
+  if (::inet_pton(AF_INET, address.c_str(), &local.sin_addr) != 1)
+    local.sin_addr.s_addr =
+        address == "localhost" ? htonl(INADDR_LOOPBACK) : htonl(INADDR_ANY);
+  if (::bind(listener.descriptor(), reinterpret_cast<sockaddr *>(&local),
+             sizeof local) != 0 ||
+      ::listen(listener.descriptor(), 1024) != 0)
+    return failed("rank 0 cannot listen on {}:{}: {}", address, port,
+                  std::strerror(errno));
+  return listener;
+}
+
+static Status noAnswer(const std::string &address, int port,
+                       const char *reason) {
+  return peerLost("rank 0 does not answer at {}:{}: {}", address, port, reason);
+}
+
+// The error of a connection that was begun, once it is there or has failed.
+static int errorOf(const Socket &socket, bool begun) {
+  if (!begun)
+    return errno;
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+Result<Socket> Socket::connect(const std::string &address, int port,
+                               Clock::time_point deadline) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const std::string service = std::to_string(port);
+  if (int error =
+          ::getaddrinfo(address.c_str(), service.c_str(), &hints, &list))
+    return noAnswer(address, port, ::gai_strerror(error));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo *)> found(list,
+                                                              ::freeaddrinfo);
+  int error = EHOSTUNREACH;
+  for (addrinfo *entry = list; entry; entry = entry->ai_next) {
+    Socket socket(::socket(entry->ai_family,
+                           SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket.descriptor() < 0)
+      continue;
+    const bool begun = ::connect(socket.descriptor(), entry->ai_addr,
+                                 entry->ai_addrlen) == 0 ||
+                       errno == EINPROGRESS;
+    if (begun && !socket.wait(POLLOUT, deadline)) {
+      error = ETIMEDOUT;
+      continue;
+    }
+    error = errorOf(socket, begun);
+    int on = 1;
+    if (error == 0) {
+      ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on,
+                   sizeof on);
+      return socket;
+    }
+  }
+  return noAnswer(address, port, std::strerror(error));
+}
+
+int Socket::port() const {
+  sockaddr_in local{};
+  socklen_t size = sizeof local;
+  ::getsockname(descriptor_, reinterpret_cast<sockaddr *>(&local), &size);
+  return ntohs(local.sin_port);
+}
+
+bool Socket::wait(short events, Clock::time_point deadline) const {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0)
+      return false;
+    pollfd entry{descriptor_, events, 0};
+    const int ready = ::poll(
+        &entry, 1,
+        static_cast<int>(std::min<int64_t>(left.count(), 1'000'000'000)));
+    if (ready > 0)
+      return true;
+    if (ready < 0 && errno != EINTR)
+      return false;
+  }
+}
+
+// What a call on the socket has done: whether to go on, after waiting for
+// `events` if need be.
+static bool isTemporary(ssize_t count) {
+  return count < 0 && (errno == EINTR || errno == EAGAIN);
+}
+
+bool Socket::send(const void *data, size_t size,
+                  Clock::time_point deadline) const {
+  auto *next = static_cast<const char *>(data);
+  while (size > 0) {
+    if (!wait(POLLOUT, deadline))
+      return false;
+    const ssize_t count = ::send(descriptor_, next, size, MSG_NOSIGNAL);
+    if (isTemporary(count))
+      continue;
+    if (count <= 0)
+      return false;
+    next += count;
+    size -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+bool Socket::receive(void *data, size_t size,
+                     Clock::time_point deadline) const {
+  auto *next = static_cast<char *>(data);
+  while (size > 0) {
+    if (!wait(POLLIN, deadline))
+      return false;
+    const ssize_t count = ::recv(descriptor_, next, size, 0);
+    if (isTemporary(count))
+      continue;
+    if (count <= 0)
+      return false;
+    next += count;
+    size -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+} // namespace dlc

@@ -1,0 +1,48 @@
+// TCP sockets whose calls end by a deadline.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace dlc {
+
+// A descriptor that is closed with it.
+class Socket {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Socket(int descriptor = -1) : descriptor_(descriptor) {}
+  Socket(Socket &&other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket &operator=(Socket &&other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+
+  // Listens; port 0: one that is free. An address that is not one of this
+  // machine's in digits, or "localhost": all interfaces.
+  static Result<Socket> listen(const std::string &address, int port);
+  // Tries once; Code::PeerLost. A full backlog is waited for no longer either.
+  static Result<Socket> connect(const std::string &address, int port,
+                                Clock::time_point deadline);
+
+  int descriptor() const { return descriptor_; }
+  int port() const; // its own
+  int release() { return std::exchange(descriptor_, -1); }
+
+  // All `size` bytes; false if the peer has gone or the deadline is past. Of a
+  // socket that does not block, as connect() and accept4() make them.
+  bool send(const void *data, size_t size, Clock::time_point deadline) const;
+  bool receive(void *data, size_t size, Clock::time_point deadline) const;
+
+private:
+  bool wait(short events, Clock::time_point deadline) const;
+
+  int descriptor_;
+};
+
+} // namespace dlc

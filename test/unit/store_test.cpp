@@ -1,0 +1,335 @@
+// runtime/collective/TcpStore: a job's meeting point among strangers.
+#include "runtime/collective/TcpStore.h"
+
+#include "runtime/collective/StoreProtocol.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <dirent.h>
+#include <random>
+#include <sys/socket.h>
+
+using namespace dlc;
+using namespace std::chrono_literals;
+using Clock = Socket::Clock;
+
+namespace {
+
+const std::string kToken(32, 't');
+
+size_t openDescriptors() {
+  DIR *folder = ::opendir("/proc/self/fd");
+  size_t count = 0;
+  while (::readdir(folder))
+    ++count;
+  ::closedir(folder);
+  return count;
+}
+
+bool within(std::chrono::milliseconds limit,
+            const std::function<bool()> &condition) {
+  const auto end = Clock::now() + limit;
+  while (!condition() && Clock::now() < end)
+    std::this_thread::sleep_for(2ms);
+  return condition();
+}
+
+class Store : public testing::Test {
+protected:
+  void SetUp() override {
+    auto listener = Socket::listen("127.0.0.1", 0);
+    ASSERT_TRUE(listener.ok()) << listener.status().message();
+    meeting_.size = 3;
+    meeting_.address = "127.0.0.1";
+    meeting_.port = listener->port();
+    meeting_.token = kToken;
+    meeting_.timeout = 5s;
+    auto server = TcpStoreServer::serve(*std::move(listener), 3, kToken);
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = *std::move(server);
+  }
+
+  Rendezvous as(int rank, const std::string &token = kToken) const {
+    Rendezvous own = meeting_;
+    own.rank = rank;
+    own.token = token;
+    return own;
+  }
+  TcpStoreClient client(int rank) const {
+    auto joined = joinStore(as(rank));
+    EXPECT_TRUE(joined.ok()) << joined.status().message();
+    return TcpStoreClient(*std::move(joined), 5s);
+  }
+  Socket stranger() const {
+    auto socket =
+        Socket::connect("127.0.0.1", meeting_.port, Clock::now() + 5s);
+    EXPECT_TRUE(socket.ok()) << socket.status().message();
+    return *std::move(socket);
+  }
+  // Whether the server still does what it is for.
+  void expectWell() const {
+    TcpStoreClient first = client(0), second = client(1);
+    first.set("key", {'a', 'b'});
+    EXPECT_EQ(second.get("key"), (std::vector<char>{'a', 'b'}));
+  }
+  // Nothing more comes from the other side but its end.
+  static bool isClosed(const Socket &socket) {
+    char byte;
+    return within(3s, [&] {
+      const ssize_t count = ::recv(socket.descriptor(), &byte, 1, MSG_DONTWAIT);
+      return count == 0 || (count < 0 && errno == ECONNRESET);
+    });
+  }
+
+  Rendezvous meeting_;
+  std::unique_ptr<TcpStoreServer> server_;
+};
+
+TEST_F(Store, KeepsValues) {
+  expectWell();
+  TcpStoreClient first = client(0);
+  std::thread later([&] {
+    std::this_thread::sleep_for(50ms);
+    client(1).set("late", {'x'});
+  });
+  EXPECT_EQ(first.get("late"), std::vector<char>{'x'});
+  later.join();
+}
+
+TEST_F(Store, StrangersAreRefusedAtOnce) {
+  const auto begin = Clock::now();
+  for (const Rendezvous &other :
+       {as(1, ""), as(1, std::string(32, 'u')), as(1, kToken + "t"),
+        as(1, kToken.substr(1)), as(3), as(-1)}) {
+    const Status status = joinStore(other).status();
+    EXPECT_EQ(status.code(), Code::PeerLost);
+    EXPECT_NE(status.message().find("refuses rank"), std::string::npos)
+        << status.message();
+  }
+  EXPECT_LT(Clock::now() - begin, 4s);
+  expectWell();
+}
+
+TEST_F(Store, WhatIsNotKnownOrTooLongDisconnects) {
+  using namespace store;
+  const auto limit = [] { return Clock::now() + 3s; };
+  for (const Request &request : {
+           Request{static_cast<Operation>(0), 1, 0},
+           Request{static_cast<Operation>(5), 0, 0},
+           Request{static_cast<Operation>(0xffffffff), 1, 1},
+           Request{Operation::Set, 0, 1},
+           Request{Operation::Set, StoreLimits::kKey + 1, 1},
+           Request{Operation::Set, 1, StoreLimits::kValue + 1},
+           Request{Operation::Set, 0xffffffff, 0xffffffff},
+           Request{Operation::Get, 1, 1},
+           Request{Operation::Watch, 1, 0},
+       }) {
+    auto joined = joinStore(as(2));
+    ASSERT_TRUE(joined.ok()) << joined.status().message();
+    EXPECT_TRUE(joined->send(&request, sizeof request, limit()));
+    EXPECT_TRUE(isClosed(*joined)) << static_cast<uint32_t>(request.operation);
+  }
+  const Socket other = stranger();
+  EXPECT_TRUE(other.send("GET / HTTP/1.1\r\n\r\n", 18, limit()));
+  EXPECT_TRUE(isClosed(other));
+  expectWell();
+}
+
+TEST_F(Store, HoldsSoManyBytes) {
+  TcpStoreClient first = client(0);
+  const std::vector<char> value(StoreLimits::kValue, 'v');
+  size_t stored = 0;
+  try {
+    for (; stored <= StoreLimits::kTotal / StoreLimits::kValue; ++stored)
+      first.set("key" + std::to_string(stored), value);
+  } catch (const std::exception &) {
+  }
+  EXPECT_EQ(stored, StoreLimits::kTotal / StoreLimits::kValue - 1);
+  client(1).set("key0", {'x'}); // what replaces is no more
+}
+
+TEST_F(Store, ManyWhoSayNothing) {
+  std::vector<Socket> idle;
+  for (size_t i = 0; i < 3 * StoreLimits::kStrangers; ++i)
+    idle.push_back(stranger());
+  expectWell();
+  size_t closed = 0;
+  for (size_t i = 0; i < StoreLimits::kStrangers; ++i)
+    closed += isClosed(idle[i]); // the oldest make room
+  EXPECT_EQ(closed, StoreLimits::kStrangers);
+}
+
+TEST_F(Store, ARankHasSoManyConnections) {
+  std::vector<Socket> all;
+  for (size_t i = 0; i < StoreLimits::kEach; ++i) {
+    auto joined = joinStore(as(2));
+    ASSERT_TRUE(joined.ok());
+    all.push_back(*std::move(joined));
+  }
+  EXPECT_FALSE(joinStore(as(2)).ok());
+  all.clear();
+  EXPECT_TRUE(within(3s, [&] { return joinStore(as(2)).ok(); }));
+}
+
+TEST_F(Store, WhatIsClosedIsFreed) {
+  expectWell();
+  const size_t before = openDescriptors();
+  for (int i = 0; i < 2000; ++i)
+    stranger();
+  expectWell();
+  EXPECT_TRUE(within(3s, [&] { return openDescriptors() <= before + 2; }))
+      << before << " and then " << openDescriptors();
+}
+
+// Packets that are random, or messages with some bytes changed, whole or cut.
+TEST_F(Store, TenThousandHostilePackets) {
+  std::mt19937 chance(20);
+  const auto below = [&](uint32_t bound) { return chance() % bound; };
+  const auto packet = [&] {
+    std::string bytes;
+    if (below(3) > 0) {
+      const store::Hello hello{store::kMagic, below(5),
+                               below(4) ? 32 : below(300)};
+      bytes.append(reinterpret_cast<const char *>(&hello), sizeof hello);
+      bytes += below(4) ? kToken : std::string(below(200), 't');
+      for (uint32_t i = below(4); i-- > 0;) {
+        const store::Request request{
+            static_cast<store::Operation>(below(7)), below(6),
+            below(8) ? below(6) : static_cast<uint32_t>(chance())};
+        bytes.append(reinterpret_cast<const char *>(&request), sizeof request);
+        bytes.append(below(12), 'k');
+      }
+      for (uint32_t i = below(3); i-- > 0;)
+        bytes[below(static_cast<uint32_t>(bytes.size()))] =
+            static_cast<char>(chance());
+      bytes.resize(below(3) ? bytes.size()
+                            : below(static_cast<uint32_t>(bytes.size())));
+    } else {
+      for (uint32_t i = below(500); i-- > 0;)
+        bytes += static_cast<char>(chance());
+    }
+    return bytes;
+  };
+  std::vector<Socket> open;
+  for (int i = 0; i < 10'000; ++i) {
+    Socket socket = stranger();
+    const std::string bytes = packet();
+    (void)socket.send(bytes.data(), bytes.size(), Clock::now() + 1s);
+    if (below(10) == 0)
+      open.push_back(std::move(socket));
+    if (open.size() > 100)
+      open.clear();
+  }
+  open.clear();
+  EXPECT_TRUE(within(5s, [&] { return joinStore(as(0)).ok(); }));
+  TcpStoreClient first = client(0);
+  first.set("after", {'x'});
+  EXPECT_EQ(first.get("after"), std::vector<char>{'x'});
+}
+
+// Who hears that `gone` is lost.
+TEST_F(Store, ADeathIsToldToAll) {
+  std::atomic<int> heard = 0;
+  const auto listen = [&](int rank) { heard += rank == 2 ? 1 : 100; };
+  auto first = joinStore(as(0)), second = joinStore(as(1)),
+       third = joinStore(as(2));
+  ASSERT_TRUE(first.ok() && second.ok() && third.ok());
+  JobWatch a(*std::move(first), listen), b(*std::move(second), listen);
+  TcpStoreClient waiting = client(1);
+  std::thread waits([&] {
+    try {
+      waiting.get("never set");
+      ADD_FAILURE();
+    } catch (const std::exception &error) {
+      EXPECT_NE(std::string(error.what()).find("rank 2 is lost"),
+                std::string::npos)
+          << error.what();
+    }
+  });
+  {
+    JobWatch c(*std::move(third), [](int) {});
+    std::this_thread::sleep_for(100ms);
+    c.abandon();
+  }
+  EXPECT_TRUE(within(1s, [&] { return heard == 2; })) << heard;
+  waits.join();
+}
+
+TEST_F(Store, AFarewellIsNoDeath) {
+  std::atomic<int> heard = 0;
+  auto first = joinStore(as(1)), second = joinStore(as(2));
+  ASSERT_TRUE(first.ok() && second.ok());
+  JobWatch a(*std::move(first), [&](int) { ++heard; });
+  {
+    JobWatch b(*std::move(second), [&](int) { ++heard; });
+  }
+  std::this_thread::sleep_for(100ms);
+  server_.reset(); // rank 0 ends well, too
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(heard, 0);
+}
+
+TEST_F(Store, TheDeathOfRankZeroIsItsClosedStore) {
+  std::atomic<int> heard = -1;
+  auto first = joinStore(as(1));
+  ASSERT_TRUE(first.ok());
+  JobWatch a(*std::move(first), [&](int rank) { heard = rank; });
+  std::this_thread::sleep_for(50ms);
+  server_->abandon();
+  server_.reset();
+  EXPECT_TRUE(within(1s, [&] { return heard == 0; }));
+}
+
+// A backlog that is full is waited for no longer than the deadline says.
+TEST(Connect, EndsAtTheDeadline) {
+  auto listener = Socket::listen("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok());
+  ::listen(listener->descriptor(), 0);
+  std::vector<Socket> full;
+  Status status;
+  const auto begin = Clock::now();
+  for (int i = 0; i < 8 && status.ok(); ++i) {
+    auto socket =
+        Socket::connect("127.0.0.1", listener->port(), Clock::now() + 300ms);
+    status = socket.status();
+    if (socket.ok())
+      full.push_back(*std::move(socket));
+  }
+  EXPECT_EQ(status.code(), Code::PeerLost);
+  Rendezvous meeting;
+  meeting.address = "127.0.0.1";
+  meeting.port = listener->port();
+  meeting.timeout = 300ms;
+  EXPECT_EQ(joinStore(meeting).status().code(), Code::PeerLost);
+  EXPECT_LT(Clock::now() - begin, 4s);
+}
+
+// Whatever listens there is not taken for rank 0.
+TEST(Connect, AnotherProgramIsNotRankZero) {
+  auto listener = Socket::listen("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok());
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    while (!stop) {
+      const Socket peer(::accept(listener->descriptor(), nullptr, nullptr));
+      if (peer.descriptor() >= 0)
+        (void)!::send(peer.descriptor(), "220 smtp ready\r\n", 16,
+                      MSG_NOSIGNAL);
+      else
+        std::this_thread::sleep_for(5ms);
+    }
+  });
+  Rendezvous meeting;
+  meeting.address = "127.0.0.1";
+  meeting.port = listener->port();
+  meeting.timeout = 300ms;
+  const Status status = joinStore(meeting).status();
+  EXPECT_NE(status.message().find("does not answer as rank 0"),
+            std::string::npos)
+      << status.message();
+  stop = true;
+  other.join();
+}
+
+} // namespace
