@@ -1,7 +1,8 @@
 #include "compiler/export/Export.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/Files.h"
+#include "runtime/base/Atomic.h"
 #include "runtime/base/FloatCast.h"
+#include "runtime/base/Hash.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,38 +119,76 @@ void addExternal(onnx::TensorProto &tensor, const std::string &key,
   entry->set_value(value);
 }
 
-/// Weights too large for the model's own file. Appears when committed.
+/// "net.onnx" has its weights in "net.onnx.<16 digits of their hash>.data".
+std::string dataName(const std::string &model, const std::string &hash) {
+  return fmt::format("{}.{}.data", model, hash);
+}
+constexpr size_t kHashDigits = 16;
+
+bool isDataName(const std::string &name, const std::string &model) {
+  const size_t digits = model.size() + 1;
+  return name.size() == dataName(model, "").size() + kHashDigits &&
+         name == dataName(model, name.substr(digits, kHashDigits)) &&
+         name.substr(digits, kHashDigits)
+                 .find_first_not_of("0123456789abcdef") == name.npos;
+}
+
+/// Weights too large for the model's own file. Their file has a name that no
+/// other weights have, so a model never finds those of another export.
 class DataFile {
 public:
-  explicit DataFile(const std::string &path)
-      : path(path), temporary(path + ".tmp-" + std::to_string(getpid())) {}
-  ~DataFile() { unlink(temporary.c_str()); }
+  explicit DataFile(const std::string &model) : model(model) {}
 
   /// Appends `state` at an aligned offset and refers `tensor` to it.
   Status add(onnx::TensorProto &tensor, const TensorView &state) {
     if (!file) {
-      DLC_ASSIGN(auto created, FileWriter::create(temporary));
+      DLC_ASSIGN(auto created, AtomicFile::create(dataName(model, "new")));
       file.emplace(std::move(created));
     }
     static const char zeros[kAlignment] = {};
-    DLC_TRY(file->write(zeros, -file->written() % kAlignment));
+    DLC_TRY(append(zeros, -file->writer().written() % kAlignment));
     tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-    addExternal(tensor, "location", std::filesystem::path(path).filename());
-    addExternal(tensor, "offset", std::to_string(file->written()));
+    addExternal(tensor, "offset", std::to_string(file->writer().written()));
     addExternal(tensor, "length", std::to_string(state.bytes));
-    return file->write(state.data, state.bytes);
+    return append(state.data, state.bytes);
   }
 
-  Status commit() {
-    DLC_TRY(file->sync());
-    if (rename(temporary.c_str(), path.c_str()) != 0)
-      return systemError("replace", path);
+  /// The file appears, and the tensors name it. Nothing was added: no file.
+  Status commit(onnx::GraphProto &graph) {
+    if (!file)
+      return Status();
+    std::string path = dataName(model, hash.digest().substr(0, kHashDigits));
+    name = std::filesystem::path(path).filename();
+    for (auto &tensor : *graph.mutable_initializer())
+      if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
+        addExternal(tensor, "location", name);
+    return file->commitAs(path);
+  }
+
+  /// Once the model is there: the weights of earlier exports to its name.
+  Status removeOthers() const {
+    const std::string folder = parentOf(model);
+    const std::string own = std::filesystem::path(model).filename();
+    std::error_code error;
+    std::filesystem::directory_iterator it(folder, error), end;
+    for (; !error && it != end; it.increment(error)) {
+      const std::string other = it->path().filename();
+      if (other != name && isDataName(other, own) &&
+          kindOfFile(it->path()) == "a file" && unlink(it->path().c_str()) != 0)
+        return systemError("remove", it->path().string());
+    }
     return Status();
   }
 
 private:
-  std::string path, temporary;
-  std::optional<FileWriter> file;
+  Status append(const void *data, size_t size) {
+    hash.add(data, size);
+    return file->writer().write(data, size);
+  }
+
+  std::string model, name;
+  std::optional<AtomicFile> file;
+  Sha256 hash;
 };
 
 /// Puts the value of each stripped tensor into the model, or into `data`.
@@ -233,15 +272,15 @@ Status exportOnnx(const std::string &skeleton, const Tensors &states,
   for (const auto &tensor : graph.initializer())
     if (auto it = states.find(tensor.name()); it != states.end())
       total += it->second.bytes;
-  DataFile data(path + ".data");
+  DataFile data(path);
   bool external = total > options.inlineLimit;
   DLC_TRY(fill(graph, states, external ? &data : nullptr));
+  DLC_TRY(data.commit(graph));
   std::string bytes;
   if (!model.SerializeToString(&bytes))
     return limitExceeded("the model is larger than protobuf's limit of 2 GiB");
-  if (external)
-    DLC_TRY(data.commit());
-  return writeFileAtomically(path, bytes);
+  DLC_TRY(writeFileAtomically(path, bytes));
+  return data.removeOthers();
 }
 
 } // namespace dlc::exporter

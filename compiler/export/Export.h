@@ -30,8 +30,9 @@ Result<std::string> makeSkeleton(const onnx::ModelProto &source,
                                  const Tensors &weights);
 
 struct ExportOptions {
-  /// Above this many bytes of weights they go to `<path>.data` beside the model
-  /// (protobuf cannot hold 2 GiB).
+  /// Above this many bytes of weights they go to `<path>.<hash>.data` beside
+  /// the model (protobuf cannot hold 2 GiB). Files of that form that the new
+  /// model does not need are removed.
   size_t inlineLimit = size_t(1) << 30;
 };
 

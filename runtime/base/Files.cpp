@@ -23,11 +23,6 @@ struct Descriptor {
   }
 };
 
-std::string parentOf(const std::string &path) {
-  fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
 } // namespace
 
 Status systemError(std::string_view action, std::string_view path) {
@@ -68,8 +63,8 @@ Result<std::string> readFile(const std::string &path, uint64_t limit) {
 }
 
 Result<FileWriter> FileWriter::create(const std::string &path) {
-  int file =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  int file = ::open(path.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file < 0)
     return systemError("create", path);
   return FileWriter(file, path);
@@ -119,19 +114,6 @@ Status writeNewFile(const std::string &path, std::string_view content) {
   return file.sync();
 }
 
-Status writeFileAtomically(const std::string &path, std::string_view content) {
-  removeStale(path);
-  std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
-  Status status = writeNewFile(temporary, content);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
-    status = systemError("replace", path);
-  if (!status.ok()) {
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  return syncFolder(parentOf(path));
-}
-
 Status syncFolder(const std::string &path) {
   Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.value < 0)
@@ -152,12 +134,42 @@ bool isFolder(const std::string &path) {
   return fs::is_directory(path, ignored);
 }
 
-Status makeFolder(const std::string &path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error)
-    return failed("cannot create '{}': {}", path, error.message());
+std::string_view kindOfFile(const std::string &path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0)
+    return "";
+  switch (info.st_mode & S_IFMT) {
+  case S_IFREG:
+    return "a file";
+  case S_IFDIR:
+    return "a folder";
+  case S_IFLNK:
+    return "a symbolic link";
+  case S_IFIFO:
+    return "a FIFO";
+  case S_IFSOCK:
+    return "a socket";
+  default:
+    return "a device";
+  }
+}
+
+Status makeFolder(const std::string &path, uint32_t mode) {
+  for (size_t end = 0; end != path.npos;) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), mode) == 0)
+      continue;
+    const Status status = systemError("create", part);
+    if (!isFolder(part))
+      return status;
+  }
   return {};
+}
+
+std::string parentOf(const std::string &path) {
+  const std::string parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent;
 }
 
 } // namespace dlc

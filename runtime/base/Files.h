@@ -1,5 +1,5 @@
-// Files that are read by mapping and written so that a crash leaves the old or
-// the new content, never a torn one.
+// Files that are read by mapping, and new files. What replaces a file or a
+// folder in one step is in Atomic.h.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -48,6 +48,8 @@ Result<std::string> readFile(const std::string &path,
 // A new file, written in order. Errors name the path and the bytes wanted.
 class FileWriter {
 public:
+  // Fails if there is anything of that name, a link too. The umask decides who
+  // may read it.
   static Result<FileWriter> create(const std::string &path);
 
   FileWriter(FileWriter &&other) noexcept;
@@ -63,6 +65,7 @@ public:
   uint64_t written() const { return written_; }
 
 private:
+  friend class AtomicFile;
   FileWriter(int descriptor, std::string path)
       : descriptor_(descriptor), path_(std::move(path)) {}
   Status error(uint64_t size) const;
@@ -72,49 +75,28 @@ private:
   std::string path_;
 };
 
-// Writes and syncs a file in place: for new files inside an AtomicDirectory.
+// Writes and syncs a file that must not exist yet: for an AtomicDirectory.
 Status writeNewFile(const std::string &path, std::string_view content);
 
-// Replaces `path` with `content` in one step, and syncs file and folder.
+// Replaces `path` with `content` in one step, and syncs file and folder. Only a
+// file is replaced, and keeps its rights: no folder, link, FIFO or device.
 Status writeFileAtomically(const std::string &path, std::string_view content);
-
-// A folder that appears complete or not at all. Fill folder(), then commit().
-// An existing folder of that name is exchanged in one step, then removed.
-class AtomicDirectory {
-public:
-  // Also removes what dead processes left of earlier attempts at `path`.
-  static Result<AtomicDirectory> create(const std::string &path);
-
-  AtomicDirectory(AtomicDirectory &&other) noexcept
-      : path_(std::move(other.path_)),
-        temporary_(std::exchange(other.temporary_, {})) {}
-  ~AtomicDirectory(); // removes the unfinished folder
-
-  const std::string &folder() const { return temporary_; }
-  Status commit(); // files in it must be synced already
-  // As commit(), but false if the name was taken meanwhile: a folder that holds
-  // something stays as it is, and this one is unfinished.
-  Result<bool> commitIfFree();
-
-private:
-  AtomicDirectory(std::string path, std::string temporary)
-      : path_(std::move(path)), temporary_(std::move(temporary)) {}
-
-  std::string path_;
-  std::string temporary_; // empty once committed
-};
-
-// Removes `<path>.tmp-<pid>` of processes that no longer run.
-void removeStale(const std::string &path);
 
 // Makes earlier renames and removals in a folder durable.
 Status syncFolder(const std::string &path);
 
-bool exists(const std::string &path);
+bool exists(const std::string &path); // a link to nothing does not
 bool isFolder(const std::string &path);
 
-// Folders on the way are made as well.
-Status makeFolder(const std::string &path);
+// What has this name: "a file", "a folder", "a symbolic link", "a FIFO", "a
+// socket", "a device", or "" for nothing. Links are not followed.
+std::string_view kindOfFile(const std::string &path);
+
+// Folders on the way are made as well; `mode` for those that are new.
+Status makeFolder(const std::string &path, uint32_t mode = 0777);
+
+// "runs" of "runs/a", "." of "a". No trailing slashes, please.
+std::string parentOf(const std::string &path);
 
 // "cannot open 'path': No such file or directory", from errno.
 Status systemError(std::string_view action, std::string_view path);

@@ -4,6 +4,7 @@
 #include "runtime/base/Status.h"
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +16,19 @@ std::string hashBytes(std::span<const std::byte> bytes);
 std::string hashText(std::string_view text);
 Result<std::string> hashFile(const std::string &path);
 
-// SHA-256 as 64 hex digits.
+// SHA-256 as 64 hex digits. Throws std::bad_alloc when there is no memory: no
+// digest must stand for two contents.
 std::string sha256(std::span<const std::byte> bytes);
+
+// The same for content that comes in pieces.
+class Sha256 {
+public:
+  Sha256();
+  void add(const void *data, size_t size);
+  std::string digest(); // once
+
+private:
+  std::shared_ptr<void> context_;
+};
 
 } // namespace dlc

@@ -1,5 +1,7 @@
 #include "runtime/base/Json.h"
 
+#include "runtime/base/Text.h"
+
 #include <set>
 #include <vector>
 
@@ -42,7 +44,7 @@ Result<Json> parseJson(std::string_view text) {
   } catch (const std::bad_alloc &) {
     throw; // no fault of the text
   } catch (const std::exception &error) {
-    return corrupt("not valid JSON: {}", error.what());
+    return corrupt("not valid JSON: {}", printable(error.what()));
   }
 }
 

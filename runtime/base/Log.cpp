@@ -1,8 +1,12 @@
 #include "runtime/base/Log.h"
 
+#include "runtime/base/Text.h"
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <new>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,8 +17,8 @@ std::atomic<bool> quietMode = false;
 std::atomic<int> logRank = -1;
 
 // One write a line, so that lines of several ranks do not mix. Allocates
-// nothing: it may be about memory that ran out.
-void writeLine(std::string_view word, std::string_view text) {
+// nothing.
+void writeRaw(std::string_view word, std::string_view text) {
   char rank[32] = "";
   if (logRank >= 0)
     fmt::format_to_n(rank, sizeof rank - 1, "[rank {}] ", logRank.load());
@@ -24,6 +28,20 @@ void writeLine(std::string_view word, std::string_view text) {
     parts[i] = {const_cast<char *>(texts[i].data()), texts[i].size()};
   [[maybe_unused]] ssize_t written =
       ::writev(STDERR_FILENO, parts.data(), parts.size());
+}
+
+// It may be about memory that ran out: then its start without what is no ASCII.
+void writeLine(std::string_view word, std::string_view text) {
+  try {
+    writeRaw(word, messageText(text));
+  } catch (const std::bad_alloc &) {
+    char plain[512];
+    const size_t size = std::min(text.size(), sizeof plain);
+    std::replace_copy_if(
+        text.begin(), text.begin() + ptrdiff_t(size), plain,
+        [](char c) { return c != '\n' && (c < ' ' || c > '~'); }, '?');
+    writeRaw(word, {plain, size});
+  }
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/base/Status.h"
+#include "runtime/base/Text.h"
 
 #include <cerrno>
 #include <csignal>
@@ -19,7 +20,8 @@ static bool hasReader() {
   return ::poll(&out, 1, 0) != 1 || !(out.revents & POLLERR);
 }
 
-void printText(std::string_view text) {
+void printText(std::string_view raw) {
+  const std::string text = withoutControls(raw);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() &&
       !firstError)
     firstError = errno;

@@ -7,7 +7,8 @@
 
 namespace dlc {
 
-// Never fails: finishOutput() tells what did not get there.
+// Control characters but newlines and tabs are escaped: text of a file moves no
+// terminal's cursor. Never fails: finishOutput() tells what did not get there.
 void printText(std::string_view text);
 
 template <class... T>

@@ -152,14 +152,21 @@ const NamedTensor *SafetensorsFile::find(const std::string &name) const {
 Status writeSafetensors(const std::string &path,
                         const std::vector<NamedTensor> &tensors,
                         const std::map<std::string, std::string> &metadata) {
+  DLC_ASSIGN(FileWriter file, FileWriter::create(path));
+  DLC_TRY(writeSafetensors(file, tensors, metadata));
+  return file.sync();
+}
+
+Status writeSafetensors(FileWriter &file,
+                        const std::vector<NamedTensor> &tensors,
+                        const std::map<std::string, std::string> &metadata) {
   std::string header = makeHeader(tensors, metadata);
   uint64_t size = header.size();
-  DLC_ASSIGN(FileWriter file, FileWriter::create(path));
   DLC_TRY(file.write(&size, sizeof size));
   DLC_TRY(file.write(header));
   for (const NamedTensor &tensor : tensors)
     DLC_TRY(file.write(tensor.data, tensor.bytes));
-  return file.sync();
+  return {};
 }
 
 } // namespace dlc

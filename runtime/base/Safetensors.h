@@ -46,5 +46,9 @@ Status
 writeSafetensors(const std::string &path,
                  const std::vector<NamedTensor> &tensors,
                  const std::map<std::string, std::string> &metadata = {});
+// The same into a file of the caller's, who syncs it.
+Status
+writeSafetensors(FileWriter &file, const std::vector<NamedTensor> &tensors,
+                 const std::map<std::string, std::string> &metadata = {});
 
 } // namespace dlc

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <iterator>
 
@@ -63,6 +64,8 @@ bool isUnseen(uint32_t code) {
   return range != std::end(kUnseen) && range->first <= code;
 }
 
+bool isLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)); }
+
 bool isEscaped(Character c) { return c.code == kInvalid || isUnseen(c.code); }
 
 std::string escape(Character c, std::string_view text) {
@@ -89,9 +92,8 @@ bool startsEscape(std::string_view rest) {
           isEscaped(firstOf(rest)));
 }
 
-} // namespace
-
-std::string printable(std::string_view text, size_t limit) {
+// At most `limit` characters; `exact`: every text is written differently.
+std::string shown(std::string_view text, size_t limit, bool exact) {
   constexpr std::string_view kMore = "...";
   std::string result;
   size_t length = 0, kept = 0; // kept: the bytes that leave room for kMore
@@ -100,7 +102,7 @@ std::string printable(std::string_view text, size_t limit) {
     const bool escaped = isEscaped(c);
     std::string piece =
         escaped ? escape(c, text) : std::string(text.substr(0, c.size));
-    if (c.code == '\\' && startsEscape(text.substr(1)))
+    if (exact && c.code == '\\' && startsEscape(text.substr(1)))
       piece = "\\\\";
     length += escaped ? piece.size() : piece == "\\\\" ? 2 : 1;
     if (length > limit)
@@ -111,6 +113,39 @@ std::string printable(std::string_view text, size_t limit) {
     text.remove_prefix(c.size);
   }
   return result;
+}
+
+// Where the quote ends that is open at `from`: before no letter, so that the
+// apostrophe of "numpy's" is none.
+size_t endOfQuote(std::string_view line, size_t from) {
+  while ((from = line.find('\'', from)) != line.npos &&
+         from + 1 < line.size() && isLetter(line[from + 1]))
+    ++from;
+  return std::min(from, line.size());
+}
+
+std::string lineText(std::string_view line) {
+  constexpr size_t kMostQuoted = 200, kMost = 2000;
+  std::string result;
+  for (size_t at = 0; at < line.size();) {
+    size_t open = std::min(line.find('\'', at), line.size() - 1) + 1;
+    result += withoutControls(line.substr(at, open - at));
+    at = open;
+    if (line[open - 1] != '\'' || (open > 1 && isLetter(line[open - 2])))
+      continue;
+    const size_t end = endOfQuote(line, open);
+    result += shown(line.substr(open, end - open), kMostQuoted, false);
+    at = end;
+    if (at < line.size())
+      result += line[at++];
+  }
+  return result.size() <= kMost ? result : shown(line, kMost, false);
+}
+
+} // namespace
+
+std::string printable(std::string_view text, size_t limit) {
+  return shown(text, limit, true);
 }
 
 std::string withoutControls(std::string_view text) {
@@ -125,6 +160,14 @@ std::string withoutControls(std::string_view text) {
     text.remove_prefix(c.size);
   }
   return result;
+}
+
+std::string messageText(std::string_view text) {
+  std::string result;
+  for (size_t end; (end = text.find('\n')) != text.npos;
+       text.remove_prefix(end + 1))
+    result += lineText(text.substr(0, end)) + '\n';
+  return result + lineText(text);
 }
 
 std::string shellQuoted(std::string_view word) {

@@ -16,9 +16,14 @@ namespace dlc {
 // a character nor an escape is cut in two.
 std::string printable(std::string_view text, size_t limit = 200);
 
-// For whole messages and tables: the same escapes, but newlines, tabs and
+// For tables and other long text: the same escapes, but newlines, tabs and
 // backslashes stay, and nothing is cut.
 std::string withoutControls(std::string_view text);
+
+// What is printed of a message: control characters escaped, but for newlines
+// and tabs, and what stands in quotes cut at 200 characters, a line at 2000.
+// Log.h does so with all that it prints.
+std::string messageText(std::string_view text);
 
 // One word of a suggested command line: as it is, or quoted for a POSIX shell;
 // as $'...' when it has characters that cannot be printed. Never cut.

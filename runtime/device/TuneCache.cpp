@@ -71,20 +71,13 @@ Status checkOwner(const std::string &folder) {
   return {};
 }
 
-// Every folder that is new on the way gets the rights 0700.
-Status makePrivateFolder(const std::string &path) {
-  const mode_t before = ::umask(0077);
-  const Status status = makeFolder(path);
-  ::umask(before);
-  return status;
-}
-
 // Held while it lives; the system lets go when the process dies.
 class FolderLock {
 public:
   static Result<FolderLock> take(const std::string &folder) {
     const std::string path = folder + "/lock";
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const int file =
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
       return systemError("open", path);
     FolderLock lock(file);
@@ -220,7 +213,7 @@ std::optional<TuneEntry> TuneCache::find(const TuneKey &key) const {
 Status TuneCache::store(const TuneKey &key, const TuneEntry &entry) const {
   if (folder_.empty() || mode_ == Mode::ReadOnly)
     return {};
-  DLC_TRY(makePrivateFolder(folder_));
+  DLC_TRY(makeFolder(folder_, 0700));
   DLC_ASSIGN(const FolderLock lock, FolderLock::take(folder_));
   return writeFileAtomically(pathOf(folder_, key), tuneText(key, entry));
 }

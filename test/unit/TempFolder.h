@@ -1,11 +1,27 @@
 // A test that gets an empty folder, removed when it ends.
 #pragma once
 
+#include "runtime/base/Atomic.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// What a process that is killed while it makes the folder `path` leaves.
+inline void leaveUnfinished(const std::string &path) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto folder = dlc::AtomicDirectory::create(path);
+    ::_exit(folder.ok() ? 0 : 1);
+  }
+  int result = 0;
+  ::waitpid(child, &result, 0);
+  ASSERT_EQ(result, 0);
+}
 
 class TempFolder : public testing::Test {
 protected:

@@ -113,51 +113,9 @@ TEST_F(Files, MissingFileIsNamed) {
 
 TEST_F(Files, FolderIsNoFile) { EXPECT_FALSE(MappedFile::open(path("")).ok()); }
 
-TEST_F(Files, AtomicFileReplaces) {
-  ASSERT_TRUE(writeFileAtomically(path("a"), "one").ok());
-  ASSERT_TRUE(writeFileAtomically(path("a"), "two").ok());
-  EXPECT_EQ(*readFile(path("a")), "two");
-  EXPECT_EQ(entries(), 1u);
-}
-
 TEST_F(Files, ReadingHasALimit) {
   ASSERT_TRUE(writeFileAtomically(path("a"), "four").ok());
   EXPECT_EQ(readFile(path("a"), 3).status().code(), Code::Limit);
-}
-
-TEST_F(Files, AtomicDirectoryReplacesAFolder) {
-  for (std::string content : {"one", "two"}) {
-    auto folder = AtomicDirectory::create(path("a/"));
-    ASSERT_TRUE(folder.ok()) << folder.status().message();
-    ASSERT_TRUE(writeNewFile(folder->folder() + "/file", content).ok());
-    ASSERT_TRUE(folder->commit().ok());
-    EXPECT_EQ(*readFile(path("a/file")), content);
-  }
-  EXPECT_EQ(entries(), 1u);
-}
-
-TEST_F(Files, UnfinishedDirectoryLeavesNothing) {
-  {
-    auto folder = AtomicDirectory::create(path("a"));
-    ASSERT_TRUE(folder.ok());
-  }
-  EXPECT_EQ(entries(), 0u);
-}
-
-TEST_F(Files, LeftoversOfDeadProcessesAreRemoved) {
-  ASSERT_TRUE(makeFolder(path("a.tmp-999999999")).ok());
-  ASSERT_TRUE(makeFolder(path("a.tmp-1")).ok()); // runs
-  ASSERT_TRUE(makeFolder(path("a.tmp-x")).ok()); // not ours
-  removeStale(path("a"));
-  EXPECT_FALSE(exists(path("a.tmp-999999999")));
-  EXPECT_TRUE(exists(path("a.tmp-1")));
-  EXPECT_TRUE(exists(path("a.tmp-x")));
-}
-
-TEST_F(Files, DirectoryDoesNotReplaceAFile) {
-  ASSERT_TRUE(writeNewFile(path("a"), "keep me").ok());
-  EXPECT_FALSE(AtomicDirectory::create(path("a")).ok());
-  EXPECT_EQ(*readFile(path("a")), "keep me");
 }
 
 TEST(JsonGuard, RefusesDepthDuplicatesAndBadSyntax) {

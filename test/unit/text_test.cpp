@@ -53,6 +53,21 @@ TEST(WithoutControls, KeepsLinesAndLength) {
   EXPECT_EQ(withoutControls(std::string(1000, 'x')), std::string(1000, 'x'));
 }
 
+TEST(MessageText, CutsWhatIsInQuotes) {
+  const std::string name(500, 'b'), cut = std::string(197, 'b') + "...";
+  EXPECT_EQ(messageText("node '" + name + "' (Relu): bad\n '" + name + "'"),
+            "node '" + cut + "' (Relu): bad\n '" + cut + "'");
+  EXPECT_EQ(messageText("open '" + name), "open '" + cut);
+  EXPECT_EQ(messageText("numpy's " + name + " and dlc's"),
+            "numpy's " + name + " and dlc's");
+  EXPECT_EQ(messageText("'a'" + name + "', '" + name + "'"),
+            "'a'" + std::string(195, 'b') + "...', '" + cut + "'");
+  EXPECT_EQ(messageText("''x'' '\\d\x1b' \x1b[0m"),
+            "''x'' '\\d\\x1b' \\x1b[0m");
+  EXPECT_EQ(messageText(""), "");
+  EXPECT_EQ(messageText(std::string(100'000, 'x')).size(), 2000u);
+}
+
 TEST(ShellQuoted, IsOneWord) {
   EXPECT_EQ(shellQuoted("runs/net-1.dlc"), "runs/net-1.dlc");
   EXPECT_EQ(shellQuoted(""), "''");

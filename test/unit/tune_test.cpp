@@ -166,7 +166,7 @@ TEST_F(Tune, PruneRemovesTheOldAndTheUnfinished) {
   old.date = "2020-01-01T00:00:00Z";
   ASSERT_TRUE(open().store(key(), kEntry).ok());
   ASSERT_TRUE(open().store(key().add("sm", 80), old).ok());
-  std::ofstream(path("cache/tune/abc.json.tmp-1")) << "x";
+  std::ofstream(path("cache/tune/abc.json")) << "x";
   EXPECT_EQ(open().list()->size(), 3u);
   EXPECT_EQ(*open().prune("2025"), 2u);
   EXPECT_TRUE(open().find(key()));

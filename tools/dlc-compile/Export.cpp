@@ -1,7 +1,8 @@
 // dlc export: trained weights as an ONNX model.
 #include "compiler/export/Export.h"
 #include "compiler/driver/Adapters.h"
-#include "runtime/base/Files.h"
+#include "runtime/base/Atomic.h"
+#include "runtime/base/Bytes.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/Averages.h"
@@ -13,7 +14,7 @@ namespace dlc::tool {
 namespace {
 
 struct Arguments {
-  std::string model, output, lora;
+  std::string model, output, lora, inlineLimit = "1GiB";
   int averages = 0;
 };
 
@@ -64,17 +65,18 @@ Status exportAdapters(const Arguments &a, const Model &model,
   metadata["r"] = std::to_string(rank);
   metadata["lora_alpha"] =
       fmt::format("{}", adapters.front().scale * double(rank));
-  // Written beside and moved, so that a failure leaves what was there.
-  std::string temporary = a.output + ".tmp";
-  DLC_TRY(writeSafetensors(temporary, chosen, metadata));
-  if (std::rename(temporary.c_str(), a.output.c_str()) != 0)
-    return systemError("replace", a.output);
+  DLC_ASSIGN(AtomicFile file, AtomicFile::create(a.output));
+  DLC_TRY(writeSafetensors(file.writer(), chosen, metadata));
+  DLC_TRY(file.commit());
   info("{}: {} adapters written from {}", a.output, adapters.size(),
        model.statePath);
   return {};
 }
 
 Status exportCommand(const Arguments &a) {
+  const auto limit = parseBytes(a.inlineLimit);
+  if (!limit)
+    return limit.status().withContext("--inline-limit");
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
   DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(model.statePath));
   DLC_ASSIGN(NamedTensors states, values(file, model.artifact, a.averages));
@@ -91,7 +93,8 @@ Status exportCommand(const Arguments &a) {
     tensors[name] = {t.dtype, t.shape, t.data, t.bytes};
   DLC_ASSIGN(std::string skeleton,
              readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
-  DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output));
+  DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output,
+                               {static_cast<size_t>(*limit)}));
   info("{}: written from {}{}", a.output, model.statePath,
        a.averages ? ", moving averages" : "");
   return {};
@@ -117,6 +120,10 @@ void addExport(CommandLine &line) {
                 "or they alone, as a .safetensors file")
       ->type_name("{merged,adapters}")
       ->check(oneOf({"merged", "adapters"}));
+  c->add_option("--inline-limit", a->inlineLimit,
+                "above this size weights go to a file of their own, "
+                "<output>.<hash>.data (default: 1GiB)")
+      ->type_name("SIZE");
   c->footer("Examples:\n"
             "  dlc export runs/lenet-1 --ema -o lenet-trained.onnx\n"
             "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors");

@@ -1,9 +1,9 @@
 #include "compiler/codegen/cpu/ObjectCache.h"
+#include "runtime/base/Atomic.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
@@ -48,14 +48,11 @@ bool ObjectCache::find(ObjectBytes &object) const {
 }
 
 void ObjectCache::store(const ObjectBytes &object) const {
-  if (path.empty() ||
-      llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)))
+  if (path.empty() || !makeFolder(parentOf(path), 0700).ok())
     return;
   llvm::StringRef bytes(object.data(), object.size());
-  llvm::consumeError(llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << bytes << seal(bytes);
-    return llvm::Error::success();
-  }));
+  // Without the entry the object is made again.
+  (void)writeFileAtomically(path, bytes.str() + seal(bytes)).ok();
 }
 
 } // namespace dlc

@@ -1,6 +1,6 @@
 #include "compiler/codegen/cuda/Toolkit.h"
+#include "runtime/base/Atomic.h"
 #include "runtime/base/Pattern.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -99,25 +99,18 @@ llvm::FailureOr<Toolkit> findToolkit(llvm::StringRef folder, std::string &why) {
 
 llvm::FailureOr<Cubin> assemble(const Toolkit &toolkit, llvm::StringRef ptx,
                                 llvm::StringRef arch, std::string &why) {
-  llvm::SmallString<128> folder;
-  if (auto error = fs::createUniqueDirectory("dlc-ptxas", folder)) {
-    why = "cannot make a temporary folder: " + error.message();
+  auto folder = TemporaryFolder::create("dlc-ptxas");
+  if (!folder) {
+    why = folder.status().message();
     return llvm::failure();
   }
-  llvm::scope_exit cleanUp([&] { fs::remove_directories(folder); });
-  std::string in = inFolder(folder, "kernels.ptx"),
-              out = inFolder(folder, "kernels.cubin"),
-              log = inFolder(folder, "log");
-  {
-    std::error_code error;
-    llvm::raw_fd_ostream os(in, error);
-    os << ptx;
-    os.close();
-    if (error || os.has_error()) {
-      why = "cannot write '" + in + "'";
-      os.clear_error();
-      return llvm::failure();
-    }
+  std::string in = inFolder(folder->path(), "kernels.ptx"),
+              out = inFolder(folder->path(), "kernels.cubin"),
+              log = inFolder(folder->path(), "log");
+  if (Status status = writeNewFile(in, {ptx.data(), ptx.size()});
+      !status.ok()) {
+    why = status.message();
+    return llvm::failure();
   }
   std::string target = "-arch=" + arch.str();
   llvm::StringRef arguments[] = {toolkit.ptxas, target, "-v", "-O3",
