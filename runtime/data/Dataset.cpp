@@ -23,17 +23,22 @@ Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
     return failed("is a single number, expected samples as rows");
   if (!spec.isLabel) {
     std::vector<int64_t> expected = sampleShape(spec.shape);
-    elements = *checkedElements(expected);
     if (found != expected)
       return failed("a sample has shape [{}], expected [{}]: the array is {}",
                     fmt::join(found, ", "), fmt::join(expected, ", "),
                     describe(array.dtype, array.shape));
+    // No rows, and more in each than can be counted.
+    if (!checkedElements(found))
+      return failed("is too big: {}", describe(array.dtype, array.shape));
+    elements = *checkedElements(found);
     return {};
   }
-  elements = *checkedElements(spec.shape) / static_cast<uint64_t>(batch);
-  if (checkedElements(found) != elements)
+  elements =
+      checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
+  const std::optional<uint64_t> count = checkedElements(found);
+  if (count != elements)
     return failed("has {} labels a sample, expected {}: the array is {}",
-                  *checkedElements(found), elements,
+                  count ? std::to_string(*count) : "too many", elements,
                   describe(array.dtype, array.shape));
   return {};
 }
@@ -43,6 +48,13 @@ Status checkDType(const Array &array, const InputSpec &spec) {
     return failed("has dtype {}, expected integers ({})", nameOf(array.dtype),
                   nameOf(spec.dtype));
   return {};
+}
+
+// What can be said of an array before its content is read.
+Status check(const Array &array, const InputSpec &spec, int64_t batch) {
+  uint64_t elements = 0;
+  DLC_TRY(checkDType(array, spec));
+  return checkShape(array, spec, batch, elements);
 }
 
 Status checkRange(const Array &array, const InputSpec &spec,
@@ -104,6 +116,11 @@ Result<Dataset> Dataset::open(const std::string &path,
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   Dataset dataset;
   dataset.path_ = path;
+  for (const InputSpec &spec : inputs) {
+    DLC_ASSIGN(const Array head, file.head(spec.key));
+    DLC_TRY(check(head, spec, batch)
+                .withContext(fmt::format("'{}': '{}'", path, spec.key)));
+  }
   for (const InputSpec &spec : inputs) {
     DLC_ASSIGN(Array array, file.read(spec.key));
     DLC_TRY(dataset.bind(array, spec, batch, scale)

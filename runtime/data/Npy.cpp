@@ -1,6 +1,8 @@
 #include "runtime/data/Npy.h"
 
 #include "runtime/base/Checked.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
 
 #include <charconv>
 #include <cstring>
@@ -184,12 +186,13 @@ std::string describe(DType dtype, const std::vector<int64_t> &shape) {
   return fmt::format("{} [{}]", nameOf(dtype), fmt::join(shape, ", "));
 }
 
-Result<Array> parseNpy(const SharedBytes &content) {
+// `content` may be the first bytes only, of `size`: then the array has none.
+static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
   size_t start = 0;
   DLC_ASSIGN(std::string_view text, headerText(content.bytes, start));
   auto header = HeaderParser(text).parse();
   if (!header)
-    return header.status().withContext("its header is damaged");
+    return header.status().withContext(fmt::format("its header is damaged"));
   DLC_ASSIGN(Kind kind, kindOf(header->descr));
   if (header->fortranOrder && header->shape.size() > 1)
     return failed("is in column-major (Fortran) order: store "
@@ -197,12 +200,21 @@ Result<Array> parseNpy(const SharedBytes &content) {
   SharedBytes data{content.bytes.subspan(start), content.owner};
   std::optional<uint64_t> bytes = checkedElements(header->shape);
   bytes = bytes ? checkedMul(*bytes, kind.size) : bytes;
-  if (bytes != data.bytes.size())
+  if (bytes != size - start)
     return failed("has {} bytes of data, expected {} for its shape",
-                  data.bytes.size(), bytes ? std::to_string(*bytes) : "less");
-  if (kind.convert)
+                  size - start, bytes ? std::to_string(*bytes) : "less");
+  if (content.bytes.size() < size)
+    return Array{kind.dtype, std::move(header->shape), {}};
+  if (kind.convert) {
+    DLC_TRY(checkMemory(*bytes / kind.size * sizeOf(kind.dtype),
+                        "an array of wider integers"));
     data = kind.convert(data);
+  }
   return Array{kind.dtype, std::move(header->shape), std::move(data)};
+}
+
+Result<Array> parseNpy(const SharedBytes &content) {
+  return parseNpyOf(content, content.bytes.size());
 }
 
 Result<ArrayFile> ArrayFile::open(const std::string &path) {
@@ -235,14 +247,34 @@ bool ArrayFile::has(const std::string &key) const {
   return single_ ? key == "x" : zip_->has(key + ".npy");
 }
 
+static Status noArray(const ArrayFile &file, const std::string &key) {
+  const std::string found = fmt::format("{}", fmt::join(file.keys(), ", "));
+  return failed("'{}' has no array '{}', found: {}", file.path(), key,
+                printable(found));
+}
+
 Result<Array> ArrayFile::read(const std::string &key) const {
   if (!has(key))
-    return failed("'{}' has no array '{}', found: {}", path_, key,
-                  fmt::join(keys(), ", "));
+    return noArray(*this, key);
   if (single_)
     return *single_;
   DLC_ASSIGN(SharedBytes bytes, zip_->read(key + ".npy"));
-  auto array = parseNpy(bytes);
+  return parse(key, bytes, bytes.bytes.size());
+}
+
+Result<Array> ArrayFile::head(const std::string &key) const {
+  if (!has(key))
+    return noArray(*this, key);
+  if (single_)
+    return Array{single_->dtype, single_->shape, {}};
+  const std::string name = key + ".npy";
+  DLC_ASSIGN(SharedBytes bytes, zip_->readStart(name, kMaxHeader + 12));
+  return parse(key, bytes, zip_->sizeOf(name));
+}
+
+Result<Array> ArrayFile::parse(const std::string &key, const SharedBytes &bytes,
+                               uint64_t size) const {
+  auto array = parseNpyOf(bytes, size);
   if (!array)
     return array.status().withContext(fmt::format("'{}': '{}'", path_, key));
   return array;

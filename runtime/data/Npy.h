@@ -35,9 +35,15 @@ public:
   const std::string &path() const { return path_; }
   std::vector<std::string> keys() const;
   bool has(const std::string &key) const;
-  Result<Array> read(const std::string &key) const; // errors name file and key
+  // Type and shape without content: so much is known before anything large is
+  // inflated. The size of the content fits them. Errors name file and key.
+  Result<Array> head(const std::string &key) const;
+  Result<Array> read(const std::string &key) const;
 
 private:
+  Result<Array> parse(const std::string &key, const SharedBytes &bytes,
+                      uint64_t size) const;
+
   std::string path_;
   std::optional<ZipFile> zip_;
   std::optional<Array> single_;

@@ -1,6 +1,7 @@
 #include "runtime/data/Zip.h"
 
 #include "runtime/base/Checked.h"
+#include "runtime/base/Memory.h"
 
 #include <cstring>
 #include <zlib.h>
@@ -70,8 +71,9 @@ uint32_t checksum(Bytes bytes) {
       0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
 }
 
-// Exactly `size` bytes, or nothing.
-std::shared_ptr<std::vector<std::byte>> inflateTo(Bytes from, uint64_t size) {
+// The first `size` bytes, or nothing; `isAll`: there must be no more.
+std::shared_ptr<std::vector<std::byte>> inflateTo(Bytes from, uint64_t size,
+                                                  bool isAll) {
   // Deflate cannot shrink by more than 1032 times: more is a lie or a bomb.
   if (size / 1040 > from.size() + 1)
     return nullptr;
@@ -81,7 +83,7 @@ std::shared_ptr<std::vector<std::byte>> inflateTo(Bytes from, uint64_t size) {
     return nullptr;
   size_t read = 0, written = 0;
   int state = Z_OK;
-  while (state == Z_OK) {
+  while (state == Z_OK && (isAll || written < size)) {
     constexpr size_t kPiece = 1 << 30;
     stream.next_in =
         reinterpret_cast<Bytef *>(const_cast<std::byte *>(from.data() + read));
@@ -95,7 +97,8 @@ std::shared_ptr<std::vector<std::byte>> inflateTo(Bytes from, uint64_t size) {
     written += out - stream.avail_out;
   }
   ::inflateEnd(&stream);
-  return state == Z_STREAM_END && written == size ? content : nullptr;
+  const bool ended = state == Z_STREAM_END || (!isAll && state == Z_OK);
+  return ended && written == size ? content : nullptr;
 }
 
 } // namespace
@@ -150,6 +153,14 @@ Status ZipFile::readDirectory() {
     entries_.push_back(std::move(entry));
     directory = directory.subspan(46 + nameSize + extraSize + commentSize);
   }
+  return index();
+}
+
+// Readers differ in which of two members of one name they take.
+Status ZipFile::index() {
+  for (size_t i = 0; i < entries_.size(); ++i)
+    if (!index_.emplace(entries_[i].name, i).second)
+      return failed("holds '{}' twice", entries_[i].name);
   return {};
 }
 
@@ -161,10 +172,8 @@ std::vector<std::string> ZipFile::names() const {
 }
 
 const ZipFile::Entry *ZipFile::find(const std::string &name) const {
-  for (const Entry &entry : entries_)
-    if (entry.name == name)
-      return &entry;
-  return nullptr;
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second];
 }
 
 Result<Bytes> ZipFile::content(const Entry &entry) const {
@@ -173,6 +182,11 @@ Result<Bytes> ZipFile::content(const Entry &entry) const {
     return failed("is encrypted");
   if (!hasSignature(bytes, entry.offset, kLocal, 30))
     return failed("its header is damaged");
+  Bytes name = bytes.subspan(entry.offset + 30);
+  if (name.size() < entry.name.size() ||
+      load<uint16_t>(bytes, entry.offset + 26) != entry.name.size() ||
+      std::memcmp(name.data(), entry.name.data(), entry.name.size()) != 0)
+    return failed("its header has another name");
   uint64_t start = entry.offset + 30 +
                    load<uint16_t>(bytes, entry.offset + 26) +
                    load<uint16_t>(bytes, entry.offset + 28);
@@ -181,29 +195,47 @@ Result<Bytes> ZipFile::content(const Entry &entry) const {
   return bytes.subspan(start, entry.compressed);
 }
 
+Result<SharedBytes> ZipFile::extract(const Entry &entry, uint64_t size) const {
+  DLC_ASSIGN(const Bytes stored, content(entry));
+  if (entry.method == 0 && entry.size == entry.compressed)
+    return SharedBytes{stored.first(size), file_};
+  if (entry.method != 8)
+    return failed("compression method {} is not supported", entry.method);
+  DLC_TRY(checkMemory(size, "what is compressed in the file"));
+  auto inflated = inflateTo(stored, size, size == entry.size);
+  if (!inflated)
+    return failed("its compressed data is damaged");
+  return SharedBytes{*inflated, inflated};
+}
+
 Result<SharedBytes> ZipFile::read(const std::string &name) const {
   const Entry *entry = find(name);
   if (!entry)
     return failed("'{}' has no '{}'", file_->path(), name);
-  std::string where = fmt::format("'{}': '{}'", file_->path(), name);
-  auto stored = content(*entry);
-  if (!stored)
-    return stored.status().withContext(where);
-  SharedBytes result;
-  if (entry->method == 0 && entry->size == entry->compressed) {
-    result = {*stored, file_};
-  } else if (entry->method == 8) {
-    auto inflated = inflateTo(*stored, entry->size);
-    if (!inflated)
-      return failed("{}: its compressed data is damaged", where);
-    result = {*inflated, inflated};
-  } else {
-    return failed("{}: compression method {} is not supported", where,
-                  entry->method);
-  }
-  if (checksum(result.bytes) != entry->crc)
-    return failed("{}: its checksum is wrong: the file is damaged", where);
+  auto result = extract(*entry, entry->size);
+  if (result && checksum(result->bytes) != entry->crc)
+    result = failed("its checksum is wrong: the file is damaged");
+  if (!result)
+    return result.status().withContext(
+        fmt::format("'{}': '{}'", file_->path(), name));
   return result;
+}
+
+Result<SharedBytes> ZipFile::readStart(const std::string &name,
+                                       uint64_t size) const {
+  const Entry *entry = find(name);
+  if (!entry)
+    return failed("'{}' has no '{}'", file_->path(), name);
+  auto result = extract(*entry, std::min(size, entry->size));
+  if (!result)
+    return result.status().withContext(
+        fmt::format("'{}': '{}'", file_->path(), name));
+  return result;
+}
+
+uint64_t ZipFile::sizeOf(const std::string &name) const {
+  const Entry *entry = find(name);
+  return entry ? entry->size : 0;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace dlc {
@@ -27,6 +28,11 @@ public:
 
   // A member's content, its checksum checked; stored members are not copied.
   Result<SharedBytes> read(const std::string &name) const;
+  // Its first `size` bytes, or all if there are fewer; nothing more is
+  // inflated, and no checksum is checked.
+  Result<SharedBytes> readStart(const std::string &name, uint64_t size) const;
+  // The size that the directory gives it.
+  uint64_t sizeOf(const std::string &name) const;
 
 private:
   struct Entry {
@@ -38,10 +44,13 @@ private:
 
   const Entry *find(const std::string &name) const;
   Status readDirectory();
+  Status index();
+  Result<SharedBytes> extract(const Entry &entry, uint64_t size) const;
   Result<std::span<const std::byte>> content(const Entry &entry) const;
 
   std::shared_ptr<const MappedFile> file_;
   std::vector<Entry> entries_;
+  std::unordered_map<std::string, size_t> index_;
 };
 
 struct ZipMember {

@@ -115,6 +115,76 @@ TEST_F(Files, NpzGoesThereAndBack) {
   EXPECT_NE(file->read("z").status().message().find("x, y"), std::string::npos);
 }
 
+TEST_F(Files, MembersOfOneNameAreRefused) {
+  const std::string array = npy(
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n", "abcd");
+  ASSERT_TRUE(writeFileAtomically(path("data.npz"), makeZip({{"x.npy", array},
+                                                             {"y.npy", array},
+                                                             {"x.npy", array}}))
+                  .ok());
+  EXPECT_NE(ArrayFile::open(path("data.npz"))
+                .status()
+                .message()
+                .find("holds 'x.npy' twice"),
+            std::string::npos);
+}
+
+TEST_F(Files, LocalNamesAreThoseOfTheDirectory) {
+  std::string zip = makeZip({{"x.npy", "abc"}});
+  zip[zip.find("x.npy")] = 'z';
+  ASSERT_TRUE(writeFileAtomically(path("data.npz"), zip).ok());
+  EXPECT_NE(ArrayFile::open(path("data.npz"))
+                ->read("x")
+                .status()
+                .message()
+                .find("its header has another name"),
+            std::string::npos);
+}
+
+// Nothing is allocated for an array that has the wrong shape: the content is
+// not even there.
+TEST_F(Files, ShapesAreComparedBeforeInflating) {
+  const std::string head =
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 9), }\n", "");
+  std::string zip = makeZip({{"x.npy", head + std::string(144, 0)}});
+  const size_t content = zip.find(head) + head.size();
+  zip[content] = 1; // the checksum would be wrong
+  ASSERT_TRUE(writeFileAtomically(path("data.npz"), zip).ok());
+  expectRefused({{"x", DType::F32, {2, 9}, 0, false}}, {"checksum"});
+  expectRefused({{"x", DType::F32, {2, 8}, 0, false}}, {"[9]", "[8]"});
+  const auto array = ArrayFile::open(path("data.npz"))->head("x");
+  EXPECT_EQ(array->shape, (std::vector<int64_t>{4, 9}));
+}
+
+TEST_F(Files, HeadersMustFitTheirMembers) {
+  const std::string head =
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 9), }\n", "");
+  for (size_t bytes : {0u, 143u, 145u, 200'000u}) {
+    ASSERT_TRUE(
+        writeFileAtomically(path("data.npz"),
+                            makeZip({{"x.npy", head + std::string(bytes, 0)}}))
+            .ok());
+    EXPECT_NE(
+        ArrayFile::open(path("data.npz"))
+            ->head("x")
+            .status()
+            .message()
+            .find(fmt::format("has {} bytes of data, expected 144", bytes)),
+        std::string::npos);
+  }
+}
+
+// A shape without elements may have dimensions whose product has no number.
+TEST_F(Files, HugeDimensionsOfNothingAreRefused) {
+  const std::string head = npy("{'descr': '<i8', 'fortran_order': False, "
+                               "'shape': (0, 4611686018427387904, 8), }\n",
+                               "");
+  ASSERT_TRUE(
+      writeFileAtomically(path("data.npz"), makeZip({{"y.npy", head}})).ok());
+  expectRefused({{"y", DType::I64, {2}, 10, true}},
+                {"has too many labels a sample, expected 1"});
+}
+
 // Any changed byte of a sample and any cut is an error, never a crash.
 TEST_F(Files, DamageIsFound) {
   auto x = numbers<float>(200);
