@@ -1,6 +1,7 @@
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/lower/Labels.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/Text.h"
 
 using namespace mlir;
 
@@ -8,7 +9,7 @@ namespace dlc {
 
 DiagnosticLog::DiagnosticLog(MLIRContext &context)
     : handler(&context, [this](Diagnostic &d) {
-        std::string label = locationLabel(d.getLocation());
+        std::string label = printable(locationLabel(d.getLocation()));
         std::string message = (label.empty() ? "" : label + ": ") + d.str();
         if (d.getSeverity() == DiagnosticSeverity::Error)
           text += (text.empty() ? "" : "\n") + message;

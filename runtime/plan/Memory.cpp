@@ -1,6 +1,7 @@
 #include "runtime/plan/Memory.h"
 
 #include "runtime/base/Bytes.h"
+#include "runtime/base/Text.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -132,7 +133,7 @@ uint64_t totalBytes(const plan::Plan &plan) {
 std::string memoryTable(const plan::Plan &plan, size_t rows) {
   std::string table;
   auto row = [&](std::string_view name, uint64_t bytes) {
-    table += fmt::format("  {:12} {:>10}\n", name,
+    table += fmt::format("  {:12} {:>10}\n", printable(name),
                          roundBytes(static_cast<double>(bytes)));
   };
   std::map<std::string, uint64_t> roles;
@@ -151,20 +152,21 @@ std::string memoryTable(const plan::Plan &plan, size_t rows) {
     return table;
   ProgramMemory memory = memoryOf(plan, *largest);
   const int64_t at = std::max<int64_t>(memory.peak, 0);
-  table += fmt::format("scratch of {}: {:.1f} % of it needed at once, by {} "
-                       "tensors at command {} "
-                       "of {} ({})\n",
-                       largest->name(),
-                       memory.bytes ? 100.0 * static_cast<double>(memory.live) /
-                                          static_cast<double>(memory.bytes)
-                                    : 100.0,
-                       memory.alive.size(), at, largest->commands_size(),
-                       largest->commands(static_cast<int>(at)).label());
+  table +=
+      fmt::format("scratch of {}: {:.1f} % of it needed at once, by {} "
+                  "tensors at command {} "
+                  "of {} ({})\n",
+                  largest->name(),
+                  memory.bytes ? 100.0 * static_cast<double>(memory.live) /
+                                     static_cast<double>(memory.bytes)
+                               : 100.0,
+                  memory.alive.size(), at, largest->commands_size(),
+                  printable(largest->commands(static_cast<int>(at)).label()));
   for (size_t i = 0; i < std::min(rows, memory.alive.size()); ++i) {
     const ScratchTensor &tensor = memory.alive[i];
     table += fmt::format("  {:>10}  {:24}  {}\n",
                          roundBytes(static_cast<double>(tensor.bytes)),
-                         text(tensor.type), tensor.node);
+                         text(tensor.type), printable(tensor.node));
   }
   if (memory.alive.size() > rows)
     table += fmt::format("  and {} more\n", memory.alive.size() - rows);

@@ -1,5 +1,6 @@
 // dlc cache: what was measured on this machine's devices.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/Print.h"
 
 #include "runtime/base/Files.h"
 #include "runtime/device/TuneCache.h"
@@ -42,7 +43,7 @@ Status list(const Arguments &arguments) {
   for (const TuneCache::Item &item : items) {
     bytes += item.bytes;
     if (arguments.json)
-      printOut("{}\n", dumpJson(describe(item)));
+      printJson(describe(item));
     else if (!item.problem.empty())
       printOut("{}: ignored: {}\n", item.path, item.problem);
     else

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Files.h"
 #include "runtime/base/Output.h"
+#include "runtime/base/Text.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
 
@@ -133,8 +134,8 @@ void printCosts(const Ordered &costs) {
     for (const Ordered &row : rows) {
       printOut("  {:32} {:>5} {:>10.3f} {:>10.1f} {:>9.2f} {:>9.2f} {:>9} "
                "{:>5} {:>4}\n",
-               row["name"].get<std::string>(), row["calls"].get<uint64_t>(),
-               row["bytes"].get<double>() / 1e6,
+               printable(row["name"].get<std::string>()),
+               row["calls"].get<uint64_t>(), row["bytes"].get<double>() / 1e6,
                row["flops"].get<double>() / 1e6, row["h100_us"].get<double>(),
                row["h200_us"].get<double>(), numberOf(row, "grid"),
                numberOf(row, "block"), numberOf(row, "registers"));

@@ -1,5 +1,6 @@
 // dlc eval and dlc predict: use a model that is trained.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/Print.h"
 #include "tools/dlc/Validators.h"
 
 #include "runtime/base/Json.h"
@@ -64,7 +65,7 @@ Status evaluate(const Arguments &arguments) {
     if (result.accuracy)
       object["accuracy"] = *result.accuracy;
     object["samples"] = result.samples;
-    printOut("{}\n", object.dump());
+    printJson(object);
     return {};
   }
   printOut("loss {:.6g}", result.loss);

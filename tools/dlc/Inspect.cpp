@@ -1,6 +1,7 @@
 // dlc inspect: what an artifact holds and what a step of it costs.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Costs.h"
+#include "tools/dlc/Print.h"
 
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Files.h"
@@ -174,13 +175,17 @@ std::string human(const Ordered &value, const char *unit = "") {
   return human(value.get<double>(), unit);
 }
 
+std::string textOf(const Ordered &value) {
+  return printable(value.get<std::string>());
+}
+
 void printProgram(const std::string &name, const Ordered &program) {
-  printOut("{}: {} a step, {} commands\n", name,
+  printOut("{}: {} a step, {} commands\n", printable(name),
            human(program["flops"], "FLOP"), program["commands"].get<int64_t>());
   std::string kinds;
   for (const auto &[kind, count] : program["kinds"].items())
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ",
-                         count.get<uint64_t>(), kind);
+                         count.get<uint64_t>(), printable(kind));
   printOut("  {}\n", kinds);
   const Ordered &collectives = program["collectives"];
   if (collectives["buckets"].get<uint64_t>() > 0)
@@ -203,19 +208,17 @@ void printText(const Ordered &summary) {
   for (const auto &sm : summary["sm"])
     made += (made.empty() ? "" : ", ") + sm.get<std::string>();
   printOut("{}: {} for {}, batch {} x {} ranks, {} parameters\n",
-           summary["artifact"].get<std::string>(),
-           summary["target"].get<std::string>(), made,
-           summary["batch"].get<int64_t>(),
+           summary["artifact"].get<std::string>(), textOf(summary["target"]),
+           printable(made), summary["batch"].get<int64_t>(),
            summary["world_size"].get<uint32_t>(),
            summary["parameters"].get<uint64_t>());
-  std::string schedule = "loss: " + summary["loss"].get<std::string>();
+  std::string schedule = "loss: " + textOf(summary["loss"]);
   for (const auto &[name, value] : summary["schedule"].items())
-    schedule += fmt::format(", {}: {}", name,
-                            value.is_string() ? value.get<std::string>()
-                                              : value.dump());
+    schedule += fmt::format(", {}: {}", printable(name),
+                            value.is_string() ? textOf(value) : value.dump());
   printOut("{}\n\nstate\n", schedule);
   for (const auto &[role, state] : summary["state"].items())
-    printOut("  {:8} {:5} tensors {:>12} elements {:>10}\n", role,
+    printOut("  {:8} {:5} tensors {:>12} elements {:>10}\n", printable(role),
              state["count"].get<uint64_t>(), state["elements"].get<uint64_t>(),
              human(state["bytes"], "B"));
   printOut("\n");
@@ -225,7 +228,7 @@ void printText(const Ordered &summary) {
     printProgram(name, program);
   printOut("\nmemory: {}\n", human(summary["memory"]["bytes"], "B"));
   for (const auto &[name, bytes] : summary["memory"]["regions"].items())
-    printOut("  {:12} {:>10}\n", name, human(bytes, "B"));
+    printOut("  {:12} {:>10}\n", printable(name), human(bytes, "B"));
   if (summary.contains("costs"))
     printCosts(summary["costs"]);
 }
@@ -245,7 +248,7 @@ Status inspect(const std::string &path, bool json, bool memory, bool costs) {
   Ordered summary = summarize(model, costs);
   DLC_ASSIGN(summary["decisions"], decisionsOf(model.artifact));
   if (json)
-    printOut("{}\n", summary.dump(2));
+    printJson(summary, 2);
   else
     printText(summary);
   return {};

@@ -2,6 +2,7 @@
 #include "runtime/base/Config.h"
 #include "runtime/base/Nearest.h"
 #include "runtime/base/SignalHandlers.h"
+#include "runtime/base/Text.h"
 #include "runtime/train/Buffers.h"
 #include "runtime/train/Run.h"
 #include "tools/dlc/Commands.h"
@@ -266,7 +267,7 @@ int exitCode(const Result<TrainResult> &result, int rank) {
   if (rank == 0 && result->signal)
     warning("stopped by signal {} after step {}: go on with dlc train "
             "--resume={}",
-            result->signal, result->steps, result->run);
+            result->signal, result->steps, shellQuoted(result->run));
   if (rank == 0 && !result->signal)
     printOut("{}\n", result->run);
   return result->signal ? 128 + result->signal : 0;
@@ -323,6 +324,9 @@ void addTrain(CommandLine &line) {
   auto arguments = std::make_shared<Arguments>();
   addFlags(*command, *arguments);
   command->footer(
+      "An artifact is machine code: train, eval, predict and replay execute "
+      "it with your\nrights, so run only what you trust. dlc inspect and dlc "
+      "export execute nothing of it.\n\n"
       "A model compiled with --ddp=N is trained by N local ranks, or by the "
       "ranks that\ntorchrun and its like start (RANK, WORLD_SIZE, MASTER_ADDR, "
       "MASTER_PORT).\n\n"
