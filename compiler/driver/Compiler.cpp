@@ -15,6 +15,7 @@
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Files.h"
 #include "runtime/base/Pattern.h"
+#include "runtime/base/Text.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Memory.h"
 #include <chrono>
@@ -44,6 +45,9 @@ public:
         log(context) {}
 
   Result<CompileResult> run() {
+    // What must not be replaced is said before the work, not after it.
+    if (options.stopAfter.empty())
+      DLC_TRY(ArtifactWriter::check(options.output));
     DLC_TRY(import());
     DLC_TRY(checkCastLists());
     if (mlir::failed(checkPatterns(*model->module, options.train.optimizer)))
@@ -201,7 +205,8 @@ private:
     DLC_TRY(writeNewFile(path("model.mlir"), program));
     DLC_ASSIGN(std::string skeleton, makeSkeleton());
     DLC_TRY(writeNewFile(path("source.onnx"), skeleton));
-    return writer.finish(result.plan, "dlc compile " + options.model);
+    return writer.finish(result.plan,
+                         "dlc compile " + shellQuoted(options.model));
   }
   /// What is named for training, or new, is trained beside adapters, too.
   CompileOptions phaseOptions() {

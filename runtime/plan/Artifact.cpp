@@ -1,6 +1,7 @@
 #include "runtime/plan/Artifact.h"
 
 #include "runtime/base/Boundary.h"
+#include "runtime/base/Text.h"
 
 #include <filesystem>
 
@@ -9,7 +10,6 @@ namespace fs = std::filesystem;
 namespace dlc {
 namespace {
 
-constexpr char kFormat[] = "dlc-artifact";
 constexpr char kPlanFile[] = "plan.pb";
 constexpr char kKernelsFile[] = "kernels.so";
 
@@ -24,9 +24,49 @@ Result<plan::Plan> readPlan(const std::string &path) {
   return plan;
 }
 
+// What a folder that is no artifact is, or has that no artifact has; "" if
+// compiling may replace it.
+std::string whatElse(const std::string &path) {
+  if (exists(path + "/model.dlc"))
+    return "a run";
+  const std::string run = path + "/..";
+  if (fs::path(path).filename() == "model.dlc" && exists(run + "/config.yaml"))
+    return "the artifact of a run, which its checkpoints need";
+  if (!exists(path + "/manifest.json"))
+    return "not an artifact: it has no manifest.json";
+  auto manifest = readManifest(path, kArtifactFormat, kArtifactVersion);
+  if (!manifest)
+    return "not an artifact: " + manifest.status().message();
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename();
+    const bool listed =
+        name == "manifest.json" || (*manifest)["files"].contains(name);
+    if (!listed || kindOfFile(it->path()) != "a file")
+      return fmt::format("an artifact, but '{}' in it was not written by dlc",
+                         printable(name));
+  }
+  return error ? "not readable: " + error.message() : "";
+}
+
+Status checkReplaceable(std::string path) {
+  DLC_TRY(AtomicDirectory::check(path));
+  while (path.size() > 1 && path.back() == '/')
+    path.pop_back();
+  std::error_code error;
+  if (kindOfFile(path) != "a folder" || fs::is_empty(path, error))
+    return {};
+  const std::string what = whatElse(path);
+  return what.empty() ? Status()
+                      : failed("'{}' exists and is {}; remove it or choose "
+                               "another name",
+                               path, what);
+}
+
 std::string commandOf(const Json &manifest) {
   auto command = jsonString(manifest, "command");
-  return command ? *command : "dlc compile";
+  return command ? printable(*command) : "dlc compile";
 }
 
 } // namespace
@@ -41,7 +81,7 @@ Result<Artifact> Artifact::open(const std::string &path, Use use) try {
   Artifact artifact;
   artifact.path_ = path;
   DLC_ASSIGN(artifact.manifest_,
-             checkManifest(path, kFormat, kArtifactVersion));
+             checkManifest(path, kArtifactFormat, kArtifactVersion));
   artifact.hash_ = artifact.manifest_["hash"].get<std::string>();
   for (const char *name : {kPlanFile, "state.safetensors"})
     if (!artifact.has(name))
@@ -66,15 +106,14 @@ std::string Artifact::kernelsPath() const {
   return has(kKernelsFile) ? filePath(kKernelsFile) : "";
 }
 
+Status ArtifactWriter::check(const std::string &path) {
+  return checkReplaceable(path);
+}
+
 Result<ArtifactWriter> ArtifactWriter::create(const std::string &path) {
-  std::error_code ignored;
-  if (isFolder(path) && !exists(path + "/manifest.json") &&
-      !fs::is_empty(path, ignored))
-    return failed("'{}' exists and is not an artifact: remove it or choose "
-                  "another name",
-                  path);
+  DLC_TRY(checkReplaceable(path));
   DLC_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(path));
-  return ArtifactWriter(std::move(directory));
+  return ArtifactWriter(path, std::move(directory));
 }
 
 Status ArtifactWriter::finish(const plan::Plan &plan,
@@ -85,7 +124,7 @@ Status ArtifactWriter::finish(const plan::Plan &plan,
     return limitExceeded("the plan is too big to be stored");
   DLC_TRY(writeNewFile(folder() + "/" + kPlanFile, bytes));
   Json fields = {
-      {"format", kFormat},
+      {"format", kArtifactFormat},
       {"version", kArtifactVersion},
       {"dlc", dlcVersion()},
       {"target", plan.target()},
@@ -94,6 +133,7 @@ Status ArtifactWriter::finish(const plan::Plan &plan,
                                                 plan.cpu_features().end())},
       {"command", command}};
   DLC_TRY(writeManifest(folder(), std::move(fields)).status());
+  DLC_TRY(checkReplaceable(path_)); // much may have happened meanwhile
   return directory_.commit();
 }
 

@@ -4,7 +4,7 @@
 // nothing.
 #pragma once
 
-#include "runtime/base/Files.h"
+#include "runtime/base/Atomic.h"
 #include "runtime/base/Json.h"
 #include "runtime/plan/plan.pb.h"
 
@@ -12,7 +12,8 @@
 
 namespace dlc {
 
-constexpr uint32_t kArtifactVersion = 1; // layout of the folder
+constexpr char kArtifactFormat[] = "dlc-artifact";
+constexpr uint32_t kArtifactVersion = 2; // layout of the folder
 constexpr uint32_t kPlanVersion = 2;     // meaning of plan.proto
 
 // The version of this program, "0.1.0".
@@ -34,7 +35,7 @@ public:
   const plan::Plan &plan() const { return *plan_; }
   const Json &manifest() const { return manifest_; }
 
-  // Identity of all its content, 32 hex digits.
+  // Identity of all its content, 64 hex digits (32 if an older dlc made it).
   const std::string &hash() const { return hash_; }
 
   // "" if the artifact has no generated kernels; for GPUs the folder that they
@@ -59,8 +60,12 @@ private:
 //   DLC_TRY(writer.finish(plan, "dlc compile lenet.onnx --amp"));
 class ArtifactWriter {
 public:
-  // Replaces an artifact of that name, but no other folder or file.
+  // Replaces an artifact of that name that holds nothing else, or an empty
+  // folder; any other folder or file stays, and is named in the error.
   static Result<ArtifactWriter> create(const std::string &path);
+
+  // The same, and nothing is made.
+  static Status check(const std::string &path);
 
   const std::string &folder() const { return directory_.folder(); }
 
@@ -70,23 +75,33 @@ public:
   Status finish(const plan::Plan &plan, const std::string &command);
 
 private:
-  explicit ArtifactWriter(AtomicDirectory directory)
-      : directory_(std::move(directory)) {}
+  ArtifactWriter(std::string path, AtomicDirectory directory)
+      : path_(std::move(path)), directory_(std::move(directory)) {}
 
+  std::string path_;
   AtomicDirectory directory_;
 };
 
 // The manifest of a folder: {"format", "version", "files": {name: {"size",
-// "hash"}}, ..., "hash"}. Also used for checkpoints.
+// "hash"}}, ..., "hash"}. Also used for checkpoints and replays. Hashes are
+// SHA-256; those of version 1 of each format are XXH3-128, and still read.
 //
 // Writes and syncs manifest.json for all files that are in `folder` now, adding
 // `fields`. Returns the manifest's own hash.
 Result<std::string> writeManifest(const std::string &folder, Json fields);
 
-// Reads manifest.json and checks format, version (at most `version`), its own
-// hash and that of every file; nothing may be missing.
+// Reads manifest.json and checks format, version (at most `version`) and its
+// own hash, but no other file.
+Result<Json> readManifest(const std::string &folder, std::string_view format,
+                          uint32_t version);
+
+// Also checks the hash of every file; nothing may be missing.
 Result<Json> checkManifest(const std::string &folder, std::string_view format,
                            uint32_t version);
+
+// The content of a file of a manifest that was read, if it has its hash.
+Result<std::string> readListed(const std::string &folder, const Json &manifest,
+                               const std::string &name);
 
 // Every id in range, every buffer inside its region, states consistent.
 // Code::Corrupt, or Code::Incompatible for another plan version.

@@ -12,10 +12,16 @@ namespace {
 
 constexpr char kName[] = "manifest.json";
 
+// By the version of the manifest that it is written in.
+std::string hashFor(const Json &manifest, std::span<const std::byte> bytes) {
+  return manifest["version"] == 1 ? hashBytes(bytes) : sha256(bytes);
+}
+
 // The hash of a manifest covers every member but the hash itself.
 std::string ownHash(Json manifest) {
   manifest.erase("hash");
-  return hashText(dumpJson(manifest));
+  const std::string text = dumpJson(manifest);
+  return hashFor(manifest, std::as_bytes(std::span(text)));
 }
 
 // The one form that is read: not a byte may differ from what was written.
@@ -34,9 +40,10 @@ Status syncFile(const std::string &path) {
   return status;
 }
 
-Status checkFile(const std::string &folder, const std::string &name,
-                 const Json &entry) {
-  std::string path = folder + "/" + name;
+Result<MappedFile> openListed(const std::string &folder, const Json &manifest,
+                              const std::string &name) {
+  const std::string path = folder + "/" + name;
+  const Json &entry = manifest["files"][name];
   DLC_ASSIGN(uint64_t size, jsonUnsigned(entry, "size"));
   DLC_ASSIGN(std::string hash, jsonString(entry, "hash"));
   auto file = MappedFile::open(path);
@@ -46,11 +53,11 @@ Status checkFile(const std::string &folder, const std::string &name,
   if (file->size() != size)
     return corrupt("'{}' has {} bytes, expected {}: the file is damaged", path,
                    file->size(), size);
-  if (hashBytes(file->bytes()) != hash)
+  if (hashFor(manifest, file->bytes()) != hash)
     return corrupt("'{}' has changed since it was written: its hash differs "
                    "from the manifest's",
                    path);
-  return {};
+  return file;
 }
 
 // A name in a manifest is a file right in its folder.
@@ -66,10 +73,10 @@ Status checkVersion(const Json &manifest, std::string_view format,
   if (foundFormat != format)
     return corrupt("format is '{}', expected '{}'", foundFormat, format);
   DLC_ASSIGN(uint64_t found, jsonUnsigned(manifest, "version"));
-  if (found != version)
+  if (found < 1 || found > version)
     return incompatible("format version is {}, this is dlc {}, which reads "
-                        "version {}: use the dlc that wrote it, or write it "
-                        "again",
+                        "versions 1 to {}: use the dlc that wrote it, or write "
+                        "it again",
                         found, dlcVersion(), version);
   return {};
 }
@@ -86,7 +93,7 @@ Result<std::string> writeManifest(const std::string &folder, Json fields) {
     DLC_TRY(syncFile(path));
     DLC_ASSIGN(MappedFile file, MappedFile::open(path));
     files[entry.path().filename().string()] = {
-        {"size", file.size()}, {"hash", hashBytes(file.bytes())}};
+        {"size", file.size()}, {"hash", hashFor(fields, file.bytes())}};
   }
   if (error)
     return failed("cannot list '{}': {}", folder, error.message());
@@ -97,8 +104,8 @@ Result<std::string> writeManifest(const std::string &folder, Json fields) {
   return hash;
 }
 
-Result<Json> checkManifest(const std::string &folder, std::string_view format,
-                           uint32_t version) {
+Result<Json> readManifest(const std::string &folder, std::string_view format,
+                          uint32_t version) {
   std::string path = folder + "/" + kName;
   auto text = readFile(path, 16 << 20);
   if (!text)
@@ -107,19 +114,32 @@ Result<Json> checkManifest(const std::string &folder, std::string_view format,
   auto manifest = parseJson(*text);
   if (!manifest)
     return manifest.status().withContext(fmt::format("'{}'", path));
-  DLC_TRY(checkVersion(*manifest, format, version)
-              .withContext(fmt::format("'{}'", path)));
+  DLC_TRY(checkVersion(*manifest, format, version).withContext(fmt::format("'{}'", path)));
   auto hash = jsonString(*manifest, "hash");
   auto files = manifest->find("files");
   if (!hash || *hash != ownHash(*manifest) || *text != written(*manifest) ||
       files == manifest->end() || !files->is_object())
     return corrupt("'{}' has changed since it was written", path);
-  for (const auto &[name, entry] : files->items()) {
+  for (const auto &[name, entry] : files->items())
     if (!isPlainName(name))
       return corrupt("'{}' lists the file '{}'", path, name);
-    DLC_TRY(checkFile(folder, name, entry));
-  }
   return *std::move(manifest);
+}
+
+Result<Json> checkManifest(const std::string &folder, std::string_view format,
+                           uint32_t version) {
+  DLC_ASSIGN(Json manifest, readManifest(folder, format, version));
+  for (const auto &[name, entry] : manifest["files"].items())
+    DLC_TRY(openListed(folder, manifest, name).status());
+  return manifest;
+}
+
+Result<std::string> readListed(const std::string &folder, const Json &manifest,
+                               const std::string &name) {
+  if (!manifest["files"].contains(name))
+    return corrupt("'{}/{}' lists no '{}'", folder, kName, name);
+  DLC_ASSIGN(MappedFile file, openListed(folder, manifest, name));
+  return std::string(file.text());
 }
 
 } // namespace dlc

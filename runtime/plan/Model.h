@@ -53,6 +53,6 @@ Result<Model> openModel(const std::string &path,
 
 // Manifests of checkpoints.
 constexpr char kCheckpointFormat[] = "dlc-checkpoint";
-constexpr uint32_t kCheckpointVersion = 1;
+constexpr uint32_t kCheckpointVersion = 2;
 
 } // namespace dlc

@@ -212,11 +212,10 @@ bool Checkpoints::makeRoom(const Session &session, int64_t step, int64_t keep) {
 
 // What a process that was killed while it wrote or removed has left.
 void Checkpoints::removeUnfinished() const {
+  removeStale(run_);
   std::error_code ignored;
   for (const auto &entry : fs::directory_iterator(run_, ignored)) {
     const std::string path = entry.path().string();
-    if (size_t mark = path.rfind(".tmp-"); mark != path.npos)
-      removeStale(path.substr(0, mark));
     if (path.ends_with(kRemoved) &&
         stepOfCheckpoint(path.substr(0, path.size() - kRemoved.size())))
       fs::remove_all(path, ignored);

@@ -1,6 +1,7 @@
 #include "runtime/train/Guard.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/base/Text.h"
 #include "runtime/train/Overflow.h"
 #include "runtime/train/Replay.h"
 
@@ -67,7 +68,7 @@ Status Guard::check(const StepReport &report,
     return {};
   const std::string replay =
       kept.ok() ? fmt::format("dlc replay {} does it again and names the node",
-                              bundle)
+                              shellQuoted(bundle))
                 : fmt::format("it cannot be replayed ({})", kept.message());
   return diverged("{}: training diverged; the last checkpoint in '{}' is from "
                   "before; {}; try a lower learning rate or --clip-grad",

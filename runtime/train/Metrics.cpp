@@ -43,9 +43,10 @@ Status shorten(const std::string &path, std::string_view all,
 }
 
 Result<int> openToAppend(const std::string &path) {
-  const int file =
-      ::open(path.c_str(),
-             O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
+  const int file = ::open(path.c_str(),
+                          O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK |
+                              O_NOFOLLOW | O_CLOEXEC,
+                          0666);
   struct stat found {};
   if (file < 0)
     return systemError("open", path);

@@ -13,7 +13,7 @@ namespace dlc {
 namespace {
 
 constexpr char kFormat[] = "dlc-replay";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 std::string inputsName(int rank) {
   return fmt::format("inputs-{}.safetensors", rank);

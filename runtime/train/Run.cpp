@@ -1,6 +1,6 @@
 #include "runtime/train/Run.h"
 
-#include "runtime/base/Files.h"
+#include "runtime/base/Text.h"
 #include "runtime/train/Checkpoints.h"
 
 #include <filesystem>
@@ -54,12 +54,12 @@ Result<std::optional<RunLock>> writeRun(const std::string &path,
 } // namespace
 
 Status copyArtifact(const std::string &from, const std::string &to) {
+  DLC_ASSIGN(const Json manifest,
+             readManifest(from, kArtifactFormat, kArtifactVersion));
   DLC_TRY(makeFolder(to));
-  std::error_code error;
-  for (const auto &entry : fs::directory_iterator(from, error))
-    DLC_TRY(copyFile(entry.path(), fs::path(to) / entry.path().filename()));
-  if (error)
-    return failed("cannot list '{}': {}", from, error.message());
+  DLC_TRY(copyFile(from + "/manifest.json", to + "/manifest.json"));
+  for (const auto &[name, entry] : manifest["files"].items())
+    DLC_TRY(copyFile(from + "/" + name, to + "/" + name));
   return syncFolder(to);
 }
 
@@ -79,7 +79,7 @@ Result<NewRun> createRun(const TrainOptions &options) {
       return usageError(
           "run folder '{}' exists already: choose another --run, or "
           "go on with it by --resume={}",
-          path, path);
+          path, shellQuoted(path));
   }
 }
 

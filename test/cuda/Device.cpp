@@ -1,6 +1,7 @@
 // runtime/device/cuda on the stand-in driver: memory, copies, kernels, graphs,
 // errors. Nothing here says that a GPU does the same.
 #include "Fixture.h"
+#include "runtime/plan/Artifact.h"
 
 #include <cstring>
 #include <numeric>
@@ -221,8 +222,16 @@ TEST_F(Cuda, BadCommandsAreRefused) {
 
 TEST_F(Cuda, KernelsForAnotherGpuAreRefused) {
   auto device = open();
+  const auto list = [&] { // what is in the folder now, in its manifest
+    std::filesystem::remove(path("manifest.json"));
+    ASSERT_TRUE(writeManifest(path(""), {{"format", kArtifactFormat},
+                                         {"version", kArtifactVersion}})
+                    .ok());
+  };
   write("kernels.sm_80.cubin", "x");
   write("kernels.sm_100.ptx", kPtx); // newer than the GPU
+  list();
+  write("kernels.sm_90.cubin", kPtx); // not in the manifest
   const Status status = device->loadKernels(path(""));
   EXPECT_EQ(status.code(), Code::Incompatible);
   EXPECT_TRUE(
@@ -231,7 +240,10 @@ TEST_F(Cuda, KernelsForAnotherGpuAreRefused) {
           "Stand-in GPU (sm_90): compile again for "
           "sm_90"));
   write("kernels.sm_86.ptx", kPtx); // older: the driver compiles it
+  list();
   EXPECT_TRUE(device->loadKernels(path("")).ok());
+  write("kernels.sm_90.cubin", "another");
+  EXPECT_EQ(device->loadKernels(path("")).code(), Code::Corrupt);
   EXPECT_TRUE(has(device->loadKernels(write("k.ptx", "no kernel")).message(),
                   "on Stand-in GPU (sm_90, driver for CUDA 13.0): "
                   "CUDA_ERROR_INVALID_IMAGE"));

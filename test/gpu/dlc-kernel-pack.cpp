@@ -19,8 +19,8 @@
 #include "compiler/lower/EmitPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
-#include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
+#include "runtime/plan/Artifact.h"
 #include "runtime/plan/Types.h"
 #include "test/emulator/AttentionKernels.h"
 #include "test/emulator/HostKernels.h"
@@ -126,12 +126,6 @@ Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
   return kernels;
 }
 
-Status write(const std::string &path, std::string_view content) {
-  DLC_ASSIGN(FileWriter file, FileWriter::create(path));
-  DLC_TRY(file.write(content));
-  return file.sync();
-}
-
 Status pack(mlir::ModuleOp module, const std::string &folder,
             const std::string &number, int64_t most, int64_t below) {
   std::string why;
@@ -143,8 +137,9 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
     return failed("{}", why);
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
+  std::filesystem::remove(folder + "/manifest.json", ignored);
   DLC_ASSIGN(const Json table, tableOf(module, most, below));
-  DLC_TRY(write(folder + "/kernels.json", dumpJson(table)));
+  DLC_TRY(writeFileAtomically(folder + "/kernels.json", dumpJson(table)));
 
   llvm::SmallVector<char> library;
   mlir::OwningOpRef<mlir::ModuleOp> forCpu = module.clone();
@@ -153,19 +148,24 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
       op.erase(); // the CPU has no such kernel
   if (mlir::failed(compileKernels(*forCpu, *cpu, CpuCodegenOptions(), library)))
     return failed("the kernels do not compile for the CPU");
-  DLC_TRY(write(folder + "/cpu.so", {library.data(), library.size()}));
+  DLC_TRY(writeFileAtomically(folder + "/cpu.so",
+                              {library.data(), library.size()}));
   std::vector<cuda::Image> images;
   if (mlir::failed(cuda::compileKernels(module, {*sm}, *toolkit,
                                         cuda::CudaCodegenOptions(), images)))
     return failed("the kernels do not compile for the GPU");
   for (const cuda::Image &image : images) {
     const std::string path = folder + "/kernels." + image.sm.name();
-    DLC_TRY(write(path + ".cubin",
-                  {image.cubin.bytes.data(), image.cubin.bytes.size()}));
-    DLC_TRY(write(path + ".ptx", image.ptx));
+    DLC_TRY(writeFileAtomically(
+        path + ".cubin", {image.cubin.bytes.data(), image.cubin.bytes.size()}));
+    DLC_TRY(writeFileAtomically(path + ".ptx", image.ptx));
   }
   why = test::writeHostKernels(module, number, folder + "/host.so");
-  return why.empty() ? Status() : failed("{}", why);
+  if (!why.empty())
+    return failed("{}", why);
+  return writeManifest(folder, {{"format", kArtifactFormat},
+                                {"version", kArtifactVersion}})
+      .status();
 }
 
 Status packFile(mlir::OwningOpRef<mlir::ModuleOp> module,

@@ -18,7 +18,7 @@ TEST(Options, GoThereAndBack) {
   options.scale = 0.1;
   options.shuffle = false;
   std::string path = testing::TempDir() + "dlc-options.yaml";
-  ASSERT_TRUE(writeNewFile(path, toYaml(options)).ok());
+  ASSERT_TRUE(writeFileAtomically(path, toYaml(options)).ok());
   auto back = optionsFromYaml(path);
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(back->data, options.data);
@@ -28,7 +28,7 @@ TEST(Options, GoThereAndBack) {
   EXPECT_TRUE(back->missing.empty());
   for (std::string text : {"", "[1", "{steps: 3}", "- 1", "data: [1, 2]\n",
                            "{data: x, stepz: 3}"}) {
-    ASSERT_TRUE(writeNewFile(path, text).ok());
+    ASSERT_TRUE(writeFileAtomically(path, text).ok());
     EXPECT_EQ(optionsFromYaml(path).status().code(), Code::Corrupt) << text;
   }
   std::filesystem::remove(path);
@@ -38,10 +38,11 @@ TEST(Options, GoThereAndBack) {
 TEST(Options, WhatIsGivenWinsOverTheRun) {
   const std::string run = testing::TempDir() + "dlc-given";
   ASSERT_TRUE(makeFolder(run).ok());
-  ASSERT_TRUE(writeNewFile(run + "/config.yaml",
-                           "{data: x, keep: 9, timeout: 5, max_skips: 2, "
-                           "epochs: 7, tf32: true, bn_buffers: mean}")
-                  .ok());
+  ASSERT_TRUE(
+      writeFileAtomically(run + "/config.yaml",
+                          "{data: x, keep: 9, timeout: 5, max_skips: 2, "
+                          "epochs: 7, tf32: true, bn_buffers: mean}")
+          .ok());
   TrainOptions given;
   given.resume = run;
   auto own = resumeOptions(given);
@@ -72,7 +73,7 @@ TEST(Options, OutOfRangeAreRefused) {
   for (std::string text :
        {"keep: 0", "keep: -3", "steps: -1", "epochs: -1", "timeout: .nan",
         "timeout: 0", "threads: -1", "max_skips: 0", "bn_buffers: none"}) {
-    ASSERT_TRUE(writeNewFile(path, "data: x\n" + text + "\n").ok());
+    ASSERT_TRUE(writeFileAtomically(path, "data: x\n" + text + "\n").ok());
     const Status status = optionsFromYaml(path).status();
     EXPECT_EQ(status.code(), Code::Corrupt) << text;
     EXPECT_NE(status.message().find(text.substr(0, text.find(':'))),
@@ -84,7 +85,7 @@ TEST(Options, OutOfRangeAreRefused) {
 
 TEST(Options, OfAnOlderVersionHaveDefaults) {
   std::string path = testing::TempDir() + "dlc-old-options.yaml";
-  ASSERT_TRUE(writeNewFile(path, "data: x\nseed: 3\nsteps: 5\n").ok());
+  ASSERT_TRUE(writeFileAtomically(path, "data: x\nseed: 3\nsteps: 5\n").ok());
   auto options = optionsFromYaml(path);
   ASSERT_TRUE(options.ok()) << options.status().message();
   EXPECT_EQ(options->seed, 3u);

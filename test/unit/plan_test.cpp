@@ -117,7 +117,7 @@ TEST_F(Artifacts, Open) {
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   EXPECT_EQ(artifact->plan().batch(), 2);
   EXPECT_EQ(artifact->kernelsPath(), "");
-  EXPECT_EQ(artifact->hash().size(), 32u);
+  EXPECT_EQ(artifact->hash().size(), 64u);
 }
 
 TEST_F(Artifacts, SameContentSameHash) {
@@ -150,8 +150,8 @@ TEST_F(Artifacts, MissingFilesAreNamed) {
 
 TEST_F(Artifacts, OtherVersionsAreIncompatible) {
   edit("manifest.json", [](std::string &text) {
-    size_t at = text.find("\"version\": 1");
-    text.replace(at, 12, "\"version\": 1001");
+    size_t at = text.find("\"version\": 2");
+    text.replace(at, 12, "\"version\": 1002");
   });
   EXPECT_EQ(open().code(), Code::Incompatible) << open().message();
   EXPECT_NE(open().message().find("version"), std::string::npos);
@@ -173,11 +173,95 @@ TEST_F(Artifacts, MissingCpuFeaturesSayHowToGoOn) {
         << status.message();
 }
 
+// Folders that compile -o must not touch, and what is said of them.
 TEST_F(Artifacts, WriterKeepsForeignFolders) {
-  ASSERT_TRUE(makeFolder(path("mine")).ok());
-  ASSERT_TRUE(writeNewFile(path("mine/file"), "keep me").ok());
-  EXPECT_FALSE(ArtifactWriter::create(path("mine")).ok());
+  const auto file = [&](const std::string &name, const std::string &content) {
+    ASSERT_TRUE(makeFolder(parentOf(path(name))).ok());
+    ASSERT_TRUE(writeNewFile(path(name), content).ok());
+  };
+  const auto artifact = [&](const std::string &name) {
+    ASSERT_TRUE(writeTinyModel(path(name)).ok());
+  };
+  file("mine/file", "keep me");
+  file("web/manifest.json", R"({"name": "app", "icons": []})");
+  artifact("checkpoint");
+  std::filesystem::remove(path("checkpoint/manifest.json"));
+  ASSERT_TRUE(writeManifest(path("checkpoint"),
+                            {{"format", "dlc-checkpoint"}, {"version", 2}})
+                  .ok());
+  artifact("notes");
+  file("notes/notes.txt", "keep me");
+  artifact("inner");
+  file("inner/more/file", "keep me");
+  artifact("run/model.dlc");
+  file("run/config.yaml", "");
+  for (auto [name, what] :
+       {std::pair("mine", "not an artifact: it has no manifest.json"),
+        {"mine/", "not an artifact: it has no manifest.json"},
+        {"web", "not an artifact: "},
+        {"checkpoint", "format is 'dlc-checkpoint', expected 'dlc-artifact'"},
+        {"notes", "an artifact, but 'notes.txt' in it was not written by dlc"},
+        {"inner", "an artifact, but 'more' in it was not written by dlc"},
+        {"run", "a run"},
+        {"run/model.dlc", "the artifact of a run"}}) {
+    const Status status = ArtifactWriter::create(path(name)).status();
+    EXPECT_EQ(status.code(), Code::Failed) << name;
+    EXPECT_NE(
+        status.message().find(std::string("exists and is ") +
+                              (what[0] == 'f' ? "not an artifact" : what)),
+        std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find(what), std::string::npos);
+  }
   EXPECT_EQ(*readFile(path("mine/file")), "keep me");
+  EXPECT_TRUE(exists(path("inner/more/file")));
+}
+
+TEST_F(Artifacts, WriterLooksAgainBeforeItReplaces) {
+  auto writer = ArtifactWriter::create(path("m.dlc"));
+  ASSERT_TRUE(
+      writeTinyState(writer->folder() + "/state.safetensors", tinyPlan(), 0, 0)
+          .ok());
+  ASSERT_TRUE(writeNewFile(path("m.dlc/mine"), "keep me").ok());
+  EXPECT_FALSE(writer->finish(tinyPlan(), "").ok());
+  EXPECT_EQ(*readFile(path("m.dlc/mine")), "keep me");
+}
+
+TEST_F(Artifacts, WriterReplacesADamagedArtifact) {
+  std::filesystem::remove(path("m.dlc/plan.pb"));
+  edit("state.safetensors", [](std::string &content) { content.clear(); });
+  EXPECT_FALSE(open().ok());
+  EXPECT_TRUE(writeTinyModel(path("m.dlc")).ok());
+  EXPECT_TRUE(open().ok());
+}
+
+// Artifacts of version 1 have hashes of another kind.
+TEST_F(Artifacts, TheOlderVersionIsRead) {
+  Json manifest = *parseJson(*readFile(path("m.dlc/manifest.json")));
+  std::filesystem::remove(path("m.dlc/manifest.json"));
+  manifest.erase("hash");
+  manifest["version"] = 1;
+  ASSERT_TRUE(writeManifest(path("m.dlc"), manifest).ok());
+  auto artifact = Artifact::open(path("m.dlc"));
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  EXPECT_EQ(artifact->hash().size(), 32u);
+  EXPECT_EQ(artifact->manifest()["files"]["plan.pb"]["hash"]
+                .get<std::string>()
+                .size(),
+            32u);
+  edit("plan.pb", [](std::string &content) { content[0] ^= 1; });
+  EXPECT_EQ(open().code(), Code::Corrupt);
+}
+
+TEST_F(Artifacts, ListedFilesAreReadByTheirHash) {
+  const Json manifest =
+      *readManifest(path("m.dlc"), kArtifactFormat, kArtifactVersion);
+  EXPECT_TRUE(readListed(path("m.dlc"), manifest, "plan.pb").ok());
+  EXPECT_EQ(readListed(path("m.dlc"), manifest, "kernels.so").status().code(),
+            Code::Corrupt);
+  edit("plan.pb", [](std::string &content) { content[0] ^= 1; });
+  EXPECT_EQ(readListed(path("m.dlc"), manifest, "plan.pb").status().code(),
+            Code::Corrupt);
 }
 
 TEST_F(Artifacts, BadPlansAreNotWritten) {

@@ -150,15 +150,16 @@ TEST_F(Training, LeftoversOfAKillAreCutOff) {
   ASSERT_TRUE(train(o).ok());
   std::string expected = state("run", 6);
   std::filesystem::remove_all(path("run/checkpoint-6"));
-  ASSERT_TRUE(makeFolder(path("run/checkpoint-6.tmp-999999999")).ok());
+  leaveUnfinished(path("run/checkpoint-6"));
   std::string metrics = *readFile(path("run/metrics.jsonl"));
-  ASSERT_TRUE(
-      writeNewFile(path("run/metrics.jsonl"), metrics + "{\"step\": 7, \"lo")
-          .ok());
+  ASSERT_TRUE(writeFileAtomically(path("run/metrics.jsonl"),
+                                  metrics + "{\"step\": 7, \"lo")
+                  .ok());
   ASSERT_TRUE(resume("run").ok());
   EXPECT_EQ(state("run", 6), expected);
   EXPECT_EQ(lines("run/metrics.jsonl").size(), 6u);
-  EXPECT_FALSE(exists(path("run/checkpoint-6.tmp-999999999")));
+  for (const auto &entry : std::filesystem::directory_iterator(path("run")))
+    EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos);
 }
 
 TEST_F(Training, DamagedCheckpointsAreSteppedOver) {
@@ -168,7 +169,8 @@ TEST_F(Training, DamagedCheckpointsAreSteppedOver) {
   std::string expected = state("run", 6), damaged = expected;
   damaged[damaged.size() - 2] ^= 1;
   ASSERT_TRUE(
-      writeNewFile(path("run/checkpoint-6/state.safetensors"), damaged).ok());
+      writeFileAtomically(path("run/checkpoint-6/state.safetensors"), damaged)
+          .ok());
   EXPECT_EQ(openModel(path("run/checkpoint-6")).status().code(), Code::Corrupt);
   EXPECT_EQ(openModel(path("run"))->checkpoint->step, 3);
   ASSERT_TRUE(resume("run").ok());
@@ -261,7 +263,8 @@ TEST_F(Training, CheckpointsOfAnOlderVersionGoOn) {
   EXPECT_EQ(trainer["epoch"], 1);
   EXPECT_EQ(trainer["sample"], 8);
   trainer.erase("sample");
-  ASSERT_TRUE(writeNewFile(folder + "/trainer.json", dumpJson(trainer)).ok());
+  ASSERT_TRUE(
+      writeFileAtomically(folder + "/trainer.json", dumpJson(trainer)).ok());
   Json manifest = *parseJson(*readFile(folder + "/manifest.json"));
   std::filesystem::remove(folder + "/manifest.json");
   for (const char *key : {"files", "hash"})

@@ -1,9 +1,7 @@
 #include "runtime/device/cuda/Modules.h"
 
-#include "runtime/base/Files.h"
-
-#include <algorithm>
-#include <filesystem>
+#include "runtime/base/Text.h"
+#include "runtime/plan/Artifact.h"
 
 namespace dlc {
 
@@ -14,9 +12,9 @@ GpuModules::~GpuModules() {
     context_.driver().cuModuleUnload(module);
 }
 
-Status GpuModules::loadFile(const std::string &path) {
-  // Text must end in a zero.
-  DLC_ASSIGN(const std::string image, readFile(path));
+// Text must end in a zero.
+Status GpuModules::loadImage(const std::string &image,
+                             const std::string &path) {
   CUmodule module = nullptr;
   DLC_TRY(context_.check(
       context_.driver().cuModuleLoadData(&module, image.c_str()),
@@ -29,33 +27,34 @@ Status GpuModules::loadFile(const std::string &path) {
 }
 
 // "kernels.ptx, kernels.sm_80.cubin"
-static std::string kernelsIn(const std::string &folder) {
+static std::string kernelsIn(const Json &files) {
   std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto &entry : std::filesystem::directory_iterator(folder, ignored))
-    if (std::string name = entry.path().filename().string();
-        name.starts_with("kernels."))
-      names.push_back(std::move(name));
-  std::sort(names.begin(), names.end());
+  for (const auto &[name, entry] : files.items())
+    if (name.starts_with("kernels."))
+      names.push_back(printable(name));
   return names.empty() ? "no kernels"
                        : fmt::format("{}", fmt::join(names, ", "));
 }
 
 Status GpuModules::load(const std::string &path) {
-  if (!isFolder(path))
-    return loadFile(path);
+  if (!isFolder(path)) {
+    DLC_ASSIGN(const std::string image, readFile(path));
+    return loadImage(image, path);
+  }
+  DLC_ASSIGN(const Json manifest,
+             readManifest(path, kArtifactFormat, kArtifactVersion));
+  const Json &files = manifest["files"];
   const int sm = context_.properties().sm;
-  const std::string exact = fmt::format("{}/kernels.sm_{}.cubin", path, sm);
-  if (exists(exact))
-    return loadFile(exact);
-  for (int older = sm; older > 0; --older)
-    if (const std::string file =
-            fmt::format("{}/kernels.sm_{}.ptx", path, older);
-        exists(file))
-      return loadFile(file);
+  std::string chosen = fmt::format("kernels.sm_{}.cubin", sm);
+  for (int older = sm; older > 0 && !files.contains(chosen); --older)
+    chosen = fmt::format("kernels.sm_{}.ptx", older);
+  if (files.contains(chosen)) {
+    DLC_ASSIGN(const std::string image, readListed(path, manifest, chosen));
+    return loadImage(image, path + "/" + chosen);
+  }
   return incompatible("'{}' has {}, but nothing for {} (sm_{}): compile again "
                       "for sm_{}",
-                      path, kernelsIn(path), context_.properties().name, sm,
+                      path, kernelsIn(files), context_.properties().name, sm,
                       sm);
 }
 

@@ -13,10 +13,11 @@ public:
   explicit GpuModules(const GpuContext &context) : context_(context) {}
   ~GpuModules();
 
-  // `path` is a file of machine code or PTX, or a folder: then
-  // kernels.sm_90.cubin for a GPU of compute capability 9.0, else the PTX of
-  // the newest that is not newer, kernels.sm_80.ptx, which the driver compiles.
-  // Incompatible when neither fits.
+  // `path` is a file of machine code or PTX, or an artifact's folder: then, of
+  // the files that its manifest lists, kernels.sm_90.cubin for a GPU of compute
+  // capability 9.0, else the PTX of the newest that is not newer,
+  // kernels.sm_80.ptx, which the driver compiles. Incompatible when neither
+  // fits; Corrupt when the file has not the hash of the manifest.
   Status load(const std::string &path);
 
   // Corrupt if no module has it; `shared` bytes of dynamic shared memory are
@@ -24,7 +25,7 @@ public:
   Result<CUfunction> function(const std::string &symbol, int64_t shared) const;
 
 private:
-  Status loadFile(const std::string &path);
+  Status loadImage(const std::string &image, const std::string &path);
 
   const GpuContext &context_;
   std::vector<CUmodule> modules_;
