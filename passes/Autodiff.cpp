@@ -66,6 +66,11 @@ public:
   }
 
   bool hasDeclared(ir::StateOp state) const { return declared.contains(state); }
+  /// Where the way back from the loss ends before a parameter: ops that depend
+  /// on one but give nothing that can be differentiated, or whose gradient is
+  /// none.
+  ArrayRef<Operation *> ends() const { return dead; }
+  Location lossLocation() const { return loss.getLoc(); }
 
 private:
   ir::StateOp trainable(Value v) {
@@ -105,6 +110,22 @@ private:
       if (!isa<ir::ReadOp>(op))
         path.push_back(&op);
       needed.insert(op.operand_begin(), op.operand_end());
+    }
+    if (!isActive(loss))
+      findEnds();
+  }
+
+  /// What the loss depends on, up to where parameters come in.
+  void findEnds() {
+    llvm::DenseSet<Value> needed{loss};
+    for (Operation &op : llvm::reverse(block)) {
+      if (llvm::none_of(op.getResults(),
+                        [&](Value v) { return needed.contains(v); }))
+        continue;
+      if (llvm::any_of(op.getOperands(), [&](Value v) { return isActive(v); }))
+        dead.push_back(&op);
+      else
+        needed.insert(op.operand_begin(), op.operand_end());
     }
   }
 
@@ -161,9 +182,14 @@ private:
         return failure();
       assert(dx.size() == op->getNumOperands() &&
              "a rule gives one value per operand");
+      bool ended = true;
       for (auto [v, d] : llvm::zip(op->getOperands(), dx))
-        if (d && isActive(v))
+        if (d && isActive(v)) {
           add(v, d);
+          ended = false;
+        }
+      if (ended)
+        dead.push_back(op);
     }
     for (ir::StateOp state : completes.lookup(op))
       declare(state);
@@ -216,7 +242,7 @@ private:
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Operation *, int64_t> position;
   llvm::DenseSet<Operation *> parameterOnly; // reads no input of the step
-  SmallVector<Operation *> path;
+  SmallVector<Operation *> path, dead;
   llvm::DenseMap<Operation *, SmallVector<ir::StateOp, 1>> completes;
   llvm::DenseMap<Value, Value> gradients;
   llvm::DenseMap<Operation *, Value> ofState;
@@ -233,8 +259,14 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       return signalPassFailure();
     }
     llvm::DenseSet<Operation *> reached;
+    llvm::SetVector<Operation *> ends;
+    Location loss = f.getLoc();
     auto differentiate = [&](Differentiator d) {
       LogicalResult done = d.run();
+      if (failed(done))
+        return done;
+      ends.insert(d.ends().begin(), d.ends().end());
+      loss = d.lossLocation();
       for (auto state : getOperation().getOps<ir::StateOp>())
         if (d.hasDeclared(state))
           reached.insert(state);
@@ -243,7 +275,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
     if (!perLoss) {
       if (failed(differentiate(Differentiator(f, symbols))))
         return signalPassFailure();
-      return unmarkAllBut(reached);
+      return finish(reached, ends.getArrayRef(), loss);
     }
     auto parts = namedResults(f, "loss.");
     if (parts.empty()) {
@@ -258,7 +290,29 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       if (failed(differentiate(Differentiator(f, symbols, name, others))))
         return signalPassFailure();
     }
-    unmarkAllBut(reached);
+    finish(reached, ends.getArrayRef(), loss);
+  }
+
+  void finish(const llvm::DenseSet<Operation *> &reached,
+              ArrayRef<Operation *> ends, Location loss) {
+    bool wanted =
+        llvm::any_of(getOperation().getOps<ir::StateOp>(),
+                     [](ir::StateOp state) { return state.getTrainable(); });
+    if (!wanted || !reached.empty())
+      return unmarkAllBut(reached);
+    constexpr StringRef none = "no gradient reaches any parameter: ";
+    if (ends.empty())
+      emitError(loss) << none << "the loss depends on none of them";
+    else if (ends.size() == 1)
+      emitError(ends[0]->getLoc())
+          << none << "the way back from the loss ends at this "
+          << ends[0]->getName();
+    else
+      emitError(ends[0]->getLoc())
+          << none << "the ways back from the loss end at this "
+          << ends[0]->getName() << " and at " << ends.size() - 1
+          << " other ops";
+    signalPassFailure();
   }
 
   void unmarkAllBut(const llvm::DenseSet<Operation *> &reached) {

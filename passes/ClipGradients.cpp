@@ -51,6 +51,8 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
     SmallVector<Value> all;
     for (ir::GradientOp g : step.gradients())
       all.push_back(g.getValue());
+    if (all.empty())
+      return;
     auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
     Expr norm = step.expr(
         ir::GlobalNormOp::create(step.builder, step.f.getLoc(), f32, all));

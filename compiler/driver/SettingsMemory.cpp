@@ -20,8 +20,8 @@ void Settings::addMemory() {
   int64_t &allowed = options.import.budget;
   Setting &import =
       add("memory.import-budget",
-          "most that constants computed while a model is read may take, and in "
-          "as many steps, beside its files' own size",
+          "most that constants computed while a model is read may take, beside "
+          "its files' own size, and a step of work for every two bytes",
           "SIZE")
           .named("--import-budget");
   import.set = [&allowed](auto &words)

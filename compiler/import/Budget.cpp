@@ -14,11 +14,15 @@ Lease::~Lease() {
 }
 
 Budget::Budget(size_t bytes)
-    : account(std::make_shared<Account>(Account{bytes, bytes, bytes})) {}
+    : account(std::make_shared<Account>(Account{bytes, bytes, bytes / 2})) {}
 
 void Budget::grow(size_t bytes) {
-  for (size_t *count : {&account->allowed, &account->bytes, &account->steps})
-    *count = checkedAdd(*count, bytes).value_or(SIZE_MAX);
+  auto add = [](size_t &count, size_t more) {
+    count = checkedAdd(count, more).value_or(SIZE_MAX);
+  };
+  add(account->allowed, bytes);
+  add(account->bytes, bytes);
+  add(account->steps, bytes / 2);
 }
 
 Result<Lease> Budget::take(size_t bytes, std::string_view what) {

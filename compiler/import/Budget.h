@@ -30,8 +30,8 @@ private:
   size_t bytes = 0;
 };
 
-/// One import's allowance, in bytes held at once and in work: as many steps
-/// (elements computed, nodes made) as bytes. Everything that allocates or loops
+/// One import's allowance, in bytes held at once and in work: a step (an
+/// element computed) for every two bytes. Everything that allocates or loops
 /// by a number that a model says, and not by the size of its files, asks here
 /// first. Copies share the account. One thread.
 class Budget {

@@ -132,7 +132,8 @@ MappedData::~MappedData() {
     unmapFile(data, size);
 }
 
-ExternalData::ExternalData(std::string path) : modelPath(std::move(path)) {}
+ExternalData::ExternalData(std::string path, Budget budget)
+    : modelPath(std::move(path)), budget(std::move(budget)) {}
 
 ExternalData::~ExternalData() {
   if (folder >= 0)
@@ -173,8 +174,11 @@ ExternalData::open(const std::string &location, const std::string &tensor) {
                     wrong);
   }
   auto mapped = MappedData::map(file, info.st_size, location);
-  if (mapped.ok())
+  if (mapped.ok()) {
     files[location] = *mapped;
+    unused[location] = info.st_size;
+    budget.grow(info.st_size);
+  }
   return mapped;
 }
 
@@ -192,6 +196,13 @@ Result<ExternalData::Range> ExternalData::find(const onnx::TensorProto &tensor,
                     "'{}' of {} bytes",
                     tensor.name(), keys.offset, expected, keys.location,
                     bytes.size());
+  size_t &left = unused[keys.location];
+  size_t shared = expected - std::min(expected, left);
+  left -= expected - shared;
+  DLC_TRY(
+      budget.keep(shared, fmt::format("tensor '{}', whose bytes in '{}' other "
+                                      "tensors have, too,",
+                                      tensor.name(), keys.location)));
   if (!keys.checksum.empty()) {
     std::string &digest = digests[keys.location];
     if (digest.empty())

@@ -1,7 +1,7 @@
 // External tensor data: files beside the model, opened so that nothing outside
 // the model's folder can be reached, and mapped into memory.
 #pragma once
-#include "runtime/base/Status.h"
+#include "compiler/import/Budget.h"
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -38,7 +38,9 @@ private:
 class ExternalData {
 public:
   /// `modelPath` names the model; its folder bounds every location.
-  explicit ExternalData(std::string modelPath);
+  /// `budget` grows by each file, and is charged for what ranges have in
+  /// common.
+  ExternalData(std::string modelPath, Budget budget);
   ~ExternalData();
   ExternalData(const ExternalData &) = delete;
 
@@ -56,6 +58,8 @@ private:
   int folder = -1;
   std::map<std::string, std::shared_ptr<MappedData>> files;
   std::map<std::string, std::string> digests;
+  std::map<std::string, size_t> unused; // bytes of a file less those of ranges
+  Budget budget;
 };
 
 } // namespace dlc::import

@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kMaxCallDepth = 64;
 constexpr int kMaxGraphDepth = 16;
-constexpr size_t kMaxNodes = 1000000;
-constexpr size_t kMaxInlinedBytes = size_t(256) << 20;
+/// What the import makes of a node, beside its message.
+constexpr size_t kNodeBytes = 2048;
 
 using Key = std::string; // domain, name and overload
 
@@ -22,9 +22,20 @@ Key keyOf(const onnx::NodeProto &node) {
   return keyOf(node.domain(), node.op_type(), node.overload());
 }
 
+/// Bytes that a message takes: numbers are shorter in a file.
+size_t spaceOf(const onnx::NodeProto &node) {
+  size_t bytes = node.ByteSizeLong();
+  for (const auto &attribute : node.attribute())
+    bytes +=
+        8 * size_t(attribute.ints_size() + attribute.t().int32_data_size() +
+                   attribute.t().int64_data_size());
+  return bytes;
+}
+
 class Inliner {
 public:
-  explicit Inliner(onnx::ModelProto &model) : model(model) {}
+  Inliner(onnx::ModelProto &model, Budget &budget)
+      : model(model), budget(budget) {}
 
   Status run() {
     for (const auto &function : model.functions()) {
@@ -37,7 +48,7 @@ public:
       return Status();
     google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
     nodes.Swap(model.mutable_graph()->mutable_node());
-    for (const auto &node : nodes)
+    for (auto &node : nodes)
       DLC_TRY(expand(node));
     return Status();
   }
@@ -97,20 +108,13 @@ private:
   }
 
   /// Appends `node`, or the body of the function that it calls, to the graph.
-  Status expand(const onnx::NodeProto &node) {
-    // Calls count too: empty functions can call each other 2^64 times.
-    bytes += node.ByteSizeLong();
-    if (++count > kMaxNodes || bytes > kMaxInlinedBytes)
-      return badModel("the graph has more than {} nodes or {} MiB after "
-                      "inlining function '{}'",
-                      kMaxNodes, kMaxInlinedBytes >> 20, current);
+  Status expand(onnx::NodeProto &node) {
     auto it = functions.find(keyOf(node));
     if (it == functions.end()) {
-      *model.mutable_graph()->add_node() = node;
+      model.mutable_graph()->add_node()->Swap(&node);
       return Status();
     }
     const onnx::FunctionProto &function = *it->second;
-    current = it->first;
     if (node.input_size() > function.input_size() ||
         node.output_size() > function.output_size())
       return badModel("node '{}': {} inputs and {} outputs, expected at most "
@@ -125,8 +129,13 @@ private:
         names[function.output(i)] = node.output(i);
     Attributes given = attributesOf(function, node);
     std::string prefix = fmt::format("{}#{}/", node.name(), ++calls);
-    for (const auto &inner : function.node())
-      DLC_TRY(expand(instantiate(inner, names, given, prefix)));
+    for (const auto &inner : function.node()) {
+      onnx::NodeProto copy = instantiate(inner, names, given, prefix);
+      // Calls count too: empty functions can call each other 2^64 times.
+      DLC_TRY(budget.keep(spaceOf(copy) + kNodeBytes,
+                          fmt::format("inlining function '{}'", it->first)));
+      DLC_TRY(expand(copy));
+    }
     return Status();
   }
 
@@ -144,16 +153,19 @@ private:
                                      std::map<std::string, std::string> &names,
                                      const Attributes &given,
                                      const std::string &prefix) {
-    onnx::NodeProto copy = node;
-    auto rename = [&](std::string *name) {
-      *name = names.try_emplace(*name, prefix + *name).first->second;
-    };
+    onnx::NodeProto copy;
+    copy.set_op_type(node.op_type());
+    copy.set_domain(node.domain());
+    copy.set_overload(node.overload());
+    *copy.mutable_metadata_props() = node.metadata_props();
     copy.set_name(prefix + node.name());
-    for (auto &input : *copy.mutable_input())
-      rename(&input);
-    for (auto &output : *copy.mutable_output())
-      rename(&output);
-    copy.clear_attribute();
+    auto renamed = [&](const std::string &name) {
+      return names.try_emplace(name, prefix + name).first->second;
+    };
+    for (const std::string &input : node.input())
+      copy.add_input(renamed(input));
+    for (const std::string &output : node.output())
+      copy.add_output(renamed(output));
     for (const auto &attribute : node.attribute()) {
       if (attribute.ref_attr_name().empty()) {
         *copy.add_attribute() = attribute;
@@ -170,15 +182,17 @@ private:
   }
 
   onnx::ModelProto &model;
+  Budget &budget;
   std::map<Key, const onnx::FunctionProto *> functions;
   std::map<Key, int> checked; // greatest depth at which the body was walked
   std::set<Key> active;
-  Key current;
-  size_t count = 0, calls = 0, bytes = 0;
+  size_t calls = 0;
 };
 
 } // namespace
 
-Status inlineFunctions(onnx::ModelProto &model) { return Inliner(model).run(); }
+Status inlineFunctions(onnx::ModelProto &model, Budget &budget) {
+  return Inliner(model, budget).run();
+}
 
 } // namespace dlc::import

@@ -1,6 +1,6 @@
 // Model-local functions: checked and inlined.
 #pragma once
-#include "runtime/base/Status.h"
+#include "compiler/import/Budget.h"
 
 namespace onnx {
 class ModelProto;
@@ -10,9 +10,9 @@ namespace dlc::import {
 
 /// Replaces every call of a model-local function in the main graph by the
 /// function's body, values renamed to be unique. Refuses recursion (also
-/// through subgraphs), call depth above 64, graphs nested deeper than 16,
-/// bodies that need another opset version than the model, and more than a
-/// million nodes or 256 MiB in all.
-Status inlineFunctions(onnx::ModelProto &model);
+/// through subgraphs), call depth above 64, graphs nested deeper than 16 and
+/// bodies that need another opset version than the model. Nodes that calls add
+/// are charged to `budget`.
+Status inlineFunctions(onnx::ModelProto &model, Budget &budget);
 
 } // namespace dlc::import

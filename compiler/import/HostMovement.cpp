@@ -52,7 +52,7 @@ HostResults constant(HostCall &call) {
   const NodeView &node = call.node;
   if (const auto *attribute = node.find("value")) {
     WeightStore store;
-    ExternalData none("");
+    ExternalData none("", call.budget);
     if (attribute->t().data_location() == onnx::TensorProto::EXTERNAL)
       return badModel("a Constant with external data is not supported");
     DLC_TRY(addTensor(attribute->t(), "value", none, store));

@@ -6,42 +6,6 @@
 namespace dlc::import {
 namespace {
 
-double roundTo(DType dtype, double value) {
-  float single = static_cast<float>(value);
-  switch (dtype) {
-  case DType::F64:
-    return value;
-  case DType::F16:
-    return fromF16(toF16(single));
-  case DType::BF16:
-    return fromBf16(toBf16(single));
-  default:
-    return single;
-  }
-}
-
-int64_t wrapTo(DType dtype, int64_t value) {
-  switch (dtype) {
-  case DType::I32:
-    return static_cast<int32_t>(value);
-  case DType::U8:
-    return static_cast<uint8_t>(value);
-  case DType::Bool:
-    return value != 0;
-  default:
-    return value;
-  }
-}
-
-int64_t truncated(double value) {
-  if (std::isnan(value))
-    return 0;
-  if (value >= 9223372036854775807.0)
-    return INT64_MAX;
-  return value <= -9223372036854775808.0 ? INT64_MIN
-                                         : static_cast<int64_t>(value);
-}
-
 template <typename T> T load(const char *data, int64_t index) {
   T value;
   std::memcpy(&value, data + index * sizeof(T), sizeof(T));
@@ -57,6 +21,7 @@ template <typename T> void store(std::string &bytes, T value) {
 HostTensor::HostTensor(DType dtype, Shape shape, Lease lease)
     : dtype(dtype), shape(std::move(shape)),
       values(std::make_shared<Values>()) {
+  values->isFloat = isFloat(dtype);
   if (holdsFloats())
     values->floats.resize(elements());
   else
@@ -118,39 +83,6 @@ int64_t HostTensor::elements() const {
   for (int64_t dim : shape)
     count *= dim;
   return count;
-}
-
-bool HostTensor::holdsFloats() const { return isFloat(dtype); }
-
-double HostTensor::number(int64_t index) const {
-  return holdsFloats() ? values->floats[index]
-                       : static_cast<double>(values->ints[index]);
-}
-
-int64_t HostTensor::integer(int64_t index) const {
-  return holdsFloats() ? truncated(values->floats[index]) : values->ints[index];
-}
-
-void HostTensor::setNumber(int64_t index, double value) {
-  if (holdsFloats())
-    values->floats[index] = roundTo(dtype, value);
-  else
-    setInteger(index, dtype == DType::Bool ? value != 0 : truncated(value));
-}
-
-void HostTensor::setInteger(int64_t index, int64_t value) {
-  if (holdsFloats())
-    values->floats[index] = roundTo(dtype, static_cast<double>(value));
-  else
-    values->ints[index] = wrapTo(dtype, value);
-}
-
-void HostTensor::copyElement(int64_t index, const HostTensor &from,
-                             int64_t source) {
-  if (holdsFloats())
-    values->floats[index] = from.values->floats[source];
-  else
-    values->ints[index] = from.values->ints[source];
 }
 
 bool HostTensor::isSplat() const {

@@ -3,10 +3,48 @@
 #include "compiler/import/Budget.h"
 #include "compiler/import/ShapeMath.h"
 #include "compiler/import/WeightStore.h"
+#include <cmath>
 #include <memory>
 #include <optional>
 
 namespace dlc::import {
+
+/// `value` as `dtype` holds it.
+inline double roundTo(DType dtype, double value) {
+  float single = static_cast<float>(value);
+  switch (dtype) {
+  case DType::F64:
+    return value;
+  case DType::F16:
+    return fromF16(toF16(single));
+  case DType::BF16:
+    return fromBf16(toBf16(single));
+  default:
+    return single;
+  }
+}
+
+inline int64_t wrapTo(DType dtype, int64_t value) {
+  switch (dtype) {
+  case DType::I32:
+    return static_cast<int32_t>(value);
+  case DType::U8:
+    return static_cast<uint8_t>(value);
+  case DType::Bool:
+    return value != 0;
+  default:
+    return value;
+  }
+}
+
+inline int64_t truncated(double value) {
+  if (std::isnan(value))
+    return 0;
+  if (value >= 9223372036854775807.0)
+    return INT64_MAX;
+  return value <= -9223372036854775808.0 ? INT64_MIN
+                                         : static_cast<int64_t>(value);
+}
 
 /// Values are held wide (double for float types, int64 for the rest) and are
 /// always representable in `dtype`: `set` rounds or wraps. Copies share their
@@ -54,6 +92,7 @@ public:
 
 private:
   struct Values {
+    bool isFloat;
     std::vector<double> floats;
     std::vector<int64_t> ints;
     Lease lease;
@@ -61,6 +100,39 @@ private:
   };
   std::shared_ptr<Values> values;
 };
+
+inline bool HostTensor::holdsFloats() const { return values->isFloat; }
+
+inline double HostTensor::number(int64_t index) const {
+  return holdsFloats() ? values->floats[index]
+                       : static_cast<double>(values->ints[index]);
+}
+
+inline int64_t HostTensor::integer(int64_t index) const {
+  return holdsFloats() ? truncated(values->floats[index]) : values->ints[index];
+}
+
+inline void HostTensor::setNumber(int64_t index, double value) {
+  if (holdsFloats())
+    values->floats[index] = roundTo(dtype, value);
+  else
+    setInteger(index, dtype == DType::Bool ? value != 0 : truncated(value));
+}
+
+inline void HostTensor::setInteger(int64_t index, int64_t value) {
+  if (holdsFloats())
+    values->floats[index] = roundTo(dtype, static_cast<double>(value));
+  else
+    values->ints[index] = wrapTo(dtype, value);
+}
+
+inline void HostTensor::copyElement(int64_t index, const HostTensor &from,
+                                    int64_t source) {
+  if (holdsFloats())
+    values->floats[index] = from.values->floats[source];
+  else
+    values->ints[index] = from.values->ints[source];
+}
 
 /// `weight` with its elements converted to the float type `to`.
 std::string convertedBytes(const Weight &weight, DType to);

@@ -70,6 +70,7 @@ public:
   }
   bool isUsed(const std::string &name) override { return uses.count(name); }
   Budget &budget() override { return file.budget; }
+  const Status &problem() override { return overBudget; }
 
 private:
   LogicalResult fail(const Status &status) {
@@ -114,7 +115,7 @@ private:
   std::unordered_map<std::string, int> uses; // uses left
   std::set<std::string> states;
   std::map<uint64_t, std::string> constants; // content hash to state
-  Status problem; // of the budget, while a row asked for a value
+  Status overBudget;                         // while a row asked for a value
 };
 
 /// Keeps the nodes that the graph's outputs depend on, and counts uses.
@@ -163,7 +164,7 @@ void Importer::unpack(const std::string &name, Entry &entry) {
   std::string what = fmt::format("reading the values of '{}'", name);
   auto lease = file.budget.take(HostTensor::bytesOf(count), what);
   Status worked = file.budget.work(uint64_t(count), what);
-  if (problem = lease.ok() ? worked : lease.status(); problem.ok())
+  if (overBudget = lease.ok() ? worked : lease.status(); overBudget.ok())
     entry.host = std::make_shared<const HostTensor>(
         HostTensor::from(*entry.weight, std::move(*lease)));
 }
@@ -191,10 +192,10 @@ Value Importer::materialize(const std::string &name, const HostTensor &host,
   // Layers make the same mask again and again; it is kept once.
   const size_t size = size_t(host.elements()) * sizeOf(host.dtype);
   std::string what = fmt::format("keeping the value of '{}'", name);
-  problem = file.budget.keep(size, what);
-  if (problem.ok())
-    problem = file.budget.work(size, what);
-  if (!problem.ok())
+  overBudget = file.budget.keep(size, what);
+  if (overBudget.ok())
+    overBudget = file.budget.work(size, what);
+  if (!overBudget.ok())
     return nullptr;
   std::string bytes = host.bytes();
   std::string key =
@@ -283,6 +284,8 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
   if (Status status = types.inputs(typeOf); !status.ok())
     return node.fail(status);
   auto folded = fold(node);
+  if (!overBudget.ok())
+    return node.fail(overBudget);
   if (failed(folded))
     return failure();
   if (!*folded) {
@@ -291,7 +294,10 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
       return node.fail() << proto.op_type()
                          << " is supported only on values known at compile "
                             "time";
-    if (failed(row->second.build(node)))
+    LogicalResult built = row->second.build(node);
+    if (!overBudget.ok())
+      return node.fail(overBudget);
+    if (failed(built))
       return failure();
   }
   if (Status status = node.problem(); !status.ok())
@@ -305,7 +311,7 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
     if (Status status = checkDeclared(output); !status.ok())
       return node.fail(status);
   release(proto);
-  return problem.ok() ? success() : LogicalResult(node.fail(problem));
+  return success();
 }
 
 /// Nothing when no node has given `name` a value; an empty sequence has no
@@ -346,6 +352,8 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
   SmallVector<Value> results;
   for (const auto &output : file.model->graph().output()) {
     Value result = value(output.name(), here());
+    if (!overBudget.ok())
+      return fail(overBudget);
     if (!result)
       return emitError(here()) << "output '" << output.name()
                                << "' is a sequence, expected a tensor";
@@ -358,11 +366,15 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
   for (const auto *node : file.nodes)
     if (node->op_type() == "SoftmaxCrossEntropyLoss" && node->output_size())
       losses.insert(node->output(0));
-  for (auto [i, output] : llvm::enumerate(file.model->graph().output())) {
-    func.setResultAttr(i, "dlc.name", builder.getStringAttr(output.name()));
+  SmallVector<DictionaryAttr> attributes;
+  for (const auto &output : file.model->graph().output()) {
+    NamedAttrList list;
+    list.set("dlc.name", builder.getStringAttr(output.name()));
     if (losses.count(output.name()))
-      func.setResultAttr(i, "dlc.loss", builder.getUnitAttr());
+      list.set("dlc.loss", builder.getUnitAttr());
+    attributes.push_back(list.getDictionary(&context));
   }
+  func.setAllResultAttrs(attributes);
   return success();
 }
 
@@ -398,10 +410,13 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   auto func = func::FuncOp::create(builder, here(), "predict",
                                    builder.getFunctionType(types, {}));
   body = func.addEntryBlock();
+  SmallVector<DictionaryAttr> attributes;
   for (auto [i, input] : llvm::enumerate(*inputs)) {
-    func.setArgAttr(i, "dlc.name", builder.getStringAttr(input.name));
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr("dlc.name", builder.getStringAttr(input.name))));
     define(input.name, func.getArgument(i));
   }
+  func.setAllArgAttrs(attributes);
   for (const auto &[name, weight] : file.weights.all()) {
     entries[name].weight = &weight;
     if (Status status = checkDeclared(name); !status.ok())

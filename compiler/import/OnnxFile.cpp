@@ -105,7 +105,7 @@ Status addWeights(OnnxFile &file) {
   if (graph.sparse_initializer_size())
     return badModel("sparse initializer '{}' is not supported",
                     graph.sparse_initializer(0).values().name());
-  ExternalData external(file.path);
+  ExternalData external(file.path, file.budget);
   file.weights.keep(file.model);
   for (const auto &tensor : graph.initializer())
     DLC_TRY(addTensor(tensor, tensor.name(), external, file.weights));
@@ -114,7 +114,8 @@ Status addWeights(OnnxFile &file) {
 
 Status check(OnnxFile &file) {
   DLC_ASSIGN(file.opset, opsetOf(*file.model));
-  DLC_TRY(inlineFunctions(*file.model));
+  DLC_TRY(inlineFunctions(*file.model, file.budget));
+  DLC_TRY(checkNames(file.model->graph()));
   DLC_TRY(checkNodes(file.model->graph(), file.opset));
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
   DLC_TRY(addWeights(file));

@@ -1,4 +1,5 @@
 #include "compiler/import/ReplaceHead.h"
+#include "compiler/import/ShapeMath.h"
 #include "onnx-ml.pb.h"
 #include <set>
 #include <unordered_map>
@@ -64,20 +65,26 @@ private:
       if (op == "MatMul")
         return takeWeight(*node, 1, 1);
       if (op == "Add" && takeBias(*node, 0))
-        value = node->input(1);
+        value = inputOf(*node, 1);
       else if (op == "Add" && takeBias(*node, 1))
-        value = node->input(0);
-      else if (passesOn(op) && node->input_size())
-        value = node->input(0);
+        value = inputOf(*node, 0);
+      else if (passesOn(op))
+        value = inputOf(*node, 0);
       else
         return badModel("--replace-head: expected a Gemm or MatMul before "
                         "output '{}', found {} '{}'",
                         graph.output(0).name(), op, node->name());
     }
   }
+  /// The node of ONNX's own operators that gives it.
   const NodeProto *find(const std::string &value) const {
     auto it = producers.find(value);
-    return it == producers.end() ? nullptr : it->second;
+    bool core = it != producers.end() && (it->second->domain().empty() ||
+                                          it->second->domain() == "ai.onnx");
+    return core ? it->second : nullptr;
+  }
+  static std::string inputOf(const NodeProto &node, int i) {
+    return i < node.input_size() ? node.input(i) : "";
   }
 
   Status takeGemm(const NodeProto &node) {
@@ -92,13 +99,13 @@ private:
     return {};
   }
   Status takeWeight(const NodeProto &node, int input, int dim) {
-    std::string name = node.input(input);
+    std::string name = inputOf(node, input);
     while (const NodeProto *from = find(name)) {
       if (from->op_type() == "Transpose")
         dim = 1 - dim;
       else if (from->op_type() != "Identity")
         break;
-      name = from->input(0);
+      name = inputOf(*from, 0);
     }
     const Weight *weight = file.weights.find(name);
     if (!weight || weight->shape.size() != 2)
@@ -113,11 +120,11 @@ private:
     return {};
   }
   bool takeBias(const NodeProto &node, int input) {
-    std::string name = node.input(input);
+    std::string name = inputOf(node, input);
     while (const NodeProto *from = find(name)) {
       if (from->op_type() != "Identity")
         return false;
-      name = from->input(0);
+      name = inputOf(*from, 0);
     }
     const Weight *bias = file.weights.find(name);
     if (!bias || bias->shape.empty() || bias->elements() != bias->shape.back())
@@ -135,12 +142,14 @@ private:
     oldClasses = old.shape[size_t(dim)];
     Weight fresh = old;
     fresh.shape[size_t(dim)] = classes;
+    std::string what = fmt::format("--replace-head: the new '{}'", name);
+    DLC_ASSIGN(auto elements, countElements(fresh.shape, what));
+    DLC_TRY(file.budget.keep(size_t(elements) * sizeOf(old.dtype), what));
     for (auto &tensor : *graph.mutable_initializer())
       if (tensor.name() == name)
         tensor.set_dims(dim, classes);
-    file.weights.own(
-        name, old.dtype, fresh.shape,
-        std::string(size_t(fresh.elements()) * sizeOf(old.dtype), '\0'));
+    file.weights.own(name, old.dtype, fresh.shape,
+                     std::string(size_t(elements) * sizeOf(old.dtype), '\0'));
     return {};
   }
   /// Outputs that come from the layer have as many columns as it.

@@ -29,7 +29,7 @@ Value Node::in(size_t i) const {
     return nullptr;
   }
   Value value = table.value(inputName(i), loc);
-  if (!value)
+  if (!value && table.problem().ok())
     fail() << "input '" << inputName(i) << "' is a sequence, expected a tensor";
   return value;
 }
@@ -55,6 +55,8 @@ FailureOr<std::vector<int64_t>> Node::integers(size_t i,
       return fail(s);
     return known->integers();
   }
+  if (!table.problem().ok())
+    return failure();
   return fail() << "expected " << what
                 << " to be known at compile time, but input '" << inputName(i)
                 << "' depends on the model's data";
@@ -64,6 +66,8 @@ FailureOr<double> Node::number(size_t i, const char *what) const {
   const HostTensor *known = host(i);
   if (known && known->elements() == 1)
     return known->number(0);
+  if (!table.problem().ok())
+    return failure();
   return fail() << "expected " << what << " to be one number known at compile "
                 << "time, input '" << inputName(i) << "' is not";
 }

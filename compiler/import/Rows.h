@@ -29,6 +29,8 @@ public:
   virtual const std::vector<Value> *sequence(const std::string &name) = 0;
   virtual bool isUsed(const std::string &name) = 0;
   virtual Budget &budget() = 0;
+  /// Why `value` or `host` gave nothing for an input that is there.
+  virtual const Status &problem() = 0;
 };
 
 /// One node during its import: attributes, inputs, results, op building. A null

@@ -12,14 +12,18 @@ namespace dlc {
 using Json = nlohmann::json;
 
 // Refuses (Code::Corrupt) bad syntax, more than 32 levels and a key that is
-// given twice in one object.
+// given twice in one object. Takes time linear in the text.
 Result<Json> parseJson(std::string_view text);
 
 // Members by type: Code::Corrupt names what is missing or of another type.
 Result<std::string> jsonString(const Json &object, const char *key);
 Result<uint64_t> jsonUnsigned(const Json &object, const char *key);
 
-// One line; bytes that are no UTF-8 are replaced, never an exception.
-std::string dumpJson(const Json &value, int indent = -1);
+// One line, or lines indented by `indent`; bytes that are no UTF-8 are
+// replaced, never an exception. Any nlohmann::basic_json.
+template <class AnyJson>
+std::string dumpJson(const AnyJson &value, int indent = -1) {
+  return value.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
+}
 
 } // namespace dlc

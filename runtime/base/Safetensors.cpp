@@ -22,7 +22,7 @@ Result<std::vector<int64_t>> readShape(const Json &entry) {
   std::vector<int64_t> result;
   for (const Json &dim : *shape) {
     if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX)
-      return corrupt("shape has {}, expected a whole number", dim.dump());
+      return corrupt("shape has {}, expected a whole number", dumpJson(dim));
     result.push_back(dim.get<int64_t>());
   }
   return result;

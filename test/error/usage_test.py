@@ -86,6 +86,7 @@ class Usage(dlc.TestCase):
             "way to tune": (self.train("--tune=bench"), r"--tune: expected one of off, heuristic, .*found 'bench'"),
             "scratch of no size": (self.train("--workspace-mb=much"), r"--workspace-mb: expected a number of 0 to"),
             "candidates": (self.train("--tune-candidates=0"), r"expected a whole number of 1 to 1000, found '0'"),
+            "threads of a run": (self.train("--threads=100000"), r"--threads: .*whole number of 1 to 4096, found '100000'"),
             "patience": (self.train("--timeout=nan"), r"--timeout: expected a number of 0.1 to 1000000, found 'nan'"),
             "seed": (self.train("--seed=-1"), r"--seed: expected a whole number of at least 0, found '-1'"),
             "threads": (["eval", "a.dlc", "--data=x.npz", "--threads=0"], r"whole number of 1 to 4096, found '0'"),

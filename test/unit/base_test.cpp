@@ -126,6 +126,26 @@ TEST(JsonGuard, RefusesDepthDuplicatesAndBadSyntax) {
     EXPECT_EQ(parseJson(text).status().code(), Code::Corrupt);
 }
 
+TEST(JsonGuard, KeepsEveryKindOfValue) {
+  std::string text = R"({"a":[1,-2,2.5,true,null,"x\u00e9",[],{}],"b":{}})";
+  EXPECT_EQ(dumpJson(*parseJson(text)),
+            R"({"a":[1,-2,2.5,true,null,"xé",[],{}],"b":{}})");
+  EXPECT_EQ(dumpJson(*parseJson("[[1],[2,[3]],4]")), "[[1],[2,[3]],4]");
+  EXPECT_EQ(dumpJson(Json("\xe9")), "\"\xef\xbf\xbd\"");
+}
+
+// Twice the keys took four times as long.
+TEST(JsonGuard, TakesLinearTime) {
+  std::string text = "{";
+  for (int i = 0; i < 100000; ++i)
+    text += fmt::format(
+        R"("t{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}},)", i);
+  text.back() = '}';
+  std::clock_t start = std::clock();
+  EXPECT_EQ(parseJson(text)->size(), 100000u);
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
+}
+
 class Safetensors : public TempFolder {
 protected:
   // A file with this header and so many bytes of data.

@@ -120,8 +120,11 @@ void addFlags(CLI::App &command, Arguments &arguments) {
                    "on a GPU, launch a step's commands one by one");
   addTuning(command, o.tune);
   addRanks(command, arguments);
-  command.add_option("--threads", o.threads,
-                     "of each rank (default: cores / ranks)");
+  command
+      .add_option("--threads", o.threads,
+                  "of each rank (default: cores / ranks)")
+      ->type_name("N")
+      ->check(wholeNumber(1, 4096));
   command
       .add_option("--timeout", o.timeout,
                   "seconds that a rank may be silent (default 60)")
@@ -147,7 +150,7 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command.add_flag("--profile", o.profile,
                    "time every command: a table at the end, RUN/profile.json");
   for (const char *name : {"--epochs", "--steps", "--save-every", "--keep",
-                           "--threads", "--log-every", "--max-skips"})
+                           "--log-every", "--max-skips"})
     command.get_option(name)->type_name("N")->check(wholeNumber(1));
 }
 
