@@ -175,8 +175,9 @@ LogicalResult conv(const Node &n) {
     return n.fail() << "weights of shape " << toString(sw)
                     << " for an input of shape " << toString(sx);
   int64_t group = n.integer("group", 1);
-  if (group < 1)
-    return n.fail() << "group is " << group << ", expected at least 1";
+  if (group < 1 || group > std::max<int64_t>(1, sx[1]))
+    return n.fail() << "group is " << group << ", expected 1 to the " << sx[1]
+                    << " channels of the input";
   Shape kernel(sw.begin() + 2, sw.end());
   auto win = window(n, ArrayRef<int64_t>(sx).drop_front(2), kernel);
   if (failed(win))

@@ -14,7 +14,11 @@ std::string list(const Missing &missing) {
   std::string text = fmt::format(
       "{} operator{} of the model {} not supported:", missing.size(),
       missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
+  constexpr int kListed = 50; // operators
+  int listed = 0;
   for (const auto &[op, nodes] : missing) {
+    if (++listed > kListed)
+      return text + fmt::format("\n  and {} more", missing.size() - kListed);
     text += fmt::format("\n  {} in {} node{}: ", op, nodes.size(),
                         nodes.size() > 1 ? "s" : "");
     for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)

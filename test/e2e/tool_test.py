@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import pty
 import re
 import signal
@@ -132,6 +133,9 @@ class Tool(dlc.TestCase):
             summary = json.loads(dlc.dlc("inspect", model, json=True)[0])
             self.assertEqual(summary["parameters"], 3610)
             self.assertEqual(summary.get("step"), 5 if "mine" in model else None)
+        latin = self.path(os.fsdecode(b"caf\xe9.dlc"))  # no UTF-8, which JSON must be
+        shutil.copytree(self.artifact, latin)
+        self.assertEqual(json.loads(dlc.dlc("inspect", latin, json=True)[0])["parameters"], 3610)
         for name in "metrics.jsonl", "epochs.jsonl":
             with open(os.path.join(run, name)) as file:
                 for line in file:

@@ -49,6 +49,38 @@ class BadModel(dlc.TestCase):
     def test_text_file(self):
         self.refuse(self.write(b"this is not a model\n" * 50), r"model\.onnx.*not .*ONNX")
 
+    def test_no_gradient(self):
+        """Nothing would be trained: refused, with the node where the way back ends; clipping changes nothing."""
+        w = dict(w=np.ones((3, 2), np.float32))
+        product = helper.make_node("MatMul", ["x", "w"], ["a"])
+        ends = {
+            "cast": ([product, helper.make_node("Cast", ["a"], ["i"], to=TensorProto.INT64),
+                      helper.make_node("Cast", ["i"], ["y"], to=TensorProto.FLOAT, name="back")],
+                     r"Cast -> i.*: no gradient reaches any parameter: the way back from the loss ends at this dlc.cast"),
+            "step": ([product, helper.make_node("Floor", ["a"], ["y"], name="steps")],
+                     r"steps.*: no gradient .* ends at this dlc.floor"),
+            "apart": ([helper.make_node("Slice", ["x", "zero", "two", "one"], ["y"]), product],
+                      r"no gradient reaches any parameter: the loss depends on none of them"),
+        }
+        numbers = {name: np.array([i], np.int64) for i, name in enumerate(["zero", "one", "two"])}
+        for name, (nodes, message) in ends.items():
+            outputs = [floats("y", 4, 2)] + ([floats("a", 4, 2)] if name == "apart" else [])
+            save(self.path("m.onnx"), nodes, [floats("x", 4, 3)], outputs, {**w, **numbers})
+            for options in dict(loss="mse"), dict(loss="mse", clip_grad=1):
+                with self.subTest(name, **options):
+                    self.refuse(self.path("m.onnx"), message, batch=4, **options)
+
+    def test_head(self):
+        save(self.path("m.onnx"), [helper.make_node("MatMul", ["x"], ["y"], name="half")], [floats("x", 4, 3)],
+             [floats("y", 4, 2)])
+        self.refuse(self.path("m.onnx"), r"half.*input", replace_head=5)
+        save(self.path("m.onnx"), [helper.make_node("MatMul", ["x", "w"], ["y"])], [floats("x", 4, 3)],
+             [floats("y", 4, 2)], dict(w=np.ones((3, 2), np.float32)))
+        self.refuse(self.path("m.onnx"), r"--replace-head: the new 'w' needs 1200000000000 bytes, .*--import-budget",
+                    replace_head=10**11)
+        self.refuse(self.path("m.onnx"), r"--replace-head: the new 'w' has more than 2.40 elements",
+                    replace_head=2**62)
+
     def test_npz_as_model(self):
         self.refuse(dlc.data("digits-test"), r"digits-test\.npz.*ONNX")
 

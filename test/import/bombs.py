@@ -207,3 +207,21 @@ def long_name(length=1_000_000):
 def long_names(count=10, length=100_000):
     nodes = [node("Relu", [f"v{i}" if i else "x"], [f"v{i + 1}"], name="n" * length + str(i)) for i in range(count)]
     return graph(nodes, outputs=[f"v{count}"])
+
+
+def many_declared(count=50_000):
+    proto = graph(chain("Relu", 1))
+    proto.graph.value_info.extend(value(f"d{i}", [f"n{i}"]) for i in range(count))
+    return proto
+
+
+def unknown_operators(count=50_000):
+    names = ["x"] + [f"v{i}" for i in range(count - 1)] + ["y"]
+    return graph([node(f"Op{i}", [names[i]], [names[i + 1]]) for i in range(count)])
+
+
+def tall(rows=1 << 20, columns=1 << 20, layers=3):
+    """Products of 2^40 numbers each."""
+    nodes = [node("MatMul", [f"v{i}" if i else "x", "w"], [f"v{i + 1}"]) for i in range(layers)]
+    return model(nodes, [value("x", [rows, columns])], [value(f"v{layers}", None)],
+                 {"w": np.ones((columns, columns), np.float32)} if columns <= 64 else None)

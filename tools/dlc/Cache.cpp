@@ -32,7 +32,7 @@ std::string text(const Json &key, const char *name) {
   const auto found = key.find(name);
   return found == key.end()   ? "?"
          : found->is_string() ? found->get<std::string>()
-                              : found->dump();
+                              : dumpJson(*found);
 }
 
 Status list(const Arguments &arguments) {
