@@ -152,6 +152,11 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     std::string base = weight.getSymName().str();
     if (StringRef(base).ends_with(".weight"))
       base.resize(base.size() - StringRef(".weight").size());
+    // Both "fc" and "fc.weight" may be adapted, or the model may have such
+    // names.
+    while (step.symbols.lookup(base + ".lora_A.weight") ||
+           step.symbols.lookup(base + ".lora_B.weight"))
+      base += "'";
     Builder b(&getContext());
     auto kaiming = b.getDictionaryAttr(
         {{b.getStringAttr("kind"),

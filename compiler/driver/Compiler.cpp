@@ -18,6 +18,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Memory.h"
+#include "runtime/plan/StateNames.h"
 #include <chrono>
 
 using namespace mlir;
@@ -208,22 +209,27 @@ private:
     return writer.finish(result.plan,
                          "dlc compile " + shellQuoted(options.model));
   }
+  std::string stateOf(const std::string &weight) {
+    return plan::stateName(weight, [&](const std::string &name) {
+      return model->weights.find(name) != nullptr;
+    });
+  }
   /// What is named for training, or new, is trained beside adapters, too.
   CompileOptions phaseOptions() {
     CompileOptions o = options;
     std::vector<std::string> &trained = o.train.lora.trained;
     trained = options.import.roles.train;
     for (const std::string &name : model->head)
-      trained.push_back(exactPattern(name));
+      trained.push_back(exactPattern(stateOf(name)));
     return o;
   }
   Result<std::string> makeSkeleton() {
-    std::set<std::string> states;
+    std::set<std::string> states; // by the names of their weights
     for (auto state : model->module->getOps<exec::StateOp>())
       if (state.getRole() == "param" || state.getRole() == "buffer" ||
           state.getRole() == "const")
-        if (!state.getSymName().starts_with("const/"))
-          states.insert(state.getSymName().str());
+        if (auto weight = dyn_cast<StringAttr>(state.getInit()))
+          states.insert(weight.str());
     exporter::Tensors tensors;
     for (const auto &[name, w] : model->weights.all())
       tensors[name] = {w.dtype, w.shape, w.data, w.bytes};

@@ -1,7 +1,10 @@
 #include "compiler/import/Functions.h"
+#include "compiler/import/GraphCheck.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
 #include <map>
 #include <set>
+#include <unordered_set>
 
 namespace dlc::import {
 namespace {
@@ -48,6 +51,7 @@ public:
       return Status();
     google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
     nodes.Swap(model.mutable_graph()->mutable_node());
+    takeNames(nodes);
     for (auto &node : nodes)
       DLC_TRY(expand(node));
     return Status();
@@ -56,6 +60,7 @@ public:
 private:
   using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
   using Attributes = std::map<std::string, const onnx::AttributeProto *>;
+  using Renamed = std::map<std::string, std::string>;
 
   /// Walks what `nodes` reach: subgraphs and called functions.
   Status checkNodes(const Nodes &nodes, int callDepth, int graphDepth) {
@@ -121,7 +126,7 @@ private:
                       "{} and {} for function '{}'",
                       node.name(), node.input_size(), node.output_size(),
                       function.input_size(), function.output_size(), it->first);
-    std::map<std::string, std::string> names{{"", ""}};
+    Renamed names{{"", ""}};
     for (int i = 0; i < function.input_size(); ++i)
       names[function.input(i)] = i < node.input_size() ? node.input(i) : "";
     for (int i = 0; i < node.output_size(); ++i)
@@ -129,13 +134,41 @@ private:
         names[function.output(i)] = node.output(i);
     Attributes given = attributesOf(function, node);
     std::string prefix = fmt::format("{}#{}/", node.name(), ++calls);
+    for (const auto &inner : function.node())
+      for (const std::string &output : inner.output())
+        if (!names.count(output))
+          names[output] = unused(prefix + output);
     for (const auto &inner : function.node()) {
+      DLC_TRY(checkInputs(inner, names).withContext(it->first));
       onnx::NodeProto copy = instantiate(inner, names, given, prefix);
       // Calls count too: empty functions can call each other 2^64 times.
       DLC_TRY(budget.keep(spaceOf(copy) + kNodeBytes,
                           fmt::format("inlining function '{}'", it->first)));
       DLC_TRY(expand(copy));
     }
+    return Status();
+  }
+
+  /// The values of the main graph; what is inlined gets other names.
+  void takeNames(const Nodes &nodes) {
+    for (const auto &input : model.graph().input())
+      taken.insert(input.name());
+    for (const auto &tensor : model.graph().initializer())
+      taken.insert(tensor.name());
+    for (const auto &node : nodes)
+      taken.insert(node.output().begin(), node.output().end());
+  }
+  std::string unused(std::string name) {
+    while (!taken.insert(name).second)
+      name += "'";
+    return name;
+  }
+
+  static Status checkInputs(const onnx::NodeProto &node, const Renamed &names) {
+    for (const std::string &input : node.input())
+      if (!names.count(input))
+        return badModel("{}: input '{}' is not defined in the function",
+                        describe(node), printable(input));
     return Status();
   }
 
@@ -150,7 +183,7 @@ private:
   }
 
   static onnx::NodeProto instantiate(const onnx::NodeProto &node,
-                                     std::map<std::string, std::string> &names,
+                                     const Renamed &names,
                                      const Attributes &given,
                                      const std::string &prefix) {
     onnx::NodeProto copy;
@@ -159,13 +192,10 @@ private:
     copy.set_overload(node.overload());
     *copy.mutable_metadata_props() = node.metadata_props();
     copy.set_name(prefix + node.name());
-    auto renamed = [&](const std::string &name) {
-      return names.try_emplace(name, prefix + name).first->second;
-    };
     for (const std::string &input : node.input())
-      copy.add_input(renamed(input));
+      copy.add_input(names.at(input));
     for (const std::string &output : node.output())
-      copy.add_output(renamed(output));
+      copy.add_output(names.at(output));
     for (const auto &attribute : node.attribute()) {
       if (attribute.ref_attr_name().empty()) {
         *copy.add_attribute() = attribute;
@@ -186,6 +216,7 @@ private:
   std::map<Key, const onnx::FunctionProto *> functions;
   std::map<Key, int> checked; // greatest depth at which the body was walked
   std::set<Key> active;
+  std::unordered_set<std::string> taken; // values of the main graph
   size_t calls = 0;
 };
 

@@ -112,7 +112,7 @@ Status checkName(const std::string &name, const char *what) {
 
 } // namespace
 
-Status checkNames(const onnx::GraphProto &graph) {
+Status checkNameLengths(const onnx::GraphProto &graph) {
   for (const auto &tensor : graph.initializer())
     DLC_TRY(checkName(tensor.name(), "name of the initializer"));
   for (const auto &input : graph.input())

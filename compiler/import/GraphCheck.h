@@ -12,7 +12,7 @@ namespace dlc::import {
 
 /// Refuses names of nodes and values, operators and domains of more than 1,000
 /// bytes.
-Status checkNames(const onnx::GraphProto &graph);
+Status checkNameLengths(const onnx::GraphProto &graph);
 
 /// "node 'conv1' (Conv)", or by its first output when it has no name.
 std::string describe(const onnx::NodeProto &node);

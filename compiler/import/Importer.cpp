@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "onnx-ml.pb.h"
+#include "runtime/plan/StateNames.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <cstring>
@@ -98,6 +99,12 @@ private:
                   Location loc);
   Value materialize(const std::string &name, const HostTensor &host,
                     Location loc);
+  std::string unusedConstant(const std::string &value);
+  std::string stateOf(const std::string &weight) {
+    return plan::stateName(weight, [&](const std::string &name) {
+      return file.weights.find(name) != nullptr;
+    });
+  }
   void addState(const std::string &name, RankedTensorType type, Role role);
   LogicalResult addReturn(func::FuncOp func);
 
@@ -183,6 +190,14 @@ Value Importer::value(const std::string &name, Location loc) {
   return entry.value;
 }
 
+/// A name that no initializer has.
+std::string Importer::unusedConstant(const std::string &value) {
+  std::string name = "const/" + value;
+  while (file.weights.find(name))
+    name += "'";
+  return name;
+}
+
 Value Importer::materialize(const std::string &name, const HostTensor &host,
                             Location loc) {
   if (host.elements() <= kMaxConstant || host.isSplat()) {
@@ -202,11 +217,11 @@ Value Importer::materialize(const std::string &name, const HostTensor &host,
       fmt::format("{} {} ", int(host.dtype), toString(host.shape));
   auto [known, first] = constants.emplace(llvm::xxh3_64bits(key + bytes), "");
   if (first)
-    known->second = "const/" + name;
+    known->second = unusedConstant(name);
   const Weight *same = file.weights.find(known->second);
   bool equal = same && same->dtype == host.dtype && same->shape == host.shape &&
                std::memcmp(same->data, bytes.data(), bytes.size()) == 0;
-  std::string state = equal ? known->second : "const/" + name;
+  std::string state = equal ? known->second : unusedConstant(name);
   if (!equal)
     file.weights.own(state, host.dtype, host.shape, std::move(bytes));
   return readState(state, host.dtype, host.shape, loc);
@@ -234,8 +249,9 @@ void Importer::addState(const std::string &name, RankedTensorType type,
                 : role == Role::Buffer ? ir::Role::buffer
                                        : ir::Role::constant;
   auto state = ir::StateOp::create(
-      builder, NameLoc::get(builder.getStringAttr(name)), name, type, irRole,
-      builder.getStringAttr(name), FlatSymbolRefAttr(), role == Role::Param);
+      builder, NameLoc::get(builder.getStringAttr(name)), stateOf(name), type,
+      irRole, builder.getStringAttr(name), FlatSymbolRefAttr(),
+      role == Role::Param);
   const Weight *weight = file.weights.find(name);
   if (role != Role::Constant || !weight)
     return;
@@ -254,7 +270,7 @@ Value Importer::readState(const std::string &name, DType dtype,
   auto role = roles.find(name);
   if (states.insert(name).second)
     addState(name, type, role == roles.end() ? Role::Constant : role->second);
-  return ir::ReadOp::create(builder, loc, type, name);
+  return ir::ReadOp::create(builder, loc, type, stateOf(name));
 }
 
 /// Evaluates a node whose inputs are all known; false when it is not such a

@@ -37,8 +37,9 @@ struct ImportOptions {
 };
 
 /// What an import gives. `module` holds one dlc.state a used initializer (role
-/// param, buffer or const; the symbol is the initializer's name, `init` names
-/// its entry in `weights`; a constant that fp16 cannot hold carries its largest
+/// param, buffer or const; the symbol is the initializer's name, or its escape
+/// if dlc makes up such names (runtime/plan/StateNames.h), `init` names its
+/// entry in `weights`; a constant that fp16 cannot hold carries its largest
 /// finite magnitude as `dlc.largest`) and func.func @predict with static types.
 /// Its arguments and results carry the ONNX names as `dlc.name`; a result that
 /// is a loss computed in the graph carries `dlc.loss`. Every op's location is a
@@ -49,7 +50,7 @@ struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;
   /// The parsed model, functions inlined, merged initializers parted: what
-  /// compiler/export fills. Its initializers' names are the states' names.
+  /// compiler/export fills.
   std::shared_ptr<onnx::ModelProto> source;
   /// Weights of the new head.
   std::vector<std::string> head;

@@ -1,6 +1,7 @@
 #include "compiler/import/LoadWeights.h"
 #include "compiler/import/HostTensor.h"
 #include "runtime/base/Safetensors.h"
+#include "runtime/plan/StateNames.h"
 #include <fmt/ranges.h>
 
 namespace dlc::import {
@@ -22,7 +23,8 @@ Result<Offer> openSafetensors(const std::string &path) {
   Offer offer{{}, file};
   for (const NamedTensor &t : file->tensors())
     if (isFloat(t.dtype))
-      offer.tensors[t.name] = {t.dtype, t.shape, t.data, t.bytes};
+      offer.tensors[plan::modelName(t.name)] = {t.dtype, t.shape, t.data,
+                                                t.bytes};
   return offer;
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/import/OnnxFile.h"
 #include "compiler/import/Functions.h"
 #include "compiler/import/GraphCheck.h"
+#include "compiler/import/Names.h"
 #include "compiler/import/Restore.h"
 #include "compiler/import/SchemaCheck.h"
 #include "compiler/import/TensorData.h"
@@ -114,8 +115,9 @@ Status addWeights(OnnxFile &file) {
 
 Status check(OnnxFile &file) {
   DLC_ASSIGN(file.opset, opsetOf(*file.model));
+  DLC_TRY(checkNames(*file.model));
   DLC_TRY(inlineFunctions(*file.model, file.budget));
-  DLC_TRY(checkNames(file.model->graph()));
+  DLC_TRY(checkNameLengths(file.model->graph()));
   DLC_TRY(checkNodes(file.model->graph(), file.opset));
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
   DLC_TRY(addWeights(file));

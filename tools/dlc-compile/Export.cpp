@@ -7,6 +7,7 @@
 #include "runtime/base/Safetensors.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Model.h"
+#include "runtime/plan/StateNames.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/Validators.h"
 
@@ -73,6 +74,23 @@ Status exportAdapters(const Arguments &a, const Model &model,
   return {};
 }
 
+/// The model's tensors among the states, by its own names.
+exporter::Tensors modelTensors(const plan::Plan &plan,
+                               const NamedTensors &states) {
+  exporter::Tensors tensors;
+  for (const plan::State &state : plan.states()) {
+    auto it = states.find(state.name());
+    bool isModel = state.role() == "param" || state.role() == "buffer" ||
+                   state.role() == "const";
+    if (!isModel || it == states.end())
+      continue;
+    const NamedTensor &t = it->second;
+    tensors[plan::modelName(state.name())] = {t.dtype, t.shape, t.data,
+                                              t.bytes};
+  }
+  return tensors;
+}
+
 Status exportCommand(const Arguments &a) {
   const auto limit = parseBytes(a.inlineLimit);
   if (!limit)
@@ -88,9 +106,10 @@ Status exportCommand(const Arguments &a) {
     return exportAdapters(a, model, adapters, states);
   std::deque<std::vector<std::byte>> merged;
   DLC_TRY(mergeAdapters(adapters, states, merged));
-  exporter::Tensors tensors;
-  for (const auto &[name, t] : states)
-    tensors[name] = {t.dtype, t.shape, t.data, t.bytes};
+  for (const Adapter &adapter : adapters) // they are none of the model's
+    for (const std::string &name : {adapter.a, adapter.b})
+      states.erase(name);
+  exporter::Tensors tensors = modelTensors(model.artifact.plan(), states);
   DLC_ASSIGN(std::string skeleton,
              readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
   DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output,

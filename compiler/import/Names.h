@@ -1,0 +1,16 @@
+// The names in a file.
+#pragma once
+#include "runtime/base/Status.h"
+
+namespace onnx {
+class ModelProto;
+}
+
+namespace dlc::import {
+
+/// Names must be UTF-8: they become keys of safetensors, labels in a plan and
+/// text of messages. Protobuf lets a file hold any bytes. The values of
+/// metadata and documentation are kept as they are.
+Status checkNames(const onnx::ModelProto &model);
+
+} // namespace dlc::import

@@ -1,0 +1,93 @@
+#include "runtime/plan/StateNames.h"
+
+#include <algorithm>
+#include <array>
+
+namespace dlc::plan {
+namespace {
+
+constexpr std::string_view kPrefix = "model/";
+
+constexpr std::array<std::string_view, 25> kNames = {
+    // states
+    "step", "rng.draw", "rng.rank", "schedule.steps", "schedule.epoch_steps",
+    "scaler.scale", "scaler.growth", "scaler.hysteresis", "ema.moves",
+    "ema.updates",
+    // programs
+    "predict", "train_step", "eval_step", "accumulate_step", "ema_step",
+    // regions
+    "param", "buffer", "const", "ema", "accumulator", "scalar", "gradient",
+    "scratch", "marker",
+    // what safetensors keeps for itself
+    "__metadata__"};
+
+constexpr std::array<std::string_view, 9> kPrefixes = {
+    kPrefix,    "ema/",          "grad/",          "accumulate.",
+    "outlier.", "scaler.scale.", "scaler.growth.", "scaler.hysteresis.",
+    "moment."};
+
+constexpr std::array<std::string_view, 3> kMoments = {".m", ".v", ".vmax"};
+
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Where one or more digits after `start` end; npos if there are none.
+size_t afterDigits(std::string_view name, std::string_view start) {
+  if (!name.starts_with(start))
+    return std::string_view::npos;
+  size_t end = start.size();
+  while (end < name.size() && isDigit(name[end]))
+    ++end;
+  return end == start.size() ? std::string_view::npos : end;
+}
+
+// "k0", "k12_matmul_add_flat3": kernels.
+bool isKernel(std::string_view name) {
+  size_t end = afterDigits(name, "k");
+  return end != std::string_view::npos &&
+         (end == name.size() || name[end] == '_');
+}
+
+// "ema.2", a region, and "ema.2/NAME", its averages.
+bool isAverageSet(std::string_view name) {
+  size_t end = afterDigits(name, "ema.");
+  return end != std::string_view::npos &&
+         (end == name.size() || name[end] == '/');
+}
+
+bool isMoment(const std::string &name,
+              const std::function<bool(const std::string &)> &isTensor) {
+  return std::any_of(
+      kMoments.begin(), kMoments.end(), [&](std::string_view suffix) {
+        return name.ends_with(suffix) &&
+               isTensor(name.substr(0, name.size() - suffix.size()));
+      });
+}
+
+} // namespace
+
+bool isReserved(std::string_view name) {
+  const auto begins = [&](std::string_view prefix) {
+    return name.starts_with(prefix);
+  };
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+         std::any_of(kPrefixes.begin(), kPrefixes.end(), begins) ||
+         isKernel(name) || isAverageSet(name);
+}
+
+std::string
+stateName(const std::string &name,
+          const std::function<bool(const std::string &)> &isTensor) {
+  if (!isReserved(name) && !isMoment(name, isTensor))
+    return name;
+  return std::string(kPrefix) + name + "/";
+}
+
+std::string modelName(std::string_view state) {
+  if (state.starts_with(kPrefix) && state.ends_with("/") &&
+      state.size() > kPrefix.size())
+    return std::string(
+        state.substr(kPrefix.size(), state.size() - kPrefix.size() - 1));
+  return std::string(state);
+}
+
+} // namespace dlc::plan

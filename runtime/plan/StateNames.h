@@ -1,0 +1,25 @@
+// The names of states. A tensor of the model has its own name, unless that is
+// one that dlc makes up: "step" is the model's as "model/step/".
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace dlc::plan {
+
+// What dlc makes up beside the model's tensors, and never ends in a slash:
+// programs, regions and kernels; counters and the like ("step", "rng.rank");
+// "ema/NAME", "grad/NAME", and the moments "NAME.m", "NAME.v", "NAME.vmax".
+bool isReserved(std::string_view name);
+
+// The state of the model's tensor `name`; `isTensor` says whether the model has
+// one of a name (the moments of "w" are "w.m", so that a tensor "w.m" beside it
+// is kept as "model/w.m/"). Different tensors have different states.
+std::string stateName(const std::string &name,
+                      const std::function<bool(const std::string &)> &isTensor);
+
+// The tensor that a state of role param, buffer or const is: the inverse.
+std::string modelName(std::string_view state);
+
+} // namespace dlc::plan
