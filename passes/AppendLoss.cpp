@@ -137,13 +137,8 @@ func::FuncOp copyOf(func::FuncOp predict, StringRef name,
 void nameArgument(func::FuncOp f, unsigned i, StringRef name) {
   f.setArgAttr(i, "dlc.name", StringAttr::get(f.getContext(), name));
 }
-/// An input that happens to have the labels' name becomes "x".
 BlockArgument addLabels(func::FuncOp f, RankedTensorType type,
                         StringRef label = "y") {
-  for (unsigned i = 0; i < f.getNumArguments(); ++i)
-    if (auto name = f.getArgAttrOfType<StringAttr>(i, "dlc.name");
-        name && name.getValue() == label)
-      nameArgument(f, i, "x");
   unsigned last = f.getNumArguments();
   (void)f.insertArgument(last, type, {}, f.getLoc());
   nameArgument(f, last, label);
@@ -291,11 +286,35 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     auto terms = isLossList(kind) ? readTerms(predict) : theTerm(predict);
     if (failed(terms))
       return failure();
+    if (failed(makeRoom(predict, *terms)))
+      return failure();
     for (bool train : {true, false})
       if (auto loss = graphLoss(predict))
         appendFromGraph(predict, *loss, train);
       else
         append(predict, *terms, train);
+    return success();
+  }
+
+  /// An input that happens to have the labels' name becomes "x".
+  LogicalResult makeRoom(func::FuncOp predict, ArrayRef<Term> terms) {
+    auto find = [&](StringRef name) -> std::optional<unsigned> {
+      for (unsigned i = 0; i < predict.getNumArguments(); ++i)
+        if (auto own = predict.getArgAttrOfType<StringAttr>(i, "dlc.name");
+            own && own.getValue() == name)
+          return i;
+      return std::nullopt;
+    };
+    for (const Term &term : terms) {
+      auto clash = find(term.label());
+      if (!clash)
+        continue;
+      if (find("x"))
+        return predict.emitError()
+               << "input '" << term.label()
+               << "' has the name of the labels; rename it in the model";
+      nameArgument(predict, *clash, "x");
+    }
     return success();
   }
 

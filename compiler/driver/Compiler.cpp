@@ -18,6 +18,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Memory.h"
+#include "runtime/plan/Ports.h"
 #include "runtime/plan/StateNames.h"
 #include <chrono>
 
@@ -178,7 +179,18 @@ private:
     plan.set_schedule_steps(options.train.schedule.totalSteps);
     if (mlir::failed(emitPlan(*model->module, plan)))
       return error(Code::Failed, "the plan cannot be written");
-    return {};
+    return checkUse();
+  }
+  /// What train, eval and predict ask of an artifact holds before it is
+  /// written.
+  Status checkUse() {
+    Status status = verifyPlan(result.plan);
+    if (status.ok())
+      status = plan::checkPorts(result.plan);
+    if (status.ok())
+      return status;
+    return Status(Code::BadModel,
+                  fmt::format("{}: {}", options.model, status.message()));
   }
   /// Rows of the first input, which may be fixed by the model.
   int64_t batchOf(ModuleOp module) {

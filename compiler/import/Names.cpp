@@ -11,6 +11,20 @@ Status check(const std::string &name, const char *what) {
   return badModel("the name of {}, '{}', is not UTF-8", what, printable(name));
 }
 
+/// As keys of an .npz file, whose members have at most 65535 bytes.
+constexpr size_t kLongestKey = 32768;
+
+Status
+checkKeys(const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> &infos,
+          const char *what) {
+  for (const auto &info : infos)
+    if (info.name().size() > kLongestKey)
+      return badModel("the name of {}, '{}', has {} bytes, expected at most {}",
+                      what, printable(info.name()), info.name().size(),
+                      kLongestKey);
+  return {};
+}
+
 template <typename Names>
 Status checkAll(const Names &names, const char *what) {
   for (const std::string &name : names)
@@ -60,6 +74,8 @@ Status checkNames(const onnx::ModelProto &model) {
     DLC_TRY(check(opset.domain(), "a domain"));
   DLC_TRY(checkInfos(graph.input(), "a graph input"));
   DLC_TRY(checkInfos(graph.output(), "a graph output"));
+  DLC_TRY(checkKeys(graph.input(), "a graph input"));
+  DLC_TRY(checkKeys(graph.output(), "a graph output"));
   DLC_TRY(checkNamed(graph.initializer(), "an initializer"));
   DLC_TRY(checkNodes(graph.node()));
   for (const auto &function : model.functions()) {

@@ -39,12 +39,42 @@ template <ir::Predicate predicate> LogicalResult compare(const Node &n) {
   return n.result(n.make<ir::CompareOp>(predicate, a, b));
 }
 
+/// x * x * ... by squaring, modulo the type's range, as integers wrap.
+Value product(const Node &n, Value x, int64_t times) {
+  Value result;
+  for (; times; times >>= 1) {
+    if (times & 1)
+      result = result ? n.make<ir::MulOp>(result, x) : x;
+    if (times > 1)
+      x = n.make<ir::MulOp>(x, x);
+  }
+  return result ? result : n.broadcast(n.constant(1, x), shapeOf(x));
+}
+
+constexpr int64_t kMostProducts = 64; // an exponent of 64 bits overflows
+
+LogicalResult integerPower(const Node &n, Value base) {
+  const HostTensor *exponent = n.host(1);
+  bool isOne = exponent && exponent->isSplat();
+  int64_t times = isOne ? exponent->integer(0) : -1;
+  if (times < 0 || times > kMostProducts ||
+      double(times) != exponent->number(0))
+    return n.fail() << "Pow of " << ir::elementType(base)
+                    << " is supported only with one exponent from 0 to "
+                    << kMostProducts << " that is known at compile time";
+  Value one = n.broadcast(n.constant(1, base), exponent->shape);
+  Value y = product(n, base, times);
+  return n.result(exponent->shape.empty() ? y : n.make<ir::MulOp>(y, one));
+}
+
 LogicalResult power(const Node &n) {
-  Value base = n.in(0), exponent = n.in(1);
+  Value base = n.in(0);
   if (!base)
     return failure();
+  if (!isa<FloatType>(ir::elementType(base)))
+    return integerPower(n, base);
   return n.result(
-      n.make<ir::PowOp>(base, n.cast(exponent, ir::elementType(base))));
+      n.make<ir::PowOp>(base, n.cast(n.in(1), ir::elementType(base))));
 }
 
 LogicalResult castTo(const Node &n) {

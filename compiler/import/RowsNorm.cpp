@@ -27,6 +27,12 @@ LogicalResult batchNorm(const Node &n) {
                          "state and cannot be read in the step";
   Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
         var = n.in(4);
+  for (Value v : {scale, bias, mean, var})
+    if (v && ir::isHalf(ir::elementType(v)))
+      return n.fail() << "a BatchNormalization whose scale, bias or statistics "
+                         "are "
+                      << ir::elementType(v)
+                      << " is not supported, expected them in f32";
   Value y = n.make<ir::BatchNormInferOp>(
       x, scale, bias, mean, var, llvm::APFloat(n.number("epsilon", 1e-5)),
       llvm::APFloat(n.number("momentum", 0.9)), "nchw");

@@ -62,6 +62,8 @@ LogicalResult noise(const Node &n, const Shape &shape, Type like, bool normal,
   if (!llvm::isa<FloatType>(*element))
     return n.fail() << "expected a float type of random numbers, found "
                     << *element;
+  if (auto count = countElements(shape, "the result"); !count.ok())
+    return n.fail(count.status());
   auto type = RankedTensorType::get(shape, n.b.getF32Type());
   Value x = ir::NoiseOp::create(n.b, n.loc, type, normal, n.proto.output(0));
   if (scale != 1)

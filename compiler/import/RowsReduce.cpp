@@ -48,7 +48,13 @@ template <typename Op> LogicalResult plain(const Node &n) {
 
 Value square(const Node &n, Value x) { return n.make<ir::MulOp>(x, x); }
 Value absolute(const Node &n, Value x) { return n.make<ir::AbsOp>(x); }
-Value root(const Node &n, Value x) { return n.make<ir::SqrtOp>(x); }
+Value root(const Node &n, Value x) {
+  if (isa<FloatType>(ir::elementType(x)))
+    return n.make<ir::SqrtOp>(x);
+  n.fail() << n.proto.op_type() << " of " << ir::elementType(x)
+           << " is not supported; cast to a float type before it";
+  return nullptr;
+}
 
 LogicalResult argMax(const Node &n) {
   Value x = n.in(0);

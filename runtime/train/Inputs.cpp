@@ -8,12 +8,6 @@
 namespace dlc {
 namespace {
 
-bool hasInput(const plan::Program *program, const std::string &name) {
-  return program &&
-         std::any_of(program->inputs().begin(), program->inputs().end(),
-                     [&](auto &port) { return port.name() == name; });
-}
-
 InputSpec specOf(const plan::Program &program, const plan::Port &port,
                  bool isLabel) {
   const plan::TensorType &type =
@@ -37,24 +31,7 @@ void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
     only->key = name;
 }
 
-Status checkBatch(const std::vector<InputSpec> &specs, int64_t batch) {
-  for (const InputSpec &spec : specs)
-    if (spec.shape.empty() || spec.shape[0] % batch != 0 ||
-        (!spec.isLabel && spec.shape[0] != batch))
-      return corrupt("input '{}' has shape [{}], expected batches of {}",
-                     spec.key, fmt::join(spec.shape, ", "), batch);
-  return {};
-}
-
 } // namespace
-
-const plan::Program *findProgram(const plan::Plan &plan,
-                                 std::string_view name) {
-  for (const plan::Program &program : plan.programs())
-    if (program.name() == name)
-      return &program;
-  return nullptr;
-}
 
 int findOutput(const plan::Program &program, std::string_view name) {
   for (int i = 0; i < program.outputs_size(); ++i)
@@ -81,13 +58,10 @@ Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
   const plan::Program *program = findProgram(plan, name);
   if (!program)
     return failed("the model has no program '{}'", name);
-  const plan::Program *predict = findProgram(plan, "predict");
+  DLC_TRY(checkInputs(plan, *program));
   std::vector<InputSpec> specs;
   for (const plan::Port &port : program->inputs())
-    specs.push_back(
-        specOf(*program, port,
-               predict ? !hasInput(predict, port.name()) : port.name() == "y"));
-  DLC_TRY(checkBatch(specs, plan.batch()));
+    specs.push_back(specOf(*program, port, isLabel(plan, port.name())));
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   rename(specs, false, "x", file);
   rename(specs, true, "y", file);

@@ -3,15 +3,12 @@
 
 #include "runtime/data/Loader.h"
 #include "runtime/exec/Executor.h"
-#include "runtime/plan/plan.pb.h"
+#include "runtime/plan/Ports.h"
 
 #include <optional>
 #include <string>
 
 namespace dlc {
-
-// Null if the plan has no such program.
-const plan::Program *findProgram(const plan::Plan &plan, std::string_view name);
 
 // Which of its outputs has this name; none: below 0.
 int findOutput(const plan::Program &program, std::string_view name);
@@ -22,7 +19,7 @@ Status setInputs(Executor &executor, const plan::Program &program,
 
 // The data set at `path`, bound to the inputs of `program` in their order. An
 // input is found by its own name, or as `x` if it is the only one besides the
-// labels, which are `y`. Labels are what predict does not take.
+// labels, which are `y`.
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
                             std::string_view program,
                             std::optional<double> scale);

@@ -190,22 +190,25 @@ Session::predict(const Dataset &dataset) try {
   const plan::Program *program = findProgram(plan(), kPredict);
   if (!program)
     return failed("the model has no program to predict with");
+  DLC_TRY(checkPredictions(plan(), *program));
   const int64_t batch = plan().batch();
   std::vector<Output> outputs;
-  for (const plan::Port &port : program->outputs()) {
+  std::vector<size_t> taken; // which of the program's outputs they are
+  for (int i = 0; i < program->outputs_size(); ++i) {
+    const plan::Port &port = program->outputs(i);
+    if (!isPrediction(*program, port))
+      continue;
+    taken.push_back(static_cast<size_t>(i));
     const plan::TensorType &type =
         program->buffers(static_cast<int>(port.buffer())).type();
     std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
-    if (shape.empty() || shape[0] % batch != 0)
-      return failed("output '{}' has shape [{}], expected rows of {} samples",
-                    port.name(), fmt::join(shape, ", "), batch);
     shape[0] = shape[0] / batch * dataset.samples();
     outputs.push_back(
         {port.name(), *plan::dtypeOf(type.dtype()), std::move(shape), {}});
   }
   const auto append = [&](int64_t samples, std::span<const TensorView> views) {
-    for (size_t i = 0; i < views.size(); ++i) {
-      const TensorView &view = views[i];
+    for (size_t i = 0; i < taken.size(); ++i) {
+      const TensorView &view = views[taken[i]];
       const uint64_t bytes = view.bytes / static_cast<uint64_t>(batch) *
                              static_cast<uint64_t>(samples);
       outputs[i].bytes.insert(outputs[i].bytes.end(), view.data,
