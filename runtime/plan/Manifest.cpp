@@ -114,7 +114,8 @@ Result<Json> readManifest(const std::string &folder, std::string_view format,
   auto manifest = parseJson(*text);
   if (!manifest)
     return manifest.status().withContext(fmt::format("'{}'", path));
-  DLC_TRY(checkVersion(*manifest, format, version).withContext(fmt::format("'{}'", path)));
+  DLC_TRY(checkVersion(*manifest, format, version)
+              .withContext(fmt::format("'{}'", path)));
   auto hash = jsonString(*manifest, "hash");
   auto files = manifest->find("files");
   if (!hash || *hash != ownHash(*manifest) || *text != written(*manifest) ||

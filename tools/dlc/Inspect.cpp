@@ -214,9 +214,9 @@ void printText(const Ordered &summary) {
            summary["parameters"].get<uint64_t>());
   std::string schedule = "loss: " + textOf(summary["loss"]);
   for (const auto &[name, value] : summary["schedule"].items())
-    schedule += fmt::format(", {}: {}", printable(name),
-                            value.is_string() ? textOf(value)
-                                              : dumpJson(value));
+    schedule +=
+        fmt::format(", {}: {}", printable(name),
+                    value.is_string() ? textOf(value) : dumpJson(value));
   printOut("{}\n\nstate\n", schedule);
   for (const auto &[role, state] : summary["state"].items())
     printOut("  {:8} {:5} tensors {:>12} elements {:>10}\n", printable(role),
