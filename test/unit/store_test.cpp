@@ -185,7 +185,9 @@ TEST_F(Store, WhatIsClosedIsFreed) {
 // Packets that are random, or messages with some bytes changed, whole or cut.
 TEST_F(Store, TenThousandHostilePackets) {
   std::mt19937 chance(20);
-  const auto below = [&](uint32_t bound) { return chance() % bound; };
+  const auto below = [&](uint32_t bound) {
+    return static_cast<uint32_t>(chance() % bound);
+  };
   const auto packet = [&] {
     std::string bytes;
     if (below(3) > 0) {

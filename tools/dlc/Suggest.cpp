@@ -2,6 +2,8 @@
 #include "runtime/base/Nearest.h"
 #include "tools/dlc/Commands.h"
 
+#include <sstream>
+
 namespace dlc::tool {
 namespace {
 
@@ -69,7 +71,10 @@ int parseAndRun(CommandLine &line, int argc, char **argv) {
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::Success &request) { // --help, --version
-    return line.app.exit(request);
+    std::ostringstream text;
+    const int code = line.app.exit(request, text, text);
+    printText(text.str());
+    return code;
   } catch (const CLI::ParseError &error) {
     return report(usageError("{}", explain(line.app, error)));
   }
