@@ -160,7 +160,7 @@ class InUse(RunFolder):
         artifact = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), batch=16, ddp=2)
         run = self.path("run")
         first = self.start("train", artifact, data=dlc.data("digits-train"), run=run, steps=self.ENDLESS,
-                           save_every=20, keep=2, threads=1)
+                           save_every=20, keep=1000, threads=1)
         self.until(lambda: os.path.exists(run + "/checkpoint-20") or self.steps(run) > 60, "steps")
         self.assertNotEqual(self.refused(run), 0)
         dlc.evaluate(run, dlc.data("digits-test"))
@@ -210,11 +210,8 @@ class InUse(RunFolder):
 class FullDisk(RunFolder):
     def limited(self, size, *words, **options):
         """Runs dlc with no file beyond so many bytes."""
-        def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        done = subprocess.run([dlc.DLC, *words, *dlc.flags(options)], preexec_fn=limit, capture_output=True, text=True,
-                              timeout=120)
+        done = subprocess.run([dlc.DLC, *words, *dlc.flags(options)], capture_output=True, text=True, timeout=120,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
         return done.returncode, done.stderr
 
     def size(self, step):
@@ -244,12 +241,31 @@ class FullDisk(RunFolder):
         dlc.dlc("train", resume=run.folder, steps=8)
         self.assertBitwise(run.state(8), self.whole.state(8), "later")
 
-    def test_no_checkpoint_at_all(self):
-        artifact = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), batch=16, ddp=2)
-        run = self.path("run")
-        code, err = self.limited(2000, "train", artifact, data=dlc.data("digits-train"), run=run, steps=2)
-        self.assertNotEqual(code, dlc.OK)  # the copy of the artifact did not fit
+    def test_no_room_for_a_run(self):
+        code, err = self.limited(2000, "train", self.artifact, data=dlc.data("digits-train"), run="/dev/shm/dlc-run", steps=2)
+        self.assertEqual(code, dlc.FAILED, err)  # the copy of the artifact does not fit
         self.assertRegex(err, "File too large")
+        self.assertEqual([name for name in os.listdir("/dev/shm") if "dlc-run" in name], [])
+
+    def test_divergence_without_room_for_a_replay(self):
+        artifact = dlc.compile(dlc.model("mlp"), self.path("wild.dlc"), batch=16, lr=1e37, schedule="constant")
+        limit = os.path.getsize(artifact + "/state.safetensors") - 1
+        code, err = self.limited(limit, "train", artifact, data=dlc.data("digits-train"), run=self.path("run"), steps=50)
+        self.assertEqual(code, dlc.DIVERGED, err)
+        self.assertRegex(err, r"training diverged.*it cannot be replayed \(.*File too large\)")
+
+    def test_of_two_ranks(self):
+        """All ranks go on when one cannot write, and end as one."""
+        artifact = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), batch=16, ddp=2)
+        options = dict(data=dlc.data("digits-train"), steps=6, save_every=2, threads=1)
+        expected = dlc.train(artifact, run=self.path("free"), **options).state(6)
+        limit = os.path.getsize(self.path("free/checkpoint-2/state.safetensors")) - 1
+        code, err = self.limited(limit, "train", artifact, run=self.path("run"), **options)
+        self.assertEqual(code, dlc.FAILED, err)
+        self.assertRegex(err, "no checkpoint of step 2: .*' has none; training goes on")
+        self.assertIn("no checkpoint of step 6: ", err)
+        dlc.dlc("train", resume=self.path("run"))
+        self.assertBitwise(dlc.Run(self.path("run")).state(6), expected, "from the start")
 
     def disk(self, size):
         folder = self.path("disk")
