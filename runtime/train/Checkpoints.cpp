@@ -49,6 +49,10 @@ Result<Progress> progressFrom(const Json &json) {
   DLC_ASSIGN(const int64_t world, countOf(json, "world", kMostRanks));
   DLC_ASSIGN(progress.dataHash, jsonString(json, "data_hash"));
   progress.world = static_cast<int>(world);
+  if (progress.samples < 1 || world < 1 ||
+      progress.cursor.sample > progress.samples)
+    return corrupt("sample {} of {}, by {} ranks, is no place in data",
+                   progress.cursor.sample, progress.samples, world);
   return progress;
 }
 

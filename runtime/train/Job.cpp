@@ -307,7 +307,7 @@ Status Job::sharePlace() {
 }
 
 Status Job::checkSameData() const {
-  if (progress.dataHash != dataHash)
+  if (progress.dataHash != dataHash || progress.samples != data->samples())
     return failed("'{}' is not the data that the run began with ({} samples, "
                   "hash {}; found {} samples, hash {})",
                   options.data, progress.samples, progress.dataHash,

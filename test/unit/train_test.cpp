@@ -82,6 +82,20 @@ protected:
     EXPECT_TRUE(content.ok()) << content.status().message();
     return content ? *content : "";
   }
+  // Another trainer.json, with hashes that fit.
+  void rewrite(const std::string &checkpoint,
+               const std::function<void(Json &)> &change) const {
+    const std::string folder = path(checkpoint);
+    Json trainer = *parseJson(*readFile(folder + "/trainer.json"));
+    change(trainer);
+    ASSERT_TRUE(
+        writeFileAtomically(folder + "/trainer.json", dumpJson(trainer)).ok());
+    Json manifest = *parseJson(*readFile(folder + "/manifest.json"));
+    std::filesystem::remove(folder + "/manifest.json");
+    for (const char *key : {"files", "hash"})
+      manifest.erase(key);
+    ASSERT_TRUE(writeManifest(folder, manifest).ok());
+  }
   std::vector<std::string> lines(const std::string &name) const {
     std::vector<std::string> lines;
     std::string text = *readFile(path(name)), line;
@@ -258,20 +272,38 @@ TEST_F(Training, LinesWaitForRoom) {
 TEST_F(Training, CheckpointsOfAnOlderVersionGoOn) {
   ASSERT_TRUE(train(options("whole", 40)).ok());
   ASSERT_TRUE(train(options("run", 15)).ok());
-  const std::string folder = path("run/checkpoint-15");
-  Json trainer = *parseJson(*readFile(folder + "/trainer.json"));
-  EXPECT_EQ(trainer["epoch"], 1);
-  EXPECT_EQ(trainer["sample"], 8);
-  trainer.erase("sample");
-  ASSERT_TRUE(
-      writeFileAtomically(folder + "/trainer.json", dumpJson(trainer)).ok());
-  Json manifest = *parseJson(*readFile(folder + "/manifest.json"));
-  std::filesystem::remove(folder + "/manifest.json");
-  for (const char *key : {"files", "hash"})
-    manifest.erase(key);
-  ASSERT_TRUE(writeManifest(folder, manifest).ok());
+  rewrite("run/checkpoint-15", [](Json &trainer) {
+    EXPECT_EQ(trainer["epoch"], 1);
+    EXPECT_EQ(trainer["sample"], 8);
+    trainer.erase("sample");
+  });
   ASSERT_TRUE(resume("run", 40).ok());
   EXPECT_EQ(state("run", 40), state("whole", 40));
+}
+
+// Whole, but made by hand.
+TEST_F(Training, PlacesThatCannotBeAreRefused) {
+  ASSERT_TRUE(train(options("run", 8)).ok());
+  const Json places[] = {
+      {{"world", 0}},      {{"world", 1 << 20}},
+      {{"sample", 24}},    {{"sample", UINT64_MAX}},
+      {{"step", 7}},       {{"step", -8}},
+      {{"samples", 0}},    {{"epoch", UINT64_MAX}},
+      {{"step", nullptr}}, {{"samples", 0}, {"sample", nullptr}}};
+  for (const Json &place : places) {
+    std::filesystem::remove_all(path("copy"));
+    std::filesystem::copy(path("run"), path("copy"),
+                          std::filesystem::copy_options::recursive);
+    rewrite("copy/checkpoint-8", [&](Json &trainer) {
+      for (const auto &[key, value] : place.items())
+        if (value.is_null())
+          trainer.erase(key);
+        else
+          trainer[key] = value;
+    });
+    EXPECT_EQ(resume("copy", 20).status().code(), Code::Corrupt)
+        << dumpJson(place);
+  }
 }
 
 TEST_F(Training, OtherDataIsRefused) {
