@@ -38,7 +38,13 @@ struct S {
 S operator+(S a, S b) { return a.binary<arith::AddFOp, arith::AddIOp>(b); }
 S operator-(S a, S b) { return a.binary<arith::SubFOp, arith::SubIOp>(b); }
 S operator*(S a, S b) { return a.binary<arith::MulFOp, arith::MulIOp>(b); }
-S operator/(S a, S b) { return a.binary<arith::DivFOp, arith::DivSIOp>(b); }
+/// u8 is the only type of 8 bits.
+bool isUnsigned(Type t) { return t.isInteger(1) || t.isInteger(8); }
+
+S operator/(S a, S b) {
+  return a.type().isInteger(8) ? a.binary<arith::DivFOp, arith::DivUIOp>(b)
+                               : a.binary<arith::DivFOp, arith::DivSIOp>(b);
+}
 S operator^(S a, S b) {
   return a.with(arith::XOrIOp::create(*a.b, a.loc, a.v, b.v));
 }
@@ -58,11 +64,14 @@ S compare(Predicate p, S a, S b) {
   using I = arith::CmpIPredicate;
   static const F floats[] = {F::OEQ, F::UNE, F::OLT, F::OLE, F::OGT, F::OGE};
   static const I ints[] = {I::eq, I::ne, I::slt, I::sle, I::sgt, I::sge};
+  static const I bytes[] = {I::eq, I::ne, I::ult, I::ule, I::ugt, I::uge};
   int i = (int)p;
   return a.with(
       a.isFloat()
           ? Value(arith::CmpFOp::create(*a.b, a.loc, floats[i], a.v, b.v))
-          : Value(arith::CmpIOp::create(*a.b, a.loc, ints[i], a.v, b.v)));
+          : Value(arith::CmpIOp::create(
+                *a.b, a.loc, a.type().isInteger(8) ? bytes[i] : ints[i], a.v,
+                b.v)));
 }
 S choose(S c, S a, S b) {
   return a.with(arith::SelectOp::create(*a.b, a.loc, c.v, a.v, b.v));
@@ -72,11 +81,19 @@ S log(S x) { return x.unary<math::LogOp>(); }
 S sqrt(S x) { return x.unary<math::SqrtOp>(); }
 S tanh(S x) { return x.unary<math::TanhOp>(); }
 S abs(S x) {
+  if (x.type().isInteger(8))
+    return x;
   return x.isFloat() ? x.unary<math::AbsFOp>() : x.unary<math::AbsIOp>();
 }
 S sigmoid(S x) { return 1.0 / (exp(0.0 - x) + 1.0); }
-S maximum(S a, S b) { return a.binary<arith::MaximumFOp, arith::MaxSIOp>(b); }
-S minimum(S a, S b) { return a.binary<arith::MinimumFOp, arith::MinSIOp>(b); }
+S maximum(S a, S b) {
+  return a.type().isInteger(8) ? a.binary<arith::MaximumFOp, arith::MaxUIOp>(b)
+                               : a.binary<arith::MaximumFOp, arith::MaxSIOp>(b);
+}
+S minimum(S a, S b) {
+  return a.type().isInteger(8) ? a.binary<arith::MinimumFOp, arith::MinUIOp>(b)
+                               : a.binary<arith::MinimumFOp, arith::MinSIOp>(b);
+}
 
 S gelu(S x, bool tanhForm) {
   if (!tanhForm)
@@ -88,7 +105,7 @@ S gelu(S x, bool tanhForm) {
 S convert(S x, Type to) {
   OpBuilder &b = *x.b;
   Type from = x.type();
-  bool unsignedFrom = from.isInteger(1);
+  bool unsignedFrom = isUnsigned(from);
   auto make = [&](auto tag) {
     return x.with(decltype(tag)::create(b, x.loc, to, x.v));
   };
@@ -100,7 +117,7 @@ S convert(S x, Type to) {
   if (x.isFloat() && isa<FloatType>(to))
     return wf < wt ? make(arith::ExtFOp()) : make(arith::TruncFOp());
   if (x.isFloat())
-    return make(arith::FPToSIOp());
+    return isUnsigned(to) ? make(arith::FPToUIOp()) : make(arith::FPToSIOp());
   if (isa<FloatType>(to))
     return unsignedFrom ? make(arith::UIToFPOp()) : make(arith::SIToFPOp());
   if (wf > wt)

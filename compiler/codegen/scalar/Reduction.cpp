@@ -28,8 +28,10 @@ static Value extreme(ScalarEmitter &e, Type type, bool lowest) {
         e.b, e.loc,
         e.b.getFloatAttr(type, APFloat::getInf(f.getFloatSemantics(), lowest)));
   unsigned width = type.getIntOrFloatBitWidth();
-  APInt value = width == 1 ? APInt(1, !lowest)
-                : lowest   ? APInt::getSignedMinValue(width)
+  bool isUnsigned = width == 1 || width == 8; // bool, u8
+  APInt value = isUnsigned ? lowest ? APInt::getMinValue(width)
+                                    : APInt::getMaxValue(width)
+                : lowest ? APInt::getSignedMinValue(width)
                            : APInt::getSignedMaxValue(width);
   return arith::ConstantOp::create(e.b, e.loc, e.b.getIntegerAttr(type, value));
 }
@@ -61,8 +63,9 @@ static Value isBetter(ScalarEmitter &e, Value x, Value old) {
                                         compare(P::ORD, old, old));
     return arith::OrIOp::create(b, e.loc, compare(P::OGT, x, old), first);
   }
-  auto greater = x.getType().isInteger(1) ? arith::CmpIPredicate::ugt
-                                          : arith::CmpIPredicate::sgt;
+  auto greater = x.getType().isInteger(1) || x.getType().isInteger(8)
+                     ? arith::CmpIPredicate::ugt
+                     : arith::CmpIPredicate::sgt;
   return arith::CmpIOp::create(b, e.loc, greater, x, old);
 }
 static State choose(ScalarEmitter &e, Value better, ValueRange x,
@@ -100,20 +103,23 @@ State Reduction::merge(ScalarEmitter &e, ValueRange l, ValueRange r) const {
 Value Reduction::join(ScalarEmitter &e, Value old, Value x) const {
   OpBuilder &b = e.b;
   Operation *op = node->op();
-  bool isFloat = isa<FloatType>(type()), isBool = type().isInteger(1);
+  bool isFloat = isa<FloatType>(type()), isBool = type().isInteger(1),
+       isByte = type().isInteger(8);
   if (isa<ir::ReduceMaxOp>(op)) {
     if (isFloat)
       return arith::MaximumFOp::create(b, e.loc, old, x,
                                        arith::FastMathFlags::nsz);
-    return isBool ? Value(arith::OrIOp::create(b, e.loc, old, x))
-                  : Value(arith::MaxSIOp::create(b, e.loc, old, x));
+    return isBool   ? Value(arith::OrIOp::create(b, e.loc, old, x))
+           : isByte ? Value(arith::MaxUIOp::create(b, e.loc, old, x))
+                    : Value(arith::MaxSIOp::create(b, e.loc, old, x));
   }
   if (isa<ir::ReduceMinOp>(op)) {
     if (isFloat)
       return arith::MinimumFOp::create(b, e.loc, old, x,
                                        arith::FastMathFlags::nsz);
-    return isBool ? Value(arith::AndIOp::create(b, e.loc, old, x))
-                  : Value(arith::MinSIOp::create(b, e.loc, old, x));
+    return isBool   ? Value(arith::AndIOp::create(b, e.loc, old, x))
+           : isByte ? Value(arith::MinUIOp::create(b, e.loc, old, x))
+                    : Value(arith::MinSIOp::create(b, e.loc, old, x));
   }
   return isFloat ? Value(arith::AddFOp::create(b, e.loc, old, x, reorder()))
                  : Value(arith::AddIOp::create(b, e.loc, old, x));
