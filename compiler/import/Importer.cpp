@@ -229,18 +229,6 @@ Value Importer::materialize(const std::string &name, const HostTensor &host,
 
 constexpr float kLargestF16 = 65504;
 
-/// The magnitude of the largest finite number.
-static float largestFinite(const Weight &weight) {
-  const auto *bytes = static_cast<const char *>(weight.data);
-  float x, largest = 0;
-  for (size_t i = 0; i + sizeof x <= weight.bytes; i += sizeof x) {
-    std::memcpy(&x, bytes + i, sizeof x);
-    if (std::isfinite(x))
-      largest = std::max(largest, std::abs(x));
-  }
-  return largest;
-}
-
 void Importer::addState(const std::string &name, RankedTensorType type,
                         Role role) {
   OpBuilder::InsertionGuard guard(builder);

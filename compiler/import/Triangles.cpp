@@ -1,5 +1,6 @@
 #include "compiler/import/Triangles.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace dlc::import {
@@ -43,6 +44,17 @@ std::optional<std::pair<double, double>> triangleOf(const Weight &weight) {
   default:
     return std::nullopt;
   }
+}
+
+float largestFinite(const Weight &weight) {
+  const auto *bytes = static_cast<const char *>(weight.data);
+  float x, largest = 0;
+  for (size_t i = 0; i + sizeof x <= weight.bytes; i += sizeof x) {
+    std::memcpy(&x, bytes + i, sizeof x);
+    if (std::isfinite(x))
+      largest = std::max(largest, std::abs(x));
+  }
+  return largest;
 }
 
 } // namespace dlc::import

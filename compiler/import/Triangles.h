@@ -1,4 +1,4 @@
-// Constants that follow from positions, such as causal masks.
+// What passes are told of constants: causal masks, largest numbers.
 #pragma once
 #include "compiler/import/WeightStore.h"
 #include <optional>
@@ -10,5 +10,8 @@ namespace dlc::import {
 /// above; none if either differs in places, or if both are equal. Further
 /// dimensions in front must be 1. Stops at the first number that does not fit.
 std::optional<std::pair<double, double>> triangleOf(const Weight &weight);
+
+/// The magnitude of the largest finite number of an f32 tensor.
+float largestFinite(const Weight &weight);
 
 } // namespace dlc::import
