@@ -172,7 +172,8 @@ Result<Unfinished> Unfinished::create(Kind kind, const std::string &parent,
       return Unfinished(std::move(path), descriptor);
     ::close(descriptor);
   }
-  return failed("cannot create a temporary name in '{}'", parent);
+  return failed("cannot create '{}': nothing new stays in '{}'",
+                parent == "." ? name : parent + "/" + name, parent);
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string &path) {
