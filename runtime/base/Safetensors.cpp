@@ -1,5 +1,6 @@
 #include "runtime/base/Safetensors.h"
 
+#include "runtime/base/Atomic.h"
 #include "runtime/base/Checked.h"
 #include "runtime/base/Json.h"
 
@@ -152,9 +153,9 @@ const NamedTensor *SafetensorsFile::find(const std::string &name) const {
 Status writeSafetensors(const std::string &path,
                         const std::vector<NamedTensor> &tensors,
                         const std::map<std::string, std::string> &metadata) {
-  DLC_ASSIGN(FileWriter file, FileWriter::create(path));
-  DLC_TRY(writeSafetensors(file, tensors, metadata));
-  return file.sync();
+  DLC_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  DLC_TRY(writeSafetensors(file.writer(), tensors, metadata));
+  return file.commit();
 }
 
 Status writeSafetensors(FileWriter &file,

@@ -41,7 +41,8 @@ private:
   std::map<std::string, std::string> metadata_;
 };
 
-// Writes and syncs a new file in place. Tensors are stored in the order given.
+// Replaces the file in one step, and syncs it. Tensors are stored in the order
+// given.
 Status
 writeSafetensors(const std::string &path,
                  const std::vector<NamedTensor> &tensors,

@@ -1,5 +1,5 @@
 // RUN: dlc-gradcheck %s
-// Elementwise ops of one operand.
+// Elementwise ops of one operand. A step adds its operand, since autodiff refuses a loss that no gradient leaves.
 
 func.func @neg(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   %y = dlc.neg %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
@@ -12,22 +12,26 @@ func.func @abs(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
 }
 
 func.func @sign(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
-  %y = dlc.sign %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %s = dlc.sign %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %y = dlc.add %s, %x : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
   return %y : tensor<2x3xf64>
 }
 
 func.func @floor(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
-  %y = dlc.floor %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %s = dlc.floor %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %y = dlc.add %s, %x : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
   return %y : tensor<2x3xf64>
 }
 
 func.func @ceil(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
-  %y = dlc.ceil %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %s = dlc.ceil %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %y = dlc.add %s, %x : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
   return %y : tensor<2x3xf64>
 }
 
 func.func @round(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
-  %y = dlc.round %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %s = dlc.round %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %y = dlc.add %s, %x : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
   return %y : tensor<2x3xf64>
 }
 
