@@ -11,8 +11,11 @@ namespace dlc {
 Result<std::unique_ptr<Device>> makeDevice(std::string_view target, int threads,
                                            int ordinal,
                                            const TuneOptions &tune) {
-  if (target == "cpu")
-    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(threads));
+  if (target == "cpu") {
+    auto device = std::make_unique<CpuDevice>(threads);
+    DLC_TRY(device->threads().check());
+    return std::unique_ptr<Device>(std::move(device));
+  }
 #ifdef DLC_HAS_CUDA
   if (target == "cuda") {
     auto device = CudaDevice::create(ordinal, tune);

@@ -1,10 +1,31 @@
 #include "runtime/device/cpu/Threads.h"
 
+#include "runtime/base/Boundary.h"
+
+#include <future>
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include <omp.h>
 
 namespace dlc {
 
 Threads::Threads(int count) : count_(count > 0 ? count : omp_get_num_procs()) {}
+
+Status Threads::check() const {
+  return guarded(fmt::format("{} threads", count_), [this]() -> Status {
+    std::promise<void> all;
+    const std::shared_future<void> started = all.get_future().share();
+    std::vector<std::jthread> threads; // they wait until all are there
+    // Whatever happens, they end before they are joined.
+    const std::unique_ptr<std::promise<void>, void (*)(std::promise<void> *)>
+        release(&all, [](std::promise<void> *p) { p->set_value(); });
+    for (int i = 1; i < count_; ++i)
+      threads.emplace_back([started] { started.wait(); });
+    return {};
+  });
+}
 
 void Threads::makeCurrent() const {
   omp_set_dynamic(0);

@@ -2,6 +2,8 @@
 // cores never run two pools.
 #pragma once
 
+#include "runtime/base/Status.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -14,6 +16,10 @@ public:
   explicit Threads(int count);
 
   int count() const { return count_; }
+
+  // Code::Limit if the system has not so many threads: libgomp would end the
+  // process.
+  Status check() const;
 
   // Makes oneDNN's parallel regions, started by the calling thread, use this
   // pool's size.
