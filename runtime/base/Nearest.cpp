@@ -7,6 +7,8 @@
 
 namespace dlc {
 
+constexpr size_t kLongest = 200;
+
 // Edits (insert, delete, replace, swap of neighbours) from a to b.
 static size_t distance(const std::string &a, const std::string &b) {
   std::vector<std::vector<size_t>> d(a.size() + 1,
@@ -27,6 +29,8 @@ static size_t distance(const std::string &a, const std::string &b) {
 std::string nearest(const std::string &word,
                     const std::vector<std::string> &candidates) {
   std::string best;
+  if (word.size() > kLongest) // nobody has typed that
+    return best;
   size_t least = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string &candidate : candidates)
     if (size_t d = distance(word, candidate); d < least) {

@@ -1,0 +1,113 @@
+// Artifacts: a plan that is not what the compiler wrote, files that are
+// damaged.
+#include "runtime/base/Files.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/plan/Artifact.h"
+#include "runtime/plan/Memory.h"
+#include "runtime/plan/Types.h"
+#include "test/fuzz/Steps.h"
+#include "test/fuzz/Targets.h"
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include <filesystem>
+
+namespace dlc::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMemory = 128 << 20;
+
+// What a generated kernel takes was fixed when it was made: an artifact is
+// code, and a plan that hands it other buffers is another program.
+bool callsKernelsAsMade(const plan::Plan &plan, const plan::Plan &made) {
+  using google::protobuf::util::MessageDifferencer;
+  if (plan.programs_size() != made.programs_size() ||
+      plan.regions_size() != made.regions_size())
+    return false;
+  for (int p = 0; p < plan.programs_size(); ++p) {
+    const plan::Program &a = plan.programs(p), &b = made.programs(p);
+    if (a.commands_size() != b.commands_size() ||
+        a.buffers_size() != b.buffers_size())
+      return false;
+    for (int i = 0; i < a.buffers_size(); ++i)
+      if (!MessageDifferencer::Equals(a.buffers(i), b.buffers(i)))
+        return false;
+    for (int i = 0; i < a.commands_size(); ++i)
+      if ((a.commands(i).kind() == "kernel" ||
+           b.commands(i).kind() == "kernel") &&
+          !MessageDifferencer::Equals(a.commands(i), b.commands(i)))
+        return false;
+  }
+  return true;
+}
+
+Status runTwice(const plan::Plan &plan, const std::string &kernels) {
+  DLC_ASSIGN(auto executor,
+             Executor::create(plan, kernels, nullptr, {.threads = 1}));
+  for (const plan::Program &program : plan.programs())
+    DLC_TRY(executor->prepare(program.name()));
+  for (int step = 0; step < 2; ++step)
+    for (const plan::Program &program : plan.programs()) {
+      if (!program.after().empty())
+        continue;
+      for (const plan::Port &port : program.inputs()) {
+        const std::vector<std::byte> zeros(
+            plan::bytesOf(
+                program.buffers(static_cast<int>(port.buffer())).type())
+                .value_or(0));
+        DLC_TRY(executor->setInput(program.name(), port.name(), zeros.data(),
+                                   zeros.size()));
+      }
+      DLC_TRY(executor->run(program.name()));
+    }
+  return {};
+}
+
+// The seeds are folders; a copy of one, whose files are not shared.
+Result<std::string> copyOfSeed(Job &job) {
+  const std::string to = job.folder + "/mutant.dlc";
+  std::error_code error;
+  fs::copy(job.random.pick(job.seeds), to, fs::copy_options::recursive, error);
+  if (error)
+    return failed("cannot copy a seed: {}", error.message());
+  return to;
+}
+
+} // namespace
+
+Status fuzzPlan(Job &job) {
+  const std::string &seed = job.random.pick(job.seeds);
+  plan::Plan made, donor;
+  DLC_ASSIGN(std::string text, readFile(seed + "/plan.pb", 1 << 30));
+  made.ParseFromString(text);
+  DLC_ASSIGN(text, readFile(job.random.pick(job.seeds) + "/plan.pb", 1 << 30));
+  donor.ParseFromString(text);
+  plan::Plan plan = made;
+  for (int i = changes(job.random); i > 0; --i)
+    mutateMessage(job.random, plan, donor);
+  DLC_TRY(writeMutant(job, "mutant.pb", plan.SerializeAsString()).status());
+  DLC_TRY(verifyPlan(plan));
+  if (totalBytes(plan) > kMemory || !callsKernelsAsMade(plan, made))
+    return {};
+  return runTwice(plan,
+                  exists(seed + "/kernels.so") ? seed + "/kernels.so" : "");
+}
+
+Status fuzzArtifact(Job &job) {
+  DLC_ASSIGN(const std::string folder, copyOfSeed(job));
+  std::vector<std::string> names;
+  for (const auto &entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().string());
+  std::sort(names.begin(), names.end());
+  const std::string name = job.random.pick(names);
+  DLC_ASSIGN(std::string text, readFile(name, 1 << 30));
+  const bool isText = name.ends_with(".json") || name.ends_with(".yaml");
+  for (int i = changes(job.random); i > 0; --i)
+    isText ? mutateText(job.random, text) : mutateBytes(job.random, text);
+  DLC_TRY(writeNewFile(name, text));
+  return trainTwoSteps(folder);
+}
+
+} // namespace dlc::fuzz
