@@ -1,11 +1,18 @@
-"""A run killed in each system call that its checkpoints make resumes to the bits of the undisturbed run."""
+"""Runs killed at any moment, in each system call that their checkpoints make or whenever it comes, resume to the bits of
+the undisturbed run and leave nothing behind. DLC_KILLS=100 and DLC_KILL_SEED=N for more, and other, moments."""
 
+import glob
 import os
+import random
 import shutil
 import signal
 import subprocess
+import time
 
 import dlc
+
+KILLS = int(os.environ.get("DLC_KILLS", 5))
+SEED = int(os.environ.get("DLC_KILL_SEED", 1))
 
 
 class EveryCall(dlc.TestCase):
@@ -39,6 +46,78 @@ class EveryCall(dlc.TestCase):
                 number, kills = number + 1, kills + 1
             shutil.rmtree(run)
         self.assertGreater(kills, 20)
+
+
+class AnyMoment(dlc.TestCase):
+    """Two ranks: all of the job, one rank, or the process that started them is killed."""
+
+    STEPS = 40
+
+    def setUp(self):
+        super().setUp()
+        os.makedirs(self.path("tmp"))
+        self.environment = {**os.environ, "TMPDIR": self.path("tmp")}
+        self.artifact = dlc.compile(dlc.model("mlp"), self.path("mlp.dlc"), ddp=2, ema=True, quiet=True)
+        self.addCleanup(lambda: print(f"\n2 ranks: {self.kills} kills, {self.cut} in the middle of a run"))
+        self.kills = self.cut = 0
+
+    def start(self, run):
+        command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("digits-train"), f"--steps={self.STEPS}",
+                   "--save-every=2", "--keep=2", "--threads=1", "--quiet", "--timeout=10", "--run=" + run]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                                env=self.environment)
+
+    def victim(self, process, source):
+        """A way to end the job with SIGKILL."""
+        try:
+            with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+                ranks = [int(word) for word in file.read().split()]
+        except FileNotFoundError:
+            ranks = []
+        return source.choice([lambda: os.killpg(process.pid, signal.SIGKILL),
+                              lambda: os.kill(process.pid, signal.SIGKILL),
+                              *[lambda rank=rank: os.kill(rank, signal.SIGKILL) for rank in ranks]])
+
+    def end(self, process):
+        """Waits for the whole group: ranks die with the process that started them."""
+        process.wait(timeout=60)
+        for _ in range(2000):
+            try:
+                os.killpg(process.pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.005)
+        self.fail("ranks outlive the process that started them")
+
+    def strays(self, run):
+        found = [os.path.join(self.path("tmp"), name) for name in os.listdir(self.path("tmp"))]
+        return found + glob.glob(self.path("*tmp-*")) + glob.glob(run + "/*tmp*") + glob.glob(run + "/*/*tmp*")
+
+    def test_two_ranks(self):
+        source, run = random.Random(SEED), self.path("run")
+        start = time.monotonic()
+        self.assertEqual(self.start(self.path("whole")).wait(timeout=120), 0)
+        lasts = time.monotonic() - start
+        expected = dlc.Run(self.path("whole")).state(self.STEPS)
+        while self.kills < KILLS:
+            with self.subTest(kill=self.kills):
+                self.kills += 1
+                process = self.start(run)
+                time.sleep(source.random() * lasts)
+                try:
+                    self.victim(process, source)()
+                except ProcessLookupError:
+                    pass  # it has just ended
+                self.end(process)
+                if os.path.exists(run):  # else killed before the run began
+                    self.cut += process.returncode != 0
+                    resumed = subprocess.run([dlc.DLC, "train", "--resume=" + run, "--quiet"], capture_output=True,
+                                             text=True, timeout=120, env=self.environment)
+                    self.assertEqual(resumed.returncode, 0, resumed.stderr)
+                    self.assertBitwise(dlc.Run(run).state(self.STEPS), expected, "resumed")
+                    self.assertFalse(self.strays(run))
+                shutil.rmtree(run, ignore_errors=True)
+        self.assertGreater(self.cut, KILLS // 10)
 
 
 if __name__ == "__main__":
