@@ -1,3 +1,4 @@
+#define OPENSSL_API_COMPAT 10100 // SHA1_Init and its like
 #include "compiler/import/ExternalData.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Mapping.h"
@@ -6,7 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <linux/openat2.h>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <optional>
 #include <set>
 #include <sys/stat.h>
@@ -105,12 +106,14 @@ int openBeneath(int folder, const std::string &location) {
 }
 
 std::string sha1(std::string_view bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha1(), nullptr);
+  SHA_CTX hash; // these functions allocate nothing
+  unsigned char digest[SHA_DIGEST_LENGTH];
+  SHA1_Init(&hash);
+  SHA1_Update(&hash, bytes.data(), bytes.size());
+  SHA1_Final(digest, &hash);
   std::string text;
-  for (unsigned i = 0; i < size; ++i)
-    text += fmt::format("{:02x}", digest[i]);
+  for (unsigned char byte : digest)
+    text += fmt::format("{:02x}", byte);
   return text;
 }
 

@@ -1,10 +1,11 @@
+#define OPENSSL_API_COMPAT 10100 // SHA256_Init and its like
 #include "runtime/base/Hash.h"
 
 #include "runtime/base/Files.h"
 #include "runtime/base/Mapping.h"
 
 #include <new>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <xxhash.h>
 
 namespace dlc {
@@ -43,31 +44,25 @@ Result<std::string> hashFile(const std::string &path) {
 }
 
 std::string sha256(std::span<const std::byte> bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  check(EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(),
-                   nullptr));
-  return hex(digest, size);
+  Sha256 hash;
+  hash.add(bytes.data(), bytes.size());
+  return hash.digest();
 }
 
-Sha256::Sha256()
-    : context_(EVP_MD_CTX_new(),
-               [](void *c) { EVP_MD_CTX_free(static_cast<EVP_MD_CTX *>(c)); }) {
-  check(context_ && EVP_DigestInit_ex(static_cast<EVP_MD_CTX *>(context_.get()),
-                                      EVP_sha256(), nullptr));
+// The plain functions, which allocate nothing: the others set up all of
+// OpenSSL first, and crash where there is no memory for that.
+Sha256::Sha256() : context_(std::make_shared<SHA256_CTX>()) {
+  check(SHA256_Init(static_cast<SHA256_CTX *>(context_.get())));
 }
 
 void Sha256::add(const void *data, size_t size) {
-  check(
-      EVP_DigestUpdate(static_cast<EVP_MD_CTX *>(context_.get()), data, size));
+  check(SHA256_Update(static_cast<SHA256_CTX *>(context_.get()), data, size));
 }
 
 std::string Sha256::digest() {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  check(EVP_DigestFinal_ex(static_cast<EVP_MD_CTX *>(context_.get()), digest,
-                           &size));
-  return hex(digest, size);
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  check(SHA256_Final(digest, static_cast<SHA256_CTX *>(context_.get())));
+  return hex(digest, sizeof digest);
 }
 
 } // namespace dlc
