@@ -179,6 +179,12 @@ private:
     plan.set_schedule_steps(options.train.schedule.totalSteps);
     if (mlir::failed(emitPlan(*model->module, plan)))
       return error(Code::Failed, "the plan cannot be written");
+    if (uint64_t bytes = totalBytes(plan); bytes > kMaxMemory)
+      return limitExceeded(
+          "{}: a step of {} samples takes {}, a plan can say at most {}; use a "
+          "smaller --batch or smaller dimensions\n{}",
+          options.model, plan.batch(), roundBytes(double(bytes)),
+          roundBytes(double(kMaxMemory)), memoryTable(plan, kTableRows));
     return checkUse();
   }
   /// What train, eval and predict ask of an artifact holds before it is

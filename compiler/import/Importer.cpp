@@ -209,7 +209,7 @@ Value Importer::materialize(const std::string &name, const HostTensor &host,
   std::string what = fmt::format("keeping the value of '{}'", name);
   overBudget = file.budget.keep(size, what);
   if (overBudget.ok())
-    overBudget = file.budget.work(size, what);
+    overBudget = file.budget.work(uint64_t(host.elements()), what);
   if (!overBudget.ok())
     return nullptr;
   std::string bytes = host.bytes();

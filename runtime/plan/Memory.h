@@ -8,6 +8,9 @@
 
 namespace dlc {
 
+// Most bytes of a region that a plan may ask for.
+constexpr uint64_t kMaxMemory = uint64_t(1) << 46;
+
 // A tensor of the scratch region.
 struct ScratchTensor {
   std::string node; // label of the command that computes it, or an input's name

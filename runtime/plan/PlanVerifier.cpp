@@ -1,5 +1,6 @@
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 namespace dlc {
 namespace {
 
-constexpr uint64_t kMaxRegion = uint64_t(1) << 46;
 constexpr std::array<std::string_view, 8> kRoles = {
     "param", "buffer", "const", "moment",
     "ema",   "scaler", "step",  "accumulator"};
@@ -56,7 +56,7 @@ private:
       if (!plan::Region::Kind_IsValid(region.kind()))
         return corrupt("region '{}' is of kind {}", region.name(),
                        static_cast<int>(region.kind()));
-      if (sizeOf(region) > kMaxRegion)
+      if (sizeOf(region) > kMaxMemory)
         return corrupt("region '{}' has {} bytes", region.name(),
                        sizeOf(region));
     }

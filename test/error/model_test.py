@@ -70,6 +70,14 @@ class BadModel(dlc.TestCase):
                 with self.subTest(name, **options):
                     self.refuse(self.path("m.onnx"), message, batch=4, **options)
 
+    def test_memory_of_no_machine(self):
+        """More than 64 TiB: the exit code of a limit, and the tensors that take it."""
+        nodes = [helper.make_node("MatMul", [f"v{i}" if i else "x", "w"], [f"v{i + 1}"]) for i in range(400)]
+        save(self.path("m.onnx"), nodes, [floats("x", 1 << 30, 64)], [floats("v400", 1 << 30, 64)],
+             dict(w=np.ones((64, 64), np.float32)))
+        self.refuse(self.path("m.onnx"), r"takes .* TiB, a plan can say at most 64.0 TiB.*(\n.*)*v\d+", code=dlc.LIMIT,
+                    batch=1 << 30, loss="mse")
+
     def test_head(self):
         save(self.path("m.onnx"), [helper.make_node("MatMul", ["x"], ["y"], name="half")], [floats("x", 4, 3)],
              [floats("y", 4, 2)])
