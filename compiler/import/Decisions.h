@@ -16,7 +16,7 @@ enum class Role {
 struct Decision {
   std::string tensor; // an initializer
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
-                      // as it is, lost
+                      // as it is, lost, padding
   std::string text;   // what and why
   bool warn = false;  // it may train otherwise than the source model
 };

@@ -2,6 +2,7 @@
 #include "compiler/import/GraphCheck.h"
 #include "compiler/import/Restoring.h"
 #include "onnx-ml.pb.h"
+#include <fmt/format.h>
 
 namespace dlc::import {
 namespace {
@@ -20,6 +21,24 @@ void setRoles(Restoring &work) {
   }
 }
 
+/// torch holds the gradient of an embedding's padding row at zero; ONNX's
+/// Gather knows of no such row.
+void notePadding(Restoring &work) {
+  for (const auto &node : work.edit.graph.node()) {
+    const TorchCall &call = work.notes.call(node);
+    if (call.target != "embedding" || node.op_type() != "Gather" ||
+        call.args.size() < 3 || call.args[2].empty() ||
+        call.args[2].find_first_not_of("0123456789") != std::string::npos ||
+        !work.edit.weight(node.input(0)))
+      continue;
+    work.decide(node.input(0), "padding",
+                fmt::format("row {} is the source's padding_idx, which gets no "
+                            "gradient from '{}' there; here it trains as the "
+                            "others do",
+                            call.args[2], node.name()));
+  }
+}
+
 } // namespace
 
 Restoring::Restoring(OnnxFile &file)
@@ -30,8 +49,10 @@ Restoring::Restoring(OnnxFile &file)
   });
 }
 
-std::set<std::string> Restoring::candidates(const Origin &origin) const {
+std::set<std::string> Restoring::candidates(const Origin &origin) {
   std::set<std::string> found;
+  if (!spend(unnamed.size() * origin.scopes.size()))
+    return found;
   for (const std::string &parameter : unnamed) {
     size_t dot = parameter.rfind('.');
     std::string module =
@@ -44,6 +65,13 @@ std::set<std::string> Restoring::candidates(const Origin &origin) const {
   return found;
 }
 
+bool Restoring::spend(size_t steps) {
+  if (problem.ok())
+    problem = file.budget.work(
+        steps * 16, "finding the parameters behind what an exporter folded");
+  return problem.ok();
+}
+
 Status restoreParameters(OnnxFile &file) {
   Restoring work(file);
   if (work.edit.hasSubgraphs())
@@ -52,6 +80,8 @@ Status restoreParameters(OnnxFile &file) {
   DLC_TRY(untieInitializers(work));
   adoptParameters(work);
   unfoldExpressions(work);
+  DLC_TRY(work.problem);
+  notePadding(work);
   setRoles(work);
   work.edit.close();
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));

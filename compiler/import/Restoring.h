@@ -31,7 +31,10 @@ struct Restoring {
     file.decisions.push_back({tensor, kind, std::move(text), warn});
   }
   /// The unnamed parameters of the modules that read a tensor.
-  std::set<std::string> candidates(const Origin &origin) const;
+  std::set<std::string> candidates(const Origin &origin);
+  /// Charges the import's budget; false, and `problem`, once it is used up.
+  bool spend(size_t steps);
+  Status problem;
 };
 
 /// Untie.cpp: one initializer for each tensor of the source.

@@ -122,6 +122,9 @@ constexpr Position kPositions[] = {
     {"embedding", "Gather", 0, 0},
     {"prelu", "PRelu", 1, 1},
     {"scaled_dot_product_attention", "Add", -1, 3},
+    {"addcmul", "Add", 0, 0},
+    {"addcmul", "Mul", 0, 1},
+    {"addcmul", "Mul", 1, 2},
 };
 
 /// Ops whose inputs are the call's tensors in order.

@@ -70,6 +70,8 @@ public:
       }
     for (const std::string &name : later) {
       Folded folded = *find(name);
+      if (!work.spend(work.unnamed.size()))
+        return;
       folded.candidates = work.unnamed;
       for (const std::string &guess : guessed)
         folded.candidates.erase(guess);
@@ -199,27 +201,29 @@ private:
 
   //===--- what a value is ------------------------------------------------===//
 
-  bool isOnlyAddedToScores(const std::string &value, int depth = 0) const {
+  bool isOnlyAddedToScores(const std::string &value, int depth = 0) {
+    if (depth > 8)
+      return false;
+    if (auto known = addedToScores.find(value); known != addedToScores.end())
+      return known->second;
+    auto uses = edit.uses(value);
+    bool all = !uses.empty();
+    for (size_t i = 0; i < uses.size() && all; ++i)
+      all = leadsToScores(uses[i], depth);
+    return addedToScores[value] = all;
+  }
+
+  bool leadsToScores(const Use &use, int depth) {
     static const Names passes = {"Add",     "Cast",      "Reshape",  "Slice",
                                  "Squeeze", "Unsqueeze", "Identity", "Expand",
                                  "Where",   "Div",       "Clip",     "Max"};
-    auto uses = edit.uses(value);
-    if (uses.empty() || depth > 8)
-      return false;
-    for (const Use &use : uses) {
-      const std::string &op = use.node->op_type();
-      if (op == "Softmax" || op == "LogSoftmax") {
-        if (depth == 0)
-          return false;
-      } else if (op == "Attention") {
-        if (use.slot != 3)
-          return false;
-      } else if (!passes.count(op) || use.node->output_size() != 1 ||
-                 !isOnlyAddedToScores(use.node->output(0), depth + 1)) {
-        return false;
-      }
-    }
-    return true;
+    const std::string &op = use.node->op_type();
+    if (op == "Softmax" || op == "LogSoftmax")
+      return depth > 0;
+    if (op == "Attention")
+      return use.slot == 3;
+    return passes.count(op) && use.node->output_size() == 1 &&
+           isOnlyAddedToScores(use.node->output(0), depth + 1);
   }
 
   /// Zeros and numbers that no score survives.
@@ -443,6 +447,7 @@ private:
   Restoring &work;
   GraphEdit &edit;
   Names guessed;
+  std::unordered_map<std::string, bool> addedToScores;
   int64_t batch = 0;
   bool dynamic = false;
 };

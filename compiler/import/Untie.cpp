@@ -180,6 +180,7 @@ private:
     if (auto known = keys.find(value); known != keys.end())
       return known->second;
     std::string key;
+    work.spend(work.unnamed.size());
     if (!origin.scopes.empty() && !work.candidates(origin).empty()) {
       const std::string &scope = *origin.scopes.begin();
       auto own = std::count_if(work.unnamed.begin(), work.unnamed.end(),

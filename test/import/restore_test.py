@@ -197,6 +197,23 @@ class Restore(dlc.TestCase):
         self.assertEqual(self.errors.count("cannot be undone"), 1)
         self.assertRegex(self.errors, r"warning: .*'sigmoid'.*torch.onnx.export\(..., dynamo=True, optimize=False\)")
 
+    def test_zero_scale_and_shift_of_one_module_are_parted(self):
+        """addcmul of two parameters, both zeros (ConvNeXt V2's response norm)."""
+        nodes = [node("Mul", ["view", "x"], ["p"]), node("Add", ["view", "p"], ["q"]), node("MatMul", ["q", "w"], ["y"])]
+        for n in nodes[:2]:
+            call(n, "addcmul", "%view, %view_1, %x", "grn")
+        trained = self.read(nodes, {"w": floats(8, 8), "view": np.zeros((1, 8), np.float32)},
+                            parameters=["w", "grn.weight", "grn.bias"])
+        self.assertEqual(sorted(trained.values()), ["1x8", "1x8", "8x8"])
+
+    def test_many_candidates_cost_no_more_than_the_budget(self):
+        nodes = [call(node("Mul", ["x" if i == 0 else f"p{i - 1}", f"mul_{i}"], [f"p{i}"]), "mul", f"%x, %mul_{i}", f"m{i}")
+                 for i in range(1500)]
+        weights = {f"mul_{i}": floats(8) for i in range(1500)}
+        names = [f"m{i % 3}.a{i}" for i in range(12000)]
+        self.read(nodes, weights, outputs=[value("p1499", [4, 8])], parameters=names, code=dlc.BAD_MODEL)
+        self.assertIn("finding the parameters behind what an exporter folded", self.errors)
+
     def test_notes_that_lie_break_nothing(self):
         for args in "", "(((", "%", "%p_norm_weight" * 50, "%x, %x, %x", "[[[", "%p_w":
             for scope in "", "'", "norm', 'norm":
