@@ -14,6 +14,7 @@ namespace {
 
 std::atomic<bool> endsOnFailure = false;
 std::atomic<pid_t> ending = 0;      // the thread that ends the process
+std::atomic<bool> said = false;     // why it ends
 thread_local size_t lastFailed = 0; // the size that could not be allocated
 
 // What nobody caught: a foreign thread's, a destructor's, one before main.
@@ -35,13 +36,18 @@ thread_local size_t lastFailed = 0; // the size that could not be allocated
 void endNow(Code code, std::string_view message) noexcept {
   pid_t other = 0;
   if (!ending.compare_exchange_strong(other, ::gettid())) {
-    if (other == ::gettid()) // there is no memory even for this
+    if (other == ::gettid()) { // there is no memory even for this
+      constexpr std::string_view kShort = "error: out of memory\n";
+      if (!said)
+        (void)!::write(STDERR_FILENO, kShort.data(), kShort.size());
       ::_exit(static_cast<int>(code));
+    }
     for (;;) // the first says why
       ::pause();
   }
   endsOnFailure = false;
   logError(message);
+  said = true;
   removeLeftovers();
   ::_exit(static_cast<int>(code));
 }
