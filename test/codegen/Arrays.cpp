@@ -14,7 +14,7 @@ template <class F> auto dispatch(const std::string &type, F f) {
     return f(int64_t());
   if (type == "i32")
     return f(int32_t());
-  return f(int8_t());
+  return f(uint8_t()); // i8 is u8; i1 is stored as a byte
 }
 int64_t width(const std::string &type) {
   if (type == "bf16" || type == "f16")
