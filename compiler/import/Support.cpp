@@ -57,14 +57,14 @@ std::string fusedBatchNorm(const OnnxFile &file) {
   for (const auto *node : file.nodes)
     for (const auto &entry : node->metadata_props())
       if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
-          entry.value().find("FuseBatchNormIntoConv") != std::string::npos &&
+          entry.value().find("FuseBatchNormInto") != std::string::npos &&
           count++ == 0)
         first = node->name();
   if (count == 0)
     return "";
   return fmt::format(
-      "the exporter folded batch norm into {} convolutions (the first is "
-      "'{}'); the model trains without it. To keep it, export with "
+      "the exporter folded batch norm into {} nodes (the first is '{}'); the "
+      "model trains without it. To keep it, export with "
       "optimize=False, or with dynamo=False and "
       "training=TrainingMode.TRAINING",
       count, printable(first));

@@ -47,11 +47,12 @@ class Roles(dlc.TestCase):
             self.assertEqual(self.text.count("dlc.training"), count, path)
 
     def test_folded_batch_norm_is_reported(self):
-        proto = onnx.load(dlc.model("lenet"))
-        conv = proto.graph.node[0]
-        conv.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="FuseBatchNormIntoConv")
-        self.states(self.save(proto), "--batch=2")
-        self.assertRegex(self.errors, "warning: the exporter folded batch norm into 1 convolutions .the first is '/c1/Conv'")
+        for op in "Conv", "Gemm":
+            proto = onnx.load(dlc.model("lenet"))
+            into = next(node for node in proto.graph.node if node.op_type == op)
+            into.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="FuseBatchNormInto" + op)
+            self.states(self.save(proto), "--batch=2")
+            self.assertIn(f"warning: the exporter folded batch norm into 1 nodes (the first is '{into.name}')", self.errors)
 
     def test_masks_are_kept_once(self):
         self.assertEqual(len(self.states(dlc.model("gpt_tiny"), "--batch=4")["const"]), 1)
