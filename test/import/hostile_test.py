@@ -161,6 +161,23 @@ class Graph(Hostile):
             with self.subTest(**attributes):
                 self.refuse(self.image(**attributes), r'loc.*"c"')
 
+    def test_permutations(self):
+        def transposed(perm, dtype):
+            """Of a weight, or of a constant that is folded."""
+            return model([node("Transpose", ["c"], ["t"], perm=perm), node("Cast", ["t"], ["f"], to=1),
+                          node("MatMul", ["x", "f"], ["y"])], [value("x", [2, 3])], [value("y", [2, 2])],
+                         {"c": np.arange(6, dtype=dtype).reshape(2, 3)})
+
+        for dtype in np.float32, np.int64:
+            for perm in [0, 0], [0], [0, 1, 2], [0, 2], [-3, 0], [2**62, 0], [-2**63, 0]:
+                with self.subTest(perm=perm, dtype=dtype):
+                    self.refuse(transposed(perm, dtype), "Transpose.*not a permutation")
+            code, out, err = run(IMPORT, self.write(transposed([-1, -2], dtype)))  # from the end
+            self.assertEqual(code, dlc.OK, err)
+            self.assertIn("tensor<3x2xf32>", out)
+            if dtype == np.int64:
+                self.assertIn("[[0.000000e+00, 3.000000e+00], [1.000000e+00, 4.000000e+00], [2.0", out)
+
     def test_zero_and_negative_split(self):
         for split in [0, 0], [-1, 3], [2, 1], [2**62, 2**62]:
             with self.subTest(split=split):
