@@ -106,6 +106,7 @@ Status fuzzArtifact(Job &job) {
   const bool isText = name.ends_with(".json") || name.ends_with(".yaml");
   for (int i = changes(job.random); i > 0; --i)
     isText ? mutateText(job.random, text) : mutateBytes(job.random, text);
+  fs::remove(name); // a new file must be new
   DLC_TRY(writeNewFile(name, text));
   return trainTwoSteps(folder);
 }

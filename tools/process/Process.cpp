@@ -53,6 +53,7 @@ void endNow(Code code, std::string_view message) noexcept {
 }
 
 void endOnFailedAllocation() { endsOnFailure = true; }
+bool endsOnFailedAllocation() { return endsOnFailure; }
 
 int runMain(const char *program, const std::function<int()> &body) {
   std::set_terminate(onTerminate);

@@ -26,5 +26,6 @@ void endWhereLlvmCannotReturn();
 
 // A failed allocation ends the process from now on, instead of being thrown.
 void endOnFailedAllocation();
+bool endsOnFailedAllocation();
 
 } // namespace dlc::process
