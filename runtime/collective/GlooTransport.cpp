@@ -61,12 +61,14 @@ public:
 
   bool waitRecv(int *rank, milliseconds timeout) override {
     const bool done = inner_->waitRecv(rank, timeout);
-    owner_.throwIfLost();
+    if (!done)
+      owner_.throwIfLost();
     return done;
   }
   bool waitSend(int *rank, milliseconds timeout) override {
     const bool done = inner_->waitSend(rank, timeout);
-    owner_.throwIfLost();
+    if (!done)
+      owner_.throwIfLost();
     return done;
   }
   void abortWaitRecv() override { inner_->abortWaitRecv(); }

@@ -16,8 +16,12 @@ Status agree(Communicator &communicator, const Status &own) {
   for (const std::string &other : all) {
     size_t space = other.find(' ');
     int code = std::atoi(other.c_str());
-    if (code != 0)
+    if (code != 0) {
+      // Whoever leaves now is lost to those that have not heard it yet. One
+      // that ends while another is here has been heard by it.
+      (void)communicator.barrier();
       return Status(static_cast<Code>(code), other.substr(space + 1));
+    }
   }
   return {};
 }

@@ -66,8 +66,8 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   DLC_TRY(agree(communicator, job->lockRun()));
   DLC_TRY(agree(communicator, job->loadData()));
   DLC_TRY(job->bindStep());
-  DLC_TRY(job->settleLength());
-  DLC_TRY(job->checkSameJob());
+  DLC_TRY(agree(communicator, job->settleLength()));
+  DLC_TRY(agree(communicator, job->checkSameJob()));
   DLC_TRY(agree(communicator, job->openRun()));
   DLC_TRY(job->restore());
   return job;
