@@ -23,7 +23,10 @@ static Result<int> run(const std::function<Result<int>()> &countRanks,
     DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
   }
   const int code = body(*communicator);
-  if (code != 0 && code != static_cast<int>(Code::PeerLost) && code < 128)
+  // What ends all ranks alike leaves nobody behind.
+  const bool alike = code == 0 || code == static_cast<int>(Code::PeerLost) ||
+                     code == static_cast<int>(Code::Diverged) || code >= 128;
+  if (!alike)
     communicator->abandon();
   return code;
 }
