@@ -81,13 +81,19 @@ class Roundtrip(dlc.TestCase):
         biases = [n.input[2] for n in result.graph.node if n.op_type == "Conv"]
         self.assertEqual(len(set(biases)), 9)
 
+    def data_file(self):
+        """The one beside the model, whose name is of its content."""
+        [name] = [name for name in os.listdir(self.folder) if name.endswith(".data")]
+        return name
+
     def test_external_data_out(self):
         source = linear()
         result = self.export(source, 50)
-        self.assertTrue(os.path.exists(self.path("out.onnx.data")))
+        data = self.data_file()
+        self.assertRegex(data, r"^out\.onnx\.[0-9a-f]{16}\.data$")
         plain = onnx.load(self.path("out.onnx"), load_external_data=False)
         keys = {e.key: e.value for e in plain.graph.initializer[0].external_data}
-        self.assertEqual(keys, {"location": "out.onnx.data", "offset": "0", "length": "96"})
+        self.assertEqual(keys, {"location": data, "offset": "0", "length": "96"})
         np.testing.assert_array_equal(arrays(result)["w"], arrays(source)["w"] + 1)
 
     def test_external_data_in(self):
@@ -96,7 +102,7 @@ class Roundtrip(dlc.TestCase):
         onnx.save(source, self.path("in.onnx"), save_as_external_data=True, location="in.data", size_threshold=0)
         result = self.export(self.path("in.onnx"))
         np.testing.assert_array_equal(arrays(result)["w"], expected)
-        self.assertFalse(os.path.exists(self.path("out.onnx.data")))
+        self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".data")], ["in.data"])
 
     def test_weights_in_typed_fields(self):
         proto = linear()
@@ -113,7 +119,7 @@ class Roundtrip(dlc.TestCase):
 
     def test_nothing_is_left_behind(self):
         self.export(linear(), 50)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["m.onnx", "out.onnx", "out.onnx.data"])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["m.onnx", "out.onnx", self.data_file()])
 
 
 if __name__ == "__main__":
