@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/plan/KernelFiles.h"
 #include "runtime/plan/plan.pb.h"
 
 #include <cstddef>
@@ -145,8 +146,9 @@ public:
   virtual std::byte *hostPointer(std::byte *data) = 0;
 
   // Loads the generated kernels that `kernel` commands name; at most once,
-  // before the first of them is bound.
-  virtual Status loadKernels(const std::string &path) = 0;
+  // before the first of them is bound. What happens to the files later does
+  // not matter.
+  virtual Status loadKernels(const KernelFiles &files) = 0;
 
   // Code::Incompatible for a kind, element type or attribute that the device
   // has no code for; Code::Corrupt for a command that contradicts itself

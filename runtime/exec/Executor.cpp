@@ -28,7 +28,7 @@ public:
         poison_(isSet("DLC_POISON")), name_(isSet("DLC_SYNC")),
         record_(record && device_->canRecord()) {}
 
-  Status allocate(const std::string &kernelsPath, Communicator *communicator,
+  Status allocate(const KernelFiles &kernels, Communicator *communicator,
                   std::chrono::milliseconds timeout);
   Status settled(const Status &status);
   Result<Program *> program(std::string_view name);
@@ -55,7 +55,7 @@ public:
   std::unique_ptr<Device> device_;
   std::vector<std::byte *> regions_;
   std::unique_ptr<Reducer> collectives_;
-  std::string kernelsPath_;
+  KernelFiles kernels_;
   std::vector<std::unique_ptr<Program>> programs_; // null until bound
   std::unique_ptr<Follower> follower_; // null until what it follows is bound
   std::unique_ptr<InputFeed> feed_; // null: inputs are copied to their places
@@ -103,7 +103,7 @@ static int ordinalOf(const Communicator *communicator) {
 }
 
 Result<std::unique_ptr<Executor>>
-Executor::create(plan::Plan plan, const std::string &kernelsPath,
+Executor::create(plan::Plan plan, const KernelFiles &kernels,
                  Communicator *communicator, const ExecutorOptions &options) {
   DLC_TRY(verifyPlan(plan));
   DLC_TRY(checkRanks(plan, communicator));
@@ -114,11 +114,11 @@ Executor::create(plan::Plan plan, const std::string &kernelsPath,
                         options.tune));
   auto impl = std::make_unique<Impl>(std::move(plan), std::move(device),
                                      options.record);
-  DLC_TRY(impl->allocate(kernelsPath, communicator, options.timeout));
+  DLC_TRY(impl->allocate(kernels, communicator, options.timeout));
   return std::unique_ptr<Executor>(new Executor(std::move(impl)));
 }
 
-Status Executor::Impl::allocate(const std::string &kernelsPath,
+Status Executor::Impl::allocate(const KernelFiles &kernels,
                                 Communicator *communicator,
                                 std::chrono::milliseconds timeout) {
   if (device_->name() == "cpu")
@@ -139,8 +139,8 @@ Status Executor::Impl::allocate(const std::string &kernelsPath,
         DLC_TRY(collectives_->addMemory(regions_[i], region.bytes()));
   }
   DLC_TRY(openFeed());
-  kernelsPath_ = kernelsPath;
-  return kernelsPath.empty() ? Status() : device_->loadKernels(kernelsPath);
+  kernels_ = kernels;
+  return kernels.empty() ? Status() : device_->loadKernels(kernels);
 }
 
 // Room for the inputs of any program.
@@ -185,8 +185,7 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
         return incompatible("'{}' runs on the host, which cannot see the "
                             "memory of {}; compile with --ema-device=device",
                             other.name(), device_->name());
-      DLC_ASSIGN(follower_,
-                 Follower::create(plan_, other, regions_, kernelsPath_));
+      DLC_ASSIGN(follower_, Follower::create(plan_, other, regions_, kernels_));
       program->lead(*follower_);
     }
   return program;

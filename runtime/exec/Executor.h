@@ -55,14 +55,14 @@ Status wrongNumberOfRanks(uint32_t compiled, uint32_t found);
 // after every command, so that an error names the command.
 class Executor {
 public:
-  // Allocates the plan's regions, zeroed, and loads `kernelsPath` (empty: the
+  // Allocates the plan's regions, zeroed, and loads `kernels` (empty: the
   // plan has no generated kernels). `communicator` may be null for a plan of
   // one rank and must outlive the executor; a plan for several runs on any
   // number. Errors: Corrupt for a plan that contradicts itself, Incompatible
   // for another target, or several ranks and a plan for one, Limit when memory
   // is short: then with the largest tensors of the plan.
   static Result<std::unique_ptr<Executor>>
-  create(plan::Plan plan, const std::string &kernelsPath,
+  create(plan::Plan plan, const KernelFiles &kernels,
          Communicator *communicator = nullptr,
          const ExecutorOptions &options = {});
   ~Executor();

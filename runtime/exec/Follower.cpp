@@ -10,7 +10,7 @@ namespace dlc {
 Result<std::unique_ptr<Follower>>
 Follower::create(const plan::Plan &plan, const plan::Program &program,
                  const std::vector<std::byte *> &regions,
-                 const std::string &kernelsPath) {
+                 const KernelFiles &kernels) {
   DLC_ASSIGN(auto device, makeDevice("cpu", 1, 0));
   std::unique_ptr<Follower> follower(new Follower(plan, std::move(device)));
   Device &host = *follower->device_;
@@ -20,8 +20,8 @@ Follower::create(const plan::Plan &plan, const plan::Program &program,
       DLC_ASSIGN(follower->regions_[i],
                  host.allocate(program.scratch_bytes(), program.name()));
     }
-  if (!kernelsPath.empty())
-    DLC_TRY(host.loadKernels(kernelsPath));
+  if (!kernels.empty())
+    DLC_TRY(host.loadKernels(kernels));
   DLC_ASSIGN(follower->program_, Program::bind({host, plan, follower->regions_,
                                                 nullptr, false, false},
                                                program));

@@ -16,8 +16,7 @@ public:
   // `plan`, `program` and the memory of `regions` outlive it.
   static Result<std::unique_ptr<Follower>>
   create(const plan::Plan &plan, const plan::Program &program,
-         const std::vector<std::byte *> &regions,
-         const std::string &kernelsPath);
+         const std::vector<std::byte *> &regions, const KernelFiles &kernels);
   ~Follower();
 
   // Starts a run; the last one must have been waited for. Allocates nothing.

@@ -13,11 +13,11 @@ namespace {
 constexpr char kPlanFile[] = "plan.pb";
 constexpr char kKernelsFile[] = "kernels.so";
 
-Result<plan::Plan> readPlan(const std::string &path) {
-  DLC_ASSIGN(MappedFile file, MappedFile::open(path));
+Result<plan::Plan> readPlan(const std::string &folder, const Json &manifest) {
+  const std::string path = folder + "/" + kPlanFile;
+  DLC_ASSIGN(const std::string bytes, readListed(folder, manifest, kPlanFile));
   plan::Plan plan;
-  if (file.size() > INT32_MAX ||
-      !plan.ParseFromArray(file.bytes().data(), static_cast<int>(file.size())))
+  if (!plan.ParseFromString(bytes))
     return corrupt("'{}' is not a plan", path);
   if (Status status = verifyPlan(plan); !status.ok())
     return status.withContext(fmt::format("'{}'", path));
@@ -86,7 +86,7 @@ Result<Artifact> Artifact::open(const std::string &path, Use use) try {
   for (const char *name : {kPlanFile, "state.safetensors"})
     if (!artifact.has(name))
       return corrupt("'{}' has no {}", path, name);
-  DLC_ASSIGN(plan::Plan plan, readPlan(artifact.filePath(kPlanFile)));
+  DLC_ASSIGN(plan::Plan plan, readPlan(path, artifact.manifest_));
   if (use == Use::Run)
     DLC_TRY(checkCpuFeatures(plan, commandOf(artifact.manifest_))
                 .withContext(fmt::format("'{}'", path)));
@@ -100,10 +100,10 @@ bool Artifact::has(const std::string &name) const {
   return manifest_["files"].contains(name);
 }
 
-std::string Artifact::kernelsPath() const {
-  if (plan_->target() == "cuda")
-    return path_; // the device finds its own kernels in it
-  return has(kKernelsFile) ? filePath(kKernelsFile) : "";
+KernelFiles Artifact::kernels() const {
+  // A GPU's device chooses among them, or says what is missing.
+  const bool some = plan_->target() == "cuda" || has(kKernelsFile);
+  return some ? KernelFiles(path_, manifest_) : KernelFiles();
 }
 
 Status ArtifactWriter::check(const std::string &path) {

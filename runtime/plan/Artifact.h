@@ -6,6 +6,7 @@
 
 #include "runtime/base/Atomic.h"
 #include "runtime/base/Json.h"
+#include "runtime/plan/KernelFiles.h"
 #include "runtime/plan/plan.pb.h"
 
 #include <string>
@@ -38,9 +39,7 @@ public:
   // Identity of all its content, 64 hex digits (32 if an older dlc made it).
   const std::string &hash() const { return hash_; }
 
-  // "" if the artifact has no generated kernels; for GPUs the folder that they
-  // are in.
-  std::string kernelsPath() const;
+  KernelFiles kernels() const;
   std::string statePath() const { return filePath("state.safetensors"); }
   std::string filePath(const std::string &name) const {
     return path_ + "/" + name;
@@ -99,7 +98,7 @@ Result<Json> readManifest(const std::string &folder, std::string_view format,
 Result<Json> checkManifest(const std::string &folder, std::string_view format,
                            uint32_t version);
 
-// The content of a file of a manifest that was read, if it has its hash.
+// A copy of a file of a manifest that was read, if the copy has its hash.
 Result<std::string> readListed(const std::string &folder, const Json &manifest,
                                const std::string &name);
 

@@ -11,6 +11,7 @@ namespace dlc {
 namespace {
 
 constexpr char kName[] = "manifest.json";
+constexpr uint64_t kLargestFile = uint64_t(1) << 32; // that is read whole
 
 // By the version of the manifest that it is written in.
 std::string hashFor(const Json &manifest, std::span<const std::byte> bytes) {
@@ -40,24 +41,30 @@ Status syncFile(const std::string &path) {
   return status;
 }
 
-Result<MappedFile> openListed(const std::string &folder, const Json &manifest,
-                              const std::string &name) {
-  const std::string path = folder + "/" + name;
+// Whether these are the bytes of the file of that name when it was written.
+Status checkListed(const std::string &path, const Json &manifest,
+                   const std::string &name, std::span<const std::byte> bytes) {
   const Json &entry = manifest["files"][name];
   DLC_ASSIGN(uint64_t size, jsonUnsigned(entry, "size"));
   DLC_ASSIGN(std::string hash, jsonString(entry, "hash"));
+  if (bytes.size() != size)
+    return corrupt("'{}' has {} bytes, expected {}: the file is damaged", path,
+                   bytes.size(), size);
+  if (hashFor(manifest, bytes) != hash)
+    return corrupt("'{}' has changed since it was written: its hash differs "
+                   "from the manifest's",
+                   path);
+  return {};
+}
+
+Status checkFile(const std::string &folder, const Json &manifest,
+                 const std::string &name) {
+  const std::string path = folder + "/" + name;
   auto file = MappedFile::open(path);
   if (!file)
     return corrupt("'{}' is missing or not readable: {}", path,
                    file.status().message());
-  if (file->size() != size)
-    return corrupt("'{}' has {} bytes, expected {}: the file is damaged", path,
-                   file->size(), size);
-  if (hashFor(manifest, file->bytes()) != hash)
-    return corrupt("'{}' has changed since it was written: its hash differs "
-                   "from the manifest's",
-                   path);
-  return file;
+  return checkListed(path, manifest, name, file->bytes());
 }
 
 // A name in a manifest is a file right in its folder.
@@ -131,7 +138,7 @@ Result<Json> checkManifest(const std::string &folder, std::string_view format,
                            uint32_t version) {
   DLC_ASSIGN(Json manifest, readManifest(folder, format, version));
   for (const auto &[name, entry] : manifest["files"].items())
-    DLC_TRY(openListed(folder, manifest, name).status());
+    DLC_TRY(checkFile(folder, manifest, name));
   return manifest;
 }
 
@@ -139,8 +146,13 @@ Result<std::string> readListed(const std::string &folder, const Json &manifest,
                                const std::string &name) {
   if (!manifest["files"].contains(name))
     return corrupt("'{}/{}' lists no '{}'", folder, kName, name);
-  DLC_ASSIGN(MappedFile file, openListed(folder, manifest, name));
-  return std::string(file.text());
+  const std::string path = folder + "/" + name;
+  auto text = readFile(path, kLargestFile);
+  if (!text)
+    return corrupt("'{}' is missing or not readable: {}", path,
+                   text.status().message());
+  DLC_TRY(checkListed(path, manifest, name, std::as_bytes(std::span(*text))));
+  return text;
 }
 
 } // namespace dlc

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
   DLC_ASSIGN(session->executor_,
              Executor::create(alone ? withoutTraining(artifact.plan())
                                     : artifact.plan(),
-                              artifact.kernelsPath(), options.communicator,
+                              artifact.kernels(), options.communicator,
                               {.threads = options.threads,
                                .record = options.record,
                                .timeout = options.timeout,

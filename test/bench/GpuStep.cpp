@@ -32,7 +32,7 @@ Result<std::unique_ptr<GpuStep>> GpuStep::create(CudaDevice &device,
   DLC_TRY(step->allocate());
   DLC_TRY(step->loadState(artifact.statePath()));
   DLC_TRY(step->addInputs());
-  DLC_TRY(device.loadKernels(artifact.kernelsPath()));
+  DLC_TRY(device.loadKernels(artifact.kernels()));
   DLC_TRY(step->bindAll());
   return step;
 }

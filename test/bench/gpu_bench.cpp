@@ -275,7 +275,8 @@ Result<TimedCommand> timeKernel(const test::PackedKernel &kernel) {
 Status kernels(const std::string &folder, const std::string &out) {
   DLC_ASSIGN(const auto pack, test::readPack(folder));
   DLC_ASSIGN(const double bandwidth, knownBandwidth(test::gpu(), out));
-  DLC_TRY(test::gpu().loadKernels(folder));
+  DLC_ASSIGN(const KernelFiles files, KernelFiles::ofFolder(folder));
+  DLC_TRY(test::gpu().loadKernels(files));
   Ordered rows = Ordered::array();
   for (const test::PackedKernel &kernel : pack) {
     DLC_ASSIGN(const TimedCommand timed, timeKernel(kernel));

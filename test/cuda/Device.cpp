@@ -228,11 +228,15 @@ TEST_F(Cuda, KernelsForAnotherGpuAreRefused) {
                                          {"version", kArtifactVersion}})
                     .ok());
   };
+  const auto load = [&]() -> Status {
+    DLC_ASSIGN(const KernelFiles files, KernelFiles::ofFolder(path("")));
+    return device->loadKernels(files);
+  };
   write("kernels.sm_80.cubin", "x");
   write("kernels.sm_100.ptx", kPtx); // newer than the GPU
   list();
   write("kernels.sm_90.cubin", kPtx); // not in the manifest
-  const Status status = device->loadKernels(path(""));
+  const Status status = load();
   EXPECT_EQ(status.code(), Code::Incompatible);
   EXPECT_TRUE(
       has(status.message(),
@@ -241,9 +245,9 @@ TEST_F(Cuda, KernelsForAnotherGpuAreRefused) {
           "sm_90"));
   write("kernels.sm_86.ptx", kPtx); // older: the driver compiles it
   list();
-  EXPECT_TRUE(device->loadKernels(path("")).ok());
+  EXPECT_TRUE(load().ok());
   write("kernels.sm_90.cubin", "another");
-  EXPECT_EQ(device->loadKernels(path("")).code(), Code::Corrupt);
+  EXPECT_EQ(load().code(), Code::Corrupt);
   EXPECT_TRUE(has(device->loadKernels(write("k.ptx", "no kernel")).message(),
                   "on Stand-in GPU (sm_90, driver for CUDA 13.0): "
                   "CUDA_ERROR_INVALID_IMAGE"));

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -126,6 +127,46 @@ class SpecialFiles(dlc.TestCase):
                 self.assertFalse([name for name in os.listdir(self.path("run")) if ".tmp" in name])
                 dlc.dlc("eval", self.path("run"), data=dlc.data("digits-test"))  # its newest checkpoint is whole
                 shutil.rmtree(self.path("run"))
+
+    def test_artifact_that_changes_while_training(self):
+        """What was loaded stays what it was: code is a copy, and no state is read again."""
+        def cut(path):
+            os.truncate(path, 0)
+
+        def overwrite(path):
+            with open(path, "r+b") as file:
+                file.write(os.urandom(os.path.getsize(path)))
+
+        def replace(path):
+            shutil.copyfile(dlc.data("digits-test"), path + ".new")
+            os.replace(path + ".new", path)
+
+        for ranks, change in (1, cut), (2, overwrite), (1, replace):
+            with self.subTest(ranks=ranks, change=change.__name__):
+                self.new_folder()
+                artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16, ddp=ranks)
+                process = dlc.start("train", artifact, data=dlc.data("digits-train"), val=dlc.data("digits-test"),
+                                    epochs=1000000, save_every=100, run=self.path("run"), threads=1)
+                self.addCleanup(dlc.kill, process)
+                wait = lambda: self.wait_until(process, self.has_steps)
+                wait()
+                inside = self.path("run/model.dlc")
+                for name in os.listdir(inside):
+                    change(os.path.join(inside, name))
+                os.truncate(self.path("run/metrics.jsonl"), 0)
+                wait()
+                process.terminate()
+                status, _, err = dlc.finish(process, 60)
+                self.assertEqual(status, 128 + signal.SIGTERM, err)
+                _, err = dlc.dlc("train", resume=self.path("run"), code=dlc.CORRUPT)
+                self.assertIn("model.dlc/", err)
+
+    def wait_until(self, process, condition):
+        end = time.monotonic() + 60
+        while not condition():
+            self.assertIsNone(process.poll(), "ended early")
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
 
     def test_whatever_shrinks_at_once(self):
         """It may be late, and all was read: but then the command has done what it does."""

@@ -138,7 +138,8 @@ Status openPack(const std::vector<PackedKernel> &kernels) {
     most = std::max(most, bytes);
   }
   DLC_ASSIGN(pack.memory, gpu().allocate(most, "arrays"));
-  return gpu().loadKernels(pack.folder);
+  DLC_ASSIGN(const KernelFiles files, KernelFiles::ofFolder(pack.folder));
+  return gpu().loadKernels(files);
 }
 
 int fail(const std::string &message) {

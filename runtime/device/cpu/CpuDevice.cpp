@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 
 namespace dlc {
@@ -45,8 +44,6 @@ Status Workspace::reserve(uint64_t bytes) {
 CpuDevice::~CpuDevice() {
   for (const Mapping &region : regions_)
     unmapPages(region.data, region.bytes);
-  if (kernels_)
-    dlclose(kernels_);
 }
 
 Status CpuDevice::makeCurrent() {
@@ -78,20 +75,22 @@ Status CpuDevice::fill(std::byte *to, uint8_t value, uint64_t bytes) {
   return {};
 }
 
-Status CpuDevice::loadKernels(const std::string &path) {
-  kernels_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!kernels_)
-    return corrupt("cannot load the kernels: {}", dlerror());
-  kernelsPath_ = path;
+Status CpuDevice::loadKernels(const KernelFiles &files) {
+  constexpr char kFile[] = "kernels.so";
+  DLC_ASSIGN(const std::string bytes, files.read(kFile));
+  DLC_ASSIGN(kernels_,
+             PrivateLibrary::load(bytes, files.isArtifact()
+                                             ? files.path() + "/" + kFile
+                                             : files.path()));
   return {};
 }
 
 Result<KernelFunction> CpuDevice::kernel(const std::string &symbol) const {
   if (!kernels_)
     return corrupt("kernel '{}': no kernels are loaded", symbol);
-  void *function = dlsym(kernels_, symbol.c_str());
+  void *function = kernels_.find(symbol.c_str());
   if (!function)
-    return corrupt("{}: no kernel '{}' in it", kernelsPath_, symbol);
+    return corrupt("{}: no kernel '{}' in it", kernels_.name(), symbol);
   return reinterpret_cast<KernelFunction>(function);
 }
 

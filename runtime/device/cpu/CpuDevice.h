@@ -3,6 +3,7 @@
 // enqueue() returns.
 #pragma once
 
+#include "runtime/base/PrivateLibrary.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cpu/Threads.h"
 
@@ -45,7 +46,7 @@ public:
   Status download(void *to, const std::byte *from, uint64_t bytes) override;
   Status fill(std::byte *to, uint8_t value, uint64_t bytes) override;
   std::byte *hostPointer(std::byte *data) override { return data; }
-  Status loadKernels(const std::string &path) override;
+  Status loadKernels(const KernelFiles &files) override;
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
   Status synchronize(std::string_view) override { return {}; }
   MemoryReport memory() const override {
@@ -67,8 +68,7 @@ private:
   Workspace workspace_;
   std::vector<Mapping> regions_;
   uint64_t regionBytes_ = 0;
-  void *kernels_ = nullptr;
-  std::string kernelsPath_;
+  PrivateLibrary kernels_;
 };
 
 } // namespace dlc

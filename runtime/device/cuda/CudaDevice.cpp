@@ -50,8 +50,8 @@ Status CudaDevice::fill(std::byte *to, uint8_t value, uint64_t bytes) {
                          fmt::format("fill of {} bytes", bytes));
 }
 
-Status CudaDevice::loadKernels(const std::string &path) {
-  return modules_.load(path);
+Status CudaDevice::loadKernels(const KernelFiles &files) {
+  return modules_.load(files);
 }
 
 Result<std::unique_ptr<Command>> CudaDevice::bind(const CommandSpec &spec) {

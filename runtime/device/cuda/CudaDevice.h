@@ -28,7 +28,7 @@ public:
   Status download(void *to, const std::byte *from, uint64_t bytes) override;
   Status fill(std::byte *to, uint8_t value, uint64_t bytes) override;
   std::byte *hostPointer(std::byte *) override { return nullptr; }
-  Status loadKernels(const std::string &path) override;
+  Status loadKernels(const KernelFiles &files) override;
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec) override;
   Status synchronize(std::string_view work = {}) override;
   bool canRecord() const override { return true; }

@@ -1,7 +1,6 @@
 #include "runtime/device/cuda/Modules.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/plan/Artifact.h"
 
 namespace dlc {
 
@@ -27,29 +26,26 @@ Status GpuModules::loadImage(const std::string &image,
 }
 
 // "kernels.ptx, kernels.sm_80.cubin"
-static std::string kernelsIn(const Json &files) {
+static std::string kernelsIn(const KernelFiles &files) {
   std::vector<std::string> names;
-  for (const auto &[name, entry] : files.items())
-    if (name.starts_with("kernels."))
-      names.push_back(printable(name));
+  for (const std::string &name : files.names())
+    names.push_back(printable(name));
   return names.empty() ? "no kernels"
                        : fmt::format("{}", fmt::join(names, ", "));
 }
 
-Status GpuModules::load(const std::string &path) {
-  if (!isFolder(path)) {
-    DLC_ASSIGN(const std::string image, readFile(path));
+Status GpuModules::load(const KernelFiles &files) {
+  const std::string &path = files.path();
+  if (!files.isArtifact()) {
+    DLC_ASSIGN(const std::string image, files.read());
     return loadImage(image, path);
   }
-  DLC_ASSIGN(const Json manifest,
-             readManifest(path, kArtifactFormat, kArtifactVersion));
-  const Json &files = manifest["files"];
   const int sm = context_.properties().sm;
   std::string chosen = fmt::format("kernels.sm_{}.cubin", sm);
-  for (int older = sm; older > 0 && !files.contains(chosen); --older)
+  for (int older = sm; older > 0 && !files.has(chosen); --older)
     chosen = fmt::format("kernels.sm_{}.ptx", older);
-  if (files.contains(chosen)) {
-    DLC_ASSIGN(const std::string image, readListed(path, manifest, chosen));
+  if (files.has(chosen)) {
+    DLC_ASSIGN(const std::string image, files.read(chosen));
     return loadImage(image, path + "/" + chosen);
   }
   return incompatible("'{}' has {}, but nothing for {} (sm_{}): compile again "

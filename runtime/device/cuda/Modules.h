@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/device/cuda/Context.h"
+#include "runtime/plan/KernelFiles.h"
 
 #include <string>
 #include <vector>
@@ -13,12 +14,12 @@ public:
   explicit GpuModules(const GpuContext &context) : context_(context) {}
   ~GpuModules();
 
-  // `path` is a file of machine code or PTX, or an artifact's folder: then, of
-  // the files that its manifest lists, kernels.sm_90.cubin for a GPU of compute
+  // A file of machine code or PTX, or an artifact: then, of the files that its
+  // manifest lists, kernels.sm_90.cubin for a GPU of compute
   // capability 9.0, else the PTX of the newest that is not newer,
   // kernels.sm_80.ptx, which the driver compiles. Incompatible when neither
   // fits; Corrupt when the file has not the hash of the manifest.
-  Status load(const std::string &path);
+  Status load(const KernelFiles &files);
 
   // Corrupt if no module has it; `shared` bytes of dynamic shared memory are
   // allowed for it.
