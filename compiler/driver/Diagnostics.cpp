@@ -18,6 +18,9 @@ DiagnosticLog::DiagnosticLog(MLIRContext &context)
         else
           info("{}", message);
         return success();
-      }) {}
+      }) {
+  // Nobody reads that note, and to print an op costs a look at all others.
+  context.printOpOnDiagnostic(false);
+}
 
 } // namespace dlc

@@ -1,4 +1,5 @@
 #include "compiler/lower/Clusters.h"
+#include "compiler/lower/CodeSize.h"
 #include "compiler/lower/Decompositions.h"
 #include <numeric>
 
@@ -97,6 +98,14 @@ bool Domain::operator==(const Domain &o) const {
                  : !o.reduces && isFull(o.full);
 }
 
+bool Cluster::hasRoomFor(ArrayRef<Operation *> more) const {
+  if (ops.size() + more.size() > kMaxOps)
+    return false;
+  SmallVector<Operation *> all(ops);
+  llvm::append_range(all, more);
+  return codeSize(all) <= kMaxCode;
+}
+
 bool Cluster::isWorthJoining() const {
   return domain.reduces || elementCount(domain.full) <= kTiny;
 }
@@ -144,11 +153,12 @@ bool Clusters::mayJoin(Cluster &c, Cluster &home) const {
         if (Operation *def = v.getDefiningOp();
             !def || !(inside(def) || classify(def) == Class::Clone))
           inputs.insert(v);
-  return inputs.size() <= kMaxInputs && llvm::all_of(c.ops, [&](Operation *op) {
-           return llvm::all_of(op->getUsers(), [&](Operation *u) {
-             return inside(u) || position.lookup(u) > home.last;
-           });
-         });
+  bool endsEarlier = llvm::all_of(c.ops, [&](Operation *op) {
+    return llvm::all_of(op->getUsers(), [&](Operation *u) {
+      return inside(u) || position.lookup(u) > home.last;
+    });
+  });
+  return inputs.size() <= kMaxInputs && endsEarlier && home.hasRoomFor(c.ops);
 }
 
 SmallVector<Cluster *> Clusters::fromLast() const {

@@ -57,6 +57,8 @@ struct Cluster {
 
   /// Whether it computes on the results' elements of `reduction`.
   bool finishes(const Cluster &reduction) const;
+  /// Whether its code stays small with `more`.
+  bool hasRoomFor(llvm::ArrayRef<mlir::Operation *> more) const;
   /// Whether it should run together with another one that reads the same.
   bool isWorthJoining() const;
 };

@@ -1,7 +1,10 @@
 // Replaces every op that has DecomposableInterface by its meaning in simpler
 // ops, and drops what nothing uses: the statistics of a norm, the gradient of a
-// scale that is no parameter.
+// scale that is no parameter. A concat of many operands becomes concats of
+// concats.
 #include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Expr.h"
+#include "compiler/lower/CodeSize.h"
 #include "compiler/lower/Decompositions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -27,6 +30,7 @@ struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
   void runOnOperation() final {
     while (decomposeAll()) // some become ops that decompose, too
       ;
+    getOperation().walk(limitParts);
     for (Block &block : getOperation().getBody())
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
         if (isOpTriviallyDead(&op))
@@ -34,6 +38,20 @@ struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
   }
 
 private:
+  static void limitParts(ir::ConcatOp concat) {
+    OpBuilder builder(concat);
+    while (concat.getXs().size() > kMaxParts) {
+      SmallVector<Value> parts(concat.getXs()), joined;
+      for (ArrayRef<Value> left = parts; !left.empty();
+           left = left.drop_front(std::min(kMaxParts, left.size())))
+        joined.push_back(
+            ir::Expr(builder, concat.getLoc(), left.front())
+                .make<ir::ConcatOp>(ValueRange(left.take_front(kMaxParts)),
+                                    concat.getAxis())
+                .v);
+      concat.getXsMutable().assign(joined);
+    }
+  }
   bool isToDecompose(Operation *op) const {
     return !isa<ir::LibraryInterface>(op) ||
            (libraryCalls && !op->hasAttr(kPlaced) && !op->hasAttr(kGenerated));

@@ -125,8 +125,6 @@ private:
   /// Rule 2: the domain of c with op in it, or nothing.
   std::optional<Domain> fit(Operation *op, Class cls, Cluster &c) {
     const Domain &d = c.domain;
-    if (c.ops.size() >= kMaxOps)
-      return std::nullopt;
     if (feedsMove(op, c))
       return cls == Class::Move && isOnlyMoved(op, c) ? std::optional(d)
                                                       : std::nullopt;
@@ -206,7 +204,7 @@ private:
       if (!mayRunIn(op, *c) || inputsWith(op, *c).size() > kMaxInputs ||
           (narrow && c->domain.reduces && c->domain.isFull(resultShape(op))))
         continue;
-      if (auto domain = fit(op, cls, *c)) {
+      if (auto domain = fit(op, cls, *c); domain && c->hasRoomFor(op)) {
         c->domain = *domain;
         clusters.add(op, *c);
         if (cls == Class::Reduce)
@@ -291,8 +289,8 @@ private:
     Ints shape = resultShape(op);
     bool fits =
         c.domain.isFull(shape) || (c.domain.reduces && c.domain.isKept(shape));
-    return fits && c.ops.size() < kMaxOps && !feedsMove(op, c) &&
-           inputsWith(op, c).size() <= kMaxInputs;
+    return fits && !feedsMove(op, c) &&
+           inputsWith(op, c).size() <= kMaxInputs && c.hasRoomFor(op);
   }
   /// What c reads for op itself and would not read otherwise.
   int64_t bytesMore(Operation *op, Cluster &c) {

@@ -1,4 +1,5 @@
 #include "compiler/lower/StateLayout.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -52,14 +53,17 @@ StateLayout layoutStates(ModuleOp module) {
     bool ordered = s.getRole() == ir::Role::param && it != written.end();
     return ordered ? it->second : INT64_MAX;
   });
-  for (ir::StateOp s : states)
+  llvm::StringSet<> buffers;
+  for (ir::StateOp s : states) {
     rank.try_emplace(s.getSymName(), rank.size());
+    if (s.getRole() == ir::Role::buffer)
+      buffers.insert(s.getSymName());
+  }
   sortBy([&](ir::StateOp s) { // averages of parameters before those of buffers
     StringRef of = s.getOf().value_or(s.getSymName());
     auto it = rank.find(of);
-    auto owner = module.lookupSymbol<ir::StateOp>(of);
-    bool buffer = owner && owner.getRole() == ir::Role::buffer;
-    return std::pair(buffer, it == rank.end() ? INT64_MAX : it->second);
+    return std::pair(buffers.contains(of),
+                     it == rank.end() ? INT64_MAX : it->second);
   });
 
   StateLayout layout;

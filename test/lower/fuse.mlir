@@ -157,3 +157,26 @@ func.func @writes(%g: tensor<8xf32>, %t: tensor<f32>) {
   dlc.write @e, %e1 : tensor<8xf32>
   return
 }
+
+// -----
+// Each concat doubles the places at which what is read through it is computed: the chain is several kernels.
+// CHECK-LABEL: func @doubled
+// CHECK: dlc.fused(%arg0) : (tensor<1x8xf32>) -> tensor<32x8xf32>
+// CHECK: dlc.fused({{.*}}) : (tensor<32x8xf32>) -> tensor<4096x8xf32>
+// CHECK-NOT: dlc.fused
+// CHECK: return
+func.func @doubled(%0: tensor<1x8xf32>) -> tensor<4096x8xf32> {
+  %1 = dlc.concat %0, %0 {axis = 0} : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<2x8xf32>
+  %2 = dlc.concat %1, %1 {axis = 0} : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+  %3 = dlc.concat %2, %2 {axis = 0} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  %4 = dlc.concat %3, %3 {axis = 0} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32>
+  %5 = dlc.concat %4, %4 {axis = 0} : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<32x8xf32>
+  %6 = dlc.concat %5, %5 {axis = 0} : (tensor<32x8xf32>, tensor<32x8xf32>) -> tensor<64x8xf32>
+  %7 = dlc.concat %6, %6 {axis = 0} : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<128x8xf32>
+  %8 = dlc.concat %7, %7 {axis = 0} : (tensor<128x8xf32>, tensor<128x8xf32>) -> tensor<256x8xf32>
+  %9 = dlc.concat %8, %8 {axis = 0} : (tensor<256x8xf32>, tensor<256x8xf32>) -> tensor<512x8xf32>
+  %10 = dlc.concat %9, %9 {axis = 0} : (tensor<512x8xf32>, tensor<512x8xf32>) -> tensor<1024x8xf32>
+  %11 = dlc.concat %10, %10 {axis = 0} : (tensor<1024x8xf32>, tensor<1024x8xf32>) -> tensor<2048x8xf32>
+  %12 = dlc.concat %11, %11 {axis = 0} : (tensor<2048x8xf32>, tensor<2048x8xf32>) -> tensor<4096x8xf32>
+  return %12 : tensor<4096x8xf32>
+}
