@@ -10,8 +10,8 @@ namespace {
 
 const Status kFailed(Code::Failed, "the kernels cannot be compiled");
 
-Result<KernelFiles> forCpu(ModuleOp module, const CompileOptions &options,
-                           plan::Plan &plan) {
+Result<CompiledKernels> forCpu(ModuleOp module, const CompileOptions &options,
+                               plan::Plan &plan) {
   std::string why;
   auto target = resolveCpuTarget(options.cpu, &why);
   if (mlir::failed(target))
@@ -22,7 +22,7 @@ Result<KernelFiles> forCpu(ModuleOp module, const CompileOptions &options,
   plan.set_cpu(target->cpu);
   for (const std::string &feature : target->features)
     plan.add_cpu_features(feature);
-  KernelFiles result;
+  CompiledKernels result;
   if (!code.empty())
     result.files["kernels.so"] = {code.begin(), code.end()};
   return result;
@@ -40,7 +40,8 @@ Json resourcesOf(const cuda::Image &image) {
 }
 
 /// Machine code for every SM, and PTX for those that are newer than the last.
-Result<KernelFiles> forCuda(ModuleOp module, const CompileOptions &options) {
+Result<CompiledKernels> forCuda(ModuleOp module,
+                                const CompileOptions &options) {
   std::string why;
   SmallVector<cuda::Sm> sms;
   for (const std::string &number : options.cuda.sm) {
@@ -61,7 +62,7 @@ Result<KernelFiles> forCuda(ModuleOp module, const CompileOptions &options) {
       mlir::failed(cuda::compileKernels(module, sms, *toolkit,
                                         cuda::CudaCodegenOptions(), images)))
     return kFailed;
-  KernelFiles result;
+  CompiledKernels result;
   Json resources = Json::object();
   for (const cuda::Image &image : images) {
     std::string name = "kernels." + image.sm.name();
@@ -77,9 +78,9 @@ Result<KernelFiles> forCuda(ModuleOp module, const CompileOptions &options) {
 
 } // namespace
 
-Result<KernelFiles> compileKernelFiles(ModuleOp module,
-                                       const CompileOptions &options,
-                                       plan::Plan &plan) {
+Result<CompiledKernels> compileKernelFiles(ModuleOp module,
+                                           const CompileOptions &options,
+                                           plan::Plan &plan) {
   plan.set_target(options.target);
   return options.target == "cuda" ? forCuda(module, options)
                                   : forCpu(module, options, plan);

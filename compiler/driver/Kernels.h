@@ -9,7 +9,7 @@
 
 namespace dlc {
 
-struct KernelFiles {
+struct CompiledKernels {
   std::map<std::string, std::string> files; // content by name
 };
 
@@ -17,8 +17,8 @@ struct KernelFiles {
 /// needs, and says in `plan` what they were compiled for. Code::Usage for a
 /// target that does not exist or whose tools are missing; Code::Failed after
 /// diagnostics of the module.
-Result<KernelFiles> compileKernelFiles(mlir::ModuleOp module,
-                                       const CompileOptions &options,
-                                       plan::Plan &plan);
+Result<CompiledKernels> compileKernelFiles(mlir::ModuleOp module,
+                                           const CompileOptions &options,
+                                           plan::Plan &plan);
 
 } // namespace dlc
