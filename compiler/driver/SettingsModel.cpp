@@ -1,4 +1,5 @@
 #include "compiler/driver/Settings.h"
+#include "compiler/import/Padding.h"
 #include <fmt/format.h>
 
 namespace dlc {
@@ -33,6 +34,15 @@ void Settings::addModel() {
   };
   patterns("model.train", i.roles.train, "trains initializers that match, too");
   patterns("model.freeze", i.roles.freeze, "does not train those that match");
+  list("model.padding-idx", i.paddings, "PARAM:ROW",
+       "a row of an embedding table that gets no gradient, as torch's "
+       "padding_idx; files of torch's dynamo exporter say it themselves")
+      .set = [&i](auto &words) -> Status {
+    for (const std::string &word : words)
+      DLC_TRY(import::checkPadding(word));
+    i.paddings = words;
+    return {};
+  };
   choice("model.target", options.target, {"cpu", "cuda"},
          "what the step runs on");
   choice("model.layout", options.layout, {"auto", "nchw", "nhwc"},

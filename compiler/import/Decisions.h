@@ -16,14 +16,18 @@ enum class Role {
 struct Decision {
   std::string tensor; // an initializer
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
-                      // as it is, lost, padding
+                      // joined, as it is, lost, padding, zero row
   std::string text;   // what and why
   bool warn = false;  // it may train otherwise than the source model
+  std::string named;  // what the warning says; "": the tensor
+  /// Its elements are parameters of the source, in another tensor: updates by
+  /// element are the same, those by tensor (norms, matrices, shapes) are not.
+  bool regrouped = false;
 };
 
 struct DecisionReport {
   std::string summary; // one line of what was undone, "" if there is nothing
-  std::string warning; // one line of what could not be
+  std::vector<std::string> warnings; // a line for each kind of what could not
 };
 DecisionReport report(const std::vector<Decision> &decisions);
 

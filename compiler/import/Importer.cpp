@@ -4,8 +4,7 @@
 #include "compiler/import/GraphCheck.h"
 #include "compiler/import/HostEval.h"
 #include "compiler/import/Inputs.h"
-#include "compiler/import/LoadWeights.h"
-#include "compiler/import/ReplaceHead.h"
+#include "compiler/import/Prepare.h"
 #include "compiler/import/Rows.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/Triangles.h"
@@ -43,10 +42,11 @@ struct Entry {
 class Importer : public ValueTable {
 public:
   Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options,
-           const std::vector<std::string> &head)
+           const std::vector<std::string> &head,
+           std::map<std::string, Role> roles)
       : context(context), file(file), options(options), head(head),
         builder(&context), evaluator(file.budget),
-        declared(file.model->graph()) {}
+        declared(file.model->graph()), roles(std::move(roles)) {}
 
   FailureOr<OwningOpRef<ModuleOp>> run();
   /// Of the error that `run` ended with.
@@ -70,6 +70,10 @@ public:
     return entry.isSequence ? &entry.sequence : nullptr;
   }
   bool isUsed(const std::string &name) override { return uses.count(name); }
+  std::optional<int64_t> padding(const std::string &name) override {
+    auto it = file.paddings.find(name);
+    return it == file.paddings.end() ? std::nullopt : std::optional(it->second);
+  }
   Budget &budget() override { return file.budget; }
   const Status &problem() override { return overBudget; }
 
@@ -391,12 +395,6 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   auto inputs = bindInputs(file, options, context);
   if (!inputs.ok())
     return fail(inputs.status());
-  auto found = findRoles(file, options.roles);
-  if (!found.ok())
-    return fail(found.status());
-  roles = std::move(*found);
-  for (const std::string &name : head) // frozen or not
-    roles[name] = Role::Param;
   auto initialized = initializeWeights(file, roles, head, options.init);
   if (!initialized.ok())
     return fail(initialized.status());
@@ -443,24 +441,6 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
 
 } // namespace
 
-/// What is another model in the same graph: a new head, weights of a file.
-static Result<std::vector<std::string>>
-adapt(OnnxFile &file, const ImportOptions &options, Location at) {
-  std::vector<std::string> head;
-  if (options.headClasses) {
-    DLC_ASSIGN(head, replaceHead(file, options.headClasses));
-    emitRemark(at) << "new head: " << fmt::format("{}", fmt::join(head, ", "))
-                   << " of " << options.headClasses << " classes";
-  }
-  if (!options.weights.empty()) {
-    WeightsSource source{
-        options.weights, options.weightsPartial, {head.begin(), head.end()}};
-    DLC_ASSIGN(std::string summary, loadWeights(file, source));
-    emitRemark(at) << summary;
-  }
-  return head;
-}
-
 Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
                                  const ImportOptions &options) {
   context.loadDialect<ir::DlcDialect, func::FuncDialect>();
@@ -472,15 +452,13 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
   Location at = NameLoc::get(StringAttr::get(&context, path));
-  DecisionReport decided = report(file->decisions);
-  if (!decided.summary.empty())
-    emitRemark(at) << decided.summary;
-  if (!decided.warning.empty())
-    emitWarning(at) << decided.warning;
   auto head = adapt(*file, options, at);
   if (!head.ok())
     return fail(at, head.status());
-  Importer importer(context, *file, options, *head);
+  auto roles = decideRoles(*file, options, *head, at);
+  if (!roles.ok())
+    return fail(at, roles.status());
+  Importer importer(context, *file, options, *head, std::move(*roles));
   auto module = importer.run();
   if (failed(module))
     return Status(importer.code, "");

@@ -24,6 +24,8 @@ struct ImportOptions {
   /// Binds symbolic dimensions by name; wins over `batch`.
   std::map<std::string, int64_t> dims;
   RoleOverrides roles;
+  /// --padding-idx=PARAM:ROW (Padding.h).
+  std::vector<std::string> paddings;
   /// --replace-head=N: classes of a new last layer; 0: the model's own.
   int64_t headClasses = 0;
   /// --weights=FILE, a .safetensors or .onnx file; --weights-partial: names
@@ -45,7 +47,8 @@ struct ImportOptions {
 /// is a loss computed in the graph carries `dlc.loss`. Every op's location is a
 /// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator. A
 /// dlc.batch_norm_infer that the source ran in training mode carries
-/// `dlc.training`.
+/// `dlc.training`; a dlc.gather whose source gives a row of its table no
+/// gradient carries the row as `dlc.padding`.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;

@@ -30,6 +30,8 @@ struct OnnxFile {
   Budget budget;                              // grown by the files' sizes
   std::map<std::string, Role> roles; // those that restoreParameters settled
   std::vector<Decision> decisions;   // and all that it did
+  /// Output of a Gather -> row of its table that gets no gradient from it.
+  std::map<std::string, int64_t> paddings;
 };
 
 /// Reads the model at `path`. Every failure is Code::BadModel with a message

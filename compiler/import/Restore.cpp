@@ -21,24 +21,6 @@ void setRoles(Restoring &work) {
   }
 }
 
-/// torch holds the gradient of an embedding's padding row at zero; ONNX's
-/// Gather knows of no such row.
-void notePadding(Restoring &work) {
-  for (const auto &node : work.edit.graph.node()) {
-    const TorchCall &call = work.notes.call(node);
-    if (call.target != "embedding" || node.op_type() != "Gather" ||
-        call.args.size() < 3 || call.args[2].empty() ||
-        call.args[2].find_first_not_of("0123456789") != std::string::npos ||
-        !work.edit.weight(node.input(0)))
-      continue;
-    work.decide(node.input(0), "padding",
-                fmt::format("row {} is the source's padding_idx, which gets no "
-                            "gradient from '{}' there; here it trains as the "
-                            "others do",
-                            call.args[2], node.name()));
-  }
-}
-
 } // namespace
 
 Restoring::Restoring(OnnxFile &file)
@@ -81,7 +63,6 @@ Status restoreParameters(OnnxFile &file) {
   adoptParameters(work);
   unfoldExpressions(work);
   DLC_TRY(work.problem);
-  notePadding(work);
   setRoles(work);
   work.edit.close();
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));

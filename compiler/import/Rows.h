@@ -5,6 +5,7 @@
 #include "compiler/import/NodeView.h"
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace dlc::import {
 
@@ -28,6 +29,9 @@ public:
   virtual void define(const std::string &name, std::vector<Value> values) = 0;
   virtual const std::vector<Value> *sequence(const std::string &name) = 0;
   virtual bool isUsed(const std::string &name) = 0;
+  /// The row of a table that gets no gradient from the Gather that gives
+  /// `name`.
+  virtual std::optional<int64_t> padding(const std::string &name) = 0;
   virtual Budget &budget() = 0;
   /// Why `value` or `host` gave nothing for an input that is there.
   virtual const Status &problem() = 0;

@@ -256,7 +256,10 @@ LogicalResult gather(const Node &n) {
   if (failed(axis))
     return failure();
   indices = n.cast(indices, n.b.getI64Type());
-  return n.result(n.make<ir::GatherOp>(data, indices, uint64_t(*axis)));
+  Value y = n.make<ir::GatherOp>(data, indices, uint64_t(*axis));
+  if (auto row = n.table.padding(n.proto.output(0)); row && y)
+    y.getDefiningOp()->setAttr("dlc.padding", n.b.getI64IntegerAttr(*row));
+  return n.result(y);
 }
 
 LogicalResult pad(const Node &n) {

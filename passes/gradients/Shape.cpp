@@ -69,6 +69,27 @@ Values concat(Gradient<ConcatOp> &g) {
   return values;
 }
 
+/// dy without what came from the padding slice; it has two indices, as one that
+/// is negative counts from the end.
+Expr withoutPadding(Gradient<GatherOp> &g) {
+  auto padding = g.op->getAttrOfType<IntegerAttr>("dlc.padding");
+  if (!padding)
+    return g.dy;
+  Expr index = g.operand(1);
+  int64_t axis = g.op.getAxis(), size = g.operand(0).shape()[axis];
+  Shape shape(g.dy.rank(), 1);
+  llvm::copy(index.shape(), shape.begin() + axis);
+  auto isSlice = [&](int64_t slice) {
+    return compare(Predicate::eq, index, index.scalar(double(slice)));
+  };
+  Expr first = isSlice(padding.getInt()),
+       second = isSlice(padding.getInt() - size);
+  Expr hit = first.make<OrOp>(first.v, second.v).reshape(shape);
+  Expr everywhere =
+      hit.make<BroadcastOp>(hit.type().clone(g.dy.shape()), hit.v);
+  return select(everywhere, g.dy.scalar(0), g.dy);
+}
+
 } // namespace
 } // namespace dlc::ir
 
@@ -85,7 +106,8 @@ void dlc::attachShapeGradients(MLIRContext &c) {
   grad<ConcatOp>(c, [](auto &g) { return concat(g); });
   grad<GatherOp>(c, [](auto &g) {
     return g.first(g.dy.template make<ScatterAddOp>(
-        g.op.getData().getType(), g.op.getIndices(), g.dy.v, g.op.getAxis()));
+        g.op.getData().getType(), g.op.getIndices(), withoutPadding(g).v,
+        g.op.getAxis()));
   });
   grad<ScatterAddOp>(c, [](auto &g) {
     return Values{Value(), g.dy.template make<GatherOp>(

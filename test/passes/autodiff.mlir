@@ -93,3 +93,26 @@ func.func @train_step() -> tensor<f32> {
 }
 // CHECK: %[[SEED:.*]] = dlc.seed
 // CHECK: dlc.gradient @w, %[[SEED]]
+
+// -----
+
+// What a lookup of the padding row gives back is left out; another read of the same table keeps its gradient.
+dlc.state @table : tensor<5x3xf32> param init = "table" trainable
+// CHECK-LABEL: func @train_step
+func.func @train_step(%i: tensor<2xi64>) -> tensor<f32> {
+  %table = dlc.read @table : tensor<5x3xf32>
+  %a = dlc.gather %table, %i {axis = 0 : i64, dlc.padding = 1 : i64} : (tensor<5x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %b = dlc.gather %table, %i {axis = 0 : i64} : (tensor<5x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %y = dlc.mul %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = dlc.reduce_sum %y {axes = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+// CHECK-DAG: %[[ROW:.*]] = dlc.constant dense<1> : tensor<i64>
+// CHECK-DAG: %[[FROM_END:.*]] = dlc.constant dense<-4> : tensor<i64>
+// CHECK-DAG: %[[FIRST:.*]] = dlc.compare {{.*}} %arg0, %[[ROW]]
+// CHECK-DAG: %[[SECOND:.*]] = dlc.compare {{.*}} %arg0, %[[FROM_END]]
+// CHECK: dlc.or %[[FIRST]], %[[SECOND]]
+// CHECK: %[[KEPT:.*]] = dlc.select
+// CHECK: dlc.scatter_add %arg0, %[[KEPT]]
+// CHECK-NOT: dlc.select
+// CHECK: dlc.gradient @table

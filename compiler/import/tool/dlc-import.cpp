@@ -19,6 +19,7 @@ static cl::list<std::string> dims("dim",
                                   cl::desc("NAME=N: a symbolic dimension"));
 static cl::list<std::string> train("train", cl::desc("regular expression"));
 static cl::list<std::string> freeze("freeze", cl::desc("regular expression"));
+static cl::list<std::string> paddings("padding-idx", cl::desc("PARAM:ROW"));
 static cl::opt<bool> weights("weights", cl::desc("list the weight store too"));
 static cl::opt<bool> quiet("quiet", cl::desc("do not print the module"));
 
@@ -37,6 +38,7 @@ static int run(int argc, char **argv) try {
   }
   options.roles.train.assign(train.begin(), train.end());
   options.roles.freeze.assign(freeze.begin(), freeze.end());
+  options.paddings.assign(paddings.begin(), paddings.end());
 
   mlir::MLIRContext context;
   context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) {
