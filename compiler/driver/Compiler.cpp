@@ -95,6 +95,11 @@ private:
       return error(imported.status().code(), "the model cannot be imported");
     model.emplace(std::move(*imported));
     result.importSeconds = secondsSince(start);
+    if (std::string warning =
+            regroupedWarning(model->decisions, options.train.optimizer);
+        !warning.empty())
+      emitWarning(NameLoc::get(StringAttr::get(&context, options.model)))
+          << warning;
     if (options.stopAfter.empty() && !hasTrainableState())
       return Status(Code::BadModel,
                     fmt::format("{}: no trainable parameter; --train=REGEX "

@@ -1,5 +1,10 @@
 #include "compiler/driver/Decisions.h"
+#include "passes/Options.h"
 #include "runtime/base/Json.h"
+#include "runtime/base/Text.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include <fmt/ranges.h>
 
 namespace dlc {
 
@@ -10,6 +15,34 @@ std::string decisionsJson(const std::vector<import::Decision> &decisions) {
                     {"kind", decision.kind},
                     {"why", decision.text}});
   return dumpJson(json, 1) + "\n";
+}
+
+std::string regroupedWarning(const std::vector<import::Decision> &decisions,
+                             const OptimizerOptions &options) {
+  std::string rule;
+  for (const char *name : {"lamb", "muon"})
+    if (options.name == name ||
+        llvm::any_of(options.groups, [&](const std::string &group) {
+          llvm::StringRef words = group;
+          return words.rsplit(':').second.split(',').first == name;
+        }))
+      rule = name;
+  if (rule.empty() && options.noDecay != "none")
+    rule = "--no-decay=" + options.noDecay;
+  std::vector<std::string> names;
+  for (const import::Decision &decision : decisions)
+    if (decision.regrouped)
+      names.push_back(printable(decision.tensor));
+  if (rule.empty() || names.empty())
+    return "";
+  const size_t shown = std::min<size_t>(names.size(), 3);
+  return fmt::format(
+      "{} looks at whole tensors, and the exporter made others of the source's "
+      "parameters: '{}'{}. They train otherwise than in the source; export "
+      "with torch.onnx.export(..., dynamo=True, optimize=False)",
+      rule, fmt::join(names.begin(), names.begin() + shown, "', '"),
+      shown < names.size() ? fmt::format(" and {} more", names.size() - shown)
+                           : "");
 }
 
 } // namespace dlc

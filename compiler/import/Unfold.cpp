@@ -154,14 +154,21 @@ private:
   /// It trains as it is: as its parameter does if elements were only moved.
   void train(const Folded &f) {
     work.file.roles[f.name] = Role::Param;
-    bool moved = kMovers.count(f.op) || kRepeaters.count(f.op);
+    bool joined = f.op == "cat" || f.op == "stack";
+    bool moved = joined || kMovers.count(f.op) || kRepeaters.count(f.op);
+    const char *what = joined  ? "; trains and is exported as one tensor"
+                       : moved ? ", each element once"
+                               : "; the function cannot be undone";
     claim(f);
-    work.decide(f.name, moved ? "unfolded" : "as it is",
+    work.decide(f.name,
+                joined  ? "joined"
+                : moved ? "unfolded"
+                        : "as it is",
                 fmt::format("{} of {} in the source{}",
                             f.op.empty() ? "made" : f.op, among(f.candidates),
-                            moved ? ", each element once"
-                                  : "; the function cannot be undone"),
+                            what),
                 !moved);
+    work.file.decisions.back().regrouped = moved;
   }
 
   static std::string among(const Names &names) {
@@ -189,14 +196,11 @@ private:
   void warnLost() {
     for (const std::string &name : guessed)
       work.unnamed.erase(name);
-    if (work.unnamed.empty())
-      return;
-    work.decide(*work.unnamed.begin(), "lost",
-                fmt::format("{} parameter{} of the source {} not in the file: "
-                            "not used there, or folded away",
-                            work.unnamed.size(),
-                            work.unnamed.size() > 1 ? "s" : "",
-                            work.unnamed.size() > 1 ? "are" : "is"));
+    for (const std::string &name : work.unnamed)
+      work.decide(name, "lost",
+                  "a parameter of the source that is not in the file: not used "
+                  "there, or folded away",
+                  true);
   }
 
   //===--- what a value is ------------------------------------------------===//

@@ -9,6 +9,7 @@ import dlc
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import helper, numpy_helper
 
 MODELS = ["vit", "gpt2", "hf_gpt2", "bert", "hf_bert", "gemma", "convnext", "ssm"]
 OPTIMIZERS = {"sgd": dict(optimizer="sgd", lr=0.05, momentum=0.9),
@@ -48,6 +49,47 @@ class Folded(dlc.TestCase):
         source = onnxruntime.InferenceSession(path(name), providers=["CPUExecutionProvider"])
         before = source.run(None, {source.get_inputs()[0].name: x})[0]
         self.assertGreater(np.abs(before - expected).max(), 1e-3, "the export holds the trained weights")
+
+    def joined(self, folded):
+        """y = [a; b] x, where the exporter has joined a and b, or not."""
+        random = np.random.RandomState(0)
+        a, b, head = (random.randn(*shape).astype(np.float32) for shape in ((2, 8), (3, 8), (5, 4)))
+        weights = {"cat": np.concatenate([a, b]), "head": head} if folded else {"a": a, "b": b, "head": head}
+        nodes = [] if folded else [helper.make_node("Concat", ["a", "b"], ["cat"], axis=0)]
+        product = helper.make_node("Gemm", ["x", "cat"], ["h"], transB=1)
+        product.metadata_props.add(key="pkg.torch.onnx.fx_node", value="%h : [num_users=1] = call_function[target=torch.ops."
+                                   "aten.linear.default](args = (%x, %cat), kwargs = {})")
+        nodes += [product, helper.make_node("Tanh", ["h"], ["t"]), helper.make_node("MatMul", ["t", "head"], ["y"])]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [4, 8])],
+                                  [helper.make_tensor_value_info("y", 1, [4, 4])],
+                                  [numpy_helper.from_array(value, name) for name, value in weights.items()])
+        graph.metadata_props.add(key="pkg.torch.export.ExportedProgram.graph_signature",
+                                 value="".join(f"p_{name}: PARAMETER target='{name}'\n" for name in ("a", "b", "head")))
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), self.path("j.onnx"))
+
+    def test_joined_parameters_train_as_their_parts(self):
+        np.savez(self.path("j.npz"), x=np.random.RandomState(1).randn(16, 8).astype(np.float32), y=np.arange(16) % 4)
+        for optimizer, options in OPTIMIZERS.items():
+            losses = []
+            for folded in (True, False):
+                self.joined(folded)
+                artifact = dlc.compile(self.path("j.onnx"), self.path("j.dlc"), loss="cross_entropy", clip_grad=0.5, batch=4,
+                                       schedule="constant", train="^[ab]$|cat|head" if not folded else "cat|head", **options)
+                run = dlc.train(artifact, self.path("j.npz"), self.path(f"j-{optimizer}-{folded}"), shuffle="off", steps=10,
+                                threads=1)
+                losses.append(run.metrics("loss"))
+            np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6, err_msg=optimizer)
+
+    def test_rules_of_whole_tensors_are_warned_of(self):
+        self.joined(True)
+        for options in ({"optimizer": "lamb"}, {"optimizer": "muon"}, {"optimizer": "adamw", "no_decay": "norm_bias"},
+                        {"optimizer": "sgd", "optimizer_group": "cat:lamb,lr=0.1"}):
+            out, err = dlc.dlc("compile", self.path("j.onnx"), "-o", self.path("j.dlc"), batch=4, **options)
+            self.assertRegex(out + err, r"(lamb|muon|--no-decay=norm_bias) looks at whole tensors, .*: 'cat'\. They train otherwise")
+        out, err = dlc.dlc("compile", self.path("j.onnx"), "-o", self.path("j.dlc"), batch=4, optimizer="adamw")
+        self.assertNotIn("whole tensors", out + err)
+        self.assertRegex(dlc.dlc("inspect", self.path("j.dlc"))[0],
+                         r"joined +cat: cat of one of 2 parameters \(a, \.\.\.\) in the source; trains and is exported as one tensor")
 
     def test_decisions_are_shown(self):
         out, err = dlc.dlc("compile", path("hf_bert"), "-o", self.path("model.dlc"), batch=4)

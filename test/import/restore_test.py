@@ -197,6 +197,20 @@ class Restore(dlc.TestCase):
         self.assertEqual(self.errors.count("cannot be undone"), 1)
         self.assertRegex(self.errors, r"warning: .*'sigmoid'.*torch.onnx.export\(..., dynamo=True, optimize=False\)")
 
+    def test_joined_parameters_train_as_one_without_a_warning(self):
+        for op in "cat", "stack":
+            self.assertEqual(self.folded(op, floats(4, 8), ["norm.a", "norm.b"]), {"w": "8x8", op: "4x8"})
+            self.assertNotIn("warning", self.errors.replace("warning: the exporter merged or folded tensors: 1 joined", ""))
+
+    def test_lost_parameters_are_one_warning(self):
+        nodes = [call(node("MatMul", ["x", "w"], ["y"]), "matmul", "%x, %p_w")]
+        self.read(nodes, {"w": floats(8, 8)}, parameters=["w", "a.b", "a.c", "d", "e\x1b"])
+        self.assertEqual(self.errors.count("that the file does not have"), 1)
+        self.assertRegex(self.errors, r"does not have: 'a.b', 'a.c', 'd' and 1 more\. They cannot be trained\. "
+                                      r".*torch.onnx.export\(..., dynamo=True, optimize=False\)")
+        self.read(nodes, {"w": floats(8, 8)}, parameters=["w"])
+        self.assertNotIn("does not have", self.errors)
+
     def test_zero_scale_and_shift_of_one_module_are_parted(self):
         """addcmul of two parameters, both zeros (ConvNeXt V2's response norm)."""
         nodes = [node("Mul", ["view", "x"], ["p"]), node("Add", ["view", "p"], ["q"]), node("MatMul", ["q", "w"], ["y"])]

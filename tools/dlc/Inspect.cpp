@@ -195,7 +195,7 @@ void printProgram(const std::string &name, const Ordered &program) {
 }
 
 void printDecisions(const Ordered &decisions) {
-  printOut("tensors that the exporter merged or folded\n");
+  printOut("what the import decided about tensors\n");
   for (const Ordered &decision : decisions)
     printOut("  {:10} {}: {}\n", decision["kind"].get<std::string>(),
              printable(decision["tensor"].get<std::string>()),
