@@ -41,9 +41,11 @@ public:
   virtual Result<std::unique_ptr<Communicator>>
   sibling(std::chrono::milliseconds timeout) = 0;
 
-  // This rank has failed by an error of its own: the others need not wait for
-  // it. Nothing else may be called after.
+  // This rank has failed: the others need not wait for it, unless all ranks had
+  // agreed to end. Nothing else may be called after.
   virtual void abandon() {}
+  // All ranks know why they end, and end by themselves.
+  virtual void agreeToEnd() {}
 
   // Every rank's text, by rank; a few kilobytes at most, any length each.
   virtual Result<std::vector<std::string>>

@@ -1,6 +1,6 @@
 #include "runtime/base/Boundary.h"
 #include "runtime/collective/Communicator.h"
-#include "runtime/collective/GlooTransport.h"
+#include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"
 #include "runtime/collective/TcpStore.h"
 
@@ -9,7 +9,6 @@
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/common/error.h>
-#include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <condition_variable>
@@ -36,15 +35,34 @@ void setBuffer(gloo::AllreduceOptions &options, void *data, size_t count) {
   options.setOutput(static_cast<Word *>(data), count);
 }
 
+bool isLoopback(const std::string &address) {
+  return address.empty() || address == "localhost" ||
+         address.starts_with("127.");
+}
+
+// Gloo listens where this rank is seen by the store, and nowhere else.
+gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
+                                        const std::string &own) {
+  gloo::transport::tcp::attr attributes;
+  if (const char *interface = std::getenv("GLOO_SOCKET_IFNAME")) {
+    attributes.iface = interface;
+  } else if (isLoopback(rendezvous.address)) {
+    attributes.hostname = "127.0.0.1";
+  } else if (!isLoopback(own)) {
+    attributes.hostname = own;
+  } else { // rank 0's host calls itself by 127.0.1.1
+    char name[256] = "";
+    ::gethostname(name, sizeof name - 1);
+    attributes.hostname = name;
+  }
+  return attributes;
+}
+
 // What the communicators of a process share: its place in the job, and what it
 // hears of the others.
 class Membership {
 public:
-  Membership(const Rendezvous &rendezvous,
-             const gloo::transport::tcp::attr &attributes)
-      : transport(std::make_shared<GlooTransport>(
-            gloo::transport::tcp::CreateDevice(attributes))),
-        rendezvous_(rendezvous) {}
+  explicit Membership(const Rendezvous &rendezvous) : rendezvous_(rendezvous) {}
 
   // Rank 0 begins to serve, every rank to listen.
   Status join() {
@@ -59,15 +77,29 @@ public:
                                        rendezvous_.token));
     }
     DLC_ASSIGN(Socket socket, joinStore(rendezvous_));
+    transport_ =
+        std::make_shared<GlooTransport>(gloo::transport::tcp::CreateDevice(
+            attributesOf(rendezvous_, socket.address())));
     watch_.emplace(std::move(socket), [this](int rank) { hear(rank); });
     return {};
   }
 
+  void agreeToEnd() { agreed_ = true; }
+
   void abandon() {
+    if (agreed_)
+      return;
     watch_->abandon();
     if (server_)
       server_->abandon();
   }
+
+  // Once more, on all ranks: connections of their own.
+  Result<std::shared_ptr<gloo::Context>> meet() {
+    return dlc::meet(rendezvous_, transport_, meetings_++);
+  }
+
+  const Rendezvous &rendezvous() const { return rendezvous_; }
 
   // The rank that is lost, if that is heard soon.
   std::optional<int> lostRank() {
@@ -77,8 +109,6 @@ public:
     return lost_;
   }
 
-  const std::shared_ptr<GlooTransport> transport;
-
 private:
   void hear(int rank) {
     {
@@ -86,10 +116,13 @@ private:
       lost_ = rank;
     }
     heard_.notify_all();
-    transport->lose(rank);
+    transport_->lose(rank);
   }
 
   Rendezvous rendezvous_;
+  std::shared_ptr<GlooTransport> transport_;
+  int meetings_ = 0;
+  bool agreed_ = false;
   std::mutex mutex_;
   std::condition_variable heard_;
   std::optional<int> lost_;
@@ -149,11 +182,12 @@ public:
   Result<std::unique_ptr<Communicator>>
   sibling(std::chrono::milliseconds timeout) override {
     std::shared_ptr<gloo::Context> context;
+    Status met;
     DLC_TRY(guard("the meeting of the ranks", [&] {
-      gloo::rendezvous::ContextFactory factory(context_);
-      std::shared_ptr<gloo::transport::Device> device = membership_->transport;
-      context = factory.makeContext(device);
+      auto made = membership_->meet();
+      made.ok() ? void(context = *std::move(made)) : void(met = made.status());
     }));
+    DLC_TRY(met);
     context->setTimeout(timeout);
     auto made =
         std::make_unique<GlooCommunicator>(std::move(context), membership_);
@@ -178,6 +212,7 @@ public:
   }
 
   void abandon() override { membership_->abandon(); }
+  void agreeToEnd() override { membership_->agreeToEnd(); }
 
   // Every rank tells the addresses at which the others see it.
   Status learnAddresses() {
@@ -222,6 +257,10 @@ private:
   Status explain(std::string_view name, std::string_view what) {
     if (const auto rank = membership_->lostRank())
       return peerLost("rank {} is lost in {}", *rank, name);
+    if (const auto rank = findSilentRank(membership_->rendezvous());
+        rank && *rank != this->rank())
+      return peerLost("rank {} does not answer in {}: {}", *rank, name,
+                      withoutPlace(what));
     std::string who =
         size() == 2 ? fmt::format("rank {}", 1 - rank()) : "another rank";
     for (const auto &[address, peer] : peers_)
@@ -237,25 +276,6 @@ private:
   std::shared_ptr<Membership> membership_;
   std::map<std::string, int> peers_; // by address
 };
-
-bool isLoopback(const std::string &address) {
-  return address.empty() || address == "localhost" ||
-         address.starts_with("127.");
-}
-
-gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous) {
-  gloo::transport::tcp::attr attributes;
-  if (const char *interface = std::getenv("GLOO_SOCKET_IFNAME")) {
-    attributes.iface = interface;
-  } else if (isLoopback(rendezvous.address)) {
-    attributes.hostname = "127.0.0.1";
-  } else {
-    char name[256] = "";
-    ::gethostname(name, sizeof name - 1);
-    attributes.hostname = name;
-  }
-  return attributes;
-}
 
 } // namespace
 
@@ -279,16 +299,9 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
   std::signal(SIGPIPE, SIG_IGN);
   std::shared_ptr<Membership> membership;
   try {
-    membership =
-        std::make_shared<Membership>(rendezvous, attributesOf(rendezvous));
+    membership = std::make_shared<Membership>(rendezvous);
     DLC_TRY(membership->join());
-    DLC_ASSIGN(Socket socket, joinStore(rendezvous));
-    TcpStoreClient store(std::move(socket), rendezvous.timeout);
-    auto context = std::make_shared<gloo::rendezvous::Context>(rendezvous.rank,
-                                                               rendezvous.size);
-    context->setTimeout(rendezvous.timeout);
-    std::shared_ptr<gloo::transport::Device> device = membership->transport;
-    context->connectFullMesh(store, device);
+    DLC_ASSIGN(auto context, membership->meet());
     auto communicator =
         std::make_unique<GlooCommunicator>(std::move(context), membership);
     DLC_TRY(communicator->learnAddresses());

@@ -85,6 +85,7 @@ Result<Socket> Socket::connect(const std::string &address, int port,
     if (error == 0) {
       ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on,
                    sizeof on);
+      socket.noticeVanishedPeer();
       return socket;
     }
   }
@@ -96,6 +97,17 @@ int Socket::port() const {
   socklen_t size = sizeof local;
   ::getsockname(descriptor_, reinterpret_cast<sockaddr *>(&local), &size);
   return ntohs(local.sin_port);
+}
+
+std::string Socket::address() const {
+  sockaddr_storage local{};
+  socklen_t size = sizeof local;
+  char text[NI_MAXHOST] = "";
+  if (::getsockname(descriptor_, reinterpret_cast<sockaddr *>(&local), &size) ==
+      0)
+    ::getnameinfo(reinterpret_cast<sockaddr *>(&local), size, text, sizeof text,
+                  nullptr, 0, NI_NUMERICHOST);
+  return text;
 }
 
 bool Socket::wait(short events, Clock::time_point deadline) const {
@@ -115,44 +127,50 @@ bool Socket::wait(short events, Clock::time_point deadline) const {
   }
 }
 
-// What a call on the socket has done: whether to go on, after waiting for
-// `events` if need be.
-static bool isTemporary(ssize_t count) {
-  return count < 0 && (errno == EINTR || errno == EAGAIN);
+// Calls `transfer` with what is left until nothing is.
+template <class Byte, class Transfer>
+bool Socket::transferAll(short events, Byte *next, size_t size,
+                         Clock::time_point deadline,
+                         Transfer &&transfer) const {
+  while (size > 0) {
+    if (!wait(events, deadline))
+      return false;
+    const ssize_t count = transfer(next, size);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN))
+      continue;
+    if (count <= 0)
+      return false;
+    next += count;
+    size -= static_cast<size_t>(count);
+  }
+  return true;
 }
 
 bool Socket::send(const void *data, size_t size,
                   Clock::time_point deadline) const {
-  auto *next = static_cast<const char *>(data);
-  while (size > 0) {
-    if (!wait(POLLOUT, deadline))
-      return false;
-    const ssize_t count = ::send(descriptor_, next, size, MSG_NOSIGNAL);
-    if (isTemporary(count))
-      continue;
-    if (count <= 0)
-      return false;
-    next += count;
-    size -= static_cast<size_t>(count);
-  }
-  return true;
+  return transferAll(POLLOUT, static_cast<const char *>(data), size, deadline,
+                     [this](const char *from, size_t left) {
+                       return ::send(descriptor_, from, left, MSG_NOSIGNAL);
+                     });
 }
 
 bool Socket::receive(void *data, size_t size,
                      Clock::time_point deadline) const {
-  auto *next = static_cast<char *>(data);
-  while (size > 0) {
-    if (!wait(POLLIN, deadline))
-      return false;
-    const ssize_t count = ::recv(descriptor_, next, size, 0);
-    if (isTemporary(count))
-      continue;
-    if (count <= 0)
-      return false;
-    next += count;
-    size -= static_cast<size_t>(count);
-  }
-  return true;
+  return transferAll(POLLIN, static_cast<char *>(data), size, deadline,
+                     [this](char *to, size_t left) {
+                       return ::recv(descriptor_, to, left, 0);
+                     });
+}
+
+void Socket::noticeVanishedPeer() const {
+  const int on = 1, idle = 5, between = 5, tries = 3, unsent = 20'000; // s, ms
+  ::setsockopt(descriptor_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_KEEPINTVL, &between,
+               sizeof between);
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_USER_TIMEOUT, &unsent,
+               sizeof unsent);
 }
 
 } // namespace dlc

@@ -31,7 +31,8 @@ public:
                                 Clock::time_point deadline);
 
   int descriptor() const { return descriptor_; }
-  int port() const; // its own
+  int port() const;            // its own
+  std::string address() const; // its own, in digits
   int release() { return std::exchange(descriptor_, -1); }
 
   // All `size` bytes; false if the peer has gone or the deadline is past. Of a
@@ -39,7 +40,14 @@ public:
   bool send(const void *data, size_t size, Clock::time_point deadline) const;
   bool receive(void *data, size_t size, Clock::time_point deadline) const;
 
+  // Closes within 20 s once the peer's machine or the way to it is gone, which
+  // says nothing; one that is only stopped still answers.
+  void noticeVanishedPeer() const;
+
 private:
+  template <class Byte, class Transfer>
+  bool transferAll(short events, Byte *next, size_t size,
+                   Clock::time_point deadline, Transfer &&transfer) const;
   bool wait(short events, Clock::time_point deadline) const;
 
   int descriptor_;

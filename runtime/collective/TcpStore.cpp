@@ -307,6 +307,7 @@ private:
     }
     Connection &c = connections_.emplace_back();
     c.socket = std::move(socket);
+    c.socket.noticeVanishedPeer();
     c.due = Clock::now() + StoreLimits::kPatience;
   }
 

@@ -19,7 +19,8 @@ Status agree(Communicator &communicator, const Status &own) {
     if (code != 0) {
       // Whoever leaves now is lost to those that have not heard it yet. One
       // that ends while another is here has been heard by it.
-      (void)communicator.barrier();
+      if (communicator.barrier().ok())
+        communicator.agreeToEnd();
       return Status(static_cast<Code>(code), other.substr(space + 1));
     }
   }

@@ -66,6 +66,7 @@ Status Guard::check(const StepReport &report,
   }
   if (!ends)
     return {};
+  job_.communicator.agreeToEnd(); // the loss is the same on all ranks
   const std::string replay =
       kept.ok() ? fmt::format("dlc replay {} does it again and names the node",
                               shellQuoted(bundle))

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -108,23 +109,27 @@ class Peer(dlc.TestCase):
             os.kill(ranks[rank], signal.SIGSTOP)
             self.expect_peer_lost(ranks, seconds=6)
 
-    def start_each(self, timeout, tokens=(None, None)):
-        """Two ranks, started as by torchrun."""
+    def start_rank(self, rank, world, token, timeout, **length):
+        """A rank, started as by torchrun."""
+        variables = dict(RANK=rank, WORLD_SIZE=world, MASTER_ADDR="127.0.0.1", MASTER_PORT=self.store_port - 1)
+        if token:
+            variables["DLC_JOB_TOKEN"] = token
+        command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"), "--run=" + self.run_folder,
+                   "--threads=1", f"--timeout={timeout}", "--quiet", *dlc.flags(length)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True,
+                                   env=os.environ | {k: str(v) for k, v in variables.items()})
+        self.addCleanup(dlc.kill, process)
+        return process
+
+    def start_each(self, timeout, tokens=(None, None), world=None, **length):
+        """Ranks with these tokens, of two or of `world`."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+            self.store_port = free.getsockname()[1]
         self.run_folder = self.path("run")
-        command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"), "--epochs=1000",
-                   "--run=" + self.run_folder, "--threads=1", f"--timeout={timeout}", "--quiet"]
-        ranks = []
-        for rank, token in enumerate(tokens):
-            variables = dict(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port - 1)
-            if token:
-                variables["DLC_JOB_TOKEN"] = token
-            ranks.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                          start_new_session=True,
-                                          env=os.environ | {k: str(v) for k, v in variables.items()}))
-            self.addCleanup(dlc.kill, ranks[-1])
+        ranks = [self.start_rank(rank, world or len(tokens), token, timeout, **(length or dict(epochs=1000)))
+                 for rank, token in enumerate(tokens)]
         self.process = ranks[0]
         return ranks
 
@@ -153,6 +158,46 @@ class Peer(dlc.TestCase):
                 self.assertEqual(status, dlc.PEER_LOST, err)
                 self.assertIn("refuses rank 1: DLC_JOB_TOKEN differs", err)
                 self.assertEqual(dlc.finish(ranks[0], DEADLINE)[0], dlc.PEER_LOST)
+
+    def listeners(self, process):
+        """Ports of 127.0.0.1 on which it listens, but for the store's: Gloo's."""
+        try:
+            folder = f"/proc/{process.pid}/fd"
+            own = {os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)}
+        except OSError:
+            return []
+        with open("/proc/net/tcp") as file:
+            rows = [line.split() for line in file.read().splitlines()[1:]]
+        ports = [int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+        return [port for port in ports if port != self.store_port]
+
+    def test_stranger_in_place_of_a_rank(self):
+        """Gloo takes whoever connects first for the rank: no step is made with it, and the error comes in time."""
+        def message(opcode, slot, payload=b"", length=64):
+            return struct.pack("<6Q", 48 + len(payload), opcode, slot, 0, length, 0) + payload
+
+        proof = 0x646c63
+        attacks = [message(2, proof) + message(3, proof) + message(1, proof, b"x" * 64),  # as Gloo sends 64 bytes
+                   os.urandom(5000), b"\0" * 20]
+        for attack in attacks:
+            self.new_folder()
+            first, = self.start_each(2, tokens=("a secret of the job",), world=2, steps=2)
+            end = time.monotonic() + DEADLINE
+            while first.poll() is None and time.monotonic() < end and not self.listeners(first):
+                time.sleep(0.005)
+            strangers = [socket.create_connection(("127.0.0.1", port)) for port in self.listeners(first)]
+            self.assertTrue(strangers)
+            for stranger in strangers:
+                self.addCleanup(stranger.close)
+                stranger.sendall(attack)
+            began = time.monotonic()
+            second = self.start_rank(1, 2, "a secret of the job", 2, steps=2)
+            codes, errors = zip(*[(code, err) for code, _, err in (dlc.finish(r, DEADLINE) for r in (first, second))])
+            self.assertLess(time.monotonic() - began, 9)
+            if codes != (0, 0):  # it was rank 0 that was to connect: nobody hears the stranger
+                self.assertIn(dlc.PEER_LOST, codes, errors)
+                self.assertTrue(set(codes) <= {dlc.FAILED, dlc.PEER_LOST}, (codes, errors))
+                self.assertFalse(os.path.exists(self.path("run")))
 
     def test_nothing_is_left(self):
         """Of a job whose processes were all killed, in the folder for temporary files."""

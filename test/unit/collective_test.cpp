@@ -106,6 +106,38 @@ TEST_F(Peer, SilenceEndsAtTheDeadline) {
       << status.message();
 }
 
+// The ring tells a rank only of its neighbours.
+TEST_F(Peer, SilentOneOfFourIsNamed) {
+  Status status = loseRankOne([] { ::kill(::getpid(), SIGSTOP); }, 4);
+  EXPECT_EQ(status.code(), Code::PeerLost);
+  EXPECT_NE(status.message().find("rank 1 does not answer in all_reduce"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST_F(Gloo, SiblingsWorkSideBySide) {
+  onRanks(here(3), [](Communicator &ranks) {
+    auto first = ranks.sibling(10s);
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    auto second = (*first)->sibling(10s);
+    ASSERT_TRUE(second.ok()) << second.status().message();
+    const auto work = [](Communicator &own, double part) {
+      for (int i = 0; i < 100; ++i) {
+        std::vector<double> values(1000, part);
+        ASSERT_TRUE(own.allReduce(values.data(), values.size(), DType::F64,
+                                  ReduceOp::Sum)
+                        .ok());
+        ASSERT_EQ(values[999], 3 * part);
+      }
+    };
+    std::thread other([&] { work(**first, 2); });
+    std::thread third([&] { work(**second, 3); });
+    work(ranks, 1);
+    other.join();
+    third.join();
+  });
+}
+
 TEST_F(Gloo, SumAndMean) {
   onRanks(here(3), [](Communicator &ranks) {
     std::vector<float> values = {1, 2, 3, 4, static_cast<float>(ranks.rank())};

@@ -23,10 +23,9 @@ static Result<int> run(const std::function<Result<int>()> &countRanks,
     DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
   }
   const int code = body(*communicator);
-  // What ends all ranks alike leaves nobody behind.
-  const bool alike = code == 0 || code == static_cast<int>(Code::PeerLost) ||
-                     code == static_cast<int>(Code::Diverged) || code >= 128;
-  if (!alike)
+  // By a signal (128 and more) they end at the same step. Who has lost a peer
+  // is not to blame.
+  if (code != 0 && code != static_cast<int>(Code::PeerLost) && code < 128)
     communicator->abandon();
   return code;
 }
