@@ -133,6 +133,20 @@ Result<Progress> readProgress(const std::string &checkpoint) {
   return progress;
 }
 
+Result<std::string> checkpointOf(const std::string &run, int64_t step) {
+  std::vector<int64_t> steps;
+  for (const Checkpoint &checkpoint : listCheckpoints(run)) {
+    if (checkpoint.step == step)
+      return checkpoint.path;
+    steps.push_back(checkpoint.step);
+  }
+  return failed(
+      "run '{}' has no checkpoint of step {}: it has {}", run, step,
+      steps.empty()
+          ? "none"
+          : fmt::format("{}", fmt::join(steps.rbegin(), steps.rend(), ", ")));
+}
+
 Status Checkpoints::save(Session &session, const Progress &progress,
                          int64_t keep) {
   DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));
@@ -235,15 +249,37 @@ Result<Progress> Checkpoints::loadNewest(Session &session) {
     return Progress();
   }
   const std::string &path = newest.checkpoint->path;
+  DLC_ASSIGN(const Progress progress, loadFrom(session, path));
+  for (const auto &[damaged, why] : newest.damaged)
+    setAside(damaged, ".damaged",
+             fmt::format("{}: going back to '{}'", why.message(), path));
+  return progress;
+}
+
+Result<Progress> Checkpoints::load(Session &session, int64_t step) {
+  removeUnfinished();
+  DLC_ASSIGN(const std::string path, checkpointOf(run_, step));
+  DLC_TRY(checkCheckpoint(path, session.model().artifact.hash()));
+  return loadFrom(session, path);
+}
+
+// One that was checked.
+Result<Progress> Checkpoints::loadFrom(Session &session,
+                                       const std::string &path) {
   const std::string now = fingerprint(path);
   DLC_ASSIGN(Progress progress, readProgress(path));
   DLC_TRY(session.load(path + "/state.safetensors"));
   findCursor(progress, session.plan());
   whole_[path] = now;
-  for (const auto &[damaged, why] : newest.damaged)
-    setAside(damaged, ".damaged",
-             fmt::format("{}: going back to '{}'", why.message(), path));
   return progress;
+}
+
+void Checkpoints::goBackTo(int64_t step) {
+  for (const Checkpoint &checkpoint : listCheckpoints(run_))
+    if (checkpoint.step > step)
+      setAside(checkpoint, ".newer",
+               fmt::format("going back to step {} from '{}'", step,
+                           checkpoint.path));
 }
 
 std::string Checkpoints::newestText(const Session &session) {

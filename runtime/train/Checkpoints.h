@@ -21,6 +21,10 @@ struct Progress {
 
 Result<Progress> readProgress(const std::string &checkpoint);
 
+// The path of a run's checkpoint of this step; Code::Failed names those that
+// there are.
+Result<std::string> checkpointOf(const std::string &run, int64_t step);
+
 // Of a run that this process has locked (RunLock.h); one thread.
 class Checkpoints {
 public:
@@ -40,11 +44,20 @@ public:
   // Code::Corrupt if there are some and all are damaged.
   Result<Progress> loadNewest(Session &session);
 
+  // Loads the one of `step`: Code::Failed if there is none, naming those that
+  // there are, Code::Corrupt if it is damaged.
+  Result<Progress> load(Session &session, int64_t step);
+
+  // Sets those of later steps aside as checkpoint-<step>.newer, with a warning
+  // each: what is loaded next is of `step`.
+  void goBackTo(int64_t step);
+
   // "'run/checkpoint-30' is the newest", "there is none", for messages.
   std::string newestText(const Session &session);
 
 private:
   Status write(Session &session, const Progress &progress);
+  Result<Progress> loadFrom(Session &session, const std::string &path);
   void prune(const Session &session, int64_t step, int64_t keep);
   bool makeRoom(const Session &session, int64_t step, int64_t keep);
   bool isWhole(const Checkpoint &checkpoint, const Session &session);

@@ -1,11 +1,11 @@
 #include "runtime/train/Job.h"
 
 #include "runtime/base/Checked.h"
-#include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Buffers.h"
+#include "runtime/train/DataHash.h"
 #include "runtime/train/Inputs.h"
 #include "runtime/train/State.h"
 
@@ -168,7 +168,7 @@ Status Job::loadData() {
   if (!options.val.empty()) {
     DLC_ASSIGN(val, openDataset(options.val, plan, "eval_step", options.scale));
   }
-  DLC_ASSIGN(dataHash, hashFile(options.data));
+  DLC_ASSIGN(dataHash, hashData(options.data, options.threads));
   options.tune.choices = std::make_shared<TuneChoices>();
   std::string state = artifact.statePath();
   DLC_ASSIGN(session,
@@ -285,9 +285,13 @@ Status Job::saveRoot(bool last) {
 // Rank 0 loads; the others get its place and its state.
 Status Job::restoreRoot() {
   if (isRoot()) {
-    DLC_ASSIGN(progress, checkpoints->loadNewest(*session));
+    DLC_ASSIGN(progress, options.checkpoint
+                             ? checkpoints->load(*session, *options.checkpoint)
+                             : checkpoints->loadNewest(*session));
     if (progress.step > 0)
       DLC_TRY(checkSameData());
+    if (options.checkpoint)
+      checkpoints->goBackTo(progress.step);
     tellOfOtherRanks();
     DLC_TRY(settleSchedule());
   }
@@ -307,7 +311,9 @@ Status Job::sharePlace() {
 }
 
 Status Job::checkSameData() const {
-  if (progress.dataHash != dataHash || progress.samples != data->samples())
+  DLC_ASSIGN(const bool same,
+             isOfData(progress.dataHash, dataHash, options.data));
+  if (!same || progress.samples != data->samples())
     return failed("'{}' is not the data that the run began with ({} samples, "
                   "hash {}; found {} samples, hash {})",
                   options.data, progress.samples, progress.dataHash,

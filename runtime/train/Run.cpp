@@ -83,8 +83,13 @@ Result<NewRun> createRun(const TrainOptions &options) {
   }
 }
 
-Result<int> ranksOfRun(const std::string &run) {
+Result<int> ranksOfRun(const std::string &run, std::optional<int64_t> step) {
   DLC_ASSIGN(Artifact artifact, Artifact::open(run + "/model.dlc"));
+  if (step) {
+    DLC_ASSIGN(const std::string path, checkpointOf(run, *step));
+    DLC_ASSIGN(const Progress progress, readProgress(path));
+    return progress.world;
+  }
   DLC_ASSIGN(const NewestCheckpoint newest, findNewest(run, artifact.hash()));
   if (!newest.checkpoint)
     return static_cast<int>(artifact.plan().world_size());

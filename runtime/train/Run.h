@@ -5,6 +5,7 @@
 #include "runtime/train/RunLock.h"
 #include "runtime/train/TrainOptions.h"
 
+#include <optional>
 #include <string>
 
 namespace dlc {
@@ -22,8 +23,8 @@ Result<NewRun> createRun(const TrainOptions &options);
 // Hard links to the files of an artifact in a new folder, or copies.
 Status copyArtifact(const std::string &from, const std::string &to);
 
-// The ranks that the newest checkpoint was made by, or those that the artifact
-// was compiled for.
-Result<int> ranksOfRun(const std::string &run);
+// The ranks that the newest checkpoint, or the one of this step, was made by;
+// if there is none, those that the artifact was compiled for.
+Result<int> ranksOfRun(const std::string &run, std::optional<int64_t> step);
 
 } // namespace dlc

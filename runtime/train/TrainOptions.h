@@ -16,6 +16,7 @@ struct TrainOptions {
   std::string artifact; // path of model.dlc; unused when resuming
   std::string resume;   // run folder to go on with; empty: a new run
   std::string run;      // folder of a new run; empty: runs/<model>-<N>
+  std::optional<int64_t> checkpoint; // of this step, to resume; not kept
 
   std::string data; // arrays x and y of the samples to train on
   std::string val;  // samples to evaluate after each epoch; may be empty

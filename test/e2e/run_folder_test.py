@@ -1,5 +1,6 @@
 """What a run's folder bears: damaged and strange checkpoints, a second process, being removed, a full disk."""
 
+import json
 import os
 import resource
 import shutil
@@ -9,14 +10,6 @@ import subprocess
 import time
 
 import dlc
-
-
-def flip(path):
-    with open(path, "r+b") as file:
-        file.seek(os.path.getsize(path) // 2)
-        byte = file.read(1)[0]
-        file.seek(-1, os.SEEK_CUR)
-        file.write(bytes([byte ^ 1]))
 
 
 class RunFolder(dlc.TestCase):
@@ -56,6 +49,49 @@ class RunFolder(dlc.TestCase):
             time.sleep(0.02)
 
 
+class NamedCheckpoint(RunFolder):
+    def steps(self, run):
+        with open(f"{run.folder}/metrics.jsonl") as file:
+            return [json.loads(line)["step"] for line in file]
+
+    def test_newer_ones_are_set_aside(self):
+        """The run ends as it did before, by the same numbers."""
+        run = self.begun(step=8)
+        before = self.content(f"{run.folder}/checkpoint-6/state.safetensors")
+        _, err = dlc.dlc("train", resume=run.folder, checkpoint=4, keep=9)
+        for step in 6, 8:
+            self.assertRegex(err, f"going back to step 4 from .*checkpoint-{step}': "
+                                  f"set aside as '.*checkpoint-{step}.newer'")
+        self.assertEqual(self.checkpoints(run), ["checkpoint-2", "checkpoint-4", "checkpoint-6", "checkpoint-6.newer",
+                                                 "checkpoint-8", "checkpoint-8.newer"])
+        self.assertEqual(self.content(f"{run.folder}/checkpoint-6.newer/state.safetensors"), before)
+        self.assertBitwise(run.state(8), self.whole.state(8), "gone back and on")
+        self.assertEqual(self.steps(run), list(range(1, 9)))
+
+    def test_the_newest_is_what_it_was_without(self):
+        run = self.begun()
+        _, err = dlc.dlc("train", resume=run.folder, checkpoint=6, keep=9)
+        self.assertNotIn("set aside", err)
+        self.assertBitwise(run.state(8), self.whole.state(8), "gone on")
+
+    def test_refusals_change_nothing(self):
+        run = self.begun(step=8)
+        all_of_them = self.checkpoints(run)
+        _, err = dlc.dlc("train", resume=run.folder, checkpoint=5, code=dlc.FAILED)
+        self.assertIn("has no checkpoint of step 5: it has 2, 4, 6, 8", err)
+        dlc.flip(f"{run.folder}/checkpoint-4/state.safetensors")
+        _, err = dlc.dlc("train", resume=run.folder, checkpoint=4, code=dlc.CORRUPT)
+        self.assertIn("checkpoint-4/state.safetensors' has changed", err)
+        _, err = dlc.dlc("train", resume=run.folder, checkpoint=6, data=dlc.data("digits-test"), code=dlc.FAILED)
+        self.assertIn("is not the data that the run began with", err)
+        self.assertEqual(self.checkpoints(run), all_of_them)
+        for words in (["train", self.artifact, "--data=x.npz", "--checkpoint=2"],
+                      ["train", "--resume=" + run.folder, "--checkpoint=-1"],
+                      ["train", "--resume=" + run.folder, "--checkpoint=new"]):
+            _, err = dlc.dlc(*words, code=dlc.USAGE)
+            self.assertIn("--checkpoint", err)
+
+
 class Checkpoints(RunFolder):
     def strange(self, run):
         """{what: makes checkpoint-9999 from the newest}"""
@@ -66,7 +102,7 @@ class Checkpoints(RunFolder):
             dlc.train(other, dlc.data("digits-train"), os.path.join(self.shared, "other"), steps=1)
         def damaged():
             shutil.copytree(newest, path)
-            flip(path + "/state.safetensors")
+            dlc.flip(path + "/state.safetensors")
         return {
             "renamed": lambda: shutil.copytree(newest, path),
             "damaged": damaged,
@@ -89,7 +125,7 @@ class Checkpoints(RunFolder):
 
     def test_older_ones_that_are_damaged_are_not_counted(self):
         run = self.begun()
-        flip(f"{run.folder}/checkpoint-4/trainer.json")
+        dlc.flip(f"{run.folder}/checkpoint-4/trainer.json")
         _, err = dlc.dlc("train", resume=run.folder, steps=8, keep=3)  # the run has 9
         self.assertIn("checkpoint-4' is damaged: set aside", err)
         self.assertEqual(self.checkpoints(run), ["checkpoint-2", "checkpoint-4.damaged", "checkpoint-6", "checkpoint-8"])
@@ -106,7 +142,7 @@ class Checkpoints(RunFolder):
 
     def test_use_goes_back(self):
         run = self.begun()
-        flip(f"{run.folder}/checkpoint-6/state.safetensors")
+        dlc.flip(f"{run.folder}/checkpoint-6/state.safetensors")
         x = dlc.data("digits-test")
         uses = {"eval": (["--data=" + x, "--json"], None), "predict": (["--data=" + x, "-o"], "y.npz"),
                 "export": (["-o"], "y.onnx")}
@@ -125,7 +161,7 @@ class Checkpoints(RunFolder):
     def test_none_is_whole(self):
         run = self.begun()
         for step in 2, 4, 6:
-            flip(f"{run.folder}/checkpoint-{step}/state.safetensors")
+            dlc.flip(f"{run.folder}/checkpoint-{step}/state.safetensors")
         for words in ["eval", run.folder, "--data=" + dlc.data("digits-test")], ["export", run.folder, "-o", "x"], \
                 ["train", "--resume=" + run.folder]:
             _, err = dlc.dlc(*words, code=dlc.CORRUPT)

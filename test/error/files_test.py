@@ -12,14 +12,6 @@ import numpy as np
 PLACES = int(os.environ.get("DLC_TEST_PLACES", 40))  # in each file
 
 
-def flip(path, offset):
-    with open(path, "r+b") as file:
-        file.seek(offset)
-        byte = file.read(1)[0]
-        file.seek(offset)
-        file.write(bytes([byte ^ 0x10]))
-
-
 class Files(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -66,10 +58,10 @@ class Files(dlc.TestCase):
                        steps=1, code=code, timeout=20)
 
     def test_artifact_with_a_changed_byte(self):
-        self.damage_all(self.artifact, "", self.places, flip, self.train)
+        self.damage_all(self.artifact, "", self.places, dlc.flip, self.train)
 
     def test_artifact_of_a_run_with_a_changed_byte(self):
-        self.damage_all(self.run_folder, "model.dlc", lambda path: self.places(path)[::8], flip, self.evaluate)
+        self.damage_all(self.run_folder, "model.dlc", lambda path: self.places(path)[::8], dlc.flip, self.evaluate)
 
     def test_artifact_without_a_file(self):
         for name in sorted(os.listdir(self.artifact)):
@@ -100,7 +92,7 @@ class Files(dlc.TestCase):
 
     def test_checkpoint_with_a_changed_byte(self):
         """The newest checkpoint is refused with its name, never a wrong weight."""
-        self.damage_all(self.run_folder, "checkpoint-6", self.places, flip, self.evaluate_newest)
+        self.damage_all(self.run_folder, "checkpoint-6", self.places, dlc.flip, self.evaluate_newest)
 
     def test_checkpoint_with_a_truncated_file(self):
         self.damage_all(self.run_folder, "checkpoint-6", self.lengths, os.truncate, self.evaluate_newest)
@@ -137,7 +129,7 @@ class Files(dlc.TestCase):
 
     def test_resume_goes_back_to_the_last_good_checkpoint(self):
         copy = self.copy(self.run_folder)
-        flip(os.path.join(copy, "checkpoint-6", "state.safetensors"), 5000)
+        dlc.flip(os.path.join(copy, "checkpoint-6", "state.safetensors"), 5000)
         _, err = dlc.dlc("train", resume=copy, timeout=20)
         self.assertRegex(err, r"checkpoint-6")
         expected = dlc.Run(self.run_folder).state(6)

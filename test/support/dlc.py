@@ -25,6 +25,16 @@ OK, FAILED, USAGE, BAD_MODEL, CORRUPT, INCOMPATIBLE, LIMIT, PEER_LOST, DIVERGED 
 CONSTANT_SGD = dict(loss="cross_entropy", optimizer="sgd", schedule="constant")
 
 
+def flip(path, offset=None):
+    """Changes a bit of the byte at `offset`, or of the one in the middle."""
+    with open(path, "r+b") as file:
+        offset = os.path.getsize(path) // 2 if offset is None else offset
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 0x10]))
+
+
 def model(name):
     return os.path.join(MODELS, name + ".onnx")
 

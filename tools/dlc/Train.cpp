@@ -90,6 +90,11 @@ void addFlags(CLI::App &command, Arguments &arguments) {
   command.add_option("artifact", o.artifact, "model.dlc made by dlc compile");
   command.add_option("--resume", o.resume, "go on with this run")
       ->type_name("RUN");
+  command
+      .add_option("--checkpoint", o.checkpoint,
+                  "of this step, to resume (default: the newest that is whole)")
+      ->type_name("STEP")
+      ->check(wholeNumber(0));
   command.add_option("--data", o.data, "samples: .npz with arrays x and y")
       ->type_name("FILE");
   command.add_option("--val", o.val, "samples to evaluate after each epoch")
@@ -161,7 +166,8 @@ Status applyConfig(CLI::App &command, const std::string &path) {
   std::vector<std::string> keys;
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
-      if (name != "config" && name != "help" && name != "resume")
+      if (name != "config" && name != "help" && name != "resume" &&
+          name != "checkpoint")
         keys.push_back("run." + name);
   for (const auto &[key, value] : config) {
     if (!key.starts_with("run."))
@@ -241,12 +247,14 @@ Status settleOptions(const CLI::App &command, Arguments &arguments) {
   if (begun.empty() && !o.resume.empty())
     DLC_TRY(checkResume(command, arguments));
   if (!begun.empty())
-    o.resume = begun;
+    o.resume = begun, o.checkpoint.reset(); // it has newer ones since
   if (!o.resume.empty()) {
     DLC_ASSIGN(o, resumeOptions(o));
     o.artifact = o.resume + "/model.dlc";
     return {};
   }
+  if (o.checkpoint)
+    return usageError("--checkpoint needs --resume=RUN, the run that it is of");
   if (o.artifact.empty())
     return usageError("expected an artifact, as in: dlc train model.dlc "
                       "--data=train.npz; or --resume=RUN");
@@ -307,7 +315,7 @@ Result<int> runTrain(CLI::App &command, Arguments &arguments,
     if (arguments.ranks)
       return arguments.ranks;
     if (!options.resume.empty())
-      return ranksOfRun(options.resume);
+      return ranksOfRun(options.resume, options.checkpoint);
     DLC_ASSIGN(Artifact artifact, Artifact::open(options.artifact));
     return static_cast<int>(artifact.plan().world_size());
   };
@@ -357,9 +365,12 @@ void addTrain(CommandLine &line) {
       "rates stay, the samples of the epoch that are left come next. --resume "
       "goes on\n"
       "with any number of ranks, if the model was compiled for several.\n\n"
-      "--resume goes on from the newest checkpoint that is whole, and sets "
-      "newer ones\n"
-      "aside. A flag given with it holds for that session; the run keeps its "
+      "--resume goes on from the newest checkpoint that is whole, or from that "
+      "of\n"
+      "--checkpoint=STEP: newer ones are not removed but set aside as "
+      "checkpoint-N.newer,\n"
+      "and their lines of metrics.jsonl are dropped. A flag given with it "
+      "holds for that session; the run keeps its "
       "own. One\n"
       "process at a time writes into a run. What a full disk does not take "
       "is a warning,\n"
@@ -372,6 +383,7 @@ void addTrain(CommandLine &line) {
       "  dlc train lenet.dlc --data=train.npz --on-lost-rank=shrink "
       "--save-every=100\n"
       "  dlc train --resume=runs/lenet-1\n"
+      "  dlc train --resume=runs/lenet-1 --checkpoint=400\n"
       "  dlc train --resume=runs/lenet-1 --ranks=2");
   command->callback([&line, command, arguments] {
     line.chosen = [&line, command, arguments] {

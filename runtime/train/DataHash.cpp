@@ -1,0 +1,41 @@
+#include "runtime/train/DataHash.h"
+
+#include "runtime/base/Files.h"
+#include "runtime/base/Hash.h"
+#include "runtime/base/Mapping.h"
+#include "runtime/base/Parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+namespace dlc {
+
+Result<std::string> hashData(const std::string &path, int threads) {
+  constexpr size_t kBlock = 4 << 20;
+  DLC_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const auto bytes = file.bytes();
+  std::vector<std::string> blocks((bytes.size() + kBlock - 1) / kBlock);
+  std::atomic<size_t> next = 0;
+  const size_t most = std::max<size_t>(1, blocks.size());
+  runTogether(std::clamp<size_t>(static_cast<size_t>(threads), 1, most), [&] {
+    for (size_t i; (i = next++) < blocks.size();)
+      blocks[i] = sha256(bytes.subspan(
+          i * kBlock, std::min(kBlock, bytes.size() - i * kBlock)));
+  });
+  DLC_TRY(mappedFilesStatus());
+  std::string text = fmt::format("{} bytes", bytes.size());
+  for (const std::string &block : blocks)
+    text += "\n" + block;
+  return sha256(std::as_bytes(std::span(text)));
+}
+
+Result<bool> isOfData(const std::string &hash, const std::string &own,
+                      const std::string &path) {
+  if (hash.size() == own.size())
+    return hash == own;
+  DLC_ASSIGN(const std::string old, hashFile(path));
+  return hash == old;
+}
+
+} // namespace dlc
