@@ -33,22 +33,24 @@ Result<Lease> Budget::take(size_t bytes, std::string_view what) {
   return lease;
 }
 
-Status Budget::keep(size_t bytes, std::string_view what) {
-  if (bytes > account->bytes)
-    return badModel("{} needs {} bytes, {} are left of the import's budget of "
-                    "{}; --import-budget=SIZE allows more",
-                    what, bytes, account->bytes, roundBytes(account->allowed));
-  account->bytes -= bytes;
+/// Takes `wanted` of what is left; the refusal: "WHAT needs 5 bytes, ...".
+static Status spend(size_t &left, uint64_t wanted, size_t allowed,
+                    std::string_view what, std::string_view need,
+                    std::string_view unit) {
+  if (wanted > left)
+    return badModel("{} {} {} {}, {} are left of the import's budget of {}; "
+                    "--import-budget=SIZE allows more",
+                    what, need, wanted, unit, left, roundBytes(allowed));
+  left -= wanted;
   return {};
 }
 
+Status Budget::keep(size_t bytes, std::string_view what) {
+  return spend(account->bytes, bytes, account->allowed, what, "needs", "bytes");
+}
+
 Status Budget::work(uint64_t steps, std::string_view what) {
-  if (steps > account->steps)
-    return badModel("{} takes {} steps, {} are left of the import's budget of "
-                    "{}; --import-budget=SIZE allows more",
-                    what, steps, account->steps, roundBytes(account->allowed));
-  account->steps -= steps;
-  return {};
+  return spend(account->steps, steps, account->allowed, what, "takes", "steps");
 }
 
 } // namespace dlc::import
