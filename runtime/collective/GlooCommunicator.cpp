@@ -312,11 +312,15 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
     return caughtException("the meeting of the ranks", Code::PeerLost);
   } catch (const std::exception &error) {
     const auto lost = membership ? membership->lostRank() : std::nullopt;
+    std::string why(withoutPlace(error.what()));
+    if (lost)
+      why = fmt::format("rank {} is lost", *lost);
+    else if (const auto silent = findSilentRank(rendezvous);
+             membership && silent && *silent != rendezvous.rank)
+      why = fmt::format("rank {} does not answer: {}", *silent, why);
     return peerLost("rank {} cannot meet the {} others within {} s: {}",
                     rendezvous.rank, rendezvous.size - 1,
-                    rendezvous.timeout.count() / 1000.0,
-                    lost ? fmt::format("rank {} is lost", *lost)
-                         : std::string(withoutPlace(error.what())));
+                    rendezvous.timeout.count() / 1000.0, why);
   }
 }
 

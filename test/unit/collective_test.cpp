@@ -186,6 +186,9 @@ TEST_F(Gloo, NoOneComes) {
   auto begin = std::chrono::steady_clock::now();
   Status status = makeGlooCommunicator(meeting).status();
   EXPECT_EQ(status.code(), Code::PeerLost);
+  EXPECT_EQ(status.message(), "rank 0 cannot meet the 1 others within 0.3 s: "
+                              "rank 1 does not answer: the other ranks did "
+                              "not come");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
