@@ -1,5 +1,6 @@
 #include "compiler/import/GraphCheck.h"
 #include "compiler/import/DataType.h"
+#include "compiler/import/Names.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <fmt/ranges.h>
@@ -100,8 +101,6 @@ Status cycleError(const onnx::GraphProto &graph,
     names += fmt::format(" and {} more", shown - 8);
   return badModel("the graph has a cycle: {}", names);
 }
-
-constexpr size_t kMaxName = 1000; // bytes
 
 Status checkName(const std::string &name, const char *what) {
   if (name.size() <= kMaxName)

@@ -8,6 +8,8 @@ class ModelProto;
 
 namespace dlc::import {
 
+constexpr size_t kMaxName = 1000; // bytes of a name
+
 /// Names must be UTF-8: they become keys of safetensors, labels in a plan and
 /// text of messages. Protobuf lets a file hold any bytes. The values of
 /// metadata and documentation are kept as they are.

@@ -1,5 +1,10 @@
 #include "compiler/import/TorchNotes.h"
+#include "compiler/import/Names.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <algorithm>
+#include <cstdlib>
+#include <re2/re2.h>
 #include <string_view>
 
 namespace dlc::import {
@@ -11,6 +16,11 @@ using Text = std::string_view;
 constexpr size_t kLongestNote = size_t(1) << 20;
 
 bool isWord(unsigned char c) { return std::isalnum(c) || c == '_'; }
+
+bool mayName(Text name) {
+  return !name.empty() && name.size() <= kMaxName &&
+         name.find('\0') == Text::npos && isUtf8(std::string(name));
+}
 
 /// What stands between `open` and `close`; nothing if one is missing.
 std::optional<Text> between(Text text, Text open, Text close) {
@@ -49,7 +59,8 @@ void addTensors(Text text, std::vector<std::string> &names) {
     size_t end = ++at;
     while (end < text.size() && isWord(text[end]))
       ++end;
-    names.emplace_back(text.substr(at, end - at));
+    if (mayName(text.substr(at, end - at)))
+      names.emplace_back(text.substr(at, end - at));
     at = end;
   }
 }
@@ -68,10 +79,12 @@ std::string shortTarget(Text target) {
 void readCall(Text note, TorchCall &call) {
   auto target = between(note, "[target=", "]");
   size_t args = note.find("](args = (");
-  if (!target || args == Text::npos)
+  if (!target || args == Text::npos || !mayName(*target))
     return;
   call.target = shortTarget(*target);
   call.args = splitArguments(note.substr(args + 10));
+  for (const std::string &arg : call.args)
+    addTensors(arg, call.tensors);
   call.known = true;
 }
 
@@ -86,7 +99,15 @@ std::string innermost(Text scopes) {
     before = std::exchange(last, scopes.substr(at + 1, end - at - 1));
     at = end;
   }
-  return before;
+  return mayName(before) ? before : "";
+}
+
+/// The text of the innermost frame of a stack trace.
+std::string innermostLine(Text trace) {
+  size_t file = trace.rfind("File \"");
+  size_t end = file == Text::npos ? file : trace.find('\n', file);
+  Text line = end == Text::npos ? "" : trace.substr(end + 1);
+  return mayName(line) ? std::string(line) : "";
 }
 
 /// Which argument of a call a node of its lowering reads.
@@ -157,13 +178,6 @@ std::string leafOf(const std::string &name) {
 
 const TorchCall TorchNotes::none;
 
-std::vector<std::string> TorchCall::tensors() const {
-  std::vector<std::string> names;
-  for (const std::string &arg : args)
-    addTensors(arg, names);
-  return names;
-}
-
 TorchNotes::TorchNotes(const onnx::GraphProto &graph) {
   for (const auto &note : graph.metadata_props())
     if (note.key() == "pkg.torch.export.ExportedProgram.graph_signature")
@@ -179,7 +193,8 @@ void TorchNotes::readSignature(const std::string &text) {
     begin = end + 1;
     size_t colon = line.find(": ");
     auto target = between(line, " target='", "'");
-    if (colon == Text::npos || !target)
+    if (colon == Text::npos || !target || !mayName(*target) ||
+        !mayName(line.substr(0, colon)))
       continue;
     Text kind = line.substr(colon + 2);
     std::string value(line.substr(0, colon));
@@ -203,10 +218,30 @@ void TorchNotes::readCalls(const onnx::GraphProto &graph) {
         readCall(note.value(), call);
       else if (note.key() == "pkg.torch.onnx.name_scopes")
         call.scope = innermost(note.value());
+      else if (note.key() == "pkg.torch.onnx.stack_trace")
+        call.line = innermostLine(note.value());
     }
-    if (call.known)
-      calls[&node] = std::move(call);
+    if (!call.known)
+      continue;
+    indexTensors(call);
+    calls[&node] = std::move(call);
   }
+}
+
+void TorchNotes::indexTensors(TorchCall &call) const {
+  bool several = false;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    const std::string &tensor = call.tensors[i];
+    call.places.emplace(tensor, i);
+    auto target = parameter(tensor);
+    if (!target)
+      continue;
+    call.places.emplace(*target, i);
+    several |= call.only && *call.only != tensor;
+    call.only = tensor;
+  }
+  if (several)
+    call.only.reset();
 }
 
 const TorchCall &TorchNotes::call(const onnx::NodeProto &node) const {
@@ -221,25 +256,37 @@ std::optional<std::string> TorchNotes::source(const onnx::NodeProto &node,
   if (!call.known)
     return std::nullopt;
   if (auto argument = argumentOf(call, node, slot)) {
+    std::vector<std::string> names;
     if (*argument < call.args.size() && call.args[*argument].starts_with('%'))
-      return call.args[*argument].substr(1);
+      addTensors(call.args[*argument], names);
+    return names.size() == 1 ? std::optional(names[0]) : std::nullopt;
+  }
+  if (auto place = call.places.find(own); place != call.places.end())
+    return call.tensors[place->second];
+  if (keepsOrder(node.op_type()) &&
+      node.input_size() == int(call.tensors.size()))
+    return call.tensors[size_t(slot)];
+  return call.only;
+}
+
+std::optional<double> TorchNotes::addend(const onnx::NodeProto &node,
+                                         const std::string &leaf) const {
+  const std::string &line = call(node).line;
+  if (std::count(line.begin(), line.end(), '+') != 1)
     return std::nullopt;
-  }
-  std::vector<std::string> tensors = call.tensors();
-  for (const std::string &tensor : tensors)
-    if (tensor == own || parameter(tensor) == own)
-      return tensor;
-  if (keepsOrder(node.op_type()) && node.input_size() == int(tensors.size()))
-    return tensors[size_t(slot)];
-  std::optional<std::string> only;
-  for (const std::string &tensor : tensors) {
-    if (!parameters.count(tensor) && !buffers.count(tensor))
-      continue;
-    if (only && *only != tensor)
-      return std::nullopt;
-    only = tensor;
-  }
-  return only;
+  const std::string number = R"(([0-9]+(?:\.[0-9]*)?))";
+  const std::string cast = R"((?:\.(?:float|to|type_as)\([^()]*\))?)";
+  const std::string name =
+      R"((?:[A-Za-z_]\w*\.)*)" + RE2::QuoteMeta(leaf) + cast;
+  std::string found;
+  if (!RE2::PartialMatch(
+          line, R"(\(\s*)" + number + R"(\s*\+\s*)" + name + R"(\s*\))",
+          &found) &&
+      !RE2::PartialMatch(
+          line, R"(\(\s*)" + name + R"(\s*\+\s*)" + number + R"(\s*\))",
+          &found))
+    return std::nullopt;
+  return std::strtod(found.c_str(), nullptr);
 }
 
 std::optional<std::string>
@@ -253,12 +300,12 @@ TorchNotes::parameter(const std::string &value) const {
 std::set<std::string> TorchNotes::unnamed() const {
   std::set<std::string> left = targets;
   for (const auto &[node, call] : calls)
-    for (const std::string &tensor : call.tensors())
+    for (const std::string &tensor : call.tensors)
       if (auto it = parameters.find(tensor); it != parameters.end())
         left.erase(it->second);
   // A module that reads another module's parameter in place of its own.
   for (const auto &[node, call] : calls)
-    for (const std::string &tensor : call.tensors())
+    for (const std::string &tensor : call.tensors)
       if (auto it = parameters.find(tensor);
           it != parameters.end() && !it->second.starts_with(call.scope + "."))
         left.erase(call.scope + "." + leafOf(it->second));

@@ -18,17 +18,19 @@ namespace dlc::import {
 /// "%linear = call_function[target=torch.ops.aten.linear.default](args = (%x,
 /// %p_fc_weight, %p_fc_bias), kwargs = {})" in the module "b.0.fc".
 struct TorchCall {
-  std::string target;            // "linear"
-  std::vector<std::string> args; // as written; tensors start with '%'
-  std::string scope;             // path of the module; "" is the root
-  bool known = false;            // the node has such a note
-
-  /// The tensors among the arguments, in order, without '%'.
-  std::vector<std::string> tensors() const;
+  std::string target;               // "linear"
+  std::vector<std::string> args;    // as written; tensors start with '%'
+  std::string scope;                // path of the module; "" is the root
+  bool known = false;               // the node has such a note
+  std::string line;                 // of the source's text; "" if not said
+  std::vector<std::string> tensors; // among the arguments, without '%'
+  std::unordered_map<std::string, size_t> places; // in tensors, also by target
+  std::optional<std::string> only; // parameter or buffer among the tensors
 };
 
-/// All notes of a graph, read once. Anything malformed reads as absent: notes
-/// are hints of an untrusted file.
+/// All notes of a graph, read once. Anything malformed reads as absent, and so
+/// do names that no tensor may have: notes are hints of an untrusted file.
+/// Queries take constant time.
 class TorchNotes {
 public:
   explicit TorchNotes(const onnx::GraphProto &graph);
@@ -45,6 +47,11 @@ public:
 
   /// The module's own name of a parameter or buffer "p_fc_weight": "fc.weight".
   std::optional<std::string> parameter(const std::string &value) const;
+  /// The number that the source adds to the parameter `leaf` in the line that
+  /// `node` came from, if that line adds nothing else: 0.5 for "scale" in
+  /// "return x * (0.5 + self.scale)".
+  std::optional<double> addend(const onnx::NodeProto &node,
+                               const std::string &leaf) const;
   bool isBuffer(const std::string &value) const { return buffers.count(value); }
   const std::set<std::string> &bufferTargets() const { return bufferNames; }
   bool isParameterTarget(const std::string &name) const {
@@ -58,6 +65,7 @@ public:
 
 private:
   void readSignature(const std::string &text);
+  void indexTensors(TorchCall &call) const;
   void readCalls(const onnx::GraphProto &graph);
 
   std::map<std::string, std::string> parameters, buffers; // value -> target

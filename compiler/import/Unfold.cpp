@@ -1,3 +1,4 @@
+#include "compiler/import/FoldedOps.h"
 #include "compiler/import/Restoring.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/FloatCast.h"
@@ -13,30 +14,18 @@ constexpr double kMaskedOut = -1e4; // scores below are no learned numbers
 
 using Names = std::set<std::string>;
 
-/// What the operators that a value is named after do with a parameter.
-const Names kCreators = {
-    "arange",    "eye",      "full",       "full_like", "ones",
-    "ones_like", "zeros",    "zeros_like", "tril",      "triu",
-    "new_full",  "new_ones", "new_zeros",  "linspace",  "lift_fresh_copy",
-    "detach",    "eq",       "ne",         "lt",        "le",
-    "gt",        "ge"};
-const Names kRepeaters = {
-    "expand", "expand_as",    "broadcast_to", "embedding", "index",
-    "gather", "index_select", "repeat",       "tile",      "repeat_interleave"};
-/// Each element is one of the parameter's, each of those at most once: training
-/// the result is training the parameter.
-const Names kMovers = {
-    "_to_copy",  "alias",     "chunk",   "clone",     "contiguous",
-    "flatten",   "flip",      "movedim", "narrow",    "permute",
-    "reshape",   "roll",      "select",  "slice",     "split",
-    "squeeze",   "t",         "to",      "transpose", "unbind",
-    "unflatten", "unsqueeze", "view",    "stack",     "type_as"};
-
 std::vector<float> numbers(const Weight &weight) {
   std::vector<float> values(size_t(weight.elements()));
   auto bytes = castFloats(weight.data, values.size(), weight.dtype, DType::F32);
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
+}
+
+std::vector<float> numbers(const std::string &bytes, DType dtype) {
+  return numbers({dtype,
+                  {int64_t(bytes.size() / sizeOf(dtype))},
+                  bytes.data(),
+                  bytes.size()});
 }
 
 std::string bytesOf(const std::vector<float> &values, DType dtype) {
@@ -136,7 +125,7 @@ private:
     }
     if (!named)
       return;
-    if (f.op == "add" && addOne(f))
+    if (f.op == "add" && undoAdd(f))
       return;
     if ((f.op == "neg" || f.op == "exp") && undoExp(f))
       return;
@@ -188,9 +177,9 @@ private:
 
   /// The parameter's name if there is one candidate, else the folded value's.
   std::string stateName(const Folded &f) const {
-    return f.candidates.size() == 1 && !edit.weight(*f.candidates.begin())
-               ? *f.candidates.begin()
-               : f.name;
+    bool single = f.candidates.size() == 1;
+    const std::string &name = single ? *f.candidates.begin() : f.name;
+    return edit.unusedName(name) == name ? name : f.name;
   }
 
   void warnLost() {
@@ -376,27 +365,65 @@ private:
     return true;
   }
 
-  /// Gemma's 1 + weight: named add, it scales something, and its module has one
-  /// parameter that nothing else reads.
-  bool addOne(const Folded &f) {
+  /// The other factor is x / sqrt(...) or a norm's result.
+  bool scalesNorm(const Use &use) {
+    if (makers.empty())
+      for (const auto &node : edit.graph.node())
+        for (const std::string &output : node.output())
+          makers[output] = &node;
+    auto isMadeBy = [&](const std::string &value, const char *op) {
+      auto maker = makers.find(value);
+      return maker != makers.end() && maker->second->op_type() == op;
+    };
+    const std::string &factor = use.node->input(1 - use.slot);
+    if (isMadeBy(factor, "RMSNormalization"))
+      return true;
+    if (isMadeBy(factor, "Div"))
+      return isMadeBy(makers[factor]->input(1), "Sqrt");
+    return isMadeBy(factor, "Mul") &&
+           (isMadeBy(makers[factor]->input(0), "Reciprocal") ||
+            isMadeBy(makers[factor]->input(1), "Reciprocal"));
+  }
+
+  /// Gemma's 1 + weight: it scales something, and the source's text says which
+  /// number was added to the one parameter of the module that nothing else
+  /// reads; in a file without that text it is 1 for a norm. The sum must be the
+  /// folded value again, bit for bit.
+  bool undoAdd(const Folded &f) {
     auto uses = edit.uses(f.name);
     bool scales = std::all_of(uses.begin(), uses.end(), [](const Use &use) {
       return use.node->op_type() == "Mul";
     });
     if (!scales || f.candidates.size() != 1)
       return false;
+    const std::string &name = *f.candidates.begin();
+    auto addend =
+        work.notes.addend(*uses[0].node, name.substr(name.rfind('.') + 1));
+    if (work.notes.call(*uses[0].node).line.empty() && scalesNorm(uses[0]))
+      addend = 1;
+    if (!addend)
+      return false;
+    DType dtype = f.weight.dtype;
+    float number = numbers(bytesOf({float(*addend)}, dtype), dtype)[0];
     std::vector<float> values = numbers(f.weight);
-    for (float &number : values)
-      number -= 1;
-    std::string state = stateName(f), value = edit.unusedName(state + "/plus1");
-    std::string number = edit.unusedName(state + "/one");
-    edit.ownInitializer(number, f.weight.dtype, {},
-                        bytesOf({1}, f.weight.dtype));
-    replaceState(f, state, bytesOf(values, f.weight.dtype), f.weight.shape);
-    edit.addNode("Add", {state, number}, value);
+    for (float &value : values)
+      value -= number;
+    std::string bytes = bytesOf(values, dtype);
+    std::vector<float> sums = numbers(bytes, dtype);
+    for (float &sum : sums)
+      sum += number;
+    if (std::memcmp(bytesOf(sums, dtype).data(), f.weight.data,
+                    f.weight.bytes) != 0)
+      return false;
+    std::string state = stateName(f), value = edit.unusedName(state + "/sum");
+    std::string added = edit.unusedName(state + "/addend");
+    edit.ownInitializer(added, dtype, {}, bytesOf({number}, dtype));
+    replaceState(f, state, std::move(bytes), f.weight.shape);
+    edit.addNode("Add", {state, added}, value);
     moveUses(f.name, state, value);
-    work.decide(state, "unfolded",
-                fmt::format("the exporter added 1 to it, as {}", f.name));
+    work.decide(
+        state, "unfolded",
+        fmt::format("the exporter added {} to it, as {}", number, f.name));
     return true;
   }
 
@@ -408,9 +435,10 @@ private:
     float sign = f.op == "neg" ? -1 : 1;
     std::vector<float> values = numbers(f.weight);
     for (float &number : values) {
-      if (!(number * sign > 0))
+      double log = std::log(double(number) * sign);
+      if (!std::isfinite(log) || !std::isfinite(number))
         return false;
-      number = float(std::log(double(number * sign)));
+      number = float(log);
     }
     std::string state = stateName(f), value = edit.unusedName(state + "/exp");
     replaceState(f, state, bytesOf(values, f.weight.dtype), f.weight.shape);
@@ -451,6 +479,7 @@ private:
   Restoring &work;
   GraphEdit &edit;
   Names guessed;
+  std::unordered_map<std::string, const onnx::NodeProto *> makers;
   std::unordered_map<std::string, bool> addedToScores;
   int64_t batch = 0;
   bool dynamic = false;

@@ -252,6 +252,12 @@ static int64_t biasElements(const onnx::NodeProto &node, const Weight &weight) {
              : count;
 }
 
+static bool isZero(const Weight &weight) {
+  const char *bytes = static_cast<const char *>(weight.data);
+  return std::all_of(bytes, bytes + weight.bytes,
+                     [](char byte) { return byte == 0; });
+}
+
 void restoreBiases(Restoring &work) {
   GraphEdit &edit = work.edit;
   constexpr int64_t kMost = 1 << 24;
@@ -272,12 +278,19 @@ void restoreBiases(Restoring &work) {
         elements > kMost)
       continue;
     if (const Weight *known = edit.weight(*target)) {
-      if (known->elements() != elements)
+      if (!isZero(*known) || known->dtype != weight->dtype ||
+          known->shape != std::vector<int64_t>{elements})
         continue;
     } else {
-      std::string zeros(size_t(elements) * sizeOf(weight->dtype), '\0');
-      edit.ownInitializer(edit.unusedName(*target), weight->dtype, {elements},
-                          std::move(zeros));
+      size_t bytes = size_t(elements) * sizeOf(weight->dtype);
+      if (!isFloat(weight->dtype) || edit.unusedName(*target) != *target)
+        continue;
+      work.problem = work.file.budget.keep(
+          bytes, fmt::format("the dropped bias '{}'", *target));
+      if (!work.problem.ok())
+        return;
+      edit.ownInitializer(*target, weight->dtype, {elements},
+                          std::string(bytes, '\0'));
       work.decide(*target, "restored",
                   fmt::format("as zeros: the exporter took the bias from {} "
                               "'{}'",

@@ -11,8 +11,8 @@ import dlc
 import onnx
 from support import IMPORT, model, node, run, value
 
-FX, SCOPES, SIGNATURE = ("pkg.torch.onnx.fx_node", "pkg.torch.onnx.name_scopes",
-                         "pkg.torch.export.ExportedProgram.graph_signature")
+FX, SCOPES, TRACE = "pkg.torch.onnx.fx_node", "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 random = np.random.RandomState(0)
 
 
@@ -176,16 +176,34 @@ class Restore(dlc.TestCase):
                             parameters=["w", "types.weight"])
         self.assertEqual(trained, {"w": "8x8", "embedding_1": "1x1x8"})
 
-    def folded(self, name, values, parameters, op="Mul"):
+    def folded(self, name, values, parameters, op="Mul", line=None):
         nodes = [call(node(op, ["x", name], ["p"]), op.lower(), f"%x, %{name}", "norm"), node("MatMul", ["p", "w"], ["y"])]
+        if line:
+            nodes[0].metadata_props.add(key=TRACE, value='File "a.py", line 9, in forward\n    return self.norm(x + 3)\n  '
+                                        f'File "a.py", line 5, in forward\n    {line}')
         return self.read(nodes, {"w": floats(8, 8), name: values}, parameters=["w", *parameters])
 
     def test_sliced_positions_train_as_they_are(self):
         self.assertEqual(self.folded("slice_1", floats(4, 8), ["pos.weight"], "Add"), {"w": "8x8", "slice_1": "4x8"})
         self.assertNotIn("cannot be undone", self.errors)
 
-    def test_one_plus_weight(self):
-        self.assertEqual(self.folded("add_1", 1 + floats(8), ["norm.weight"]), {"w": "8x8", "norm.weight": "8"})
+    def test_number_plus_weight(self):
+        """As the source's text says it, and where the sum is the folded value."""
+        for line, number in [("return y * (1.0 + self.weight.float())", "1"), ("return y * (0.5 + s.weight)", "0.5"),
+                             ("y = (self.norm.weight + 2) * y", "2")]:
+            self.assertEqual(self.folded("add_1", float(number) + floats(8), ["norm.weight"], line=line),
+                             {"w": "8x8", "norm.weight": "8"}, line)
+            self.assertIn("dlc.add", self.text)
+            self.assertIn(f"dense<{float(number):.6e}>", self.text)
+
+    def test_what_was_added_is_not_guessed(self):
+        for line in [None, "return y * scale", "return y * (1 + self.weight_2)", "return y * (1 + self.weight) + b",
+                     "return y * (1e3 + self.weight)", "return y * ((1 + self.weight) + self.b)",
+                     "return y * (-1 + self.weight)", "return y * (2 * 1 + self.weight)",
+                     f"return y * ({10**39} + self.weight)", "return y * (1000000000 + self.weight)"]:
+            self.assertEqual(self.folded("add_1", 1 + floats(8), ["norm.weight"], line=line), {"w": "8x8", "add_1": "8"}, line)
+            self.assertEqual(self.errors.count("cannot be undone"), 1)
+            self.assertIn("optimize=False", self.errors)
 
     def test_minus_exp(self):
         self.assertEqual(self.folded("neg", -np.exp(floats(8)), ["norm.A_log"]), {"w": "8x8", "norm.A_log": "8"})

@@ -1,0 +1,27 @@
+// What the operators that a folded value is named after do with a parameter.
+#pragma once
+#include <set>
+#include <string>
+
+namespace dlc::import {
+
+/// They make a constant.
+inline const std::set<std::string> kCreators = {
+    "arange",    "eye",      "full",       "full_like", "ones",
+    "ones_like", "zeros",    "zeros_like", "tril",      "triu",
+    "new_full",  "new_ones", "new_zeros",  "linspace",  "lift_fresh_copy",
+    "detach",    "eq",       "ne",         "lt",        "le",
+    "gt",        "ge"};
+inline const std::set<std::string> kRepeaters = {
+    "expand", "expand_as",    "broadcast_to", "embedding", "index",
+    "gather", "index_select", "repeat",       "tile",      "repeat_interleave"};
+/// Each element is one of the parameter's, each of those at most once: training
+/// the result is training the parameter.
+inline const std::set<std::string> kMovers = {
+    "_to_copy",  "alias",     "chunk",   "clone",     "contiguous",
+    "flatten",   "flip",      "movedim", "narrow",    "permute",
+    "reshape",   "roll",      "select",  "slice",     "split",
+    "squeeze",   "t",         "to",      "transpose", "unbind",
+    "unflatten", "unsqueeze", "view",    "stack",     "type_as"};
+
+} // namespace dlc::import
