@@ -33,20 +33,19 @@ struct Window {
 
 struct AccumulateGradients
     : impl::AccumulateGradientsBase<AccumulateGradients> {
-  using AccumulateGradientsBase::AccumulateGradientsBase;
+  AccumulateGradients() { reads<&StepOptions::accumulate>(); }
 
   void runOnOperation() final {
-    if (count == 1)
+    if (count() == 1)
       return;
     auto f = findFunction(getOperation(), "train_step");
     if (!f || failed(accumulate(f)))
       signalPassFailure();
   }
 
+  int64_t count() const { return options.accumulate.count; }
+
   LogicalResult accumulate(func::FuncOp f) {
-    if (count < 1)
-      return f.emitError() << "expected at least 1 micro-batch in a window, "
-                           << "found " << int64_t(count);
     Step last(f);
     FailureOr<Window> window = declare(last);
     if (failed(window))
@@ -104,7 +103,7 @@ struct AccumulateGradients
     }
     Operation *end = step.f.front().getTerminator();
     for (auto [state, value] : llvm::zip(window.results, end->getOperands()))
-      add(state, step.expr(value) / double(count));
+      add(state, step.expr(value) / double(count()));
     step.write(window.position, done + done.scalar(1));
   }
 
@@ -121,7 +120,7 @@ struct AccumulateGradients
     for (auto [state, value] :
          llvm::zip(window.results, end->getOpOperands())) {
       Expr own = step.expr(value.get());
-      Expr part = own.cast(sumType(ir::elementType(own))) / double(count);
+      Expr part = own.cast(sumType(ir::elementType(own))) / double(count());
       Expr sum = step.read(state) + part;
       value.set(sum.cast(ir::elementType(own)));
     }
@@ -130,9 +129,5 @@ struct AccumulateGradients
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createAccumulateGradients(const AccumulateOptions &o) {
-  return createAccumulateGradients(AccumulateGradientsOptions{o.count});
-}
 
 } // namespace dlc

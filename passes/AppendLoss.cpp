@@ -274,7 +274,7 @@ void append(func::FuncOp predict, ArrayRef<Term> terms, bool train) {
 }
 
 struct AppendLoss : impl::AppendLossBase<AppendLoss> {
-  using AppendLossBase::AppendLossBase;
+  AppendLoss() { reads<&StepOptions::loss>(); }
 
   void runOnOperation() final {
     func::FuncOp predict = findFunction(getOperation(), "predict");
@@ -282,8 +282,10 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       signalPassFailure();
   }
 
+  const std::string &kind() const { return options.loss.kind; }
+
   LogicalResult run(func::FuncOp predict) {
-    auto terms = isLossList(kind) ? readTerms(predict) : theTerm(predict);
+    auto terms = isLossList(kind()) ? readTerms(predict) : theTerm(predict);
     if (failed(terms))
       return failure();
     if (failed(makeRoom(predict, *terms)))
@@ -323,7 +325,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   /// The result that the graph has computed as a loss, if it is what is asked
   /// for.
   std::optional<unsigned> graphLoss(func::FuncOp predict) {
-    if (kind == "auto" || kind == "cross_entropy")
+    if (kind() == "auto" || kind() == "cross_entropy")
       for (unsigned i = 0; i < predict.getNumResults(); ++i)
         if (predict.getResultAttr(i, "dlc.loss"))
           return i;
@@ -332,17 +334,13 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
 
   /// The loss of the first output; none if the graph has its own.
   Terms theTerm(func::FuncOp predict) {
-    const LossKind *chosen =
-        findKind(kind == "auto" ? "cross_entropy" : StringRef(kind));
-    if (!chosen)
-      return predict.emitError()
-             << "loss '" << kind
-             << "' is not known, expected auto, cross_entropy, mse or bce";
+    const LossKind &chosen =
+        *findKind(kind() == "auto" ? "cross_entropy" : kind());
     if (graphLoss(predict))
       return SmallVector<Term>();
     if (predict.getNumResults() == 0)
       return predict.emitError("expected an output to compute the loss from");
-    FailureOr<Term> term = makeTerm(predict, *chosen, 0);
+    FailureOr<Term> term = makeTerm(predict, chosen, 0);
     if (failed(term))
       return failure();
     return SmallVector<Term>{*term};
@@ -351,20 +349,13 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   /// OUTPUT:KIND[:WEIGHT],...
   Terms readTerms(func::FuncOp predict) {
     std::string wrong;
-    auto given = parseLossTerms(kind, wrong);
-    if (!given)
-      return predict.emitError() << "loss: " << wrong;
+    auto given = parseLossTerms(kind(), wrong);
     SmallVector<Term> terms;
     for (const LossTerm &text : *given) {
-      const LossKind *chosen = findKind(text.kind);
-      if (!chosen)
-        return predict.emitError()
-               << "loss '" << text.kind << "' of output '" << text.output
-               << "' is not known, expected cross_entropy, mse or bce";
       FailureOr<unsigned> output = findOutput(predict, text.output);
       if (failed(output))
         return failure();
-      FailureOr<Term> term = makeTerm(predict, *chosen, *output);
+      FailureOr<Term> term = makeTerm(predict, *findKind(text.kind), *output);
       if (failed(term))
         return failure();
       term->weight = text.weight;
@@ -431,9 +422,5 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createAppendLoss(const LossOptions &o) {
-  return createAppendLoss(AppendLossOptions{o.kind});
-}
 
 } // namespace dlc

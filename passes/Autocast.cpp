@@ -123,40 +123,30 @@ private:
 };
 
 struct Autocast : impl::AutocastBase<Autocast> {
-  using AutocastBase::AutocastBase;
+  Autocast() {
+    options.amp.level = "O1";
+    reads<&StepOptions::amp>();
+  }
 
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    auto lists = CastLists::get(module, options());
+    auto lists = CastLists::get(module, options.amp);
     if (failed(lists))
       return signalPassFailure();
-    FloatType half = dtype == "fp16"
+    FloatType half = options.amp.dtype == "fp16"
                          ? FloatType(Float16Type::get(&getContext()))
                          : BFloat16Type::get(&getContext());
     llvm::StringSet<> halfStates;
-    if (level == "O3")
+    if (options.amp.level == "O3")
       halfStates = makeHalf(module, half);
     for (auto f : module.getOps<func::FuncOp>()) {
       if (f.isExternal())
         continue;
       CastDecisions decisions = decideCasts(f, *lists, half);
       CastsAdded added = Rewriter(f, half, halfStates).run(decisions);
-      if (explain && f.getName() == "train_step")
-        report(module, explainCasts(f, decisions, added, dtype));
+      if (options.amp.explain && f.getName() == "train_step")
+        report(module, explainCasts(f, decisions, added, options.amp.dtype));
     }
-  }
-
-  AmpOptions options() const {
-    AmpOptions o;
-    o.level = level;
-    o.dtype = dtype;
-    o.preset = preset;
-    o.allow.assign(allow.begin(), allow.end());
-    o.deny.assign(deny.begin(), deny.end());
-    o.infer.assign(infer.begin(), infer.end());
-    o.clear.assign(clear.begin(), clear.end());
-    o.nodes.assign(nodes.begin(), nodes.end());
-    return o;
   }
 
   /// The names of the states that became half.
@@ -181,19 +171,5 @@ struct Autocast : impl::AutocastBase<Autocast> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createAutocast(const AmpOptions &o) {
-  AutocastOptions options;
-  options.level = o.level;
-  options.dtype = o.dtype;
-  options.preset = o.preset;
-  options.allow.assign(o.allow.begin(), o.allow.end());
-  options.deny.assign(o.deny.begin(), o.deny.end());
-  options.infer.assign(o.infer.begin(), o.infer.end());
-  options.clear.assign(o.clear.begin(), o.clear.end());
-  options.nodes.assign(o.nodes.begin(), o.nodes.end());
-  options.explain = o.explain;
-  return createAutocast(options);
-}
 
 } // namespace dlc

@@ -16,12 +16,12 @@
 #include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/Passes.h"
 #include "passes/Step.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace dlc {
-#define GEN_PASS_DECL_AUTODIFF
 #define GEN_PASS_DEF_AUTODIFF
 #include "passes/Passes.h.inc"
 } // namespace dlc
@@ -250,7 +250,11 @@ private:
 };
 
 struct Autodiff : impl::AutodiffBase<Autodiff> {
-  using AutodiffBase::AutodiffBase;
+  explicit Autodiff(AutodiffOptions given = {})
+      : AutodiffBase(std::move(given)) {
+    reads<&StepOptions::scaler>();
+  }
+
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
     auto f = symbols.lookup<func::FuncOp>(function);
@@ -272,7 +276,7 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
           reached.insert(state);
       return done;
     };
-    if (!perLoss) {
+    if (!options.scaler.perLoss) {
       if (failed(differentiate(Differentiator(f, symbols))))
         return signalPassFailure();
       return finish(reached, ends.getArrayRef(), loss);

@@ -12,30 +12,23 @@ namespace dlc {
 namespace {
 
 struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
-  using ClipGradientsBase::ClipGradientsBase;
+  ClipGradients() { reads<&StepOptions::clip>(); }
 
   void runOnOperation() final {
-    if (maxNorm == 0 && maxValue == 0 && !reportNorm)
+    const ClipOptions &o = options.clip;
+    if (o.maxNorm == 0 && o.maxValue == 0 && !o.reportNorm)
       return;
     auto f = findFunction(getOperation(), "train_step");
-    if (!f || failed(check(f, "norm", maxNorm)) ||
-        failed(check(f, "value", maxValue)))
+    if (!f)
       return signalPassFailure();
     Step step(f);
-    if (maxValue > 0)
-      clamp(step);
-    if (maxNorm > 0 || reportNorm)
-      clipByNorm(step);
+    if (o.maxValue > 0)
+      clamp(step, o.maxValue);
+    if (o.maxNorm > 0 || o.reportNorm)
+      clipByNorm(step, o.maxNorm);
   }
 
-  static LogicalResult check(Operation *where, StringRef what, double limit) {
-    if (limit >= 0)
-      return success();
-    return where->emitError() << "expected a largest gradient " << what
-                              << " above 0, found " << limit;
-  }
-
-  void clamp(Step &step) {
+  void clamp(Step &step, double maxValue) {
     for (ir::GradientOp g : step.gradients()) {
       Expr value = step.expr(g.getValue());
       Type element = value.type().getElementType();
@@ -47,7 +40,7 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
     }
   }
 
-  void clipByNorm(Step &step) {
+  void clipByNorm(Step &step, double maxNorm) {
     SmallVector<Value> all;
     for (ir::GradientOp g : step.gradients())
       all.push_back(g.getValue());
@@ -65,10 +58,5 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createClipGradients(const ClipOptions &o) {
-  return createClipGradients(
-      ClipGradientsOptions{o.maxValue, o.maxNorm, o.reportNorm});
-}
 
 } // namespace dlc

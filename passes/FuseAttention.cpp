@@ -330,12 +330,16 @@ struct AbsorbTransposes : OpRewritePattern<ir::AttentionOp> {
 };
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
-  using FuseAttentionBase::FuseAttentionBase;
+  FuseAttention() {
+    options.attention.available = true;
+    reads<&StepOptions::attention>();
+  }
 
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
     RewritePatternSet set(&getContext());
-    set.add<FusePattern>(&getContext(), symbols, by, strict);
+    set.add<FusePattern>(&getContext(), symbols, options.attention.who(),
+                         options.attention.isStrict());
     set.add<AbsorbTransposes>(&getContext());
     FrozenRewritePatternSet patterns(std::move(set));
     for (auto f : getOperation().getOps<func::FuncOp>())
@@ -345,12 +349,5 @@ struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createFuseAttention(const AttentionOptions &o) {
-  FuseAttentionOptions options;
-  options.by = o.who();
-  options.strict = o.isStrict();
-  return createFuseAttention(options);
-}
 
 } // namespace dlc

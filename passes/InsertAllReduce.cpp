@@ -14,7 +14,7 @@ namespace dlc {
 namespace {
 
 struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
-  using InsertAllReduceBase::InsertAllReduceBase;
+  InsertAllReduce() { reads<&StepOptions::allReduce>(); }
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
@@ -35,7 +35,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
 
   void reduceResults(func::FuncOp f, llvm::function_ref<bool(unsigned)> mine) {
     OpBuilder b(f.getContext());
-    if (world > 1)
+    if (options.allReduce.world > 1)
       for (OpOperand &result : f.front().getTerminator()->getOpOperands())
         if (mine(result.getOperandNumber())) {
           b.setInsertionPointAfterValue(result.get());
@@ -47,9 +47,11 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   /// when it has reached its size. One rank has no buckets: its all-reduce is
   /// no command, but still where the gradient is complete and in memory.
   Value mean(OpBuilder &b, Value v) {
-    if (world <= 1)
+    const AllReduceOptions &o = options.allReduce;
+    if (o.world <= 1)
       return ir::AllReduceOp::create(b, v.getLoc(), v.getType(), v, nullptr);
-    if (filled >= (bucket == 0 ? firstBucketBytes : bucketBytes)) {
+    if (filled >= (bucket == 0 ? std::min(o.firstBucketBytes, o.bucketBytes)
+                               : o.bucketBytes)) {
       ++bucket;
       filled = 0;
     }
@@ -63,10 +65,5 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createInsertAllReduce(const AllReduceOptions &o) {
-  return createInsertAllReduce(
-      InsertAllReduceOptions{o.world, o.bucketBytes, o.firstBucketBytes});
-}
 
 } // namespace dlc

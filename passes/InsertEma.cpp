@@ -190,7 +190,11 @@ private:
 };
 
 struct InsertEma : impl::InsertEmaBase<InsertEma> {
-  using InsertEmaBase::InsertEmaBase;
+  InsertEma() {
+    options.ema.enabled = true;
+    reads<&StepOptions::ema, &StepOptions::allReduce,
+          &StepOptions::accumulate>();
+  }
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
@@ -199,45 +203,29 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
   }
 
   LogicalResult insert(func::FuncOp f) {
-    EmaOptions o = options();
-    SmallVector<double> values = decaysOf(f);
-    if (failed(check(f, o, values)))
-      return failure();
-    auto row = llvm::find_if(kinds, [&](auto &k) { return k.name == o.kind; });
-    if (row == std::end(kinds))
-      return f.emitError()
-             << "average '" << o.kind
-             << "' is not known, expected ultralytics, constant, timm or swa";
+    const EmaOptions &o = options.ema;
+    if (o.halflife != 0 && !rowsOf(f))
+      return f.emitError("an EMA half-life is in samples: expected a first "
+                         "input with a row for each");
+    const SmallVector<double> values = decaysOf(f);
+    const Kind &kind =
+        *llvm::find_if(kinds, [&](auto &k) { return k.name == o.kind; });
     Step step(f);
     if (o.device == "device")
-      return Inserter(step, step, *row, values, o).run();
+      return Inserter(step, step, kind, values, o).run();
     Step home(makeFollower(f, "ema_step"));
-    return Inserter(step, home, *row, values, o).run();
-  }
-
-  EmaOptions options() const {
-    EmaOptions o;
-    o.kind = kind;
-    o.ramp = ramp;
-    o.tau = tau;
-    o.start = start;
-    o.warmup = warmup;
-    o.gamma = gamma;
-    o.power = power;
-    o.minDecay = minDecay;
-    o.buffers = buffers;
-    o.device = device;
-    return o;
+    return Inserter(step, home, kind, values, o).run();
   }
 
   SmallVector<double> decaysOf(func::FuncOp f) const {
-    if (halflife != 0) {
-      double samples = double(rowsOf(f) * batches);
-      return {std::pow(0.5, samples / halflife)};
+    const EmaOptions &o = options.ema;
+    if (o.halflife != 0) {
+      const double samples = double(rowsOf(f) * options.allReduce.world *
+                                    options.accumulate.count);
+      return {std::pow(0.5, samples / o.halflife)};
     }
-    SmallVector<double> values(decays.begin(), decays.end());
-    if (values.empty())
-      values.push_back(0.9999);
+    SmallVector<double> values{o.decay.value_or(0.9999)};
+    values.append(o.others.begin(), o.others.end());
     return values;
   }
 
@@ -249,54 +237,7 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
     return type && type.getRank() && !type.isDynamicDim(0) ? type.getDimSize(0)
                                                            : 0;
   }
-
-  LogicalResult check(func::FuncOp f, const EmaOptions &o,
-                      ArrayRef<double> values) const {
-    if (halflife != 0 && !(halflife > 0 && rowsOf(f)))
-      return f.emitError("expected an EMA half-life above 0 and a first input "
-                         "with a row for each sample");
-    for (double decay : values)
-      if (!(decay >= 0 && decay <= 1))
-        return f.emitError()
-               << "expected an EMA decay between 0 and 1, found " << decay;
-    if (!(o.minDecay >= 0 && o.minDecay <= 1))
-      return f.emitError()
-             << "expected a least EMA decay between 0 and 1, found "
-             << o.minDecay;
-    if (!(o.ramp >= 0) || (o.ramp > 0 && o.kind != "constant"))
-      return f.emitError("expected an EMA ramp above 0 of a constant decay");
-    if (!(o.tau > 0 && o.gamma > 0 && o.start >= 0))
-      return f.emitError("expected an EMA with tau and gamma above 0 that "
-                         "starts at update 0 or later");
-    if (o.buffers != "average" && o.buffers != "copy" && o.buffers != "exclude")
-      return f.emitError() << "buffers are averaged by '" << o.buffers
-                           << "', expected average, copy or exclude";
-    if (o.device != "device" && o.device != "cpu")
-      return f.emitError() << "averages are kept by '" << o.device
-                           << "', expected device or cpu";
-    return success();
-  }
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createInsertEma(const EmaOptions &o, int64_t batches) {
-  InsertEmaOptions p;
-  p.kind = o.kind;
-  p.decays.push_back(o.decay.value_or(0.9999));
-  p.decays.append(o.others.begin(), o.others.end());
-  p.halflife = o.halflife;
-  p.ramp = o.ramp;
-  p.batches = batches;
-  p.tau = o.tau;
-  p.start = o.start;
-  p.warmup = o.warmup;
-  p.gamma = o.gamma;
-  p.power = o.power;
-  p.minDecay = o.minDecay;
-  p.buffers = o.buffers;
-  p.device = o.device;
-  return createInsertEma(p);
-}
-
 } // namespace dlc

@@ -27,7 +27,7 @@ struct Pair {
 };
 
 struct InsertLora : impl::InsertLoraBase<InsertLora> {
-  using InsertLoraBase::InsertLoraBase;
+  InsertLora() { reads<&StepOptions::lora, &StepOptions::random>(); }
 
   void runOnOperation() final {
     auto predict = findFunction(getOperation(), "predict");
@@ -37,8 +37,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
 
   LogicalResult run(func::FuncOp predict) {
     Step step(predict);
-    if (failed(parse("--train", trained, kept)) ||
-        failed(parse("--lora-targets", targets, wanted)))
+    if (failed(parse("--train", lora().trained, kept)) ||
+        failed(parse("--lora-targets", lora().targets, wanted)))
       return failure();
     std::vector<std::string> names;
     SmallVector<Target> chosen;
@@ -52,7 +52,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
       return predict.emitError()
              << "--lora: no weight of a matrix product or an ungrouped "
                 "convolution matches --lora-targets"
-             << nearbyNames(targets.empty() ? "" : targets[0], names);
+             << nearbyNames(lora().targets.empty() ? "" : lora().targets[0],
+                            names);
     for (auto state : getOperation().getOps<ir::StateOp>())
       if (state.getTrainable() && !searchAny(kept, state.getSymName())) {
         state.setTrainable(false);
@@ -64,8 +65,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
         return failure();
     getOperation()->setAttr("dlc.adapters",
                             ArrayAttr::get(&getContext(), adapters));
-    getOperation().emitRemark() << "adapters of rank " << int64_t(rank)
-                                << " on " << pairs.size() << " weights";
+    getOperation().emitRemark() << "adapters of rank " << lora().rank << " on "
+                                << pairs.size() << " weights";
     return success();
   }
 
@@ -88,9 +89,9 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return wanted.empty() ? isa<ir::MatmulOp>(op)
                           : searchAny(wanted, weight.getSymName());
   }
-  LogicalResult parse(const char *flag, ArrayRef<std::string> texts,
+  LogicalResult parse(const char *flag, const Words &texts,
                       std::vector<Pattern> &patterns) {
-    auto parsed = parsePatterns(texts.vec());
+    auto parsed = parsePatterns(texts);
     if (!parsed)
       return getOperation().emitError()
              << flag << ": " << parsed.status().message();
@@ -148,7 +149,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     if (inputsFirst)
       std::swap(down[0], down[1]);
     up[0] = down[0];
-    up[1] = down[0] = rank;
+    up[1] = down[0] = lora().rank;
     std::string base = weight.getSymName().str();
     if (StringRef(base).ends_with(".weight"))
       base.resize(base.size() - StringRef(".weight").size());
@@ -161,7 +162,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     auto kaiming = b.getDictionaryAttr(
         {{b.getStringAttr("kind"),
           b.getStringAttr("kaiming_uniform(2.2360679775)")},
-         {b.getStringAttr("seed"), b.getI64IntegerAttr(seed)}});
+         {b.getStringAttr("seed"), b.getI64IntegerAttr(options.random.seed)}});
     Attribute zero = b.getFloatAttr(type.getElementType(), 0);
     auto add = [&](const char *suffix, ArrayRef<int64_t> shape,
                    Attribute init) {
@@ -189,22 +190,13 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
          named("scale", b.getF64FloatAttr(scale())),
          named("inputs_first", b.getBoolAttr(inputsFirst))});
   }
-  double scale() const { return alpha / double(rank); }
+  const LoraOptions &lora() const { return options.lora; }
+  double scale() const { return lora().alpha / double(lora().rank); }
 
   std::vector<Pattern> wanted, kept;        // of targets, trained
   llvm::MapVector<Operation *, Pair> pairs; // by weight
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createInsertLora(const LoraOptions &o, int64_t seed) {
-  InsertLoraOptions p;
-  p.rank = o.rank;
-  p.alpha = o.alpha;
-  p.seed = seed;
-  p.targets.append(o.targets.begin(), o.targets.end());
-  p.trained.append(o.trained.begin(), o.trained.end());
-  return createInsertLora(p);
-}
 
 } // namespace dlc

@@ -8,7 +8,6 @@
 #include "passes/Passes.h"
 #include "passes/Schedule.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -156,88 +155,19 @@ private:
 };
 
 struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
-  using InsertOptimizerBase::InsertOptimizerBase;
-  template <class From, class To>
-  friend void dlc::copySchedule(const From &, To &);
+  InsertOptimizer() {
+    reads<&StepOptions::optimizer, &StepOptions::schedule>();
+  }
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
-    if (!f || failed(insert(f)))
-      signalPassFailure();
-  }
-
-  LogicalResult insert(func::FuncOp f) {
-    OptimizerOptions o = given();
-    o.resolve();
-    ScheduleOptions s;
-    s.name = schedule;
-    copySchedule(*this, s);
-    if (!findRule(o.name))
-      return f.emitError() << "optimizer '" << o.name
-                           << "' is not known, expected one of "
-                           << llvm::join(optimizerNames(), ", ");
-    if (o.moments != "f32" && o.moments != "bf16")
-      return f.emitError() << "moments are kept in '" << o.moments
-                           << "', expected f32 or bf16";
-    if (failed(checkOptimizer(f, o)))
-      return failure();
+    if (!f || failed(checkOptimizer(f, options.optimizer)))
+      return signalPassFailure();
     Step step(f);
-    return Inserter(step, o, s).run();
-  }
-
-  /// The options of the pass; numbers below 0 are unset.
-  OptimizerOptions given() {
-    auto number = [](double x) {
-      return x < 0 ? std::nullopt : std::optional(x);
-    };
-    OptimizerOptions o;
-    o.name = name;
-    o.lr = number(lr);
-    o.weightDecay = number(weightDecay);
-    o.momentum = number(momentum);
-    if (nesterov >= 0)
-      o.nesterov = nesterov != 0;
-    o.dampening = dampening;
-    o.beta1 = number(beta1);
-    o.beta2 = number(beta2);
-    o.epsilon = number(epsilon);
-    o.alpha = number(alpha);
-    o.amsgrad = amsgrad;
-    o.lrScale.assign(lrScale.begin(), lrScale.end());
-    o.weightDecayScale.assign(weightDecayScale.begin(), weightDecayScale.end());
-    o.moments = moments;
-    o.groups.assign(groups.begin(), groups.end());
-    o.noDecay = noDecay;
-    return o;
+    if (failed(Inserter(step, options.optimizer, options.schedule).run()))
+      signalPassFailure();
   }
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createInsertOptimizer(const OptimizerOptions &o,
-                                            const ScheduleOptions &s) {
-  auto number = [](std::optional<double> x) { return x.value_or(-1); };
-  InsertOptimizerOptions options;
-  options.name = o.name;
-  options.lr = number(o.lr);
-  options.weightDecay = number(o.weightDecay);
-  options.momentum = number(o.momentum);
-  options.nesterov = o.nesterov ? *o.nesterov : -1;
-  options.dampening = o.dampening;
-  options.beta1 = number(o.beta1);
-  options.beta2 = number(o.beta2);
-  options.epsilon = number(o.epsilon);
-  options.alpha = number(o.alpha);
-  options.amsgrad = o.amsgrad;
-  options.lrScale.assign(o.lrScale.begin(), o.lrScale.end());
-  options.weightDecayScale.assign(o.weightDecayScale.begin(),
-                                  o.weightDecayScale.end());
-  options.moments = o.moments;
-  options.groups.assign(o.groups.begin(), o.groups.end());
-  options.noDecay = o.noDecay;
-  options.schedule = s.name;
-  copySchedule(s, options);
-  return createInsertOptimizer(options);
-}
-
 } // namespace dlc

@@ -7,13 +7,14 @@ using namespace mlir;
 using dlc::ir::Expr;
 
 namespace dlc {
-namespace {
 
 using Exprs = Rule::Exprs;
-using Moments = SmallVector<Moment>;
+using Moments = Rule::Moments;
 
-Expr norm(Expr x) { return sqrt((x * x).sum(ir::axesBetween(0, x.rank()))); }
-Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
+static Expr norm(Expr x) {
+  return sqrt((x * x).sum(ir::axesBetween(0, x.rank())));
+}
+static Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
 
 //===--- lamb: timm/optim/lamb.py
 //---------------------------------------------//
@@ -36,7 +37,7 @@ Exprs lambScalars(const Rates &r, const OptimizerOptions &o) {
           sqrt(1.0 - pow(n.scalar(*o.beta2), n)), r.momentum, 1.0 - r.momentum};
 }
 /// ||w|| / ||u||, 1 where either is 0.
-Expr trust(Expr w, Expr u) {
+static Expr trust(Expr w, Expr u) {
   Expr a = norm(w), b = norm(u), zero = a.scalar(0), one = a.scalar(1);
   Expr ratio = select(compare(ir::Predicate::gt, b, zero), a / b, one);
   return select(compare(ir::Predicate::gt, a, zero), ratio, one);
@@ -64,13 +65,13 @@ Moments muonMoments(const OptimizerOptions &) { return {{"m"}}; }
 Exprs muonScalars(const Rates &r, const OptimizerOptions &o) {
   return {r.lr, r.momentum, 1.0 - r.momentum, 1.0 - r.lr * *o.weightDecay};
 }
-Expr product(Expr a, Expr b, bool transA, bool transB) {
+static Expr product(Expr a, Expr b, bool transA, bool transB) {
   return a.make<ir::MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
 }
 /// Moves the singular values to about 1 by Newton and Schulz's iteration:
 /// X = a X + (b A + c A A) X with A = X X^T, or from the right where that is
 /// smaller.
-Expr orthogonal(Expr x, double epsilon) {
+static Expr orthogonal(Expr x, double epsilon) {
   bool tall = x.shape()[0] > x.shape()[1];
   Expr length = norm(x);
   x = x / maximum(length, length.scalar(epsilon));
@@ -92,10 +93,5 @@ Exprs muon(const Update &u) {
   Expr w = *o.weightDecay != 0 ? u.w * u.scalars[3] : u.w;
   return {w - lr * orthogonal(step, *o.epsilon), m};
 }
-
-} // namespace
-
-const Rule lambRule{"lamb", lambMoments, lambScalars, lamb, boundGradients};
-const Rule muonRule{"muon", muonMoments, muonScalars, muon, nullptr, 2};
 
 } // namespace dlc

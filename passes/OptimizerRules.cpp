@@ -18,7 +18,7 @@ Expr withDecay(Expr g, Expr w, const OptimizerOptions &o) {
 namespace {
 
 using Exprs = Rule::Exprs;
-using Moments = SmallVector<Moment>;
+using Moments = Rule::Moments;
 
 /// 1 - lr decay
 Expr shrinkage(const Rates &r, const OptimizerOptions &o) {
@@ -143,26 +143,142 @@ Exprs lion(const Update &u) {
           average(m, u.g, m.scalar(1 - *o.beta2))};
 }
 
+/// Members of OptimizerReads that have a type, by flag.
+const std::pair<StringRef, std::optional<double> OptimizerReads::*> numbers[] =
+    {{"momentum", &OptimizerReads::momentum},
+     {"beta1", &OptimizerReads::beta1},
+     {"beta2", &OptimizerReads::beta2},
+     {"betas", &OptimizerReads::beta1},
+     {"eps", &OptimizerReads::epsilon},
+     {"alpha", &OptimizerReads::alpha}};
+
+bool readsFlag(const OptimizerReads &reads, StringRef flag) {
+  for (auto [name, field] : numbers)
+    if (flag == name)
+      return (reads.*field).has_value();
+  if (flag == "nesterov")
+    return reads.nesterov.has_value();
+  if (flag == "dampening")
+    return reads.dampening;
+  return flag != "amsgrad" || reads.amsgrad;
+}
+
 const Rule rules[] = {
-    {"sgd", sgdMoments, sgdScalars, sgd},
-    {"adam", adamMoments, adamScalars, adam<false>},
-    {"adamw", adamMoments, adamScalars, adam<true>},
-    {"rmsprop", rmspropMoments, rmspropScalars, rmsprop},
-    {"rmsprop_tf", rmspropTfMoments, rmspropScalars, rmspropTf},
-    {"adagrad", adagradMoments, adagradScalars, adagrad},
-    {"lion", lionMoments, lionScalars, lion},
+    {"sgd",
+     {.lr = 1e-2, .momentum = 0.9, .nesterov = false, .dampening = true},
+     sgdMoments,
+     sgdScalars,
+     sgd},
+    {"adam",
+     {.lr = 1e-3,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .epsilon = 1e-8,
+      .amsgrad = true},
+     adamMoments,
+     adamScalars,
+     adam<false>},
+    {"adamw",
+     {.lr = 1e-3,
+      .weightDecay = 1e-2,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .epsilon = 1e-8,
+      .amsgrad = true},
+     adamMoments,
+     adamScalars,
+     adam<true>},
+    {"rmsprop",
+     {.lr = 1e-2, .momentum = 0, .epsilon = 1e-8, .alpha = 0.99},
+     rmspropMoments,
+     rmspropScalars,
+     rmsprop},
+    {"rmsprop_tf",
+     {.lr = 1e-2, .momentum = 0, .epsilon = 1e-10, .alpha = 0.9},
+     rmspropTfMoments,
+     rmspropScalars,
+     rmspropTf},
+    {"adagrad",
+     {.lr = 1e-2, .epsilon = 1e-10},
+     adagradMoments,
+     adagradScalars,
+     adagrad},
+    {"lamb",
+     {.lr = 1e-3,
+      .weightDecay = 1e-2,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .epsilon = 1e-6},
+     lambMoments,
+     lambScalars,
+     lamb,
+     boundGradients,
+     0,
+     true},
+    {"lion",
+     {.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
+     lionMoments,
+     lionScalars,
+     lion},
+    {"muon",
+     {.lr = 1e-3,
+      .weightDecay = 0.1,
+      .momentum = 0.95,
+      .epsilon = 1e-7,
+      .nesterov = true},
+     muonMoments,
+     muonScalars,
+     muon,
+     nullptr,
+     2,
+     true},
 };
 
 } // namespace
 
 const Rule *findRule(StringRef name) {
+  auto rule = llvm::find_if(rules, [&](auto &r) { return r.name == name; });
+  return rule == std::end(rules) ? nullptr : rule;
+}
+
+std::vector<std::string> optimizerNames() {
+  std::vector<std::string> names;
   for (const Rule &rule : rules)
-    if (rule.name == name)
-      return &rule;
-  for (const Rule *rule : {&lambRule, &muonRule})
-    if (rule->name == name)
-      return rule;
-  return nullptr;
+    names.push_back(rule.name.str());
+  return names;
+}
+
+bool optimizerReads(StringRef optimizer, StringRef flag) {
+  const Rule *rule = findRule(optimizer);
+  return rule && readsFlag(rule->reads, flag);
+}
+
+std::vector<std::string> readersOf(StringRef flag) {
+  std::vector<std::string> names;
+  for (const Rule &rule : rules)
+    if (readsFlag(rule.reads, flag))
+      names.push_back(rule.name.str());
+  return names;
+}
+
+void OptimizerOptions::resolve() {
+  const Rule *rule = findRule(name);
+  if (!rule)
+    return;
+  const OptimizerReads &own = rule->reads;
+  auto fill = [](std::optional<double> &field, std::optional<double> value) {
+    if (!field)
+      field = value;
+  };
+  fill(lr, own.lr);
+  fill(weightDecay, own.weightDecay);
+  fill(momentum, own.momentum);
+  fill(beta1, own.beta1);
+  fill(beta2, own.beta2);
+  fill(epsilon, own.epsilon);
+  fill(alpha, own.alpha);
+  if (!nesterov)
+    nesterov = own.nesterov.value_or(false);
 }
 
 } // namespace dlc

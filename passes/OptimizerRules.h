@@ -28,12 +28,23 @@ struct Update {
   const OptimizerOptions &options;  // resolved, of the parameter's group
 };
 
-/// An optimizer. Formulas: torch.optim's single-tensor code, and timm's.
+/// What an optimizer reads, with its defaults; none: it does not read that.
+struct OptimizerReads {
+  double lr, weightDecay = 0;
+  std::optional<double> momentum, beta1, beta2, epsilon, alpha;
+  std::optional<bool> nesterov;
+  bool dampening = false, amsgrad = false; // off by default
+};
+
+/// An optimizer is a row of these (OptimizerRules.cpp). Formulas: torch.optim's
+/// single-tensor code, and timm's.
 struct Rule {
   using Exprs = llvm::SmallVector<ir::Expr>;
+  using Moments = llvm::SmallVector<Moment>;
 
   llvm::StringRef name;
-  llvm::SmallVector<Moment> (*moments)(const OptimizerOptions &);
+  OptimizerReads reads;
+  Moments (*moments)(const OptimizerOptions &);
   /// The scalars of a group in f64, rounded once to the parameters' type.
   Exprs (*scalars)(const Rates &, const OptimizerOptions &);
   /// The new parameter and the new moments. Elementwise wherever the formula
@@ -43,13 +54,27 @@ struct Rule {
   void (*prepare)(Step &, llvm::ArrayRef<ir::GradientOp>) = nullptr;
   /// Parameters of another rank than this move by adamw; 0: any rank.
   int64_t rank = 0;
+  /// An element's update depends on others of its tensor.
+  bool isOfWholeTensors = false;
 };
 
 /// Null when there is none of that name.
 const Rule *findRule(llvm::StringRef name);
+std::vector<std::string> optimizerNames();
+/// Whether `optimizer` reads the option of that flag ("momentum", "betas");
+/// true for flags that are not an optimizer's own.
+bool optimizerReads(llvm::StringRef optimizer, llvm::StringRef flag);
+/// The names of those that do.
+std::vector<std::string> readersOf(llvm::StringRef flag);
 
-/// The rules with reductions over, or products of, a parameter.
-extern const Rule lambRule, muonRule;
+/// The parts of rules with reductions over, or products of, a parameter.
+Rule::Moments lambMoments(const OptimizerOptions &options);
+Rule::Exprs lambScalars(const Rates &rates, const OptimizerOptions &options);
+Rule::Exprs lamb(const Update &update);
+void boundGradients(Step &step, llvm::ArrayRef<ir::GradientOp> gradients);
+Rule::Moments muonMoments(const OptimizerOptions &options);
+Rule::Exprs muonScalars(const Rates &rates, const OptimizerOptions &options);
+Rule::Exprs muon(const Update &update);
 
 /// m + (g - m) (1 - beta), the second moment v beta + g^2 (1 - beta), and
 /// g + decay w.

@@ -1,13 +1,11 @@
-// Everything that is added to a graph to train it, as plain values. The command
-// line, the YAML file and the options of the passes are views of these fields;
-// each comment names the field's flag.
+// Everything that is added to a graph to train it, as plain values. Each field
+// has a row (options/*.cpp), from which the command line, the YAML file and the
+// options of passes are made; each comment names its flag.
 #pragma once
 
-#include <cstdint>
+#include "runtime/base/OptionTable.h"
+
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace dlc {
 
@@ -19,6 +17,8 @@ struct LossOptions {
   /// --bn-variance=unbiased|population: running variance as frameworks keep it,
   /// or as the ONNX text says.
   bool bnVariancePopulation = false;
+
+  void addTo(OptionTable &table);
 };
 
 /// Automatic mixed precision; the levels are Apex's.
@@ -49,6 +49,8 @@ struct AmpOptions {
   bool enabled() const { return level != "O0"; }
   /// Moves what the file says to the lists. Idempotent.
   void resolve();
+
+  void addTo(OptionTable &table);
 };
 
 /// Loss scaling by GradScaler's algorithm (torch/amp/grad_scaler.py).
@@ -74,22 +76,28 @@ struct ScalerOptions {
   /// graph of its own, as with apex's loss_id. A step is skipped if any
   /// overflows, and only that one's scale backs off.
   bool perLoss = false;
+
+  void addTo(OptionTable &table);
 };
 
 struct AccumulateOptions {
   /// --accumulate=N: micro-batches of one update, each of --batch rows; their
   /// gradients' mean counts.
   int64_t count = 1;
+
+  void addTo(OptionTable &table);
 };
 
 struct AllReduceOptions {
   /// --ddp=N: ranks.
   int64_t world = 1;
-  /// --bucket-bytes: a bucket is full from this size on.
+  /// --bucket-mb: a bucket is full from this size on.
   int64_t bucketBytes = 25 << 20;
-  /// --first-bucket-bytes: the same for the first bucket, small so that the
-  /// first all-reduce starts early.
+  /// --first-bucket-mb: the same for the first bucket, small so that the first
+  /// all-reduce starts early; not more than the others'.
   int64_t firstBucketBytes = 1 << 20;
+
+  void addTo(OptionTable &table);
 };
 
 struct ClipOptions {
@@ -100,6 +108,8 @@ struct ClipOptions {
   double maxNorm = 0;
   /// --grad-norm: reports the norm without clipping by it.
   bool reportNorm = false;
+
+  void addTo(OptionTable &table);
 };
 
 /// Steps that are skipped because a value stands out from the last 128 of its
@@ -108,12 +118,13 @@ struct OutlierOptions {
   /// --skip-loss-zscore=Z, --skip-grad-zscore=Z: standard deviations above the
   /// mean from which the loss, or the gradients' norm, is an outlier; 0: off.
   double lossZ = 0, gradientZ = 0;
+
+  void addTo(OptionTable &table);
 };
 
 /// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb
 /// and lion timm's; SGD has momentum 0.9. What is unset gets the optimizer's
-/// default from the table in OptimizerDefaults.cpp, which also says who reads
-/// what.
+/// default (OptimizerRules.h).
 struct OptimizerOptions {
   /// --optimizer=sgd|adam|adamw|rmsprop|rmsprop_tf|adagrad|lamb|lion|muon. muon
   /// moves matrices; all else moves by adamw with its default betas and eps.
@@ -151,17 +162,9 @@ struct OptimizerOptions {
 
   /// Replaces what is unset by the default of `name`. Idempotent.
   void resolve();
-};
 
-/// The names of all optimizers.
-std::vector<std::string> optimizerNames();
-/// Whether `optimizer` reads the option of that flag ("momentum"); true for
-/// flags that are not an optimizer's own.
-bool optimizerReads(const std::string &optimizer, const std::string &flag);
-/// The default that `optimizer` has for "lr", "weight-decay", "momentum",
-/// "eps", "alpha", "beta1" or "beta2"; none where it reads no such option.
-std::optional<double> optimizerDefault(const std::string &optimizer,
-                                       const std::string &option);
+  void addTo(OptionTable &table);
+};
 
 /// The learning rate as a function of t, the number of updates, or of whole
 /// epochs, done before this update and after the warm-up; T is their number in
@@ -198,6 +201,8 @@ struct ScheduleOptions {
   /// takes momentum, or beta1, from max to base and back as lr rises and falls.
   bool cycleMomentum = true;
   double baseMomentum = 0.85, maxMomentum = 0.95;
+
+  void addTo(OptionTable &table);
 };
 
 /// Moving averages of parameters and running statistics: e = d e + (1 - d) new
@@ -237,12 +242,16 @@ struct EmaOptions {
   /// the parameters. cpu: by the host, in a program of its own that runs beside
   /// the next step, with the same bits.
   std::string device = "device";
+
+  void addTo(OptionTable &table);
 };
 
 /// Random numbers in a step: dropout, noise.
 struct RandomOptions {
   /// --seed
   int64_t seed = 0;
+
+  void addTo(OptionTable &table);
 };
 
 /// Low-rank adapters (Hu et al. 2021, as peft computes them): the weights are
@@ -255,8 +264,11 @@ struct LoraOptions {
   /// --lora-targets=REGEX: weights of matrix products and convolutions; none:
   /// those of all matrix products.
   std::vector<std::string> targets;
-  /// Weights that stay trained: what --train names and a new head.
+  /// --lora-trained=REGEX: weights that stay trained; the compiler adds what
+  /// --train names and a new head.
   std::vector<std::string> trained;
+
+  void addTo(OptionTable &table);
 };
 
 /// Scaled dot product attention as one op, dlc.attention.
@@ -274,6 +286,8 @@ struct AttentionOptions {
   }
   /// What cannot be as asked is an error.
   bool isStrict() const { return by == "library" || by == "generated"; }
+
+  void addTo(OptionTable &table);
 };
 
 struct StepOptions {
@@ -296,6 +310,9 @@ struct StepOptions {
 
   /// Replaces "auto" and what is unset by what it stands for here. Idempotent.
   void resolve();
+
+  /// The rows of all but memory and what only one pass reads.
+  void addTo(OptionTable &table);
 };
 
 } // namespace dlc

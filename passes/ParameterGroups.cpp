@@ -75,41 +75,19 @@ std::optional<double> readFactor(StringRef text, std::string &wrong) {
 }
 
 /// Sets the option of that flag; false if there is none, or the text is no
-/// value of it.
-bool setOption(OptimizerOptions &o, StringRef flag, StringRef text) {
-  bool isTrue = text == "true";
-  if (flag == "nesterov")
-    o.nesterov = isTrue;
-  if (flag == "amsgrad")
-    o.amsgrad = isTrue;
-  if (flag == "nesterov" || flag == "amsgrad")
-    return isTrue || text == "false";
-  double x;
-  if (text.getAsDouble(x) || !(x >= 0 && std::isfinite(x)))
-    return false;
-  if (flag == "dampening") {
-    o.dampening = x;
-    return true;
+/// value of it. Both betas have a flag of their own here.
+bool setOption(OptimizerOptions &o, const std::string &flag,
+               const std::string &text) {
+  if (flag == "beta1" || flag == "beta2") {
+    auto rate = parseNumber(text, 0, 1);
+    if (rate)
+      (flag == "beta1" ? o.beta1 : o.beta2) = *rate;
+    return rate.ok();
   }
-  struct Number {
-    StringRef flag;
-    std::optional<double> OptimizerOptions::*field;
-    bool isRate; // at most 1
-  };
-  const Number numbers[] = {
-      {"lr", &OptimizerOptions::lr, false},
-      {"weight-decay", &OptimizerOptions::weightDecay, false},
-      {"momentum", &OptimizerOptions::momentum, true},
-      {"beta1", &OptimizerOptions::beta1, true},
-      {"beta2", &OptimizerOptions::beta2, true},
-      {"eps", &OptimizerOptions::epsilon, false},
-      {"alpha", &OptimizerOptions::alpha, true}};
-  for (const Number &number : numbers)
-    if (number.flag == flag) {
-      o.*number.field = x;
-      return x <= 1 || !number.isRate;
-    }
-  return false;
+  OptionTable table;
+  o.addTo(table);
+  const Option *option = table.find("train." + flag);
+  return option && flag != "optimizer" && option->set({text}).ok();
 }
 
 /// NAME[,KEY=VALUE,...]
@@ -129,7 +107,8 @@ std::optional<OptimizerOptions> readOptimizer(const std::string &text,
   }
   for (StringRef word : ArrayRef(words).drop_front()) {
     auto [flag, value] = word.split('=');
-    if (!optimizerReads(o.name, flag.str()) || !setOption(o, flag, value)) {
+    if (!optimizerReads(o.name, flag) ||
+        !setOption(o, flag.str(), value.str())) {
       wrong = "expected options of " + o.name + " as KEY=VALUE, not '" +
               word.str() + "'";
       return std::nullopt;
@@ -196,9 +175,6 @@ LogicalResult checkOptimizer(Operation *where, const OptimizerOptions &o) {
 
 FailureOr<std::vector<ParameterGroup>>
 groupParameters(Step &step, const OptimizerOptions &options) {
-  if (options.noDecay != "none" && options.noDecay != "norm_bias")
-    return step.f.emitError() << "expected no-decay of none or norm_bias, "
-                              << "found '" << options.noDecay << "'";
   Rows rows(step.f);
   if (failed(rows.parse(options)))
     return failure();

@@ -36,90 +36,77 @@ void StepOptions::resolve() {
     ema.decay = 0.9999;
 }
 
+namespace {
+
+using Create = std::unique_ptr<Pass> (*)();
+
+/// Before autocast only shapes say who can compute an attention.
+std::unique_ptr<Pass> createPlaceAttentionByShape() {
+  return createPlaceAttention({.typed = false});
+}
+
+} // namespace
+
 std::vector<Phase> trainingPhases(StepOptions o) {
   o.resolve();
-  auto when = [](bool on, auto add) {
-    return [=](OpPassManager &pm) {
-      if (on)
-        add(pm);
-    };
+  std::vector<Phase> phases;
+  auto when = [&](bool isOn, const char *name, const char *sentence,
+                  std::vector<Create> passes) {
+    phases.push_back({name, sentence, [=](OpPassManager &pm) {
+                        if (isOn)
+                          for (Create create : passes)
+                            pm.addPass(with(o, create()));
+                      }});
   };
-  auto always = [&](auto add) { return when(true, add); };
-  bool scaled = o.scaler.scale != "none";
-  return {
-      {"canonicalize", "each idea of the model is one op",
-       always([](auto &pm) { pm.addPass(createCanonicalize()); })},
-      {"infer-shapes", "every tensor has a static shape",
-       always([](auto &pm) { pm.addPass(createInferShapes()); })},
-      {"lora", "weights are frozen, adapters beside them are trained",
-       when(o.lora.rank != 0,
-            [=](auto &pm) {
-              pm.addPass(createInsertLora(o.lora, o.random.seed));
-            })},
-      {"loss", "@train_step gives a scalar loss, @eval_step that of each row",
-       always([=](auto &pm) {
-         pm.addPass(createAppendLoss(o.loss));
-         pm.addPass(createTrainMode(o.loss));
-         pm.addPass(createRandomize(o.random));
-       })},
-      {"attention", "attention is one op, if something can compute it as one",
-       always([=](auto &pm) {
-         if (o.attention.who() != "off")
-           pm.addPass(createFuseAttention(o.attention));
-         pm.addPass(createPlaceAttention(o.attention, false));
-       })},
-      {"autocast", "matrix products compute in half, by lists or level",
-       when(o.amp.enabled(),
-            [=](auto &pm) { pm.addPass(createAutocast(o.amp)); })},
-      {"place-attention", "what is still one op has somebody who computes it",
-       when(o.attention.who() != "off",
-            [=](auto &pm) {
-              pm.addPass(createPlaceAttention(o.attention, true));
-            })},
-      {"autodiff", "every trainable parameter has a gradient",
-       always([=](auto &pm) {
-         AutodiffOptions options;
-         options.perLoss = o.scaler.perLoss;
-         pm.addPass(createAutodiff(options));
-       })},
-      {"scale-loss", "the backward graph starts at 1, or at the loss scale",
-       always([=](auto &pm) {
-         pm.addPass(createScaleLoss(o.scaler, o.accumulate));
-         if (o.scaler.perLoss)
-           pm.addPass(createUnscaleLosses());
-       })},
-      {"accumulate", "@accumulate_step adds up the gradients of a window",
-       when(o.accumulate.count != 1,
-            [=](auto &pm) {
-              pm.addPass(createAccumulateGradients(o.accumulate));
-            })},
-      {"all-reduce", "gradients and loss are means over the ranks",
-       always(
-           [=](auto &pm) { pm.addPass(createInsertAllReduce(o.allReduce)); })},
-      {"unscale",
+  auto always = [&](const char *name, const char *sentence,
+                    std::vector<Create> passes) {
+    when(true, name, sentence, std::move(passes));
+  };
+  const bool attends = o.attention.who() != "off";
+  always("canonicalize", "each idea of the model is one op",
+         {createCanonicalize});
+  always("infer-shapes", "every tensor has a static shape",
+         {createInferShapes});
+  when(o.lora.rank != 0, "lora",
+       "weights are frozen, adapters beside them are trained",
+       {createInsertLora});
+  always("loss", "@train_step gives a scalar loss, @eval_step that of each row",
+         {createAppendLoss, createTrainMode, createRandomize});
+  always("attention", "attention is one op, if something can compute it as one",
+         attends ? std::vector<Create>{createFuseAttention,
+                                       createPlaceAttentionByShape}
+                 : std::vector<Create>{createPlaceAttentionByShape});
+  when(o.amp.enabled(), "autocast",
+       "matrix products compute in half, by lists or level", {createAutocast});
+  when(attends, "place-attention",
+       "what is still one op has somebody who computes it",
+       {createPlaceAttention});
+  always("autodiff", "every trainable parameter has a gradient",
+         {createAutodiff});
+  always("scale-loss", "the backward graph starts at 1, or at the loss scale",
+         o.scaler.perLoss
+             ? std::vector<Create>{createScaleLoss, createUnscaleLosses}
+             : std::vector<Create>{createScaleLoss});
+  when(o.accumulate.count != 1, "accumulate",
+       "@accumulate_step adds up the gradients of a window",
+       {createAccumulateGradients});
+  always("all-reduce", "gradients and loss are means over the ranks",
+         {createInsertAllReduce});
+  when(o.scaler.scale != "none", "unscale",
        "gradients are those of the loss, and a flag says whether they are "
        "finite",
-       when(scaled, [=](auto &pm) { pm.addPass(createUnscale(o.scaler)); })},
-      {"clip", "the gradients' common norm is bounded",
-       when(o.clip.maxNorm != 0 || o.clip.maxValue != 0 || o.clip.reportNorm,
-            [=](auto &pm) { pm.addPass(createClipGradients(o.clip)); })},
-      {"skip-outliers", "a step that stands out changes nothing",
-       when(o.outlier.lossZ != 0 || o.outlier.gradientZ != 0,
-            [=](auto &pm) { pm.addPass(createSkipOutliers(o.outlier)); })},
-      {"optimizer",
-       "parameters and moments move, at a rate computed from the step",
-       always([=](auto &pm) {
-         pm.addPass(createInsertOptimizer(o.optimizer, o.schedule));
-       })},
-      {"ema", "averages follow the parameters",
-       when(o.ema.enabled,
-            [=](auto &pm) {
-              pm.addPass(createInsertEma(o.ema, o.allReduce.world *
-                                                    o.accumulate.count));
-            })},
-      {"simplify", "nothing is computed twice",
-       always([](auto &pm) { pm.addPass(createCanonicalize()); })},
-  };
+       {createUnscale});
+  when(o.clip.maxNorm != 0 || o.clip.maxValue != 0 || o.clip.reportNorm, "clip",
+       "the gradients' common norm is bounded", {createClipGradients});
+  when(o.outlier.lossZ != 0 || o.outlier.gradientZ != 0, "skip-outliers",
+       "a step that stands out changes nothing", {createSkipOutliers});
+  always("optimizer",
+         "parameters and moments move, at a rate computed from the step",
+         {createInsertOptimizer});
+  when(o.ema.enabled, "ema", "averages follow the parameters",
+       {createInsertEma});
+  always("simplify", "nothing is computed twice", {createCanonicalize});
+  return phases;
 }
 
 std::optional<std::string> stopAfter(std::vector<Phase> &phases,
@@ -139,40 +126,42 @@ std::optional<std::string> stopAfter(std::vector<Phase> &phases,
 }
 
 namespace {
-/// What dlc-opt's --dlc-train can set; the command line of dlc sets all of
-/// StepOptions.
-struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+
+/// What --dlc-train takes: all options of a step, by their flags.
+struct TrainPipeline : PassPipelineOptions<TrainPipeline> {
+  TrainPipeline() {
+    options.addTo(table);
+    texts.add(table, 0, [&](auto &&...arguments) {
+      return std::make_unique<ListOption<std::string>>(*this, arguments...);
+    });
+  }
+
   Option<std::string> stopAfter{*this, "stop-after",
                                 llvm::cl::desc("last phase")};
-  Option<std::string> optimizer{*this, "optimizer", llvm::cl::init("sgd")};
-  Option<std::string> amp{*this, "amp", llvm::cl::desc("bf16 or fp16")};
-  Option<std::string> ampLevel{*this, "amp-level", llvm::cl::init("O1")};
-  Option<int64_t> world{*this, "world", llvm::cl::init(1)};
-  Option<double> clip{*this, "clip", llvm::cl::init(0)};
-  Option<bool> ema{*this, "ema", llvm::cl::init(false)};
+  StepOptions options;
+  OptionTable table;
+  TextOptions texts;
 };
+
+void addPhases(OpPassManager &pm, const TrainPipeline &pipeline) {
+  // The builder gets what it has parsed as const, but owns it.
+  auto &given = const_cast<TrainPipeline &>(pipeline);
+  Status valid = given.texts.apply(given.table);
+  if (!valid.ok())
+    llvm::report_fatal_error(StringRef(valid.message()), false);
+  std::vector<Phase> phases = trainingPhases(given.options);
+  if (auto unknown = stopAfter(phases, pipeline.stopAfter))
+    llvm::report_fatal_error(StringRef(*unknown), false);
+  for (const Phase &phase : phases)
+    phase.add(pm);
+}
+
 } // namespace
 
 void registerPasses() {
   registerDlcPasses();
-  PassPipelineRegistration<PipelineOptions> train(
-      "dlc-train", "all training passes in order",
-      [](OpPassManager &pm, const PipelineOptions &p) {
-        StepOptions o;
-        o.optimizer.name = p.optimizer;
-        if (!p.amp.empty()) {
-          o.amp.level = p.ampLevel;
-          o.amp.dtype = p.amp;
-        }
-        o.allReduce.world = p.world;
-        o.clip.maxNorm = p.clip;
-        o.ema.enabled = p.ema;
-        std::vector<Phase> phases = trainingPhases(o);
-        if (auto unknown = stopAfter(phases, p.stopAfter))
-          llvm::report_fatal_error(llvm::StringRef(*unknown), false);
-        for (const Phase &phase : phases)
-          phase.add(pm);
-      });
+  PassPipelineRegistration<TrainPipeline> train(
+      "dlc-train", "all training passes in order", addPhases);
 }
 
 } // namespace dlc

@@ -16,7 +16,11 @@ namespace dlc {
 namespace {
 
 struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
-  using PlaceAttentionBase::PlaceAttentionBase;
+  explicit PlaceAttention(PlaceAttentionOptions given = {})
+      : PlaceAttentionBase(std::move(given)) {
+    options.attention.available = true;
+    reads<&StepOptions::attention>();
+  }
 
   void runOnOperation() final {
     for (auto f : getOperation().getOps<func::FuncOp>()) {
@@ -31,19 +35,20 @@ struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
 
 private:
   LogicalResult place(ir::AttentionOp op) {
+    const std::string by = options.attention.who();
     if (by == "off") {
       expand(op);
       return success();
     }
     auto why = whyNoAttention(by, ir::tensorType(op.getQ()), dimsOf(op), typed);
-    if (why && strict)
+    if (why && options.attention.isStrict())
       return op.emitError()
              << "--attention=" << by << " cannot be: " << *why
              << "; use --attention=auto to leave it as products and softmax";
     if (why)
       expand(op);
     else if (typed)
-      keep(op);
+      keep(op, by);
     return success();
   }
 
@@ -58,7 +63,7 @@ private:
     op->erase();
   }
 
-  void keep(ir::AttentionOp op) {
+  void keep(ir::AttentionOp op, StringRef by) {
     op.setBy(by);
     if (by == "library" && op.getMask())
       giveLibraryMask(op);
@@ -110,14 +115,5 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createPlaceAttention(const AttentionOptions &o,
-                                           bool typed) {
-  PlaceAttentionOptions options;
-  options.strict = o.isStrict();
-  options.by = o.who();
-  options.typed = typed;
-  return createPlaceAttention(options);
-}
 
 } // namespace dlc

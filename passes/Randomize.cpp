@@ -54,7 +54,7 @@ private:
 };
 
 struct Randomize : impl::RandomizeBase<Randomize> {
-  using RandomizeBase::RandomizeBase;
+  Randomize() { reads<&StepOptions::random>(); }
 
   void runOnOperation() final {
     auto train = findFunction(getOperation(), "train_step");
@@ -83,7 +83,7 @@ struct Randomize : impl::RandomizeBase<Randomize> {
           !step.addScalar(name, step.builder.getI64Type(), ir::Role::step, 0))
         return failure();
     added = true;
-    Draws draws(f, seed, countRandom(f));
+    Draws draws(f, options.random.seed, countRandom(f));
     for (Operation &op : llvm::make_early_inc_range(f.front())) {
       OpBuilder b(&op);
       Value y;
@@ -126,9 +126,5 @@ struct Randomize : impl::RandomizeBase<Randomize> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createRandomize(const RandomOptions &o) {
-  return createRandomize(RandomizeOptions{o.seed});
-}
 
 } // namespace dlc

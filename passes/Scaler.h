@@ -22,9 +22,4 @@ inline std::string ofLoss(llvm::StringRef state, mlir::StringAttr loss) {
 constexpr llvm::StringLiteral kLossScale = "loss_scale",
                               kFoundInf = "found_inf";
 
-/// The first scale; none for "none". An error at `where` for anything but none,
-/// dynamic and a number above 0.
-llvm::FailureOr<std::optional<double>>
-parseLossScale(mlir::Operation *where, llvm::StringRef scale, double init);
-
 } // namespace dlc

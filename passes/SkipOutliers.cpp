@@ -22,10 +22,11 @@ constexpr int64_t kWindow = 128;
 Expr both(Expr a, Expr b) { return a.make<ir::AndOp>(a.v, b.v); }
 
 struct SkipOutliers : impl::SkipOutliersBase<SkipOutliers> {
-  using SkipOutliersBase::SkipOutliersBase;
+  SkipOutliers() { reads<&StepOptions::outlier>(); }
 
   void runOnOperation() final {
-    if (loss == 0 && gradient == 0)
+    const OutlierOptions &o = options.outlier;
+    if (o.lossZ == 0 && o.gradientZ == 0)
       return;
     auto f = findFunction(getOperation(), "train_step");
     if (!f || failed(skip(f)))
@@ -35,8 +36,9 @@ struct SkipOutliers : impl::SkipOutliersBase<SkipOutliers> {
   LogicalResult skip(func::FuncOp f) {
     Step step(f);
     std::optional<Expr> outlier;
-    for (auto [result, z] : {std::pair("loss", double(loss)),
-                             std::pair("grad_norm", double(gradient))}) {
+    for (auto [result, z] :
+         {std::pair("loss", options.outlier.lossZ),
+          std::pair("grad_norm", options.outlier.gradientZ)}) {
       if (z == 0)
         continue;
       FailureOr<Expr> found = detect(step, result, z);
@@ -50,8 +52,6 @@ struct SkipOutliers : impl::SkipOutliersBase<SkipOutliers> {
   }
 
   FailureOr<Expr> detect(Step &step, StringRef result, double z) {
-    if (!(z > 0))
-      return step.f.emitError() << "expected a z-score above 0, found " << z;
     Value found = step.findResult(result);
     if (!found)
       return step.f.emitError()
@@ -95,9 +95,5 @@ struct SkipOutliers : impl::SkipOutliersBase<SkipOutliers> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createSkipOutliers(const OutlierOptions &o) {
-  return createSkipOutliers(SkipOutliersOptions{o.lossZ, o.gradientZ});
-}
 
 } // namespace dlc

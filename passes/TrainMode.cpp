@@ -13,7 +13,7 @@ namespace dlc {
 namespace {
 
 struct TrainMode : impl::TrainModeBase<TrainMode> {
-  using TrainModeBase::TrainModeBase;
+  TrainMode() { reads<&StepOptions::loss>(); }
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
@@ -44,7 +44,8 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
         values[i] = moved;
     }
     auto x = ir::tensorType(op.getX()), scale = ir::tensorType(op.getScale());
-    if (!bnVariancePopulation && x.getNumElements() == scale.getNumElements())
+    if (!options.loss.bnVariancePopulation &&
+        x.getNumElements() == scale.getNumElements())
       return op.emitError() << "batch norm over one value per channel has no "
                                "variance; use a larger batch";
     OpBuilder b(op);
@@ -52,7 +53,7 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
         b, op.getLoc(), op.getX(), op.getScale(), op.getBias(), values[0],
         values[1], op.getEpsilonAttr(), op.getMomentumAttr(), b.getUnitAttr(),
         op.getLayoutAttr());
-    trained.setUnbiased(!bnVariancePopulation);
+    trained.setUnbiased(!options.loss.bnVariancePopulation);
     running[states[0]] = trained.getNewMean();
     running[states[1]] = trained.getNewVar();
     op.replaceAllUsesWith(trained.getY());
@@ -62,9 +63,5 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createTrainMode(const LossOptions &o) {
-  return createTrainMode(TrainModeOptions{o.bnVariancePopulation});
-}
 
 } // namespace dlc

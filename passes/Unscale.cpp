@@ -25,7 +25,7 @@ namespace {
 Expr both(Expr a, Expr b) { return a.make<ir::AndOp>(a.v, b.v); }
 
 struct Unscale : impl::UnscaleBase<Unscale> {
-  using UnscaleBase::UnscaleBase;
+  Unscale() { reads<&StepOptions::scaler>(); }
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
@@ -44,7 +44,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
     Expr finite = checkFinite(step);
     // The reciprocal is rounded once, from f64.
     step.multiplyGradients(1.0 / scaleNow.cast(step.builder.getF64Type()));
-    if (scale == "dynamic" &&
+    if (options.scaler.scale == "dynamic" &&
         failed(moveScale(step, state, scaleNow, finite, {})))
       return signalPassFailure();
     addResult(f, scaleNow, kLossScale);
@@ -84,7 +84,7 @@ struct Unscale : impl::UnscaleBase<Unscale> {
         return step.f.emitError()
                << "expected a loss scale of '" << name.getValue() << "'";
       Expr scaleNow = step.read(state);
-      if (scale == "dynamic" &&
+      if (options.scaler.scale == "dynamic" &&
           failed(moveScale(step, state, scaleNow, finite, name)))
         return failure();
       end->setOperand(index, flag(step, finite));
@@ -107,35 +107,38 @@ struct Unscale : impl::UnscaleBase<Unscale> {
   FailureOr<Expr> useHysteresis(Step &step, Expr finite, Expr grows,
                                 StringAttr loss) {
     Type i32 = step.builder.getI32Type();
-    ir::StateOp state = step.addScalar(ofLoss(kHysteresis, loss), i32,
-                                       ir::Role::scaler, hysteresis);
+    ir::StateOp state =
+        step.addScalar(ofLoss(kHysteresis, loss), i32, ir::Role::scaler,
+                       options.scaler.hysteresis);
     if (!state)
       return failure();
     Expr left = step.read(state);
     Expr fewer = left - step.scalar(i32, 1);
-    Expr fresh = step.scalar(i32, hysteresis);
+    Expr fresh = step.scalar(i32, options.scaler.hysteresis);
     step.write(state, select(finite, select(grows, fresh, left), fewer));
     return compare(Predicate::lt, left, step.scalar(i32, 2));
   }
 
   LogicalResult moveScale(Step &step, ir::StateOp state, Expr scaleNow,
                           Expr finite, StringAttr loss) {
+    const ScalerOptions &o = options.scaler;
     Type i32 = step.builder.getI32Type();
     ir::StateOp growth =
         step.addScalar(ofLoss(kGrowth, loss), i32, ir::Role::scaler, 0);
     if (!growth)
       return failure();
     Expr steps = step.read(growth) + step.scalar(i32, 1);
-    Expr full = compare(Predicate::eq, steps, step.scalar(i32, interval));
-    Expr larger = scaleNow * growthFactor;
-    if (maxScale > 0)
-      larger = larger.make<ir::MinOp>(larger.v, larger.scalar(maxScale).v);
+    Expr full = compare(Predicate::eq, steps, step.scalar(i32, o.interval));
+    Expr larger = scaleNow * o.growthFactor;
+    if (o.maxScale > 0)
+      larger = larger.make<ir::MinOp>(larger.v, larger.scalar(o.maxScale).v);
     Expr grown =
         select(larger.make<ir::IsFiniteOp>(larger.v), larger, scaleNow);
-    Expr smaller = scaleNow * backoffFactor;
-    if (minScale > 0)
-      smaller = smaller.make<ir::MaxOp>(smaller.v, smaller.scalar(minScale).v);
-    if (hysteresis > 1) {
+    Expr smaller = scaleNow * o.backoffFactor;
+    if (o.minScale > 0)
+      smaller =
+          smaller.make<ir::MaxOp>(smaller.v, smaller.scalar(o.minScale).v);
+    if (o.hysteresis > 1) {
       FailureOr<Expr> used = useHysteresis(step, finite, full, loss);
       if (failed(used))
         return failure();
@@ -151,11 +154,5 @@ struct Unscale : impl::UnscaleBase<Unscale> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createUnscale(const ScalerOptions &o) {
-  return createUnscale(UnscaleOptions{o.scale, o.init, o.growthFactor,
-                                      o.backoffFactor, o.interval, o.minScale,
-                                      o.maxScale, o.hysteresis});
-}
 
 } // namespace dlc

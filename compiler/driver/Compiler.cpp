@@ -47,6 +47,7 @@ public:
         log(context) {}
 
   Result<CompileResult> run() {
+    DLC_TRY(checkOptions());
     // What must not be replaced is said before the work, not after it.
     if (options.stopAfter.empty())
       DLC_TRY(ArtifactWriter::check(options.output));
@@ -76,6 +77,14 @@ private:
     registerEverything(r);
     return r;
   }
+  /// What a program has set, as the rows would check words.
+  Status checkOptions() {
+    CompileOptions o = options;
+    OptionTable table;
+    o.addTo(table);
+    DLC_TRY(table.validate());
+    return table.check({});
+  }
   /// The diagnostics so far, each naming the model or a place in it.
   Status error(Code code, const char *what) {
     std::string text = log.errors();
@@ -90,6 +99,7 @@ private:
     auto start = Clock::now();
     import::ImportOptions o = options.import;
     o.batch = options.batch;
+    o.init.seed = options.train.random.seed;
     auto imported = import::importOnnx(context, options.model, o);
     if (!imported.ok())
       return error(imported.status().code(), "the model cannot be imported");
@@ -240,8 +250,9 @@ private:
   /// What is named for training, or new, is trained beside adapters, too.
   CompileOptions phaseOptions() {
     CompileOptions o = options;
-    std::vector<std::string> &trained = o.train.lora.trained;
-    trained = options.import.roles.train;
+    Words &trained = o.train.lora.trained;
+    trained.insert(trained.end(), options.import.roles.train.begin(),
+                   options.import.roles.train.end());
     for (const std::string &name : model->head)
       trained.push_back(exactPattern(stateOf(name)));
     return o;

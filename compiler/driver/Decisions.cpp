@@ -1,8 +1,7 @@
 #include "compiler/driver/Decisions.h"
-#include "passes/Options.h"
+#include "passes/OptimizerRules.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <fmt/ranges.h>
 
@@ -20,12 +19,11 @@ std::string decisionsJson(const std::vector<import::Decision> &decisions) {
 std::string regroupedWarning(const std::vector<import::Decision> &decisions,
                              const OptimizerOptions &options) {
   std::string rule;
-  for (const char *name : {"lamb", "muon"})
-    if (options.name == name ||
-        llvm::any_of(options.groups, [&](const std::string &group) {
-          llvm::StringRef words = group;
-          return words.rsplit(':').second.split(',').first == name;
-        }))
+  Words optimizers{options.name};
+  for (llvm::StringRef group : options.groups)
+    optimizers.push_back(group.rsplit(':').second.split(',').first.str());
+  for (const std::string &name : optimizers)
+    if (const Rule *known = findRule(name); known && known->isOfWholeTensors)
       rule = name;
   if (rule.empty() && options.noDecay != "none")
     rule = "--no-decay=" + options.noDecay;

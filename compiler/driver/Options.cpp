@@ -1,5 +1,4 @@
 #include "compiler/driver/Options.h"
-#include "compiler/driver/Settings.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
 
@@ -19,37 +18,43 @@ static CompileOptions defaultsOf(const CompileOptions &options) {
 
 std::string toYaml(const CompileOptions &options) {
   CompileOptions o = resolved(options);
-  return Settings(o).yaml(false);
+  OptionTable table;
+  o.addTo(table);
+  return table.yaml(false);
 }
 
 /// Whether it says something about this program: it is read, and either of its
 /// core or not what it would be anyway.
-static bool isTelling(const Settings &settings, const Setting &setting,
-                      const Settings &defaults) {
+static bool isTelling(const OptionTable &table, const Option &option,
+                      const OptionTable &defaults) {
   const char *core[] = {"train.loss", "train.optimizer", "train.lr"};
-  return settings.applies(setting) &&
-         (llvm::is_contained(core, setting.key) ||
-          setting.get() != defaults.find(setting.key)->get());
+  return table.applies(option) &&
+         (llvm::is_contained(core, option.key) ||
+          option.get() != defaults.find(option.key)->get());
 }
 
 std::string toLine(const CompileOptions &options) {
   CompileOptions o = resolved(options), d = defaultsOf(options);
-  Settings settings(o), defaults(d);
+  OptionTable table, defaults;
+  o.addTo(table);
+  d.addTo(defaults);
   std::string text;
-  for (const Setting &s : settings.all())
-    if (isTelling(settings, s, defaults))
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", s.flag.substr(2),
-                          s.get());
+  for (const Option &option : table.all())
+    if (isTelling(table, option, defaults))
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", option.name(),
+                          option.yaml());
   return text;
 }
 
 void describe(const CompileOptions &options, plan::Plan &plan) {
   CompileOptions o = resolved(options), d = defaultsOf(options);
-  Settings settings(o), defaults(d);
-  for (const Setting &setting : settings.all()) {
-    std::string value = setting.get(), name = setting.flag.substr(2);
-    if (!isTelling(settings, setting, defaults) ||
-        setting.key.starts_with("model.") || name == "loss" || name == "ddp")
+  OptionTable table, defaults;
+  o.addTo(table);
+  d.addTo(defaults);
+  for (const Option &option : table.all()) {
+    std::string value = option.yaml(), name = option.name();
+    if (!isTelling(table, option, defaults) ||
+        option.key.starts_with("model.") || name == "loss" || name == "ddp")
       continue;
     plan::Attribute &attribute = *plan.add_schedule();
     attribute.set_name(name);

@@ -45,6 +45,9 @@ struct CompileOptions {
   /// --stop-after=PHASE: prints the program after that phase instead of writing
   /// an artifact.
   std::string stopAfter;
+
+  /// All options as rows, but the model, the artifact and where to stop.
+  void addTo(OptionTable &table);
 };
 
 /// The options as config.yaml of the artifact, a file that --config takes;

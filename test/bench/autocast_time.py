@@ -66,8 +66,8 @@ def main():
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         resnet = program(folder)
-    for options in "preset=dlc", "preset=torch", "preset=tf", "preset=oneflow", "level=O2", "level=O3", "explain":
-        print(f"ResNet-50 {options:15} {milliseconds(resnet, options, rounds):6.1f} ms")
+    for options in "amp-preset=dlc", "amp-preset=torch", "amp-preset=tf", "amp-preset=oneflow", "amp=O2", "amp=O3", "explain-amp":
+        print(f"ResNet-50 {options:18} {milliseconds(resnet, options, rounds):6.1f} ms")
     for layers in 500, 1000, 2000, 4000:
         print(f"{4 * layers:6} ops {milliseconds(chain(layers), 'dtype=fp16', rounds):6.1f} ms")
 

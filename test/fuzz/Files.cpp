@@ -1,6 +1,6 @@
 // Data, states and settings.
 #include "runtime/base/Files.h"
-#include "compiler/driver/Settings.h"
+#include "compiler/driver/Options.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Safetensors.h"
 #include "runtime/data/Dataset.h"
@@ -102,10 +102,11 @@ Status fuzzYaml(Job &job) {
   DLC_ASSIGN(const std::string path, writeMutant(job, "mutant.yaml", text));
   const Status run = optionsFromYaml(path).status();
   CompileOptions options;
-  Settings settings(options);
+  OptionTable table;
+  options.addTo(table);
   DLC_ASSIGN(const Config config, readConfig(path));
-  DLC_TRY(settings.apply(config));
-  DLC_TRY(settings.check({}));
+  DLC_TRY(table.apply(config, "run"));
+  DLC_TRY(table.check({}));
   toYaml(options);
   return run;
 }

@@ -1,6 +1,6 @@
-// RUN: %dlc-opt %s --dlc-accumulate-gradients=count=4 | FileCheck %s
+// RUN: %dlc-opt %s --dlc-accumulate-gradients=accumulate=4 | FileCheck %s
 // RUN: %dlc-opt %s --dlc-accumulate-gradients | FileCheck %s --check-prefix=OFF
-// RUN: not %dlc-opt %s --dlc-accumulate-gradients=count=0 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not %dlc-opt %s --dlc-accumulate-gradients=accumulate=0 2>&1 | FileCheck %s --check-prefix=NONE
 
 // A sum beside each parameter with a gradient and each result; sums of halves are f32.
 // CHECK: dlc.state @accumulate.position : tensor<i64> step init = 0
@@ -41,7 +41,7 @@
 // CHECK: dlc.write @accumulate.position
 
 // OFF-NOT: accumulate
-// NONE: expected at least 1 micro-batch in a window, found 0
+// NONE: accumulate: expected a whole number from 1 to 1048576, found '0'
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 dlc.state @h : tensor<3xbf16> param init = "h" trainable
 dlc.state @mean : tensor<2xf32> buffer init = "mean"

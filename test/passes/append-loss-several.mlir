@@ -1,7 +1,7 @@
-// RUN: %dlc-opt %s --dlc-append-loss=kind=kind:cross_entropy,size:mse:0.25 | FileCheck %s
-// RUN: not %dlc-opt %s --dlc-append-loss=kind=kind:cross_entropy,kind:mse 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not %dlc-opt %s --dlc-append-loss=kind=kinds:mse 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not %dlc-opt %s --dlc-append-loss=kind=kind:msee 2>&1 | FileCheck %s --check-prefix=NOKIND
+// RUN: %dlc-opt %s --dlc-append-loss=loss=kind:cross_entropy,size:mse:0.25 | FileCheck %s
+// RUN: not %dlc-opt %s --dlc-append-loss=loss=kind:cross_entropy,kind:mse 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not %dlc-opt %s --dlc-append-loss=loss=kinds:mse 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not %dlc-opt %s --dlc-append-loss=loss=kind:msee 2>&1 | FileCheck %s --check-prefix=NOKIND
 
 // The total is the first result; each loss is one, too.
 // CHECK-LABEL: func.func @train_step
@@ -21,7 +21,7 @@
 
 // TWICE: loss: expected {{.*}} with each output once, found 'kind:mse'
 // UNKNOWN: there is no output 'kinds' to compute a loss of, there are kind, size
-// NOKIND: loss 'msee' of output 'kind' is not known, expected cross_entropy, mse or bce
+// NOKIND: loss: 'msee' for output 'kind' is not one of cross_entropy, mse, bce
 func.func @predict(%x: tensor<4x5xf32> {dlc.name = "x"}, %y: tensor<4x3xf32> {dlc.name = "z"})
     -> (tensor<4x5xf32> {dlc.name = "kind"}, tensor<4x3xf32> {dlc.name = "size"}) {
   return %x, %y : tensor<4x5xf32>, tensor<4x3xf32>

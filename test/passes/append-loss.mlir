@@ -1,6 +1,6 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-append-loss 2>/dev/null | FileCheck %s
-// RUN: %dlc-opt %s --split-input-file --dlc-append-loss=kind=mse | FileCheck %s --check-prefix=MSE
-// RUN: %dlc-opt %s --split-input-file --dlc-append-loss=kind=bce | FileCheck %s --check-prefix=BCE
+// RUN: %dlc-opt %s --split-input-file --dlc-append-loss=loss=mse | FileCheck %s --check-prefix=MSE
+// RUN: %dlc-opt %s --split-input-file --dlc-append-loss=loss=bce | FileCheck %s --check-prefix=BCE
 
 // Cross entropy: labels come last, the training step gives the mean, evaluation the rows.
 // CHECK: @train_step([[X:%.*]]: tensor<4x10xf32> {dlc.name = "in"}, [[Y:%.*]]: tensor<4xi64> {dlc.name = "y"})

@@ -1,8 +1,8 @@
 // The report: a line an op of @train_step, in its order, and a summary; the driver prints it.
-// RUN: %dlc-opt %s --dlc-autocast=explain | FileCheck %s
-// RUN: %dlc-opt %s --dlc-autocast="explain dtype=fp16 nodes=act:f32" | FileCheck %s --check-prefix=FP16
-// RUN: %dlc-opt %s --dlc-autocast="explain preset=torch" | FileCheck %s --check-prefix=TORCH
-// RUN: %dlc-opt %s --dlc-autocast="explain level=O2" | FileCheck %s --check-prefix=O2
+// RUN: %dlc-opt %s --dlc-autocast=explain-amp | FileCheck %s
+// RUN: %dlc-opt %s --dlc-autocast="explain-amp amp-dtype=fp16 amp-node=act:f32" | FileCheck %s --check-prefix=FP16
+// RUN: %dlc-opt %s --dlc-autocast="explain-amp amp-preset=torch" | FileCheck %s --check-prefix=TORCH
+// RUN: %dlc-opt %s --dlc-autocast="explain-amp amp=O2" | FileCheck %s --check-prefix=O2
 
 // CHECK: module attributes {dlc.casts = [
 // CHECK-SAME: "fc1 {{ *}}matmul  {{ *}}bf16  2 casts   allow list",

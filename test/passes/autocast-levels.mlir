@@ -1,6 +1,6 @@
-// RUN: %dlc-opt %s --dlc-autocast=level=O2 | FileCheck %s
-// RUN: %dlc-opt %s --dlc-autocast=level=O3 | FileCheck %s --check-prefix=O3
-// RUN: %dlc-opt %s --dlc-autocast="level=O2 deny=relu" | FileCheck %s --check-prefix=DENY
+// RUN: %dlc-opt %s --dlc-autocast=amp=O2 | FileCheck %s
+// RUN: %dlc-opt %s --dlc-autocast=amp=O3 | FileCheck %s --check-prefix=O3
+// RUN: %dlc-opt %s --dlc-autocast="amp=O2 amp-deny=relu" | FileCheck %s --check-prefix=DENY
 
 // At O2 all but the loss is half, be it between products or not. Parameters stay f32 and are cast once; a norm reads
 // and writes half with f32 parameters and statistics.

@@ -1,16 +1,16 @@
 // The user's lists, by mnemonic, by ONNX operator, by node. An operator that becomes several ops is known by the
 // metadata that the importer leaves in their locations.
-// RUN: %dlc-opt %s --dlc-autocast="allow=tanh deny=MatMul" | FileCheck %s
-// RUN: %dlc-opt %s --dlc-autocast="allow=tanh,HardSwish" | FileCheck %s --check-prefix=OPERATOR
-// RUN: %dlc-opt %s --dlc-autocast="allow=tanh,HardSwish deny=sigmoid nodes=mid:half,act2:f32,act:half" | FileCheck %s --check-prefix=NODES
-// RUN: %dlc-opt %s --dlc-autocast="infer=matmul" | FileCheck %s --check-prefix=NONE
-// RUN: not %dlc-opt %s --dlc-autocast=allow=matmol 2>&1 | FileCheck %s --check-prefix=TYPO
-// RUN: not %dlc-opt %s --dlc-autocast="allow=matmul infer=Gemm" 2>&1 | FileCheck %s --check-prefix=BOTH
-// RUN: not %dlc-opt %s --dlc-autocast=dtype=fp8 2>&1 | FileCheck %s --check-prefix=DTYPE
-// RUN: not %dlc-opt %s --dlc-autocast=level=O4 2>&1 | FileCheck %s --check-prefix=LEVEL
-// RUN: not %dlc-opt %s --dlc-autocast=preset=jax 2>&1 | FileCheck %s --check-prefix=PRESET
-// RUN: not %dlc-opt %s --dlc-autocast=nodes=act2:f16 2>&1 | FileCheck %s --check-prefix=RULE
-// RUN: not %dlc-opt %s --dlc-autocast=nodes=(:f32 2>&1 | FileCheck %s --check-prefix=PATTERN
+// RUN: %dlc-opt %s --dlc-autocast="amp-allow=tanh amp-deny=MatMul" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-autocast="amp-allow=tanh,HardSwish" | FileCheck %s --check-prefix=OPERATOR
+// RUN: %dlc-opt %s --dlc-autocast="amp-allow=tanh,HardSwish amp-deny=sigmoid amp-node=mid:half,act2:f32,act:half" | FileCheck %s --check-prefix=NODES
+// RUN: %dlc-opt %s --dlc-autocast="amp-infer=matmul" | FileCheck %s --check-prefix=NONE
+// RUN: not %dlc-opt %s --dlc-autocast=amp-allow=matmol 2>&1 | FileCheck %s --check-prefix=TYPO
+// RUN: not %dlc-opt %s --dlc-autocast="amp-allow=matmul amp-infer=Gemm" 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not %dlc-opt %s --dlc-autocast=amp-dtype=fp8 2>&1 | FileCheck %s --check-prefix=DTYPE
+// RUN: not %dlc-opt %s --dlc-autocast=amp=O4 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: not %dlc-opt %s --dlc-autocast=amp-preset=jax 2>&1 | FileCheck %s --check-prefix=PRESET
+// RUN: not %dlc-opt %s --dlc-autocast=amp-node=act2:f16 2>&1 | FileCheck %s --check-prefix=RULE
+// RUN: not %dlc-opt %s --dlc-autocast=amp-node=(:f32 2>&1 | FileCheck %s --check-prefix=PATTERN
 
 // CHECK: dlc.matmul {{.*}} -> tensor<4x4xf32>
 // CHECK: dlc.tanh {{.*}} -> tensor<4x4xbf16>
@@ -33,9 +33,9 @@
 
 // TYPO: autocast knows no op 'matmol'
 // BOTH: one op is on two lists of autocast: --amp-allow=matmul and --amp-infer=Gemm
-// DTYPE: autocast to 'fp8' is not known, expected bf16 or fp16
-// LEVEL: autocast at level 'O4' is not known, expected O1, O2 or O3
-// PRESET: autocast by 'jax' is not known, expected dlc, torch, tf or oneflow
+// DTYPE: amp-dtype: 'fp8' is not one of bf16, fp16
+// LEVEL: amp: expected O0, O1, O2 or O3, found 'O4'
+// PRESET: amp-preset: 'jax' is not one of dlc, torch, tf, oneflow
 // RULE: --amp-node: expected REGEX:f32 or REGEX:half, found 'act2:f16'
 // PATTERN: --amp-node: '(' is not a regular expression
 func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {

@@ -1,10 +1,10 @@
 // One graph by each preset's lists and rule.
 // RUN: %dlc-opt %s --dlc-autocast | FileCheck %s --check-prefix=DLC
-// RUN: %dlc-opt %s --dlc-autocast=preset=torch | FileCheck %s --check-prefix=TORCH
-// RUN: %dlc-opt %s --dlc-autocast="preset=torch dtype=fp16" | FileCheck %s --check-prefix=TORCH16
-// RUN: %dlc-opt %s --dlc-autocast=preset=tf | FileCheck %s --check-prefix=TF
-// RUN: %dlc-opt %s --dlc-autocast=preset=oneflow | FileCheck %s --check-prefix=ONEFLOW
-// RUN: %dlc-opt %s --dlc-autocast="preset=torch deny=relu infer=softmax" | FileCheck %s --check-prefix=ASKED
+// RUN: %dlc-opt %s --dlc-autocast=amp-preset=torch | FileCheck %s --check-prefix=TORCH
+// RUN: %dlc-opt %s --dlc-autocast="amp-preset=torch amp-dtype=fp16" | FileCheck %s --check-prefix=TORCH16
+// RUN: %dlc-opt %s --dlc-autocast=amp-preset=tf | FileCheck %s --check-prefix=TF
+// RUN: %dlc-opt %s --dlc-autocast=amp-preset=oneflow | FileCheck %s --check-prefix=ONEFLOW
+// RUN: %dlc-opt %s --dlc-autocast="amp-preset=torch amp-deny=relu amp-infer=softmax" | FileCheck %s --check-prefix=ASKED
 
 // DLC: dlc.matmul {{.*}} -> tensor<4x4xbf16>
 // DLC: dlc.softmax {{.*}} -> tensor<4x4xbf16>

@@ -1,5 +1,5 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-autocast | FileCheck %s
-// RUN: %dlc-opt %s --split-input-file --dlc-autocast=dtype=fp16 | FileCheck %s --check-prefix=FP16
+// RUN: %dlc-opt %s --split-input-file --dlc-autocast=amp-dtype=fp16 | FileCheck %s --check-prefix=FP16
 
 // What lies between two products computes in half; before the first and after the last it does not. A weight is cast
 // once, results stay f32.

@@ -1,8 +1,8 @@
-// RUN: %dlc-opt %s --dlc-clip-gradients=max-norm=2 | FileCheck %s
+// RUN: %dlc-opt %s --dlc-clip-gradients=clip-grad=2 | FileCheck %s
 // RUN: %dlc-opt %s --dlc-clip-gradients | FileCheck %s --check-prefix=OFF
-// RUN: %dlc-opt %s --dlc-clip-gradients=max-value=2 | FileCheck %s --check-prefix=VALUE
-// RUN: %dlc-opt %s --dlc-clip-gradients=report-norm=true | FileCheck %s --check-prefix=REPORT
-// RUN: not %dlc-opt %s --dlc-clip-gradients=max-norm=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: %dlc-opt %s --dlc-clip-gradients=clip-value=2 | FileCheck %s --check-prefix=VALUE
+// RUN: %dlc-opt %s --dlc-clip-gradients=grad-norm | FileCheck %s --check-prefix=REPORT
+// RUN: not %dlc-opt %s --dlc-clip-gradients=clip-grad=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
 // CHECK: @train_step({{.*}}, [[DA:%.*]]: tensor<2xf32>, [[DB:%.*]]: tensor<3xf32>) -> ({{.*}}, tensor<f32> {dlc.name = "grad_norm"})
 // CHECK: [[NORM:%.*]] = dlc.global_norm [[DA]], [[DB]]
@@ -30,7 +30,7 @@
 // REPORT: [[NORM:%.*]] = dlc.global_norm [[DA]], [[DB]]
 // REPORT-NOT: dlc.div
 // REPORT: return {{.*}}, [[NORM]]
-// NEGATIVE: expected a largest gradient norm above 0, found -1
+// NEGATIVE: clip-grad: expected a number of at least 0, found '-1'
 dlc.state @a : tensor<2xf32> param init = "a" trainable
 dlc.state @b : tensor<3xf32> param init = "b" trainable
 func.func @train_step(%loss: tensor<f32>, %da: tensor<2xf32>, %db: tensor<3xf32>) -> (tensor<f32> {dlc.name = "loss"}) {

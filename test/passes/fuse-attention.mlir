@@ -1,5 +1,5 @@
 // RUN: %dlc-opt %s --dlc-fuse-attention --split-input-file | FileCheck %s
-// RUN: %dlc-opt %s --dlc-fuse-attention=by=generated --split-input-file | FileCheck %s
+// RUN: %dlc-opt %s --dlc-fuse-attention=attention=generated --split-input-file | FileCheck %s
 
 // Factors on q and k, k transposed behind a reshape; no transpose is left.
 // CHECK-LABEL: func @length_first(%arg0: {{.*}}, %arg1: {{.*}}, %arg2: {{.*}})
@@ -280,19 +280,5 @@ func.func @weights_shared(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x6x8xf32>, %v: 
   %p = dlc.softmax %s1 {axis = 3 : i64} : (tensor<2x4x6x6xf32>) -> tensor<2x4x6x6xf32>
   %o = dlc.matmul %p, %v : (tensor<2x4x6x6xf32>, tensor<6x8xf32>) -> tensor<2x4x6x8xf32>
   return %o : tensor<2x4x6x8xf32>
-}
-}
-
-// -----
-
-// No multiple of 8 numbers a head: no library has it.
-// CHECK-LABEL: func @depth_12
-// CHECK-NOT: dlc.attention
-module {
-func.func @depth_12(%q: tensor<2x4x6x12xf32>, %k: tensor<2x4x6x12xf32>, %v: tensor<2x4x6x12xf32>) -> tensor<2x4x6x12xf32> {
-  %s = dlc.matmul %q, %k {trans_b} : (tensor<2x4x6x12xf32>, tensor<2x4x6x12xf32>) -> tensor<2x4x6x6xf32>
-  %p = dlc.softmax %s {axis = 3 : i64} : (tensor<2x4x6x6xf32>) -> tensor<2x4x6x6xf32>
-  %o = dlc.matmul %p, %v : (tensor<2x4x6x6xf32>, tensor<2x4x6x12xf32>) -> tensor<2x4x6x12xf32>
-  return %o : tensor<2x4x6x12xf32>
 }
 }

@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --dlc-insert-all-reduce="world=2 first-bucket-bytes=16 bucket-bytes=24" | FileCheck %s
-// RUN: %dlc-opt %s --dlc-insert-all-reduce=world=1 | FileCheck %s --check-prefix=ALONE
+// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=2 first-bucket-mb=1.52587890625e-05 bucket-mb=2.288818359375e-05" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-insert-all-reduce=ddp=1 | FileCheck %s --check-prefix=ALONE
 
 // The loss (4 bytes) and @a (12) fill the first bucket; @b (12) and @c (12) the second; @d starts the third.
 // CHECK: @train_step([[LOSS:%.*]]: tensor<f32>, [[D:%.*]]: tensor<3xf32>)

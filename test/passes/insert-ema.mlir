@@ -1,18 +1,18 @@
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant decay=0.5" | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=constant ema=0.5" | FileCheck %s
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-ema | FileCheck %s --check-prefix=RAMP
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=timm start=5 warmup decay=0.9" | FileCheck %s --check-prefix=TIMM
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=swa" | FileCheck %s --check-prefix=SWA
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant buffers=copy" | FileCheck %s --check-prefix=TAKEN
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant buffers=exclude" | FileCheck %s --check-prefix=EXCLUDE
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant decay=0.9,0.5" | FileCheck %s --check-prefix=TWO
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="kind=constant decay=0.9 ramp=0.05" | FileCheck %s --check-prefix=EDM
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ramp=0.05 2>&1 | FileCheck %s --check-prefix=EDMKIND
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="device=cpu" | FileCheck %s --check-prefix=HOST
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=device=gpu 2>&1 | FileCheck %s --check-prefix=WHERE
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=decay=2 2>&1 | FileCheck %s --check-prefix=RANGE
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=kind=mean 2>&1 | FileCheck %s --check-prefix=KIND
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=buffers=drop 2>&1 | FileCheck %s --check-prefix=BUFFERS
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=halflife=100 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=timm ema-start=5 ema-warmup ema=0.9" | FileCheck %s --check-prefix=TIMM
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=swa" | FileCheck %s --check-prefix=SWA
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=constant ema-buffers=copy" | FileCheck %s --check-prefix=TAKEN
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=constant ema-buffers=exclude" | FileCheck %s --check-prefix=EXCLUDE
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=constant ema=0.9,0.5" | FileCheck %s --check-prefix=TWO
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-kind=constant ema=0.9 ema-ramp=0.05" | FileCheck %s --check-prefix=EDM
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-ramp=0.05 2>&1 | FileCheck %s --check-prefix=EDMKIND
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-ema="ema-device=cpu" | FileCheck %s --check-prefix=HOST
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-device=gpu 2>&1 | FileCheck %s --check-prefix=WHERE
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema=2 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-kind=mean 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-buffers=drop 2>&1 | FileCheck %s --check-prefix=BUFFERS
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-ema=ema-halflife=100 2>&1 | FileCheck %s --check-prefix=ROWS
 
 // Parameters and float buffers that the step writes, from the written value; nothing else.
 // CHECK-DAG: dlc.state @"ema/w" : tensor<2xf32> ema init = @w of = @w
@@ -68,7 +68,7 @@
 // EDM: [[D:%.*]] = dlc.min [[UP]],
 // EDM: [[W:%.*]] = dlc.sub {{.*}}, [[D]]
 // EDM: dlc.cast [[W]]
-// EDMKIND: expected an EMA ramp above 0 of a constant decay
+// EDMKIND: --ema-ramp needs --ema=DECAY or --ema-halflife
 
 // On the host: a function that reads what the step has left; the step itself has no averages.
 // HOST-LABEL: @train_step
@@ -82,7 +82,7 @@
 // HOST: dlc.write @"ema/w", [[N]]
 // HOST: dlc.read @mean :
 // HOST: dlc.write @"ema/mean"
-// WHERE: averages are kept by 'gpu', expected device or cpu
+// WHERE: ema-device: 'gpu' is not one of device, cpu
 
 // TAKEN-NOT: ema.updates
 // TAKEN: tensor<i64>, [[B:%.*]]: tensor<2xf32>) -> tensor<f32>
@@ -97,10 +97,10 @@
 // TWO: dlc.write @"ema/w"
 // TWO: dlc.write @"ema.2/w"
 
-// KIND: average 'mean' is not known, expected ultralytics, constant, timm or swa
-// BUFFERS: buffers are averaged by 'drop', expected average, copy or exclude
-// ROWS: expected an EMA half-life above 0 and a first input with a row for each sample
-// RANGE: expected an EMA decay between 0 and 1, found 2
+// KIND: ema-kind: 'mean' is not one of auto, ultralytics, constant, timm, swa
+// BUFFERS: ema-buffers: 'drop' is not one of average, copy, exclude
+// ROWS: an EMA half-life is in samples: expected a first input with a row for each
+// RANGE: ema: expected a number from 0 to 1, found '2'
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 dlc.state @w.m : tensor<2xf32> moment init = 0.0 : f32 of = @w
 dlc.state @frozen : tensor<2xf32> param init = "frozen"

@@ -1,4 +1,4 @@
-// RUN: %dlc-opt %s --dlc-insert-lora="rank=2 alpha=2 targets=conv" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-insert-lora="lora=2 lora-alpha=2 lora-targets=conv" | FileCheck %s
 
 // A convolution's window goes to A, B is a 1x1 convolution; a grouped one has no adapter.
 // CHECK: dlc.state @conv.lora_A.weight : tensor<2x3x3x3xf32>

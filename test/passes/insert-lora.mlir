@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-lora="rank=2 alpha=6 trained=head seed=3" --verify-diagnostics | FileCheck %s
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-lora="rank=2 targets=nothing" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-lora="lora=2 lora-alpha=6 lora-trained=head seed=3" --verify-diagnostics | FileCheck %s
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-lora="lora=2 lora-targets=nothing" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // Weights become constants, adapters are what is trained; the head, the bias and the embedding have none.
 // CHECK: module attributes {dlc.adapters = [{a = "fc.lora_A.weight", b = "fc.lora_B.weight", inputs_first = false, scale = 3.000000e+00 : f64, weight = "fc.weight"}, {a = "val_7.lora_A.weight", b = "val_7.lora_B.weight", inputs_first = true, scale = 3.000000e+00 : f64, weight = "val_7"}]}

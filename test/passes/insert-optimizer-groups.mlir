@@ -1,8 +1,8 @@
 // Parameters with the same rule, rate and weight decay are a group, and stay together within a bucket.
-// RUN: %dlc-opt %s --dlc-insert-optimizer="name=adamw lr=0.5 no-decay=norm_bias" | FileCheck %s --check-prefix=NORM
+// RUN: %dlc-opt %s --dlc-insert-optimizer="optimizer=adamw lr=0.5 no-decay=norm_bias" | FileCheck %s --check-prefix=NORM
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.5 momentum=0 lr-scale=^b:10,bias:3 weight-decay=0.5 weight-decay-scale=b[.]w:0.5" | FileCheck %s --check-prefix=SCALE
-// RUN: %dlc-opt %s --dlc-insert-optimizer=name=muon | FileCheck %s --check-prefix=MUON
-// RUN: %dlc-opt %s --dlc-insert-optimizer=name=lamb | FileCheck %s --check-prefix=LAMB
+// RUN: %dlc-opt %s --dlc-insert-optimizer=optimizer=muon | FileCheck %s --check-prefix=MUON
+// RUN: %dlc-opt %s --dlc-insert-optimizer=optimizer=lamb | FileCheck %s --check-prefix=LAMB
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=lr-scale=c:2 2>&1 | FileCheck %s --check-prefix=NOBODY
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=lr-scale=bias 2>&1 | FileCheck %s --check-prefix=FACTOR
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=weight-decay-scale=bias:-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
@@ -66,7 +66,7 @@
 // FACTOR: --lr-scale: expected REGEX:FACTOR with a factor of at least 0, found 'bias'
 // NEGATIVE: --weight-decay-scale: expected REGEX:FACTOR with a factor of at least 0, found 'bias:-1'
 // PATTERN: --lr-scale: '[' is not a regular expression
-// RULE: expected no-decay of none or norm_bias, found 'norms'
+// RULE: no-decay: 'norms' is not one of none, norm_bias
 dlc.state @a.weight : tensor<4x2xf32> param init = "a.weight" trainable
 dlc.state @a.bias : tensor<4xf32> param init = "a.bias" trainable
 dlc.state @b.weight : tensor<4x2xf32> param init = "b.weight" trainable

@@ -1,10 +1,10 @@
 // Parameters that match a pattern move by another optimizer; the first pattern counts.
-// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.5 momentum=0 group=^b:adamw,bias:sgd" | FileCheck %s
-// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.5 momentum=0 group=^a:lamb" | FileCheck %s --check-prefix=LAMB
-// RUN: not %dlc-opt %s --dlc-insert-optimizer="lr=0 group=^b:adamw" 2>&1 | FileCheck %s --check-prefix=NORATE
-// RUN: not %dlc-opt %s --dlc-insert-optimizer="group=^c:adamw" 2>&1 | FileCheck %s --check-prefix=NOBODY
-// RUN: not %dlc-opt %s --dlc-insert-optimizer="group=^b:adamm" 2>&1 | FileCheck %s --check-prefix=NAME
-// RUN: not %dlc-opt %s --dlc-insert-optimizer="group=adamw" 2>&1 | FileCheck %s --check-prefix=COLON
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.5 momentum=0 optimizer-group=^b:adamw,bias:sgd" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.5 momentum=0 optimizer-group=^a:lamb" | FileCheck %s --check-prefix=LAMB
+// RUN: not %dlc-opt %s --dlc-insert-optimizer="lr=0 optimizer-group=^b:adamw" 2>&1 | FileCheck %s --check-prefix=NORATE
+// RUN: not %dlc-opt %s --dlc-insert-optimizer="optimizer-group=^c:adamw" 2>&1 | FileCheck %s --check-prefix=NOBODY
+// RUN: not %dlc-opt %s --dlc-insert-optimizer="optimizer-group=^b:adamm" 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not %dlc-opt %s --dlc-insert-optimizer="optimizer-group=adamw" 2>&1 | FileCheck %s --check-prefix=COLON
 
 // Only what is adamw's has moments; its rate is 0.001, 0.002 of the common one; its default weight decay applies.
 // CHECK-NOT: dlc.state @a.bias.m

@@ -1,13 +1,13 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="lr=0.1 weight-decay=0.01" | FileCheck %s
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=momentum=0 | FileCheck %s --check-prefix=PLAIN
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="name=adamw lr=0.001" | FileCheck %s --check-prefix=ADAM
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="name=adam amsgrad" | FileCheck %s --check-prefix=AMSGRAD
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=rmsprop_tf | FileCheck %s --check-prefix=TF
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=lion | FileCheck %s --check-prefix=LION
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="name=adamw moments=bf16" | FileCheck %s --check-prefix=HALF
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="optimizer=adamw lr=0.001" | FileCheck %s --check-prefix=ADAM
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="optimizer=adam amsgrad" | FileCheck %s --check-prefix=AMSGRAD
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=rmsprop_tf | FileCheck %s --check-prefix=TF
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=lion | FileCheck %s --check-prefix=LION
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="optimizer=adamw moments=bf16" | FileCheck %s --check-prefix=HALF
 // RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=moments=fp16 2>&1 | FileCheck %s --check-prefix=MOMENTS
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=name=sgdm 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer="nesterov=1 momentum=0" 2>&1 | FileCheck %s --check-prefix=NESTEROV
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=sgdm 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not %dlc-opt %s --split-input-file --dlc-insert-optimizer="nesterov momentum=0" 2>&1 | FileCheck %s --check-prefix=NESTEROV
 
 // SGD with momentum: g + decay w, momentum m + g, w - lr m.
 // CHECK: dlc.state @step : tensor<i64> step init = 0 : i64
@@ -90,9 +90,9 @@
 // HALF: [[RV:%.*]] = dlc.cast [[NV]] : (tensor<2xf32>) -> tensor<2xbf16>
 // HALF: dlc.write @w.v, [[RV]] : tensor<2xbf16>
 
-// MOMENTS: moments are kept in 'fp16', expected f32 or bf16
-// UNKNOWN: optimizer 'sgdm' is not known, expected one of sgd, adam, adamw, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
-// NESTEROV: nesterov needs a momentum above 0
+// MOMENTS: moments: 'fp16' is not one of f32, bf16
+// UNKNOWN: optimizer: 'sgdm' is not one of sgd, adam, adamw, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
+// NESTEROV: --nesterov needs a --momentum above 0
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
   dlc.gradient @w, %g : tensor<2xf32>

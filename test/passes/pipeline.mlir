@@ -1,8 +1,8 @@
 // The story in order: what is there after each phase, and what is not yet.
 // RUN: %dlc-opt %s --dlc-train=stop-after=loss | FileCheck %s --check-prefix=LOSS
-// RUN: %dlc-opt %s --dlc-train="stop-after=autodiff amp=bf16" | FileCheck %s --check-prefix=AUTODIFF
-// RUN: %dlc-opt %s --dlc-train="stop-after=unscale amp=fp16 world=2" | FileCheck %s --check-prefix=UNSCALE
-// RUN: %dlc-opt %s --dlc-train="amp=fp16 world=2 clip=1 ema optimizer=adamw" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-train="stop-after=autodiff amp amp-dtype=bf16" | FileCheck %s --check-prefix=AUTODIFF
+// RUN: %dlc-opt %s --dlc-train="stop-after=unscale amp amp-dtype=fp16 ddp=2" | FileCheck %s --check-prefix=UNSCALE
+// RUN: %dlc-opt %s --dlc-train="amp amp-dtype=fp16 ddp=2 clip-grad=1 ema optimizer=adamw" | FileCheck %s
 // RUN: not %dlc-opt %s --dlc-train=stop-after=autodif 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
 // LOSS: @train_step

@@ -1,10 +1,10 @@
 // RUN: %dlc-opt %s --dlc-scale-loss | FileCheck %s --check-prefix=NONE
-// RUN: %dlc-opt %s --dlc-scale-loss=scale=dynamic | FileCheck %s --check-prefix=DYNAMIC
-// RUN: %dlc-opt %s --dlc-scale-loss=scale=128 | FileCheck %s --check-prefix=STATIC
-// RUN: %dlc-opt %s --dlc-scale-loss=micro-batches=4 | FileCheck %s --check-prefix=PART
-// RUN: %dlc-opt %s --dlc-scale-loss="scale=dynamic micro-batches=4" | FileCheck %s --check-prefix=SCALEDPART
-// RUN: not %dlc-opt %s --dlc-scale-loss=scale=big 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not %dlc-opt %s --dlc-scale-loss=scale=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: %dlc-opt %s --dlc-scale-loss=loss-scale=dynamic | FileCheck %s --check-prefix=DYNAMIC
+// RUN: %dlc-opt %s --dlc-scale-loss=loss-scale=128 | FileCheck %s --check-prefix=STATIC
+// RUN: %dlc-opt %s --dlc-scale-loss=accumulate=4 | FileCheck %s --check-prefix=PART
+// RUN: %dlc-opt %s --dlc-scale-loss="loss-scale=dynamic accumulate=4" | FileCheck %s --check-prefix=SCALEDPART
+// RUN: not %dlc-opt %s --dlc-scale-loss=loss-scale=big 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not %dlc-opt %s --dlc-scale-loss=loss-scale=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
 // NONE-NOT: dlc.state @scaler
 // NONE: [[ONE:%.*]] = dlc.constant dense<1.000000e+00> : tensor<f32>
@@ -25,8 +25,8 @@
 // SCALEDPART: [[START:%.*]] = dlc.mul [[SCALE]], {{%.*}}
 // SCALEDPART: dlc.gradient @w, [[START]]
 
-// UNKNOWN: loss scale 'big' is not known, expected none, dynamic or a number
-// NEGATIVE: expected a loss scale above 0, found -1
+// UNKNOWN: loss-scale: expected auto, none, dynamic or a number above 0, found 'big'
+// NEGATIVE: loss-scale: expected auto, none, dynamic or a number above 0, found '-1'
 dlc.state @w : tensor<f32> param init = "w" trainable
 func.func @train_step() -> (tensor<f32> {dlc.name = "loss"}) {
   %w = dlc.read @w : tensor<f32>

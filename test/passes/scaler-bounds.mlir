@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --dlc-unscale="scale=dynamic min-scale=4 max-scale=64 hysteresis=3" | FileCheck %s
-// RUN: %dlc-opt %s --dlc-unscale="scale=dynamic" | FileCheck %s --check-prefix=TORCH
+// RUN: %dlc-opt %s --dlc-unscale="loss-scale=dynamic loss-scale-min=4 loss-scale-max=64 loss-scale-hysteresis=3" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-unscale="loss-scale=dynamic" | FileCheck %s --check-prefix=TORCH
 
 // CHECK: dlc.state @scaler.hysteresis : tensor<i32> scaler init = 3
 // CHECK-DAG: [[SCALE:%.*]] = dlc.read @scaler.scale

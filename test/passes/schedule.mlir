@@ -1,15 +1,15 @@
 // The learning rate in the graph, as insert-optimizer builds it.
-// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=cosine warmup=8 total-steps=40 min-lr=0.02" --dlc-canonicalize | FileCheck %s --check-prefix=COSINE
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=cosine warmup=8 steps=40 min-lr=0.02" --dlc-canonicalize | FileCheck %s --check-prefix=COSINE
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=step decay-steps=30 decay-rate=0.5" --dlc-canonicalize | FileCheck %s --check-prefix=STEP
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=multistep milestones=3,9 decay-rate=0.5" --dlc-canonicalize | FileCheck %s --check-prefix=MULTI
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=cosine cycle-steps=4 cycle-mult=2" --dlc-canonicalize | FileCheck %s --check-prefix=CYCLES
-// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=polynomial power=0.9 schedule-per-epoch" --dlc-canonicalize | FileCheck %s --check-prefix=EPOCH
+// RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=polynomial power=0.9 schedule-per=epoch" --dlc-canonicalize | FileCheck %s --check-prefix=EPOCH
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=onecycle" --dlc-canonicalize | FileCheck %s --check-prefix=ONE
 // RUN: %dlc-opt %s --dlc-insert-optimizer="lr=0.1 schedule=onecycle cycle-momentum=false" --dlc-canonicalize | FileCheck %s --check-prefix=STILL
 // RUN: not %dlc-opt %s --dlc-insert-optimizer=schedule=cosin 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=multistep milestones=9,3" 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=onecycle pct-start=1" 2>&1 | FileCheck %s --check-prefix=SHARE_UP
-// RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=cosine warmup=8 total-steps=8" 2>&1 | FileCheck %s --check-prefix=LONG
+// RUN: not %dlc-opt %s --dlc-insert-optimizer="schedule=cosine warmup=8 steps=8" 2>&1 | FileCheck %s --check-prefix=LONG
 
 // lr (t + 1) / 8 while t < 8, then 0.04 (cos(pi min(t - 8, T) / T) + 1) + 0.02 with T = max(total - 8, 1).
 // COSINE: dlc.state @schedule.steps : tensor<i64> step init = 40 : i64
@@ -84,10 +84,10 @@
 // STILL: dlc.select
 // STILL-NOT: dlc.select
 
-// UNKNOWN: schedule 'cosin' is not known, expected constant, step, multistep, linear, cosine, polynomial, onecycle
-// ORDER: expected milestones from 1 on in rising order, found 3
-// SHARE_UP: expected a rise of between 0 and 1 of the cycle, found 1
-// LONG: a warm-up of 8 steps leaves none of the 8 of the training
+// UNKNOWN: schedule: 'cosin' is not one of constant, step, multistep, linear, cosine, polynomial, onecycle
+// ORDER: milestones: expected rising numbers, found 9,3
+// SHARE_UP: pct-start: expected a number above 0, of at most 0.999, found '1'
+// LONG: --warmup=8 leaves none of --steps=8
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
   dlc.gradient @w, %g : tensor<2xf32>

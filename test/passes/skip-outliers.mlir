@@ -1,7 +1,7 @@
-// RUN: %dlc-opt %s --dlc-skip-outliers="loss=3 gradient=5" --dlc-insert-optimizer="name=sgd momentum=0" | FileCheck %s
-// RUN: %dlc-opt %s --dlc-skip-outliers=loss=3 --dlc-insert-optimizer="name=sgd momentum=0" | FileCheck %s --check-prefix=ONE
+// RUN: %dlc-opt %s --dlc-skip-outliers="skip-loss-zscore=3 skip-grad-zscore=5" --dlc-insert-optimizer="optimizer=sgd momentum=0" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-skip-outliers=skip-loss-zscore=3 --dlc-insert-optimizer="optimizer=sgd momentum=0" | FileCheck %s --check-prefix=ONE
 // RUN: %dlc-opt %s --dlc-skip-outliers | FileCheck %s --check-prefix=OFF
-// RUN: not %dlc-opt %s --dlc-skip-outliers=loss=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not %dlc-opt %s --dlc-skip-outliers=skip-loss-zscore=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
 // CHECK: dlc.state @outlier.loss : tensor<128xf32> step
 // CHECK: dlc.state @outlier.loss.count : tensor<i64> step init = 0
@@ -36,7 +36,7 @@
 // ONE-NOT: outlier.grad_norm
 // ONE: {dlc.name = "skipped"}
 // OFF-NOT: outlier
-// NEGATIVE: expected a z-score above 0, found -1
+// NEGATIVE: skip-loss-zscore: expected a number of at least 0, found '-1'
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %norm: tensor<f32>, %g: tensor<2xf32>)
     -> (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "grad_norm"}) {

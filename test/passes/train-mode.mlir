@@ -1,5 +1,5 @@
 // RUN: %dlc-opt %s --split-input-file --dlc-train-mode --verify-diagnostics | FileCheck %s
-// RUN: not %dlc-opt %s --split-input-file --dlc-train-mode=bn-variance-population 2>/dev/null | FileCheck %s --check-prefix=ONNX
+// RUN: not %dlc-opt %s --split-input-file --dlc-train-mode=bn-variance=population 2>/dev/null | FileCheck %s --check-prefix=ONNX
 
 // Batch norm normalises by the batch; the running statistics are written once, after the second use of the layer.
 // CHECK: @train_step

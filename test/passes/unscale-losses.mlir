@@ -1,9 +1,9 @@
 // Several losses with a scaler each: two outputs, a common parameter and one of the first loss alone.
-// RUN: %dlc-opt %s --dlc-autodiff=per-loss=true | FileCheck %s --check-prefix=DIFF
-// RUN: %dlc-opt %s --dlc-autodiff=per-loss=true --dlc-scale-loss=scale=dynamic --dlc-unscale-losses | FileCheck %s
-// RUN: %dlc-opt %s --dlc-autodiff=per-loss=true --dlc-scale-loss=scale=dynamic --dlc-unscale-losses \
-// RUN:   --dlc-insert-all-reduce="world=2 first-bucket-bytes=1 bucket-bytes=1" --dlc-unscale=scale=dynamic | FileCheck %s --check-prefix=MOVE
-// RUN: %dlc-opt %s --dlc-autodiff --dlc-scale-loss=scale=dynamic --dlc-unscale-losses | FileCheck %s --check-prefix=ONE
+// RUN: %dlc-opt %s --dlc-autodiff=loss-scale-per-loss | FileCheck %s --check-prefix=DIFF
+// RUN: %dlc-opt %s --dlc-autodiff=loss-scale-per-loss --dlc-scale-loss=loss-scale=dynamic --dlc-unscale-losses | FileCheck %s
+// RUN: %dlc-opt %s --dlc-autodiff=loss-scale-per-loss --dlc-scale-loss=loss-scale=dynamic --dlc-unscale-losses \
+// RUN:   --dlc-insert-all-reduce="ddp=2 first-bucket-mb=9.5367431640625e-07 bucket-mb=9.5367431640625e-07" --dlc-unscale=loss-scale=dynamic | FileCheck %s --check-prefix=MOVE
+// RUN: %dlc-opt %s --dlc-autodiff --dlc-scale-loss=loss-scale=dynamic --dlc-unscale-losses | FileCheck %s --check-prefix=ONE
 
 // A backward graph for each loss, in which the other is a constant.
 // DIFF: [[A:%.*]] = dlc.seed {loss = "a"}

@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --dlc-unscale=scale=dynamic | FileCheck %s
-// RUN: %dlc-opt %s --dlc-unscale=scale=128 | FileCheck %s --check-prefix=STATIC
+// RUN: %dlc-opt %s --dlc-unscale=loss-scale=dynamic | FileCheck %s
+// RUN: %dlc-opt %s --dlc-unscale=loss-scale=128 | FileCheck %s --check-prefix=STATIC
 
 // Gradients are multiplied by 1 / scale, rounded once; the flag looks at what the all-reduce gave.
 // CHECK: dlc.state @scaler.growth : tensor<i32> scaler init = 0 : i32

@@ -4,7 +4,7 @@
 # folder's *.cpp (and kernels/*.cpp, gradients/*.cpp where they exist).
 function(dlc_room name)
   cmake_parse_arguments(ARG "MLIR" "PRECOMPILED" "DEPENDS;GENERATED" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp kernels/*.cpp gradients/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp kernels/*.cpp gradients/*.cpp options/*.cpp)
   if(NOT sources)
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})

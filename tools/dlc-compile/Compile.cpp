@@ -2,7 +2,7 @@
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/Log.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc-compile/SettingFlags.h"
+#include "tools/dlc/OptionFlags.h"
 
 #include <filesystem>
 
@@ -10,8 +10,11 @@ namespace dlc::tool {
 namespace {
 
 struct Arguments {
+  Arguments() { options.addTo(table); }
+
   CompileOptions options;
-  SettingFlags flags{options};
+  OptionTable table;
+  OptionFlags flags{table, "run"};
   std::string emit;
   bool quiet = false;
 };

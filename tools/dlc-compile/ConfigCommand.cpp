@@ -1,14 +1,18 @@
 // dlc config: every setting with its value and help, or what differs.
+#include "compiler/driver/Options.h"
 #include "runtime/base/Files.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc-compile/SettingFlags.h"
+#include "tools/dlc/OptionFlags.h"
 
 namespace dlc::tool {
 namespace {
 
 struct Arguments {
+  Arguments() { options.addTo(table); }
+
   CompileOptions options;
-  SettingFlags flags{options};
+  OptionTable table;
+  OptionFlags flags{table, "run"};
   std::string a, b; // of diff
 };
 
@@ -24,19 +28,20 @@ using Values = std::map<std::string, std::string>;
 
 Result<Values> valuesOf(const std::string &path) {
   CompileOptions options;
-  Settings settings(options);
+  OptionTable table;
+  options.addTo(table);
   DLC_ASSIGN(Config config, readConfig(configOf(path)));
-  DLC_TRY(settings.apply(config));
+  DLC_TRY(table.apply(config, "run"));
   options.train.resolve();
   Values values;
-  for (const Setting &setting : settings.all())
-    values[setting.key] = setting.get();
+  for (const Option &option : table.all())
+    values[option.key] = option.yaml();
   return values;
 }
 
 Status showCommand(Arguments &a) {
   DLC_TRY(a.flags.apply());
-  printOut("{}", a.flags.settings().yaml(true));
+  printOut("{}", a.table.yaml(true));
   return {};
 }
 

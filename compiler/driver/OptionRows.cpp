@@ -1,0 +1,173 @@
+// The rows of what is the compiler's own; those of a step are passes/options.
+#include "compiler/driver/Casts.h"
+#include "compiler/driver/Options.h"
+#include "compiler/import/Padding.h"
+
+#include <fmt/format.h>
+
+namespace dlc {
+namespace {
+
+Status setDims(std::map<std::string, int64_t> &dims, const Words &words) {
+  dims.clear();
+  for (const std::string &word : words) {
+    const size_t split = word.find('=');
+    if (split == std::string::npos)
+      return usageError("expected NAME=N, found '{}'", word);
+    auto n = parseCount(word.substr(split + 1), 1);
+    if (!n)
+      return usageError("expected NAME=N with N of 1 or more, found '{}'",
+                        word);
+    dims[word.substr(0, split)] = *n;
+  }
+  return {};
+}
+
+void addModel(OptionTable &table, CompileOptions &o) {
+  import::ImportOptions &i = o.import;
+  table.count("model.batch", o.batch, 1,
+              "rows of one rank's micro-batch, where the model leaves it open",
+              int64_t(1) << 30);
+  Option &dim = table.add("model.dim",
+                          "binds a symbolic dimension of the model", "NAME=N");
+  dim.repeats = true;
+  dim.set = [&i](auto &words) { return setDims(i.dims, words); };
+  dim.get = [&i] {
+    Words words;
+    for (const auto &[name, n] : i.dims)
+      words.push_back(fmt::format("{}={}", name, n));
+    return words;
+  };
+  table.patterns("model.train", i.roles.train,
+                 "trains initializers that match, too");
+  table.patterns("model.freeze", i.roles.freeze,
+                 "does not train those that match");
+  table
+      .list("model.padding-idx", i.paddings, "PARAM:ROW",
+            "a row of an embedding table that gets no gradient, as torch's "
+            "padding_idx; files of torch's dynamo exporter say it themselves")
+      .set = [&i](auto &words) -> Status {
+    for (const std::string &word : words)
+      DLC_TRY(import::checkPadding(word));
+    i.paddings = words;
+    return {};
+  };
+  table.choice("model.target", o.target, {"cpu", "cuda"},
+               "what the step runs on");
+  table.choice("model.layout", o.layout, {"auto", "nchw", "nhwc"},
+               "of images inside a step; auto: what is faster on the target");
+  table
+      .text("model.cpu", o.cpu, "NAME",
+            "the CPU that kernels are made for; native is this one")
+      .only("model.target", {"cpu"});
+}
+
+void addCuda(OptionTable &table, CudaOptions &o) {
+  const Words cuda{"cuda"};
+  table
+      .list("model.sm", o.sm, "N,N",
+            "the compute capabilities that kernels are made for")
+      .only("model.target", cuda)
+      .commas = true;
+  table
+      .text("model.cuda-path", o.toolkit, "FOLDER",
+            "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of "
+            "ptxas in PATH")
+      .only("model.target", cuda);
+  table
+      .choice("model.matmul", o.matmul, {"auto", "library", "generated"},
+              "who multiplies matrices of halves; auto: who is predicted to be "
+              "faster")
+      .only("model.target", cuda);
+  table
+      .choice("model.matmul-epilogues", o.epilogues, {"auto", "all", "off"},
+              "what cuBLASLt does in its products: auto: GELU (tanh), its "
+              "gradient and bias gradients; all: ReLU, too, which makes NaN 0, "
+              "so that the loss may not show that a run diverged; off, if a "
+              "GPU lacks one")
+      .only("model.target", cuda);
+  table
+      .choice("model.norm", o.norm, {"auto", "library", "generated"},
+              "who computes batch and layer norm: cuDNN where it can, kernels "
+              "of our own; auto: generated, nothing is measured yet")
+      .only("model.target", cuda);
+}
+
+void addFineTune(OptionTable &table, import::ImportOptions &i) {
+  table
+      .list("model.init", i.init.rules, "[REGEX:]KIND",
+            "initial values of the weights that match, or of all: "
+            "{xavier,kaiming}_{uniform,normal}, trunc_normal, orthogonal, "
+            "zeros, ones, keep; the first that matches counts")
+      .set = [&i](auto &words) -> Status {
+    for (const std::string &word : words)
+      DLC_TRY(import::InitRule::parse(word).status());
+    i.init.rules = words;
+    return {};
+  };
+  table.count("model.replace-head", i.headClasses, 0,
+              "classes of a new last layer; 0: the model's own");
+  table.text("model.weights", i.weights, "FILE",
+             "takes weights by name from a .safetensors or .onnx file");
+  table
+      .toggle("model.weights-partial", i.weightsPartial,
+              "names that the file lacks, or has in another shape, keep their "
+              "value")
+      .only("model.weights", {});
+}
+
+/// What the importer knows of autocast's lists: the ONNX operators.
+void addCastLists(OptionTable &table, AmpOptions &o) {
+  for (auto [key, field] :
+       {std::pair("amp.allow", &o.allow), std::pair("amp.deny", &o.deny),
+        std::pair("amp.infer", &o.infer), std::pair("amp.clear", &o.clear)})
+    table.find(key)->set = [field](auto &words) -> Status {
+      for (const std::string &word : words)
+        DLC_TRY(checkCastName(word));
+      *field = words;
+      return {};
+    };
+  table
+      .text("amp.lists", o.listsFile, "FILE",
+            "a YAML file with more of them by allow, deny, infer and clear")
+      .named("--amp-lists")
+      .only("amp.level", {"O1", "O2", "O3"})
+      .set = [&o](auto &words) -> Status {
+    o.fileLists.clear();
+    o.listsFile = words.size() == 1 ? words[0] : "";
+    if (o.listsFile.empty())
+      return {};
+    DLC_ASSIGN(o.fileLists, readCastLists(o.listsFile));
+    return {};
+  };
+}
+
+void addMemory(OptionTable &table, CompileOptions &o) {
+  table.patterns("memory.recompute", o.memory.recompute,
+                 "computes activations of nodes that match again, not to keep "
+                 "them");
+  table
+      .bytes("memory.budget", o.memory.budget,
+             "most a rank may take, by computing activations again as needed; "
+             "0: no limit")
+      .named("--memory");
+  table
+      .bytes("memory.import-budget", o.import.budget,
+             "most that constants computed while a model is read may take, "
+             "beside its files' own size, and a step of work for every two "
+             "bytes")
+      .named("--import-budget");
+}
+
+} // namespace
+
+void CompileOptions::addTo(OptionTable &table) {
+  addModel(table, *this);
+  addCuda(table, cuda);
+  addFineTune(table, import);
+  train.addTo(table);
+  addCastLists(table, train.amp);
+  addMemory(table, *this);
+}
+
+} // namespace dlc

@@ -1,0 +1,218 @@
+// Loss, optimizer, what happens to gradients, ranks.
+#include "passes/LossTerms.h"
+#include "passes/OptimizerRules.h"
+#include "runtime/base/Nearest.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+namespace dlc {
+
+static Status setLoss(std::string &kind, const Words &words) {
+  const Words names = {"auto", "cross_entropy", "mse", "bce"};
+  const Words kinds(names.begin() + 1, names.end());
+  const std::string text = fmt::format("{}", fmt::join(words, ","));
+  std::string wrong;
+  if (!isLossList(text)) {
+    if (!isGiven(names, text))
+      return usageError("'{}' is not one of {} or OUTPUT:KIND[:WEIGHT],...{}",
+                        text, fmt::join(names, ", "), suggestion(text, names));
+  } else {
+    auto terms = parseLossTerms(text, wrong);
+    if (!terms)
+      return usageError("{}", wrong);
+    for (const LossTerm &term : *terms)
+      if (!isGiven(kinds, term.kind))
+        return usageError("'{}' for output '{}' is not one of {}{}", term.kind,
+                          term.output, fmt::join(kinds, ", "),
+                          suggestion(term.kind, kinds));
+  }
+  kind = text;
+  return {};
+}
+
+void LossOptions::addTo(OptionTable &table) {
+  Option &loss = table.add(
+      "train.loss",
+      "auto takes the graph's own, else cross_entropy; a list: the weighted "
+      "sum for several outputs",
+      "{auto,cross_entropy,mse,bce}|OUTPUT:KIND[:WEIGHT],...");
+  loss.set = [this](auto &words) { return setLoss(kind, words); };
+  loss.get = [this] { return Words{kind}; };
+  table.either("train.bn-variance", bnVariancePopulation, "unbiased",
+               "population",
+               "running variance as frameworks or as the ONNX text keeps it");
+}
+
+static void addBetas(OptionTable &table, OptimizerOptions &o) {
+  Option &betas = table.add("train.betas", "decay rates of both moments", "A,B")
+                      .only("train.optimizer", readersOf("betas"));
+  betas.commas = true;
+  betas.set = [&o](auto &words) -> Status {
+    if (words.empty()) {
+      o.beta1 = o.beta2 = std::nullopt;
+      return {};
+    }
+    if (words.size() != 2)
+      return usageError("expected two numbers A,B, found '{}'",
+                        fmt::join(words, ","));
+    DLC_ASSIGN(o.beta1, parseNumber(words[0], 0, 1));
+    DLC_ASSIGN(o.beta2, parseNumber(words[1], 0, 1));
+    return {};
+  };
+  betas.get = [&o] {
+    return o.beta1 && o.beta2 ? std::optional(Words{numberText(*o.beta1),
+                                                    numberText(*o.beta2)})
+                              : std::nullopt;
+  };
+}
+
+void OptimizerOptions::addTo(OptionTable &table) {
+  auto own = [](Option &row) {
+    row.only("train.optimizer", readersOf(row.name()));
+  };
+  table.choice("train.optimizer", name, optimizerNames(),
+               "the update rule; null below is its own default");
+  table.number("train.lr", lr, 0, kNoLimit, "learning rate");
+  table.number("train.weight-decay", weightDecay, 0, kNoLimit,
+               "pulls parameters to 0");
+  own(table.number("train.momentum", momentum, 0, 1, "of the update"));
+  own(table.toggle("train.nesterov", nesterov, "Nesterov's momentum"));
+  own(table.number("train.dampening", dampening, 0, 1, "of the momentum"));
+  addBetas(table, *this);
+  own(table.number("train.eps", epsilon, kAboveZero, kNoLimit,
+                   "keeps the denominator from 0"));
+  own(table.number("train.alpha", alpha, 0, 1,
+                   "decay rate of the mean square"));
+  own(table.toggle("train.amsgrad", amsgrad,
+                   "divides by the largest second moment so far"));
+  table.choice("train.moments", moments, {"f32", "bf16"},
+               "what moments are kept in; the arithmetic is f32");
+  table.list("train.lr-scale", lrScale, "REGEX:FACTOR",
+             "factor of lr for parameters that match; the first counts");
+  table.list("train.weight-decay-scale", weightDecayScale, "REGEX:FACTOR",
+             "factor of weight-decay for those that match");
+  table.list("train.optimizer-group", groups, "REGEX:NAME[,KEY=VALUE...]",
+             "another optimizer for those that match, with its own lr, "
+             "momentum, ...");
+  table.choice("train.no-decay", noDecay, {"none", "norm_bias"},
+               "norm_bias: vectors and biases do not decay");
+  table.require([this](auto &) {
+    return nesterov.value_or(false) && momentum == 0.0
+               ? usageError("--nesterov needs a --momentum above 0")
+               : Status();
+  });
+}
+
+void AccumulateOptions::addTo(OptionTable &table) {
+  table.count("train.accumulate", count, 1,
+              "micro-batches of --batch rows in an update, which takes their "
+              "mean",
+              1 << 20);
+}
+
+void ClipOptions::addTo(OptionTable &table) {
+  table.number("train.clip-value", maxValue, 0, kNoLimit,
+               "largest element of a gradient; 0: no clamping");
+  table.number("train.clip-grad", maxNorm, 0, kNoLimit,
+               "largest norm of all gradients together; 0: no clipping");
+  table.toggle("train.grad-norm", reportNorm,
+               "reports that norm without clipping by it");
+}
+
+void OutlierOptions::addTo(OptionTable &table) {
+  table.number("train.skip-loss-zscore", lossZ, 0, kNoLimit,
+               "skips a step whose loss is as many standard deviations above "
+               "the mean of the last 128; 0: off");
+  table.number("train.skip-grad-zscore", gradientZ, 0, kNoLimit,
+               "the same of the gradients' norm");
+}
+
+void AllReduceOptions::addTo(OptionTable &table) {
+  table.count("ddp.ranks", world, 1, "ranks that train together", 65536)
+      .named("--ddp");
+  auto megabytes = [&](const char *key, int64_t &field, const char *help) {
+    Option &row = table.add(key, help, "NUMBER");
+    row.set = [&field](auto &words) -> Status {
+      DLC_ASSIGN(std::string word, oneWord(words));
+      DLC_ASSIGN(double mb, parseNumber(word, kAboveZero, 1 << 20));
+      field = int64_t(mb * (1 << 20));
+      return {};
+    };
+    row.get = [&field] { return Words{numberText(double(field) / (1 << 20))}; };
+  };
+  megabytes("ddp.bucket-mb", bucketBytes, "size of an all-reduce bucket");
+  megabytes("ddp.first-bucket-mb", firstBucketBytes,
+            "the same of the first one, which starts early, if that is less");
+}
+
+void RandomOptions::addTo(OptionTable &table) {
+  table.count("model.seed", seed, 0, "of initial values and dropout");
+}
+
+void LoraOptions::addTo(OptionTable &table) {
+  table
+      .count("lora.rank", rank, 0,
+             "freezes the weights and trains low-rank adapters; 0: none",
+             1 << 16)
+      .named("--lora");
+  table
+      .number("lora.alpha", alpha, kAboveZero, kNoLimit,
+              "adapters count alpha / rank")
+      .named("--lora-alpha")
+      .only("lora.rank", {});
+  table
+      .patterns("lora.targets", targets,
+                "weights that get adapters; none: those of all matrix products")
+      .named("--lora-targets")
+      .only("lora.rank", {});
+  table
+      .patterns("lora.trained", trained,
+                "weights that stay trained, with those of --train and a new "
+                "head")
+      .named("--lora-trained")
+      .only("lora.rank", {});
+}
+
+void AttentionOptions::addTo(OptionTable &table) {
+  table
+      .choice("model.attention", by, {"auto", "library", "generated", "off"},
+              "who computes attention as one op: a library, kernels of our "
+              "own, nobody; auto, with --amp: the library where it can")
+      .only("model.target", {"cuda"});
+}
+
+/// What a scaler for each loss needs.
+static Status checkScaler(StepOptions step) {
+  step.resolve();
+  if (!step.scaler.perLoss)
+    return {};
+  if (!isLossList(step.loss.kind))
+    return usageError("--loss-scale-per-loss needs several losses: "
+                      "--loss=OUTPUT:KIND[:WEIGHT],...");
+  if (step.scaler.scale == "none")
+    return usageError("--loss-scale-per-loss needs --loss-scale=dynamic");
+  return {};
+}
+
+void StepOptions::addTo(OptionTable &table) {
+  random.addTo(table);
+  attention.addTo(table);
+  loss.addTo(table);
+  optimizer.addTo(table);
+  accumulate.addTo(table);
+  clip.addTo(table);
+  table.toggle("train.debug-overflow", debugOverflow,
+               "a kernel for each op, slow: dlc train --debug-overflow names "
+               "one node");
+  outlier.addTo(table);
+  schedule.addTo(table);
+  amp.addTo(table);
+  scaler.addTo(table);
+  ema.addTo(table);
+  allReduce.addTo(table);
+  lora.addTo(table);
+  table.require([this](auto &) { return checkScaler(*this); });
+}
+
+} // namespace dlc

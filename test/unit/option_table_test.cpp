@@ -1,0 +1,133 @@
+#include "runtime/base/OptionTable.h"
+#include <gtest/gtest.h>
+
+namespace dlc {
+namespace {
+
+/// A struct of each type of field, as a room would have it.
+struct Sample {
+  double rate = 0.5;
+  std::optional<double> decay;
+  int64_t steps = 3;
+  std::string kind = "plain";
+  bool on = false;
+  Words names, patterns;
+  int64_t memory = 0;
+
+  void addTo(OptionTable &table) {
+    table.choice("a.kind", kind, {"plain", "fancy"}, "of it");
+    table.number("a.rate", rate, 0, 1, "between bounds")
+        .only("a.kind", {"fancy"});
+    table.number("a.decay", decay, kAboveZero, kNoLimit, "may be unset");
+    table.count("b.steps", steps, 1, "of each", 10);
+    table.toggle("b.on", on, "a switch").named("--switch");
+    table.list("a.names", names, "NAME", "several");
+    table.patterns("b.patterns", patterns, "expressions").only("b.on", {});
+    table.bytes("b.memory", memory, "a size");
+  }
+};
+
+class OptionTableTest : public testing::Test {
+protected:
+  OptionTableTest() { sample.addTo(table); }
+
+  std::string error(const char *key, const Words &words) {
+    return table.find(key)->set(words).message();
+  }
+
+  Sample sample;
+  OptionTable table;
+};
+
+TEST_F(OptionTableTest, SetsTheFieldsThatItIsBoundTo) {
+  EXPECT_EQ(error("a.rate", {"0.25"}), "");
+  EXPECT_EQ(error("a.decay", {"2"}), "");
+  EXPECT_EQ(error("b.steps", {"7"}), "");
+  EXPECT_EQ(error("b.on", {"true"}), "");
+  EXPECT_EQ(error("a.names", {"x", "y, z"}), "");
+  EXPECT_EQ(error("b.memory", {"2KiB"}), "");
+  EXPECT_EQ(sample.rate, 0.25);
+  EXPECT_EQ(sample.decay, 2);
+  EXPECT_EQ(sample.steps, 7);
+  EXPECT_TRUE(sample.on);
+  EXPECT_EQ(sample.names, (Words{"x", "y, z"}));
+  EXPECT_EQ(sample.memory, 2048);
+  EXPECT_EQ(error("a.decay", {}), "");
+  EXPECT_EQ(sample.decay, std::nullopt);
+}
+
+TEST_F(OptionTableTest, SaysWhatWasExpectedAndLeavesTheField) {
+  EXPECT_EQ(error("a.rate", {"2"}), "expected a number from 0 to 1, found '2'");
+  EXPECT_EQ(error("a.rate", {"nan"}),
+            "expected a number from 0 to 1, found 'nan'");
+  EXPECT_EQ(error("a.decay", {"0"}), "expected a number above 0, found '0'");
+  EXPECT_EQ(error("a.decay", {"1", "2"}), "expected one value, found 2");
+  EXPECT_EQ(error("b.steps", {"1e3"}),
+            "expected a whole number from 1 to 10, found '1e3'");
+  EXPECT_EQ(error("a.kind", {"fency"}),
+            "'fency' is not one of plain, fancy; did you mean 'fancy'?");
+  EXPECT_EQ(error("b.on", {"yes"}), "expected true or false, found 'yes'");
+  EXPECT_NE(error("b.patterns", {"("}), "");
+  EXPECT_NE(error("b.memory", {"2 apples"}), "");
+  EXPECT_EQ(table.yaml(false), [] {
+    Sample fresh;
+    OptionTable defaults;
+    fresh.addTo(defaults);
+    return defaults.yaml(false);
+  }());
+}
+
+TEST_F(OptionTableTest, PrintsSectionsOnce) {
+  sample.names = {"x", "y, z"};
+  table.find("b.memory")->notKept();
+  EXPECT_EQ(table.yaml(false), "a:\n"
+                               "  kind: plain\n"
+                               "  rate: 0.5\n"
+                               "  decay: null\n"
+                               "  names: [x, \"y, z\"]\n"
+                               "b:\n"
+                               "  steps: 3\n"
+                               "  on: false\n"
+                               "  patterns: []\n");
+}
+
+TEST_F(OptionTableTest, RefusesWhatNothingReads) {
+  EXPECT_EQ(table.check({"a.rate"}).message(), "--rate needs --kind=fancy");
+  EXPECT_EQ(table.check({"b.patterns"}).message(), "--patterns needs --switch");
+  sample.kind = "fancy";
+  sample.on = true;
+  EXPECT_TRUE(table.check({"a.rate", "b.patterns"}).ok());
+}
+
+TEST_F(OptionTableTest, RefusesContradictions) {
+  table.require([&](const OptionTable::Given &given) {
+    return isGiven(given, "b.steps") && sample.on
+               ? usageError("--steps and --switch are both given")
+               : Status();
+  });
+  EXPECT_TRUE(table.check({"b.steps"}).ok());
+  sample.on = true;
+  EXPECT_EQ(table.check({"b.steps"}).message(),
+            "--steps and --switch are both given");
+  EXPECT_TRUE(table.check({}).ok());
+}
+
+TEST_F(OptionTableTest, NamesThePlaceOfAnUnknownKey) {
+  Config config;
+  config["a.kimd"] = {{"fancy"}, "f.yaml:2:9", "f.yaml:2:3"};
+  EXPECT_EQ(table.apply(config, "run").message(),
+            "f.yaml:2:3: unknown key 'a.kimd'; did you mean 'a.kind'?");
+  config.clear();
+  config["run.kimd"] = {{"fancy"}, "f.yaml:2:9", "f.yaml:2:3"};
+  EXPECT_TRUE(table.apply(config, "run").ok());
+}
+
+TEST_F(OptionTableTest, ChecksFieldsThatAProgramHasSet) {
+  EXPECT_TRUE(table.validate().ok());
+  sample.rate = 3;
+  EXPECT_EQ(table.validate().message(),
+            "--rate: expected a number from 0 to 1, found '3'");
+}
+
+} // namespace
+} // namespace dlc

@@ -1,0 +1,108 @@
+#include "tools/dlc/OptionFlags.h"
+
+#include <sstream>
+
+namespace dlc::tool {
+namespace {
+
+const std::map<std::string, std::string> kGroups = {
+    {"model", "Model"},
+    {"train", "Training"},
+    {"amp", "Mixed precision"},
+    {"ema", "Moving averages"},
+    {"ddp", "Data parallelism"},
+    {"memory", "Memory"},
+    {"lora", "Low-rank adapters"},
+};
+
+std::vector<std::string> splitAtCommas(const std::string &text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');)
+    words.push_back(word);
+  return words;
+}
+
+// Says for which values of another option this one is read.
+std::string helpOf(const Option &option) {
+  if (option.values.empty() || option.values[0] == "true")
+    return option.help;
+  return fmt::format("{} ({})", option.help, fmt::join(option.values, ", "));
+}
+
+} // namespace
+
+void OptionFlags::addFlag(CLI::App &command, const Option &option) {
+  auto given = std::make_unique<Given>(Given{&option, nullptr, {}});
+  const std::string help = helpOf(option);
+  if (option.type.empty()) {
+    given->flag = command.add_flag(option.flag)->description(help);
+  } else {
+    given->flag = command.add_option(option.flag, given->words, help)
+                      ->type_name(option.optionalWord ? "[" + option.type + "]"
+                                                      : option.type)
+                      ->expected(option.optionalWord ? 0 : 1, 1)
+                      ->allow_extra_args(false);
+    if (option.repeats)
+      given->flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    const std::string value = option.yaml();
+    if (!option.optionalWord && value != "null" && value != "[]")
+      given->flag->default_str(value);
+  }
+  const std::string section = option.key.substr(0, option.key.find('.'));
+  given->flag->group(kGroups.at(section));
+  given_.push_back(std::move(given));
+}
+
+void OptionFlags::addFilesTo(CLI::App &command) {
+  command.add_option("--config", files_, "YAML files of settings, in order")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command.add_option("overrides", overrides_,
+                     "settings by key, as in train.lr=0.1");
+}
+
+void OptionFlags::addTo(CLI::App &command) {
+  addFilesTo(command);
+  for (const Option &option : table_.all())
+    addFlag(command, option);
+}
+
+Status OptionFlags::applyFlag(const Given &given) {
+  const Option &option = *given.option;
+  Words words = given.words;
+  // A bare flag; CLI11 stands an empty word for none.
+  if (option.type.empty() ||
+      (option.optionalWord && (words.empty() || words == Words{""})))
+    words = {"true"};
+  if (option.commas) {
+    Words split;
+    for (const std::string &word : words)
+      for (std::string &part : splitAtCommas(word))
+        split.push_back(std::move(part));
+    words = std::move(split);
+  }
+  return table_.set(option, words, option.flag);
+}
+
+Status OptionFlags::apply() {
+  for (const std::string &file : files_) {
+    DLC_ASSIGN(Config config, readConfig(file));
+    DLC_TRY(table_.apply(config, foreign_));
+  }
+  OptionTable::Given keys;
+  for (const std::string &text : overrides_) {
+    DLC_ASSIGN(auto entry, parseOverride(text));
+    DLC_TRY(table_.apply({entry}, foreign_));
+    if (table_.find(entry.first))
+      keys.push_back(entry.first);
+  }
+  for (const auto &given : given_)
+    if (given->flag->count() > 0) {
+      DLC_TRY(applyFlag(*given));
+      keys.push_back(given->option->key);
+    }
+  return table_.check(keys);
+}
+
+} // namespace dlc::tool
