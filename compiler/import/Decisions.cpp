@@ -24,6 +24,10 @@ constexpr Warning kWarnings[] = {
     {"lost", "parameters of the source that the file does not have: ",
      ". They cannot be trained. If the model uses them, the exporter folded "
      "them away: export with "},
+    {"untrained",
+     "values that the exporter computed before, so that their parameters, if "
+     "they had some, are not trained: ",
+     ". To train the parameters, export with "},
     {"zero row",
      "a row of zeros in an embedding table, as torch makes for its "
      "padding_idx, which this file cannot say; the row trains as the others "

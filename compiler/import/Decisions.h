@@ -16,7 +16,8 @@ enum class Role {
 struct Decision {
   std::string tensor; // an initializer
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
-                      // joined, as it is, lost, padding, zero row
+                      // joined, as it is, lost, untrained, padding, zero
+                      // row
   std::string text;   // what and why
   bool warn = false;  // it may train otherwise than the source model
   std::string named;  // what the warning says; "": the tensor

@@ -1,9 +1,13 @@
 #include "compiler/import/Prepare.h"
+#include "compiler/import/DataType.h"
 #include "compiler/import/LoadWeights.h"
 #include "compiler/import/Padding.h"
 #include "compiler/import/ReplaceHead.h"
 #include "mlir/IR/Diagnostics.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Pattern.h"
 #include <fmt/ranges.h>
+#include <set>
 
 namespace dlc::import {
 
@@ -24,12 +28,37 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
   return head;
 }
 
+/// Floats that torch's older exporter folded ("onnx::Mul_184") and that nothing
+/// says to be parameters. Parameters have other names or are operands of
+/// products.
+static Status noteUntrained(OnnxFile &file,
+                            const std::map<std::string, Role> &roles,
+                            const std::vector<std::string> &frozen) {
+  if (file.model->producer_name() != "pytorch")
+    return {};
+  DLC_ASSIGN(auto freeze, parsePatterns(frozen));
+  std::set<std::string> decided;
+  for (const Decision &decision : file.decisions)
+    decided.insert(decision.tensor);
+  for (const auto &[name, role] : roles)
+    if (role == Role::Constant && name.starts_with("onnx::") &&
+        isFloat(file.weights.find(name)->dtype) &&
+        file.weights.find(name)->elements() > 1 && !decided.count(name) &&
+        !searchAny(freeze, name))
+      file.decisions.push_back({name, "untrained",
+                                "was computed by the exporter, and nothing "
+                                "says that a parameter is behind it",
+                                true});
+  return {};
+}
+
 Result<std::map<std::string, Role>>
 decideRoles(OnnxFile &file, const ImportOptions &options,
             const std::vector<std::string> &head, mlir::Location at) {
   DLC_ASSIGN(auto roles, findRoles(file, options.roles));
   for (const std::string &name : head) // frozen or not
     roles[name] = Role::Param;
+  DLC_TRY(noteUntrained(file, roles, options.roles.freeze));
   DLC_TRY(findPaddings(file, roles, options.paddings));
   DecisionReport decided = report(file.decisions);
   if (!decided.summary.empty())

@@ -51,15 +51,24 @@ Status checkSupport(const OnnxFile &file,
   return missing.empty() ? Status() : badModel("{}", list(missing));
 }
 
+/// By the dynamo exporter's notes; torch's older exporter leaves the weights of
+/// such a Conv with a name that it made up.
+static bool hasFusedBatchNorm(const onnx::NodeProto &node, bool isTorch) {
+  for (const auto &entry : node.metadata_props())
+    if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
+        entry.value().find("FuseBatchNormInto") != std::string::npos)
+      return true;
+  return isTorch && node.op_type().starts_with("Conv") &&
+         node.input_size() > 1 && node.input(1).starts_with("onnx::Conv");
+}
+
 std::string fusedBatchNorm(const OnnxFile &file) {
   int count = 0;
   std::string first;
+  bool isTorch = file.model->producer_name() == "pytorch";
   for (const auto *node : file.nodes)
-    for (const auto &entry : node->metadata_props())
-      if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
-          entry.value().find("FuseBatchNormInto") != std::string::npos &&
-          count++ == 0)
-        first = node->name();
+    if (hasFusedBatchNorm(*node, isTorch) && count++ == 0)
+      first = node->name();
   if (count == 0)
     return "";
   return fmt::format(

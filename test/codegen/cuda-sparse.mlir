@@ -19,3 +19,18 @@ func.func @train_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor
   %y = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<8192xi64>, tensor<8192x768xbf16>) -> tensor<2x768xf32>
   return %y : tensor<2x768xf32>
 }
+
+// The gradient of an embedding with a padding row: one kernel leaves the row out of the updates, and the
+// first sum's, which is sparse, adds them up.
+// MAP: k{{.*}}_select: elementwise
+// MAP-NOT: columns
+func.func @predict(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<50257x768xf32> {
+  %p = dlc.constant dense<1> : tensor<i64>
+  %z = dlc.constant dense<0.0> : tensor<bf16>
+  %c = dlc.compare eq %i, %p : (tensor<8192xi64>, tensor<i64>) -> tensor<8192xi1>
+  %r = dlc.reshape %c : (tensor<8192xi1>) -> tensor<8192x1xi1>
+  %b = dlc.broadcast %r : (tensor<8192x1xi1>) -> tensor<8192x768xi1>
+  %s = dlc.select %b, %z, %u : (tensor<8192x768xi1>, tensor<bf16>, tensor<8192x768xbf16>) -> tensor<8192x768xbf16>
+  %y = dlc.scatter_add %i, %s {axis = 0 : i64} : (tensor<8192xi64>, tensor<8192x768xbf16>) -> tensor<50257x768xf32>
+  return %y : tensor<50257x768xf32>
+}

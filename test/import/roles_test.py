@@ -54,6 +54,26 @@ class Roles(dlc.TestCase):
             self.states(self.save(proto), "--batch=2")
             self.assertIn(f"warning: the exporter folded batch norm into 1 nodes (the first is '{into.name}')", self.errors)
 
+    def folded_names(self, conv, scale, producer="pytorch", flags=()):
+        """Warnings of a Conv and a scale with such names of their weights."""
+        weights = {conv: np.ones((2, 3, 1, 1)), scale: np.arange(2).reshape(2, 1, 1)}
+        proto = model([node("Conv", ["x", conv], ["a"], name="/c/Conv"), node("Mul", ["a", scale], ["y"])],
+                      [value("x", [4, 3, 2, 2])], [value("y", [4, 2, 2, 2])], {k: v.astype(np.float32) for k, v in weights.items()})
+        proto.producer_name = producer
+        self.states(self.save(proto), *flags)
+        return self.errors
+
+    def test_folds_of_the_older_exporter_are_reported(self):
+        norm = "warning: the exporter folded batch norm into 1 nodes (the first is '/c/Conv')"
+        untrained = r"warning: values that the exporter computed before, .* are not trained: 'onnx::Mul_7'\. .*optimize=False"
+        self.assertIn(norm, self.folded_names("onnx::Conv_5", "c.scale"))
+        self.assertNotIn("not trained", self.errors)
+        self.assertRegex(self.folded_names("c.weight", "onnx::Mul_7"), untrained)
+        self.assertNotIn("batch norm", self.errors)
+        for options in (dict(producer="other"), dict(flags=["--train=Mul"]), dict(flags=["--freeze=Mul"])):
+            self.assertNotIn("not trained", self.folded_names("c.weight", "onnx::Mul_7", **options), options)
+        self.assertEqual(self.folded_names("c.weight", "c.scale"), "")
+
     def test_masks_are_kept_once(self):
         self.assertEqual(len(self.states(dlc.model("gpt_tiny"), "--batch=4")["const"]), 1)
 
