@@ -1,5 +1,6 @@
 #include "compiler/import/FoldedOps.h"
 #include "compiler/import/Restoring.h"
+#include "compiler/import/ScoreBias.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/FloatCast.h"
 #include <algorithm>
@@ -100,10 +101,16 @@ private:
 
   void unfold(const Folded &f) {
     bool scores = isOnlyAddedToScores(f.name);
-    if (scores && (f.candidates.empty() || isMask(f.weight)))
-      return constant(f, "only added to scores before a Softmax, with no "
-                         "parameter of the source behind it");
     bool named = work.notes.hasSignature();
+    if (scores && (f.candidates.empty() || isMask(f.weight))) {
+      constant(f, "only added to scores before a Softmax, with no parameter of "
+                  "the source behind it");
+      if (!named && mayBeLearned(f.weight.shape, numbers(f.weight)))
+        work.decide(f.name, "untrained",
+                    "may be a learned bias of scores: it differs from a mask",
+                    true);
+      return;
+    }
     if (named && f.origin.values.empty())
       return; // the rules of findRoles
     if (kCreators.count(f.op))

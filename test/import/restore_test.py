@@ -129,6 +129,10 @@ class Restore(dlc.TestCase):
         self.assertFalse(self.scores(np.zeros(8)))
         self.assertFalse(self.scores(np.where(random.rand(4, 1, 8, 8) < 0.5, 0, -np.inf)))
         self.assertFalse(self.scores(floats(8, 8), "val_7"), "a table of slopes")
+        self.assertRegex(self.errors, "computed before, .* not trained: 'val_7'")
+        for mask in np.zeros(8), np.where(random.rand(4, 1, 8, 8) < 0.5, 0, -np.inf):
+            self.scores(mask, "val_7")
+            self.assertNotIn("not trained", self.errors)
         self.assertFalse(self.scores(np.zeros(8), parameters=["w"]))
 
     def test_learned_biases_of_scores_train(self):

@@ -1,0 +1,21 @@
+// What is added to scores before a Softmax: a mask, or numbers that may have
+// been learned.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace dlc::import {
+
+/// A mask keeps (0) or leaves out (-1e4 and less), alike for all heads; zeros
+/// for each head are what a learned bias starts from.
+inline bool mayBeLearned(const std::vector<int64_t> &shape,
+                         const std::vector<float> &values) {
+  auto isZero = [](float value) { return value == 0; };
+  if (std::all_of(values.begin(), values.end(), isZero))
+    return shape.size() == 4 && shape[1] > 1;
+  return !std::all_of(values.begin(), values.end(),
+                      [](float value) { return value == 0 || value <= -1e4F; });
+}
+
+} // namespace dlc::import
