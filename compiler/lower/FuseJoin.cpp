@@ -1,4 +1,7 @@
-// Clusters that join after all ops have found theirs.
+// Clusters that join after all ops have found theirs: those that write the
+// states of one parameter, so that its moments, averages and new value come
+// from one reading, and small reductions, whose launches cost more than their
+// work.
 #include "compiler/lower/Clusters.h"
 
 using namespace mlir;

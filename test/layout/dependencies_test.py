@@ -1,5 +1,6 @@
 """The repository's shape: who may include whom, sizes, READMEs, and what is linked."""
 
+import fnmatch
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ MAY_INCLUDE = {
     "runtime/train": ["runtime"],
     "runtime": ["runtime"],  # dlc.h, the public API
     "compiler/dialect": ["runtime/base"],
-    "passes": ["runtime/base", "compiler/dialect", "compiler/options"],
+    "passes": ["runtime/base", "compiler/dialect"],
     "compiler/import": RUNTIME + ["compiler/dialect"],
     "compiler/export": RUNTIME + ["compiler/dialect"],
     "compiler/lower": RUNTIME + ["compiler/dialect"],
@@ -50,6 +51,24 @@ def read(name):
 
 def within(name, room):
     return name.startswith(room + "/")
+
+
+def listed(readme):
+    """What the first cells of a README's tables of files name: "Rows, Columns", "a-{b,c}.npz", "x.cpp: its program"."""
+    head = None
+    for line in readme.split("\n"):
+        cell = line.split("|")[1].strip() if line.startswith("|") else None
+        if cell is not None and head in ("file", "folder", "library", "room", "script") and cell.strip("-:"):
+            cell = re.sub(r":? .?= .*|: .*|`", "", cell)
+            for name in re.split(r", and |, or |, | and (?![^{]*})|,(?![^{]*})", cell):
+                yield from braces(name)
+        head = cell if head is None or cell is None else head
+
+
+def braces(name):
+    """"a{b,c}" -> "ab", "ac"."""
+    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", name)
+    return [found[1] + part + found[3] for part in found[2].split(",")] if found else [name]
 
 
 def room_of(name):
@@ -101,6 +120,22 @@ class Layout(unittest.TestCase):
         problems = [f"{n}: {read(n).count(chr(10))} lines" for n in self.files
                     if n.endswith("/README.md") and read(n).count("\n") > README_LINES]
         self.expect_none(problems, f"a README of a room has at most {README_LINES} lines")
+
+    def test_readmes_list_what_is_there(self):
+        """A name is a path from the README's folder or, without one, any file below it; its ending may be left out."""
+        stems = {n: os.path.splitext(n)[0] for n in self.files}
+        problems, names = [], 0
+        for readme in (n for n in self.files if os.path.basename(n) == "README.md"):
+            room = os.path.dirname(readme)
+            below = {os.path.basename(p) for n, stem in stems.items() if not room or within(n, room) for p in (n, stem)}
+            for name in listed(read(readme)):
+                names += 1
+                path = os.path.normpath(os.path.join(room, name))
+                if name not in below and not any(path in (n, stem) or within(n, path) or fnmatch.fnmatch(n, path)
+                                                 for n, stem in stems.items()):
+                    problems.append(f"{readme}: {name}")
+        self.assertGreater(names, 150)
+        self.expect_none(problems, "a file or folder that a README's table names is there")
 
     def test_files_are_small(self):
         problems = []
