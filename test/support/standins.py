@@ -1,4 +1,4 @@
-"""Programs of dlc on the CUDA backend without a GPU: what the tests of test/cuda share."""
+"""Programs of dlc on the CUDA backend without a GPU: what the tests of test/cuda_standin share."""
 
 import os
 import subprocess
