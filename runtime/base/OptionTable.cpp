@@ -28,6 +28,19 @@ Option &Option::notKept() {
   return *this;
 }
 
+Option &Option::flagOnly() {
+  inFiles = false;
+  return notKept();
+}
+
+KeyFilter onlySection(const std::string &name) {
+  return [start = name + "."](auto &key) { return key.starts_with(start); };
+}
+
+KeyFilter notSection(const std::string &name) {
+  return [start = name + "."](auto &key) { return !key.starts_with(start); };
+}
+
 template <class T> static std::string emitted(const T &value) {
   YAML::Emitter out;
   out << YAML::Flow << value;
@@ -58,16 +71,16 @@ Status OptionTable::set(const Option &option, const Words &words,
   return option.set(words).withContext(where);
 }
 
-Status OptionTable::apply(const Config &config,
-                          const std::string &foreign) const {
+Status OptionTable::apply(const Config &config, const KeyFilter &own) const {
   std::vector<std::string> keys;
   for (const Option &option : options)
-    keys.push_back(option.key);
+    if (option.inFiles)
+      keys.push_back(option.key);
   for (const auto &[key, value] : config) {
-    if (key.starts_with(foreign + "."))
+    if (!own(key))
       continue;
     const Option *option = find(key);
-    if (!option)
+    if (!option || !option->inFiles)
       return usageError("{}: unknown key '{}'{}", value.keyAt, key,
                         suggestion(key, keys));
     DLC_TRY(set(*option, value.words, value.where + ": " + key));

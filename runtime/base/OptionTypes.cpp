@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
 
 namespace dlc {
 
@@ -35,13 +36,18 @@ Result<double> parseNumber(const std::string &word, double low, double high) {
   return usageError("expected a number{}, found '{}'", range, word);
 }
 
-Result<int64_t> parseCount(const std::string &word, int64_t low, int64_t high) {
+template <std::integral T>
+static Result<T> parseWhole(const std::string &word, T low, T high) {
   if (auto n = readWhole(word, low, high))
     return *n;
-  std::string range = high == INT64_MAX
+  std::string range = sizeof(T) == 8 && high == std::numeric_limits<T>::max()
                           ? fmt::format("of at least {}", low)
                           : fmt::format("from {} to {}", low, high);
   return usageError("expected a whole number {}, found '{}'", range, word);
+}
+
+Result<int64_t> parseCount(const std::string &word, int64_t low, int64_t high) {
+  return parseWhole(word, low, high);
 }
 
 std::string numberText(double x) { return fmt::format("{}", x); }
@@ -56,6 +62,7 @@ Option &OptionTable::add(std::string key, std::string help, std::string type) {
   Option &o = options.emplace_back();
   o.flag = "--" + key.substr(key.find('.') + 1);
   o.key = std::move(key);
+  o.group = group_;
   o.help = std::move(help);
   o.type = std::move(type);
   return o;
@@ -100,31 +107,66 @@ Option &OptionTable::number(std::string key, std::optional<double> &field,
   return o;
 }
 
-Option &OptionTable::count(std::string key, int64_t &field, int64_t low,
-                           std::string help, int64_t high) {
+template <std::integral T>
+Option &OptionTable::count(std::string key, T &field,
+                           std::type_identity_t<T> low, std::string help,
+                           std::type_identity_t<T> high) {
   Option &o = add(std::move(key), std::move(help), "N");
   o.set = [&field, low, high](auto &words) -> Status {
     DLC_ASSIGN(std::string word, oneWord(words));
-    DLC_ASSIGN(field, parseCount(word, low, high));
+    DLC_ASSIGN(field, parseWhole<T>(word, low, high));
     return {};
   };
   o.get = [&field] { return Words{std::to_string(field)}; };
   return o;
 }
 
-Option &OptionTable::choice(std::string key, std::string &field, Words names,
-                            std::string help) {
+template Option &OptionTable::count(std::string, int &, int, std::string, int);
+template Option &OptionTable::count(std::string, int64_t &, int64_t,
+                                    std::string, int64_t);
+template Option &OptionTable::count(std::string, uint64_t &, uint64_t,
+                                    std::string, uint64_t);
+
+Option &OptionTable::count(std::string key, std::optional<int64_t> &field,
+                           int64_t low, std::string help, int64_t high) {
+  Option &o = add(std::move(key), std::move(help), "N");
+  o.set = [&field, low, high](auto &words) {
+    return setOptional(field, words, [&](const std::string &word) {
+      return parseCount(word, low, high);
+    });
+  };
+  o.get = [&field] {
+    return field ? std::optional(Words{std::to_string(*field)}) : std::nullopt;
+  };
+  return o;
+}
+
+Option &OptionTable::choiceAt(std::string key, Words names, std::string help,
+                              std::function<size_t()> at,
+                              std::function<void(size_t)> take) {
   Option &o = add(std::move(key), std::move(help),
                   fmt::format("{{{}}}", fmt::join(names, ",")));
-  o.set = [&field, names](auto &words) -> Status {
+  o.set = [take, names](auto &words) -> Status {
     DLC_ASSIGN(std::string word, oneWord(words));
-    if (std::find(names.begin(), names.end(), word) == names.end())
+    const auto found = std::find(names.begin(), names.end(), word);
+    if (found == names.end())
       return usageError("'{}' is not one of {}{}", word, fmt::join(names, ", "),
                         suggestion(word, names));
-    field = word;
+    take(static_cast<size_t>(found - names.begin()));
     return {};
   };
-  o.get = [&field] { return Words{field}; };
+  o.get = [at, names] {
+    return Words{at() < names.size() ? names[at()] : std::to_string(at())};
+  };
+  return o;
+}
+
+Option &OptionTable::choice(std::string key, std::string &field, Words names,
+                            std::string help) {
+  Option &o = choiceAt(
+      std::move(key), names, std::move(help), [] { return size_t(0); },
+      [&field, names](size_t i) { field = names[i]; });
+  o.get = [&field] { return Words{field}; }; // also a name that is not known
   return o;
 }
 
@@ -139,9 +181,17 @@ Option &OptionTable::text(std::string key, std::string &field, std::string type,
   return o;
 }
 
+/// What YAML takes the word for: true, yes and on, or their opposites.
+static std::optional<bool> truthOf(const std::string &word) {
+  bool truth = false;
+  return YAML::convert<bool>::decode(YAML::Node(word), truth)
+             ? std::optional(truth)
+             : std::nullopt;
+}
+
 static Result<bool> parseToggle(const std::string &word) {
-  if (word == "true" || word == "false")
-    return word == "true";
+  if (auto truth = truthOf(word))
+    return *truth;
   return usageError("expected true or false, found '{}'", word);
 }
 
@@ -173,11 +223,13 @@ Option &OptionTable::either(std::string key, bool &isSecond, std::string first,
                             std::string second, std::string help) {
   Option &o = add(std::move(key), std::move(help),
                   fmt::format("{{{},{}}}", first, second));
-  o.set = [&isSecond, first, second](auto &words) -> Status {
-    if (words.size() != 1 || (words[0] != first && words[0] != second))
-      return usageError("expected {} or {}, found '{}'", first, second,
-                        fmt::join(words, ","));
-    isSecond = words[0] == second;
+  const bool truths = truthOf(first) == false && truthOf(second) == true;
+  o.set = [&isSecond, first, second, truths](auto &words) -> Status {
+    const std::string word = fmt::format("{}", fmt::join(words, ","));
+    const auto truth = truths ? truthOf(word) : std::nullopt;
+    if (!truth && word != first && word != second)
+      return usageError("expected {} or {}, found '{}'", first, second, word);
+    isSecond = truth.value_or(word == second);
     return {};
   };
   o.get = [&isSecond, first, second] {

@@ -7,6 +7,7 @@
 
 namespace dlc {
 
+class OptionTable;
 class TuneChoices;
 
 struct TuneOptions {
@@ -26,6 +27,9 @@ struct TuneOptions {
   // Keeps what is chosen, and decides what another rank has chosen; may be
   // null.
   std::shared_ptr<TuneChoices> choices;
+
+  /// Rows "run.NAME"; of a run's settings only tf32 is kept.
+  void addTo(OptionTable &table);
 };
 
 } // namespace dlc

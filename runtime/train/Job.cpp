@@ -2,6 +2,7 @@
 
 #include "runtime/base/Checked.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/OptionTable.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Buffers.h"
@@ -60,7 +61,9 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   for (auto member :
        {&TrainOptions::artifact, &TrainOptions::data, &TrainOptions::val})
     options.*member = absolutePath(options.*member);
-  DLC_TRY(checkOptions(options));
+  OptionTable table;
+  options.addTo(table);
+  DLC_TRY(table.validate());
   std::unique_ptr<Job> job(new Job(options, communicator));
   job->infiniteSteps = infiniteStepsOf(std::getenv("DLC_INJECT_INF"));
   DLC_TRY(agree(communicator, job->lockRun()));
@@ -175,7 +178,7 @@ Status Job::loadData() {
              Session::create({std::move(artifact), {}, std::move(state)},
                              {.threads = options.threads,
                               .communicator = &communicator,
-                              .record = options.graph,
+                              .record = !options.noGraph,
                               .timeout = std::chrono::milliseconds(
                                   int64_t(options.timeout * 1000)),
                               .tune = options.tune}));

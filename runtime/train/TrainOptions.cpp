@@ -2,143 +2,186 @@
 
 #include "runtime/base/Files.h"
 #include "runtime/base/Nearest.h"
+#include "runtime/base/OptionTable.h"
 #include "runtime/train/Buffers.h"
 
 #include <yaml-cpp/yaml.h>
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <limits>
 
 namespace dlc {
 namespace {
 
-// Calls f(key, member) for every option that is kept.
-template <class Options, class F> void forEachOption(Options &o, F &&f) {
-  f("artifact", o.artifact);
-  f("data", o.data);
-  f("val", o.val);
-  f("steps", o.steps);
-  f("epochs", o.epochs);
-  f("shuffle", o.shuffle);
-  f("seed", o.seed);
-  f("scale", o.scale);
-  f("save_every", o.saveEvery);
-  f("keep", o.keep);
-  f("threads", o.threads);
-  f("timeout", o.timeout);
-  f("log_every", o.logEvery);
-  f("max_skips", o.maxSkips);
-  f("tf32", o.tune.tf32);
-  f("bn_buffers", o.bnBuffers);
+void addPlaces(OptionTable &table, TrainOptions &o) {
+  table
+      .text("run.artifact", o.artifact, "MODEL",
+            "model.dlc made by dlc compile")
+      .named("artifact");
+  table.text("run.resume", o.resume, "RUN", "go on with this run").flagOnly();
+  table
+      .count("run.checkpoint", o.checkpoint, 0,
+             "of this step, to resume (default: the newest that is whole)")
+      .described("STEP")
+      .only("run.resume", {})
+      .flagOnly();
+  table.text("run.data", o.data, "FILE", "samples: .npz with arrays x and y");
+  table.text("run.val", o.val, "FILE", "samples to evaluate after each epoch");
+  table.text("run.run", o.run, "FOLDER", "run folder (default runs/MODEL-N)")
+      .notKept();
 }
 
-template <class T> void emit(YAML::Emitter &out, const T &value) {
-  out << value;
-}
-void emit(YAML::Emitter &out, const std::string &value) {
-  out << YAML::DoubleQuoted << value;
-}
-void emit(YAML::Emitter &out, const std::optional<double> &value) {
-  if (value)
-    out << *value;
-  else
-    out << YAML::Null;
-}
-
-template <class T> void read(const YAML::Node &node, T &value) {
-  value = node.as<T>();
-}
-void read(const YAML::Node &node, std::optional<double> &value) {
-  if (!node.IsNull())
-    value = node.as<double>();
-}
-
-Status checkKeys(const YAML::Node &map, const std::vector<std::string> &known,
-                 const std::string &path) {
-  for (const auto &entry : map) {
-    const std::string key = entry.first.as<std::string>();
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      return corrupt("'{}', line {}, column {}: unknown key '{}'{}", path,
-                     entry.first.Mark().line + 1, entry.first.Mark().column + 1,
-                     key, suggestion(key, known));
-  }
-  return {};
-}
-
-// Sets the options in a file, but those in `except`.
-Status readOptions(const YAML::Node &node, const std::string &path,
-                   const std::set<std::string> &except, TrainOptions &options) {
-  std::vector<std::string> known;
-  forEachOption(options, [&](const char *key, auto &value) {
-    known.push_back(key);
-    if (!node[key])
-      options.missing.push_back(key);
-    else if (!except.count(key))
-      read(node[key], value);
+void addLength(OptionTable &table, TrainOptions &o) {
+  table.count("run.steps", o.steps, 0, "optimizer steps, instead of --epochs");
+  table.count("run.epochs", o.epochs, 0,
+              "passes over the data (default: the steps compiled for, or 10)");
+  table.require([&o](const OptionTable::Given &given) -> Status {
+    if (o.steps && o.epochs)
+      return usageError("--steps and --epochs are both given, expected one");
+    for (auto [key, n] :
+         {std::pair("run.steps", o.steps), std::pair("run.epochs", o.epochs)})
+      if (isGiven(given, key) && n == 0)
+        return usageError("--{}: expected a whole number of at least 1, found "
+                          "'0'",
+                          std::string_view(key).substr(4));
+    return {};
   });
-  DLC_TRY(checkKeys(node, known, path));
-  if (!node["data"])
-    return corrupt("'{}' has no 'data'", path);
-  const Status status = checkOptions(options);
-  return status.ok() ? status : corrupt("'{}': {}", path, status.message());
 }
 
-Status readOptions(const std::string &path, const std::set<std::string> &except,
-                   TrainOptions &options) {
+void addSamples(OptionTable &table, TrainOptions &o) {
+  table.either("run.shuffle", o.shuffle, "off", "on", "order of the samples")
+      .described("{on,off}");
+  table.count("run.seed", o.seed, 0, "of the order");
+  table
+      .number("run.scale", o.scale, -kNoLimit, kNoLimit,
+              "factor of the data (default: 1/255 for u8, else 1)")
+      .described("FACTOR");
+}
+
+void addSteps(OptionTable &table, TrainOptions &o) {
+  table.count("run.save-every", o.saveEvery, 0,
+              "steps between checkpoints; 0: each epoch");
+  table.count("run.keep", o.keep, 1, "checkpoints to keep that are whole");
+  table.count("run.max-skips", o.maxSkips, 1,
+              "skipped steps in a row that end the run");
+  table
+      .toggle("run.debug-overflow", o.debugOverflow,
+              "name the node where a skipped step, or a NaN, begins")
+      .notKept();
+  table.count("run.log-every", o.logEvery, 0,
+              "steps between lines; 0: every 2 s");
+  table.toggle("run.quiet", o.quiet, "no progress").notKept();
+  table
+      .toggle("run.profile", o.profile,
+              "time every command: a table at the end, RUN/profile.json")
+      .notKept();
+  table
+      .toggle("run.no-graph", o.noGraph,
+              "on a GPU, launch a step's commands one by one")
+      .notKept();
+}
+
+void addRanks(OptionTable &table, TrainOptions &o) {
+  table.group("Ranks");
+  table.count("run.threads", o.threads, 0, "of each rank; 0: cores / ranks",
+              4096);
+  table
+      .number("run.timeout", o.timeout, 0.1, 1e6,
+              "seconds that a rank may be silent")
+      .described("SECONDS");
+  table.choice("run.bn-buffers", o.bnBuffers,
+               {kBufferModes.begin(), kBufferModes.end()},
+               "running statistics of several ranks, where they are read or "
+               "saved: broadcast: rank 0's, mean: over ranks");
+}
+
+// The key in config.yaml: "save_every".
+std::string keyInRun(const Option &option) {
+  std::string key = option.key.substr(option.key.find('.') + 1);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+std::string placeOf(const std::string &path, const YAML::Mark &mark) {
+  return fmt::format("'{}', line {}, column {}", path, mark.line + 1,
+                     mark.column + 1);
+}
+
+// Sets the option that an entry of the file at `path` is of, unless it is one
+// of `except`.
+Status readEntry(const YAML::Node &name, const YAML::Node &value,
+                 const OptionTable &table, const OptionTable::Given &except,
+                 const std::string &path) {
+  const std::string key = name.as<std::string>();
+  Words known;
+  for (const Option &option : table.all()) {
+    if (!option.kept)
+      continue;
+    known.push_back(keyInRun(option));
+    if (known.back() != key)
+      continue;
+    if (isGiven(except, option.key))
+      return {};
+    const Status set =
+        option.set(value.IsNull() ? Words() : Words{value.as<std::string>()});
+    return set.ok() ? set
+                    : corrupt("{}: {}: {}", placeOf(path, value.Mark()), key,
+                              set.message());
+  }
+  return corrupt("{}: unknown key '{}'{}", placeOf(path, name.Mark()), key,
+                 suggestion(key, known));
+}
+
+Status readMap(const YAML::Node &map, const std::string &path,
+               const OptionTable::Given &except, TrainOptions &options) {
+  OptionTable table;
+  options.addTo(table);
+  for (const auto &entry : map)
+    DLC_TRY(readEntry(entry.first, entry.second, table, except, path));
+  for (const Option &option : table.all())
+    if (option.kept && !map[keyInRun(option)])
+      options.missing.push_back(keyInRun(option));
+  return map["data"] ? Status() : corrupt("'{}' has no 'data'", path);
+}
+
+Status readFileInto(const std::string &path, const OptionTable::Given &except,
+                    TrainOptions &options) {
   DLC_ASSIGN(std::string text, readFile(path, 1 << 20));
   try {
     const YAML::Node node = YAML::Load(text);
     if (!node.IsMap())
       return corrupt("'{}' is not a configuration: expected keys and values",
                      path);
-    return readOptions(node, path, except, options);
+    return readMap(node, path, except, options);
   } catch (const YAML::Exception &error) {
-    return corrupt("'{}', line {}, column {}: {}", path, error.mark.line + 1,
-                   error.mark.column + 1, error.msg);
+    return corrupt("{}: {}", placeOf(path, error.mark), error.msg);
   }
 }
 
 } // namespace
 
-Status checkOptions(const TrainOptions &options) {
-  const auto check = [](std::string_view key, auto value, auto low, auto high) {
-    return value >= low && value <= high // NaN is in no interval
-               ? Status()
-               : usageError("{} is {}, expected {} to {}", key, value, low,
-                            high);
-  };
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  DLC_TRY(check("steps", options.steps, int64_t(0), kMost));
-  DLC_TRY(check("epochs", options.epochs, int64_t(0), kMost));
-  DLC_TRY(check("save_every", options.saveEvery, int64_t(0), kMost));
-  DLC_TRY(check("keep", options.keep, int64_t(1), kMost));
-  DLC_TRY(check("log_every", options.logEvery, int64_t(0), kMost));
-  DLC_TRY(check("max_skips", options.maxSkips, int64_t(1), kMost));
-  DLC_TRY(check("threads", options.threads, 0, 1 << 20));
-  DLC_TRY(check("timeout", options.timeout, 0.1, 1e6));
-  if (std::find(kBufferModes.begin(), kBufferModes.end(), options.bnBuffers) ==
-      kBufferModes.end())
-    return usageError("bn_buffers is '{}', expected {}", options.bnBuffers,
-                      fmt::join(kBufferModes, " or "));
-  return {};
+void TrainOptions::addTo(OptionTable &table) {
+  addPlaces(table, *this);
+  addLength(table, *this);
+  addSamples(table, *this);
+  addSteps(table, *this);
+  addRanks(table, *this);
+  tune.addTo(table);
 }
 
 std::string toYaml(const TrainOptions &options) {
-  YAML::Emitter out;
-  out << YAML::BeginMap;
-  forEachOption(options, [&](const char *key, const auto &value) {
-    out << YAML::Key << key << YAML::Value;
-    emit(out, value);
-  });
-  out << YAML::EndMap;
-  return std::string(out.c_str()) + "\n";
+  TrainOptions bound = options;
+  OptionTable table;
+  bound.addTo(table);
+  std::string text;
+  for (const Option &option : table.all())
+    if (option.kept)
+      text += fmt::format("{}: {}\n", keyInRun(option), option.yaml());
+  return text;
 }
 
 Result<TrainOptions> optionsFromYaml(const std::string &path) {
   TrainOptions options;
-  DLC_TRY(readOptions(path, {}, options));
+  DLC_TRY(readFileInto(path, {}, options));
   return options;
 }
 
@@ -148,11 +191,11 @@ Result<TrainOptions> resumeOptions(const TrainOptions &given) {
   std::string path = given.resume + "/config.yaml";
   if (!exists(path))
     return failed("'{}' is not a run: it has no config.yaml", given.resume);
-  std::set<std::string> except = given.given;
-  if (except.count("steps") || except.count("epochs"))
-    except.insert({"steps", "epochs"}); // one length instead of another
+  OptionTable::Given except = given.given;
+  if (isGiven(except, "run.steps") || isGiven(except, "run.epochs"))
+    except.insert(except.end(), {"run.steps", "run.epochs"}); // either's length
   TrainOptions options = given;
-  DLC_TRY(readOptions(path, except, options));
+  DLC_TRY(readFileInto(path, except, options));
   return options;
 }
 

@@ -1,4 +1,5 @@
-// What a training run was asked to do; kept as config.yaml in its folder.
+// What a training run was asked to do; kept as config.yaml in its folder. Each
+// field has a row (TrainOptions.cpp), of which flags and files are made.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -6,11 +7,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace dlc {
+
+class OptionTable;
 
 struct TrainOptions {
   std::string artifact; // path of model.dlc; unused when resuming
@@ -35,7 +37,7 @@ struct TrainOptions {
   int threads = 0;       // of each rank; 0: the machine's, divided by the ranks
   double timeout = 60;   // seconds that a rank may be silent
   bool quiet = false;
-  bool graph = true;    // on a GPU, launch each step as one; not kept
+  bool noGraph = false; // on a GPU, launch commands one by one; not kept
   TuneOptions tune;     // of a GPU's libraries; only tf32 is kept
   bool profile = false; // times every command after the first step; not kept
   // Skipped steps in a row that end the run.
@@ -48,19 +50,20 @@ struct TrainOptions {
   bool debugOverflow = false;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
 
-  // Keys of config.yaml that were asked for, also with their default values:
-  // they win over a run's own when it is resumed; not kept.
-  std::set<std::string> given;
+  // Keys of options that were asked for ("run.keep"), also with their default
+  // values: they win over a run's own when it is resumed; not kept.
+  std::vector<std::string> given;
   // Keys that the run's config.yaml, of an older version, does not have; not
   // kept.
   std::vector<std::string> missing;
+
+  /// All options as rows "run.NAME", but `given` and `missing`.
+  void addTo(OptionTable &table);
 };
 
-// Code::Usage if a value is out of its range.
-Status checkOptions(const TrainOptions &options);
-
-// Reads and writes config.yaml. A key but data that is missing has its default;
-// an unknown one is an error. Code::Corrupt names line and column.
+// Reads and writes config.yaml: the options that are kept, '-' in names as '_'.
+// A key but data that is missing has its default; an unknown one is an error.
+// Code::Corrupt names line and column.
 std::string toYaml(const TrainOptions &options);
 Result<TrainOptions> optionsFromYaml(const std::string &path);
 

@@ -91,8 +91,11 @@ class Config(dlc.TestCase):
         self.assertIn("seed: 7", text)
         self.assertIn("steps: 2", text, "a flag wins")
         for bad, message in {"run:\n  sed: 1\n": r"exp\.yaml:2:3: unknown key 'run\.sed'; did you mean",
-                             "run:\n  steps: x\n": r"exp\.yaml:2:10: run\.steps: .*'x'"}.items():
-            _, err = dlc.dlc("train", artifact, config=self.write("exp.yaml", bad), code=dlc.USAGE)
+                             "run:\n  resume: x\n": r"exp\.yaml:2:3: unknown key 'run\.resume'",
+                             "run:\n  steps: x\n": r"exp\.yaml:2:10: run\.steps: .*'x'",
+                             "run:\n  seed: 7\n": r"--seed cannot change in a run that is resumed"}.items():
+            of = {"resume": self.path("run")} if "seed" in bad else {}
+            _, err = dlc.dlc("train", *([] if of else [artifact]), config=self.write("exp.yaml", bad), code=dlc.USAGE, **of)
             self.assertRegex(err, message)
 
     def test_places_of_errors(self):

@@ -49,7 +49,7 @@ class Validation(dlc.TestCase):
                 run = self.train(artifact, mode, bn_buffers=mode, save_every=2)
                 modes[mode] = self.check(run)
                 with open(os.path.join(run.folder, "config.yaml")) as file:
-                    self.assertIn(f'bn_buffers: "{mode}"', file.read())
+                    self.assertIn(f"bn_buffers: {mode}\n", file.read())
                 whole = run.state(3)
                 shutil.rmtree(os.path.join(run.folder, "checkpoint-3"))
                 dlc.dlc("train", resume=run.folder)  # as the run was begun

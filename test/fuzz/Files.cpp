@@ -105,7 +105,7 @@ Status fuzzYaml(Job &job) {
   OptionTable table;
   options.addTo(table);
   DLC_ASSIGN(const Config config, readConfig(path));
-  DLC_TRY(table.apply(config, "run"));
+  DLC_TRY(table.apply(config, notSection("run")));
   DLC_TRY(table.check({}));
   toYaml(options);
   return run;

@@ -13,6 +13,11 @@ struct Sample {
   bool on = false;
   Words names, patterns;
   int64_t memory = 0;
+  int small = 1;
+  uint64_t large = 0;
+  std::optional<int64_t> place;
+  enum class Color { Red, Green } color = Color::Red;
+  bool order = true;
 
   void addTo(OptionTable &table) {
     table.choice("a.kind", kind, {"plain", "fancy"}, "of it");
@@ -24,6 +29,13 @@ struct Sample {
     table.list("a.names", names, "NAME", "several");
     table.patterns("b.patterns", patterns, "expressions").only("b.on", {});
     table.bytes("b.memory", memory, "a size");
+  }
+  void addMoreTo(OptionTable &table) {
+    table.count("c.small", small, 0, "an int");
+    table.count("c.large", large, 0, "64 bits");
+    table.count("c.place", place, 0, "may be unset").flagOnly();
+    table.choice("c.color", color, {"red", "green"}, "an enum");
+    table.either("c.order", order, "off", "on", "as YAML's truth values");
   }
 };
 
@@ -66,7 +78,7 @@ TEST_F(OptionTableTest, SaysWhatWasExpectedAndLeavesTheField) {
             "expected a whole number from 1 to 10, found '1e3'");
   EXPECT_EQ(error("a.kind", {"fency"}),
             "'fency' is not one of plain, fancy; did you mean 'fancy'?");
-  EXPECT_EQ(error("b.on", {"yes"}), "expected true or false, found 'yes'");
+  EXPECT_EQ(error("b.on", {"maybe"}), "expected true or false, found 'maybe'");
   EXPECT_NE(error("b.patterns", {"("}), "");
   EXPECT_NE(error("b.memory", {"2 apples"}), "");
   EXPECT_EQ(table.yaml(false), [] {
@@ -75,6 +87,45 @@ TEST_F(OptionTableTest, SaysWhatWasExpectedAndLeavesTheField) {
     fresh.addTo(defaults);
     return defaults.yaml(false);
   }());
+}
+
+TEST_F(OptionTableTest, BoundsCountsByTheirType) {
+  sample.addMoreTo(table);
+  EXPECT_EQ(error("c.small", {"2147483648"}),
+            "expected a whole number from 0 to 2147483647, found '2147483648'");
+  EXPECT_EQ(error("c.large", {"18446744073709551615"}), "");
+  EXPECT_EQ(sample.large, UINT64_MAX);
+  EXPECT_EQ(error("c.large", {"-1"}),
+            "expected a whole number of at least 0, found '-1'");
+  EXPECT_EQ(error("c.place", {"5"}), "");
+  EXPECT_EQ(sample.place, 5);
+  EXPECT_EQ(error("c.place", {}), "");
+  EXPECT_EQ(sample.place, std::nullopt);
+}
+
+TEST_F(OptionTableTest, NamesEnumsAndTruths) {
+  sample.addMoreTo(table);
+  EXPECT_EQ(error("c.color", {"green"}), "");
+  EXPECT_EQ(sample.color, Sample::Color::Green);
+  EXPECT_EQ(table.find("c.color")->yaml(), "green");
+  EXPECT_EQ(error("c.color", {"gren"}),
+            "'gren' is not one of red, green; did you mean 'green'?");
+  for (const char *word : {"off", "false", "No"}) {
+    EXPECT_EQ(error("c.order", {"on"}), "");
+    EXPECT_EQ(error("c.order", {word}), "");
+    EXPECT_FALSE(sample.order) << word;
+  }
+  EXPECT_EQ(error("c.order", {"maybe"}), "expected off or on, found 'maybe'");
+}
+
+TEST_F(OptionTableTest, TakesFromFilesWhatIsItsOwn) {
+  sample.addMoreTo(table);
+  Config config;
+  config["c.place"] = {{"3"}, "f.yaml:2:9", "f.yaml:2:3"};
+  EXPECT_EQ(table.apply(config, onlySection("c")).message(),
+            "f.yaml:2:3: unknown key 'c.place'");
+  EXPECT_TRUE(table.apply(config, onlySection("a")).ok());
+  EXPECT_EQ(sample.place, std::nullopt);
 }
 
 TEST_F(OptionTableTest, PrintsSectionsOnce) {
@@ -115,11 +166,11 @@ TEST_F(OptionTableTest, RefusesContradictions) {
 TEST_F(OptionTableTest, NamesThePlaceOfAnUnknownKey) {
   Config config;
   config["a.kimd"] = {{"fancy"}, "f.yaml:2:9", "f.yaml:2:3"};
-  EXPECT_EQ(table.apply(config, "run").message(),
+  EXPECT_EQ(table.apply(config, notSection("run")).message(),
             "f.yaml:2:3: unknown key 'a.kimd'; did you mean 'a.kind'?");
   config.clear();
   config["run.kimd"] = {{"fancy"}, "f.yaml:2:9", "f.yaml:2:3"};
-  EXPECT_TRUE(table.apply(config, "run").ok());
+  EXPECT_TRUE(table.apply(config, notSection("run")).ok());
 }
 
 TEST_F(OptionTableTest, ChecksFieldsThatAProgramHasSet) {

@@ -50,7 +50,8 @@ TEST(Options, WhatIsGivenWinsOverTheRun) {
   EXPECT_EQ(own->keep, 9);
   EXPECT_EQ(own->bnBuffers, "mean");
   EXPECT_TRUE(own->tune.tf32);
-  given.given = {"keep", "timeout", "max_skips", "tf32", "bn_buffers"};
+  given.given = {"run.keep", "run.timeout", "run.max-skips", "run.tf32",
+                 "run.bn-buffers"};
   auto merged = resumeOptions(given);
   ASSERT_TRUE(merged.ok()) << merged.status().message();
   EXPECT_EQ(merged->keep, given.keep);
@@ -59,13 +60,40 @@ TEST(Options, WhatIsGivenWinsOverTheRun) {
   EXPECT_EQ(merged->bnBuffers, "broadcast");
   EXPECT_FALSE(merged->tune.tf32);
   EXPECT_EQ(merged->epochs, 7);
-  given.given = {"steps"};
+  given.given = {"run.steps"};
   given.steps = 3;
   merged = resumeOptions(given);
   ASSERT_TRUE(merged.ok()) << merged.status().message();
   EXPECT_EQ(merged->steps, 3);
   EXPECT_EQ(merged->epochs, 0);
   std::filesystem::remove_all(run);
+}
+
+// Text that dlc wrote before options were rows.
+TEST(Options, OfAnOlderRunAreRead) {
+  std::string path = testing::TempDir() + "dlc-older.yaml";
+  ASSERT_TRUE(writeFileAtomically(
+                  path, "artifact: \"/m.dlc\"\ndata: \"/x.npz\"\nval: \"\"\n"
+                        "steps: 0\nepochs: 10\nshuffle: false\n"
+                        "seed: 18446744073709551615\nscale: ~\n"
+                        "save_every: 0\nkeep: 3\nthreads: 2\ntimeout: 60\n"
+                        "log_every: 0\nmax_skips: 10\ntf32: false\n"
+                        "bn_buffers: \"mean\"\n")
+                  .ok());
+  auto options = optionsFromYaml(path);
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->artifact, "/m.dlc");
+  EXPECT_EQ(options->val, "");
+  EXPECT_FALSE(options->shuffle);
+  EXPECT_EQ(options->seed, UINT64_MAX);
+  EXPECT_EQ(options->scale, std::nullopt);
+  EXPECT_EQ(options->bnBuffers, "mean");
+  EXPECT_TRUE(options->missing.empty());
+  EXPECT_TRUE(toYaml(*options).starts_with(
+      "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"
+      "epochs: 10\nshuffle: off\nseed: 18446744073709551615\n"
+      "scale: null\nsave_every: 0\n"));
+  std::filesystem::remove(path);
 }
 
 TEST(Options, OutOfRangeAreRefused) {

@@ -73,7 +73,7 @@ protected:
     given.resume = path(run);
     given.steps = steps;
     if (steps)
-      given.given = {"steps"};
+      given.given = {"run.steps"};
     return resume(given);
   }
 
@@ -209,7 +209,7 @@ TEST_F(Training, ARunIsLockedWhileItGoesOn) {
   TrainOptions given;
   given.resume = path("run");
   given.steps = 4;
-  given.given = {"steps"};
+  given.given = {"run.steps"};
   auto held = Trainer::create(*resumeOptions(given), *alone);
   ASSERT_TRUE(held.ok()) << held.status().message();
   const Status refused = resume("run", 4).status();
@@ -232,7 +232,7 @@ TEST_F(Training, LaterCheckpointsDoNotWin) {
   TrainOptions given;
   given.resume = path("run");
   given.steps = 9;
-  given.given = {"steps"};
+  given.given = {"run.steps"};
   auto trainer = Trainer::create(*resumeOptions(given), *alone);
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
   std::filesystem::copy(path("late/checkpoint-40"), path("run/checkpoint-40"),

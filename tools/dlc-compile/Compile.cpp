@@ -14,7 +14,7 @@ struct Arguments {
 
   CompileOptions options;
   OptionTable table;
-  OptionFlags flags{table, "run"};
+  OptionFlags flags{table, notSection("run")};
   std::string emit;
   bool quiet = false;
 };
@@ -103,6 +103,8 @@ void addCompile(CommandLine &line) {
       "compile", "turn an ONNX model into a training program");
   c->add_option("model", a->options.model, "the ONNX file")->required();
   addOutputFlags(*c, *a);
+  a->flags.addFilesTo(*c);
+  a->flags.addOverridesTo(*c);
   a->flags.addTo(*c);
   c->footer("Examples:\n"
             "  dlc compile lenet.onnx\n"

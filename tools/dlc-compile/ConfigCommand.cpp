@@ -12,7 +12,7 @@ struct Arguments {
 
   CompileOptions options;
   OptionTable table;
-  OptionFlags flags{table, "run"};
+  OptionFlags flags{table, notSection("run")};
   std::string a, b; // of diff
 };
 
@@ -31,7 +31,7 @@ Result<Values> valuesOf(const std::string &path) {
   OptionTable table;
   options.addTo(table);
   DLC_ASSIGN(Config config, readConfig(configOf(path)));
-  DLC_TRY(table.apply(config, "run"));
+  DLC_TRY(table.apply(config, notSection("run")));
   options.train.resolve();
   Values values;
   for (const Option &option : table.all())
@@ -61,6 +61,7 @@ void addConfig(CommandLine &line) {
   CLI::App *c = line.app.add_subcommand(
       "config", "show every setting of dlc compile, or compare two files");
   a->flags.addFilesTo(*c);
+  a->flags.addOverridesTo(*c);
   CLI::App *diff =
       c->add_subcommand("diff", "the settings in which two files differ");
   for (auto [name, path] : {std::pair("A", &a->a), std::pair("B", &a->b)})

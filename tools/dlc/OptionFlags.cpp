@@ -13,6 +13,7 @@ const std::map<std::string, std::string> kGroups = {
     {"ddp", "Data parallelism"},
     {"memory", "Memory"},
     {"lora", "Low-rank adapters"},
+    {"run", "Run"},
 };
 
 std::vector<std::string> splitAtCommas(const std::string &text) {
@@ -46,11 +47,14 @@ void OptionFlags::addFlag(CLI::App &command, const Option &option) {
     if (option.repeats)
       given->flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     const std::string value = option.yaml();
-    if (!option.optionalWord && value != "null" && value != "[]")
+    if (!option.optionalWord && value != "null" && value != "[]" &&
+        value != "\"\"")
       given->flag->default_str(value);
   }
   const std::string section = option.key.substr(0, option.key.find('.'));
-  given->flag->group(kGroups.at(section));
+  if (option.flag.starts_with("-"))
+    given->flag->group(option.group.empty() ? kGroups.at(section)
+                                            : option.group);
   given_.push_back(std::move(given));
 }
 
@@ -58,12 +62,14 @@ void OptionFlags::addFilesTo(CLI::App &command) {
   command.add_option("--config", files_, "YAML files of settings, in order")
       ->type_name("FILE")
       ->allow_extra_args(false);
+}
+
+void OptionFlags::addOverridesTo(CLI::App &command) {
   command.add_option("overrides", overrides_,
                      "settings by key, as in train.lr=0.1");
 }
 
 void OptionFlags::addTo(CLI::App &command) {
-  addFilesTo(command);
   for (const Option &option : table_.all())
     addFlag(command, option);
 }
@@ -85,24 +91,30 @@ Status OptionFlags::applyFlag(const Given &given) {
   return table_.set(option, words, option.flag);
 }
 
+Status OptionFlags::applyConfig(const Config &config) {
+  DLC_TRY(table_.apply(config, own_));
+  for (const auto &entry : config)
+    if (own_(entry.first))
+      set_.push_back(entry.first);
+  return {};
+}
+
 Status OptionFlags::apply() {
   for (const std::string &file : files_) {
     DLC_ASSIGN(Config config, readConfig(file));
-    DLC_TRY(table_.apply(config, foreign_));
+    DLC_TRY(applyConfig(config));
   }
-  OptionTable::Given keys;
+  const size_t ofFiles = set_.size();
   for (const std::string &text : overrides_) {
     DLC_ASSIGN(auto entry, parseOverride(text));
-    DLC_TRY(table_.apply({entry}, foreign_));
-    if (table_.find(entry.first))
-      keys.push_back(entry.first);
+    DLC_TRY(applyConfig({entry}));
   }
   for (const auto &given : given_)
     if (given->flag->count() > 0) {
       DLC_TRY(applyFlag(*given));
-      keys.push_back(given->option->key);
+      set_.push_back(given->option->key);
     }
-  return table_.check(keys);
+  return table_.check({set_.begin() + ptrdiff_t(ofFiles), set_.end()});
 }
 
 } // namespace dlc::tool

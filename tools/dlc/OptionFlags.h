@@ -9,16 +9,21 @@ namespace dlc::tool {
 // Lives as long as the command line: it holds what was given.
 class OptionFlags {
 public:
-  // Keys of the section `foreign` of a file are another command's.
-  OptionFlags(OptionTable &table, std::string foreign)
-      : table_(table), foreign_(std::move(foreign)) {}
+  // `own` are the keys of a file that are not another command's.
+  OptionFlags(OptionTable &table, KeyFilter own)
+      : table_(table), own_(std::move(own)) {}
 
-  // Adds a flag an option, --config and the overrides "section.key=VALUE".
+  // Adds a flag an option; a flag without dashes is an argument.
   void addTo(CLI::App &command);
-  // Only --config and overrides.
+  // Adds --config.
   void addFilesTo(CLI::App &command);
-  // After parsing: files first, then overrides, then flags.
+  // Adds arguments "section.key=VALUE".
+  void addOverridesTo(CLI::App &command);
+  // After parsing: files first, then overrides, then flags. The table checks
+  // what the command line asks for, of which a file may hold more.
   Status apply();
+  // Keys of all that was set, by files too.
+  const OptionTable::Given &given() const { return set_; }
 
 private:
   struct Given {
@@ -27,10 +32,12 @@ private:
     Words words;
   };
   void addFlag(CLI::App &command, const Option &option);
+  Status applyConfig(const Config &config);
   Status applyFlag(const Given &given);
 
   OptionTable &table_;
-  std::string foreign_;
+  KeyFilter own_;
+  OptionTable::Given set_;
   Words files_, overrides_;
   std::vector<std::unique_ptr<Given>> given_;
 };

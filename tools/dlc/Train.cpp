@@ -1,12 +1,9 @@
 // dlc train: starts the ranks, or is one of them.
-#include "runtime/base/Config.h"
-#include "runtime/base/Nearest.h"
 #include "runtime/base/SignalHandlers.h"
 #include "runtime/base/Text.h"
-#include "runtime/train/Buffers.h"
 #include "runtime/train/Run.h"
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/Validators.h"
+#include "tools/dlc/OptionFlags.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -18,204 +15,25 @@ namespace dlc::tool {
 namespace {
 
 struct Arguments {
+  Arguments();
+
   TrainOptions options;
-  std::string shuffle = "on";
-  std::string config;
-  bool noGraph = false;
-  int ranks = 0; // 0: as the run was, or as compiled
-  std::string onLostRank = "end";
+  std::optional<int64_t> ranks; // nothing: as the run was, or as compiled
   LostRanks lost;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("run")};
 };
-
-void addTuning(CLI::App &command, TuneOptions &o) {
-  using Mode = TuneOptions::Mode;
-  static const std::map<std::string, Mode> modes = {
-      {"off", Mode::Off},
-      {"heuristic", Mode::Heuristic},
-      {"benchmark", Mode::Benchmark}};
-  command
-      .add_option_function<std::string>(
-          "--tune", [&o](const std::string &word) { o.mode = modes.at(word); },
-          "algorithms of a GPU's libraries: off: their first choice, "
-          "heuristic (default): what was measured before, benchmark: "
-          "measured now")
-      ->check(oneOf({"off", "heuristic", "benchmark"}))
-      ->type_name("{off,heuristic,benchmark}");
-  command
-      .add_option("--tune-candidates", o.candidates,
-                  "algorithms to measure of each command (default 10)")
-      ->type_name("N")
-      ->check(wholeNumber(1, 1000));
-  command
-      .add_option_function<double>(
-          "--workspace-mb",
-          [&o](double mb) {
-            o.workspace = static_cast<uint64_t>(mb * (1 << 20));
-          },
-          "scratch that an algorithm may use (default 32)")
-      ->type_name("MIB")
-      ->check(number(0, 1e6));
-  command.add_flag("--deterministic", o.deterministic,
-                   "only algorithms whose sums have one order, none chosen by "
-                   "its time");
-  command.add_flag("--tf32", o.tf32,
-                   "lets a GPU round the operands of f32 products and "
-                   "convolutions to 10 bits: faster, less exact");
-  command
-      .add_option("--cache-dir", o.cacheFolder,
-                  "of what was measured (default as dlc cache)")
-      ->type_name("FOLDER");
-}
-
-// What of ranks is decided where they are started.
-void addRanks(CLI::App &command, Arguments &arguments) {
-  command.add_option("--ranks", arguments.ranks,
-                     "to go on with, on this machine (default: as before)");
-  command
-      .add_option("--on-lost-rank", arguments.onLostRank,
-                  "end: the run ends (default); shrink: the ranks that are "
-                  "left go on from the newest checkpoint")
-      ->check(oneOf({"end", "shrink"}))
-      ->type_name("{end,shrink}");
-  command.add_option("--min-ranks", arguments.lost.fewest,
-                     "that a run shrinks to (default 1)");
-  command.add_option("--max-restarts", arguments.lost.restarts,
-                     "of a run that shrinks (default 10)");
-  for (const char *name : {"--ranks", "--min-ranks", "--max-restarts"})
-    command.get_option(name)->type_name("N")->check(wholeNumber(1, 65536));
-}
-
-void addFlags(CLI::App &command, Arguments &arguments) {
-  TrainOptions &o = arguments.options;
-  command.add_option("artifact", o.artifact, "model.dlc made by dlc compile");
-  command.add_option("--resume", o.resume, "go on with this run")
-      ->type_name("RUN");
-  command
-      .add_option("--checkpoint", o.checkpoint,
-                  "of this step, to resume (default: the newest that is whole)")
-      ->type_name("STEP")
-      ->check(wholeNumber(0));
-  command.add_option("--data", o.data, "samples: .npz with arrays x and y")
-      ->type_name("FILE");
-  command.add_option("--val", o.val, "samples to evaluate after each epoch")
-      ->type_name("FILE");
-  command.add_option("--epochs", o.epochs, "passes over the data (default 10)");
-  command.add_option("--steps", o.steps,
-                     "optimizer steps, instead of --epochs");
-  command
-      .add_option("--shuffle", arguments.shuffle,
-                  "order of the samples: on (default), off")
-      ->check(oneOf({"on", "off"}))
-      ->type_name("{on,off}");
-  command.add_option("--seed", o.seed, "of the order (default 0)")
-      ->type_name("N")
-      ->check(wholeNumber(0));
-  command
-      .add_option("--scale", o.scale,
-                  "factor of the data (default: 1/255 for u8, else 1)")
-      ->check(number())
-      ->type_name("FACTOR");
-  command.add_option("--save-every", o.saveEvery,
-                     "steps between checkpoints (default: each epoch)");
-  command.add_option("--keep", o.keep,
-                     "checkpoints to keep that are whole (default 3)");
-  command.add_option("--run", o.run, "run folder (default runs/MODEL-N)")
-      ->type_name("FOLDER");
-  command.add_flag("--no-graph", arguments.noGraph,
-                   "on a GPU, launch a step's commands one by one");
-  addTuning(command, o.tune);
-  addRanks(command, arguments);
-  command
-      .add_option("--threads", o.threads,
-                  "of each rank (default: cores / ranks)")
-      ->type_name("N")
-      ->check(wholeNumber(1, 4096));
-  command
-      .add_option("--timeout", o.timeout,
-                  "seconds that a rank may be silent (default 60)")
-      ->type_name("SECONDS")
-      ->check(number(0.1, 1e6));
-  command
-      .add_option("--bn-buffers", o.bnBuffers,
-                  "running statistics of several ranks, where they are read "
-                  "or saved: broadcast: rank 0's (default), mean: over ranks")
-      ->check(oneOf({kBufferModes.begin(), kBufferModes.end()}))
-      ->type_name("{broadcast,mean}");
-  command.add_option("--max-skips", o.maxSkips,
-                     "skipped steps in a row that end the run (default 10)");
-  command.add_flag("--debug-overflow", o.debugOverflow,
-                   "name the node where a skipped step, or a NaN, begins");
-  command.add_option("--log-every", o.logEvery,
-                     "steps between lines (default: every 2 s)");
-  command
-      .add_option("--config", arguments.config,
-                  "the flags not given here, from its section 'run'")
-      ->type_name("FILE");
-  command.add_flag("--quiet", o.quiet, "no progress");
-  command.add_flag("--profile", o.profile,
-                   "time every command: a table at the end, RUN/profile.json");
-  for (const char *name : {"--epochs", "--steps", "--save-every", "--keep",
-                           "--log-every", "--max-skips"})
-    command.get_option(name)->type_name("N")->check(wholeNumber(1));
-}
-
-// The section `run` of a file of settings: a key is a flag's name, and a flag
-// that was given wins. The other sections are those of dlc compile.
-Status applyConfig(CLI::App &command, const std::string &path) {
-  DLC_ASSIGN(Config config, readConfig(path));
-  std::vector<std::string> keys;
-  for (const CLI::Option *option : command.get_options())
-    for (const std::string &name : option->get_lnames())
-      if (name != "config" && name != "help" && name != "resume" &&
-          name != "checkpoint")
-        keys.push_back("run." + name);
-  for (const auto &[key, value] : config) {
-    if (!key.starts_with("run."))
-      continue;
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      return usageError("{}: unknown key '{}'{}", value.keyAt, key,
-                        suggestion(key, keys));
-    CLI::Option *option = command.get_option("--" + key.substr(4));
-    if (option->count() > 0)
-      continue;
-    if (value.words.size() != 1)
-      return usageError("{}: {}: expected one value, found {}", value.where,
-                        key, value.words.size());
-    try {
-      option->add_result(value.words[0]);
-      option->run_callback();
-    } catch (const CLI::Error &error) {
-      return usageError("{}: {}: {}", value.where, key, error.what());
-    }
-  }
-  return {};
-}
-
-// Flags that would make a resumed run another run.
-Status checkResume(const CLI::App &command, const Arguments &arguments) {
-  if (!arguments.options.artifact.empty())
-    return usageError("--resume takes the run's own artifact, found '{}'",
-                      arguments.options.artifact);
-  for (const char *flag : {"--run", "--seed", "--shuffle", "--scale"})
-    if (command.count(flag) > 0)
-      return usageError("{} cannot change in a run that is resumed", flag);
-  return {};
-}
 
 // Whether a launcher other than this program has started this process.
 bool isStartedElsewhere() {
   return std::getenv("RANK") && !std::getenv("DLC_RENDEZVOUS");
 }
 
-Status settleRanks(const CLI::App &command, Arguments &arguments) {
-  arguments.lost.goOn = arguments.onLostRank == "shrink";
-  if (arguments.ranks && arguments.options.resume.empty())
+Status checkRanks(const Arguments &a) {
+  if (a.ranks && a.options.resume.empty())
     return usageError("--ranks needs --resume: a new run has as many as it "
                       "was compiled for by --ddp");
-  for (const char *flag : {"--min-ranks", "--max-restarts"})
-    if (command.count(flag) > 0 && !arguments.lost.goOn)
-      return usageError("{} needs --on-lost-rank=shrink", flag);
-  if ((arguments.ranks || arguments.lost.goOn) && isStartedElsewhere())
+  if ((a.ranks || a.lost.goOn) && isStartedElsewhere())
     return usageError("--ranks and --on-lost-rank=shrink are for ranks that "
                       "dlc train starts, but RANK is set: its launcher says "
                       "how many there are, and starts them again, with "
@@ -223,43 +41,69 @@ Status settleRanks(const CLI::App &command, Arguments &arguments) {
   return {};
 }
 
-// The flags on the command line and in --config, as the keys of config.yaml.
-std::set<std::string> givenKeys(const CLI::App &command) {
-  std::set<std::string> keys;
-  for (const CLI::Option *option : command.get_options())
-    for (std::string name : option->get_lnames()) {
-      std::replace(name.begin(), name.end(), '-', '_');
-      if (option->count() > 0)
-        keys.insert(name);
-    }
-  return keys;
-}
-
-Status settleOptions(const CLI::App &command, Arguments &arguments) {
-  TrainOptions &o = arguments.options;
-  o.given = givenKeys(command);
-  o.shuffle = arguments.shuffle == "on";
-  o.graph = !arguments.noGraph;
-  if (o.steps && o.epochs)
-    return usageError("--steps and --epochs are both given, expected one");
-  DLC_TRY(settleRanks(command, arguments));
-  const std::string begun = jobNote(); // by ranks of which some were lost
-  if (begun.empty() && !o.resume.empty())
-    DLC_TRY(checkResume(command, arguments));
-  if (!begun.empty())
-    o.resume = begun, o.checkpoint.reset(); // it has newer ones since
-  if (!o.resume.empty()) {
-    DLC_ASSIGN(o, resumeOptions(o));
-    o.artifact = o.resume + "/model.dlc";
-    return {};
-  }
-  if (o.checkpoint)
-    return usageError("--checkpoint needs --resume=RUN, the run that it is of");
+Status checkPlaces(const TrainOptions &o) {
+  if (!o.resume.empty())
+    return o.artifact.empty()
+               ? Status()
+               : usageError("--resume takes the run's own artifact, found '{}'",
+                            o.artifact);
   if (o.artifact.empty())
     return usageError("expected an artifact, as in: dlc train model.dlc "
                       "--data=train.npz; or --resume=RUN");
-  if (o.data.empty())
-    return usageError("expected --data=FILE");
+  return o.data.empty() ? usageError("expected --data=FILE") : Status();
+}
+
+// What of ranks is decided where they are started.
+void addRanks(OptionTable &table, Arguments &a) {
+  table.group("Ranks");
+  table
+      .count("run.ranks", a.ranks, 1,
+             "to go on with, on this machine (default: as before)", 65536)
+      .notKept();
+  table
+      .either("run.on-lost-rank", a.lost.goOn, "end", "shrink",
+              "end: the run ends; shrink: the ranks that are left go on from "
+              "the newest checkpoint")
+      .notKept();
+  table.count("run.min-ranks", a.lost.fewest, 1, "that a run shrinks to", 65536)
+      .only("run.on-lost-rank", {"shrink"})
+      .notKept();
+  table
+      .count("run.max-restarts", a.lost.restarts, 1, "of a run that shrinks",
+             65536)
+      .only("run.on-lost-rank", {"shrink"})
+      .notKept();
+}
+
+Arguments::Arguments() {
+  options.addTo(table);
+  addRanks(table, *this);
+  table.require([this](auto &) { return checkRanks(*this); });
+  table.require([this](auto &) { return checkPlaces(options); });
+}
+
+// Options that would make a resumed run another run.
+Status checkResume(const TrainOptions &o, const OptionTable &table) {
+  for (const char *key : {"run.run", "run.seed", "run.shuffle", "run.scale"})
+    if (isGiven(o.given, key))
+      return usageError("{} cannot change in a run that is resumed",
+                        table.find(key)->flag);
+  return {};
+}
+
+Status settleOptions(Arguments &a) {
+  TrainOptions &o = a.options;
+  DLC_TRY(a.flags.apply());
+  o.given = a.flags.given();
+  const std::string begun = jobNote(); // by ranks of which some were lost
+  if (begun.empty() && !o.resume.empty())
+    DLC_TRY(checkResume(o, a.table));
+  if (!begun.empty())
+    o.resume = begun, o.checkpoint.reset(); // it has newer ones since
+  if (o.resume.empty())
+    return {};
+  DLC_ASSIGN(o, resumeOptions(o));
+  o.artifact = o.resume + "/model.dlc";
   return {};
 }
 
@@ -303,17 +147,15 @@ int trainAsRank(TrainOptions options, Communicator &communicator) {
   return exitCode((*trainer)->run(), rank);
 }
 
-Result<int> runTrain(CLI::App &command, Arguments &arguments,
+Result<int> runTrain(Arguments &arguments,
                      const std::vector<std::string> &words) {
   holdSaveSignal(); // nothing to save yet
-  if (!arguments.config.empty())
-    DLC_TRY(applyConfig(command, arguments.config));
-  DLC_TRY(settleOptions(command, arguments));
+  DLC_TRY(settleOptions(arguments));
   const TrainOptions &options = arguments.options;
   setQuiet(options.quiet);
   auto countRanks = [&]() -> Result<int> {
     if (arguments.ranks)
-      return arguments.ranks;
+      return static_cast<int>(*arguments.ranks);
     if (!options.resume.empty())
       return ranksOfRun(options.resume, options.checkpoint);
     DLC_ASSIGN(Artifact artifact, Artifact::open(options.artifact));
@@ -333,7 +175,8 @@ void addTrain(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("train", "train a compiled model");
   auto arguments = std::make_shared<Arguments>();
-  addFlags(*command, *arguments);
+  arguments->flags.addTo(*command);
+  arguments->flags.addFilesTo(*command);
   command->footer(
       "An artifact is machine code: train, eval, predict and replay execute "
       "it with your\nrights, so run only what you trust. dlc inspect and dlc "
@@ -385,9 +228,9 @@ void addTrain(CommandLine &line) {
       "  dlc train --resume=runs/lenet-1\n"
       "  dlc train --resume=runs/lenet-1 --checkpoint=400\n"
       "  dlc train --resume=runs/lenet-1 --ranks=2");
-  command->callback([&line, command, arguments] {
-    line.chosen = [&line, command, arguments] {
-      auto code = runTrain(*command, *arguments, line.arguments);
+  command->callback([&line, arguments] {
+    line.chosen = [&line, arguments] {
+      auto code = runTrain(*arguments, line.arguments);
       return code ? *code : report(code.status());
     };
   });
