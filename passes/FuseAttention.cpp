@@ -3,7 +3,7 @@
 // that means the same, the product of q and k.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "passes/AttentionSupport.h"
+#include "passes/Attention.h"
 #include "passes/CanonicalizePatterns.h"
 #include "passes/Passes.h"
 #include "passes/Triangle.h"
@@ -169,12 +169,12 @@ public:
     return success();
   }
 
-  std::optional<std::string> whyNot(StringRef by) {
+  std::optional<std::string> whyNot(const Target &target, By by) {
     auto q = tensorType(m.q), v = tensorType(m.v);
     ir::AttentionDims dims(q, q, v, "bhtd");
     dims.depth = q.getShape().back();
     dims.valueDepth = tensorType(op.getY()).getShape().back();
-    return whyNoAttention(by, q, dims, /*typed=*/false);
+    return target.whyNoAttention(by, q, dims, /*typed=*/false);
   }
 
   Value build() {
@@ -283,9 +283,10 @@ private:
 };
 
 struct FusePattern : OpRewritePattern<ir::MatmulOp> {
-  FusePattern(MLIRContext *context, const SymbolTable &symbols, StringRef by,
-              bool strict)
-      : OpRewritePattern(context), symbols(symbols), by(by), strict(strict) {}
+  FusePattern(MLIRContext *context, const SymbolTable &symbols,
+              const Target &target, By by, bool strict)
+      : OpRewritePattern(context), symbols(symbols), target(target), by(by),
+        strict(strict) {}
 
   LogicalResult matchAndRewrite(ir::MatmulOp op,
                                 PatternRewriter &rewriter) const override {
@@ -293,14 +294,15 @@ struct FusePattern : OpRewritePattern<ir::MatmulOp> {
     if (!m)
       return failure();
     Fusion fusion(op, *m, symbols, rewriter);
-    if (failed(fusion.takeMasks()) || (!strict && fusion.whyNot(by)))
+    if (failed(fusion.takeMasks()) || (!strict && fusion.whyNot(target, by)))
       return failure();
     rewriter.replaceOp(op, fusion.build());
     return success();
   }
 
   const SymbolTable &symbols;
-  StringRef by;
+  const Target &target;
+  By by;
   bool strict;
 };
 
@@ -331,14 +333,17 @@ struct AbsorbTransposes : OpRewritePattern<ir::AttentionOp> {
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   FuseAttention() {
-    options.attention.available = true;
-    reads<&StepOptions::attention>();
+    reads<&StepOptions::attention, &StepOptions::target, &StepOptions::amp>();
   }
 
   void runOnOperation() final {
+    const auto target = makeTarget(options.target);
+    const std::optional<By> by = whoAttends(options, *target);
+    if (!by)
+      return;
     SymbolTable symbols(getOperation());
     RewritePatternSet set(&getContext());
-    set.add<FusePattern>(&getContext(), symbols, options.attention.who(),
+    set.add<FusePattern>(&getContext(), symbols, *target, *by,
                          options.attention.isStrict());
     set.add<AbsorbTransposes>(&getContext());
     FrozenRewritePatternSet patterns(std::move(set));

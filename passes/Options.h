@@ -3,7 +3,7 @@
 // options of passes are made; each comment names its flag.
 #pragma once
 
-#include "runtime/base/OptionTable.h"
+#include "compiler/target/TargetOptions.h"
 
 #include <map>
 
@@ -273,17 +273,12 @@ struct LoraOptions {
 
 /// Scaled dot product attention as one op, dlc.attention.
 struct AttentionOptions {
-  /// --attention=auto|library|generated|off. library: by cuDNN; generated: by
-  /// kernels of our own; off: as products and softmax, scores kept. auto, on a
-  /// GPU with --amp: library where it can, else off; on the CPU off.
+  /// --attention=auto|library|generated|off. library: by the device's;
+  /// generated: by kernels of our own; off: as products and softmax, scores
+  /// kept. auto: library with --amp on a device that prefers that, where it
+  /// can, else off.
   std::string by = "auto";
-  /// Whether somebody can compute it: a GPU's step in half.
-  bool available = false;
 
-  /// library, generated or off.
-  std::string who() const {
-    return by != "auto" ? by : available ? "library" : "off";
-  }
   /// What cannot be as asked is an error.
   bool isStrict() const { return by == "library" || by == "generated"; }
 
@@ -294,6 +289,7 @@ struct StepOptions {
   /// --debug-overflow: every op is a kernel of its own, so that what overflows
   /// is named exactly.
   bool debugOverflow = false;
+  TargetOptions target;
   LossOptions loss;
   AmpOptions amp;
   ScalerOptions scaler;
@@ -311,7 +307,6 @@ struct StepOptions {
   /// Replaces "auto" and what is unset by what it stands for here. Idempotent.
   void resolve();
 
-  /// The rows of all but memory and what only one pass reads.
   void addTo(OptionTable &table);
 };
 

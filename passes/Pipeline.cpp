@@ -1,5 +1,6 @@
 #include "passes/Pipeline.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Attention.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -62,7 +63,7 @@ std::vector<Phase> trainingPhases(StepOptions o) {
                     std::vector<Create> passes) {
     when(true, name, sentence, std::move(passes));
   };
-  const bool attends = o.attention.who() != "off";
+  const bool attends = whoAttends(o, *makeTarget(o.target)).has_value();
   always("canonicalize", "each idea of the model is one op",
          {createCanonicalize});
   always("infer-shapes", "every tensor has a static shape",

@@ -3,7 +3,7 @@
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/AttentionSupport.h"
+#include "passes/Attention.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -18,11 +18,12 @@ namespace {
 struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
   explicit PlaceAttention(PlaceAttentionOptions given = {})
       : PlaceAttentionBase(std::move(given)) {
-    options.attention.available = true;
-    reads<&StepOptions::attention>();
+    reads<&StepOptions::attention, &StepOptions::target, &StepOptions::amp>();
   }
 
   void runOnOperation() final {
+    target = makeTarget(options.target);
+    by = whoAttends(options, *target);
     for (auto f : getOperation().getOps<func::FuncOp>()) {
       auto ops = llvm::to_vector(f.getOps<ir::AttentionOp>());
       for (ir::AttentionOp op : ops)
@@ -35,20 +36,20 @@ struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
 
 private:
   LogicalResult place(ir::AttentionOp op) {
-    const std::string by = options.attention.who();
-    if (by == "off") {
+    if (!by) {
       expand(op);
       return success();
     }
-    auto why = whyNoAttention(by, ir::tensorType(op.getQ()), dimsOf(op), typed);
+    auto why = target->whyNoAttention(*by, ir::tensorType(op.getQ()),
+                                      dimsOf(op), typed);
     if (why && options.attention.isStrict())
       return op.emitError()
-             << "--attention=" << by << " cannot be: " << *why
+             << "--attention=" << textOf(*by) << " cannot be: " << *why
              << "; use --attention=auto to leave it as products and softmax";
     if (why)
       expand(op);
     else if (typed)
-      keep(op, by);
+      keep(op);
     return success();
   }
 
@@ -63,48 +64,10 @@ private:
     op->erase();
   }
 
-  void keep(ir::AttentionOp op, StringRef by) {
-    op.setBy(by);
-    if (by == "library" && op.getMask())
-      giveLibraryMask(op);
-  }
-  /// cuDNN adds masks of the operands' type, one number a score, and a query
-  /// that sees no key would become NaN there: it gets the lowest numbers, and 0
-  /// as its result.
-  static void giveLibraryMask(ir::AttentionOp op) {
-    OpBuilder b(op);
-    Expr mask(b, op.getLoc(), op.getMask());
-    Type half = ir::elementType(op.getQ());
-    if (mask.type().getElementType().isInteger(1)) {
-      Expr zero(
-          b, op.getLoc(),
-          ir::ConstantOp::create(b, op.getLoc(), 0.0,
-                                 RankedTensorType::get({}, b.getF32Type())));
-      mask = select(mask, zero, zero.scalar(-INFINITY));
-    }
-    const SmallVector<int64_t> keys{3};
-    Expr blind = compare(ir::Predicate::eq, mask.max(keys, true),
-                         mask.scalar(-INFINITY));
-    bool inexact;
-    APFloat lowest =
-        APFloat::getLargest(cast<FloatType>(half).getFloatSemantics(), true);
-    lowest.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                   &inexact);
-    Expr least = mask.scalar(lowest.convertToDouble());
-    Expr finite = mask.make<ir::MaxOp>(mask.v, least.v).cast(half);
-    SmallVector<int64_t> shape(finite.shape());
-    const ir::AttentionDims dims = dimsOf(op);
-    shape[2] = dims.queries, shape[3] = dims.keys;
-    finite = finite.broadcast(shape);
-    op.getMaskMutable().assign(finite.v);
-    if (op.getLayout() == "bthd") {
-      const SmallVector<int64_t> perm{0, 2, 1, 3};
-      blind = blind.make<ir::TransposeOp>(blind.v, perm);
-    }
-    b.setInsertionPointAfter(op);
-    Expr y(b, op.getLoc(), op.getY());
-    Expr seen = select(blind, y.scalar(0), y);
-    op.getY().replaceAllUsesExcept(seen.v, seen.v.getDefiningOp());
+  void keep(ir::AttentionOp op) {
+    op.setBy(textOf(*by));
+    if (by == By::Library)
+      target->fitCall(op);
   }
 
   static void eraseUnused(Block &block) {
@@ -112,8 +75,18 @@ private:
       if (isOpTriviallyDead(&op))
         op.erase();
   }
+
+  std::shared_ptr<const Target> target;
+  std::optional<By> by;
 };
 
 } // namespace
+
+std::optional<By> whoAttends(const StepOptions &options, const Target &target) {
+  const bool isOpen = options.attention.by == "auto";
+  return isOpen && options.amp.enabled() && target.prefersAttention()
+             ? By::Library
+             : parseBy(options.attention.by);
+}
 
 } // namespace dlc

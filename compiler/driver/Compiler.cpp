@@ -6,10 +6,10 @@
 #include "compiler/driver/Decisions.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
-#include "compiler/driver/Kernels.h"
 #include "compiler/driver/Pipeline.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/EmitPlan.h"
+#include "compiler/target/Target.h"
 #include "passes/ParameterGroups.h"
 #include "runtime/base/Boundary.h"
 #include "runtime/base/Bytes.h"
@@ -172,7 +172,9 @@ private:
 
   Status generate() {
     auto start = Clock::now();
-    auto compiled = compileKernelFiles(*model->module, options, result.plan);
+    const auto target = makeTarget(options.train.target);
+    result.plan.set_target(target->name().str());
+    auto compiled = target->generate(*model->module, result.plan);
     if (!compiled && compiled.status().code() == Code::Failed)
       return error(Code::Failed, compiled.status().message().c_str());
     DLC_TRY(compiled.status());

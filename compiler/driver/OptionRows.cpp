@@ -2,6 +2,7 @@
 #include "compiler/driver/Casts.h"
 #include "compiler/driver/Options.h"
 #include "compiler/import/Padding.h"
+#include "compiler/target/Target.h"
 
 #include <fmt/format.h>
 
@@ -52,45 +53,31 @@ void addModel(OptionTable &table, CompileOptions &o) {
     i.paddings = words;
     return {};
   };
-  table.choice("model.target", o.target, {"cpu", "cuda"},
-               "what the step runs on");
   table.choice("model.layout", o.layout, {"auto", "nchw", "nhwc"},
                "of images inside a step; auto: what is faster on the target");
-  table
-      .text("model.cpu", o.cpu, "NAME",
-            "the CPU that kernels are made for; native is this one")
-      .only("model.target", {"cpu"});
 }
 
-void addCuda(OptionTable &table, CudaOptions &o) {
-  const Words cuda{"cuda"};
-  table
-      .list("model.sm", o.sm, "N,N",
-            "the compute capabilities that kernels are made for")
-      .only("model.target", cuda)
-      .commas = true;
-  table
-      .text("model.cuda-path", o.toolkit, "FOLDER",
-            "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of "
-            "ptxas in PATH")
-      .only("model.target", cuda);
+void addPlacement(OptionTable &table, PlacementOptions &o) {
+  auto has = [](bool LoweringTraits::*trait) {
+    return targetsThat([=](auto &target) { return target.lowering().*trait; });
+  };
   table
       .choice("model.matmul", o.matmul, {"auto", "library", "generated"},
               "who multiplies matrices of halves; auto: who is predicted to be "
               "faster")
-      .only("model.target", cuda);
+      .only("model.target", has(&LoweringTraits::generatesProducts));
   table
       .choice("model.matmul-epilogues", o.epilogues, {"auto", "all", "off"},
               "what cuBLASLt does in its products: auto: GELU (tanh), its "
               "gradient and bias gradients; all: ReLU, too, which makes NaN 0, "
               "so that the loss may not show that a run diverged; off, if a "
               "GPU lacks one")
-      .only("model.target", cuda);
+      .only("model.target", has(&LoweringTraits::hasEpilogues));
   table
       .choice("model.norm", o.norm, {"auto", "library", "generated"},
               "who computes batch and layer norm: cuDNN where it can, kernels "
               "of our own; auto: generated, nothing is measured yet")
-      .only("model.target", cuda);
+      .only("model.target", has(&LoweringTraits::hasNormCalls));
 }
 
 void addFineTune(OptionTable &table, import::ImportOptions &i) {
@@ -163,9 +150,9 @@ void addMemory(OptionTable &table, CompileOptions &o) {
 
 void CompileOptions::addTo(OptionTable &table) {
   addModel(table, *this);
-  addCuda(table, cuda);
-  addFineTune(table, import);
   train.addTo(table);
+  addPlacement(table, placement);
+  addFineTune(table, import);
   addCastLists(table, train.amp);
   addMemory(table, *this);
 }

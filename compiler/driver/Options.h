@@ -9,10 +9,8 @@
 
 namespace dlc {
 
-/// What --target=cuda needs to know.
-struct CudaOptions {
-  std::vector<std::string> sm = {"80", "90", "100"}; // compute capabilities
-  std::string toolkit; // --cuda-path: folder of the CUDA Toolkit; empty: found
+/// Who computes what, on a target that has the choice.
+struct PlacementOptions {
   /// --matmul=auto|library|generated: who computes products of halves; auto:
   /// who is predicted to be faster.
   std::string matmul = "auto";
@@ -21,8 +19,8 @@ struct CudaOptions {
   /// without relu, which hides NaN.
   std::string epilogues = "auto";
   /// --norm=auto|library|generated: who computes batch and layer norm. library:
-  /// cuDNN where it has an engine; auto: generated, as these kernels fuse with
-  /// what stands around them.
+  /// the library where it has an engine; auto: generated, as these kernels fuse
+  /// with what stands around them.
   std::string norm = "auto";
 };
 
@@ -34,11 +32,7 @@ struct CompileOptions {
   import::ImportOptions import;
   StepOptions train;
   MemoryOptions memory;
-  /// --target: what the step runs on, cpu or cuda.
-  std::string target = "cpu";
-  CudaOptions cuda;
-  /// --cpu=NAME: the CPU that kernels are made for; native is this machine.
-  std::string cpu = "native";
+  PlacementOptions placement;
   /// --layout=auto|nchw|nhwc: of images inside a step; auto: what is faster on
   /// the target.
   std::string layout = "auto";

@@ -7,6 +7,7 @@
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/MatmulEpilogues.h"
 #include "compiler/lower/PlaceNorms.h"
+#include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
@@ -15,13 +16,33 @@ using namespace mlir;
 
 namespace dlc {
 
+namespace {
+
+/// Who computes products, norms and what stands around products.
+struct Placement {
+  explicit Placement(const CompileOptions &o, const LoweringTraits &traits)
+      : products(traits.generatesProducts && !o.train.debugOverflow
+                     ? o.placement.matmul
+                     : "library"),
+        hasEpilogues(traits.hasEpilogues && !o.train.debugOverflow &&
+                     products != "generated" && o.placement.epilogues != "off"),
+        hasReluEpilogues(o.placement.epilogues == "all"),
+        callsNorms(traits.hasNormCalls && o.placement.norm == "library") {}
+
+  std::string products;
+  bool hasEpilogues, hasReluEpilogues, callsNorms;
+};
+
+} // namespace
+
 std::vector<Phase> allPhases(const CompileOptions &options) {
-  StepOptions train = options.train;
-  train.attention.available =
-      options.target == "cuda" && options.train.amp.enabled();
-  std::vector<Phase> phases = trainingPhases(train);
+  std::vector<Phase> phases = trainingPhases(options.train);
+  const auto target = makeTarget(options.train.target);
+  const LoweringTraits traits = target->lowering();
+  const Placement by(options, traits);
   const MemoryOptions &memory = options.memory;
-  const bool channelsLast = options.layout != "nchw";
+  const bool channelsLast =
+      options.layout == "auto" ? traits.channelsLast : options.layout == "nhwc";
   phases.push_back({"layout", "images are laid out as the device likes them",
                     [=](OpPassManager &pm) {
                       if (!channelsLast)
@@ -29,37 +50,32 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       pm.addNestedPass<func::FuncOp>(createLayout());
                       pm.addPass(mlir::createCanonicalizerPass());
                     }});
-  const bool isGpu = options.target == "cuda";
-  const bool callsNorms = isGpu && options.cuda.norm == "library";
-  const int64_t few = isGpu ? kFewOutputsOfGpu : kFewOutputs;
-  const bool generates = isGpu && !options.train.debugOverflow;
-  const std::string products = generates ? options.cuda.matmul : "library";
-  const bool hasEpilogues =
-      generates && products != "generated" && options.cuda.epilogues != "off";
   phases.push_back(
       {"decompose",
        "what has no library call is elementwise, reduce and shape ops",
        [=](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
-         if (hasEpilogues)
+         if (by.hasEpilogues)
            pm.addNestedPass<func::FuncOp>(createMatmulEpilogues(
-               products == "library", options.cuda.epilogues == "all"));
-         if (callsNorms)
-           pm.addNestedPass<func::FuncOp>(createPlaceNorms());
-         pm.addNestedPass<func::FuncOp>(createDecompose(isGpu));
-         pm.addNestedPass<func::FuncOp>(createSplitReductions(few));
+               target, by.products == "library", by.hasReluEpilogues));
+         if (by.callsNorms)
+           pm.addNestedPass<func::FuncOp>(createPlaceNorms(target));
+         pm.addNestedPass<func::FuncOp>(
+             createDecompose(traits.decomposesCalls));
+         pm.addNestedPass<func::FuncOp>(
+             createSplitReductions(traits.fewOutputs));
          pm.addPass(mlir::createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }});
-  const FuseOptions fuse{options.train.debugOverflow, isGpu};
-  phases.push_back({"fuse", "ops that share loops are one kernel",
-                    [fuse, products](OpPassManager &pm) {
-                      pm.addNestedPass<func::FuncOp>(createFuse(fuse));
-                      pm.addNestedPass<func::FuncOp>(createGenerateAttention());
-                      if (products != "library")
-                        pm.addNestedPass<func::FuncOp>(
-                            createFuseMatmul(products == "generated"));
-                    }});
+  const FuseOptions fuse{options.train.debugOverflow, traits.repeatsCheapOps};
+  phases.push_back(
+      {"fuse", "ops that share loops are one kernel", [=](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createFuse(fuse));
+         pm.addNestedPass<func::FuncOp>(createGenerateAttention());
+         if (by.products != "library")
+           pm.addNestedPass<func::FuncOp>(
+               createFuseMatmul(target, by.products == "generated"));
+       }});
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",
                     [memory](OpPassManager &pm) {

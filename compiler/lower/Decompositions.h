@@ -23,7 +23,7 @@ constexpr llvm::StringLiteral kApart = "dlc.apart";
 /// Marks a library op that generated kernels contain here.
 constexpr llvm::StringLiteral kGenerated = "dlc.generated";
 
-/// The attribute that says who computes an op on a GPU: it stays as it is.
+/// The attribute that says who computes an op: it stays as it is.
 constexpr llvm::StringLiteral kPlaced = "by";
 
 /// Replaces every op that has DecomposableInterface by its meaning; one that is
@@ -31,14 +31,10 @@ constexpr llvm::StringLiteral kPlaced = "by";
 /// call. Argument: dlc-decompose.
 std::unique_ptr<mlir::Pass> createDecompose(bool libraryCalls = false);
 
-/// Results of a reduction that leave threads idle: on a CPU, and on a GPU.
-constexpr int64_t kFewOutputs = 16, kFewOutputsOfGpu = 16384;
-
 /// Reductions of many elements to at most `fewOutputs` become two stages of a
 /// chunking that depends on the shape alone, so that threads share the work and
 /// the result does not depend on their number. Argument: dlc-split-reductions.
-std::unique_ptr<mlir::Pass>
-createSplitReductions(int64_t fewOutputs = kFewOutputs);
+std::unique_ptr<mlir::Pass> createSplitReductions(int64_t fewOutputs = 16);
 
 /// Attaches DecomposableInterface when the dlc dialect is loaded.
 void registerDecompositions(mlir::DialectRegistry &registry);

@@ -1,6 +1,6 @@
 // Products of halves as kernels of their own: with what computes their operands
 // and what is computed from their elements, where that is faster than a library
-// call and separate kernels (GpuCosts.h).
+// call and separate kernels (Target.h).
 //
 // Runs after fusion. The first reader of a product becomes its epilogue if it
 // is a cluster over the product's elements. A cluster becomes part of the
@@ -10,7 +10,6 @@
 // does not pay leaves what it would have contained to memory.
 #include "compiler/lower/FuseMatmul.h"
 #include "compiler/lower/Clusters.h"
-#include "compiler/lower/GpuCosts.h"
 #include "compiler/lower/KernelSchedule.h"
 #include "compiler/lower/StateLayout.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -176,8 +175,8 @@ private:
 };
 
 /// What one of a kernel's operands costs each time that it is loaded.
-gpu::OperandCost costOf(const KernelGraph &graph, const KernelNode *root) {
-  gpu::OperandCost cost{0, 0};
+OperandCost costOf(const KernelGraph &graph, const KernelNode *root) {
+  OperandCost cost{0, 0};
   llvm::SmallSetVector<const KernelNode *, 16> reached;
   reached.insert(root);
   for (size_t i = 0; i < reached.size(); ++i) {
@@ -193,7 +192,8 @@ gpu::OperandCost costOf(const KernelGraph &graph, const KernelNode *root) {
 }
 
 /// Seconds that a product's kernel takes; nothing if it is none.
-std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape) {
+std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape,
+                             const Target &target) {
   if (kernel.getInputs().size() > kMaxInputs)
     return std::nullopt;
   std::string why;
@@ -209,14 +209,15 @@ std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape) {
   }
   if (sums != 1 || !product)
     return std::nullopt;
-  return gpu::generatedProduct(shape, double(scheduleKernel(*graph).bytes),
-                               costOf(*graph, product->children[0]),
-                               costOf(*graph, product->children[1]));
+  return target.generatedProduct(shape, double(scheduleKernel(*graph).bytes),
+                                 costOf(*graph, product->children[0]),
+                                 costOf(*graph, product->children[1]));
 }
 
 class Fuser {
 public:
-  Fuser(Block &block, bool always) : block(block), always(always) {}
+  Fuser(Block &block, const Target &target, bool always)
+      : block(block), target(target), always(always) {}
 
   void run() {
     collect();
@@ -302,11 +303,11 @@ private:
   /// Whether to generate it, and with its epilogue; true if that changes.
   bool judge(Candidate &c) {
     ProductShape shape = shapeOf(c.op);
-    double alone = gpu::libraryProduct(shape, trafficOf(c.op));
+    double alone = target.libraryProduct(shape, trafficOf(c.op));
     auto [own, ownParts] = tryWith({c.op, nullptr}, shape);
     std::optional<double> joint;
     if (c.epilogue) {
-      double rest = gpu::streaming(trafficOf(c.epilogue));
+      double rest = target.streaming(trafficOf(c.epilogue));
       alone += rest;
       joint = tryWith(c, shape).first;
       if (own)
@@ -332,8 +333,8 @@ private:
     KernelBuilder kernel(c, prologues);
     double parts = 0;
     for (Operation *cluster : kernel.contained)
-      parts += gpu::streaming(trafficOf(cluster)) / products[cluster].size();
-    auto time = timeOf(kernel.fused, shape);
+      parts += target.streaming(trafficOf(cluster)) / products[cluster].size();
+    auto time = timeOf(kernel.fused, shape, target);
     kernel.fused.erase();
     return {time, parts};
   }
@@ -361,6 +362,7 @@ private:
   }
 
   Block &block;
+  const Target &target;
   bool always;
   llvm::DenseMap<Operation *, int64_t> position;
   std::vector<Candidate> candidates;
@@ -371,22 +373,29 @@ private:
 
 struct FuseMatmul : PassWrapper<FuseMatmul, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseMatmul)
-  FuseMatmul(bool isAlways = false) { always = isAlways; }
-  FuseMatmul(const FuseMatmul &o) : FuseMatmul(o.always) {}
+  FuseMatmul(std::shared_ptr<const Target> target, bool isAlways)
+      : target(std::move(target)) {
+    always = isAlways;
+  }
+  FuseMatmul(const FuseMatmul &o) : FuseMatmul(o.target, o.always) {}
   StringRef getArgument() const final { return "dlc-fuse-matmul"; }
   StringRef getDescription() const final {
     return "make kernels of products of halves where that is faster";
   }
-  void runOnOperation() final { Fuser(getOperation().front(), always).run(); }
+  void runOnOperation() final {
+    Fuser(getOperation().front(), *target, always).run();
+  }
 
+  std::shared_ptr<const Target> target;
   Option<bool> always{*this, "always",
                       llvm::cl::desc("also where a library is faster")};
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createFuseMatmul(bool always) {
-  return std::make_unique<FuseMatmul>(always);
+std::unique_ptr<Pass> createFuseMatmul(std::shared_ptr<const Target> target,
+                                       bool always) {
+  return std::make_unique<FuseMatmul>(std::move(target), always);
 }
 
 } // namespace dlc

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
-#include "compiler/lower/Tiling.h"
+#include "compiler/target/Target.h"
 
 namespace mlir {
 class Pass;
@@ -12,9 +12,10 @@ namespace dlc {
 
 /// Products of halves become clusters with what computes their operands and
 /// what is computed from them, where that is predicted to be faster than
-/// library calls; `always`: wherever it is possible. After dlc-fuse. Argument:
-/// dlc-fuse-matmul.
-std::unique_ptr<mlir::Pass> createFuseMatmul(bool always = false);
+/// library calls, as `target` says; `always`: wherever it is possible. After
+/// dlc-fuse. Argument: dlc-fuse-matmul.
+std::unique_ptr<mlir::Pass>
+createFuseMatmul(std::shared_ptr<const Target> target, bool always = false);
 
 /// One product if all of them share b.
 ProductShape shapeOf(ir::MatmulOp op);

@@ -11,6 +11,8 @@ class Pass;
 
 namespace dlc {
 
+class Target;
+
 /// Integer inputs get the attribute `dlc.limit`: the rows of the table or the
 /// classes that they index.
 std::unique_ptr<mlir::Pass> createInferLimits();
@@ -33,6 +35,7 @@ std::unique_ptr<mlir::Pass> createMergeLaunches();
 
 /// Attaches DecomposableInterface to the ops that have it.
 void registerDecompositions(mlir::DialectRegistry &registry);
-void registerLowerPasses();
+/// `target` is that of the passes which ask one.
+void registerLowerPasses(std::shared_ptr<const Target> target);
 
 } // namespace dlc

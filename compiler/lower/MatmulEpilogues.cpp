@@ -15,7 +15,7 @@
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/lower/Clusters.h"
 #include "compiler/lower/FuseMatmul.h"
-#include "compiler/lower/GpuCosts.h"
+#include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/DenseSet.h"
@@ -194,8 +194,8 @@ Location locate(Operation *a, Operation *b) {
 
 class Epilogues {
 public:
-  Epilogues(Block &block, bool library, bool relu)
-      : block(block), library(library), relu(relu) {}
+  Epilogues(Block &block, const Target &target, bool library, bool relu)
+      : block(block), target(target), library(library), relu(relu) {}
 
   void run() {
     for (ir::MatmulOp op : llvm::to_vector(block.getOps<ir::MatmulOp>()))
@@ -226,22 +226,22 @@ private:
       return true;
     const ProductShape shape = shapeOf(op);
     bytes += trafficOf(op);
-    return gpu::libraryProduct(shape, bytes) + around(op) <=
-           gpu::generatedProduct(shape, bytes, {}, {});
+    return target.libraryProduct(shape, bytes) + around(op) <=
+           target.generatedProduct(shape, bytes, {}, {});
   }
   /// What separate kernels take for operands that products alone read, and for
   /// the cast of a gradient: a generated kernel would contain them.
-  static double around(ir::MatmulOp op) {
+  double around(ir::MatmulOp op) const {
     double sum = 0;
     for (Value v : op->getOperands()) {
       auto users = v.getUsers();
       if (isElementwise(v.getDefiningOp()) &&
           llvm::all_of(users, llvm::IsaPred<ir::MatmulOp>))
-        sum += gpu::streaming(trafficOf(v.getDefiningOp())) /
+        sum += target.streaming(trafficOf(v.getDefiningOp())) /
                std::distance(users.begin(), users.end());
     }
     if (op.getY().hasOneUse() && isa<ir::CastOp>(*op.getY().user_begin()))
-      sum += gpu::streaming(trafficOf(*op.getY().user_begin()));
+      sum += target.streaming(trafficOf(*op.getY().user_begin()));
     return sum;
   }
 
@@ -396,26 +396,30 @@ private:
   }
 
   Block &block;
+  const Target &target;
   bool library, relu;
 };
 
 struct MatmulEpilogues
     : PassWrapper<MatmulEpilogues, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MatmulEpilogues)
-  MatmulEpilogues(bool isLibrary = false, bool hasRelu = false) {
+  MatmulEpilogues(std::shared_ptr<const Target> target, bool isLibrary,
+                  bool hasRelu)
+      : target(std::move(target)) {
     library = isLibrary;
     relu = hasRelu;
   }
   MatmulEpilogues(const MatmulEpilogues &o)
-      : MatmulEpilogues(o.library, o.relu) {}
+      : MatmulEpilogues(o.target, o.library, o.relu) {}
   StringRef getArgument() const final { return "dlc-matmul-epilogues"; }
   StringRef getDescription() const final {
     return "library products take over activations, their gradients and sums";
   }
   void runOnOperation() final {
-    Epilogues(getOperation().front(), library, relu).run();
+    Epilogues(getOperation().front(), *target, library, relu).run();
   }
 
+  std::shared_ptr<const Target> target;
   Option<bool> library{
       *this, "library",
       llvm::cl::desc("also where a generated kernel is faster")};
@@ -425,8 +429,10 @@ struct MatmulEpilogues
 
 } // namespace
 
-std::unique_ptr<Pass> createMatmulEpilogues(bool library, bool relu) {
-  return std::make_unique<MatmulEpilogues>(library, relu);
+std::unique_ptr<Pass>
+createMatmulEpilogues(std::shared_ptr<const Target> target, bool library,
+                      bool relu) {
+  return std::make_unique<MatmulEpilogues>(std::move(target), library, relu);
 }
 
 } // namespace dlc

@@ -6,6 +6,9 @@
 namespace mlir {
 class Pass;
 }
+namespace dlc {
+class Target;
+}
 
 namespace dlc {
 
@@ -14,7 +17,7 @@ namespace dlc {
 /// that computes the gradient of its result, and the sum over the rows of a
 /// gradient that a weight's gradient multiplies. Before dlc-decompose, while
 /// the gradient of an activation is as autodiff wrote it. Products that are
-/// predicted to be faster as generated kernels (GpuCosts.h) are left to
+/// predicted to be faster as generated kernels (Target.h) are left to
 /// dlc-fuse-matmul, unless `library`. Argument: dlc-matmul-epilogues.
 ///
 /// The library computes an activation before it rounds the product. It stores a
@@ -22,7 +25,8 @@ namespace dlc {
 /// a cast that follows. Its relu is reported to make NaN 0: the loss of a step
 /// that diverged would be finite, and the run go on. So relu is left alone
 /// unless `relu`.
-std::unique_ptr<mlir::Pass> createMatmulEpilogues(bool library = false,
-                                                  bool relu = false);
+std::unique_ptr<mlir::Pass>
+createMatmulEpilogues(std::shared_ptr<const Target> target,
+                      bool library = false, bool relu = false);
 
 } // namespace dlc

@@ -1,4 +1,4 @@
-// Norms become calls of cuDNN where it has an engine for them.
+// Norms become calls of the target's library where it has them.
 //   batch_norm          -> fused_batch_norm, with the residual's addition and
 //                          the ReLU that directly follow; running statistics
 //                          are generated code, of the saved ones
@@ -11,6 +11,7 @@
 #include "compiler/lower/PlaceNorms.h"
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/LibraryNorm.h"
+#include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
@@ -20,33 +21,6 @@ using dlc::ir::Expr;
 
 namespace dlc {
 namespace {
-
-constexpr int64_t kVector = 8; // channels that cuDNN's engines read at once
-
-/// The limits of cuDNN's engines of norms, for every GPU that has them: why a
-/// norm of x with `width` values of scale is none of theirs; none if it is.
-std::optional<std::string> whyNotCudnn(Value x, Value scale, int64_t width) {
-  std::string text;
-  llvm::raw_string_ostream why(text);
-  Type type = ir::elementType(x), parameters = ir::elementType(scale);
-  if (!ir::isHalf(type) && !type.isF32())
-    why << "it computes in " << type;
-  else if (!parameters.isF32())
-    why << "its scale is " << parameters << ", and cuDNN's norms keep f32";
-  else if (width % kVector != 0)
-    why << width << " values are no multiple of " << kVector
-        << ", as cuDNN's norms need";
-  else
-    return std::nullopt;
-  return text;
-}
-
-/// The same of a batch norm, which is for images only.
-std::optional<std::string> whyNotCudnn(Value x, Value scale, StringRef layout) {
-  if (ir::tensorType(x).getRank() != 4 || layout != "nhwc")
-    return "cuDNN's batch norm needs images, channels last";
-  return whyNotCudnn(x, scale, ir::tensorType(scale).getNumElements());
-}
 
 bool isZero(Value v) { return matchPattern(v, m_AnyZeroFloat()); }
 
@@ -89,9 +63,11 @@ private:
 
 struct PlaceNorms : PassWrapper<PlaceNorms, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlaceNorms)
+  explicit PlaceNorms(std::shared_ptr<const Target> target)
+      : target(std::move(target)) {}
   StringRef getArgument() const final { return "dlc-place-norms"; }
   StringRef getDescription() const final {
-    return "make calls of the norms that cuDNN has engines for";
+    return "make calls of the norms that the target's library has";
   }
 
   void runOnOperation() final {
@@ -102,7 +78,7 @@ struct PlaceNorms : PassWrapper<PlaceNorms, OperationPass<func::FuncOp>> {
               ir::LayerNormBackwardOp>(op))
         norms.push_back(&op);
     for (Operation *op : norms)
-      if (auto why = whyNot(op))
+      if (auto why = target->whyNoNormCall(op))
         op->emitRemark() << op->getName().stripDialect()
                          << " is generated: " << *why;
       else if (auto forward = dyn_cast<ir::BatchNormOp>(op))
@@ -116,20 +92,6 @@ struct PlaceNorms : PassWrapper<PlaceNorms, OperationPass<func::FuncOp>> {
   }
 
 private:
-  static std::optional<std::string> whyNot(Operation *op) {
-    if (auto norm = dyn_cast<ir::BatchNormOp>(op))
-      return whyNotCudnn(norm.getX(), norm.getScale(), norm.getLayout());
-    if (auto norm = dyn_cast<ir::BatchNormBackwardOp>(op))
-      return whyNotCudnn(norm.getX(), norm.getScale(), norm.getLayout());
-    auto width = [](Value scale) {
-      return ir::tensorType(scale).getNumElements();
-    };
-    if (auto norm = dyn_cast<ir::LayerNormOp>(op))
-      return whyNotCudnn(norm.getX(), norm.getScale(), width(norm.getScale()));
-    auto norm = cast<ir::LayerNormBackwardOp>(op);
-    return whyNotCudnn(norm.getX(), norm.getScale(), width(norm.getScale()));
-  }
-
   /// By an op with the same operands, attributes and results.
   template <class To> static void replace(Operation *op) {
     OpBuilder b(op);
@@ -219,13 +181,14 @@ private:
                : nullptr;
   }
 
+  std::shared_ptr<const Target> target;
   llvm::DenseMap<Value, Value> rstdOf; // by the saved variance
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createPlaceNorms() {
-  return std::make_unique<PlaceNorms>();
+std::unique_ptr<Pass> createPlaceNorms(std::shared_ptr<const Target> target) {
+  return std::make_unique<PlaceNorms>(std::move(target));
 }
 
 } // namespace dlc

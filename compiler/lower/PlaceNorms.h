@@ -9,9 +9,12 @@ class Pass;
 
 namespace dlc {
 
-/// Batch and layer norms that cuDNN has engines for, and their gradients,
+class Target;
+
+/// Batch and layer norms that the target's library has, and their gradients,
 /// become the ops of LibraryNorm.td; what it has none for stays, with a remark.
 /// Behind dlc-layout. Argument: dlc-place-norms.
-std::unique_ptr<mlir::Pass> createPlaceNorms();
+std::unique_ptr<mlir::Pass>
+createPlaceNorms(std::shared_ptr<const Target> target);
 
 } // namespace dlc

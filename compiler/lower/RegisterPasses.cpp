@@ -10,15 +10,15 @@
 
 namespace dlc {
 
-void registerLowerPasses() {
+void registerLowerPasses(std::shared_ptr<const Target> target) {
   mlir::registerPass(createInferLimits);
   mlir::registerPass(createLayout);
-  mlir::registerPass([] { return createMatmulEpilogues(); });
-  mlir::registerPass(createPlaceNorms);
+  mlir::registerPass([=] { return createMatmulEpilogues(target); });
+  mlir::registerPass([=] { return createPlaceNorms(target); });
   mlir::registerPass([] { return createDecompose(); });
   mlir::registerPass([] { return createSplitReductions(); });
   mlir::registerPass([] { return createFuse(); });
-  mlir::registerPass([] { return createFuseMatmul(); });
+  mlir::registerPass([=] { return createFuseMatmul(target); });
   mlir::registerPass(createGenerateAttention);
   mlir::registerPass([] { return createRecompute(); });
   mlir::registerPass(createPlanMemory);

@@ -22,6 +22,9 @@ using dlc::ir::Ints;
 namespace dlc {
 namespace {
 
+/// Where nobody says: that of a CPU.
+constexpr int64_t kFewOutputs = 16;
+
 constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
                   kFewRows = 256;
 

@@ -1,16 +1,9 @@
 // How a matrix product is cut into tiles for tensor cores, and what that costs.
 #pragma once
 
-#include <cstdint>
+#include "compiler/target/Costs.h"
 
 namespace dlc {
-
-/// `batch` products [rows, depth] @ [depth, columns].
-struct ProductShape {
-  int64_t batch, rows, columns, depth;
-
-  double flops() const { return 2.0 * batch * rows * columns * depth; }
-};
 
 /// A block computes rows x columns of one product, `depth` at a time, with
 /// `down` x `across` warps that share them evenly.

@@ -1,4 +1,5 @@
 // Loss, optimizer, what happens to gradients, ranks.
+#include "compiler/target/Target.h"
 #include "passes/LossTerms.h"
 #include "passes/OptimizerRules.h"
 #include "runtime/base/Nearest.h"
@@ -179,7 +180,9 @@ void AttentionOptions::addTo(OptionTable &table) {
       .choice("model.attention", by, {"auto", "library", "generated", "off"},
               "who computes attention as one op: a library, kernels of our "
               "own, nobody; auto, with --amp: the library where it can")
-      .only("model.target", {"cuda"});
+      .only("model.target", targetsThat([](const Target &target) {
+              return target.prefersAttention();
+            }));
 }
 
 /// What a scaler for each loss needs.
@@ -196,6 +199,7 @@ static Status checkScaler(StepOptions step) {
 }
 
 void StepOptions::addTo(OptionTable &table) {
+  target.addTo(table);
   random.addTo(table);
   attention.addTo(table);
   loss.addTo(table);

@@ -69,7 +69,7 @@ def main():
     for options in "amp-preset=dlc", "amp-preset=torch", "amp-preset=tf", "amp-preset=oneflow", "amp=O2", "amp=O3", "explain-amp":
         print(f"ResNet-50 {options:18} {milliseconds(resnet, options, rounds):6.1f} ms")
     for layers in 500, 1000, 2000, 4000:
-        print(f"{4 * layers:6} ops {milliseconds(chain(layers), 'dtype=fp16', rounds):6.1f} ms")
+        print(f"{4 * layers:6} ops {milliseconds(chain(layers), 'amp-dtype=fp16', rounds):6.1f} ms")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 //   gpu-bench data ARTIFACT BATCHES FILE.npz  random samples for dlc train
 //   gpu-bench shrink|grow ARTIFACT            see GpuArtifacts.h
 #include "runtime/base/Files.h"
+#include "runtime/plan/Figures.h"
 #include "runtime/plan/Types.h"
 #include "test/bench/GpuArtifacts.h"
 #include "test/bench/GpuStep.h"
@@ -23,14 +24,6 @@ namespace dlc::bench {
 namespace {
 
 using Ordered = nlohmann::ordered_json;
-
-// Dense peaks of the vendor's data sheets, FLOPs a second, by SM.
-struct Peak {
-  int sm;
-  double half, single;
-};
-constexpr Peak kPeaks[] = {
-    {80, 312e12, 19.5e12}, {90, 989e12, 67e12}, {100, 2250e12, 80e12}};
 
 // Commands of fewer bytes stay in the cache while they are repeated.
 constexpr uint64_t kLarge = 256 << 20;
@@ -123,9 +116,9 @@ Ordered measuresOf(const Artifact &artifact, const plan::Program &program,
                    double bandwidth, int sm) {
   const bool half = isHalf(program);
   double peak = 0, flops = 0, alone = 0, bound = 0, bytes = 0;
-  for (const Peak &p : kPeaks)
-    if (p.sm == sm)
-      peak = half ? p.half : p.single;
+  for (const GpuFigures &gpu : allGpuFigures())
+    if (gpu.sm == sm)
+      peak = half ? gpu.half : gpu.single;
   for (const TimedCommand &c : commands) {
     flops += double(c.flops);
     bytes += double(c.bytes);

@@ -3,6 +3,7 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
@@ -56,11 +57,12 @@ OwningOpRef<ModuleOp> fusedStep(func::FuncOp f) {
   OwningOpRef<ModuleOp> module = reference::Case(f).trainStep();
   PassManager pm(f.getContext());
   pm.addPass(createAutodiff());
-  pm.addNestedPass<func::FuncOp>(createDecompose(/*libraryCalls=*/true));
-  pm.addNestedPass<func::FuncOp>(createSplitReductions(kFewOutputsOfGpu));
+  const LoweringTraits gpu = makeTarget({.name = "cuda"})->lowering();
+  pm.addNestedPass<func::FuncOp>(createDecompose(gpu.decomposesCalls));
+  pm.addNestedPass<func::FuncOp>(createSplitReductions(gpu.fewOutputs));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addNestedPass<func::FuncOp>(createFuse({.repeat = true}));
+  pm.addNestedPass<func::FuncOp>(createFuse({.repeat = gpu.repeatsCheapOps}));
   return succeeded(pm.run(*module)) ? std::move(module) : nullptr;
 }
 

@@ -20,11 +20,14 @@ MAY_INCLUDE = {
     "runtime/train": ["runtime"],
     "runtime": ["runtime"],  # dlc.h, the public API
     "compiler/dialect": ["runtime/base"],
-    "passes": ["runtime/base", "compiler/dialect"],
+    "passes": ["runtime/base", "compiler/dialect", "compiler/target"],
     "compiler/import": RUNTIME + ["compiler/dialect"],
     "compiler/export": RUNTIME + ["compiler/dialect"],
-    "compiler/lower": RUNTIME + ["compiler/dialect"],
+    "compiler/lower": RUNTIME + ["compiler/dialect", "compiler/target"],
     "compiler/codegen": RUNTIME + ["compiler/dialect", "compiler/lower"],
+    "compiler/target": RUNTIME + ["compiler/dialect"],
+    "compiler/target/cpu": RUNTIME + ["compiler/target", "compiler/dialect", "compiler/codegen"],
+    "compiler/target/cuda": RUNTIME + ["compiler/target", "compiler/dialect", "compiler/lower", "compiler/codegen"],
     "compiler/driver": RUNTIME + ["compiler", "passes"],
     "compiler/import/tool": ["compiler/import", "runtime/base", "tools/process"],
     "compiler/codegen/tool": RUNTIME + ["compiler", "tools/process"],
@@ -108,6 +111,12 @@ class Layout(unittest.TestCase):
         problems = [n for n in self.files if n.endswith(SOURCES) and pattern.search(read(n))
                     and not n.startswith(("compiler/import/", "compiler/export/"))]
         self.expect_none(problems, "only import and export see ONNX's protobufs")
+
+    def test_only_targets_name_devices(self):
+        pattern = re.compile(r'cudnn|cublas|nvidia|\bsm_?[0-9]|\b[ahb][12]00\b|"cuda"', re.IGNORECASE)
+        problems = [f"{n}:{i}: {line.strip()}" for n in self.files if n.startswith(("passes/", "compiler/lower/"))
+                    for i, line in enumerate(read(n).split("\n"), 1) if pattern.search(line)]
+        self.expect_none(problems, "passes and lower ask compiler/target")
 
     def test_every_room_has_a_readme(self):
         rooms = {os.path.dirname(n) for n in self.files if os.path.basename(n) == "CMakeLists.txt"

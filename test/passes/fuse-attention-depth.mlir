@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --dlc-fuse-attention | FileCheck %s
-// RUN: %dlc-opt %s --dlc-fuse-attention=attention=generated | FileCheck %s --check-prefix=ASKED
+// RUN: %dlc-opt %s --dlc-fuse-attention="target=cuda amp" | FileCheck %s
+// RUN: %dlc-opt %s --dlc-fuse-attention="target=cuda attention=generated" | FileCheck %s --check-prefix=ASKED
 
 // No multiple of 8 numbers a head: no library has it.
 // CHECK-LABEL: func @depth_12

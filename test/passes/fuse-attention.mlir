@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --dlc-fuse-attention --split-input-file | FileCheck %s
-// RUN: %dlc-opt %s --dlc-fuse-attention=attention=generated --split-input-file | FileCheck %s
+// RUN: %dlc-opt %s --dlc-fuse-attention="target=cuda amp" --split-input-file | FileCheck %s
+// RUN: %dlc-opt %s --dlc-fuse-attention="target=cuda attention=generated" --split-input-file | FileCheck %s
 
 // Factors on q and k, k transposed behind a reshape; no transpose is left.
 // CHECK-LABEL: func @length_first(%arg0: {{.*}}, %arg1: {{.*}}, %arg2: {{.*}})

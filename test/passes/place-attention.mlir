@@ -1,8 +1,8 @@
-// RUN: %dlc-opt %s --dlc-place-attention --split-input-file | FileCheck %s
-// RUN: %dlc-opt %s --dlc-place-attention=typed=false --split-input-file | FileCheck %s --check-prefix=SHAPES
-// RUN: %dlc-opt %s --dlc-place-attention=attention=off --split-input-file | FileCheck %s --check-prefix=OFF
-// RUN: not %dlc-opt %s --dlc-place-attention=attention=library --split-input-file 2>&1 | FileCheck %s --check-prefix=STRICT
-// RUN: not %dlc-opt %s --dlc-place-attention="attention=generated" --split-input-file 2>&1 | FileCheck %s --check-prefix=GENERATED
+// RUN: %dlc-opt %s --dlc-place-attention="target=cuda amp" --split-input-file | FileCheck %s
+// RUN: %dlc-opt %s --dlc-place-attention="target=cuda amp typed=false" --split-input-file | FileCheck %s --check-prefix=SHAPES
+// RUN: %dlc-opt %s --dlc-place-attention="target=cuda attention=off" --split-input-file | FileCheck %s --check-prefix=OFF
+// RUN: not %dlc-opt %s --dlc-place-attention="target=cuda attention=library" --split-input-file 2>&1 | FileCheck %s --check-prefix=STRICT
+// RUN: not %dlc-opt %s --dlc-place-attention="target=cuda attention=generated" --split-input-file 2>&1 | FileCheck %s --check-prefix=GENERATED
 
 // OFF-NOT: dlc.attention
 // GENERATED: error: --attention=generated cannot be: it computes in f32, and a generated kernel needs bf16 or fp16; use --attention=auto to leave it as products and softmax

@@ -3,6 +3,7 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Decompositions.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
@@ -31,11 +32,12 @@ Array arrayFor(Value v) {
 
 bool lower(ModuleOp module) {
   PassManager pm(module.getContext());
-  pm.addNestedPass<func::FuncOp>(createDecompose(/*libraryCalls=*/true));
-  pm.addNestedPass<func::FuncOp>(createSplitReductions(kFewOutputsOfGpu));
+  const LoweringTraits gpu = makeTarget({.name = "cuda"})->lowering();
+  pm.addNestedPass<func::FuncOp>(createDecompose(gpu.decomposesCalls));
+  pm.addNestedPass<func::FuncOp>(createSplitReductions(gpu.fewOutputs));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addNestedPass<func::FuncOp>(createFuse({.repeat = true}));
+  pm.addNestedPass<func::FuncOp>(createFuse({.repeat = gpu.repeatsCheapOps}));
   return succeeded(pm.run(module));
 }
 

@@ -3,8 +3,9 @@
 # dlc_room(NAME [MLIR] [PRECOMPILED owner] [DEPENDS target...]) declares a static library from the
 # folder's *.cpp (and kernels/*.cpp, gradients/*.cpp where they exist).
 function(dlc_room name)
-  cmake_parse_arguments(ARG "MLIR" "PRECOMPILED" "DEPENDS;GENERATED" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp kernels/*.cpp gradients/*.cpp options/*.cpp)
+  cmake_parse_arguments(ARG "MLIR" "PRECOMPILED" "DEPENDS;GENERATED;FOLDERS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS APPEND /*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp kernels/*.cpp ${ARG_FOLDERS})
   if(NOT sources)
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})

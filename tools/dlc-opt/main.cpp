@@ -3,6 +3,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -17,7 +18,7 @@ static int run(int argc, char **argv) {
   dlc::registerGradients(registry);
   dlc::registerDecompositions(registry);
   dlc::registerPasses();
-  dlc::registerLowerPasses();
+  dlc::registerLowerPasses(dlc::makeTarget({.name = "cuda"}));
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "dlc program optimizer\n", registry));

@@ -4,6 +4,7 @@
 #include "runtime/base/Output.h"
 #include "runtime/base/Text.h"
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Figures.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -15,14 +16,9 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-struct Gpu {
-  const char *name;
-  double bandwidth;    // bytes a second
-  double half, single; // FLOPs a second
-};
-constexpr Gpu kGpus[] = {{"h100_us", 3.35e12, 989e12, 67e12},
-                         {"h200_us", 4.8e12, 989e12, 67e12}};
-constexpr double kOfBandwidth = 0.85, kOfPeak = 0.7, kOfPeakGenerated = 0.25;
+// The GPUs that costs are printed for, and their columns.
+constexpr std::pair<const char *, const char *> kColumns[] = {
+    {"H100", "h100_us"}, {"H200", "h200_us"}};
 
 bool isHalf(const plan::Program &program, const plan::Command &command) {
   if (command.inputs_size() == 0)
@@ -48,13 +44,13 @@ uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
   return bytes;
 }
 
-double microseconds(const Gpu &gpu, const plan::Program &program,
+double microseconds(const GpuFigures &gpu, const plan::Program &program,
                     const plan::Command &command) {
-  double rate = gpu.single * kOfPeak;
+  double rate = gpu.single * kOfPeakLibrary;
   if (plan::findAttribute(command, "tensor_cores"))
     rate = gpu.half * kOfPeakGenerated;
   else if (command.kind() != "kernel" && isHalf(program, command))
-    rate = gpu.half * kOfPeak;
+    rate = gpu.half * kOfPeakLibrary;
   return 1e6 * std::max(double(bytesOf(program, command)) /
                             (gpu.bandwidth * kOfBandwidth),
                         double(command.flops()) / rate);
@@ -99,9 +95,9 @@ Ordered costsOf(const plan::Program &program, const Json &resources) {
     row["calls"] = row["calls"].get<uint64_t>() + 1;
     row["bytes"] = row["bytes"].get<uint64_t>() + bytesOf(program, command);
     row["flops"] = row["flops"].get<uint64_t>() + command.flops();
-    for (const Gpu &gpu : kGpus)
-      row[gpu.name] =
-          row[gpu.name].get<double>() + microseconds(gpu, program, command);
+    for (auto [gpu, column] : kColumns)
+      row[column] = row[column].get<double>() +
+                    microseconds(*findGpu(gpu), program, command);
   }
   std::stable_sort(rows.begin(), rows.end(), [](auto &a, auto &b) {
     return a["h100_us"].template get<double>() >

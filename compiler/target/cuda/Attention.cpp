@@ -1,0 +1,49 @@
+#include "compiler/dialect/Expr.h"
+#include "compiler/target/cuda/Limits.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc::cuda {
+
+/// cuDNN adds masks of the operands' type, one number a score, and a query
+/// that sees no key would become NaN there: it gets the lowest numbers, and 0
+/// as its result.
+void fitMask(ir::AttentionOp op) {
+  OpBuilder b(op);
+  Expr mask(b, op.getLoc(), op.getMask());
+  Type half = ir::elementType(op.getQ());
+  if (mask.type().getElementType().isInteger(1)) {
+    Expr zero(
+        b, op.getLoc(),
+        ir::ConstantOp::create(b, op.getLoc(), 0.0,
+                               RankedTensorType::get({}, b.getF32Type())));
+    mask = select(mask, zero, zero.scalar(-INFINITY));
+  }
+  const SmallVector<int64_t> keys{3};
+  Expr blind =
+      compare(ir::Predicate::eq, mask.max(keys, true), mask.scalar(-INFINITY));
+  bool inexact;
+  APFloat lowest =
+      APFloat::getLargest(cast<FloatType>(half).getFloatSemantics(), true);
+  lowest.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+  Expr least = mask.scalar(lowest.convertToDouble());
+  Expr finite = mask.make<ir::MaxOp>(mask.v, least.v).cast(half);
+  SmallVector<int64_t> shape(finite.shape());
+  const ir::AttentionDims dims(ir::tensorType(op.getQ()),
+                               ir::tensorType(op.getK()),
+                               ir::tensorType(op.getV()), op.getLayout());
+  shape[2] = dims.queries, shape[3] = dims.keys;
+  finite = finite.broadcast(shape);
+  op.getMaskMutable().assign(finite.v);
+  if (op.getLayout() == "bthd") {
+    const SmallVector<int64_t> perm{0, 2, 1, 3};
+    blind = blind.make<ir::TransposeOp>(blind.v, perm);
+  }
+  b.setInsertionPointAfter(op);
+  Expr y(b, op.getLoc(), op.getY());
+  Expr seen = select(blind, y.scalar(0), y);
+  op.getY().replaceAllUsesExcept(seen.v, seen.v.getDefiningOp());
+}
+
+} // namespace dlc::cuda

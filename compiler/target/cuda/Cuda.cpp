@@ -1,0 +1,173 @@
+#include "compiler/target/cuda/Cuda.h"
+#include "compiler/codegen/cuda/CudaCodegen.h"
+#include "compiler/lower/Tiling.h"
+#include "compiler/target/cuda/Limits.h"
+#include "runtime/base/Json.h"
+#include "runtime/plan/Figures.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+/// Assumed: seconds from one kernel's start to the next one's in a graph; a
+/// tile's way from memory to the tensor cores when nothing else is under way;
+/// bytes a second between multiprocessors and the second-level cache.
+constexpr double kLaunch = 2.5e-6, kTile = 0.6e-6, kCache = 3.8e12;
+constexpr int64_t kResidentBlocks = 4;
+
+/// One plan serves all SMs of an artifact: times are those of the middle one.
+const GpuFigures &figuresOf(const Words &sms) {
+  SmallVector<int> numbers;
+  for (StringRef word : sms)
+    if (int sm = 0; !word.getAsInteger(10, sm))
+      numbers.push_back(sm);
+  llvm::sort(numbers);
+  return gpuFigures(numbers.empty() ? 0 : numbers[numbers.size() / 2]);
+}
+
+/// Registers and memory of each kernel, as ptxas found them.
+Json resourcesOf(const cuda::Image &image) {
+  Json kernels = Json::object();
+  for (const cuda::KernelResources &r : image.cubin.resources)
+    kernels[r.kernel] = {{"registers", r.registers},
+                         {"shared", r.shared},
+                         {"stack", r.stack},
+                         {"spilled", r.stores + r.loads}};
+  return kernels;
+}
+
+class Cuda final : public Target {
+public:
+  explicit Cuda(const TargetOptions &options)
+      : options(options), gpu(figuresOf(options.sm)) {}
+
+  StringRef name() const override { return "cuda"; }
+  LoweringTraits lowering() const override {
+    return {.decomposesCalls = true,
+            .fewOutputs = 16384,
+            .repeatsCheapOps = true,
+            .generatesProducts = true,
+            .hasEpilogues = true,
+            .hasNormCalls = true};
+  }
+
+  bool prefersAttention() const override { return true; }
+  std::optional<std::string> whyNoAttention(By by, RankedTensorType q,
+                                            const ir::AttentionDims &dims,
+                                            bool typed) const override {
+    return cuda::whyNoAttention(by, q, dims, typed);
+  }
+  void fitCall(ir::AttentionOp op) const override {
+    if (op.getMask())
+      cuda::fitMask(op);
+  }
+  std::optional<std::string> whyNoNormCall(Operation *norm) const override {
+    return cuda::whyNoNormCall(norm);
+  }
+
+  double streaming(double bytes) const override {
+    return kLaunch + bytes / (gpu.bandwidth * kOfBandwidth);
+  }
+  double libraryProduct(const ProductShape &shape,
+                        double bytes) const override {
+    return kLaunch + std::max(shape.flops() / (gpu.half * kOfPeakLibrary),
+                              bytes / (gpu.bandwidth * kOfBandwidth));
+  }
+  double generatedProduct(const ProductShape &shape, double bytes,
+                          OperandCost left, OperandCost right) const override {
+    const Tiling t = tilingOf(shape);
+    const int64_t blocks = t.blocks(shape), steps = t.steps(shape);
+    const double tiles = double(blocks) * steps * t.depth;
+    const double busy = double(llvm::divideCeil(blocks, gpu.processors)) *
+                        gpu.processors / std::max<int64_t>(blocks, 1);
+    const double products =
+        busy * 2 * tiles * t.rows * t.columns / (gpu.half * kOfPeakGenerated);
+    const double operations =
+        busy * tiles *
+        (t.rows * left.operations + t.columns * right.operations) / gpu.single;
+    const double cache =
+        tiles * (t.rows * left.bytes + t.columns * right.bytes) / kCache;
+    const double latency =
+        kTile * (steps + 1) *
+        llvm::divideCeil(blocks, gpu.processors * kResidentBlocks);
+    return kLaunch + std::max({products + operations, cache, latency,
+                               bytes / (gpu.bandwidth * kOfBandwidth)});
+  }
+
+  Result<CompiledKernels> generate(ModuleOp module,
+                                   plan::Plan &) const override {
+    DLC_ASSIGN(std::vector<cuda::Sm> sms, findSms());
+    std::string why;
+    auto toolkit = cuda::findToolkit(options.toolkit, why);
+    if (mlir::failed(toolkit))
+      return usageError("--target=cuda: {}", why);
+    std::vector<cuda::Image> images;
+    if (mlir::failed(cuda::mapLaunches(module)) ||
+        mlir::failed(cuda::compileKernels(module, sms, *toolkit,
+                                          cuda::CudaCodegenOptions(), images)))
+      return failed("the kernels cannot be compiled");
+    return filesOf(images, sms.back());
+  }
+
+private:
+  /// Rising, each once.
+  Result<std::vector<cuda::Sm>> findSms() const {
+    std::vector<cuda::Sm> sms;
+    std::string why;
+    for (const std::string &number : options.sm) {
+      auto sm = cuda::findSm(number, why);
+      if (mlir::failed(sm))
+        return usageError("--sm: {}", why);
+      sms.push_back(*sm);
+    }
+    llvm::sort(sms, [](auto &a, auto &b) { return a.number < b.number; });
+    sms.erase(llvm::unique(
+                  sms, [](auto &a, auto &b) { return a.number == b.number; }),
+              sms.end());
+    return sms;
+  }
+
+  /// Machine code for every SM, and PTX for those that are newer than the last.
+  static CompiledKernels filesOf(const std::vector<cuda::Image> &images,
+                                 cuda::Sm last) {
+    CompiledKernels result;
+    Json resources = Json::object();
+    for (const cuda::Image &image : images) {
+      const std::string name = "kernels." + image.sm.name();
+      result.files[name + ".cubin"] = {image.cubin.bytes.begin(),
+                                       image.cubin.bytes.end()};
+      resources[image.sm.name()] = resourcesOf(image);
+      if (image.sm.number == last.number)
+        result.files[name + ".ptx"] = image.ptx;
+    }
+    result.files["kernels.json"] = dumpJson(resources, 2) + "\n";
+    return result;
+  }
+
+  const TargetOptions options;
+  const GpuFigures &gpu;
+};
+
+} // namespace
+
+std::shared_ptr<const Target> makeCudaTarget(const TargetOptions &options) {
+  return std::make_shared<Cuda>(options);
+}
+
+void addCudaOptions(OptionTable &table, TargetOptions &o) {
+  table
+      .list("model.sm", o.sm, "N,N",
+            "the compute capabilities that kernels are made for; who computes "
+            "what is decided for the middle one")
+      .only("model.target", {"cuda"})
+      .commas = true;
+  table
+      .text("model.cuda-path", o.toolkit, "FOLDER",
+            "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of "
+            "ptxas in PATH")
+      .only("model.target", {"cuda"});
+}
+
+} // namespace dlc

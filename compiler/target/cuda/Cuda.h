@@ -1,0 +1,11 @@
+// NVIDIA's GPUs: cuDNN's and cuBLASLt's calls, and kernels of our own.
+#pragma once
+
+#include "compiler/target/Target.h"
+
+namespace dlc {
+
+std::shared_ptr<const Target> makeCudaTarget(const TargetOptions &options);
+void addCudaOptions(OptionTable &table, TargetOptions &options);
+
+} // namespace dlc

@@ -1,0 +1,33 @@
+#include "runtime/plan/Figures.h"
+
+#include <algorithm>
+
+namespace dlc {
+
+constexpr GpuFigures kGpus[] = {
+    {"A100", 80, 2.04e12, 312e12, 19.5e12, 108},
+    {"A40", 86, 0.696e12, 149.7e12, 37.4e12, 84},
+    {"L40S", 89, 0.864e12, 362e12, 91.6e12, 142},
+    {"H100", 90, 3.35e12, 989e12, 67e12, 132},
+    {"H200", 90, 4.8e12, 989e12, 67e12, 132},
+    {"B200", 100, 8e12, 2250e12, 80e12, 148},
+};
+
+std::span<const GpuFigures> allGpuFigures() { return kGpus; }
+
+const GpuFigures &gpuFigures(int sm) {
+  const GpuFigures *best = kGpus;
+  for (const GpuFigures &gpu : kGpus)
+    if (gpu.sm <= sm && gpu.sm > best->sm)
+      best = &gpu;
+  return *best;
+}
+
+const GpuFigures *findGpu(std::string_view name) {
+  const auto *gpu =
+      std::find_if(std::begin(kGpus), std::end(kGpus),
+                   [&](const GpuFigures &g) { return g.name == name; });
+  return gpu == std::end(kGpus) ? nullptr : gpu;
+}
+
+} // namespace dlc
