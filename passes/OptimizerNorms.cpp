@@ -16,8 +16,7 @@ static Expr norm(Expr x) {
 }
 static Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
 
-//===--- lamb: timm/optim/lamb.py
-//---------------------------------------------//
+//===--- lamb: timm/optim/lamb.py -----------------------------------------===//
 
 /// Gradients have a common norm of at most 1.
 void boundGradients(Step &step, ArrayRef<ir::GradientOp> gradients) {
@@ -55,8 +54,7 @@ Exprs lamb(const Update &u) {
   return {u.w - lr * (step * trust(u.w, step)), m, v};
 }
 
-//===--- muon: torch/optim/_muon.py, in f32 where that has bf16
-//---------------//
+//===--- muon: torch/optim/_muon.py, in f32 where that has bf16 -----------===//
 
 constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
 constexpr int kIterations = 5;

@@ -28,8 +28,7 @@ Expr shrunk(Expr w, Expr by, const OptimizerOptions &o) {
   return *o.weightDecay != 0 ? w * by : w;
 }
 
-//===--- sgd
-//------------------------------------------------------------------//
+//===--- sgd --------------------------------------------------------------===//
 
 Moments sgdMoments(const OptimizerOptions &o) {
   return *o.momentum != 0 ? Moments{{"m"}} : Moments{};
@@ -51,8 +50,7 @@ Exprs sgd(const Update &u) {
   return {u.w - lr * step, m};
 }
 
-//===--- adam, adamw
-//----------------------------------------------------------//
+//===--- adam, adamw ------------------------------------------------------===//
 
 Moments adamMoments(const OptimizerOptions &o) {
   return o.amsgrad ? Moments{{"m"}, {"v"}, {"vmax"}} : Moments{{"m"}, {"v"}};
@@ -79,8 +77,7 @@ template <bool decoupled> Exprs adam(const Update &u) {
   return result;
 }
 
-//===--- rmsprop, rmsprop_tf, adagrad
-//-----------------------------------------//
+//===--- rmsprop, rmsprop_tf, adagrad -------------------------------------===//
 
 Moments rmspropMoments(const OptimizerOptions &o) {
   return *o.momentum != 0 ? Moments{{"v"}, {"m"}} : Moments{{"v"}};
@@ -128,8 +125,7 @@ Exprs adagrad(const Update &u) {
   return {u.w - u.scalars[0] * (g / (sqrt(v) + *u.options.epsilon)), v};
 }
 
-//===--- lion
-//-----------------------------------------------------------------//
+//===--- lion -------------------------------------------------------------===//
 
 Moments lionMoments(const OptimizerOptions &) { return {{"m"}}; }
 Exprs lionScalars(const Rates &r, const OptimizerOptions &o) {

@@ -3,8 +3,8 @@
 // Ops are visited from last to first. An op joins the cluster of one of its
 // users when
 //   1. every user of it is in that cluster or stands after the cluster's last
-//   op, so that the cluster can run at
-//      the place of its last op and no cycle can arise, and
+//      op, so that the cluster can run at the place of its last op and no cycle
+//      can arise, and
 //   2. the loops fit (Domain below).
 // Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
 // users that then read no more; for what remains it starts a cluster of its

@@ -11,6 +11,8 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
+/// A value read at many indices is a node for each: without a bound, slices and
+/// concats of one another would double them at every op.
 constexpr size_t kMaxNodes = 20000;
 
 using Sizes = SmallVector<int64_t, 4>;
@@ -68,10 +70,13 @@ private:
 
   //===--- the loops ------------------------------------------------------===//
 
+  /// What contracts or reduces says what a row is, so it comes first; without
+  /// it the loops are those of any output.
   bool findDomain(Block &block, ir::YieldOp yield) {
     for (auto product : block.getOps<ir::MatmulOp>())
       if (!addContraction(product))
         return false;
+    // Of one element it is a view, whatever its axes.
     for (Operation &op : block)
       if (isReduction(&op) && reducedCount(&op) != 1) {
         if (!graph.reduces)
@@ -115,6 +120,8 @@ private:
       n *= tensorType(op->getOperand(0)).getDimSize(axis);
     return n;
   }
+  /// Dimensions of size one have no loop: shapes that differ in those alone
+  /// share one index space.
   void addLoops(Ints shape, Ints axes) {
     for (auto [i, size] : llvm::enumerate(shape))
       if (size != 1)
@@ -141,6 +148,7 @@ private:
     Ints shape = tensorType(v).getShape();
     int64_t n = product(shape), rows = graph.extent(false),
             all = rows * graph.extent(true);
+    // Where nothing is left to reduce the two are equal; then it is a row's.
     bool full = n == all && !(graph.reduces && n == rows);
     if (full && graph.contraction.op)
       return fail("an output has the elements that are contracted");
@@ -172,6 +180,8 @@ private:
     }
     for (unsigned v : reduced)
       node->varies |= graph.readsLoop(*node, v);
+    // A reduction is one value a row, and what reads it wants one more pass
+    // over the row than it took itself.
     if (node->kind == KernelNode::Reduce) {
       node->varies = false;
       graph.depth = std::max(graph.depth, ++node->depth);
@@ -206,6 +216,7 @@ private:
       return load(v, forms.linear(index, shape));
     if (auto gather = dyn_cast<ir::GatherOp>(op))
       return computeGather(gather, index);
+    // The body is emitted once for all results.
     if (auto result = cast<OpResult>(v).getResultNumber()) {
       KernelNode *first = eval(op->getResult(0), index);
       KernelNode *node = first ? make(KernelNode::Pick, v, first) : nullptr;
@@ -272,6 +283,8 @@ private:
     return make(KernelNode::Load, v, reads, at);
   }
 
+  /// The row is a variable of the forms. So its index must lie in memory: forms
+  /// are emitted wherever an address is, and may not compute anything.
   KernelNode *computeGather(ir::GatherOp gather, ArrayRef<IndexForm> index) {
     int64_t axis = gather.getAxis(),
             rank = tensorType(gather.getIndices()).getRank();
@@ -305,6 +318,7 @@ private:
       int64_t size = tensorType(pad.getX()).getDimSize(d),
               step = pad.getInterior()[d] + 1;
       int64_t high = (size - 1) * step + 1;
+      // Only where the index can lie outside: a condition costs a branch.
       if (auto [least, most] = forms.range(t); least < 0 || most >= high)
         node->bounds.push_back({t, 0, high});
       if (step > 1 && size > 1) {
@@ -370,6 +384,7 @@ private:
       } else if (size == 1) {
         at.push_back(IndexForm());
       } else {
+        // All reductions of the cluster run over the same loops, in order.
         unsigned v = isReduced ? reduced[nextReduced++] : kept[nextKept++];
         at.push_back(IndexForm::variable(v));
         if (!isReduced && !(index[result] == at.back()))

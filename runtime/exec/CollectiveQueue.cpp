@@ -20,6 +20,8 @@ Result<int> CollectiveQueue::add(void *data, size_t count, DType type,
                                  ReduceOp op) {
   std::lock_guard lock(mutex_);
   reductions_.push_back({data, count, type, op});
+  // All at bind, so that start() allocates nothing: a reduction is in the ring
+  // at most once, and no reference of work() is ever moved.
   queue_.resize(reductions_.size());
   return static_cast<int>(reductions_.size()) - 1;
 }
@@ -56,10 +58,12 @@ void CollectiveQueue::work() {
   for (;;) {
     started_.wait(lock, [&] { return stop_ || length_ > 0; });
     if (length_ == 0)
-      return;
+      return; // it stops, and nobody waits any more
     Reduction &next = reductions_[queue_[head_]];
+    // After an error the ranks no longer agree on what comes next, so nothing
+    // more is sent; what was started still ends, for those who wait for it.
     if (error_.ok() && !stop_) {
-      lock.unlock();
+      lock.unlock(); // the step starts and waits for others while this blocks
       Status status = guarded("all_reduce", [&] {
         return communicator_.allReduce(next.data, next.count, next.type,
                                        next.op);
@@ -67,6 +71,7 @@ void CollectiveQueue::work() {
       lock.lock();
       error_ = std::move(status);
     }
+    // Only now does its place in the ring get free.
     next.pending = false;
     head_ = (head_ + 1) % queue_.size();
     --length_;

@@ -11,8 +11,9 @@
 
 namespace dlc {
 
-// wait() returns when the reduction is done. The communicator's deadlines bound
-// how long it, endStep() and the destructor block.
+// Host memory and a blocking communicator: the thread is what lets the step go
+// on meanwhile. wait() returns when the reduction is done. The communicator's
+// deadlines bound how long it, endStep() and the destructor block.
 class CollectiveQueue final : public Reducer {
 public:
   explicit CollectiveQueue(Communicator &communicator);

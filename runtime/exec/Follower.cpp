@@ -14,6 +14,8 @@ Follower::create(const plan::Plan &plan, const plan::Program &program,
   DLC_ASSIGN(auto device, makeDevice("cpu", 1, 0));
   std::unique_ptr<Follower> follower(new Follower(plan, std::move(device)));
   Device &host = *follower->device_;
+  // States are shared with the program that it follows, scratch is not: both
+  // run at once.
   follower->regions_ = regions;
   for (int i = 0; i < plan.regions_size(); ++i)
     if (plan.regions(i).kind() == plan::Region::SCRATCH) {
@@ -25,6 +27,7 @@ Follower::create(const plan::Plan &plan, const plan::Program &program,
   DLC_ASSIGN(follower->program_, Program::bind({host, plan, follower->regions_,
                                                 nullptr, false, false},
                                                program));
+  // Last: from here on the destructor has a thread to join.
   follower->thread_ = std::thread([f = follower.get()] { f->work(); });
   return follower;
 }
@@ -59,15 +62,15 @@ void Follower::work() {
   for (;;) {
     changed_.wait(lock, [&] { return running_ || stop_; });
     if (!running_)
-      return;
+      return; // it stops; a run that was started is done first
     const bool timed = timed_;
     lock.unlock();
     Status status = guarded(program_->plan().name(), [&]() -> Status {
-      DLC_TRY(device_->makeCurrent());
+      DLC_TRY(device_->makeCurrent()); // settings of a device are a thread's
       return program_->run(timed);
     });
     lock.lock();
-    if (error_.ok())
+    if (error_.ok()) // the first one tells the cause
       error_ = std::move(status);
     running_ = false;
     changed_.notify_all();
@@ -76,7 +79,7 @@ void Follower::work() {
 
 namespace {
 
-// Ranges of memory that outlives a step.
+// Ranges of memory that outlives a step: of scratch each program has its own.
 struct Ranges {
   struct Range {
     uint32_t region;
@@ -107,6 +110,8 @@ struct Ranges {
 } // namespace
 
 size_t Follower::firstConflict(const plan::Program &leader) const {
+  // As one whole: where in its program this thread is when the leader gets to a
+  // command is not known.
   const plan::Program &own = program_->plan();
   Ranges reads, writes;
   for (const plan::Command &command : own.commands()) {

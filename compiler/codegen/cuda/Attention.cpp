@@ -242,8 +242,7 @@ private:
     return a.times(a.times(p, a.minus(dp, delta)), a.f32(a.tiling.scale));
   }
 
-  //===--- lse and delta, the sum over a row of dy * y
-  //---------------------===//
+  //===--- lse and delta, the sum over a row of dy * y -------------------===//
 
   Value slot(Value tile) { return t.times(t.remainder(tile, 2), 2 * perTile); }
   Value load(Value at) { return e.load(statistics, at, e.b.getF32Type()); }

@@ -28,6 +28,9 @@ ScalarEmitter::ScalarEmitter(const KernelGraph &graph, OpBuilder &b,
       loopLevels(graph.variables.size(), 0), scopes(1) {}
 
 void ScalarEmitter::setLoop(const LoopGroup &group, Value value, int level) {
+  // One loop over adjacent dimensions, which every form sees as contiguous:
+  // with the innermost one's coefficient it stands for all, the others add
+  // nothing.
   for (unsigned v : group.loops) {
     loopValues[v] = v == group.loops.back() ? value : Value();
     loopLevels[v] = level;
@@ -51,6 +54,7 @@ void ScalarEmitter::findLevels() {
     level = levelOf(node->index);
     for (const KernelBound &bound : node->bounds)
       level = std::max(level, levelOf(bound.form));
+    // A reduction's loop is closed when its result is wanted.
     if (node->kind != KernelNode::Reduce)
       for (const KernelNode *child : node->children)
         level = std::max(level, levels[child->id]);
@@ -58,6 +62,8 @@ void ScalarEmitter::findLevels() {
 }
 
 void ScalarEmitter::hoist(ArrayRef<const KernelNode *> roots, int level) {
+  // In the order of roots and children, never of pointers: equal programs give
+  // equal code. A stack of its own, since graphs may be deep.
   llvm::SmallPtrSet<const KernelNode *, 16> seen;
   SmallVector<const KernelNode *> stack(llvm::reverse(roots));
   while (!stack.empty()) {
@@ -89,6 +95,8 @@ Value ScalarEmitter::number(Type type, double value) {
 }
 
 Value ScalarEmitter::position(const KernelVariable &read) {
+  // The index is data: whatever it holds, no address outside of the tensor may
+  // come of it.
   Value v = resize(emit(read.node), indexType), zero = constant(0);
   auto below =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, v, zero);
@@ -99,6 +107,7 @@ Value ScalarEmitter::position(const KernelVariable &read) {
 }
 
 Value ScalarEmitter::emit(const IndexForm &form) {
+  // The index type holds every offset, so LLVM may widen and reorder the sums.
   auto flags = arith::IntegerOverflowFlags::nsw;
   Value sum;
   auto add = [&](Value v) {
@@ -220,6 +229,8 @@ Value ScalarEmitter::rounded(Value v, Type element) {
   return isHalf(element) ? widen(arith::TruncFOp::create(b, loc, element, v))
                          : v;
 }
+/// A factor of a product as a library would read it, from memory in halves; one
+/// that was loaded is exact already.
 Value ScalarEmitter::factor(const KernelNode *node) {
   Value v = emit(node);
   return node->kind == KernelNode::Load ? v
@@ -252,6 +263,7 @@ Value ScalarEmitter::splat(const KernelNode *node) {
 }
 
 Value ScalarEmitter::within(const KernelBound &bound) {
+  // Both sides in one comparison: unsigned, what lies below is very large.
   Value offset = emit(bound.form + IndexForm(-bound.low));
   return arith::CmpIOp::create(
       b, loc, arith::CmpIPredicate::ult, offset,
@@ -289,6 +301,7 @@ Value ScalarEmitter::storedPad(const KernelNode *node) {
 
 Value ScalarEmitter::pad(const KernelNode *node) {
   Value all = within(node->bounds);
+  // What is emitted in a branch must not be remembered behind it.
   auto inside = [&] {
     Scope scope(*this);
     return emit(node->children.front());
