@@ -46,9 +46,8 @@ struct ImportOptions {
 /// Its arguments and results carry the ONNX names as `dlc.name`; a result that
 /// is a loss computed in the graph carries `dlc.loss`. Every op's location is a
 /// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator. A
-/// dlc.batch_norm_infer that the source ran in training mode carries
-/// `dlc.training`; a dlc.gather whose source gives a row of its table no
-/// gradient carries the row as `dlc.padding`.
+/// dlc.gather whose source gives a row of its table no gradient carries the row
+/// as `dlc.padding`.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;

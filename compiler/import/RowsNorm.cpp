@@ -7,18 +7,8 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
-/// The dynamo exporter writes batch norm of a model in training mode as the
-/// inference op, and keeps what it was in the node's metadata.
-bool wasTraining(const Node &n) {
-  for (const auto &entry : n.proto.metadata_props())
-    if (entry.key() == "pkg.torch.onnx.fx_node" &&
-        entry.value().find("_native_batch_norm_legit_functional") !=
-            std::string::npos &&
-        entry.value().find(", True, ") != std::string::npos)
-      return true;
-  return n.integer("training_mode", 0) != 0;
-}
-
+/// As inference, whatever the source ran: training normalises by the batch in
+/// any case (dlc-train-mode).
 LogicalResult batchNorm(const Node &n) {
   for (size_t i = 1; i < n.outputs(); ++i)
     if (n.uses(i))
@@ -33,12 +23,9 @@ LogicalResult batchNorm(const Node &n) {
                          "are "
                       << ir::elementType(v)
                       << " is not supported, expected them in f32";
-  Value y = n.make<ir::BatchNormInferOp>(
+  return n.result(n.make<ir::BatchNormInferOp>(
       x, scale, bias, mean, var, llvm::APFloat(n.number("epsilon", 1e-5)),
-      llvm::APFloat(n.number("momentum", 0.9)), "nchw");
-  if (y && wasTraining(n))
-    y.getDefiningOp()->setAttr("dlc.training", n.b.getUnitAttr());
-  return n.result(y);
+      llvm::APFloat(n.number("momentum", 0.9)), "nchw"));
 }
 
 /// Scale and bias take the shape of the normalised dimensions.

@@ -22,7 +22,6 @@ struct InputSpec {
 class Column {
 public:
   const InputSpec &spec() const { return spec_; }
-  uint64_t sampleElements() const { return elements_; }
   uint64_t sampleBytes() const { return elements_ * sizeOf(spec_.dtype); }
 
   // Sample `row`, converted, to `to` (sampleBytes()).

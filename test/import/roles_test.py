@@ -40,12 +40,6 @@ class Roles(dlc.TestCase):
             states = self.states(os.path.join(dlc.REFS, name + "-eval.onnx"), "--batch=4")
             self.assertEqual(len(states["param"]), count, name)
 
-    def test_batch_norm_in_training_is_marked(self):
-        for path, count in [(dlc.model("resnet8"), 9), (os.path.join(dlc.REFS, "resnet8-dynamo.onnx"), 9),
-                            (os.path.join(dlc.REFS, "resnet8-eval.onnx"), 0)]:
-            self.states(path, "--batch=16")
-            self.assertEqual(self.text.count("dlc.training"), count, path)
-
     def test_folded_batch_norm_is_reported(self):
         for op in "Conv", "Gemm":
             proto = onnx.load(dlc.model("lenet"))

@@ -129,14 +129,6 @@ DLC_INLINE void take(C &best, int32_t &at, C value, int32_t position) {
   at = better ? position : at;
 }
 
-// The same where `position` is after all positions so far.
-template <class C>
-DLC_INLINE void takeLater(C &best, int32_t &at, C value, int32_t position) {
-  const bool better = (value > best) | (value != value) | (at == kNone);
-  best = better ? value : best;
-  at = better ? position : at;
-}
-
 template <class T>
 DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
                         void *memory, int64_t begin, int64_t end) {
