@@ -87,12 +87,11 @@ forward(const Conv &c, Types t, Tag tag, const memory::desc &bias = {},
           attributes};
 }
 
-// The primitives of the gradients want one of the forward as a hint.
-Forward::primitive_desc hint(const Conv &c, plan::DType type, Tag tag) {
-  return forward(c, {type, type, type}, tag);
-}
-
-BackwardData::primitive_desc backwardData(const Conv &c, Types t, Tag tag) {
+// One of the gradients, which want the forward in the type of what they read
+// as a hint.
+template <class Gradient>
+typename Gradient::primitive_desc backward(const Conv &c, Types t,
+                                           plan::DType read, Tag tag) {
   return {onednnEngine(),
           dnnl::algorithm::convolution_direct,
           imageDesc(c.x, t.x, tag),
@@ -102,21 +101,7 @@ BackwardData::primitive_desc backwardData(const Conv &c, Types t, Tag tag) {
           dilations(c),
           before(c),
           after(c),
-          hint(c, t.w, tag),
-          onednnAttributes()};
-}
-
-BackwardFilter::primitive_desc backwardFilter(const Conv &c, Types t, Tag tag) {
-  return {onednnEngine(),
-          dnnl::algorithm::convolution_direct,
-          imageDesc(c.x, t.x, tag),
-          weightDesc(c, t.w, Tag::any),
-          imageDesc(c.y, t.y, tag),
-          strides(c),
-          dilations(c),
-          before(c),
-          after(c),
-          hint(c, t.x, tag),
+          forward(c, {read, read, read}, tag),
           onednnAttributes()};
 }
 
@@ -185,7 +170,7 @@ void buildBackwardData(OnednnCommand &command, const CommandSpec &spec,
                 &dx = spec.outputs[0];
   const Types types{typeOf(dx), typeOf(w), typeOf(dy)};
   const auto desc = firstDirect(layoutsOfBackwardData(c), [&](Tag tag) {
-    return backwardData(c, types, tag);
+    return backward<BackwardData>(c, types, types.w, tag);
   });
   const auto dyDesc = desc.diff_dst_desc(), dxDesc = desc.diff_src_desc();
   const memory mdy = command.input(
@@ -206,8 +191,9 @@ void buildBackwardFilter(OnednnCommand &command, const CommandSpec &spec,
   const Operand &x = spec.inputs[0], &dy = spec.inputs[1],
                 &dw = spec.outputs[0];
   const Types types{typeOf(x), typeOf(dw), typeOf(dy)};
-  const auto desc = firstDirect(
-      layouts(c), [&](Tag tag) { return backwardFilter(c, types, tag); });
+  const auto desc = firstDirect(layouts(c), [&](Tag tag) {
+    return backward<BackwardFilter>(c, types, types.x, tag);
+  });
   const auto xDesc = desc.src_desc(), dyDesc = desc.diff_dst_desc();
   const memory mx =
       command.input(command.source(plainDesc(c.x, types.x, xDesc), x), xDesc);

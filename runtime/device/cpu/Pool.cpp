@@ -82,12 +82,17 @@ private:
   F loop_; // (part, begin, end)
 };
 
-// A command that does `rows` rows by loop(part, begin, end).
+// A command that does `rows` rows by loop(scratch, begin, end).
 template <class F>
-Result<std::unique_ptr<Command>> makeRows(CpuDevice &device, int64_t rows,
-                                          int64_t work, F loop) {
-  return std::make_unique<Rows<F>>(device.threads(), rows, work,
-                                   std::move(loop));
+Result<std::unique_ptr<Command>> makeRows(CpuDevice &device, const Pool &pool,
+                                          int64_t rows, F loop) {
+  const PoolGeometry g = pool.geometry;
+  DLC_TRY(reserveScratch(device, g));
+  auto loopOfPart = [=, &device](int part, int64_t begin, int64_t end) {
+    loop(scratchOf(device, g, part), begin, end);
+  };
+  return std::make_unique<Rows<decltype(loopOfPart)>>(
+      device.threads(), rows, pool.taps, std::move(loopOfPart));
 }
 
 Result<std::unique_ptr<Command>> bindMaxPool(CpuDevice &device,
@@ -101,17 +106,15 @@ Result<std::unique_ptr<Command>> bindMaxPool(CpuDevice &device,
   DLC_TRY(expectShape(spec, index, shapeOf(y), "index"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
   const PoolGeometry g = pool.geometry;
-  DLC_TRY(reserveScratch(device, g));
   if (g.window.kh * g.window.kw > 255)
     return incompatible(spec,
                         fmt::format("kernel {}x{} has more than 255 positions",
                                     g.window.kh, g.window.kw));
   return dispatchFloat(typeOf(x), [&]<class T>(T) {
-    return makeRows(device, g.planes * g.oh, pool.taps,
-                    [=, &device](int part, int64_t begin, int64_t end) {
+    return makeRows(device, pool, g.planes * g.oh,
+                    [=](void *scratch, int64_t begin, int64_t end) {
                       maxPoolRows(g, as<const T>(x), as<T>(y),
-                                  as<uint8_t>(index),
-                                  scratchOf(device, g, part), begin, end);
+                                  as<uint8_t>(index), scratch, begin, end);
                     });
   });
 }
@@ -127,13 +130,12 @@ Result<std::unique_ptr<Command>> bindMaxPoolBackward(CpuDevice &device,
   DLC_TRY(expectShape(spec, index, shapeOf(dy), "index"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
   const PoolGeometry g = pool.geometry;
-  DLC_TRY(reserveScratch(device, g));
   return dispatchFloat(typeOf(dy), [&]<class T>(T) {
-    return makeRows(device, g.planes * g.ih, pool.taps,
-                    [=, &device](int part, int64_t begin, int64_t end) {
-                      maxPoolBackwardRows(
-                          g, as<const T>(dy), as<const uint8_t>(index),
-                          as<T>(dx), scratchOf(device, g, part), begin, end);
+    return makeRows(device, pool, g.planes * g.ih,
+                    [=](void *scratch, int64_t begin, int64_t end) {
+                      maxPoolBackwardRows(g, as<const T>(dy),
+                                          as<const uint8_t>(index), as<T>(dx),
+                                          scratch, begin, end);
                     });
   });
 }
@@ -146,12 +148,11 @@ Result<std::unique_ptr<Command>> bindAvgPool(CpuDevice &device,
   DLC_TRY(expectType(spec, y, {typeOf(x)}, "y"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
   const PoolGeometry g = pool.geometry;
-  DLC_TRY(reserveScratch(device, g));
   return dispatchFloat(typeOf(x), [&]<class T>(T) {
-    return makeRows(device, g.planes * g.oh, pool.taps,
-                    [=, &device](int part, int64_t begin, int64_t end) {
-                      avgPoolRows(g, as<const T>(x), as<T>(y),
-                                  scratchOf(device, g, part), begin, end);
+    return makeRows(device, pool, g.planes * g.oh,
+                    [=](void *scratch, int64_t begin, int64_t end) {
+                      avgPoolRows(g, as<const T>(x), as<T>(y), scratch, begin,
+                                  end);
                     });
   });
 }
@@ -164,13 +165,11 @@ Result<std::unique_ptr<Command>> bindAvgPoolBackward(CpuDevice &device,
   DLC_TRY(expectType(spec, dx, {typeOf(dy)}, "dx"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
   const PoolGeometry g = pool.geometry;
-  DLC_TRY(reserveScratch(device, g));
   return dispatchFloat(typeOf(dy), [&]<class T>(T) {
-    return makeRows(device, g.planes * g.ih, pool.taps,
-                    [=, &device](int part, int64_t begin, int64_t end) {
+    return makeRows(device, pool, g.planes * g.ih,
+                    [=](void *scratch, int64_t begin, int64_t end) {
                       avgPoolBackwardRows(g, as<const T>(dy), as<T>(dx),
-                                          scratchOf(device, g, part), begin,
-                                          end);
+                                          scratch, begin, end);
                     });
   });
 }
