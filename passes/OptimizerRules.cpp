@@ -139,6 +139,29 @@ Exprs lion(const Update &u) {
           average(m, u.g, m.scalar(1 - *o.beta2))};
 }
 
+/// Adam's step counts in full from where the second moment has seen enough
+/// (Liu et al. 2019: rho > 5), and is that of the first moment alone before.
+Exprs radamScalars(const Rates &r, const OptimizerOptions &o) {
+  Expr n = r.t + 1.0, decay = pow(n.scalar(*o.beta2), n);
+  const double limit = 2 / (1 - *o.beta2) - 1;
+  Expr rho = limit - n * 2.0 * decay / (1.0 - decay);
+  Expr share = (rho - 4.0) * (rho - 2.0) * limit /
+               ((limit - 4) * (limit - 2) * rho) * (1.0 - decay);
+  Expr enough = compare(ir::Predicate::gt, rho, rho.scalar(5));
+  Expr one = rho.scalar(1), zero = rho.scalar(0);
+  return {r.lr / (1.0 - pow(r.momentum, n)), 1.0 - r.momentum,
+          select(enough, sqrt(share), one), select(enough, one, zero)};
+}
+Exprs radam(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr size = u.scalars[0] * u.scalars[2], enough = u.scalars[3];
+  Expr g = withDecay(u.g, u.w, o);
+  Expr m = average(u.moments[0], g, u.scalars[1]);
+  Expr v = averageOfSquares(u.moments[1], g, *o.beta2);
+  Expr root = (sqrt(v) + *o.epsilon) * enough + (1.0 - enough); // or 1
+  return {u.w - size * (m / root), m, v};
+}
+
 /// Members of OptimizerReads that have a type, by flag.
 const std::pair<StringRef, std::optional<double> OptimizerReads::*> numbers[] =
     {{"momentum", &OptimizerReads::momentum},
@@ -184,6 +207,11 @@ const Rule rules[] = {
      adamMoments,
      adamScalars,
      adam<true>},
+    {"radam",
+     {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+     adamMoments,
+     radamScalars,
+     radam},
     {"rmsprop",
      {.lr = 1e-2, .momentum = 0, .epsilon = 1e-8, .alpha = 0.99},
      rmspropMoments,

@@ -46,6 +46,10 @@ class Optimizers(dlc.TestCase):
     def test_adamw_amsgrad(self):
         self.check("adamw_amsgrad", optimizer="adamw", lr=1e-3, amsgrad=True)
 
+    def test_radam(self):
+        """50 steps cross the one, the sixth, from which the second moment counts."""
+        self.check("radam", optimizer="radam", lr=5e-3, weight_decay=0.01)
+
     def test_rmsprop(self):
         self.check("rmsprop", optimizer="rmsprop", lr=1e-3, weight_decay=0.01)
 
@@ -109,7 +113,7 @@ class OneKernel(dlc.TestCase):
         return sum(1 for names in written if parameters & set(names))
 
     def test_one_group(self):
-        for optimizer in "sgd", "adam", "adamw", "rmsprop", "rmsprop_tf", "adagrad", "lion":
+        for optimizer in "sgd", "adam", "adamw", "radam", "rmsprop", "rmsprop_tf", "adagrad", "lion":
             self.assertEqual(self.updates(optimizer=optimizer), 1, optimizer)
 
     def test_with_all_that_moves_along(self):

@@ -68,6 +68,7 @@ OPTIMIZERS = {
     "adam": each(optim.Adam, lr=1e-3, weight_decay=0.01),
     "adam_amsgrad": each(optim.Adam, lr=1e-3, amsgrad=True),
     "adamw_amsgrad": each(optim.AdamW, lr=1e-3, amsgrad=True),
+    "radam": each(optim.RAdam, lr=5e-3, weight_decay=0.01),
     "rmsprop": each(optim.RMSprop, lr=1e-3, weight_decay=0.01),
     "rmsprop_momentum": each(optim.RMSprop, lr=1e-4, alpha=0.95, momentum=0.9),
     "rmsprop_tf": each(RMSpropTF, lr=1e-2, weight_decay=0.01),
