@@ -68,9 +68,8 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
     for (auto [y, bias] : {std::pair(add.getA(), add.getB()),
                            std::pair(add.getB(), add.getA())}) {
       auto conv = y.getDefiningOp<ir::ConvOp>();
-      if (!conv || conv.getBias() || conv.getActivation() ||
-          conv.getLayout() != "nchw" || !y.hasOneUse() ||
-          y.getType() != add.getType() ||
+      if (!conv || conv.getBias() || conv.getLayout() != "nchw" ||
+          !y.hasOneUse() || y.getType() != add.getType() ||
           !isPerChannel(tensorType(bias),
                         tensorType(conv.getW()).getDimSize(0)))
         continue;
@@ -81,7 +80,7 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
           .replaceOpWithNewOp<ir::ConvOp>(
               add, add.getType(), conv.getX(), conv.getW(), vector,
               conv.getStrides(), conv.getPads(), conv.getDilations(),
-              conv.getGroup(), conv.getLayout(), StringAttr())
+              conv.getGroup(), conv.getLayout())
           ->setLoc(both);
       return success();
     }

@@ -16,9 +16,6 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
-Expr minimum(Expr a, Expr b) { return a.make<ir::MinOp>(a.v, b.v); }
-
 /// 1 - d at the k-th update since the start, in f64; see EmaOptions.
 struct Kind {
   StringRef name;

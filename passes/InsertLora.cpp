@@ -133,12 +133,12 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
 
   /// The window of `op` gives `rank` channels, a 1x1 convolution the outputs.
   static Expr convolve(ir::ConvOp op, Expr a, Expr up) {
-    Expr inner = a.make<ir::ConvOp>(op.getX(), a.v, Value(), op.getStrides(),
-                                    op.getPads(), op.getDilations(), 1,
-                                    op.getLayout(), StringAttr());
+    Expr inner =
+        a.make<ir::ConvOp>(op.getX(), a.v, Value(), op.getStrides(),
+                           op.getPads(), op.getDilations(), 1, op.getLayout());
     const int64_t one[] = {1, 1}, zero[] = {0, 0, 0, 0};
     return up.make<ir::ConvOp>(inner.v, up.v, Value(), one, zero, one, 1,
-                               op.getLayout(), StringAttr());
+                               op.getLayout());
   }
 
   /// fc.weight gets fc.lora_A.weight and fc.lora_B.weight.

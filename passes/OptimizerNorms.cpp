@@ -14,7 +14,6 @@ using Moments = Rule::Moments;
 static Expr norm(Expr x) {
   return sqrt((x * x).sum(ir::axesBetween(0, x.rank())));
 }
-static Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
 
 //===--- lamb: timm/optim/lamb.py -----------------------------------------===//
 

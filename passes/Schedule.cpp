@@ -8,8 +8,6 @@ using dlc::ir::Expr;
 namespace dlc {
 namespace {
 
-Expr maximum(Expr a, Expr b) { return a.make<ir::MaxOp>(a.v, b.v); }
-Expr minimum(Expr a, Expr b) { return a.make<ir::MinOp>(a.v, b.v); }
 Expr floor(Expr a) { return a.make<ir::FloorOp>(a.v); }
 Expr ceil(Expr a) { return a.make<ir::CeilOp>(a.v); }
 Expr round(Expr a) { return a.make<ir::RoundOp>(a.v); }

@@ -19,18 +19,16 @@ def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention"> {
   let arguments = !con((ins Dlc_Float:$q, Dlc_Float:$k, Dlc_Float:$v, Optional<Dlc_Tensor>:$mask),
       Dlc_AttentionAttributes);
   let results = (outs Dlc_Float:$y, Dlc_Float:$lse);
-  let declarations = "static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r);\n"
-      # "bool pinsResult(unsigned i) { return i == 1; }\n"
-      # "bool pinsOperand(unsigned i) { return i == 3; }\n";
+  let answers = Pins<"i == 3", "i == 1">.text # MayLack<"mask", "getMask">.text;
 }
 def Dlc_AttentionBackwardOp : Dlc_Library<"attention_backward", CastAllow, "inferAttentionBackward"> {
   let summary = "gradients of attention's q, k and v";
   let description = [{With p = exp(scale q k^T + mask - lse), 0 where a query does not see a key, and delta the sum over a row of
-    dy * y: ds = p * (dy v^T - delta); dq = scale ds k, dk = scale ds^T q, dv = p^T dy.}];
+    dy * y: ds = p * (dy v^T - delta); dq = scale ds k, dk = scale ds^T q, dv = p^T dy.
+    As attention: (C1), (C2), (C3), (C4), (C5), (C6); (C7) dy, y and lse are of one attention.}];
   let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$q, Dlc_Float:$k, Dlc_Float:$v, Dlc_Float:$y, Dlc_Float:$lse,
       Optional<Dlc_Tensor>:$mask), Dlc_AttentionAttributes);
   let results = (outs Dlc_Float:$dq, Dlc_Float:$dk, Dlc_Float:$dv);
-  let declarations = "static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r);\n"
-      # "bool pinsOperand(unsigned i) { return i >= 5; }\n";
+  let answers = Pins<"i >= 5">.text # MayLack<"mask", "getMask">.text;
 }
 #endif

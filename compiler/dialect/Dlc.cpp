@@ -42,6 +42,12 @@ void ConstantOp::build(OpBuilder &odsBuilder, OperationState &odsState,
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
+Value viewedBy(Value v) {
+  while (auto view = v.getDefiningOp<ReshapeOp>())
+    v = view.getX();
+  return v;
+}
+
 // Folds: only what needs no evaluation, so that weights never become
 // attributes.
 
@@ -144,22 +150,22 @@ void GlobalNormOp::getCanonicalizationPatterns(RewritePatternSet &results,
 
 LogicalResult CastOp::verify() {
   if (failed(verifyCompatibleShape(getX().getType(), getY().getType())))
-    return emitOpError("expected operand and result of one shape");
+    return emitOpError("(C1) expected operand and result of one shape");
   return success();
 }
 LogicalResult IotaOp::verify() {
   int64_t axis = getAxis(), rank = tensorType(getY()).getRank();
   if (axis < 0 || axis >= rank)
-    return emitOpError("axis ") << axis << " is outside of rank " << rank;
+    return emitOpError("(C1) axis ") << axis << " is outside of rank " << rank;
   return success();
 }
 LogicalResult ReshapeOp::verify() {
   auto x = tensorType(getX()), y = tensorType(getY());
   if (x.getElementType() != y.getElementType())
-    return emitOpError("expected one element type");
+    return emitOpError("(C1) expected one element type");
   if (x.hasStaticShape() && y.hasStaticShape() &&
       x.getNumElements() != y.getNumElements())
-    return emitOpError("expected ")
+    return emitOpError("(C2) expected ")
            << x.getNumElements() << " elements, found " << y.getNumElements();
   return success();
 }
@@ -172,7 +178,7 @@ LogicalResult BroadcastOp::verify() {
     fits = d == 1 || d == y.getShape().end()[-i] || ShapedType::isDynamic(d);
   }
   if (!fits)
-    return emitOpError("operand does not broadcast to the result");
+    return emitOpError("(C1) operand does not broadcast to the result");
   return success();
 }
 LogicalResult AllReduceOp::verify() {
@@ -187,10 +193,11 @@ static LogicalResult verifyState(Operation *op, FlatSymbolRefAttr name,
                                  Value value, SymbolTableCollection &symbols) {
   auto state = symbols.lookupNearestSymbolFrom<StateOp>(op, name);
   if (!state)
-    return op->emitOpError("expected a state named ") << name;
+    return op->emitOpError("(C1) expected a state named ") << name;
   if (state.getType() != value.getType())
-    return op->emitOpError("expected ") << name << "'s type " << state.getType()
-                                        << ", found " << value.getType();
+    return op->emitOpError("(C2) expected ")
+           << name << "'s type " << state.getType() << ", found "
+           << value.getType();
   return success();
 }
 LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
@@ -198,6 +205,25 @@ LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 }
 LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return verifyState(*this, getStateAttr(), getValue(), symbolTable);
+}
+/// The first write of a block speaks for all of them, so that the whole is
+/// linear in the number of ops.
+LogicalResult WriteOp::verify() {
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (isa<WriteOp>(op))
+      return success();
+  llvm::DenseMap<Attribute, WriteOp> first;
+  for (Operation *op = *this; op; op = op->getNextNode())
+    if (auto write = dyn_cast<WriteOp>(op)) {
+      auto [it, isNew] = first.try_emplace(write.getStateAttr(), write);
+      if (isNew)
+        continue;
+      InFlightDiagnostic d = write.emitOpError("(C3) ");
+      d << write.getStateAttr() << " is written twice";
+      d.attachNote(it->second.getLoc()) << "the other write";
+      return d;
+    }
+  return success();
 }
 LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return verifyState(*this, getStateAttr(), getValue(), symbolTable);

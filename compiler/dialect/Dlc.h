@@ -28,6 +28,8 @@ inline mlir::RankedTensorType tensorType(mlir::Value v) {
 inline mlir::Type elementType(mlir::Value v) {
   return tensorType(v).getElementType();
 }
+/// What `v` is a view of, through all reshapes.
+mlir::Value viewedBy(mlir::Value v);
 /// The sizes of an attention in either of its layouts.
 struct AttentionDims {
   int64_t batch, heads, queries, keys, depth, valueDepth;

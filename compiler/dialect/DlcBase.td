@@ -35,6 +35,11 @@ def Dlc_Role : I32EnumAttr<"Role", "what a state tensor is for", [
     I32EnumAttrCase<"step", 6>, I32EnumAttrCase<"accumulator", 7>]> {
   let cppNamespace = "::dlc::ir";
 }
+def Dlc_Combine : I32EnumAttr<"Combine", "how the elements of a reduction become one", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"mean", 1>, I32EnumAttrCase<"max", 2>,
+    I32EnumAttrCase<"min", 3>, I32EnumAttrCase<"argmax", 4>]> {
+  let cppNamespace = "::dlc::ir";
+}
 
 def Dlc_Tensor : RankedTensorOf<[F16, BF16, F32, F64, I1, I8, I32, I64]>;
 def Dlc_Float : RankedTensorOf<[F16, BF16, F32, F64]>;
@@ -53,10 +58,25 @@ def CastDenyFp16 : Dlc_Cast<"fp16 ? CastPolicy::Deny : CastPolicy::Infer">;
 def CastClear : Dlc_Cast<"CastPolicy::Clear">;
 def CastNever : Dlc_Cast<"CastPolicy::Never">;
 
+// An op's answers to the questions of Interfaces.td, as text for `answers`. Images<"0", "0, 1">: operand 0 and results 0 and 1.
+class Pins<string operand, string result = "false"> {
+  string text = "bool pinsOperand(unsigned i) { return " # operand # "; }\n"
+      # "bool pinsResult(unsigned i) { return " # result # "; }\n";
+}
+class Images<string operands, string results> {
+  string text = "static ::llvm::SmallVector<unsigned> imageOperands() { return {" # operands # "}; }\n"
+      # "static ::llvm::SmallVector<unsigned> imageResults() { return {" # results # "}; }\n";
+}
+class MayLack<string operand, string getter> {
+  string text = "::llvm::SmallVector<std::pair<::llvm::StringRef, bool>> optionalOperands() {\n"
+      # "  return {{\"has_" # operand # "\", bool(" # getter # "())}};\n}\n";
+}
+
 class Dlc_Op<string mnemonic, Dlc_Cast cast, list<Trait> traits = []>
     : Op<Dlc_Dialect, mnemonic, traits # [CastPolicyInterface]> {
   string declarations = "";
-  let extraClassDeclaration = cast.policy # declarations;
+  string answers = "";
+  let extraClassDeclaration = cast.policy # declarations # answers;
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 

@@ -4,14 +4,20 @@
 #define DLC_ELEMENTWISE
 include "DlcBase.td"
 
+defvar Dlc_ElementwiseLaws = "(C1) element types agree; (C2) shapes broadcast.";
+
+defvar Dlc_Costly = "static bool isCostly() { return true; }\n";
+
 class Dlc_Elementwise<string mnemonic, Dlc_Cast cast, string infer = "inferBroadcast">
     : Dlc_Pure<mnemonic, cast, infer, [DeclareOpInterfaceMethods<ElementwiseInterface>]>;
 
-class Dlc_Unary<string mnemonic, Dlc_Cast cast> : Dlc_Elementwise<mnemonic, cast> {
+class Dlc_Unary<string mnemonic, Dlc_Cast cast> : Dlc_Elementwise<mnemonic, cast, "inferSameAsFirst"> {
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
 }
+class Dlc_CostlyUnary<string mnemonic, Dlc_Cast cast> : Dlc_Unary<mnemonic, cast> { let answers = Dlc_Costly; }
 class Dlc_Binary<string mnemonic, Dlc_Cast cast> : Dlc_Elementwise<mnemonic, cast> {
+  let description = Dlc_ElementwiseLaws;
   let arguments = (ins Dlc_Tensor:$a, Dlc_Tensor:$b);
   let results = (outs Dlc_Tensor:$y);
 }
@@ -22,30 +28,31 @@ def Dlc_SignOp : Dlc_Unary<"sign", CastClear> { let summary = "-1, 0 or 1"; }
 def Dlc_FloorOp : Dlc_Unary<"floor", CastClear> { let summary = "round down"; }
 def Dlc_CeilOp : Dlc_Unary<"ceil", CastClear> { let summary = "round up"; }
 def Dlc_RoundOp : Dlc_Unary<"round", CastClear> { let summary = "round half to even"; }
-def Dlc_ExpOp : Dlc_Unary<"exp", CastDenyFp16> { let summary = "exponential"; }
-def Dlc_LogOp : Dlc_Unary<"log", CastDeny> { let summary = "natural logarithm"; }
+def Dlc_ExpOp : Dlc_CostlyUnary<"exp", CastDenyFp16> { let summary = "exponential"; }
+def Dlc_LogOp : Dlc_CostlyUnary<"log", CastDeny> { let summary = "natural logarithm"; }
 def Dlc_SqrtOp : Dlc_Unary<"sqrt", CastInfer> { let summary = "square root"; }
 def Dlc_RsqrtOp : Dlc_Unary<"rsqrt", CastDenyFp16> { let summary = "1 / sqrt(x)"; }
 def Dlc_ReciprocalOp : Dlc_Unary<"reciprocal", CastDenyFp16> { let summary = "1 / x"; }
-def Dlc_TanhOp : Dlc_Unary<"tanh", CastInfer> { let summary = "hyperbolic tangent"; }
-def Dlc_SigmoidOp : Dlc_Unary<"sigmoid", CastInfer> { let summary = "1 / (1 + exp(-x))"; }
+def Dlc_TanhOp : Dlc_CostlyUnary<"tanh", CastInfer> { let summary = "hyperbolic tangent"; }
+def Dlc_SigmoidOp : Dlc_CostlyUnary<"sigmoid", CastInfer> { let summary = "1 / (1 + exp(-x))"; }
 def Dlc_ReluOp : Dlc_Unary<"relu", CastClear> { let summary = "max(x, 0)"; }
-def Dlc_ErfOp : Dlc_Unary<"erf", CastInfer> { let summary = "error function"; }
-def Dlc_SinOp : Dlc_Unary<"sin", CastInfer> { let summary = "sine"; }
-def Dlc_CosOp : Dlc_Unary<"cos", CastInfer> { let summary = "cosine"; }
-def Dlc_SoftplusOp : Dlc_Unary<"softplus", CastDenyFp16> { let summary = "log(1 + exp(x))"; }
+def Dlc_ErfOp : Dlc_CostlyUnary<"erf", CastInfer> { let summary = "error function"; }
+def Dlc_SinOp : Dlc_CostlyUnary<"sin", CastInfer> { let summary = "sine"; }
+def Dlc_CosOp : Dlc_CostlyUnary<"cos", CastInfer> { let summary = "cosine"; }
+def Dlc_SoftplusOp : Dlc_CostlyUnary<"softplus", CastDenyFp16> { let summary = "log(1 + exp(x))"; }
 def Dlc_NotOp : Dlc_Unary<"not", CastNever> { let summary = "logical not"; }
-def Dlc_GeluOp : Dlc_Unary<"gelu", CastInfer> {
+def Dlc_GeluOp : Dlc_CostlyUnary<"gelu", CastInfer> {
   let summary = "Gaussian error linear unit: exact, or by tanh when `tanh` is set";
   let arguments = (ins Dlc_Float:$x, UnitAttr:$tanh);
 }
-def Dlc_IsFiniteOp : Dlc_Elementwise<"is_finite", CastClear, "inferPredicate"> {
+def Dlc_IsFiniteOp : Dlc_Elementwise<"is_finite", CastClear, "inferIsFinite"> {
   let summary = "neither infinite nor NaN";
   let arguments = (ins Dlc_Float:$x);
   let results = (outs Dlc_Bool:$y);
 }
 def Dlc_CastOp : Dlc_Op<"cast", CastClear, [Pure, DeclareOpInterfaceMethods<ElementwiseInterface>]> {
   let summary = "conversion of the element type; to bool: x != 0";
+  let description = "(C1) operand and result have one shape.";
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
@@ -56,24 +63,30 @@ def Dlc_AddOp : Dlc_Binary<"add", CastInfer> { let summary = "a + b"; let hasFol
 def Dlc_SubOp : Dlc_Binary<"sub", CastInfer> { let summary = "a - b"; }
 def Dlc_MulOp : Dlc_Binary<"mul", CastInfer> { let summary = "a * b"; let hasFolder = 1; }
 def Dlc_DivOp : Dlc_Binary<"div", CastInfer> { let summary = "a / b"; }
-def Dlc_PowOp : Dlc_Binary<"pow", CastDenyFp16> { let summary = "a to the power of b"; }
+def Dlc_PowOp : Dlc_Binary<"pow", CastDenyFp16> {
+  let summary = "a to the power of b";
+  let answers = Dlc_Costly;
+}
 def Dlc_MaxOp : Dlc_Binary<"max", CastClear> { let summary = "larger of two; NaN if either is"; }
 def Dlc_MinOp : Dlc_Binary<"min", CastClear> { let summary = "smaller of two; NaN if either is"; }
 def Dlc_AndOp : Dlc_Binary<"and", CastNever> { let summary = "logical and"; }
 def Dlc_OrOp : Dlc_Binary<"or", CastNever> { let summary = "logical or"; }
 def Dlc_CompareOp : Dlc_Elementwise<"compare", CastClear, "inferPredicate"> {
   let summary = "comparison";
+  let description = Dlc_ElementwiseLaws;
   let arguments = (ins Dlc_Predicate:$predicate, Dlc_Tensor:$a, Dlc_Tensor:$b);
   let results = (outs Dlc_Bool:$y);
   let assemblyFormat = "$predicate $a `,` $b attr-dict `:` functional-type(operands, results)";
 }
 def Dlc_SelectOp : Dlc_Elementwise<"select", CastClear, "inferSelect"> {
   let summary = "condition ? a : b";
+  let description = "(C1) element types of a and b agree; (C2) shapes broadcast.";
   let arguments = (ins Dlc_Bool:$condition, Dlc_Tensor:$a, Dlc_Tensor:$b);
   let results = (outs Dlc_Tensor:$y);
 }
 def Dlc_LerpOp : Dlc_Elementwise<"lerp", CastNever> {
   let summary = "a + t * (b - a), as torch rounds it: b - (b - a) * (1 - t) from t = 0.5 on";
+  let description = Dlc_ElementwiseLaws;
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Float:$t);
   let results = (outs Dlc_Float:$y);
 }

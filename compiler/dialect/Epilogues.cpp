@@ -1,4 +1,6 @@
 #include "compiler/dialect/Epilogues.h"
+#include "compiler/dialect/Infer.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -12,6 +14,86 @@ void registerEpilogues(DlcDialect &dialect) {
   RegisteredOperationName::insert<MatmulActivationBackwardOp>(dialect);
   RegisteredOperationName::insert<MatmulBiasBackwardOp>(dialect);
 }
+
+//===--- laws -------------------------------------------------------------===//
+
+namespace {
+
+/// (C1) to (C3) and (C5) of all: y is the one product of matrices a @ b.
+template <class Op> LogicalResult checkProduct(Op op, Value y) {
+  auto a = tensorType(op.getA()), b = tensorType(op.getB());
+  SmallVector<int64_t> shape;
+  if (b.getRank() != 2 || a.getRank() < 2 ||
+      (op.getTransA() && a.getRank() != 2))
+    return op.emitOpError("(C1) expected one product of matrices, found ")
+           << a << " and " << b;
+  if (failed(productShape(op.getLoc(), a, b, op.getTransA(), op.getTransB(),
+                          shape)) ||
+      failed(expectShape(op.getLoc(), "(C3)", y, shape)))
+    return failure();
+  return sameElements(op.getLoc(), "(C5)", {op.getA(), op.getB(), y});
+}
+
+/// (C4), (C5): one value for each of the columns of `of`.
+LogicalResult checkBias(Location loc, Value bias, int64_t columns, Value a) {
+  if (!bias)
+    return success();
+  if (failed(expectShape(loc, "(C4)", bias, {columns})))
+    return failure();
+  return sameElements(loc, "(C5)", {a, bias});
+}
+
+/// (C6), (C7): what the gradient of the activation of y needs.
+template <class Op> LogicalResult checkKept(Op op, Value y) {
+  StringRef name = op.getActivation();
+  if (name != "relu" && name != "gelu_tanh")
+    return op.emitOpError("(C6) expected activation relu or gelu_tanh, found ")
+           << name;
+  auto type = tensorType(y);
+  if (name == "relu") {
+    constexpr int64_t kBits = 128;
+    SmallVector<int64_t> shape(type.getShape());
+    shape.back() = llvm::divideCeil(shape.back(), kBits) * (kBits / 8);
+    type = RankedTensorType::get(shape, IntegerType::get(op.getContext(), 8));
+  }
+  if (op.getKept().getType() != type)
+    return op.emitOpError("(C7) expected `kept` of type ")
+           << type << ", found " << op.getKept().getType();
+  return success();
+}
+
+int64_t columnsOf(Value v) { return tensorType(v).getShape().back(); }
+
+} // namespace
+
+LogicalResult MatmulActivationOp::verify() {
+  if (failed(checkProduct(*this, getY())) ||
+      failed(checkBias(getLoc(), getBias(), columnsOf(getY()), getA())))
+    return failure();
+  return checkKept(*this, getY());
+}
+LogicalResult MatmulActivationBackwardOp::verify() {
+  if (failed(checkProduct(*this, getDx())) ||
+      failed(checkBias(getLoc(), getDbias(), columnsOf(getDx()), getA())))
+    return failure();
+  return checkKept(*this, getDx());
+}
+LogicalResult MatmulBiasBackwardOp::verify() {
+  if (failed(checkProduct(*this, getY())))
+    return failure();
+  if (tensorType(getA()).getRank() != 2)
+    return emitOpError("(C7) expected a of rank 2, found ") << getA().getType();
+  const bool isA = getOf() == "a" && getTransA(),
+             isB = getOf() == "b" && !getTransB();
+  if (!isA && !isB)
+    return emitOpError("(C6) expected `of` to be a, transposed, or b, which is "
+                       "not, found ")
+           << getOf();
+  return checkBias(getLoc(), getDbias(), columnsOf(isA ? getA() : getB()),
+                   getA());
+}
+
+//===--- cost -------------------------------------------------------------===//
 
 static int64_t productFlops(Value a, bool transA, Value y) {
   return 2 * tensorType(y).getNumElements() *

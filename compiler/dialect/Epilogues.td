@@ -6,26 +6,36 @@
 include "DlcBase.td"
 
 class Dlc_MatmulEpilogue<string mnemonic> : Dlc_Op<mnemonic, CastNever,
-    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]>;
+    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let hasVerifier = 1;
+}
+defvar Dlc_EpilogueLaws = [{(C1) b has rank 2 and a at least 2, or 2 if it is transposed; (C2) contracted sizes agree; (C3) the
+    product has the shape of the result that it becomes; (C4) a bias or its gradient is [N]; (C5) element types agree;
+    }];
+defvar Dlc_ActivationLaws = [{(C6) the activation is "relu" or "gelu_tanh"; (C7) `kept` has its type.}];
 def Dlc_MatmulActivationOp : Dlc_MatmulEpilogue<"matmul_activation"> {
   let summary = "activation(a @ b (+ bias)), and what the activation's gradient needs";
-  let description = [{`activation` is "relu" or "gelu_tanh". `kept` of gelu_tanh is a @ b + bias, as y; of relu a bit for
-    each element of y, rows of y in whole 128 bits, i8 [..., ceil(N/128) * 16], that only the device understands.}];
+  let description = !strconcat([{`activation` is "relu" or "gelu_tanh". `kept` of gelu_tanh is a @ b + bias, as y; of relu a bit for
+    each element of y, rows of y in whole 128 bits, i8 [..., ceil(N/128) * 16], that only the device understands.
+    }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Optional<Dlc_Float>:$bias,
       UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
   let results = (outs Dlc_Float:$y, Dlc_Tensor:$kept);
+  let answers = MayLack<"bias", "getBias">.text;
 }
 def Dlc_MatmulActivationBackwardOp : Dlc_MatmulEpilogue<"matmul_activation_backward"> {
   let summary = "(a @ b) * activation'(x), and its sum over all rows";
-  let description = [{a @ b is the gradient of the activation's result; `kept` as matmul_activation has it; dbias is [N].}];
+  let description = !strconcat([{a @ b is the gradient of the activation's result; `kept` as matmul_activation has it.
+    }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Tensor:$kept,
       UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
   let results = (outs Dlc_Float:$dx, Optional<Dlc_Float>:$dbias);
 }
 def Dlc_MatmulBiasBackwardOp : Dlc_MatmulEpilogue<"matmul_bias_backward"> {
   let summary = "a @ b, and the sum of one operand over the contracted dimension";
-  let description = [{`of` = "a", which is then transposed, or "b", which is not: the sum over their stored rows.
-    The operand is a gradient, the other one what the layer multiplied: y is the weights' gradient, dbias the bias's.}];
+  let description = !strconcat([{`of` = "a", which is then transposed, or "b", which is not: the sum over their stored rows.
+    The operand is a gradient, the other one what the layer multiplied: y is the weights' gradient, dbias the bias's.
+    }], Dlc_EpilogueLaws, "(C6) `of` is the transposed a or the plain b; (C7) a has rank 2.");
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$of);
   let results = (outs Dlc_Float:$y, Dlc_Float:$dbias);
 }

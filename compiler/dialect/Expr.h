@@ -88,6 +88,8 @@ DLC_UNARY(cos, CosOp)
 DLC_UNARY(erf, ErfOp)
 #undef DLC_UNARY
 inline Expr pow(Expr a, Expr b) { return a.make<PowOp>(a.v, b.v); }
+inline Expr maximum(Expr a, Expr b) { return a.make<MaxOp>(a.v, b.v); }
+inline Expr minimum(Expr a, Expr b) { return a.make<MinOp>(a.v, b.v); }
 inline Expr compare(Predicate p, Expr a, Expr b) {
   return a.make<CompareOp>(p, a.v, b.v);
 }

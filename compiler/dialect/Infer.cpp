@@ -40,17 +40,36 @@ bool compatibleTypes(TypeRange inferred, TypeRange actual) {
   return true;
 }
 
-LogicalResult sameElements(MaybeLoc loc, ValueRange operands) {
+LogicalResult sameElements(MaybeLoc loc, StringRef law, ValueRange operands) {
   for (Value v : operands)
     if (elementType(v) != elementType(operands.front()))
       return emitOptionalError(
-          loc, "expected operands of one element type, found ",
+          loc, law, " expected operands of one element type, found ",
           elementType(operands.front()), " and ", elementType(v));
   return success();
 }
+LogicalResult expectAxis(MaybeLoc loc, StringRef law, int64_t axis,
+                         RankedTensorType t) {
+  if (axis >= 0 && axis < t.getRank())
+    return success();
+  return emitOptionalError(loc, law, " axis ", axis, " is outside of rank ",
+                           t.getRank());
+}
+LogicalResult expectTypeOf(MaybeLoc loc, StringRef law, Value v, Value like) {
+  if (compatibleTypes(v.getType(), like.getType()))
+    return success();
+  return emitOptionalError(loc, law, " expected type ", like.getType(),
+                           ", found ", v.getType());
+}
+LogicalResult expectShape(MaybeLoc loc, StringRef law, Value v, Ints shape) {
+  if (succeeded(verifyCompatibleShape(tensorType(v).getShape(), shape)))
+    return success();
+  return emitOptionalError(loc, law, " expected shape ", describe(shape),
+                           ", found ", v.getType());
+}
 
-LogicalResult broadcastTypes(MaybeLoc loc, ValueRange operands, Type element,
-                             Types &types) {
+LogicalResult broadcastTypes(MaybeLoc loc, StringRef law, ValueRange operands,
+                             Type element, Types &types) {
   SmallVector<int64_t> shape;
   for (Value v : operands) {
     Ints other = tensorType(v).getShape();
@@ -66,7 +85,7 @@ LogicalResult broadcastTypes(MaybeLoc loc, ValueRange operands, Type element,
       else if (d == kDynamic)
         d = o;
       else
-        return emitOptionalError(loc, "shapes ", describe(shape), " and ",
+        return emitOptionalError(loc, law, " shapes ", describe(shape), " and ",
                                  describe(other), " do not broadcast");
     }
   }
@@ -75,9 +94,10 @@ LogicalResult broadcastTypes(MaybeLoc loc, ValueRange operands, Type element,
 }
 
 LogicalResult inferSelect(MaybeLoc loc, SelectOp::Adaptor a, Types &types) {
-  if (failed(sameElements(loc, {a.getA(), a.getB()})))
+  if (failed(sameElements(loc, "(C1)", {a.getA(), a.getB()})))
     return failure();
-  return broadcastTypes(loc, a.getOperands(), elementType(a.getA()), types);
+  return broadcastTypes(loc, "(C2)", a.getOperands(), elementType(a.getA()),
+                        types);
 }
 
 int64_t windowSize(int64_t in, int64_t kernel, int64_t stride, int64_t padLow,
@@ -88,31 +108,26 @@ int64_t windowSize(int64_t in, int64_t kernel, int64_t stride, int64_t padLow,
   return span < 0 ? -1 : span / stride + 1;
 }
 
-LogicalResult inferMatmul(MaybeLoc loc, MatmulOp::Adaptor a, Types &types) {
-  auto ta = tensorType(a.getA()), tb = tensorType(a.getB());
+LogicalResult productShape(MaybeLoc loc, RankedTensorType ta,
+                           RankedTensorType tb, bool transA, bool transB,
+                           SmallVectorImpl<int64_t> &shape) {
   if (ta.getRank() < 2 || tb.getRank() < 2)
     return emitOptionalError(
         loc, "(C1) expected operands of rank 2 or more, found ",
         describe(ta.getShape()), " and ", describe(tb.getShape()));
   SmallVector<int64_t> sa(ta.getShape()), sb(tb.getShape());
-  if (a.getTransA())
+  if (transA)
     std::swap(sa.end()[-1], sa.end()[-2]);
-  if (a.getTransB())
+  if (transB)
     std::swap(sb.end()[-1], sb.end()[-2]);
   int64_t k = sa.back(), k2 = sb.end()[-2];
   if (k != k2 && k != kDynamic && k2 != kDynamic)
     return emitOptionalError(loc, "(C2) contracted sizes differ: ", k, " and ",
                              k2);
-  if (failed(sameElements(loc, a.getOperands())))
-    return failure();
   int64_t m = sa.end()[-2], n = sb.back();
-  if (a.getBias() && tensorType(a.getBias()).getShape() != Ints{n})
-    return emitOptionalError(loc, "(C4) expected a bias of shape ", n,
-                             ", found ",
-                             describe(tensorType(a.getBias()).getShape()));
   sa.resize(sa.size() - 2);
   sb.resize(sb.size() - 2);
-  SmallVector<int64_t> shape(std::max(sa.size(), sb.size()), 1);
+  shape.assign(std::max(sa.size(), sb.size()), 1);
   for (auto *s : {&sa, &sb})
     for (size_t i = 0; i < s->size(); ++i) {
       int64_t &d = shape[shape.size() - s->size() + i];
@@ -124,63 +139,116 @@ LogicalResult inferMatmul(MaybeLoc loc, MatmulOp::Adaptor a, Types &types) {
             " and ", describe(sb));
     }
   shape.append({m, n});
+  return success();
+}
+
+LogicalResult inferMatmul(MaybeLoc loc, MatmulOp::Adaptor a, Types &types) {
+  SmallVector<int64_t> shape;
+  auto ta = tensorType(a.getA());
+  if (failed(productShape(loc, ta, tensorType(a.getB()), a.getTransA(),
+                          a.getTransB(), shape)) ||
+      failed(sameElements(loc, "(C5)", a.getOperands())))
+    return failure();
+  if (a.getBias() && tensorType(a.getBias()).getShape() != Ints{shape.back()})
+    return emitOptionalError(loc, "(C4) expected a bias of shape ",
+                             shape.back(), ", found ",
+                             describe(tensorType(a.getBias()).getShape()));
+  if (auto name = a.getActivation();
+      name && *name != "relu" && *name != "gelu_tanh")
+    return emitOptionalError(
+        loc, "(C6) expected activation relu or gelu_tanh, found ", *name);
   types.push_back(withShape(ta, shape));
+  return success();
+}
+
+static bool arePositive(Ints sizes) {
+  return llvm::all_of(sizes, [](int64_t n) { return n > 0; });
+}
+static LogicalResult expectLayout(MaybeLoc loc, StringRef law,
+                                  StringRef layout) {
+  if (layout == "nchw" || layout == "nhwc")
+    return success();
+  return emitOptionalError(loc, law, " expected layout nchw or nhwc, found ",
+                           layout);
+}
+
+LogicalResult convShape(MaybeLoc loc, RankedTensorType tx, RankedTensorType tw,
+                        const Window &window, int64_t group,
+                        SmallVectorImpl<int64_t> &shape) {
+  if (tx.getRank() != 4 || tw.getRank() != 4)
+    return emitOptionalError(
+        loc, "(C1) expected x and weights of rank 4, found ",
+        describe(tx.getShape()), " and ", describe(tw.getShape()));
+  if (window.strides.size() != 2 || window.pads.size() != 4 ||
+      window.dilations.size() != 2 || !arePositive(window.strides) ||
+      !arePositive(window.dilations))
+    return emitOptionalError(loc,
+                             "(C7) expected 2 strides, 4 pads and 2 dilations, "
+                             "positive but for the pads");
+  if (failed(expectLayout(loc, "(C8)", window.layout)))
+    return failure();
+  ImageDims dims(window.layout, 4);
+  if (group < 1 || tw.getDimSize(0) % group)
+    return emitOptionalError(loc, "(C3) ", tw.getDimSize(0),
+                             " output channels do not divide by ", group,
+                             " groups");
+  int64_t c = tx.getDimSize(dims.channel);
+  if (c != group * tw.getDimSize(1))
+    return emitOptionalError(loc, "(C2) expected ", group * tw.getDimSize(1),
+                             " input channels, found ", c);
+  shape.assign(tx.getShape().begin(), tx.getShape().end());
+  shape[dims.channel] = tw.getDimSize(0);
+  for (int i = 0; i < 2; ++i) {
+    int64_t &d = shape[dims.spatial + i];
+    d = windowSize(d, tw.getDimSize(2 + i), window.strides[i], window.pads[i],
+                   window.pads[2 + i], window.dilations[i]);
+    if (d == -1)
+      return emitOptionalError(loc, "(C6) the window does not fit into input ",
+                               describe(tx.getShape()));
+  }
   return success();
 }
 
 LogicalResult inferConv(MaybeLoc loc, ConvOp::Adaptor a, Types &types) {
   auto tx = tensorType(a.getX()), tw = tensorType(a.getW());
-  if (tx.getRank() != 4 || tw.getRank() != 4)
-    return emitOptionalError(
-        loc, "(C1) expected x and weights of rank 4, found ",
-        describe(tx.getShape()), " and ", describe(tw.getShape()));
-  Ints strides = a.getStrides(), pads = a.getPads(), dil = a.getDilations();
-  if (strides.size() != 2 || pads.size() != 4 || dil.size() != 2)
-    return emitOptionalError(loc, "expected 2 strides, 4 pads and 2 dilations");
-  ImageDims dims(a.getLayout(), 4);
-  int64_t group = a.getGroup(), c = tx.getDimSize(dims.channel);
-  if (c != group * tw.getDimSize(1))
-    return emitOptionalError(loc, "(C2) expected ", group * tw.getDimSize(1),
-                             " input channels, found ", c);
-  if (tw.getDimSize(0) % group)
-    return emitOptionalError(loc, "(C3) ", tw.getDimSize(0),
-                             " output channels do not divide by ", group,
-                             " groups");
+  SmallVector<int64_t> shape;
+  if (failed(convShape(
+          loc, tx, tw,
+          {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
+          a.getGroup(), shape)))
+    return failure();
   if (a.getBias() &&
       tensorType(a.getBias()).getShape() != Ints{tw.getDimSize(0)})
     return emitOptionalError(loc, "(C4) expected a bias of shape ",
                              tw.getDimSize(0));
-  if (failed(sameElements(loc, a.getOperands())))
+  if (failed(sameElements(loc, "(C5)", a.getOperands())))
     return failure();
-  SmallVector<int64_t> shape(tx.getShape());
-  shape[dims.channel] = tw.getDimSize(0);
-  for (int i = 0; i < 2; ++i) {
-    int64_t &d = shape[dims.spatial + i];
-    d = windowSize(d, tw.getDimSize(2 + i), strides[i], pads[i], pads[2 + i],
-                   dil[i]);
-    if (d == -1)
-      return emitOptionalError(loc, "(C6) the window does not fit into input ",
-                               describe(tx.getShape()));
-  }
   types.push_back(withShape(tx, shape));
   return success();
 }
 
-static LogicalResult inferPool(MaybeLoc loc, RankedTensorType tx, Ints kernel,
-                               Ints strides, Ints pads, Ints dil,
-                               StringRef layout, SmallVector<int64_t> &shape) {
-  if (tx.getRank() != 4 || kernel.size() != 2 || strides.size() != 2 ||
-      pads.size() != 4 || dil.size() != 2)
+LogicalResult poolShape(MaybeLoc loc, RankedTensorType tx, Ints kernel,
+                        const Window &window, SmallVectorImpl<int64_t> &shape) {
+  if (tx.getRank() != 4)
+    return emitOptionalError(loc, "(C1) expected x of rank 4, found ",
+                             describe(tx.getShape()));
+  if (kernel.size() != 2 || window.strides.size() != 2 ||
+      window.pads.size() != 4 || window.dilations.size() != 2 ||
+      !arePositive(kernel) || !arePositive(window.strides) ||
+      !arePositive(window.dilations))
     return emitOptionalError(
-        loc, "expected x of rank 4 with 2 kernel sizes, 2 strides, "
-             "4 pads and 2 dilations");
-  ImageDims dims(layout, 4);
+        loc, "(C2) expected 2 kernel sizes, 2 strides, 4 pads and 2 dilations, "
+             "positive but for the pads");
+  if (failed(expectLayout(loc, "(C4)", window.layout)))
+    return failure();
+  ImageDims dims(window.layout, 4);
   shape.assign(tx.getShape().begin(), tx.getShape().end());
   for (int i = 0; i < 2; ++i) {
     int64_t &d = shape[dims.spatial + i];
-    d = windowSize(d, kernel[i], strides[i], pads[i], pads[2 + i], dil[i]);
+    d = windowSize(d, kernel[i], window.strides[i], window.pads[i],
+                   window.pads[2 + i], window.dilations[i]);
     if (d == -1)
-      return emitOptionalError(loc, "the window does not fit into input ",
+      return emitOptionalError(loc, "(C3) the window does not fit into input ",
                                describe(tx.getShape()));
   }
   return success();
@@ -189,12 +257,14 @@ static LogicalResult inferPool(MaybeLoc loc, RankedTensorType tx, Ints kernel,
 LogicalResult inferMaxPool(MaybeLoc loc, MaxPoolOp::Adaptor a, Types &types) {
   SmallVector<int64_t> shape;
   auto tx = tensorType(a.getX());
-  if (failed(inferPool(loc, tx, a.getKernel(), a.getStrides(), a.getPads(),
-                       a.getDilations(), a.getLayout(), shape)))
+  if (failed(poolShape(
+          loc, tx, a.getKernel(),
+          {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
+          shape)))
     return failure();
   if (a.getKernel()[0] * a.getKernel()[1] > 255)
     return emitOptionalError(
-        loc, "expected a window of at most 255 elements, found ",
+        loc, "(C5) expected a window of at most 255 elements, found ",
         a.getKernel()[0] * a.getKernel()[1]);
   types.push_back(withShape(tx, shape));
   types.push_back(
@@ -205,22 +275,27 @@ LogicalResult inferMaxPool(MaybeLoc loc, MaxPoolOp::Adaptor a, Types &types) {
 LogicalResult inferAvgPool(MaybeLoc loc, AvgPoolOp::Adaptor a, Types &types) {
   SmallVector<int64_t> shape;
   auto tx = tensorType(a.getX());
-  if (failed(inferPool(loc, tx, a.getKernel(), a.getStrides(), a.getPads(),
-                       a.getDilations(), a.getLayout(), shape)))
+  if (failed(poolShape(
+          loc, tx, a.getKernel(),
+          {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
+          shape)))
     return failure();
   types.push_back(withShape(tx, shape));
   return success();
 }
 
-static LogicalResult checkChannels(MaybeLoc loc, Value x, ValueRange perChannel,
-                                   StringRef layout) {
+LogicalResult checkChannels(MaybeLoc loc, Value x, ValueRange perChannel,
+                            StringRef layout) {
   auto tx = tensorType(x);
   if (tx.getRank() < 2)
-    return emitOptionalError(loc, "expected x of rank 2 or more");
+    return emitOptionalError(loc, "(C1) expected x of rank 2 or more, found ",
+                             tx);
+  if (failed(expectLayout(loc, "(C3)", layout)))
+    return failure();
   int64_t c = tx.getDimSize(ImageDims(layout, tx.getRank()).channel);
   for (Value v : perChannel)
     if (tensorType(v).getShape() != Ints{c})
-      return emitOptionalError(loc, "expected one value for each of ", c,
+      return emitOptionalError(loc, "(C2) expected one value for each of ", c,
                                " channels, found shape ",
                                describe(tensorType(v).getShape()));
   return success();
@@ -240,7 +315,8 @@ LogicalResult inferBatchNormBackward(MaybeLoc loc,
                                      BatchNormBackwardOp::Adaptor a,
                                      Types &types) {
   if (failed(checkChannels(loc, a.getX(), a.getOperands().drop_front(2),
-                           a.getLayout())))
+                           a.getLayout())) ||
+      failed(expectTypeOf(loc, "(C4)", a.getDy(), a.getX())))
     return failure();
   types.append(
       {a.getX().getType(), a.getScale().getType(), a.getScale().getType()});
@@ -255,28 +331,49 @@ LogicalResult inferBatchNormInfer(MaybeLoc loc, BatchNormInferOp::Adaptor a,
   return success();
 }
 
-LogicalResult inferLayerNorm(MaybeLoc loc, LayerNormOp::Adaptor a,
-                             Types &types) {
-  auto tx = tensorType(a.getX());
-  int64_t axis = a.getAxis();
-  if (axis < 0 || axis >= tx.getRank())
-    return emitOptionalError(loc, "axis ", axis, " is outside of rank ",
-                             tx.getRank());
-  Ints inner = tx.getShape().drop_front(axis);
-  for (Value v : {a.getScale(), a.getBias()})
-    if (tensorType(v).getShape() != inner)
-      return emitOptionalError(loc, "expected scale and bias of shape ",
-                               describe(inner), ", found ",
-                               describe(tensorType(v).getShape()));
-  SmallVector<int64_t> stats(tx.getShape());
-  std::fill(stats.begin() + axis, stats.end(), 1);
-  types.push_back(tx);
-  auto stat = RankedTensorType::get(stats, elementType(a.getScale()));
-  types.append({stat, stat});
+LogicalResult checkRows(MaybeLoc loc, Value x, int64_t axis,
+                        ValueRange perElement) {
+  auto tx = tensorType(x);
+  if (failed(expectAxis(loc, "(C1)", axis, tx)))
+    return failure();
+  for (Value v : perElement)
+    if (failed(expectShape(loc, "(C2)", v, tx.getShape().drop_front(axis))))
+      return failure();
   return success();
 }
-LogicalResult inferLayerNormBackward(MaybeLoc, LayerNormBackwardOp::Adaptor a,
+/// One value a row: x's shape with 1 from the axis on.
+static SmallVector<int64_t> rowStatistics(RankedTensorType x, int64_t axis) {
+  SmallVector<int64_t> shape(x.getShape());
+  std::fill(shape.begin() + axis, shape.end(), 1);
+  return shape;
+}
+LogicalResult checkRowGradients(MaybeLoc loc, Value dy, Value x, Value scale,
+                                ValueRange statistics, int64_t axis) {
+  if (failed(checkRows(loc, x, axis, scale)) ||
+      failed(expectTypeOf(loc, "(C3)", dy, x)))
+    return failure();
+  for (Value v : statistics)
+    if (failed(expectShape(loc, "(C4)", v, rowStatistics(tensorType(x), axis))))
+      return failure();
+  return success();
+}
+LogicalResult inferLayerNorm(MaybeLoc loc, LayerNormOp::Adaptor a,
+                             Types &types) {
+  if (failed(
+          checkRows(loc, a.getX(), a.getAxis(), {a.getScale(), a.getBias()})))
+    return failure();
+  auto tx = tensorType(a.getX());
+  auto row = RankedTensorType::get(rowStatistics(tx, a.getAxis()),
+                                   elementType(a.getScale()));
+  types.append({tx, row, row});
+  return success();
+}
+LogicalResult inferLayerNormBackward(MaybeLoc loc,
+                                     LayerNormBackwardOp::Adaptor a,
                                      Types &types) {
+  if (failed(checkRowGradients(loc, a.getDy(), a.getX(), a.getScale(),
+                               {a.getMean(), a.getRstd()}, a.getAxis())))
+    return failure();
   types.append(
       {a.getX().getType(), a.getScale().getType(), a.getScale().getType()});
   return success();
@@ -289,7 +386,8 @@ LogicalResult reduceType(MaybeLoc loc, RankedTensorType x, Ints axes,
       std::adjacent_find(axes.begin(), axes.end()) != axes.end() ||
       (!axes.empty() && (axes.front() < 0 || axes.back() >= x.getRank())))
     return emitOptionalError(
-        loc, "axes must be sorted, distinct and within rank ", x.getRank());
+        loc, "(C1) axes must be sorted, distinct and within rank ",
+        x.getRank());
   for (auto [i, d] : llvm::enumerate(x.getShape())) {
     bool reduced = llvm::is_contained(axes, (int64_t)i);
     if (!reduced || keepdims)
@@ -299,120 +397,38 @@ LogicalResult reduceType(MaybeLoc loc, RankedTensorType x, Ints axes,
   return success();
 }
 
-LogicalResult inferTranspose(MaybeLoc loc, TransposeOp::Adaptor a,
-                             Types &types) {
-  auto tx = tensorType(a.getX());
-  Ints perm = a.getPerm();
-  SmallVector<bool> seen(tx.getRank(), false);
-  SmallVector<int64_t> shape;
-  for (int64_t p : perm) {
-    if (p < 0 || p >= tx.getRank() || seen[p])
-      return emitOptionalError(loc, "perm is not a permutation of ",
-                               tx.getRank(), " dimensions");
-    seen[p] = true;
-    shape.push_back(tx.getDimSize(p));
-  }
-  if ((int64_t)perm.size() != tx.getRank())
-    return emitOptionalError(loc, "perm is not a permutation of ", tx.getRank(),
-                             " dimensions");
-  types.push_back(withShape(tx, shape));
-  return success();
-}
-
-LogicalResult inferSlice(MaybeLoc loc, SliceOp::Adaptor a, Types &types) {
-  auto tx = tensorType(a.getX());
-  size_t rank = tx.getRank();
-  if (a.getStarts().size() != rank || a.getSizes().size() != rank ||
-      a.getSteps().size() != rank)
-    return emitOptionalError(loc, "expected ", rank,
-                             " starts, sizes and steps");
-  for (size_t i = 0; i < rank; ++i) {
-    int64_t first = a.getStarts()[i], n = a.getSizes()[i],
-            last = first + (n - 1) * a.getSteps()[i], d = tx.getDimSize(i);
-    if (n < 0 || a.getSteps()[i] == 0 ||
-        (n > 0 && d != kDynamic &&
-         (std::min(first, last) < 0 || std::max(first, last) >= d)))
-      return emitOptionalError(loc, "slice of dimension ", (int64_t)i,
-                               " leaves [0, ", d, ")");
-  }
-  types.push_back(withShape(tx, a.getSizes()));
-  return success();
-}
-
-LogicalResult inferPad(MaybeLoc loc, PadOp::Adaptor a, Types &types) {
-  auto tx = tensorType(a.getX());
-  size_t rank = tx.getRank();
-  if (a.getLow().size() != rank || a.getHigh().size() != rank ||
-      a.getInterior().size() != rank)
-    return emitOptionalError(loc, "expected ", rank,
-                             " low, high and interior sizes");
-  SmallVector<int64_t> shape;
-  for (size_t i = 0; i < rank; ++i) {
-    int64_t d = tx.getDimSize(i);
-    shape.push_back(d + a.getLow()[i] + a.getHigh()[i] +
-                    std::max<int64_t>(d - 1, 0) * a.getInterior()[i]);
-    if (a.getLow()[i] < 0 || a.getHigh()[i] < 0 || a.getInterior()[i] < 0)
-      return emitOptionalError(loc, "expected sizes of zero or more");
-  }
-  types.push_back(withShape(tx, shape));
-  return success();
-}
-
-LogicalResult inferConcat(MaybeLoc loc, ConcatOp::Adaptor a, Types &types) {
-  if (a.getXs().empty())
-    return emitOptionalError(loc, "expected at least one operand");
-  auto first = tensorType(a.getXs().front());
-  int64_t axis = a.getAxis();
-  if (axis < 0 || axis >= first.getRank())
-    return emitOptionalError(loc, "axis ", axis, " is outside of rank ",
-                             first.getRank());
-  SmallVector<int64_t> shape(first.getShape());
-  shape[axis] = 0;
-  for (Value v : a.getXs()) {
-    auto t = tensorType(v);
-    if (t.getRank() != first.getRank() ||
-        t.getElementType() != first.getElementType())
-      return emitOptionalError(loc, "operands differ in rank or element type");
-    for (int64_t i = 0; i < t.getRank(); ++i)
-      if (i != axis && t.getDimSize(i) != shape[i])
-        return emitOptionalError(loc, "operands differ in dimension ", i);
-    shape[axis] += t.getDimSize(axis);
-  }
-  types.push_back(withShape(first, shape));
-  return success();
-}
-
-LogicalResult inferGather(MaybeLoc loc, GatherOp::Adaptor a, Types &types) {
-  auto td = tensorType(a.getData()), ti = tensorType(a.getIndices());
-  int64_t axis = a.getAxis();
-  if (axis < 0 || axis >= td.getRank())
-    return emitOptionalError(loc, "axis ", axis, " is outside of rank ",
-                             td.getRank());
-  SmallVector<int64_t> shape(td.getShape().take_front(axis));
-  llvm::append_range(shape, ti.getShape());
-  llvm::append_range(shape, td.getShape().drop_front(axis + 1));
-  types.push_back(withShape(td, shape));
-  return success();
-}
-
-LogicalResult inferCrossEntropy(MaybeLoc loc, SoftmaxCrossEntropyOp::Adaptor a,
-                                Types &types) {
-  auto tl = tensorType(a.getLogits());
+static LogicalResult checkRowsAndLabels(MaybeLoc loc, Value logits,
+                                        Value labels) {
+  auto tl = tensorType(logits);
   if (tl.getRank() != 2)
     return emitOptionalError(loc, "(C1) expected logits of rank 2, found ",
                              describe(tl.getShape()));
-  if (tensorType(a.getLabels()).getShape() != tl.getShape().take_front(1))
+  if (tensorType(labels).getShape() != tl.getShape().take_front(1))
     return emitOptionalError(loc, "(C2) expected ", tl.getDimSize(0),
                              " labels, found ",
-                             describe(tensorType(a.getLabels()).getShape()));
+                             describe(tensorType(labels).getShape()));
+  return success();
+}
+LogicalResult inferCrossEntropy(MaybeLoc loc, SoftmaxCrossEntropyOp::Adaptor a,
+                                Types &types) {
+  if (failed(checkRowsAndLabels(loc, a.getLogits(), a.getLabels())))
+    return failure();
+  auto tl = tensorType(a.getLogits());
   auto row = withShape(tl, tl.getShape().take_front(1));
   types.append({row, row});
   return success();
 }
-LogicalResult
-inferCrossEntropyBackward(MaybeLoc, SoftmaxCrossEntropyBackwardOp::Adaptor a,
-                          Types &types) {
-  types.push_back(a.getLogits().getType());
+LogicalResult inferCrossEntropyBackward(
+    MaybeLoc loc, SoftmaxCrossEntropyBackwardOp::Adaptor a, Types &types) {
+  if (failed(checkRowsAndLabels(loc, a.getLogits(), a.getLabels())))
+    return failure();
+  auto tl = tensorType(a.getLogits());
+  Type row = withShape(tl, tl.getShape().take_front(1));
+  for (Value v : {a.getDloss(), a.getLse()})
+    if (!compatibleTypes(row, v.getType()))
+      return emitOptionalError(loc, "(C3) expected type ", row, ", found ",
+                               v.getType());
+  types.push_back(tl);
   return success();
 }
 

@@ -9,8 +9,10 @@ namespace dlc::ir {
 using MaybeLoc = std::optional<mlir::Location>;
 using Types = llvm::SmallVectorImpl<mlir::Type>;
 
-/// Numpy broadcast of the operands' shapes with the given element type.
-llvm::LogicalResult broadcastTypes(MaybeLoc loc, mlir::ValueRange operands,
+/// Numpy broadcast of the operands' shapes with the given element type. `law`
+/// is the label of what it checks.
+llvm::LogicalResult broadcastTypes(MaybeLoc loc, llvm::StringRef law,
+                                   mlir::ValueRange operands,
                                    mlir::Type element, Types &types);
 
 /// Elements of a pooling or convolution output along one dimension; negative
@@ -18,22 +20,72 @@ llvm::LogicalResult broadcastTypes(MaybeLoc loc, mlir::ValueRange operands,
 int64_t windowSize(int64_t in, int64_t kernel, int64_t stride, int64_t padLow,
                    int64_t padHigh, int64_t dilation);
 
-llvm::LogicalResult sameElements(MaybeLoc loc, mlir::ValueRange operands);
+llvm::LogicalResult sameElements(MaybeLoc loc, llvm::StringRef law,
+                                 mlir::ValueRange operands);
+
+/// That `axis` is a dimension of t.
+llvm::LogicalResult expectAxis(MaybeLoc loc, llvm::StringRef law, int64_t axis,
+                               mlir::RankedTensorType t);
+/// That `v` has the element type of `like` and a shape compatible with its.
+llvm::LogicalResult expectTypeOf(MaybeLoc loc, llvm::StringRef law,
+                                 mlir::Value v, mlir::Value like);
+/// That `v` has this shape, where dimensions are known.
+llvm::LogicalResult expectShape(MaybeLoc loc, llvm::StringRef law,
+                                mlir::Value v, Ints shape);
+/// That each of `perChannel` is a vector of x's channels: (C1) to (C3) of
+/// dlc.batch_norm.
+llvm::LogicalResult checkChannels(MaybeLoc loc, mlir::Value x,
+                                  mlir::ValueRange perChannel,
+                                  llvm::StringRef layout);
+/// (C1), (C2) of dlc.layer_norm.
+llvm::LogicalResult checkRows(MaybeLoc loc, mlir::Value x, int64_t axis,
+                              mlir::ValueRange perElement);
+/// (C1) to (C4) of dlc.layer_norm_backward.
+llvm::LogicalResult checkRowGradients(MaybeLoc loc, mlir::Value dy,
+                                      mlir::Value x, mlir::Value scale,
+                                      mlir::ValueRange statistics,
+                                      int64_t axis);
+
+/// What a convolution or pooling does along the two dimensions of an image.
+struct Window {
+  Ints strides, pads, dilations;
+  llvm::StringRef layout;
+};
+/// The shape of a convolution's result: (C1) to (C3) and (C6) to (C8) of
+/// dlc.conv.
+llvm::LogicalResult convShape(MaybeLoc loc, mlir::RankedTensorType x,
+                              mlir::RankedTensorType w, const Window &window,
+                              int64_t group, llvm::SmallVectorImpl<int64_t> &y);
+/// The shape of a pooling's result: (C1) to (C4) of dlc.max_pool.
+llvm::LogicalResult poolShape(MaybeLoc loc, mlir::RankedTensorType x,
+                              Ints kernel, const Window &window,
+                              llvm::SmallVectorImpl<int64_t> &y);
+/// The shape of a product: (C1) to (C3) of dlc.matmul.
+llvm::LogicalResult productShape(MaybeLoc loc, mlir::RankedTensorType a,
+                                 mlir::RankedTensorType b, bool transA,
+                                 bool transB,
+                                 llvm::SmallVectorImpl<int64_t> &y);
 
 template <class A>
 llvm::LogicalResult inferBroadcast(MaybeLoc loc, A a, Types &types) {
-  if (failed(sameElements(loc, a.getOperands())))
+  if (failed(sameElements(loc, "(C1)", a.getOperands())))
     return llvm::failure();
-  return broadcastTypes(loc, a.getOperands(),
+  return broadcastTypes(loc, "(C2)", a.getOperands(),
                         elementType(a.getOperands().front()), types);
 }
 template <class A>
 llvm::LogicalResult inferPredicate(MaybeLoc loc, A a, Types &types) {
-  if (failed(sameElements(loc, a.getOperands())))
+  if (failed(sameElements(loc, "(C1)", a.getOperands())))
     return llvm::failure();
   mlir::Type i1 =
       mlir::IntegerType::get(a.getOperands().front().getContext(), 1);
-  return broadcastTypes(loc, a.getOperands(), i1, types);
+  return broadcastTypes(loc, "(C2)", a.getOperands(), i1, types);
+}
+template <class A>
+llvm::LogicalResult inferIsFinite(MaybeLoc, A a, Types &types) {
+  types.push_back(tensorType(a.getX()).clone(
+      mlir::IntegerType::get(a.getX().getContext(), 1)));
+  return llvm::success();
 }
 template <class A>
 llvm::LogicalResult inferSameAsFirst(MaybeLoc, A a, Types &types) {
@@ -49,7 +101,25 @@ llvm::LogicalResult inferReduce(MaybeLoc loc, A a, Types &types) {
                     elementType(a.getX()), types);
 }
 template <class A>
+llvm::LogicalResult inferSoftmax(MaybeLoc loc, A a, Types &types) {
+  if (failed(expectAxis(loc, "(C1)", a.getAxis(), tensorType(a.getX()))))
+    return llvm::failure();
+  types.push_back(a.getX().getType());
+  return llvm::success();
+}
+template <class A>
+llvm::LogicalResult inferSoftmaxBackward(MaybeLoc loc, A a, Types &types) {
+  if (failed(expectAxis(loc, "(C1)", a.getAxis(), tensorType(a.getDy()))) ||
+      failed(expectTypeOf(loc, "(C2)", a.getY(), a.getDy())))
+    return llvm::failure();
+  types.push_back(a.getDy().getType());
+  return llvm::success();
+}
+template <class A>
 llvm::LogicalResult inferArgMax(MaybeLoc loc, A a, Types &types) {
+  if (a.getAxes().size() != 1)
+    return emitOptionalError(loc, "(C2) expected one axis, found ",
+                             a.getAxes().size());
   return reduceType(loc, tensorType(a.getX()), a.getAxes(), a.getKeepdims(),
                     mlir::IntegerType::get(a.getX().getContext(), 64), types);
 }
@@ -57,7 +127,7 @@ template <class A>
 llvm::LogicalResult inferUniform(MaybeLoc loc, A a, Types &types) {
   mlir::Type f32 = mlir::Float32Type::get(a.getPosition().getContext());
   for (int i = 0; i < 2; ++i)
-    if (failed(broadcastTypes(loc, a.getOperands(), f32, types)))
+    if (failed(broadcastTypes(loc, "(C1)", a.getOperands(), f32, types)))
       return llvm::failure();
   return llvm::success();
 }

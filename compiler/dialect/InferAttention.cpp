@@ -45,7 +45,7 @@ LogicalResult checkAttention(MaybeLoc loc, Value q, Value k, Value v,
         loc,
         "(C3) q's and k's head dimension or k's and v's length differ: ", tq,
         ", ", tk, " and ", tv);
-  return sameElements(loc, {q, k, v});
+  return sameElements(loc, "(C5)", {q, k, v});
 }
 
 /// (C4): each dimension of the mask is that of the scores, or 1.
@@ -104,9 +104,9 @@ LogicalResult inferAttentionBackward(MaybeLoc loc,
   auto y = tensorType(a.getY()), lse = tensorType(a.getLse());
   if (y != tensorType(a.getDy()) || !agree(y.getDimSize(3), d.valueDepth) ||
       lse.getRank() != 4 || !agree(lse.getDimSize(2), d.queries))
-    return emitOptionalError(loc,
-                             "expected dy, y and lse of one attention, found ",
-                             tensorType(a.getDy()), ", ", y, " and ", lse);
+    return emitOptionalError(
+        loc, "(C7) expected dy, y and lse of one attention, found ",
+        tensorType(a.getDy()), ", ", y, " and ", lse);
   types.append({a.getQ().getType(), a.getK().getType(), a.getV().getType()});
   return success();
 }

@@ -1,4 +1,4 @@
-// What a pass may ask an op. No pass switches on op names.
+// What a pass may ask an op; no pass asks for its name or its class to learn a property.
 #ifndef DLC_INTERFACES
 #define DLC_INTERFACES
 
@@ -6,7 +6,7 @@ include "mlir/IR/OpBase.td"
 
 def CastPolicyInterface : OpInterface<"CastPolicyInterface"> {
   let cppNamespace = "::dlc::ir";
-  let description = [{Which precision autocast may run the op in (the table of passes/README.md).}];
+  let description = [{Which precision autocast may run the op in (passes/CastLists.h).}];
   let methods = [
     StaticInterfaceMethod<"The op's default list for fp16 (true) or bf16 (false).",
       "::dlc::ir::CastPolicy", "castPolicy", (ins "bool":$fp16)>,
@@ -37,6 +37,59 @@ def ElementwiseInterface : OpInterface<"ElementwiseInterface"> {
     InterfaceMethod<"Emits the scalar computation; returns one value per result.",
       "::llvm::SmallVector<::mlir::Value>", "buildBody",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$scalars)>,
+    InterfaceMethod<"Whether an element costs far more than an addition.", "bool", "isCostly", (ins), "", "return false;">,
+  ];
+}
+
+def ReductionInterface : OpInterface<"ReductionInterface"> {
+  let cppNamespace = "::dlc::ir";
+  let description = [{The op reduces its operand over some of its dimensions, with one result.}];
+  let methods = [
+    StaticInterfaceMethod<"How elements combine.", "::dlc::ir::Combine", "combine">,
+    InterfaceMethod<"The dimensions of the operand that are reduced, sorted.", "::llvm::ArrayRef<int64_t>", "reducedAxes",
+      (ins), "return $_op.getAxes();">,
+    InterfaceMethod<"Whether reduced dimensions stay, with size 1.", "bool", "keepsAxes", (ins),
+      "return $_op.getKeepdims();">,
+    InterfaceMethod<"Reduces these instead; the operand and the result's type are the caller's business.", "void",
+      "setReducedAxes", (ins "::llvm::ArrayRef<int64_t>":$axes), "$_op.setAxes(axes);">,
+    InterfaceMethod<"The same reduction of `x` over `axes`, which stay with size 1.", "::mlir::Value", "reduceToo",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$axes),
+      "return ConcreteOp::create(builder, $_op.getLoc(), x, axes, true)->getResult(0);">,
+  ];
+}
+
+def GeneratorInterface : OpInterface<"GeneratorInterface"> {
+  let cppNamespace = "::dlc::ir";
+  let description = [{An element follows from attributes and its index: better computed again than kept.}];
+}
+
+def MovementInterface : OpInterface<"MovementInterface"> {
+  let cppNamespace = "::dlc::ir";
+  let description = [{Elements of the result are elements of operands at other places, or one value.}];
+  let methods = [
+    InterfaceMethod<"Of how many parts the result is made; each is a case in code.", "int64_t", "pieces", (ins), "",
+      "return 1;">,
+    InterfaceMethod<[{Adapts the attributes to operands and a result whose dimension i was dimension order[i]; false, with
+      nothing changed, where that is not possible.}], "bool", "permuteDims", (ins "::llvm::ArrayRef<int64_t>":$order)>,
+  ];
+}
+
+def LookupInterface : OpInterface<"LookupInterface"> {
+  let cppNamespace = "::dlc::ir";
+  let methods = [
+    InterfaceMethod<"How many things the operand is an index of: it is less. 0: nothing is known of it.", "int64_t",
+      "countOf", (ins "unsigned":$operand)>,
+  ];
+}
+
+def ImageInterface : OpInterface<"ImageInterface"> {
+  let cppNamespace = "::dlc::ir";
+  let description = [{Some operands and results are images, all in the op's layout: "nchw", or channels last in "nhwc".}];
+  let methods = [
+    StaticInterfaceMethod<"Operands that are images.", "::llvm::SmallVector<unsigned>", "imageOperands">,
+    StaticInterfaceMethod<"Results that are.", "::llvm::SmallVector<unsigned>", "imageResults">,
+    InterfaceMethod<"Operands and types are the caller's business.", "void", "setImageLayout",
+      (ins "::llvm::StringRef":$layout), "$_op.setLayout(layout);">,
   ];
 }
 
@@ -61,6 +114,14 @@ def LibraryInterface : OpInterface<"LibraryInterface"> {
   let cppNamespace = "::dlc::ir";
   let description = [{The op is a device library call of its own mnemonic; operands and attributes go to the plan
     as they are (runtime/plan/README.md).}];
+  let methods = [
+    InterfaceMethod<"The attribute of each operand that may be absent, and whether it is there.",
+      "::llvm::SmallVector<std::pair<::llvm::StringRef, bool>>", "optionalOperands", (ins), "", "return {};">,
+    InterfaceMethod<"Whether the result may lie where the operand does.", "bool", "mayOverwrite",
+      (ins "unsigned":$result, "unsigned":$operand), "", "return false;">,
+    InterfaceMethod<"Whether operands are but ranges of elements, so that adjacent ones may be passed as one.", "bool",
+      "joinsOperands", (ins), "", "return false;">,
+  ];
 }
 
 #endif

@@ -7,13 +7,14 @@ using llvm::LogicalResult;
 namespace dlc::ir {
 namespace {
 
+/// (C1), (C2): images channels last, and vectors of their channels.
 LogicalResult expectChannels(MaybeLoc loc, Value x, ValueRange perChannel) {
   auto tx = tensorType(x);
   if (tx.getRank() != 4)
-    return emitOptionalError(loc, "expected images, found x of type ", tx);
+    return emitOptionalError(loc, "(C1) expected images, found x of type ", tx);
   for (Value v : perChannel)
     if (tensorType(v).getShape() != tx.getShape().take_back())
-      return emitOptionalError(loc, "expected one value for each of ",
+      return emitOptionalError(loc, "(C2) expected one value for each of ",
                                tx.getDimSize(3), " channels, found ",
                                v.getType());
   return success();
@@ -31,7 +32,7 @@ LogicalResult inferFusedBatchNorm(MaybeLoc loc, FusedBatchNormOp::Adaptor a,
   if (failed(expectChannels(loc, a.getX(), {a.getScale(), a.getBias()})))
     return failure();
   if (a.getResidual() && a.getResidual().getType() != a.getX().getType())
-    return emitOptionalError(loc, "expected a residual of x's type ",
+    return emitOptionalError(loc, "(C3) expected a residual of x's type ",
                              a.getX().getType(), ", found ",
                              a.getResidual().getType());
   types.append(
@@ -41,12 +42,16 @@ LogicalResult inferFusedBatchNorm(MaybeLoc loc, FusedBatchNormOp::Adaptor a,
 LogicalResult inferFusedBatchNormBackward(MaybeLoc loc,
                                           FusedBatchNormBackwardOp::Adaptor a,
                                           Types &types) {
-  if (failed(expectChannels(loc, a.getX(), a.getOperands().drop_front(2))))
+  if (failed(expectChannels(loc, a.getX(), a.getOperands().drop_front(2))) ||
+      failed(expectTypeOf(loc, "(C3)", a.getDy(), a.getX())))
     return failure();
   return gradients(a, types);
 }
-LogicalResult inferFusedLayerNorm(MaybeLoc, FusedLayerNormOp::Adaptor a,
+LogicalResult inferFusedLayerNorm(MaybeLoc loc, FusedLayerNormOp::Adaptor a,
                                   Types &types) {
+  if (failed(
+          checkRows(loc, a.getX(), a.getAxis(), {a.getScale(), a.getBias()})))
+    return failure();
   auto x = tensorType(a.getX());
   SmallVector<int64_t> rows(x.getShape());
   std::fill(rows.begin() + a.getAxis(), rows.end(), 1);
@@ -54,9 +59,12 @@ LogicalResult inferFusedLayerNorm(MaybeLoc, FusedLayerNormOp::Adaptor a,
   types.append({x, row, row});
   return success();
 }
-LogicalResult inferFusedLayerNormBackward(MaybeLoc,
+LogicalResult inferFusedLayerNormBackward(MaybeLoc loc,
                                           FusedLayerNormBackwardOp::Adaptor a,
                                           Types &types) {
+  if (failed(checkRowGradients(loc, a.getDy(), a.getX(), a.getScale(),
+                               {a.getMean(), a.getRstd()}, a.getAxis())))
+    return failure();
   return gradients(a, types);
 }
 

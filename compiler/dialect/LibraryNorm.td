@@ -6,26 +6,33 @@ include "DlcBase.td"
 def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFusedBatchNorm"> {
   let summary = "training batch norm of images channels last, and what directly follows it";
   let description = [{y = (x - saved_mean) saved_rstd scale + bias, plus `residual`; with `relu` no less than 0.
-    saved_rstd = 1 / sqrt(var + epsilon) of the population variance. Running statistics are not its business.}];
+    saved_rstd = 1 / sqrt(var + epsilon) of the population variance. Running statistics are not its business.
+    (C1) x has rank 4; (C2) there is one value a channel in scale and bias; (C3) a residual has x's type.}];
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, Optional<Dlc_Float>:$residual,
       F64Attr:$epsilon, UnitAttr:$relu);
   let results = (outs Dlc_Float:$y, Dlc_Float:$saved_mean, Dlc_Float:$saved_rstd);
+  let answers = MayLack<"residual", "getResidual">.text;
 }
 def Dlc_FusedBatchNormBackwardOp : Dlc_Library<"fused_batch_norm_backward", CastInfer, "inferFusedBatchNormBackward"> {
   let summary = "gradients of fused_batch_norm's x, scale and bias";
   let description = [{dy is the norm's gradient. With `bias`, the norm's, it is that of the ReLU behind the norm: it
-    counts where the norm of x, computed again, is above 0.}];
+    counts where the norm of x, computed again, is above 0.
+    (C1) x has rank 4; (C2) there is one value a channel in all but dy and x; (C3) dy has x's type.}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$saved_mean, Dlc_Float:$saved_rstd,
       Optional<Dlc_Float>:$bias);
   let results = (outs Dlc_Float:$dx, Dlc_Float:$dscale, Dlc_Float:$dbias);
+  let answers = MayLack<"bias", "getBias">.text;
 }
 def Dlc_FusedLayerNormOp : Dlc_Library<"fused_layer_norm", CastInfer, "inferFusedLayerNorm"> {
   let summary = "layer_norm, as one call";
+  let description = "(C1) the axis is within x's rank; (C2) scale and bias have x's dimensions from it on.";
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, I64Attr:$axis, F64Attr:$epsilon);
   let results = (outs Dlc_Float:$y, Dlc_Float:$mean, Dlc_Float:$rstd);
 }
 def Dlc_FusedLayerNormBackwardOp : Dlc_Library<"fused_layer_norm_backward", CastInfer, "inferFusedLayerNormBackward"> {
   let summary = "layer_norm_backward, as one call";
+  let description = [{(C1) the axis is within x's rank; (C2) scale has x's dimensions from it on; (C3) dy has x's type;
+    (C4) mean and rstd have x's shape with 1 from the axis on.}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$mean, Dlc_Float:$rstd,
       I64Attr:$axis);
   let results = (outs Dlc_Float:$dx, Dlc_Float:$dscale, Dlc_Float:$dbias);

@@ -6,27 +6,32 @@ include "DlcBase.td"
 def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul"> {
   let summary = "a @ b (+ bias), batch dimensions broadcast like numpy's";
   let description = [{(C1) ranks are at least 2; (C2) contracted sizes agree; (C3) batch dims broadcast;
-    (C4) bias is [N]; (C5) element types agree.
-    `activation`, set by lowering only: "relu", "tanh" applied to the result.}];
+    (C4) bias is [N]; (C5) element types agree; (C6) an `activation`, which lowering alone sets, is "relu" or "gelu_tanh":
+    the result is its value.}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Optional<Dlc_Float>:$bias,
       UnitAttr:$trans_a, UnitAttr:$trans_b, OptionalAttr<StrAttr>:$activation);
   let results = (outs Dlc_Float:$y);
+  let answers = MayLack<"bias", "getBias">.text;
 }
 
-class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer> {
+defvar Dlc_ConvLaws = [{(C1) x and w have rank 4; (C2) x's channels are group * w's; (C3) O divides by group, which is
+    positive; (C5) element types agree; (C6) the window fits into the padded input; (C7) there are 2 strides, 4 pads and 2
+    dilations, positive but for the pads; (C8) the layout is nchw or nhwc}];
+class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer, [ImageInterface]> {
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
 }
 def Dlc_ConvOp : Dlc_Conv<"conv", "inferConv"> {
   let summary = "2-d convolution; weights are [O, I/group, kh, kw], pads [begin..., end...]";
-  let description = [{(C1) x and w have rank 4; (C2) the input channels are group * w's; (C3) O divides by group;
-    (C4) bias is [O]; (C5) element types agree; (C6) the window fits into the padded input.}];
-  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$w, Optional<Dlc_Float>:$bias), window,
-      (ins OptionalAttr<StrAttr>:$activation));
+  let description = Dlc_ConvLaws # "; (C4) bias is [O].";
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$w, Optional<Dlc_Float>:$bias), window);
   let results = (outs Dlc_Float:$y);
+  let answers = Images<"0", "0">.text # MayLack<"bias", "getBias">.text;
 }
 class Dlc_ConvBackward<string mnemonic> : Dlc_Op<mnemonic, CastAllow,
-    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+    [Pure, LibraryInterface, ImageInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let description = !strconcat("Of the convolution of x and w: ", Dlc_ConvLaws, "; (C9) dy has its result's shape.");
+  let hasVerifier = 1;
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
 }
@@ -34,40 +39,53 @@ def Dlc_ConvBackwardDataOp : Dlc_ConvBackward<"conv_backward_data"> {
   let summary = "gradient of conv's input";
   let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$w), window);
   let results = (outs Dlc_Float:$dx);
+  let answers = Images<"0", "0">.text;
 }
 def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
   let summary = "gradient of conv's weights";
   let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$dy), window);
   let results = (outs Dlc_Float:$dw);
+  let answers = Images<"0, 1", "">.text;
 }
 
-class Dlc_Pool<string mnemonic, Dlc_Cast cast, string infer> : Dlc_Library<mnemonic, cast, infer> {
+defvar Dlc_PoolLaws = [{(C1) x has rank 4; (C2) there are 2 kernel sizes, 2 strides, 4 pads and 2 dilations, positive but
+    for the pads; (C3) the window fits into the padded input; (C4) the layout is nchw or nhwc}];
+class Dlc_Pool<string mnemonic, Dlc_Cast cast, string infer> : Dlc_Library<mnemonic, cast, infer, [ImageInterface]> {
   dag window = (ins Dlc_Ints:$kernel, Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
 }
 class Dlc_PoolBackward<string mnemonic, Dlc_Cast cast> : Dlc_Op<mnemonic, cast,
-    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+    [Pure, LibraryInterface, ImageInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let description = !strconcat("Of the pooling of dx: ", Dlc_PoolLaws,
+      "; (C5) what comes from its result has the result's shape.");
+  let hasVerifier = 1;
   dag window = (ins Dlc_Ints:$kernel, Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
 }
 def Dlc_MaxPoolOp : Dlc_Pool<"max_pool", CastClear, "inferMaxPool"> {
   let summary = "maximum of each window and its position in it (row-major, the first one wins)";
+  let description = Dlc_PoolLaws # "; (C5) a window has at most 255 elements.";
   let arguments = !con((ins Dlc_Float:$x), window);
   let results = (outs Dlc_Float:$y, RankedTensorOf<[I8]>:$index);
+  let answers = Images<"0", "0, 1">.text;
 }
 def Dlc_MaxPoolBackwardOp : Dlc_PoolBackward<"max_pool_backward", CastClear> {
   let summary = "gradient of max_pool's input";
   let arguments = !con((ins Dlc_Float:$dy, RankedTensorOf<[I8]>:$index), window);
   let results = (outs Dlc_Float:$dx);
+  let answers = Images<"0, 1", "0">.text;
 }
 def Dlc_AvgPoolOp : Dlc_Pool<"avg_pool", CastInfer, "inferAvgPool"> {
   let summary = "mean of each window";
+  let description = Dlc_PoolLaws # ".";
   let arguments = !con((ins Dlc_Float:$x), window, (ins UnitAttr:$count_include_pad));
   let results = (outs Dlc_Float:$y);
+  let answers = Images<"0", "0">.text;
 }
 def Dlc_AvgPoolBackwardOp : Dlc_PoolBackward<"avg_pool_backward", CastInfer> {
   let summary = "gradient of avg_pool's input";
   let arguments = !con((ins Dlc_Float:$dy), window, (ins UnitAttr:$count_include_pad));
   let results = (outs Dlc_Float:$dx);
+  let answers = Images<"0", "0">.text;
 }
 #endif

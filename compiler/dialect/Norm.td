@@ -3,53 +3,65 @@
 #define DLC_NORM
 include "DlcBase.td"
 
-def Dlc_BatchNormOp : Dlc_Library<"batch_norm", CastInfer, "inferBatchNorm"> {
+defvar Dlc_BatchNormLaws = [{(C1) x has rank 2 or more; (C2) there is one value a channel in all others; (C3) the layout is
+    nchw or nhwc.}];
+
+def Dlc_BatchNormOp : Dlc_Library<"batch_norm", CastInfer, "inferBatchNorm", [ImageInterface]> {
   let summary = "training batch norm: normalises by the batch and moves the running statistics";
-  let description = [{new = old * momentum + batch * (1 - momentum). With `unbiased` the running variance gets
+  let description = !strconcat([{new = old * momentum + batch * (1 - momentum). With `unbiased` the running variance gets
     batch_var * N / (N - 1), as frameworks do; without, the population variance, as ONNX says.
-    saved_var is the population variance.}];
+    saved_var is the population variance.
+    }], Dlc_BatchNormLaws);
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, Dlc_Float:$mean, Dlc_Float:$var,
       F64Attr:$epsilon, F64Attr:$momentum, UnitAttr:$unbiased,
       DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
   let results = (outs Dlc_Float:$y, Dlc_Float:$new_mean, Dlc_Float:$new_var,
       Dlc_Float:$saved_mean, Dlc_Float:$saved_var);
-  let declarations = "static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r);\n"
-      # "bool pinsOperand(unsigned i) { return i > 0; }\nbool pinsResult(unsigned i) { return i > 0; }\n";
+  let answers = Pins<"i > 0", "i > 0">.text # Images<"0", "0">.text
+      // New statistics may lie where the old ones do.
+      # "static bool mayOverwrite(unsigned result, unsigned operand) {\n"
+      # "  return (result == 1 && operand == 3) || (result == 2 && operand == 4);\n}\n";
 }
-def Dlc_BatchNormBackwardOp : Dlc_Library<"batch_norm_backward", CastInfer, "inferBatchNormBackward"> {
+def Dlc_BatchNormBackwardOp : Dlc_Library<"batch_norm_backward", CastInfer, "inferBatchNormBackward", [ImageInterface]> {
   let summary = "gradients of batch_norm's x, scale and bias";
+  let description = Dlc_BatchNormLaws # " (C4) dy has x's type.";
+  let answers = Images<"0, 1", "0">.text;
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$saved_mean,
       Dlc_Float:$saved_var, F64Attr:$epsilon, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
   let results = (outs Dlc_Float:$dx, Dlc_Float:$dscale, Dlc_Float:$dbias);
 }
-def Dlc_BatchNormInferOp : Dlc_Pure<"batch_norm_infer", CastInfer, "inferBatchNormInfer"> {
+def Dlc_BatchNormInferOp : Dlc_Pure<"batch_norm_infer", CastInfer, "inferBatchNormInfer", [ImageInterface]> {
   let summary = "batch norm by given statistics; train mode turns it into batch_norm";
+  let description = Dlc_BatchNormLaws;
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, Dlc_Float:$mean, Dlc_Float:$var,
       F64Attr:$epsilon, F64Attr:$momentum, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
   let results = (outs Dlc_Float:$y);
-  let declarations = "static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r);\n"
-      # "bool pinsOperand(unsigned i) { return i > 0; }\n";
+  let answers = Pins<"i > 0">.text # Images<"0", "0">.text;
 }
 def Dlc_LayerNormOp : Dlc_Pure<"layer_norm", CastInfer, "inferLayerNorm"> {
   let summary = "normalisation over the dimensions from `axis` on";
+  let description = "(C1) the axis is within x's rank; (C2) scale and bias have x's dimensions from it on.";
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, I64Attr:$axis, F64Attr:$epsilon);
   let results = (outs Dlc_Float:$y, Dlc_Float:$mean, Dlc_Float:$rstd);
-  let declarations = "static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r);\n"
-      # "bool pinsOperand(unsigned i) { return i > 0; }\nbool pinsResult(unsigned i) { return i > 0; }\n";
+  let answers = Pins<"i > 0", "i > 0">.text;
 }
 def Dlc_LayerNormBackwardOp : Dlc_Pure<"layer_norm_backward", CastInfer, "inferLayerNormBackward"> {
   let summary = "gradients of layer_norm's x, scale and bias";
+  let description = [{(C1) the axis is within x's rank; (C2) scale has x's dimensions from it on; (C3) dy has x's type;
+    (C4) mean and rstd have x's shape with 1 from the axis on.}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$mean, Dlc_Float:$rstd,
       I64Attr:$axis);
   let results = (outs Dlc_Float:$dx, Dlc_Float:$dscale, Dlc_Float:$dbias);
 }
-class Dlc_Softmax<string mnemonic, Dlc_Cast cast> : Dlc_Pure<mnemonic, cast, "inferSameAsFirst"> {
+class Dlc_Softmax<string mnemonic, Dlc_Cast cast> : Dlc_Pure<mnemonic, cast, "inferSoftmax"> {
+  let description = "(C1) the axis is within x's rank.";
   let arguments = (ins Dlc_Float:$x, I64Attr:$axis);
   let results = (outs Dlc_Float:$y);
 }
 def Dlc_SoftmaxOp : Dlc_Softmax<"softmax", CastInfer> { let summary = "exp(x - max) / sum"; }
 def Dlc_LogSoftmaxOp : Dlc_Softmax<"log_softmax", CastDeny> { let summary = "x - max - log(sum(exp(x - max)))"; }
-class Dlc_SoftmaxBackward<string mnemonic, Dlc_Cast cast> : Dlc_Pure<mnemonic, cast, "inferSameAsFirst"> {
+class Dlc_SoftmaxBackward<string mnemonic, Dlc_Cast cast> : Dlc_Pure<mnemonic, cast, "inferSoftmaxBackward"> {
+  let description = "(C1) the axis is within dy's rank; (C2) y has dy's type.";
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$y, I64Attr:$axis);
   let results = (outs Dlc_Float:$dx);
 }

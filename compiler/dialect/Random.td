@@ -18,12 +18,14 @@ def Dlc_NoiseOp : Dlc_Op<"noise", CastNever, [Pure]> {
   let results = (outs Dlc_Float:$y);
 }
 
-def Dlc_PositionOp : Dlc_Op<"position", CastNever, [Pure]> {
+def Dlc_PositionOp : Dlc_Op<"position", CastNever, [Pure, GeneratorInterface]> {
   let summary = "the row-major index of each element";
   let results = (outs Dlc_Index:$y);
 }
 def Dlc_UniformOp : Dlc_Elementwise<"uniform", CastNever, "inferUniform"> {
   let summary = "two numbers in [0, 1): the upper 24 bits of the first two words of Philox(key, position, draw)";
+  let description = "(C1) shapes broadcast.";
+  let answers = Dlc_Costly;
   let arguments = (ins Dlc_Index:$position, Dlc_Index:$draw, Dlc_Index:$key);
   let results = (outs Dlc_Float:$u, Dlc_Float:$v);
 }

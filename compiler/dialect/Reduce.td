@@ -3,17 +3,20 @@
 #define DLC_REDUCE
 include "DlcBase.td"
 
-class Dlc_Reduce<string mnemonic, Dlc_Cast cast, string infer = "inferReduce">
-    : Dlc_Pure<mnemonic, cast, infer> {
+class Dlc_Reduce<string combine, Dlc_Cast cast, string mnemonic = "reduce_" # combine, string infer = "inferReduce">
+    : Dlc_Pure<mnemonic, cast, infer, [ReductionInterface]> {
+  let description = "(C1) the axes are sorted, distinct and within x's rank.";
+  let answers = "static Combine combine() { return Combine::" # combine # "; }\n";
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$axes, UnitAttr:$keepdims);
   let results = (outs Dlc_Tensor:$y);
 }
-def Dlc_ReduceSumOp : Dlc_Reduce<"reduce_sum", CastDenyFp16> { let summary = "sum, accumulated in f32"; }
-def Dlc_ReduceMeanOp : Dlc_Reduce<"reduce_mean", CastInfer> { let summary = "mean, accumulated in f32"; }
-def Dlc_ReduceMaxOp : Dlc_Reduce<"reduce_max", CastClear> { let summary = "maximum"; }
-def Dlc_ReduceMinOp : Dlc_Reduce<"reduce_min", CastClear> { let summary = "minimum"; }
-def Dlc_ArgMaxOp : Dlc_Reduce<"argmax", CastClear, "inferArgMax"> {
+def Dlc_ReduceSumOp : Dlc_Reduce<"sum", CastDenyFp16> { let summary = "sum, accumulated in f32"; }
+def Dlc_ReduceMeanOp : Dlc_Reduce<"mean", CastInfer> { let summary = "mean, accumulated in f32"; }
+def Dlc_ReduceMaxOp : Dlc_Reduce<"max", CastClear> { let summary = "maximum"; }
+def Dlc_ReduceMinOp : Dlc_Reduce<"min", CastClear> { let summary = "minimum"; }
+def Dlc_ArgMaxOp : Dlc_Reduce<"argmax", CastClear, "argmax", "inferArgMax"> {
   let summary = "index of the first maximum along the only axis of `axes`";
+  let description = "(C1) the axes are sorted, distinct and within x's rank; (C2) there is one.";
   let results = (outs Dlc_Index:$y);
 }
 #endif

@@ -3,7 +3,9 @@
 #define DLC_SHAPE
 include "DlcBase.td"
 
-def Dlc_ConstantOp : Op<Dlc_Dialect, "constant", [Pure, ConstantLike, AllTypesMatch<["value", "y"]>]> {
+defvar Dlc_Movement = DeclareOpInterfaceMethods<MovementInterface>;
+
+def Dlc_ConstantOp : Op<Dlc_Dialect, "constant", [Pure, ConstantLike, GeneratorInterface, AllTypesMatch<["value", "y"]>]> {
   let summary = "a small constant; weights are state, never attributes";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Dlc_Tensor:$y);
@@ -11,57 +13,76 @@ def Dlc_ConstantOp : Op<Dlc_Dialect, "constant", [Pure, ConstantLike, AllTypesMa
   let hasFolder = 1;
   let builders = [OpBuilder<(ins "double":$splat, "::mlir::RankedTensorType":$type)>];
 }
-def Dlc_IotaOp : Dlc_Op<"iota", CastNever, [Pure]> {
+def Dlc_IotaOp : Dlc_Op<"iota", CastNever, [Pure, GeneratorInterface]> {
   let summary = "the index along `axis`";
+  let description = "(C1) the axis is within the rank.";
   let arguments = (ins I64Attr:$axis);
   let results = (outs Dlc_Tensor:$y);
   let hasVerifier = 1;
 }
 def Dlc_ReshapeOp : Dlc_Op<"reshape", CastClear, [Pure]> {
   let summary = "same elements, other shape";
+  let description = "(C1) element types agree; (C2) so do the numbers of elements.";
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
   let hasVerifier = 1;
 }
-def Dlc_TransposeOp : Dlc_Pure<"transpose", CastClear, "inferTranspose"> {
+def Dlc_TransposeOp : Dlc_Pure<"transpose", CastClear, "inferTranspose", [Dlc_Movement]> {
   let summary = "y[i...] = x[i permuted]; dimension d of y is dimension perm[d] of x";
+  let description = "(C1) perm is a permutation of x's dimensions.";
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$perm);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
 }
 def Dlc_BroadcastOp : Dlc_Op<"broadcast", CastClear, [Pure]> {
   let summary = "numpy broadcast to the result's shape";
+  let description = "(C1) x has the result's element type and a shape that broadcasts to its shape.";
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
   let hasVerifier = 1;
 }
-def Dlc_SliceOp : Dlc_Pure<"slice", CastClear, "inferSlice"> {
+def Dlc_SliceOp : Dlc_Pure<"slice", CastClear, "inferSlice", [Dlc_Movement]> {
   let summary = "y[i] = x[starts + i * steps], `sizes` elements a dimension; steps may be negative";
+  let description = "(C1) there is a start, a size and a step a dimension; (C2) all that is read is within x.";
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$starts, Dlc_Ints:$sizes, Dlc_Ints:$steps);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
 }
-def Dlc_PadOp : Dlc_Pure<"pad", CastClear, "inferPad"> {
+def Dlc_PadOp : Dlc_Pure<"pad", CastClear, "inferPad", [Dlc_Movement]> {
   let summary = "`low` and `high` new elements of `value` around x, `interior` between its elements";
+  let description = "(C1) there is a low, a high and an interior size a dimension; (C2) none is negative.";
+  let answers = "int64_t pieces() { return 2; }\n";
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$low, Dlc_Ints:$high, Dlc_Ints:$interior, F64Attr:$value);
   let results = (outs Dlc_Tensor:$y);
 }
-def Dlc_ConcatOp : Dlc_Pure<"concat", CastClear, "inferConcat"> {
+def Dlc_ConcatOp : Dlc_Pure<"concat", CastClear, "inferConcat", [Dlc_Movement]> {
   let summary = "operands joined along `axis`";
+  let description = [{(C1) there is an operand; (C2) the axis is within its rank; (C3) operands agree in element type, rank
+    and all other dimensions.}];
+  let answers = "int64_t pieces() { return getXs().size(); }\n";
   let arguments = (ins Variadic<Dlc_Tensor>:$xs, I64Attr:$axis);
   let results = (outs Dlc_Tensor:$y);
 }
-def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather"> {
+def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather", [LookupInterface]> {
   let summary = "slices of data along `axis`, chosen by indices";
-  let arguments = (ins Dlc_Tensor:$data, Dlc_Index:$indices, I64Attr:$axis);
+  let description = [{Negative indices count from the end. The slice `padding` gets no gradient, as torch's padding_idx.
+    (C1) the axis is within data's rank; (C2) `padding` is one of the slices.}];
+  let arguments = (ins Dlc_Tensor:$data, Dlc_Index:$indices, I64Attr:$axis, OptionalAttr<I64Attr>:$padding);
   let results = (outs Dlc_Tensor:$y);
+  let answers = [{int64_t countOf(unsigned i) {
+      return i == 1 ? tensorType(getData()).getDimSize(getAxis()) : 0;
+    }
+  }];
 }
 def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,
     [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
   let summary = "zeros with updates added at indices along `axis`: gather's gradient";
+  let description = [{(C1) the axis is within y's rank; (C2) element types of updates and y agree; (C3) updates have y's
+    shape with the indices' dimensions in place of the axis.}];
   let arguments = (ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$axis);
   let results = (outs Dlc_Float:$y);
+  let hasVerifier = 1;
 }
 #endif

@@ -45,9 +45,7 @@ struct ImportOptions {
 /// finite magnitude as `dlc.largest`) and func.func @predict with static types.
 /// Its arguments and results carry the ONNX names as `dlc.name`; a result that
 /// is a loss computed in the graph carries `dlc.loss`. Every op's location is a
-/// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator. A
-/// dlc.gather whose source gives a row of its table no gradient carries the row
-/// as `dlc.padding`.
+/// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;

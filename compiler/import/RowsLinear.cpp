@@ -189,7 +189,7 @@ LogicalResult conv(const Node &n) {
   Value y = n.make<ir::ConvOp>(
       planar(n, x), planar(n, w), biasOf(n), ArrayRef<int64_t>(win->strides),
       ArrayRef<int64_t>(win->pads), ArrayRef<int64_t>(win->dilations),
-      uint64_t(group), "nchw", StringAttr());
+      uint64_t(group), "nchw");
   return n.result(unplanar(n, y, sx.size()));
 }
 

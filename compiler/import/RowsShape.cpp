@@ -256,10 +256,10 @@ LogicalResult gather(const Node &n) {
   if (failed(axis))
     return failure();
   indices = n.cast(indices, n.b.getI64Type());
-  Value y = n.make<ir::GatherOp>(data, indices, uint64_t(*axis));
-  if (auto row = n.table.padding(n.proto.output(0)); row && y)
-    y.getDefiningOp()->setAttr("dlc.padding", n.b.getI64IntegerAttr(*row));
-  return n.result(y);
+  auto row = n.table.padding(n.proto.output(0));
+  return n.result(
+      n.make<ir::GatherOp>(data, indices, uint64_t(*axis),
+                           row ? n.b.getI64IntegerAttr(*row) : IntegerAttr()));
 }
 
 LogicalResult pad(const Node &n) {

@@ -13,13 +13,6 @@ bool isCommand(Operation *op) {
   return isa<ir::FusedOp, ir::LibraryInterface>(op);
 }
 
-/// What `v` is a view of.
-Value storageOf(Value v) {
-  while (auto view = v.getDefiningOp<ir::ReshapeOp>())
-    v = view.getX();
-  return v;
-}
-
 /// What a command does last is what it is for.
 bool isBackward(Operation *command) {
   if (auto fused = dyn_cast<ir::FusedOp>(command))
@@ -161,7 +154,7 @@ void Activations::findUses(Block &block) {
 }
 
 std::optional<size_t> Activations::find(Value v) const {
-  auto it = numbers.find(storageOf(v));
+  auto it = numbers.find(ir::viewedBy(v));
   return it == numbers.end() ? std::nullopt : std::optional(it->second);
 }
 

@@ -21,9 +21,6 @@ Domain::Shape squeezed(Ints shape) {
       s.push_back(d);
   return s;
 }
-Ints reducedAxes(Operation *op) {
-  return op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
-}
 
 } // namespace
 
@@ -31,13 +28,10 @@ int64_t elementCount(Ints shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t(1),
                          std::multiplies<>());
 }
-bool isReduce(Operation *op) {
-  return isa<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
-             ir::ReduceMinOp, ir::ArgMaxOp>(op);
-}
+bool isReduce(Operation *op) { return isa<ir::ReductionInterface>(op); }
 
 Class classify(Operation *op) {
-  if (isa<ir::ConstantOp, ir::IotaOp, ir::PositionOp>(op))
+  if (isa<ir::GeneratorInterface>(op))
     return Class::Clone;
   if (isa<ir::ElementwiseInterface>(op) || isa<ir::BroadcastOp>(op))
     return Class::Compute;
@@ -46,8 +40,7 @@ Class classify(Operation *op) {
                    squeezed(tensorType(view.getY()).getShape())
                ? Class::Compute
                : Class::None;
-  if (isa<ir::TransposeOp, ir::SliceOp, ir::PadOp, ir::ConcatOp>(op) ||
-      op->hasAttr(kGenerated))
+  if (isa<ir::MovementInterface>(op) || op->hasAttr(kGenerated))
     return Class::Move;
   return isReduce(op) ? Class::Reduce : Class::None;
 }
@@ -72,7 +65,8 @@ Domain Domain::of(Operation *op) {
 }
 void Domain::reduceOver(Operation *op) {
   full.assign(operandShape(op).begin(), operandShape(op).end());
-  axes.assign(reducedAxes(op).begin(), reducedAxes(op).end());
+  Ints reduced = cast<ir::ReductionInterface>(op).reducedAxes();
+  axes.assign(reduced.begin(), reduced.end());
   reduces = true;
 }
 bool Domain::isRows() const {

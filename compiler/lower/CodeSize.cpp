@@ -7,14 +7,14 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-constexpr size_t kCostly = 8, kReduce = 4, kPad = 2;
+constexpr size_t kCostly = 8, kReduce = 4;
 
 size_t weightOf(Operation *op) {
-  if (auto concat = dyn_cast<ir::ConcatOp>(op))
-    return concat.getXs().size();
+  if (auto movement = dyn_cast<ir::MovementInterface>(op))
+    return movement.pieces();
   if (isReduce(op))
     return kReduce;
-  return isCostly(op) ? kCostly : isa<ir::PadOp>(op) ? kPad : 1;
+  return isCostly(op) ? kCostly : 1;
 }
 
 class Counter {

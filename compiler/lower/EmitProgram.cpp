@@ -1,6 +1,4 @@
 #include "compiler/lower/EmitProgram.h"
-#include "compiler/dialect/Epilogues.h"
-#include "compiler/dialect/LibraryNorm.h"
 #include "compiler/lower/AttentionKernel.h"
 #include "compiler/lower/KernelSchedule.h"
 #include <map>
@@ -51,8 +49,8 @@ public:
       if (auto fused = dyn_cast<ir::FusedOp>(op)) {
         if (failed(launch(b, fused)))
           return failure();
-      } else if (isa<ir::LibraryInterface>(op)) {
-        if (failed(call(b, &op)))
+      } else if (auto library = dyn_cast<ir::LibraryInterface>(op)) {
+        if (failed(call(b, library)))
           return failure();
       } else if (auto reduce = dyn_cast<ir::AllReduceOp>(op)) {
         if (failed(copyOperand(b, reduce)))
@@ -153,29 +151,21 @@ private:
       launch->setAttr("tensor_cores", b.getUnitAttr());
     return success();
   }
-  LogicalResult call(OpBuilder &b, Operation *op) {
+  LogicalResult call(OpBuilder &b, ir::LibraryInterface op) {
     SmallVector<Value> ins, outs;
     if (failed(operands(b, op->getOperands(), ins)))
       return failure();
-    if (isa<ir::AllFiniteOp, ir::GlobalNormOp>(op))
+    if (op.joinsOperands())
       joinAdjacent(op->getOperands(), ins);
     for (Value v : op->getResults())
       outs.push_back(buffer(v));
     NamedAttrList attrs(op->getAttrDictionary());
     attrs.erase("operandSegmentSizes");
-    if (isa<ir::ConvOp, ir::MatmulOp, ir::MatmulActivationOp>(op))
-      attrs.set("has_bias", b.getI64IntegerAttr(op->getNumOperands() == 3));
-    if (auto attention = dyn_cast<ir::AttentionOp>(op))
-      attrs.set("has_mask", b.getI64IntegerAttr(bool(attention.getMask())));
-    if (auto attention = dyn_cast<ir::AttentionBackwardOp>(op))
-      attrs.set("has_mask", b.getI64IntegerAttr(bool(attention.getMask())));
-    if (auto norm = dyn_cast<ir::FusedBatchNormOp>(op))
-      attrs.set("has_residual", b.getI64IntegerAttr(bool(norm.getResidual())));
-    if (auto norm = dyn_cast<ir::FusedBatchNormBackwardOp>(op))
-      attrs.set("has_bias", b.getI64IntegerAttr(bool(norm.getBias())));
+    for (auto [name, isThere] : op.optionalOperands())
+      attrs.set(name, b.getI64IntegerAttr(isThere));
     exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
                          outs, attrs.getDictionary(b.getContext()),
-                         cast<ir::FlopsInterface>(op).countFlops());
+                         cast<ir::FlopsInterface>(*op).countFlops());
     return success();
   }
   /// Operands that follow each other in the gradient region become one; the

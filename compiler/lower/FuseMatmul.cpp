@@ -49,13 +49,6 @@ constexpr int kRounds = 4;
 /// Simple operations that a costly one counts for.
 constexpr double kCostly = 16;
 
-/// What `v` is a view of.
-Value storageOf(Value v) {
-  while (auto view = v.getDefiningOp<ir::ReshapeOp>())
-    v = view.getX();
-  return v;
-}
-
 /// The views of `v`, in order, and the other ops that read it or one of them.
 struct Readers {
   SmallVector<ir::ReshapeOp> views;
@@ -140,7 +133,7 @@ private:
   Value inside(Value v) {
     if (Value known = map.lookupOrNull(v))
       return known;
-    Value storage = storageOf(v);
+    Value storage = ir::viewedBy(v);
     Operation *def = storage.getDefiningOp();
     bool isInside = map.contains(storage) || (def && prologues.contains(def));
     if (!isInside) {

@@ -12,13 +12,8 @@ namespace dlc {
 namespace {
 
 int64_t limitOf(OpOperand &use) {
-  if (auto gather = dyn_cast<ir::GatherOp>(use.getOwner()))
-    return ir::tensorType(gather.getData()).getDimSize(gather.getAxis());
-  if (auto loss = dyn_cast<ir::SoftmaxCrossEntropyOp>(use.getOwner()))
-    return loss.getIgnoreIndex()
-               ? 0
-               : ir::tensorType(loss.getLogits()).getDimSize(1);
-  return 0;
+  auto lookup = dyn_cast<ir::LookupInterface>(use.getOwner());
+  return lookup ? lookup.countOf(use.getOperandNumber()) : 0;
 }
 
 /// The smallest limit among the uses of `v`, through reshapes; 0 when there is

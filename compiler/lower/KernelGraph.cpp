@@ -17,13 +17,6 @@ constexpr size_t kMaxNodes = 20000;
 
 using Sizes = SmallVector<int64_t, 4>;
 
-bool isReduction(Operation *op) {
-  return isa<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
-             ir::ReduceMinOp, ir::ArgMaxOp>(op);
-}
-Ints axesOf(Operation *op) {
-  return op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
-}
 int64_t product(Ints sizes) {
   int64_t n = 1;
   for (int64_t s : sizes)
@@ -78,11 +71,13 @@ private:
         return false;
     // Of one element it is a view, whatever its axes.
     for (Operation &op : block)
-      if (isReduction(&op) && reducedCount(&op) != 1) {
+      if (auto reduction = dyn_cast<ir::ReductionInterface>(op);
+          reduction && reducedCount(reduction) != 1) {
         if (!graph.reduces)
-          addLoops(tensorType(op.getOperand(0)).getShape(), axesOf(&op));
+          addLoops(tensorType(op.getOperand(0)).getShape(),
+                   reduction.reducedAxes());
         graph.reduces = true;
-        if (!matchesLoops(&op))
+        if (!matchesLoops(reduction))
           return fail(&op,
                       "reductions of one cluster must run over the same loops");
       }
@@ -114,9 +109,9 @@ private:
     graph.contraction.depth = last(depth);
     return true;
   }
-  static int64_t reducedCount(Operation *op) {
+  static int64_t reducedCount(ir::ReductionInterface op) {
     int64_t n = 1;
-    for (int64_t axis : axesOf(op))
+    for (int64_t axis : op.reducedAxes())
       n *= tensorType(op->getOperand(0)).getDimSize(axis);
     return n;
   }
@@ -131,12 +126,12 @@ private:
                                    {},
                                    1});
   }
-  bool matchesLoops(Operation *op) {
+  bool matchesLoops(ir::ReductionInterface op) {
     Sizes sizes[2], loops[2];
     for (auto [i, size] :
          llvm::enumerate(tensorType(op->getOperand(0)).getShape()))
       if (size != 1)
-        sizes[llvm::is_contained(axesOf(op), (int64_t)i)].push_back(size);
+        sizes[llvm::is_contained(op.reducedAxes(), (int64_t)i)].push_back(size);
     for (const KernelVariable &v : graph.variables)
       loops[v.reduced].push_back(v.size);
     return sizes[0] == loops[0] && sizes[1] == loops[1];
@@ -268,8 +263,8 @@ private:
       return computePad(pad, index);
     if (auto concat = dyn_cast<ir::ConcatOp>(op))
       return computeConcat(concat, index);
-    if (isReduction(op))
-      return computeReduce(op, index);
+    if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
+      return computeReduce(reduction, index);
     if (auto product = dyn_cast<ir::MatmulOp>(op))
       return computeContraction(product, index);
     return failNode(op, "cannot be part of a kernel");
@@ -368,15 +363,16 @@ private:
     return child;
   }
 
-  KernelNode *computeReduce(Operation *op, ArrayRef<IndexForm> index) {
+  KernelNode *computeReduce(ir::ReductionInterface op,
+                            ArrayRef<IndexForm> index) {
     Value x = op->getOperand(0);
-    Ints shape = tensorType(x).getShape(), axes = axesOf(op);
+    Ints shape = tensorType(x).getShape(), axes = op.reducedAxes();
     bool single = reducedCount(op) == 1;
-    if (single && isa<ir::ArgMaxOp>(op))
+    if (single && op.combine() == ir::Combine::argmax)
       return make(KernelNode::Index, op->getResult(0));
     Forms at;
     size_t nextKept = 0, nextReduced = 0, result = 0;
-    bool keepdims = op->hasAttr("keepdims");
+    bool keepdims = op.keepsAxes();
     for (auto [i, size] : llvm::enumerate(shape)) {
       bool isReduced = llvm::is_contained(axes, (int64_t)i);
       if (single) {

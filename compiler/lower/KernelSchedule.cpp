@@ -9,9 +9,8 @@ using namespace mlir;
 namespace dlc {
 
 bool isCostly(Operation *op) {
-  return isa<ir::ExpOp, ir::LogOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp,
-             ir::SinOp, ir::CosOp, ir::SoftplusOp, ir::GeluOp, ir::PowOp,
-             ir::UniformOp>(op);
+  auto elementwise = dyn_cast<ir::ElementwiseInterface>(op);
+  return elementwise && elementwise.isCostly();
 }
 
 int64_t iterationsOf(ArrayRef<LoopGroup> groups) {
@@ -76,7 +75,8 @@ public:
       loops.push_back(loopsOf(*node));
       if (node->kind == KernelNode::Apply || node->kind == KernelNode::Reduce) {
         const bool multiplies =
-            node->kind == KernelNode::Reduce && isa<ir::MatmulOp>(node->op());
+            node->kind == KernelNode::Reduce &&
+            node->children.front()->kind == KernelNode::Product;
         s.flops += elementsOf(counted(*node)) * (multiplies ? 2 : 1);
         work += perElement && isCostly(node->op()) ? 8 : 1;
       }
@@ -226,10 +226,6 @@ std::optional<KernelSchedule> analyseKernel(Region &body, std::string *why) {
   if (!graph)
     return std::nullopt;
   return scheduleKernel(*graph);
-}
-
-bool isLegalCluster(Region &body, std::string *why) {
-  return analyseKernel(body, why).has_value();
 }
 
 } // namespace dlc

@@ -57,6 +57,5 @@ KernelSchedule scheduleKernel(const KernelGraph &graph);
 /// then names the op in the way. Linear time.
 std::optional<KernelSchedule> analyseKernel(mlir::Region &body,
                                             std::string *why = nullptr);
-bool isLegalCluster(mlir::Region &body, std::string *why = nullptr);
 
 } // namespace dlc

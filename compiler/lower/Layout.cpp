@@ -3,15 +3,14 @@
 // each image keeps its old form as a transpose of the new one, for the users
 // that are not moved, and dies where there are none. Weights, the inputs and
 // results of the function and state stay as they are.
-//   Image ops (the table below) are always moved.
-//   Elementwise ops, reductions, pads, slices, concats and broadcasts follow an
+//   Ops on images (ImageInterface) are always moved.
+//   Elementwise ops, reductions, broadcasts and what moves elements follow an
 //   operand that has been moved.
 //   Broadcasts, and elementwise ops with one user, are moved when a user is.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -36,32 +35,6 @@ Dims permuted(ir::Ints dims, ir::Ints order) {
   return result;
 }
 
-/// Which operands and results of an op with a layout are images.
-struct Images {
-  SmallVector<unsigned, 2> operands, results;
-};
-std::optional<Images> imagesOf(Operation *op) {
-  using Found = std::optional<Images>;
-  if (op->getNumOperands() == 0 || op->getNumResults() == 0)
-    return std::nullopt;
-  return TypeSwitch<Operation *, Found>(op)
-      .Case<ir::ConvOp, ir::ConvBackwardDataOp, ir::AvgPoolOp,
-            ir::AvgPoolBackwardOp, ir::BatchNormOp, ir::BatchNormInferOp>(
-          [](auto) {
-            return Images{{0}, {0}};
-          })
-      .Case<ir::ConvBackwardFilterOp>([](auto) {
-        return Images{{0, 1}, {}};
-      })
-      .Case<ir::MaxPoolOp>([](auto) {
-        return Images{{0}, {0, 1}};
-      })
-      .Case<ir::MaxPoolBackwardOp, ir::BatchNormBackwardOp>([](auto) {
-        return Images{{0, 1}, {0}};
-      })
-      .Default([](auto) { return std::nullopt; });
-}
-
 class Mover {
 public:
   explicit Mover(func::FuncOp f) : f(f), builder(f.getContext()) {}
@@ -71,8 +44,9 @@ public:
     for (Operation &op : f.front())
       ops.push_back(&op);
     for (Operation *op : ops)
-      if (auto images = imagesOf(op); images && hasImageRank(op->getOperand(0)))
-        moveImageOp(op, *images);
+      if (auto images = dyn_cast<ir::ImageInterface>(op);
+          images && hasImageRank(op->getOperand(0)))
+        moveImageOp(images);
       else if (llvm::any_of(op->getOperands(),
                             [&](Value v) { return moved.contains(v); }))
         follow(op);
@@ -162,14 +136,14 @@ private:
     }
   }
 
-  void moveImageOp(Operation *op, const Images &images) {
+  void moveImageOp(ir::ImageInterface op) {
     SmallVector<Value> operands(op->getOperands());
-    for (unsigned i : images.operands)
+    for (unsigned i : op.imageOperands())
       operands[i] = last(operands[i]);
     builder.setInsertionPoint(op);
-    Operation *made = copy(op, operands, images.results);
-    made->setAttr("layout", builder.getStringAttr("nhwc"));
-    replace(op, made, images.results);
+    Operation *made = copy(op, operands, op.imageResults());
+    cast<ir::ImageInterface>(made).setImageLayout("nhwc");
+    replace(op, made, op.imageResults());
   }
 
   /// False for an op whose operands cannot be moved.
@@ -188,54 +162,42 @@ private:
 
   void follow(Operation *op) {
     builder.setInsertionPoint(op);
-    if (isa<ir::ElementwiseInterface, ir::BroadcastOp>(op)) {
+    if (isa<ir::ElementwiseInterface, ir::BroadcastOp>(op))
       moveElementwise(op);
-      return;
-    }
-    TypeSwitch<Operation *>(op)
-        .Case<ir::ReduceSumOp, ir::ReduceMeanOp, ir::ReduceMaxOp,
-              ir::ReduceMinOp>([&](auto reduce) { moveReduction(reduce); })
-        .Case<ir::PadOp>([&](ir::PadOp pad) {
-          auto made = cast<ir::PadOp>(copy(pad, last(pad.getX()), {0}));
-          made.setLow(permuted(pad.getLow(), kLast));
-          made.setHigh(permuted(pad.getHigh(), kLast));
-          made.setInterior(permuted(pad.getInterior(), kLast));
-          replace(pad, made, {0});
-        })
-        .Case<ir::SliceOp>([&](ir::SliceOp slice) {
-          auto made = cast<ir::SliceOp>(copy(slice, last(slice.getX()), {0}));
-          made.setStarts(permuted(slice.getStarts(), kLast));
-          made.setSizes(permuted(slice.getSizes(), kLast));
-          made.setSteps(permuted(slice.getSteps(), kLast));
-          replace(slice, made, {0});
-        })
-        .Case<ir::ConcatOp>([&](ir::ConcatOp concat) {
-          SmallVector<Value> operands;
-          for (Value v : concat.getXs())
-            operands.push_back(last(v));
-          builder.setInsertionPoint(concat);
-          auto made = cast<ir::ConcatOp>(copy(concat, operands, {0}));
-          made.setAxis(kFirst[concat.getAxis()]);
-          replace(concat, made, {0});
-        });
+    else if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
+      moveReduction(reduction);
+    else if (isa<ir::MovementInterface>(op))
+      moveMovement(op);
+  }
+
+  void moveMovement(Operation *op) {
+    SmallVector<Value> operands;
+    for (Value v : op->getOperands())
+      operands.push_back(last(v));
+    builder.setInsertionPoint(op);
+    Operation *made = copy(op, operands, {0});
+    if (cast<ir::MovementInterface>(made).permuteDims(kLast))
+      replace(op, made, {0});
+    else
+      made->erase();
   }
 
   /// Moved where what remains of the dimensions keeps its order.
-  template <class Op> void moveReduction(Op op) {
+  void moveReduction(ir::ReductionInterface op) {
     Dims axes, kept;
-    for (int64_t axis : op.getAxes())
+    for (int64_t axis : op.reducedAxes())
       axes.push_back(kFirst[axis]);
     llvm::sort(axes);
     for (int64_t d : kLast)
-      if (!llvm::is_contained(op.getAxes(), d))
+      if (!llvm::is_contained(op.reducedAxes(), d))
         kept.push_back(d);
-    if (!op.getKeepdims() && !llvm::is_sorted(kept))
+    if (!op.keepsAxes() && !llvm::is_sorted(kept))
       return;
     SmallVector<unsigned> images;
-    if (op.getKeepdims())
+    if (op.keepsAxes())
       images.push_back(0);
-    auto made = cast<Op>(copy(op, last(op.getX()), images));
-    made.setAxes(axes);
+    Operation *made = copy(op, last(op->getOperand(0)), images);
+    cast<ir::ReductionInterface>(made).setReducedAxes(axes);
     replace(op, made, images);
   }
 

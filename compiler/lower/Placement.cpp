@@ -37,8 +37,15 @@ static bool isReadWhereWritten(ir::FusedOp fused, OpResult r, Value input) {
 
 /// Whether `op` may write result `r` over the state tensor that it reads.
 bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
-  if (isa<ir::BatchNormOp>(op))
-    return r.getResultNumber() == 1 || r.getResultNumber() == 2;
+  auto reads = [&](Value operand) {
+    auto read = storageOf(operand).getDefiningOp<ir::ReadOp>();
+    return read && read.getState() == state;
+  };
+  if (auto library = dyn_cast<ir::LibraryInterface>(op))
+    return llvm::all_of(op->getOpOperands(), [&](OpOperand &use) {
+      return !reads(use.get()) ||
+             library.mayOverwrite(r.getResultNumber(), use.getOperandNumber());
+    });
   auto fused = dyn_cast<ir::FusedOp>(op);
   if (!fused)
     return false;
@@ -49,9 +56,7 @@ bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
     return true;
   for (auto [operand, input] :
        llvm::zip(fused.getInputs(), fused.getBody().getArguments()))
-    if (auto read = storageOf(operand).getDefiningOp<ir::ReadOp>();
-        read && read.getState() == state &&
-        !isReadWhereWritten(fused, r, input))
+    if (reads(operand) && !isReadWhereWritten(fused, r, input))
       return false;
   return true;
 }

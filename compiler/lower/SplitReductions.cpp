@@ -28,8 +28,9 @@ constexpr int64_t kFewOutputs = 16;
 constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
                   kFewRows = 256;
 
-template <class OpTy> Expr reduce(Expr x, Ints axes) {
-  return x.make<OpTy>(x.v, axes, true);
+/// The reduction that `op` is, of x over `axes`.
+Expr reduce(ir::ReductionInterface op, Expr x, Ints axes) {
+  return Expr(*x.b, x.loc, op.reduceToo(*x.b, x.v, axes));
 }
 
 int64_t largestDivisor(int64_t n, int64_t limit) {
@@ -40,10 +41,11 @@ int64_t largestDivisor(int64_t n, int64_t limit) {
 
 /// x reduced so far that a second reduction over `axes`, updated here, is left;
 /// null when it does not split.
-template <class OpTy> Value firstStage(Expr x, SmallVector<int64_t> &axes) {
+Value firstStage(ir::ReductionInterface op, Expr x,
+                 SmallVector<int64_t> &axes) {
   int64_t chunks = x.shape()[axes.front()];
   if (axes.size() > 1 && chunks >= kMinChunks) {
-    Expr stage = reduce<OpTy>(x, Ints(axes).drop_front());
+    Expr stage = reduce(op, x, Ints(axes).drop_front());
     axes.resize(1);
     return stage;
   }
@@ -53,7 +55,7 @@ template <class OpTy> Value firstStage(Expr x, SmallVector<int64_t> &axes) {
     return {};
   SmallVector<int64_t> shape{chunks, n / chunks}, inner{1};
   axes = {0};
-  return reduce<OpTy>(x.reshape(shape), inner);
+  return reduce(op, x.reshape(shape), inner);
 }
 
 /// Whether the value is an argument, a library's result or read elsewhere, too:
@@ -64,7 +66,7 @@ bool isInMemory(Value x) {
 }
 
 /// The sums of columns over parts of the rows, [chunks, 1, columns].
-template <class OpTy> Value partsOfRows(Expr x, OpTy op) {
+Value partsOfRows(ir::ReductionInterface op, Expr x) {
   ChannelView view(x.type(), "nhwc");
   if (view.parts() < kMinChunks)
     return {};
@@ -72,12 +74,13 @@ template <class OpTy> Value partsOfRows(Expr x, OpTy op) {
   bool isRead = isa_and_nonnull<ir::ReshapeOp>(grouped.v.getDefiningOp());
   if (isRead && !isInMemory(x.v))
     return {};
-  return reduce<OpTy>(wide(grouped), Ints(view.inner));
+  return reduce(op, wide(grouped), Ints(view.inner));
 }
 
-template <class OpTy> void split(OpTy op, int64_t few) {
-  ir::Ints reduced = op.getAxes();
-  auto from = ir::tensorType(op.getX()), to = ir::tensorType(op.getY());
+void split(ir::ReductionInterface op, int64_t few) {
+  ir::Ints reduced = op.reducedAxes();
+  Value operand = op->getOperand(0), result = op->getResult(0);
+  auto from = ir::tensorType(operand), to = ir::tensorType(result);
   if (reduced.empty() || from.getNumElements() <= kLarge)
     return;
   // Each row of adjacent elements has many threads of a device already.
@@ -86,21 +89,22 @@ template <class OpTy> void split(OpTy op, int64_t few) {
     return;
   OpBuilder builder(op);
   SmallVector<int64_t> axes(reduced);
-  Expr x(builder, op.getLoc(), op.getX());
+  Expr x(builder, op.getLoc(), operand);
   bool isColumns = few > kFewOutputs && from.getRank() > 1 &&
                    (int64_t)axes.size() == from.getRank() - 1 && !isRow;
   Value stage;
   if (isColumns && axes.back() == from.getRank() - 2) {
-    stage = partsOfRows<OpTy>(x, op);
+    stage = partsOfRows(op, x);
     if (stage)
       axes = {0};
   }
   if (!stage)
-    stage = firstStage<OpTy>(wide(x), axes);
+    stage = firstStage(op, wide(x), axes);
   if (!stage)
     return;
-  Expr y = reduce<OpTy>(Expr(builder, op.getLoc(), stage), axes);
-  op.replaceAllUsesWith(y.reshape(to.getShape()).cast(to.getElementType()).v);
+  Expr y = reduce(op, Expr(builder, op.getLoc(), stage), axes);
+  result.replaceAllUsesWith(
+      y.reshape(to.getShape()).cast(to.getElementType()).v);
   op.erase();
 }
 
@@ -118,16 +122,14 @@ struct SplitReductions
   StringRef getDescription() const final {
     return "reduce many elements to a few in two stages";
   }
-  template <class OpTy> void splitAll() {
-    SmallVector<OpTy> ops;
-    getOperation().walk([&](OpTy op) { ops.push_back(op); });
-    llvm::for_each(ops, [&](OpTy op) { split(op, fewOutputs); });
-  }
   void runOnOperation() final {
-    splitAll<ir::ReduceSumOp>();
-    splitAll<ir::ReduceMeanOp>();
-    splitAll<ir::ReduceMaxOp>();
-    splitAll<ir::ReduceMinOp>();
+    SmallVector<ir::ReductionInterface> ops;
+    getOperation().walk([&](ir::ReductionInterface op) {
+      if (op.combine() != ir::Combine::argmax) // no index of an index
+        ops.push_back(op);
+    });
+    for (ir::ReductionInterface op : ops)
+      split(op, fewOutputs);
   }
 };
 

@@ -72,7 +72,7 @@ Values concat(Gradient<ConcatOp> &g) {
 /// dy without what came from the padding slice; it has two indices, as one that
 /// is negative counts from the end.
 Expr withoutPadding(Gradient<GatherOp> &g) {
-  auto padding = g.op->getAttrOfType<IntegerAttr>("dlc.padding");
+  auto padding = g.op.getPadding();
   if (!padding)
     return g.dy;
   Expr index = g.operand(1);
@@ -82,8 +82,8 @@ Expr withoutPadding(Gradient<GatherOp> &g) {
   auto isSlice = [&](int64_t slice) {
     return compare(Predicate::eq, index, index.scalar(double(slice)));
   };
-  Expr first = isSlice(padding.getInt()),
-       second = isSlice(padding.getInt() - size);
+  const int64_t slice = *padding;
+  Expr first = isSlice(slice), second = isSlice(slice - size);
   Expr hit = first.make<OrOp>(first.v, second.v).reshape(shape);
   Expr everywhere =
       hit.make<BroadcastOp>(hit.type().clone(g.dy.shape()), hit.v);
@@ -110,7 +110,8 @@ void dlc::attachShapeGradients(MLIRContext &c) {
         g.op.getAxis()));
   });
   grad<ScatterAddOp>(c, [](auto &g) {
-    return Values{Value(), g.dy.template make<GatherOp>(
-                               g.dy.v, g.op.getIndices(), g.op.getAxis())};
+    return Values{Value(),
+                  g.dy.template make<GatherOp>(g.dy.v, g.op.getIndices(),
+                                               g.op.getAxis(), IntegerAttr())};
   });
 }

@@ -28,7 +28,7 @@ class Padding(dlc.TestCase):
         onnx.save(proto, self.path("m.onnx"))
         status, self.text, self.errors = run(IMPORT, self.path("m.onnx"), *flags)
         self.assertEqual(status, code, self.errors)
-        return self.text.count("dlc.padding = 2 : i64"), self.text.count("dlc.padding")
+        return self.text.count(" padding = 2 : i64"), self.text.count(" padding = ")
 
     def test_notes_name_the_row(self):
         self.assertEqual(self.read(", 2"), (1, 1))

@@ -23,3 +23,10 @@ func.func @unbounded(%x: tensor<4x10xf32>, %y: tensor<4xi64>, %n: tensor<4xi64>)
   %m = dlc.neg %n : (tensor<4xi64>) -> tensor<4xi64>
   return %loss, %m : tensor<4xf32>, tensor<4xi64>
 }
+
+// Integers that are looked up index nothing.
+// CHECK: func @table(%arg0: tensor<9xi64>, %arg1: tensor<4xi64> {dlc.limit = 9 : i64})
+func.func @table(%t: tensor<9xi64>, %i: tensor<4xi64>) -> tensor<4xi64> {
+  %y = dlc.gather %t, %i {axis = 0 : i64} : (tensor<9xi64>, tensor<4xi64>) -> tensor<4xi64>
+  return %y : tensor<4xi64>
+}

@@ -78,3 +78,14 @@ func.func @rows(%x: tensor<2x3x8x6xf32>) -> tensor<3x8xf32> {
   %r = dlc.reduce_sum %a {axes = array<i64: 0, 3>} : (tensor<2x3x8x6xf32>) -> tensor<3x8xf32>
   return %r : tensor<3x8xf32>
 }
+
+// -----
+
+// The index along the channels is found where they come last.
+// CHECK-LABEL: func.func @classes
+// CHECK: dlc.argmax {{.*}} {axes = array<i64: 3>} : (tensor<2x8x6x3xf32>) -> tensor<2x8x6xi64>
+func.func @classes(%x: tensor<2x3x8x6xf32>) -> tensor<2x8x6xi64> {
+  %a = dlc.avg_pool %x {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x3x8x6xf32>
+  %r = dlc.argmax %a {axes = array<i64: 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x8x6xi64>
+  return %r : tensor<2x8x6xi64>
+}

@@ -206,12 +206,12 @@ func.func @attention(%q: tensor<1x3x2xf64> {dlc.value = dense<[[[0.06, 0.56], [-
   return %y : tensor<1x3x2xf64>
 }
 
-// The slice `dlc.padding` gets no gradient; the difference quotient would give it one.
+// The slice `padding` gets no gradient; the difference quotient would give it one.
 func.func @embedding_padding(%d: tensor<4x2xf64> {dlc.value = dense<[[0.5, -1.0], [2.0, 0.25], [-0.75, 1.5], [1.0, 3.0]]> : tensor<4x2xf64>,
     dlc.gradient = dense<[[-0.7, 0.8], [0.6, 0.8], [0.9, -1.0], [0.0, 0.0]]> : tensor<4x2xf64>},
   %i: tensor<2x3xi64> {dlc.value = dense<[[1, 3, 1], [0, 2, -1]]> : tensor<2x3xi64>})
   -> (tensor<2x3x2xf64> {dlc.weight = dense<[[[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], [[-0.7, 0.8], [0.9, -1.0], [1.1, 1.2]]]> : tensor<2x3x2xf64>,
     dlc.value = dense<[[[2.0, 0.25], [1.0, 3.0], [2.0, 0.25]], [[0.5, -1.0], [-0.75, 1.5], [1.0, 3.0]]]> : tensor<2x3x2xf64>}) attributes {dlc.kink} {
-  %y = dlc.gather %d, %i {axis = 0 : i64, dlc.padding = 3 : i64} : (tensor<4x2xf64>, tensor<2x3xi64>) -> tensor<2x3x2xf64>
+  %y = dlc.gather %d, %i {axis = 0 : i64, padding = 3 : i64} : (tensor<4x2xf64>, tensor<2x3xi64>) -> tensor<2x3x2xf64>
   return %y : tensor<2x3x2xf64>
 }

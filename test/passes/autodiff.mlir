@@ -101,7 +101,7 @@ dlc.state @table : tensor<5x3xf32> param init = "table" trainable
 // CHECK-LABEL: func @train_step
 func.func @train_step(%i: tensor<2xi64>) -> tensor<f32> {
   %table = dlc.read @table : tensor<5x3xf32>
-  %a = dlc.gather %table, %i {axis = 0 : i64, dlc.padding = 1 : i64} : (tensor<5x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %a = dlc.gather %table, %i {axis = 0 : i64, padding = 1 : i64} : (tensor<5x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   %b = dlc.gather %table, %i {axis = 0 : i64} : (tensor<5x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   %y = dlc.mul %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = dlc.reduce_sum %y {axes = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

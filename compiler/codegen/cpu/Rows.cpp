@@ -18,9 +18,9 @@ namespace {
 constexpr int64_t kBufferElements = 4096;
 constexpr size_t kBuffers = 4;
 
-bool isCostly(Operation *op) {
-  return isa<ir::ExpOp, ir::LogOp, ir::TanhOp, ir::SigmoidOp, ir::ErfOp,
-             ir::SinOp, ir::CosOp, ir::SoftplusOp, ir::GeluOp, ir::PowOp>(op);
+/// Whether its result is better kept than computed again; a buffer keeps one.
+bool isWorthKeeping(Operation *op) {
+  return isCostly(op) && op->getNumResults() == 1;
 }
 
 class Rows {
@@ -97,7 +97,7 @@ private:
     for (const auto &node : graph.nodes)
       costly[node->id] =
           node->varies &&
-          ((node->kind == KernelNode::Apply && isCostly(node->op())) ||
+          ((node->kind == KernelNode::Apply && isWorthKeeping(node->op())) ||
            llvm::any_of(node->children,
                         [&](auto *c) { return costly[c->id]; }));
   }

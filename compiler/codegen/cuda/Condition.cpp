@@ -29,9 +29,10 @@ const KernelNode *conditionOfSums(const KernelGraph &graph,
     if (node->kind != KernelNode::Reduce)
       continue;
     const KernelNode *child = node->children.front();
-    if (!isa<ir::ReduceSumOp>(node->op()) || child->kind != KernelNode::Apply ||
-        !isa<ir::SelectOp>(child->op()) || !isZero(child->children[2]) ||
-        (found && found != child->children[0]))
+    auto reduction = dyn_cast<ir::ReductionInterface>(node->op());
+    if (!reduction || reduction.combine() != ir::Combine::sum ||
+        child->kind != KernelNode::Apply || !isa<ir::SelectOp>(child->op()) ||
+        !isZero(child->children[2]) || (found && found != child->children[0]))
       return nullptr;
     found = child->children[0];
   }

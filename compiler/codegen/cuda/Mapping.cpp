@@ -1,6 +1,6 @@
 #include "compiler/codegen/cuda/Mapping.h"
 #include "compiler/codegen/cuda/Condition.h"
-#include "compiler/codegen/scalar/ScalarEmitter.h"
+#include "compiler/codegen/scalar/Reduction.h"
 #include "compiler/dialect/Dlc.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -226,7 +226,7 @@ private:
     int64_t stateBytes = 0;
     for (const auto &node : graph.nodes)
       if (node->kind == KernelNode::Reduce)
-        stateBytes += isa<ir::ArgMaxOp>(node->op()) ? 16 : 8;
+        stateBytes += 8 * Reduction(graph, node.get()).width();
     m.vector = dividing(vectorOf(m.outer.back()), m.outer.back().size);
     m.condition = conditionOfSums(graph, m.outer.back());
     int64_t row = m.outer.back().size;

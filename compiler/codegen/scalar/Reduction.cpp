@@ -1,4 +1,4 @@
-// reduce_sum, reduce_mean, reduce_max, reduce_min and argmax on scalars.
+// How elements combine, on scalars. A product of matrices sums its products.
 #include "compiler/codegen/scalar/Reduction.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,7 +11,13 @@ namespace dlc {
 Reduction::Reduction(const KernelGraph &graph, const KernelNode *node)
     : node(node), graph(graph) {}
 
-bool Reduction::isArgMax() const { return isa<ir::ArgMaxOp>(node->op()); }
+ir::Combine Reduction::combination() const {
+  auto op = dyn_cast<ir::ReductionInterface>(node->op());
+  return op ? op.combine() : ir::Combine::sum;
+}
+bool Reduction::isArgMax() const {
+  return combination() == ir::Combine::argmax;
+}
 Type Reduction::type() const {
   return computeType(ir::elementType(node->children.front()->value));
 }
@@ -37,11 +43,18 @@ static Value extreme(ScalarEmitter &e, Type type, bool lowest) {
 }
 
 State Reduction::initial(ScalarEmitter &e) const {
-  if (isArgMax())
+  switch (combination()) {
+  case ir::Combine::argmax:
     return {extreme(e, type(), true), e.constant(0)};
-  if (isa<ir::ReduceMaxOp, ir::ReduceMinOp>(node->op()))
-    return {extreme(e, type(), isa<ir::ReduceMaxOp>(node->op()))};
-  return {e.number(type(), 0)};
+  case ir::Combine::max:
+    return {extreme(e, type(), true)};
+  case ir::Combine::min:
+    return {extreme(e, type(), false)};
+  case ir::Combine::sum:
+  case ir::Combine::mean:
+    return {e.number(type(), 0)};
+  }
+  llvm_unreachable("no such combination");
 }
 
 /// Order may change and products may be fused; NaN and infinity keep their
@@ -102,10 +115,10 @@ State Reduction::merge(ScalarEmitter &e, ValueRange l, ValueRange r) const {
 
 Value Reduction::join(ScalarEmitter &e, Value old, Value x) const {
   OpBuilder &b = e.b;
-  Operation *op = node->op();
+  const ir::Combine how = combination();
   bool isFloat = isa<FloatType>(type()), isBool = type().isInteger(1),
        isByte = type().isInteger(8);
-  if (isa<ir::ReduceMaxOp>(op)) {
+  if (how == ir::Combine::max) {
     if (isFloat)
       return arith::MaximumFOp::create(b, e.loc, old, x,
                                        arith::FastMathFlags::nsz);
@@ -113,7 +126,7 @@ Value Reduction::join(ScalarEmitter &e, Value old, Value x) const {
            : isByte ? Value(arith::MaxUIOp::create(b, e.loc, old, x))
                     : Value(arith::MaxSIOp::create(b, e.loc, old, x));
   }
-  if (isa<ir::ReduceMinOp>(op)) {
+  if (how == ir::Combine::min) {
     if (isFloat)
       return arith::MinimumFOp::create(b, e.loc, old, x,
                                        arith::FastMathFlags::nsz);
@@ -128,9 +141,9 @@ Value Reduction::join(ScalarEmitter &e, Value old, Value x) const {
 Value Reduction::result(ScalarEmitter &e, ValueRange state) const {
   if (isArgMax())
     return e.resize(state[1], ir::elementType(node->value));
-  if (isa<ir::MatmulOp>(node->op()))
+  if (node->children.front()->kind == KernelNode::Product)
     return e.rounded(state[0], ir::elementType(node->value));
-  if (!isa<ir::ReduceMeanOp>(node->op()))
+  if (combination() != ir::Combine::mean)
     return state[0];
   Value n = e.number(type(), (double)graph.extent(/*reduced=*/true));
   return isa<FloatType>(type())

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "compiler/codegen/scalar/ScalarEmitter.h"
+#include "compiler/dialect/Dlc.h"
 
 namespace dlc {
 
-/// One of reduce_sum, reduce_mean, reduce_max, reduce_min, argmax.
+/// Of an op that has ReductionInterface, or of a product.
 class Reduction {
 public:
   using State = llvm::SmallVector<mlir::Value>;
@@ -26,6 +27,7 @@ public:
   const KernelNode *node;
 
 private:
+  ir::Combine combination() const;
   bool isArgMax() const;
   mlir::Type type() const;
   mlir::Value join(ScalarEmitter &e, mlir::Value a, mlir::Value b) const;

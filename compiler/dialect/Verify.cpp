@@ -1,0 +1,75 @@
+// Verifiers of the gradients whose result's type does not follow from their
+// operands, and of what takes any number of operands.
+#include "compiler/dialect/Infer.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+template <class Op> Window windowOf(Op op) {
+  return {op.getStrides(), op.getPads(), op.getDilations(), op.getLayout()};
+}
+
+/// That `dy` comes from the result of the convolution of x and w.
+template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
+  SmallVector<int64_t> shape;
+  if (failed(convShape(op.getLoc(), tensorType(x), tensorType(w), windowOf(op),
+                       op.getGroup(), shape)) ||
+      failed(sameElements(op.getLoc(), "(C5)", {x, w, dy})))
+    return failure();
+  return expectShape(op.getLoc(), "(C9)", dy, shape);
+}
+
+/// That each of `behind` comes from the result of the pooling of x.
+template <class Op> LogicalResult checkPool(Op op, Value x, ValueRange behind) {
+  SmallVector<int64_t> shape;
+  if (failed(poolShape(op.getLoc(), tensorType(x), op.getKernel(), windowOf(op),
+                       shape)))
+    return failure();
+  for (Value v : behind)
+    if (failed(expectShape(op.getLoc(), "(C5)", v, shape)))
+      return failure();
+  return success();
+}
+
+template <class Op> LogicalResult checkScalarOfMany(Op op) {
+  if (op.getXs().empty())
+    return op.emitOpError("(C1) expected at least one operand");
+  if (tensorType(op.getY()).getRank() != 0)
+    return op.emitOpError("(C2) expected a scalar result, found ")
+           << op.getY().getType();
+  return success();
+}
+
+} // namespace
+
+LogicalResult ConvBackwardDataOp::verify() {
+  return checkConv(*this, getDx(), getW(), getDy());
+}
+LogicalResult ConvBackwardFilterOp::verify() {
+  return checkConv(*this, getX(), getDw(), getDy());
+}
+LogicalResult MaxPoolBackwardOp::verify() {
+  return checkPool(*this, getDx(), {getDy(), getIndex()});
+}
+LogicalResult AvgPoolBackwardOp::verify() {
+  return checkPool(*this, getDx(), getDy());
+}
+
+LogicalResult ScatterAddOp::verify() {
+  auto y = tensorType(getY());
+  const int64_t axis = getAxis();
+  if (failed(expectAxis(getLoc(), "(C1)", axis, y)) ||
+      failed(sameElements(getLoc(), "(C2)", {getY(), getUpdates()})))
+    return failure();
+  SmallVector<int64_t> shape(y.getShape().take_front(axis));
+  llvm::append_range(shape, tensorType(getIndices()).getShape());
+  llvm::append_range(shape, y.getShape().drop_front(axis + 1));
+  return expectShape(getLoc(), "(C3)", getUpdates(), shape);
+}
+
+LogicalResult AllFiniteOp::verify() { return checkScalarOfMany(*this); }
+LogicalResult GlobalNormOp::verify() { return checkScalarOfMany(*this); }
+
+} // namespace dlc::ir

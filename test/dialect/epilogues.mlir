@@ -1,0 +1,27 @@
+// RUN: %dlc-opt %s > %t && %dlc-opt %t | diff %t -
+// What is printed is read back as the same program.
+
+func.func @product0(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %c: tensor<4xf16>) {
+  %y, %k = dlc.matmul_activation %a, %b, %c {activation = "gelu_tanh"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)
+  return
+}
+func.func @product1(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>) {
+  %y, %k = dlc.matmul_activation %a, %b {activation = "relu"} : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<2x16xi8>)
+  return
+}
+func.func @product2(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %k: tensor<2x4xf16>) {
+  %y, %d = dlc.matmul_activation_backward %a, %b, %k {activation = "gelu_tanh"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
+  return
+}
+func.func @product3(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %k: tensor<2x16xi8>) {
+  %y = dlc.matmul_activation_backward %a, %b, %k {activation = "relu"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x16xi8>) -> tensor<2x4xf16>
+  return
+}
+func.func @product4(%a: tensor<3x2xf16>, %b: tensor<3x4xf16>) {
+  %y, %d = dlc.matmul_bias_backward %a, %b {of = "a", trans_a} : (tensor<3x2xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<2xf16>)
+  return
+}
+func.func @product5(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>) {
+  %y, %d = dlc.matmul_bias_backward %a, %b {of = "b"} : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
+  return
+}
