@@ -1,6 +1,5 @@
 #include "compiler/import/GraphCheck.h"
 #include "compiler/import/DataType.h"
-#include "compiler/import/Names.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <fmt/ranges.h>
@@ -102,33 +101,7 @@ Status cycleError(const onnx::GraphProto &graph,
   return badModel("the graph has a cycle: {}", names);
 }
 
-Status checkName(const std::string &name, const char *what) {
-  if (name.size() <= kMaxName)
-    return {};
-  return badModel("the {} '{}' has {} bytes, expected at most {}", what,
-                  printable(name, 40), name.size(), kMaxName);
-}
-
 } // namespace
-
-Status checkNameLengths(const onnx::GraphProto &graph) {
-  for (const auto &tensor : graph.initializer())
-    DLC_TRY(checkName(tensor.name(), "name of the initializer"));
-  for (const auto &input : graph.input())
-    DLC_TRY(checkName(input.name(), "name of the input"));
-  for (const auto &output : graph.output())
-    DLC_TRY(checkName(output.name(), "name of the output"));
-  for (const auto &node : graph.node()) {
-    DLC_TRY(checkName(node.name(), "name of the node"));
-    DLC_TRY(checkName(node.op_type(), "operator"));
-    DLC_TRY(checkName(node.domain(), "domain"));
-    for (const std::string &name : node.input())
-      DLC_TRY(checkName(name, "name of the value"));
-    for (const std::string &name : node.output())
-      DLC_TRY(checkName(name, "name of the value"));
-  }
-  return {};
-}
 
 std::string describe(const onnx::NodeProto &node) {
   std::string op =

@@ -1,4 +1,4 @@
-// The main graph's names and order.
+// The main graph's definitions and order.
 #pragma once
 #include "runtime/base/Status.h"
 #include <vector>
@@ -9,10 +9,6 @@ class NodeProto;
 } // namespace onnx
 
 namespace dlc::import {
-
-/// Refuses names of nodes and values, operators and domains of more than 1,000
-/// bytes.
-Status checkNameLengths(const onnx::GraphProto &graph);
 
 /// "node 'conv1' (Conv)", or by its first output when it has no name.
 std::string describe(const onnx::NodeProto &node);

@@ -3,8 +3,9 @@
 #include "runtime/base/Status.h"
 
 namespace onnx {
+class GraphProto;
 class ModelProto;
-}
+} // namespace onnx
 
 namespace dlc::import {
 
@@ -14,5 +15,9 @@ constexpr size_t kMaxName = 1000; // bytes of a name
 /// text of messages. Protobuf lets a file hold any bytes. The values of
 /// metadata and documentation are kept as they are.
 Status checkNames(const onnx::ModelProto &model);
+
+/// Names of values, nodes, operators, domains and attributes have at most
+/// kMaxName bytes, also those that functions brought into the graph.
+Status checkNameLengths(const onnx::GraphProto &graph);
 
 } // namespace dlc::import

@@ -67,7 +67,7 @@ class Refused(dlc.TestCase):
     def test_names_too_long_for_a_data_file(self):
         proto = linear(source="i" * 40000)
         proto.graph.input[0].name = "i" * 40000
-        self.refuse(proto, r"the name of a graph input, 'iii[i.]*', has 40000 bytes, expected at most 32768")
+        self.refuse(proto, r"the name of a graph input, 'iii[i.]*', has 40000 bytes, expected at most 1000")
 
     def test_metadata_that_is_not_utf8(self):
         proto = linear()

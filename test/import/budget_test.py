@@ -94,8 +94,8 @@ class Budget(dlc.TestCase):
         self.accept(bombs.one_node_of_many("Concat"))
 
     def test_long_names(self):
-        self.refuse(bombs.long_name(), r"the name of the initializer 'w+\.\.\.' has 1000000 bytes, expected at most 1000")
-        self.refuse(bombs.long_names(), r"the name of the node 'n+\.\.\.' has 100001 bytes")
+        self.refuse(bombs.long_name(), r"the name of an initializer, 'w+\.\.\.', has 1000000 bytes, expected at most 1000")
+        self.refuse(bombs.long_names(), r"the name of a node, 'n+\.\.\.', has 100001 bytes")
 
     def test_users_can_allow_more(self):
         words = [os.path.join(dlc.BUILD, "bin", "dlc"), "compile", self.write(bombs.functions(2, 5)), "-o",
