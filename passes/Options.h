@@ -177,6 +177,9 @@ struct ScheduleOptions {
   bool perEpoch = false;
   /// --warmup=N: lr (n + 1) / N for the first N, then the schedule.
   int64_t warmup = 0;
+  /// --warmup-start-factor=F: instead lr (F + (1 - F) n / N), as torch's
+  /// LinearLR before another schedule.
+  std::optional<double> warmupStart;
   /// --steps=N: updates of the whole training; 0: `dlc train` sets it.
   int64_t totalSteps = 0;
   /// --decay-steps, --decay-rate: step multiplies by the rate every so many.

@@ -170,6 +170,14 @@ std::vector<std::string> scheduleNames() {
   return names;
 }
 
+/// Linear until t = warmup: base (t + 1) / N, or from a factor F on
+/// base (F + (1 - F) t / N).
+static Expr warmUp(Expr t, double base, const ScheduleOptions &o) {
+  if (!o.warmupStart)
+    return (t + 1.0) * (base / o.warmup);
+  return t * (base * (1 - *o.warmupStart) / o.warmup) + base * *o.warmupStart;
+}
+
 FailureOr<Pace> paceOf(Step &step, Expr t, double base,
                        const ScheduleOptions &o) {
   auto row = llvm::find_if(curves, [&](auto &c) { return c.first == o.name; });
@@ -185,7 +193,7 @@ FailureOr<Pace> paceOf(Step &step, Expr t, double base,
   Pace pace{*rate, std::nullopt};
   if (o.warmup) {
     Expr warming = compare(ir::Predicate::lt, done, done.scalar(o.warmup));
-    pace.lr = select(warming, (done + 1.0) * (base / o.warmup), pace.lr);
+    pace.lr = select(warming, warmUp(done, base, o), pace.lr);
   }
   if (o.name == "onecycle" && o.cycleMomentum)
     pace.momentum =

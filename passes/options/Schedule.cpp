@@ -53,6 +53,10 @@ void ScheduleOptions::addTo(OptionTable &table) {
   table.either("train.schedule-per", perEpoch, "update", "epoch",
                "unit of the lengths below");
   table.count("train.warmup", warmup, 0, "length of the linear warm-up");
+  table
+      .number("train.warmup-start-factor", warmupStart, kAboveZero, 1,
+              "factor of lr at its start (default: 1 / its length)")
+      .only("train.warmup", {});
   table.count("train.steps", totalSteps, 0,
               "updates of the whole training; 0: set by dlc train");
   of(table.count("train.decay-steps", decaySteps, 1, "length between decays"),

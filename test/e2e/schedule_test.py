@@ -108,6 +108,9 @@ class LikeTorch(TorchRates):
     def test_multistep(self):
         self.like("multistep", schedule="multistep", milestones="5,12,12,30", decay_rate=0.5)
 
+    def test_warmup_from_a_factor(self):
+        self.like("warm_cosine", schedule="cosine", warmup=WARMUP, warmup_start_factor=0.01)
+
     def test_linear(self):
         """torch's defaults: from a third to the whole."""
         self.like("linear", schedule="linear")

@@ -74,6 +74,8 @@ class Usage(dlc.TestCase):
             "floor without cosine": (self.compile("--min-lr=0.1"), r"--min-lr needs --schedule=cosine"),
             "warm-up as long as all": (self.compile("--warmup=5", "--steps=5"), r"--warmup=5"),
             "warm-up below 0": (self.compile("--warmup=-1"), r"--warmup.*at least 0"),
+            "factor of no warm-up": (self.compile("--warmup-start-factor=0.1"), r"--warmup-start-factor needs --warmup"),
+            "warm-up from 0": (self.compile("--warmup=2", "--warmup-start-factor=0"), r"number above 0, of at most 1, found '0'"),
             "scale of data NaN": (self.train("--scale=nan"), r"--scale: expected a number, found 'nan'"),
             "momentum beyond 1": (self.compile("--momentum=1.5"), r"--momentum"),
             "one beta": (self.compile("--optimizer=adamw", "--betas=0.9"), r"--betas"),

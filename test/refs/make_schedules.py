@@ -13,7 +13,14 @@ import numpy as np
 import torch
 from torch.optim import SGD, Adam, lr_scheduler
 
-STEPS, EPOCH, LR = 40, 5, 0.1
+STEPS, EPOCH, LR, WARMUP = 40, 5, 0.1, 8
+
+
+def warm(optimizer, schedule):
+    """The recipe of torchvision's references: up from a hundredth, then the schedule."""
+    rise = lr_scheduler.LinearLR(optimizer, 0.01, total_iters=WARMUP)
+    return lr_scheduler.SequentialLR(optimizer, [rise, schedule], [WARMUP])
+
 
 SCHEDULES = {
     "step": lambda o: lr_scheduler.StepLR(o, 7, 0.3),
@@ -24,6 +31,7 @@ SCHEDULES = {
     "restarts": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 10),
     "restarts_double": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 3, 2, 0.01),
     "restarts_triple": lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 1, 3),
+    "warm_cosine": lambda o: warm(o, lr_scheduler.CosineAnnealingLR(o, STEPS - WARMUP)),
     "polynomial": lambda o: lr_scheduler.PolynomialLR(o, STEPS, 2),
     "onecycle": lambda o: lr_scheduler.OneCycleLR(o, LR, STEPS),
     "onecycle_short": lambda o: lr_scheduler.OneCycleLR(o, LR, STEPS, pct_start=0.125, div_factor=4,
