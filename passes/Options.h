@@ -126,8 +126,9 @@ struct OutlierOptions {
 /// and lion timm's; SGD has momentum 0.9. What is unset gets the optimizer's
 /// default (OptimizerRules.h).
 struct OptimizerOptions {
-  /// --optimizer=sgd|adam|adamw|radam|rmsprop|rmsprop_tf|adagrad|lamb|lion|muon. muon
-  /// moves matrices; all else moves by adamw with its default betas and eps.
+  /// --optimizer=sgd|adam|adamw|radam|rmsprop|rmsprop_tf|adagrad|lamb|lion|muon.
+  /// muon moves matrices; all else moves by adamw with its default betas and
+  /// eps.
   std::string name = "sgd";
   /// --lr
   std::optional<double> lr;
