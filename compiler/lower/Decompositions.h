@@ -1,8 +1,8 @@
-// Ops whose meaning is given in elementwise, reduce and shape ops, so that no
-// device needs a kernel for them: softmax, layer norm, inference batch norm,
-// cross entropy and their gradients. All of them compute in f32 when the
-// operands are half floats, and keep reduced dimensions so that the fused rows
-// line up.
+// Ops whose meaning is given in elementwise, reduce and shape ops, so that a
+// device without a call for them needs no kernel: softmax, norms, losses,
+// global norms; on GPUs also pooling, attention, gather and scatter_add; and
+// the gradients of all these. All of them compute in f32 when the operands are
+// half floats, and keep reduced dimensions so that the fused rows line up.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
