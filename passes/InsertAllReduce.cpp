@@ -3,8 +3,8 @@
 // reported losses travel in the first bucket, the overflow flags of several
 // scalers in the last.
 #include "passes/Passes.h"
-#include "passes/Scaler.h"
 #include "passes/Step.h"
+#include "passes/scaler/Scaler.h"
 
 using namespace mlir;
 

@@ -3,7 +3,7 @@
 //   y = W x + alpha / rank B (A x),  A from kaiming_uniform(sqrt 5), B zeros
 #include "passes/Passes.h"
 #include "passes/Step.h"
-#include "runtime/base/Pattern.h"
+#include "runtime/base/options/Pattern.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

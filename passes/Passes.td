@@ -51,7 +51,7 @@ def FuseAttention : Dlc_Pass<"dlc-fuse-attention"> {
   let summary = "attention written out as products, mask and softmax is one op";
   let description = [{Matches what exporters write: scores = q k^T with a factor on q, k or the scores; masks added, or numbers
     selected by a condition; softmax over the keys, with NaN replaced by 0 or not; times v. A mask that is a triangle
-    (passes/Triangle.h) becomes `causal`, others the op's mask. Left alone: scores that something else reads, masks that a
+    (passes/attention/Triangle.h) becomes `causal`, others the op's mask. Left alone: scores that something else reads, masks that a
     parameter moves, dropout. Transposes of q, k and v go where all three have them (layout "bthd").}];
 }
 

@@ -1,7 +1,7 @@
 #include "passes/Pipeline.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "passes/Attention.h"
 #include "passes/Passes.h"
+#include "passes/attention/Attention.h"
 
 using namespace mlir;
 

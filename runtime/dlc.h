@@ -3,14 +3,14 @@
 // compiler. runtime/README.md has an example.
 #pragma once
 
-#include "runtime/base/Log.h"            // where messages go
-#include "runtime/base/Status.h"         // how errors are reported
-#include "runtime/collective/Launcher.h" // ranks
-#include "runtime/data/Dataset.h"        // samples from files
-#include "runtime/plan/Model.h"          // artifacts, runs, checkpoints
-#include "runtime/train/Inputs.h"        // samples for a program
-#include "runtime/train/Session.h"       // a model that is loaded
-#include "runtime/train/Trainer.h"       // a whole training run
+#include "runtime/base/Status.h"           // how errors are reported
+#include "runtime/base/process/Log.h"      // where messages go
+#include "runtime/collective/Launcher.h"   // ranks
+#include "runtime/data/Dataset.h"          // samples from files
+#include "runtime/plan/Model.h"            // artifacts, runs, checkpoints
+#include "runtime/train/Trainer.h"         // a whole training run
+#include "runtime/train/session/Inputs.h"  // samples for a program
+#include "runtime/train/session/Session.h" // a model that is loaded
 
 namespace dlc {
 

@@ -3,7 +3,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "runtime/base/Philox.h"
+#include "runtime/base/numbers/Philox.h"
 
 using namespace mlir;
 using Scalars = SmallVector<Value>;

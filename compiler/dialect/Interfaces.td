@@ -6,7 +6,7 @@ include "mlir/IR/OpBase.td"
 
 def CastPolicyInterface : OpInterface<"CastPolicyInterface"> {
   let cppNamespace = "::dlc::ir";
-  let description = [{Which precision autocast may run the op in (passes/CastLists.h).}];
+  let description = [{Which precision autocast may run the op in (passes/autocast/CastLists.h).}];
   let methods = [
     StaticInterfaceMethod<"The op's default list for fp16 (true) or bf16 (false).",
       "::dlc::ir::CastPolicy", "castPolicy", (ins "bool":$fp16)>,

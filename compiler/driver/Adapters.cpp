@@ -1,8 +1,8 @@
 #include "compiler/driver/Adapters.h"
 #include "compiler/dialect/Dlc.h"
-#include "runtime/base/FloatCast.h"
 #include "runtime/base/Json.h"
-#include "runtime/base/Pattern.h"
+#include "runtime/base/numbers/FloatCast.h"
+#include "runtime/base/options/Pattern.h"
 #include <cstring>
 
 using namespace mlir;

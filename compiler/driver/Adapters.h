@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
-#include "runtime/base/Safetensors.h"
+#include "runtime/base/files/Safetensors.h"
 #include <deque>
 
 namespace dlc {

@@ -1,9 +1,9 @@
 #include "compiler/driver/Casts.h"
-#include "compiler/import/Rows.h"
-#include "passes/CastNames.h"
-#include "passes/CastReport.h"
-#include "runtime/base/Files.h"
-#include "runtime/base/Nearest.h"
+#include "compiler/import/rows/Rows.h"
+#include "passes/autocast/CastNames.h"
+#include "passes/autocast/CastReport.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/options/Nearest.h"
 #include <fmt/ranges.h>
 #include <set>
 #include <yaml-cpp/yaml.h>

@@ -1,7 +1,7 @@
 // What the user says about autocast, checked, and what autocast has to report.
 #pragma once
 
-#include "passes/CastLists.h"
+#include "passes/autocast/CastLists.h"
 #include "runtime/base/Status.h"
 
 namespace dlc {

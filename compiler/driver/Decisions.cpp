@@ -1,5 +1,5 @@
 #include "compiler/driver/Decisions.h"
-#include "passes/OptimizerRules.h"
+#include "passes/optimizer/OptimizerRules.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "llvm/ADT/StringRef.h"

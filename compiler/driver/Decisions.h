@@ -1,6 +1,6 @@
 // What an import decided about a file's tensors, kept in the artifact.
 #pragma once
-#include "compiler/import/Decisions.h"
+#include "compiler/import/file/Decisions.h"
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/lower/Labels.h"
-#include "runtime/base/Log.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Log.h"
 
 using namespace mlir;
 

@@ -1,10 +1,10 @@
 #include "compiler/driver/InitialState.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/import/InitKinds.h"
-#include "compiler/lower/EmitPlan.h"
-#include "compiler/lower/StateLayout.h"
-#include "runtime/base/FloatCast.h"
-#include "runtime/base/Safetensors.h"
+#include "compiler/import/state/InitKinds.h"
+#include "compiler/lower/emit/EmitPlan.h"
+#include "compiler/lower/memory/StateLayout.h"
+#include "runtime/base/files/Safetensors.h"
+#include "runtime/base/numbers/FloatCast.h"
 #include "runtime/plan/Types.h"
 #include <deque>
 

@@ -1,7 +1,7 @@
 // state.safetensors of an artifact: every state's first value.
 #pragma once
 
-#include "compiler/import/WeightStore.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/base/Status.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/import/Importer.h"
-#include "compiler/lower/Recompute.h"
+#include "compiler/lower/memory/Recompute.h"
 #include "passes/Options.h"
 #include "runtime/plan/plan.pb.h"
 

@@ -1,8 +1,8 @@
 #include "compiler/export/Export.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/Atomic.h"
-#include "runtime/base/FloatCast.h"
-#include "runtime/base/Hash.h"
+#include "runtime/base/files/Atomic.h"
+#include "runtime/base/numbers/FloatCast.h"
+#include "runtime/base/numbers/Hash.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

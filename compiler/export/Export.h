@@ -1,7 +1,7 @@
 // ONNX out: the source model with trained values under the original names.
 #pragma once
-#include "runtime/base/DType.h"
 #include "runtime/base/Status.h"
+#include "runtime/base/numbers/DType.h"
 #include <map>
 #include <set>
 #include <string>

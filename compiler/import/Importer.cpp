@@ -1,13 +1,14 @@
 #include "compiler/import/Importer.h"
-#include "compiler/import/DataType.h"
-#include "compiler/import/Declared.h"
-#include "compiler/import/GraphCheck.h"
-#include "compiler/import/HostEval.h"
 #include "compiler/import/Inputs.h"
 #include "compiler/import/Prepare.h"
-#include "compiler/import/Rows.h"
-#include "compiler/import/Support.h"
-#include "compiler/import/Triangles.h"
+#include "compiler/import/file/Declared.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/fold/HostEval.h"
+#include "compiler/import/restore/Restore.h"
+#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Support.h"
+#include "compiler/import/state/Triangles.h"
+#include "compiler/import/tensor/DataType.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "onnx-ml.pb.h"
@@ -448,7 +449,7 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
     emitError(at, status.message());
     return Status(status.code(), "");
   };
-  auto file = loadOnnx(path, Budget(size_t(options.budget)));
+  auto file = loadRestored(path, Budget(size_t(options.budget)));
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
   Location at = NameLoc::get(StringAttr::get(&context, path));

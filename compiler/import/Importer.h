@@ -1,9 +1,9 @@
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
-#include "compiler/import/Budget.h"
-#include "compiler/import/Initialize.h"
-#include "compiler/import/Roles.h"
-#include "compiler/import/WeightStore.h"
+#include "compiler/import/state/Initialize.h"
+#include "compiler/import/state/Roles.h"
+#include "compiler/import/tensor/Budget.h"
+#include "compiler/import/tensor/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"

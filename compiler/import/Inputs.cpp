@@ -1,7 +1,7 @@
 #include "compiler/import/Inputs.h"
-#include "compiler/import/DataType.h"
-#include "compiler/import/Rows.h"
-#include "compiler/import/TensorData.h"
+#include "compiler/import/rows/Rows.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
 #include <set>
 

@@ -1,7 +1,7 @@
 // The graph's inputs and their symbolic dimensions.
 #pragma once
 #include "compiler/import/Importer.h"
-#include "compiler/import/OnnxFile.h"
+#include "compiler/import/file/OnnxFile.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace dlc::import {

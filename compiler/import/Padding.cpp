@@ -1,9 +1,9 @@
 #include "compiler/import/Padding.h"
-#include "compiler/import/DataType.h"
-#include "compiler/import/NodeView.h"
-#include "compiler/import/TorchNotes.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/restore/TorchNotes.h"
+#include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/Pattern.h"
+#include "runtime/base/options/Pattern.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>

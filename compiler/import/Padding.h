@@ -1,6 +1,6 @@
 // Rows of embedding tables that get no gradient (torch's padding_idx).
 #pragma once
-#include "compiler/import/OnnxFile.h"
+#include "compiler/import/file/OnnxFile.h"
 
 namespace dlc::import {
 

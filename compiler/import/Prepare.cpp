@@ -1,11 +1,11 @@
 #include "compiler/import/Prepare.h"
-#include "compiler/import/DataType.h"
-#include "compiler/import/LoadWeights.h"
 #include "compiler/import/Padding.h"
-#include "compiler/import/ReplaceHead.h"
+#include "compiler/import/state/LoadWeights.h"
+#include "compiler/import/state/ReplaceHead.h"
+#include "compiler/import/tensor/DataType.h"
 #include "mlir/IR/Diagnostics.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/Pattern.h"
+#include "runtime/base/options/Pattern.h"
 #include <fmt/ranges.h>
 #include <set>
 

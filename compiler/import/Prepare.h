@@ -1,7 +1,7 @@
 // What the options make of a file before its nodes are built.
 #pragma once
 #include "compiler/import/Importer.h"
-#include "compiler/import/OnnxFile.h"
+#include "compiler/import/file/OnnxFile.h"
 
 namespace dlc::import {
 

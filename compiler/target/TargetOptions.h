@@ -1,7 +1,7 @@
 // What is asked of a target.
 #pragma once
 
-#include "runtime/base/OptionTable.h"
+#include "runtime/base/options/OptionTable.h"
 
 namespace dlc {
 

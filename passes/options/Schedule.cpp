@@ -1,4 +1,4 @@
-#include "passes/Schedule.h"
+#include "passes/optimizer/Schedule.h"
 
 #include <fmt/ranges.h>
 

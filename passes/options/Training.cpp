@@ -1,8 +1,8 @@
 // Loss, optimizer, what happens to gradients, ranks.
 #include "compiler/target/Target.h"
-#include "passes/LossTerms.h"
-#include "passes/OptimizerRules.h"
-#include "runtime/base/Nearest.h"
+#include "passes/loss/LossTerms.h"
+#include "passes/optimizer/OptimizerRules.h"
+#include "runtime/base/options/Nearest.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
 // The ranks of one job, and what they do together.
 #pragma once
 
-#include "runtime/base/DType.h"
 #include "runtime/base/Status.h"
+#include "runtime/base/numbers/DType.h"
 
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "runtime/base/Boundary.h"
+#include "runtime/base/process/Boundary.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"

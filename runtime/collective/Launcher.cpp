@@ -1,8 +1,8 @@
 #include "runtime/collective/Launcher.h"
 
-#include "runtime/base/Boundary.h"
-#include "runtime/base/Files.h"
-#include "runtime/base/Log.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/collective/LocalRanks.h"
 #include "runtime/collective/Socket.h"
 

@@ -1,6 +1,6 @@
 #include "runtime/collective/LocalRanks.h"
 
-#include "runtime/base/Log.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/collective/Launcher.h"
 #include "runtime/collective/Socket.h"
 

@@ -1,7 +1,7 @@
 // Processes of this program as the ranks of a job, from one start to their end.
 #pragma once
 
-#include "runtime/base/SignalHandlers.h"
+#include "runtime/base/process/SignalHandlers.h"
 #include "runtime/collective/Communicator.h"
 
 #include <chrono>

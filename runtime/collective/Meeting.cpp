@@ -1,6 +1,6 @@
 #include "runtime/collective/Meeting.h"
 
-#include "runtime/base/Hash.h"
+#include "runtime/base/numbers/Hash.h"
 #include "runtime/collective/TcpStore.h"
 
 #include <gloo/common/error.h>

@@ -1,7 +1,7 @@
 // Elementwise sums of the types that a collective may carry.
 #pragma once
 
-#include "runtime/base/DType.h"
+#include "runtime/base/numbers/DType.h"
 
 #include <cstddef>
 

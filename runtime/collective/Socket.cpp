@@ -1,6 +1,6 @@
 #include "runtime/collective/Socket.h"
 
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 
 #include <algorithm>
 #include <arpa/inet.h>

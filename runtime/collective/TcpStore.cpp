@@ -1,7 +1,7 @@
 // The server: one thread, one poll, a buffer for each connection.
 #include "runtime/collective/TcpStore.h"
 
-#include "runtime/base/Log.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/collective/StoreProtocol.h"
 
 #include <algorithm>

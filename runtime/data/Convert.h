@@ -1,7 +1,7 @@
 // Conversion of arrays between element types.
 #pragma once
 
-#include "runtime/base/DType.h"
+#include "runtime/base/numbers/DType.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "runtime/data/Dataset.h"
 
-#include "runtime/base/Boundary.h"
-#include "runtime/base/Checked.h"
-#include "runtime/base/Mapping.h"
+#include "runtime/base/files/Mapping.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/process/Boundary.h"
 #include "runtime/data/Convert.h"
 
 namespace dlc {

@@ -1,6 +1,6 @@
 #include "runtime/data/Loader.h"
 
-#include "runtime/base/Boundary.h"
+#include "runtime/base/process/Boundary.h"
 
 #include <numeric>
 

@@ -1,8 +1,8 @@
 #include "runtime/data/Npy.h"
 
-#include "runtime/base/Checked.h"
-#include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/process/Memory.h"
 
 #include <charconv>
 #include <cstring>

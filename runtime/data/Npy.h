@@ -1,7 +1,7 @@
 // numpy's files: .npy, one array, and .npz, a zip of them.
 #pragma once
 
-#include "runtime/base/DType.h"
+#include "runtime/base/numbers/DType.h"
 #include "runtime/data/Zip.h"
 
 #include <string>

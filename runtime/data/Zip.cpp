@@ -1,7 +1,7 @@
 #include "runtime/data/Zip.h"
 
-#include "runtime/base/Checked.h"
-#include "runtime/base/Memory.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/process/Memory.h"
 
 #include <cstring>
 #include <zlib.h>

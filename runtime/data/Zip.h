@@ -2,7 +2,7 @@
 // members, zip64, CRC-32. Nothing in a file is trusted.
 #pragma once
 
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 
 #include <cstddef>
 #include <memory>

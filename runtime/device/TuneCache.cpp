@@ -1,8 +1,8 @@
 #include "runtime/device/TuneCache.h"
 
-#include "runtime/base/Files.h"
-#include "runtime/base/Hash.h"
-#include "runtime/base/Log.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/process/Log.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 #include "runtime/device/Tuning.h"
-#include "runtime/base/OptionTable.h"
+#include "runtime/base/options/OptionTable.h"
 
 namespace dlc {
 

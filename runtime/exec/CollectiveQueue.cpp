@@ -1,6 +1,6 @@
 #include "runtime/exec/CollectiveQueue.h"
 
-#include "runtime/base/Boundary.h"
+#include "runtime/base/process/Boundary.h"
 
 namespace dlc {
 

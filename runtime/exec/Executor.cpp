@@ -1,5 +1,5 @@
 #include "runtime/exec/Executor.h"
-#include "runtime/base/Memory.h"
+#include "runtime/base/process/Memory.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/Follower.h"
 #include "runtime/exec/Largest.h"

@@ -1,5 +1,5 @@
 #include "runtime/exec/Follower.h"
-#include "runtime/base/Boundary.h"
+#include "runtime/base/process/Boundary.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/plan/Types.h"
 

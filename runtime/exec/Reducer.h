@@ -2,8 +2,8 @@
 // the device.
 #pragma once
 
-#include "runtime/base/DType.h"
 #include "runtime/base/Status.h"
+#include "runtime/base/numbers/DType.h"
 #include "runtime/collective/Communicator.h"
 
 namespace dlc {

@@ -1,7 +1,7 @@
 #include "runtime/plan/Artifact.h"
 
-#include "runtime/base/Boundary.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Boundary.h"
 
 #include <filesystem>
 

@@ -4,8 +4,8 @@
 // nothing.
 #pragma once
 
-#include "runtime/base/Atomic.h"
 #include "runtime/base/Json.h"
+#include "runtime/base/files/Atomic.h"
 #include "runtime/plan/KernelFiles.h"
 #include "runtime/plan/plan.pb.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/base/Hash.h"
+#include "runtime/base/numbers/Hash.h"
 #include "runtime/plan/Artifact.h"
 
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 #include "runtime/plan/Model.h"
 
-#include "runtime/base/Log.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Log.h"
 
-#include "runtime/base/Boundary.h"
+#include "runtime/base/process/Boundary.h"
 
 #include <algorithm>
 #include <charconv>

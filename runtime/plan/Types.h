@@ -1,8 +1,8 @@
 // The plan's element types as the runtime's, and the size of a tensor.
 #pragma once
 
-#include "runtime/base/Checked.h"
-#include "runtime/base/DType.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/numbers/DType.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace dlc::plan {

@@ -1,9 +1,9 @@
 #include "runtime/train/DataHash.h"
 
-#include "runtime/base/Files.h"
-#include "runtime/base/Hash.h"
-#include "runtime/base/Mapping.h"
-#include "runtime/base/Parallel.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Mapping.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/process/Parallel.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,14 +1,14 @@
 #include "runtime/train/Job.h"
 
-#include "runtime/base/Checked.h"
-#include "runtime/base/Log.h"
-#include "runtime/base/OptionTable.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/train/Agree.h"
-#include "runtime/train/Buffers.h"
 #include "runtime/train/DataHash.h"
-#include "runtime/train/Inputs.h"
-#include "runtime/train/State.h"
+#include "runtime/train/session/Buffers.h"
+#include "runtime/train/session/Inputs.h"
+#include "runtime/train/session/State.h"
 
 #include <cmath>
 #include <cstdlib>

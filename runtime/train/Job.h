@@ -1,8 +1,8 @@
 // What a run trains, on what, and how far it is.
 #pragma once
 
-#include "runtime/train/Checkpoints.h"
-#include "runtime/train/Run.h"
+#include "runtime/train/run/Checkpoints.h"
+#include "runtime/train/run/Run.h"
 
 #include <optional>
 #include <set>

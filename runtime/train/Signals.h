@@ -2,7 +2,7 @@
 // write one and go on.
 #pragma once
 
-#include "runtime/base/SignalHandlers.h"
+#include "runtime/base/process/SignalHandlers.h"
 
 namespace dlc {
 

@@ -1,6 +1,6 @@
 #include "runtime/train/Steps.h"
 
-#include "runtime/base/Mapping.h"
+#include "runtime/base/files/Mapping.h"
 
 namespace dlc {
 

@@ -1,9 +1,9 @@
 #include "runtime/train/TrainOptions.h"
 
-#include "runtime/base/Files.h"
-#include "runtime/base/Nearest.h"
-#include "runtime/base/OptionTable.h"
-#include "runtime/train/Buffers.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/options/Nearest.h"
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/train/session/Buffers.h"
 
 #include <yaml-cpp/yaml.h>
 

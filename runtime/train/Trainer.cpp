@@ -1,15 +1,15 @@
 #include "runtime/train/Trainer.h"
 
-#include "runtime/base/Boundary.h"
-#include "runtime/base/Log.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
-#include "runtime/train/Guard.h"
-#include "runtime/train/Metrics.h"
-#include "runtime/train/Profile.h"
-#include "runtime/train/ProgressBar.h"
 #include "runtime/train/Signals.h"
-#include "runtime/train/State.h"
+#include "runtime/train/overflow/Guard.h"
+#include "runtime/train/run/Metrics.h"
+#include "runtime/train/run/Profile.h"
+#include "runtime/train/run/ProgressBar.h"
+#include "runtime/train/session/State.h"
 
 #include <fmt/ranges.h>
 

@@ -1,6 +1,6 @@
 #include "test/bench/GpuArtifacts.h"
 
-#include "runtime/base/Safetensors.h"
+#include "runtime/base/files/Safetensors.h"
 #include "runtime/data/Npy.h"
 #include "runtime/plan/Types.h"
 

@@ -1,6 +1,6 @@
 #include "test/bench/GpuStep.h"
 
-#include "runtime/base/Safetensors.h"
+#include "runtime/base/files/Safetensors.h"
 #include "runtime/device/Operands.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"

@@ -7,7 +7,7 @@
 //   gpu-bench kernels PACK FOLDER             kernels of dlc-kernel-pack matrix
 //   gpu-bench data ARTIFACT BATCHES FILE.npz  random samples for dlc train
 //   gpu-bench shrink|grow ARTIFACT            see GpuArtifacts.h
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/plan/Figures.h"
 #include "runtime/plan/Types.h"
 #include "test/bench/GpuArtifacts.h"

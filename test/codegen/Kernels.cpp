@@ -1,8 +1,8 @@
 #include "Kernels.h"
-#include "compiler/codegen/cpu/CpuCodegen.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/lower/KernelSchedule.h"
+#include "compiler/kernel/KernelSchedule.h"
+#include "compiler/target/cpu/codegen/CpuCodegen.h"
 #include "mlir/Parser/Parser.h"
 #include <cstdlib>
 #include <dlfcn.h>

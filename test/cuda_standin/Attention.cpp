@@ -1,6 +1,7 @@
 // Attention on the CUDA backend over the fake at our interface to cuDNN, whose
 // numbers here can be told without a calculator.
 #include "Fixture.h"
+#include "runtime/device/cpu/Half.h"
 
 #include <cmath>
 

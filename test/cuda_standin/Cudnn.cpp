@@ -1,9 +1,9 @@
 // Every convolution and norm of ResNet-50, forward and gradients, attention,
 // and layer norms, as graphs that the real libcudnn accepts: without a driver,
 // so engines are not looked for and nothing runs.
-#include "runtime/device/cuda/Cudnn.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "Fixture.h"
-#include "runtime/base/SharedLibrary.h"
+#include "runtime/base/process/SharedLibrary.h"
 #include "test/device/AttentionCases.h"
 
 using namespace dlc;

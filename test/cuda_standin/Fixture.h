@@ -1,6 +1,7 @@
 // A GPU that is a stand-in: its traces and complaints, and commands on it.
 #pragma once
 
+#include "ProductEpilogues.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/plan/Types.h"
@@ -203,6 +204,7 @@ inline void runOnBoth(CudaDevice &gpu, const auto &commandOf, size_t floats,
     ASSERT_TRUE((*command)->enqueue().ok());
   }
   CpuDevice cpu(1);
+  cpu.add(productEpilogues());
   auto onHost = cpu.bind(onCpu.spec());
   ASSERT_TRUE(onHost.ok()) << onHost.status().message();
   ASSERT_TRUE((*onHost)->enqueue().ok());

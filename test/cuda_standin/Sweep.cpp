@@ -1,8 +1,8 @@
 // Sweeps over data on the CUDA backend over the stand-ins, a batch ahead.
-#include "runtime/train/Sweep.h"
+#include "runtime/train/session/Sweep.h"
 #include "Fixture.h"
-#include "runtime/train/Inputs.h"
-#include "runtime/train/State.h"
+#include "runtime/train/session/Inputs.h"
+#include "runtime/train/session/State.h"
 #include "test/unit/TinyModel.h"
 
 using namespace dlc;

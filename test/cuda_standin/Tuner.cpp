@@ -1,7 +1,7 @@
 // How the tuner times algorithms: by the GPU's clock, with the cache emptied
 // before each run.
 #include "Fixture.h"
-#include "runtime/base/Log.h"
+#include "runtime/base/process/Log.h"
 
 #include <unistd.h>
 

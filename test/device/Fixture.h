@@ -2,7 +2,8 @@
 // a device's results are compared with the plain loops in f64.
 #pragma once
 
-#include "runtime/base/DType.h"
+#include "ProductEpilogues.h"
+#include "runtime/base/numbers/DType.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/plan/Types.h"
 
@@ -202,6 +203,7 @@ inline std::vector<Tensor> makeOutputs(const Case &c, plan::DType type) {
 
 inline std::vector<Tensor> run(const Case &c, plan::DType type, int threads) {
   CpuDevice device(threads);
+  device.add(productEpilogues());
   auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
   const Status status = tryRun(device, c.kind, c.attributes, inputs, outputs);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -260,6 +262,7 @@ inline void expectIsGradient(const Case &forward, size_t which, size_t output,
                              const std::vector<double> &weights,
                              const std::vector<double> &gradient) {
   CpuDevice device(1);
+  device.add(productEpilogues());
   auto inputs = makeInputs(forward, plan::F64);
   auto outputs = makeOutputs(forward, plan::F64);
   const auto objective = [&] {

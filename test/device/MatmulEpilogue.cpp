@@ -127,6 +127,7 @@ TEST(MatmulEpilogue, GradientIsRight) {
 
 TEST(MatmulEpilogue, OperandsThatDisagreeAreCorrupt) {
   CpuDevice device(1);
+  device.add(productEpilogues());
   const auto refuse = [&](const Case &c) {
     auto inputs = makeInputs(c, plan::F32), outputs = makeOutputs(c, plan::F32);
     return tryRun(device, c.kind, c.attributes, inputs, outputs).message();

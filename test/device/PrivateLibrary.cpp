@@ -1,6 +1,6 @@
 // Kernels whose file is gone, cut or another one by now.
-#include "runtime/base/PrivateLibrary.h"
-#include "runtime/base/Files.h"
+#include "runtime/base/process/PrivateLibrary.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include <gtest/gtest.h>

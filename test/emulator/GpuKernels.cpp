@@ -1,11 +1,11 @@
 // test/codegen's Kernels on the emulated GPU: its tests judge this code
 // generator, too.
 #include "Emulator.h"
-#include "compiler/codegen/cuda/Compile.h"
-#include "compiler/codegen/cuda/CudaCodegen.h"
-#include "compiler/codegen/cuda/Mapping.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/target/cuda/codegen/Compile.h"
+#include "compiler/target/cuda/codegen/CudaCodegen.h"
+#include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "mlir/Parser/Parser.h"
 #include "test/codegen/Kernels.h"
 #include "llvm/IR/LLVMContext.h"

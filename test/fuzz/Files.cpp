@@ -1,8 +1,8 @@
 // Data, states and settings.
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 #include "compiler/driver/Options.h"
 #include "runtime/base/Json.h"
-#include "runtime/base/Safetensors.h"
+#include "runtime/base/files/Safetensors.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/train/TrainOptions.h"
 #include "test/fuzz/Targets.h"

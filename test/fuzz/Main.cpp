@@ -2,10 +2,10 @@
 // Equal arguments make equal mutants. Prints figures; exit code 1 if a mutant
 // crashed, made a sanitizer report, took too long or too much, or ended with a
 // code or message that is not documented. Such mutants are kept.
-#include "runtime/base/Boundary.h"
-#include "runtime/base/Files.h"
-#include "runtime/base/Log.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
 #include "test/fuzz/Targets.h"
 
 #include <CLI/CLI.hpp>

@@ -1,8 +1,8 @@
 // ONNX models: through the compiler, and two steps of what comes out.
 #include "compiler/driver/Compiler.h"
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/plan/Memory.h"
-#include "runtime/train/Session.h"
+#include "runtime/train/session/Session.h"
 #include "test/fuzz/Steps.h"
 #include "test/fuzz/Targets.h"
 

@@ -1,6 +1,6 @@
 // Artifacts: a plan that is not what the compiler wrote, files that are
 // damaged.
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Memory.h"

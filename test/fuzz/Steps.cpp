@@ -2,8 +2,8 @@
 
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
-#include "runtime/train/Inputs.h"
-#include "runtime/train/Session.h"
+#include "runtime/train/session/Inputs.h"
+#include "runtime/train/session/Session.h"
 
 namespace dlc::fuzz {
 namespace {

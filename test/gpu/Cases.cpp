@@ -1,6 +1,6 @@
 #include "test/gpu/Cases.h"
 
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Where vendors' words leave open what is computed.
-#include "runtime/base/SharedLibrary.h"
+#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/plan/Types.h"
 #include "test/gpu/Trial.h"
 #include "test/support/Elements.h"

@@ -4,8 +4,8 @@
 // GELU, and for which convolutions, products and attention there are engines,
 // also deterministic ones.
 #include "test/gpu/Facts.h"
-#include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
+#include "runtime/base/files/Files.h"
 #include "test/gpu/Gpu.h"
 
 #include <cublasLt.h>

@@ -1,7 +1,7 @@
 // gpu-kernels PACK: every kernel of a pack (dlc-kernel-pack) on the GPU against
 // the CPU backend's form of it, attention against plain loops, on random
 // arrays; twice, for the same bytes, and nothing is written beside its outputs.
-#include "runtime/device/cuda/Modules.h"
+#include "runtime/device/cuda/driver/Modules.h"
 #include "test/gpu/Gpu.h"
 #include "test/gpu/PackedAttention.h"
 

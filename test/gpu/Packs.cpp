@@ -1,7 +1,7 @@
 #include "test/gpu/Packs.h"
 
-#include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
+#include "runtime/base/files/Files.h"
 
 namespace dlc::test {
 

@@ -4,8 +4,8 @@
 //   WORK/bench/*.json  measures
 // gives OUT/results.json, junit.xml, and if there are measures bench.json and
 // bench.md.
-#include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
+#include "runtime/base/files/Files.h"
 
 #include <algorithm>
 #include <filesystem>

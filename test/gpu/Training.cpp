@@ -8,7 +8,7 @@
 #include "test/gpu/Gpu.h"
 #include "test/unit/TempFolder.h"
 
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 
 namespace dlc::test {
 namespace {

@@ -9,14 +9,14 @@
 // A pack holds kernels.sm_N.cubin and .ptx; cpu.so, the CPU backend's form of
 // the same kernels; host.so, with which test/standin plays them; kernels.json,
 // a table of those whose arrays have at most MOST_ELEMENTS elements.
-#include "compiler/codegen/cpu/CpuCodegen.h"
-#include "compiler/codegen/cuda/Attention.h"
-#include "compiler/codegen/cuda/CudaCodegen.h"
-#include "compiler/codegen/cuda/Mapping.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/lower/AttentionKernel.h"
-#include "compiler/lower/EmitPlan.h"
+#include "compiler/kernel/AttentionKernel.h"
+#include "compiler/lower/emit/EmitPlan.h"
+#include "compiler/target/cpu/codegen/CpuCodegen.h"
+#include "compiler/target/cuda/codegen/CudaCodegen.h"
+#include "compiler/target/cuda/codegen/patterns/Attention.h"
+#include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/base/Json.h"

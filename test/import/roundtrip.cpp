@@ -9,7 +9,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/export/Export.h"
 #include "compiler/import/Importer.h"
-#include "compiler/import/ShapeMath.h"
+#include "compiler/import/tensor/ShapeMath.h"
 #include <cstring>
 #include <fstream>
 #include <iostream>

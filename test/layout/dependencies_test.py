@@ -1,5 +1,6 @@
 """The repository's shape: who may include whom, sizes, READMEs, and what is linked."""
 
+import collections
 import fnmatch
 import os
 import re
@@ -8,32 +9,54 @@ import unittest
 
 import dlc
 
-# A room may include itself and these; a prefix stands for the rooms below it, too.
+# A room may include itself, the rooms below it that are not listed apart, and these; a name stands for all below it,
+# one that ends with "/" for the folder's own files.
 RUNTIME = ["runtime/base", "runtime/plan"]
+IR = ["runtime/base", "compiler/dialect"]
+IMPORT, LOWER, CUDA = "compiler/import/", "compiler/lower/", "runtime/device/cuda/"
 MAY_INCLUDE = {
     "runtime/base": [],
     "runtime/plan": ["runtime/base"],
     "runtime/device": RUNTIME,
+    "runtime/device/commands": RUNTIME + ["runtime/device/"],
+    "runtime/device/cpu": RUNTIME + ["runtime/device/", "runtime/device/commands"],
+    "runtime/device/cuda": RUNTIME + ["runtime/device/", "runtime/device/commands"],
+    "runtime/device/cuda/driver": RUNTIME + ["runtime/device/", "runtime/device/commands"],
+    "runtime/device/cuda/cublaslt": RUNTIME + ["runtime/device/", "runtime/device/commands", CUDA, CUDA + "driver"],
+    "runtime/device/cuda/cudnn": RUNTIME + ["runtime/device/", "runtime/device/commands", CUDA, CUDA + "driver"],
     "runtime/collective": RUNTIME,
     "runtime/data": RUNTIME,
     "runtime/exec": RUNTIME + ["runtime/device", "runtime/collective"],
     "runtime/train": ["runtime"],
     "runtime": ["runtime"],  # dlc.h, the public API
     "compiler/dialect": ["runtime/base"],
-    "passes": ["runtime/base", "compiler/dialect", "compiler/target"],
+    "passes": IR + ["compiler/target/"],
     "compiler/import": RUNTIME + ["compiler/dialect"],
-    "compiler/export": RUNTIME + ["compiler/dialect"],
-    "compiler/lower": RUNTIME + ["compiler/dialect", "compiler/target"],
-    "compiler/codegen": RUNTIME + ["compiler/dialect", "compiler/lower"],
-    "compiler/target": RUNTIME + ["compiler/dialect"],
-    "compiler/target/cpu": RUNTIME + ["compiler/target", "compiler/dialect", "compiler/codegen"],
-    "compiler/target/cuda": RUNTIME + ["compiler/target", "compiler/dialect", "compiler/lower", "compiler/codegen"],
-    "compiler/driver": RUNTIME + ["compiler", "passes"],
+    "compiler/import/tensor": RUNTIME,
+    "compiler/import/file": RUNTIME + [IMPORT + "tensor"],
+    "compiler/import/restore": RUNTIME + [IMPORT + "tensor", IMPORT + "file"],
+    "compiler/import/state": RUNTIME + [IMPORT + "tensor", IMPORT + "file", IMPORT + "restore"],
+    "compiler/import/fold": RUNTIME + [IMPORT + "tensor", IMPORT + "file"],
+    "compiler/import/rows": RUNTIME + ["compiler/dialect", IMPORT + "tensor", IMPORT + "file", IMPORT + "fold"],
     "compiler/import/tool": ["compiler/import", "runtime/base", "tools/process"],
-    "compiler/codegen/tool": RUNTIME + ["compiler", "tools/process"],
+    "compiler/export": RUNTIME + ["compiler/dialect"],
+    "compiler/kernel": IR,
+    "compiler/lower": RUNTIME + ["compiler/dialect", "compiler/kernel", "compiler/target/"],
+    "compiler/lower/memory": IR + ["compiler/kernel", LOWER, "compiler/target/"],
+    "compiler/lower/fuse": IR + ["compiler/kernel", LOWER, LOWER + "memory", "compiler/target/"],
+    "compiler/lower/decompose": IR + ["compiler/kernel", LOWER, LOWER + "memory", LOWER + "fuse"],
+    "compiler/lower/place": IR + [LOWER, LOWER + "fuse", "compiler/target/"],
+    "compiler/lower/emit": RUNTIME + ["compiler/dialect", "compiler/kernel", LOWER, LOWER + "memory"],
+    "compiler/target": RUNTIME + ["compiler/dialect", "compiler/kernel"],
+    "compiler/target/cpu": RUNTIME + ["compiler/target/", "compiler/dialect", "compiler/kernel"],
+    "compiler/target/cuda": RUNTIME + ["compiler/target/", "compiler/dialect", "compiler/kernel"],
+    "compiler/target/tool": RUNTIME + ["compiler", "tools/process"],
+    "compiler/driver": RUNTIME + ["compiler", "passes"],
     "tools": ["runtime", "compiler", "passes"],
     "tools/process": ["runtime/base"],
 }
+FILES_OF_A_FOLDER = 26
+INCLUDE = re.compile(r'^\s*#?\s*include\s+"([^"]+)"', re.MULTILINE)
 SOURCES = (".h", ".cpp", ".cu", ".td")
 LIMITS = {".h": 500, ".cpp": 500, ".cu": 500, ".td": 700, ".py": 500, ".sh": 200}
 README_LINES = 40
@@ -53,7 +76,15 @@ def read(name):
 
 
 def within(name, room):
+    """`room` as in MAY_INCLUDE."""
+    if room.endswith("/"):
+        return os.path.dirname(name) + "/" == room
     return name.startswith(room + "/")
+
+
+def parts_of(room):
+    """What is below it and has rules of its own: it may include all that it is made of."""
+    return [part for part in MAY_INCLUDE if within(part + "/", room)]
 
 
 def listed(readme):
@@ -93,12 +124,33 @@ class Layout(unittest.TestCase):
             room = room_of(name)
             if not name.endswith(SOURCES) or room is None:
                 continue
-            for target in re.findall(r'^\s*#?\s*include\s+"([^"]+)"', read(name), re.MULTILINE):
+            for target in INCLUDE.findall(read(name)):
                 if "/" not in target or not target.startswith(("runtime/", "compiler/", "passes/", "tools/")):
                     continue
                 if not any(within(target, allowed) for allowed in [room, *MAY_INCLUDE[room]]):
                     problems.append(f"{name} includes {target}; {room} may include {MAY_INCLUDE[room]}")
         self.expect_none(problems, "dependencies point one way")
+
+    def test_parts_of_a_room_point_one_way(self):
+        """No two folders of a room include each other, but for the room's own files, which put the parts together."""
+        seen = {}
+        for name in self.files:
+            room = room_of(name)
+            if name.endswith(SOURCES) and room is not None:
+                for target in INCLUDE.findall(read(name)):
+                    other = room_of(target)
+                    if other and other != room and os.path.dirname(other) == os.path.dirname(room):
+                        seen.setdefault((room, other), name)
+        problems = [f"{one} and {two}: {seen[one, two]}, {seen[two, one]}"
+                    for one, two in seen if one < two and (two, one) in seen]
+        self.expect_none(problems, "dependencies point one way")
+
+    def test_folders_are_small(self):
+        count = collections.Counter(os.path.dirname(n) for n in self.files
+                                    if n.startswith(("compiler/", "passes/", "runtime/", "tools/")))
+        problems = [f"{folder}: {files} files, at most {FILES_OF_A_FOLDER}"
+                    for folder, files in count.items() if files > FILES_OF_A_FOLDER]
+        self.expect_none(problems, "rooms have rooms")
 
     def test_compiler_libraries_stay_in_the_compiler(self):
         pattern = re.compile(r'#include\s+[<"](mlir|llvm|lld)/|#include\s+[<"]onnx')
@@ -114,7 +166,7 @@ class Layout(unittest.TestCase):
 
     def test_only_targets_name_devices(self):
         pattern = re.compile(r'cudnn|cublas|nvidia|\bsm_?[0-9]|\b[ahb][12]00\b|"cuda"', re.IGNORECASE)
-        problems = [f"{n}:{i}: {line.strip()}" for n in self.files if n.startswith(("passes/", "compiler/lower/"))
+        problems = [f"{n}:{i}: {line.strip()}" for n in self.files if n.startswith(("passes/", "compiler/lower/", "compiler/kernel/"))
                     for i, line in enumerate(read(n).split("\n"), 1) if pattern.search(line)]
         self.expect_none(problems, "passes and lower ask compiler/target")
 

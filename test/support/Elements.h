@@ -2,7 +2,7 @@
 // whether two ways to compute it agree.
 #pragma once
 
-#include "runtime/base/DType.h"
+#include "runtime/base/numbers/DType.h"
 
 #include <cstddef>
 #include <optional>

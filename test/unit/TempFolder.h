@@ -1,7 +1,7 @@
 // A test that gets an empty folder, removed when it ends.
 #pragma once
 
-#include "runtime/base/Atomic.h"
+#include "runtime/base/files/Atomic.h"
 
 #include <gtest/gtest.h>
 

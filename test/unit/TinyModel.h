@@ -8,7 +8,7 @@
 
 #include "runtime/plan/Artifact.h"
 
-#include "runtime/base/Safetensors.h"
+#include "runtime/base/files/Safetensors.h"
 #include "runtime/plan/plan.pb.h"
 #include "test/support/PlanParts.h"
 

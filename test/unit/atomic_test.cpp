@@ -1,4 +1,5 @@
-// runtime/base/Atomic.h: what replaces, what is refused, what is cleaned up.
+// runtime/base/files/Atomic.h: what replaces, what is refused, what is cleaned
+// up.
 #include "test/unit/TempFolder.h"
 
 #include <csignal>

@@ -1,11 +1,11 @@
 // runtime/base: conversions, atomic files and folders, JSON and safetensors
 // that are damaged on purpose.
-#include "runtime/base/Checked.h"
-#include "runtime/base/Hash.h"
 #include "runtime/base/Json.h"
-#include "runtime/base/Philox.h"
-#include "runtime/base/Safetensors.h"
-#include "runtime/base/SharedLibrary.h"
+#include "runtime/base/files/Safetensors.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/numbers/Philox.h"
+#include "runtime/base/process/SharedLibrary.h"
 #include "test/unit/TempFolder.h"
 
 #include <cmath>

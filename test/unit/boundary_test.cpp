@@ -1,7 +1,7 @@
-#include "runtime/base/Boundary.h"
-#include "runtime/base/Leftovers.h"
-#include "runtime/base/Memory.h"
-#include "runtime/base/Parallel.h"
+#include "runtime/base/files/Leftovers.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Memory.h"
+#include "runtime/base/process/Parallel.h"
 
 #include <gtest/gtest.h>
 

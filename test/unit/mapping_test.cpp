@@ -1,7 +1,7 @@
-// runtime/base/Mapping: files that shrink while they are mapped, and what is no
-// file. Each case is a process of its own: what was torn stays so.
-#include "runtime/base/Files.h"
-#include "runtime/base/Mapping.h"
+// runtime/base/files/Mapping: files that shrink while they are mapped, and what
+// is no file. Each case is a process of its own: what was torn stays so.
+#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Mapping.h"
 #include "test/unit/TempFolder.h"
 
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "runtime/base/OptionTable.h"
+#include "runtime/base/options/OptionTable.h"
 #include <gtest/gtest.h>
 
 namespace dlc {

@@ -1,7 +1,7 @@
 // The options of a run, in its config.yaml and when it is resumed.
 #include "runtime/train/TrainOptions.h"
 
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Regular expressions of users.
-#include "runtime/base/Pattern.h"
+#include "runtime/base/options/Pattern.h"
 
 #include <gtest/gtest.h>
 

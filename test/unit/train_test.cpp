@@ -1,12 +1,12 @@
 // runtime/train on a model made by hand: sessions, runs, checkpoints, resuming.
 #include "runtime/train/Trainer.h"
 
-#include "runtime/base/Hash.h"
-#include "runtime/base/Log.h"
-#include "runtime/train/Checkpoints.h"
-#include "runtime/train/Inputs.h"
-#include "runtime/train/Metrics.h"
-#include "runtime/train/State.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/train/run/Checkpoints.h"
+#include "runtime/train/run/Metrics.h"
+#include "runtime/train/session/Inputs.h"
+#include "runtime/train/session/State.h"
 #include "test/unit/TempFolder.h"
 #include "test/unit/TinyModel.h"
 

@@ -1,5 +1,5 @@
 // runtime/device/TuneCache: never an entry of another key, never a torn one.
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/device/TuneChoices.h"
 #include "test/unit/TempFolder.h"
 

@@ -1,6 +1,6 @@
 // dlc compile: an ONNX model becomes a training program.
 #include "compiler/driver/Compiler.h"
-#include "runtime/base/Log.h"
+#include "runtime/base/process/Log.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 

@@ -1,6 +1,6 @@
 // dlc config: every setting with its value and help, or what differs.
 #include "compiler/driver/Options.h"
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 

@@ -1,10 +1,10 @@
 // dlc export: trained weights as an ONNX model.
 #include "compiler/export/Export.h"
 #include "compiler/driver/Adapters.h"
-#include "runtime/base/Atomic.h"
 #include "runtime/base/Bytes.h"
-#include "runtime/base/Log.h"
-#include "runtime/base/Safetensors.h"
+#include "runtime/base/files/Atomic.h"
+#include "runtime/base/files/Safetensors.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/StateNames.h"

@@ -1,5 +1,5 @@
 // dlc-compile: `dlc compile`, `dlc config` and `dlc export`.
-#include "runtime/base/SignalHandlers.h"
+#include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/process/Process.h"
 

@@ -2,7 +2,7 @@
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 
-#include "runtime/base/Files.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/device/TuneCache.h"
 
 namespace dlc::tool {

@@ -2,7 +2,7 @@
 // when it was chosen; its result is the exit code.
 #pragma once
 
-#include "runtime/base/Output.h"
+#include "runtime/base/files/Output.h"
 #include "runtime/dlc.h"
 
 #include <CLI/CLI.hpp>

@@ -1,8 +1,8 @@
 #include "tools/dlc/Costs.h"
 
-#include "runtime/base/Files.h"
-#include "runtime/base/Output.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Output.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Figures.h"
 #include "runtime/plan/Types.h"

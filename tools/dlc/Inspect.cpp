@@ -4,9 +4,9 @@
 #include "tools/dlc/Print.h"
 
 #include "runtime/base/Bytes.h"
-#include "runtime/base/Files.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"

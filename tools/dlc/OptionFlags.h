@@ -1,7 +1,7 @@
 // A table of options as flags, files and overrides of a command.
 #pragma once
 
-#include "runtime/base/OptionTable.h"
+#include "runtime/base/options/OptionTable.h"
 #include "tools/dlc/Commands.h"
 
 namespace dlc::tool {

@@ -1,7 +1,7 @@
 // JSON on stdout.
 #pragma once
 
-#include "runtime/base/Output.h"
+#include "runtime/base/files/Output.h"
 
 namespace dlc::tool {
 

@@ -1,5 +1,5 @@
 // dlc replay: does a step again that ended a run.
-#include "runtime/train/Replay.h"
+#include "runtime/train/overflow/Replay.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Validators.h"
 

@@ -1,5 +1,5 @@
-#include "runtime/base/Mapping.h"
-#include "runtime/base/Nearest.h"
+#include "runtime/base/files/Mapping.h"
+#include "runtime/base/options/Nearest.h"
 #include "tools/dlc/Commands.h"
 
 #include <sstream>

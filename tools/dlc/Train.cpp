@@ -1,7 +1,7 @@
 // dlc train: starts the ranks, or is one of them.
-#include "runtime/base/SignalHandlers.h"
 #include "runtime/base/Text.h"
-#include "runtime/train/Run.h"
+#include "runtime/base/process/SignalHandlers.h"
+#include "runtime/train/run/Run.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 

@@ -1,6 +1,6 @@
 #include "tools/dlc/Validators.h"
 
-#include "runtime/base/Nearest.h"
+#include "runtime/base/options/Nearest.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

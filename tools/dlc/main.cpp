@@ -1,5 +1,5 @@
 // dlc: the command line of the training compiler.
-#include "runtime/base/SignalHandlers.h"
+#include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc/Commands.h"
 #include "tools/process/Process.h"
 

@@ -1,8 +1,8 @@
 #include "tools/process/Process.h"
 
-#include "runtime/base/Boundary.h"
-#include "runtime/base/Leftovers.h"
-#include "runtime/base/Log.h"
+#include "runtime/base/files/Leftovers.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,9 +1,9 @@
 // dlc-import MODEL.onnx: prints the dlc module that the importer makes.
 // Exit codes: 0 imported, 2 usage, 3 bad model, 6 out of memory.
 #include "compiler/import/Importer.h"
-#include "compiler/import/ShapeMath.h"
-#include "runtime/base/Boundary.h"
-#include "runtime/base/Log.h"
+#include "compiler/import/tensor/ShapeMath.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
 #include "tools/process/Process.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"

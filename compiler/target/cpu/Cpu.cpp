@@ -1,5 +1,5 @@
 #include "compiler/target/cpu/Cpu.h"
-#include "compiler/codegen/cpu/CpuCodegen.h"
+#include "compiler/target/cpu/codegen/CpuCodegen.h"
 
 #include <limits>
 

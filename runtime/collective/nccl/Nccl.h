@@ -1,7 +1,7 @@
 // NCCL as a table of functions, opened at run time.
 #pragma once
 
-#include "runtime/base/SharedLibrary.h"
+#include "runtime/base/process/SharedLibrary.h"
 
 #include <nccl.h>
 

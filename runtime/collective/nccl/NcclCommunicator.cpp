@@ -1,6 +1,6 @@
 // Reductions by NCCL. Nothing blocks: initialisation and calls are polled, and
 // a thread aborts everything when a reduction fails or is late.
-#include "runtime/base/Boundary.h"
+#include "runtime/base/process/Boundary.h"
 #include "runtime/collective/nccl/Culprit.h"
 #include "runtime/collective/nccl/Nccl.h"
 

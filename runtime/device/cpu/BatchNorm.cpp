@@ -3,6 +3,7 @@
 // thread of a Zen 4, forward takes 119 us and backward 189: 81 and 85 GB/s,
 // counting 2 reads + 1 write and 4 + 1; oneDNN 3.2 reaches 62-84 and 88 with
 // two threads.
+#include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/kernels/BatchNormLoops.h"
 #include "runtime/plan/Attributes.h"

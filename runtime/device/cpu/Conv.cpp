@@ -14,10 +14,10 @@
 // where input channels are few: up to 4 nchw is best as it is (7x7 3->64: 13 ms
 // against 45), and below a block of 16 the library's choice is better than
 // nhwc.
-#include "runtime/device/cpu/Conv.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Reference.h"
+#include "runtime/device/cpu/ReferenceConv.h"
 #include "runtime/plan/Attributes.h"
 
 namespace dlc {
@@ -70,9 +70,8 @@ struct Types {
   plan::DType x, w, y;
 };
 
-Forward::primitive_desc
-forward(const Conv &c, Types t, Tag tag, const memory::desc &bias = {},
-        const dnnl::primitive_attr &attributes = onednnAttributes()) {
+Forward::primitive_desc forward(const Conv &c, Types t, Tag tag,
+                                const memory::desc &bias = {}) {
   return {onednnEngine(),
           dnnl::prop_kind::forward_training,
           dnnl::algorithm::convolution_direct,
@@ -84,7 +83,7 @@ forward(const Conv &c, Types t, Tag tag, const memory::desc &bias = {},
           dilations(c),
           before(c),
           after(c),
-          attributes};
+          onednnAttributes()};
 }
 
 // One of the gradients, which want the forward in the type of what they read
@@ -139,10 +138,8 @@ void buildForward(OnednnCommand &command, const CommandSpec &spec,
       hasBias
           ? memory::desc({c.y.c}, onednnType(typeOf(spec.inputs[2])), Tag::a)
           : memory::desc();
-  const auto epilogue = onednnEpilogue(spec);
-  const auto desc = firstDirect(layouts(c), [&](Tag tag) {
-    return forward(c, types, tag, bias, epilogue);
-  });
+  const auto desc = firstDirect(
+      layouts(c), [&](Tag tag) { return forward(c, types, tag, bias); });
   const memory mx =
       command.input(command.source(plainDesc(c.x, types.x, desc.src_desc()), x),
                     desc.src_desc());

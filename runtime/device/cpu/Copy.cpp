@@ -1,5 +1,5 @@
 // copy: the same bytes in another place.
-#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/Kinds.h"
 
 #include <cstring>

@@ -95,7 +95,7 @@ Result<KernelFunction> CpuDevice::kernel(const std::string &symbol) const {
 }
 
 Result<std::unique_ptr<Command>> CpuDevice::bind(const CommandSpec &spec) {
-  const Factory factory = findKind(spec.command.kind());
+  const Factory factory = findKind(spec.command.kind(), added_);
   if (!factory)
     return incompatible(
         "command '{}' is of kind '{}', which this version has no CPU code for",

@@ -3,7 +3,7 @@
 // enqueue() returns.
 #pragma once
 
-#include "runtime/base/PrivateLibrary.h"
+#include "runtime/base/process/PrivateLibrary.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cpu/Threads.h"
 
@@ -33,6 +33,8 @@ private:
   uint64_t bytes_ = 0;
 };
 
+struct Kind;
+
 class CpuDevice final : public Device {
 public:
   // 0 threads: as many as the process may run on.
@@ -53,6 +55,9 @@ public:
     return {regionBytes_, workspace_.bytes()};
   }
 
+  // Kinds of commands that it has no code for otherwise; they outlive it.
+  void add(std::span<const Kind> kinds) { added_ = kinds; }
+
   // For the files that implement kinds of commands.
   const Threads &threads() const { return threads_; }
   Workspace &workspace() { return workspace_; }
@@ -69,6 +74,7 @@ private:
   std::vector<Mapping> regions_;
   uint64_t regionBytes_ = 0;
   PrivateLibrary kernels_;
+  std::span<const Kind> added_;
 };
 
 } // namespace dlc

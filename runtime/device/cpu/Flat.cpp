@@ -2,6 +2,7 @@
 // are seen as one flat array. It is cut into chunks of a fixed size, so results
 // do not depend on the number of threads, nor does the work of many small
 // operands.
+#include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 
 #include <cmath>

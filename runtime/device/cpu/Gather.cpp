@@ -1,4 +1,5 @@
 // gather: rows of a table by index, and scatter_add, its gradient.
+#include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/plan/Attributes.h"
 

@@ -1,5 +1,5 @@
 // kernel: a function of kernels.so that the compiler generated.
-#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/plan/Attributes.h"
 

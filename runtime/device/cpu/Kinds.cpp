@@ -3,16 +3,22 @@
 namespace dlc {
 
 static constexpr std::span<const Kind> (*kFamilies[])() = {
-    batchNormKinds, convKinds,   copyKinds,           flatKinds, gatherKinds,
-    kernelKinds,    matmulKinds, matmulEpilogueKinds, poolKinds,
+    batchNormKinds, convKinds,   copyKinds,   flatKinds,
+    gatherKinds,    kernelKinds, matmulKinds, poolKinds,
 };
 
-Factory findKind(std::string_view name) {
-  for (auto family : kFamilies)
-    for (const Kind &kind : family())
-      if (kind.name == name)
-        return kind.factory;
+static Factory findIn(std::span<const Kind> kinds, std::string_view name) {
+  for (const Kind &kind : kinds)
+    if (kind.name == name)
+      return kind.factory;
   return nullptr;
+}
+
+Factory findKind(std::string_view name, std::span<const Kind> added) {
+  for (auto family : kFamilies)
+    if (const Factory found = findIn(family(), name))
+      return found;
+  return findIn(added, name);
 }
 
 } // namespace dlc

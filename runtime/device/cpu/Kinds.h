@@ -2,7 +2,7 @@
 // Kinds.cpp lists the families.
 #pragma once
 
-#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include <span>
@@ -24,10 +24,9 @@ std::span<const Kind> flatKinds();
 std::span<const Kind> gatherKinds();
 std::span<const Kind> kernelKinds();
 std::span<const Kind> matmulKinds();
-std::span<const Kind> matmulEpilogueKinds();
 std::span<const Kind> poolKinds();
 
-// Null for a kind that no family has.
-Factory findKind(std::string_view name);
+// Null for a kind that neither a family nor `added` has.
+Factory findKind(std::string_view name, std::span<const Kind> added);
 
 } // namespace dlc

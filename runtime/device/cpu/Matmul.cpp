@@ -1,9 +1,9 @@
 // matmul: a @ b (+ bias) by oneDNN. Its overhead is 0.4 us a call, so that
 // small products need no loops of our own.
-#include "runtime/device/cpu/Activation.h"
+#include "runtime/device/commands/Activation.h"
+#include "runtime/device/commands/Product.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/Onednn.h"
-#include "runtime/device/cpu/Product.h"
 #include "runtime/device/cpu/Reference.h"
 #include "runtime/plan/Attributes.h"
 

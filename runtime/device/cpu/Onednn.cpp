@@ -1,5 +1,5 @@
 #include "runtime/device/cpu/Onednn.h"
-#include "runtime/device/cpu/Activation.h"
+#include "runtime/device/commands/Activation.h"
 #include "runtime/device/cpu/kernels/HalfLoops.h"
 
 namespace dlc {
@@ -40,9 +40,6 @@ dnnl::primitive_attr onednnEpilogue(const CommandSpec &spec) {
     return attributes;
   case Activation::Relu:
     epilogue.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
-    break;
-  case Activation::Tanh:
-    epilogue.append_eltwise(dnnl::algorithm::eltwise_tanh, 0, 0);
     break;
   case Activation::GeluTanh:
     epilogue.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0, 0);

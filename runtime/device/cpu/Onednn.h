@@ -2,8 +2,9 @@
 // made at bind.
 #pragma once
 
-#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/cpu/Half.h"
 
 #include <dnnl.hpp>
 #include <dnnl_debug.h>

@@ -1,5 +1,6 @@
 // max_pool, avg_pool and their gradients: own loops, since the index of the
 // maximum is part of the program's meaning.
+#include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/kernels/PoolLoops.h"
 #include "runtime/plan/Attributes.h"

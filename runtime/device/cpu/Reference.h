@@ -2,7 +2,8 @@
 // tests compare libraries with.
 #pragma once
 
-#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/commands/Checks.h"
+#include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Half.h"
 
 namespace dlc {

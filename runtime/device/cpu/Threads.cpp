@@ -1,6 +1,6 @@
 #include "runtime/device/cpu/Threads.h"
 
-#include "runtime/base/Boundary.h"
+#include "runtime/base/process/Boundary.h"
 
 #include <future>
 #include <memory>

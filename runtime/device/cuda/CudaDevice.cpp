@@ -1,8 +1,8 @@
 #include "runtime/device/cuda/CudaDevice.h"
-#include "runtime/device/cuda/Feed.h"
-#include "runtime/device/cuda/GpuReadback.h"
-#include "runtime/device/cuda/Graph.h"
 #include "runtime/device/cuda/Kinds.h"
+#include "runtime/device/cuda/driver/Feed.h"
+#include "runtime/device/cuda/driver/GpuReadback.h"
+#include "runtime/device/cuda/driver/Graph.h"
 
 namespace dlc {
 

@@ -4,12 +4,12 @@
 #pragma once
 
 #include "runtime/device/Device.h"
-#include "runtime/device/cuda/CommunicationStream.h"
 #include "runtime/device/cuda/Libraries.h"
-#include "runtime/device/cuda/Memory.h"
-#include "runtime/device/cuda/Modules.h"
-#include "runtime/device/cuda/Staging.h"
 #include "runtime/device/cuda/Tuner.h"
+#include "runtime/device/cuda/driver/CommunicationStream.h"
+#include "runtime/device/cuda/driver/Memory.h"
+#include "runtime/device/cuda/driver/Modules.h"
+#include "runtime/device/cuda/driver/Staging.h"
 
 namespace dlc {
 

@@ -2,7 +2,7 @@
 // Kinds.cpp lists the families.
 #pragma once
 
-#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/commands/Checks.h"
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include <span>

@@ -2,9 +2,9 @@
 // needs it.
 #pragma once
 
-#include "runtime/device/cuda/Context.h"
-#include "runtime/device/cuda/CublasLt.h"
-#include "runtime/device/cuda/Cudnn.h"
+#include "runtime/device/cuda/cublaslt/CublasLt.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
+#include "runtime/device/cuda/driver/Context.h"
 
 namespace dlc {
 

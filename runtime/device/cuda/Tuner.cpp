@@ -1,6 +1,6 @@
 #include "runtime/device/cuda/Tuner.h"
 
-#include "runtime/base/Log.h"
+#include "runtime/base/process/Log.h"
 
 #include <algorithm>
 #include <limits>

@@ -4,7 +4,7 @@
 
 #include "runtime/device/TuneChoices.h"
 #include "runtime/device/Tuning.h"
-#include "runtime/device/cuda/Context.h"
+#include "runtime/device/cuda/driver/Context.h"
 
 #include <functional>
 #include <optional>

@@ -1,7 +1,8 @@
-// cuBLASLt's interface: what runtime/device/cuda/CublasLt.h calls, and no more.
-// A product is work on a stream of the stand-in driver, done by the CPU
-// backend's matmul, and by Epilogue.h around it; only what that can express is
-// supported: matrices without gaps, alpha 1 and beta 0.
+// cuBLASLt's interface: what runtime/device/cuda/cublaslt/CublasLt.h calls, and
+// no more. A product is work on a stream of the stand-in driver, done by the
+// CPU backend's matmul, and by Epilogue.h around it; only what that can express
+// is supported: matrices without gaps, alpha 1 and beta 0.
+#include "ProductEpilogues.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "test/standin/Standin.h"
 #include "test/standin/cublaslt/Epilogue.h"
@@ -133,6 +134,7 @@ int fastest() {
 
 CUresult run(void *data) {
   static CpuDevice device(1); // one thread plays the GPU
+  device.add(productEpilogues());
   Product &p = *static_cast<Product *>(data);
   if (p.algorithm != fastest())
     ::usleep(kSlowMicroseconds);

@@ -1,5 +1,5 @@
 #include "test/standin/cublaslt/Epilogue.h"
-#include "runtime/base/DType.h"
+#include "runtime/base/numbers/DType.h"
 
 #include <cmath>
 #include <cstdlib>

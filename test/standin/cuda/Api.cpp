@@ -1,5 +1,6 @@
-// CUDA's interface: what runtime/device/cuda/Driver.h calls, and no more.
-#include "runtime/device/cuda/Driver.h"
+// CUDA's interface: what runtime/device/cuda/driver/Driver.h calls, and no
+// more.
+#include "runtime/device/cuda/driver/Driver.h"
 #include "test/standin/cuda/Engine.h"
 #include "test/standin/cuda/Memory.h"
 #include "test/standin/cuda/Modules.h"

@@ -1,7 +1,7 @@
 // Attention and its gradient in plain loops of doubles.
 #pragma once
 
-#include "runtime/device/cuda/Attention.h"
+#include "runtime/device/cuda/cudnn/Attention.h"
 
 namespace dlc::standin {
 

@@ -8,7 +8,7 @@
 // DLC_STANDIN_FAST_ENGINE is the fastest (default: 7); DLC_STANDIN_CUDNN_REFUSE
 // is "blob" or "engine": what it does not take back. DLC_STANDIN_CUDNN_LACKS is
 // a kind of command that it has no engine for.
-#include "runtime/device/cuda/Cudnn.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/plan/Types.h"
 #include "test/standin/Standin.h"

@@ -1,7 +1,7 @@
 // Norms and their gradients in plain loops of doubles.
 #pragma once
 
-#include "runtime/device/cuda/Norm.h"
+#include "runtime/device/cuda/cudnn/Norm.h"
 
 namespace dlc::standin {
 

@@ -1,7 +1,8 @@
 // Tensors of any floats as doubles.
 #pragma once
 
-#include "runtime/device/cpu/Checks.h"
+#include "runtime/device/commands/Checks.h"
+#include "runtime/device/cpu/Half.h"
 
 #include <vector>
 

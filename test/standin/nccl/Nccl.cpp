@@ -5,7 +5,7 @@
 // fails when it is called ("call"), is never enqueued ("stall"), fails when it
 // runs ("run") or never ends ("hang"). DLC_STANDIN_NCCL_VERSION is what
 // ncclGetVersion says.
-#include "runtime/base/DType.h"
+#include "runtime/base/numbers/DType.h"
 #include "runtime/collective/Reduce.h"
 #include "test/standin/Standin.h"
 #include "test/standin/nccl/Segment.h"

@@ -3,8 +3,8 @@
 // however few channels there are.
 #pragma once
 
+#include "runtime/device/commands/Window.h"
 #include "runtime/device/cpu/Half.h"
-#include "runtime/device/cpu/Window.h"
 
 namespace dlc {
 

@@ -1,0 +1,106 @@
+// State, loss, gradients, optimizers and collectives: what makes a graph a training step.
+#ifndef DLC_TRAIN
+#define DLC_TRAIN
+include "DlcBase.td"
+include "ops/Elementwise.td"
+
+def Dlc_StateOp : Op<Dlc_Dialect, "state", [Symbol]> {
+  let summary = "a named tensor that outlives a step";
+  let description = [{`init`: a string names a tensor of the weight store; a number fills; a symbol copies that
+    state's initial value. `of` is the state that a moment or an ema belongs to.}];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Dlc_Role:$role,
+      AnyAttr:$init, OptionalAttr<FlatSymbolRefAttr>:$of, UnitAttr:$trainable);
+  let assemblyFormat = "$sym_name `:` $type $role `init` `=` $init (`of` `=` $of^)? (`trainable` $trainable^)? attr-dict";
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+  }];
+}
+defvar Dlc_AccessLaws = "(C1) the state exists; (C2) the value has its type.";
+class Dlc_StateAccess<string mnemonic, list<Trait> traits>
+    : Op<Dlc_Dialect, mnemonic, traits # [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+
+def Dlc_ReadOp : Dlc_StateAccess<"read", [Pure]> {
+  let summary = "the state's value at the start of the step, wherever the read stands";
+  let description = Dlc_AccessLaws;
+  let arguments = (ins FlatSymbolRefAttr:$state);
+  let results = (outs Dlc_Tensor:$value);
+  let assemblyFormat = "$state attr-dict `:` type($value)";
+}
+def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
+  let summary = "the state's value after the step";
+  let description = Dlc_AccessLaws # " (C3) a function writes a state at most once.";
+  let hasVerifier = 1;
+  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Tensor:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
+}
+def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
+  let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
+  let description = !strconcat("`loss`: it is the part of that one of several losses. ", Dlc_AccessLaws);
+  let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, OptionalAttr<StrAttr>:$loss);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
+}
+def Dlc_SeedOp : Op<Dlc_Dialect, "seed", [Pure]> {
+  let summary = "d loss / d loss, the factor that scale-loss sets";
+  let description = [{`loss`: it starts the backward graph of that one of several losses.}];
+  let arguments = (ins OptionalAttr<StrAttr>:$loss);
+  let results = (outs Dlc_Float:$y);
+  let assemblyFormat = "attr-dict `:` type($y)";
+}
+
+def Dlc_SoftmaxCrossEntropyOp : Dlc_Pure<"softmax_cross_entropy", CastDeny, "inferCrossEntropy", [LookupInterface]> {
+  let summary = "per row: lse - logits[label], with lse = log(sum(exp(logits)))";
+  let description = [{(C1) logits are [R, C]; (C2) labels are [R]. Rows whose label is `ignore_index` have loss 0.}];
+  let arguments = (ins Dlc_Float:$logits, Dlc_Index:$labels, OptionalAttr<I64Attr>:$ignore_index);
+  let results = (outs Dlc_Float:$loss, Dlc_Float:$lse);
+  let answers = [{int64_t countOf(unsigned i) {
+      return i == 1 && !getIgnoreIndex() ? tensorType(getLogits()).getDimSize(1) : 0;
+    }
+  }];
+}
+def Dlc_SoftmaxCrossEntropyBackwardOp
+    : Dlc_Pure<"softmax_cross_entropy_backward", CastDeny, "inferCrossEntropyBackward"> {
+  let summary = "(exp(logits - lse) - onehot(labels)) * dloss";
+  let description = "(C1) logits are [R, C]; (C2) labels are [R]; (C3) so are dloss and lse, of the logits' element type.";
+  let arguments = (ins Dlc_Float:$dloss, Dlc_Float:$logits, Dlc_Index:$labels, Dlc_Float:$lse,
+      OptionalAttr<I64Attr>:$ignore_index);
+  let results = (outs Dlc_Float:$dlogits);
+}
+
+def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure]> {
+  let summary = "mean over the ranks; values of one bucket travel together";
+  let description = [{(C1) the result has the operand's type.}];
+  let arguments = (ins Dlc_Float:$x, OptionalAttr<I64Attr>:$bucket);
+  let results = (outs Dlc_Float:$y);
+  let hasVerifier = 1;
+}
+class Dlc_Multi<string mnemonic> : Dlc_Op<mnemonic, CastNever,
+    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let description = "(C1) there is an operand; (C2) the result is a scalar.";
+  let arguments = (ins Variadic<Dlc_Float>:$xs);
+  let answers = "static bool joinsOperands() { return true; }\n";
+  let hasVerifier = 1;
+}
+def Dlc_AllFiniteOp : Dlc_Multi<"all_finite"> {
+  let summary = "whether no element of any operand is infinite or NaN";
+  let results = (outs Dlc_Bool:$y);
+}
+def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
+  let summary = "Euclidean norm of all operands together, accumulated in f64";
+  let results = (outs Dlc_Float:$y);
+  let hasCanonicalizer = 1;
+}
+
+def Dlc_FusedOp : Op<Dlc_Dialect, "fused", [Pure, IsolatedFromAbove,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a cluster that becomes one kernel";
+  let arguments = (ins Variadic<Dlc_Tensor>:$inputs);
+  let results = (outs Variadic<Dlc_Tensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
+}
+def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator]> {
+  let arguments = (ins Variadic<Dlc_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), "build($_builder, $_state, ::mlir::ValueRange());">];
+}
+#endif

@@ -1,0 +1,83 @@
+#include "compiler/import/file/Decisions.h"
+#include "runtime/base/Text.h"
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <map>
+
+namespace dlc::import {
+namespace {
+
+/// What a warning says around the names of its tensors; kinds without a row are
+/// never warned of.
+struct Warning {
+  const char *kind, *before, *after;
+};
+
+constexpr char kBetterExport[] =
+    "torch.onnx.export(..., dynamo=True, optimize=False)";
+
+constexpr Warning kWarnings[] = {
+    {"as it is",
+     "the exporter folded functions of parameters that cannot be undone; what "
+     "they gave trains as it is: ",
+     ". To train the parameters, export with "},
+    {"lost", "parameters of the source that the file does not have: ",
+     ". They cannot be trained. If the model uses them, the exporter folded "
+     "them away: export with "},
+    {"untrained",
+     "values that the exporter computed before, so that their parameters, if "
+     "they had some, are not trained: ",
+     ". To train the parameters, export with "},
+    {"zero row",
+     "a row of zeros in an embedding table, as torch makes for its "
+     "padding_idx, which this file cannot say; the row trains as the others "
+     "do. If it is a padding row, compile with ",
+     ", or export with "},
+};
+
+std::string listed(const std::vector<std::string> &names) {
+  constexpr size_t kNamed = 3;
+  size_t shown = std::min(names.size(), kNamed);
+  std::string text = fmt::format(
+      "'{}'",
+      fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), "', '"));
+  if (shown < names.size())
+    text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+/// Decisions about how to train, not about what the exporter did.
+bool isOfTraining(const Decision &decision) {
+  return decision.kind == "padding" || decision.kind == "zero row";
+}
+
+} // namespace
+
+DecisionReport report(const std::vector<Decision> &decisions) {
+  std::map<std::string, int> counts;
+  std::map<std::string, std::vector<std::string>> warned;
+  for (const Decision &decision : decisions) {
+    if (!isOfTraining(decision))
+      ++counts[decision.kind];
+    if (decision.warn)
+      warned[decision.kind].push_back(
+          printable(decision.named.empty() ? decision.tensor : decision.named));
+  }
+  std::string kinds;
+  for (const auto &[kind, count] : counts)
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
+  DecisionReport report;
+  if (!counts.empty())
+    report.summary =
+        fmt::format("the exporter merged or folded tensors: {} (dlc inspect "
+                    "says which and why)",
+                    kinds);
+  for (const Warning &warning : kWarnings)
+    if (auto names = warned.find(warning.kind); names != warned.end())
+      report.warnings.push_back(fmt::format("{}{}{}{}", warning.before,
+                                            listed(names->second),
+                                            warning.after, kBetterExport));
+  return report;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,229 @@
+#include "compiler/import/file/Functions.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <map>
+#include <set>
+#include <unordered_set>
+
+namespace dlc::import {
+namespace {
+
+constexpr int kMaxCallDepth = 64;
+constexpr int kMaxGraphDepth = 16;
+/// What the import makes of a node, beside its message.
+constexpr size_t kNodeBytes = 2048;
+
+using Key = std::string; // domain, name and overload
+
+Key keyOf(const std::string &domain, const std::string &name,
+          const std::string &overload) {
+  return fmt::format("{}::{}{}{}", domain == "ai.onnx" ? "" : domain, name,
+                     overload.empty() ? "" : ":", overload);
+}
+Key keyOf(const onnx::NodeProto &node) {
+  return keyOf(node.domain(), node.op_type(), node.overload());
+}
+
+/// Bytes that a message takes: numbers are shorter in a file.
+size_t spaceOf(const onnx::NodeProto &node) {
+  size_t bytes = node.ByteSizeLong();
+  for (const auto &attribute : node.attribute())
+    bytes +=
+        8 * size_t(attribute.ints_size() + attribute.t().int32_data_size() +
+                   attribute.t().int64_data_size());
+  return bytes;
+}
+
+class Inliner {
+public:
+  Inliner(onnx::ModelProto &model, Budget &budget)
+      : model(model), budget(budget) {}
+
+  Status run() {
+    for (const auto &function : model.functions()) {
+      Key key = keyOf(function.domain(), function.name(), function.overload());
+      if (!functions.emplace(key, &function).second)
+        return badModel("function '{}' is defined twice", key);
+    }
+    DLC_TRY(checkNodes(model.graph().node(), 0, 0));
+    if (functions.empty())
+      return Status();
+    google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+    nodes.Swap(model.mutable_graph()->mutable_node());
+    takeNames(nodes);
+    for (auto &node : nodes)
+      DLC_TRY(expand(node));
+    return Status();
+  }
+
+private:
+  using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+  using Attributes = std::map<std::string, const onnx::AttributeProto *>;
+  using Renamed = std::map<std::string, std::string>;
+
+  /// Walks what `nodes` reach: subgraphs and called functions.
+  Status checkNodes(const Nodes &nodes, int callDepth, int graphDepth) {
+    if (graphDepth > kMaxGraphDepth)
+      return badModel("graphs are nested deeper than {}", kMaxGraphDepth);
+    for (const auto &node : nodes) {
+      for (const auto &attribute : node.attribute()) {
+        if (attribute.has_g())
+          DLC_TRY(checkNodes(attribute.g().node(), callDepth, graphDepth + 1));
+        for (const auto &graph : attribute.graphs())
+          DLC_TRY(checkNodes(graph.node(), callDepth, graphDepth + 1));
+      }
+      DLC_TRY(checkCall(node, callDepth, graphDepth));
+    }
+    return Status();
+  }
+
+  Status checkCall(const onnx::NodeProto &node, int callDepth, int graphDepth) {
+    auto it = functions.find(keyOf(node));
+    if (it == functions.end())
+      return Status();
+    if (active.count(it->first))
+      return badModel("function '{}' calls itself (node '{}')", it->first,
+                      node.name());
+    if (callDepth >= kMaxCallDepth)
+      return badModel("function '{}' is called more than {} calls deep",
+                      it->first, kMaxCallDepth);
+    // A function checked at this depth or deeper needs no second walk.
+    auto [seen, first] = checked.emplace(it->first, callDepth);
+    if (!first && seen->second >= callDepth)
+      return Status();
+    seen->second = callDepth;
+    DLC_TRY(checkVersions(*it->second));
+    active.insert(it->first);
+    Status s = checkNodes(it->second->node(), callDepth + 1, graphDepth);
+    active.erase(it->first);
+    return s;
+  }
+
+  Status checkVersions(const onnx::FunctionProto &function) {
+    for (const auto &wanted : function.opset_import())
+      for (const auto &given : model.opset_import())
+        if (wanted.domain() == given.domain() &&
+            wanted.version() != given.version())
+          return badModel("function '{}' needs opset {} of '{}', the model "
+                          "imports {}",
+                          function.name(), wanted.version(), wanted.domain(),
+                          given.version());
+    return Status();
+  }
+
+  /// Appends `node`, or the body of the function that it calls, to the graph.
+  Status expand(onnx::NodeProto &node) {
+    auto it = functions.find(keyOf(node));
+    if (it == functions.end()) {
+      model.mutable_graph()->add_node()->Swap(&node);
+      return Status();
+    }
+    const onnx::FunctionProto &function = *it->second;
+    if (node.input_size() > function.input_size() ||
+        node.output_size() > function.output_size())
+      return badModel("node '{}': {} inputs and {} outputs, expected at most "
+                      "{} and {} for function '{}'",
+                      node.name(), node.input_size(), node.output_size(),
+                      function.input_size(), function.output_size(), it->first);
+    Renamed names{{"", ""}};
+    for (int i = 0; i < function.input_size(); ++i)
+      names[function.input(i)] = i < node.input_size() ? node.input(i) : "";
+    for (int i = 0; i < node.output_size(); ++i)
+      if (!node.output(i).empty())
+        names[function.output(i)] = node.output(i);
+    Attributes given = attributesOf(function, node);
+    std::string prefix = fmt::format("{}#{}/", node.name(), ++calls);
+    for (const auto &inner : function.node())
+      for (const std::string &output : inner.output())
+        if (!names.count(output))
+          names[output] = unused(prefix + output);
+    for (const auto &inner : function.node()) {
+      DLC_TRY(checkInputs(inner, names).withContext(it->first));
+      onnx::NodeProto copy = instantiate(inner, names, given, prefix);
+      // Calls count too: empty functions can call each other 2^64 times.
+      DLC_TRY(budget.keep(spaceOf(copy) + kNodeBytes,
+                          fmt::format("inlining function '{}'", it->first)));
+      DLC_TRY(expand(copy));
+    }
+    return Status();
+  }
+
+  /// The values of the main graph; what is inlined gets other names.
+  void takeNames(const Nodes &nodes) {
+    for (const auto &input : model.graph().input())
+      taken.insert(input.name());
+    for (const auto &tensor : model.graph().initializer())
+      taken.insert(tensor.name());
+    for (const auto &node : nodes)
+      taken.insert(node.output().begin(), node.output().end());
+  }
+  std::string unused(std::string name) {
+    while (!taken.insert(name).second)
+      name += "'";
+    return name;
+  }
+
+  static Status checkInputs(const onnx::NodeProto &node, const Renamed &names) {
+    for (const std::string &input : node.input())
+      if (!names.count(input))
+        return badModel("{}: input '{}' is not defined in the function",
+                        describe(node), printable(input));
+    return Status();
+  }
+
+  static Attributes attributesOf(const onnx::FunctionProto &function,
+                                 const onnx::NodeProto &node) {
+    Attributes given;
+    for (const auto &attribute : function.attribute_proto())
+      given[attribute.name()] = &attribute;
+    for (const auto &attribute : node.attribute())
+      given[attribute.name()] = &attribute;
+    return given;
+  }
+
+  static onnx::NodeProto instantiate(const onnx::NodeProto &node,
+                                     const Renamed &names,
+                                     const Attributes &given,
+                                     const std::string &prefix) {
+    onnx::NodeProto copy;
+    copy.set_op_type(node.op_type());
+    copy.set_domain(node.domain());
+    copy.set_overload(node.overload());
+    *copy.mutable_metadata_props() = node.metadata_props();
+    copy.set_name(prefix + node.name());
+    for (const std::string &input : node.input())
+      copy.add_input(names.at(input));
+    for (const std::string &output : node.output())
+      copy.add_output(names.at(output));
+    for (const auto &attribute : node.attribute()) {
+      if (attribute.ref_attr_name().empty()) {
+        *copy.add_attribute() = attribute;
+        continue;
+      }
+      auto it = given.find(attribute.ref_attr_name());
+      if (it == given.end())
+        continue; // an optional attribute that the caller left out
+      auto *added = copy.add_attribute();
+      *added = *it->second;
+      added->set_name(attribute.name());
+    }
+    return copy;
+  }
+
+  onnx::ModelProto &model;
+  Budget &budget;
+  std::map<Key, const onnx::FunctionProto *> functions;
+  std::map<Key, int> checked; // greatest depth at which the body was walked
+  std::set<Key> active;
+  std::unordered_set<std::string> taken; // values of the main graph
+  size_t calls = 0;
+};
+
+} // namespace
+
+Status inlineFunctions(onnx::ModelProto &model, Budget &budget) {
+  return Inliner(model, budget).run();
+}
+
+} // namespace dlc::import

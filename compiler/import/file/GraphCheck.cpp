@@ -1,0 +1,156 @@
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <fmt/ranges.h>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace dlc::import {
+namespace {
+
+constexpr int kFromOutside = -1;
+
+/// Maps each name of the graph to the node that defines it.
+using Definitions = std::unordered_map<std::string, int>;
+
+Result<Definitions> definitions(const onnx::GraphProto &graph) {
+  Definitions defined;
+  std::unordered_set<std::string> inputs;
+  for (const auto &input : graph.input()) {
+    if (input.name().empty())
+      return badModel("a graph input has no name");
+    if (!inputs.insert(input.name()).second)
+      return badModel("graph input '{}' is declared twice",
+                      printable(input.name()));
+    defined[input.name()] = kFromOutside;
+  }
+  std::unordered_set<std::string> initializers;
+  for (const auto &tensor : graph.initializer()) {
+    if (tensor.name().empty())
+      return badModel("an initializer has no name");
+    if (!initializers.insert(tensor.name()).second)
+      return badModel("initializer '{}' is defined twice",
+                      printable(tensor.name()));
+    defined[tensor.name()] = kFromOutside;
+  }
+  for (int i = 0; i < graph.node_size(); ++i)
+    for (const std::string &output : graph.node(i).output())
+      if (!output.empty() && !defined.emplace(output, i).second)
+        return badModel("{}: output '{}' is already defined",
+                        describe(graph.node(i)), printable(output));
+  return defined;
+}
+
+/// An initializer that is an input, too, as IR versions before 4 want it, is
+/// what that input declares.
+Status checkDefaults(const onnx::GraphProto &graph) {
+  std::unordered_map<std::string_view, const onnx::TensorProto *> tensors;
+  for (const auto &tensor : graph.initializer())
+    tensors[tensor.name()] = &tensor;
+  for (const auto &input : graph.input()) {
+    auto it = tensors.find(input.name());
+    if (it == tensors.end() || !input.type().has_tensor_type())
+      continue;
+    const auto &declared = input.type().tensor_type();
+    const auto &dims = declared.shape().dim();
+    bool fits = !declared.elem_type() ||
+                declared.elem_type() == it->second->data_type();
+    if (declared.has_shape())
+      fits &=
+          std::equal(dims.begin(), dims.end(), it->second->dims().begin(),
+                     it->second->dims().end(), [](auto &dim, int64_t size) {
+                       return !dim.has_dim_value() || dim.dim_value() == size;
+                     });
+    if (!fits)
+      return badModel(
+          "initializer '{}' is {} [{}], but the graph input of that "
+          "name is declared otherwise",
+          printable(input.name()), onnxTypeName(it->second->data_type()),
+          fmt::join(it->second->dims(), ", "));
+  }
+  return {};
+}
+
+Status checkOutputs(const onnx::GraphProto &graph, const Definitions &defined) {
+  if (graph.output().empty())
+    return badModel("the graph has no outputs");
+  std::unordered_set<std::string_view> names;
+  for (const auto &output : graph.output()) {
+    if (!defined.count(output.name()))
+      return badModel("graph output '{}' is not defined",
+                      printable(output.name()));
+    if (!names.insert(output.name()).second)
+      return badModel("graph output '{}' is declared twice",
+                      printable(output.name()));
+  }
+  return {};
+}
+
+/// The nodes that are still waiting: they are on a cycle or behind one.
+Status cycleError(const onnx::GraphProto &graph,
+                  const std::vector<int> &waiting) {
+  std::string names;
+  int shown = 0;
+  for (int i = 0; i < graph.node_size(); ++i)
+    if (waiting[i] > 0 && shown++ < 8)
+      names += (shown == 1 ? "" : ", ") + describe(graph.node(i));
+  if (shown > 8)
+    names += fmt::format(" and {} more", shown - 8);
+  return badModel("the graph has a cycle: {}", names);
+}
+
+} // namespace
+
+std::string describe(const onnx::NodeProto &node) {
+  std::string op =
+      printable(node.domain().empty() ? node.op_type()
+                                      : node.domain() + "." + node.op_type());
+  if (!node.name().empty())
+    return fmt::format("node '{}' ({})", printable(node.name()), op);
+  return fmt::format("node {} -> '{}'", op,
+                     printable(node.output_size() ? node.output(0) : ""));
+}
+
+Result<std::vector<const onnx::NodeProto *>>
+sortedNodes(const onnx::GraphProto &graph) {
+  DLC_ASSIGN(auto defined, definitions(graph));
+  int count = graph.node_size();
+  std::vector<int> waiting(count, 0);
+  std::vector<std::vector<int>> users(count);
+  for (int i = 0; i < count; ++i)
+    for (const std::string &input : graph.node(i).input()) {
+      if (input.empty())
+        continue;
+      auto it = defined.find(input);
+      if (it == defined.end())
+        return badModel("{}: input '{}' is not defined by any node, input or "
+                        "initializer",
+                        describe(graph.node(i)), printable(input));
+      if (it->second == kFromOutside)
+        continue;
+      users[it->second].push_back(i);
+      ++waiting[i];
+    }
+  DLC_TRY(checkDefaults(graph));
+  DLC_TRY(checkOutputs(graph, defined));
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int i = 0; i < count; ++i)
+    if (waiting[i] == 0)
+      ready.push(i);
+  std::vector<const onnx::NodeProto *> order;
+  while (!ready.empty()) {
+    int next = ready.top();
+    ready.pop();
+    order.push_back(&graph.node(next));
+    for (int user : users[next])
+      if (--waiting[user] == 0)
+        ready.push(user);
+  }
+  if (int(order.size()) != count)
+    return cycleError(graph, waiting);
+  return order;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,44 @@
+// An ONNX file, read defensively: nothing in it is trusted.
+#pragma once
+#include "compiler/import/file/Decisions.h"
+#include "compiler/import/tensor/Budget.h"
+#include "compiler/import/tensor/WeightStore.h"
+#include "runtime/base/Status.h"
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace onnx {
+class ModelProto;
+class NodeProto;
+} // namespace onnx
+
+namespace dlc::import {
+
+constexpr int kOldestOpset = 13, kNewestOpset = 28;
+constexpr int kOldestIr = 3, kNewestIr = 14;
+
+/// A model whose structure has been checked: versions, names, order, functions
+/// (inlined), and every initializer's shape, type and payload.
+struct OnnxFile {
+  std::string path;
+  std::shared_ptr<onnx::ModelProto> model;
+  int64_t opset = 0;                          // version of ai.onnx
+  std::vector<const onnx::NodeProto *> nodes; // main graph, in order of use
+  WeightStore weights;                        // initializers; keeps `model`
+  Budget budget;                              // grown by the files' sizes
+  std::map<std::string, Role> roles; // those that restoreParameters settled
+  std::vector<Decision> decisions;   // and all that it did
+  /// Output of a Gather -> row of its table that gets no gradient from it.
+  std::map<std::string, int64_t> paddings;
+};
+
+/// Reads the model at `path`. Every failure is Code::BadModel with a message
+/// that starts with the path.
+Result<OnnxFile> loadOnnx(const std::string &path, Budget budget);
+
+/// Only the protobuf message: no checks beyond size, syntax and versions.
+Result<std::shared_ptr<onnx::ModelProto>> parseOnnx(const std::string &path);
+
+} // namespace dlc::import

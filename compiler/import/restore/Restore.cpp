@@ -1,0 +1,79 @@
+#include "compiler/import/restore/Restore.h"
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/restore/Restoring.h"
+#include "onnx-ml.pb.h"
+#include <fmt/format.h>
+
+namespace dlc::import {
+namespace {
+
+bool isBelow(const std::string &name, const std::string &module) {
+  return module.empty() || name.starts_with(module + ".");
+}
+
+/// Roles that the notes settle. A tensor that nothing names keeps the rules of
+/// findRoles.
+void setRoles(Restoring &work) {
+  for (const auto &[name, origin] : work.origins) {
+    if (origin.target.empty())
+      continue;
+    work.file.roles[name] = origin.buffer ? Role::Constant : Role::Param;
+  }
+}
+
+} // namespace
+
+Restoring::Restoring(OnnxFile &file)
+    : file(file), edit(file), notes(file.model->graph()),
+      unnamed(notes.unnamed()) {
+  std::erase_if(unnamed, [&](const std::string &name) {
+    return edit.weight(name) != nullptr;
+  });
+}
+
+std::set<std::string> Restoring::candidates(const Origin &origin) {
+  std::set<std::string> found;
+  if (!spend(unnamed.size() * origin.scopes.size()))
+    return found;
+  for (const std::string &parameter : unnamed) {
+    size_t dot = parameter.rfind('.');
+    std::string module =
+        dot == std::string::npos ? "" : parameter.substr(0, dot);
+    for (const std::string &scope : origin.scopes)
+      if (isBelow(parameter, scope) || scope == module ||
+          isBelow(scope, module))
+        found.insert(parameter);
+  }
+  return found;
+}
+
+bool Restoring::spend(size_t steps) {
+  if (problem.ok())
+    problem = file.budget.work(
+        steps * 16, "finding the parameters behind what an exporter folded");
+  return problem.ok();
+}
+
+Status restoreParameters(OnnxFile &file) {
+  Restoring work(file);
+  if (work.edit.hasSubgraphs())
+    return {};
+  restoreBiases(work);
+  DLC_TRY(work.problem);
+  DLC_TRY(untieInitializers(work));
+  adoptParameters(work);
+  unfoldExpressions(work);
+  DLC_TRY(work.problem);
+  setRoles(work);
+  work.edit.close();
+  DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
+  return {};
+}
+
+Result<OnnxFile> loadRestored(const std::string &path, Budget budget) {
+  DLC_ASSIGN(OnnxFile file, loadOnnx(path, std::move(budget)));
+  DLC_TRY(restoreParameters(file).withContext(path));
+  return file;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,20 @@
+// Gives back the parameters of a model whose exporter folded and merged them.
+#pragma once
+#include "compiler/import/file/OnnxFile.h"
+
+namespace dlc::import {
+
+/// loadOnnx, restored.
+Result<OnnxFile> loadRestored(const std::string &path, Budget budget);
+
+/// Makes the trained tensors of a file those of its source model again, by
+/// torch's notes where the file has them and by structure and value elsewhere:
+/// initializers that were merged because their values are equal are parted,
+/// zero biases that were dropped come back, and copies and folded expressions
+/// of a parameter become the parameter and the expression. Each change is a
+/// Decision of `file`; roles that follow are set there, too. Linear in the size
+/// of the file. `file` must have been checked (sortedNodes); its nodes are
+/// sorted anew.
+Status restoreParameters(OnnxFile &file);
+
+} // namespace dlc::import

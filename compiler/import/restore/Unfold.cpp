@@ -1,0 +1,499 @@
+#include "compiler/import/restore/FoldedOps.h"
+#include "compiler/import/restore/Restoring.h"
+#include "compiler/import/restore/ScoreBias.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/numbers/FloatCast.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/ranges.h>
+
+namespace dlc::import {
+namespace {
+
+constexpr double kMaskedOut = -1e4; // scores below are no learned numbers
+
+using Names = std::set<std::string>;
+
+std::vector<float> numbers(const Weight &weight) {
+  std::vector<float> values(size_t(weight.elements()));
+  auto bytes = castFloats(weight.data, values.size(), weight.dtype, DType::F32);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+std::vector<float> numbers(const std::string &bytes, DType dtype) {
+  return numbers({dtype,
+                  {int64_t(bytes.size() / sizeOf(dtype))},
+                  bytes.data(),
+                  bytes.size()});
+}
+
+std::string bytesOf(const std::vector<float> &values, DType dtype) {
+  auto bytes = castFloats(values.data(), values.size(), DType::F32, dtype);
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+class Unfolder {
+public:
+  explicit Unfolder(Restoring &work) : work(work), edit(work.edit) {
+    if (edit.graph.input_size()) {
+      const auto &shape = edit.graph.input(0).type().tensor_type().shape();
+      if (shape.dim_size()) {
+        batch = shape.dim(0).dim_value();
+        dynamic = !shape.dim(0).has_dim_value();
+      }
+    }
+  }
+
+  /// Parameters are looked for in the modules that read a value first, then
+  /// among those that are left.
+  void run() {
+    std::vector<std::string> later;
+    for (const std::string &name : std::vector(edit.initializers()))
+      if (auto folded = find(name)) {
+        bool moved = kMovers.count(folded->op) || kRepeaters.count(folded->op);
+        if (folded->candidates.empty() && !work.unnamed.empty() && moved)
+          later.push_back(name);
+        else
+          unfold(*folded);
+      }
+    for (const std::string &name : later) {
+      Folded folded = *find(name);
+      if (!work.spend(work.unnamed.size()))
+        return;
+      folded.candidates = work.unnamed;
+      for (const std::string &guess : guessed)
+        folded.candidates.erase(guess);
+      unfold(folded);
+    }
+    warnLost();
+  }
+
+private:
+  struct Folded {
+    std::string name;
+    Weight weight;
+    Origin origin;
+    std::string op;   // that made it in the source, "" if unknown
+    Names candidates; // parameters of the source that it may come from
+  };
+
+  /// Whether an initializer is a value that was computed before the export.
+  std::optional<Folded> find(const std::string &name) const {
+    const Weight *weight = edit.weight(name);
+    auto origin = work.origins.find(name);
+    if (!weight || origin == work.origins.end() || edit.isFixed(name) ||
+        !isFloat(weight->dtype) || !origin->second.target.empty() ||
+        !isMadeUp(work.notes, name) || edit.uses(name).empty())
+      return std::nullopt;
+    return Folded{name, *weight, origin->second, op(name, origin->second),
+                  work.candidates(origin->second)};
+  }
+
+  /// The source's name of a value says more than the file's "val_83".
+  static std::string op(const std::string &name, const Origin &origin) {
+    for (const std::string &value : origin.values)
+      if (std::string found = operatorOf(value); !found.empty())
+        return found;
+    return operatorOf(name);
+  }
+
+  void unfold(const Folded &f) {
+    bool scores = isOnlyAddedToScores(f.name);
+    bool named = work.notes.hasSignature();
+    if (scores && (f.candidates.empty() || isMask(f.weight))) {
+      constant(f, "only added to scores before a Softmax, with no parameter of "
+                  "the source behind it");
+      if (!named && mayBeLearned(f.weight.shape, numbers(f.weight)))
+        work.decide(f.name, "untrained",
+                    "may be a learned bias of scores: it differs from a mask",
+                    true);
+      return;
+    }
+    if (named && f.origin.values.empty())
+      return; // the rules of findRoles
+    if (kCreators.count(f.op))
+      return constant(f, fmt::format("made by {} in the source", f.op));
+    if (named && f.candidates.empty())
+      return constant(f, "no parameter of the source is behind it");
+    if (f.weight.elements() < 2 && f.op != "exp")
+      return constant(f, "a number");
+    if (scores && gatherTable(f))
+      return;
+    if (kRepeaters.count(f.op) || hasBatch(f.weight)) {
+      if (expand(f))
+        return;
+      if (!named)
+        return hasBatch(f.weight)
+                   ? constant(f, "has the batch as its first dimension and "
+                                 "differs along it")
+                   : void();
+    }
+    if (!named)
+      return;
+    if (f.op == "add" && undoAdd(f))
+      return;
+    if ((f.op == "neg" || f.op == "exp") && undoExp(f))
+      return;
+    train(f);
+  }
+
+  //===--- decisions ------------------------------------------------------===//
+
+  void constant(const Folded &f, const std::string &why) {
+    work.file.roles[f.name] = Role::Constant;
+    if (f.weight.elements() > 1)
+      work.decide(f.name, "constant", why);
+  }
+
+  /// It trains as it is: as its parameter does if elements were only moved.
+  void train(const Folded &f) {
+    work.file.roles[f.name] = Role::Param;
+    bool joined = f.op == "cat" || f.op == "stack";
+    bool moved = joined || kMovers.count(f.op) || kRepeaters.count(f.op);
+    const char *what = joined  ? "; trains and is exported as one tensor"
+                       : moved ? ", each element once"
+                               : "; the function cannot be undone";
+    claim(f);
+    work.decide(f.name,
+                joined  ? "joined"
+                : moved ? "unfolded"
+                        : "as it is",
+                fmt::format("{} of {} in the source{}",
+                            f.op.empty() ? "made" : f.op, among(f.candidates),
+                            what),
+                !moved);
+    work.file.decisions.back().regrouped = moved;
+  }
+
+  static std::string among(const Names &names) {
+    if (names.size() == 1)
+      return *names.begin();
+    return fmt::format("one of {} parameters ({}, ...)", names.size(),
+                       *names.begin());
+  }
+
+  /// A parameter that is found is no candidate for others.
+  void claim(const Folded &f) {
+    if (f.candidates.size() == 1)
+      work.unnamed.erase(*f.candidates.begin());
+    else
+      guessed.insert(f.candidates.begin(), f.candidates.end());
+  }
+
+  /// The parameter's name if there is one candidate, else the folded value's.
+  std::string stateName(const Folded &f) const {
+    bool single = f.candidates.size() == 1;
+    const std::string &name = single ? *f.candidates.begin() : f.name;
+    return edit.unusedName(name) == name ? name : f.name;
+  }
+
+  void warnLost() {
+    for (const std::string &name : guessed)
+      work.unnamed.erase(name);
+    for (const std::string &name : work.unnamed)
+      work.decide(name, "lost",
+                  "a parameter of the source that is not in the file: not used "
+                  "there, or folded away",
+                  true);
+  }
+
+  //===--- what a value is ------------------------------------------------===//
+
+  bool isOnlyAddedToScores(const std::string &value, int depth = 0) {
+    if (depth > 8)
+      return false;
+    if (auto known = addedToScores.find(value); known != addedToScores.end())
+      return known->second;
+    auto uses = edit.uses(value);
+    bool all = !uses.empty();
+    for (size_t i = 0; i < uses.size() && all; ++i)
+      all = leadsToScores(uses[i], depth);
+    return addedToScores[value] = all;
+  }
+
+  bool leadsToScores(const Use &use, int depth) {
+    static const Names passes = {"Add",     "Cast",      "Reshape",  "Slice",
+                                 "Squeeze", "Unsqueeze", "Identity", "Expand",
+                                 "Where",   "Div",       "Clip",     "Max"};
+    const std::string &op = use.node->op_type();
+    if (op == "Softmax" || op == "LogSoftmax")
+      return depth > 0;
+    if (op == "Attention")
+      return use.slot == 3;
+    return passes.count(op) && use.node->output_size() == 1 &&
+           isOnlyAddedToScores(use.node->output(0), depth + 1);
+  }
+
+  /// Zeros and numbers that no score survives.
+  static bool isMask(const Weight &weight) {
+    bool masks = false;
+    for (float number : numbers(weight)) {
+      bool out = number <= kMaskedOut;
+      if (!out && number != 0)
+        return false;
+      masks |= out;
+    }
+    return masks;
+  }
+
+  bool hasBatch(const Weight &weight) const {
+    return batch > 1 && weight.shape.size() > 1 && weight.shape[0] == batch;
+  }
+
+  //===--- expressions ----------------------------------------------------===//
+
+  /// All slices along `axis` are equal.
+  static bool repeatsAlong(const Weight &weight, size_t axis) {
+    size_t inner = sizeOf(weight.dtype);
+    for (size_t d = axis + 1; d < weight.shape.size(); ++d)
+      inner *= size_t(weight.shape[d]);
+    size_t count = size_t(weight.shape[axis]), block = inner * count;
+    const char *data = static_cast<const char *>(weight.data);
+    for (size_t at = 0; at < weight.bytes; at += block)
+      if (std::memcmp(data + at, data + at + inner, block - inner) != 0)
+        return false;
+    return true;
+  }
+
+  /// The elements at index 0 of `axis`.
+  static Weight first(const Weight &weight, size_t axis, std::string &bytes) {
+    size_t inner = sizeOf(weight.dtype);
+    for (size_t d = axis + 1; d < weight.shape.size(); ++d)
+      inner *= size_t(weight.shape[d]);
+    size_t block = inner * size_t(weight.shape[axis]);
+    const char *data = static_cast<const char *>(weight.data);
+    std::string kept;
+    for (size_t at = 0; at < weight.bytes; at += block)
+      kept.append(data + at, inner);
+    bytes = std::move(kept);
+    Weight smaller = weight;
+    smaller.shape[axis] = 1;
+    smaller.data = bytes.data();
+    smaller.bytes = bytes.size();
+    return smaller;
+  }
+
+  /// Rows that are one row of the parameter each: the parameter is the smallest
+  /// tensor that expands to the value. Equal numbers only show nothing but the
+  /// batch, and, for rows of a table, all dimensions but the last.
+  bool expand(const Folded &f) {
+    bool splat = isSplat(f.weight), rows = f.op == "embedding";
+    if (splat && !work.notes.hasSignature() && !hasBatch(f.weight))
+      return false;
+    Weight small = f.weight;
+    std::string bytes(static_cast<const char *>(small.data), small.bytes);
+    small.data = bytes.data();
+    size_t rank = small.shape.size();
+    for (size_t axis = 0; axis + 1 < std::max<size_t>(rank, 1); ++axis) {
+      bool mayRepeat = !splat || rows || (axis == 0 && hasBatch(f.weight));
+      if (small.shape[axis] > 1 && mayRepeat && repeatsAlong(small, axis))
+        small = first(small, axis, bytes);
+    }
+    if (small.shape == f.weight.shape)
+      return false;
+    std::string state = f.op == "expand" ? stateName(f) : f.name;
+    std::string value = edit.unusedName(f.name + "/expanded");
+    std::string target = shapeInput(f.weight.shape, small.shape[0] == 1);
+    std::vector<int64_t> shape = small.shape;
+    replaceState(f, state, std::move(bytes), shape);
+    edit.addNode("Expand", {state, target}, value);
+    moveUses(f.name, state, value);
+    work.decide(state, "unfolded",
+                fmt::format("[{}] expanded to [{}] by the exporter, as {}",
+                            fmt::join(shape, ", "),
+                            fmt::join(f.weight.shape, ", "), f.name));
+    return true;
+  }
+
+  /// The shape to expand to; its first dimension is the model's batch where
+  /// that is free.
+  std::string shapeInput(const std::vector<int64_t> &shape, bool expandsBatch) {
+    if (!dynamic || !expandsBatch || shape[0] < 2)
+      return edit.integers(shape);
+    std::string whole = edit.unusedName("input/shape"),
+                first = edit.unusedName("input/batch"),
+                target = edit.unusedName("expanded/shape");
+    edit.addNode("Shape", {edit.graph.input(0).name()}, whole);
+    edit.addNode(
+        "Slice",
+        {whole, edit.integers({0}), edit.integers({1}), edit.integers({0})},
+        first);
+    auto &axis =
+        *edit.addNode("Concat",
+                      {first, edit.integers({shape.begin() + 1, shape.end()})},
+                      target)
+             .add_attribute();
+    axis.set_name("axis");
+    axis.set_type(onnx::AttributeProto::INT);
+    axis.set_i(0);
+    return target;
+  }
+
+  /// A bias of scores that was gathered from a table: [1, H, N, N], of which
+  /// equal vectors along H are one row.
+  bool gatherTable(const Folded &f) {
+    const auto &shape = f.weight.shape;
+    if (shape.size() < 3 || isSplat(f.weight))
+      return false;
+    size_t size = sizeOf(f.weight.dtype);
+    size_t places = size_t(shape.end()[-1] * shape.end()[-2]);
+    size_t width = size_t(shape.end()[-3]);
+    if (size_t(f.weight.elements()) != places * width)
+      return false;
+    const char *data = static_cast<const char *>(f.weight.data);
+    std::unordered_map<std::string, int64_t> known;
+    std::vector<int64_t> index;
+    std::string table, row(width * size, '\0');
+    for (size_t place = 0; place < places; ++place) {
+      for (size_t h = 0; h < width; ++h)
+        std::memcpy(row.data() + h * size, data + (h * places + place) * size,
+                    size);
+      auto [it, added] = known.emplace(row, int64_t(known.size()));
+      if (added)
+        table += row;
+      index.push_back(it->second);
+    }
+    if (known.size() == places)
+      return false;
+    int64_t rows = int64_t(known.size());
+    replaceState(f, f.name, std::move(table), {rows, int64_t(width)});
+    std::string gathered = edit.unusedName(f.name + "/rows"),
+                turned = edit.unusedName(f.name + "/transposed"),
+                value = edit.unusedName(f.name + "/reshaped");
+    edit.addNode("Gather", {f.name, edit.integers(index)}, gathered);
+    edit.addNode("Transpose", {gathered}, turned);
+    edit.addNode("Reshape", {turned, edit.integers(shape)}, value);
+    moveUses(f.name, f.name, value);
+    work.decide(f.name, "unfolded",
+                fmt::format("{} rows gathered to [{}] from {}", rows,
+                            fmt::join(shape, ", "), among(f.candidates)));
+    return true;
+  }
+
+  /// The other factor is x / sqrt(...) or a norm's result.
+  bool scalesNorm(const Use &use) {
+    if (makers.empty())
+      for (const auto &node : edit.graph.node())
+        for (const std::string &output : node.output())
+          makers[output] = &node;
+    auto isMadeBy = [&](const std::string &value, const char *op) {
+      auto maker = makers.find(value);
+      return maker != makers.end() && maker->second->op_type() == op;
+    };
+    const std::string &factor = use.node->input(1 - use.slot);
+    if (isMadeBy(factor, "RMSNormalization"))
+      return true;
+    if (isMadeBy(factor, "Div"))
+      return isMadeBy(makers[factor]->input(1), "Sqrt");
+    return isMadeBy(factor, "Mul") &&
+           (isMadeBy(makers[factor]->input(0), "Reciprocal") ||
+            isMadeBy(makers[factor]->input(1), "Reciprocal"));
+  }
+
+  /// Gemma's 1 + weight: it scales something, and the source's text says which
+  /// number was added to the one parameter of the module that nothing else
+  /// reads; in a file without that text it is 1 for a norm. The sum must be the
+  /// folded value again, bit for bit.
+  bool undoAdd(const Folded &f) {
+    auto uses = edit.uses(f.name);
+    bool scales = std::all_of(uses.begin(), uses.end(), [](const Use &use) {
+      return use.node->op_type() == "Mul";
+    });
+    if (!scales || f.candidates.size() != 1)
+      return false;
+    const std::string &name = *f.candidates.begin();
+    auto addend =
+        work.notes.addend(*uses[0].node, name.substr(name.rfind('.') + 1));
+    if (work.notes.call(*uses[0].node).line.empty() && scalesNorm(uses[0]))
+      addend = 1;
+    if (!addend)
+      return false;
+    DType dtype = f.weight.dtype;
+    float number = numbers(bytesOf({float(*addend)}, dtype), dtype)[0];
+    std::vector<float> values = numbers(f.weight);
+    for (float &value : values)
+      value -= number;
+    std::string bytes = bytesOf(values, dtype);
+    std::vector<float> sums = numbers(bytes, dtype);
+    for (float &sum : sums)
+      sum += number;
+    if (std::memcmp(bytesOf(sums, dtype).data(), f.weight.data,
+                    f.weight.bytes) != 0)
+      return false;
+    std::string state = stateName(f), value = edit.unusedName(state + "/sum");
+    std::string added = edit.unusedName(state + "/addend");
+    edit.ownInitializer(added, dtype, {}, bytesOf({number}, dtype));
+    replaceState(f, state, std::move(bytes), f.weight.shape);
+    edit.addNode("Add", {state, added}, value);
+    moveUses(f.name, state, value);
+    work.decide(
+        state, "unfolded",
+        fmt::format("the exporter added {} to it, as {}", number, f.name));
+    return true;
+  }
+
+  /// exp(p) and -exp(p), where p is called a logarithm (A_log, logit_scale).
+  bool undoExp(const Folded &f) {
+    if (f.candidates.size() != 1 ||
+        f.candidates.begin()->find("log") == std::string::npos)
+      return false;
+    float sign = f.op == "neg" ? -1 : 1;
+    std::vector<float> values = numbers(f.weight);
+    for (float &number : values) {
+      double log = std::log(double(number) * sign);
+      if (!std::isfinite(log) || !std::isfinite(number))
+        return false;
+      number = float(log);
+    }
+    std::string state = stateName(f), value = edit.unusedName(state + "/exp");
+    replaceState(f, state, bytesOf(values, f.weight.dtype), f.weight.shape);
+    edit.addNode("Exp", {state}, value);
+    if (sign < 0) {
+      std::string negative = edit.unusedName(state + "/negative");
+      edit.addNode("Neg", {value}, negative);
+      value = negative;
+    }
+    moveUses(f.name, state, value);
+    work.decide(state, "unfolded",
+                fmt::format("the exporter computed {}exp of it, as {}",
+                            sign < 0 ? "-" : "", f.name));
+    return true;
+  }
+
+  /// Gives the parameter its tensor: a new initializer, or the folded one's
+  /// own name with other contents.
+  void replaceState(const Folded &f, const std::string &state,
+                    std::string bytes, const std::vector<int64_t> &shape) {
+    claim(f);
+    if (state == f.name)
+      edit.replaceInitializer(state, shape, std::move(bytes));
+    else
+      edit.ownInitializer(state, f.weight.dtype, shape, std::move(bytes));
+    work.origins[state].target = state;
+    work.file.roles[state] = Role::Param;
+  }
+
+  /// All readers of the folded value but the new node itself.
+  void moveUses(const std::string &folded, const std::string &state,
+                const std::string &value) {
+    for (const Use &use : edit.uses(folded))
+      if (!edit.isNew(*use.node))
+        edit.redirect(use, value);
+  }
+
+  Restoring &work;
+  GraphEdit &edit;
+  Names guessed;
+  std::unordered_map<std::string, const onnx::NodeProto *> makers;
+  std::unordered_map<std::string, bool> addedToScores;
+  int64_t batch = 0;
+  bool dynamic = false;
+};
+
+} // namespace
+
+void unfoldExpressions(Restoring &work) { Unfolder(work).run(); }
+
+} // namespace dlc::import

@@ -1,0 +1,265 @@
+// Ops that work element by element, operands broadcast like numpy's.
+#include "compiler/import/fold/HostEval.h"
+#include "compiler/import/rows/Rows.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+template <typename Op> LogicalResult unary(const Node &n) {
+  return n.result(n.make<Op>(n.in(0)));
+}
+
+template <typename Op> LogicalResult binary(const Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  return n.result(n.make<Op>(a, b));
+}
+
+/// Sum, Max, Min: any number of operands.
+template <typename Op> Value chain(const Node &n) {
+  Value result = n.in(0);
+  for (size_t i = 1; result && i < n.inputs(); ++i)
+    result = n.make<Op>(result, n.in(i));
+  return result;
+}
+template <typename Op> LogicalResult variadic(const Node &n) {
+  return n.result(chain<Op>(n));
+}
+
+LogicalResult mean(const Node &n) {
+  Value sum = chain<ir::AddOp>(n);
+  return n.result(n.make<ir::DivOp>(sum, n.constant(n.inputs(), sum)));
+}
+
+template <ir::Predicate predicate> LogicalResult compare(const Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  return n.result(n.make<ir::CompareOp>(predicate, a, b));
+}
+
+/// x * x * ... by squaring, modulo the type's range, as integers wrap.
+Value product(const Node &n, Value x, int64_t times) {
+  Value result;
+  for (; times; times >>= 1) {
+    if (times & 1)
+      result = result ? n.make<ir::MulOp>(result, x) : x;
+    if (times > 1)
+      x = n.make<ir::MulOp>(x, x);
+  }
+  return result ? result : n.broadcast(n.constant(1, x), shapeOf(x));
+}
+
+constexpr int64_t kMostProducts = 64; // an exponent of 64 bits overflows
+
+LogicalResult integerPower(const Node &n, Value base) {
+  const HostTensor *exponent = n.host(1);
+  bool isOne = exponent && exponent->isSplat();
+  int64_t times = isOne ? exponent->integer(0) : -1;
+  if (times < 0 || times > kMostProducts ||
+      double(times) != exponent->number(0))
+    return n.fail() << "Pow of " << ir::elementType(base)
+                    << " is supported only with one exponent from 0 to "
+                    << kMostProducts << " that is known at compile time";
+  Value one = n.broadcast(n.constant(1, base), exponent->shape);
+  Value y = product(n, base, times);
+  return n.result(exponent->shape.empty() ? y : n.make<ir::MulOp>(y, one));
+}
+
+LogicalResult power(const Node &n) {
+  Value base = n.in(0);
+  if (!base)
+    return failure();
+  if (!isa<FloatType>(ir::elementType(base)))
+    return integerPower(n, base);
+  return n.result(
+      n.make<ir::PowOp>(base, n.cast(n.in(1), ir::elementType(base))));
+}
+
+LogicalResult castTo(const Node &n) {
+  int to = n.integer("to", 0);
+  auto dtype = toDType(to);
+  if (!dtype)
+    return n.fail() << "cast to " << onnxTypeName(to) << " is not supported";
+  return n.result(n.cast(n.in(0), toMlir(*dtype, n.b.getContext())));
+}
+
+/// Only the type of input 1 matters: a known input 0 stays known.
+LogicalResult castLike(const Node &n) {
+  if (!n.type(1))
+    return n.fail() << "input 1 is missing";
+  Type element = n.type(1).getElementType();
+  if (const HostTensor *x = n.host(0)) {
+    HostCall call{n, {x}, n.table.budget()};
+    auto y = import::castTo(call, toOnnxType(toDType(element)));
+    return y.ok() ? n.result(0, std::move((*y)[0])) : n.fail(y.status());
+  }
+  return n.result(n.cast(n.in(0), element));
+}
+
+LogicalResult where(const Node &n) {
+  Value condition = n.in(0), a = n.in(1), b = n.in(2);
+  return n.result(n.make<ir::SelectOp>(condition, a, b));
+}
+
+LogicalResult gelu(const Node &n) {
+  std::string form = n.text("approximate", "none");
+  if (form != "none" && form != "tanh")
+    return n.fail() << "approximate is '" << form << "', expected none or tanh";
+  return n.result(n.make<ir::GeluOp>(n.in(0), form == "tanh"));
+}
+
+Value clamp(const Node &n, Value x, double low, double high) {
+  x = n.make<ir::MaxOp>(x, n.constant(low, x));
+  return n.make<ir::MinOp>(x, n.constant(high, x));
+}
+
+LogicalResult clip(const Node &n) {
+  Value x = n.in(0);
+  if (n.has(1))
+    x = n.make<ir::MaxOp>(x, n.in(1));
+  if (n.has(2))
+    x = n.make<ir::MinOp>(x, n.in(2));
+  return n.result(x);
+}
+
+Value hardSigmoid(const Node &n, Value x, double alpha, double beta) {
+  Value line = n.make<ir::AddOp>(n.make<ir::MulOp>(x, n.constant(alpha, x)),
+                                 n.constant(beta, x));
+  return clamp(n, line, 0, 1);
+}
+
+LogicalResult hardSigmoid(const Node &n) {
+  return n.result(
+      hardSigmoid(n, n.in(0), n.number("alpha", 0.2), n.number("beta", 0.5)));
+}
+
+LogicalResult hardSwish(const Node &n) {
+  Value x = n.in(0);
+  return n.result(n.make<ir::MulOp>(x, hardSigmoid(n, x, 1.0 / 6, 0.5)));
+}
+
+/// x * sigmoid(alpha x)
+LogicalResult swish(const Node &n) {
+  Value x = n.in(0);
+  double alpha = n.number("alpha", 1);
+  Value scaled = alpha == 1 ? x : n.make<ir::MulOp>(x, n.constant(alpha, x));
+  return n.result(n.make<ir::MulOp>(x, n.make<ir::SigmoidOp>(scaled)));
+}
+
+/// x * tanh(softplus(x))
+LogicalResult mish(const Node &n) {
+  Value x = n.in(0);
+  return n.result(
+      n.make<ir::MulOp>(x, n.make<ir::TanhOp>(n.make<ir::SoftplusOp>(x))));
+}
+
+/// positive part as it is, `negative` elsewhere
+Value piecewise(const Node &n, Value x, Value negative) {
+  Value positive =
+      n.make<ir::CompareOp>(ir::Predicate::gt, x, n.constant(0, x));
+  return n.make<ir::SelectOp>(positive, x, negative);
+}
+
+LogicalResult leakyRelu(const Node &n) {
+  Value x = n.in(0);
+  Value slope = n.constant(n.number("alpha", 0.01), x);
+  return n.result(piecewise(n, x, n.make<ir::MulOp>(x, slope)));
+}
+
+LogicalResult pRelu(const Node &n) {
+  Value x = n.in(0);
+  return n.result(piecewise(n, x, n.make<ir::MulOp>(x, n.in(1))));
+}
+
+/// alpha * (exp(min(x, 0)) - 1): the minimum keeps exp finite where the other
+/// branch is taken, so that its gradient is 0 there and not NaN.
+Value eluBranch(const Node &n, Value x, double alpha) {
+  Value low = n.make<ir::MinOp>(x, n.constant(0, x));
+  Value grown = n.make<ir::SubOp>(n.make<ir::ExpOp>(low), n.constant(1, x));
+  return n.make<ir::MulOp>(grown, n.constant(alpha, x));
+}
+
+LogicalResult elu(const Node &n) {
+  Value x = n.in(0);
+  return n.result(piecewise(n, x, eluBranch(n, x, n.number("alpha", 1))));
+}
+
+LogicalResult selu(const Node &n) {
+  Value x = n.in(0);
+  double alpha = n.number("alpha", 1.67326319217681884765625);
+  double gamma = n.number("gamma", 1.05070102214813232421875);
+  Value y = piecewise(n, x, eluBranch(n, x, alpha));
+  return n.result(n.make<ir::MulOp>(y, n.constant(gamma, y)));
+}
+
+LogicalResult softsign(const Node &n) {
+  Value x = n.in(0);
+  Value below = n.make<ir::AddOp>(n.make<ir::AbsOp>(x), n.constant(1, x));
+  return n.result(n.make<ir::DivOp>(x, below));
+}
+
+LogicalResult isNaN(const Node &n) {
+  Value x = n.in(0);
+  return n.result(n.make<ir::CompareOp>(ir::Predicate::ne, x, x));
+}
+
+LogicalResult identity(const Node &n) { return n.result(n.in(0)); }
+
+} // namespace
+
+void addElementwiseRows(Rows &rows) {
+  rows["Neg"] = {1, unary<ir::NegOp>};
+  rows["Abs"] = {1, unary<ir::AbsOp>};
+  rows["Sign"] = {9, unary<ir::SignOp>};
+  rows["Floor"] = {1, unary<ir::FloorOp>};
+  rows["Ceil"] = {1, unary<ir::CeilOp>};
+  rows["Round"] = {11, unary<ir::RoundOp>};
+  rows["Exp"] = {1, unary<ir::ExpOp>};
+  rows["Log"] = {1, unary<ir::LogOp>};
+  rows["Sqrt"] = {1, unary<ir::SqrtOp>};
+  rows["Reciprocal"] = {1, unary<ir::ReciprocalOp>};
+  rows["Tanh"] = {1, unary<ir::TanhOp>};
+  rows["Sigmoid"] = {1, unary<ir::SigmoidOp>};
+  rows["Relu"] = {1, unary<ir::ReluOp>};
+  rows["Erf"] = {9, unary<ir::ErfOp>};
+  rows["Sin"] = {7, unary<ir::SinOp>};
+  rows["Cos"] = {7, unary<ir::CosOp>};
+  rows["Softplus"] = {1, unary<ir::SoftplusOp>};
+  rows["Not"] = {1, unary<ir::NotOp>};
+  rows["Identity"] = {1, identity};
+  rows["Add"] = {7, binary<ir::AddOp>};
+  rows["Sub"] = {7, binary<ir::SubOp>};
+  rows["Mul"] = {7, binary<ir::MulOp>};
+  rows["Div"] = {7, binary<ir::DivOp>};
+  rows["And"] = {7, binary<ir::AndOp>};
+  rows["Or"] = {7, binary<ir::OrOp>};
+  rows["Pow"] = {7, power};
+  rows["Max"] = {8, variadic<ir::MaxOp>};
+  rows["Min"] = {8, variadic<ir::MinOp>};
+  rows["Sum"] = {8, variadic<ir::AddOp>};
+  rows["Mean"] = {8, mean};
+  rows["Equal"] = {7, compare<ir::Predicate::eq>};
+  rows["Less"] = {7, compare<ir::Predicate::lt>};
+  rows["LessOrEqual"] = {12, compare<ir::Predicate::le>};
+  rows["Greater"] = {7, compare<ir::Predicate::gt>};
+  rows["GreaterOrEqual"] = {12, compare<ir::Predicate::ge>};
+  rows["IsNaN"] = {9, isNaN};
+  rows["Where"] = {9, where};
+  rows["Cast"] = {6, castTo};
+  rows["CastLike"] = {15, castLike};
+  rows["Gelu"] = {20, gelu};
+  rows["Clip"] = {11, clip};
+  rows["HardSigmoid"] = {6, hardSigmoid};
+  rows["HardSwish"] = {14, hardSwish};
+  rows["Swish"] = {24, swish};
+  rows["Mish"] = {18, mish};
+  rows["LeakyRelu"] = {6, leakyRelu};
+  rows["PRelu"] = {7, pRelu};
+  rows["Elu"] = {6, elu};
+  rows["Selu"] = {6, selu};
+  rows["Softsign"] = {1, softsign};
+}
+
+} // namespace dlc::import

@@ -1,0 +1,282 @@
+// Matrix products, convolutions and pooling.
+#include "compiler/import/rows/Rows.h"
+#include "onnx-ml.pb.h"
+#include <numeric>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// numpy matmul: rank-1 operands get a dimension that the result loses.
+LogicalResult matmul(const Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  if (!a || !b)
+    return failure();
+  Shape sa = shapeOf(a), sb = shapeOf(b);
+  if (sa.empty() || sb.empty())
+    return n.fail() << "expected operands of rank 1 or more, found a scalar";
+  bool rowVector = sa.size() == 1, columnVector = sb.size() == 1;
+  if (rowVector)
+    a = n.reshape(a, {1, sa[0]});
+  if (columnVector)
+    b = n.reshape(b, {sb[0], 1});
+  Value y = n.make<ir::MatmulOp>(a, b, Value(), false, false, StringAttr());
+  if (!y || (!rowVector && !columnVector))
+    return n.result(y);
+  Shape shape = shapeOf(y);
+  if (columnVector)
+    shape.pop_back();
+  if (rowVector)
+    shape.erase(shape.end() - (columnVector ? 1 : 2));
+  return n.result(n.reshape(y, shape));
+}
+
+/// alpha * A' B' + beta * C; C of shape [N] is matmul's own bias.
+LogicalResult gemm(const Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  if (!a || !b)
+    return failure();
+  bool transA = n.integer("transA", 0), transB = n.integer("transB", 0);
+  double alpha = n.number("alpha", 1), beta = n.number("beta", 1);
+  if (shapeOf(a).size() != 2 || shapeOf(b).size() != 2)
+    return n.fail() << "expected matrices, found shapes "
+                    << toString(shapeOf(a)) << " and " << toString(shapeOf(b));
+  Value c = n.has(2) && beta != 0 ? n.in(2) : Value();
+  if (c && beta != 1)
+    c = n.make<ir::MulOp>(c, n.constant(beta, c));
+  int64_t columns = shapeOf(b)[transB ? 0 : 1];
+  bool fused =
+      c && alpha == 1 &&
+      (shapeOf(c) == Shape{columns} || shapeOf(c) == Shape{1, columns});
+  Value bias = fused ? n.reshape(c, {columns}) : Value();
+  Value y = n.make<ir::MatmulOp>(a, b, bias, transA, transB, StringAttr());
+  if (y && alpha != 1)
+    y = n.make<ir::MulOp>(y, n.constant(alpha, y));
+  if (c && !fused)
+    y = n.make<ir::AddOp>(y, c);
+  return n.result(y);
+}
+
+/// The window attributes that Conv and the pools share, made explicit.
+struct Window {
+  std::vector<int64_t> kernel, strides, pads, dilations;
+};
+
+constexpr int64_t kMaxWindow = 1 << 20;
+
+LogicalResult checkWindow(const Node &n, const Window &w) {
+  size_t dims = w.kernel.size();
+  if (w.strides.size() != dims || w.dilations.size() != dims ||
+      w.pads.size() != 2 * dims)
+    return n.fail() << "expected " << dims << " strides and dilations and "
+                    << 2 * dims << " pads, found " << w.strides.size() << ", "
+                    << w.dilations.size() << " and " << w.pads.size();
+  auto outside = [](int64_t least) {
+    return [least](int64_t v) { return v < least || v > kMaxWindow; };
+  };
+  if (llvm::any_of(w.kernel, outside(1)) ||
+      llvm::any_of(w.strides, outside(1)) ||
+      llvm::any_of(w.dilations, outside(1)) || llvm::any_of(w.pads, outside(0)))
+    return n.fail() << "kernel " << toString(w.kernel) << ", strides "
+                    << toString(w.strides) << ", dilations "
+                    << toString(w.dilations) << " or pads " << toString(w.pads)
+                    << " are out of range";
+  return success();
+}
+
+/// Resolves auto_pad: SAME keeps ceil(in / stride) outputs.
+LogicalResult resolvePads(const Node &n, ArrayRef<int64_t> in, Window &w) {
+  std::string mode = n.text("auto_pad", "NOTSET");
+  size_t dims = w.kernel.size();
+  if (mode == "NOTSET")
+    return success();
+  w.pads.assign(2 * dims, 0);
+  if (mode == "VALID")
+    return success();
+  if (mode != "SAME_UPPER" && mode != "SAME_LOWER")
+    return n.fail() << "auto_pad '" << mode << "' is not known";
+  for (size_t i = 0; i < dims; ++i) {
+    int64_t out = (in[i] + w.strides[i] - 1) / w.strides[i];
+    int64_t span =
+        (out - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1;
+    int64_t total = std::max<int64_t>(0, span - in[i]);
+    int64_t begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    w.pads[i] = begin;
+    w.pads[dims + i] = total - begin;
+  }
+  return success();
+}
+
+FailureOr<Window> window(const Node &n, ArrayRef<int64_t> in,
+                         std::vector<int64_t> kernel) {
+  Window w;
+  size_t dims = in.size();
+  w.kernel = n.integers("kernel_shape", std::move(kernel));
+  if (w.kernel.size() != dims)
+    return n.fail() << "kernel_shape " << toString(w.kernel) << " for " << dims
+                    << " spatial dimensions";
+  w.strides = n.integers("strides", std::vector<int64_t>(dims, 1));
+  w.dilations = n.integers("dilations", std::vector<int64_t>(dims, 1));
+  w.pads = n.integers("pads", std::vector<int64_t>(2 * dims, 0));
+  if (failed(checkWindow(n, w)) || failed(resolvePads(n, in, w)))
+    return failure();
+  return w;
+}
+
+/// A 1-d window as a 2-d one over rows of height 1.
+void makePlanar(Window &w) {
+  if (w.kernel.size() != 1)
+    return;
+  w.kernel.insert(w.kernel.begin(), 1);
+  w.strides.insert(w.strides.begin(), 1);
+  w.dilations.insert(w.dilations.begin(), 1);
+  w.pads = {0, w.pads[0], 0, w.pads[1]};
+}
+
+/// [N, C, L] as [N, C, 1, L].
+Value planar(const Node &n, Value x) {
+  Shape shape = shapeOf(x);
+  if (shape.size() == 3)
+    shape.insert(shape.begin() + 2, 1);
+  return n.reshape(x, shape);
+}
+Value unplanar(const Node &n, Value y, size_t rank) {
+  if (!y || rank != 3)
+    return y;
+  Shape shape = shapeOf(y);
+  shape.erase(shape.begin() + 2);
+  return n.reshape(y, shape);
+}
+
+LogicalResult checkImage(const Node &n, const Shape &shape) {
+  if (shape.size() == 3 || shape.size() == 4)
+    return success();
+  return n.fail() << "expected an input of rank 3 or 4, found "
+                  << toString(shape);
+}
+
+/// A bias of zeros that the exporter wrote out (dynamo does) is no bias.
+Value biasOf(const Node &n) {
+  if (const HostTensor *known = n.host(2))
+    if (known->isSplat() && known->number(0) == 0)
+      return nullptr;
+  return n.has(2) ? n.in(2) : Value();
+}
+
+LogicalResult conv(const Node &n) {
+  Value x = n.in(0), w = n.in(1);
+  if (!x || !w)
+    return failure();
+  Shape sx = shapeOf(x), sw = shapeOf(w);
+  if (failed(checkImage(n, sx)))
+    return failure();
+  if (sw.size() != sx.size())
+    return n.fail() << "weights of shape " << toString(sw)
+                    << " for an input of shape " << toString(sx);
+  int64_t group = n.integer("group", 1);
+  if (group < 1 || group > std::max<int64_t>(1, sx[1]))
+    return n.fail() << "group is " << group << ", expected 1 to the " << sx[1]
+                    << " channels of the input";
+  Shape kernel(sw.begin() + 2, sw.end());
+  auto win = window(n, ArrayRef<int64_t>(sx).drop_front(2), kernel);
+  if (failed(win))
+    return failure();
+  if (win->kernel != kernel)
+    return n.fail() << "kernel_shape " << toString(win->kernel)
+                    << " for weights of shape " << toString(sw);
+  makePlanar(*win);
+  Value y = n.make<ir::ConvOp>(
+      planar(n, x), planar(n, w), biasOf(n), ArrayRef<int64_t>(win->strides),
+      ArrayRef<int64_t>(win->pads), ArrayRef<int64_t>(win->dilations),
+      uint64_t(group), "nchw");
+  return n.result(unplanar(n, y, sx.size()));
+}
+
+/// ceil_mode as padding at the end: an output counts when its window starts
+/// inside the input or the padding before it. Returns whether it added any.
+bool applyCeil(ArrayRef<int64_t> in, Window &w) {
+  bool added = false;
+  for (size_t i = 0, dims = in.size(); i < dims; ++i) {
+    int64_t span = in[i] + w.pads[i] + w.pads[dims + i] -
+                   ((w.kernel[i] - 1) * w.dilations[i] + 1);
+    int64_t rest = span < 0 ? 0 : span % w.strides[i];
+    if (rest == 0)
+      continue;
+    int64_t start = (span / w.strides[i] + 1) * w.strides[i];
+    if (start >= in[i] + w.pads[i])
+      continue;
+    w.pads[dims + i] += w.strides[i] - rest;
+    added = true;
+  }
+  return added;
+}
+
+LogicalResult maxPool(const Node &n) {
+  Value x = n.in(0);
+  if (!x || failed(checkImage(n, shapeOf(x))))
+    return failure();
+  if (n.uses(1))
+    return n.fail() << "the Indices output of MaxPool is not supported";
+  Shape sx = shapeOf(x);
+  auto in = ArrayRef<int64_t>(sx).drop_front(2);
+  auto w = window(n, in, {});
+  if (failed(w))
+    return failure();
+  if (n.integer("ceil_mode", 0))
+    applyCeil(in, *w);
+  makePlanar(*w);
+  Operation *op = n.makeOp<ir::MaxPoolOp>(
+      2, planar(n, x), ArrayRef<int64_t>(w->kernel),
+      ArrayRef<int64_t>(w->strides), ArrayRef<int64_t>(w->pads),
+      ArrayRef<int64_t>(w->dilations), "nchw");
+  return n.result(unplanar(n, op ? op->getResult(0) : Value(), sx.size()));
+}
+
+LogicalResult averagePool(const Node &n) {
+  Value x = n.in(0);
+  if (!x || failed(checkImage(n, shapeOf(x))))
+    return failure();
+  Shape sx = shapeOf(x);
+  auto in = ArrayRef<int64_t>(sx).drop_front(2);
+  auto w = window(n, in, {});
+  if (failed(w))
+    return failure();
+  bool includePad = n.integer("count_include_pad", 0);
+  if (n.integer("ceil_mode", 0) && applyCeil(in, *w) && includePad)
+    return n.fail() << "ceil_mode with count_include_pad is not supported for "
+                       "an input of shape "
+                    << toString(sx);
+  makePlanar(*w);
+  Value y = n.make<ir::AvgPoolOp>(
+      planar(n, x), ArrayRef<int64_t>(w->kernel), ArrayRef<int64_t>(w->strides),
+      ArrayRef<int64_t>(w->pads), ArrayRef<int64_t>(w->dilations), "nchw",
+      includePad);
+  return n.result(unplanar(n, y, sx.size()));
+}
+
+template <typename Op> LogicalResult globalPool(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  if (shapeOf(x).size() < 3)
+    return n.fail() << "expected an input of rank 3 or more, found "
+                    << toString(shapeOf(x));
+  std::vector<int64_t> axes(shapeOf(x).size() - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  return n.result(n.make<Op>(x, ArrayRef<int64_t>(axes), true));
+}
+
+} // namespace
+
+void addLinearRows(Rows &rows) {
+  rows["MatMul"] = {1, matmul};
+  rows["Gemm"] = {7, gemm};
+  rows["Conv"] = {1, conv};
+  rows["MaxPool"] = {8, maxPool};
+  rows["AveragePool"] = {7, averagePool};
+  rows["GlobalAveragePool"] = {1, globalPool<ir::ReduceMeanOp>};
+  rows["GlobalMaxPool"] = {1, globalPool<ir::ReduceMaxOp>};
+}
+
+} // namespace dlc::import

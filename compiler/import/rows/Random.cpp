@@ -1,0 +1,120 @@
+// Dropout and random tensors.
+#include "compiler/import/rows/Rows.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// The training form is an op of its own, inference form the identity.
+LogicalResult dropout(const Node &n) {
+  bool training = false;
+  double ratio = 0.5;
+  if (n.has(1)) {
+    auto given = n.number(1, "ratio");
+    if (failed(given))
+      return failure();
+    ratio = *given;
+  }
+  if (n.has(2)) {
+    auto given = n.number(2, "training_mode");
+    if (failed(given))
+      return failure();
+    training = *given != 0;
+  }
+  if (!(ratio >= 0 && ratio <= 1))
+    return n.fail() << "expected a ratio from 0 to 1, found " << ratio;
+  Value x = n.in(0);
+  if (training && ratio > 0) {
+    if (n.uses(1))
+      return n.fail() << "the mask of a training Dropout is not supported as "
+                         "an output";
+    return n.result(n.make<ir::DropoutOp>(
+        x, llvm::APFloat(ratio), llvm::ArrayRef<int64_t>(), n.proto.output(0)));
+  }
+  if (x && n.uses(1)) {
+    Value kept = n.constant(HostTensor::scalar(DType::Bool, 1));
+    if (failed(n.result(1, n.broadcast(kept, shapeOf(x)))))
+      return failure();
+  }
+  return n.result(x);
+}
+
+/// The type that the attribute `dtype` says, or else `like`.
+FailureOr<Type> elementOf(const Node &n, Type like) {
+  if (!n.has("dtype"))
+    return like;
+  int64_t number = n.integer("dtype", 0);
+  if (auto type = import::toDType(int(number)))
+    return toMlir(*type, n.b.getContext());
+  return n.fail() << "type " << onnxTypeName(int(number))
+                  << " is not supported";
+}
+
+/// Uniform or normal numbers in f32, times `scale` plus `offset`.
+LogicalResult noise(const Node &n, const Shape &shape, Type like, bool normal,
+                    double scale, double offset) {
+  auto element = elementOf(n, like);
+  if (failed(element))
+    return failure();
+  if (!llvm::isa<FloatType>(*element))
+    return n.fail() << "expected a float type of random numbers, found "
+                    << *element;
+  if (auto count = countElements(shape, "the result"); !count.ok())
+    return n.fail(count.status());
+  auto type = RankedTensorType::get(shape, n.b.getF32Type());
+  Value x = ir::NoiseOp::create(n.b, n.loc, type, normal, n.proto.output(0));
+  if (scale != 1)
+    x = n.make<ir::MulOp>(x, n.constant(scale, x));
+  if (offset != 0)
+    x = n.make<ir::AddOp>(x, n.constant(offset, x));
+  return n.result(n.cast(x, *element));
+}
+
+LogicalResult uniform(const Node &n, const Shape &shape, Type like) {
+  double low = n.number("low", 0), high = n.number("high", 1);
+  return noise(n, shape, like, /*normal=*/false, high - low, low);
+}
+LogicalResult normal(const Node &n, const Shape &shape, Type like) {
+  return noise(n, shape, like, /*normal=*/true, n.number("scale", 1),
+               n.number("mean", 0));
+}
+
+using Maker = LogicalResult (*)(const Node &, const Shape &, Type);
+template <Maker make> LogicalResult like(const Node &n) {
+  auto type = n.type(0);
+  if (!type)
+    return n.fail() << "input 0 is missing";
+  return make(n, n.shape(0), type.getElementType());
+}
+template <Maker make> LogicalResult shaped(const Node &n) {
+  return make(n, n.integers("shape"), n.b.getF32Type());
+}
+
+/// 1 where a uniform number is below the probability.
+LogicalResult bernoulli(const Node &n) {
+  Value p = n.in(0);
+  if (!p)
+    return failure();
+  auto type = RankedTensorType::get(shapeOf(p), n.b.getF32Type());
+  Value u = ir::NoiseOp::create(n.b, n.loc, type, false, n.proto.output(0));
+  Value hit =
+      n.make<ir::CompareOp>(ir::Predicate::lt, u, n.cast(p, n.b.getF32Type()));
+  auto element = elementOf(n, ir::elementType(p));
+  return failed(element) ? failure() : n.result(n.cast(hit, *element));
+}
+
+} // namespace
+
+void addRandomRows(Rows &rows) {
+  rows["Dropout"] = {7, dropout};
+  rows["RandomUniformLike"] = {1, like<uniform>};
+  rows["RandomNormalLike"] = {1, like<normal>};
+  rows["RandomUniform"] = {1, shaped<uniform>};
+  rows["RandomNormal"] = {1, shaped<normal>};
+  rows["Bernoulli"] = {15, bernoulli};
+}
+
+} // namespace dlc::import

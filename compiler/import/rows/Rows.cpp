@@ -1,0 +1,209 @@
+#include "compiler/import/rows/Rows.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/TensorData.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+
+LogicalResult Node::fail(const Status &status) const {
+  return emitError(loc) << status.message();
+}
+
+size_t Node::inputs() const { return proto.input_size(); }
+size_t Node::outputs() const { return proto.output_size(); }
+
+std::string Node::inputName(size_t i) const {
+  return i < inputs() ? proto.input(i) : "";
+}
+
+bool Node::uses(size_t output) const {
+  return output < outputs() && !proto.output(output).empty() &&
+         table.isUsed(proto.output(output));
+}
+
+Value Node::in(size_t i) const {
+  if (!has(i)) {
+    fail() << "input " << i << " is missing";
+    return nullptr;
+  }
+  Value value = table.value(inputName(i), loc);
+  if (!value && table.problem().ok())
+    fail() << "input '" << inputName(i) << "' is a sequence, expected a tensor";
+  return value;
+}
+
+RankedTensorType Node::type(size_t i) const {
+  return has(i) ? table.type(inputName(i)) : nullptr;
+}
+
+Shape Node::shape(size_t i) const {
+  RankedTensorType t = type(i);
+  return t ? Shape(t.getShape()) : Shape();
+}
+
+const HostTensor *Node::host(size_t i) const {
+  return has(i) ? table.host(inputName(i)) : nullptr;
+}
+
+FailureOr<std::vector<int64_t>> Node::integers(size_t i,
+                                               const char *what) const {
+  if (const HostTensor *known = host(i)) {
+    if (Status s = table.budget().work(uint64_t(known->elements()), what);
+        !s.ok())
+      return fail(s);
+    return known->integers();
+  }
+  if (!table.problem().ok())
+    return failure();
+  return fail() << "expected " << what
+                << " to be known at compile time, but input '" << inputName(i)
+                << "' depends on the model's data";
+}
+
+FailureOr<double> Node::number(size_t i, const char *what) const {
+  const HostTensor *known = host(i);
+  if (known && known->elements() == 1)
+    return known->number(0);
+  if (!table.problem().ok())
+    return failure();
+  return fail() << "expected " << what << " to be one number known at compile "
+                << "time, input '" << inputName(i) << "' is not";
+}
+
+FailureOr<int64_t> Node::axis(const char *name, int64_t otherwise,
+                              int64_t rank) const {
+  auto axis = normalizeAxis(integer(name, otherwise), rank);
+  if (!axis.ok())
+    return fail(axis.status());
+  return *axis;
+}
+
+LogicalResult Node::result(size_t i, Value value) const {
+  if (!value)
+    return failure();
+  if (i < outputs() && !proto.output(i).empty())
+    table.define(proto.output(i), value);
+  return success();
+}
+
+LogicalResult Node::result(size_t i, HostTensor value) const {
+  if (i < outputs() && !proto.output(i).empty())
+    table.define(proto.output(i), std::move(value));
+  return success();
+}
+
+LogicalResult Node::checkTypes(TypeRange types) const {
+  for (Type t : types) {
+    Shape shape(llvm::cast<RankedTensorType>(t).getShape());
+    auto count = countElements(shape, "the result");
+    if (!count.ok())
+      return fail(count.status());
+  }
+  return success();
+}
+
+Value Node::reshape(Value x, const Shape &shape) const {
+  if (!x || shapeOf(x) == shape)
+    return x;
+  auto type = RankedTensorType::get(shape, ir::elementType(x));
+  return ir::ReshapeOp::create(b, loc, type, x);
+}
+
+Value Node::broadcast(Value x, const Shape &shape) const {
+  if (!x || shapeOf(x) == shape)
+    return x;
+  auto type = RankedTensorType::get(shape, ir::elementType(x));
+  if (failed(checkTypes({type})))
+    return nullptr;
+  return ir::BroadcastOp::create(b, loc, type, x);
+}
+
+Value Node::cast(Value x, Type element) const {
+  if (!x || ir::elementType(x) == element)
+    return x;
+  return ir::CastOp::create(b, loc, ir::tensorType(x).clone(element), x);
+}
+
+Value Node::transpose(Value x, const std::vector<int64_t> &perm) const {
+  return make<ir::TransposeOp>(x, ArrayRef<int64_t>(perm));
+}
+
+Value Node::slice(Value x, const SliceBounds &bounds) const {
+  if (x && shapeOf(x) == bounds.sizes &&
+      llvm::all_of(bounds.steps, [](int64_t step) { return step == 1; }))
+    return x;
+  return make<ir::SliceOp>(x, ArrayRef<int64_t>(bounds.starts),
+                           ArrayRef<int64_t>(bounds.sizes),
+                           ArrayRef<int64_t>(bounds.steps));
+}
+
+Value Node::constant(double value, Value like) const {
+  if (!like)
+    return nullptr;
+  return constant(HostTensor::scalar(toDType(ir::elementType(like)), value));
+}
+
+Value Node::constant(const HostTensor &value) const {
+  Type element = toMlir(value.dtype, b.getContext());
+  auto type = RankedTensorType::get(value.shape, element);
+  bool splat = value.isSplat();
+  SmallVector<Attribute> values;
+  for (int64_t i = 0, count = splat ? 1 : value.elements(); i < count; ++i)
+    if (isa<FloatType>(element))
+      values.push_back(b.getFloatAttr(element, value.number(i)));
+    else
+      values.push_back(b.getIntegerAttr(element, value.integer(i)));
+  auto attribute = DenseElementsAttr::get(type, values);
+  return ir::ConstantOp::create(b, loc, type, attribute);
+}
+
+Shape shapeOf(Value value) { return Shape(ir::tensorType(value).getShape()); }
+
+/// Each element type as dlc's and as MLIR's.
+static const std::pair<DType, Type (*)(MLIRContext *)> elementTypes[] = {
+    {DType::F32, [](MLIRContext *c) -> Type { return Float32Type::get(c); }},
+    {DType::F16, [](MLIRContext *c) -> Type { return Float16Type::get(c); }},
+    {DType::BF16, [](MLIRContext *c) -> Type { return BFloat16Type::get(c); }},
+    {DType::F64, [](MLIRContext *c) -> Type { return Float64Type::get(c); }},
+    {DType::I64,
+     [](MLIRContext *c) -> Type { return IntegerType::get(c, 64); }},
+    {DType::I32,
+     [](MLIRContext *c) -> Type { return IntegerType::get(c, 32); }},
+    {DType::U8, [](MLIRContext *c) -> Type { return IntegerType::get(c, 8); }},
+    {DType::Bool,
+     [](MLIRContext *c) -> Type { return IntegerType::get(c, 1); }},
+};
+
+Type toMlir(DType dtype, MLIRContext *context) {
+  for (auto [known, make] : elementTypes)
+    if (known == dtype)
+      return make(context);
+  llvm_unreachable("the table has every DType");
+}
+
+DType toDType(Type type) {
+  for (auto [dtype, make] : elementTypes)
+    if (make(type.getContext()) == type)
+      return dtype;
+  llvm_unreachable("the importer makes no other type");
+}
+
+const Rows &allRows() {
+  static const Rows rows = [] {
+    Rows table;
+    addAttentionRows(table);
+    addElementwiseRows(table);
+    addLinearRows(table);
+    addNormRows(table);
+    addReduceRows(table);
+    addShapeRows(table);
+    addLossRows(table);
+    addRandomRows(table);
+    return table;
+  }();
+  return rows;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,140 @@
+// The table of ONNX ops: one row builds the dlc ops for one node.
+#pragma once
+#include "compiler/dialect/Dlc.h"
+#include "compiler/import/file/NodeView.h"
+#include "compiler/import/tensor/HostTensor.h"
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace dlc::import {
+
+using mlir::FailureOr;
+using mlir::LogicalResult;
+using mlir::Value;
+
+/// What a node's inputs and results look like to a row; implemented by the
+/// importer.
+class ValueTable {
+public:
+  virtual ~ValueTable() = default;
+  /// The input as an SSA value, made on first use; null when it is left out.
+  virtual Value value(const std::string &name, mlir::Location loc) = 0;
+  /// Its contents where they are known at import time, else null.
+  virtual const HostTensor *host(const std::string &name) = 0;
+  virtual mlir::RankedTensorType type(const std::string &name) = 0;
+  virtual void define(const std::string &name, Value value) = 0;
+  virtual void define(const std::string &name, HostTensor value) = 0;
+  /// Sequences of tensors (SplitToSequence).
+  virtual void define(const std::string &name, std::vector<Value> values) = 0;
+  virtual const std::vector<Value> *sequence(const std::string &name) = 0;
+  virtual bool isUsed(const std::string &name) = 0;
+  /// The row of a table that gets no gradient from the Gather that gives
+  /// `name`.
+  virtual std::optional<int64_t> padding(const std::string &name) = 0;
+  virtual Budget &budget() = 0;
+  /// Why `value` or `host` gave nothing for an input that is there.
+  virtual const Status &problem() = 0;
+};
+
+/// One node during its import: attributes, inputs, results, op building. A null
+/// Value means that an error has been reported.
+class Node : public NodeView {
+public:
+  Node(const onnx::NodeProto &proto, int64_t opset, mlir::OpBuilder &builder,
+       mlir::Location loc, ValueTable &table)
+      : NodeView(proto, opset), b(builder), loc(loc), table(table) {}
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  ValueTable &table;
+
+  mlir::InFlightDiagnostic fail() const { return mlir::emitError(loc); }
+  LogicalResult fail(const Status &status) const;
+
+  size_t inputs() const;
+  size_t outputs() const;
+  std::string inputName(size_t i) const; // "" when left out
+  bool has(size_t i) const { return !inputName(i).empty(); }
+  using NodeView::has;
+  bool uses(size_t output) const;
+
+  /// Input `i` as a value; reports an error and gives null when it is missing.
+  Value in(size_t i) const;
+  mlir::RankedTensorType type(size_t i) const;
+  Shape shape(size_t i) const;
+  const HostTensor *host(size_t i) const;
+  /// Input `i` as integers known at import time; an error that names `what`
+  /// otherwise.
+  FailureOr<std::vector<int64_t>> integers(size_t i, const char *what) const;
+  using NodeView::integers;
+  FailureOr<double> number(size_t i, const char *what) const;
+  using NodeView::number;
+  FailureOr<int64_t> axis(const char *name, int64_t otherwise,
+                          int64_t rank) const;
+
+  LogicalResult result(size_t i, Value value) const;
+  LogicalResult result(Value value) const { return result(0, value); }
+  LogicalResult result(size_t i, HostTensor value) const;
+
+  /// Builds an op whose types are inferred; reports an error and gives null
+  /// where the operands do not fit or one of them is null.
+  template <typename Op, typename... Args> Value make(Args &&...args) const {
+    mlir::Operation *op = makeOp<Op>(1, std::forward<Args>(args)...);
+    return op ? op->getResult(0) : Value();
+  }
+  template <typename Op, typename... Args>
+  mlir::Operation *makeOp(unsigned results, Args &&...args) const {
+    mlir::OperationState state(loc, Op::getOperationName());
+    llvm::SmallVector<mlir::Type> types(results, b.getNoneType());
+    Op::build(b, state, mlir::TypeRange(types), std::forward<Args>(args)...);
+    if (llvm::is_contained(state.operands, Value()))
+      return nullptr;
+    types.clear();
+    if (failed(
+            Op::inferReturnTypes(b.getContext(), loc, state.operands,
+                                 state.attributes.getDictionary(b.getContext()),
+                                 state.getRawProperties(), {}, types)) ||
+        failed(checkTypes(types)))
+      return nullptr;
+    state.types.assign(types.begin(), types.end());
+    return b.create(state);
+  }
+
+  Value reshape(Value x, const Shape &shape) const;
+  Value broadcast(Value x, const Shape &shape) const;
+  Value cast(Value x, mlir::Type element) const;
+  Value transpose(Value x, const std::vector<int64_t> &perm) const;
+  Value slice(Value x, const SliceBounds &bounds) const;
+  /// A rank-0 constant of `like`'s element type.
+  Value constant(double value, Value like) const;
+  Value constant(const HostTensor &value) const;
+
+private:
+  LogicalResult checkTypes(mlir::TypeRange types) const;
+};
+
+using Row = LogicalResult (*)(const Node &);
+struct RowEntry {
+  int since; // first opset that has the op
+  Row build;
+};
+using Rows = std::map<std::string, RowEntry>;
+
+void addAttentionRows(Rows &rows);
+void addElementwiseRows(Rows &rows);
+void addLinearRows(Rows &rows);
+void addNormRows(Rows &rows);
+void addReduceRows(Rows &rows);
+void addShapeRows(Rows &rows);
+void addLossRows(Rows &rows);
+void addRandomRows(Rows &rows);
+
+/// All rows, by op type of the ai.onnx domain.
+const Rows &allRows();
+
+Shape shapeOf(Value value);
+mlir::Type toMlir(DType dtype, mlir::MLIRContext *context);
+DType toDType(mlir::Type type);
+
+} // namespace dlc::import

@@ -1,0 +1,360 @@
+// Movement. Shapes, axes, bounds and splits must be known at import time; the
+// host evaluator folds the chains that exporters write for them.
+#include "compiler/import/rows/Rows.h"
+#include "onnx-ml.pb.h"
+#include <numeric>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+LogicalResult reshapeTo(const Node &n, const Result<Shape> &shape) {
+  if (!shape.ok())
+    return n.fail(shape.status());
+  return n.result(n.reshape(n.in(0), *shape));
+}
+
+/// The dimensions of input 0, of whatever kind it is.
+LogicalResult shapeOfInput(const Node &n) {
+  if (!n.type(0))
+    return n.fail() << "expected a tensor";
+  Shape shape = n.shape(0);
+  int64_t rank = shape.size();
+  auto clamp = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  int64_t start = clamp(n.integer("start", 0));
+  int64_t end = std::max(start, clamp(n.integer("end", rank)));
+  return n.result(
+      0, HostTensor::list({shape.begin() + start, shape.begin() + end}));
+}
+
+LogicalResult sizeOfInput(const Node &n) {
+  if (!n.type(0))
+    return n.fail() << "expected a tensor";
+  HostTensor size(DType::I64, {});
+  size.setInteger(0, n.type(0).getNumElements());
+  return n.result(0, std::move(size));
+}
+
+LogicalResult reshape(const Node &n) {
+  auto target = n.integers(1, "the shape");
+  if (failed(target))
+    return failure();
+  return reshapeTo(
+      n, resolveReshape(n.shape(0), *target, n.integer("allowzero", 0)));
+}
+
+LogicalResult flatten(const Node &n) {
+  return reshapeTo(n, flattenShape(n.shape(0), n.integer("axis", 1)));
+}
+
+LogicalResult squeeze(const Node &n) {
+  std::optional<std::vector<int64_t>> axes;
+  if (n.has(1)) {
+    auto known = n.integers(1, "axes");
+    if (failed(known))
+      return failure();
+    axes = *known;
+  } else if (n.has("axes")) {
+    axes = n.integers("axes");
+  }
+  return reshapeTo(n, squeezeShape(n.shape(0), axes));
+}
+
+LogicalResult unsqueeze(const Node &n) {
+  std::vector<int64_t> axes = n.integers("axes");
+  if (n.has(1)) {
+    auto known = n.integers(1, "axes");
+    if (failed(known))
+      return failure();
+    axes = *known;
+  }
+  return reshapeTo(n, unsqueezeShape(n.shape(0), axes));
+}
+
+LogicalResult transpose(const Node &n) {
+  std::vector<int64_t> reversed(n.shape(0).size());
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  auto perm = normalizePerm(n.integers("perm", reversed), reversed.size());
+  if (!perm.ok())
+    return n.fail(perm.status());
+  return n.result(n.transpose(n.in(0), *perm));
+}
+
+LogicalResult expand(const Node &n) {
+  auto target = n.integers(1, "the shape");
+  if (failed(target))
+    return failure();
+  for (int64_t dim : *target)
+    if (dim < 0)
+      return n.fail() << "cannot expand to " << toString(*target);
+  auto shape = broadcastShapes(n.shape(0), *target);
+  if (!shape.ok())
+    return n.fail(shape.status());
+  return n.result(n.broadcast(n.in(0), *shape));
+}
+
+/// [a, b] repeated r and s times: [1, a, 1, b] to [r, a, s, b] to [ra, sb].
+LogicalResult tile(const Node &n) {
+  auto repeats = n.integers(1, "repeats");
+  if (failed(repeats))
+    return failure();
+  Shape shape = n.shape(0), spread, filled;
+  auto merged = tileShape(shape, *repeats);
+  if (!merged.ok())
+    return n.fail(merged.status());
+  if (2 * shape.size() > kMaxRank)
+    return n.fail() << "Tile of rank " << shape.size() << " is not supported";
+  for (size_t d = 0; d < shape.size(); ++d) {
+    spread.insert(spread.end(), {1, shape[d]});
+    filled.insert(filled.end(), {(*repeats)[d], shape[d]});
+  }
+  Value y = n.broadcast(n.reshape(n.in(0), spread), filled);
+  return n.result(n.reshape(y, *merged));
+}
+
+LogicalResult slice(const Node &n) {
+  std::vector<int64_t> bounds[4];
+  const char *names[] = {"starts", "ends", "axes", "steps"};
+  for (size_t i = 0; i < 4; ++i) {
+    if (i >= 2 && !n.has(i + 1))
+      continue;
+    auto known = n.integers(i + 1, names[i]);
+    if (failed(known))
+      return failure();
+    bounds[i] = *known;
+  }
+  auto resolved =
+      resolveSlice(n.shape(0), bounds[0], bounds[1], bounds[2], bounds[3]);
+  if (!resolved.ok())
+    return n.fail(resolved.status());
+  return n.result(n.slice(n.in(0), *resolved));
+}
+
+/// The parts of input 0 along `axis`, of the given sizes.
+FailureOr<std::vector<Value>>
+partsOf(const Node &n, int64_t axis,
+        const Result<std::vector<int64_t>> &sizes) {
+  if (!sizes.ok())
+    return n.fail(sizes.status());
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  // A sequence has as many parts as its numbers say.
+  constexpr size_t kPartBytes = 1024;
+  if (Status s = n.table.budget().keep(sizes->size() * kPartBytes,
+                                       "splitting a tensor");
+      !s.ok())
+    return n.fail(s);
+  Shape shape = shapeOf(x);
+  SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
+  std::vector<Value> parts;
+  for (int64_t size : *sizes) {
+    bounds.sizes[axis] = size;
+    parts.push_back(n.slice(x, bounds));
+    if (!parts.back())
+      return failure();
+    bounds.starts[axis] += size;
+  }
+  return parts;
+}
+
+LogicalResult split(const Node &n) {
+  Shape shape = n.shape(0);
+  auto axis = n.axis("axis", 0, shape.size());
+  if (failed(axis))
+    return failure();
+  std::vector<int64_t> sizes = n.integers("split");
+  if (n.has(1)) {
+    auto known = n.integers(1, "split");
+    if (failed(known))
+      return failure();
+    sizes = *known;
+  }
+  int64_t outputs = n.outputs();
+  auto resolved = splitSizes(shape[*axis], sizes,
+                             n.integer("num_outputs", outputs), outputs);
+  auto parts = partsOf(n, *axis, resolved);
+  if (failed(parts))
+    return failure();
+  for (auto [i, part] : llvm::enumerate(*parts))
+    if (failed(n.result(i, part)))
+      return failure();
+  return success();
+}
+
+/// `split` is a scalar (size of each part, the last may be smaller), a list of
+/// sizes, or absent (parts of 1, without the dimension unless keepdims).
+LogicalResult splitToSequence(const Node &n) {
+  Shape shape = n.shape(0);
+  auto axis = n.axis("axis", 0, shape.size());
+  if (failed(axis))
+    return failure();
+  int64_t size = shape[*axis];
+  std::vector<int64_t> sizes;
+  if (n.has(1)) {
+    auto known = n.integers(1, "split");
+    if (failed(known))
+      return failure();
+    sizes = *known;
+  }
+  if (!n.has(1) || n.shape(1).empty()) {
+    int64_t step = n.has(1) ? sizes[0] : 1;
+    if (step <= 0 || size / step > 4096)
+      return n.fail() << "cannot split dimension " << size << " into parts of "
+                      << step;
+    sizes.clear();
+    for (int64_t left = size; left > 0; left -= step)
+      sizes.push_back(std::min(left, step));
+  }
+  auto parts = partsOf(n, *axis, splitSizes(size, sizes, 0, sizes.size()));
+  if (failed(parts))
+    return failure();
+  if (!n.has(1) && !n.integer("keepdims", 1))
+    for (Value &part : *parts) {
+      Shape squeezed = shapeOf(part);
+      squeezed.erase(squeezed.begin() + *axis);
+      part = n.reshape(part, squeezed);
+    }
+  n.table.define(n.proto.output(0), std::move(*parts));
+  return success();
+}
+
+LogicalResult sequenceAt(const Node &n) {
+  const auto *parts = n.has(0) ? n.table.sequence(n.inputName(0)) : nullptr;
+  if (!parts)
+    return n.fail() << "expected a sequence made by SplitToSequence";
+  auto at = n.integers(1, "the position");
+  if (failed(at))
+    return failure();
+  int64_t count = parts->size(), i = at->empty() ? count : at->front();
+  if (i < -count || i >= count)
+    return n.fail() << "position " << i << " is outside of a sequence of "
+                    << count;
+  return n.result((*parts)[i < 0 ? i + count : i]);
+}
+
+LogicalResult concat(const Node &n) {
+  SmallVector<Value> operands;
+  for (size_t i = 0; i < n.inputs(); ++i)
+    operands.push_back(n.in(i));
+  if (operands.empty() || llvm::is_contained(operands, Value()))
+    return n.fail() << "an operand is missing";
+  auto axis = n.axis("axis", 0, shapeOf(operands[0]).size());
+  if (failed(axis))
+    return failure();
+  return n.result(n.make<ir::ConcatOp>(ValueRange(operands), uint64_t(*axis)));
+}
+
+LogicalResult gather(const Node &n) {
+  Value data = n.in(0), indices = n.in(1);
+  if (!data || !indices)
+    return failure();
+  auto axis = n.axis("axis", 0, shapeOf(data).size());
+  if (failed(axis))
+    return failure();
+  indices = n.cast(indices, n.b.getI64Type());
+  auto row = n.table.padding(n.proto.output(0));
+  return n.result(
+      n.make<ir::GatherOp>(data, indices, uint64_t(*axis),
+                           row ? n.b.getI64IntegerAttr(*row) : IntegerAttr()));
+}
+
+LogicalResult pad(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  std::string mode = n.text("mode", "constant");
+  if (mode != "constant")
+    return n.fail() << "mode '" << mode << "' is not supported, expected "
+                    << "constant";
+  auto pads = n.integers(1, "pads");
+  if (failed(pads))
+    return failure();
+  int64_t rank = shapeOf(x).size();
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (n.has(3)) {
+    auto known = n.integers(3, "axes");
+    if (failed(known))
+      return failure();
+    axes = *known;
+  }
+  double value = 0;
+  if (n.has(2)) {
+    auto known = n.number(2, "the padding value");
+    if (failed(known))
+      return failure();
+    value = *known;
+  }
+  if (pads->size() != 2 * axes.size())
+    return n.fail() << pads->size() << " pads for " << axes.size() << " axes";
+  Shape low(rank, 0), high(rank, 0), interior(rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    auto axis = normalizeAxis(axes[i], rank);
+    if (!axis.ok())
+      return n.fail(axis.status());
+    low[*axis] = (*pads)[i];
+    high[*axis] = (*pads)[axes.size() + i];
+    if (std::min(low[*axis], high[*axis]) < 0 ||
+        std::max(low[*axis], high[*axis]) > (int64_t(1) << 40))
+      return n.fail() << "pads " << toString(*pads) << " are not supported";
+  }
+  return n.result(
+      n.make<ir::PadOp>(x, ArrayRef<int64_t>(low), ArrayRef<int64_t>(high),
+                        ArrayRef<int64_t>(interior), llvm::APFloat(value)));
+}
+
+/// Keeps a triangle of the last two dimensions: a select with a constant mask.
+LogicalResult trilu(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  Shape shape = shapeOf(x);
+  if (shape.size() < 2)
+    return n.fail() << "rank " << shape.size() << ", expected at least 2";
+  double k = 0;
+  if (n.has(1)) {
+    auto known = n.number(1, "k");
+    if (failed(known))
+      return failure();
+    k = *known;
+  }
+  bool upper = n.integer("upper", 1);
+  auto iota = [&](int64_t axis) -> Value {
+    auto type = RankedTensorType::get({shape.end()[-2], shape.end()[-1]},
+                                      n.b.getI64Type());
+    return ir::IotaOp::create(n.b, n.loc, type, axis);
+  };
+  Value distance = n.make<ir::SubOp>(iota(1), iota(0));
+  Value keep =
+      n.make<ir::CompareOp>(upper ? ir::Predicate::ge : ir::Predicate::le,
+                            distance, n.constant(k, distance));
+  return n.result(n.make<ir::SelectOp>(keep, x, n.constant(0, x)));
+}
+
+} // namespace
+
+void addShapeRows(Rows &rows) {
+  rows["Shape"] = {1, shapeOfInput};
+  rows["Size"] = {1, sizeOfInput};
+  rows["Reshape"] = {5, reshape};
+  rows["Flatten"] = {1, flatten};
+  rows["Squeeze"] = {1, squeeze};
+  rows["Unsqueeze"] = {1, unsqueeze};
+  rows["Transpose"] = {1, transpose};
+  rows["Expand"] = {8, expand};
+  rows["Tile"] = {6, tile};
+  rows["Slice"] = {10, slice};
+  rows["Split"] = {2, split};
+  rows["SplitToSequence"] = {11, splitToSequence};
+  rows["SequenceAt"] = {11, sequenceAt};
+  rows["Concat"] = {4, concat};
+  rows["Gather"] = {1, gather};
+  rows["Pad"] = {11, pad};
+  rows["Trilu"] = {14, trilu};
+}
+
+} // namespace dlc::import

@@ -1,0 +1,82 @@
+#include "compiler/import/rows/Support.h"
+#include "compiler/import/rows/Rows.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+
+namespace dlc::import {
+namespace {
+
+/// The operators that are not there, and the nodes of each.
+using Missing = std::map<std::string, std::vector<std::string>>;
+
+std::string list(const Missing &missing) {
+  constexpr size_t kNamed = 4; // nodes named of each operator
+  std::string text = fmt::format(
+      "{} operator{} of the model {} not supported:", missing.size(),
+      missing.size() > 1 ? "s" : "", missing.size() > 1 ? "are" : "is");
+  constexpr int kListed = 50; // operators
+  int listed = 0;
+  for (const auto &[op, nodes] : missing) {
+    if (++listed > kListed)
+      return text + fmt::format("\n  and {} more", missing.size() - kListed);
+    text += fmt::format("\n  {} in {} node{}: ", op, nodes.size(),
+                        nodes.size() > 1 ? "s" : "");
+    for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i)
+      text += fmt::format("{}'{}'", i ? ", " : "", printable(nodes[i]));
+    if (nodes.size() > kNamed)
+      text += fmt::format(" and {} more", nodes.size() - kNamed);
+  }
+  return text;
+}
+
+} // namespace
+
+Status checkSupport(const OnnxFile &file,
+                    const std::function<bool(const std::string &)> &folds) {
+  Missing missing;
+  for (const auto *node : file.nodes) {
+    bool core = node->domain().empty() || node->domain() == "ai.onnx";
+    auto row = allRows().find(node->op_type());
+    bool known = row != allRows().end() && row->second.since <= file.opset;
+    if (core && (known || folds(node->op_type())))
+      continue;
+    std::string op = printable(core ? node->op_type()
+                                    : node->domain() + "." + node->op_type());
+    if (core && row != allRows().end())
+      op += fmt::format(" (in opset {} only from {})", file.opset,
+                        row->second.since);
+    missing[op].push_back(node->name().empty() ? node->output(0)
+                                               : node->name());
+  }
+  return missing.empty() ? Status() : badModel("{}", list(missing));
+}
+
+/// By the dynamo exporter's notes; torch's older exporter leaves the weights of
+/// such a Conv with a name that it made up.
+static bool hasFusedBatchNorm(const onnx::NodeProto &node, bool isTorch) {
+  for (const auto &entry : node.metadata_props())
+    if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
+        entry.value().find("FuseBatchNormInto") != std::string::npos)
+      return true;
+  return isTorch && node.op_type().starts_with("Conv") &&
+         node.input_size() > 1 && node.input(1).starts_with("onnx::Conv");
+}
+
+std::string fusedBatchNorm(const OnnxFile &file) {
+  int count = 0;
+  std::string first;
+  bool isTorch = file.model->producer_name() == "pytorch";
+  for (const auto *node : file.nodes)
+    if (hasFusedBatchNorm(*node, isTorch) && count++ == 0)
+      first = node->name();
+  if (count == 0)
+    return "";
+  return fmt::format(
+      "the exporter folded batch norm into {} nodes (the first is '{}'); the "
+      "model trains without it. To keep it, export with "
+      "optimize=False, or with dynamo=False and "
+      "training=TrainingMode.TRAINING",
+      count, printable(first));
+}
+
+} // namespace dlc::import

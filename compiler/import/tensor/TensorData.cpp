@@ -1,0 +1,141 @@
+#include "compiler/import/tensor/TensorData.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <algorithm>
+
+namespace dlc::import {
+namespace {
+
+/// The names of the data fields that are set.
+std::vector<std::string> dataFields(const onnx::TensorProto &tensor) {
+  std::vector<std::string> fields;
+  auto add = [&](bool set, const char *name) {
+    if (set)
+      fields.push_back(name);
+  };
+  add(tensor.has_raw_data() && !tensor.raw_data().empty(), "raw_data");
+  add(tensor.float_data_size(), "float_data");
+  add(tensor.int32_data_size(), "int32_data");
+  add(tensor.string_data_size(), "string_data");
+  add(tensor.int64_data_size(), "int64_data");
+  add(tensor.double_data_size(), "double_data");
+  add(tensor.uint64_data_size(), "uint64_data");
+  add(tensor.data_location() == onnx::TensorProto::EXTERNAL, "external data");
+  return fields;
+}
+
+/// int32_data holds one element per entry for every type of at most 4 bytes
+/// but float; of half floats their bits. `most` is the greatest that fits.
+template <typename T>
+Result<std::string> narrow(const onnx::TensorProto &tensor,
+                           const std::string &name, int32_t most) {
+  for (int32_t value : tensor.int32_data())
+    if (value < 0 || value > most)
+      return badModel("tensor '{}': int32_data holds {}, but {} has 0 to {}",
+                      printable(name), value, onnxTypeName(tensor.data_type()),
+                      most);
+  std::string bytes(tensor.int32_data_size() * sizeof(T), '\0');
+  for (int i = 0; i < tensor.int32_data_size(); ++i) {
+    T value = static_cast<T>(tensor.int32_data(i));
+    std::copy_n(reinterpret_cast<const char *>(&value), sizeof(T),
+                bytes.data() + i * sizeof(T));
+  }
+  return bytes;
+}
+
+Status wrongSize(const std::string &name, const char *field, size_t found,
+                 size_t expected, const char *unit) {
+  return badModel("tensor '{}': {} has {} {}, expected {} for its shape and "
+                  "type",
+                  name, field, found, unit, expected);
+}
+
+/// Adds data that sits in one of the typed fields.
+Status addTyped(const onnx::TensorProto &tensor, const std::string &name,
+                Weight weight, WeightStore &store) {
+  size_t elements = weight.elements();
+  auto view = [&](const auto &field, const char *fieldName) -> Status {
+    if (size_t(field.size()) != elements)
+      return wrongSize(name, fieldName, field.size(), elements, "elements");
+    weight.data = field.data();
+    store.add(name, std::move(weight));
+    return Status();
+  };
+  switch (weight.dtype) {
+  case DType::F32:
+    return view(tensor.float_data(), "float_data");
+  case DType::F64:
+    return view(tensor.double_data(), "double_data");
+  case DType::I64:
+    return view(tensor.int64_data(), "int64_data");
+  case DType::I32:
+    return view(tensor.int32_data(), "int32_data");
+  default:
+    break;
+  }
+  if (size_t(tensor.int32_data_size()) != elements)
+    return wrongSize(name, "int32_data", tensor.int32_data_size(), elements,
+                     "elements");
+  auto bytes =
+      sizeOf(weight.dtype) == 2
+          ? narrow<uint16_t>(tensor, name, UINT16_MAX)
+          : narrow<uint8_t>(tensor, name,
+                            weight.dtype == DType::Bool ? 1 : UINT8_MAX);
+  DLC_TRY(bytes.status());
+  store.own(name, weight.dtype, weight.shape, *std::move(bytes));
+  return Status();
+}
+
+Status checkBooleans(const Weight &weight, const std::string &name) {
+  auto *bytes = static_cast<const uint8_t *>(weight.data);
+  if (std::any_of(bytes, bytes + weight.bytes, [](uint8_t b) { return b > 1; }))
+    return badModel("tensor '{}': a BOOL is neither 0 nor 1", name);
+  return Status();
+}
+
+} // namespace
+
+Status addTensor(const onnx::TensorProto &tensor, const std::string &name,
+                 ExternalData &external, WeightStore &store) {
+  auto dtype = toDType(tensor.data_type());
+  if (!dtype)
+    return badModel("tensor '{}': data type {} is not supported", name,
+                    onnxTypeName(tensor.data_type()));
+  if (tensor.has_segment())
+    return badModel("tensor '{}': segmented tensors are not supported", name);
+  Weight weight{*dtype, {tensor.dims().begin(), tensor.dims().end()}};
+  DLC_ASSIGN(auto count,
+             countElements(weight.shape, fmt::format("tensor '{}'", name)));
+  weight.bytes = count * sizeOf(*dtype);
+
+  auto fields = dataFields(tensor);
+  if (fields.size() > 1)
+    return badModel("tensor '{}': both {} and {} are set, expected one", name,
+                    fields[0], fields[1]);
+  if (fields.empty()) {
+    if (weight.bytes > 0)
+      return badModel("tensor '{}': no data, expected {} bytes", name,
+                      weight.bytes);
+    store.add(name, std::move(weight));
+    return Status();
+  }
+  if (fields[0] == "external data") {
+    DLC_ASSIGN(auto range, external.find(tensor, weight.bytes));
+    weight.data = range.bytes.data();
+    store.keep(range.file);
+  } else if (fields[0] == "raw_data") {
+    if (tensor.raw_data().size() != weight.bytes)
+      return wrongSize(name, "raw_data", tensor.raw_data().size(), weight.bytes,
+                       "bytes");
+    weight.data = tensor.raw_data().data();
+  } else {
+    return addTyped(tensor, name, std::move(weight), store);
+  }
+  if (weight.dtype == DType::Bool)
+    DLC_TRY(checkBooleans(weight, name));
+  store.add(name, std::move(weight));
+  return Status();
+}
+
+} // namespace dlc::import

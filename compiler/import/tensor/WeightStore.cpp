@@ -1,0 +1,32 @@
+#include "compiler/import/tensor/WeightStore.h"
+
+namespace dlc::import {
+
+int64_t Weight::elements() const {
+  int64_t count = 1;
+  for (int64_t dim : shape)
+    count *= dim;
+  return count;
+}
+
+void WeightStore::add(const std::string &name, Weight weight) {
+  weights[name] = std::move(weight);
+}
+
+void WeightStore::own(const std::string &name, DType dtype,
+                      std::vector<int64_t> shape, std::string bytes) {
+  auto held = std::make_shared<const std::string>(std::move(bytes));
+  add(name, {dtype, std::move(shape), held->data(), held->size()});
+  keep(held);
+}
+
+void WeightStore::keep(std::shared_ptr<const void> holder) {
+  holders.push_back(std::move(holder));
+}
+
+const Weight *WeightStore::find(const std::string &name) const {
+  auto it = weights.find(name);
+  return it == weights.end() ? nullptr : &it->second;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,50 @@
+// The model's tensors by name, as views of memory that the store keeps alive.
+#pragma once
+#include "runtime/base/numbers/DType.h"
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dlc::import {
+
+/// A dense row-major tensor in somebody else's memory. `data` may be unaligned:
+/// read it with memcpy.
+struct Weight {
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  const void *data = nullptr;
+  size_t bytes = 0;
+
+  int64_t elements() const;
+};
+
+/// Maps names to weights. Views point into the parsed model, a mapped external
+/// data file or a buffer that the store owns; all live as long as the store.
+/// Move-only; reading is thread-safe.
+class WeightStore {
+public:
+  WeightStore() = default;
+  WeightStore(WeightStore &&) = default;
+  WeightStore &operator=(WeightStore &&) = default;
+
+  /// Adds a view; replaces an entry of the same name.
+  void add(const std::string &name, Weight weight);
+  /// Adds a tensor whose bytes the store takes over.
+  void own(const std::string &name, DType dtype, std::vector<int64_t> shape,
+           std::string bytes);
+  /// Forgets an entry; what it points to stays alive.
+  void remove(const std::string &name) { weights.erase(name); }
+  /// Keeps whatever `holder` points to alive as long as the store.
+  void keep(std::shared_ptr<const void> holder);
+
+  /// nullptr when there is no such weight.
+  const Weight *find(const std::string &name) const;
+  const std::map<std::string, Weight> &all() const { return weights; }
+
+private:
+  std::map<std::string, Weight> weights;
+  std::vector<std::shared_ptr<const void>> holders;
+};
+
+} // namespace dlc::import

@@ -1,0 +1,485 @@
+#include "compiler/kernel/KernelGraph.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/kernel/KernelForms.h"
+#include <map>
+
+using namespace mlir;
+using dlc::ir::elementType;
+using dlc::ir::Ints;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+/// A value read at many indices is a node for each: without a bound, slices and
+/// concats of one another would double them at every op.
+constexpr size_t kMaxNodes = 20000;
+
+using Sizes = SmallVector<int64_t, 4>;
+
+int64_t product(Ints sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes)
+    n *= s;
+  return n;
+}
+
+class Builder {
+public:
+  Builder(KernelGraph &graph, std::string &why)
+      : graph(graph), forms(graph), why(why) {}
+
+  bool run(Block &block) {
+    auto yield = dyn_cast<ir::YieldOp>(block.getTerminator());
+    if (!yield)
+      return fail("expected a block that ends in dlc.yield");
+    for (Operation &op : block)
+      for (Type t :
+           llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes()))
+        if (auto tensor = dyn_cast<RankedTensorType>(t);
+            !tensor || !tensor.hasStaticShape())
+          return fail(&op, "expected tensors of static shape");
+    if (!findDomain(block, yield))
+      return false;
+    for (Value v : yield.getValues())
+      if (!addOutput(v))
+        return false;
+    return true;
+  }
+
+private:
+  bool fail(const Twine &message) {
+    if (why.empty())
+      why = message.str();
+    return false;
+  }
+  bool fail(Operation *op, const Twine &message) {
+    return fail(op->getName().getStringRef() + ": " + message);
+  }
+  KernelNode *failNode(Operation *op, const Twine &message) {
+    fail(op, message);
+    return nullptr;
+  }
+
+  //===--- the loops ------------------------------------------------------===//
+
+  /// What contracts or reduces says what a row is, so it comes first; without
+  /// it the loops are those of any output.
+  bool findDomain(Block &block, ir::YieldOp yield) {
+    for (auto product : block.getOps<ir::MatmulOp>())
+      if (!addContraction(product))
+        return false;
+    // Of one element it is a view, whatever its axes.
+    for (Operation &op : block)
+      if (auto reduction = dyn_cast<ir::ReductionInterface>(op);
+          reduction && reducedCount(reduction) != 1) {
+        if (!graph.reduces)
+          addLoops(tensorType(op.getOperand(0)).getShape(),
+                   reduction.reducedAxes());
+        graph.reduces = true;
+        if (!matchesLoops(reduction))
+          return fail(&op,
+                      "reductions of one cluster must run over the same loops");
+      }
+    if (!graph.reduces && yield.getValues().size())
+      addLoops(tensorType(yield.getValues().front()).getShape(), {});
+    for (unsigned v = 0; v < graph.variables.size(); ++v)
+      (graph.variables[v].reduced ? reduced : kept).push_back(v);
+    return true;
+  }
+  /// Of all sizes of y, and over what is contracted.
+  bool addContraction(ir::MatmulOp op) {
+    if (graph.contraction.op)
+      return fail(op, "one kernel has one product");
+    if (op.getBias() || op.getActivation())
+      return fail(op, "expected neither bias nor activation in a kernel");
+    graph.contraction.op = op;
+    graph.reduces = true;
+    addLoops(tensorType(op.getY()).getShape(), {});
+    auto last = [&](int64_t size) {
+      return size == 1 ? -1 : (int)graph.variables.size() - 1;
+    };
+    auto y = tensorType(op.getY()).getShape().take_back(2);
+    graph.contraction.column = last(y[1]);
+    graph.contraction.row =
+        y[0] == 1 ? -1 : (int)graph.variables.size() - 1 - (y[1] != 1);
+    int64_t depth =
+        tensorType(op.getA()).getShape().take_back(2)[op.getTransA() ? 0 : 1];
+    addLoops({depth}, {0});
+    graph.contraction.depth = last(depth);
+    return true;
+  }
+  static int64_t reducedCount(ir::ReductionInterface op) {
+    int64_t n = 1;
+    for (int64_t axis : op.reducedAxes())
+      n *= tensorType(op->getOperand(0)).getDimSize(axis);
+    return n;
+  }
+  /// Dimensions of size one have no loop: shapes that differ in those alone
+  /// share one index space.
+  void addLoops(Ints shape, Ints axes) {
+    for (auto [i, size] : llvm::enumerate(shape))
+      if (size != 1)
+        graph.variables.push_back({KernelVariable::Loop,
+                                   size,
+                                   llvm::is_contained(axes, (int64_t)i),
+                                   {},
+                                   1});
+  }
+  bool matchesLoops(ir::ReductionInterface op) {
+    Sizes sizes[2], loops[2];
+    for (auto [i, size] :
+         llvm::enumerate(tensorType(op->getOperand(0)).getShape()))
+      if (size != 1)
+        sizes[llvm::is_contained(op.reducedAxes(), (int64_t)i)].push_back(size);
+    for (const KernelVariable &v : graph.variables)
+      loops[v.reduced].push_back(v.size);
+    return sizes[0] == loops[0] && sizes[1] == loops[1];
+  }
+
+  //===--- nodes ----------------------------------------------------------===//
+
+  bool addOutput(Value v) {
+    Ints shape = tensorType(v).getShape();
+    int64_t n = product(shape), rows = graph.extent(false),
+            all = rows * graph.extent(true);
+    // Where nothing is left to reduce the two are equal; then it is a row's.
+    bool full = n == all && !(graph.reduces && n == rows);
+    if (full && graph.contraction.op)
+      return fail("an output has the elements that are contracted");
+    if (!full && n != rows)
+      return fail("an output has " + Twine(n) + " elements, expected " +
+                  Twine(all) +
+                  (graph.reduces ? " or " + Twine(rows) : Twine("")));
+    Forms index = forms.over(shape, full ? everyLoop() : kept);
+    KernelNode *node = eval(v, index);
+    if (!node)
+      return false;
+    graph.outputs.push_back({node, forms.linear(index, shape), full});
+    return true;
+  }
+
+  KernelNode *make(KernelNode::Kind kind, Value v,
+                   ArrayRef<KernelNode *> children = {}, IndexForm index = {}) {
+    auto node = std::make_unique<KernelNode>();
+    node->kind = kind;
+    node->value = v;
+    node->children.assign(children.begin(), children.end());
+    node->index = index;
+    return finish(std::move(node));
+  }
+  KernelNode *finish(std::unique_ptr<KernelNode> node) {
+    for (KernelNode *c : node->children) {
+      node->depth = std::max(node->depth, c->depth);
+      node->varies |= c->varies;
+    }
+    for (unsigned v : reduced)
+      node->varies |= graph.readsLoop(*node, v);
+    // A reduction is one value a row, and what reads it wants one more pass
+    // over the row than it took itself.
+    if (node->kind == KernelNode::Reduce) {
+      node->varies = false;
+      graph.depth = std::max(graph.depth, ++node->depth);
+    }
+    node->id = graph.nodes.size();
+    graph.nodes.push_back(std::move(node));
+    return graph.nodes.back().get();
+  }
+
+  KernelNode *eval(Value v, ArrayRef<IndexForm> at) {
+    Forms index(at.begin(), at.end());
+    for (auto [form, size] : llvm::zip(index, tensorType(v).getShape()))
+      if (size == 1)
+        form = IndexForm();
+    auto [it, fresh] =
+        memo.try_emplace({v.getAsOpaquePointer(), index}, nullptr);
+    if (!fresh)
+      return it->second;
+    if (graph.nodes.size() > kMaxNodes) {
+      fail("more than " + Twine(kMaxNodes) + " distinct elements");
+      return nullptr;
+    }
+    KernelNode *node = compute(v, index);
+    memo[{v.getAsOpaquePointer(), index}] = node;
+    return node;
+  }
+
+  KernelNode *compute(Value v, ArrayRef<IndexForm> index) {
+    Ints shape = tensorType(v).getShape();
+    Operation *op = v.getDefiningOp();
+    if (!op)
+      return load(v, forms.linear(index, shape));
+    if (auto gather = dyn_cast<ir::GatherOp>(op))
+      return computeGather(gather, index);
+    // The body is emitted once for all results.
+    if (auto result = cast<OpResult>(v).getResultNumber()) {
+      KernelNode *first = eval(op->getResult(0), index);
+      KernelNode *node = first ? make(KernelNode::Pick, v, first) : nullptr;
+      if (node)
+        node->result = result;
+      return node;
+    }
+    if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+      auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!dense)
+        return failNode(op, "expected a dense value");
+      return dense.isSplat()
+                 ? make(KernelNode::Splat, v)
+                 : make(KernelNode::Table, v, {}, forms.linear(index, shape));
+    }
+    if (auto iota = dyn_cast<ir::IotaOp>(op))
+      return make(KernelNode::Index, v, {}, index[iota.getAxis()]);
+    if (isa<ir::PositionOp>(op))
+      return make(KernelNode::Index, v, {}, forms.linear(index, shape));
+    if (isa<ir::ElementwiseInterface>(op)) {
+      SmallVector<KernelNode *, 3> children;
+      for (Value operand : op->getOperands()) {
+        children.push_back(evalBroadcast(operand, index));
+        if (!children.back())
+          return nullptr;
+      }
+      return make(KernelNode::Apply, v, children);
+    }
+    if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
+      return evalBroadcast(broadcast.getX(), index);
+    if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
+      Ints from = tensorType(reshape.getX()).getShape();
+      return eval(reshape.getX(),
+                  forms.delinear(forms.linear(index, shape), from));
+    }
+    if (auto transpose = dyn_cast<ir::TransposeOp>(op)) {
+      Forms x(index.size());
+      for (auto [d, p] : llvm::enumerate(transpose.getPerm()))
+        x[p] = index[d];
+      return eval(transpose.getX(), x);
+    }
+    if (auto slice = dyn_cast<ir::SliceOp>(op)) {
+      Forms x;
+      for (size_t d = 0; d < index.size(); ++d)
+        x.push_back(index[d] * slice.getSteps()[d] + slice.getStarts()[d]);
+      return eval(slice.getX(), x);
+    }
+    if (auto pad = dyn_cast<ir::PadOp>(op))
+      return computePad(pad, index);
+    if (auto concat = dyn_cast<ir::ConcatOp>(op))
+      return computeConcat(concat, index);
+    if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
+      return computeReduce(reduction, index);
+    if (auto product = dyn_cast<ir::MatmulOp>(op))
+      return computeContraction(product, index);
+    return failNode(op, "cannot be part of a kernel");
+  }
+
+  KernelNode *load(Value v, IndexForm at) {
+    SmallVector<KernelNode *, 3> reads;
+    for (unsigned i = 0; i < at.variables(); ++i)
+      if (at.coefficient(i) && graph.variables[i].node)
+        reads.push_back(const_cast<KernelNode *>(graph.variables[i].node));
+    return make(KernelNode::Load, v, reads, at);
+  }
+
+  /// The row is a variable of the forms. So its index must lie in memory: forms
+  /// are emitted wherever an address is, and may not compute anything.
+  KernelNode *computeGather(ir::GatherOp gather, ArrayRef<IndexForm> index) {
+    int64_t axis = gather.getAxis(),
+            rank = tensorType(gather.getIndices()).getRank();
+    KernelNode *row =
+        eval(gather.getIndices(), index.drop_front(axis).take_front(rank));
+    if (!row)
+      return nullptr;
+    if (row->kind != KernelNode::Load && row->kind != KernelNode::Table &&
+        row->kind != KernelNode::Index && row->kind != KernelNode::Splat)
+      return failNode(gather, "expected indices that are in memory");
+    Ints shape = tensorType(gather.getData()).getShape();
+    graph.variables.push_back(
+        {KernelVariable::Read, shape[axis], false, row->index, 1, row});
+    Forms x(index.begin(), index.begin() + axis);
+    x.push_back(IndexForm::variable(graph.variables.size() - 1));
+    x.append(index.begin() + axis + rank, index.end());
+    return eval(gather.getData(), x);
+  }
+
+  KernelNode *evalBroadcast(Value v, ArrayRef<IndexForm> index) {
+    return eval(v, index.take_back(tensorType(v).getRank()));
+  }
+
+  KernelNode *computePad(ir::PadOp pad, ArrayRef<IndexForm> index) {
+    auto node = std::make_unique<KernelNode>();
+    node->kind = KernelNode::Pad;
+    node->value = pad.getY();
+    Forms x;
+    for (size_t d = 0; d < index.size(); ++d) {
+      IndexForm t = index[d] + IndexForm(-pad.getLow()[d]);
+      int64_t size = tensorType(pad.getX()).getDimSize(d),
+              step = pad.getInterior()[d] + 1;
+      int64_t high = (size - 1) * step + 1;
+      // Only where the index can lie outside: a condition costs a branch.
+      if (auto [least, most] = forms.range(t); least < 0 || most >= high)
+        node->bounds.push_back({t, 0, high});
+      if (step > 1 && size > 1) {
+        int64_t span = (size - 1) * step + 1;
+        node->bounds.push_back(
+            {forms.derived(KernelVariable::Remainder, t, step, step), 0, 1});
+        t = forms.derived(KernelVariable::Quotient, t, step,
+                          (span - 1) / step + 1);
+      }
+      x.push_back(t);
+    }
+    KernelNode *child = evalGuarded(pad, pad.getX(), x);
+    if (!child)
+      return nullptr;
+    node->children = {child};
+    return finish(std::move(node));
+  }
+
+  KernelNode *computeConcat(ir::ConcatOp concat, ArrayRef<IndexForm> index) {
+    auto node = std::make_unique<KernelNode>();
+    node->kind = KernelNode::Concat;
+    node->value = concat.getY();
+    int64_t axis = concat.getAxis(), start = 0;
+    for (Value v : concat.getXs()) {
+      int64_t size = tensorType(v).getDimSize(axis);
+      if (size == 0)
+        continue;
+      Forms x(index.begin(), index.end());
+      x[axis] = x[axis] + IndexForm(-start);
+      node->bounds.push_back({index[axis], start, start + size});
+      start += size;
+      node->children.push_back(evalGuarded(concat, v, x));
+      if (!node->children.back())
+        return nullptr;
+    }
+    if (node->children.empty())
+      return failNode(concat, "expected a tensor that is not empty");
+    return finish(std::move(node));
+  }
+
+  /// What is only read where a condition holds must not be reduced: reductions
+  /// run over all rows.
+  KernelNode *evalGuarded(Operation *op, Value v, ArrayRef<IndexForm> index) {
+    KernelNode *child = eval(v, index);
+    if (child && child->depth)
+      return failNode(op, "cannot follow a reduction in one cluster");
+    return child;
+  }
+
+  KernelNode *computeReduce(ir::ReductionInterface op,
+                            ArrayRef<IndexForm> index) {
+    Value x = op->getOperand(0);
+    Ints shape = tensorType(x).getShape(), axes = op.reducedAxes();
+    bool single = reducedCount(op) == 1;
+    if (single && op.combine() == ir::Combine::argmax)
+      return make(KernelNode::Index, op->getResult(0));
+    Forms at;
+    size_t nextKept = 0, nextReduced = 0, result = 0;
+    bool keepdims = op.keepsAxes();
+    for (auto [i, size] : llvm::enumerate(shape)) {
+      bool isReduced = llvm::is_contained(axes, (int64_t)i);
+      if (single) {
+        at.push_back(isReduced ? IndexForm() : index[result]);
+      } else if (size == 1) {
+        at.push_back(IndexForm());
+      } else {
+        // All reductions of the cluster run over the same loops, in order.
+        unsigned v = isReduced ? reduced[nextReduced++] : kept[nextKept++];
+        at.push_back(IndexForm::variable(v));
+        if (!isReduced && !(index[result] == at.back()))
+          return failNode(
+              op, "the result of a reduction must be used at its own row");
+      }
+      result += !isReduced || keepdims;
+    }
+    KernelNode *child = eval(x, at);
+    if (!child || single)
+      return child;
+    return make(KernelNode::Reduce, op->getResult(0), child);
+  }
+
+  KernelNode *computeContraction(ir::MatmulOp op, ArrayRef<IndexForm> index) {
+    size_t next = 0;
+    for (auto [form, size] : llvm::zip(index, tensorType(op.getY()).getShape()))
+      if (size != 1 && !(form == IndexForm::variable(kept[next++])))
+        return failNode(op, "a product must be used at its own element");
+    auto operand = [&](Value v, bool transposed, bool isLeft) {
+      int64_t rank = tensorType(v).getRank();
+      Forms at(index.take_back(rank));
+      at[rank - (isLeft ? 1 : 2)] = graph.contraction.depth < 0
+                                        ? IndexForm()
+                                        : IndexForm::variable(reduced.front());
+      if (transposed)
+        std::swap(at[rank - 2], at[rank - 1]);
+      return eval(v, at);
+    };
+    KernelNode *a = operand(op.getA(), op.getTransA(), true),
+               *b = operand(op.getB(), op.getTransB(), false);
+    if (!a || !b)
+      return nullptr;
+    if (a->depth || b->depth)
+      return failNode(op, "cannot follow a reduction in one cluster");
+    KernelNode *product = make(KernelNode::Product, op.getY(), {a, b});
+    product->varies = true; // also where nothing is contracted
+    return make(KernelNode::Reduce, op.getY(), product);
+  }
+
+  SmallVector<unsigned> everyLoop() const {
+    return llvm::to_vector(llvm::seq<unsigned>(kept.size() + reduced.size()));
+  }
+
+  KernelGraph &graph;
+  KernelForms forms;
+  std::string &why;
+  SmallVector<unsigned> kept, reduced;
+  std::map<std::pair<void *, Forms>, KernelNode *> memo;
+};
+
+} // namespace
+
+std::unique_ptr<KernelGraph> KernelGraph::build(Region &body,
+                                                std::string &why) {
+  auto graph = std::make_unique<KernelGraph>();
+  why.clear();
+  if (!body.hasOneBlock() || body.front().empty()) {
+    why = "expected one block";
+    return nullptr;
+  }
+  return Builder(*graph, why).run(body.front()) ? std::move(graph) : nullptr;
+}
+
+int64_t KernelGraph::extent(bool reduced) const {
+  int64_t n = 1;
+  for (const KernelVariable &v : variables)
+    if (v.kind == KernelVariable::Loop && v.reduced == reduced)
+      n *= v.size;
+  return n;
+}
+
+void KernelGraph::forEachForm(
+    llvm::function_ref<void(const IndexForm &)> f) const {
+  for (const auto &node : nodes) {
+    f(node->index);
+    for (const KernelBound &b : node->bounds)
+      f(b.form);
+  }
+  for (const KernelOutput &o : outputs)
+    f(o.offset);
+  for (const KernelVariable &v : variables)
+    f(v.of);
+}
+
+bool KernelGraph::dependsOn(const IndexForm &form, unsigned v) const {
+  for (unsigned i = 0; i < form.variables(); ++i)
+    if (form.coefficient(i) &&
+        (i == v || (variables[i].kind != KernelVariable::Loop &&
+                    dependsOn(variables[i].of, v))))
+      return true;
+  return false;
+}
+
+bool KernelGraph::readsLoop(const KernelNode &node, unsigned v) const {
+  return dependsOn(node.index, v) ||
+         llvm::any_of(node.bounds, [&](const KernelBound &b) {
+           return dependsOn(b.form, v);
+         });
+}
+
+} // namespace dlc

@@ -1,0 +1,98 @@
+// Attention as products and softmax: its scores become values. Products are in
+// the operands' type, all else in f32 or wider.
+#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/decompose/Rows.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+template <class OpTy> struct Attention {
+  explicit Attention(Decomposition<OpTy> &d)
+      : d(d), swapped(d.op.getLayout() == "bthd") {}
+
+  /// A value as [B, H, T, D], or back in the op's layout.
+  Expr heads(Expr x) const {
+    const SmallVector<int64_t> perm{0, 2, 1, 3};
+    return swapped ? x.make<TransposeOp>(x.v, perm) : x;
+  }
+  Expr heads(Value v) const { return heads(d.expr(v)); }
+
+  /// Scores with the mask, -inf where a query does not see a key.
+  Expr scores() const {
+    Expr q = heads(d.op.getQ()), k = heads(d.op.getK());
+    Expr s =
+        wide(product(q, k, false, true)) * d.op.getScale().convertToDouble();
+    Expr unseen = s.scalar(-INFINITY);
+    if (d.op.getCausal()) {
+      Type i32 = IntegerType::get(s.type().getContext(), 32);
+      auto type = RankedTensorType::get(s.shape().take_back(2), i32);
+      Expr query = s.make<IotaOp>(type, uint64_t(0));
+      Expr key = s.make<IotaOp>(type, uint64_t(1));
+      s = select(compare(Predicate::ge, query, key), s, unseen);
+    }
+    if (Value mask = d.op.getMask()) {
+      Expr m = d.expr(mask);
+      s = m.type().getElementType().isInteger(1)
+              ? select(m, s, unseen)
+              : s + m.cast(s.type().getElementType());
+    }
+    return s;
+  }
+
+  static Expr product(Expr a, Expr b, bool transA, bool transB) {
+    return a.make<MatmulOp>(a.v, b.v, Value(), transA, transB, StringAttr());
+  }
+  /// As a factor of a product with one of the operands.
+  Expr narrow(Expr x) const { return x.cast(elementType(d.op.getQ())); }
+
+  Decomposition<OpTy> &d;
+  const bool swapped;
+};
+
+const SmallVector<int64_t> kKeys{3};
+
+/// Only with a mask may a query see no key; its scores are then taken as 0, so
+/// that nothing becomes NaN, neither here nor in the gradient.
+auto attention(Decomposition<AttentionOp> &d) {
+  Attention a(d);
+  Expr s = a.scores();
+  Expr blind = compare(Predicate::eq, s.max(kKeys, true), s.scalar(-INFINITY));
+  if (d.op.getMask())
+    s = select(blind, s.scalar(0), s);
+  Expr p = s.make<SoftmaxOp>(s.v, int64_t(3)), max = s.max(kKeys, true);
+  Expr lse = max + log(exp(s - max).sum(kKeys, true));
+  if (d.op.getMask()) {
+    p = select(blind, p.scalar(0), p);
+    lse = select(blind, lse.scalar(INFINITY), lse);
+  }
+  Expr y = a.product(a.narrow(p), a.heads(d.op.getV()), false, false);
+  return d.results({a.heads(y), lse});
+}
+
+auto attentionBackward(Decomposition<AttentionBackwardOp> &d) {
+  Attention a(d);
+  Expr q = a.heads(d.op.getQ()), k = a.heads(d.op.getK()),
+       v = a.heads(d.op.getV()), dy = a.heads(d.op.getDy());
+  Expr p = exp(a.scores() - d(d.op.getLse()));
+  Expr delta = (wide(dy) * wide(a.heads(d.op.getY()))).sum(kKeys, true);
+  Expr dp = wide(a.product(dy, v, false, true));
+  Expr ds = a.narrow(p * (dp - delta) * d.op.getScale().convertToDouble());
+  return d.results({a.heads(a.product(ds, k, false, false)),
+                    a.heads(a.product(ds, q, true, false)),
+                    a.heads(a.product(a.narrow(p), dy, true, false))});
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachAttentionDecompositions(MLIRContext &c) {
+  decomposition<AttentionOp>(c, [](auto &d) { return attention(d); });
+  decomposition<AttentionBackwardOp>(
+      c, [](auto &d) { return attentionBackward(d); });
+}

@@ -1,0 +1,118 @@
+// Training batch norm and its gradients, where no library has them: sums of
+// columns in two stages and an elementwise formula, which fuses with what
+// stands around it.
+//
+// A stage adds up x - pivot and its square, for a pivot that is one of the
+// values: the squares then do not cancel when the mean is large. A part's pivot
+// is its first row, that of the parts together the mean of the first.
+#include "compiler/lower/Marks.h"
+#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/decompose/Regroup.h"
+#include "compiler/lower/decompose/Rows.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+Expr firstOf(Expr x, int64_t axis) {
+  SmallVector<int64_t> starts(x.rank(), 0), sizes(x.shape()),
+      steps(x.rank(), 1);
+  sizes[axis] = 1;
+  return x.make<SliceOp>(x.v, starts, sizes, steps);
+}
+Expr sumOver(Expr x, int64_t axis) { return x.sum(Ints(axis), true); }
+
+/// Mean, and sum of the squared distances from it.
+struct Moments {
+  Expr mean, squares;
+};
+/// Of `n` values along `axis`.
+Moments momentsOf(Expr x, Expr pivot, int64_t axis, double n) {
+  Expr distance = x - pivot;
+  Expr sum = sumOver(distance, axis);
+  Expr squares = sumOver(distance * distance, axis);
+  Expr shift = sum / n;
+  return {pivot + shift, squares - shift * shift * n};
+}
+Moments momentsOf(Expr images, const ChannelView &view) {
+  Expr x = images.reshape(view.shape);
+  Moments part = momentsOf(wide(x), wide(firstOf(x, view.inner)), view.inner,
+                           (double)view.each());
+  if (view.parts() == 1)
+    return part;
+  Moments of =
+      momentsOf(part.mean, firstOf(part.mean, 0), 0, (double)view.parts());
+  Expr squares = sumOver(part.squares, 0) + of.squares * (double)view.each();
+  return {of.mean, squares};
+}
+
+auto batchNorm(Decomposition<BatchNormOp> &d) {
+  BatchNormOp op = d.op;
+  Expr x = d.expr(op.getX());
+  ChannelView view(x.type(), op.getLayout());
+  double n = (double)view.count(),
+         momentum = op.getMomentum().convertToDouble();
+  Moments moments = momentsOf(x, view);
+  Expr mean = moments.mean, zero = mean.scalar(0);
+  Expr squares = mean.make<MaxOp>(moments.squares.v, zero.v), var = squares / n;
+  auto moved = [&](Value old, Expr batch) {
+    return view.vector(d(old)) * momentum + batch * (1 - momentum);
+  };
+  Expr running = op.getUnbiased() && n > 1 ? squares / (n - 1) : var;
+  Expr newMean = moved(op.getMean(), mean),
+       newVar = moved(op.getVar(), running);
+  Expr rstd = rsqrt(var + op.getEpsilon().convertToDouble());
+  Expr factor = view.vector(d(op.getScale())) * rstd;
+  Expr y = (wide(x) - view.ofImages(mean)) * view.ofImages(factor) +
+           view.ofImages(d(op.getBias()));
+  return d.results({y, newMean, newVar, mean, var});
+}
+
+/// Two norms of one gradient have equal sums; but an all-reduce works in place,
+/// so each scale's owner has one of its own.
+void keepApart(Value sum, Value scale) {
+  while (Operation *op = scale.getDefiningOp()) {
+    if (auto read = dyn_cast<ReadOp>(op))
+      sum.getDefiningOp()->setDiscardableAttr(kApart, read.getStateAttr());
+    if (op->getNumOperands() != 1)
+      return;
+    scale = op->getOperand(0);
+  }
+}
+
+/// With c = x - mean: dx = scale rstd (dy - mean(dy) - c rstd^2 mean(dy c)).
+auto batchNormBackward(Decomposition<BatchNormBackwardOp> &d) {
+  BatchNormBackwardOp op = d.op;
+  Expr x = d.expr(op.getX());
+  ChannelView view(x.type(), op.getLayout());
+  Expr dy = wide(regroup(d.expr(op.getDy()), view, x, op));
+  Expr mean = view.vector(d(op.getSavedMean()));
+  Expr centered = wide(x.reshape(view.shape)) - mean;
+  Expr sum = sumOver(dy, view.inner);
+  Expr product = sumOver(dy * centered, view.inner);
+  if (view.parts() > 1) {
+    sum = sumOver(sum, 0);
+    product = sumOver(product, 0);
+  }
+  Expr rstd = rsqrt(view.vector(d(op.getSavedVar())) +
+                    op.getEpsilon().convertToDouble());
+  Expr factor = view.vector(d(op.getScale())) * rstd;
+  keepApart(sum, op.getScale());
+  double n = (double)view.count();
+  Expr offset = sum / n, slope = product / n * rstd * rstd;
+  Expr dscale = product * rstd;
+  Expr dx = (dy - offset - centered * slope) * factor;
+  return d.results({dx, dscale, sum});
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachBatchNormDecompositions(MLIRContext &c) {
+  decomposition<BatchNormOp>(c, [](auto &d) { return batchNorm(d); });
+  decomposition<BatchNormBackwardOp>(
+      c, [](auto &d) { return batchNormBackward(d); });
+}

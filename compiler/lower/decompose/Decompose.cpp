@@ -1,0 +1,93 @@
+// Replaces every op that has DecomposableInterface by its meaning in simpler
+// ops, and drops what nothing uses: the statistics of a norm, the gradient of a
+// scale that is no parameter. A concat of many operands becomes concats of
+// concats.
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Expr.h"
+#include "compiler/lower/Marks.h"
+#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/fuse/CodeSize.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
+  Decompose() = default;
+  Decompose(const Decompose &o) : PassWrapper(o) {}
+  explicit Decompose(bool calls) { libraryCalls = calls; }
+  Option<bool> libraryCalls{
+      *this, "library-calls",
+      llvm::cl::desc("also ops that some devices have a library call for"),
+      llvm::cl::init(false)};
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Decompose)
+  StringRef getArgument() const final { return "dlc-decompose"; }
+  StringRef getDescription() const final {
+    return "replace ops by their meaning in elementwise and reduce ops";
+  }
+  void runOnOperation() final {
+    while (decomposeAll()) // some become ops that decompose, too
+      ;
+    getOperation().walk(limitParts);
+    for (Block &block : getOperation().getBody())
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+        if (isOpTriviallyDead(&op))
+          op.erase();
+  }
+
+private:
+  static void limitParts(ir::ConcatOp concat) {
+    OpBuilder builder(concat);
+    while (concat.getXs().size() > kMaxParts) {
+      SmallVector<Value> parts(concat.getXs()), joined;
+      for (ArrayRef<Value> left = parts; !left.empty();
+           left = left.drop_front(std::min(kMaxParts, left.size())))
+        joined.push_back(
+            ir::Expr(builder, concat.getLoc(), left.front())
+                .make<ir::ConcatOp>(ValueRange(left.take_front(kMaxParts)),
+                                    concat.getAxis())
+                .v);
+      concat.getXsMutable().assign(joined);
+    }
+  }
+  bool isToDecompose(Operation *op) const {
+    return !isa<ir::LibraryInterface>(op) ||
+           (libraryCalls && !op->hasAttr(kPlaced) && !op->hasAttr(kGenerated));
+  }
+  bool decomposeAll() {
+    SmallVector<ir::DecomposableInterface> ops;
+    getOperation().walk([&](ir::DecomposableInterface op) {
+      if (isToDecompose(op))
+        ops.push_back(op);
+    });
+    for (ir::DecomposableInterface op : ops) {
+      OpBuilder builder(op);
+      op->replaceAllUsesWith(op.decompose(builder));
+      op->erase();
+    }
+    return !ops.empty();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createDecompose(bool libraryCalls) {
+  return std::make_unique<Decompose>(libraryCalls);
+}
+
+void registerDecompositions(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, ir::DlcDialect *) {
+    attachAttentionDecompositions(*context);
+    attachNormDecompositions(*context);
+    attachBatchNormDecompositions(*context);
+    attachLookupDecompositions(*context);
+    attachPoolDecompositions(*context);
+    attachLossDecompositions(*context);
+    attachFlatDecompositions(*context);
+  });
+}
+
+} // namespace dlc

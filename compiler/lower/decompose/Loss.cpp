@@ -1,0 +1,64 @@
+// Softmax cross entropy in simpler ops. Rows are kept as [R, 1] until the end.
+#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/decompose/Rows.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+/// A vector of R as a column.
+Expr column(Expr x) {
+  SmallVector<int64_t> shape{x.shape()[0], 1};
+  return x.reshape(shape);
+}
+
+/// Whether an element stands in its row's label column, [R, C]. Class numbers
+/// fit 32 bits.
+Expr isLabel(Expr labels, Ints shape) {
+  Type i32 = IntegerType::get(labels.type().getContext(), 32);
+  Expr classes =
+      labels.make<IotaOp>(RankedTensorType::get(shape, i32), uint64_t(1));
+  return compare(Predicate::eq, classes, column(labels.cast(i32)));
+}
+
+/// x with zero where the row's label is ignored.
+Expr withoutIgnored(Expr x, Expr labels, std::optional<int64_t> ignored) {
+  if (!ignored)
+    return x;
+  Expr skip =
+      compare(Predicate::eq, column(labels), labels.scalar(double(*ignored)));
+  return select(skip, x.scalar(0), x);
+}
+
+/// The maximum is subtracted before anything else, so that neither the sum nor
+/// the difference loses digits.
+auto crossEntropy(Decomposition<SoftmaxCrossEntropyOp> &d) {
+  Expr x = d(d.op.getLogits()), labels = d.expr(d.op.getLabels());
+  SmallVector<int64_t> row{1};
+  Expr max = x.max(row, true), shifted = x - max;
+  Expr logSum = log(exp(shifted).sum(row, true));
+  Expr hit = isLabel(labels, x.shape());
+  Expr picked = select(hit, shifted, shifted.scalar(0)).sum(row, true);
+  Expr loss = withoutIgnored(logSum - picked, labels, d.op.getIgnoreIndex());
+  return d.results({loss, max + logSum});
+}
+auto crossEntropyBackward(Decomposition<SoftmaxCrossEntropyBackwardOp> &d) {
+  Expr x = d(d.op.getLogits()), labels = d.expr(d.op.getLabels());
+  Expr p = exp(x - column(d(d.op.getLse())));
+  Expr dloss =
+      withoutIgnored(column(d(d.op.getDloss())), labels, d.op.getIgnoreIndex());
+  return d.results({select(isLabel(labels, x.shape()), p - 1.0, p) * dloss});
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachLossDecompositions(MLIRContext &c) {
+  decomposition<SoftmaxCrossEntropyOp>(c,
+                                       [](auto &d) { return crossEntropy(d); });
+  decomposition<SoftmaxCrossEntropyBackwardOp>(
+      c, [](auto &d) { return crossEntropyBackward(d); });
+}

@@ -1,0 +1,211 @@
+// Pooling where no library has it: a window's taps are shifted slices of the
+// padded images, the gradient's are those of the spread-out outputs.
+#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/decompose/Rows.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+using Sizes = SmallVector<int64_t, 4>;
+
+/// Where the taps of a pooling window lie.
+struct Window {
+  template <class OpTy>
+  explicit Window(OpTy op)
+      : kernel(op.getKernel()), strides(op.getStrides()), pads(op.getPads()),
+        dilations(op.getDilations()), axis(op.getLayout() == "nhwc" ? 1 : 2) {}
+
+  int64_t taps() const { return kernel[0] * kernel[1]; }
+  /// Rows (d = 0) or columns (1) of the padded image before tap `t`.
+  int64_t offset(int64_t t, int d) const {
+    return (d ? t % kernel[1] : t / kernel[1]) * dilations[d];
+  }
+  int64_t last(int d) const { return (kernel[d] - 1) * dilations[d]; }
+
+  Ints kernel, strides, pads, dilations;
+  int64_t axis; // of the rows; the columns' is next
+};
+
+Expr pad(Expr x, Ints low, Ints high, Ints interior, double value) {
+  return x.make<PadOp>(x.v, low, high, interior, llvm::APFloat(value));
+}
+Expr slice(Expr x, Ints starts, Ints sizes, Ints steps) {
+  return x.make<SliceOp>(x.v, starts, sizes, steps);
+}
+
+/// Tap after tap: the elements of x that the outputs see there; `outside` where
+/// that is padding.
+template <class F>
+void forEachTap(const Window &w, Expr x, Ints result, double outside, F f) {
+  Sizes low(4, 0), high(4, 0), none(4, 0), steps(4, 1);
+  for (int d = 0; d < 2; ++d) {
+    low[w.axis + d] = w.pads[d];
+    high[w.axis + d] = w.pads[2 + d];
+    steps[w.axis + d] = w.strides[d];
+  }
+  Expr padded = pad(x, low, high, none, outside);
+  for (int64_t t = 0; t < w.taps(); ++t) {
+    Sizes starts(4, 0);
+    for (int d = 0; d < 2; ++d)
+      starts[w.axis + d] = w.offset(t, d);
+    f(t, slice(padded, starts, result, steps));
+  }
+}
+
+/// The other way: of each y in turn the element that sees an element of the
+/// images, of shape `result`, at that tap; `outside` where none does.
+template <class F>
+void forEachSeen(const Window &w, ArrayRef<Expr> ys, Ints result,
+                 double outside, F f) {
+  Sizes low(4, 0), high(4, 0), interior(4, 0), steps(4, 1);
+  for (int d = 0; d < 2; ++d) {
+    int64_t a = w.axis + d, outputs = ys[0].shape()[a];
+    int64_t length = (outputs - 1) * w.strides[d] + 1;
+    interior[a] = w.strides[d] - 1;
+    low[a] = std::max<int64_t>(w.last(d) - w.pads[d], 0);
+    high[a] = std::max<int64_t>(w.pads[d] + result[a] - length, 0);
+  }
+  SmallVector<Expr> spread;
+  for (Expr y : ys)
+    spread.push_back(pad(y, low, high, interior, outside));
+  for (int64_t t = 0; t < w.taps(); ++t) {
+    Sizes starts(4, 0);
+    for (int d = 0; d < 2; ++d)
+      starts[w.axis + d] = low[w.axis + d] + w.pads[d] - w.offset(t, d);
+    SmallVector<Expr> seen;
+    for (Expr y : spread)
+      seen.push_back(slice(y, starts, result, steps));
+    f(t, seen);
+  }
+}
+
+Expr number(Expr like, Type element, double value) {
+  return like.make<ConstantOp>(value, RankedTensorType::get({}, element));
+}
+Expr broadcastTo(Expr x, Ints shape) {
+  return x.make<BroadcastOp>(x.type().clone(shape), x.v);
+}
+
+/// The first of the largest, or the last NaN.
+auto maxPool(Decomposition<MaxPoolOp> &d) {
+  MaxPoolOp op = d.op;
+  Expr x = d.expr(op.getX());
+  Type position = elementType(op.getIndex());
+  Ints shape = tensorType(op.getY()).getShape();
+  Expr best = broadcastTo(x.scalar(-INFINITY), shape),
+       index = broadcastTo(number(x, position, 0), shape);
+  forEachTap(Window(op), x, shape, -INFINITY, [&](int64_t t, Expr seen) {
+    Expr isNan = compare(Predicate::ne, seen, seen);
+    Expr isMore = compare(Predicate::gt, seen, best);
+    Expr better = isMore.make<OrOp>(isMore.v, isNan.v);
+    best = select(better, seen, best);
+    index = select(better, number(x, position, (int8_t)t), index);
+  });
+  return d.results({best, index});
+}
+
+auto maxPoolBackward(Decomposition<MaxPoolBackwardOp> &d) {
+  MaxPoolBackwardOp op = d.op;
+  Expr dy = d.expr(op.getDy()), index = d.expr(op.getIndex());
+  Type position = elementType(op.getIndex());
+  Window window(op);
+  Ints shape = tensorType(op.getDx()).getShape();
+  std::optional<Expr> dx;
+  forEachSeen(window, {dy, index}, shape, 0, [&](int64_t t, auto seen) {
+    // Where no output is, the gradient is zero, whatever the position.
+    Expr chosen =
+        compare(Predicate::eq, seen[1], number(dy, position, (int8_t)t));
+    Expr gradient = wide(seen[0]);
+    Expr term = select(chosen, gradient, gradient.scalar(0));
+    dx = dx ? *dx + term : term;
+  });
+  return d.results({*dx});
+}
+
+/// How many taps count at each position along d.
+Sizes counts(const Window &w, int d, int64_t size, int64_t outputs,
+             bool padded) {
+  int64_t low = padded ? -w.pads[d] : 0;
+  int64_t high = size + (padded ? w.pads[2 + d] : 0);
+  Sizes n(outputs, 0);
+  for (int64_t o = 0; o < outputs; ++o)
+    for (int64_t k = 0; k < w.kernel[d]; ++k) {
+      int64_t p = o * w.strides[d] - w.pads[d] + k * w.dilations[d];
+      n[o] += p >= low && p < high;
+    }
+  return n;
+}
+
+/// y over the number of taps of each window.
+template <class OpTy> Expr divided(OpTy op, Expr y, Ints image) {
+  Window w(op);
+  double all = 1;
+  for (int d = 0; d < 2; ++d) {
+    int64_t a = w.axis + d;
+    Sizes n = counts(w, d, image[a], y.shape()[a], op.getCountIncludePad());
+    if (llvm::all_equal(n)) {
+      all *= n.empty() ? 1 : n[0];
+      continue;
+    }
+    Sizes shape(4, 1);
+    shape[a] = n.size();
+    auto type = y.type().clone(shape);
+    auto element = cast<FloatType>(type.getElementType());
+    SmallVector<APFloat> values;
+    for (int64_t v : n) {
+      values.push_back(APFloat(1.0 / (double)v));
+      bool exact;
+      values.back().convert(element.getFloatSemantics(),
+                            APFloat::rmNearestTiesToEven, &exact);
+    }
+    Expr factors = y.make<ConstantOp>(
+        type, cast<ElementsAttr>(DenseElementsAttr::get(type, values)));
+    y = y * factors;
+  }
+  return y * (1 / all);
+}
+
+auto avgPool(Decomposition<AvgPoolOp> &d) {
+  AvgPoolOp op = d.op;
+  Expr x = d.expr(op.getX());
+  Ints shape = tensorType(op.getY()).getShape();
+  Window w(op);
+  bool isGlobal = llvm::all_of(w.pads, [](int64_t p) { return p == 0; });
+  for (int i = 0; i < 2; ++i)
+    isGlobal &= w.kernel[i] == x.shape()[w.axis + i] && w.dilations[i] == 1;
+  if (isGlobal)
+    return d.results({wide(x).mean({w.axis, w.axis + 1}, true)});
+  std::optional<Expr> sum;
+  forEachTap(w, x, shape, 0, [&](int64_t, Expr seen) {
+    sum = sum ? *sum + wide(seen) : wide(seen);
+  });
+  return d.results({divided(op, *sum, x.shape())});
+}
+
+auto avgPoolBackward(Decomposition<AvgPoolBackwardOp> &d) {
+  AvgPoolBackwardOp op = d.op;
+  Ints shape = tensorType(op.getDx()).getShape();
+  Expr dy = d.expr(op.getDy());
+  Expr part = divided(op, wide(dy), shape).cast(dy.type().getElementType());
+  std::optional<Expr> dx;
+  forEachSeen(Window(op), {part}, shape, 0, [&](int64_t, auto seen) {
+    dx = dx ? *dx + wide(seen[0]) : wide(seen[0]);
+  });
+  return d.results({*dx});
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachPoolDecompositions(MLIRContext &c) {
+  decomposition<MaxPoolOp>(c, [](auto &d) { return maxPool(d); });
+  decomposition<MaxPoolBackwardOp>(c,
+                                   [](auto &d) { return maxPoolBackward(d); });
+  decomposition<AvgPoolOp>(c, [](auto &d) { return avgPool(d); });
+  decomposition<AvgPoolBackwardOp>(c,
+                                   [](auto &d) { return avgPoolBackward(d); });
+}

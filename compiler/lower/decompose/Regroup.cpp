@@ -1,0 +1,217 @@
+#include "compiler/lower/decompose/Regroup.h"
+#include "compiler/lower/fuse/Clusters.h"
+#include "compiler/lower/fuse/Leaves.h"
+#include "mlir/IR/Builders.h"
+#include <map>
+#include <set>
+
+using namespace mlir;
+using dlc::ir::Expr;
+using dlc::ir::Ints;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+/// Parts of a column that fill a device, and fewest rows of a part.
+constexpr int64_t kMaxParts = 1024, kMostSums = 1 << 16, kMinRows = 32;
+/// Most ops that are repeated for one value, and most arrays that they read.
+constexpr int kMostOps = 32;
+constexpr size_t kMostLeaves = 4;
+
+int64_t partsOf(int64_t rows, int64_t channels) {
+  int64_t parts = std::min(
+      {kMaxParts, rows / kMinRows, kMostSums / std::max<int64_t>(channels, 1)});
+  for (parts = std::max<int64_t>(parts, 1); rows % parts;)
+    --parts;
+  return parts;
+}
+
+class Regrouper {
+public:
+  Regrouper(Expr at, const ChannelView &view, Value known, Operation *user)
+      : at(at), view(view), known(known), user(user) {}
+
+  Value run(Value v) {
+    findOwned(v);
+    return rebuild(v);
+  }
+
+private:
+  using ValueSet = llvm::SmallPtrSet<Value, 8>;
+
+  bool isFull(Value v) const {
+    return tensorType(v).getShape() == Ints(view.images);
+  }
+  bool isPerChannel(Value v) const {
+    Ints shape = tensorType(v).getShape();
+    bool isVector = shape.size() == 1 && view.perChannel.back() != 1 &&
+                    shape.front() == view.perChannel.back();
+    return isVector || shape == Ints(view.perChannel);
+  }
+  /// One value a row of adjacent channels.
+  bool isPerRow(Value v) const {
+    Ints shape = tensorType(v).getShape();
+    return view.channel == 2 && shape.size() == view.images.size() &&
+           shape.back() == 1 &&
+           shape.drop_back() == Ints(view.images).drop_back();
+  }
+  static bool isSingle(Value v) { return tensorType(v).getNumElements() == 1; }
+  bool isRepeatable(Operation *op) const {
+    return op && isa<ir::ElementwiseInterface>(op) &&
+           op->getNumResults() == 1 && isFull(op->getResult(0)) &&
+           llvm::all_of(op->getOperands(), [&](Value v) {
+             return isFull(v) || isPerChannel(v) || isPerRow(v) || isSingle(v);
+           });
+  }
+  static int64_t bytesOf(const ValueSet &values) {
+    int64_t sum = 0;
+    for (Value v : values)
+      sum += Leaves::bytes(v);
+    return sum;
+  }
+
+  /// The ops whose results nobody needs but `user`, by way of v, from the last
+  /// to the first.
+  void findOwned(Value v) {
+    auto isLater = [](Operation *a, Operation *b) {
+      return b->isBeforeInBlock(a);
+    };
+    std::set<Operation *, decltype(isLater)> open(isLater);
+    auto offer = [&](Value o) {
+      if (Operation *op = o.getDefiningOp(); isRepeatable(op))
+        open.insert(op);
+    };
+    offer(v);
+    for (int i = 0; i < 2 * kMostOps && !open.empty(); ++i) {
+      Operation *op = *open.begin();
+      open.erase(open.begin());
+      if (!llvm::all_of(op->getUsers(), [&](Operation *u) {
+            return u == user || owned.contains(u);
+          }))
+        continue;
+      owned.insert(op);
+      llvm::for_each(op->getOperands(), offer);
+    }
+  }
+
+  /// The arrays that v is made from with as few bytes as possible, v itself if
+  /// nothing is gained. `known` costs nothing. Takes the ops that it looks at
+  /// from `budget`, and goes no further than that.
+  const ValueSet &leavesOf(Value v, int &budget) {
+    auto at = leaves.find(v.getAsOpaquePointer());
+    if (at == leaves.end())
+      at = leaves.try_emplace(v.getAsOpaquePointer(), findLeaves(v, budget))
+               .first;
+    return at->second;
+  }
+  ValueSet findLeaves(Value v, int &budget) {
+    if (v == known || !isFull(v))
+      return {};
+    Operation *op = v.getDefiningOp();
+    ValueSet self, all;
+    self.insert(v);
+    if (!isRepeatable(op) || budget-- <= 0)
+      return self;
+    bool isOwned = owned.contains(op);
+    for (Value o : op->getOperands()) {
+      int own = kMostOps; // what others need, too, is looked at apart
+      bool starts = isOwned && !owned.contains(o.getDefiningOp());
+      all.insert_range(leavesOf(o, starts ? own : budget));
+    }
+    bool isGain =
+        isOwned || all.empty() ||
+        (!known && Leaves::isCheap(op) && bytesOf(all) <= Leaves::bytes(v));
+    return isGain ? all : self;
+  }
+  /// Whether nobody needs the leaf but the ops that are repeated: it would be
+  /// put into memory for them.
+  bool isNew(Value leaf) const {
+    return leaf.getDefiningOp() &&
+           classify(leaf.getDefiningOp()) != Class::None &&
+           llvm::all_of(leaf.getUsers(), [&](Operation *u) {
+             return u == user || owned.contains(u);
+           });
+  }
+  static bool isBetterRead(Value leaf) {
+    Operation *op = leaf.getDefiningOp();
+    return op && (classify(op) == Class::Move || isa<ir::BroadcastOp>(op));
+  }
+  bool isWorthRepeating(Value v) {
+    int budget = kMostOps;
+    const ValueSet &from = leavesOf(v, budget);
+    return v != known && !from.contains(v) && budget >= 0 &&
+           from.size() <= kMostLeaves && llvm::none_of(from, isBetterRead) &&
+           llvm::count_if(from, [&](Value leaf) { return isNew(leaf); }) <= 1;
+  }
+
+  Value rebuild(Value v) {
+    if (!isFull(v))
+      return viewOf(v, isSingle(v)   ? SmallVector<int64_t>()
+                       : isPerRow(v) ? rowShape()
+                                     : vectorShape());
+    if (Value made = done.lookup(v))
+      return made;
+    if (!isWorthRepeating(v))
+      return done[v] = viewOf(v, view.shape);
+    Operation *op = v.getDefiningOp();
+    SmallVector<Value> operands;
+    for (Value o : op->getOperands())
+      operands.push_back(rebuild(o));
+    Operation *made = at.b->clone(*op);
+    made->setOperands(operands);
+    made->getResult(0).setType(tensorType(v).clone(view.shape));
+    return done[v] = made->getResult(0);
+  }
+  Value viewOf(Value v, Ints shape) const {
+    return Expr(*at.b, at.loc, v).reshape(shape);
+  }
+  SmallVector<int64_t> rowShape() const {
+    return {view.shape[0], view.shape[1], 1};
+  }
+  SmallVector<int64_t> vectorShape() const {
+    SmallVector<int64_t> shape(view.shape.size(), 1);
+    shape[view.channel] = view.shape[view.channel];
+    return shape;
+  }
+
+  Expr at;
+  const ChannelView &view;
+  Value known;
+  Operation *user;
+  llvm::SmallPtrSet<Operation *, 32> owned;
+  std::map<void *, ValueSet> leaves; // of a value
+  llvm::DenseMap<Value, Value> done;
+};
+
+} // namespace
+
+ChannelView::ChannelView(RankedTensorType type, StringRef layout)
+    : images(type.getShape()), perChannel(type.getRank(), 1) {
+  bool last = layout == "nhwc" || type.getRank() == 2;
+  int64_t axis = last ? type.getRank() - 1 : 1, channels = images[axis];
+  perChannel[axis] = channels;
+  int64_t rows = channels ? type.getNumElements() / channels : 0;
+  if (last) {
+    int64_t parts = partsOf(rows, channels);
+    shape = {parts, rows / parts, channels};
+  } else {
+    shape = {images[0], channels, images[0] ? rows / images[0] : 0};
+  }
+  channel = last ? 2 : 1;
+  inner = 3 - channel;
+}
+Expr ChannelView::vector(Expr channels) const {
+  SmallVector<int64_t> to(shape.size(), 1);
+  to[channel] = shape[channel];
+  return channels.reshape(to);
+}
+Expr ChannelView::ofImages(Expr channels) const {
+  return channels.reshape(perChannel);
+}
+
+Expr regroup(Expr v, const ChannelView &view, Value known, Operation *user) {
+  return Expr(*v.b, v.loc, Regrouper(v, view, known, user).run(v));
+}
+
+} // namespace dlc

@@ -1,0 +1,142 @@
+// Reductions of many elements to a few become two stages; how many are few
+// depends on the device.
+//   1. The leading reduced dimension is kept when it gives enough chunks: [64,
+//   1, 28, 28] -> [64, 1, 1, 1] -> [].
+//   2. Otherwise, if all dimensions are reduced, the elements are seen as
+//   [chunks, n / chunks] for the largest divisor
+//      of n up to kMaxChunks.
+//   3. Where more are few than by default, sums of columns are those of
+//   [chunks, rows / chunks, columns]; what they add up is computed in that
+//   shape or lies in memory anyway (Regroup.h).
+// What does not divide stays as it is.
+#include "compiler/dialect/Expr.h"
+#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/decompose/Regroup.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+using dlc::ir::Ints;
+
+namespace dlc {
+namespace {
+
+/// Where nobody says: that of a CPU.
+constexpr int64_t kFewOutputs = 16;
+
+constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
+                  kFewRows = 256;
+
+/// The reduction that `op` is, of x over `axes`.
+Expr reduce(ir::ReductionInterface op, Expr x, Ints axes) {
+  return Expr(*x.b, x.loc, op.reduceToo(*x.b, x.v, axes));
+}
+
+int64_t largestDivisor(int64_t n, int64_t limit) {
+  while (n % limit)
+    --limit;
+  return limit;
+}
+
+/// x reduced so far that a second reduction over `axes`, updated here, is left;
+/// null when it does not split.
+Value firstStage(ir::ReductionInterface op, Expr x,
+                 SmallVector<int64_t> &axes) {
+  int64_t chunks = x.shape()[axes.front()];
+  if (axes.size() > 1 && chunks >= kMinChunks) {
+    Expr stage = reduce(op, x, Ints(axes).drop_front());
+    axes.resize(1);
+    return stage;
+  }
+  int64_t n = x.type().getNumElements();
+  chunks = largestDivisor(n, kMaxChunks);
+  if ((int64_t)axes.size() != x.rank() || chunks < kMinChunks)
+    return {};
+  SmallVector<int64_t> shape{chunks, n / chunks}, inner{1};
+  axes = {0};
+  return reduce(op, x.reshape(shape), inner);
+}
+
+/// Whether the value is an argument, a library's result or read elsewhere, too:
+/// seeing it in another shape then keeps nothing from being fused.
+bool isInMemory(Value x) {
+  Operation *op = x.getDefiningOp();
+  return !op || !x.hasOneUse() || !isa<ir::ElementwiseInterface>(op);
+}
+
+/// The sums of columns over parts of the rows, [chunks, 1, columns].
+Value partsOfRows(ir::ReductionInterface op, Expr x) {
+  ChannelView view(x.type(), "nhwc");
+  if (view.parts() < kMinChunks)
+    return {};
+  Expr grouped = regroup(x, view, {}, op);
+  bool isRead = isa_and_nonnull<ir::ReshapeOp>(grouped.v.getDefiningOp());
+  if (isRead && !isInMemory(x.v))
+    return {};
+  return reduce(op, wide(grouped), Ints(view.inner));
+}
+
+void split(ir::ReductionInterface op, int64_t few) {
+  ir::Ints reduced = op.reducedAxes();
+  Value operand = op->getOperand(0), result = op->getResult(0);
+  auto from = ir::tensorType(operand), to = ir::tensorType(result);
+  if (reduced.empty() || from.getNumElements() <= kLarge)
+    return;
+  // Each row of adjacent elements has many threads of a device already.
+  bool isRow = reduced.back() == from.getRank() - 1;
+  if (to.getNumElements() > (isRow ? std::min(few, kFewRows) : few))
+    return;
+  OpBuilder builder(op);
+  SmallVector<int64_t> axes(reduced);
+  Expr x(builder, op.getLoc(), operand);
+  bool isColumns = few > kFewOutputs && from.getRank() > 1 &&
+                   (int64_t)axes.size() == from.getRank() - 1 && !isRow;
+  Value stage;
+  if (isColumns && axes.back() == from.getRank() - 2) {
+    stage = partsOfRows(op, x);
+    if (stage)
+      axes = {0};
+  }
+  if (!stage)
+    stage = firstStage(op, wide(x), axes);
+  if (!stage)
+    return;
+  Expr y = reduce(op, Expr(builder, op.getLoc(), stage), axes);
+  result.replaceAllUsesWith(
+      y.reshape(to.getShape()).cast(to.getElementType()).v);
+  op.erase();
+}
+
+struct SplitReductions
+    : PassWrapper<SplitReductions, OperationPass<func::FuncOp>> {
+  SplitReductions() = default;
+  SplitReductions(const SplitReductions &o) : PassWrapper(o) {}
+  explicit SplitReductions(int64_t few) { fewOutputs = few; }
+  Option<int64_t> fewOutputs{
+      *this, "few-outputs",
+      llvm::cl::desc("most results of a reduction that is split"),
+      llvm::cl::init(kFewOutputs)};
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitReductions)
+  StringRef getArgument() const final { return "dlc-split-reductions"; }
+  StringRef getDescription() const final {
+    return "reduce many elements to a few in two stages";
+  }
+  void runOnOperation() final {
+    SmallVector<ir::ReductionInterface> ops;
+    getOperation().walk([&](ir::ReductionInterface op) {
+      if (op.combine() != ir::Combine::argmax) // no index of an index
+        ops.push_back(op);
+    });
+    for (ir::ReductionInterface op : ops)
+      split(op, fewOutputs);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createSplitReductions(int64_t fewOutputs) {
+  return std::make_unique<SplitReductions>(fewOutputs);
+}
+
+} // namespace dlc

@@ -1,0 +1,193 @@
+#include "compiler/lower/emit/EmitPlan.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/lower/Labels.h"
+#include "compiler/lower/memory/StateLayout.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+plan::DType planTypeOf(Type t) {
+  if (t.isF32())
+    return plan::F32;
+  if (t.isF16())
+    return plan::F16;
+  if (t.isBF16())
+    return plan::BF16;
+  if (t.isF64())
+    return plan::F64;
+  if (t.isInteger(64))
+    return plan::I64;
+  if (t.isInteger(32))
+    return plan::I32;
+  if (t.isInteger(8))
+    return plan::U8;
+  return t.isInteger(1) ? plan::BOOL : plan::DTYPE_INVALID;
+}
+
+namespace {
+
+void fill(plan::TensorType *out, ShapedType type) {
+  out->set_dtype(planTypeOf(type.getElementType()));
+  for (int64_t d : type.getShape())
+    out->add_shape(d);
+}
+
+LogicalResult fill(plan::Attribute *out, NamedAttribute attr) {
+  out->set_name(attr.getName().str());
+  Attribute value = attr.getValue();
+  if (auto i = dyn_cast<IntegerAttr>(value))
+    out->set_i(i.getInt());
+  else if (auto f = dyn_cast<FloatAttr>(value))
+    out->set_f(f.getValueAsDouble());
+  else if (auto s = dyn_cast<StringAttr>(value))
+    out->set_s(s.str());
+  else if (isa<UnitAttr>(value))
+    out->set_i(1);
+  else if (auto ints = dyn_cast<DenseI64ArrayAttr>(value))
+    for (int64_t v : ints.asArrayRef())
+      out->mutable_ints()->add_values(v);
+  else
+    return failure();
+  return success();
+}
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(plan::Program &out, const llvm::StringMap<uint32_t> &regions)
+      : out(out), regions(regions) {}
+
+  LogicalResult emit(exec::ProgramOp program) {
+    out.set_name(program.getSymName().str());
+    out.set_scratch_bytes(program.getScratchBytes());
+    if (auto after = program->getAttrOfType<FlatSymbolRefAttr>("dlc.after"))
+      out.set_after(after.getValue().str());
+    for (Operation &op : program.getBody().front())
+      if (failed(emit(&op)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult emit(Operation *op) {
+    if (auto buffer = dyn_cast<exec::BufferOp>(op)) {
+      ids[buffer.getBuffer()] = out.buffers_size();
+      plan::Buffer *b = out.add_buffers();
+      b->set_region(regions.lookup(buffer.getRegion()));
+      b->set_offset(buffer.getOffset());
+      fill(b->mutable_type(), buffer.getType());
+      return success();
+    }
+    if (auto port = dyn_cast<exec::PortOp>(op)) {
+      plan::Port *p =
+          port.getDirection() == "input" ? out.add_inputs() : out.add_outputs();
+      p->set_name(port.getName().str());
+      p->set_buffer(ids[port.getBuffer()]);
+      p->set_limit(port.getLimit());
+      return success();
+    }
+    return command(op);
+  }
+  static DictionaryAttr attributesOf(exec::LaunchOp launch) {
+    Builder b(launch.getContext());
+    NamedAttrList attrs;
+    attrs.set("symbol", b.getStringAttr(launch.getKernel()));
+    if (launch.getGrid()) {
+      attrs.set("grid", launch.getGridAttr());
+      attrs.set("block", launch.getBlockAttr());
+      if (launch->hasAttr("tensor_cores"))
+        attrs.set("tensor_cores", b.getI64IntegerAttr(1));
+    } else {
+      attrs.set("extent", launch.getExtentAttr());
+      attrs.set("grain", launch.getGrainAttr());
+    }
+    return attrs.getDictionary(launch.getContext());
+  }
+  LogicalResult command(Operation *op) {
+    plan::Command &c = *out.add_commands();
+    c.set_label(locationLabel(op->getLoc()));
+    Builder b(op->getContext());
+    if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
+      c.set_flops(launch.getFlops());
+      return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
+                    attributesOf(launch));
+    }
+    if (auto call = dyn_cast<exec::CallOp>(op)) {
+      c.set_flops(call.getFlops());
+      if (failed(finish(c, call.getKind(), call.getInputs(), call.getOutputs(),
+                        call.getArguments())))
+        return call.emitError("has an attribute that a plan cannot hold: ")
+               << call.getArguments();
+      return success();
+    }
+    if (auto copy = dyn_cast<exec::CopyOp>(op))
+      return finish(c, "copy", copy.getFrom(), copy.getTo(),
+                    b.getDictionaryAttr({}));
+    auto bucket = [&](Value buffer, int64_t id, StringRef kind, bool mean) {
+      NamedAttrList attrs;
+      attrs.set("bucket", b.getI64IntegerAttr(id));
+      if (mean)
+        attrs.set("op", b.getStringAttr("mean"));
+      return finish(c, kind, buffer, buffer,
+                    attrs.getDictionary(op->getContext()));
+    };
+    if (auto reduce = dyn_cast<exec::AllReduceOp>(op))
+      return bucket(reduce.getBuffer(), reduce.getBucket(), "all_reduce", true);
+    if (auto wait = dyn_cast<exec::WaitOp>(op))
+      return bucket(wait.getBuffer(), wait.getBucket(), "wait", false);
+    return op->emitError("is no command");
+  }
+  LogicalResult finish(plan::Command &c, StringRef kind, ValueRange ins,
+                       ValueRange outs, DictionaryAttr attrs) {
+    c.set_kind(kind.str());
+    int64_t bytes = 0;
+    for (Value v : ins) {
+      c.add_inputs(ids[v]);
+      bytes += byteSize(cast<MemRefType>(v.getType()));
+    }
+    for (Value v : outs) {
+      c.add_outputs(ids[v]);
+      bytes += byteSize(cast<MemRefType>(v.getType()));
+    }
+    c.set_bytes(bytes);
+    for (NamedAttribute attr : attrs)
+      if (failed(fill(c.add_attributes(), attr)))
+        return failure();
+    return success();
+  }
+
+  plan::Program &out;
+  const llvm::StringMap<uint32_t> &regions;
+  llvm::DenseMap<Value, uint32_t> ids;
+};
+
+} // namespace
+
+LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
+  llvm::StringMap<uint32_t> regions;
+  for (auto region : module.getOps<exec::RegionOp>()) {
+    regions[region.getSymName()] = plan.regions_size();
+    plan::Region *r = plan.add_regions();
+    r->set_name(region.getSymName().str());
+    r->set_kind(region.getKind() == "state"      ? plan::Region::STATE
+                : region.getKind() == "gradient" ? plan::Region::GRADIENT
+                                                 : plan::Region::SCRATCH);
+    r->set_bytes(region.getBytes());
+  }
+  for (auto state : module.getOps<exec::StateOp>()) {
+    plan::State *s = plan.add_states();
+    s->set_name(state.getSymName().str());
+    s->set_role(state.getRole().str());
+    fill(s->mutable_type(), cast<ShapedType>(state.getType()));
+    s->set_of(state.getOf().value_or("").str());
+    s->set_region(regions.lookup(state.getRegion()));
+    s->set_offset(state.getOffset());
+    s->set_trainable(state.getTrainable());
+  }
+  for (auto program : module.getOps<exec::ProgramOp>())
+    if (failed(ProgramEmitter(*plan.add_programs(), regions).emit(program)))
+      return failure();
+  return success();
+}
+
+} // namespace dlc

@@ -1,0 +1,287 @@
+#include "compiler/lower/emit/EmitProgram.h"
+#include "compiler/kernel/AttentionKernel.h"
+#include "compiler/kernel/KernelSchedule.h"
+#include <map>
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+MemRefType memrefOf(ShapedType t) {
+  return MemRefType::get(t.getShape(), t.getElementType());
+}
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(func::FuncOp f, const Placement &places, KernelTable &kernels)
+      : f(f), block(f.front()), places(places), kernels(kernels) {}
+
+  LogicalResult run() {
+    for (Operation &op : block)
+      if (!places.isCommand(&op) && !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp,
+                                         ir::AllReduceOp, func::ReturnOp>(op))
+        return op.emitError()
+               << "'" << op.getName() << "' has no lowering to a command";
+    auto at = OpBuilder(f->getParentOp()->getContext());
+    at.setInsertionPoint(f);
+    auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
+                                           places.scratchBytes());
+    if (Attribute after = f->getAttr("dlc.after"))
+      program->setAttr("dlc.after", after);
+    Block *body = at.createBlock(&program.getBody());
+    OpBuilder b = OpBuilder::atBlockEnd(body);
+    // Buffers are declared before the marker, commands after it.
+    Operation *marker =
+        exec::RegionOp::create(b, f.getLoc(), "marker", "scratch", 0);
+    lastDeclaration = marker;
+    ports(b);
+    for (auto read : block.getOps<ir::ReadOp>())
+      if (places.needsSnapshot(read))
+        exec::CopyOp::create(b, read.getLoc(),
+                             buffer(places.placeOfState(read.getState()),
+                                    tensorType(read.getValue()), read.getLoc()),
+                             buffer(read.getValue()));
+    if (failed(countBuckets()))
+      return failure();
+    for (Operation &op : block) {
+      if (auto fused = dyn_cast<ir::FusedOp>(op)) {
+        if (failed(launch(b, fused)))
+          return failure();
+      } else if (auto library = dyn_cast<ir::LibraryInterface>(op)) {
+        if (failed(call(b, library)))
+          return failure();
+      } else if (auto reduce = dyn_cast<ir::AllReduceOp>(op)) {
+        if (failed(copyOperand(b, reduce)))
+          return failure();
+        allReduce(b, reduce);
+      }
+    }
+    for (Value v : block.getTerminator()->getOperands())
+      if (failed(ensureArrived(b, v)))
+        return failure();
+    if (failed(copyWrites(b)))
+      return failure();
+    marker->erase();
+    return success();
+  }
+
+private:
+  Value buffer(const Place &place, ShapedType type, Location loc) {
+    MemRefType memref = memrefOf(type);
+    auto key =
+        std::tuple(place.region, place.offset, memref.getAsOpaquePointer());
+    Value &b = buffers[key];
+    if (!b) {
+      OpBuilder builder(lastDeclaration);
+      b = exec::BufferOp::create(builder, loc, memref, place.region,
+                                 place.offset);
+    }
+    return b;
+  }
+  Value buffer(Value v) {
+    return buffer(places.placeOf(v), tensorType(v), v.getLoc());
+  }
+
+  void ports(OpBuilder &b) {
+    auto name = [&](DictionaryAttr attrs, StringRef fallback) {
+      auto n = attrs ? attrs.getAs<StringAttr>("dlc.name") : StringAttr();
+      return n ? n.getValue().str() : fallback.str();
+    };
+    for (BlockArgument arg : f.getArguments()) {
+      unsigned i = arg.getArgNumber();
+      auto limit = f.getArgAttrOfType<IntegerAttr>(i, "dlc.limit");
+      exec::PortOp::create(
+          b, arg.getLoc(), "input",
+          name(f.getArgAttrDict(i), "input" + std::to_string(i)), buffer(arg),
+          limit ? limit.getInt() : 0);
+    }
+    for (auto [i, v] : llvm::enumerate(block.getTerminator()->getOperands()))
+      exec::PortOp::create(
+          b, v.getLoc(), "output",
+          name(f.getResultAttrDict(i), "output" + std::to_string(i)), buffer(v),
+          0);
+  }
+
+  LogicalResult ensureArrived(OpBuilder &b, Value v) {
+    ir::AllReduceOp reduce = allReduceOf(v);
+    if (!reduce || !reduce.getBucket()) // of one rank: nothing travels
+      return success();
+    Bucket &bucket = buckets[bucketOf(reduce)];
+    if (!bucket.started)
+      return reduce.emitError("is used before its bucket is complete");
+    for (auto [range, id] : bucket.ranges)
+      exec::WaitOp::create(b, reduce.getLoc(), range, id);
+    bucket.ranges.clear();
+    return success();
+  }
+  LogicalResult operands(OpBuilder &b, ValueRange values,
+                         SmallVectorImpl<Value> &out) {
+    for (Value v : values) {
+      if (failed(ensureArrived(b, v)))
+        return failure();
+      out.push_back(buffer(v));
+    }
+    return success();
+  }
+  LogicalResult launch(OpBuilder &b, ir::FusedOp op) {
+    SmallVector<Value> ins, outs;
+    if (failed(operands(b, op.getInputs(), ins)))
+      return failure();
+    for (Value v : op.getOutputs())
+      outs.push_back(buffer(v));
+    exec::KernelOp kernel = kernels.get(op);
+    if (auto attention = dyn_cast_or_null<ir::FlopsInterface>(
+            attentionOf(kernel.getBody()))) {
+      exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs,
+                             /*extent=*/1, /*grain=*/1, attention.countFlops(),
+                             /*grid=*/nullptr, /*block=*/nullptr)
+          ->setAttr("tensor_cores", b.getUnitAttr());
+      return success();
+    }
+    std::string why;
+    auto schedule = analyseKernel(kernel.getBody(), &why);
+    if (!schedule)
+      return op.emitError() << "this cluster cannot be one kernel: " << why;
+    auto launch = exec::LaunchOp::create(
+        b, op.getLoc(), kernel.getSymName(), ins, outs, schedule->extent,
+        schedule->grain, schedule->flops, /*grid=*/nullptr, /*block=*/nullptr);
+    if (!kernel.getBody().getOps<ir::MatmulOp>().empty())
+      launch->setAttr("tensor_cores", b.getUnitAttr());
+    return success();
+  }
+  LogicalResult call(OpBuilder &b, ir::LibraryInterface op) {
+    SmallVector<Value> ins, outs;
+    if (failed(operands(b, op->getOperands(), ins)))
+      return failure();
+    if (op.joinsOperands())
+      joinAdjacent(op->getOperands(), ins);
+    for (Value v : op->getResults())
+      outs.push_back(buffer(v));
+    NamedAttrList attrs(op->getAttrDictionary());
+    attrs.erase("operandSegmentSizes");
+    for (auto [name, isThere] : op.optionalOperands())
+      attrs.set(name, b.getI64IntegerAttr(isThere));
+    exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,
+                         outs, attrs.getDictionary(b.getContext()),
+                         cast<ir::FlopsInterface>(*op).countFlops());
+    return success();
+  }
+  /// Operands that follow each other in the gradient region become one; the
+  /// gaps there are zero.
+  void joinAdjacent(ValueRange values, SmallVectorImpl<Value> &ins) {
+    SmallVector<std::pair<int64_t, int64_t>> ranges; // begin, end
+    Type element = ir::elementType(values.front());
+    for (Value v : values) {
+      Place p = places.placeOf(v);
+      if (p.region != "gradient" || ir::elementType(v) != element)
+        return;
+      ranges.push_back({p.offset, p.offset + byteSize(tensorType(v))});
+    }
+    ins.clear();
+    for (auto [begin, end] : joined(ranges))
+      ins.push_back(flat(begin, end, element));
+  }
+  static SmallVector<std::pair<int64_t, int64_t>>
+  joined(SmallVector<std::pair<int64_t, int64_t>> ranges) {
+    llvm::sort(ranges);
+    SmallVector<std::pair<int64_t, int64_t>> out;
+    for (auto [begin, end] : ranges)
+      if (!out.empty() && alignUp(out.back().second) == begin)
+        out.back().second = end;
+      else
+        out.push_back({begin, end});
+    return out;
+  }
+  Value flat(int64_t begin, int64_t end, Type element) {
+    int64_t size = (element.getIntOrFloatBitWidth() + 7) / 8;
+    return buffer(Place{"gradient", begin},
+                  RankedTensorType::get({(end - begin) / size}, element),
+                  f.getLoc());
+  }
+
+  struct Bucket {
+    SmallVector<ir::AllReduceOp> members;
+    int64_t seen = 0;
+    bool started = false;
+    SmallVector<std::pair<Value, int64_t>> ranges; // not waited for yet
+  };
+  static int64_t bucketOf(ir::AllReduceOp op) { return *op.getBucket(); }
+
+  LogicalResult countBuckets() {
+    for (auto reduce : block.getOps<ir::AllReduceOp>()) {
+      if (!reduce.getBucket())
+        continue;
+      if (places.placeOf(reduce.getY()).region != "gradient")
+        return reduce.emitError("reduces a value that no command computes");
+      buckets[bucketOf(reduce)].members.push_back(reduce);
+    }
+    return success();
+  }
+  LogicalResult copyOperand(OpBuilder &b, ir::AllReduceOp op) {
+    if (!places.isCommand(op))
+      return success();
+    if (failed(ensureArrived(b, op.getX())))
+      return failure();
+    exec::CopyOp::create(b, op.getLoc(), buffer(op.getX()), buffer(op.getY()));
+    return success();
+  }
+  void allReduce(OpBuilder &b, ir::AllReduceOp op) {
+    if (!op.getBucket())
+      return;
+    Bucket &bucket = buckets[bucketOf(op)];
+    if (++bucket.seen < (int64_t)bucket.members.size())
+      return;
+    bucket.started = true;
+    llvm::MapVector<Type, SmallVector<std::pair<int64_t, int64_t>>> ranges;
+    SmallVector<Location> locs;
+    for (ir::AllReduceOp member : bucket.members) {
+      Place p = places.placeOf(member.getY());
+      ranges[ir::elementType(member.getX())].push_back(
+          {p.offset, p.offset + byteSize(tensorType(member.getX()))});
+      locs.push_back(member.getLoc());
+    }
+    for (auto &[element, parts] : ranges)
+      for (auto [begin, end] : joined(parts)) {
+        Value range = flat(begin, end, element);
+        exec::AllReduceOp::create(b, FusedLoc::get(b.getContext(), locs), range,
+                                  nextBucket);
+        bucket.ranges.push_back({range, nextBucket++});
+      }
+  }
+
+  LogicalResult copyWrites(OpBuilder &b) {
+    for (auto write : block.getOps<ir::WriteOp>()) {
+      if (failed(ensureArrived(b, write.getValue())))
+        return failure();
+      Place to = places.placeOfState(write.getState()),
+            from = places.placeOf(write.getValue());
+      if (from.region == to.region && from.offset == to.offset)
+        continue;
+      ShapedType type = tensorType(write.getValue());
+      exec::CopyOp::create(b, write.getLoc(),
+                           buffer(from, type, write.getLoc()),
+                           buffer(to, type, write.getLoc()));
+    }
+    return success();
+  }
+
+  func::FuncOp f;
+  Block &block;
+  const Placement &places;
+  KernelTable &kernels;
+  int64_t nextBucket = 0;
+  std::map<int64_t, Bucket> buckets;
+  std::map<std::tuple<std::string, int64_t, const void *>, Value> buffers;
+  Operation *lastDeclaration = nullptr;
+};
+
+} // namespace
+
+LogicalResult emitProgram(func::FuncOp f, const Placement &places,
+                          KernelTable &kernels) {
+  return ProgramEmitter(f, places, kernels).run();
+}
+
+} // namespace dlc

@@ -1,0 +1,312 @@
+// Launches of the same elementwise kernel on buffers that follow each other
+// become one launch over all of them: the update of every parameter is one
+// kernel over the flat arrays.
+//
+// A launch joins the group of an earlier one when both compute the same with
+// the same scalars, each of its buffers follows the other's at the same
+// distance in elements, and no command in between touches what the group reads
+// or writes. Gaps between states, and between gradients, hold zeros that nobody
+// reads.
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/Lower.h"
+#include "compiler/lower/memory/StateLayout.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+struct Range {
+  StringRef region;
+  int64_t begin, end; // bytes
+  bool overlaps(const Range &o) const {
+    return region == o.region && begin < o.end && o.begin < end;
+  }
+};
+
+Range rangeOf(Value buffer) {
+  auto op = buffer.getDefiningOp<exec::BufferOp>();
+  int64_t begin = op.getOffset();
+  return {op.getRegion(), begin,
+          begin + byteSize(cast<MemRefType>(buffer.getType()))};
+}
+int64_t elementBytes(Value buffer) {
+  return (cast<MemRefType>(buffer.getType()).getElementTypeBitWidth() + 7) / 8;
+}
+bool isScalar(Value v) { return cast<ShapedType>(v.getType()).getRank() == 0; }
+
+/// What a kernel computes, whatever the shape of its tensors; empty when it is
+/// not purely elementwise on scalars and tensors of one shape.
+std::string shapelessForm(exec::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  ArrayRef<int64_t> full;
+  llvm::DenseMap<Value, int64_t> number;
+  std::string form;
+  llvm::raw_string_ostream os(form);
+  auto describe = [&](Value v) {
+    auto t = tensorType(v);
+    if (t.getRank() && full.empty())
+      full = t.getShape();
+    os << (t.getRank() ? "t" : "s") << t.getElementType() << " ";
+    number[v] = number.size();
+    return !t.getRank() || t.getShape() == full;
+  };
+  for (Value arg : body.getArguments())
+    if (!describe(arg))
+      return "";
+  for (Operation &op : body) {
+    os << op.getName() << "(";
+    for (Value v : op.getOperands())
+      os << number[v] << ",";
+    os << ")";
+    if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+      auto value = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!value || !value.isSplat())
+        return "";
+      os << value.getSplatValue<Attribute>();
+    } else if (isa<ir::ElementwiseInterface>(op)) {
+      os << op.getAttrDictionary();
+    } else if (!isa<ir::YieldOp>(op)) {
+      return "";
+    }
+    for (Value r : op.getResults())
+      if (!describe(r))
+        return "";
+  }
+  return full.empty() ? "" : form;
+}
+
+struct Group {
+  SmallVector<exec::LaunchOp> launches;
+  SmallVector<Range> reads, writes; // hulls
+};
+
+class Merger {
+public:
+  Merger(ModuleOp module) : module(module), symbols(module) {}
+
+  void run(exec::ProgramOp program) {
+    SmallVector<std::unique_ptr<Group>> done;
+    for (Operation &op : program.getBody().front()) {
+      if (isa<exec::BufferOp, exec::PortOp>(op))
+        continue;
+      auto launch = dyn_cast<exec::LaunchOp>(op);
+      std::string key = launch ? keyOf(launch) : "";
+      auto mine = key.empty() ? open.end() : open.find(key);
+      if (mine != open.end() &&
+          !follows(launch, mine->second->launches.back())) {
+        done.push_back(std::move(mine->second));
+        open.erase(mine);
+        mine = open.end();
+      }
+      closeTouched(&op, mine == open.end() ? nullptr : mine->second.get(),
+                   done);
+      if (!key.empty())
+        join(launch, mine == open.end()
+                         ? *(open[key] = std::make_unique<Group>())
+                         : *mine->second);
+    }
+    for (auto &[key, group] : open)
+      done.push_back(std::move(group));
+    open.clear();
+    for (auto &group : done)
+      if (group->launches.size() > 1)
+        merge(*group);
+  }
+
+private:
+  /// Launches with equal keys compute the same with the same scalars; empty:
+  /// not to be merged.
+  std::string keyOf(exec::LaunchOp launch) {
+    auto [it, isNew] = forms.try_emplace(launch.getKernel());
+    if (isNew)
+      it->second =
+          shapelessForm(symbols.lookup<exec::KernelOp>(launch.getKernel()));
+    if (it->second.empty())
+      return "";
+    std::string key = it->second;
+    for (Value v : launch->getOperands()) {
+      if (isScalar(v)) {
+        Range r = rangeOf(v);
+        key += (" " + r.region + "+" + Twine(r.begin)).str();
+      } else if (rangeOf(v).region == "scratch") {
+        return "";
+      }
+    }
+    for (Value v : launch.getOutputs())
+      if (isScalar(v))
+        return "";
+    return key;
+  }
+  static bool follows(exec::LaunchOp next, exec::LaunchOp last) {
+    std::optional<int64_t> distance;
+    for (auto [a, b] : llvm::zip(last->getOperands(), next->getOperands())) {
+      if (isScalar(a))
+        continue;
+      Range ra = rangeOf(a), rb = rangeOf(b);
+      int64_t d = (rb.begin - ra.begin) / elementBytes(a);
+      auto type = cast<MemRefType>(a.getType());
+      if (ra.region != rb.region || ra.begin + stateStride(type) != rb.begin ||
+          (distance && *distance != d))
+        return false;
+      distance = d;
+    }
+    return true;
+  }
+  void closeTouched(Operation *op, Group *except,
+                    SmallVectorImpl<std::unique_ptr<Group>> &done) {
+    for (auto it = open.begin(); it != open.end();) {
+      bool touched = it->second.get() != except && conflicts(op, *it->second);
+      if (touched)
+        done.push_back(std::move(it->second));
+      it = touched ? open.erase(it) : std::next(it);
+    }
+  }
+  static bool conflicts(Operation *op, Group &group) {
+    auto hits = [](ArrayRef<Range> ranges, Range r) {
+      return llvm::any_of(ranges,
+                          [&](const Range &o) { return o.overlaps(r); });
+    };
+    for (Value v : op->getOperands())
+      if (hits(group.writes, rangeOf(v)))
+        return true;
+    ValueRange outs =
+        op->getOperands(); // a wait or an all-reduce changes its operand
+    if (auto launch = dyn_cast<exec::LaunchOp>(op))
+      outs = launch.getOutputs();
+    if (auto call = dyn_cast<exec::CallOp>(op))
+      outs = call.getOutputs();
+    return llvm::any_of(outs,
+                        [&](Value v) { return hits(group.reads, rangeOf(v)); });
+  }
+  static void join(exec::LaunchOp launch, Group &group) {
+    group.launches.push_back(launch);
+    auto extend = [](SmallVectorImpl<Range> &hulls, ValueRange values) {
+      for (auto [i, v] : llvm::enumerate(values)) {
+        Range r = rangeOf(v);
+        if (i >= hulls.size())
+          hulls.push_back(r);
+        hulls[i].end = std::max(hulls[i].end, r.end);
+      }
+    };
+    extend(group.reads, launch.getInputs());
+    extend(group.writes, launch.getOutputs());
+  }
+
+  void merge(Group &group) {
+    exec::LaunchOp first = group.launches.front(), last = group.launches.back();
+    Value sample = first.getOutputs().front();
+    int64_t bytes =
+        rangeOf(last.getOutputs().front()).end - rangeOf(sample).begin;
+    int64_t n = bytes / elementBytes(sample);
+    exec::KernelOp kernel =
+        flatKernel(symbols.lookup<exec::KernelOp>(first.getKernel()), n);
+    OpBuilder b(last);
+    llvm::DenseMap<Value, Value> flats; // an output on an input stays there
+    auto flat = [&](Value v) -> Value {
+      if (isScalar(v))
+        return v;
+      auto [it, isNew] = flats.try_emplace(v);
+      auto buffer = v.getDefiningOp<exec::BufferOp>();
+      OpBuilder before(buffer);
+      auto type =
+          MemRefType::get({n}, cast<MemRefType>(v.getType()).getElementType());
+      if (isNew)
+        it->second =
+            exec::BufferOp::create(before, buffer.getLoc(), type,
+                                   buffer.getRegion(), buffer.getOffset());
+      return it->second;
+    };
+    SmallVector<Value> ins, outs;
+    for (Value v : first.getInputs())
+      ins.push_back(flat(v));
+    for (Value v : first.getOutputs())
+      outs.push_back(flat(v));
+    auto schedule = analyseKernel(kernel.getBody());
+    assert(schedule && "an elementwise kernel is legal in any shape");
+    exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs,
+                           schedule->extent, schedule->grain, schedule->flops,
+                           /*grid=*/nullptr, /*block=*/nullptr);
+    for (exec::LaunchOp launch : group.launches)
+      launch.erase();
+  }
+
+  /// The kernel on tensors of n elements.
+  exec::KernelOp flatKernel(exec::KernelOp from, int64_t n) {
+    OpBuilder b(from);
+    auto kernel = exec::KernelOp::create(
+        b, from.getLoc(), (from.getSymName() + "_flat" + Twine(count++)).str());
+    symbols.insert(kernel);
+    Block *body = b.createBlock(&kernel.getBody());
+    auto flat = [&](Type t) -> Type {
+      auto tensor = cast<RankedTensorType>(t);
+      return tensor.getRank() ? tensor.clone(ArrayRef<int64_t>{n}) : tensor;
+    };
+    IRMapping map;
+    for (BlockArgument arg : from.getBody().front().getArguments())
+      map.map(arg, body->addArgument(flat(arg.getType()), arg.getLoc()));
+    for (Operation &op : from.getBody().front()) {
+      if (auto constant = dyn_cast<ir::ConstantOp>(op)) {
+        auto value = cast<DenseElementsAttr>(constant.getValue());
+        auto type = cast<RankedTensorType>(flat(constant.getType()));
+        map.map(
+            constant.getResult(),
+            ir::ConstantOp::create(b, op.getLoc(), type,
+                                   cast<ElementsAttr>(value.resizeSplat(type)))
+                .getResult());
+        continue;
+      }
+      Operation *clone = b.clone(op, map);
+      for (Value r : clone->getResults())
+        r.setType(flat(r.getType()));
+    }
+    return kernel;
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::StringMap<std::string> forms;
+  std::map<std::string, std::unique_ptr<Group>> open;
+  int64_t count = 0;
+};
+
+struct MergeLaunches : PassWrapper<MergeLaunches, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MergeLaunches)
+  StringRef getArgument() const final { return "dlc-merge-launches"; }
+  StringRef getDescription() const final {
+    return "one launch for launches of a kernel on adjacent buffers";
+  }
+  void runOnOperation() final {
+    Merger merger(getOperation());
+    for (auto program : getOperation().getOps<exec::ProgramOp>())
+      merger.run(program);
+    eraseUnused();
+  }
+  void eraseUnused() {
+    llvm::StringSet<> used;
+    getOperation().walk(
+        [&](exec::LaunchOp launch) { used.insert(launch.getKernel()); });
+    for (auto kernel :
+         llvm::make_early_inc_range(getOperation().getOps<exec::KernelOp>()))
+      if (!used.contains(kernel.getSymName()))
+        kernel.erase();
+    getOperation().walk([](exec::BufferOp buffer) {
+      if (buffer->use_empty())
+        buffer.erase();
+    });
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createMergeLaunches() {
+  return std::make_unique<MergeLaunches>();
+}
+
+} // namespace dlc

@@ -1,0 +1,65 @@
+// dlc functions become exec programs: places first, then commands.
+#include "compiler/lower/Lower.h"
+#include "compiler/lower/emit/EmitProgram.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanMemory)
+  StringRef getArgument() const final { return "dlc-plan-memory"; }
+  StringRef getDescription() const final {
+    return "turn functions into programs of commands on buffers";
+  }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<exec::ExecDialect>();
+  }
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    StateLayout layout = layoutStates(module);
+    KernelTable kernels(module);
+    int64_t scratch = 0, gradient = 0;
+    for (auto f : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      Placement places(f, layout);
+      if (failed(emitProgram(f, places, kernels)))
+        return signalPassFailure();
+      gradient = std::max(gradient, places.gradientBytes());
+      scratch = std::max(scratch, places.scratchBytes());
+      f->dropAllReferences();
+      f->erase();
+    }
+    declare(module, layout, scratch, gradient);
+  }
+
+  /// Regions and states at the head of the module.
+  void declare(ModuleOp module, StateLayout &layout, int64_t scratch,
+               int64_t gradient) {
+    OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+    for (auto [name, bytes] : layout.bytes)
+      exec::RegionOp::create(b, module.getLoc(), name, "state", bytes);
+    if (gradient)
+      exec::RegionOp::create(b, module.getLoc(), "gradient", "gradient",
+                             gradient);
+    exec::RegionOp::create(b, module.getLoc(), "scratch", "scratch", scratch);
+    for (auto s : llvm::make_early_inc_range(module.getOps<ir::StateOp>())) {
+      const Place &p = layout.places[s.getSymName()];
+      b.setInsertionPoint(s);
+      exec::StateOp::create(b, s.getLoc(), s.getSymName(), s.getType(),
+                            ir::stringifyRole(s.getRole()), p.region, p.offset,
+                            s.getInit(), s.getOfAttr(), s.getTrainable());
+      s.erase();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPlanMemory() {
+  return std::make_unique<PlanMemory>();
+}
+
+} // namespace dlc

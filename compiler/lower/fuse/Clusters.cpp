@@ -1,0 +1,167 @@
+#include "compiler/lower/fuse/Clusters.h"
+#include "compiler/lower/Marks.h"
+#include "compiler/lower/fuse/CodeSize.h"
+#include <numeric>
+
+using namespace mlir;
+using dlc::ir::Ints;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+/// A row cluster with fewer rows than this runs on one thread; only small ones
+/// may.
+constexpr int64_t kFewRows = 16, kSmall = 1 << 15;
+
+Domain::Shape squeezed(Ints shape) {
+  Domain::Shape s;
+  for (int64_t d : shape)
+    if (d != 1)
+      s.push_back(d);
+  return s;
+}
+
+} // namespace
+
+int64_t elementCount(Ints shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                         std::multiplies<>());
+}
+bool isReduce(Operation *op) { return isa<ir::ReductionInterface>(op); }
+
+Class classify(Operation *op) {
+  if (isa<ir::GeneratorInterface>(op))
+    return Class::Clone;
+  if (isa<ir::ElementwiseInterface>(op) || isa<ir::BroadcastOp>(op))
+    return Class::Compute;
+  if (auto view = dyn_cast<ir::ReshapeOp>(op))
+    return squeezed(tensorType(view.getX()).getShape()) ==
+                   squeezed(tensorType(view.getY()).getShape())
+               ? Class::Compute
+               : Class::None;
+  if (isa<ir::MovementInterface>(op) || op->hasAttr(kGenerated))
+    return Class::Move;
+  return isReduce(op) ? Class::Reduce : Class::None;
+}
+
+Ints resultShape(Operation *op) {
+  return tensorType(op->getResult(0)).getShape();
+}
+Ints operandShape(Operation *op) {
+  return tensorType(op->getOperand(0)).getShape();
+}
+
+//===--- the loops --------------------------------------------------------===//
+
+Domain Domain::of(Operation *op) {
+  Domain d;
+  if (isReduce(op)) {
+    d.reduceOver(op);
+  } else {
+    d.full.assign(resultShape(op).begin(), resultShape(op).end());
+  }
+  return d;
+}
+void Domain::reduceOver(Operation *op) {
+  full.assign(operandShape(op).begin(), operandShape(op).end());
+  Ints reduced = cast<ir::ReductionInterface>(op).reducedAxes();
+  axes.assign(reduced.begin(), reduced.end());
+  reduces = true;
+}
+bool Domain::isRows() const {
+  return axes.empty() || axes.front() == (int64_t)(full.size() - axes.size());
+}
+Domain::Shape Domain::kept() const {
+  Shape s;
+  for (size_t i = 0; i < full.size(); ++i)
+    if (!llvm::is_contained(axes, (int64_t)i))
+      s.push_back(full[i]);
+  return squeezed(s);
+}
+bool Domain::isFull(Ints shape) const {
+  return squeezed(shape) == squeezed(full);
+}
+bool Domain::isKept(Ints shape) const { return squeezed(shape) == kept(); }
+bool Domain::worthRows() const {
+  return elementCount(kept()) >= kFewRows || elementCount(full) <= kSmall;
+}
+
+bool Domain::operator==(const Domain &o) const {
+  return reduces ? o.reduces && full == o.full && axes == o.axes
+                 : !o.reduces && isFull(o.full);
+}
+
+bool Cluster::hasRoomFor(ArrayRef<Operation *> more) const {
+  if (ops.size() + more.size() > kMaxOps)
+    return false;
+  SmallVector<Operation *> all(ops);
+  llvm::append_range(all, more);
+  return codeSize(all) <= kMaxCode;
+}
+
+bool Cluster::isWorthJoining() const {
+  return domain.reduces || elementCount(domain.full) <= kTiny;
+}
+
+bool Cluster::finishes(const Cluster &reduction) const {
+  return !domain.reduces && reduction.domain.reduces &&
+         reduction.domain.isKept(domain.full) &&
+         llvm::none_of(ops,
+                       [](Operation *o) { return classify(o) == Class::Move; });
+}
+
+//===--- all of them ------------------------------------------------------===//
+
+void Clusters::add(Operation *op, Cluster &c) {
+  c.ops.push_back(op);
+  c.members.insert(op);
+  clusterOf[op] = &c;
+}
+Cluster *Clusters::of(Value v) const {
+  Operation *op = v.getDefiningOp();
+  return op ? clusterOf.lookup(op) : nullptr;
+}
+void Clusters::join(Cluster &c, Cluster &home) {
+  if (c.domain.reduces)
+    home.domain = c.domain;
+  for (Operation *op : c.ops)
+    add(op, home);
+  c.ops.clear();
+}
+bool Clusters::atEnd(Operation *op) {
+  return isa<ir::WriteOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
+}
+
+bool Clusters::mayJoin(Cluster &c, Cluster &home) const {
+  bool fits = c.domain == home.domain || c.finishes(home) || home.finishes(c);
+  if (!fits || c.ops.size() + home.ops.size() > kMaxOps)
+    return false;
+  auto inside = [&](Operation *op) {
+    return c.members.contains(op) || home.members.contains(op);
+  };
+  llvm::SmallPtrSet<Value, 16> inputs;
+  for (Cluster *from : {&c, &home})
+    for (Operation *op : from->ops)
+      for (Value v : op->getOperands())
+        if (Operation *def = v.getDefiningOp();
+            !def || !(inside(def) || classify(def) == Class::Clone))
+          inputs.insert(v);
+  bool endsEarlier = llvm::all_of(c.ops, [&](Operation *op) {
+    return llvm::all_of(op->getUsers(), [&](Operation *u) {
+      return inside(u) || position.lookup(u) > home.last;
+    });
+  });
+  return inputs.size() <= kMaxInputs && endsEarlier && home.hasRoomFor(c.ops);
+}
+
+SmallVector<Cluster *> Clusters::fromLast() const {
+  SmallVector<Cluster *> order;
+  for (auto &c : all)
+    if (!c->ops.empty())
+      order.push_back(c.get());
+  llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last > b->last; });
+  return order;
+}
+
+} // namespace dlc

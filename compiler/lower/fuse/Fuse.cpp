@@ -1,0 +1,410 @@
+// Clusters: what runs as one kernel.
+//
+// Ops are visited from last to first. An op joins the cluster of one of its
+// users when
+//   1. every user of it is in that cluster or stands after the cluster's last
+//      op, so that the cluster can run at the place of its last op and no cycle
+//      can arise, and
+//   2. the loops fit (Domain below).
+// Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
+// users that then read no more; for what remains it starts a cluster of its
+// own. Constants and iotas are cloned into every cluster that uses them. Then
+// clusters join (FuseJoin.cpp). Each op is looked at once with its uses, so the
+// time is linear in the size of the program.
+#include "compiler/lower/Lower.h"
+#include "compiler/lower/Marks.h"
+#include "compiler/lower/fuse/Clusters.h"
+#include "compiler/lower/fuse/Leaves.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using dlc::ir::Ints;
+
+namespace dlc {
+namespace {
+
+/// What is read costs nothing next to something so many times as large.
+constexpr int64_t kNegligible = 16;
+
+/// Ops between clusters that may as well run together.
+constexpr int64_t kSoon = 16;
+
+class Fuser {
+public:
+  Fuser(Block &block, FuseOptions options)
+      : block(block), apart(options.apart) {
+    if (options.repeat && !apart)
+      leaves.emplace(block);
+  }
+
+  void run() {
+    moveWritesToEnd();
+    for (Operation &op : block)
+      op.removeDiscardableAttr(kApart);
+    number();
+    SmallVector<Operation *> ops;
+    for (Operation &op : llvm::reverse(block))
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      if (Class c = classify(op); c != Class::None && c != Class::Clone)
+        place(op, c);
+    for (Operation *op : replaced)
+      op->erase();
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (classify(&op) == Class::Clone && needsBuffer(&op))
+        place(&op, Class::Compute);
+    if (!apart) {
+      joinWriters(clusters);
+      joinSmallReductions(clusters);
+    }
+    auto order = clusters.fromLast();
+    for (Cluster *c : llvm::reverse(order))
+      build(*c);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (classify(&op) == Class::Clone && op.use_empty())
+        op.erase();
+  }
+
+private:
+  void moveWritesToEnd() {
+    for (auto write : llvm::to_vector(block.getOps<ir::WriteOp>()))
+      write->moveBefore(block.getTerminator());
+  }
+  void number() {
+    int64_t i = 0;
+    for (Operation &op : block)
+      clusters.position[&op] = Clusters::atEnd(&op) ? INT64_MAX : i++;
+  }
+  bool needsBuffer(Operation *op) {
+    return llvm::any_of(op->getUsers(), [](Operation *u) {
+      return classify(u) == Class::None;
+    });
+  }
+
+  /// Rule 1.
+  bool mayRunIn(Operation *op, Cluster &c) {
+    return llvm::all_of(op->getUsers(), [&](Operation *u) {
+      return c.members.contains(u) || clusters.position[u] > c.last;
+    });
+  }
+  bool escapes(Operation *op, Cluster &c) {
+    return llvm::any_of(op->getUsers(),
+                        [&](Operation *u) { return !c.members.contains(u); });
+  }
+  /// Whether users of op in c see it through a leaf that moves elements.
+  bool feedsMove(Operation *op, Cluster &c) {
+    return llvm::any_of(op->getUsers(), [&](Operation *u) {
+      return c.members.contains(u) && classify(u) == Class::Move;
+    });
+  }
+  /// Whether op, which moves elements, is read by moves of c alone: their
+  /// indices combine.
+  bool isOnlyMoved(Operation *op, Cluster &c) {
+    return llvm::all_of(op->getUsers(), [&](Operation *u) {
+      return c.members.contains(u) && classify(u) == Class::Move;
+    });
+  }
+  /// Whether c computes elements of its full index space from op.
+  bool feedsFull(Operation *op, Cluster &c) {
+    llvm::SmallSetVector<Operation *, 8> reached;
+    reached.insert(op);
+    for (size_t i = 0; i < reached.size(); ++i)
+      for (Operation *u : reached[i]->getUsers()) {
+        if (!c.members.contains(u))
+          continue;
+        if (isReduce(u) || c.domain.isFull(resultShape(u)))
+          return true;
+        reached.insert(u);
+      }
+    return false;
+  }
+
+  /// Rule 2: the domain of c with op in it, or nothing.
+  std::optional<Domain> fit(Operation *op, Class cls, Cluster &c) {
+    const Domain &d = c.domain;
+    if (feedsMove(op, c))
+      return cls == Class::Move && isOnlyMoved(op, c) ? std::optional(d)
+                                                      : std::nullopt;
+    if (cls == Class::Reduce)
+      return fitReduce(op, c);
+    Ints shape = resultShape(op);
+    if (!d.reduces)
+      return d.isFull(shape) ? std::optional(d) : std::nullopt;
+    if (d.isKept(shape) || (d.isRows() && d.isFull(shape)))
+      return d;
+    return d.isFull(shape) && !escapes(op, c) ? std::optional(d) : std::nullopt;
+  }
+  std::optional<Domain> fitReduce(Operation *op, Cluster &c) {
+    Domain own = Domain::of(op);
+    if (c.domain.reduces) {
+      bool same = own.full == c.domain.full && own.axes == c.domain.axes;
+      return same && (own.isRows() || !feedsFull(op, c)) ? std::optional(own)
+                                                         : std::nullopt;
+    }
+    if (own.isFull(c.domain.full)) // its result is broadcast back over the row
+      return own.full == c.domain.full && own.isRows() && own.worthRows()
+                 ? std::optional(own)
+                 : std::nullopt;
+    bool onResult =
+        own.isKept(c.domain.full) && llvm::none_of(c.ops, [](Operation *o) {
+          return classify(o) == Class::Move;
+        });
+    return onResult && own.worthRows() ? std::optional(own) : std::nullopt;
+  }
+
+  /// Clusters that op might join: its users'; for a reduction also those that
+  /// reduce its operand or what is made of it.
+  SmallVector<Cluster *> candidates(Operation *op, Class cls) {
+    llvm::SmallSetVector<Cluster *, 4> found;
+    auto add = [&](Operation *user) {
+      if (Cluster *c = clusters.clusterOf.lookup(user))
+        found.insert(c);
+    };
+    for (Operation *u : op->getUsers())
+      add(u);
+    if (cls == Class::Reduce)
+      for (Operation *u : op->getOperand(0).getUsers()) {
+        if (isReduce(u))
+          add(u);
+        for (Operation *reader : u->getUsers())
+          if (isReduce(reader))
+            add(reader);
+      }
+    auto order = found.takeVector();
+    llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last < b->last; });
+    return order;
+  }
+
+  void place(Operation *op, Class cls) {
+    if (!apart)
+      mergeCandidates(op, cls);
+    if (leaves && Leaves::isCheap(op) && isShared(op))
+      repeat(op);
+    if (op->use_empty() && leaves) {
+      op->dropAllReferences();
+      replaced.push_back(op);
+      return;
+    }
+    if (!apart && joins(op, cls))
+      return;
+    if (isa<ir::ReshapeOp>(op)) // a view of memory
+      return;
+    auto cluster = std::make_unique<Cluster>();
+    cluster->domain = Domain::of(op);
+    cluster->last = clusters.position[op];
+    clusters.add(op, *cluster);
+    clusters.all.push_back(std::move(cluster));
+  }
+  bool joins(Operation *op, Class cls) {
+    bool narrow = isNarrowEpilogue(op);
+    for (Cluster *c : candidates(op, cls)) {
+      if (!mayRunIn(op, *c) || inputsWith(op, *c).size() > kMaxInputs ||
+          (narrow && c->domain.reduces && c->domain.isFull(resultShape(op))))
+        continue;
+      if (auto domain = fit(op, cls, *c); domain && c->hasRoomFor(op)) {
+        c->domain = *domain;
+        clusters.add(op, *c);
+        if (cls == Class::Reduce)
+          mergeCandidates(op, cls);
+        return true;
+      }
+    }
+    return false;
+  }
+  /// What reads op in the same loops becomes one kernel, if it reduces, is
+  /// small, or runs soon: others gain little and live longer.
+  void mergeCandidates(Operation *op, Class cls) {
+    SmallVector<Cluster *> order = candidates(op, cls);
+    llvm::erase_if(order, [&](Cluster *c) { // op is one number to them
+      const Domain &d = c->domain;
+      return !d.isFull(resultShape(op)) &&
+             !(d.reduces && d.isKept(resultShape(op)));
+    });
+    for (size_t i = 0; i + 1 < order.size(); ++i)
+      for (size_t k = i + 1; k < order.size(); ++k)
+        if ((order[i]->isWorthJoining() ||
+             order[k]->last - order[i]->last <= kSoon) &&
+            clusters.mayJoin(*order[i], *order[k])) {
+          clusters.join(*order[i], *order[k]);
+          break;
+        }
+  }
+
+  /// Whether no cluster has all users of op.
+  bool isShared(Operation *op) {
+    Cluster *c = clusters.clusterOf.lookup(*op->user_begin());
+    return !c || escapes(op, *c);
+  }
+  /// Gives each cluster of users that reads no more then an op of its own.
+  void repeat(Operation *op) {
+    if (isEpilogue(op))
+      return;
+    SmallVector<Cluster *> same, fewer; // bytes that are read
+    for (Cluster *c : candidates(op, Class::Compute))
+      if (canHold(op, *c)) {
+        int64_t more = bytesMore(op, *c), own = Leaves::bytes(op->getResult(0));
+        if (more <= own)
+          (more < own ? fewer : same).push_back(c);
+      }
+    bool isGone = llvm::all_of(op->getUsers(), [&](Operation *u) {
+      Cluster *c = clusters.clusterOf.lookup(u);
+      return llvm::is_contained(same, c) || llvm::is_contained(fewer, c);
+    });
+    if (isGone)
+      fewer.append(same);
+    for (Cluster *c : fewer) {
+      Operation *made = OpBuilder(op).clone(*op);
+      op->getResult(0).replaceUsesWithIf(
+          made->getResult(0),
+          [&](OpOperand &use) { return c->members.contains(use.getOwner()); });
+      clusters.position[made] = clusters.position.lookup(op);
+      leaves->copy(op, made);
+      clusters.add(made, *c);
+    }
+  }
+  /// Whether op belongs to a reduction, whose result it only finishes.
+  bool isEpilogue(Operation *op) {
+    return llvm::any_of(leaves->ofOperands(op), [&](Value v) {
+      Operation *def = v.getDefiningOp();
+      return def && isReduce(def) && !isNegligible(v, op);
+    });
+  }
+  /// Whether its users had to read more than its result if it did not run with
+  /// the reductions that it is made from.
+  bool isNarrowEpilogue(Operation *op) {
+    if (!leaves || !Leaves::isCheap(op) || !isEpilogue(op))
+      return false;
+    int64_t sum = 0;
+    for (Value v : leaves->ofOperands(op))
+      sum += Leaves::bytes(v);
+    return sum > Leaves::bytes(op->getResult(0)) * (1 + 1.0 / kNegligible);
+  }
+  static bool isNegligible(Value v, Operation *op) {
+    return Leaves::bytes(v) * kNegligible <= Leaves::bytes(op->getResult(0));
+  }
+  bool canHold(Operation *op, Cluster &c) {
+    Ints shape = resultShape(op);
+    bool fits =
+        c.domain.isFull(shape) || (c.domain.reduces && c.domain.isKept(shape));
+    return fits && !feedsMove(op, c) &&
+           inputsWith(op, c).size() <= kMaxInputs && c.hasRoomFor(op);
+  }
+  /// What c reads for op itself and would not read otherwise.
+  int64_t bytesMore(Operation *op, Cluster &c) {
+    Leaves::Values more = leaves->ofOperands(op);
+    for (Value v : inputsWith(nullptr, c))
+      if (v.getDefiningOp() != op)
+        for (Value leaf : leaves->of(v))
+          more.erase(leaf);
+    int64_t sum = 0;
+    for (Value v : more)
+      sum += isNegligible(v, op) ? 0 : Leaves::bytes(v);
+    return sum;
+  }
+
+  /// The inputs of c and of op, which joins it.
+  llvm::SmallPtrSet<Value, 16> inputsWith(Operation *op, Cluster &c) {
+    llvm::SmallPtrSet<Value, 16> inputs;
+    auto collect = [&](Operation *o) {
+      for (Value v : o->getOperands())
+        if (Operation *def = v.getDefiningOp();
+            !def || (def != op && !c.members.contains(def) &&
+                     classify(def) != Class::Clone))
+          inputs.insert(v);
+    };
+    if (op)
+      collect(op);
+    for (Operation *o : c.ops)
+      collect(o);
+    return inputs;
+  }
+
+  /// Replaces the members by one dlc.fused at the place of the last.
+  void build(Cluster &c) {
+    llvm::sort(c.ops, [&](Operation *a, Operation *b) {
+      return clusters.position[a] < clusters.position[b];
+    });
+    llvm::SmallSetVector<Value, 8> inputs;
+    llvm::SmallSetVector<Operation *, 8> clones;
+    SmallVector<Value> outputs;
+    SmallVector<Location> locs;
+    for (Operation *op : c.ops) {
+      locs.push_back(op->getLoc());
+      for (Value v : op->getOperands()) {
+        Operation *def = v.getDefiningOp();
+        if (def && c.members.contains(def))
+          continue;
+        if (def && classify(def) == Class::Clone)
+          clones.insert(def);
+        else
+          inputs.insert(v);
+      }
+      for (Value r : op->getResults())
+        if (llvm::any_of(r.getUsers(),
+                         [&](Operation *u) { return !c.members.contains(u); }))
+          outputs.push_back(r);
+    }
+    Operation *last = c.ops.back();
+    OpBuilder b(last);
+    auto fused = ir::FusedOp::create(b, FusedLoc::get(b.getContext(), locs),
+                                     TypeRange(ValueRange(outputs)),
+                                     inputs.getArrayRef());
+    Block *body = b.createBlock(&fused.getBody());
+    IRMapping map;
+    for (Value v : inputs)
+      map.map(v, body->addArgument(v.getType(), v.getLoc()));
+    for (Operation *op : clones)
+      b.clone(*op, map);
+    for (Operation *op : c.ops)
+      b.clone(*op, map);
+    SmallVector<Value> yields;
+    for (Value v : outputs)
+      yields.push_back(map.lookup(v));
+    ir::YieldOp::create(b, fused.getLoc(), yields);
+    for (auto [from, to] : llvm::zip(outputs, fused.getResults()))
+      from.replaceUsesWithIf(to, [&](OpOperand &use) {
+        return !c.members.contains(use.getOwner());
+      });
+    for (Operation *op : llvm::reverse(c.ops))
+      op->erase();
+  }
+
+  Block &block;
+  bool apart;
+  Clusters clusters;
+  std::optional<Leaves> leaves; // null: nothing is repeated
+  SmallVector<Operation *> replaced;
+};
+
+struct Fuse : PassWrapper<Fuse, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
+  Fuse(FuseOptions options = {}) {
+    apart = options.apart;
+    repeat = options.repeat;
+  }
+  Fuse(const Fuse &o) : Fuse(FuseOptions{o.apart, o.repeat}) {}
+  StringRef getArgument() const final { return "dlc-fuse"; }
+  StringRef getDescription() const final {
+    return "make clusters that compile to one kernel each";
+  }
+  void runOnOperation() final {
+    Fuser(getOperation().front(), {apart, repeat}).run();
+  }
+
+  Option<bool> apart{*this, "apart",
+                     llvm::cl::desc("each op a cluster of its own")};
+  Option<bool> repeat{
+      *this, "repeat",
+      llvm::cl::desc("compute cheap values again instead of reading them")};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFuse(FuseOptions options) {
+  return std::make_unique<Fuse>(options);
+}
+
+} // namespace dlc

@@ -1,0 +1,99 @@
+// Clusters that join after all ops have found theirs: those that write the
+// states of one parameter, so that its moments, averages and new value come
+// from one reading, and small reductions, whose launches cost more than their
+// work.
+#include "compiler/lower/fuse/Clusters.h"
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+class WriterJoiner {
+public:
+  explicit WriterJoiner(Clusters &clusters) : clusters(clusters) {}
+
+  /// From the last to the first: each joins a later one, so that what it reads
+  /// stands before both.
+  void run() {
+    for (Cluster *c : clusters.fromLast()) {
+      if (!isWriter(*c))
+        continue;
+      while (Cluster *home = findHome(*c)) {
+        clusters.join(*c, *home);
+        c = home;
+      }
+      writers.insert(c);
+      for (Value v : fullOperands(*c)) {
+        readers[v.getAsOpaquePointer()] = c;
+        if (Cluster *source = clusters.of(v))
+          readers[source] = c;
+      }
+    }
+  }
+
+private:
+  /// Whether c is elementwise and only states and writers take its results.
+  bool isWriter(Cluster &c) const {
+    return !c.domain.reduces && elementCount(c.domain.full) > 1 &&
+           llvm::all_of(c.ops, [&](Operation *op) {
+             return classify(op) != Class::Move &&
+                    llvm::all_of(op->getUsers(), [&](Operation *u) {
+                      return Clusters::atEnd(u) || c.members.contains(u) ||
+                             writers.contains(clusters.clusterOf.lookup(u));
+                    });
+           });
+  }
+  /// A later writer that reads a value that c reads, or another result of a
+  /// cluster that c reads.
+  Cluster *findHome(Cluster &c) {
+    Cluster *first = nullptr;
+    auto consider = [&](Cluster *home) {
+      if (home && home != &c && home->last > c.last &&
+          clusters.mayJoin(c, *home) && (!first || home->last < first->last))
+        first = home;
+    };
+    for (Value v : fullOperands(c)) {
+      consider(readers.lookup(v.getAsOpaquePointer()));
+      if (Cluster *source = clusters.of(v))
+        consider(readers.lookup(source));
+    }
+    return first;
+  }
+  SmallVector<Value> fullOperands(Cluster &c) const {
+    SmallVector<Value> values;
+    for (Operation *op : c.ops) {
+      llvm::append_range(values, op->getOperands());
+      llvm::append_range(values, op->getResults());
+    }
+    llvm::erase_if(values, [&](Value v) {
+      return !c.domain.isFull(tensorType(v).getShape());
+    });
+    return values;
+  }
+
+  Clusters &clusters;
+  llvm::SmallPtrSet<Cluster *, 16> writers;
+  llvm::DenseMap<const void *, Cluster *> readers; // of a value, a cluster
+};
+
+} // namespace
+
+void joinWriters(Clusters &clusters) { WriterJoiner(clusters).run(); }
+
+void joinSmallReductions(Clusters &clusters) {
+  Cluster *home = nullptr; // the next reduction
+  for (Cluster *c : clusters.fromLast()) {
+    const Domain &d = c->domain;
+    if (!d.reduces || elementCount(d.full) > kTiny ||
+        elementCount(d.kept()) == 1)
+      continue;
+    if (home && c->domain == home->domain && clusters.mayJoin(*c, *home))
+      clusters.join(*c, *home);
+    else
+      home = c;
+  }
+}
+
+} // namespace dlc

@@ -1,0 +1,394 @@
+// Products of halves as kernels of their own: with what computes their operands
+// and what is computed from their elements, where that is faster than a library
+// call and separate kernels (Target.h).
+//
+// Runs after fusion. The first reader of a product becomes its epilogue if it
+// is a cluster over the product's elements. A cluster becomes part of the
+// kernels that load its results if these are products and other such clusters
+// alone, so that it need not run any more. Whether a product is generated
+// depends on what it then contains, so products are judged in rounds: one that
+// does not pay leaves what it would have contained to memory.
+#include "compiler/lower/fuse/FuseMatmul.h"
+#include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/fuse/Clusters.h"
+#include "compiler/lower/memory/StateLayout.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+
+ProductShape shapeOf(ir::MatmulOp op) {
+  auto a = tensorType(op.getA()).getShape().take_back(2),
+       b = tensorType(op.getB()).getShape(),
+       y = tensorType(op.getY()).getShape();
+  ProductShape s{elementCount(y.drop_back(2)), y.end()[-2], y.end()[-1],
+                 a[op.getTransA() ? 0 : 1]};
+  if (elementCount(b.drop_back(2)) == 1)
+    s = {1, s.batch * s.rows, s.columns, s.depth};
+  return s;
+}
+
+double bytesOf(Value v) { return byteSize(tensorType(v)); }
+double trafficOf(Operation *op) {
+  double sum = 0;
+  for (Value v : op->getOperands())
+    sum += bytesOf(v);
+  for (Value v : op->getResults())
+    sum += bytesOf(v);
+  return sum;
+}
+
+namespace {
+
+constexpr int kRounds = 4;
+/// Simple operations that a costly one counts for.
+constexpr double kCostly = 16;
+
+/// The views of `v`, in order, and the other ops that read it or one of them.
+struct Readers {
+  SmallVector<ir::ReshapeOp> views;
+  SmallVector<Operation *> ops;
+
+  explicit Readers(Value v) {
+    SmallVector<Value> all{v};
+    for (size_t i = 0; i < all.size(); ++i)
+      for (Operation *user : all[i].getUsers())
+        if (auto view = dyn_cast<ir::ReshapeOp>(user)) {
+          views.push_back(view);
+          all.push_back(view.getY());
+        } else {
+          ops.push_back(user);
+        }
+  }
+};
+
+bool computesElements(ir::FusedOp cluster) {
+  return llvm::none_of(cluster.getBody().front(), [](Operation &op) {
+    return isReduce(&op) || isa<ir::MatmulOp>(op);
+  });
+}
+
+/// A product that might be generated.
+struct Candidate {
+  ir::MatmulOp op;
+  ir::FusedOp epilogue; // null: none
+  bool isGenerated = true;
+};
+
+/// Makes the kernel of a product.
+class KernelBuilder {
+public:
+  /// At the place of the epilogue, if there is one. All of `prologues` that the
+  /// product needs are in it.
+  KernelBuilder(const Candidate &c,
+                const llvm::DenseSet<Operation *> &prologues)
+      : prologues(prologues), builder(c.epilogue ? c.epilogue : c.op) {
+    ir::MatmulOp op = c.op;
+    SmallVector<Value> outputs;
+    if (c.epilogue)
+      llvm::append_range(outputs, c.epilogue->getResults());
+    if (llvm::any_of(Readers(op.getY()).ops,
+                     [&](Operation *o) { return o != c.epilogue; }))
+      outputs.push_back(op.getY());
+    SmallVector<Location> locs{op.getLoc()};
+    if (c.epilogue)
+      locs.push_back(c.epilogue->getLoc());
+    fused =
+        ir::FusedOp::create(builder, FusedLoc::get(builder.getContext(), locs),
+                            TypeRange(ValueRange(outputs)), ValueRange());
+    Block *body = builder.createBlock(&fused.getBody());
+    product(op);
+    if (c.epilogue)
+      contain(ir::FusedOp(c.epilogue));
+    SmallVector<Value> yields;
+    for (Value v : outputs)
+      yields.push_back(map.lookup(v));
+    ir::YieldOp::create(builder, fused.getLoc(), yields);
+    for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(*body)))
+      if (isOpTriviallyDead(&inner))
+        inner.erase();
+  }
+
+  ir::FusedOp fused;
+  /// The clusters that are in it.
+  SmallVector<Operation *> contained;
+
+private:
+  void product(ir::MatmulOp op) {
+    Value a = inside(op.getA()), b = inside(op.getB());
+    Value y = ir::MatmulOp::create(builder, op.getLoc(), op.getY().getType(), a,
+                                   b, Value(), op.getTransAAttr(),
+                                   op.getTransBAttr(), StringAttr());
+    if (op.getBias())
+      y = ir::AddOp::create(builder, op.getLoc(), op.getY().getType(), y,
+                            inside(op.getBias()));
+    map.map(op.getY(), y);
+  }
+  /// `v` in the body: computed there, or an argument.
+  Value inside(Value v) {
+    if (Value known = map.lookupOrNull(v))
+      return known;
+    Value storage = ir::viewedBy(v);
+    Operation *def = storage.getDefiningOp();
+    bool isInside = map.contains(storage) || (def && prologues.contains(def));
+    if (!isInside) {
+      fused.getInputsMutable().append(v);
+      Value argument = fused.getBody().addArgument(v.getType(), v.getLoc());
+      map.map(v, argument);
+    } else if (v == storage) {
+      contain(cast<ir::FusedOp>(def));
+      contained.push_back(def);
+    } else {
+      auto view = v.getDefiningOp<ir::ReshapeOp>();
+      inside(view.getX());
+      builder.clone(*view, map);
+    }
+    return map.lookup(v);
+  }
+  void contain(ir::FusedOp cluster) {
+    Block &body = cluster.getBody().front();
+    for (auto [argument, input] :
+         llvm::zip(body.getArguments(), cluster.getInputs()))
+      map.map(argument, inside(input));
+    for (Operation &op : body.without_terminator())
+      builder.clone(op, map);
+    for (auto [result, value] :
+         llvm::zip(cluster.getResults(), body.getTerminator()->getOperands()))
+      map.map(result, map.lookup(value));
+  }
+
+  const llvm::DenseSet<Operation *> &prologues;
+  OpBuilder builder;
+  IRMapping map;
+};
+
+/// What one of a kernel's operands costs each time that it is loaded.
+OperandCost costOf(const KernelGraph &graph, const KernelNode *root) {
+  OperandCost cost{0, 0};
+  llvm::SmallSetVector<const KernelNode *, 16> reached;
+  reached.insert(root);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const KernelNode *node = reached[i];
+    reached.insert(node->children.begin(), node->children.end());
+    if (node->kind == KernelNode::Load)
+      cost.bytes += llvm::divideCeil(
+          ir::elementType(node->value).getIntOrFloatBitWidth(), 8);
+    if (node->kind == KernelNode::Apply)
+      cost.operations += isCostly(node->op()) ? kCostly : 1;
+  }
+  return cost;
+}
+
+/// Seconds that a product's kernel takes; nothing if it is none.
+std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape,
+                             const Target &target) {
+  if (kernel.getInputs().size() > kMaxInputs)
+    return std::nullopt;
+  std::string why;
+  auto graph = KernelGraph::build(kernel.getBody(), why);
+  if (!graph)
+    return std::nullopt;
+  const KernelNode *product = nullptr;
+  int sums = 0;
+  for (const auto &node : graph->nodes) {
+    sums += node->kind == KernelNode::Reduce;
+    if (node->kind == KernelNode::Product)
+      product = node.get();
+  }
+  if (sums != 1 || !product)
+    return std::nullopt;
+  return target.generatedProduct(shape, double(scheduleKernel(*graph).bytes),
+                                 costOf(*graph, product->children[0]),
+                                 costOf(*graph, product->children[1]));
+}
+
+class Fuser {
+public:
+  Fuser(Block &block, const Target &target, bool always)
+      : block(block), target(target), always(always) {}
+
+  void run() {
+    collect();
+    for (int round = 0, changes = 1; changes && round < kRounds; ++round) {
+      findPrologues();
+      changes = 0;
+      for (Candidate &c : candidates)
+        changes += c.isGenerated && judge(c);
+    }
+    findPrologues();
+    for (Candidate &c : candidates)
+      if (c.isGenerated)
+        replace(c, KernelBuilder(c, prologues).fused);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
+private:
+  void collect() {
+    int64_t next = 0;
+    for (Operation &op : block)
+      position[&op] = next++;
+    for (auto op : block.getOps<ir::MatmulOp>()) {
+      if (!ir::isHalf(ir::elementType(op.getY())) || op.getActivation())
+        continue;
+      numberOf[op] = candidates.size();
+      candidates.push_back({op, epilogueOf(op)});
+      if (candidates.back().epilogue)
+        epilogues.insert(candidates.back().epilogue);
+    }
+  }
+  /// The first reader, if it is a cluster over the product's elements.
+  ir::FusedOp epilogueOf(ir::MatmulOp op) {
+    Operation *first = nullptr;
+    for (Operation *reader : Readers(op.getY()).ops)
+      if (!first || position.lookup(reader) < position.lookup(first))
+        first = reader;
+    auto cluster = dyn_cast_or_null<ir::FusedOp>(first);
+    int64_t n = tensorType(op.getY()).getNumElements();
+    bool fits = cluster && !epilogues.contains(cluster) &&
+                computesElements(cluster) &&
+                llvm::all_of(cluster.getResults(), [&](Value v) {
+                  return tensorType(v).getNumElements() == n;
+                });
+    return fits ? cluster : nullptr;
+  }
+
+  /// The clusters that products alone contain, and how many of them.
+  void findPrologues() {
+    prologues.clear();
+    products.clear();
+    for (Operation &op : llvm::reverse(block)) {
+      auto cluster = dyn_cast<ir::FusedOp>(op);
+      if (!cluster || epilogues.contains(cluster) || !computesElements(cluster))
+        continue;
+      Set in;
+      bool isOnlyThere = llvm::all_of(cluster.getResults(), [&](Value v) {
+        return llvm::all_of(Readers(v).ops, [&](Operation *reader) {
+          return addProducts(reader, in);
+        });
+      });
+      if (isOnlyThere && !in.empty()) {
+        prologues.insert(cluster);
+        products[cluster] = in;
+      }
+    }
+  }
+  using Set = llvm::SmallSetVector<Operation *, 2>;
+  /// Adds the generated products that `reader` runs in, or is; false if it
+  /// writes to memory.
+  bool addProducts(Operation *reader, Set &to) {
+    if (auto number = numberOf.find(reader); number != numberOf.end()) {
+      to.insert(reader);
+      return candidates[number->second].isGenerated;
+    }
+    if (!prologues.contains(reader))
+      return false;
+    to.insert(products[reader].begin(), products[reader].end());
+    return true;
+  }
+
+  /// Whether to generate it, and with its epilogue; true if that changes.
+  bool judge(Candidate &c) {
+    ProductShape shape = shapeOf(c.op);
+    double alone = target.libraryProduct(shape, trafficOf(c.op));
+    auto [own, ownParts] = tryWith({c.op, nullptr}, shape);
+    std::optional<double> joint;
+    if (c.epilogue) {
+      double rest = target.streaming(trafficOf(c.epilogue));
+      alone += rest;
+      joint = tryWith(c, shape).first;
+      if (own)
+        *own += rest;
+    }
+    alone += ownParts;
+    bool withEpilogue = joint && (always || !own || *joint <= *own);
+    std::optional<double> best = withEpilogue ? joint : own;
+    if (c.epilogue && !withEpilogue) {
+      epilogues.erase(c.epilogue);
+      c.epilogue = nullptr;
+      c.isGenerated = best && (always || *best < alone);
+      return true;
+    }
+    c.isGenerated = best && (always || *best < alone);
+    if (!c.isGenerated && c.epilogue)
+      epilogues.erase(c.epilogue);
+    return !c.isGenerated;
+  }
+  /// The time of a kernel, and of the clusters in it as kernels of their own.
+  std::pair<std::optional<double>, double> tryWith(const Candidate &c,
+                                                   const ProductShape &shape) {
+    KernelBuilder kernel(c, prologues);
+    double parts = 0;
+    for (Operation *cluster : kernel.contained)
+      parts += target.streaming(trafficOf(cluster)) / products[cluster].size();
+    auto time = timeOf(kernel.fused, shape, target);
+    kernel.fused.erase();
+    return {time, parts};
+  }
+
+  void replace(Candidate &c, ir::FusedOp made) {
+    auto results = made.getResults();
+    if (c.epilogue)
+      for (Value v : c.epilogue->getResults()) {
+        v.replaceAllUsesWith(results.front());
+        results = results.drop_front();
+      }
+    // Views of the product move behind the kernel.
+    Operation *last = made;
+    for (ir::ReshapeOp view : Readers(c.op.getY()).views)
+      if (view->isBeforeInBlock(made)) {
+        view->moveAfter(last);
+        last = view;
+      }
+    if (!results.empty())
+      c.op.getY().replaceUsesWithIf(results.front(), [&](OpOperand &use) {
+        return use.getOwner() != c.epilogue;
+      });
+    if (c.epilogue)
+      c.epilogue.erase();
+  }
+
+  Block &block;
+  const Target &target;
+  bool always;
+  llvm::DenseMap<Operation *, int64_t> position;
+  std::vector<Candidate> candidates;
+  llvm::DenseMap<Operation *, size_t> numberOf; // in candidates
+  llvm::DenseSet<Operation *> epilogues, prologues;
+  llvm::DenseMap<Operation *, Set> products; // by prologue
+};
+
+struct FuseMatmul : PassWrapper<FuseMatmul, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseMatmul)
+  FuseMatmul(std::shared_ptr<const Target> target, bool isAlways)
+      : target(std::move(target)) {
+    always = isAlways;
+  }
+  FuseMatmul(const FuseMatmul &o) : FuseMatmul(o.target, o.always) {}
+  StringRef getArgument() const final { return "dlc-fuse-matmul"; }
+  StringRef getDescription() const final {
+    return "make kernels of products of halves where that is faster";
+  }
+  void runOnOperation() final {
+    Fuser(getOperation().front(), *target, always).run();
+  }
+
+  std::shared_ptr<const Target> target;
+  Option<bool> always{*this, "always",
+                      llvm::cl::desc("also where a library is faster")};
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFuseMatmul(std::shared_ptr<const Target> target,
+                                       bool always) {
+  return std::make_unique<FuseMatmul>(std::move(target), always);
+}
+
+} // namespace dlc

@@ -1,0 +1,64 @@
+#include "compiler/lower/fuse/GenerateAttention.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/lower/Marks.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+namespace {
+
+struct GenerateAttention
+    : PassWrapper<GenerateAttention, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateAttention)
+  StringRef getArgument() const final { return "dlc-generate-attention"; }
+  StringRef getDescription() const final {
+    return "make kernels of attention that is to be generated";
+  }
+  void runOnOperation() final {
+    for (Operation &op : llvm::make_early_inc_range(getOperation().front())) {
+      auto by = op.getAttrOfType<StringAttr>(kPlaced);
+      if (!by || by.getValue() != "generated")
+        continue;
+      if (isa<ir::AttentionOp>(op))
+        wrap(&op, op.getResults());
+      else if (auto backward = dyn_cast<ir::AttentionBackwardOp>(op)) {
+        wrap(&op, backward.getDq());
+        wrap(&op, {backward.getDk(), backward.getDv()});
+      } else {
+        continue;
+      }
+      op.erase();
+    }
+  }
+  /// A cluster that computes these results of `op`, unless nothing uses them.
+  static void wrap(Operation *op, ValueRange results) {
+    if (llvm::all_of(results, [](Value v) { return v.use_empty(); }))
+      return;
+    OpBuilder b(op);
+    auto fused = ir::FusedOp::create(b, op->getLoc(), TypeRange(results),
+                                     op->getOperands());
+    Block *body = b.createBlock(&fused.getBody());
+    IRMapping map;
+    for (Value v : op->getOperands())
+      map.map(v, body->addArgument(v.getType(), v.getLoc()));
+    Operation *made = b.clone(*op, map);
+    SmallVector<Value> yields;
+    for (Value v : results)
+      yields.push_back(made->getResult(cast<OpResult>(v).getResultNumber()));
+    ir::YieldOp::create(b, op->getLoc(), yields);
+    for (auto [from, to] : llvm::zip(results, fused.getResults()))
+      from.replaceAllUsesWith(to);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createGenerateAttention() {
+  return std::make_unique<GenerateAttention>();
+}
+
+} // namespace dlc

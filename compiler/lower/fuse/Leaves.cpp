@@ -1,0 +1,60 @@
+#include "compiler/lower/fuse/Leaves.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/fuse/Clusters.h"
+#include "compiler/lower/memory/StateLayout.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+/// A value of more leaves than this is better read.
+constexpr size_t kMostLeaves = 12;
+
+static bool isReadFromMemory(Value v) {
+  return llvm::any_of(v.getUsers(), [](Operation *user) {
+    Class c = classify(user);
+    return c == Class::None || c == Class::Move;
+  });
+}
+
+bool Leaves::isCheap(Operation *op) {
+  return isa<ir::ElementwiseInterface>(op) && op->getNumResults() == 1 &&
+         !isCostly(op);
+}
+
+Leaves::Leaves(Block &block) {
+  for (Operation &op : block) {
+    if (!isCheap(&op) || isReadFromMemory(op.getResult(0)))
+      continue;
+    Values all = ofOperands(&op);
+    if (all.size() <= kMostLeaves)
+      known[op.getResult(0)].assign(all.begin(), all.end());
+  }
+}
+
+Leaves::Values Leaves::of(Value v) const {
+  Values all;
+  if (auto it = known.find(v); it != known.end())
+    all.insert(it->second.begin(), it->second.end());
+  else if (Operation *op = v.getDefiningOp();
+           !op || classify(op) != Class::Clone)
+    all.insert(v);
+  return all;
+}
+Leaves::Values Leaves::ofOperands(Operation *op) const {
+  Values all;
+  for (Value v : op->getOperands())
+    all.insert_range(of(v));
+  return all;
+}
+void Leaves::copy(Operation *op, Operation *clone) {
+  for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults())) {
+    Values all = ofOperands(op);
+    known[to].assign(all.begin(), all.end());
+  }
+}
+
+int64_t Leaves::bytes(Value v) { return byteSize(ir::tensorType(v)); }
+
+} // namespace dlc

@@ -1,0 +1,254 @@
+#include "compiler/lower/memory/Placement.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/memory/Scratch.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+
+constexpr int64_t kEnd = INT64_MAX;
+
+ir::AllReduceOp allReduceOf(Value v) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (auto reduce = dyn_cast<ir::AllReduceOp>(op))
+      return reduce;
+    if (!isa<ir::ReshapeOp>(op))
+      return nullptr;
+    v = op->getOperand(0);
+  }
+  return nullptr;
+}
+
+/// Whether a kernel of column sums reads `input` only where it writes result r.
+static bool isReadWhereWritten(ir::FusedOp fused, OpResult r, Value input) {
+  std::string why;
+  auto graph = KernelGraph::build(fused.getBody(), why);
+  if (!graph || scheduleKernel(*graph).kind != KernelSchedule::Columns)
+    return false;
+  const IndexForm &place = graph->outputs[r.getResultNumber()].offset;
+  return llvm::all_of(graph->nodes, [&](auto &node) {
+    return node->kind != KernelNode::Load || node->value != input ||
+           node->index == place;
+  });
+}
+
+/// Whether `op` may write result `r` over the state tensor that it reads.
+bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
+  auto reads = [&](Value operand) {
+    auto read = storageOf(operand).getDefiningOp<ir::ReadOp>();
+    return read && read.getState() == state;
+  };
+  if (auto library = dyn_cast<ir::LibraryInterface>(op))
+    return llvm::all_of(op->getOpOperands(), [&](OpOperand &use) {
+      return !reads(use.get()) ||
+             library.mayOverwrite(r.getResultNumber(), use.getOperandNumber());
+    });
+  auto fused = dyn_cast<ir::FusedOp>(op);
+  if (!fused)
+    return false;
+  bool isElementwise = llvm::all_of(fused.getBody().front(), [](Operation &o) {
+    return isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(o);
+  });
+  if (isElementwise)
+    return true;
+  for (auto [operand, input] :
+       llvm::zip(fused.getInputs(), fused.getBody().getArguments()))
+    if (reads(operand) && !isReadWhereWritten(fused, r, input))
+      return false;
+  return true;
+}
+
+Placement::Placement(func::FuncOp f, StateLayout &layout)
+    : block(f.front()), layout(layout) {
+  findCopies();
+  analyse();
+  placeGradients();
+  placeWrites();
+  placeScratch();
+}
+
+bool Placement::isCommand(Operation *op) const {
+  return isa<ir::FusedOp, ir::LibraryInterface>(op) || copies.contains(op);
+}
+
+bool Placement::isView(Operation *op) const {
+  return isa<ir::ReshapeOp, ir::AllReduceOp>(op) && !copies.contains(op);
+}
+
+/// The value whose memory `v` is a view of.
+Value Placement::storageOf(Value v) const {
+  while (Operation *op = v.getDefiningOp()) {
+    if (!isView(op))
+      break;
+    v = op->getOperand(0);
+  }
+  return v;
+}
+
+SmallVector<Operation *> Placement::usersThroughViews(Value v) const {
+  SmallVector<Operation *> users;
+  SmallVector<Value> work{v};
+  while (!work.empty())
+    for (Operation *u : work.pop_back_val().getUsers()) {
+      if (isView(u))
+        work.push_back(u->getResult(0));
+      else
+        users.push_back(u);
+    }
+  return users;
+}
+
+/// An all-reduce runs in place unless its operand is no command's result, is
+/// reduced already, or is read after the all-reduce may have started.
+void Placement::findCopies() {
+  llvm::DenseSet<Value> reduced;
+  for (auto reduce : block.getOps<ir::AllReduceOp>()) {
+    if (!reduce.getBucket()) // of one rank: nothing changes
+      continue;
+    Value storage = storageOf(reduce.getX());
+    Operation *op = storage.getDefiningOp();
+    auto readLater = [&](Operation *user) {
+      return user != reduce && reduce->isBeforeInBlock(user);
+    };
+    copies.insert(reduce); // so that its own users do not count
+    bool inPlace = op && isCommand(op) && reduced.insert(storage).second &&
+                   llvm::none_of(usersThroughViews(storage), readLater);
+    if (inPlace)
+      copies.erase(reduce);
+  }
+}
+
+void Placement::analyse() {
+  int64_t i = 0;
+  for (Operation &op : block)
+    if (isCommand(&op))
+      position[&op] = i++;
+  for (Operation &op : block) {
+    for (Value v : op.getOperands()) {
+      int64_t &last = lastUse.try_emplace(storageOf(v), -1).first->second;
+      if (isCommand(&op))
+        last = std::max(last, position[&op]);
+      else if (isa<func::ReturnOp, ir::WriteOp>(op))
+        last = kEnd;
+    }
+  }
+  for (auto read : block.getOps<ir::ReadOp>()) {
+    int64_t &last = lastRead.try_emplace(read.getState(), -1).first->second;
+    for (Operation *user : usersThroughViews(read.getValue()))
+      last = std::max(last, isCommand(user) ? position[user] : kEnd);
+  }
+  for (auto write : block.getOps<ir::WriteOp>())
+    writes[write.getState()] = write;
+}
+
+bool Placement::canPlace(Value storage) const {
+  return storage.getDefiningOp() && isCommand(storage.getDefiningOp()) &&
+         !places.contains(storage);
+}
+void Placement::placeGradients() {
+  SmallVector<std::pair<Value, int64_t>> gradients;
+  llvm::DenseSet<Value> taken;
+  llvm::StringMap<StringRef> owners; // of moments
+  for (auto s :
+       block.getParentOp()->getParentOfType<ModuleOp>().getOps<ir::StateOp>())
+    if (s.getRole() == ir::Role::moment)
+      owners[s.getSymName()] = *s.getOf();
+  llvm::StringSet<> done;
+  // An update reads what was reduced; without a reduction it reads what it may.
+  for (bool reduced : {true, false})
+    for (auto write : block.getOps<ir::WriteOp>()) {
+      auto update = write.getValue().getDefiningOp<ir::FusedOp>();
+      auto owner = owners.find(write.getState());
+      StringRef name = owner == owners.end() ? write.getState() : owner->second;
+      Place param = layout.places[name];
+      if (!update || param.region != "param" || done.contains(name))
+        continue;
+      for (Value v : update.getInputs()) {
+        Value storage = storageOf(v);
+        if (v.getType() == write.getValue().getType() && canPlace(storage) &&
+            (!reduced || allReduceOf(v)) && taken.insert(storage).second) {
+          gradients.push_back({storage, param.offset});
+          done.insert(name);
+          break;
+        }
+      }
+    }
+  int64_t head = 0; // what else travels with the gradients, such as the loss
+  for (auto reduce : block.getOps<ir::AllReduceOp>()) {
+    Value storage = storageOf(reduce.getY());
+    if (canPlace(storage) && taken.insert(storage).second) {
+      places[storage] = {"gradient", head};
+      head += alignUp(byteSize(tensorType(storage)));
+    }
+  }
+  gradientEnd = head;
+  for (auto [storage, offset] : gradients) {
+    places[storage] = {"gradient", head + offset};
+    gradientEnd = std::max(
+        gradientEnd, head + offset + alignUp(byteSize(tensorType(storage))));
+  }
+}
+
+void Placement::placeWrites() {
+  for (auto write : block.getOps<ir::WriteOp>()) {
+    Value storage = storageOf(write.getValue());
+    if (!canPlace(storage) ||
+        byteSize(tensorType(storage)) != byteSize(tensorType(write.getValue())))
+      continue;
+    Operation *op = storage.getDefiningOp();
+    auto it = lastRead.find(write.getState());
+    int64_t read = it == lastRead.end() ? -1 : it->second;
+    if (read < position[op] ||
+        (read == position[op] &&
+         mayAlias(op, cast<OpResult>(storage), write.getState())))
+      places[storage] = layout.places[write.getState()];
+  }
+}
+void Placement::placeScratch() {
+  SmallVector<Value> values;
+  std::vector<LiveRange> ranges;
+  auto add = [&](Value v, int64_t begin) {
+    auto last = lastUse.find(v);
+    int64_t end = last == lastUse.end() ? begin : std::max(begin, last->second);
+    values.push_back(v);
+    ranges.push_back({begin, end, byteSize(tensorType(v))});
+  };
+  for (BlockArgument arg : block.getArguments()) {
+    add(arg, -1);
+  }
+  for (Operation &op : block) {
+    if (isCommand(&op))
+      for (Value r : op.getResults())
+        if (!places.contains(r))
+          add(r, position[&op]);
+    if (auto read = dyn_cast<ir::ReadOp>(op); read && needsSnapshot(read))
+      add(read.getValue(), -1);
+  }
+  scratchEnd = assignOffsets(ranges);
+  for (auto [v, r] : llvm::zip(values, ranges))
+    places[v] = {"scratch", r.offset};
+}
+bool Placement::needsSnapshot(ir::ReadOp read) const {
+  if (!writes.contains(read.getState()))
+    return false;
+  return llvm::any_of(usersThroughViews(read.getValue()), [&](Operation *u) {
+    auto write = dyn_cast<ir::WriteOp>(u);
+    return isa<func::ReturnOp>(u) ||
+           (write && write.getState() != read.getState());
+  });
+}
+Place Placement::placeOf(Value v) const {
+  Value storage = storageOf(v);
+  if (auto it = places.find(storage); it != places.end())
+    return it->second;
+  return placeOfState(storage.getDefiningOp<ir::ReadOp>().getState());
+}
+
+Place Placement::placeOfState(StringRef state) const {
+  return layout.places.lookup(state);
+}
+
+} // namespace dlc

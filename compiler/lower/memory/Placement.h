@@ -1,0 +1,66 @@
+// Where the values of one function live.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+#include "compiler/lower/memory/StateLayout.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace dlc {
+
+/// The all-reduce that `v` is a view of, if any.
+ir::AllReduceOp allReduceOf(mlir::Value v);
+
+/// Gives every tensor of a function its memory.
+///
+///   1. States have their places already (StateLayout.h).
+///   2. Reshapes and all-reduces are views of their operand; but an all-reduce
+///      whose operand is wanted later, too, reduces a copy of it.
+///   3. Gradients are born at their parameter's offset in the gradient region,
+///      where their bucket is.
+///   4. A value that is written to a state is born in the state when nobody
+///      reads the old value later.
+///   5. What is left lives in scratch, by liveness.
+class Placement {
+public:
+  /// Both must outlive it.
+  Placement(mlir::func::FuncOp f, StateLayout &layout);
+
+  /// Whether `op` becomes commands of its own: a cluster, a library call, or an
+  /// all-reduce of a copy.
+  bool isCommand(mlir::Operation *op) const;
+  Place placeOf(mlir::Value v) const;
+  Place placeOfState(mlir::StringRef state) const;
+  /// Whether a read's old value is still wanted at the end, when its state may
+  /// have changed: then it is copied to scratch first.
+  bool needsSnapshot(ir::ReadOp read) const;
+  int64_t gradientBytes() const { return gradientEnd; }
+  int64_t scratchBytes() const { return scratchEnd; }
+
+private:
+  void findCopies();
+  void analyse();
+  bool isView(mlir::Operation *op) const;
+  mlir::Value storageOf(mlir::Value v) const;
+  llvm::SmallVector<mlir::Operation *> usersThroughViews(mlir::Value v) const;
+  bool canPlace(mlir::Value storage) const;
+  bool mayAlias(mlir::Operation *op, mlir::OpResult r,
+                llvm::StringRef state) const;
+  void placeGradients();
+  void placeWrites();
+  void placeScratch();
+
+  mlir::Block &block;
+  StateLayout &layout;
+  llvm::DenseSet<mlir::Operation *> copies;            // all-reduces
+  llvm::DenseMap<mlir::Operation *, int64_t> position; // of commands
+  llvm::DenseMap<mlir::Value, int64_t> lastUse;        // of a storage
+  llvm::StringMap<int64_t> lastRead;                   // of a state's old value
+  llvm::StringMap<ir::WriteOp> writes;
+  /// Of a storage that is no state's old value.
+  llvm::DenseMap<mlir::Value, Place> places;
+  int64_t gradientEnd = 0, scratchEnd = 0;
+};
+
+} // namespace dlc

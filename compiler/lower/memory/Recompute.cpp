@@ -1,0 +1,118 @@
+// Activations that are not kept for the backward part but computed again.
+//
+// After fusion, because what is repeated must be the very command that computed
+// it first: products and sums are contracted, and halves rounded, by what else
+// stands in the cluster. Nothing that follows merges equal commands.
+#include "compiler/lower/memory/Recompute.h"
+#include "compiler/lower/Labels.h"
+#include "compiler/lower/memory/Activations.h"
+#include "compiler/lower/memory/FitMemory.h"
+#include "mlir/Pass/Pass.h"
+#include "runtime/base/options/Pattern.h"
+#include <set>
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+class Patterns {
+public:
+  static FailureOr<Patterns> parse(ArrayRef<std::string> texts,
+                                   Operation *where) {
+    auto parsed = parsePatterns(texts.vec());
+    if (!parsed)
+      return where->emitError() << "--recompute: " << parsed.status().message();
+    Patterns result;
+    result.patterns = std::move(*parsed);
+    return result;
+  }
+  /// Notes which are found in one of the names.
+  bool find(ArrayRef<StringRef> names) {
+    bool any = false;
+    for (auto [i, pattern] : llvm::enumerate(patterns))
+      if (llvm::any_of(names,
+                       [&](StringRef name) { return pattern.search(name); })) {
+        found.insert(i);
+        any = true;
+      }
+    return any;
+  }
+  bool wasFound(size_t i) const { return found.contains(i); }
+
+private:
+  std::vector<Pattern> patterns;
+  llvm::DenseSet<size_t> found;
+};
+
+struct Recompute : PassWrapper<Recompute, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Recompute)
+  Recompute() = default;
+  Recompute(const Recompute &other) : PassWrapper(other) {}
+  explicit Recompute(const MemoryOptions &o) {
+    nodes = o.recompute;
+    budget = o.budget;
+  }
+  StringRef getArgument() const final { return "dlc-recompute"; }
+  StringRef getDescription() const final {
+    return "compute activations again instead of keeping them";
+  }
+  ListOption<std::string> nodes{
+      *this, "nodes",
+      llvm::cl::desc("of the nodes that one of these expressions is found in")};
+
+  Option<int64_t> budget{*this, "memory", llvm::cl::init(0),
+                         llvm::cl::desc("most bytes of all regions")};
+
+  void runOnOperation() final {
+    auto patterns = Patterns::parse(nodes, getOperation());
+    if (failed(patterns))
+      return signalPassFailure();
+    for (auto f : getOperation().getOps<func::FuncOp>()) {
+      Activations activations(f);
+      activations.recompute(matching(activations, *patterns));
+    }
+    if (budget)
+      fitMemory(getOperation(), budget);
+  }
+
+  /// What no later command reads is computed again where what matches
+  /// needs it: to keep it instead would free nothing.
+  static llvm::BitVector matching(const Activations &activations,
+                                  Patterns &patterns) {
+    llvm::BitVector chosen(activations.items().size());
+    for (auto [i, item] : llvm::enumerate(activations.items()))
+      chosen[i] = patterns.find(nodesOf(item.value)) || !item.kept;
+    return chosen;
+  }
+};
+
+} // namespace
+
+LogicalResult checkRecompute(ModuleOp imported, const MemoryOptions &options) {
+  auto patterns = Patterns::parse(options.recompute, imported);
+  if (failed(patterns))
+    return failure();
+  std::set<std::string> known;
+  imported.walk([&](Operation *op) {
+    auto names = nodeNames(op->getLoc());
+    patterns->find(names);
+    for (StringRef name : names)
+      known.insert(name.str());
+  });
+  for (auto [i, text] : llvm::enumerate(options.recompute))
+    if (!patterns->wasFound(i))
+      return imported.emitError()
+             << "--recompute=" << text << " matches no node of the model"
+             << nearbyNames(text, {known.begin(), known.end()});
+  return success();
+}
+
+std::unique_ptr<Pass> createRecompute() {
+  return std::make_unique<Recompute>();
+}
+std::unique_ptr<Pass> createRecompute(const MemoryOptions &options) {
+  return std::make_unique<Recompute>(options);
+}
+
+} // namespace dlc

@@ -1,0 +1,103 @@
+#include "compiler/lower/memory/Scratch.h"
+#include "compiler/lower/memory/StateLayout.h"
+#include <map>
+#include <queue>
+#include <set>
+
+namespace dlc {
+namespace {
+
+/// Free ranges of the arena, coalesced, by place and by size.
+class FreeList {
+public:
+  int64_t take(int64_t bytes) {
+    auto fit = bySize.lower_bound({bytes, 0});
+    if (fit == bySize.end())
+      return grow(bytes);
+    auto [size, offset] = *fit;
+    erase(offset);
+    if (size > bytes)
+      insert(offset + bytes, size - bytes);
+    return offset;
+  }
+  void give(int64_t offset, int64_t bytes) {
+    auto next = byOffset.lower_bound(offset);
+    if (next != byOffset.end() && next->first == offset + bytes) {
+      bytes += next->second;
+      erase(next->first);
+    }
+    auto before = byOffset.lower_bound(offset);
+    if (before != byOffset.begin() &&
+        std::prev(before)->first + std::prev(before)->second == offset) {
+      --before;
+      offset = before->first;
+      bytes += before->second;
+      erase(offset);
+    }
+    insert(offset, bytes);
+  }
+  int64_t size() const { return top; }
+
+private:
+  int64_t grow(int64_t bytes) {
+    int64_t offset = top;
+    if (!byOffset.empty() &&
+        byOffset.rbegin()->first + byOffset.rbegin()->second == top) {
+      offset = byOffset.rbegin()->first;
+      erase(offset);
+    }
+    top = offset + bytes;
+    return offset;
+  }
+  void insert(int64_t offset, int64_t bytes) {
+    byOffset[offset] = bytes;
+    bySize.insert({bytes, offset});
+  }
+  void erase(int64_t offset) {
+    auto it = byOffset.find(offset);
+    bySize.erase({it->second, offset});
+    byOffset.erase(it);
+  }
+  std::map<int64_t, int64_t> byOffset;
+  std::set<std::pair<int64_t, int64_t>> bySize;
+  int64_t top = 0;
+};
+
+/// Best fit in the order of birth; returns the arena's size.
+int64_t fitByBirth(llvm::MutableArrayRef<LiveRange> ranges) {
+  std::vector<LiveRange *> births;
+  for (LiveRange &r : ranges)
+    births.push_back(&r);
+  std::stable_sort(
+      births.begin(), births.end(),
+      [](LiveRange *a, LiveRange *b) { return a->begin < b->begin; });
+  auto later = [](LiveRange *a, LiveRange *b) { return a->end > b->end; };
+  std::priority_queue<LiveRange *, std::vector<LiveRange *>, decltype(later)>
+      alive(later);
+  FreeList free;
+  for (LiveRange *r : births) {
+    for (; !alive.empty() && alive.top()->end < r->begin; alive.pop())
+      free.give(alive.top()->offset, alive.top()->bytes);
+    r->offset = free.take(r->bytes);
+    alive.push(r);
+  }
+  return free.size();
+}
+
+} // namespace
+
+int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
+  std::vector<LiveRange> forward(ranges.begin(), ranges.end());
+  for (LiveRange &r : forward)
+    r.bytes = alignUp(std::max<int64_t>(r.bytes, 1));
+  std::vector<LiveRange> backward = forward;
+  for (LiveRange &r : backward)
+    std::tie(r.begin, r.end) = std::pair(-r.end, -r.begin);
+  int64_t size = fitByBirth(forward), other = fitByBirth(backward);
+  const std::vector<LiveRange> &best = other < size ? backward : forward;
+  for (auto [range, placed] : llvm::zip(ranges, best))
+    range.offset = placed.offset;
+  return std::min(size, other);
+}
+
+} // namespace dlc

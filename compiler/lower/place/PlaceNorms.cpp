@@ -1,0 +1,194 @@
+// Norms become calls of the target's library where it has them.
+//   batch_norm          -> fused_batch_norm, with the residual's addition and
+//                          the ReLU that directly follow; running statistics
+//                          are generated code, of the saved ones
+//   batch_norm_backward -> fused_batch_norm_backward. The mask of a ReLU right
+//                          behind the norm is computed again by the call.
+//                          Behind a residual the mask stays with the kernel
+//                          that adds up the gradient, which writes it for both
+//                          branches.
+//   layer_norm          -> fused_layer_norm, and its gradient
+#include "compiler/lower/place/PlaceNorms.h"
+#include "compiler/dialect/Expr.h"
+#include "compiler/dialect/LibraryNorm.h"
+#include "compiler/target/Target.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc {
+namespace {
+
+bool isZero(Value v) { return matchPattern(v, m_AnyZeroFloat()); }
+
+/// What directly follows a batch norm and is done by the same call.
+struct Tail {
+  Value result; // the last value of it
+  Value residual;
+  bool relu = false;
+  SmallVector<Operation *, 2> ops;
+
+  explicit Tail(ir::BatchNormOp norm) : result(norm.getY()) {
+    Operation *next = onlyUser(result);
+    auto add = dyn_cast_or_null<ir::AddOp>(next);
+    Value other;
+    if (add) {
+      other = add.getA() == result ? add.getB() : add.getA();
+      next = onlyUser(add.getY());
+    }
+    auto activation = dyn_cast_or_null<ir::ReluOp>(next);
+    if (!activation || (add && !isReadyFor(norm, other)))
+      return;
+    if (add)
+      ops.push_back(add);
+    ops.push_back(activation);
+    residual = other;
+    relu = true;
+    result = activation.getY();
+  }
+
+private:
+  static Operation *onlyUser(Value v) {
+    return v.hasOneUse() ? *v.user_begin() : nullptr;
+  }
+  static bool isReadyFor(ir::BatchNormOp norm, Value other) {
+    Operation *from = other.getDefiningOp();
+    return other.getType() == norm.getY().getType() &&
+           (!from || from->isBeforeInBlock(norm));
+  }
+};
+
+struct PlaceNorms : PassWrapper<PlaceNorms, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlaceNorms)
+  explicit PlaceNorms(std::shared_ptr<const Target> target)
+      : target(std::move(target)) {}
+  StringRef getArgument() const final { return "dlc-place-norms"; }
+  StringRef getDescription() const final {
+    return "make calls of the norms that the target's library has";
+  }
+
+  void runOnOperation() final {
+    rstdOf.clear();
+    SmallVector<Operation *> norms;
+    for (Operation &op : getOperation().front())
+      if (isa<ir::BatchNormOp, ir::BatchNormBackwardOp, ir::LayerNormOp,
+              ir::LayerNormBackwardOp>(op))
+        norms.push_back(&op);
+    for (Operation *op : norms)
+      if (auto why = target->whyNoNormCall(op))
+        op->emitRemark() << op->getName().stripDialect()
+                         << " is generated: " << *why;
+      else if (auto forward = dyn_cast<ir::BatchNormOp>(op))
+        place(forward);
+      else if (auto backward = dyn_cast<ir::BatchNormBackwardOp>(op))
+        place(backward);
+      else if (isa<ir::LayerNormOp>(op))
+        replace<ir::FusedLayerNormOp>(op);
+      else
+        replace<ir::FusedLayerNormBackwardOp>(op);
+  }
+
+private:
+  /// By an op with the same operands, attributes and results.
+  template <class To> static void replace(Operation *op) {
+    OpBuilder b(op);
+    op->replaceAllUsesWith(To::create(b, op->getLoc(), op->getResultTypes(),
+                                      op->getOperands(), op->getAttrs()));
+    op->erase();
+  }
+
+  void place(ir::BatchNormOp op) {
+    const Tail tail(op);
+    OpBuilder b(op);
+    SmallVector<Location> locations{op.getLoc()};
+    for (Operation *member : tail.ops)
+      locations.push_back(member->getLoc());
+    auto made = ir::FusedBatchNormOp::create(
+        b, FusedLoc::get(&getContext(), locations), op.getX(), op.getScale(),
+        op.getBias(), tail.residual, op.getEpsilon(), tail.relu);
+    Value result = tail.result;
+    result.replaceAllUsesWith(made.getY());
+    for (Operation *member : llvm::reverse(tail.ops))
+      member->erase();
+    moveStatistics(op, made, b);
+    op.erase();
+  }
+
+  /// The statistics of `op`, in dlc's terms, from those that the call saves.
+  void moveStatistics(ir::BatchNormOp op, ir::FusedBatchNormOp made,
+                      OpBuilder &b) {
+    auto expr = [&](Value v) { return Expr(b, op.getLoc(), v); };
+    Expr mean = expr(made.getSavedMean()), rstd = expr(made.getSavedRstd());
+    Expr exact = 1.0 / (rstd * rstd) - op.getEpsilon().convertToDouble();
+    Expr var = exact.make<ir::MaxOp>(exact.v, exact.scalar(0).v);
+    const double n =
+        double(ir::tensorType(op.getX()).getNumElements() / mean.shape()[0]);
+    const double momentum = op.getMomentum().convertToDouble();
+    Expr running = op.getUnbiased() && n > 1 ? var * (n / (n - 1)) : var;
+    auto moved = [&](Value old, Expr batch) {
+      Expr kept = ir::wide(expr(old)) * momentum;
+      Expr added = batch * (1 - momentum);
+      return (kept + added).cast(ir::elementType(old));
+    };
+    op.getNewMean().replaceAllUsesWith(moved(op.getMean(), mean).v);
+    op.getNewVar().replaceAllUsesWith(moved(op.getVar(), running).v);
+    op.getSavedMean().replaceAllUsesWith(
+        mean.cast(ir::elementType(op.getSavedMean())).v);
+    Expr saved = var.cast(ir::elementType(op.getSavedVar()));
+    op.getSavedVar().replaceAllUsesWith(saved.v);
+    rstdOf[saved.v] = rstd.v;
+  }
+
+  void place(ir::BatchNormBackwardOp op) {
+    OpBuilder b(op);
+    Value dy = op.getDy(), bias;
+    auto mask = dy.getDefiningOp<ir::SelectOp>();
+    if (auto norm = normOfMask(op)) {
+      dy = mask.getB();
+      bias = norm.getBias();
+    }
+    Value rstd = rstdOf.lookup(op.getSavedVar());
+    if (!rstd)
+      rstd = rsqrt(Expr(b, op.getLoc(), op.getSavedVar()) +
+                   op.getEpsilon().convertToDouble());
+    auto made = ir::FusedBatchNormBackwardOp::create(
+        b, op.getLoc(), dy, op.getX(), op.getScale(), op.getSavedMean(), rstd,
+        bias);
+    op->replaceAllUsesWith(made);
+    op.erase();
+    if (bias)
+      mask.erase();
+  }
+
+  /// The norm whose ReLU `op`'s gradient passes first and nothing else does:
+  /// dy = y <= 0 ? 0 : g, of this norm's y alone.
+  static ir::FusedBatchNormOp normOfMask(ir::BatchNormBackwardOp op) {
+    auto mask = op.getDy().getDefiningOp<ir::SelectOp>();
+    if (!mask || !mask->hasOneUse() || !isZero(mask.getA()) ||
+        mask.getB().getType() != op.getDy().getType())
+      return nullptr;
+    auto compare = mask.getCondition().getDefiningOp<ir::CompareOp>();
+    if (!compare || compare.getPredicate() != ir::Predicate::le ||
+        !isZero(compare.getB()))
+      return nullptr;
+    auto norm = compare.getA().getDefiningOp<ir::FusedBatchNormOp>();
+    return norm && norm.getRelu() && !norm.getResidual() &&
+                   norm.getX() == op.getX() && norm.getScale() == op.getScale()
+               ? norm
+               : nullptr;
+  }
+
+  std::shared_ptr<const Target> target;
+  llvm::DenseMap<Value, Value> rstdOf; // by the saved variance
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPlaceNorms(std::shared_ptr<const Target> target) {
+  return std::make_unique<PlaceNorms>(std::move(target));
+}
+
+} // namespace dlc

@@ -1,0 +1,58 @@
+#include "compiler/target/cpu/codegen/ObjectCache.h"
+#include "runtime/base/files/Atomic.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace dlc {
+
+ObjectCache::ObjectCache(llvm::StringRef folder, const llvm::Module &module,
+                         const CpuTarget &target, unsigned optLevel) {
+  if (folder.empty())
+    return;
+  std::string key =
+      (target.cpu + " " + llvm::join(target.features, ",") + " O" +
+       llvm::Twine(optLevel) + " " + LLVM_VERSION_STRING "\n")
+          .str();
+  llvm::raw_string_ostream os(key);
+  llvm::WriteBitcodeToFile(module, os);
+  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(key));
+  llvm::SmallString<128> file(folder);
+  llvm::sys::path::append(file, llvm::toHex(hash, /*LowerCase=*/true) + ".o");
+  path = file.str().str();
+}
+
+/// An entry ends in the hash of what stands before it.
+static std::string seal(llvm::StringRef bytes) {
+  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes));
+  return std::string(hash.begin(), hash.end());
+}
+
+bool ObjectCache::find(ObjectBytes &object) const {
+  if (path.empty())
+    return false;
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return false;
+  llvm::StringRef bytes = (*buffer)->getBuffer();
+  if (bytes.size() < 32 || seal(bytes.drop_back(32)) != bytes.take_back(32))
+    return false;
+  bytes = bytes.drop_back(32);
+  object.assign(bytes.begin(), bytes.end());
+  return true;
+}
+
+void ObjectCache::store(const ObjectBytes &object) const {
+  if (path.empty() || !makeFolder(parentOf(path), 0700).ok())
+    return;
+  llvm::StringRef bytes(object.data(), object.size());
+  // Without the entry the object is made again.
+  (void)writeFileAtomically(path, bytes.str() + seal(bytes)).ok();
+}
+
+} // namespace dlc

@@ -1,0 +1,70 @@
+#include "compiler/target/cuda/codegen/KernelEmitter.h"
+#include "compiler/kernel/AttentionKernel.h"
+#include "compiler/kernel/scalar/Tables.h"
+#include "compiler/target/cuda/codegen/patterns/Attention.h"
+#include "compiler/target/cuda/codegen/threads/Body.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace dlc::cuda {
+
+LLVM::LLVMFuncOp makeKernel(exec::KernelOp kernel, OpBuilder &b,
+                            size_t arguments, int64_t block) {
+  MLIRContext *context = b.getContext();
+  SmallVector<Type> types(arguments,
+                          LLVM::LLVMPointerType::get(context, kGlobalSpace));
+  auto function = LLVM::LLVMFuncOp::create(
+      b, kernel.getLoc(), kernel.getSymName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                    b.getDenseI32ArrayAttr({(int32_t)block}));
+  for (size_t i = 0; i < arguments; ++i)
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(16));
+  return function;
+}
+
+LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
+  if (attentionOf(kernel.getBody()))
+    return emitAttention(kernel, module);
+  std::string why;
+  auto graph = KernelGraph::build(kernel.getBody(), why);
+  if (!graph)
+    return kernel.emitOpError("is not a legal cluster: ") << why;
+  Mapping map = mapKernel(*graph);
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  auto inputs = kernel.getBody().getArguments();
+  auto function =
+      makeKernel(kernel, b, inputs.size() + graph->outputs.size(), map.block);
+  Block *entry = function.addEntryBlock(b);
+  b.setInsertionPointToStart(entry);
+  ScalarEmitter e(*graph, b, kernel.getLoc(), b.getIntegerType(map.indexBits));
+  for (auto [input, pointer] : llvm::zip(inputs, entry->getArguments()))
+    e.setPointer(input, pointer);
+  bindTables(kernel, module, e, kGlobalSpace);
+  Threads threads(e, module, kernel.getSymName());
+  SmallVector<Value> outputs(entry->getArguments().drop_front(inputs.size()));
+  Body body{*graph, map, e, threads, outputs};
+  if (map.grid && map.product) {
+    emitTiles(body);
+  } else if (map.grid) {
+    switch (map.kind) {
+    case KernelSchedule::Elementwise:
+      map.transposed ? emitTransposed(body) : emitElementwise(body);
+      break;
+    case KernelSchedule::Rows:
+      emitRows(body);
+      break;
+    case KernelSchedule::Columns:
+      emitColumns(body);
+      break;
+    }
+  }
+  LLVM::ReturnOp::create(b, kernel.getLoc(), ValueRange());
+  return success();
+}
+
+} // namespace dlc::cuda

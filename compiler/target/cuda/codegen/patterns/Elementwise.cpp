@@ -1,0 +1,44 @@
+// A thread computes adjacent elements: it loads all it needs, then stores, so
+// that an output may lie on an input.
+#include "compiler/target/cuda/codegen/threads/Body.h"
+
+using namespace mlir;
+
+namespace dlc::cuda {
+
+static void emitElements(const Body &k, Value first, int64_t width) {
+  SmallVector<const KernelNode *> roots;
+  for (const KernelOutput &o : k.graph.outputs)
+    roots.push_back(o.node);
+  auto at = k.open(k.map.outer, first, 1);
+  k.e.findLevels();
+  k.e.hoist(roots, 0);
+  Lanes lanes(k.e, k.graph, k.map.outer, at, width, 1);
+  lanes.load(roots, 1);
+  for (const KernelNode *node : roots)
+    lanes.emit(node);
+  for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
+    lanes.store(o, pointer);
+}
+
+void emitElementwise(const Body &k) {
+  const Mapping &m = k.map;
+  Threads &t = k.threads;
+  Value number = t.add(t.times(t.block(), m.block), t.thread());
+  int64_t vectors = m.rows / m.vector, rest = m.rows % m.vector;
+  bool exact = !rest && vectors == m.grid * m.block;
+  t.where(exact ? Value() : t.isLess(number, vectors),
+          [&] { emitElements(k, t.times(number, m.vector), m.vector); });
+  if (!rest)
+    return;
+  // The threads behind them have one of the last elements each.
+  Value low = t.isLess(number, vectors),
+        high = t.isLess(number, vectors + rest);
+  Value none = t.isLess(number, 0);
+  t.where(t.choose(low, none, high), [&] {
+    Value skipped = k.e.constant(vectors * (m.vector - 1));
+    emitElements(k, t.add(number, skipped), 1);
+  });
+}
+
+} // namespace dlc::cuda

@@ -1,0 +1,28 @@
+// The reductions of a kernel of column sums, as all its emitters see them.
+#pragma once
+
+#include "compiler/target/cuda/codegen/threads/Body.h"
+
+namespace dlc::cuda {
+
+/// States lie one after another: width() values for each adjacent sum.
+struct Sums {
+  using States = Body::States;
+
+  explicit Sums(const Body &k);
+
+  size_t width() const;
+  States initial(int64_t sums) const;
+  /// The states of sum `i`.
+  States of(mlir::ValueRange states, int64_t i) const {
+    return States(states.slice(i * width(), width()));
+  }
+  /// Computes the outputs from the states of all of `columns` and stores them.
+  void store(Lanes &columns, mlir::ValueRange states) const;
+
+  const Body &k;
+  llvm::SmallVector<Reduction> all;
+  llvm::SmallVector<const KernelNode *> roots; // what is added up
+};
+
+} // namespace dlc::cuda

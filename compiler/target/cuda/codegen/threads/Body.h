@@ -1,0 +1,45 @@
+// The body of a kernel, for each kind of mapping.
+#pragma once
+
+#include "compiler/kernel/scalar/Reduction.h"
+#include "compiler/target/cuda/codegen/threads/Lanes.h"
+#include "compiler/target/cuda/codegen/threads/Threads.h"
+
+namespace dlc::cuda {
+
+/// What the emitters share.
+struct Body {
+  const KernelGraph &graph;
+  const Mapping &map;
+  ScalarEmitter &e;
+  Threads &threads;
+  llvm::ArrayRef<mlir::Value> outputs; // pointers
+
+  /// Splits a row-major number into the values of `groups` and opens them as
+  /// loops of nesting `level`.
+  llvm::SmallVector<mlir::Value> open(llvm::ArrayRef<LoopGroup> groups,
+                                      mlir::Value number, int level) const;
+  /// Opens loops whose values come later.
+  void open(llvm::ArrayRef<LoopGroup> groups, int level) const;
+
+  using States = llvm::SmallVector<mlir::Value>;
+  States initial(llvm::ArrayRef<Reduction> all) const;
+  /// Applies f to the part of each reduction.
+  static States forEach(
+      llvm::ArrayRef<Reduction> all, mlir::ValueRange states,
+      llvm::function_ref<Reduction::State(const Reduction &, mlir::ValueRange)>
+          f);
+  States combine(llvm::ArrayRef<Reduction> all, mlir::ValueRange states) const;
+  States merge(llvm::ArrayRef<Reduction> all, mlir::ValueRange a,
+               mlir::ValueRange b) const;
+  void setResults(llvm::ArrayRef<Reduction> all, mlir::ValueRange states) const;
+};
+
+void emitElementwise(const Body &body);
+void emitTransposed(const Body &body);
+void emitRows(const Body &body);
+void emitColumns(const Body &body);
+void emitSparseColumns(const Body &body);
+void emitTiles(const Body &body);
+
+} // namespace dlc::cuda

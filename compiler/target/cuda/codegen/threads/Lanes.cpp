@@ -1,0 +1,159 @@
+#include "compiler/target/cuda/codegen/threads/Lanes.h"
+#include "compiler/dialect/Dlc.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace dlc::cuda {
+
+/// Bytes of the widest memory instruction.
+constexpr int64_t kAccess = 16;
+
+Lanes::Lanes(ScalarEmitter &e, const KernelGraph &graph,
+             ArrayRef<LoopGroup> groups, ArrayRef<Value> at, int64_t width,
+             int level)
+    : e(e), graph(graph), groups(groups), at(at), level(level),
+      memories(width) {
+  auto noWrap =
+      arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw;
+  indices.push_back(at.back());
+  for (int64_t i = 1; i < width; ++i)
+    indices.push_back(
+        arith::AddIOp::create(e.b, e.loc, at.back(), e.constant(i), noWrap));
+}
+Lanes::Lanes(Lanes *around)
+    : e(around->e), graph(around->graph), groups(around->groups),
+      at(around->at), level(around->level), around(around),
+      indices(around->indices), memories(around->memories.size()) {}
+
+void Lanes::in(int64_t lane, llvm::function_ref<void()> f) {
+  if (around) {
+    return around->in(lane, [&] {
+      ScalarEmitter::Scope scope(e, &memories[lane]);
+      f();
+    });
+  }
+  for (auto [group, value] : llvm::zip(groups.drop_back(), at))
+    e.setLoop(group, value, level);
+  e.setLoop(groups.back(), indices[lane], level);
+  ScalarEmitter::Scope scope(e, &memories[lane]);
+  f();
+}
+void Lanes::each(llvm::function_ref<void(int64_t)> f) {
+  for (size_t i = 0; i < indices.size(); ++i)
+    in(i, [&] { f(i); });
+}
+void Lanes::emit(const KernelNode *node) {
+  each([&](int64_t) { e.emit(node); });
+}
+
+int64_t Lanes::contiguousAt(const IndexForm &form) const {
+  return contiguous(graph, form, groups.back(), (int64_t)indices.size());
+}
+
+void Lanes::load(ArrayRef<const KernelNode *> roots, int level) {
+  auto each = [&](const KernelNode *node, const KernelNode *load, auto f) {
+    bool known = false;
+    in(0, [&] { known = e.knows(node); });
+    int64_t count = std::min(contiguousAt(load->index),
+                             kAccess / storageBytes(load->value));
+    if (!known && count > 1 && e.levelOf(node) <= level)
+      (this->*f)(node, count);
+  };
+  for (const KernelNode *node : plainLoads(roots))
+    each(node, node, &Lanes::loadAtOnce);
+  for (const KernelNode *node : guardedLoads(graph, roots, groups.back()))
+    each(node, node->children.front(), &Lanes::loadGuarded);
+}
+
+void Lanes::loadAtOnce(const KernelNode *node, int64_t count) {
+  spread(node, vectors(node, count), count);
+}
+
+/// All of a vector is inside or outside.
+void Lanes::loadGuarded(const KernelNode *pad, int64_t count) {
+  const KernelNode *load = pad->children.front();
+  if (pad->bounds.empty())
+    return spread(pad, vectors(load, count), count);
+  Type type =
+      VectorType::get({count}, storageType(ir::elementType(load->value)));
+  Value inside;
+  in(0, [&] { inside = e.within(pad->bounds); });
+  auto branch = scf::IfOp::create(
+      e.b, e.loc, SmallVector<Type>(indices.size() / count, type), inside,
+      /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToEnd(branch.thenBlock());
+  scf::YieldOp::create(e.b, e.loc, vectors(load, count));
+  e.b.setInsertionPointToEnd(branch.elseBlock());
+  Value outside = e.storedPad(pad);
+  Value all = LLVM::UndefOp::create(e.b, e.loc, type);
+  for (int64_t i = 0; i < count; ++i) {
+    Value at = LLVM::ConstantOp::create(e.b, e.loc, e.b.getI32Type(), i);
+    all = LLVM::InsertElementOp::create(e.b, e.loc, all, outside, at);
+  }
+  scf::YieldOp::create(e.b, e.loc,
+                       SmallVector<Value>(indices.size() / count, all));
+  e.b.setInsertionPointAfter(branch);
+  spread(pad, branch.getResults(), count);
+}
+
+SmallVector<Value> Lanes::vectors(const KernelNode *load, int64_t count) {
+  Type storage = storageType(ir::elementType(load->value));
+  auto type = VectorType::get({count}, storage);
+  SmallVector<Value> all;
+  for (size_t lane = 0; lane < indices.size(); lane += count) {
+    Value address;
+    in(lane, [&] {
+      address = e.element(e.pointer(load->value), e.emit(load->index), storage);
+    });
+    all.push_back(LLVM::LoadOp::create(e.b, e.loc, type, address,
+                                       count * storageBytes(load->value)));
+  }
+  return all;
+}
+
+void Lanes::spread(const KernelNode *node, ValueRange vectors, int64_t count) {
+  Type element = ir::elementType(node->value);
+  for (auto [k, all] : llvm::enumerate(vectors))
+    for (int64_t i = 0; i < count; ++i) {
+      Value at = LLVM::ConstantOp::create(e.b, e.loc, e.b.getI32Type(), i);
+      Value v = LLVM::ExtractElementOp::create(e.b, e.loc, all, at);
+      memories[k * count + i][node] = {e.fromStorage(v, element)};
+    }
+}
+
+void Lanes::store(const KernelOutput &o, Value pointer) {
+  OpBuilder &b = e.b;
+  Type element = ir::elementType(o.node->value), storage = storageType(element);
+  int64_t bytes = storageBytes(o.node->value);
+  SmallVector<Value> values;
+  each([&](int64_t) { values.push_back(e.emit(o.node)); });
+  int64_t count = std::min(contiguousAt(o.offset), kAccess / bytes);
+  if (count == 1) {
+    each([&](int64_t lane) {
+      e.store(values[lane], pointer, e.emit(o.offset), element);
+    });
+    return;
+  }
+  for (size_t lane = 0; lane < indices.size(); lane += count) {
+    bool half = ir::isHalf(element);
+    Type part = half ? values[lane].getType() : storage;
+    Value all = LLVM::UndefOp::create(b, e.loc, VectorType::get({count}, part));
+    for (int64_t i = 0; i < count; ++i) {
+      Value v = values[lane + i];
+      Value at = LLVM::ConstantOp::create(b, e.loc, b.getI32Type(), i);
+      all = LLVM::InsertElementOp::create(
+          b, e.loc, all, half ? v : e.toStorage(v, element), at);
+    }
+    if (half)
+      all = arith::TruncFOp::create(b, e.loc, VectorType::get({count}, element),
+                                    all);
+    Value address;
+    in(lane, [&] { address = e.element(pointer, e.emit(o.offset), storage); });
+    LLVM::StoreOp::create(b, e.loc, all, address, count * bytes);
+  }
+}
+
+} // namespace dlc::cuda

@@ -1,0 +1,348 @@
+#include "compiler/target/cuda/codegen/threads/Mapping.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/kernel/scalar/Reduction.h"
+#include "compiler/target/cuda/codegen/threads/Condition.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+
+namespace dlc::cuda {
+namespace {
+
+constexpr int64_t kBlock = 256, kMaxBlock = 1024;
+/// Bytes of one memory instruction, and most elements of a thread's vector.
+constexpr int64_t kAccess = 16, kMaxVector = 8;
+/// Elements of a row that a thread keeps in registers, for one and for many
+/// arrays.
+constexpr int64_t kRegisters = 32, kFewRegisters = 16, kFewestRegisters = 8;
+/// Threads that fill a large device.
+constexpr int64_t kFill = 132 * 1024;
+constexpr int64_t kSharedBytes = 48 << 10;
+/// Most arrays of a kernel that cross shared memory.
+constexpr size_t kMostSquares = 4;
+/// Sparse sums: most elements for each row of sums, fewest in all, and most
+/// sums of a thread.
+constexpr int64_t kSparse = 8, kManyElements = 64, kMaxSums = 32;
+/// Indices below this leave room for what a last block adds.
+constexpr int64_t kNarrow = int64_t(1) << 30;
+
+int64_t divideUp(int64_t a, int64_t b) { return llvm::divideCeil(a, b); }
+int64_t roundUp(int64_t a, int64_t b) { return llvm::alignTo(a, b); }
+int64_t upToPower(int64_t n) {
+  return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
+}
+
+class Mapper {
+public:
+  explicit Mapper(const KernelGraph &graph)
+      : graph(graph), schedule(scheduleKernel(graph)) {}
+
+  Mapping run() {
+    m.kind = schedule.kind;
+    m.outer = schedule.outer;
+    m.inner = schedule.inner;
+    if (m.kind == KernelSchedule::Elementwise) {
+      m.outer.append(m.inner.begin(), m.inner.end());
+      m.inner.clear();
+    }
+    for (auto *groups : {&m.outer, &m.inner})
+      if (groups->empty())
+        groups->push_back({{}, 1});
+    if ((m.product = mapTiles(graph)))
+      return product();
+    m.rows = iterationsOf(m.outer);
+    m.row = iterationsOf(m.inner);
+    m.indexBits = needsWide() ? 64 : 32;
+    if (m.kind == KernelSchedule::Elementwise)
+      elementwise();
+    else if (m.kind == KernelSchedule::Rows)
+      rows();
+    else
+      columns();
+    return m;
+  }
+
+private:
+  Mapping product() {
+    m.rows = iterationsOf(m.outer);
+    m.indexBits = needsWide() ? 64 : 32;
+    m.row = m.product->shape.depth;
+    m.vector = m.product->vector;
+    m.block = m.product->tiling.threads();
+    m.grid = m.product->tiling.blocks(m.product->shape);
+    return m;
+  }
+  bool needsWide() const {
+    // Numbers derived from loops, and outputs of all elements, go that far.
+    bool all = llvm::any_of(graph.outputs, [](auto &o) { return o.full; }) ||
+               llvm::any_of(graph.variables, [](const KernelVariable &v) {
+                 return v.kind == KernelVariable::Quotient ||
+                        v.kind == KernelVariable::Remainder;
+               });
+    int64_t most =
+        all ? m.rows * std::max<int64_t>(m.row, 1) : std::max(m.rows, m.row);
+    for (const auto &node : graph.nodes)
+      if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
+        most = std::max(most, ir::tensorType(node->value).getNumElements());
+    return most >= kNarrow;
+  }
+
+  SmallVector<const KernelNode *> roots() const {
+    SmallVector<const KernelNode *> roots;
+    for (const KernelOutput &o : graph.outputs)
+      roots.push_back(o.node);
+    for (const auto &node : graph.nodes)
+      if (node->kind == KernelNode::Reduce)
+        roots.push_back(node->children.front());
+    return roots;
+  }
+  SmallVector<const KernelNode *> loads() const { return plainLoads(roots()); }
+
+  /// Elements of `group` that a thread takes at once: as many as make the
+  /// narrowest contiguous array a whole access.
+  int64_t vectorOf(const LoopGroup &group) const {
+    int64_t narrowest = 0;
+    auto consider = [&](Value v, const IndexForm &form) {
+      int64_t bytes = storageBytes(v);
+      if (contiguous(graph, form, group, kMaxVector) > 1 &&
+          (!narrowest || bytes < narrowest))
+        narrowest = bytes;
+    };
+    int64_t arrays = 0;
+    for (const KernelNode *load : loads()) {
+      consider(load->value, load->index);
+      arrays += load->varies || !graph.reduces;
+    }
+    for (const KernelNode *pad : guardedLoads(graph, roots(), group)) {
+      consider(pad->children[0]->value, pad->children[0]->index);
+      ++arrays;
+    }
+    for (const KernelOutput &o : graph.outputs)
+      consider(o.node->value, o.offset);
+    if (!narrowest)
+      return 1;
+    int64_t most = arrays > 6 ? kMaxVector / 2 : kMaxVector;
+    return std::min(most, kAccess / narrowest);
+  }
+  static int64_t dividing(int64_t vector, int64_t size) {
+    while (size % vector)
+      vector /= 2;
+    return vector;
+  }
+
+  /// Whether enough of what is read lies along another loop than the results:
+  /// lines of memory are then used whole.
+  bool transposes() {
+    const LoopGroup &to = m.outer.back();
+    const int64_t all = elementsOf(loads());
+    for (size_t i = 0; i + 1 < m.outer.size(); ++i) {
+      const LoopGroup &from = m.outer[i];
+      auto crossing = transposedLoads(graph, roots(), from, to);
+      if (crossing.empty() || crossing.size() > kMostSquares ||
+          elementsOf(crossing) < all / 8 ||
+          std::min(from.size, to.size) < kSquare / 2 ||
+          m.rows < kSquare * kSquare)
+        continue;
+      m.transposed = i;
+      m.block = kBlock;
+      m.grid = m.rows / (from.size * to.size) * divideUp(from.size, kSquare) *
+               divideUp(to.size, kSquare);
+      return true;
+    }
+    return false;
+  }
+  static int64_t elementsOf(ArrayRef<const KernelNode *> loads) {
+    int64_t n = 0;
+    for (const KernelNode *load : loads)
+      n += ir::tensorType(load->value).getNumElements();
+    return n;
+  }
+
+  void elementwise() {
+    const LoopGroup &last = m.outer.back();
+    if (transposes())
+      return;
+    m.vector = vectorOf(last);
+    // A single loop may end in elements of their own.
+    if (m.outer.size() > 1 || last.size < 8 * m.vector)
+      m.vector = dividing(m.vector, last.size);
+    int64_t threads = divideUp(m.rows, m.vector);
+    m.block = std::min(kBlock, roundUp(std::max<int64_t>(threads, 1), kWarp));
+    m.grid = divideUp(threads, m.block);
+  }
+
+  /// Whether neighbours in a row are far apart in memory.
+  bool rowsAreStrided() const {
+    unsigned last = 0;
+    for (unsigned v = 0; v < graph.variables.size(); ++v)
+      if (graph.variables[v].kind == KernelVariable::Loop)
+        last = v;
+    return !graph.variables[last].reduced;
+  }
+
+  void rows() {
+    m.block = kBlock;
+    if (m.row == 0 || rowsAreStrided()) {
+      m.across = 1;
+      m.chunks = m.row;
+    } else {
+      m.vector = dividing(vectorOf(m.inner.back()), m.inner.back().size);
+      share();
+    }
+    if (m.across > kBlock)
+      m.block = m.across;
+    else if (m.across > kWarp)
+      m.block = m.across; // not always a divisor of 256
+    m.grid = divideUp(m.rows, m.block / m.across);
+  }
+  void share() {
+    int64_t arrays = llvm::count_if(loads(), [](auto *n) { return n->varies; });
+    int64_t most = arrays <= 1   ? kRegisters
+                   : arrays <= 3 ? kFewRegisters
+                                 : kFewestRegisters;
+    int64_t vectors = m.row / m.vector,
+            perThread = std::max<int64_t>(most / m.vector, 1);
+    m.across = std::min(kWarp, upToPower(vectors));
+    auto larger = [&] {
+      int64_t next = m.across < kWarp ? m.across * 2 : m.across + kWarp;
+      return next <= std::min(kMaxBlock, roundUp(vectors, kWarp)) ? next : 0;
+    };
+    auto tooFew = [&] {
+      return m.across * perThread < vectors ||
+             (m.rows * m.across < kFill && m.across < vectors);
+    };
+    while (tooFew() && larger())
+      m.across = larger();
+    m.chunks = divideUp(vectors, m.across);
+    m.inRegisters = m.chunks <= perThread;
+    if (!m.inRegisters && m.rows > kFill / kMaxBlock * 2)
+      m.across = kMaxBlock / 2;
+    m.chunks = divideUp(vectors, m.across);
+  }
+
+  void columns() {
+    int64_t stateBytes = 0;
+    for (const auto &node : graph.nodes)
+      if (node->kind == KernelNode::Reduce)
+        stateBytes += 8 * Reduction(graph, node.get()).width();
+    m.vector = dividing(vectorOf(m.outer.back()), m.outer.back().size);
+    m.condition = conditionOfSums(graph, m.outer.back());
+    int64_t row = m.outer.back().size;
+    if (m.condition && m.rows && m.row >= kManyElements &&
+        m.row <= kSparse * (m.rows / row))
+      return sparse(row);
+    while (m.vector > 1 && m.vector * stateBytes * kBlock > kSharedBytes)
+      m.vector /= 2;
+    int64_t vectors = m.rows / m.vector, parts = upToPower(m.row);
+    m.across =
+        std::min(kBlock / std::min<int64_t>(parts, 8), upToPower(vectors));
+    int64_t sharing = std::min(kBlock / m.across, parts);
+    m.block = std::max(kWarp, m.across * sharing);
+    while (m.block > kWarp && m.block * stateBytes * m.vector > kSharedBytes)
+      m.block /= 2;
+    m.grid = divideUp(vectors, m.across);
+  }
+
+  void sparse(int64_t row) {
+    m.sparse = true;
+    m.across = kWarp;
+    m.chunks = std::clamp<int64_t>(divideUp(row / m.vector, kWarp), 1,
+                                   kMaxSums / m.vector);
+    m.block = kBlock;
+    m.grid = divideUp(m.rows / row * m.tiles(), kBlock / kWarp);
+  }
+
+  const KernelGraph &graph;
+  KernelSchedule schedule;
+  Mapping m;
+};
+
+} // namespace
+
+int64_t Mapping::tiles() const {
+  return divideUp(outer.back().size / vector, kWarp * chunks);
+}
+
+int64_t storageBytes(Value tensor) {
+  return (storageType(ir::elementType(tensor)).getIntOrFloatBitWidth() + 7) / 8;
+}
+
+int64_t contiguous(const KernelGraph &graph, const IndexForm &form,
+                   const LoopGroup &group, int64_t width) {
+  if (group.loops.empty() || form.coefficient(group.loops.back()) != 1)
+    return 1;
+  int64_t aligned = std::gcd(width, form.constant());
+  for (unsigned v = 0; v < form.variables(); ++v) {
+    if (!form.coefficient(v) || llvm::is_contained(group.loops, v))
+      continue;
+    const KernelVariable &k = graph.variables[v];
+    if (k.kind != KernelVariable::Loop &&
+        llvm::any_of(group.loops,
+                     [&](unsigned g) { return graph.dependsOn(k.of, g); }))
+      return 1;
+    aligned = std::gcd(aligned, form.coefficient(v));
+  }
+  return aligned;
+}
+
+/// Calls f for all that `roots` always need: not what stands behind a condition
+/// or a reduction.
+static void forEachNeeded(ArrayRef<const KernelNode *> roots,
+                          llvm::function_ref<void(const KernelNode *)> f) {
+  llvm::SmallPtrSet<const KernelNode *, 16> seen;
+  SmallVector<const KernelNode *> stack(llvm::reverse(roots));
+  while (!stack.empty()) {
+    const KernelNode *node = stack.pop_back_val();
+    if (!seen.insert(node).second)
+      continue;
+    f(node);
+    if (node->kind == KernelNode::Apply || node->kind == KernelNode::Pick)
+      llvm::append_range(stack, llvm::reverse(node->children));
+  }
+}
+
+SmallVector<const KernelNode *> plainLoads(ArrayRef<const KernelNode *> roots) {
+  SmallVector<const KernelNode *> found;
+  forEachNeeded(roots, [&](const KernelNode *node) {
+    if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
+      found.push_back(node);
+  });
+  return found;
+}
+
+SmallVector<const KernelNode *>
+transposedLoads(const KernelGraph &graph, ArrayRef<const KernelNode *> roots,
+                const LoopGroup &from, const LoopGroup &to) {
+  SmallVector<const KernelNode *> found;
+  if (from.loops.empty() || to.loops.empty())
+    return found;
+  unsigned fast = from.loops.back(), slow = to.loops.back();
+  for (const KernelNode *node : plainLoads(roots))
+    if (node->kind == KernelNode::Load && node->index.coefficient(fast) == 1 &&
+        node->index.coefficient(slow) > 1)
+      found.push_back(node);
+  return found;
+}
+
+SmallVector<const KernelNode *> guardedLoads(const KernelGraph &graph,
+                                             ArrayRef<const KernelNode *> roots,
+                                             const LoopGroup &group) {
+  SmallVector<const KernelNode *> found;
+  forEachNeeded(roots, [&](const KernelNode *node) {
+    if (node->kind != KernelNode::Pad ||
+        node->children.front()->kind != KernelNode::Load)
+      return;
+    for (const KernelBound &bound : node->bounds)
+      for (unsigned v : group.loops)
+        if (graph.dependsOn(bound.form, v))
+          return;
+    found.push_back(node);
+  });
+  return found;
+}
+
+Mapping mapKernel(const KernelGraph &graph) { return Mapper(graph).run(); }
+
+} // namespace dlc::cuda

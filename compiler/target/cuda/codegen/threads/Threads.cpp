@@ -1,0 +1,127 @@
+#include "compiler/target/cuda/codegen/threads/Threads.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace dlc::cuda {
+
+Value Threads::thread() {
+  Value i = NVVM::ThreadIdXOp::create(e.b, e.loc, e.b.getI32Type());
+  return e.resize(i, e.indexType);
+}
+Value Threads::block() {
+  Value i = NVVM::BlockIdXOp::create(e.b, e.loc, e.b.getI32Type());
+  return e.resize(i, e.indexType);
+}
+
+Value Threads::exchangeWord(Value v, int64_t mask) {
+  Type i32 = e.b.getI32Type();
+  auto word = [&](int64_t x) {
+    return LLVM::ConstantOp::create(e.b, e.loc, i32, x);
+  };
+  return NVVM::ShflOp::create(e.b, e.loc, v.getType(), word(-1), v, word(mask),
+                              word(31), NVVM::ShflKind::bfly, UnitAttr());
+}
+Value Threads::exchangeOne(Value v, int64_t mask) {
+  OpBuilder &b = e.b;
+  Type type = v.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
+  if (type.isF32() || type.isInteger(32))
+    return exchangeWord(v, mask);
+  if (type.getIntOrFloatBitWidth() < 32)
+    return arith::TruncIOp::create(
+        b, e.loc, type,
+        exchangeWord(arith::ExtUIOp::create(b, e.loc, i32, v), mask));
+  if (type.isF64())
+    return arith::BitcastOp::create(
+        b, e.loc, type,
+        exchangeOne(arith::BitcastOp::create(b, e.loc, i64, v), mask));
+  Value half = arith::ConstantOp::create(b, e.loc, b.getI64IntegerAttr(32));
+  Value low = arith::TruncIOp::create(b, e.loc, i32, v);
+  Value high = arith::TruncIOp::create(
+      b, e.loc, i32, arith::ShRUIOp::create(b, e.loc, v, half));
+  auto wide = [&](Value word) {
+    return arith::ExtUIOp::create(b, e.loc, i64, exchangeWord(word, mask));
+  };
+  Value top = arith::ShLIOp::create(b, e.loc, wide(high), half);
+  return arith::OrIOp::create(b, e.loc, wide(low), top);
+}
+Threads::Values Threads::exchange(ValueRange values, int64_t mask) {
+  Values others;
+  for (Value v : values)
+    others.push_back(exchangeOne(v, mask));
+  return others;
+}
+
+Value Threads::ballot(Value condition) {
+  Type i32 = e.b.getI32Type();
+  Value all = LLVM::ConstantOp::create(e.b, e.loc, i32, -1);
+  return NVVM::VoteSyncOp::create(e.b, e.loc, i32, all, condition,
+                                  NVVM::VoteSyncKind::ballot);
+}
+
+void Threads::barrier() { NVVM::Barrier0Op::create(e.b, e.loc); }
+
+Value Threads::shared(Type element, int64_t count) {
+  Type storage = storageType(element);
+  OpBuilder &b = e.b;
+  LLVM::GlobalOp array;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    array = LLVM::GlobalOp::create(
+        b, e.loc, LLVM::LLVMArrayType::get(storage, count),
+        /*isConstant=*/false, LLVM::Linkage::Internal,
+        (kernel + ".shared" + Twine(arrays++)).str(), Attribute(),
+        /*alignment=*/16, kSharedSpace);
+  }
+  return LLVM::AddressOfOp::create(b, e.loc, array);
+}
+
+static constexpr auto kNoWrap =
+    arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw;
+
+Value Threads::add(Value a, Value b) {
+  return arith::AddIOp::create(e.b, e.loc, a, b, kNoWrap);
+}
+Value Threads::times(Value a, int64_t b) {
+  return b == 1 ? a
+                : Value(arith::MulIOp::create(e.b, e.loc, a, e.constant(b),
+                                              kNoWrap));
+}
+Value Threads::quotient(Value a, int64_t b) {
+  return b == 1 ? a
+                : Value(arith::DivUIOp::create(e.b, e.loc, a, e.constant(b)));
+}
+Value Threads::remainder(Value a, int64_t b) {
+  return arith::RemUIOp::create(e.b, e.loc, a, e.constant(b));
+}
+Value Threads::least(Value a, int64_t b) {
+  return arith::MinUIOp::create(e.b, e.loc, a, e.constant(b));
+}
+Value Threads::isLess(Value a, int64_t b) {
+  return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult, a,
+                               e.constant(b));
+}
+Value Threads::isZero(Value a) { return isLess(a, 1); }
+Value Threads::both(Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  return arith::AndIOp::create(e.b, e.loc, a, b);
+}
+Value Threads::choose(Value condition, Value a, Value b) {
+  return arith::SelectOp::create(e.b, e.loc, condition, a, b);
+}
+
+void Threads::where(Value condition, llvm::function_ref<void()> body) {
+  if (!condition)
+    return body();
+  auto branch = scf::IfOp::create(e.b, e.loc, condition, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(branch.thenBlock());
+  ScalarEmitter::Scope scope(e);
+  body();
+}
+
+} // namespace dlc::cuda

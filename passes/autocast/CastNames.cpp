@@ -1,0 +1,90 @@
+#include "passes/autocast/CastNames.h"
+#include "compiler/dialect/Dlc.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+/// ONNX operators whose mnemonic is not their name in snake case.
+const std::pair<StringRef, StringRef> onnxNames[] = {
+    {"Gemm", "matmul"},
+    {"MatMul", "matmul"},
+    {"ArgMax", "argmax"},
+    {"AveragePool", "avg_pool"},
+    {"GlobalAveragePool", "reduce_mean"},
+    {"BatchNormalization", "batch_norm"},
+    {"BatchNormalization", "batch_norm_infer"},
+    {"LayerNormalization", "layer_norm"},
+    {"SoftmaxCrossEntropyLoss", "softmax_cross_entropy"},
+    {"Where", "select"},
+    {"Expand", "broadcast"},
+    {"Flatten", "reshape"},
+    {"Squeeze", "reshape"},
+    {"Unsqueeze", "reshape"},
+    {"Split", "slice"},
+    {"Equal", "compare"},
+    {"Greater", "compare"},
+    {"Less", "compare"},
+};
+
+template <class Op> void addName(std::vector<std::string> &names) {
+  StringRef name = Op::getOperationName();
+  if constexpr (requires { Op::castPolicy(false); })
+    if (Op::castPolicy(true) != ir::CastPolicy::Never &&
+        !name.contains("_backward"))
+      names.push_back(name.split('.').second.str());
+}
+template <class... Ops> std::vector<std::string> namesOf() {
+  std::vector<std::string> names;
+  (addName<Ops>(names), ...);
+  llvm::sort(names);
+  return names;
+}
+
+} // namespace
+
+const std::vector<std::string> &castableOps() {
+  static const std::vector<std::string> names = namesOf<
+#define GET_OP_LIST
+#include "compiler/dialect/DlcOps.cpp.inc"
+      >();
+  return names;
+}
+
+std::vector<std::string> castableOps(StringRef name) {
+  std::vector<std::string> found;
+  for (auto [onnx, mnemonic] : onnxNames)
+    if (onnx == name)
+      found.push_back(mnemonic.str());
+  if (!found.empty())
+    return found;
+  std::string mnemonic = llvm::convertToSnakeFromCamelCase(name);
+  return llvm::is_contained(castableOps(), mnemonic)
+             ? std::vector<std::string>{mnemonic}
+             : found;
+}
+
+bool comesFrom(Operation *op, StringRef onnxOperator) {
+  WalkResult walked = op->getLoc()->walk([&](Location loc) {
+    auto fused = dyn_cast<FusedLocWith<StringAttr>>(loc);
+    return fused && fused.getMetadata().getValue() == onnxOperator
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return walked.wasInterrupted();
+}
+
+std::vector<std::string> nodesOf(Operation *op) {
+  std::vector<std::string> names;
+  op->getLoc()->walk([&](Location loc) {
+    if (auto name = dyn_cast<NameLoc>(loc))
+      if (!llvm::is_contained(names, name.getName().getValue()))
+        names.push_back(name.getName().str());
+    return WalkResult::advance();
+  });
+  return names;
+}
+
+} // namespace dlc

@@ -1,0 +1,290 @@
+// Brings a graph into the form that later passes expect: what exporters write
+// out becomes the op that it means. CanonicalizeGelu.cpp holds GELU; the
+// patterns here are one op deep.
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Passes.h"
+#include "passes/canonicalize/CanonicalizePatterns.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+using dlc::ir::tensorType;
+
+namespace dlc {
+#define GEN_PASS_DEF_CANONICALIZE
+#include "passes/Passes.h.inc"
+
+std::optional<double> splatOf(Value v) {
+  auto op = v.getDefiningOp<ir::ConstantOp>();
+  auto dense =
+      op ? dyn_cast<DenseElementsAttr>(op.getValue()) : DenseElementsAttr();
+  if (!dense || !dense.isSplat() || !isa<FloatType>(dense.getElementType()))
+    return std::nullopt;
+  bool inexact;
+  llvm::APFloat value = dense.getSplatValue<llvm::APFloat>();
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &inexact);
+  return value.convertToDouble();
+}
+
+namespace {
+
+Location fuse(Operation *a, Operation *b) {
+  return FusedLoc::get(a->getContext(), {a->getLoc(), b->getLoc()});
+}
+
+/// matmul(a, b) + [N]  ->  matmul(a, b, bias)
+struct AddToMatmulBias : OpRewritePattern<ir::AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::AddOp add,
+                                PatternRewriter &rewriter) const override {
+    for (auto [y, bias] : {std::pair(add.getA(), add.getB()),
+                           std::pair(add.getB(), add.getA())}) {
+      auto product = y.getDefiningOp<ir::MatmulOp>();
+      if (!product || product.getBias() || product.getActivation() ||
+          !y.hasOneUse() || y.getType() != add.getType() ||
+          tensorType(bias).getRank() != 1 ||
+          tensorType(bias).getShape().back() != tensorType(y).getShape().back())
+        continue;
+      Location both = fuse(product, add); // add is gone afterwards
+      rewriter
+          .replaceOpWithNewOp<ir::MatmulOp>(
+              add, add.getType(), product.getA(), product.getB(), bias,
+              product.getTransA(), product.getTransB(), StringAttr())
+          ->setLoc(both);
+      return success();
+    }
+    return failure();
+  }
+};
+
+/// conv(x, w) + [O, 1, 1]  ->  conv(x, w, bias)
+struct AddToConvBias : OpRewritePattern<ir::AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::AddOp add,
+                                PatternRewriter &rewriter) const override {
+    for (auto [y, bias] : {std::pair(add.getA(), add.getB()),
+                           std::pair(add.getB(), add.getA())}) {
+      auto conv = y.getDefiningOp<ir::ConvOp>();
+      if (!conv || conv.getBias() || conv.getLayout() != "nchw" ||
+          !y.hasOneUse() || y.getType() != add.getType() ||
+          !isPerChannel(tensorType(bias),
+                        tensorType(conv.getW()).getDimSize(0)))
+        continue;
+      Expr vector = Expr(rewriter, add.getLoc(), bias)
+                        .reshape({tensorType(bias).getNumElements()});
+      Location both = fuse(conv, add);
+      rewriter
+          .replaceOpWithNewOp<ir::ConvOp>(
+              add, add.getType(), conv.getX(), conv.getW(), vector,
+              conv.getStrides(), conv.getPads(), conv.getDilations(),
+              conv.getGroup(), conv.getLayout())
+          ->setLoc(both);
+      return success();
+    }
+    return failure();
+  }
+  static bool isPerChannel(RankedTensorType t, int64_t channels) {
+    ir::Ints shape = t.getShape();
+    return t.hasStaticShape() && t.getRank() >= 3 &&
+           t.getNumElements() == channels && shape[t.getRank() - 3] == channels;
+  }
+};
+
+/// matmul(transpose of the last two dimensions) -> the flag
+struct TransposeToMatmulFlag : OpRewritePattern<ir::MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    Value a = swapped(op.getA()), b = swapped(op.getB());
+    if (!a && !b)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      if (a) {
+        op.getAMutable().assign(a);
+        op.setTransA(!op.getTransA());
+      }
+      if (b) {
+        op.getBMutable().assign(b);
+        op.setTransB(!op.getTransB());
+      }
+    });
+    return success();
+  }
+  static Value swapped(Value v) {
+    auto transpose = v.getDefiningOp<ir::TransposeOp>();
+    if (!transpose)
+      return nullptr;
+    ir::Ints perm = transpose.getPerm();
+    int64_t rank = perm.size();
+    for (int64_t i = 0; i < rank - 2; ++i)
+      if (perm[i] != i)
+        return nullptr;
+    return rank >= 2 && perm[rank - 1] == rank - 2 ? transpose.getX() : Value();
+  }
+};
+
+/// 1 / sqrt(x) and reciprocal(sqrt(x))  ->  rsqrt(x);  x / 1 -> x
+struct SimplifyDiv : OpRewritePattern<ir::DivOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::DivOp op,
+                                PatternRewriter &rewriter) const override {
+    if (splatOf(op.getB()) == 1.0 && op.getA().getType() == op.getType()) {
+      rewriter.replaceOp(op, op.getA());
+      return success();
+    }
+    auto root = op.getB().getDefiningOp<ir::SqrtOp>();
+    if (!root || splatOf(op.getA()) != 1.0 || root.getType() != op.getType())
+      return failure();
+    rewriter.replaceOpWithNewOp<ir::RsqrtOp>(op, root.getX());
+    return success();
+  }
+};
+struct ReciprocalOfRoot : OpRewritePattern<ir::ReciprocalOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::ReciprocalOp op,
+                                PatternRewriter &rewriter) const override {
+    auto root = op.getX().getDefiningOp<ir::SqrtOp>();
+    if (!root)
+      return failure();
+    rewriter.replaceOpWithNewOp<ir::RsqrtOp>(op, root.getX());
+    return success();
+  }
+};
+
+/// x - 0  ->  x
+struct SubtractZero : OpRewritePattern<ir::SubOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::SubOp op,
+                                PatternRewriter &rewriter) const override {
+    if (splatOf(op.getB()) != 0.0 || op.getA().getType() != op.getType())
+      return failure();
+    rewriter.replaceOp(op, op.getA());
+    return success();
+  }
+};
+
+/// pow(x, c) for c = -1, 0.5, 1, 2, 3
+struct PowOfConstant : OpRewritePattern<ir::PowOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::PowOp op,
+                                PatternRewriter &rewriter) const override {
+    auto power = splatOf(op.getB());
+    if (!power || op.getA().getType() != op.getType())
+      return failure();
+    Expr x(rewriter, op.getLoc(), op.getA());
+    if (*power == 1)
+      rewriter.replaceOp(op, x.v);
+    else if (*power == 2)
+      rewriter.replaceOp(op, (x * x).v);
+    else if (*power == 3)
+      rewriter.replaceOp(op, (x * x * x).v);
+    else if (*power == 0.5)
+      rewriter.replaceOp(op, sqrt(x).v);
+    else if (*power == -1)
+      rewriter.replaceOpWithNewOp<ir::ReciprocalOp>(op, x.v);
+    else
+      return failure();
+    return success();
+  }
+};
+
+/// An op on two splats is a splat.
+template <class OpTy, class F> struct FoldSplats : OpRewritePattern<OpTy> {
+  FoldSplats(MLIRContext *context, F compute)
+      : OpRewritePattern<OpTy>(context), compute(compute) {}
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    auto a = splatOf(op.getA()), b = splatOf(op.getB());
+    if (!a || !b || !op.getType().hasStaticShape())
+      return failure();
+    rewriter.replaceOpWithNewOp<ir::ConstantOp>(op, compute(*a, *b),
+                                                op.getType());
+    return success();
+  }
+  F compute;
+};
+template <class OpTy, class F>
+void foldSplats(RewritePatternSet &set, F compute) {
+  set.add<FoldSplats<OpTy, F>>(set.getContext(), compute);
+}
+
+/// A splat in another shape or precision is a splat. Broadcasts stay: they are
+/// free, a large constant is not.
+template <class OpTy> struct MoveSplat : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    auto value = splatOf(op.getX());
+    auto type = tensorType(op.getY());
+    if (!value || !type.hasStaticShape() ||
+        !isa<FloatType>(type.getElementType()))
+      return failure();
+    rewriter.replaceOpWithNewOp<ir::ConstantOp>(op, *value, type);
+    return success();
+  }
+};
+
+/// (x * c) * d  ->  x * (c d)
+struct MergeScales : OpRewritePattern<ir::MulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ir::MulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto [x, d] = scaled(op);
+    auto inner = x ? x.getDefiningOp<ir::MulOp>() : ir::MulOp();
+    if (!inner || !inner->hasOneUse() || inner.getType() != op.getType())
+      return failure();
+    auto [y, c] = scaled(inner);
+    if (!y || y.getType() != op.getType())
+      return failure();
+    Expr base(rewriter, fuse(inner, op), y);
+    rewriter.replaceOp(op, (base * (c * d)).v);
+    return success();
+  }
+  /// The factor that is not a constant, and the constant.
+  static std::pair<Value, double> scaled(ir::MulOp op) {
+    if (auto c = splatOf(op.getB()))
+      return {op.getA(), *c};
+    if (auto c = splatOf(op.getA()))
+      return {op.getB(), *c};
+    return {nullptr, 0};
+  }
+};
+
+struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
+  using CanonicalizeBase::CanonicalizeBase;
+
+  LogicalResult initialize(MLIRContext *context) final {
+    RewritePatternSet set(context);
+    for (RegisteredOperationName op : context->getRegisteredOperations())
+      op.getCanonicalizationPatterns(set, context);
+    set.add<AddToMatmulBias, AddToConvBias, TransposeToMatmulFlag, SimplifyDiv,
+            ReciprocalOfRoot, SubtractZero, PowOfConstant, MergeScales,
+            MoveSplat<ir::ReshapeOp>, MoveSplat<ir::CastOp>>(context);
+    foldSplats<ir::AddOp>(set, [](double a, double b) { return a + b; });
+    foldSplats<ir::SubOp>(set, [](double a, double b) { return a - b; });
+    foldSplats<ir::MulOp>(set, [](double a, double b) { return a * b; });
+    foldSplats<ir::DivOp>(set, [](double a, double b) { return a / b; });
+    addGeluPatterns(set);
+    addDropoutPatterns(set);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() final {
+    for (auto f : getOperation().getOps<func::FuncOp>()) {
+      if (failed(applyPatternsGreedily(f, patterns)))
+        return signalPassFailure();
+      DominanceInfo dominance(f);
+      IRRewriter rewriter(&getContext());
+      eliminateCommonSubExpressions(rewriter, dominance, f);
+    }
+  }
+
+  FrozenRewritePatternSet patterns;
+};
+
+} // namespace
+} // namespace dlc

@@ -1,0 +1,173 @@
+// Turns each dlc.gradient into the update of its parameter. The ops of the
+// parameters of one group are the same, in the same order and with the same
+// scalars, so that lowering makes one kernel over flat arrays of them; groups
+// stay together for that, within each bucket of the all-reduce.
+//   The scalars: t = @step updates done, lr = schedule(t), and what the rule
+//   derives from both, in f64, rounded once. The rule: OptimizerRules.h.
+#include "passes/Passes.h"
+#include "passes/optimizer/ParameterGroups.h"
+#include "passes/optimizer/Schedule.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc {
+#define GEN_PASS_DEF_INSERTOPTIMIZER
+#include "passes/Passes.h.inc"
+namespace {
+
+/// The bucket that the gradient travelled in; what came since then has it as
+/// first operand.
+int64_t bucketOf(ir::GradientOp g) {
+  for (Operation *op = g.getValue().getDefiningOp(); op && op->getNumOperands();
+       op = op->getOperand(0).getDefiningOp())
+    if (auto reduce = dyn_cast<ir::AllReduceOp>(op))
+      return reduce.getBucket().value_or(0);
+  return 0;
+}
+
+class Inserter {
+public:
+  Inserter(Step &step, const OptimizerOptions &options,
+           const ScheduleOptions &schedule)
+      : step(step), options(options), schedule(schedule) {}
+
+  LogicalResult run() {
+    Type i64 = step.builder.getI64Type(), f64 = step.builder.getF64Type();
+    ir::StateOp counter = step.addScalar("step", i64, ir::Role::step, 0);
+    if (!counter)
+      return failure();
+    Expr done = step.read(counter);
+    Expr t = done.cast(f64);
+    FailureOr<Pace> pace = paceOf(step, t, *options.lr, schedule);
+    if (failed(pace))
+      return failure();
+    auto groups = groupParameters(step, options);
+    if (failed(groups))
+      return failure();
+    prepare(*groups);
+    if (failed(updateAll(*groups, t, *pace)))
+      return failure();
+    step.write(counter, step.ifUpdating(done + done.scalar(1), done));
+    addResult(step.f, pace->lr.cast(step.builder.getF32Type()), "lr");
+    return success();
+  }
+
+private:
+  struct Target {
+    int64_t bucket;
+    size_t group;
+    ir::GradientOp gradient;
+  };
+
+  /// The groups of one optimizer are prepared together.
+  void prepare(ArrayRef<ParameterGroup> groups) {
+    llvm::MapVector<std::pair<int64_t, const Rule *>,
+                    SmallVector<ir::GradientOp>>
+        optimizers;
+    for (const ParameterGroup &group : groups)
+      llvm::append_range(optimizers[{group.optimizer, group.rule}],
+                         group.gradients);
+    for (auto &[optimizer, gradients] : optimizers)
+      if (optimizer.second->prepare)
+        optimizer.second->prepare(step, gradients);
+  }
+
+  LogicalResult updateAll(ArrayRef<ParameterGroup> groups, Expr t,
+                          const Pace &pace) {
+    SmallVector<Target> targets;
+    SmallVector<Rule::Exprs> exact;
+    for (const ParameterGroup &group : groups) {
+      for (ir::GradientOp g : group.gradients)
+        targets.push_back({bucketOf(g), exact.size(), g});
+      Expr rate = group.lrScale == 1 ? pace.lr : pace.lr * group.lrScale;
+      const OptimizerOptions &o = group.options;
+      double own = o.momentum.value_or(o.beta1.value_or(0));
+      Expr momentum =
+          pace.momentum && own != 0 ? *pace.momentum : t.scalar(own);
+      exact.push_back(group.rule->scalars({t, rate, momentum}, o));
+    }
+    llvm::stable_sort(targets, [](const Target &a, const Target &b) {
+      return std::pair(a.bucket, a.group) < std::pair(b.bucket, b.group);
+    });
+    for (const Target &target : targets)
+      if (failed(update(target.gradient, groups[target.group],
+                        exact[target.group])))
+        return failure();
+    return success();
+  }
+
+  LogicalResult update(ir::GradientOp g, const ParameterGroup &group,
+                       ArrayRef<Expr> exact) {
+    ir::StateOp parameter = step.findState(g.getState());
+    SmallVector<ir::StateOp> states{parameter};
+    for (Moment moment : group.rule->moments(group.options)) {
+      auto type = momentType(parameter.getTensorType());
+      ir::StateOp state = step.addState(
+          (parameter.getSymName() + "." + moment.suffix).str(), type,
+          ir::Role::moment,
+          step.builder.getFloatAttr(type.getElementType(), moment.init),
+          parameter);
+      if (!state)
+        return failure();
+      states.push_back(state);
+    }
+    SmallVector<Expr> old;
+    for (ir::StateOp state : states)
+      old.push_back(Expr(step.builder, parameter.getLoc(), step.read(state)));
+    SmallVector<Expr> inputs;
+    for (Expr e : old)
+      inputs.push_back(wide(e));
+    Expr gradient(step.builder, parameter.getLoc(), g.getValue());
+    Type type = ir::elementType(inputs[0]);
+    auto updated = group.rule->update({inputs[0], gradient.cast(type),
+                                       ArrayRef(inputs).drop_front(),
+                                       rounded(exact, type), group.options});
+    for (auto [state, value, before] : llvm::zip(states, updated, old))
+      step.write(state,
+                 step.ifUpdating(value.cast(ir::elementType(before)), before));
+    g.erase();
+    return success();
+  }
+
+  /// Moments are of the parameter's type unless halves are asked for.
+  RankedTensorType momentType(RankedTensorType parameter) const {
+    bool isF32 = parameter.getElementType().isF32();
+    return isF32 && options.moments == "bf16"
+               ? parameter.clone(step.builder.getBF16Type())
+               : parameter;
+  }
+
+  /// The scalars in `element`, made once.
+  ArrayRef<Expr> rounded(ArrayRef<Expr> exact, Type element) {
+    SmallVector<Expr> &values = casts[{exact.data(), element}];
+    if (values.empty())
+      for (Expr e : exact)
+        values.push_back(e.cast(element));
+    return values;
+  }
+
+  Step &step;
+  const OptimizerOptions &options;
+  const ScheduleOptions &schedule;
+  llvm::DenseMap<std::pair<const Expr *, Type>, SmallVector<Expr>> casts;
+};
+
+struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
+  InsertOptimizer() {
+    reads<&StepOptions::optimizer, &StepOptions::schedule>();
+  }
+
+  void runOnOperation() final {
+    auto f = findFunction(getOperation(), "train_step");
+    if (!f || failed(checkOptimizer(f, options.optimizer)))
+      return signalPassFailure();
+    Step step(f);
+    if (failed(Inserter(step, options.optimizer, options.schedule).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace dlc

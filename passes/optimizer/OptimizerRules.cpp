@@ -1,0 +1,308 @@
+#include "passes/optimizer/OptimizerRules.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc {
+
+Expr average(Expr m, Expr g, Expr oneMinusBeta) {
+  return m + (g - m) * oneMinusBeta;
+}
+Expr averageOfSquares(Expr v, Expr g, double beta) {
+  return v * beta + g * g * (1 - beta);
+}
+Expr withDecay(Expr g, Expr w, const OptimizerOptions &o) {
+  return *o.weightDecay != 0 ? g + w * *o.weightDecay : g;
+}
+
+namespace {
+
+using Exprs = Rule::Exprs;
+using Moments = Rule::Moments;
+
+/// 1 - lr decay
+Expr shrinkage(const Rates &r, const OptimizerOptions &o) {
+  return 1.0 - r.lr * *o.weightDecay;
+}
+Expr shrunk(Expr w, Expr by, const OptimizerOptions &o) {
+  return *o.weightDecay != 0 ? w * by : w;
+}
+
+//===--- sgd --------------------------------------------------------------===//
+
+Moments sgdMoments(const OptimizerOptions &o) {
+  return *o.momentum != 0 ? Moments{{"m"}} : Moments{};
+}
+/// The first step is not dampened.
+Exprs sgdScalars(const Rates &r, const OptimizerOptions &o) {
+  Expr first = compare(ir::Predicate::eq, r.t, r.t.scalar(0));
+  Expr share = select(first, r.t.scalar(1), r.t.scalar(1 - o.dampening));
+  return {r.lr, r.momentum, share};
+}
+Exprs sgd(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr lr = u.scalars[0], momentum = u.scalars[1], share = u.scalars[2];
+  Expr g = withDecay(u.g, u.w, o);
+  if (u.moments.empty())
+    return {u.w - lr * g};
+  Expr m = u.moments[0] * momentum + (o.dampening != 0 ? g * share : g);
+  Expr step = *o.nesterov ? g + m * momentum : m;
+  return {u.w - lr * step, m};
+}
+
+//===--- adam, adamw ------------------------------------------------------===//
+
+Moments adamMoments(const OptimizerOptions &o) {
+  return o.amsgrad ? Moments{{"m"}, {"v"}, {"vmax"}} : Moments{{"m"}, {"v"}};
+}
+/// n counts the updates with this one: lr / (1 - beta1^n), sqrt(1 - beta2^n).
+Exprs adamScalars(const Rates &r, const OptimizerOptions &o) {
+  Expr n = r.t + 1.0;
+  return {r.lr / (1.0 - pow(r.momentum, n)),
+          sqrt(1.0 - pow(n.scalar(*o.beta2), n)), 1.0 - r.momentum,
+          shrinkage(r, o)};
+}
+template <bool decoupled> Exprs adam(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr size = u.scalars[0], correction = u.scalars[1], share = u.scalars[2];
+  Expr w = decoupled ? shrunk(u.w, u.scalars[3], o) : u.w;
+  Expr g = decoupled ? u.g : withDecay(u.g, u.w, o);
+  Exprs moments{average(u.moments[0], g, share),
+                averageOfSquares(u.moments[1], g, *o.beta2)};
+  if (o.amsgrad)
+    moments.push_back(w.make<ir::MaxOp>(u.moments[2].v, moments[1].v));
+  Expr root = sqrt(moments.back()) / correction;
+  Exprs result{w - size * (moments[0] / (root + *o.epsilon))};
+  result.append(moments);
+  return result;
+}
+
+//===--- rmsprop, rmsprop_tf, adagrad -------------------------------------===//
+
+Moments rmspropMoments(const OptimizerOptions &o) {
+  return *o.momentum != 0 ? Moments{{"v"}, {"m"}} : Moments{{"v"}};
+}
+Exprs rmspropScalars(const Rates &r, const OptimizerOptions &) {
+  return {r.lr, r.momentum};
+}
+Exprs rmsprop(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr lr = u.scalars[0], momentum = u.scalars[1];
+  Expr g = withDecay(u.g, u.w, o);
+  Expr v = averageOfSquares(u.moments[0], g, *o.alpha);
+  Expr step = g / (sqrt(v) + *o.epsilon);
+  if (u.moments.size() == 1)
+    return {u.w - lr * step, v};
+  Expr m = u.moments[1] * momentum + step;
+  return {u.w - lr * m, v, m};
+}
+
+/// As TensorFlow: averages start at 1, epsilon is under the root, the momentum
+/// holds steps that are already scaled by the rate.
+Moments rmspropTfMoments(const OptimizerOptions &o) {
+  Moments moments = rmspropMoments(o);
+  moments[0].init = 1;
+  return moments;
+}
+Exprs rmspropTf(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr lr = u.scalars[0], momentum = u.scalars[1];
+  Expr g = withDecay(u.g, u.w, o), v = u.moments[0];
+  v = v + (g * g - v) * (1 - *o.alpha);
+  Expr step = lr * g / sqrt(v + *o.epsilon);
+  if (u.moments.size() == 1)
+    return {u.w - step, v};
+  Expr m = u.moments[1] * momentum + step;
+  return {u.w - m, v, m};
+}
+
+Moments adagradMoments(const OptimizerOptions &) { return {{"v"}}; }
+Exprs adagradScalars(const Rates &r, const OptimizerOptions &) {
+  return {r.lr};
+}
+Exprs adagrad(const Update &u) {
+  Expr g = withDecay(u.g, u.w, u.options), v = u.moments[0] + g * g;
+  return {u.w - u.scalars[0] * (g / (sqrt(v) + *u.options.epsilon)), v};
+}
+
+//===--- lion -------------------------------------------------------------===//
+
+Moments lionMoments(const OptimizerOptions &) { return {{"m"}}; }
+Exprs lionScalars(const Rates &r, const OptimizerOptions &o) {
+  return {r.lr, r.momentum, 1.0 - r.momentum, shrinkage(r, o)};
+}
+Exprs lion(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr m = u.moments[0], w = shrunk(u.w, u.scalars[3], o);
+  Expr direction = sign(m * u.scalars[1] + u.g * u.scalars[2]);
+  return {w - u.scalars[0] * direction,
+          average(m, u.g, m.scalar(1 - *o.beta2))};
+}
+
+/// Adam's step counts in full from where the second moment has seen enough
+/// (Liu et al. 2019: rho > 5), and is that of the first moment alone before.
+Exprs radamScalars(const Rates &r, const OptimizerOptions &o) {
+  Expr n = r.t + 1.0, decay = pow(n.scalar(*o.beta2), n);
+  const double limit = 2 / (1 - *o.beta2) - 1;
+  Expr rho = limit - n * 2.0 * decay / (1.0 - decay);
+  Expr share = (rho - 4.0) * (rho - 2.0) * limit /
+               ((limit - 4) * (limit - 2) * rho) * (1.0 - decay);
+  Expr enough = compare(ir::Predicate::gt, rho, rho.scalar(5));
+  Expr one = rho.scalar(1), zero = rho.scalar(0);
+  return {r.lr / (1.0 - pow(r.momentum, n)), 1.0 - r.momentum,
+          select(enough, sqrt(share), one), select(enough, one, zero)};
+}
+Exprs radam(const Update &u) {
+  const OptimizerOptions &o = u.options;
+  Expr size = u.scalars[0] * u.scalars[2], enough = u.scalars[3];
+  Expr g = withDecay(u.g, u.w, o);
+  Expr m = average(u.moments[0], g, u.scalars[1]);
+  Expr v = averageOfSquares(u.moments[1], g, *o.beta2);
+  Expr root = (sqrt(v) + *o.epsilon) * enough + (1.0 - enough); // or 1
+  return {u.w - size * (m / root), m, v};
+}
+
+/// Members of OptimizerReads that have a type, by flag.
+const std::pair<StringRef, std::optional<double> OptimizerReads::*> numbers[] =
+    {{"momentum", &OptimizerReads::momentum},
+     {"beta1", &OptimizerReads::beta1},
+     {"beta2", &OptimizerReads::beta2},
+     {"betas", &OptimizerReads::beta1},
+     {"eps", &OptimizerReads::epsilon},
+     {"alpha", &OptimizerReads::alpha}};
+
+bool readsFlag(const OptimizerReads &reads, StringRef flag) {
+  for (auto [name, field] : numbers)
+    if (flag == name)
+      return (reads.*field).has_value();
+  if (flag == "nesterov")
+    return reads.nesterov.has_value();
+  if (flag == "dampening")
+    return reads.dampening;
+  return flag != "amsgrad" || reads.amsgrad;
+}
+
+const Rule rules[] = {
+    {"sgd",
+     {.lr = 1e-2, .momentum = 0.9, .nesterov = false, .dampening = true},
+     sgdMoments,
+     sgdScalars,
+     sgd},
+    {"adam",
+     {.lr = 1e-3,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .epsilon = 1e-8,
+      .amsgrad = true},
+     adamMoments,
+     adamScalars,
+     adam<false>},
+    {"adamw",
+     {.lr = 1e-3,
+      .weightDecay = 1e-2,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .epsilon = 1e-8,
+      .amsgrad = true},
+     adamMoments,
+     adamScalars,
+     adam<true>},
+    {"radam",
+     {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+     adamMoments,
+     radamScalars,
+     radam},
+    {"rmsprop",
+     {.lr = 1e-2, .momentum = 0, .epsilon = 1e-8, .alpha = 0.99},
+     rmspropMoments,
+     rmspropScalars,
+     rmsprop},
+    {"rmsprop_tf",
+     {.lr = 1e-2, .momentum = 0, .epsilon = 1e-10, .alpha = 0.9},
+     rmspropTfMoments,
+     rmspropScalars,
+     rmspropTf},
+    {"adagrad",
+     {.lr = 1e-2, .epsilon = 1e-10},
+     adagradMoments,
+     adagradScalars,
+     adagrad},
+    {"lamb",
+     {.lr = 1e-3,
+      .weightDecay = 1e-2,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .epsilon = 1e-6},
+     lambMoments,
+     lambScalars,
+     lamb,
+     boundGradients,
+     0,
+     true},
+    {"lion",
+     {.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
+     lionMoments,
+     lionScalars,
+     lion},
+    {"muon",
+     {.lr = 1e-3,
+      .weightDecay = 0.1,
+      .momentum = 0.95,
+      .epsilon = 1e-7,
+      .nesterov = true},
+     muonMoments,
+     muonScalars,
+     muon,
+     nullptr,
+     2,
+     true},
+};
+
+} // namespace
+
+const Rule *findRule(StringRef name) {
+  auto rule = llvm::find_if(rules, [&](auto &r) { return r.name == name; });
+  return rule == std::end(rules) ? nullptr : rule;
+}
+
+std::vector<std::string> optimizerNames() {
+  std::vector<std::string> names;
+  for (const Rule &rule : rules)
+    names.push_back(rule.name.str());
+  return names;
+}
+
+bool optimizerReads(StringRef optimizer, StringRef flag) {
+  const Rule *rule = findRule(optimizer);
+  return rule && readsFlag(rule->reads, flag);
+}
+
+std::vector<std::string> readersOf(StringRef flag) {
+  std::vector<std::string> names;
+  for (const Rule &rule : rules)
+    if (readsFlag(rule.reads, flag))
+      names.push_back(rule.name.str());
+  return names;
+}
+
+void OptimizerOptions::resolve() {
+  const Rule *rule = findRule(name);
+  if (!rule)
+    return;
+  const OptimizerReads &own = rule->reads;
+  auto fill = [](std::optional<double> &field, std::optional<double> value) {
+    if (!field)
+      field = value;
+  };
+  fill(lr, own.lr);
+  fill(weightDecay, own.weightDecay);
+  fill(momentum, own.momentum);
+  fill(beta1, own.beta1);
+  fill(beta2, own.beta2);
+  fill(epsilon, own.epsilon);
+  fill(alpha, own.alpha);
+  if (!nesterov)
+    nesterov = own.nesterov.value_or(false);
+}
+
+} // namespace dlc

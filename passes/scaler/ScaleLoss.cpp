@@ -1,0 +1,53 @@
+// The factor that the backward graph, of each loss, starts with: 1, or the loss
+// scale, a state; divided by the micro-batches of an update.
+#include "passes/Passes.h"
+#include "passes/Step.h"
+#include "passes/scaler/Scaler.h"
+
+using namespace mlir;
+
+namespace dlc {
+#define GEN_PASS_DEF_SCALELOSS
+#include "passes/Passes.h.inc"
+namespace {
+
+/// None for "none"; the options are valid.
+std::optional<double> firstScale(const ScalerOptions &o) {
+  if (o.scale == "none")
+    return std::nullopt;
+  double fixed = o.init;
+  if (o.scale != "dynamic")
+    StringRef(o.scale).getAsDouble(fixed);
+  return fixed;
+}
+
+struct ScaleLoss : impl::ScaleLossBase<ScaleLoss> {
+  ScaleLoss() { reads<&StepOptions::scaler, &StepOptions::accumulate>(); }
+
+  void runOnOperation() final {
+    auto f = findFunction(getOperation(), "train_step");
+    if (!f)
+      return signalPassFailure();
+    auto first = firstScale(options.scaler);
+    Step step(f);
+    for (auto seed : llvm::to_vector(f.getOps<ir::SeedOp>())) {
+      ir::StateOp state;
+      if (first && !(state = step.addScalar(ofLoss(kScale, seed.getLossAttr()),
+                                            step.builder.getF32Type(),
+                                            ir::Role::scaler, *first)))
+        return signalPassFailure();
+      step.builder.setInsertionPoint(seed);
+      Type element = ir::elementType(seed);
+      ir::Expr start =
+          state ? step.read(state).cast(element) : step.scalar(element, 1);
+      if (options.accumulate.count != 1)
+        start = start * (1.0 / double(options.accumulate.count));
+      seed.replaceAllUsesWith(start.v);
+      seed.erase();
+    }
+  }
+};
+
+} // namespace
+
+} // namespace dlc

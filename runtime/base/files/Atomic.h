@@ -1,0 +1,111 @@
+// Files and folders that appear complete or not at all, and temporary folders.
+//
+// Until it is complete each has a name of its own: NAME.tmp- and 20 digits, of
+// which the last 8 follow from what stands before them. Its maker holds a lock
+// (flock) on it. What has such a name and a lock that is free was left by a
+// process that died, in whatever namespace; whoever makes the next one in that
+// folder removes it. Nothing else is ever removed.
+#pragma once
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Leftovers.h"
+
+#include <string>
+
+namespace dlc {
+
+// A file or folder under a temporary name, locked. Removed with its owner,
+// unless it was released.
+class Unfinished {
+public:
+  enum class Kind { File, Folder };
+
+  // A new, empty one in `parent`, with the rights of `mode` and the umask.
+  static Result<Unfinished> create(Kind kind, const std::string &parent,
+                                   const std::string &name, uint32_t mode);
+
+  Unfinished(Unfinished &&other) noexcept;
+  Unfinished &operator=(Unfinished &&) = delete;
+  ~Unfinished();
+
+  const std::string &path() const { return path_; }
+  int descriptor() const { return descriptor_; } // a file's can be written to
+  void release(); // the name is no longer ours; the lock goes
+
+private:
+  Unfinished(std::string path, int descriptor)
+      : path_(std::move(path)), descriptor_(descriptor), leftover_(path_) {}
+
+  std::string path_;
+  int descriptor_ = -1;
+  Leftover leftover_;
+};
+
+// A file that replaces another in one step. Errors as of FileWriter.
+//   DLC_ASSIGN(AtomicFile file, AtomicFile::create(path));
+//   DLC_TRY(file.writer().write(...));
+//   DLC_TRY(file.commit());
+class AtomicFile {
+public:
+  // Fails if `path` is there and no file: a folder, link, FIFO, device.
+  static Result<AtomicFile> create(const std::string &path);
+
+  FileWriter &writer() { return writer_; }
+  // Syncs the content, gives it the rights of a file that it replaces, renames
+  // it and syncs the folder. Nothing may follow.
+  Status commit() { return commitAs(path_); }
+  // The same under another name in the same folder.
+  Status commitAs(const std::string &path);
+
+private:
+  AtomicFile(std::string path, Unfinished file, FileWriter writer)
+      : path_(std::move(path)), file_(std::move(file)),
+        writer_(std::move(writer)) {}
+
+  std::string path_;
+  Unfinished file_;
+  FileWriter writer_;
+};
+
+// A folder that replaces another in one step. Fill folder(), then commit(): a
+// folder of that name is exchanged, with its rights kept, then removed. The
+// caller sees to it that it may be.
+class AtomicDirectory {
+public:
+  // Fails if `path` is there and no folder, or if its last part is no name
+  // ("." or ".." or "/").
+  static Result<AtomicDirectory> create(const std::string &path);
+  static Status check(const std::string &path); // only that
+
+  const std::string &folder() const { return temporary_.path(); }
+  Status commit(); // files in it must be synced already
+  // As commit(), but false if the name was taken meanwhile: a folder that holds
+  // something stays as it is, and this one is unfinished.
+  Result<bool> commitIfFree();
+
+private:
+  AtomicDirectory(std::string path, Unfinished temporary)
+      : path_(std::move(path)), temporary_(std::move(temporary)) {}
+
+  std::string path_;
+  Unfinished temporary_;
+};
+
+// A folder in TMPDIR (else /tmp) for this user only, removed with all in it
+// when it goes.
+class TemporaryFolder {
+public:
+  static Result<TemporaryFolder> create(const std::string &name);
+
+  const std::string &path() const { return folder_.path(); }
+
+private:
+  explicit TemporaryFolder(Unfinished folder) : folder_(std::move(folder)) {}
+
+  Unfinished folder_;
+};
+
+// Removes what processes that died left unfinished right in `folder`.
+void removeStale(const std::string &folder);
+
+} // namespace dlc

@@ -1,0 +1,175 @@
+#include "runtime/base/files/Files.h"
+
+#include "runtime/base/files/Mapping.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace dlc {
+namespace {
+
+// Closes a descriptor at the end of a scope.
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0)
+      ::close(value);
+  }
+};
+
+} // namespace
+
+Status systemError(std::string_view action, std::string_view path) {
+  return failed("cannot {} '{}': {}", action, path, std::strerror(errno));
+}
+
+Result<MappedFile> MappedFile::open(const std::string &path) {
+  DLC_ASSIGN(const OpenFile opened, openToRead(path));
+  const Descriptor file{opened.descriptor};
+  MappedFile mapped;
+  mapped.path_ = path;
+  if (opened.size == 0)
+    return mapped;
+  DLC_ASSIGN(mapped.data_, mapFile(file.value, opened.size, path));
+  mapped.size_ = opened.size;
+  return mapped;
+}
+
+MappedFile::~MappedFile() {
+  if (data_)
+    unmapFile(data_, size_);
+}
+
+void MappedFile::swap(MappedFile &other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(path_, other.path_);
+}
+
+Result<std::string> readFile(const std::string &path, uint64_t limit) {
+  DLC_ASSIGN(MappedFile file, MappedFile::open(path));
+  if (file.size() > limit)
+    return limitExceeded("'{}' has {} bytes, expected at most {}", path,
+                         file.size(), limit);
+  std::string text(file.text());
+  DLC_TRY(mappedFilesStatus());
+  return text;
+}
+
+Result<FileWriter> FileWriter::create(const std::string &path) {
+  int file = ::open(path.c_str(),
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (file < 0)
+    return systemError("create", path);
+  return FileWriter(file, path);
+}
+
+FileWriter::FileWriter(FileWriter &&other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      written_(other.written_), path_(std::move(other.path_)) {}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0)
+    ::close(descriptor_);
+}
+
+Status FileWriter::error(uint64_t size) const {
+  std::string reason = std::strerror(errno);
+  return failed("cannot write {} bytes at {} of '{}': {}", size, written_,
+                path_, reason);
+}
+
+Status FileWriter::write(const void *data, uint64_t size) {
+  auto *next = static_cast<const char *>(data);
+  while (size > 0) {
+    ssize_t count = ::write(descriptor_, next, size);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return error(size);
+    next += count;
+    size -= static_cast<uint64_t>(count);
+    written_ += static_cast<uint64_t>(count);
+  }
+  return {};
+}
+
+Status FileWriter::sync() {
+  DLC_TRY(mappedFilesStatus()); // else it may hold zeros in place of bytes read
+  if (::fsync(descriptor_) != 0)
+    return error(written_);
+  int file = std::exchange(descriptor_, -1);
+  return ::close(file) == 0 ? Status() : error(written_);
+}
+
+Status writeNewFile(const std::string &path, std::string_view content) {
+  DLC_ASSIGN(FileWriter file, FileWriter::create(path));
+  DLC_TRY(file.write(content));
+  return file.sync();
+}
+
+Status syncFolder(const std::string &path) {
+  Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.value < 0)
+    return systemError("open", path);
+  // Some file systems cannot sync folders and say EINVAL; they need none.
+  if (::fsync(folder.value) != 0 && errno != EINVAL)
+    return systemError("sync", path);
+  return {};
+}
+
+bool exists(const std::string &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool isFolder(const std::string &path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+std::string_view kindOfFile(const std::string &path) {
+  struct stat info;
+  if (::lstat(path.c_str(), &info) != 0)
+    return "";
+  switch (info.st_mode & S_IFMT) {
+  case S_IFREG:
+    return "a file";
+  case S_IFDIR:
+    return "a folder";
+  case S_IFLNK:
+    return "a symbolic link";
+  case S_IFIFO:
+    return "a FIFO";
+  case S_IFSOCK:
+    return "a socket";
+  default:
+    return "a device";
+  }
+}
+
+Status makeFolder(const std::string &path, uint32_t mode) {
+  for (size_t end = 0; end != path.npos;) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    if (::mkdir(part.c_str(), mode) == 0)
+      continue;
+    const Status status = systemError("create", part);
+    if (!isFolder(part))
+      return status;
+  }
+  return {};
+}
+
+std::string parentOf(const std::string &path) {
+  const std::string parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+} // namespace dlc

@@ -1,0 +1,162 @@
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/base/options/Nearest.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
+
+namespace dlc {
+
+Option &Option::only(std::string key, std::vector<std::string> of) {
+  onlyWith = std::move(key);
+  values = std::move(of);
+  return *this;
+}
+
+Option &Option::named(std::string name) {
+  flag = std::move(name);
+  return *this;
+}
+
+Option &Option::described(std::string text) {
+  type = std::move(text);
+  return *this;
+}
+
+Option &Option::notKept() {
+  kept = false;
+  return *this;
+}
+
+Option &Option::flagOnly() {
+  inFiles = false;
+  return notKept();
+}
+
+KeyFilter onlySection(const std::string &name) {
+  return [start = name + "."](auto &key) { return key.starts_with(start); };
+}
+
+KeyFilter notSection(const std::string &name) {
+  return [start = name + "."](auto &key) { return !key.starts_with(start); };
+}
+
+template <class T> static std::string emitted(const T &value) {
+  YAML::Emitter out;
+  out << YAML::Flow << value;
+  return out.c_str();
+}
+
+std::string Option::yaml() const {
+  const std::optional<Words> words = get();
+  if (!words)
+    return "null";
+  const bool isList = optionalWord ? words->size() > 1 : repeats || commas;
+  return isList ? emitted(*words) : emitted(words->empty() ? "" : words->at(0));
+}
+
+Option *OptionTable::find(const std::string &key) {
+  for (Option &option : options)
+    if (option.key == key)
+      return &option;
+  return nullptr;
+}
+
+const Option *OptionTable::find(const std::string &key) const {
+  return const_cast<OptionTable *>(this)->find(key);
+}
+
+Status OptionTable::set(const Option &option, const Words &words,
+                        const std::string &where) const {
+  return option.set(words).withContext(where);
+}
+
+Status OptionTable::apply(const Config &config, const KeyFilter &own) const {
+  std::vector<std::string> keys;
+  for (const Option &option : options)
+    if (option.inFiles)
+      keys.push_back(option.key);
+  for (const auto &[key, value] : config) {
+    if (!own(key))
+      continue;
+    const Option *option = find(key);
+    if (!option || !option->inFiles)
+      return usageError("{}: unknown key '{}'{}", value.keyAt, key,
+                        suggestion(key, keys));
+    DLC_TRY(set(*option, value.words, value.where + ": " + key));
+  }
+  return {};
+}
+
+/// Whether an option's value is that of one that is not used.
+static bool isOff(const Option &option) {
+  const auto words = option.get();
+  return !words || words->empty() || *words == Words{"false"} ||
+         *words == Words{""} || (option.type == "N" && *words == Words{"0"});
+}
+
+bool OptionTable::applies(const Option &option) const {
+  const Option *on = find(option.onlyWith);
+  if (!on)
+    return true;
+  if (option.values.empty())
+    return !isOff(*on) && applies(*on);
+  const auto words = on->get();
+  return words && words->size() == 1 && isGiven(option.values, words->at(0)) &&
+         applies(*on);
+}
+
+void OptionTable::require(std::function<Status(const Given &)> rule) {
+  rules.push_back(std::move(rule));
+}
+
+Status OptionTable::validate() const {
+  for (const Option &option : options)
+    DLC_TRY(set(option, option.get().value_or(Words()), option.flag));
+  return {};
+}
+
+Status OptionTable::check(const Given &given) const {
+  for (const std::string &key : given) {
+    const Option &option = *find(key);
+    if (applies(option))
+      continue;
+    const Option &on = *find(option.onlyWith);
+    return on.type.empty() || option.values.empty()
+               ? usageError("{} needs {}", option.flag, on.flag)
+               : usageError("{} needs {}={}", option.flag, on.flag,
+                            fmt::join(option.values, " or "));
+  }
+  for (const auto &rule : rules)
+    DLC_TRY(rule(given));
+  return {};
+}
+
+std::string OptionTable::yaml(bool help) const {
+  std::vector<std::pair<std::string, std::string>> sections;
+  for (const Option &option : options) {
+    if (!option.kept)
+      continue;
+    const size_t dot = option.key.find('.');
+    const std::string name = option.key.substr(0, dot);
+    auto section = std::find_if(sections.begin(), sections.end(),
+                                [&](const auto &s) { return s.first == name; });
+    if (section == sections.end())
+      section = sections.insert(section, {name, name + ":\n"});
+    const std::string line =
+        fmt::format("  {}: {}", option.key.substr(dot + 1), option.yaml());
+    section->second +=
+        help ? fmt::format("{:<34} # {}: {}\n", line, option.flag, option.help)
+             : line + "\n";
+  }
+  std::string text;
+  for (const auto &section : sections)
+    text += section.second;
+  return text;
+}
+
+bool isGiven(const OptionTable::Given &given, std::string_view key) {
+  return std::find(given.begin(), given.end(), key) != given.end();
+}
+
+} // namespace dlc

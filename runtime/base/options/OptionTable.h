@@ -1,0 +1,168 @@
+// One record an option: its key, flag, type, help, when it applies and the
+// field that it is. Command lines, YAML files, `dlc config`, the frozen
+// settings of artifacts and runs, and the options of passes are views of it.
+//
+//   struct ClipOptions {
+//     double maxNorm = 0;
+//     void addTo(OptionTable &table) {
+//       table.number("train.clip-grad", maxNorm, 0, kNoLimit, "largest norm");
+//     }
+//   };
+#pragma once
+
+#include "runtime/base/options/Config.h"
+
+#include <concepts>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+namespace dlc {
+
+using Words = std::vector<std::string>;
+
+/// One option, bound to its field.
+struct Option {
+  std::string key;   // "train.lr"
+  std::string flag;  // "--lr"
+  std::string alias; // another name of the flag, "-o"; mostly none
+  std::string help;
+  std::string group;         // heading in --help; empty: its section's
+  std::string type;          // of the flag's word: "NUMBER"; "" for a switch
+  bool optionalWord = false; // "--ema" or "--ema=0.99"
+  bool repeats = false;      // the flag may be given several times
+  bool commas = false;       // the flag's word is a list
+  /// A part of what is compiled or run: in the frozen settings.
+  bool kept = true;
+  bool inFiles = true; // else the command line alone can set it
+  /// The flag means nothing unless the option `onlyWith` has one of `values`;
+  /// no values: any but false, no text and, for a count, 0.
+  std::string onlyWith;
+  std::vector<std::string> values;
+  /// Sets the field; no words are YAML's null, and a bare flag is the word
+  /// "true". The error has no context.
+  std::function<Status(const Words &)> set;
+  /// The field as the words that set it; none: null.
+  std::function<std::optional<Words>()> get;
+
+  /// The last option's condition; chains in the table.
+  Option &only(std::string key, std::vector<std::string> of);
+  Option &named(std::string flag);
+  Option &described(std::string type);
+  Option &notKept();
+  Option &flagOnly(); // nor kept
+
+  /// The value as YAML.
+  std::string yaml() const;
+  /// The flag without its dashes: what passes call it.
+  std::string name() const { return flag.substr(2); }
+};
+
+/// Keys of a file that a table takes; those of other commands are skipped.
+using KeyFilter = std::function<bool(const std::string &key)>;
+KeyFilter onlySection(const std::string &name);
+KeyFilter notSection(const std::string &name);
+
+/// Options of one or several structs, which must outlive this and stay where
+/// they are.
+class OptionTable {
+public:
+  OptionTable() = default;
+  OptionTable(const OptionTable &) = delete;
+  OptionTable &operator=(const OptionTable &) = delete;
+
+  const std::deque<Option> &all() const { return options; }
+  const Option *find(const std::string &key) const;
+  Option *find(const std::string &key);
+
+  /// Sets one; errors (Code::Usage) begin with `where`.
+  Status set(const Option &option, const Words &words,
+             const std::string &where) const;
+  /// The values of a file whose keys are `own`; an unknown one among these is
+  /// an error with its place and a suggestion.
+  Status apply(const Config &config, const KeyFilter &own) const;
+  /// Whether what it depends on has a value under which anything reads it.
+  bool applies(const Option &option) const;
+
+  /// Keys of the options that were asked for.
+  using Given = std::vector<std::string>;
+  /// A contradiction that a single option cannot see.
+  void require(std::function<Status(const Given &)> rule);
+  /// Whether each field has a value that its row takes, also one that no word
+  /// has set.
+  Status validate() const;
+  /// All contradictions, and options given that nothing reads.
+  Status check(const Given &given) const;
+
+  /// What is kept as YAML, by section; with `help`, a comment each.
+  std::string yaml(bool help) const;
+
+  /// The heading of the rows added from now on, until the next.
+  void group(std::string name) { group_ = std::move(name); }
+  /// A row without a type of value: `set` and `get` are the caller's.
+  Option &add(std::string key, std::string help, std::string type);
+  Option &number(std::string key, double &field, double low, double high,
+                 std::string help);
+  Option &number(std::string key, std::optional<double> &field, double low,
+                 double high, std::string help);
+  /// A whole number: int, int64_t, uint64_t. Its type is a bound, too.
+  template <std::integral T>
+  Option &count(std::string key, T &field, std::type_identity_t<T> low,
+                std::string help,
+                std::type_identity_t<T> high = std::numeric_limits<T>::max());
+  Option &count(std::string key, std::optional<int64_t> &field, int64_t low,
+                std::string help, int64_t high = INT64_MAX);
+  Option &choice(std::string key, std::string &field, Words names,
+                 std::string help);
+  /// An enum whose values 0, 1, ... have these names.
+  template <class Enum>
+  requires std::is_enum_v<Enum> Option &choice(std::string key, Enum &field,
+                                               Words names, std::string help) {
+    return choiceAt(
+        std::move(key), std::move(names), std::move(help),
+        [&field] { return static_cast<size_t>(field); },
+        [&field](size_t i) { field = static_cast<Enum>(i); });
+  }
+  Option &text(std::string key, std::string &field, std::string type,
+               std::string help);
+  Option &toggle(std::string key, bool &field, std::string help);
+  Option &toggle(std::string key, std::optional<bool> &field, std::string help);
+  /// One of two names; the field says whether it is the second. Of names that
+  /// YAML takes for truth values ("off", "on"), all such words are taken.
+  Option &either(std::string key, bool &isSecond, std::string first,
+                 std::string second, std::string help);
+  Option &list(std::string key, Words &field, std::string type,
+               std::string help);
+  /// Regular expressions.
+  Option &patterns(std::string key, Words &field, std::string help);
+  /// A size: "2GiB", or a plain number of bytes.
+  Option &bytes(std::string key, int64_t &field, std::string help);
+
+private:
+  Option &choiceAt(std::string key, Words names, std::string help,
+                   std::function<size_t()> at,
+                   std::function<void(size_t)> take);
+
+  std::string group_;
+  std::deque<Option> options; // rows stay where they are
+  std::vector<std::function<Status(const Given &)>> rules;
+};
+
+/// Numbers of an option; errors have no context.
+Result<double> parseNumber(const std::string &word, double low, double high);
+Result<int64_t> parseCount(const std::string &word, int64_t low,
+                           int64_t high = INT64_MAX);
+/// The only word.
+Result<std::string> oneWord(const Words &words);
+/// The shortest text that reads back as `x`.
+std::string numberText(double x);
+bool isGiven(const OptionTable::Given &given, std::string_view key);
+
+constexpr double kNoLimit = 1e300;
+/// The least number above 0.
+constexpr double kAboveZero = 1e-300;
+
+} // namespace dlc

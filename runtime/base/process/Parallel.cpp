@@ -1,0 +1,62 @@
+#include "runtime/base/process/Parallel.h"
+
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace dlc {
+namespace {
+
+class Team {
+public:
+  explicit Team(const std::function<void()> &work) : work_(work) {}
+  ~Team() { join(); }
+
+  void start(size_t count) {
+    threads_.reserve(count);
+    try {
+      while (threads_.size() < count)
+        threads_.emplace_back([this] { run(); });
+    } catch (const std::system_error &) { // those that there are do it
+    }
+  }
+
+  void run() {
+    try {
+      work_();
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!error_)
+        error_ = std::current_exception();
+    }
+  }
+
+  void join() {
+    for (std::thread &thread : threads_)
+      thread.join();
+    threads_.clear();
+  }
+
+  const std::exception_ptr &error() const { return error_; }
+
+private:
+  const std::function<void()> &work_;
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_; // last: they use the rest
+};
+
+} // namespace
+
+void runTogether(size_t count, const std::function<void()> &work) {
+  Team team(work);
+  team.start(count > 0 ? count - 1 : 0);
+  team.run();
+  team.join();
+  if (team.error())
+    std::rethrow_exception(team.error());
+}
+
+} // namespace dlc

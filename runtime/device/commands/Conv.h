@@ -1,0 +1,20 @@
+// Geometry of a convolution.
+#pragma once
+
+#include "runtime/device/commands/Window.h"
+
+namespace dlc {
+
+// y[n,o,..] = sum over i, kh, kw of x[n,i,..] w[o,i,kh,kw], in each of `group`
+// groups of channels.
+struct Conv {
+  Image x, y;
+  Window window;
+  int64_t group;
+};
+
+// Checks x, w and y against each other and the attributes.
+Result<Conv> convOf(const CommandSpec &spec, const Operand &x, const Operand &w,
+                    const Operand &y);
+
+} // namespace dlc

@@ -1,0 +1,36 @@
+// What a product's command does beside the product: bias, activation, what the
+// activation's gradient needs, that gradient, and sums over rows.
+#pragma once
+
+#include "runtime/device/commands/Activation.h"
+#include "runtime/device/commands/Product.h"
+
+#include <optional>
+
+namespace dlc {
+
+// Of the kinds matmul, matmul_activation, matmul_activation_backward and
+// matmul_bias_backward (their ops: compiler/dialect/ops/Epilogues.td).
+struct Epilogue {
+  enum class Sum { None, OfA, OfB, OfResult };
+
+  Activation activation = Activation::None;
+  bool isBackward = false; // the product is times the activation's slope
+  std::optional<Operand> bias;
+  std::optional<Operand> kept; // written by the forward product, then read
+  int64_t keptRow = 0;         // elements of a row of `kept`; of relu: bits
+  Sum sum = Sum::None;         // over all rows
+  std::optional<Operand> biasGradient;
+};
+
+// Checks the operands that are not the product's. Whatever has more than bias
+// and activation is one product of matrices, of one element type.
+Result<Epilogue> epilogueOf(const CommandSpec &spec, const Product &product);
+
+// Bits in a row of relu's `kept` for n elements: whole 128.
+int64_t reluRow(int64_t n);
+
+// d activate(activation, x) / dx of relu (at 0: 0) and gelu_tanh
+double slope(Activation activation, double x);
+
+} // namespace dlc

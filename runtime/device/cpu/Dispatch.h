@@ -1,0 +1,24 @@
+// One body for all float types.
+#pragma once
+
+#include "runtime/device/cpu/Half.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace dlc {
+
+// Calls fn with a value of the element type: float, F16, Bf16 or double.
+// Returns what fn returns.
+template <class F> auto dispatchFloat(plan::DType type, F &&fn) {
+  switch (type) {
+  case plan::F16:
+    return fn(F16{});
+  case plan::BF16:
+    return fn(Bf16{});
+  case plan::F64:
+    return fn(double{});
+  default:
+    return fn(float{});
+  }
+}
+
+} // namespace dlc

@@ -1,0 +1,383 @@
+// cudnn-frontend's plans. The one source that includes it: its headers take
+// half a minute to compile.
+#include "runtime/device/cuda/cudnn/Cudnn.h"
+
+#include "runtime/base/process/SharedLibrary.h"
+#include "runtime/device/cuda/Kinds.h"
+#include "runtime/plan/Attributes.h"
+
+#include <optional>
+
+namespace dlc {
+static constexpr const char *kNeeds =
+    "which convolutions, attention and --norm=library on GPUs need";
+}
+
+#ifdef DLC_HAS_CUDNN_FRONTEND
+
+#include "runtime/device/cuda/cudnn/CudnnAttention.h"
+#include "runtime/device/cuda/cudnn/CudnnNorm.h"
+
+namespace cudnn_frontend {
+void *cudnn_dlhandle = nullptr; // set once, by load()
+}
+
+namespace dlc {
+namespace {
+
+// cuDNN calls dimensions n, c, h, w whatever the layout is; strides say it.
+std::vector<int64_t> dimsOf(const Image &i) { return {i.n, i.c, i.h, i.w}; }
+std::vector<int64_t> stridesOf(const Image &i) {
+  if (i.nhwc)
+    return {i.h * i.w * i.c, 1, i.w * i.c, i.c};
+  return {i.c * i.h * i.w, i.h * i.w, i.w, 1};
+}
+
+class ConvBuilder final : public GraphBuilder {
+public:
+  ConvBuilder(const CommandSpec &spec, const Conv &conv)
+      : GraphBuilder(spec, typeOf(spec.inputs[0])), c_(conv) {}
+
+  Status build() override {
+    const std::string &kind = spec_.command.kind();
+    if (kind == "conv")
+      return buildForward();
+    if (kind == "conv_backward_data")
+      buildBackwardData();
+    else
+      buildBackwardFilter();
+    return {};
+  }
+
+private:
+  Tensor image(const char *name, const Operand &operand, const Image &image) {
+    return tensor(name, operand, dimsOf(image), stridesOf(image));
+  }
+  Tensor filter(const Operand &operand) {
+    const auto dims = filterDims();
+    return tensor("w", operand, dims, filterStrides(dims));
+  }
+  std::vector<int64_t> filterDims() const {
+    return {c_.y.c, c_.x.c / c_.group, c_.window.kh, c_.window.kw};
+  }
+  static std::vector<int64_t> filterStrides(const std::vector<int64_t> &d) {
+    return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1};
+  }
+  template <class Attributes> Attributes window() const {
+    const Window &w = c_.window;
+    return Attributes()
+        .set_pre_padding({w.top, w.left})
+        .set_post_padding({w.bottom, w.right})
+        .set_stride({w.sh, w.sw})
+        .set_dilation({w.dh, w.dw});
+  }
+
+  Status buildForward() {
+    Tensor y = graph.conv_fprop(image("x", spec_.inputs[0], c_.x),
+                                filter(spec_.inputs[1]),
+                                window<fe::graph::Conv_fprop_attributes>());
+    y->set_dim(dimsOf(c_.y)).set_stride(stridesOf(c_.y));
+    if (spec_.inputs.size() > 2) {
+      Tensor bias = tensor("bias", spec_.inputs[2], {1, c_.y.c, 1, 1},
+                           {c_.y.c, 1, c_.y.c, c_.y.c});
+      y = graph.pointwise(
+          y, bias,
+          fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+    }
+    output(y, spec_.outputs[0], dimsOf(c_.y), stridesOf(c_.y));
+    return {};
+  }
+  void buildBackwardData() {
+    const Tensor dx = graph.conv_dgrad(
+        image("dy", spec_.inputs[0], c_.y), filter(spec_.inputs[1]),
+        window<fe::graph::Conv_dgrad_attributes>());
+    output(dx, spec_.outputs[0], dimsOf(c_.x), stridesOf(c_.x));
+  }
+  void buildBackwardFilter() {
+    const Tensor dw = graph.conv_wgrad(
+        image("dy", spec_.inputs[1], c_.y), image("x", spec_.inputs[0], c_.x),
+        window<fe::graph::Conv_wgrad_attributes>());
+    const auto dims = filterDims();
+    output(dw, spec_.outputs[0], dims, filterStrides(dims));
+  }
+
+  const Conv c_;
+};
+
+MakeBuilder convBuilder(const Conv &conv) {
+  return [=](const CommandSpec &spec) {
+    return std::make_unique<ConvBuilder>(spec, conv);
+  };
+}
+
+Status statusOf(const CommandSpec &spec, fe::error_t error) {
+  return error.is_good() ? Status()
+                         : incompatible(spec, "cuDNN: " + error.get_message());
+}
+
+// Runs `body`; what the frontend throws becomes a Status.
+template <class F> Status guard(const CommandSpec &spec, F &&body) {
+  try {
+    return body();
+  } catch (const std::exception &error) {
+    return incompatible(spec, fmt::format("cuDNN: {}", error.what()));
+  }
+}
+
+// The frontend would ask the CUDA runtime for the GPU if it were not told; and
+// use it for memory that some versions want set before a command.
+Status buildOperations(GraphBuilder &builder, const CommandSpec &spec,
+                       cudnnHandle_t handle, int sm) {
+  builder.graph.set_sm_version(sm);
+  DLC_TRY(builder.build());
+  DLC_TRY(statusOf(spec, builder.graph.validate()));
+  DLC_TRY(statusOf(spec, builder.graph.build_operation_graph(handle)));
+  if (builder.graph.touchesMemory())
+    return incompatible(
+        spec, fmt::format("cuDNN {} wants memory set before it by the CUDA "
+                          "runtime, which is not used; update cuDNN to 9.16 or "
+                          "newer, or compile with --attention=generated",
+                          fe::detail::get_backend_version()));
+  return {};
+}
+
+class Graph final : public CudnnGraph {
+public:
+  Graph(cudnnHandle_t handle, int sm, const CommandSpec &spec, MakeBuilder make)
+      : handle_(handle), sm_(sm), spec_(spec), make_(std::move(make)) {}
+
+  // Without plans; what was built before is gone.
+  Status open() {
+    return guard(spec_, [&] {
+      plans_.clear();
+      builder_ = make_(spec_);
+      return buildOperations(*builder_, spec_, handle_, sm_);
+    });
+  }
+
+  Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) override {
+    std::vector<TuneEntry> entries;
+    DLC_TRY(open());
+    DLC_TRY(guard(spec_, [&]() -> Status {
+      DLC_TRY(
+          statusOf(spec_, graph().create_execution_plans(
+                              {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})));
+      bar(limits);
+      for (int64_t i = 0; i < graph().get_execution_plan_count() &&
+                          entries.size() < static_cast<size_t>(limits.plans);
+           ++i)
+        if (graph().build_plan_at_index(i).is_good())
+          DLC_TRY(add(i, limits, entries));
+      return {};
+    }));
+    if (entries.empty())
+      return incompatible(
+          spec_,
+          fmt::format("cuDNN {}: none of its {} plans builds with {} "
+                      "bytes of scratch{}",
+                      fe::detail::get_backend_version(),
+                      graph().get_execution_plan_count(), limits.workspace,
+                      limits.deterministic ? ", deterministic" : ""));
+    return entries;
+  }
+
+  Result<uint64_t> restore(const TuneEntry &entry, bool fromBlob) override {
+    DLC_TRY(open());
+    DLC_TRY(guard(spec_, [&]() -> Status {
+      if (fromBlob)
+        return statusOf(spec_, graph().buildFrom(handle_, entry.blob));
+      std::unordered_map<fe::KnobType_t, int64_t> knobs;
+      for (const auto &[name, value] : entry.knobs)
+        knobs[static_cast<fe::KnobType_t>(std::stoi(name))] = value;
+      DLC_TRY(statusOf(spec_, graph().create_execution_plan(
+                                  std::stoll(entry.engine), knobs)));
+      return statusOf(spec_, graph().build_plan_at_index(0));
+    }));
+    plans_ = {0};
+    int64_t bytes = 0;
+    DLC_TRY(guard(spec_, [&] {
+      return statusOf(spec_,
+                      graph().get_workspace_size_plan_at_index(0, bytes));
+    }));
+    return static_cast<uint64_t>(bytes);
+  }
+
+  void keep(size_t plan) override {
+    const int64_t kept = plans_[plan];
+    for (const int64_t other : plans_)
+      if (other != kept)
+        graph().release(other);
+    plans_ = {kept};
+  }
+
+  Status enqueue(size_t plan, std::span<std::byte *const> outputs,
+                 CUdeviceptr workspace, CUstream stream) override {
+    return guard(spec_, [&]() -> Status {
+      if (fe::detail::set_stream(handle_, reinterpret_cast<cudaStream_t>(
+                                              stream)) != CUDNN_STATUS_SUCCESS)
+        return failed("{}: cudnnSetStream failed", describe(spec_));
+      for (size_t i = 0; i < outputs.size(); ++i)
+        builder_->addresses[builder_->outputs[i]] = outputs[i];
+      return statusOf(spec_,
+                      graph().execute_plan_at_index(
+                          handle_, builder_->addresses,
+                          reinterpret_cast<void *>(workspace), plans_[plan]));
+    });
+  }
+
+private:
+  PlanGraph &graph() { return builder_->graph; }
+
+  void bar(const CudnnLimits &limits) {
+    graph().deselect_workspace_greater_than(
+        static_cast<int64_t>(limits.workspace));
+    // Exact f32 unless asked otherwise: no engine that rounds its inputs.
+    if (typeOf(spec_.inputs[0]) == plan::F32 && !limits.tf32)
+      graph().deselect_numeric_notes({fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                                      fe::NumericalNote_t::TENSOR_CORE});
+    if (limits.deterministic)
+      graph().deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  }
+
+  // Plan `i` was built.
+  Status add(int64_t i, const CudnnLimits &limits,
+             std::vector<TuneEntry> &entries) {
+    int64_t bytes = 0, engine = 0;
+    std::unordered_map<fe::KnobType_t, int64_t> knobs;
+    DLC_TRY(
+        statusOf(spec_, graph().get_workspace_size_plan_at_index(i, bytes)));
+    DLC_TRY(statusOf(spec_,
+                     graph().get_engine_and_knobs_at_index(i, engine, knobs)));
+    TuneEntry entry;
+    entry.engine = std::to_string(engine);
+    entry.workspace = static_cast<uint64_t>(bytes);
+    for (const auto &[knob, value] : knobs)
+      entry.knobs[std::to_string(static_cast<int>(knob))] = value;
+    if (limits.plans > 1) // it may be kept
+      entry.blob = graph().textOf(i);
+    plans_.push_back(i);
+    entries.push_back(std::move(entry));
+    return {};
+  }
+
+  cudnnHandle_t handle_;
+  const int sm_;
+  const CommandSpec spec_;
+  const MakeBuilder make_;
+  std::unique_ptr<GraphBuilder> builder_;
+  std::vector<int64_t> plans_; // as the graph numbers them
+};
+
+class Library final : public Cudnn {
+public:
+  Library(cudnnHandle_t handle, int sm) : handle_(handle), sm_(sm) {}
+  ~Library() override { fe::detail::destroy_handle(handle_); }
+
+  size_t version() const override { return fe::detail::get_backend_version(); }
+  size_t frontendVersion() const override { return CUDNN_FRONTEND_VERSION; }
+
+  Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
+                                                  const Conv &conv) override {
+    return open(spec, convBuilder(conv));
+  }
+  Result<std::unique_ptr<CudnnGraph>> attention(const CommandSpec &spec,
+                                                const Attention &attention,
+                                                bool deterministic) override {
+    return open(spec, attentionBuilder(attention, deterministic));
+  }
+  Result<std::unique_ptr<CudnnGraph>> norm(const CommandSpec &spec,
+                                           const Norm &norm) override {
+    return open(spec, normBuilder(norm));
+  }
+
+private:
+  Result<std::unique_ptr<CudnnGraph>> open(const CommandSpec &spec,
+                                           MakeBuilder make) {
+    auto graph = std::make_unique<Graph>(handle_, sm_, spec, std::move(make));
+    DLC_TRY(graph->open());
+    return std::unique_ptr<CudnnGraph>(std::move(graph));
+  }
+
+  cudnnHandle_t handle_;
+  const int sm_;
+};
+
+Result<SharedLibrary> load() {
+  DLC_ASSIGN(SharedLibrary library,
+             SharedLibrary::open({"libcudnn.so.9"}, kNeeds));
+  fe::cudnn_dlhandle = library.handle();
+  return library;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Cudnn>> openCudnn(int sm) {
+  DLC_ASSIGN(const SharedLibrary library, load());
+  if (void *standin = library.find("dlcCudnn"))
+    return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
+  try {
+    cudnnHandle_t handle = nullptr;
+    const cudnnStatus_t status = fe::detail::create_handle(&handle);
+    if (status != CUDNN_STATUS_SUCCESS)
+      return incompatible("cudnnCreate: {} ({})",
+                          fe::detail::get_error_string(status), library.path());
+    return std::unique_ptr<Cudnn>(std::make_unique<Library>(handle, sm));
+  } catch (const std::exception &error) {
+    return incompatible("{}: {}", library.path(), error.what());
+  }
+}
+
+static Status check(const CommandSpec &spec, const MakeBuilder &make, int sm) {
+  DLC_TRY(load().status());
+  return guard(spec, [&] {
+    const auto builder = make(spec);
+    return buildOperations(*builder, spec, nullptr, sm);
+  });
+}
+
+Status checkConvolution(const CommandSpec &spec, const Conv &conv) {
+  return check(spec, convBuilder(conv), 90);
+}
+
+Status checkAttention(const CommandSpec &spec, const Attention &attention,
+                      bool deterministic, int sm) {
+  return check(spec, attentionBuilder(attention, deterministic), sm);
+}
+
+Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm) {
+  return check(spec, normBuilder(norm), sm);
+}
+
+} // namespace dlc
+
+#else
+
+namespace dlc {
+
+constexpr const char *kAbsent = "this build has no cuDNN: it was made without "
+                                "cudnn-frontend (tools/requirements.txt)";
+
+// A stand-in needs no frontend.
+Result<std::unique_ptr<Cudnn>> openCudnn(int) {
+  DLC_ASSIGN(const SharedLibrary library,
+             SharedLibrary::open({"libcudnn.so.9"}, kNeeds));
+  if (void *standin = library.find("dlcCudnn"))
+    return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
+  return incompatible("{}", kAbsent);
+}
+
+Status checkConvolution(const CommandSpec &, const Conv &) {
+  return incompatible("{}", kAbsent);
+}
+
+Status checkAttention(const CommandSpec &, const Attention &, bool, int) {
+  return incompatible("{}", kAbsent);
+}
+
+Status checkNorm(const CommandSpec &, const Norm &, int) {
+  return incompatible("{}", kAbsent);
+}
+
+} // namespace dlc
+
+#endif

@@ -1,0 +1,86 @@
+// What we ask of cuDNN: graphs for commands. Behind this interface is
+// cudnn-frontend, or a stand-in.
+#pragma once
+
+#include "runtime/device/TuneCache.h"
+#include "runtime/device/commands/Conv.h"
+#include "runtime/device/cuda/cudnn/Attention.h"
+#include "runtime/device/cuda/cudnn/Norm.h"
+#include "runtime/device/cuda/driver/Context.h"
+
+#include <span>
+
+namespace dlc {
+
+// What a plan may do.
+struct CudnnLimits {
+  uint64_t workspace = 0;     // bytes
+  bool deterministic = false; // only sums of a fixed order
+  bool tf32 = false;          // f32 may be rounded to it
+  int plans = 1;              // at most
+};
+
+// A command as a graph of cuDNN, and the plans (engines with their settings)
+// that were built for it on one GPU.
+class CudnnGraph {
+public:
+  virtual ~CudnnGraph() = default;
+
+  // Builds what the library proposes within the limits, best first; what does
+  // not build is left out. Engine, knobs, blob (the plan, serialized; empty if
+  // the library cannot) and workspace of each. Incompatible if there is none,
+  // with the library's words.
+  virtual Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) = 0;
+  // The plan of such an entry, alone: from its blob if `fromBlob`, which is
+  // quick, else from engine and knobs. Its workspace.
+  virtual Result<uint64_t> restore(const TuneEntry &entry, bool fromBlob) = 0;
+  // Only this one is used from now on; it becomes plan 0.
+  virtual void keep(size_t plan) = 0;
+
+  // `outputs` are written, the command's own or others like them.
+  virtual Status enqueue(size_t plan, std::span<std::byte *const> outputs,
+                         CUdeviceptr workspace, CUstream stream) = 0;
+};
+
+class Cudnn {
+public:
+  virtual ~Cudnn() = default;
+
+  virtual size_t version() const = 0; // 91900 for 9.19.0
+  // Of cudnn-frontend, which numbers the knobs.
+  virtual size_t frontendVersion() const = 0;
+
+  // conv, conv_backward_data or conv_backward_filter, as spec.command says;
+  // `conv` was checked against it. The spec must outlive the graph.
+  // Incompatible if the library does not know such a graph, with its words.
+  virtual Result<std::unique_ptr<CudnnGraph>>
+  convolution(const CommandSpec &spec, const Conv &conv) = 0;
+
+  // The same of attention or attention_backward. `deterministic`: the gradient
+  // of q is summed in a fixed order.
+  virtual Result<std::unique_ptr<CudnnGraph>>
+  attention(const CommandSpec &spec, const Attention &attention,
+            bool deterministic) = 0;
+
+  // The same of fused_batch_norm, fused_layer_norm or a gradient of them.
+  virtual Result<std::unique_ptr<CudnnGraph>> norm(const CommandSpec &spec,
+                                                   const Norm &norm) = 0;
+};
+
+// Opens libcudnn.so.9 for the GPU that is current, of this SM. A library that
+// exports `dlcCudnn`, a function of this type, is asked instead: a stand-in.
+using CudnnFactory = Cudnn *(*)();
+Result<std::unique_ptr<Cudnn>> openCudnn(int sm);
+
+// Whether cuDNN accepts the graph of a command, without a GPU or a driver:
+// validates it and builds its operations. Engines are not looked for. Nor is
+// one accepted that needs the CUDA runtime.
+Status checkConvolution(const CommandSpec &spec, const Conv &conv);
+Status checkAttention(const CommandSpec &spec, const Attention &attention,
+                      bool deterministic, int sm);
+Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm);
+
+// Conv of a command of one of the three kinds.
+Result<Conv> convolutionOf(const CommandSpec &spec);
+
+} // namespace dlc

@@ -1,0 +1,109 @@
+// What the graphs of cudnn-frontend share. For Cudnn.cpp alone.
+#pragma once
+
+#include "runtime/device/commands/Checks.h"
+
+#include <functional>
+
+#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#include <cudnn_frontend.h>
+
+namespace dlc {
+
+namespace fe = cudnn_frontend;
+
+// A graph whose plans can be written down and built again. The frontend offers
+// it with a JSON library only, which would double the time to compile this.
+class PlanGraph : public fe::graph::Graph {
+public:
+  // Empty if the library cannot, or the plan is of no engine that does.
+  std::string textOf(int64_t plan) const {
+    try {
+      return plans.execution_plans[static_cast<size_t>(plan)]
+          ->getJsonRepresentation();
+    } catch (const std::exception &) {
+      return "";
+    }
+  }
+  fe::error_t buildFrom(cudnnHandle_t handle, const std::string &text) {
+    return plans.build_plans(handle, text);
+  }
+  // Whether a run begins with copies or memsets, which are the CUDA runtime's.
+  bool touchesMemory() const {
+    return !cuda_graph_direct_population_eligible();
+  }
+  void release(int64_t plan) {
+    plans.execution_plans[static_cast<size_t>(plan)].reset();
+  }
+};
+
+// A graph of one command, and the addresses of its tensors by their numbers.
+class GraphBuilder {
+public:
+  virtual ~GraphBuilder() = default;
+  // Makes the graph. Throws std::exception if the library does.
+  virtual Status build() = 0;
+
+  PlanGraph graph;
+  std::unordered_map<int64_t, void *> addresses;
+  std::vector<int64_t> outputs; // their numbers, in the command's order
+
+protected:
+  using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+  using Sizes = std::vector<int64_t>;
+
+  // Of tensors of `type`, computed in f32, or in f64 if that is their type.
+  GraphBuilder(const CommandSpec &spec, plan::DType type) : spec_(spec) {
+    const auto compute =
+        type == plan::F64 ? fe::DataType_t::DOUBLE : fe::DataType_t::FLOAT;
+    graph.set_io_data_type(typeOfCudnn(type))
+        .set_intermediate_data_type(compute)
+        .set_compute_data_type(compute);
+  }
+
+  static fe::DataType_t typeOfCudnn(plan::DType type) {
+    switch (type) {
+    case plan::F16:
+      return fe::DataType_t::HALF;
+    case plan::BF16:
+      return fe::DataType_t::BFLOAT16;
+    case plan::F64:
+      return fe::DataType_t::DOUBLE;
+    default:
+      return fe::DataType_t::FLOAT;
+    }
+  }
+  Tensor tensor(const char *name, const Operand &operand, const Sizes &dims,
+                const Sizes &strides) {
+    return graph.tensor(fe::graph::Tensor_attributes()
+                            .set_name(name)
+                            .set_uid(number(operand))
+                            .set_data_type(typeOfCudnn(typeOf(operand)))
+                            .set_dim(dims)
+                            .set_stride(strides));
+  }
+  void output(const Tensor &t, const Operand &operand, const Sizes &dims,
+              const Sizes &strides) {
+    outputs.push_back(number(operand));
+    t->set_output(true)
+        .set_uid(outputs.back())
+        .set_data_type(typeOfCudnn(typeOf(operand)))
+        .set_dim(dims)
+        .set_stride(strides);
+  }
+
+  const CommandSpec &spec_;
+
+private:
+  int64_t number(const Operand &operand) {
+    const auto number = static_cast<int64_t>(addresses.size()) + 1;
+    addresses[number] = operand.data;
+    return number;
+  }
+};
+
+// A new one for a command that outlives it.
+using MakeBuilder =
+    std::function<std::unique_ptr<GraphBuilder>(const CommandSpec &spec)>;
+
+} // namespace dlc

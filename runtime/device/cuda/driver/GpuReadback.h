@@ -1,0 +1,48 @@
+// The results of steps, brought to the host beside the work after them.
+#pragma once
+
+#include "runtime/device/cuda/driver/Memory.h"
+
+#include <vector>
+
+namespace dlc {
+
+// A place on the GPU that results leave from, since the next run writes where
+// they were, and a ring of pinned slots where they arrive. To that place on the
+// compute stream, at the speed of the GPU's memory; from there on the stream of
+// results, while the next run goes on. Ranges that lie close together travel as
+// one, with what lies between them.
+class GpuReadback final : public Readback {
+public:
+  static Result<std::unique_ptr<Readback>>
+  create(const GpuContext &context, GpuMemory &memory,
+         std::span<const Operand> ranges);
+
+  Status post() override;
+  Result<std::span<std::byte *const>> collect() override;
+
+private:
+  struct Range {
+    CUdeviceptr from;
+    uint64_t bytes;
+    uint64_t at; // in a slot
+  };
+  struct Slot {
+    std::byte *data;
+    GpuEvent arrived;
+  };
+  GpuReadback(const GpuContext &context, GpuEvent ready)
+      : context_(context), ready_(std::move(ready)) {}
+  void place(const GpuMemory &memory, std::span<const Operand> ranges);
+
+  const GpuContext &context_;
+  std::vector<Range> ranges_, copies_;
+  uint64_t bytes_ = 0; // of a slot
+  CUdeviceptr leaving_ = 0;
+  GpuEvent ready_; // to leave
+  std::vector<Slot> slots_;
+  uint64_t posted_ = 0, collected_ = 0;
+  std::vector<std::byte *> places_; // of what was collected last
+};
+
+} // namespace dlc

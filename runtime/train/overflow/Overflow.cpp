@@ -1,0 +1,300 @@
+#include "runtime/train/overflow/Overflow.h"
+
+#include "runtime/plan/Attributes.h"
+#include "runtime/plan/Types.h"
+#include "runtime/train/overflow/Range.h"
+#include "runtime/train/session/Inputs.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+namespace dlc {
+namespace {
+
+// How much a place explains. One of a lower kind counts before all others.
+enum class Kind {
+  Origin, // finite values become others, or are others from nowhere
+  Mask,   // finite values become minus infinity
+  Sum,    // what arrived from the ranks is not finite
+};
+
+struct Place {
+  Kind kind;
+  int64_t microBatch;
+  int command; // -1: before the first
+  std::string text;
+
+  // Places sort as their keys do.
+  std::string key() const {
+    return fmt::format("{}{:08}{:08}", static_cast<int>(kind), microBatch,
+                       command + 1);
+  }
+};
+
+// "tanh" of a kernel named "k3_tanh", else the kind.
+std::string operationOf(const plan::Command &command) {
+  const std::string symbol = plan::stringAttribute(command, "symbol", "");
+  const size_t split = symbol.find('_');
+  if (command.kind() != "kernel" || split == std::string::npos)
+    return command.kind();
+  std::string name = symbol.substr(split + 1);
+  return name.substr(0, name.find("_flat"));
+}
+
+bool isHalf(const Operand &operand) {
+  return operand.type->dtype() == plan::F16 ||
+         operand.type->dtype() == plan::BF16;
+}
+
+// The nodes of a label as a regular expression that finds no others.
+std::string patternOf(const std::string &label) {
+  std::string text;
+  for (size_t i = 0; i < label.size(); ++i) {
+    if (label.compare(i, 2, "; ") == 0) {
+      text += "|";
+      ++i;
+    } else {
+      if (std::string_view(".^$|()[]{}*+?\\").find(label[i]) !=
+          std::string_view::npos)
+        text += '\\';
+      text += label[i];
+    }
+  }
+  return text.find('|') == std::string::npos ? "^" + text + "$"
+                                             : "^(" + text + ")$";
+}
+
+// A range of a region; programs share regions.
+struct Memory {
+  uint32_t region;
+  uint64_t begin, end;
+};
+
+// Of a plan::State or plan::Buffer.
+template <class Place> Memory memoryOf(const Place &place) {
+  return {place.region(), place.offset(),
+          place.offset() + plan::bytesOf(place.type()).value_or(0)};
+}
+
+class Finder final : public Probe {
+public:
+  Finder(const plan::Program &program, int64_t microBatch)
+      : program_(program), microBatch_(microBatch), loss_(findLoss()) {}
+
+  Status before(const ProbedCommand &c) override {
+    reads_.clear();
+    if (found_ || c.command.kind() == "wait")
+      return {};
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      const Operand &input = c.inputs[i];
+      DLC_ASSIGN(Range range, rangeOf(c.device, input));
+      reads_.push_back(range);
+      if (!range.finite() &&
+          !isExplained(memoryOf(c.command.inputs(static_cast<int>(i)))))
+        note(Kind::Origin, c,
+             fmt::format("{} reads {}, {}, which no node has computed so",
+                         describe(c), typeText(*input.type), rangeText(range)));
+    }
+    return {};
+  }
+
+  Status after(const ProbedCommand &c) override {
+    if (found_ || c.command.kind() == "all_reduce")
+      return {};
+    const bool readFinite =
+        std::all_of(reads_.begin(), reads_.end(),
+                    [](const Range &range) { return range.finite(); });
+    for (size_t i = 0; i < c.outputs.size(); ++i) {
+      const Operand &output = c.outputs[i];
+      DLC_ASSIGN(Range range, rangeOf(c.device, output));
+      if (range.finite())
+        continue;
+      if (c.command.kind() == "wait")
+        note(Kind::Sum, c,
+             fmt::format("the mean over the ranks at {} is {}", describe(c),
+                         rangeText(range)));
+      else if (readFinite)
+        note(range.plus + range.nan ? Kind::Origin : Kind::Mask, c,
+             whatComes(c, output, range));
+      taint(memoryOf(c.command.outputs(static_cast<int>(i))));
+    }
+    return {};
+  }
+
+  // What is not finite already counts before all commands.
+  void noteBefore(std::string text) {
+    if (found_)
+      return;
+    place_ = {Kind::Origin, microBatch_, -1, std::move(text)};
+    found_ = true;
+  }
+  // Memory that holds infinities on purpose.
+  void taint(const Memory &memory) { tainted_.push_back(memory); }
+  const std::optional<Place> &place() const { return place_; }
+
+private:
+  Memory memoryOf(uint32_t id) const {
+    return dlc::memoryOf(program_.buffers(static_cast<int>(id)));
+  }
+  bool isExplained(const Memory &memory) const {
+    return std::any_of(
+        tainted_.begin(), tainted_.end(), [&](const Memory &other) {
+          return other.region == memory.region && other.begin < memory.end &&
+                 memory.begin < other.end;
+        });
+  }
+
+  void note(Kind kind, const ProbedCommand &c, std::string text) {
+    if (place_ && place_->kind <= kind)
+      return;
+    place_ = {kind, microBatch_, c.index, std::move(text)};
+    found_ = kind == Kind::Origin;
+  }
+
+  // The command that computes the loss; what follows it is the backward pass.
+  int findLoss() const {
+    for (const plan::Port &port : program_.outputs())
+      if (port.name() == "loss")
+        for (int i = 0; i < program_.commands_size(); ++i)
+          for (uint32_t id : program_.commands(i).outputs())
+            if (isSamePlace(id, port.buffer()))
+              return i;
+    return INT32_MAX;
+  }
+  bool isSamePlace(uint32_t a, uint32_t b) const {
+    const plan::Buffer &x = program_.buffers(static_cast<int>(a));
+    const plan::Buffer &y = program_.buffers(static_cast<int>(b));
+    return x.region() == y.region() && x.offset() == y.offset();
+  }
+
+  static std::string resultText(const Range &r) {
+    const uint64_t infinite = r.plus + r.minus;
+    if (infinite == r.count || r.nan == r.count)
+      return fmt::format(", all {} values {}", r.count,
+                         infinite ? "infinite" : "NaN");
+    return fmt::format(" with {} infinite and {} NaN of {} values, the others "
+                       "from {:.4g} to {:.4g}",
+                       infinite, r.nan, r.count, r.low, r.high);
+  }
+
+  std::string describe(const ProbedCommand &c) const {
+    const bool named = !c.command.label().empty();
+    return fmt::format(
+        "{} ({}, {})", named ? "'" + c.command.label() + "'" : "a command",
+        operationOf(c.command), c.index <= loss_ ? "forward" : "backward");
+  }
+
+  std::string whatComes(const ProbedCommand &c, const Operand &output,
+                        const Range &range) const {
+    std::string reads;
+    for (size_t i = 0; i < reads_.size(); ++i)
+      if (reads_[i].count)
+        reads += fmt::format("{}{} {}", reads.empty() ? "" : "; ",
+                             typeText(*c.inputs[i].type), rangeText(reads_[i]));
+    return fmt::format("{} computes {}{}; it reads {}; {}", describe(c),
+                       typeText(*output.type), resultText(range), reads,
+                       remedy(c));
+  }
+
+  // The option that would keep the values in range.
+  std::string remedy(const ProbedCommand &c) const {
+    const bool half = std::any_of(c.outputs.begin(), c.outputs.end(), isHalf) ||
+                      std::any_of(c.inputs.begin(), c.inputs.end(), isHalf);
+    if (!half)
+      return c.index > loss_ ? "a lower loss scale, or --clip-value, would "
+                               "keep gradients in f32's range"
+                             : "its values leave f32's range: look at the "
+                               "samples, or try a lower --lr or --clip-grad";
+    std::string text;
+    if (c.command.kind() != "kernel")
+      text = fmt::format(
+          "--amp-deny={} or ",
+          c.command.kind().substr(0, c.command.kind().find("_backward")));
+    return fmt::format("to compute it in f32: {}--amp-node='{}:f32'", text,
+                       patternOf(c.command.label()));
+  }
+
+  const plan::Program &program_;
+  int64_t microBatch_;
+  int loss_;
+  std::vector<Range> reads_; // of the command that runs
+  std::vector<Memory> tainted_;
+  std::optional<Place> place_;
+  bool found_ = false; // nothing later can count
+};
+
+// What is not finite before the update.
+Status checkStates(Session &session, Finder &finder) {
+  std::vector<std::byte> copy; // of a state that the host cannot see
+  for (const plan::State &state : session.plan().states()) {
+    DLC_ASSIGN(TensorView view,
+               session.executor().fetchState(state.name(), copy));
+    const Range range = rangeOf(*view.type, view.data);
+    // What the last window has left is not used.
+    if (state.role() == "accumulator" ||
+        (!range.finite() && state.role() == "const"))
+      finder.taint(memoryOf(state));
+    else if (!range.finite())
+      finder.noteBefore(fmt::format("{} '{}' is {} before the step",
+                                    state.role(), state.name(),
+                                    rangeText(range)));
+  }
+  return {};
+}
+
+void checkInputs(const plan::Program &program, const Batch &batch,
+                 Finder &finder) {
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const plan::Port &port = program.inputs(static_cast<int>(i));
+    const plan::TensorType &type =
+        program.buffers(static_cast<int>(port.buffer())).type();
+    const Range range = rangeOf(type, batch[i].data());
+    if (range.finite())
+      continue;
+    const uint64_t row =
+        range.first / (range.count / static_cast<uint64_t>(type.shape(0)));
+    finder.noteBefore(fmt::format("input '{}' is {}, first in row {} of the "
+                                  "batch: look at the samples",
+                                  port.name(), rangeText(range), row));
+  }
+}
+
+} // namespace
+
+Result<std::string> findOverflow(Session &session, Communicator &communicator,
+                                 std::span<const Batch> window, bool inject) {
+  std::optional<Place> first;
+  if (inject)
+    session.executor().injectInfinity();
+  for (size_t i = 0; i < window.size(); ++i) {
+    const bool last = i + 1 == window.size();
+    const plan::Program &program =
+        *findProgram(session.plan(), last ? "train_step" : "accumulate_step");
+    Finder finder(program, static_cast<int64_t>(i));
+    if (i == 0)
+      DLC_TRY(checkStates(session, finder));
+    checkInputs(program, window[i], finder);
+    DLC_TRY(session.trainStep(window[i], &finder).status());
+    if (finder.place() && (!first || finder.place()->key() < first->key()))
+      first = finder.place();
+  }
+  const std::string own = first ? first->key() + first->text : "";
+  DLC_ASSIGN(std::vector<std::string> all, communicator.allGather(own));
+  size_t best = all.size();
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (!all[rank].empty() &&
+        (best == all.size() ||
+         all[rank].substr(0, 17) < all[best].substr(0, 17)))
+      best = rank;
+  if (best == all.size())
+    return std::string();
+  std::string text = all[best].substr(17);
+  const int64_t micro = std::atoll(all[best].substr(1, 8).c_str());
+  if (window.size() > 1)
+    text = fmt::format("micro-batch {}: {}", micro + 1, text);
+  if (all.size() > 1)
+    text = fmt::format("rank {}: {}", best, text);
+  return text;
+}
+
+} // namespace dlc

@@ -1,0 +1,292 @@
+#include "runtime/train/run/Checkpoints.h"
+
+#include "runtime/base/process/Log.h"
+#include "runtime/train/session/State.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <limits>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+namespace fs = std::filesystem;
+
+namespace dlc {
+namespace {
+
+constexpr std::string_view kRemoved = ".removed";
+
+Json toJson(const Progress &progress) {
+  return {{"step", progress.step},
+          {"epoch", progress.cursor.epoch},
+          {"sample", progress.cursor.sample},
+          {"data_hash", progress.dataHash},
+          {"samples", progress.samples},
+          {"world", progress.world}};
+}
+
+// A whole number that all arithmetic on it can bear.
+Result<int64_t> countOf(const Json &json, const char *key, uint64_t most) {
+  DLC_ASSIGN(const uint64_t value, jsonUnsigned(json, key));
+  if (value > most)
+    return corrupt("'{}' is {}, expected at most {}", key, value, most);
+  return static_cast<int64_t>(value);
+}
+
+Result<Progress> progressFrom(const Json &json) {
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+  constexpr uint64_t kMostRanks = 1 << 16;
+  Progress progress;
+  DLC_ASSIGN(progress.step, countOf(json, "step", kMost));
+  DLC_ASSIGN(progress.cursor.epoch, countOf(json, "epoch", kMost));
+  progress.cursor.sample = -1; // of an older version: see findCursor
+  if (json.contains("sample")) {
+    DLC_ASSIGN(progress.cursor.sample, countOf(json, "sample", kMost));
+  }
+  DLC_ASSIGN(progress.samples, countOf(json, "samples", kMost));
+  DLC_ASSIGN(const int64_t world, countOf(json, "world", kMostRanks));
+  DLC_ASSIGN(progress.dataHash, jsonString(json, "data_hash"));
+  progress.world = static_cast<int>(world);
+  if (progress.samples < 1 || world < 1 ||
+      progress.cursor.sample > progress.samples)
+    return corrupt("sample {} of {}, by {} ranks, is no place in data",
+                   progress.cursor.sample, progress.samples, world);
+  return progress;
+}
+
+// Checkpoints of an older version have no cursor: their ranks never changed.
+void findCursor(Progress &progress, const plan::Plan &plan) {
+  if (progress.cursor.sample >= 0)
+    return;
+  const Sampling sampling{.batch = plan.batch(),
+                          .window = std::max<int64_t>(1, plan.accumulate()),
+                          .world = progress.world};
+  progress.cursor = sampling.cursorAfter(progress.step, progress.samples);
+}
+
+// Changes when a file does.
+std::string fingerprint(const std::string &checkpoint) {
+  std::string text;
+  for (const char *name :
+       {"state.safetensors", "trainer.json", "manifest.json"}) {
+    struct stat found {};
+    if (::stat((checkpoint + "/" + name).c_str(), &found) == 0)
+      text += fmt::format("{} {} {}.{};", found.st_ino, found.st_size,
+                          found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
+  }
+  return text;
+}
+
+// Under another name, of which nothing is a checkpoint.
+void setAside(const Checkpoint &checkpoint, const char *why,
+              const std::string &reason) {
+  std::string aside = checkpoint.path + why;
+  for (int number = 2; exists(aside); ++number)
+    aside = fmt::format("{}{}-{}", checkpoint.path, why, number);
+  if (::rename(checkpoint.path.c_str(), aside.c_str()) == 0)
+    warning("{}: set aside as '{}'", reason, aside);
+  else
+    warning("{}; it cannot be set aside: {}", reason, std::strerror(errno));
+}
+
+// A kill leaves no half of it under its name.
+void removeCheckpoint(const std::string &path) {
+  const std::string going = path + std::string(kRemoved);
+  std::error_code ignored;
+  fs::remove_all(going, ignored);
+  if (::rename(path.c_str(), going.c_str()) == 0)
+    fs::remove_all(going, ignored);
+}
+
+uint64_t spaceIn(const std::string &folder) {
+  struct statvfs found {};
+  return ::statvfs(folder.c_str(), &found) == 0
+             ? uint64_t(found.f_bavail) * found.f_frsize
+             : std::numeric_limits<uint64_t>::max();
+}
+
+uint64_t spaceOf(const Checkpoint &checkpoint) {
+  uint64_t sum = 0;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(checkpoint.path, ignored)) {
+    struct stat found {};
+    if (::lstat(entry.path().c_str(), &found) == 0 && found.st_nlink == 1)
+      sum += static_cast<uint64_t>(found.st_blocks) * 512;
+  }
+  return sum;
+}
+
+} // namespace
+
+Result<Progress> readProgress(const std::string &checkpoint) {
+  const std::string path = checkpoint + "/trainer.json";
+  DLC_ASSIGN(std::string text, readFile(path, 1 << 20));
+  const auto read = [&]() -> Result<Progress> {
+    DLC_ASSIGN(const Json json, parseJson(text));
+    return progressFrom(json);
+  };
+  auto progress = read();
+  if (!progress)
+    return progress.status().withContext(fmt::format("'{}'", path));
+  return progress;
+}
+
+Result<std::string> checkpointOf(const std::string &run, int64_t step) {
+  std::vector<int64_t> steps;
+  for (const Checkpoint &checkpoint : listCheckpoints(run)) {
+    if (checkpoint.step == step)
+      return checkpoint.path;
+    steps.push_back(checkpoint.step);
+  }
+  return failed(
+      "run '{}' has no checkpoint of step {}: it has {}", run, step,
+      steps.empty()
+          ? "none"
+          : fmt::format("{}", fmt::join(steps.rbegin(), steps.rend(), ", ")));
+}
+
+Status Checkpoints::save(Session &session, const Progress &progress,
+                         int64_t keep) {
+  DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));
+  Status written = write(session, progress);
+  if (!written.ok() && makeRoom(session, progress.step, keep))
+    written = write(session, progress);
+  if (written.ok())
+    prune(session, progress.step, keep);
+  return written;
+}
+
+Status Checkpoints::write(Session &session, const Progress &progress) {
+  const std::string path = fmt::format("{}/checkpoint-{}", run_, progress.step);
+  DLC_ASSIGN(AtomicDirectory folder, AtomicDirectory::create(path));
+  DLC_TRY(session.save(folder.folder() + "/state.safetensors"));
+  DLC_TRY(writeNewFile(folder.folder() + "/trainer.json",
+                       dumpJson(toJson(progress), 2) + "\n"));
+  Json fields = {{"format", kCheckpointFormat},
+                 {"version", kCheckpointVersion},
+                 {"dlc", dlcVersion()},
+                 {"artifact", session.model().artifact.hash()}};
+  DLC_TRY(writeManifest(folder.folder(), std::move(fields)).status());
+  DLC_TRY(folder.commit());
+  whole_[path] = fingerprint(path);
+  return {};
+}
+
+// Hashes it unless that was done since it last changed.
+bool Checkpoints::isWhole(const Checkpoint &checkpoint,
+                          const Session &session) {
+  const std::string now = fingerprint(checkpoint.path);
+  const auto known = whole_.find(checkpoint.path);
+  if (known != whole_.end() && known->second == now)
+    return true;
+  if (!checkCheckpoint(checkpoint.path, session.model().artifact.hash()).ok())
+    return false;
+  whole_[checkpoint.path] = now;
+  return true;
+}
+
+void Checkpoints::prune(const Session &session, int64_t step, int64_t keep) {
+  int64_t kept = 1; // the one of this step
+  for (const Checkpoint &checkpoint : listCheckpoints(run_)) {
+    if (checkpoint.step == step)
+      continue;
+    if (checkpoint.step > step)
+      setAside(checkpoint, ".newer",
+               fmt::format("'{}' is of a step that this run has not reached",
+                           checkpoint.path));
+    else if (kept >= keep)
+      removeCheckpoint(checkpoint.path);
+    else if (isWhole(checkpoint, session))
+      ++kept;
+    else
+      setAside(checkpoint, ".damaged",
+               fmt::format("'{}' is damaged", checkpoint.path));
+  }
+}
+
+// Whether there is room now, which was not before.
+bool Checkpoints::makeRoom(const Session &session, int64_t step, int64_t keep) {
+  constexpr uint64_t kSlack = 16 << 10; // longer numbers, blocks of a folder
+  std::vector<std::string> superfluous;
+  uint64_t needed = 0, space = spaceIn(run_);
+  int64_t kept = 0;
+  for (const Checkpoint &checkpoint : listCheckpoints(run_)) {
+    if (checkpoint.step >= step || !isWhole(checkpoint, session))
+      continue;
+    needed = std::max(needed, spaceOf(checkpoint) + kSlack);
+    if (++kept <= std::max<int64_t>(1, keep - 1))
+      continue;
+    superfluous.push_back(checkpoint.path);
+    space += spaceOf(checkpoint);
+  }
+  if (space < needed || spaceIn(run_) >= needed)
+    return false; // it would not do, or it is not the room that is missing
+  for (const std::string &path : superfluous)
+    removeCheckpoint(path);
+  return !superfluous.empty();
+}
+
+// What a process that was killed while it wrote or removed has left.
+void Checkpoints::removeUnfinished() const {
+  removeStale(run_);
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(run_, ignored)) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(kRemoved) &&
+        stepOfCheckpoint(path.substr(0, path.size() - kRemoved.size())))
+      fs::remove_all(path, ignored);
+  }
+}
+
+Result<Progress> Checkpoints::loadNewest(Session &session) {
+  removeUnfinished();
+  DLC_ASSIGN(const NewestCheckpoint newest,
+             findNewest(run_, session.model().artifact.hash()));
+  if (!newest.checkpoint) {
+    DLC_TRY(session.load(session.model().artifact.statePath()));
+    return Progress();
+  }
+  const std::string &path = newest.checkpoint->path;
+  DLC_ASSIGN(const Progress progress, loadFrom(session, path));
+  for (const auto &[damaged, why] : newest.damaged)
+    setAside(damaged, ".damaged",
+             fmt::format("{}: going back to '{}'", why.message(), path));
+  return progress;
+}
+
+Result<Progress> Checkpoints::load(Session &session, int64_t step) {
+  removeUnfinished();
+  DLC_ASSIGN(const std::string path, checkpointOf(run_, step));
+  DLC_TRY(checkCheckpoint(path, session.model().artifact.hash()));
+  return loadFrom(session, path);
+}
+
+// One that was checked.
+Result<Progress> Checkpoints::loadFrom(Session &session,
+                                       const std::string &path) {
+  const std::string now = fingerprint(path);
+  DLC_ASSIGN(Progress progress, readProgress(path));
+  DLC_TRY(session.load(path + "/state.safetensors"));
+  findCursor(progress, session.plan());
+  whole_[path] = now;
+  return progress;
+}
+
+void Checkpoints::goBackTo(int64_t step) {
+  for (const Checkpoint &checkpoint : listCheckpoints(run_))
+    if (checkpoint.step > step)
+      setAside(checkpoint, ".newer",
+               fmt::format("going back to step {} from '{}'", step,
+                           checkpoint.path));
+}
+
+std::string Checkpoints::newestText(const Session &session) {
+  for (const Checkpoint &checkpoint : listCheckpoints(run_))
+    if (isWhole(checkpoint, session))
+      return fmt::format("'{}' is the newest that is whole", checkpoint.path);
+  return fmt::format("'{}' has none", run_);
+}
+
+} // namespace dlc

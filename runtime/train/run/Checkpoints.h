@@ -1,0 +1,70 @@
+// The checkpoints of a run: written, kept and gone back to.
+#pragma once
+
+#include "runtime/base/Json.h"
+#include "runtime/plan/Model.h"
+#include "runtime/train/session/Session.h"
+
+#include <map>
+#include <string>
+
+namespace dlc {
+
+// Where a run stands. Seed and cursor say which samples come next.
+struct Progress {
+  int64_t step = 0;
+  Cursor cursor;
+  std::string dataHash; // of the training data
+  int64_t samples = 0;
+  int world = 0; // ranks that did the last step; 0: none was done
+};
+
+Result<Progress> readProgress(const std::string &checkpoint);
+
+// The path of a run's checkpoint of this step; Code::Failed names those that
+// there are.
+Result<std::string> checkpointOf(const std::string &run, int64_t step);
+
+// Of a run that this process has locked (RunLock.h); one thread.
+class Checkpoints {
+public:
+  explicit Checkpoints(std::string run) : run_(std::move(run)) {}
+
+  // Writes <run>/checkpoint-<step> in one step; then only the `keep` newest
+  // that are whole stay, this one first. Others of earlier steps are removed,
+  // or set aside as checkpoint-<step>.damaged; those of later steps are none of
+  // this run's past and would win over what it does from here on: they become
+  // checkpoint-<step>.newer. On a full disk those that `keep` will not keep are
+  // removed before, if there is then room, but never the newest that is whole.
+  // Code::Diverged, and nothing written, if a parameter is not finite.
+  Status save(Session &session, const Progress &progress, int64_t keep);
+
+  // Loads the newest that is whole; newer ones that are not are set aside, with
+  // a warning. Step 0, with the artifact's state, if there is none.
+  // Code::Corrupt if there are some and all are damaged.
+  Result<Progress> loadNewest(Session &session);
+
+  // Loads the one of `step`: Code::Failed if there is none, naming those that
+  // there are, Code::Corrupt if it is damaged.
+  Result<Progress> load(Session &session, int64_t step);
+
+  // Sets those of later steps aside as checkpoint-<step>.newer, with a warning
+  // each: what is loaded next is of `step`.
+  void goBackTo(int64_t step);
+
+  // "'run/checkpoint-30' is the newest", "there is none", for messages.
+  std::string newestText(const Session &session);
+
+private:
+  Status write(Session &session, const Progress &progress);
+  Result<Progress> loadFrom(Session &session, const std::string &path);
+  void prune(const Session &session, int64_t step, int64_t keep);
+  bool makeRoom(const Session &session, int64_t step, int64_t keep);
+  bool isWhole(const Checkpoint &checkpoint, const Session &session);
+  void removeUnfinished() const;
+
+  const std::string run_;
+  std::map<std::string, std::string> whole_; // path: what its files were then
+};
+
+} // namespace dlc

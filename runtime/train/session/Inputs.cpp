@@ -1,0 +1,73 @@
+#include "runtime/train/session/Inputs.h"
+
+#include "runtime/base/process/Boundary.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+
+namespace dlc {
+namespace {
+
+InputSpec specOf(const plan::Program &program, const plan::Port &port,
+                 bool isLabel) {
+  const plan::TensorType &type =
+      program.buffers(static_cast<int>(port.buffer())).type();
+  InputSpec spec;
+  spec.key = port.name();
+  spec.dtype = *plan::dtypeOf(type.dtype());
+  spec.shape = {type.shape().begin(), type.shape().end()};
+  spec.limit = port.limit();
+  spec.isLabel = isLabel;
+  return spec;
+}
+
+// An only input may be called x, only labels y.
+void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
+            const ArrayFile &file) {
+  auto isOne = [&](const InputSpec &spec) { return spec.isLabel == labels; };
+  auto only = std::find_if(specs.begin(), specs.end(), isOne);
+  if (std::count_if(specs.begin(), specs.end(), isOne) == 1 &&
+      (file.has(name) || !file.has(only->key)))
+    only->key = name;
+}
+
+} // namespace
+
+int findOutput(const plan::Program &program, std::string_view name) {
+  for (int i = 0; i < program.outputs_size(); ++i)
+    if (program.outputs(i).name() == name)
+      return i;
+  return -1;
+}
+
+Status setInputs(Executor &executor, const plan::Program &program,
+                 const Batch &batch) {
+  if (batch.size() != static_cast<size_t>(program.inputs_size()))
+    return usageError("{} takes {} inputs, found {}", program.name(),
+                      program.inputs_size(), batch.size());
+  for (size_t i = 0; i < batch.size(); ++i)
+    DLC_TRY(executor.setInput(program.name(),
+                              program.inputs(static_cast<int>(i)).name(),
+                              batch[i].data(), batch[i].size()));
+  return {};
+}
+
+Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
+                            std::string_view name,
+                            std::optional<double> scale) try {
+  const plan::Program *program = findProgram(plan, name);
+  if (!program)
+    return failed("the model has no program '{}'", name);
+  DLC_TRY(checkInputs(plan, *program));
+  std::vector<InputSpec> specs;
+  for (const plan::Port &port : program->inputs())
+    specs.push_back(specOf(*program, port, isLabel(plan, port.name())));
+  DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
+  rename(specs, false, "x", file);
+  rename(specs, true, "y", file);
+  return Dataset::open(path, specs, plan.batch(), scale);
+} catch (...) {
+  return caughtException(path);
+}
+
+} // namespace dlc

@@ -1,0 +1,225 @@
+#include "runtime/train/session/Session.h"
+
+#include "runtime/base/process/Boundary.h"
+#include "runtime/plan/Types.h"
+#include "runtime/train/session/Inputs.h"
+#include "runtime/train/session/State.h"
+#include "runtime/train/session/Sweep.h"
+
+#include <numeric>
+
+namespace dlc {
+namespace {
+
+constexpr char kTrain[] = "train_step", kAccumulate[] = "accumulate_step",
+               kEval[] = "eval_step", kPredict[] = "predict";
+
+double sumOf(const TensorView &rows, uint64_t count) {
+  auto *values = reinterpret_cast<const float *>(rows.data);
+  double sum = 0;
+  for (uint64_t i = 0; i < count; ++i)
+    sum += values[i];
+  return sum;
+}
+
+uint64_t rowsOf(const plan::Program &program, int output) {
+  const auto buffer = static_cast<int>(program.outputs(output).buffer());
+  return plan::bytesOf(program.buffers(buffer).type()).value_or(0) /
+         sizeof(float);
+}
+
+// One rank alone runs what has no collectives.
+plan::Plan withoutTraining(plan::Plan plan) {
+  auto &programs = *plan.mutable_programs();
+  for (int i = programs.size(); i-- > 0;)
+    if (programs[i].name() == kTrain || programs[i].name() == kAccumulate ||
+        programs[i].after() == kTrain)
+      programs.DeleteSubrange(i, 1);
+  plan.set_world_size(1);
+  return plan;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const std::string &path,
+                                               const Options &options) try {
+  DLC_ASSIGN(Model model, openModel(path));
+  return create(std::move(model), options);
+} catch (...) {
+  return caughtException("a session");
+}
+
+Result<std::unique_ptr<Session>> Session::create(Model model,
+                                                 const Options &options) try {
+  std::unique_ptr<Session> session(
+      new Session(std::move(model), options.communicator));
+  const Artifact &artifact = session->model_.artifact;
+  const bool alone = !options.communicator && artifact.plan().world_size() > 1;
+  DLC_ASSIGN(session->executor_,
+             Executor::create(alone ? withoutTraining(artifact.plan())
+                                    : artifact.plan(),
+                              artifact.kernels(), options.communicator,
+                              {.threads = options.threads,
+                               .record = options.record,
+                               .timeout = options.timeout,
+                               .tune = options.tune}));
+  DLC_TRY(session->load(session->model_.statePath));
+  if (options.averages)
+    DLC_TRY(useAverages(*session->executor_, options.averages)
+                .status()
+                .withContext(fmt::format("'{}'", artifact.path())));
+  if (const plan::Program *train =
+          findProgram(session->executor_->plan(), kTrain))
+    for (const plan::Port &port : train->outputs())
+      session->metricNames_.push_back(port.name());
+  session->metrics_.resize(session->metricNames_.size());
+  return session;
+} catch (...) {
+  return caughtException("a session");
+}
+
+Status Session::load(const std::string &safetensors) try {
+  bool compiled = safetensors == model_.artifact.statePath();
+  DLC_TRY(loadState(*executor_, safetensors, compiled));
+  return setRank(*executor_, communicator_ ? communicator_->rank() : 0);
+} catch (...) {
+  return caughtException("reading the state");
+}
+
+Status Session::save(const std::string &safetensors) try {
+  return saveState(*executor_, safetensors);
+} catch (...) {
+  return caughtException("writing the state");
+}
+
+Status Session::findPosition() {
+  if (positionAsOf_ == executor_->stateWrites())
+    return {};
+  DLC_ASSIGN(position_, windowPosition(*executor_));
+  positionAsOf_ = executor_->stateWrites();
+  return {};
+}
+
+Result<bool> Session::startStep(const Batch &batch, Probe *probe) try {
+  if (metricNames_.empty())
+    return failed("the model has no training program");
+  DLC_TRY(findPosition());
+  const bool updates = position_ + 1 >= window();
+  const char *const program = updates ? kTrain : kAccumulate;
+  DLC_TRY(setInputs(*executor_, *findProgram(plan(), program), batch));
+  DLC_TRY(executor_->run(program, probe));
+  position_ = updates ? 0 : position_ + 1;
+  if (updates)
+    DLC_TRY(executor_->report(kTrain));
+  return updates;
+} catch (...) {
+  return caughtException("a training step");
+}
+
+Result<std::span<const double>> Session::readMetrics() try {
+  DLC_ASSIGN(const auto outputs, executor_->readReport(kTrain));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto value = scalarOf(outputs[i]);
+    if (!value)
+      return value.status().withContext(
+          fmt::format("{}: output '{}'", kTrain, metricNames_[i]));
+    metrics_[i] = *value;
+  }
+  return std::span<const double>(metrics_);
+} catch (...) {
+  return caughtException("a training step");
+}
+
+Result<std::span<const double>> Session::trainStep(const Batch &batch,
+                                                   Probe *probe) {
+  DLC_ASSIGN(const bool updates, startStep(batch, probe));
+  if (!updates)
+    return std::span<const double>();
+  return readMetrics();
+}
+
+// A sum for each batch, all added in the order of the batches: the bits do not
+// depend on how many ranks share the work. Zeros leave the others' sums exact.
+Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
+  const plan::Program *program = findProgram(plan(), kEval);
+  const int losses = program ? findOutput(*program, "row_loss") : -1;
+  if (losses < 0)
+    return failed("the model has no program to evaluate it");
+  const int hits = findOutput(*program, "row_correct");
+  const int64_t batch = plan().batch(), samples = dataset.samples();
+  const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
+  const int rank = communicator_ ? communicator_->rank() : 0;
+  const int ranks = communicator_ ? communicator_->size() : 1;
+  const uint64_t rows = rowsOf(*program, losses) / static_cast<uint64_t>(batch);
+  std::vector<double> sums(2 * batches); // losses, then hits
+  auto at = static_cast<size_t>(rank);
+  const auto add = [&](int64_t count,
+                       std::span<const TensorView> outputs) -> Status {
+    const TensorView &view = outputs[static_cast<size_t>(losses)];
+    const uint64_t counted = rows * static_cast<uint64_t>(count);
+    sums[at] = sumOf(view, counted);
+    if (hits >= 0) {
+      const TensorView &found = outputs[static_cast<size_t>(hits)];
+      if (found.bytes != view.bytes)
+        return corrupt("row_correct and row_loss differ in size");
+      sums[batches + at] = sumOf(found, counted);
+    }
+    at += static_cast<size_t>(ranks);
+    return {};
+  };
+  DLC_TRY(Sweep(*executor_, *program, dataset, batch).run(rank, ranks, add));
+  if (communicator_)
+    DLC_TRY(communicator_->allReduce(sums.data(), sums.size(), DType::F64,
+                                     ReduceOp::Sum));
+  const auto mean = [&](size_t first) {
+    return std::accumulate(sums.begin() + static_cast<int64_t>(first),
+                           sums.begin() + static_cast<int64_t>(first + batches),
+                           0.0) /
+           (static_cast<double>(rows) * static_cast<double>(samples));
+  };
+  EvalResult result{mean(0), {}, samples};
+  if (hits >= 0)
+    result.accuracy = mean(batches);
+  return result;
+} catch (...) {
+  return caughtException("evaluation");
+}
+
+Result<std::vector<Session::Output>>
+Session::predict(const Dataset &dataset) try {
+  const plan::Program *program = findProgram(plan(), kPredict);
+  if (!program)
+    return failed("the model has no program to predict with");
+  DLC_TRY(checkPredictions(plan(), *program));
+  const int64_t batch = plan().batch();
+  std::vector<Output> outputs;
+  std::vector<size_t> taken; // which of the program's outputs they are
+  for (int i = 0; i < program->outputs_size(); ++i) {
+    const plan::Port &port = program->outputs(i);
+    if (!isPrediction(*program, port))
+      continue;
+    taken.push_back(static_cast<size_t>(i));
+    const plan::TensorType &type =
+        program->buffers(static_cast<int>(port.buffer())).type();
+    std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
+    shape[0] = shape[0] / batch * dataset.samples();
+    outputs.push_back(
+        {port.name(), *plan::dtypeOf(type.dtype()), std::move(shape), {}});
+  }
+  const auto append = [&](int64_t samples, std::span<const TensorView> views) {
+    for (size_t i = 0; i < taken.size(); ++i) {
+      const TensorView &view = views[taken[i]];
+      const uint64_t bytes = view.bytes / static_cast<uint64_t>(batch) *
+                             static_cast<uint64_t>(samples);
+      outputs[i].bytes.insert(outputs[i].bytes.end(), view.data,
+                              view.data + bytes);
+    }
+    return Status();
+  };
+  DLC_TRY(Sweep(*executor_, *program, dataset, batch).run(0, 1, append));
+  return outputs;
+} catch (...) {
+  return caughtException("prediction");
+}
+
+} // namespace dlc

@@ -1,0 +1,224 @@
+#include "runtime/train/session/State.h"
+
+#include "runtime/base/files/Mapping.h"
+#include "runtime/base/files/Safetensors.h"
+#include "runtime/base/numbers/FloatCast.h"
+#include "runtime/plan/Averages.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+
+namespace dlc {
+namespace {
+
+constexpr char kRank[] = "rng.rank";
+constexpr uint64_t kMessageBytes = 16 << 20;
+
+std::vector<int64_t> shapeOf(const plan::TensorType &type) {
+  return {type.shape().begin(), type.shape().end()};
+}
+
+Status loadTensor(Executor &executor, const plan::State &state,
+                  const SafetensorsFile &file, bool mayOmitMoments) {
+  const NamedTensor *tensor = file.find(state.name());
+  const bool mayOmit = state.role() == "accumulator" ||
+                       (state.role() == "moment" && mayOmitMoments);
+  if (!tensor && mayOmit) {
+    std::vector<std::byte> zeros(*plan::bytesOf(state.type()));
+    return executor.writeState(state.name(), zeros.data(), zeros.size());
+  }
+  if (!tensor)
+    return incompatible("there is no tensor '{}'", state.name());
+  if (tensor->dtype != *plan::dtypeOf(state.type().dtype()) ||
+      tensor->shape != shapeOf(state.type()))
+    return incompatible("tensor '{}' is {} [{}], expected {} [{}]",
+                        state.name(), nameOf(tensor->dtype),
+                        fmt::join(tensor->shape, ", "),
+                        nameOf(*plan::dtypeOf(state.type().dtype())),
+                        fmt::join(shapeOf(state.type()), ", "));
+  return executor.writeState(state.name(), tensor->data, tensor->bytes);
+}
+
+Status checkNoOthers(const plan::Plan &plan, const SafetensorsFile &file) {
+  std::vector<std::string> names;
+  for (const plan::State &state : plan.states())
+    names.push_back(state.name());
+  std::sort(names.begin(), names.end());
+  for (const NamedTensor &tensor : file.tensors())
+    if (!std::binary_search(names.begin(), names.end(), tensor.name))
+      return incompatible("tensor '{}' is none of the program's states",
+                          tensor.name);
+  return {};
+}
+
+template <class T> bool allFinite(const TensorView &view) {
+  const auto *values = reinterpret_cast<const T *>(view.data);
+  // Finite x: x * 0 is 0, else NaN. No branch, so the loop is vectorised.
+  T sum = 0;
+  for (uint64_t i = 0; i < view.bytes / sizeof(T); ++i)
+    sum += values[i] * 0;
+  return std::isfinite(sum);
+}
+
+// No exponent of ones alone.
+bool allFinite(const TensorView &view, uint16_t exponent) {
+  const auto *bits = reinterpret_cast<const uint16_t *>(view.data);
+  bool bad = false;
+  for (uint64_t i = 0; i < view.bytes / sizeof(uint16_t); ++i)
+    bad |= (bits[i] & exponent) == exponent;
+  return !bad;
+}
+
+bool allFinite(const TensorView &view, plan::DType type) {
+  switch (type) {
+  case plan::F32:
+    return allFinite<float>(view);
+  case plan::F64:
+    return allFinite<double>(view);
+  case plan::BF16:
+    return allFinite(view, uint16_t(0x7f80));
+  case plan::F16:
+    return allFinite(view, uint16_t(0x7c00));
+  default:
+    return true;
+  }
+}
+
+} // namespace
+
+Status loadState(Executor &executor, const std::string &path,
+                 bool mayOmitMoments) {
+  DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
+  auto load = [&]() -> Status {
+    for (const plan::State &state : executor.plan().states())
+      DLC_TRY(loadTensor(executor, state, file, mayOmitMoments));
+    DLC_TRY(mappedFilesStatus());
+    return checkNoOthers(executor.plan(), file);
+  };
+  return load().withContext(fmt::format("'{}'", path));
+}
+
+Status saveState(Executor &executor, const std::string &path) {
+  std::vector<NamedTensor> tensors;
+  std::deque<std::vector<std::byte>> copies;
+  DLC_ASSIGN(const int64_t position, windowPosition(executor));
+  for (const plan::State &state : executor.plan().states()) {
+    if (state.role() == "accumulator" && position == 0)
+      continue;
+    DLC_ASSIGN(TensorView view,
+               executor.fetchState(state.name(), copies.emplace_back()));
+    tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
+                       shapeOf(state.type()), view.data, view.bytes});
+  }
+  return writeSafetensors(path, tensors);
+}
+
+Result<int64_t> windowPosition(Executor &executor) {
+  int64_t position = 0;
+  if (executor.plan().accumulate() > 1)
+    DLC_TRY(
+        executor.readState("accumulate.position", &position, sizeof position));
+  return position;
+}
+
+// Many states at once: a message of a rank costs more than its bytes.
+Status broadcastStates(Executor &executor, Communicator &communicator,
+                       std::span<const plan::State *const> states) {
+  std::vector<std::byte> bytes;
+  for (size_t first = 0, last = 0; first < states.size(); first = last) {
+    uint64_t size = 0;
+    while (last < states.size() && (last == first || size < kMessageBytes))
+      size += plan::bytesOf(states[last++]->type()).value_or(0);
+    bytes.resize(size);
+    const auto forEach = [&](auto &&act) -> Status {
+      std::byte *at = bytes.data();
+      for (size_t i = first; i < last; ++i) {
+        const uint64_t own = plan::bytesOf(states[i]->type()).value_or(0);
+        DLC_TRY(act(states[i]->name(), at, own));
+        at += own;
+      }
+      return {};
+    };
+    if (communicator.rank() == 0)
+      DLC_TRY(forEach([&](const std::string &name, std::byte *to, uint64_t n) {
+        return executor.readState(name, to, n);
+      }));
+    DLC_TRY(communicator.broadcast(bytes.data(), bytes.size(), 0));
+    if (communicator.rank() != 0)
+      DLC_TRY(
+          forEach([&](const std::string &name, std::byte *from, uint64_t n) {
+            return executor.writeState(name, from, n);
+          }));
+  }
+  return {};
+}
+
+Status broadcastState(Executor &executor, Communicator &communicator) {
+  std::vector<const plan::State *> all;
+  for (const plan::State &state : executor.plan().states())
+    all.push_back(&state);
+  DLC_TRY(broadcastStates(executor, communicator, all));
+  return setRank(executor, communicator.rank());
+}
+
+Status setRank(Executor &executor, int64_t rank) {
+  if (!executor.state(kRank))
+    return {};
+  return executor.writeState(kRank, &rank, sizeof rank);
+}
+
+Result<StateBytes> useAverages(Executor &executor, int set) {
+  const int sets = plan::countAverages(executor.plan());
+  if (sets == 0)
+    return failed("the model has no averages: compile it with --ema");
+  if (set < 1 || set > sets)
+    return failed("there are no averages number {}, expected 1 to {}", set,
+                  sets);
+  std::map<std::string, DType> types;
+  for (const plan::State &state : executor.plan().states())
+    types[state.name()] = *plan::dtypeOf(state.type().dtype());
+  StateBytes replaced;
+  for (const plan::State &state : executor.plan().states()) {
+    if (!plan::isAverage(state, set))
+      continue;
+    const DType from = types[state.name()], to = types[state.of()];
+    std::vector<std::byte> copies[2];
+    DLC_ASSIGN(TensorView average,
+               executor.fetchState(state.name(), copies[0]));
+    DLC_ASSIGN(TensorView current, executor.fetchState(state.of(), copies[1]));
+    replaced[state.of()].assign(current.data, current.data + current.bytes);
+    if (from == to) {
+      std::memcpy(current.data, average.data, current.bytes);
+    } else {
+      auto rounded =
+          castFloats(average.data, average.bytes / sizeOf(from), from, to);
+      std::memcpy(current.data, rounded.data(), current.bytes);
+    }
+    if (!copies[1].empty())
+      DLC_TRY(executor.writeState(state.of(), current.data, current.bytes));
+  }
+  return replaced;
+}
+
+Status restoreStates(Executor &executor, const StateBytes &states) {
+  for (const auto &[name, bytes] : states)
+    DLC_TRY(executor.writeState(name, bytes.data(), bytes.size()));
+  return {};
+}
+
+Status checkFinite(Executor &executor) {
+  for (const plan::State &state : executor.plan().states()) {
+    if (state.role() != "param")
+      continue;
+    std::vector<std::byte> copy;
+    DLC_ASSIGN(TensorView view, executor.fetchState(state.name(), copy));
+    if (!allFinite(view, state.type().dtype()))
+      return diverged("'{}' is no longer finite", state.name());
+  }
+  return {};
+}
+
+} // namespace dlc
