@@ -6,7 +6,6 @@
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-#include <atomic>
 #include <cerrno>
 #include <dlfcn.h>
 
@@ -18,16 +17,40 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 
 namespace {
 
-// The function that ours hides; `plain` while it is looked for.
-template <class F>
-F *hidden(std::atomic<F *> &known, const char *name, F *plain) {
-  if (F *const found = known)
-    return found;
-  known = plain;
-  if (void *const found = ::dlsym(RTLD_NEXT, name))
-    known = reinterpret_cast<F *>(found);
-  return known;
+int plainMemalign(void **to, size_t alignment, size_t bytes) {
+  *to = __libc_memalign(alignment, bytes);
+  return *to ? 0 : ENOMEM;
 }
+
+// What ours hide; the C library's own while they are looked for.
+struct Hidden {
+  void *(*malloc)(size_t) = __libc_malloc;
+  void *(*realloc)(void *, size_t) = __libc_realloc;
+  int (*memalign)(void **, size_t, size_t) = plainMemalign;
+};
+
+template <class F> void find(F *&function, const char *name) {
+  if (void *const found = ::dlsym(RTLD_NEXT, name))
+    function = reinterpret_cast<F *>(found);
+}
+
+const Hidden &hidden() {
+  static constinit Hidden found;
+  static constinit bool sought = false;
+  if (!sought) {
+    sought = true;
+    find(found.malloc, "malloc");
+    find(found.realloc, "realloc");
+    find(found.memalign, "posix_memalign");
+  }
+  return found;
+}
+
+// Before any thread and any dlerror(), which allocates: dlsym() within it frees
+// the error that it is about to return.
+void prepare(int, char **, char **) { hidden(); }
+__attribute__((section(".preinit_array"),
+               used)) void (*const first)(int, char **, char **) = prepare;
 
 [[noreturn]] void end(size_t bytes) {
   char text[64] = "";
@@ -36,33 +59,24 @@ F *hidden(std::atomic<F *> &known, const char *name, F *plain) {
   dlc::process::endNow(dlc::Code::Limit, text);
 }
 
-int plainMemalign(void **to, size_t alignment, size_t bytes) {
-  *to = __libc_memalign(alignment, bytes);
-  return *to ? 0 : ENOMEM;
-}
-
 } // namespace
 
 extern "C" void *malloc(size_t bytes) {
-  static std::atomic<void *(*)(size_t)> known;
-  void *const memory = hidden(known, "malloc", __libc_malloc)(bytes);
+  void *const memory = hidden().malloc(bytes);
   if (!memory && bytes > 0 && dlc::process::endsOnFailedAllocation())
     end(bytes);
   return memory;
 }
 
 extern "C" void *realloc(void *old, size_t bytes) {
-  static std::atomic<void *(*)(void *, size_t)> known;
-  void *const memory = hidden(known, "realloc", __libc_realloc)(old, bytes);
+  void *const memory = hidden().realloc(old, bytes);
   if (!memory && bytes > 0 && dlc::process::endsOnFailedAllocation())
     end(bytes);
   return memory;
 }
 
 extern "C" int posix_memalign(void **to, size_t alignment, size_t bytes) {
-  static std::atomic<int (*)(void **, size_t, size_t)> known;
-  const int error =
-      hidden(known, "posix_memalign", plainMemalign)(to, alignment, bytes);
+  const int error = hidden().memalign(to, alignment, bytes);
   if (error == ENOMEM)
     end(bytes);
   return error;
