@@ -4,17 +4,21 @@
 //   DLC_FAIL_AT=N       the N-th allocation of the process fails, from 1
 //   DLC_FAIL_LASTING=1  and every one after it
 //   DLC_FAIL_RANK=R     only where RANK is R
+//   DLC_FAIL_WITHIN=F   counts only those of function F and of what it calls
 //   DLC_FAIL_SAID=FILE  where a process adds a line "process allocations
 //                       failed" at its end, and where one fails, its callers
 // Uses nothing that allocates.
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <unistd.h>
 
 extern "C" {
@@ -34,7 +38,15 @@ thread_local bool speaking = false; // backtrace() may allocate
 struct Order {
   long at = 0;
   bool lasting = false;
+  bool within = false;
 };
+
+// Where a function's code lies; nowhere until it is found.
+struct Function {
+  uintptr_t begin = 0;
+  size_t size = 0;
+};
+constinit Function within;
 
 Order readOrder() {
   Order order;
@@ -45,6 +57,7 @@ Order readOrder() {
   if (const char *at = std::getenv("DLC_FAIL_AT"))
     order.at = std::strtol(at, nullptr, 10);
   order.lasting = std::getenv("DLC_FAIL_LASTING") != nullptr;
+  order.within = std::getenv("DLC_FAIL_WITHIN") != nullptr;
   return order;
 }
 
@@ -66,10 +79,25 @@ void sayCallers() {
   speaking = false;
 }
 
+bool calledWithin(const Function &function) {
+  if (function.size == 0)
+    return false;
+  void *frames[24];
+  speaking = true;
+  const int count = ::backtrace(frames, 24);
+  speaking = false;
+  for (int i = 0; i < count; ++i)
+    if (reinterpret_cast<uintptr_t>(frames[i]) - function.begin < function.size)
+      return true;
+  return false;
+}
+
 bool fails() {
   if (!environ || speaking)
     return false;
   static const Order order = readOrder();
+  if (order.within && !calledWithin(within))
+    return false;
   const long number = ++allocations;
   if (order.at == 0 || number < order.at ||
       (number > order.at && !order.lasting))
@@ -78,6 +106,23 @@ bool fails() {
     sayCallers();
   errno = ENOMEM;
   return true;
+}
+
+__attribute__((constructor)) void findFunction() {
+  const char *name = std::getenv("DLC_FAIL_WITHIN");
+  if (!name)
+    return;
+  Dl_info place;
+  ElfW(Sym) *symbol = nullptr;
+  speaking = true;
+  void *const found = ::dlsym(RTLD_DEFAULT, name);
+  if (!found ||
+      !::dladdr1(found, &place, reinterpret_cast<void **>(&symbol),
+                 RTLD_DL_SYMENT) ||
+      !symbol)
+    std::abort();
+  speaking = false;
+  within = {reinterpret_cast<uintptr_t>(found), symbol->st_size};
 }
 
 __attribute__((destructor)) void report() {

@@ -69,10 +69,10 @@ class EveryAllocation(dlc.TestCase):
         code, _, err = dlc.finish(process, timeout=60)
         return code, err
 
-    def count(self, words):
+    def count(self, words, **environment):
         """{rank: allocations} of an undisturbed command; "" is the process that starts ranks, or the only one."""
         said = self.path("said")
-        code, err = self.execute(words, DLC_FAIL_SAID=said)
+        code, err = self.execute(words, DLC_FAIL_SAID=said, **environment)
         self.assertEqual(code, 0, err)
         counts = {}
         with open(said) as file:
@@ -137,6 +137,22 @@ class EveryAllocation(dlc.TestCase):
             os.remove(self.path("x.onnx"))
         else:
             self.assertNotEqual(code, 0)
+
+    def test_fails_in_library(self):
+        """An allocation of a library that does not survive a failed one: all of dlopen()'s, the first of oneDNN's."""
+        words = ["eval", self.path("whole-1"), "--data=" + self.data]
+        for within, most in [("dlopen", 100),
+                             ("dnnl_matmul_primitive_desc_create", 8), ("dnnl_primitive_create", 8)]:
+            count = self.count(words, DLC_FAIL_WITHIN=within)[""]
+            self.assertGreater(count, 2)
+            for at in range(1, min(count, most) + 1):
+                with self.subTest(within=within, at=at):
+                    code, err = self.execute(words, DLC_FAIL_WITHIN=within, DLC_FAIL_AT=str(at))
+                    if within == "dlopen":  # the second place for a library may do
+                        self.assertIn(code, [dlc.OK, dlc.LIMIT], err)
+                    else:
+                        self.assertEqual(code, dlc.LIMIT, err)
+                    self.assertEqual(bool(code), "out of memory" in err)
 
     def test_fails(self):
         self.end = time.monotonic() + SECONDS

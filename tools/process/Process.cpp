@@ -2,6 +2,7 @@
 
 #include "runtime/base/files/Leftovers.h"
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/FatalAllocations.h"
 #include "runtime/base/process/Log.h"
 
 #include <atomic>
@@ -53,7 +54,9 @@ void endNow(Code code, std::string_view message) noexcept {
 }
 
 void endOnFailedAllocation() { endsOnFailure = true; }
-bool endsOnFailedAllocation() { return endsOnFailure; }
+bool endsOnFailedAllocation() {
+  return endsOnFailure || FatalAllocations::here();
+}
 
 int runMain(const char *program, const std::function<int()> &body) {
   std::set_terminate(onTerminate);
@@ -85,7 +88,7 @@ void *checked(void *memory, size_t bytes) {
   if (memory)
     return memory;
   lastFailed = bytes;
-  if (!endsOnFailure)
+  if (!endsOnFailedAllocation())
     throw OutOfMemory(bytes);
   char text[64] = "";
   fmt::format_to_n(text, sizeof text - 1,

@@ -26,6 +26,7 @@ void endWhereLlvmCannotReturn();
 
 // A failed allocation ends the process from now on, instead of being thrown.
 void endOnFailedAllocation();
+// Whether one of this thread does: from then on, or within FatalAllocations.
 bool endsOnFailedAllocation();
 
 } // namespace dlc::process

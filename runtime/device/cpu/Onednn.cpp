@@ -131,6 +131,7 @@ Status OnednnCommand::enqueue() {
     moveScratch();
   convert(widened_, [](const F16 *half, float *wide, int64_t begin,
                        int64_t end) { widen(half, wide, begin, end); });
+  const FatalAllocations fatal;
   for (const Step &step : steps_)
     if (dnnl_status_t status = dnnl_primitive_execute(
             step.primitive.get(), onednnStream().get(),

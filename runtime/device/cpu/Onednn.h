@@ -2,6 +2,7 @@
 // made at bind.
 #pragma once
 
+#include "runtime/base/process/FatalAllocations.h"
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cpu/Half.h"
@@ -94,10 +95,12 @@ reserveWorkspace(CpuDevice &device, std::unique_ptr<OnednnCommand> command);
 Status onednnError(const CommandSpec &spec, const dnnl::error &error);
 
 // Runs build(command) and returns the command; an exception of oneDNN becomes a
-// Status.
+// Status. An allocation that fails in it ends the program: oneDNN does not look
+// at what some return, and frees twice where others throw.
 template <class F>
 Result<std::unique_ptr<Command>>
 buildOnednn(CpuDevice &device, const CommandSpec &spec, F &&build) {
+  const FatalAllocations fatal;
   try {
     auto command = std::make_unique<OnednnCommand>(device, spec);
     build(*command);

@@ -1,0 +1,13 @@
+#include "runtime/base/process/FatalAllocations.h"
+
+namespace dlc {
+
+// Read where malloc() has failed: other storage of threads may be allocated
+// when it is first used.
+__attribute__((tls_model("initial-exec"))) static thread_local int depth = 0;
+
+FatalAllocations::FatalAllocations() noexcept { ++depth; }
+FatalAllocations::~FatalAllocations() { --depth; }
+bool FatalAllocations::here() noexcept { return depth > 0; }
+
+} // namespace dlc

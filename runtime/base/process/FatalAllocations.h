@@ -1,0 +1,19 @@
+// Libraries that a failed allocation breaks: they write to null or free twice.
+#pragma once
+
+namespace dlc {
+
+// While one lives, a failed allocation of this thread ends dlc's programs with
+// a message and exit code 6. A program that embeds the library is left to
+// itself.
+class FatalAllocations {
+public:
+  FatalAllocations() noexcept;
+  ~FatalAllocations();
+  FatalAllocations(const FatalAllocations &) = delete;
+  FatalAllocations &operator=(const FatalAllocations &) = delete;
+
+  static bool here() noexcept; // in this thread; needs no memory
+};
+
+} // namespace dlc
