@@ -20,10 +20,12 @@ Result<std::string> jsonString(const Json &object, const char *key);
 Result<uint64_t> jsonUnsigned(const Json &object, const char *key);
 
 // One line, or lines indented by `indent`; bytes that are no UTF-8 are
-// replaced, never an exception. Any nlohmann::basic_json.
+// replaced, never an exception. Any nlohmann::basic_json. `ascii`: other
+// characters are written \u202e, for a terminal.
 template <class AnyJson>
-std::string dumpJson(const AnyJson &value, int indent = -1) {
-  return value.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
+std::string dumpJson(const AnyJson &value, int indent = -1,
+                     bool ascii = false) {
+  return value.dump(indent, ' ', ascii, AnyJson::error_handler_t::replace);
 }
 
 } // namespace dlc
