@@ -17,8 +17,7 @@ DEADLINE = 60  # seconds, for all that is left of a run
 class LostRank(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.share_folder()
         cls.artifact = dlc.compile(dlc.model("lenet"), os.path.join(cls.shared, "model.dlc"), ddp=3, batch=8,
                                    optimizer="adamw", lr=1e-3, schedule="cosine", ema=0.9)
 

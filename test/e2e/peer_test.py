@@ -33,8 +33,7 @@ def running(pid):
 class Peer(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.share_folder()
         cls.artifact = dlc.compile(dlc.model("lenet"), os.path.join(cls.shared, "model.dlc"), ddp=2,
                                    batch=16, ema=0.9)
 

@@ -15,9 +15,7 @@ import dlc
 class RunFolder(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16)
+        cls.share_artifact()
         cls.whole = dlc.train(cls.artifact, dlc.data("digits-train"), os.path.join(cls.shared, "whole"), steps=8,
                               save_every=2, keep=9)
 

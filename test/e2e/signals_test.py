@@ -12,8 +12,7 @@ import dlc
 class Signals(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.share_folder()
         cls.artifacts = {ranks: dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, f"{ranks}.dlc"), batch=16,
                                             ddp=ranks) for ranks in (1, 2)}
 
@@ -172,8 +171,7 @@ class Signals(dlc.TestCase):
 class Output(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.share_folder()
         artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "m.dlc"))
         cls.COMMANDS = (["inspect", artifact], ["inspect", artifact, "--json"],
                         ["compile", dlc.model("resnet8"), "--emit=mlir"], ["config"], ["--help"], ["train", "--help"])

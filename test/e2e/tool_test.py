@@ -15,9 +15,7 @@ import dlc
 class Tool(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16)
+        cls.share_artifact()
 
     def train(self, *words, **options):
         """Starts training in the test's folder."""

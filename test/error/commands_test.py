@@ -9,11 +9,8 @@ import numpy as np
 class Commands(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16)
-        cls.run_folder = os.path.join(cls.shared, "run")
-        dlc.train(cls.artifact, dlc.data("digits-train"), cls.run_folder, steps=4, save_every=2)
+        cls.share_artifact()
+        cls.share_run(steps=4, save_every=2)
 
     def commands(self, model, data=dlc.data("digits-test")):
         """Every command that uses a model, as words."""

@@ -12,9 +12,7 @@ Y = np.arange(64) % 10
 class BadData(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(dlc.shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16)
+        cls.share_artifact()
 
     def refuse(self, data, message, code=dlc.FAILED, **options):
         _, err = dlc.dlc("train", self.artifact, data=data, run=self.path("run"), epochs=1,

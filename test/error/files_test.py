@@ -15,11 +15,8 @@ PLACES = int(os.environ.get("DLC_TEST_PLACES", 40))  # in each file
 class Files(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16)
-        cls.run_folder = os.path.join(cls.shared, "run")
-        dlc.train(cls.artifact, dlc.data("digits-train"), cls.run_folder, steps=6, save_every=3)
+        cls.share_artifact()
+        cls.share_run(steps=6, save_every=3)
 
     def copy(self, folder):
         target = self.path("copy" + os.path.splitext(folder)[1])

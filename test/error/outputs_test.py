@@ -56,11 +56,8 @@ def rewrite_manifest(folder):
 class Outputs(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16, lora=2)
-        cls.run_folder = os.path.join(cls.shared, "run")
-        dlc.train(cls.artifact, dlc.data("digits-train"), cls.run_folder, steps=2)
+        cls.share_artifact(lora=2)
+        cls.share_run(steps=2)
 
     def refuse(self, words, message, **options):
         """Exit code 1 with the message, and nothing below the folder has changed."""

@@ -18,11 +18,8 @@ KINDS = {"fifo": "a FIFO", "socket": "a socket", "folder": "a folder", "/dev/zer
 class SpecialFiles(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.shared = dlc.tempfile.mkdtemp(prefix="dlc-test-")
-        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16)
-        cls.run_folder = os.path.join(cls.shared, "run")
-        dlc.train(cls.artifact, dlc.data("digits-train"), cls.run_folder, steps=2)
+        cls.share_artifact()
+        cls.share_run(steps=2)
 
     def special(self, name):
         path = name if name.startswith("/") else self.path(name)

@@ -39,6 +39,7 @@ class Failure:
         return " ".join(f"{key}={value}" for key, value in self.environment.items())
 
 
+# A build of the tool alone has none of the tests' programs.
 @unittest.skipIf(not os.path.exists(LIBRARY), "the library that fails allocations was not built")
 class EveryAllocation(dlc.TestCase):
     def setUp(self):

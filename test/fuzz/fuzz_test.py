@@ -15,6 +15,7 @@ MUTANTS = {"model": 60, "import": 120, "plan": 60, "artifact": 40, "npz": 150, "
            "store": 40}
 
 
+# A build of the tool alone has none of the tests' programs.
 @unittest.skipIf(not os.path.exists(FUZZ), "dlc-fuzz was not built")
 class Mutants(dlc.TestCase):
     def fuzz(self, *words):

@@ -161,6 +161,24 @@ class Reference:
 class TestCase(unittest.TestCase):
     """Every test gets an empty folder, removed when it ends."""
 
+    @classmethod
+    def share_folder(cls):
+        """A folder for all tests of the class; for setUpClass()."""
+        cls.shared = tempfile.mkdtemp(prefix="dlc-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+
+    @classmethod
+    def share_artifact(cls, **options):
+        """In that folder, an artifact of a small model."""
+        cls.share_folder()
+        cls.artifact = compile(model("mlp"), os.path.join(cls.shared, "mlp.dlc"), batch=16, **options)
+
+    @classmethod
+    def share_run(cls, **options):
+        """A run of that artifact."""
+        cls.run_folder = os.path.join(cls.shared, "run")
+        train(cls.artifact, data("digits-train"), cls.run_folder, **options)
+
     def setUp(self):
         self.new_folder()
 
