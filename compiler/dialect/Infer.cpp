@@ -7,12 +7,6 @@ using llvm::LogicalResult;
 namespace dlc::ir {
 namespace {
 
-constexpr int64_t kDynamic = ShapedType::kDynamic;
-
-RankedTensorType withShape(RankedTensorType t, Ints shape) {
-  return RankedTensorType::get(shape, t.getElementType());
-}
-
 /// Positions of channels and of the first spatial dimension in an activation.
 struct ImageDims {
   int64_t channel, spatial;

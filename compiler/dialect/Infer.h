@@ -9,6 +9,12 @@ namespace dlc::ir {
 using MaybeLoc = std::optional<mlir::Location>;
 using Types = llvm::SmallVectorImpl<mlir::Type>;
 
+constexpr int64_t kDynamic = mlir::ShapedType::kDynamic;
+
+inline mlir::RankedTensorType withShape(mlir::RankedTensorType t, Ints shape) {
+  return mlir::RankedTensorType::get(shape, t.getElementType());
+}
+
 /// Numpy broadcast of the operands' shapes with the given element type. `law`
 /// is the label of what it checks.
 llvm::LogicalResult broadcastTypes(MaybeLoc loc, llvm::StringRef law,

@@ -7,10 +7,13 @@ using llvm::LogicalResult;
 namespace dlc::ir {
 namespace {
 
-constexpr int64_t kDynamic = ShapedType::kDynamic;
-
-RankedTensorType withShape(RankedTensorType t, Ints shape) {
-  return RankedTensorType::get(shape, t.getElementType());
+/// That each list has an entry a dimension of t.
+LogicalResult expectEntries(MaybeLoc loc, RankedTensorType t,
+                            std::initializer_list<Ints> lists, StringRef what) {
+  for (Ints list : lists)
+    if ((int64_t)list.size() != t.getRank())
+      return emitOptionalError(loc, "(C1) expected ", t.getRank(), " ", what);
+  return success();
 }
 
 } // namespace
@@ -37,12 +40,10 @@ LogicalResult inferTranspose(MaybeLoc loc, TransposeOp::Adaptor a,
 
 LogicalResult inferSlice(MaybeLoc loc, SliceOp::Adaptor a, Types &types) {
   auto tx = tensorType(a.getX());
-  size_t rank = tx.getRank();
-  if (a.getStarts().size() != rank || a.getSizes().size() != rank ||
-      a.getSteps().size() != rank)
-    return emitOptionalError(loc, "(C1) expected ", rank,
-                             " starts, sizes and steps");
-  for (size_t i = 0; i < rank; ++i) {
+  if (failed(expectEntries(loc, tx, {a.getStarts(), a.getSizes(), a.getSteps()},
+                           "starts, sizes and steps")))
+    return failure();
+  for (size_t i = 0; i < a.getSizes().size(); ++i) {
     int64_t first = a.getStarts()[i], n = a.getSizes()[i],
             last = first + (n - 1) * a.getSteps()[i], d = tx.getDimSize(i);
     if (n < 0 || a.getSteps()[i] == 0 ||
@@ -57,13 +58,11 @@ LogicalResult inferSlice(MaybeLoc loc, SliceOp::Adaptor a, Types &types) {
 
 LogicalResult inferPad(MaybeLoc loc, PadOp::Adaptor a, Types &types) {
   auto tx = tensorType(a.getX());
-  size_t rank = tx.getRank();
-  if (a.getLow().size() != rank || a.getHigh().size() != rank ||
-      a.getInterior().size() != rank)
-    return emitOptionalError(loc, "(C1) expected ", rank,
-                             " low, high and interior sizes");
+  if (failed(expectEntries(loc, tx, {a.getLow(), a.getHigh(), a.getInterior()},
+                           "low, high and interior sizes")))
+    return failure();
   SmallVector<int64_t> shape;
-  for (size_t i = 0; i < rank; ++i) {
+  for (int64_t i = 0; i < tx.getRank(); ++i) {
     int64_t d = tx.getDimSize(i);
     shape.push_back(d + a.getLow()[i] + a.getHigh()[i] +
                     std::max<int64_t>(d - 1, 0) * a.getInterior()[i]);
