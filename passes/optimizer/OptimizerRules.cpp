@@ -182,36 +182,26 @@ bool readsFlag(const OptimizerReads &reads, StringRef flag) {
   return flag != "amsgrad" || reads.amsgrad;
 }
 
+/// With the defaults of Adam's paper.
+OptimizerReads likeAdam(OptimizerReads own) {
+  own.beta1 = 0.9;
+  own.beta2 = 0.999;
+  if (!own.epsilon)
+    own.epsilon = 1e-8;
+  return own;
+}
+
 const Rule rules[] = {
     {"sgd",
      {.lr = 1e-2, .momentum = 0.9, .nesterov = false, .dampening = true},
      sgdMoments,
      sgdScalars,
      sgd},
-    {"adam",
-     {.lr = 1e-3,
-      .beta1 = 0.9,
-      .beta2 = 0.999,
-      .epsilon = 1e-8,
-      .amsgrad = true},
-     adamMoments,
-     adamScalars,
+    {"adam", likeAdam({.lr = 1e-3, .amsgrad = true}), adamMoments, adamScalars,
      adam<false>},
-    {"adamw",
-     {.lr = 1e-3,
-      .weightDecay = 1e-2,
-      .beta1 = 0.9,
-      .beta2 = 0.999,
-      .epsilon = 1e-8,
-      .amsgrad = true},
-     adamMoments,
-     adamScalars,
-     adam<true>},
-    {"radam",
-     {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
-     adamMoments,
-     radamScalars,
-     radam},
+    {"adamw", likeAdam({.lr = 1e-3, .weightDecay = 1e-2, .amsgrad = true}),
+     adamMoments, adamScalars, adam<true>},
+    {"radam", likeAdam({.lr = 1e-3}), adamMoments, radamScalars, radam},
     {"rmsprop",
      {.lr = 1e-2, .momentum = 0, .epsilon = 1e-8, .alpha = 0.99},
      rmspropMoments,
@@ -227,18 +217,8 @@ const Rule rules[] = {
      adagradMoments,
      adagradScalars,
      adagrad},
-    {"lamb",
-     {.lr = 1e-3,
-      .weightDecay = 1e-2,
-      .beta1 = 0.9,
-      .beta2 = 0.999,
-      .epsilon = 1e-6},
-     lambMoments,
-     lambScalars,
-     lamb,
-     boundGradients,
-     0,
-     true},
+    {"lamb", likeAdam({.lr = 1e-3, .weightDecay = 1e-2, .epsilon = 1e-6}),
+     lambMoments, lambScalars, lamb, boundGradients, 0, true},
     {"lion",
      {.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
      lionMoments,
