@@ -1,33 +1,54 @@
 #include "passes/Options.h"
 
-#include <algorithm>
 #include <fmt/ranges.h>
 
 namespace dlc {
 
-/// true is O1 and false is O0, so that the bare flag works.
-static void addLevel(OptionTable &table, std::string &level) {
-  Option &row =
-      table.add("amp.level",
-                "mixed precision; alone: O1, by lists. O2: all but losses, "
-                "with f32 parameters; O3: those in half, too",
-                "{O0,O1,O2,O3}");
-  row.named("--amp").optionalWord = true;
-  row.set = [&level](auto &words) -> Status {
-    const Words levels{"O0", "O1", "O2", "O3"};
-    std::string word = words.size() == 1 ? words[0] : "";
-    word = word == "true" ? "O1" : word == "false" ? "O0" : word;
-    if (std::find(levels.begin(), levels.end(), word) == levels.end())
-      return usageError("expected O0, O1, O2 or O3, found '{}'",
-                        fmt::join(words, ","));
-    level = word;
+namespace {
+
+using ParseWord = Result<std::string> (*)(const std::string &word);
+
+/// A row whose field is one word as `parse` returns it.
+Option &addWord(OptionTable &table, std::string key, std::string &field,
+                ParseWord parse, std::string help, std::string type) {
+  Option &row = table.add(std::move(key), std::move(help), std::move(type));
+  row.set = [&field, parse](auto &words) -> Status {
+    DLC_ASSIGN(field, parse(fmt::format("{}", fmt::join(words, ","))));
     return {};
   };
-  row.get = [&level] { return Words{level}; };
+  row.get = [&field] { return Words{field}; };
+  return row;
 }
 
+/// true is O1 and false is O0, so that the bare flag works.
+Result<std::string> parseLevel(const std::string &word) {
+  const std::string level = word == "true"    ? "O1"
+                            : word == "false" ? "O0"
+                                              : word;
+  for (const char *known : {"O0", "O1", "O2", "O3"})
+    if (level == known)
+      return level;
+  return usageError("expected O0, O1, O2 or O3, found '{}'", word);
+}
+
+Result<std::string> parseScale(const std::string &word) {
+  if (word == "auto" || word == "none" || word == "dynamic" ||
+      parseNumber(word, 1e-30, 1e38))
+    return word;
+  return usageError("expected auto, none, dynamic or a number above 0, "
+                    "found '{}'",
+                    word);
+}
+
+} // namespace
+
 void AmpOptions::addTo(OptionTable &table) {
-  addLevel(table, level);
+  addWord(table, "amp.level", level, parseLevel,
+          "mixed precision; alone: O1, by lists. O2: all but losses, with f32 "
+          "parameters; O3: those in half, too",
+          "{O0,O1,O2,O3}")
+      .named("--amp")
+      .optionalWord = true;
   table.choice("amp.dtype", dtype, {"bf16", "fp16"}, "the half type")
       .named("--amp-dtype")
       .only("amp.level", {"O1", "O2", "O3"});
@@ -55,25 +76,10 @@ void AmpOptions::addTo(OptionTable &table) {
       .only("amp.level", {"O1", "O2", "O3"});
 }
 
-static void addScale(OptionTable &table, std::string &scale) {
-  Option &row =
-      table.add("amp.loss-scale", "auto is dynamic under fp16, else none",
-                "{auto,none,dynamic}|NUMBER");
-  row.set = [&scale](auto &words) -> Status {
-    const std::string word = words.size() == 1 ? words[0] : "";
-    if (word != "auto" && word != "none" && word != "dynamic" &&
-        !parseNumber(word, 1e-30, 1e38))
-      return usageError("expected auto, none, dynamic or a number above 0, "
-                        "found '{}'",
-                        fmt::join(words, ","));
-    scale = word;
-    return {};
-  };
-  row.get = [&scale] { return Words{scale}; };
-}
-
 void ScalerOptions::addTo(OptionTable &table) {
-  addScale(table, scale);
+  addWord(table, "amp.loss-scale", scale, parseScale,
+          "auto is dynamic under fp16, else none",
+          "{auto,none,dynamic}|NUMBER");
   auto dynamic = [](Option &row) {
     row.only("amp.loss-scale", {"auto", "dynamic"});
   };
