@@ -145,12 +145,10 @@ struct TrainPipeline : PassPipelineOptions<TrainPipeline> {
 };
 
 void addPhases(OpPassManager &pm, const TrainPipeline &pipeline) {
-  // The builder gets what it has parsed as const, but owns it.
-  auto &given = const_cast<TrainPipeline &>(pipeline);
-  Status valid = given.texts.apply(given.table);
+  Status valid = pipeline.texts.apply(pipeline.table); // sets the options
   if (!valid.ok())
     llvm::report_fatal_error(StringRef(valid.message()), false);
-  std::vector<Phase> phases = trainingPhases(given.options);
+  std::vector<Phase> phases = trainingPhases(pipeline.options);
   if (auto unknown = stopAfter(phases, pipeline.stopAfter))
     llvm::report_fatal_error(StringRef(*unknown), false);
   for (const Phase &phase : phases)
