@@ -25,12 +25,22 @@ void addPredict(CommandLine &line);
 void addInspect(CommandLine &line);
 void addReplay(CommandLine &line);
 
+// How a rank ends.
+struct RankEnd {
+  int code = 0;
+  // By an error of its own: the others need not wait for it. Otherwise all end
+  // at the same step, or it has lost one that is to blame.
+  bool alone = false;
+};
+// By the result of its work. `say`: prints the error, if it is one.
+RankEnd endOf(const Status &status, bool say = true);
+
 // Calls `body` as the rank that a launcher made of this process; otherwise asks
 // for the number of ranks, and is the only one, or starts as many local
 // processes, which run `arguments` again. The exit code.
 int runAsRanks(const std::function<Result<int>()> &countRanks,
                double timeoutSeconds, const std::vector<std::string> &arguments,
-               const std::function<int(Communicator &)> &body,
+               const std::function<RankEnd(Communicator &)> &body,
                const LostRanks &lost = {});
 void addCache(CommandLine &line);
 

@@ -3,10 +3,15 @@
 
 namespace dlc::tool {
 
+RankEnd endOf(const Status &status, bool say) {
+  const int code = say ? report(status) : static_cast<int>(status.code());
+  return {code, code != 0 && code != static_cast<int>(Code::PeerLost)};
+}
+
 static Result<int> run(const std::function<Result<int>()> &countRanks,
                        double timeoutSeconds,
                        const std::vector<std::string> &arguments,
-                       const std::function<int(Communicator &)> &body,
+                       const std::function<RankEnd(Communicator &)> &body,
                        LostRanks lost) {
   const std::chrono::milliseconds timeout(
       static_cast<int64_t>(timeoutSeconds * 1000));
@@ -22,17 +27,15 @@ static Result<int> run(const std::function<Result<int>()> &countRanks,
   if (rendezvous && rendezvous->size > 1) {
     DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
   }
-  const int code = body(*communicator);
-  // By a signal (128 and more) they end at the same step. Who has lost a peer
-  // is not to blame.
-  if (code != 0 && code != static_cast<int>(Code::PeerLost) && code < 128)
+  const RankEnd end = body(*communicator);
+  if (end.alone)
     communicator->abandon();
-  return code;
+  return end.code;
 }
 
 int runAsRanks(const std::function<Result<int>()> &countRanks,
                double timeoutSeconds, const std::vector<std::string> &arguments,
-               const std::function<int(Communicator &)> &body,
+               const std::function<RankEnd(Communicator &)> &body,
                const LostRanks &lost) {
   auto code = run(countRanks, timeoutSeconds, arguments, body, lost);
   return code ? *code : report(code.status());

@@ -26,14 +26,14 @@ Status compare(const Bundle &bundle, const ReplayResult &result) {
                 metricsLine(bundle.incident.metrics));
 }
 
-int replayAsRank(const Bundle &bundle, int threads,
-                 Communicator &communicator) {
+RankEnd replayAsRank(const Bundle &bundle, int threads,
+                     Communicator &communicator) {
   auto result = replay(bundle, communicator,
                        threads > 0 ? threads : bundle.incident.threads);
   if (!result)
-    return report(result.status());
+    return endOf(result.status());
   if (communicator.rank() > 0)
-    return 0;
+    return {};
   printOut("{}: {}\n", bundle.path, bundle.incident.reason);
   if (bundle.incident.injected)
     printOut("a gradient was made infinite on purpose (DLC_INJECT_INF)\n");
@@ -42,7 +42,7 @@ int replayAsRank(const Bundle &bundle, int threads,
   Status same = compare(bundle, *result);
   if (same.ok())
     printOut("reproduced: {}\n", metricsLine(result->metrics));
-  return report(same);
+  return endOf(same);
 }
 
 } // namespace

@@ -113,11 +113,11 @@ int coresOfProcess() {
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-int exitCode(const Result<TrainResult> &result, int rank) {
+RankEnd endOfRun(const Result<TrainResult> &result, int rank) {
   if (!result) {
     // The loss is the same on all ranks: one of them says so.
     const bool told = rank > 0 && result.status().code() == Code::Diverged;
-    return told ? static_cast<int>(Code::Diverged) : report(result.status());
+    return endOf(result.status(), !told);
   }
   if (rank == 0 && result->signal)
     warning("stopped by signal {} after step {}: go on with dlc train "
@@ -125,10 +125,10 @@ int exitCode(const Result<TrainResult> &result, int rank) {
             result->signal, result->steps, shellQuoted(result->run));
   if (rank == 0 && !result->signal)
     printOut("{}\n", result->run);
-  return result->signal ? 128 + result->signal : 0;
+  return {result->signal ? 128 + result->signal : 0};
 }
 
-int trainAsRank(TrainOptions options, Communicator &communicator) {
+RankEnd trainAsRank(TrainOptions options, Communicator &communicator) {
   const int rank = communicator.rank();
   if (rank > 0)
     setLogRank(rank);
@@ -137,14 +137,13 @@ int trainAsRank(TrainOptions options, Communicator &communicator) {
         1, coresOfProcess() / localRanksFromEnvironment(communicator.size()));
   auto trainer = Trainer::create(options, communicator);
   if (!trainer) {
-    const Code code = trainer.status().code();
-    return rank == 0 || code == Code::PeerLost ? report(trainer.status())
-                                               : static_cast<int>(code);
+    const Status &status = trainer.status();
+    return endOf(status, rank == 0 || status.code() == Code::PeerLost);
   }
   if (rank == 0)
     if (Status kept = keepJobNote((*trainer)->folder()); !kept.ok())
-      return report(kept);
-  return exitCode((*trainer)->run(), rank);
+      return endOf(kept);
+  return endOfRun((*trainer)->run(), rank);
 }
 
 Result<int> runTrain(Arguments &arguments,
