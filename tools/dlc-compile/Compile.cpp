@@ -2,19 +2,14 @@
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/process/Log.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc-compile/Settings.h"
 
 #include <filesystem>
 
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
-  Arguments() { options.addTo(table); }
-
-  CompileOptions options;
-  OptionTable table;
-  OptionFlags flags{table, notSection("run")};
+struct Arguments : Settings {
   std::string emit;
   bool quiet = false;
 };

@@ -1,18 +1,12 @@
 // dlc config: every setting with its value and help, or what differs.
-#include "compiler/driver/Options.h"
 #include "runtime/base/files/Files.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc-compile/Settings.h"
 
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
-  Arguments() { options.addTo(table); }
-
-  CompileOptions options;
-  OptionTable table;
-  OptionFlags flags{table, notSection("run")};
+struct Arguments : Settings {
   std::string a, b; // of diff
 };
 
