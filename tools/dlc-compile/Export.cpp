@@ -1,7 +1,6 @@
 // dlc export: trained weights as an ONNX model.
 #include "compiler/export/Export.h"
 #include "compiler/driver/Adapters.h"
-#include "runtime/base/Bytes.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/process/Log.h"
@@ -9,15 +8,34 @@
 #include "runtime/plan/Model.h"
 #include "runtime/plan/StateNames.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc/Validators.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Rows.h"
 
 namespace dlc::tool {
 namespace {
 
 struct Arguments {
-  std::string model, output, lora, inlineLimit = "1GiB";
+  Arguments();
+
+  std::string model, output, lora = "merged";
   int averages = 0;
+  int64_t inlineLimit = int64_t(1) << 30;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("export")};
 };
+
+Arguments::Arguments() {
+  table.group("Options");
+  addModel(table, "export.model", model);
+  addOutput(table, "export.output", output, "the ONNX file");
+  addAverages(table, "export.ema", averages);
+  table.choice("export.lora", lora, {"merged", "adapters"},
+               "what becomes of adapters: merged into the weights, or they "
+               "alone, as a .safetensors file");
+  table.bytes("export.inline-limit", inlineLimit,
+              "above this size weights go to a file of their own, "
+              "<output>.<hash>.data");
+}
 
 /// The file's tensors by name; an average of the set, if it is above 0, stands
 /// for what it averages.
@@ -91,15 +109,13 @@ exporter::Tensors modelTensors(const plan::Plan &plan,
   return tensors;
 }
 
-Status exportCommand(const Arguments &a) {
-  const auto limit = parseBytes(a.inlineLimit);
-  if (!limit)
-    return limit.status().withContext("--inline-limit");
+Status exportCommand(Arguments &a) {
+  DLC_TRY(a.flags.apply());
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
   DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(model.statePath));
   DLC_ASSIGN(NamedTensors states, values(file, model.artifact, a.averages));
   DLC_ASSIGN(std::vector<Adapter> adapters, adaptersOf(model.artifact));
-  if (!a.lora.empty() && adapters.empty())
+  if (isGiven(a.flags.given(), "export.lora") && adapters.empty())
     return usageError("--lora: '{}' has no adapters: compile with --lora=RANK",
                       model.artifact.path());
   if (a.lora == "adapters")
@@ -113,7 +129,7 @@ Status exportCommand(const Arguments &a) {
   DLC_ASSIGN(std::string skeleton,
              readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
   DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output,
-                               {static_cast<size_t>(*limit)}));
+                               {static_cast<size_t>(a.inlineLimit)}));
   info("{}: written from {}{}", a.output, model.statePath,
        a.averages ? ", moving averages" : "");
   return {};
@@ -125,24 +141,9 @@ void addExport(CommandLine &line) {
   auto a = std::make_shared<Arguments>();
   CLI::App *c = line.app.add_subcommand(
       "export", "write trained weights as an ONNX model");
-  c->add_option("model", a->model,
-                "a run (its newest checkpoint), a checkpoint or an artifact")
-      ->required();
-  c->add_option("-o,--output", a->output, "the ONNX file")
-      ->required()
-      ->type_name("FILE");
-  c->add_flag("--ema", a->averages,
-              "use the moving averages of the weights; --ema=2: the second "
-              "set of them");
-  c->add_option("--lora", a->lora,
-                "what becomes of adapters: merged into the weights (default), "
-                "or they alone, as a .safetensors file")
-      ->type_name("{merged,adapters}")
-      ->check(oneOf({"merged", "adapters"}));
-  c->add_option("--inline-limit", a->inlineLimit,
-                "above this size weights go to a file of their own, "
-                "<output>.<hash>.data (default: 1GiB)")
-      ->type_name("SIZE");
+  a->flags.addTo(*c);
+  for (const char *name : {"model", "--output"})
+    c->get_option(name)->required();
   c->footer("Examples:\n"
             "  dlc export runs/lenet-1 --ema -o lenet-trained.onnx\n"
             "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors");

@@ -1,7 +1,8 @@
 // dlc eval and dlc predict: use a model that is trained.
 #include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
-#include "tools/dlc/Validators.h"
+#include "tools/dlc/Rows.h"
 
 #include "runtime/base/Json.h"
 
@@ -11,33 +12,28 @@ namespace dlc::tool {
 namespace {
 
 struct Arguments {
+  Arguments();
+
   std::string model, data, output;
   std::optional<double> scale;
-  int threads = 0, averages = 0;
+  std::optional<int64_t> threads;
+  int averages = 0;
   bool json = false;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("eval")};
 };
 
-void addFlags(CLI::App &command, Arguments &arguments) {
-  command
-      .add_option("model", arguments.model,
-                  "a run (its newest checkpoint), a checkpoint or an artifact")
-      ->required();
-  command
-      .add_option("--data", arguments.data,
-                  "samples: .npz, or .npy with x only")
-      ->required()
-      ->type_name("FILE");
-  command.add_flag("--ema", arguments.averages,
-                   "use the moving averages of the weights; --ema=2: the "
-                   "second set of them");
-  command
-      .add_option("--scale", arguments.scale,
-                  "factor of the data (default: as in training)")
-      ->check(number())
-      ->type_name("FACTOR");
-  command.add_option("--threads", arguments.threads, "default: all cores")
-      ->check(wholeNumber(1, 4096))
-      ->type_name("N");
+// What both commands take.
+Arguments::Arguments() {
+  table.group("Options");
+  addModel(table, "eval.model", model);
+  table.text("eval.data", data, "FILE", "samples: .npz, or .npy with x only");
+  addAverages(table, "eval.ema", averages);
+  table
+      .number("eval.scale", scale, -kNoLimit, kNoLimit,
+              "factor of the data (default: as in training)")
+      .described("FACTOR");
+  addThreads(table, "eval.threads", threads, "default: all cores");
 }
 
 // The model, ready, and the samples for one of its programs.
@@ -47,12 +43,13 @@ struct Loaded {
 };
 
 Result<Loaded> load(const Arguments &arguments, const char *program) {
+  const int threads = static_cast<int>(arguments.threads.value_or(0));
   DLC_ASSIGN(Model model, openModel(arguments.model));
   DLC_ASSIGN(auto scale, dataScale(model, arguments.scale));
   DLC_ASSIGN(Dataset data, openDataset(arguments.data, model.artifact.plan(),
                                        program, scale));
   DLC_ASSIGN(auto session, Session::create(std::move(model),
-                                           {.threads = arguments.threads,
+                                           {.threads = threads,
                                             .averages = arguments.averages}));
   return Loaded{std::move(session), std::move(data)};
 }
@@ -101,32 +98,44 @@ Result<std::optional<double>> dataScale(const Model &model,
   return options.scale;
 }
 
+namespace {
+
+// A command that does `run` with its flags and those `required`.
+void addCommand(CommandLine &line, CLI::App &command,
+                std::shared_ptr<Arguments> arguments,
+                std::initializer_list<const char *> required,
+                Status (*run)(const Arguments &)) {
+  arguments->flags.addTo(command);
+  for (const char *name : required)
+    command.get_option(name)->required();
+  command.callback([&line, arguments, run] {
+    line.chosen = [arguments, run] {
+      const Status applied = arguments->flags.apply();
+      return report(applied.ok() ? run(*arguments) : applied);
+    };
+  });
+}
+
+} // namespace
+
 void addEval(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("eval", "loss and accuracy on samples");
   auto arguments = std::make_shared<Arguments>();
-  addFlags(*command, *arguments);
-  command->add_flag("--json", arguments->json, "one object on stdout");
+  arguments->table.toggle("eval.json", arguments->json, "one object on stdout");
   command->footer("Example:\n  dlc eval runs/lenet-1 --data=test.npz --ema");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] { return report(evaluate(*arguments)); };
-  });
+  addCommand(line, *command, arguments, {"model", "--data"}, evaluate);
 }
 
 void addPredict(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("predict", "outputs of the model for samples");
   auto arguments = std::make_shared<Arguments>();
-  addFlags(*command, *arguments);
-  command
-      ->add_option("-o,--output", arguments->output,
-                   ".npz for the outputs: y, or by name if there are several")
-      ->required()
-      ->type_name("FILE");
+  addOutput(arguments->table, "eval.output", arguments->output,
+            ".npz for the outputs: y, or by name if there are several");
   command->footer("Example:\n  dlc predict runs/lenet-1 --data=x.npz -o y.npz");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] { return report(predict(*arguments)); };
-  });
+  addCommand(line, *command, arguments, {"model", "--data", "--output"},
+             predict);
 }
 
 } // namespace dlc::tool

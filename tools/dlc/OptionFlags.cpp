@@ -36,10 +36,12 @@ std::string helpOf(const Option &option) {
 void OptionFlags::addFlag(CLI::App &command, const Option &option) {
   auto given = std::make_unique<Given>(Given{&option, nullptr, {}});
   const std::string help = helpOf(option);
+  const std::string names =
+      option.alias.empty() ? option.flag : option.alias + "," + option.flag;
   if (option.type.empty()) {
-    given->flag = command.add_flag(option.flag)->description(help);
+    given->flag = command.add_flag(names)->description(help);
   } else {
-    given->flag = command.add_option(option.flag, given->words, help)
+    given->flag = command.add_option(names, given->words, help)
                       ->type_name(option.optionalWord ? "[" + option.type + "]"
                                                       : option.type)
                       ->expected(option.optionalWord ? 0 : 1, 1)
@@ -77,9 +79,10 @@ void OptionFlags::addTo(CLI::App &command) {
 Status OptionFlags::applyFlag(const Given &given) {
   const Option &option = *given.option;
   Words words = given.words;
-  // A bare flag; CLI11 stands an empty word for none.
-  if (option.type.empty() ||
-      (option.optionalWord && (words.empty() || words == Words{""})))
+  // A bare flag; CLI11 stands "true" for none, or an empty word.
+  if (option.type.empty())
+    words = {given.flag->results().back()};
+  else if (option.optionalWord && (words.empty() || words == Words{""}))
     words = {"true"};
   if (option.commas) {
     Words split;

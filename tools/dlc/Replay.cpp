@@ -1,7 +1,8 @@
 // dlc replay: does a step again that ended a run.
 #include "runtime/train/overflow/Replay.h"
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/Validators.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Rows.h"
 
 namespace dlc::tool {
 namespace {
@@ -28,8 +29,7 @@ Status compare(const Bundle &bundle, const ReplayResult &result) {
 
 RankEnd replayAsRank(const Bundle &bundle, int threads,
                      Communicator &communicator) {
-  auto result = replay(bundle, communicator,
-                       threads > 0 ? threads : bundle.incident.threads);
+  auto result = replay(bundle, communicator, threads);
   if (!result)
     return endOf(result.status());
   if (communicator.rank() > 0)
@@ -45,40 +45,54 @@ RankEnd replayAsRank(const Bundle &bundle, int threads,
   return endOf(same);
 }
 
+struct Arguments {
+  Arguments();
+
+  std::string path;
+  std::optional<int64_t> threads;
+  double timeout = 60;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("replay")};
+};
+
+Arguments::Arguments() {
+  table.group("Options");
+  table.text("replay.bundle", path, "TEXT", "RUN/replay-<step>")
+      .named("bundle");
+  addThreads(table, "replay.threads", threads,
+             "of each rank (default: as then)");
+  table
+      .number("replay.timeout", timeout, 0.1, 1e6,
+              "seconds that a rank may be silent")
+      .described("SECONDS");
+}
+
+Result<int> runReplay(Arguments &a, const std::vector<std::string> &words) {
+  DLC_TRY(a.flags.apply());
+  DLC_ASSIGN(const Bundle bundle, openBundle(a.path));
+  const int threads =
+      static_cast<int>(a.threads.value_or(bundle.incident.threads));
+  auto countRanks = [&]() -> Result<int> { return bundle.incident.ranks; };
+  return runAsRanks(countRanks, a.timeout, words,
+                    [&](Communicator &communicator) {
+                      return replayAsRank(bundle, threads, communicator);
+                    });
+}
+
 } // namespace
 
 void addReplay(CommandLine &line) {
-  struct Arguments {
-    std::string path;
-    int threads = 0;
-    double timeout = 60;
-  };
   CLI::App *command = line.app.add_subcommand(
       "replay", "do a step again that ended a run, and name the node");
   auto a = std::make_shared<Arguments>();
-  command->add_option("bundle", a->path, "RUN/replay-<step>")->required();
-  command
-      ->add_option("--threads", a->threads, "of each rank (default: as then)")
-      ->type_name("N")
-      ->check(wholeNumber(1, 4096));
-  command
-      ->add_option("--timeout", a->timeout,
-                   "seconds that a rank may be silent (default 60)")
-      ->type_name("SECONDS")
-      ->check(number(0.1, 1e6));
+  a->flags.addTo(*command);
+  command->get_option("bundle")->required();
   command->footer("Exit code 0: the step came out as it did then; 1: it did "
                   "not.\n\nExample:\n  dlc replay runs/lenet-1/replay-120");
   command->callback([&line, a] {
     line.chosen = [&line, a] {
-      auto bundle = openBundle(a->path);
-      if (!bundle)
-        return report(bundle.status());
-      auto countRanks = [&]() -> Result<int> { return bundle->incident.ranks; };
-      return runAsRanks(countRanks, a->timeout, line.arguments,
-                        [&](Communicator &communicator) {
-                          return replayAsRank(*bundle, a->threads,
-                                              communicator);
-                        });
+      auto code = runReplay(*a, line.arguments);
+      return code ? *code : report(code.status());
     };
   });
 }
