@@ -84,4 +84,15 @@ Words targetsThat(llvm::function_ref<bool(const Target &)> holds);
 /// The target of that name; the options' name must be one of targetNames().
 std::shared_ptr<const Target> makeTarget(const TargetOptions &options);
 
+struct TargetType {
+  std::string name; // what a plan calls it
+  std::shared_ptr<const Target> (*make)(const TargetOptions &);
+  void (*addOptions)(OptionTable &, TargetOptions &) = nullptr;
+};
+
+/// Adds to what this library has: for a program with a device of its own, whose
+/// runtime half is runtime/exec/Devices.h. Before any options are read; not
+/// thread-safe. The name must be new.
+void registerTarget(const TargetType &type);
+
 } // namespace dlc

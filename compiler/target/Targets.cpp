@@ -4,30 +4,36 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <cassert>
+
 namespace dlc {
 namespace {
 
-struct Row {
-  const char *name;
-  std::shared_ptr<const Target> (*make)(const TargetOptions &);
-};
-constexpr Row kTargets[] = {
-    {"cpu", makeCpuTarget},
-    {"cuda", makeCudaTarget},
-};
+std::vector<TargetType> &types() {
+  static std::vector<TargetType> all = {
+      {"cpu", makeCpuTarget, addCpuOptions},
+      {"cuda", makeCudaTarget, addCudaOptions},
+  };
+  return all;
+}
 
 } // namespace
 
+void registerTarget(const TargetType &type) {
+  assert(!llvm::is_contained(targetNames(), type.name));
+  types().push_back(type);
+}
+
 Words targetNames() {
   Words names;
-  for (const Row &row : kTargets)
-    names.push_back(row.name);
+  for (const TargetType &type : types())
+    names.push_back(type.name);
   return names;
 }
 
 std::shared_ptr<const Target> makeTarget(const TargetOptions &options) {
-  return llvm::find_if(kTargets,
-                       [&](auto &row) { return row.name == options.name; })
+  return llvm::find_if(types(),
+                       [&](auto &type) { return type.name == options.name; })
       ->make(options);
 }
 
@@ -40,9 +46,9 @@ std::optional<By> parseBy(llvm::StringRef text) {
 
 Words targetsThat(llvm::function_ref<bool(const Target &)> holds) {
   Words names;
-  for (const Row &row : kTargets)
-    if (holds(*row.make({})))
-      names.push_back(row.name);
+  for (const TargetType &type : types())
+    if (holds(*type.make({})))
+      names.push_back(type.name);
   return names;
 }
 
@@ -52,8 +58,9 @@ llvm::StringRef textOf(By by) {
 
 void TargetOptions::addTo(OptionTable &table) {
   table.choice("model.target", name, targetNames(), "what the step runs on");
-  addCpuOptions(table, *this);
-  addCudaOptions(table, *this);
+  for (const TargetType &type : types())
+    if (type.addOptions)
+      type.addOptions(table, *this);
 }
 
 } // namespace dlc

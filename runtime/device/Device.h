@@ -126,6 +126,9 @@ public:
 
   virtual std::string_view name() const = 0; // "cpu"
 
+  // It is the host: its memory is the host's, and it has nothing to tune.
+  virtual bool isHost() const { return false; }
+
   // Prepares the calling thread to bind and enqueue; call it at the start of
   // every step.
   virtual Status makeCurrent() = 0;

@@ -1,3 +1,4 @@
+// The registry: a device is its folder and a line here.
 #include "runtime/exec/Devices.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/exec/CollectiveQueue.h"
@@ -6,42 +7,31 @@
 #include "runtime/exec/DeviceReducer.h"
 #endif
 
+#include <algorithm>
+#include <cassert>
+
 namespace dlc {
 
-Result<std::unique_ptr<Device>> makeDevice(std::string_view target, int threads,
-                                           int ordinal,
-                                           const TuneOptions &tune) {
-  if (target == "cpu") {
-    auto device = std::make_unique<CpuDevice>(threads);
-    DLC_TRY(device->threads().check());
-    return std::unique_ptr<Device>(std::move(device));
-  }
-#ifdef DLC_HAS_CUDA
-  if (target == "cuda") {
-    auto device = CudaDevice::create(ordinal, tune);
-    if (device.ok())
-      return std::unique_ptr<Device>(*std::move(device));
-    const Status error = device.status();
-    return error.code() != Code::Incompatible
-               ? error
-               : incompatible("compiled for device 'cuda', which this machine "
-                              "cannot run: {}; or compile the model again with "
-                              "--target=cpu",
-                              error.message());
-  }
-#endif
-  return incompatible("compiled for device '{}', which this build cannot run; "
-                      "compile the model again with --target=cpu",
-                      target);
+static Result<std::unique_ptr<Device>>
+makeCpuDevice(const DeviceRequest &request) {
+  auto device = std::make_unique<CpuDevice>(request.threads);
+  DLC_TRY(device->threads().check());
+  return std::unique_ptr<Device>(std::move(device));
 }
 
 #ifdef DLC_HAS_CUDA
+static Result<std::unique_ptr<Device>>
+makeCudaDevice(const DeviceRequest &request) {
+  DLC_ASSIGN(auto device, CudaDevice::create(request.ordinal, request.tune));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
 // How long the ranks wait for each other's answer about who failed.
 constexpr std::chrono::milliseconds kAnswer{2000};
 
 static Result<std::unique_ptr<Reducer>>
-makeDeviceReducer(CommunicationQueue &queue, Communicator &communicator,
-                  std::chrono::milliseconds timeout) {
+makeNcclReducer(CommunicationQueue &queue, Communicator &communicator,
+                std::chrono::milliseconds timeout) {
   DeviceGroup group;
   DLC_ASSIGN(group.control, communicator.sibling(kAnswer));
   group.timeout = timeout;
@@ -53,13 +43,50 @@ makeDeviceReducer(CommunicationQueue &queue, Communicator &communicator,
 }
 #endif
 
+static std::vector<DeviceType> &types() {
+  static std::vector<DeviceType> all = {
+      {"cpu", makeCpuDevice},
+#ifdef DLC_HAS_CUDA
+      {"cuda", makeCudaDevice, makeNcclReducer},
+#endif
+  };
+  return all;
+}
+
+static const DeviceType *find(std::string_view name) {
+  const auto at = std::find_if(types().begin(), types().end(),
+                               [&](auto &type) { return type.name == name; });
+  return at == types().end() ? nullptr : &*at;
+}
+
+void registerDevice(const DeviceType &type) {
+  assert(!find(type.name));
+  types().push_back(type);
+}
+
+Result<std::unique_ptr<Device>> makeDevice(std::string_view target,
+                                           const DeviceRequest &request) {
+  const DeviceType *type = find(target);
+  if (!type)
+    return incompatible(
+        "compiled for device '{}', which this build cannot run; "
+        "compile the model again with --target=cpu",
+        target);
+  auto device = type->make(request);
+  if (device.ok() || device.status().code() != Code::Incompatible)
+    return device;
+  return incompatible("compiled for device '{}', which this machine cannot "
+                      "run: {}; or compile the model again with --target=cpu",
+                      target, device.status().message());
+}
+
 Result<std::unique_ptr<Reducer>>
 makeReducer(Device &device, Communicator &communicator,
             std::chrono::milliseconds timeout) {
-#ifdef DLC_HAS_CUDA
-  if (CommunicationQueue *queue = device.communicationQueue())
-    return makeDeviceReducer(*queue, communicator, timeout);
-#endif
+  CommunicationQueue *queue = device.communicationQueue();
+  const DeviceType *type = find(device.name());
+  if (queue && type && type->makeReducer)
+    return type->makeReducer(*queue, communicator, timeout);
   return std::unique_ptr<Reducer>(
       std::make_unique<CollectiveQueue>(communicator));
 }

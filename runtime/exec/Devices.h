@@ -1,4 +1,5 @@
-// Devices by the name that a plan calls its target.
+// The registry of devices, by the name that a plan calls its target. The
+// compiler's half is compiler/target/Target.h.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
@@ -8,11 +9,30 @@
 
 namespace dlc {
 
+struct DeviceRequest {
+  int threads = 0; // 0: all that there are
+  int ordinal = 0; // which of several
+  TuneOptions tune{};
+};
+
+struct DeviceType {
+  std::string_view name; // outlives the process
+  // Code::Incompatible, with the reason, where this machine does not have it.
+  Result<std::unique_ptr<Device>> (*make)(const DeviceRequest &);
+  // What reduces on the device's communication queue; null: the host does.
+  Result<std::unique_ptr<Reducer>> (*makeReducer)(
+      CommunicationQueue &, Communicator &,
+      std::chrono::milliseconds) = nullptr;
+};
+
+// Adds to what this library has: for a program with a device of its own. Before
+// any device is made; not thread-safe. The name must be new.
+void registerDevice(const DeviceType &type);
+
 // Code::Incompatible for a device that this build or this machine does not
-// have. `ordinal`: which GPU; 0 threads: all that there are.
-Result<std::unique_ptr<Device>> makeDevice(std::string_view target, int threads,
-                                           int ordinal,
-                                           const TuneOptions &tune = {});
+// have.
+Result<std::unique_ptr<Device>> makeDevice(std::string_view target,
+                                           const DeviceRequest &request);
 
 // What reduces on the device's own queue if it has one, else on the host. Both
 // arguments outlive it. All ranks call it.

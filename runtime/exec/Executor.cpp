@@ -107,11 +107,12 @@ Executor::create(plan::Plan plan, const KernelFiles &kernels,
                  Communicator *communicator, const ExecutorOptions &options) {
   DLC_TRY(verifyPlan(plan));
   DLC_TRY(checkRanks(plan, communicator));
-  DLC_ASSIGN(auto device,
-             makeDevice(plan.target(), options.threads,
-                        options.ordinal < 0 ? ordinalOf(communicator)
-                                            : options.ordinal,
-                        options.tune));
+  DLC_ASSIGN(
+      auto device,
+      makeDevice(plan.target(), {options.threads,
+                                 options.ordinal < 0 ? ordinalOf(communicator)
+                                                     : options.ordinal,
+                                 options.tune}));
   auto impl = std::make_unique<Impl>(std::move(plan), std::move(device),
                                      options.record);
   DLC_TRY(impl->allocate(kernels, communicator, options.timeout));
@@ -121,7 +122,7 @@ Executor::create(plan::Plan plan, const KernelFiles &kernels,
 Status Executor::Impl::allocate(const KernelFiles &kernels,
                                 Communicator *communicator,
                                 std::chrono::milliseconds timeout) {
-  if (device_->name() == "cpu")
+  if (device_->isHost())
     if (Status fits = checkMemory(totalBytes(plan_), "the model"); !fits.ok())
       return withLargestTensors(fits, plan_);
   for (const plan::Region &region : plan_.regions()) {
@@ -249,6 +250,8 @@ Status Executor::Impl::settled(const Status &status) {
 }
 
 const plan::Plan &Executor::plan() const { return impl_->plan_; }
+bool Executor::isOnHost() const { return impl_->device_->isHost(); }
+
 MemoryReport Executor::memory() const { return impl_->device_->memory(); }
 
 Status Executor::prepare(std::string_view program) {

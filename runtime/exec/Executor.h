@@ -69,6 +69,7 @@ public:
 
   const plan::Plan &plan() const;
   MemoryReport memory() const;
+  bool isOnHost() const; // see Device::isHost
 
   // Binds the commands of a program: chooses library algorithms and allocates
   // their scratch. The first run() does it too.

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Follower>>
 Follower::create(const plan::Plan &plan, const plan::Program &program,
                  const std::vector<std::byte *> &regions,
                  const KernelFiles &kernels) {
-  DLC_ASSIGN(auto device, makeDevice("cpu", 1, 0));
+  DLC_ASSIGN(auto device, makeDevice("cpu", {.threads = 1}));
   std::unique_ptr<Follower> follower(new Follower(plan, std::move(device)));
   Device &host = *follower->device_;
   // States are shared with the program that it follows, scratch is not: both

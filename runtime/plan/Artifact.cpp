@@ -100,10 +100,17 @@ bool Artifact::has(const std::string &name) const {
   return manifest_["files"].contains(name);
 }
 
+static bool callsKernels(const plan::Plan &plan) {
+  for (const plan::Program &program : plan.programs())
+    for (const plan::Command &command : program.commands())
+      if (command.kind() == "kernel")
+        return true;
+  return false;
+}
+
 KernelFiles Artifact::kernels() const {
-  // A GPU's device chooses among them, or says what is missing.
-  const bool some = plan_->target() == "cuda" || has(kKernelsFile);
-  return some ? KernelFiles(path_, manifest_) : KernelFiles();
+  // The device chooses among them, or says what is missing.
+  return callsKernels(*plan_) ? KernelFiles(path_, manifest_) : KernelFiles();
 }
 
 Status ArtifactWriter::check(const std::string &path) {

@@ -194,7 +194,7 @@ Status Job::bindStep() {
         DLC_TRY(session->executor().prepare(program.name()));
     return {};
   };
-  if (communicator.size() == 1 || session->plan().target() == "cpu")
+  if (communicator.size() == 1 || session->executor().isOnHost())
     return agree(communicator, bind());
   DLC_ASSIGN(const auto patient, communicator.sibling(kMeasuring));
   DLC_TRY(agree(*patient, isRoot() ? bind() : Status()));

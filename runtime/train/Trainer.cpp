@@ -98,7 +98,7 @@ private:
          job_.progress.step > 0
              ? fmt::format(", from step {}", job_.progress.step)
              : std::string());
-    if (job_.session->plan().target() != "cpu")
+    if (!job_.session->executor().isOnHost())
       info("memory of each GPU: {}", job_.memoryText());
   }
 

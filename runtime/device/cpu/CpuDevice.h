@@ -42,6 +42,7 @@ public:
   ~CpuDevice() override;
 
   std::string_view name() const override { return "cpu"; }
+  bool isHost() const override { return true; }
   Status makeCurrent() override;
   Result<std::byte *> allocate(uint64_t bytes, std::string_view name) override;
   Status upload(std::byte *to, const void *from, uint64_t bytes) override;
