@@ -28,7 +28,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
     for (auto g : f.getOps<ir::GradientOp>()) {
       b.setInsertionPoint(g);
-      g.getValueMutable().assign(mean(b, g.getValue()));
+      g.getValueMutable().assign(mean(b, g.getValue(), g.getStateAttr()));
     }
     reduceResults(f, [&](unsigned i) { return flags.contains(i); });
   }
@@ -39,17 +39,19 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       for (OpOperand &result : f.front().getTerminator()->getOpOperands())
         if (mine(result.getOperandNumber())) {
           b.setInsertionPointAfterValue(result.get());
-          result.set(mean(b, result.get()));
+          result.set(mean(b, result.get(), nullptr));
         }
   }
 
-  /// The value's mean over ranks, in the bucket that is open. A bucket closes
-  /// when it has reached its size. One rank has no buckets: its all-reduce is
-  /// no command, but still where the gradient is complete and in memory.
-  Value mean(OpBuilder &b, Value v) {
+  /// The value's mean over ranks, in the bucket that is open; `of` is the
+  /// parameter whose gradient it is, if any. A bucket closes when it has
+  /// reached its size. One rank has no buckets: its all-reduce is no command,
+  /// but still where the gradient is complete and in memory.
+  Value mean(OpBuilder &b, Value v, FlatSymbolRefAttr of) {
     const AllReduceOptions &o = options.allReduce;
     if (o.world <= 1)
-      return ir::AllReduceOp::create(b, v.getLoc(), v.getType(), v, nullptr);
+      return ir::AllReduceOp::create(b, v.getLoc(), v.getType(), v, nullptr,
+                                     of);
     if (filled >= (bucket == 0 ? std::min(o.firstBucketBytes, o.bucketBytes)
                                : o.bucketBytes)) {
       ++bucket;
@@ -58,7 +60,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     auto type = ir::tensorType(v);
     filled += type.getNumElements() * type.getElementTypeBitWidth() / 8;
     return ir::AllReduceOp::create(b, v.getLoc(), type, v,
-                                   b.getI64IntegerAttr(bucket));
+                                   b.getI64IntegerAttr(bucket), of);
   }
 
   int64_t bucket = 0, filled = 0;

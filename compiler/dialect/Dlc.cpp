@@ -186,6 +186,16 @@ LogicalResult AllReduceOp::verify() {
     return emitOpError("(C1) expected result type ") << getX().getType();
   return success();
 }
+LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getOf())
+    return success();
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, getOfAttr());
+  if (!state || state.getRole() != Role::param ||
+      state.getType() != getX().getType())
+    return emitOpError("(C2) expected a parameter ")
+           << getOfAttr() << " of type " << getX().getType();
+  return success();
+}
 
 // State accesses
 

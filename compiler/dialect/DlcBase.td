@@ -72,8 +72,12 @@ class MayLack<string operand, string getter> {
       # "  return {{\"has_" # operand # "\", bool(" # getter # "())}};\n}\n";
 }
 
+// All ops of the dialect. `example` is for docs/ops.md; a test reads and verifies it.
+class Dlc_AnyOp<string mnemonic, list<Trait> traits = []> : Op<Dlc_Dialect, mnemonic, traits> {
+  string example = "";
+}
 class Dlc_Op<string mnemonic, Dlc_Cast cast, list<Trait> traits = []>
-    : Op<Dlc_Dialect, mnemonic, traits # [CastPolicyInterface]> {
+    : Dlc_AnyOp<mnemonic, traits # [CastPolicyInterface]> {
   string declarations = "";
   string answers = "";
   let extraClassDeclaration = cast.policy # declarations # answers;

@@ -10,7 +10,11 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "compiler/dialect/Schedule.h"
+
 #include "compiler/dialect/ExecDialect.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/ExecAttrs.h.inc"
 #define GET_OP_CLASSES
 #include "compiler/dialect/ExecOps.h.inc"

@@ -1,6 +1,7 @@
 // The exec dialect: a step as a flat list of commands on buffers. It is what the plan stores.
 #ifndef EXEC_OPS
 #define EXEC_OPS
+include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -9,16 +10,34 @@ def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::dlc::exec";
   let summary = "a planned program: regions, buffers at offsets, commands in order";
+  let useDefaultAttributePrinterParser = 1;
 }
-class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits> {
+  string example = ""; // for docs/ops.md; a test reads and verifies it
+}
+class Exec_SymbolUser<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, traits # [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+
+def Exec_ScheduleAttr : AttrDef<Exec_Dialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "how a kernel runs (Schedule.h): its loops by number in groups with their sizes, and its cost";
+  let parameters = (ins AttrParameter<"::dlc::exec::Schedule", "", "const ::dlc::exec::Schedule &">:$value);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
 
 def Exec_RegionOp : Exec_Op<"region", [Symbol]> {
-  let summary = "one allocation of the device; kind is state, gradient or scratch";
+  let summary = "one allocation of the device";
+  let description = "(C1) the kind is state, gradient or scratch; (C2) there are no fewer than 0 bytes.";
+  let example = [{exec.region @param "state" bytes = 128}];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$bytes);
   let assemblyFormat = "$sym_name $kind `bytes` `=` $bytes attr-dict";
+  let hasVerifier = 1;
 }
-def Exec_StateOp : Exec_Op<"state", [Symbol]> {
+def Exec_StateOp : Exec_SymbolUser<"state", [Symbol]> {
   let summary = "a state tensor at its place in a region";
+  let description = "(C1) its type is static; (C2) it lies in a region that exists; (C3) `of` is a state.";
+  let example = [{exec.state @w : tensor<4x4xf32> "param" in @param at 0 init = "w" trainable}];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$role, FlatSymbolRefAttr:$region,
       I64Attr:$offset, AnyAttr:$init, OptionalAttr<FlatSymbolRefAttr>:$of, UnitAttr:$trainable);
   let assemblyFormat = [{$sym_name `:` $type $role `in` $region `at` $offset `init` `=` $init (`of` `=` $of^)?
@@ -26,58 +45,98 @@ def Exec_StateOp : Exec_Op<"state", [Symbol]> {
 }
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let summary = "a cluster to be compiled: block arguments are the inputs, dlc.yield gives the outputs";
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let description = [{`schedule`: how its loops run; dlc-schedule-kernels decides, code generators and the plan read.
+    (C1) the body ends with dlc.yield; of a schedule (C2) grain is at least 1, and nothing is below zero; (C3) a loop
+    stands once; (C4) a block cuts a group that is there.}];
+  let example = [{
+    exec.kernel @exp schedule = #exec.schedule<elementwise, inner = [[0, 1]: 16], grain = 2, flops = 16, bytes = 128> {
+    ^bb0(%x: tensor<4x4xf32>):
+      %0 = dlc.exp %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
+      dlc.yield %0 : tensor<4x4xf32>
+    }
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Exec_ScheduleAttr>:$schedule);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name (`schedule` `=` qualified($schedule)^)? attr-dict-with-keyword $body";
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name), "build($_builder, $_state, name, nullptr);">];
+  let hasVerifier = 1;
 }
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator]> {
-  let summary = "the commands of one function";
+  let summary = "the commands of one function, with its bytes of the scratch region";
+  let description = "(C1) there are no fewer than 0 bytes.";
+  let example = [{
+    exec.program @eval_step scratch = 64 {
+      %x = exec.buffer @scratch at 0 : memref<4x4xf32>
+      exec.port "input" "x" %x : memref<4x4xf32>
+    }
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$scratch_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `scratch` `=` $scratch_bytes attr-dict-with-keyword $body";
+  let hasVerifier = 1;
 }
-def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {
+def Exec_BufferOp : Exec_SymbolUser<"buffer", [Pure]> {
   let summary = "a typed range of a region";
+  let description = "(C1) its type is static; (C2) it lies in a region that exists.";
+  let example = [{%x = exec.buffer @scratch at 0 : memref<4x4xf32>}];
   let arguments = (ins FlatSymbolRefAttr:$region, I64Attr:$offset);
   let results = (outs AnyMemRef:$buffer);
   let assemblyFormat = "$region `at` $offset attr-dict `:` type($buffer)";
 }
 def Exec_PortOp : Exec_Op<"port"> {
   let summary = "a buffer that the host fills before the program (input) or reads after it (output)";
+  let description = "`limit`: what its integers are below; 0: nothing is known. (C1) the direction is input or output; "
+    "(C2) the limit is not below 0.";
+  let example = [{exec.port "input" "labels" %x {limit = 10 : i64} : memref<4xi64>}];
   let arguments = (ins StrAttr:$direction, StrAttr:$name, AnyMemRef:$buffer,
       DefaultValuedAttr<I64Attr, "0">:$limit);
   let assemblyFormat = "$direction $name $buffer attr-dict `:` type($buffer)";
-}
-class Exec_Command<string mnemonic> : Exec_Op<mnemonic, [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
-def Exec_LaunchOp : Exec_Command<"launch"> {
-  let summary = "a generated kernel over `extent` independent items; on a GPU as `grid` blocks of `block` threads";
+def Exec_LaunchOp : Exec_SymbolUser<"launch", [AttrSizedOperandSegments]> {
+  let summary = "a run of a generated kernel; on a GPU as `grid` blocks of `block` threads";
+  let description = "(C1) the kernel exists; (C2) buffers have the types of what it takes and yields; "
+    "(C3) grid and block stand together.";
+  let example = [{exec.launch @exp ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)}];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
-      I64Attr:$extent, I64Attr:$grain, DefaultValuedAttr<I64Attr, "0">:$flops,
-      OptionalAttr<I64Attr>:$grid, OptionalAttr<I64Attr>:$block);
+      OptionalAttr<I64Attr>:$grid, OptionalAttr<I64Attr>:$block, UnitAttr:$tensor_cores);
   let assemblyFormat = [{$kernel `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` ($outputs^ `:` type($outputs))? `)`
-    `extent` `=` $extent attr-dict}];
+    attr-dict}];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$kernel, "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs),
+    "build($_builder, $_state, kernel, inputs, outputs, nullptr, nullptr, false);">];
 }
-def Exec_CallOp : Exec_Command<"call"> {
+def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
   let summary = "a library call of the device";
+  let description = "(C1) its floating-point operations are not below 0.";
+  let example = [{exec.call "matmul" ins(%a, %b : memref<4x4xf32>, memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+      {trans_a} {flops = 128 : i64}
+  }];
   let arguments = (ins StrAttr:$kind, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
       DictionaryAttr:$arguments, DefaultValuedAttr<I64Attr, "0">:$flops);
   let assemblyFormat = [{$kind `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` ($outputs^ `:` type($outputs))? `)`
     $arguments attr-dict}];
+  let hasVerifier = 1;
 }
 def Exec_CopyOp : Exec_Op<"copy"> {
+  let summary = "moves a buffer's elements to another";
+  let description = "(C1) both have one type.";
+  let example = [{exec.copy %x to %y : memref<4x4xf32>, memref<4x4xf32>}];
   let arguments = (ins AnyMemRef:$from, AnyMemRef:$to);
   let assemblyFormat = "$from `to` $to attr-dict `:` type($from) `,` type($to)";
+  let hasVerifier = 1;
 }
-def Exec_AllReduceOp : Exec_Op<"all_reduce"> {
+class Exec_Bucket<string mnemonic> : Exec_Op<mnemonic> {
+  let description = "(C1) the bucket's number is not below 0.";
+  let arguments = (ins AnyMemRef:$buffer, I64Attr:$bucket);
+  let assemblyFormat = "$buffer `bucket` `=` $bucket attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+def Exec_AllReduceOp : Exec_Bucket<"all_reduce"> {
   let summary = "starts the mean over ranks of a bucket; exec.wait ends it";
-  let arguments = (ins AnyMemRef:$buffer, I64Attr:$bucket);
-  let assemblyFormat = "$buffer `bucket` `=` $bucket attr-dict `:` type($buffer)";
+  let example = [{exec.all_reduce %x bucket = 0 : memref<4x4xf32>}];
 }
-def Exec_WaitOp : Exec_Op<"wait"> {
+def Exec_WaitOp : Exec_Bucket<"wait"> {
   let summary = "the bucket's mean has arrived";
-  let arguments = (ins AnyMemRef:$buffer, I64Attr:$bucket);
-  let assemblyFormat = "$buffer `bucket` `=` $bucket attr-dict `:` type($buffer)";
+  let example = [{exec.wait %x bucket = 0 : memref<4x4xf32>}];
 }
 #endif

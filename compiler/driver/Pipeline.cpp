@@ -82,10 +82,13 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       if (!memory.recompute.empty() || memory.budget)
                         pm.addPass(createRecompute(memory));
                     }});
-  phases.push_back({"plan", "every step is commands on buffers at fixed places",
+  phases.push_back({"plan",
+                    "every step is commands on buffers at fixed places; "
+                    "kernels are scheduled",
                     [](OpPassManager &pm) {
                       pm.addPass(createPlanMemory());
                       pm.addPass(createMergeLaunches());
+                      pm.addPass(createScheduleKernels());
                     }});
   return phases;
 }

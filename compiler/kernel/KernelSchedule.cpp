@@ -1,5 +1,6 @@
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/dialect/Dlc.h"
+#include "compiler/kernel/AttentionKernel.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -11,13 +12,6 @@ namespace dlc {
 bool isCostly(Operation *op) {
   auto elementwise = dyn_cast<ir::ElementwiseInterface>(op);
   return elementwise && elementwise.isCostly();
-}
-
-int64_t iterationsOf(ArrayRef<LoopGroup> groups) {
-  int64_t n = 1;
-  for (const LoopGroup &g : groups)
-    n *= g.size;
-  return n;
 }
 
 namespace {
@@ -35,6 +29,15 @@ constexpr int64_t kThreadWork = 1 << 17;
 
 using Groups = SmallVector<LoopGroup, 4>;
 
+/// Whether all accesses see loop v, inside of loop `outer`, as one with it.
+bool joins(const KernelGraph &graph, unsigned outer, unsigned v) {
+  bool joins = true;
+  graph.forEachForm([&](const IndexForm &f) {
+    joins &= f.coefficient(outer) == f.coefficient(v) * graph.variables[v].size;
+  });
+  return joins;
+}
+
 /// The loops with this `reduced`, adjacent ones joined where all forms allow
 /// it.
 Groups collapse(const KernelGraph &graph, bool reduced) {
@@ -43,13 +46,7 @@ Groups collapse(const KernelGraph &graph, bool reduced) {
     const KernelVariable &loop = graph.variables[v];
     if (loop.kind != KernelVariable::Loop || loop.reduced != reduced)
       continue;
-    bool joins = !groups.empty();
-    if (joins)
-      graph.forEachForm([&](const IndexForm &f) {
-        joins &= f.coefficient(groups.back().loops.back()) ==
-                 f.coefficient(v) * loop.size;
-      });
-    if (!joins)
+    if (groups.empty() || !joins(graph, groups.back().loops.back(), v))
       groups.push_back({{}, 1});
     groups.back().loops.push_back(v);
     groups.back().size *= loop.size;
@@ -61,13 +58,14 @@ Groups collapse(const KernelGraph &graph, bool reduced) {
 /// not depend on.
 class Costs {
 public:
-  Costs(const KernelGraph &graph, KernelSchedule &s) : graph(graph), s(s) {}
+  explicit Costs(const KernelGraph &graph) : graph(graph) { count(); }
 
+  int64_t flops = 0, bytes = 0;
+  int64_t work = 0; // of an element, in cheap operations
+
+private:
   void count() {
     int64_t rows = graph.extent(false), all = rows * graph.extent(true);
-    s.elements = all;
-    s.flops = s.bytes = 0;
-    int64_t work = 0;
     llvm::SmallMapVector<Value, int64_t, 8> read; // elements of arguments
     for (const auto &node : graph.nodes) {
       bool perElement =
@@ -77,7 +75,7 @@ public:
         const bool multiplies =
             node->kind == KernelNode::Reduce &&
             node->children.front()->kind == KernelNode::Product;
-        s.flops += elementsOf(counted(*node)) * (multiplies ? 2 : 1);
+        flops += elementsOf(counted(*node)) * (multiplies ? 2 : 1);
         work += perElement && isCostly(node->op()) ? 8 : 1;
       }
       if (node->kind == KernelNode::Load) {
@@ -86,18 +84,14 @@ public:
       }
     }
     for (auto [value, elements] : read)
-      s.bytes += std::min(elements, ir::tensorType(value).getNumElements()) *
-                 bytesOf(value);
+      bytes += std::min(elements, ir::tensorType(value).getNumElements()) *
+               bytesOf(value);
     for (const KernelOutput &o : graph.outputs) {
-      s.bytes += (o.full ? all : rows) * bytesOf(o.node->value);
+      bytes += (o.full ? all : rows) * bytesOf(o.node->value);
       ++work;
     }
-    int64_t perItem = s.extent ? std::max<int64_t>(all / s.extent, 1) : 1;
-    s.grain = std::max<int64_t>(
-        kThreadWork / (perItem * std::max<int64_t>(work, 4)), 1);
   }
 
-private:
   using Loops = llvm::SmallBitVector;
 
   static int64_t bytesOf(Value v) {
@@ -135,7 +129,6 @@ private:
   }
 
   const KernelGraph &graph;
-  KernelSchedule &s;
   std::vector<Loops> loops; // by node
 };
 
@@ -186,46 +179,108 @@ void scheduleColumns(KernelSchedule &s) {
 
 } // namespace
 
-int64_t KernelSchedule::blocks() const {
-  return block ? llvm::divideCeil(blocked().size, block) : 1;
+bool sumsColumns(const KernelGraph &graph) {
+  if (!graph.reduces || graph.depth != 1 ||
+      llvm::any_of(graph.outputs, [](auto &o) { return o.full; }))
+    return false;
+  const KernelVariable *last = nullptr;
+  bool keeps = false;
+  for (const KernelVariable &v : graph.variables)
+    if (v.kind == KernelVariable::Loop) {
+      last = &v;
+      keeps |= !v.reduced;
+    }
+  return keeps && !last->reduced;
 }
 
+int64_t trafficOf(const KernelGraph &graph) { return Costs(graph).bytes; }
+
 KernelSchedule scheduleKernel(const KernelGraph &graph) {
-  KernelSchedule s{};
+  KernelSchedule s;
   Groups kept = collapse(graph, false);
   if (!graph.reduces) {
     scheduleElementwise(s, kept);
-    s.extent = iterationsOf(s.outer) * (s.block ? s.blocks() : 1);
-    if (iterationsOf(s.inner) == 0)
-      s.extent = 0;
   } else {
     s.kind = KernelSchedule::Rows;
     s.outer = kept;
     s.inner = collapse(graph, true);
-    unsigned last = 0;
-    for (unsigned v = 0; v < graph.variables.size(); ++v)
-      if (graph.variables[v].kind == KernelVariable::Loop)
-        last = v;
-    bool terminal =
-        graph.depth == 1 &&
-        llvm::none_of(graph.outputs, [](auto &o) { return o.full; });
-    if (terminal && !kept.empty() && !graph.variables[last].reduced)
+    if (sumsColumns(graph))
       scheduleColumns(s);
-    int64_t cut = s.kind == KernelSchedule::Columns ? s.outer.back().size : 1;
-    s.extent = cut ? iterationsOf(s.outer) / cut * s.blocks() : 0;
   }
-  Costs(graph, s).count();
+  const Costs costs(graph);
+  s.flops = costs.flops;
+  s.bytes = costs.bytes;
+  const int64_t extent = s.extent(),
+                perItem =
+                    extent ? std::max<int64_t>(s.elements() / extent, 1) : 1;
+  s.grain = std::max<int64_t>(
+      kThreadWork / (perItem * std::max<int64_t>(costs.work, 4)), 1);
   return s;
 }
 
-std::optional<KernelSchedule> analyseKernel(Region &body, std::string *why) {
-  std::string reason;
-  auto graph = KernelGraph::build(body, reason);
-  if (why)
-    *why = reason;
-  if (!graph)
-    return std::nullopt;
-  return scheduleKernel(*graph);
+LogicalResult scheduleKernels(ModuleOp module) {
+  for (auto kernel : module.getOps<exec::KernelOp>()) {
+    if (kernel.getSchedule())
+      continue;
+    KernelSchedule schedule;
+    std::string why;
+    if (Operation *attention = attentionOf(kernel.getBody()))
+      schedule.flops = cast<ir::FlopsInterface>(attention).countFlops();
+    else if (auto graph = KernelGraph::build(kernel.getBody(), why))
+      schedule = scheduleKernel(*graph);
+    else
+      return kernel.emitOpError("is not a legal cluster: ") << why;
+    kernel.setScheduleAttr(
+        exec::ScheduleAttr::get(module.getContext(), schedule));
+  }
+  return success();
+}
+
+/// What is wrong with a group of loops, all of them `reduced` or not; counts
+/// those that are right.
+static const char *faultOf(const KernelGraph &graph, const LoopGroup &group,
+                           bool reduced, size_t &count) {
+  int64_t size = 1;
+  for (auto [i, v] : llvm::enumerate(group.loops)) {
+    if (v >= graph.variables.size() ||
+        graph.variables[v].kind != KernelVariable::Loop)
+      return "names a loop that the body has not";
+    if (graph.variables[v].reduced != reduced)
+      return "mixes loops that are kept and loops that are reduced";
+    if (i && !joins(graph, group.loops[i - 1], v))
+      return "joins loops that accesses see apart";
+    size *= graph.variables[v].size;
+    ++count;
+  }
+  return size == group.size ? nullptr : "says another size than its loops have";
+}
+
+FailureOr<KernelSchedule> scheduleOf(exec::KernelOp kernel,
+                                     const KernelGraph &graph) {
+  if (!kernel.getSchedule())
+    return kernel.emitOpError("has no schedule, which dlc-schedule-kernels "
+                              "decides");
+  const KernelSchedule &s = kernel.getScheduleAttr().getValue();
+  const char *fault = nullptr;
+  size_t count = 0;
+  const bool innerIsReduced = s.kind != KernelSchedule::Elementwise;
+  for (const LoopGroup &g : s.outer)
+    if (!fault)
+      fault = faultOf(graph, g, false, count);
+  for (const LoopGroup &g : s.inner)
+    if (!fault)
+      fault = faultOf(graph, g, innerIsReduced, count);
+  if (!fault && count != size_t(llvm::count_if(graph.variables, [](auto &v) {
+                  return v.kind == KernelVariable::Loop;
+                })))
+    fault = "leaves out a loop";
+  if (!fault &&
+      (s.kind == KernelSchedule::Whole || graph.reduces != innerIsReduced ||
+       (s.kind == KernelSchedule::Columns && !sumsColumns(graph))))
+    fault = "is of another kind than the body";
+  if (fault)
+    return kernel.emitOpError("has a schedule that ") << fault;
+  return s;
 }
 
 } // namespace dlc

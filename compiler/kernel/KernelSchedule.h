@@ -1,61 +1,34 @@
-// How a cluster is run: which loops are parallel items, which are inside of an
-// item, and what it costs.
+// Decides how a cluster is run: which loops are parallel items, which are
+// inside of an item, and what it costs. What is decided is an attribute of
+// exec.kernel (compiler/dialect/Schedule.h).
 #pragma once
 
+#include "compiler/dialect/Exec.h"
 #include "compiler/kernel/KernelGraph.h"
-#include <optional>
 
 namespace dlc {
 
 /// Whether an elementwise op costs far more than an addition.
 bool isCostly(mlir::Operation *op);
 
-/// Adjacent loops that run as one, because every access sees them as
-/// contiguous.
-struct LoopGroup {
-  llvm::SmallVector<unsigned, 4>
-      loops; // variables of the graph, outermost first
-  int64_t size;
-};
-
-/// Iterations of all of them together.
-int64_t iterationsOf(llvm::ArrayRef<LoopGroup> groups);
-
-struct KernelSchedule {
-  enum Kind {
-    Elementwise, // every output has one element per element of D
-    Rows,   // an item is a row: its reductions, then what is computed from them
-    Columns // an item is a block of adjacent kept elements, summed over all
-            // reduced loops
-  };
-  Kind kind;
-  int64_t
-      extent;    // parallel items; any split of [0, extent) gives the same bits
-  int64_t grain; // fewest items worth a thread (about 20 us)
-  int64_t elements; // of D
-  int64_t flops;    // one per element and operation
-  int64_t bytes;    // read and written, each argument once
-
-  /// An item is a value of each of `outer`; `inner` are the loops inside of it.
-  /// With `block` > 0, the group inner[0] (Elementwise) or outer.back()
-  /// (Columns) is cut into blocks of that many, and the block's number is the
-  /// innermost part of the item's number.
-  llvm::SmallVector<LoopGroup, 4> outer, inner;
-  int64_t block = 0;
-
-  int64_t blocks() const;
-  /// The group that `block` cuts.
-  const LoopGroup &blocked() const {
-    return kind == Columns ? outer.back() : inner.front();
-  }
-};
+using exec::iterationsOf;
+using exec::LoopGroup;
+using KernelSchedule = exec::Schedule;
 
 KernelSchedule scheduleKernel(const KernelGraph &graph);
 
-/// The schedule of the cluster in `body` (arguments = inputs, dlc.yield =
-/// outputs), as exec.launch needs it. Nothing if it cannot be one kernel; `why`
-/// then names the op in the way. Linear time.
-std::optional<KernelSchedule> analyseKernel(mlir::Region &body,
-                                            std::string *why = nullptr);
+/// Whether it would be KernelSchedule::Columns.
+bool sumsColumns(const KernelGraph &graph);
+/// Bytes that the kernel reads and writes, each argument once.
+int64_t trafficOf(const KernelGraph &graph);
+
+/// Gives each exec.kernel that has none its schedule. An error names the op
+/// that cannot be part of a kernel. Linear time.
+llvm::LogicalResult scheduleKernels(mlir::ModuleOp module);
+
+/// The schedule of `kernel`, whose body is `graph`; an error on the op if it
+/// has none, or one of other loops.
+llvm::FailureOr<KernelSchedule> scheduleOf(exec::KernelOp kernel,
+                                           const KernelGraph &graph);
 
 } // namespace dlc

@@ -32,6 +32,8 @@ std::unique_ptr<mlir::Pass> createFuse(FuseOptions options = {});
 std::unique_ptr<mlir::Pass> createPlanMemory();
 /// Launches of one kernel on adjacent buffers become one launch.
 std::unique_ptr<mlir::Pass> createMergeLaunches();
+/// Each kernel has its schedule (KernelSchedule.h).
+std::unique_ptr<mlir::Pass> createScheduleKernels();
 
 /// Attaches DecomposableInterface to the ops that have it.
 void registerDecompositions(mlir::DialectRegistry &registry);

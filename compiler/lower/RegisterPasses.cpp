@@ -23,6 +23,7 @@ void registerLowerPasses(std::shared_ptr<const Target> target) {
   mlir::registerPass([] { return createRecompute(); });
   mlir::registerPass(createPlanMemory);
   mlir::registerPass(createMergeLaunches);
+  mlir::registerPass(createScheduleKernels);
 }
 
 } // namespace dlc

@@ -23,6 +23,7 @@ Kernels::Kernels(const std::string &text, const std::string &cpu,
     return;
   }
   llvm::SmallVector<char> so;
+  EXPECT_TRUE(mlir::succeeded(scheduleKernels(*parsed)));
   CpuCodegenOptions options;
   options.optLevel = optLevel;
   if (failed(compileKernels(*parsed, *target, options, so))) {
@@ -30,7 +31,7 @@ Kernels::Kernels(const std::string &text, const std::string &cpu,
     return;
   }
   parsed->walk([&](exec::KernelOp k) {
-    extents[k.getSymName().str()] = analyseKernel(k.getBody())->extent;
+    extents[k.getSymName().str()] = k.getScheduleAttr().getValue().extent();
   });
   std::string path = ::testing::TempDir() + "codegen-XXXXXX";
   int file = mkstemp(path.data());

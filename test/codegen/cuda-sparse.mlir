@@ -1,11 +1,11 @@
 // RUN: dlc-opt --dlc-decompose=library-calls --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=mapping | FileCheck %s --check-prefix=MAP
 // RUN: dlc-opt --dlc-decompose=library-calls --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=ptx | FileCheck %s --check-prefix=PTX
-// RUN: dlc-opt --dlc-decompose=library-calls --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | FileCheck %s --check-prefix=COST
+// RUN: dlc-opt --dlc-decompose=library-calls --dlc-split-reductions --dlc-fuse --dlc-plan-memory --dlc-schedule-kernels %s | FileCheck %s --check-prefix=COST
 
 // A warp looks for the few updates of each row of a large table; 1293 MFLOP are
 // three operations on each pair of row and index, and two on each element (the sum is f32).
 // MAP: columns grid=6283 block=256 vector=8 across=32 chunks=3 sparse i32
-// COST: exec.launch {{.*}}flops = 1292638033
+// COST: exec.kernel {{.*}}flops = 1292638033
 func.func @eval_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<50257x768xbf16> {
   %y = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<8192xi64>, tensor<8192x768xbf16>) -> tensor<50257x768xbf16>
   return %y : tensor<50257x768xbf16>

@@ -1,16 +1,16 @@
 // RUN: split-file %s %t
-// RUN: not dlc-codegen %t/axes.mlir --emit=schedule 2>&1 | FileCheck %s --check-prefix=AXES
+// RUN: not dlc-codegen %t/axes.mlir 2>&1 | FileCheck %s --check-prefix=AXES
 // RUN: not dlc-codegen %t/row.mlir 2>&1 | FileCheck %s --check-prefix=ROW
 // RUN: not dlc-codegen %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
 // RUN: not dlc-codegen %t/bias.mlir 2>&1 | FileCheck %s --check-prefix=BIAS
 // RUN: not dlc-codegen %t/products.mlir 2>&1 | FileCheck %s --check-prefix=PRODUCTS
 // RUN: not dlc-codegen %t/element.mlir 2>&1 | FileCheck %s --check-prefix=ELEMENT
-// RUN: not dlc-codegen %t/library.mlir --cpu=z80 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: not dlc-codegen %t/f16.mlir --cpu=z80 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not dlc-codegen %t/library.mlir --emit=ptx 2>&1 | FileCheck %s --check-prefix=EMIT
 // RUN: not dlc-codegen %t/f16.mlir --cpu=x86-64 2>&1 | FileCheck %s --check-prefix=F16
 // F16: computes in f16, which CPU 'x86-64' cannot convert; compile for one with f16c
 // CPU: error: unknown CPU 'z80'
-// EMIT: expected --emit=schedule, llvm, so, found 'ptx'
+// EMIT: expected --emit=llvm, so, found 'ptx'
 
 //--- axes.mlir
 // AXES: axes.mlir:2:1: error: 'exec.kernel' op is not a legal cluster: dlc.reduce_sum: reductions of one cluster must run over the same loops

@@ -1,4 +1,4 @@
-"""The laws of the dlc dialect stand three times: in the .td (labels C1, C2, ...), in the C++ checks, in cases of this folder.
+"""The laws of both dialects stand three times: in the .td (labels C1, C2, ...), in the C++ checks, in cases of this folder.
 
 The .td is read as mlir-tblgen resolves it, so that laws which a class states hold for all its ops. The C++ side of an op is
 its inference function and its verifiers with all functions of the room that they call. Ops with one text of laws share
@@ -15,15 +15,20 @@ import dlc
 DIALECT = os.path.join(dlc.ROOT, "compiler", "dialect")
 CASES = os.path.dirname(os.path.abspath(__file__))
 
+# A dialect's .td files and the C++ files that are its own; all others are of dlc.
+FAMILIES = {"dlc": ("DlcOps", "ops/LibraryNorm", "ops/Epilogues"), "exec": ("ExecOps",)}
+EXEC = {"Exec.cpp", "Schedule.cpp"}
+# Checks of an op beside those of its class.
+CHECKS_TOO = {"exec.kernel": ["ScheduleAttr::verify"]}
 # What has checks without labels. It can only shrink.
-WITHOUT_LABELS = {"Exec.cpp"}
+WITHOUT_LABELS = set()
 # Ops that no case prints and reads back. It can only shrink.
 WITHOUT_ROUNDTRIP = set()
 
 LABEL = re.compile(r"\((C\d+)\)")
 FUNCTION = re.compile(r"^[\w:<>&,*\[\] ]+?\s((?:\w+::)?\w+)\(((?:[^(){};]|\([^()]*\))*)\)\s*(?:const )?\{(?: ([^\n]*) \}$|$(.*?)^\})",
                       re.M | re.S)
-EMIT = re.compile(r"emit(?:OptionalError|OpError)\(")
+EMIT = re.compile(r"(?<!parser\.)emit(?:OptionalError|OpError|Error)\(")
 
 
 def records():
@@ -31,22 +36,28 @@ def records():
     with open(os.path.join(dlc.BUILD, "test", "lit.site.cfg.py")) as f:
         tools = re.search(r'llvm_tools = "(.*)"', f.read()).group(1)
     ops = {}
-    for family in "DlcOps", "LibraryNorm", "Epilogues":
+    for dialect, family in ((d, f) for d, families in FAMILIES.items() for f in families):
         text = subprocess.run([os.path.join(tools, "mlir-tblgen"), "-print-records", "-I", DIALECT, "-I",
                                os.path.join(tools, "..", "include"), os.path.join(DIALECT, family + ".td")],
                               check=True, capture_output=True, text=True).stdout
         for record in re.split(r"^def ", text, flags=re.M)[1:]:
-            if match := re.match(r"Dlc_(\w+Op) ", record):
+            if match := re.match(rf"{dialect.capitalize()}_(\w+Op) ", record):
                 fields = {key: code or quoted for key, code, quoted in
                           re.findall(r'^  (?:string|code) (\w+) = (?:\[\{(.*?)\}\]|"(.*?)");$', record, re.M | re.S)}
-                ops[fields["opName"]] = (match[1], fields.get("description", ""), fields.get("extraClassDefinition", ""))
+                ops[f'{dialect}.{fields["opName"]}'] = (match[1], fields.get("description", ""), fields.get("extraClassDefinition", ""))
     return ops
 
 
-def functions():
+def sources():
+    return [p for ending in ("cpp", "h") for p in glob.glob(os.path.join(DIALECT, "**", "*." + ending), recursive=True)]
+
+
+def functions(dialect):
     """Bodies by name; a method has its class in front."""
     found = {}
-    for path in glob.glob(os.path.join(DIALECT, "*.cpp")) + glob.glob(os.path.join(DIALECT, "*.h")):
+    for path in sources():
+        if (os.path.basename(path) in EXEC) != (dialect == "exec"):
+            continue
         with open(path) as f:
             for name, _, line, body in FUNCTION.findall(f.read()):
                 found[name] = found.get(name, "") + line + body
@@ -70,7 +81,7 @@ def cases():
     found = {}
     for path in glob.glob(os.path.join(CASES, "*-invalid.mlir")):
         with open(path) as f:
-            for label, op in re.findall(r"expected-error @\+1 \{\{\((C\d+)\).*\n.*?\bdlc\.(\w+)", f.read()):
+            for label, op in re.findall(r"expected-error @\+1 \{\{\((C\d+)\).*\n.*?\b((?:dlc|exec)\.(?!schedule<)\w+)", f.read()):
                 found.setdefault(op, set()).add(label)
     return found
 
@@ -78,37 +89,39 @@ def cases():
 class Laws(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.ops, cls.bodies, cls.cases = records(), functions(), cases()
+        cls.ops, cls.cases = records(), cases()
+        cls.bodies = {dialect: functions(dialect) for dialect in FAMILIES}
 
     def laws(self, op):
         return set(LABEL.findall(self.ops[op][1]))
 
     def test_all_is_seen(self):
-        self.assertGreater(len(self.ops), 85)
-        self.assertEqual(self.laws("conv"), {f"C{i}" for i in range(1, 9)})
-        self.assertIn("ConvOp::countFlops", self.bodies)
-        self.assertIn("convShape", self.bodies)
+        self.assertGreater(len(self.ops), 95)
+        self.assertEqual(self.laws("dlc.conv"), {f"C{i}" for i in range(1, 9)})
+        self.assertIn("ConvOp::countFlops", self.bodies["dlc"])
+        self.assertIn("convShape", self.bodies["dlc"])
+        self.assertIn("verifyPlace", self.bodies["exec"])
 
     def test_labels_are_numbered_from_one(self):
         for op in self.ops:
             numbers = sorted(int(label[1:]) for label in self.laws(op))
             self.assertEqual(numbers[:1], [1] * bool(numbers), op)
-            self.assertLessEqual(max(numbers, default=0), len(numbers) + 1, f"dlc.{op}: a gradient may lack its op's bias")
+            self.assertLessEqual(max(numbers, default=0), len(numbers) + 1, f"{op}: a gradient may lack its op's bias")
 
     def test_laws_are_checked(self):
         for op, (name, _, definition) in self.ops.items():
             entries = re.findall(r"return (\w+)\(location", definition) + [f"{name}::verify", f"{name}::verifySymbolUses"]
-            text = reached(entries, self.bodies)
-            self.assertEqual(set(LABEL.findall(text)), self.laws(op), f"dlc.{op}: labels in C++, then in the .td")
+            text = reached(entries + CHECKS_TOO.get(op, []), self.bodies[op.split(".")[0]])
+            self.assertEqual(set(LABEL.findall(text)), self.laws(op), f"{op}: labels in C++, then in the .td")
 
     def test_checks_have_labels(self):
         without = set()
-        for path in glob.glob(os.path.join(DIALECT, "*.cpp")) + glob.glob(os.path.join(DIALECT, "*.h")):
+        for path in sources():
             with open(path) as f:
                 text = f.read()
             for match in EMIT.finditer(text):
                 message = text[match.end():].split(";")[0]
-                if not re.match(r'\s*(loc,\s*)?(law\b|"\(C\d+\))', message):
+                if not re.match(r'\s*(loc,\s*|\)\s*<<\s*)?(law\b|"\(C\d+\))', message):
                     without.add(os.path.basename(path))
         self.assertEqual(without, WITHOUT_LABELS)
 
@@ -127,7 +140,7 @@ class Laws(unittest.TestCase):
             if not path.endswith("-invalid.mlir"):
                 with open(path) as f:
                     text += f.read()
-        missing = set(self.ops) - set(re.findall(r"\bdlc\.(\w+)", text))
+        missing = set(self.ops) - set(re.findall(r"\b(?:dlc|exec)\.\w+", text))
         self.assertEqual(missing, WITHOUT_ROUNDTRIP)
 
 

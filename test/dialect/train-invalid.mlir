@@ -53,6 +53,23 @@ func.func @f(%x: tensor<2xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C2) expected a parameter @w of type 'tensor<2xf32>'}}
+  %y = dlc.all_reduce %x {of = @w} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+dlc.state @w : tensor<2xf32> buffer init = "w"
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C2) expected a parameter @w of type 'tensor<2xf32>'}}
+  %y = dlc.all_reduce %x {of = @w} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
 func.func @f() {
   // expected-error @+1 {{(C1) expected at least one operand}}
   %y = dlc.all_finite : () -> tensor<i1>

@@ -44,16 +44,21 @@ public:
     for (auto op : llvm::make_early_inc_range(module.getOps<exec::KernelOp>()))
       if (attentionOf(op.getBody()))
         op.erase(); // the CPU has no such kernel; see attention_test
+    if (failed(scheduleKernels(module)))
+      report.errors.push_back("the kernels cannot be scheduled");
     module.walk([&](exec::KernelOp op) {
       std::string why;
       auto graph = KernelGraph::build(op.getBody(), why);
       if (!graph)
         return report.errors.push_back(op.getSymName().str() + ": " + why);
+      auto schedule = scheduleOf(op, *graph);
+      if (failed(schedule))
+        return report.errors.push_back(op.getSymName().str() + ": schedule");
       Kernel k{op.getSymName().str(),
                {},
                {},
-               scheduleKernel(*graph).extent,
-               cuda::mapKernel(*graph)};
+               schedule->extent(),
+               cuda::mapKernel(*graph, *schedule)};
       for (mlir::Value v : op.getBody().getArguments())
         k.inputs.push_back(elementsOf(v));
       for (mlir::Value v :

@@ -39,11 +39,14 @@ Kernels::Kernels(const std::string &text, const std::string &cpu, unsigned) {
     return;
   }
   gpu = std::make_shared<Gpu>();
+  EXPECT_TRUE(mlir::succeeded(scheduleKernels(*parsed)));
   parsed->walk([&](exec::KernelOp k) {
-    if (auto graph = KernelGraph::build(k.getBody(), why)) {
-      gpu->maps.emplace(k.getSymName().str(), cuda::mapKernel(*graph));
-      extents[k.getSymName().str()] = scheduleKernel(*graph).extent;
-    }
+    auto graph = KernelGraph::build(k.getBody(), why);
+    if (!graph)
+      return;
+    const auto &schedule = k.getScheduleAttr().getValue();
+    gpu->maps.emplace(k.getSymName().str(), cuda::mapKernel(*graph, schedule));
+    extents[k.getSymName().str()] = schedule.extent();
   });
   auto llvmContext = std::make_unique<llvm::LLVMContext>();
   auto code = cuda::emitKernels(*parsed, *llvmContext);

@@ -114,7 +114,10 @@ Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
       auto graph = KernelGraph::build(op.getBody(), why);
       if (!graph)
         return failed("{}: {}", op.getSymName().str(), why);
-      launchAs(cuda::mapKernel(*graph), scheduleKernel(*graph).extent);
+      auto schedule = scheduleOf(op, *graph);
+      if (mlir::failed(schedule))
+        return failed("{}: has no schedule", op.getSymName().str());
+      launchAs(cuda::mapKernel(*graph, *schedule), schedule->extent());
       if (graph->contraction.op)
         for (Json &output : kernel["outputs"])
           output["through"] =
@@ -138,6 +141,8 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   std::filesystem::remove(folder + "/manifest.json", ignored);
+  if (mlir::failed(scheduleKernels(module)))
+    return failed("the kernels cannot be scheduled");
   DLC_ASSIGN(const Json table, tableOf(module, most, below));
   DLC_TRY(writeFileAtomically(folder + "/kernels.json", dumpJson(table)));
 

@@ -7,7 +7,7 @@
 // CHECK-DAG: %[[W:[0-9a-z]+]] = exec.buffer @param at 0 : memref<19xf32>
 // CHECK-DAG: %[[G:[0-9a-z]+]] = exec.buffer @gradient at 64 : memref<19xf32>
 // CHECK-NOT: exec.buffer {{.*}} memref<3xf32>
-// CHECK: exec.launch @[[K:.*]] ins(%[[W]], %[[G]], %[[LR]] : memref<19xf32>, memref<19xf32>, memref<f32>) outs(%[[W]] : memref<19xf32>) extent = 1 {flops = 57 : i64
+// CHECK: exec.launch @[[K:.*]] ins(%[[W]], %[[G]], %[[LR]] : memref<19xf32>, memref<19xf32>, memref<f32>) outs(%[[W]] : memref<19xf32>)
 // CHECK-NOT: exec.launch
 // CHECK-NOT: exec.kernel @big
 // CHECK: exec.kernel @[[K]]
@@ -25,8 +25,8 @@ exec.program @step scratch = 64 {
   %dw = exec.buffer @gradient at 64 : memref<4x4xf32>
   %db = exec.buffer @gradient at 128 : memref<3xf32>
   exec.port "input" "lr" %lr : memref<f32>
-  exec.launch @big ins(%w, %dw, %lr : memref<4x4xf32>, memref<4x4xf32>, memref<f32>) outs(%w : memref<4x4xf32>) extent = 1 {grain = 1 : i64}
-  exec.launch @small ins(%b, %db, %lr : memref<3xf32>, memref<3xf32>, memref<f32>) outs(%b : memref<3xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @big ins(%w, %dw, %lr : memref<4x4xf32>, memref<4x4xf32>, memref<f32>) outs(%w : memref<4x4xf32>)
+  exec.launch @small ins(%b, %db, %lr : memref<3xf32>, memref<3xf32>, memref<f32>) outs(%b : memref<3xf32>)
 }
 exec.kernel @big {
 ^bb0(%w: tensor<4x4xf32>, %g: tensor<4x4xf32>, %lr: tensor<f32>):
@@ -58,9 +58,9 @@ exec.program @different scratch = 0 {
   %a = exec.buffer @param at 0 : memref<16xf32>
   %b = exec.buffer @param at 64 : memref<16xf32>
   %c = exec.buffer @param at 192 : memref<16xf32>
-  exec.launch @scale ins(%a : memref<16xf32>) outs(%a : memref<16xf32>) extent = 1 {grain = 1 : i64}
-  exec.launch @weaker ins(%b : memref<16xf32>) outs(%b : memref<16xf32>) extent = 1 {grain = 1 : i64}
-  exec.launch @scale ins(%c : memref<16xf32>) outs(%c : memref<16xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @scale ins(%a : memref<16xf32>) outs(%a : memref<16xf32>)
+  exec.launch @weaker ins(%b : memref<16xf32>) outs(%b : memref<16xf32>)
+  exec.launch @scale ins(%c : memref<16xf32>) outs(%c : memref<16xf32>)
 }
 exec.kernel @scale {
 ^bb0(%w: tensor<16xf32>):
@@ -87,8 +87,8 @@ exec.program @scalars scratch = 128 {
   %s = exec.buffer @scratch at 64 : memref<f32>
   %a = exec.buffer @param at 0 : memref<16xf32>
   %b = exec.buffer @param at 64 : memref<16xf32>
-  exec.launch @scale ins(%a, %r : memref<16xf32>, memref<f32>) outs(%a : memref<16xf32>) extent = 1 {grain = 1 : i64}
-  exec.launch @scale ins(%b, %s : memref<16xf32>, memref<f32>) outs(%b : memref<16xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @scale ins(%a, %r : memref<16xf32>, memref<f32>) outs(%a : memref<16xf32>)
+  exec.launch @scale ins(%b, %s : memref<16xf32>, memref<f32>) outs(%b : memref<16xf32>)
 }
 exec.kernel @scale {
 ^bb0(%w: tensor<16xf32>, %s: tensor<f32>):
@@ -117,12 +117,12 @@ exec.program @between scratch = 128 {
   %d = exec.buffer @buffer at 64 : memref<4x4xf32>
   %s = exec.buffer @scratch at 0 : memref<4x4xf32>
   %t = exec.buffer @scratch at 64 : memref<4x4xf32>
-  exec.launch @negate ins(%a : memref<4x4xf32>) outs(%a : memref<4x4xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @negate ins(%a : memref<4x4xf32>) outs(%a : memref<4x4xf32>)
   exec.call "matmul" ins(%a, %a : memref<4x4xf32>, memref<4x4xf32>) outs(%s : memref<4x4xf32>) {has_bias = 0 : i64}
-  exec.launch @negate ins(%b : memref<4x4xf32>) outs(%b : memref<4x4xf32>) extent = 1 {grain = 1 : i64}
-  exec.launch @negate ins(%c : memref<4x4xf32>) outs(%c : memref<4x4xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @negate ins(%b : memref<4x4xf32>) outs(%b : memref<4x4xf32>)
+  exec.launch @negate ins(%c : memref<4x4xf32>) outs(%c : memref<4x4xf32>)
   exec.call "matmul" ins(%s, %s : memref<4x4xf32>, memref<4x4xf32>) outs(%t : memref<4x4xf32>) {has_bias = 0 : i64}
-  exec.launch @negate ins(%d : memref<4x4xf32>) outs(%d : memref<4x4xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @negate ins(%d : memref<4x4xf32>) outs(%d : memref<4x4xf32>)
 }
 exec.kernel @negate {
 ^bb0(%w: tensor<4x4xf32>):
@@ -147,9 +147,9 @@ exec.program @waits scratch = 0 {
   exec.all_reduce %da bucket = 0 : memref<16xf32>
   exec.all_reduce %db bucket = 1 : memref<16xf32>
   exec.wait %da bucket = 0 : memref<16xf32>
-  exec.launch @update ins(%a, %da : memref<16xf32>, memref<16xf32>) outs(%a : memref<16xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @update ins(%a, %da : memref<16xf32>, memref<16xf32>) outs(%a : memref<16xf32>)
   exec.wait %db bucket = 1 : memref<16xf32>
-  exec.launch @update ins(%b, %db : memref<16xf32>, memref<16xf32>) outs(%b : memref<16xf32>) extent = 1 {grain = 1 : i64}
+  exec.launch @update ins(%b, %db : memref<16xf32>, memref<16xf32>) outs(%b : memref<16xf32>)
 }
 exec.kernel @update {
 ^bb0(%w: tensor<16xf32>, %g: tensor<16xf32>):

@@ -81,8 +81,8 @@ func.func @train_step(%x: tensor<4x4xf32>, %z: tensor<3xf32>, %lr: tensor<f32>) 
   %loss = dlc.reduce_sum %y {axes = array<i64: 0, 1>} : (tensor<4x4xf32>) -> tensor<f32>
   %dw = dlc.matmul %x, %y {trans_a} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %db = dlc.neg %z : (tensor<3xf32>) -> tensor<3xf32>
-  %gw = dlc.all_reduce %dw {bucket = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %gb = dlc.all_reduce %db {bucket = 0 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+  %gw = dlc.all_reduce %dw {bucket = 0 : i64, of = @w} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %gb = dlc.all_reduce %db {bucket = 0 : i64, of = @b} : (tensor<3xf32>) -> tensor<3xf32>
   %mean = dlc.all_reduce %loss {bucket = 1 : i64} : (tensor<f32>) -> tensor<f32>
   %momentum = dlc.constant dense<0.9> : tensor<f32>
   %wkept = dlc.mul %wm, %momentum : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>

@@ -4,17 +4,17 @@
 // The loss (4 bytes) and @a (12) fill the first bucket; @b (12) and @c (12) the second; @d starts the third.
 // CHECK: @train_step([[LOSS:%.*]]: tensor<f32>, [[D:%.*]]: tensor<3xf32>)
 // CHECK: [[MEAN:%.*]] = dlc.all_reduce [[LOSS]] {bucket = 0 : i64}
-// CHECK: [[A:%.*]] = dlc.all_reduce [[D]] {bucket = 0 : i64}
+// CHECK: [[A:%.*]] = dlc.all_reduce [[D]] {bucket = 0 : i64, of = @a}
 // CHECK-NEXT: dlc.gradient @a, [[A]]
-// CHECK: [[B:%.*]] = dlc.all_reduce [[D]] {bucket = 1 : i64}
+// CHECK: [[B:%.*]] = dlc.all_reduce [[D]] {bucket = 1 : i64, of = @b}
 // CHECK-NEXT: dlc.gradient @b, [[B]]
-// CHECK: [[C:%.*]] = dlc.all_reduce [[D]] {bucket = 1 : i64}
+// CHECK: [[C:%.*]] = dlc.all_reduce [[D]] {bucket = 1 : i64, of = @c}
 // CHECK-NEXT: dlc.gradient @c, [[C]]
-// CHECK: dlc.all_reduce [[D]] {bucket = 2 : i64}
+// CHECK: dlc.all_reduce [[D]] {bucket = 2 : i64, of = @d}
 // CHECK: return [[MEAN]]
 
 // One rank: the gradient is marked, nothing travels.
-// ALONE: dlc.all_reduce {{%.*}} : (tensor<3xf32>)
+// ALONE: dlc.all_reduce {{%.*}} {of = @a} : (tensor<3xf32>)
 // ALONE-NOT: bucket
 dlc.state @a : tensor<3xf32> param init = "a" trainable
 dlc.state @b : tensor<3xf32> param init = "b" trainable

@@ -14,7 +14,7 @@
 // AUTODIFF: dlc.gradient @w, [[G]]
 
 // UNSCALE: dlc.read @scaler.scale
-// UNSCALE: [[G:%.*]] = dlc.all_reduce {{.*}} {bucket = 0 : i64} : (tensor<10x8xf32>)
+// UNSCALE: [[G:%.*]] = dlc.all_reduce {{.*}} {bucket = 0 : i64, of = @{{.*}}} : (tensor<10x8xf32>)
 // UNSCALE: dlc.all_finite [[G]]
 // UNSCALE: dlc.gradient
 // UNSCALE-NOT: dlc.global_norm

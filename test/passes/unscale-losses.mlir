@@ -37,7 +37,7 @@
 // if all is finite.
 // MOVE: {dlc.name = "loss_scale.a"}, tensor<f32> {dlc.name = "loss_scale.b"}, tensor<f32> {dlc.name = "found_inf"})
 // MOVE: [[FOUNDA:%.*]] = dlc.all_reduce {{.*}} {bucket = 5 : i64} : (tensor<f32>)
-// MOVE: {bucket = 4 : i64} : (tensor<2xf32>)
+// MOVE: {bucket = 4 : i64, of = @{{.*}}} : (tensor<2xf32>)
 // MOVE: [[FOUNDB:%.*]] = dlc.all_reduce {{.*}} {bucket = 6 : i64} : (tensor<f32>)
 // MOVE: [[SUM:%.*]] = dlc.all_finite
 // MOVE: [[OKA:%.*]] = dlc.compare eq [[FOUNDA]],

@@ -16,6 +16,9 @@ def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention"> {
     (C1) q, k and v have rank 4; (C2) their batch and heads agree; (C3) q's and k's head dimension, k's and v's length agree;
     (C4) the mask fits the scores; (C5) element types of q, k and v agree; (C6) the layout is bhtd or bthd.
     `by`, set by dlc-place-attention: who computes it on a GPU, "library" or "generated".}];
+  let example = [{%y, %lse = dlc.attention %q, %k, %v {causal, scale = 0.25 : f64}
+      : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+      -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)}];
   let arguments = !con((ins Dlc_Float:$q, Dlc_Float:$k, Dlc_Float:$v, Optional<Dlc_Tensor>:$mask),
       Dlc_AttentionAttributes);
   let results = (outs Dlc_Float:$y, Dlc_Float:$lse);
@@ -26,6 +29,10 @@ def Dlc_AttentionBackwardOp : Dlc_Library<"attention_backward", CastAllow, "infe
   let description = [{With p = exp(scale q k^T + mask - lse), 0 where a query does not see a key, and delta the sum over a row of
     dy * y: ds = p * (dy v^T - delta); dq = scale ds k, dk = scale ds^T q, dv = p^T dy.
     As attention: (C1), (C2), (C3), (C4), (C5), (C6); (C7) dy, y and lse are of one attention.}];
+  let example = [{%dq, %dk, %dv = dlc.attention_backward %dy, %q, %k, %v, %y, %l {causal, scale = 2.500000e-01 : f64}
+      : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>,
+         tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)
+      -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)}];
   let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$q, Dlc_Float:$k, Dlc_Float:$v, Dlc_Float:$y, Dlc_Float:$lse,
       Optional<Dlc_Tensor>:$mask), Dlc_AttentionAttributes);
   let results = (outs Dlc_Float:$dq, Dlc_Float:$dk, Dlc_Float:$dv);

@@ -12,12 +12,14 @@ class Dlc_Elementwise<string mnemonic, Dlc_Cast cast, string infer = "inferBroad
     : Dlc_Pure<mnemonic, cast, infer, [DeclareOpInterfaceMethods<ElementwiseInterface>]>;
 
 class Dlc_Unary<string mnemonic, Dlc_Cast cast> : Dlc_Elementwise<mnemonic, cast, "inferSameAsFirst"> {
+  let example = "%y = dlc." # mnemonic # " %x : (tensor<2x3xf32>) -> tensor<2x3xf32>";
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
 }
 class Dlc_CostlyUnary<string mnemonic, Dlc_Cast cast> : Dlc_Unary<mnemonic, cast> { let answers = Dlc_Costly; }
 class Dlc_Binary<string mnemonic, Dlc_Cast cast> : Dlc_Elementwise<mnemonic, cast> {
   let description = Dlc_ElementwiseLaws;
+  let example = "%y = dlc." # mnemonic # " %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>";
   let arguments = (ins Dlc_Tensor:$a, Dlc_Tensor:$b);
   let results = (outs Dlc_Tensor:$y);
 }
@@ -40,19 +42,25 @@ def Dlc_ErfOp : Dlc_CostlyUnary<"erf", CastInfer> { let summary = "error functio
 def Dlc_SinOp : Dlc_CostlyUnary<"sin", CastInfer> { let summary = "sine"; }
 def Dlc_CosOp : Dlc_CostlyUnary<"cos", CastInfer> { let summary = "cosine"; }
 def Dlc_SoftplusOp : Dlc_CostlyUnary<"softplus", CastDenyFp16> { let summary = "log(1 + exp(x))"; }
-def Dlc_NotOp : Dlc_Unary<"not", CastNever> { let summary = "logical not"; }
+def Dlc_NotOp : Dlc_Unary<"not", CastNever> {
+  let summary = "logical not";
+  let example = "%y = dlc.not %x : (tensor<2x3xi1>) -> tensor<2x3xi1>";
+}
 def Dlc_GeluOp : Dlc_CostlyUnary<"gelu", CastInfer> {
   let summary = "Gaussian error linear unit: exact, or by tanh when `tanh` is set";
+  let example = [{%y = dlc.gelu %x {tanh} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$x, UnitAttr:$tanh);
 }
 def Dlc_IsFiniteOp : Dlc_Elementwise<"is_finite", CastClear, "inferIsFinite"> {
   let summary = "neither infinite nor NaN";
+  let example = [{%y = dlc.is_finite %x : (tensor<2x3xf32>) -> tensor<2x3xi1>}];
   let arguments = (ins Dlc_Float:$x);
   let results = (outs Dlc_Bool:$y);
 }
 def Dlc_CastOp : Dlc_Op<"cast", CastClear, [Pure, DeclareOpInterfaceMethods<ElementwiseInterface>]> {
   let summary = "conversion of the element type; to bool: x != 0";
   let description = "(C1) operand and result have one shape.";
+  let example = [{%y = dlc.cast %x : (tensor<2x3xf32>) -> tensor<2x3xbf16>}];
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
@@ -69,11 +77,18 @@ def Dlc_PowOp : Dlc_Binary<"pow", CastDenyFp16> {
 }
 def Dlc_MaxOp : Dlc_Binary<"max", CastClear> { let summary = "larger of two; NaN if either is"; }
 def Dlc_MinOp : Dlc_Binary<"min", CastClear> { let summary = "smaller of two; NaN if either is"; }
-def Dlc_AndOp : Dlc_Binary<"and", CastNever> { let summary = "logical and"; }
-def Dlc_OrOp : Dlc_Binary<"or", CastNever> { let summary = "logical or"; }
+def Dlc_AndOp : Dlc_Binary<"and", CastNever> {
+  let summary = "logical and";
+  let example = "%y = dlc.and %a, %b : (tensor<2x3xi1>, tensor<3xi1>) -> tensor<2x3xi1>";
+}
+def Dlc_OrOp : Dlc_Binary<"or", CastNever> {
+  let summary = "logical or";
+  let example = "%y = dlc.or %a, %b : (tensor<2x3xi1>, tensor<3xi1>) -> tensor<2x3xi1>";
+}
 def Dlc_CompareOp : Dlc_Elementwise<"compare", CastClear, "inferPredicate"> {
   let summary = "comparison";
   let description = Dlc_ElementwiseLaws;
+  let example = [{%y = dlc.compare lt %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi1>}];
   let arguments = (ins Dlc_Predicate:$predicate, Dlc_Tensor:$a, Dlc_Tensor:$b);
   let results = (outs Dlc_Bool:$y);
   let assemblyFormat = "$predicate $a `,` $b attr-dict `:` functional-type(operands, results)";
@@ -81,12 +96,15 @@ def Dlc_CompareOp : Dlc_Elementwise<"compare", CastClear, "inferPredicate"> {
 def Dlc_SelectOp : Dlc_Elementwise<"select", CastClear, "inferSelect"> {
   let summary = "condition ? a : b";
   let description = "(C1) element types of a and b agree; (C2) shapes broadcast.";
+  let example = [{%y = dlc.select %condition, %a, %b
+      : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Bool:$condition, Dlc_Tensor:$a, Dlc_Tensor:$b);
   let results = (outs Dlc_Tensor:$y);
 }
 def Dlc_LerpOp : Dlc_Elementwise<"lerp", CastNever> {
   let summary = "a + t * (b - a), as torch rounds it: b - (b - a) * (1 - t) from t = 0.5 on";
   let description = Dlc_ElementwiseLaws;
+  let example = [{%y = dlc.lerp %a, %b, %t : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Float:$t);
   let results = (outs Dlc_Float:$y);
 }

@@ -18,6 +18,8 @@ def Dlc_MatmulActivationOp : Dlc_MatmulEpilogue<"matmul_activation"> {
   let description = !strconcat([{`activation` is "relu" or "gelu_tanh". `kept` of gelu_tanh is a @ b + bias, as y; of relu a bit for
     each element of y, rows of y in whole 128 bits, i8 [..., ceil(N/128) * 16], that only the device understands.
     }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
+  let example = [{%y, %k = dlc.matmul_activation %a, %b, %c {activation = "gelu_tanh"}
+      : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>)}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Optional<Dlc_Float>:$bias,
       UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
   let results = (outs Dlc_Float:$y, Dlc_Tensor:$kept);
@@ -27,6 +29,8 @@ def Dlc_MatmulActivationBackwardOp : Dlc_MatmulEpilogue<"matmul_activation_backw
   let summary = "(a @ b) * activation'(x), and its sum over all rows";
   let description = !strconcat([{a @ b is the gradient of the activation's result; `kept` as matmul_activation has it.
     }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
+  let example = [{%y, %d = dlc.matmul_activation_backward %a, %b, %k {activation = "gelu_tanh"}
+      : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Tensor:$kept,
       UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
   let results = (outs Dlc_Float:$dx, Optional<Dlc_Float>:$dbias);
@@ -36,6 +40,8 @@ def Dlc_MatmulBiasBackwardOp : Dlc_MatmulEpilogue<"matmul_bias_backward"> {
   let description = !strconcat([{`of` = "a", which is then transposed, or "b", which is not: the sum over their stored rows.
     The operand is a gradient, the other one what the layer multiplied: y is the weights' gradient, dbias the bias's.
     }], Dlc_EpilogueLaws, "(C6) `of` is the transposed a or the plain b; (C7) a has rank 2.");
+  let example = [{%y, %d = dlc.matmul_bias_backward %a, %b {of = "a", trans_a}
+      : (tensor<3x2xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<2xf16>)}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$of);
   let results = (outs Dlc_Float:$y, Dlc_Float:$dbias);
 }

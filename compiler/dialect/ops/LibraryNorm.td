@@ -8,6 +8,8 @@ def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFuse
   let description = [{y = (x - saved_mean) saved_rstd scale + bias, plus `residual`; with `relu` no less than 0.
     saved_rstd = 1 / sqrt(var + epsilon) of the population variance. Running statistics are not its business.
     (C1) x has rank 4; (C2) there is one value a channel in scale and bias; (C3) a residual has x's type.}];
+  let example = [{%y, %m, %v = dlc.fused_batch_norm %x, %s, %s {epsilon = 1.0e-05 : f64, relu}
+      : (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>)}];
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, Optional<Dlc_Float>:$residual,
       F64Attr:$epsilon, UnitAttr:$relu);
   let results = (outs Dlc_Float:$y, Dlc_Float:$saved_mean, Dlc_Float:$saved_rstd);
@@ -18,6 +20,9 @@ def Dlc_FusedBatchNormBackwardOp : Dlc_Library<"fused_batch_norm_backward", Cast
   let description = [{dy is the norm's gradient. With `bias`, the norm's, it is that of the ReLU behind the norm: it
     counts where the norm of x, computed again, is above 0.
     (C1) x has rank 4; (C2) there is one value a channel in all but dy and x; (C3) dy has x's type.}];
+  let example = [{%dx, %ds, %db = dlc.fused_batch_norm_backward %dy, %x, %s, %s, %s, %s
+      : (tensor<1x8x8x4xf16>, tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>)}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$saved_mean, Dlc_Float:$saved_rstd,
       Optional<Dlc_Float>:$bias);
   let results = (outs Dlc_Float:$dx, Dlc_Float:$dscale, Dlc_Float:$dbias);
@@ -26,6 +31,8 @@ def Dlc_FusedBatchNormBackwardOp : Dlc_Library<"fused_batch_norm_backward", Cast
 def Dlc_FusedLayerNormOp : Dlc_Library<"fused_layer_norm", CastInfer, "inferFusedLayerNorm"> {
   let summary = "layer_norm, as one call";
   let description = "(C1) the axis is within x's rank; (C2) scale and bias have x's dimensions from it on.";
+  let example = [{%y, %m, %r = dlc.fused_layer_norm %x, %s, %s {axis = 1 : i64, epsilon = 1.0e-05 : f64}
+      : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)}];
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, I64Attr:$axis, F64Attr:$epsilon);
   let results = (outs Dlc_Float:$y, Dlc_Float:$mean, Dlc_Float:$rstd);
 }
@@ -33,6 +40,9 @@ def Dlc_FusedLayerNormBackwardOp : Dlc_Library<"fused_layer_norm_backward", Cast
   let summary = "layer_norm_backward, as one call";
   let description = [{(C1) the axis is within x's rank; (C2) scale has x's dimensions from it on; (C3) dy has x's type;
     (C4) mean and rstd have x's shape with 1 from the axis on.}];
+  let example = [{%dx, %ds, %db = dlc.fused_layer_norm_backward %dy, %x, %s, %m, %m {axis = 1 : i64}
+      : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+      -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$mean, Dlc_Float:$rstd,
       I64Attr:$axis);
   let results = (outs Dlc_Float:$dx, Dlc_Float:$dscale, Dlc_Float:$dbias);

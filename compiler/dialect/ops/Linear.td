@@ -8,6 +8,8 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul"> {
   let description = [{(C1) ranks are at least 2; (C2) contracted sizes agree; (C3) batch dims broadcast;
     (C4) bias is [N]; (C5) element types agree; (C6) an `activation`, which lowering alone sets, is "relu" or "gelu_tanh":
     the result is its value.}];
+  let example = [{%y = dlc.matmul %a, %b, %bias {trans_b}
+      : (tensor<5x2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<5x2x4xf32>}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Optional<Dlc_Float>:$bias,
       UnitAttr:$trans_a, UnitAttr:$trans_b, OptionalAttr<StrAttr>:$activation);
   let results = (outs Dlc_Float:$y);
@@ -24,6 +26,10 @@ class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow,
 def Dlc_ConvOp : Dlc_Conv<"conv", "inferConv"> {
   let summary = "2-d convolution; weights are [O, I/group, kh, kw], pads [begin..., end...]";
   let description = Dlc_ConvLaws # "; (C4) bias is [O].";
+  let example = [{%y = dlc.conv %x, %w, %o
+      {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
+      : (tensor<1x4x8x8xf32>, tensor<6x2x3x3xf32>, tensor<6xf32>)
+      -> tensor<1x6x4x4xf32>}];
   let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$w, Optional<Dlc_Float>:$bias), window);
   let results = (outs Dlc_Float:$y);
   let answers = Images<"0", "0">.text # MayLack<"bias", "getBias">.text;
@@ -37,12 +43,20 @@ class Dlc_ConvBackward<string mnemonic> : Dlc_Op<mnemonic, CastAllow,
 }
 def Dlc_ConvBackwardDataOp : Dlc_ConvBackward<"conv_backward_data"> {
   let summary = "gradient of conv's input";
+  let example = [{%dx = dlc.conv_backward_data %y, %w
+      {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
+      : (tensor<1x6x4x4xf32>, tensor<6x2x3x3xf32>)
+      -> tensor<1x4x8x8xf32>}];
   let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$w), window);
   let results = (outs Dlc_Float:$dx);
   let answers = Images<"0", "0">.text;
 }
 def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
   let summary = "gradient of conv's weights";
+  let example = [{%dw = dlc.conv_backward_filter %x, %y
+      {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
+      : (tensor<1x4x8x8xf32>, tensor<1x6x4x4xf32>)
+      -> tensor<6x2x3x3xf32>}];
   let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$dy), window);
   let results = (outs Dlc_Float:$dw);
   let answers = Images<"0, 1", "">.text;
@@ -65,12 +79,20 @@ class Dlc_PoolBackward<string mnemonic, Dlc_Cast cast> : Dlc_Op<mnemonic, cast,
 def Dlc_MaxPoolOp : Dlc_Pool<"max_pool", CastClear, "inferMaxPool"> {
   let summary = "maximum of each window and its position in it (row-major, the first one wins)";
   let description = Dlc_PoolLaws # "; (C5) a window has at most 255 elements.";
+  let example = [{%max, %index = dlc.max_pool %x
+      {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>}
+      : (tensor<1x4x8x8xf32>)
+      -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi8>)}];
   let arguments = !con((ins Dlc_Float:$x), window);
   let results = (outs Dlc_Float:$y, RankedTensorOf<[I8]>:$index);
   let answers = Images<"0", "0, 1">.text;
 }
 def Dlc_MaxPoolBackwardOp : Dlc_PoolBackward<"max_pool_backward", CastClear> {
   let summary = "gradient of max_pool's input";
+  let example = [{%dx = dlc.max_pool_backward %max, %index
+      {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>}
+      : (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi8>)
+      -> tensor<1x4x8x8xf32>}];
   let arguments = !con((ins Dlc_Float:$dy, RankedTensorOf<[I8]>:$index), window);
   let results = (outs Dlc_Float:$dx);
   let answers = Images<"0, 1", "0">.text;
@@ -78,12 +100,20 @@ def Dlc_MaxPoolBackwardOp : Dlc_PoolBackward<"max_pool_backward", CastClear> {
 def Dlc_AvgPoolOp : Dlc_Pool<"avg_pool", CastInfer, "inferAvgPool"> {
   let summary = "mean of each window";
   let description = Dlc_PoolLaws # ".";
+  let example = [{%y = dlc.avg_pool %x
+      {count_include_pad, dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, layout = "nhwc"}
+      : (tensor<1x4x8x8xf32>)
+      -> tensor<1x2x4x8xf32>}];
   let arguments = !con((ins Dlc_Float:$x), window, (ins UnitAttr:$count_include_pad));
   let results = (outs Dlc_Float:$y);
   let answers = Images<"0", "0">.text;
 }
 def Dlc_AvgPoolBackwardOp : Dlc_PoolBackward<"avg_pool_backward", CastInfer> {
   let summary = "gradient of avg_pool's input";
+  let example = [{%dx = dlc.avg_pool_backward %avg
+      {count_include_pad, dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, layout = "nhwc"}
+      : (tensor<1x2x4x8xf32>)
+      -> tensor<1x4x8x8xf32>}];
   let arguments = !con((ins Dlc_Float:$dy), window, (ins UnitAttr:$count_include_pad));
   let results = (outs Dlc_Float:$dx);
   let answers = Images<"0", "0">.text;

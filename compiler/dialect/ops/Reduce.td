@@ -6,6 +6,7 @@ include "DlcBase.td"
 class Dlc_Reduce<string combine, Dlc_Cast cast, string mnemonic = "reduce_" # combine, string infer = "inferReduce">
     : Dlc_Pure<mnemonic, cast, infer, [ReductionInterface]> {
   let description = "(C1) the axes are sorted, distinct and within x's rank.";
+  let example = "%y = dlc." # mnemonic # " %x {axes = array<i64: 1>, keepdims} : (tensor<2x3xf32>) -> tensor<2x1xf32>";
   let answers = "static Combine combine() { return Combine::" # combine # "; }\n";
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$axes, UnitAttr:$keepdims);
   let results = (outs Dlc_Tensor:$y);
@@ -17,6 +18,7 @@ def Dlc_ReduceMinOp : Dlc_Reduce<"min", CastClear> { let summary = "minimum"; }
 def Dlc_ArgMaxOp : Dlc_Reduce<"argmax", CastClear, "argmax", "inferArgMax"> {
   let summary = "index of the first maximum along the only axis of `axes`";
   let description = "(C1) the axes are sorted, distinct and within x's rank; (C2) there is one.";
+  let example = "%y = dlc.argmax %x {axes = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xi64>";
   let results = (outs Dlc_Index:$y);
 }
 #endif

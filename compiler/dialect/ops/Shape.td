@@ -5,8 +5,9 @@ include "DlcBase.td"
 
 defvar Dlc_Movement = DeclareOpInterfaceMethods<MovementInterface>;
 
-def Dlc_ConstantOp : Op<Dlc_Dialect, "constant", [Pure, ConstantLike, GeneratorInterface, AllTypesMatch<["value", "y"]>]> {
+def Dlc_ConstantOp : Dlc_AnyOp<"constant", [Pure, ConstantLike, GeneratorInterface, AllTypesMatch<["value", "y"]>]> {
   let summary = "a small constant; weights are state, never attributes";
+  let example = [{%y = dlc.constant dense<1.000000e+00> : tensor<2xf32>}];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Dlc_Tensor:$y);
   let assemblyFormat = "attr-dict $value";
@@ -16,6 +17,7 @@ def Dlc_ConstantOp : Op<Dlc_Dialect, "constant", [Pure, ConstantLike, GeneratorI
 def Dlc_IotaOp : Dlc_Op<"iota", CastNever, [Pure, GeneratorInterface]> {
   let summary = "the index along `axis`";
   let description = "(C1) the axis is within the rank.";
+  let example = [{%y = dlc.iota {axis = 1 : i64} : () -> tensor<2x3xi64>}];
   let arguments = (ins I64Attr:$axis);
   let results = (outs Dlc_Tensor:$y);
   let hasVerifier = 1;
@@ -23,6 +25,7 @@ def Dlc_IotaOp : Dlc_Op<"iota", CastNever, [Pure, GeneratorInterface]> {
 def Dlc_ReshapeOp : Dlc_Op<"reshape", CastClear, [Pure]> {
   let summary = "same elements, other shape";
   let description = "(C1) element types agree; (C2) so do the numbers of elements.";
+  let example = [{%y = dlc.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32>}];
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
@@ -31,6 +34,7 @@ def Dlc_ReshapeOp : Dlc_Op<"reshape", CastClear, [Pure]> {
 def Dlc_TransposeOp : Dlc_Pure<"transpose", CastClear, "inferTranspose", [Dlc_Movement]> {
   let summary = "y[i...] = x[i permuted]; dimension d of y is dimension perm[d] of x";
   let description = "(C1) perm is a permutation of x's dimensions.";
+  let example = [{%y = dlc.transpose %x {perm = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>}];
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$perm);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
@@ -38,6 +42,7 @@ def Dlc_TransposeOp : Dlc_Pure<"transpose", CastClear, "inferTranspose", [Dlc_Mo
 def Dlc_BroadcastOp : Dlc_Op<"broadcast", CastClear, [Pure]> {
   let summary = "numpy broadcast to the result's shape";
   let description = "(C1) x has the result's element type and a shape that broadcasts to its shape.";
+  let example = [{%y = dlc.broadcast %x : (tensor<2x3xf32>) -> tensor<5x2x3xf32>}];
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
@@ -46,6 +51,8 @@ def Dlc_BroadcastOp : Dlc_Op<"broadcast", CastClear, [Pure]> {
 def Dlc_SliceOp : Dlc_Pure<"slice", CastClear, "inferSlice", [Dlc_Movement]> {
   let summary = "y[i] = x[starts + i * steps], `sizes` elements a dimension; steps may be negative";
   let description = "(C1) there is a start, a size and a step a dimension; (C2) all that is read is within x.";
+  let example = [{%y = dlc.slice %x {sizes = array<i64: 1, 2>, starts = array<i64: 1, 2>, steps = array<i64: 1, -1>}
+      : (tensor<2x3xf32>) -> tensor<1x2xf32>}];
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$starts, Dlc_Ints:$sizes, Dlc_Ints:$steps);
   let results = (outs Dlc_Tensor:$y);
   let hasFolder = 1;
@@ -53,6 +60,10 @@ def Dlc_SliceOp : Dlc_Pure<"slice", CastClear, "inferSlice", [Dlc_Movement]> {
 def Dlc_PadOp : Dlc_Pure<"pad", CastClear, "inferPad", [Dlc_Movement]> {
   let summary = "`low` and `high` new elements of `value` around x, `interior` between its elements";
   let description = "(C1) there is a low, a high and an interior size a dimension; (C2) none is negative.";
+  let example = [{%y = dlc.pad %x
+      {high = array<i64: 0, 1>, interior = array<i64: 1, 0>, low = array<i64: 1, 0>, value = 0.000000e+00 : f64}
+      : (tensor<2x3xf32>)
+      -> tensor<4x4xf32>}];
   let answers = "int64_t pieces() { return 2; }\n";
   let arguments = (ins Dlc_Tensor:$x, Dlc_Ints:$low, Dlc_Ints:$high, Dlc_Ints:$interior, F64Attr:$value);
   let results = (outs Dlc_Tensor:$y);
@@ -61,6 +72,7 @@ def Dlc_ConcatOp : Dlc_Pure<"concat", CastClear, "inferConcat", [Dlc_Movement]> 
   let summary = "operands joined along `axis`";
   let description = [{(C1) there is an operand; (C2) the axis is within its rank; (C3) operands agree in element type, rank
     and all other dimensions.}];
+  let example = [{%y = dlc.concat %x, %x {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>}];
   let answers = "int64_t pieces() { return getXs().size(); }\n";
   let arguments = (ins Variadic<Dlc_Tensor>:$xs, I64Attr:$axis);
   let results = (outs Dlc_Tensor:$y);
@@ -69,6 +81,8 @@ def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather", [LookupInterf
   let summary = "slices of data along `axis`, chosen by indices";
   let description = [{Negative indices count from the end. The slice `padding` gets no gradient, as torch's padding_idx.
     (C1) the axis is within data's rank; (C2) `padding` is one of the slices.}];
+  let example = [{%y = dlc.gather %x, %i {axis = 0 : i64, padding = 1 : i64}
+      : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>}];
   let arguments = (ins Dlc_Tensor:$data, Dlc_Index:$indices, I64Attr:$axis, OptionalAttr<I64Attr>:$padding);
   let results = (outs Dlc_Tensor:$y);
   let answers = [{int64_t countOf(unsigned i) {
@@ -81,6 +95,7 @@ def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,
   let summary = "zeros with updates added at indices along `axis`: gather's gradient";
   let description = [{(C1) the axis is within y's rank; (C2) element types of updates and y agree; (C3) updates have y's
     shape with the indices' dimensions in place of the axis.}];
+  let example = [{%y = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$axis);
   let results = (outs Dlc_Float:$y);
   let hasVerifier = 1;

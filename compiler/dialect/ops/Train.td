@@ -4,10 +4,14 @@
 include "DlcBase.td"
 include "ops/Elementwise.td"
 
-def Dlc_StateOp : Op<Dlc_Dialect, "state", [Symbol]> {
+def Dlc_StateOp : Dlc_AnyOp<"state", [Symbol]> {
   let summary = "a named tensor that outlives a step";
   let description = [{`init`: a string names a tensor of the weight store; a number fills; a symbol copies that
     state's initial value. `of` is the state that a moment or an ema belongs to.}];
+  let example = [{
+    dlc.state @w : tensor<2x3xf32> param init = "w" trainable
+    dlc.state @w.m : tensor<2x3xf32> moment init = 0.0 : f32 of = @w
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, Dlc_Role:$role,
       AnyAttr:$init, OptionalAttr<FlatSymbolRefAttr>:$of, UnitAttr:$trainable);
   let assemblyFormat = "$sym_name `:` $type $role `init` `=` $init (`of` `=` $of^)? (`trainable` $trainable^)? attr-dict";
@@ -17,11 +21,12 @@ def Dlc_StateOp : Op<Dlc_Dialect, "state", [Symbol]> {
 }
 defvar Dlc_AccessLaws = "(C1) the state exists; (C2) the value has its type.";
 class Dlc_StateAccess<string mnemonic, list<Trait> traits>
-    : Op<Dlc_Dialect, mnemonic, traits # [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+    : Dlc_AnyOp<mnemonic, traits # [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 
 def Dlc_ReadOp : Dlc_StateAccess<"read", [Pure]> {
   let summary = "the state's value at the start of the step, wherever the read stands";
   let description = Dlc_AccessLaws;
+  let example = [{%w = dlc.read @w : tensor<2x3xf32>}];
   let arguments = (ins FlatSymbolRefAttr:$state);
   let results = (outs Dlc_Tensor:$value);
   let assemblyFormat = "$state attr-dict `:` type($value)";
@@ -29,6 +34,7 @@ def Dlc_ReadOp : Dlc_StateAccess<"read", [Pure]> {
 def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
   let summary = "the state's value after the step";
   let description = Dlc_AccessLaws # " (C3) a function writes a state at most once.";
+  let example = [{dlc.write @w, %x : tensor<2x3xf32>}];
   let hasVerifier = 1;
   let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Tensor:$value);
   let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
@@ -36,12 +42,14 @@ def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
 def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
   let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
   let description = !strconcat("`loss`: it is the part of that one of several losses. ", Dlc_AccessLaws);
+  let example = [{dlc.gradient @w, %x : tensor<2x3xf32>}];
   let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, OptionalAttr<StrAttr>:$loss);
   let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
 }
-def Dlc_SeedOp : Op<Dlc_Dialect, "seed", [Pure]> {
+def Dlc_SeedOp : Dlc_AnyOp<"seed", [Pure]> {
   let summary = "d loss / d loss, the factor that scale-loss sets";
   let description = [{`loss`: it starts the backward graph of that one of several losses.}];
+  let example = [{%y = dlc.seed : tensor<f32>}];
   let arguments = (ins OptionalAttr<StrAttr>:$loss);
   let results = (outs Dlc_Float:$y);
   let assemblyFormat = "attr-dict `:` type($y)";
@@ -50,6 +58,8 @@ def Dlc_SeedOp : Op<Dlc_Dialect, "seed", [Pure]> {
 def Dlc_SoftmaxCrossEntropyOp : Dlc_Pure<"softmax_cross_entropy", CastDeny, "inferCrossEntropy", [LookupInterface]> {
   let summary = "per row: lse - logits[label], with lse = log(sum(exp(logits)))";
   let description = [{(C1) logits are [R, C]; (C2) labels are [R]. Rows whose label is `ignore_index` have loss 0.}];
+  let example = [{%loss, %lse = dlc.softmax_cross_entropy %logits, %labels {ignore_index = -100 : i64}
+      : (tensor<2x3xf32>, tensor<2xi64>) -> (tensor<2xf32>, tensor<2xf32>)}];
   let arguments = (ins Dlc_Float:$logits, Dlc_Index:$labels, OptionalAttr<I64Attr>:$ignore_index);
   let results = (outs Dlc_Float:$loss, Dlc_Float:$lse);
   let answers = [{int64_t countOf(unsigned i) {
@@ -61,15 +71,19 @@ def Dlc_SoftmaxCrossEntropyBackwardOp
     : Dlc_Pure<"softmax_cross_entropy_backward", CastDeny, "inferCrossEntropyBackward"> {
   let summary = "(exp(logits - lse) - onehot(labels)) * dloss";
   let description = "(C1) logits are [R, C]; (C2) labels are [R]; (C3) so are dloss and lse, of the logits' element type.";
+  let example = [{%dlogits = dlc.softmax_cross_entropy_backward %dloss, %logits, %labels, %lse
+      : (tensor<2xf32>, tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$dloss, Dlc_Float:$logits, Dlc_Index:$labels, Dlc_Float:$lse,
       OptionalAttr<I64Attr>:$ignore_index);
   let results = (outs Dlc_Float:$dlogits);
 }
 
-def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure]> {
+def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "mean over the ranks; values of one bucket travel together";
-  let description = [{(C1) the result has the operand's type.}];
-  let arguments = (ins Dlc_Float:$x, OptionalAttr<I64Attr>:$bucket);
+  let description = [{`of`: it is this parameter's gradient, which has its place in memory by that. Of one rank there are no buckets.
+    (C1) the result has the operand's type; (C2) `of` is a parameter of that type.}];
+  let example = [{%y = dlc.all_reduce %x {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
+  let arguments = (ins Dlc_Float:$x, OptionalAttr<I64Attr>:$bucket, OptionalAttr<FlatSymbolRefAttr>:$of);
   let results = (outs Dlc_Float:$y);
   let hasVerifier = 1;
 }
@@ -82,23 +96,40 @@ class Dlc_Multi<string mnemonic> : Dlc_Op<mnemonic, CastNever,
 }
 def Dlc_AllFiniteOp : Dlc_Multi<"all_finite"> {
   let summary = "whether no element of any operand is infinite or NaN";
+  let example = [{%y = dlc.all_finite %a, %b : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<i1>}];
   let results = (outs Dlc_Bool:$y);
 }
 def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
   let summary = "Euclidean norm of all operands together, accumulated in f64";
+  let example = [{%y = dlc.global_norm %a, %b : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<f32>}];
   let results = (outs Dlc_Float:$y);
   let hasCanonicalizer = 1;
 }
 
-def Dlc_FusedOp : Op<Dlc_Dialect, "fused", [Pure, IsolatedFromAbove,
+def Dlc_FusedOp : Dlc_AnyOp<"fused", [Pure, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "a cluster that becomes one kernel";
+  let example = [{
+    %y = dlc.fused(%a) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
+    ^bb0(%x: tensor<2x3xf32>):
+      %0 = dlc.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      %1 = dlc.exp %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      dlc.yield %1 : tensor<2x3xf32>
+    }
+  }];
   let arguments = (ins Variadic<Dlc_Tensor>:$inputs);
   let results = (outs Variadic<Dlc_Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
 }
-def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator]> {
+def Dlc_YieldOp : Dlc_AnyOp<"yield", [Pure, Terminator]> {
+  let example = [{
+    %y = dlc.fused(%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%x: tensor<4xf32>):
+      %0 = dlc.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+      dlc.yield %0 : tensor<4xf32>
+    }
+  }];
   let arguments = (ins Variadic<Dlc_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), "build($_builder, $_state, ::mlir::ValueRange());">];

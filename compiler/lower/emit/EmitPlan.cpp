@@ -54,8 +54,9 @@ LogicalResult fill(plan::Attribute *out, NamedAttribute attr) {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(plan::Program &out, const llvm::StringMap<uint32_t> &regions)
-      : out(out), regions(regions) {}
+  ProgramEmitter(plan::Program &out, const SymbolTable &symbols,
+                 const llvm::StringMap<uint32_t> &regions)
+      : out(out), symbols(symbols), regions(regions) {}
 
   LogicalResult emit(exec::ProgramOp program) {
     out.set_name(program.getSymName().str());
@@ -88,18 +89,19 @@ private:
     }
     return command(op);
   }
-  static DictionaryAttr attributesOf(exec::LaunchOp launch) {
+  static DictionaryAttr attributesOf(exec::LaunchOp launch,
+                                     const exec::Schedule &schedule) {
     Builder b(launch.getContext());
     NamedAttrList attrs;
     attrs.set("symbol", b.getStringAttr(launch.getKernel()));
     if (launch.getGrid()) {
       attrs.set("grid", launch.getGridAttr());
       attrs.set("block", launch.getBlockAttr());
-      if (launch->hasAttr("tensor_cores"))
+      if (launch.getTensorCores())
         attrs.set("tensor_cores", b.getI64IntegerAttr(1));
     } else {
-      attrs.set("extent", launch.getExtentAttr());
-      attrs.set("grain", launch.getGrainAttr());
+      attrs.set("extent", b.getI64IntegerAttr(schedule.extent()));
+      attrs.set("grain", b.getI64IntegerAttr(schedule.grain));
     }
     return attrs.getDictionary(launch.getContext());
   }
@@ -108,9 +110,13 @@ private:
     c.set_label(locationLabel(op->getLoc()));
     Builder b(op->getContext());
     if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
-      c.set_flops(launch.getFlops());
+      auto kernel = symbols.lookup<exec::KernelOp>(launch.getKernel());
+      if (!kernel || !kernel.getSchedule())
+        return launch.emitError("runs a kernel without a schedule");
+      const exec::Schedule &schedule = kernel.getScheduleAttr().getValue();
+      c.set_flops(schedule.flops);
       return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
-                    attributesOf(launch));
+                    attributesOf(launch, schedule));
     }
     if (auto call = dyn_cast<exec::CallOp>(op)) {
       c.set_flops(call.getFlops());
@@ -157,6 +163,7 @@ private:
   }
 
   plan::Program &out;
+  const SymbolTable &symbols;
   const llvm::StringMap<uint32_t> &regions;
   llvm::DenseMap<Value, uint32_t> ids;
 };
@@ -184,8 +191,10 @@ LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
     s->set_offset(state.getOffset());
     s->set_trainable(state.getTrainable());
   }
+  const SymbolTable symbols(module);
   for (auto program : module.getOps<exec::ProgramOp>())
-    if (failed(ProgramEmitter(*plan.add_programs(), regions).emit(program)))
+    if (failed(ProgramEmitter(*plan.add_programs(), symbols, regions)
+                   .emit(program)))
       return failure();
   return success();
 }

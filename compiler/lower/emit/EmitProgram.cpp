@@ -1,6 +1,4 @@
 #include "compiler/lower/emit/EmitProgram.h"
-#include "compiler/kernel/AttentionKernel.h"
-#include "compiler/kernel/KernelSchedule.h"
 #include <map>
 
 using namespace mlir;
@@ -131,24 +129,8 @@ private:
       return failure();
     for (Value v : op.getOutputs())
       outs.push_back(buffer(v));
-    exec::KernelOp kernel = kernels.get(op);
-    if (auto attention = dyn_cast_or_null<ir::FlopsInterface>(
-            attentionOf(kernel.getBody()))) {
-      exec::LaunchOp::create(b, op.getLoc(), kernel.getSymName(), ins, outs,
-                             /*extent=*/1, /*grain=*/1, attention.countFlops(),
-                             /*grid=*/nullptr, /*block=*/nullptr)
-          ->setAttr("tensor_cores", b.getUnitAttr());
-      return success();
-    }
-    std::string why;
-    auto schedule = analyseKernel(kernel.getBody(), &why);
-    if (!schedule)
-      return op.emitError() << "this cluster cannot be one kernel: " << why;
-    auto launch = exec::LaunchOp::create(
-        b, op.getLoc(), kernel.getSymName(), ins, outs, schedule->extent,
-        schedule->grain, schedule->flops, /*grid=*/nullptr, /*block=*/nullptr);
-    if (!kernel.getBody().getOps<ir::MatmulOp>().empty())
-      launch->setAttr("tensor_cores", b.getUnitAttr());
+    exec::LaunchOp::create(b, op.getLoc(), kernels.get(op).getSymName(), ins,
+                           outs);
     return success();
   }
   LogicalResult call(OpBuilder &b, ir::LibraryInterface op) {

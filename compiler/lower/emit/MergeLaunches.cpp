@@ -9,7 +9,6 @@
 // reads.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
-#include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/IR/IRMapping.h"
@@ -228,11 +227,7 @@ private:
       ins.push_back(flat(v));
     for (Value v : first.getOutputs())
       outs.push_back(flat(v));
-    auto schedule = analyseKernel(kernel.getBody());
-    assert(schedule && "an elementwise kernel is legal in any shape");
-    exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs,
-                           schedule->extent, schedule->grain, schedule->flops,
-                           /*grid=*/nullptr, /*block=*/nullptr);
+    exec::LaunchOp::create(b, last.getLoc(), kernel.getSymName(), ins, outs);
     for (exec::LaunchOp launch : group.launches)
       launch.erase();
   }

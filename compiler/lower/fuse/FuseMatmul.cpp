@@ -202,7 +202,7 @@ std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape,
   }
   if (sums != 1 || !product)
     return std::nullopt;
-  return target.generatedProduct(shape, double(scheduleKernel(*graph).bytes),
+  return target.generatedProduct(shape, double(trafficOf(*graph)),
                                  costOf(*graph, product->children[0]),
                                  costOf(*graph, product->children[1]));
 }

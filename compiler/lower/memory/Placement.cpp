@@ -2,7 +2,6 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/memory/Scratch.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using dlc::ir::tensorType;
@@ -26,7 +25,7 @@ ir::AllReduceOp allReduceOf(Value v) {
 static bool isReadWhereWritten(ir::FusedOp fused, OpResult r, Value input) {
   std::string why;
   auto graph = KernelGraph::build(fused.getBody(), why);
-  if (!graph || scheduleKernel(*graph).kind != KernelSchedule::Columns)
+  if (!graph || !sumsColumns(*graph))
     return false;
   const IndexForm &place = graph->outputs[r.getResultNumber()].offset;
   return llvm::all_of(graph->nodes, [&](auto &node) {
@@ -148,35 +147,17 @@ bool Placement::canPlace(Value storage) const {
   return storage.getDefiningOp() && isCommand(storage.getDefiningOp()) &&
          !places.contains(storage);
 }
+/// A parameter's gradient has its offset, behind what else travels with
+/// gradients, such as the loss.
 void Placement::placeGradients() {
   SmallVector<std::pair<Value, int64_t>> gradients;
   llvm::DenseSet<Value> taken;
-  llvm::StringMap<StringRef> owners; // of moments
-  for (auto s :
-       block.getParentOp()->getParentOfType<ModuleOp>().getOps<ir::StateOp>())
-    if (s.getRole() == ir::Role::moment)
-      owners[s.getSymName()] = *s.getOf();
-  llvm::StringSet<> done;
-  // An update reads what was reduced; without a reduction it reads what it may.
-  for (bool reduced : {true, false})
-    for (auto write : block.getOps<ir::WriteOp>()) {
-      auto update = write.getValue().getDefiningOp<ir::FusedOp>();
-      auto owner = owners.find(write.getState());
-      StringRef name = owner == owners.end() ? write.getState() : owner->second;
-      Place param = layout.places[name];
-      if (!update || param.region != "param" || done.contains(name))
-        continue;
-      for (Value v : update.getInputs()) {
-        Value storage = storageOf(v);
-        if (v.getType() == write.getValue().getType() && canPlace(storage) &&
-            (!reduced || allReduceOf(v)) && taken.insert(storage).second) {
-          gradients.push_back({storage, param.offset});
-          done.insert(name);
-          break;
-        }
-      }
-    }
-  int64_t head = 0; // what else travels with the gradients, such as the loss
+  for (auto reduce : block.getOps<ir::AllReduceOp>()) {
+    Value storage = storageOf(reduce.getY());
+    if (reduce.getOf() && canPlace(storage) && taken.insert(storage).second)
+      gradients.push_back({storage, placeOfState(*reduce.getOf()).offset});
+  }
+  int64_t head = 0;
   for (auto reduce : block.getOps<ir::AllReduceOp>()) {
     Value storage = storageOf(reduce.getY());
     if (canPlace(storage) && taken.insert(storage).second) {

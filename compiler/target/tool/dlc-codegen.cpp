@@ -1,6 +1,6 @@
 // dlc-codegen: compiles the kernels of an exec module, for tests and for
-// reading what a cluster becomes.
-//   dlc-codegen x.mlir --emit=schedule|llvm|so [--cpu=native] [-O3] [--jobs=N]
+// reading what a cluster becomes. Kernels without a schedule get one.
+//   dlc-codegen x.mlir --emit=llvm|so [--cpu=native] [-O3] [--jobs=N]
 //   [--cache=FOLDER] [-o FILE]
 //   dlc-codegen x.mlir --sm=90 --emit=mapping|llvm|ptx|resources|cubin [-o
 //   FILE]
@@ -28,8 +28,8 @@ namespace {
 cl::opt<std::string> input(cl::Positional, cl::init("-"), cl::desc("<module>"));
 cl::opt<std::string> output("o", cl::init("-"), cl::desc("output file"));
 cl::opt<std::string> emit("emit", cl::init("so"),
-                          cl::desc("schedule, llvm or so; with --sm mapping, "
-                                   "llvm, ptx, resources or cubin"));
+                          cl::desc("llvm or so; with --sm mapping, llvm, ptx, "
+                                   "resources or cubin"));
 cl::opt<std::string> sm("sm", cl::desc("for this SM instead of a CPU"));
 cl::opt<std::string> cudaPath("cuda-path", cl::desc("the CUDA Toolkit"));
 cl::opt<std::string> cpu("cpu", cl::init("native"),
@@ -38,14 +38,6 @@ cl::opt<unsigned> level("O", cl::Prefix, cl::init(3),
                         cl::desc("optimization level"));
 cl::opt<unsigned> jobs("jobs", cl::init(0), cl::desc("threads"));
 cl::opt<std::string> cache("cache", cl::desc("folder of compiled objects"));
-
-void print(llvm::raw_ostream &os, llvm::StringRef name,
-           llvm::ArrayRef<dlc::LoopGroup> groups) {
-  os << " " << name << "=[";
-  llvm::interleaveComma(groups, os,
-                        [&](const dlc::LoopGroup &g) { os << g.size; });
-  os << "]";
-}
 
 void print(llvm::raw_ostream &os, const dlc::cuda::TileMapping &m) {
   auto operand = [&](const char *name, const dlc::cuda::OperandMapping &o) {
@@ -58,27 +50,6 @@ void print(llvm::raw_ostream &os, const dlc::cuda::TileMapping &m) {
   operand("right", m.right);
 }
 
-LogicalResult printSchedules(ModuleOp module, llvm::raw_ostream &os) {
-  static const char *kinds[] = {"elementwise", "rows", "columns"};
-  auto result = module.walk([&](dlc::exec::KernelOp kernel) {
-    std::string why;
-    auto s = dlc::analyseKernel(kernel.getBody(), &why);
-    if (!s) {
-      kernel.emitOpError("is not a legal cluster: ") << why;
-      return WalkResult::interrupt();
-    }
-    os << kernel.getSymName() << ": " << kinds[s->kind]
-       << " extent=" << s->extent << " grain=" << s->grain
-       << " elements=" << s->elements << " flops=" << s->flops
-       << " bytes=" << s->bytes;
-    print(os, "outer", s->outer);
-    print(os, "inner", s->inner);
-    os << " block=" << s->block << "\n";
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 LogicalResult printMappings(ModuleOp module, llvm::raw_ostream &os) {
   static const char *kinds[] = {"elementwise", "rows", "columns"};
   auto result = module.walk([&](dlc::exec::KernelOp kernel) {
@@ -88,7 +59,10 @@ LogicalResult printMappings(ModuleOp module, llvm::raw_ostream &os) {
       kernel.emitOpError("is not a legal cluster: ") << why;
       return WalkResult::interrupt();
     }
-    dlc::cuda::Mapping m = dlc::cuda::mapKernel(*graph);
+    auto schedule = dlc::scheduleOf(kernel, *graph);
+    if (failed(schedule))
+      return WalkResult::interrupt();
+    dlc::cuda::Mapping m = dlc::cuda::mapKernel(*graph, *schedule);
     os << kernel.getSymName() << ": " << (m.product ? "tiles" : kinds[m.kind])
        << " grid=" << m.grid << " block=" << m.block << " vector=" << m.vector
        << " across=" << m.across << " chunks=" << m.chunks
@@ -139,8 +113,8 @@ LogicalResult runCuda(ModuleOp module, llvm::raw_ostream &os) {
 }
 
 LogicalResult run(ModuleOp module, llvm::raw_ostream &os) {
-  if (emit == "schedule")
-    return printSchedules(module, os);
+  if (failed(dlc::scheduleKernels(module)))
+    return failure();
   if (!sm.empty())
     return runCuda(module, os);
   std::string why;
@@ -164,9 +138,9 @@ LogicalResult run(ModuleOp module, llvm::raw_ostream &os) {
 int runTool(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv,
                               "compiles the kernels of an exec module\n");
-  std::vector<std::string> known = {"schedule", "llvm", "so"};
+  std::vector<std::string> known = {"llvm", "so"};
   if (!sm.empty())
-    known = {"schedule", "mapping", "llvm", "ptx", "resources", "cubin"};
+    known = {"mapping", "llvm", "ptx", "resources", "cubin"};
   if (!llvm::is_contained(known, emit.getValue())) {
     llvm::errs() << "expected --emit=" << llvm::join(known, ", ") << ", found '"
                  << emit << "'\n";

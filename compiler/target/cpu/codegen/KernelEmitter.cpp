@@ -12,9 +12,10 @@ namespace {
 class KernelEmitter {
 public:
   KernelEmitter(exec::KernelOp kernel, ModuleOp module,
-                const KernelGraph &graph, const CpuTarget &target)
+                const KernelGraph &graph, const KernelSchedule &schedule,
+                const CpuTarget &target)
       : kernel(kernel), module(module), b(module.getContext()), graph(graph),
-        schedule(scheduleKernel(graph)),
+        schedule(schedule),
         e(graph, b, kernel.getLoc(), b.getI64Type(),
           LLVM::AccessGroupAttr::get(b.getContext(),
                                      DistinctAttr::create(b.getUnitAttr()))) {
@@ -36,7 +37,7 @@ public:
     Loops loops(e);
     loops.loop(entry->getArgument(1), entry->getArgument(2), {}, Loops::Items,
                [&](Value item, ValueRange) {
-                 if (schedule.extent)
+                 if (schedule.extent())
                    emitItem(item, entry);
                  return Loops::Values();
                });
@@ -68,7 +69,7 @@ private:
   ModuleOp module;
   OpBuilder b;
   const KernelGraph &graph;
-  KernelSchedule schedule;
+  const KernelSchedule &schedule;
   ScalarEmitter e;
   SmallVector<Value> outputs;
 };
@@ -99,7 +100,10 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;
-  KernelEmitter(kernel, module, *graph, target).run();
+  auto schedule = scheduleOf(kernel, *graph);
+  if (failed(schedule))
+    return failure();
+  KernelEmitter(kernel, module, *graph, *schedule, target).run();
   return success();
 }
 

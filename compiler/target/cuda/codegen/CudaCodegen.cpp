@@ -132,23 +132,32 @@ LogicalResult compileKernels(ModuleOp module, ArrayRef<Sm> sms,
 
 LogicalResult mapLaunches(ModuleOp module) {
   Builder b(module.getContext());
-  llvm::StringMap<LaunchShape> mappings;
+  struct Shape {
+    LaunchShape launch;
+    bool multiplies;
+  };
+  llvm::StringMap<Shape> mappings;
   for (auto kernel : module.getOps<exec::KernelOp>()) {
     if (auto attention = mapAttention(kernel)) {
-      mappings.try_emplace(kernel.getSymName(), *attention);
+      mappings.try_emplace(kernel.getSymName(), Shape{*attention, true});
       continue;
     }
     std::string why;
     auto graph = KernelGraph::build(kernel.getBody(), why);
     if (!graph)
       return kernel.emitOpError("is not a legal cluster: ") << why;
-    const Mapping m = mapKernel(*graph);
-    mappings.try_emplace(kernel.getSymName(), LaunchShape{m.grid, m.block});
+    auto schedule = scheduleOf(kernel, *graph);
+    if (failed(schedule))
+      return failure();
+    const Mapping m = mapKernel(*graph, *schedule);
+    mappings.try_emplace(kernel.getSymName(),
+                         Shape{{m.grid, m.block}, bool(graph->contraction.op)});
   }
   module.walk([&](exec::LaunchOp launch) {
-    const LaunchShape &m = mappings.find(launch.getKernel())->second;
-    launch.setGrid(m.grid);
-    launch.setBlock(m.block);
+    const Shape &shape = mappings.find(launch.getKernel())->second;
+    launch.setGrid(shape.launch.grid);
+    launch.setBlock(shape.launch.block);
+    launch.setTensorCores(shape.multiplies);
   });
   return success();
 }

@@ -34,7 +34,10 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;
-  Mapping map = mapKernel(*graph);
+  auto schedule = scheduleOf(kernel, *graph);
+  if (failed(schedule))
+    return failure();
+  Mapping map = mapKernel(*graph, *schedule);
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto inputs = kernel.getBody().getArguments();
   auto function =
@@ -61,6 +64,8 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
     case KernelSchedule::Columns:
       emitColumns(body);
       break;
+    case KernelSchedule::Whole:
+      llvm_unreachable("no schedule of a graph");
     }
   }
   LLVM::ReturnOp::create(b, kernel.getLoc(), ValueRange());

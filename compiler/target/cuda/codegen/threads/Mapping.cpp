@@ -36,8 +36,8 @@ int64_t upToPower(int64_t n) {
 
 class Mapper {
 public:
-  explicit Mapper(const KernelGraph &graph)
-      : graph(graph), schedule(scheduleKernel(graph)) {}
+  Mapper(const KernelGraph &graph, const KernelSchedule &schedule)
+      : graph(graph), schedule(schedule) {}
 
   Mapping run() {
     m.kind = schedule.kind;
@@ -255,7 +255,7 @@ private:
   }
 
   const KernelGraph &graph;
-  KernelSchedule schedule;
+  const KernelSchedule &schedule;
   Mapping m;
 };
 
@@ -343,6 +343,8 @@ SmallVector<const KernelNode *> guardedLoads(const KernelGraph &graph,
   return found;
 }
 
-Mapping mapKernel(const KernelGraph &graph) { return Mapper(graph).run(); }
+Mapping mapKernel(const KernelGraph &graph, const KernelSchedule &schedule) {
+  return Mapper(graph, schedule).run();
+}
 
 } // namespace dlc::cuda

@@ -54,7 +54,8 @@ struct Mapping {
   }
 };
 
-Mapping mapKernel(const KernelGraph &graph);
+/// The schedule is one of the graph (scheduleOf).
+Mapping mapKernel(const KernelGraph &graph, const KernelSchedule &schedule);
 
 /// How many adjacent elements of loop group `group` an access at `form` may
 /// take at once: the largest divisor of `width`, a power of two, to which the

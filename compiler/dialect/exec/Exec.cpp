@@ -1,0 +1,147 @@
+#include "compiler/dialect/Exec.h"
+#include "compiler/dialect/Dlc.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+#include "compiler/dialect/ExecDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/ExecAttrs.cpp.inc"
+#define GET_OP_CLASSES
+#include "compiler/dialect/ExecOps.cpp.inc"
+
+namespace dlc::exec {
+
+void ExecDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/dialect/ExecAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/dialect/ExecOps.cpp.inc"
+      >();
+}
+
+//===--- places -----------------------------------------------------------===//
+
+LogicalResult RegionOp::verify() {
+  if (!llvm::is_contained({"state", "gradient", "scratch"}, getKind()))
+    return emitOpError("(C1) expected the kind state, gradient or scratch, "
+                       "found '")
+           << getKind() << "'";
+  if ((int64_t)getBytes() < 0)
+    return emitOpError("(C2) expected no fewer than 0 bytes, found ")
+           << (int64_t)getBytes();
+  return success();
+}
+
+/// The laws of what lies in a region.
+static LogicalResult verifyPlace(Operation *op, SymbolTableCollection &symbols,
+                                 FlatSymbolRefAttr name, int64_t offset,
+                                 ShapedType type) {
+  if (!type.hasStaticShape())
+    return op->emitOpError("(C1) expected a static shape, found ") << type;
+  auto region = symbols.lookupNearestSymbolFrom<RegionOp>(op, name);
+  if (!region)
+    return op->emitOpError("(C2) there is no region ") << name;
+  const int64_t bytes =
+      type.getNumElements() *
+      llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+  if (offset < 0 || offset + bytes > (int64_t)region.getBytes())
+    return op->emitOpError("(C2) expected ")
+           << bytes << " bytes at " << offset << " to lie in the "
+           << (int64_t)region.getBytes() << " of " << name;
+  return success();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto type = dyn_cast<ShapedType>(getType());
+  if (!type || !type.getElementType().isIntOrFloat())
+    return emitOpError("(C1) expected a static shape, found ") << getType();
+  if (failed(verifyPlace(*this, symbols, getRegionAttr(), getOffset(), type)))
+    return failure();
+  if (getOf() && !symbols.lookupNearestSymbolFrom<StateOp>(*this, getOfAttr()))
+    return emitOpError("(C3) there is no state ") << getOfAttr();
+  return success();
+}
+LogicalResult BufferOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPlace(*this, symbols, getRegionAttr(), getOffset(), getType());
+}
+
+//===--- kernels and commands ---------------------------------------------===//
+
+LogicalResult KernelOp::verify() {
+  Block &body = getBody().front();
+  if (body.empty() || !isa<ir::YieldOp>(body.back()))
+    return emitOpError("(C1) expected dlc.yield at the end of the body");
+  return success();
+}
+LogicalResult ProgramOp::verify() {
+  if ((int64_t)getScratchBytes() < 0)
+    return emitOpError("(C1) expected no fewer than 0 bytes, found ")
+           << (int64_t)getScratchBytes();
+  return success();
+}
+LogicalResult PortOp::verify() {
+  if (getDirection() != "input" && getDirection() != "output")
+    return emitOpError("(C1) expected the direction input or output, found '")
+           << getDirection() << "'";
+  if ((int64_t)getLimit() < 0)
+    return emitOpError("(C2) expected a limit of 0 or more, found ")
+           << (int64_t)getLimit();
+  return success();
+}
+
+/// Whether buffers hold tensors of these types.
+static bool hold(ValueRange buffers, TypeRange tensors) {
+  return llvm::equal(buffers, tensors, [](Value buffer, Type type) {
+    auto tensor = dyn_cast<ShapedType>(type);
+    auto memory = cast<MemRefType>(buffer.getType());
+    return tensor && tensor.getShape() == memory.getShape() &&
+           tensor.getElementType() == memory.getElementType();
+  });
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel =
+      symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("(C1) there is no kernel ") << getKernelAttr();
+  Block &body = kernel.getBody().front();
+  if (!hold(getInputs(), body.getArgumentTypes()) ||
+      (!body.empty() && !hold(getOutputs(), body.back().getOperandTypes())))
+    return emitOpError("(C2) expected buffers of what ")
+           << getKernelAttr() << " takes and yields";
+  if (bool(getGrid()) != bool(getBlock()))
+    return emitOpError("(C3) expected both grid and block, or neither");
+  return success();
+}
+
+LogicalResult CallOp::verify() {
+  if ((int64_t)getFlops() < 0)
+    return emitOpError("(C1) expected 0 or more operations, found ")
+           << (int64_t)getFlops();
+  return success();
+}
+LogicalResult CopyOp::verify() {
+  if (getFrom().getType() != getTo().getType())
+    return emitOpError("(C1) expected buffers of one type, found ")
+           << getFrom().getType() << " and " << getTo().getType();
+  return success();
+}
+
+static LogicalResult verifyBucket(Operation *op, int64_t bucket) {
+  if (bucket < 0)
+    return op->emitOpError("(C1) expected a bucket of 0 or more, found ")
+           << bucket;
+  return success();
+}
+LogicalResult AllReduceOp::verify() { return verifyBucket(*this, getBucket()); }
+LogicalResult WaitOp::verify() { return verifyBucket(*this, getBucket()); }
+
+} // namespace dlc::exec

@@ -1,0 +1,38 @@
+// RUN: %dlc-opt %s | %dlc-opt | FileCheck %s
+
+// Every op of exec, printed and read back.
+// CHECK: exec.region @param "state" bytes = 128
+exec.region @param "state" bytes = 128
+exec.region @gradient "gradient" bytes = 64
+exec.region @scratch "scratch" bytes = 64
+// CHECK: exec.state @w : tensor<4x4xf32> "param" in @param at 0 init = "w" trainable
+exec.state @w : tensor<4x4xf32> "param" in @param at 0 init = "w" trainable
+// CHECK: exec.state @w.m : tensor<4x4xf32> "moment" in @param at 64 init = 0.000000e+00 : f32 of = @w
+exec.state @w.m : tensor<4x4xf32> "moment" in @param at 64 init = 0.0 : f32 of = @w
+// CHECK: exec.program @train_step scratch = 64 {
+exec.program @train_step scratch = 64 {
+  // CHECK: %[[W:.*]] = exec.buffer @param at 0 : memref<4x4xf32>
+  %w = exec.buffer @param at 0 : memref<4x4xf32>
+  %g = exec.buffer @gradient at 0 : memref<4x4xf32>
+  %x = exec.buffer @scratch at 0 : memref<4x4xf32>
+  // CHECK: exec.port "input" "x" %{{.*}} {limit = 7 : i64} : memref<4x4xf32>
+  exec.port "input" "x" %x {limit = 7 : i64} : memref<4x4xf32>
+  // CHECK: exec.port "output" "y" %{{.*}} : memref<4x4xf32>
+  exec.port "output" "y" %x : memref<4x4xf32>
+  // CHECK: exec.call "matmul" ins(%{{.*}}, %{{.*}} : memref<4x4xf32>, memref<4x4xf32>) outs(%{{.*}} : memref<4x4xf32>) {trans_a} {flops = 128 : i64}
+  exec.call "matmul" ins(%x, %w : memref<4x4xf32>, memref<4x4xf32>) outs(%g : memref<4x4xf32>) {trans_a} {flops = 128 : i64}
+  // CHECK: exec.all_reduce %{{.*}} bucket = 0 : memref<4x4xf32>
+  exec.all_reduce %g bucket = 0 : memref<4x4xf32>
+  // CHECK: exec.wait %{{.*}} bucket = 0 : memref<4x4xf32>
+  exec.wait %g bucket = 0 : memref<4x4xf32>
+  // CHECK: exec.launch @k ins(%{{.*}}, %[[W]] : memref<4x4xf32>, memref<4x4xf32>) outs(%[[W]] : memref<4x4xf32>) {block = 32 : i64, grid = 1 : i64, tensor_cores}
+  exec.launch @k ins(%g, %w : memref<4x4xf32>, memref<4x4xf32>) outs(%w : memref<4x4xf32>) {block = 32 : i64, grid = 1 : i64, tensor_cores}
+  // CHECK: exec.copy %{{.*}} to %{{.*}} : memref<4x4xf32>, memref<4x4xf32>
+  exec.copy %g to %x : memref<4x4xf32>, memref<4x4xf32>
+}
+// CHECK: exec.kernel @k schedule = #exec.schedule<columns, outer = {{\[\[}}0, 1]: 16], inner = {{\[\[}}2]: 3], block = 16, grain = 2, flops = 5, bytes = 7> {
+exec.kernel @k schedule = #exec.schedule<columns, outer = [[0, 1]: 16], inner = [[2]: 3], block = 16, grain = 2, flops = 5, bytes = 7> {
+^bb0(%g: tensor<4x4xf32>, %w: tensor<4x4xf32>):
+  %0 = dlc.add %g, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  dlc.yield %0 : tensor<4x4xf32>
+}
