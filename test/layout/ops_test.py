@@ -1,0 +1,209 @@
+"""docs/ops.md is the reference of all ops, made from the .td files; it must be the same as what they give today.
+
+Every op has an example, which is read and verified here. To write the page anew:
+
+    PYTHONPATH=test/support .venv/bin/python test/layout/ops_test.py --write
+"""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import dlc
+
+PAGE = os.path.join(dlc.ROOT, "docs", "ops.md")
+DIALECT = os.path.join(dlc.ROOT, "compiler", "dialect")
+FILES = "DlcOps", "ops/LibraryNorm", "ops/Epilogues", "ExecOps"
+HEAD = """# The ops
+
+What stands in a program: first those of `dlc`, which compute on tensors, then those of `exec`, which are commands on
+buffers. This page is made from the .td files of compiler/dialect by test/layout/ops_test.py, which also reads every example.
+(C1), (C2), ... are laws: what the verifier checks, with a case in test/dialect for each. Operands of element type *any*
+may be f16, bf16, f32, f64, i1, i8, i32 or i64; *float* is one of the first four.
+"""
+KINDS = {"Dlc_Tensor": "any", "Dlc_Float": "float", "Dlc_Bool": "i1", "Dlc_Index": "i64", "AnyMemRef": "a buffer"}
+# What an example may use without making it.
+DLC_STATE = 'dlc.state @w : tensor<2x3xf32> param init = "w" trainable\n'
+EXEC_REGION = """exec.region @param "state" bytes = 128
+exec.region @scratch "scratch" bytes = 1024
+"""
+EXEC_KERNEL = """exec.kernel @exp {
+^bb0(%x: tensor<4x4xf32>):
+  dlc.yield %x : tensor<4x4xf32>
+}
+"""
+
+
+def tool(name):
+    with open(os.path.join(dlc.BUILD, "test", "lit.site.cfg.py")) as f:
+        return os.path.join(re.search(r'llvm_tools = "(.*)"', f.read()).group(1), name)
+
+
+class Records:
+    """All that TableGen knows of one .td file."""
+
+    def __init__(self, name):
+        command = [tool("llvm-tblgen"), "--dump-json", "-I", DIALECT, "-I", os.path.join(tool(".."), "include"),
+                   os.path.join(DIALECT, name + ".td")]
+        self.all = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    def ops(self):
+        """In the order of their files."""
+        ops = [r for r in self.all.values() if isinstance(r, dict) and "Op" in r.get("!superclasses", [])
+               and r.get("opName")]
+        return sorted(ops, key=lambda r: (self.file(r), int(r["!locs"][-1].split(":")[1])))
+
+    @staticmethod
+    def file(op):
+        return os.path.basename(op["!locs"][-1].split(":")[0])
+
+    def get(self, reference):
+        return self.all[reference["def"]]
+
+    def operand(self, reference):
+        record = self.get(reference)
+        base, note = record, ""
+        for wrapper, text in ("Optional", ", may be absent"), ("Variadic", ", any number"):
+            if wrapper in record["!superclasses"]:
+                base, note = self.get(record["baseType"]), text
+        kind = KINDS.get(base["!name"]) or re.sub(r".* of (\d+)-bit .* values", r"i\1", base["summary"])
+        return kind + note
+
+    def attribute(self, reference):
+        record = self.get(reference)
+        base = self.get(record["baseAttr"]) if record.get("baseAttr") else record
+        text = re.sub(r" attribute.*", "", base["summary"])
+        if base["!name"] == "UnitAttr":
+            return "a mark"
+        if record.get("isOptional"):
+            return text + ", may be absent"
+        return text + (f", by default `{record['defaultValue']}`" if record.get("defaultValue") else "")
+
+    def is_attribute(self, reference):
+        return "Attr" in self.get(reference)["!superclasses"]
+
+
+def group(pairs):
+    """"`a`, `b`: float" of names of one kind that follow each other."""
+    parts = []
+    for name, kind in pairs:
+        if parts and parts[-1][1] == kind:
+            parts[-1][0].append(name)
+        else:
+            parts.append(([name], kind))
+    return "; ".join(", ".join(f"`{n}`" for n in names) + f": {kind}" for names, kind in parts)
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def unindented(text):
+    lines = text.strip("\n").split("\n")
+    first = len(lines[0]) - len(lines[0].lstrip())
+    return "\n".join(line[first:] if line[:first].isspace() or not first else line for line in lines).rstrip()
+
+
+def entry(records, op):
+    arguments = [(name, reference) for reference, name in op["arguments"]["args"]]
+    operands = [(n, records.operand(r)) for n, r in arguments if not records.is_attribute(r)]
+    attributes = [(n, records.attribute(r)) for n, r in arguments if records.is_attribute(r)]
+    results = [(n, records.operand(r)) for r, n in op["results"]["args"]]
+    text = f"### {full_name(records, op)}\n{plain(op['summary'])}\n```mlir\n{unindented(op['example'])}\n```\n"
+    for title, pairs in ("takes", operands), ("gives", results), ("attributes", attributes):
+        if pairs:
+            text += f"- {title} {group(pairs)}\n"
+    if op["description"].strip():
+        text += f"\n{plain(op['description'])}\n"
+    return text + "\n"
+
+
+def full_name(records, op):
+    return records.get(op["opDialect"])["name"] + "." + op["opName"]
+
+
+def heading(file):
+    """The comment at the head of the .td file."""
+    path, = glob.glob(os.path.join(DIALECT, "**", file), recursive=True)
+    with open(path) as f:
+        lines = []
+        for line in f:
+            if not line.startswith("//"):
+                break
+            lines.append(line[2:].strip())
+    return f"## {file.removesuffix('.td')}\n{' '.join(lines)}\n\n"
+
+
+def page(all_records):
+    text, last = HEAD, None
+    for records in all_records:
+        for op in records.ops():
+            if records.file(op) != last:
+                last = records.file(op)
+                text += "\n" + heading(last)
+            text += entry(records, op)
+    return text
+
+
+def used(example):
+    """Values that an example takes from outside, with their types, in its last line or lines."""
+    flat = example.split("{\n^bb0")[0] if "{\n^bb0" in example else example
+    made = set(re.findall(r"(%\w+)(?=[^=\n]* = )", flat.split("\n")[0])) if re.match(r"%", flat) else set()
+    right = flat.split(" = ", 1)[1] if made else flat
+    names = re.findall(r"%\w+", right)
+    types = re.findall(r"(?:tensor|memref)<[^>]*>", right.split("->")[0])
+    return dict(zip(names, types))
+
+
+def program(name, example):
+    """A module that has the example."""
+    if name.startswith("dlc."):
+        if name == "dlc.state":
+            return example
+        arguments = ", ".join(f"{n}: {t}" for n, t in used(example).items())
+        return f"{DLC_STATE}func.func @f({arguments}) {{\n{example}\nreturn\n}}\n"
+    if name in ("exec.region", "exec.kernel", "exec.state", "exec.program"):
+        return (EXEC_REGION if name != "exec.region" else "") + example
+    made = set(re.findall(r"^(%\w+) = ", example))
+    buffers = "".join(f"{n} = exec.buffer @scratch at 0 : {t}\n" for n, t in used(example).items() if n not in made)
+    return f"{EXEC_REGION}{EXEC_KERNEL}exec.program @f scratch = 64 {{\n{buffers}{example}\n}}\n"
+
+
+class Ops(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.records = [Records(name) for name in FILES]
+        cls.ops = {full_name(r, op): op for r in cls.records for op in r.ops()}
+
+    def test_page_is_fresh(self):
+        with open(PAGE) as f:
+            self.assertEqual(f.read(), page(self.records), "run test/layout/ops_test.py --write")
+
+    def test_all_ops_are_there(self):
+        self.assertGreater(len(self.ops), 95)
+        for name in "dlc.conv", "dlc.fused_layer_norm", "dlc.matmul_activation", "exec.launch":
+            self.assertIn(name, self.ops)
+
+    def test_examples_are_programs(self):
+        parts = []
+        for name, op in self.ops.items():
+            example = unindented(op["example"])
+            self.assertIn(name + " ", example.replace("(", " ").replace("\n", " "), f"{name} has no example of itself")
+            parts.append(program(name, example))
+        done = subprocess.run([os.path.join(dlc.BUILD, "bin", "dlc-opt"), "--split-input-file"],
+                              input="\n// -----\n".join(parts), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in self.ops:
+            self.assertRegex(done.stdout, re.escape(name) + r"\b")
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        with open(PAGE, "w") as f:
+            f.write(page([Records(name) for name in FILES]))
+    else:
+        dlc.main()
