@@ -1,5 +1,6 @@
 #include "compiler/dialect/Infer.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "runtime/base/numbers/Sliding.h"
 
 using namespace mlir;
 using llvm::LogicalResult;
@@ -94,12 +95,12 @@ LogicalResult inferSelect(MaybeLoc loc, SelectOp::Adaptor a, Types &types) {
                         types);
 }
 
-int64_t windowSize(int64_t in, int64_t kernel, int64_t stride, int64_t padLow,
-                   int64_t padHigh, int64_t dilation) {
-  if (in == kDynamic)
-    return kDynamic;
-  int64_t span = in + padLow + padHigh - (dilation * (kernel - 1) + 1);
-  return span < 0 ? -1 : span / stride + 1;
+/// What becomes of a spatial dimension `in`; -1 where the window does not fit.
+static int64_t outputsOf(int64_t in, int64_t kernel, const Window &w, int d) {
+  return in == kDynamic ? kDynamic
+                        : Sliding{kernel, w.strides[d], w.pads[d],
+                                  w.pads[2 + d], w.dilations[d]}
+                              .outputs(in);
 }
 
 LogicalResult productShape(MaybeLoc loc, RankedTensorType ta,
@@ -194,8 +195,7 @@ LogicalResult convShape(MaybeLoc loc, RankedTensorType tx, RankedTensorType tw,
   shape[dims.channel] = tw.getDimSize(0);
   for (int i = 0; i < 2; ++i) {
     int64_t &d = shape[dims.spatial + i];
-    d = windowSize(d, tw.getDimSize(2 + i), window.strides[i], window.pads[i],
-                   window.pads[2 + i], window.dilations[i]);
+    d = outputsOf(d, tw.getDimSize(2 + i), window, i);
     if (d == -1)
       return emitOptionalError(loc, "(C6) the window does not fit into input ",
                                describe(tx.getShape()));
@@ -239,8 +239,7 @@ LogicalResult poolShape(MaybeLoc loc, RankedTensorType tx, Ints kernel,
   shape.assign(tx.getShape().begin(), tx.getShape().end());
   for (int i = 0; i < 2; ++i) {
     int64_t &d = shape[dims.spatial + i];
-    d = windowSize(d, kernel[i], window.strides[i], window.pads[i],
-                   window.pads[2 + i], window.dilations[i]);
+    d = outputsOf(d, kernel[i], window, i);
     if (d == -1)
       return emitOptionalError(loc, "(C3) the window does not fit into input ",
                                describe(tx.getShape()));

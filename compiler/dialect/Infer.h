@@ -21,11 +21,6 @@ llvm::LogicalResult broadcastTypes(MaybeLoc loc, llvm::StringRef law,
                                    mlir::ValueRange operands,
                                    mlir::Type element, Types &types);
 
-/// Elements of a pooling or convolution output along one dimension; negative
-/// when the window does not fit.
-int64_t windowSize(int64_t in, int64_t kernel, int64_t stride, int64_t padLow,
-                   int64_t padHigh, int64_t dilation);
-
 llvm::LogicalResult sameElements(MaybeLoc loc, llvm::StringRef law,
                                  mlir::ValueRange operands);
 

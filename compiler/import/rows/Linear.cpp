@@ -1,6 +1,7 @@
 // Matrix products, convolutions and pooling.
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/numbers/Sliding.h"
 #include <numeric>
 
 using namespace mlir;
@@ -61,6 +62,11 @@ LogicalResult gemm(const Node &n) {
 /// The window attributes that Conv and the pools share, made explicit.
 struct Window {
   std::vector<int64_t> kernel, strides, pads, dilations;
+
+  Sliding along(size_t d) const {
+    return {kernel[d], strides[d], pads[d], pads[kernel.size() + d],
+            dilations[d]};
+  }
 };
 
 constexpr int64_t kMaxWindow = 1 << 20;
@@ -98,9 +104,8 @@ LogicalResult resolvePads(const Node &n, ArrayRef<int64_t> in, Window &w) {
     return n.fail() << "auto_pad '" << mode << "' is not known";
   for (size_t i = 0; i < dims; ++i) {
     int64_t out = (in[i] + w.strides[i] - 1) / w.strides[i];
-    int64_t span =
-        (out - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1;
-    int64_t total = std::max<int64_t>(0, span - in[i]);
+    int64_t read = (out - 1) * w.strides[i] + w.along(i).span();
+    int64_t total = std::max<int64_t>(0, read - in[i]);
     int64_t begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.pads[i] = begin;
     w.pads[dims + i] = total - begin;
@@ -198,12 +203,11 @@ LogicalResult conv(const Node &n) {
 bool applyCeil(ArrayRef<int64_t> in, Window &w) {
   bool added = false;
   for (size_t i = 0, dims = in.size(); i < dims; ++i) {
-    int64_t span = in[i] + w.pads[i] + w.pads[dims + i] -
-                   ((w.kernel[i] - 1) * w.dilations[i] + 1);
-    int64_t rest = span < 0 ? 0 : span % w.strides[i];
+    int64_t room = in[i] + w.pads[i] + w.pads[dims + i] - w.along(i).span();
+    int64_t rest = room < 0 ? 0 : room % w.strides[i];
     if (rest == 0)
       continue;
-    int64_t start = (span / w.strides[i] + 1) * w.strides[i];
+    int64_t start = (room / w.strides[i] + 1) * w.strides[i];
     if (start >= in[i] + w.pads[i])
       continue;
     w.pads[dims + i] += w.strides[i] - rest;

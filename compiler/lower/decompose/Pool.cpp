@@ -2,6 +2,7 @@
 // padded images, the gradient's are those of the spread-out outputs.
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
+#include "runtime/base/numbers/Sliding.h"
 
 using namespace mlir;
 
@@ -22,7 +23,9 @@ struct Window {
   int64_t offset(int64_t t, int d) const {
     return (d ? t % kernel[1] : t / kernel[1]) * dilations[d];
   }
-  int64_t last(int d) const { return (kernel[d] - 1) * dilations[d]; }
+  Sliding along(int d) const {
+    return {kernel[d], strides[d], pads[d], pads[2 + d], dilations[d]};
+  }
 
   Ints kernel, strides, pads, dilations;
   int64_t axis; // of the rows; the columns' is next
@@ -64,7 +67,7 @@ void forEachSeen(const Window &w, ArrayRef<Expr> ys, Ints result,
     int64_t a = w.axis + d, outputs = ys[0].shape()[a];
     int64_t length = (outputs - 1) * w.strides[d] + 1;
     interior[a] = w.strides[d] - 1;
-    low[a] = std::max<int64_t>(w.last(d) - w.pads[d], 0);
+    low[a] = std::max<int64_t>(w.along(d).span() - 1 - w.pads[d], 0);
     high[a] = std::max<int64_t>(w.pads[d] + result[a] - length, 0);
   }
   SmallVector<Expr> spread;
@@ -127,14 +130,9 @@ auto maxPoolBackward(Decomposition<MaxPoolBackwardOp> &d) {
 /// How many taps count at each position along d.
 Sizes counts(const Window &w, int d, int64_t size, int64_t outputs,
              bool padded) {
-  int64_t low = padded ? -w.pads[d] : 0;
-  int64_t high = size + (padded ? w.pads[2 + d] : 0);
-  Sizes n(outputs, 0);
+  Sizes n;
   for (int64_t o = 0; o < outputs; ++o)
-    for (int64_t k = 0; k < w.kernel[d]; ++k) {
-      int64_t p = o * w.strides[d] - w.pads[d] + k * w.dilations[d];
-      n[o] += p >= low && p < high;
-    }
+    n.push_back(w.along(d).counted(o, size, padded));
   return n;
 }
 

@@ -24,15 +24,9 @@ Result<Conv> convOf(const CommandSpec &spec, const Operand &x, const Operand &w,
     return corrupt(
         spec, fmt::format("w is for {} outputs of {} inputs, expected {} of {}",
                           weight[0], weight[1], expected[0], expected[1]));
-  const auto size = [](int64_t in, int64_t pads, int64_t k, int64_t dilation,
-                       int64_t stride) {
-    const int64_t room = in + pads - (dilation * (k - 1) + 1);
-    return room < 0 ? 0 : room / stride + 1;
-  };
-  const int64_t h = size(imageX.h, window.top + window.bottom, window.kh,
-                         window.dh, window.sh);
-  const int64_t width = size(imageX.w, window.left + window.right, window.kw,
-                             window.dw, window.sw);
+  const int64_t h = std::max<int64_t>(window.rows().outputs(imageX.h), 0),
+                width =
+                    std::max<int64_t>(window.columns().outputs(imageX.w), 0);
   if (imageY.n != imageX.n || imageY.h != h || imageY.w != width)
     return corrupt(
         spec, fmt::format("y holds {} images of {}x{}, expected {} of {}x{}",

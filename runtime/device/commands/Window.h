@@ -1,6 +1,7 @@
 // Geometry that convolutions and poolings share.
 #pragma once
 
+#include "runtime/base/numbers/Sliding.h"
 #include "runtime/device/commands/Checks.h"
 
 namespace dlc {
@@ -20,10 +21,8 @@ struct Image {
 struct Window {
   int64_t kh, kw, sh, sw, dh, dw, top, left, bottom, right;
 
-  // Input row or column that tap k of output o reads; outside of the image it
-  // is padding.
-  int64_t row(int64_t o, int64_t k) const { return o * sh - top + k * dh; }
-  int64_t column(int64_t o, int64_t k) const { return o * sw - left + k * dw; }
+  Sliding rows() const { return {kh, sh, top, bottom, dh}; }
+  Sliding columns() const { return {kw, sw, left, right, dw}; }
 };
 
 // Reads `layout` and the shape; rank must be 4.

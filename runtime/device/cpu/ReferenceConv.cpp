@@ -6,6 +6,7 @@ namespace dlc {
 // Calls fn(x index, w index, y index) for every product that the convolution
 // sums.
 template <class F> static void forEachTap(const Conv &c, F &&fn) {
+  const Sliding rows = c.window.rows(), columns = c.window.columns();
   const int64_t outputs = c.y.c / c.group, inputs = c.x.c / c.group;
   for (int64_t n = 0; n < c.y.n; ++n)
     for (int64_t o = 0; o < c.y.c; ++o)
@@ -14,8 +15,7 @@ template <class F> static void forEachTap(const Conv &c, F &&fn) {
           for (int64_t kw = 0; kw < c.window.kw; ++kw)
             for (int64_t oh = 0; oh < c.y.h; ++oh)
               for (int64_t ow = 0; ow < c.y.w; ++ow) {
-                const int64_t ih = c.window.row(oh, kh),
-                              iw = c.window.column(ow, kw);
+                const int64_t ih = rows.at(oh, kh), iw = columns.at(ow, kw);
                 if (ih >= 0 && ih < c.x.h && iw >= 0 && iw < c.x.w)
                   fn(c.x.index(n, o / outputs * inputs + i, ih, iw),
                      ((o * inputs + i) * c.window.kh + kh) * c.window.kw + kw,

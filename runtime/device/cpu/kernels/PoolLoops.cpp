@@ -3,7 +3,7 @@
 namespace dlc {
 
 int64_t PoolGeometry::paddedColumns() const {
-  const int64_t read = (ow - 1) * window.sw + (window.kw - 1) * window.dw + 1;
+  const int64_t read = (ow - 1) * window.sw + window.columns().span();
   return window.left + iw > read ? window.left + iw : read;
 }
 
@@ -51,29 +51,16 @@ struct Segments {
   }
 };
 
-// Taps of one dimension that output o counts in the divisor of avg_pool.
-DLC_INLINE int64_t counted(int64_t o, int64_t k, int64_t stride,
-                           int64_t dilation, int64_t before, int64_t after,
-                           int64_t size, bool countPad) {
-  const int64_t least = countPad ? -before : 0;
-  const int64_t most = countPad ? size + after : size;
-  int64_t count = 0;
-  for (int64_t tap = 0; tap < k; ++tap) {
-    const int64_t at = o * stride - before + tap * dilation;
-    count += at >= least && at < most;
-  }
-  return count;
-}
+// Taps that count in the divisor of avg_pool.
 DLC_INLINE int64_t countedRows(const PoolGeometry &g, int64_t oh) {
-  const Window &w = g.window;
-  return counted(oh, w.kh, w.sh, w.dh, w.top, w.bottom, g.ih, g.countPad);
+  return g.window.rows().counted(oh, g.ih, g.countPad);
 }
 template <class T>
 DLC_INLINE void countColumns(const PoolGeometry &g, Compute<T> *divisors) {
-  const Window &w = g.window;
+  const Sliding columns = g.window.columns();
   for (int64_t ow = 0; ow < g.ow; ++ow)
-    divisors[ow] = static_cast<Compute<T>>(
-        counted(ow, w.kw, w.sw, w.dw, w.left, w.right, g.iw, g.countPad));
+    divisors[ow] =
+        static_cast<Compute<T>>(columns.counted(ow, g.iw, g.countPad));
 }
 
 // Calls tap(row of x, kh) for the rows inside the image that output row oh of
@@ -81,8 +68,9 @@ DLC_INLINE void countColumns(const PoolGeometry &g, Compute<T> *divisors) {
 template <class T, class F>
 DLC_INLINE void forEachRow(const PoolGeometry &g, const T *plane, int64_t oh,
                            F &&tap) {
-  for (int64_t kh = 0; kh < g.window.kh; ++kh)
-    if (const int64_t ih = g.window.row(oh, kh); ih >= 0 && ih < g.ih)
+  const Sliding rows = g.window.rows();
+  for (int64_t kh = 0; kh < rows.kernel; ++kh)
+    if (const int64_t ih = rows.at(oh, kh); ih >= 0 && ih < g.ih)
       tap(plane + ih * g.iw * g.lanes, kh);
 }
 
@@ -90,12 +78,10 @@ DLC_INLINE void forEachRow(const PoolGeometry &g, const T *plane, int64_t oh,
 // upwards.
 template <class F>
 DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t ih, F &&tap) {
-  const Window &w = g.window;
-  for (int64_t kh = w.kh - 1; kh >= 0; --kh) {
-    const int64_t at = ih + w.top - kh * w.dh;
-    if (at >= 0 && at % w.sh == 0 && at / w.sh < g.oh)
-      tap(at / w.sh, kh);
-  }
+  const Sliding rows = g.window.rows();
+  for (int64_t kh = rows.kernel - 1; kh >= 0; --kh)
+    if (const int64_t oh = rows.reader(ih, kh); oh >= 0 && oh < g.oh)
+      tap(oh, kh);
 }
 
 // Calls put(to, from, ow) for every element of a row of y: `to` is where it
