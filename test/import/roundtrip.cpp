@@ -2,14 +2,17 @@
 //
 // fold MODEL FOLDER: writes each folded constant's bytes to FOLDER/<n> and
 //   prints "n dtype shape name"
-// dump MODEL FOLDER [BATCH]: the same for every weight, then "module" and its
-//   text
+// run MODEL FOLDER BATCH INPUT...: what @predict means (compiler/reference) for
+//   inputs of these names in FOLDER/in0, ...; each result's bytes go to
+//   FOLDER/<n>, as fold says. BATCH 0: as the model says
 // export MODEL OUT [LIMIT]: exports the weights, 1 added to each trained f32;
 //   LIMIT is the inlineLimit
 #include "compiler/dialect/Dlc.h"
 #include "compiler/export/Export.h"
 #include "compiler/import/Importer.h"
+#include "compiler/import/tensor/HostTensor.h"
 #include "compiler/import/tensor/ShapeMath.h"
+#include "compiler/reference/Interpreter.h"
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -26,6 +29,71 @@ static int dump(const import::ImportedModel &model, const std::string &folder,
         .write(static_cast<const char *>(weight.data), weight.bytes);
     std::cout << count++ << " " << nameOf(weight.dtype) << " "
               << import::toString(weight.shape) << " " << name << "\n";
+  }
+  return 0;
+}
+
+static DType dtypeOf(mlir::Type t) {
+  if (t.isInteger())
+    return t.isInteger(1)    ? DType::Bool
+           : t.isInteger(8)  ? DType::U8
+           : t.isInteger(32) ? DType::I32
+                             : DType::I64;
+  return t.isF16()    ? DType::F16
+         : t.isBF16() ? DType::BF16
+         : t.isF64()  ? DType::F64
+                      : DType::F32;
+}
+
+static reference::Tensor tensorOf(const import::Weight &weight) {
+  const auto host = import::HostTensor::from(weight, {});
+  reference::Tensor t{ir::Ints(weight.shape)};
+  for (size_t i = 0; i < t.data.size(); ++i)
+    t.data[i] = host.number(i);
+  return t;
+}
+static reference::Tensor readInput(mlir::Value v, const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  auto type = ir::tensorType(v);
+  import::Weight weight{dtypeOf(type.getElementType()), type.getShape().vec()};
+  weight.data = bytes.data();
+  if (bytes.size() != weight.elements() * sizeOf(weight.dtype))
+    throw std::runtime_error(path + " has another size than its input");
+  return tensorOf(weight);
+}
+
+static int predict(import::ImportedModel &model, const std::string &folder,
+                   const std::vector<std::string> &names) {
+  auto f = model.module->lookupSymbol<mlir::func::FuncOp>("predict");
+  reference::States states;
+  for (auto state : model.module->getOps<ir::StateOp>())
+    if (auto weight = llvm::dyn_cast<mlir::StringAttr>(state.getInit()))
+      states[state.getSymName().str()] =
+          tensorOf(*model.weights.find(weight.str()));
+  std::vector<reference::Tensor> inputs;
+  for (mlir::BlockArgument v : f.getArguments()) {
+    auto name =
+        f.getArgAttrOfType<mlir::StringAttr>(v.getArgNumber(), "dlc.name");
+    const auto at = std::find(names.begin(), names.end(), name.str());
+    inputs.push_back(
+        readInput(v, folder + "/in" + std::to_string(at - names.begin())));
+  }
+  auto outcome =
+      reference::interpret(f, inputs, states, reference::Precision::OfType);
+  if (failed(outcome))
+    return 1;
+  for (auto [i, t] : llvm::enumerate(outcome->results)) {
+    auto type = llvm::cast<mlir::RankedTensorType>(f.getResultTypes()[i]);
+    import::HostTensor host(dtypeOf(type.getElementType()), t.shape);
+    for (size_t k = 0; k < t.data.size(); ++k)
+      host.setNumber(k, t.data[k]);
+    std::ofstream(folder + "/" + std::to_string(i), std::ios::binary)
+        << host.bytes();
+    std::cout << i << " " << nameOf(host.dtype) << " "
+              << import::toString(host.shape) << " "
+              << f.getResultAttrOfType<mlir::StringAttr>(i, "dlc.name").str()
+              << "\n";
   }
   return 0;
 }
@@ -71,7 +139,7 @@ int main(int argc, char **argv) {
   import::ImportOptions options;
   if (std::string(argv[1]) == "export")
     options.batch = 4;
-  else if (argc > 4)
+  else if (argc > 4 && std::stoll(argv[4]) > 0)
     options.batch = std::stoll(argv[4]);
   if (std::string(argv[1]) == "fold")
     options.roles.freeze = {"."};
@@ -80,12 +148,8 @@ int main(int argc, char **argv) {
     return int(model.status().code());
   if (std::string(argv[1]) == "fold")
     return dump(*model, argv[3], "const/");
-  if (std::string(argv[1]) == "dump") {
-    dump(*model, argv[3], "");
-    std::cout << "module" << std::endl;
-    model->module->print(llvm::outs());
-    return 0;
-  }
+  if (std::string(argv[1]) == "run")
+    return predict(*model, argv[3], {argv + 5, argv + argc});
   exporter::ExportOptions exportOptions;
   if (argc > 4)
     exportOptions.inlineLimit = std::stoull(argv[4]);

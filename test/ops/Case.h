@@ -10,7 +10,7 @@
 // the point is one where they do not exist.
 #pragma once
 
-#include "test/ops/Interpreter.h"
+#include "compiler/reference/Interpreter.h"
 #include <random>
 
 namespace dlc::reference {

@@ -3,13 +3,13 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/reference/Interpreter.h"
 #include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "test/ops/Interpreter.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/tensor/HostTensor.h"
+#include <functional>
 #include <map>
 
 namespace dlc::import {
@@ -29,7 +30,7 @@ struct HostCall {
 };
 
 using HostResults = Result<std::vector<HostTensor>>;
-using HostOp = HostResults (*)(HostCall &);
+using HostOp = std::function<HostResults(HostCall &)>;
 using HostOps = std::map<std::string, HostOp>;
 
 /// Arithmetic, comparison, logic, Cast, reductions.

@@ -1,7 +1,7 @@
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/fold/HostWalk.h"
 #include "compiler/import/tensor/DataType.h"
-#include <algorithm>
+#include "compiler/reference/Scalars.h"
+#include "compiler/reference/Views.h"
 #include <cmath>
 
 namespace dlc::import {
@@ -13,13 +13,34 @@ HostResults one(HostTensor tensor) {
   return results;
 }
 
-// Elementwise ops are given for doubles and for integers; null where ONNX has
-// none. Integer arithmetic wraps, as in two's complement.
-using FloatOp = double (*)(double, double);
-using IntOp = int64_t (*)(int64_t, int64_t, bool &valid);
+using reference::broadcastStrides;
+using reference::Fold;
+using reference::Scalar;
+using reference::walk;
 
-HostResults binary(HostCall &call, FloatOp onFloats, IntOp onInts,
-                   bool predicate) {
+/// Ops of ONNX that dlc has not.
+const Scalar kXor{nullptr,
+                  [](const int64_t *x, bool &) { return x[0] ^ x[1]; }};
+const Scalar kIsNan{[](const double *x) { return double(std::isnan(x[0])); }};
+/// Mod has two meanings: the divisor's sign, or with fmod the dividend's.
+const Scalar kMod{nullptr, [](const int64_t *x, bool &defined) {
+                    defined = x[1] != 0;
+                    int64_t rest = x[1] == 0 || x[1] == -1 ? 0 : x[0] % x[1];
+                    bool differ = rest != 0 && (rest < 0) != (x[1] < 0);
+                    return differ ? rest + x[1] : rest;
+                  }};
+const Scalar kFmod{[](const double *x) { return std::fmod(x[0], x[1]); },
+                   [](const int64_t *x, bool &defined) {
+                     defined = x[1] != 0;
+                     return x[1] == 0 || x[1] == -1 ? 0 : x[0] % x[1];
+                   }};
+
+Status undefined(const HostTensor &x) {
+  return badModel("the operation is not defined for these values of type {}",
+                  onnxTypeName(toOnnxType(x.dtype)));
+}
+
+HostResults binary(HostCall &call, const Scalar &op, bool predicate) {
   DLC_TRY(call.require(2));
   const HostTensor &a = *call.input(0), &b = *call.input(1);
   if (a.dtype != b.dtype)
@@ -28,80 +49,32 @@ HostResults binary(HostCall &call, FloatOp onFloats, IntOp onInts,
                     onnxTypeName(toOnnxType(b.dtype)));
   DLC_ASSIGN(auto shape, broadcastShapes(a.shape, b.shape));
   DLC_ASSIGN(auto y, call.make(predicate ? DType::Bool : a.dtype, shape));
-  bool valid = a.holdsFloats() ? onFloats != nullptr : onInts != nullptr;
+  bool valid = a.holdsFloats() ? op.onFloats != nullptr : op.onInts != nullptr;
   using At = std::array<int64_t, 2>;
   std::array<Shape, 2> strides{broadcastStrides(a.shape, shape),
                                broadcastStrides(b.shape, shape)};
   if (valid && a.holdsFloats())
     walk(shape, strides, At{}, [&](int64_t i, const At &at) {
-      y.setNumber(i, onFloats(a.number(at[0]), b.number(at[1])));
+      const double x[] = {a.number(at[0]), b.number(at[1])};
+      y.setNumber(i, op.onFloats(x));
     });
   else if (valid)
     walk(shape, strides, At{}, [&](int64_t i, const At &at) {
       bool defined = true;
-      y.setInteger(i, onInts(a.integer(at[0]), b.integer(at[1]), defined));
+      const int64_t x[] = {a.integer(at[0]), b.integer(at[1])};
+      y.setInteger(i, op.onInts(x, defined));
       valid &= defined;
     });
-  if (!valid)
-    return badModel("the operation is not defined for these values of type {}",
-                    onnxTypeName(toOnnxType(a.dtype)));
-  return one(std::move(y));
+  return valid ? one(std::move(y)) : HostResults(undefined(a));
 }
 
-template <typename Op> int64_t wrapping(int64_t a, int64_t b, Op op) {
-  return static_cast<int64_t>(op(uint64_t(a), uint64_t(b)));
-}
-
-int64_t divide(int64_t a, int64_t b, bool &valid) {
-  valid = b != 0 && !(a == INT64_MIN && b == -1);
-  return valid ? a / b : 0;
-}
-
-int64_t power(int64_t base, int64_t exponent, bool &valid) {
-  valid = exponent >= 0;
-  uint64_t result = 1, factor = base;
-  for (int64_t e = exponent; valid && e > 0; e >>= 1, factor *= factor)
-    if (e & 1)
-      result *= factor;
-  return int64_t(result);
-}
-
-/// Mod has two meanings: the divisor's sign, or with fmod the dividend's.
-HostResults mod(HostCall &call) {
-  if (call.node.integer("fmod", 0))
-    return binary(
-        call, [](double a, double b) { return std::fmod(a, b); },
-        [](int64_t a, int64_t b, bool &valid) {
-          valid = b != 0;
-          return b == 0 || b == -1 ? 0 : a % b;
-        },
-        false);
-  return binary(
-      call, nullptr,
-      [](int64_t a, int64_t b, bool &valid) {
-        valid = b != 0;
-        int64_t rest = b == 0 || b == -1 ? 0 : a % b;
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-      },
-      false);
-}
-
-template <bool larger> HostResults extremum(HostCall &call) {
+/// Of two operands after the other.
+HostResults extremum(HostCall &call, const Scalar &op, bool) {
   DLC_TRY(call.require(std::max<size_t>(call.inputs.size(), 1)));
   HostTensor best = *call.input(0);
   for (size_t i = 1; i < call.inputs.size(); ++i) {
     HostCall pair{call.node, {&best, call.input(i)}, call.budget};
-    auto next = binary(
-        pair,
-        [](double a, double b) {
-          if (std::isnan(a) || std::isnan(b))
-            return std::nan("");
-          return larger ? std::max(a, b) : std::min(a, b);
-        },
-        [](int64_t a, int64_t b, bool &) {
-          return larger ? std::max(a, b) : std::min(a, b);
-        },
-        false);
+    auto next = binary(pair, op, false);
     if (!next.ok())
       return next.status();
     best = std::move((*next)[0]);
@@ -109,19 +82,19 @@ template <bool larger> HostResults extremum(HostCall &call) {
   return one(std::move(best));
 }
 
-HostResults unary(HostCall &call, double (*onFloats)(double),
-                  int64_t (*onInts)(int64_t), bool predicate = false) {
+HostResults unary(HostCall &call, const Scalar &op, bool predicate) {
   DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
-  if (x.holdsFloats() ? !onFloats : !onInts)
+  if (x.holdsFloats() ? !op.onFloats : !op.onInts)
     return badModel("the operation is not defined for type {}",
                     onnxTypeName(toOnnxType(x.dtype)));
   DLC_ASSIGN(auto y, call.make(predicate ? DType::Bool : x.dtype, x.shape));
+  bool defined = true;
   for (int64_t i = 0, count = y.elements(); i < count; ++i)
-    if (x.holdsFloats())
-      y.setNumber(i, onFloats(x.number(i)));
-    else
-      y.setInteger(i, onInts(x.integer(i)));
+    if (const double number = x.number(i); x.holdsFloats())
+      y.setNumber(i, op.onFloats(&number));
+    else if (const int64_t integer = x.integer(i); true)
+      y.setInteger(i, op.onInts(&integer, defined));
   return one(std::move(y));
 }
 
@@ -162,39 +135,30 @@ HostResults where(HostCall &call) {
   return one(std::move(y));
 }
 
-/// What a reduction starts from and how it goes on, for both kinds of element.
-struct Reduction {
-  double first;
-  double (*onFloats)(double, double);
-  int64_t firstInt;
-  int64_t (*onInts)(int64_t, int64_t);
-  bool mean = false;
-};
-
 /// The reduced values of `x`, in f64 or i64; `kept` has 1 for reduced axes.
 Result<HostTensor> reduceValues(HostCall &call, const HostTensor &x,
-                                const Shape &kept, const Reduction &r) {
+                                const Shape &kept, const Fold &fold) {
   DType wide = x.holdsFloats() ? DType::F64 : DType::I64;
   DLC_ASSIGN(auto y, call.make(wide, kept));
   DLC_TRY(call.work(x.elements()));
   using At = std::array<int64_t, 1>;
   for (int64_t i = 0, count = y.elements(); i < count; ++i)
     if (x.holdsFloats())
-      y.setNumber(i, r.first);
+      y.setNumber(i, fold.first);
     else
-      y.setInteger(i, r.firstInt);
+      y.setInteger(i, fold.firstInt);
   walk(x.shape, std::array{broadcastStrides(kept, x.shape)}, At{},
        [&, &y = y](int64_t i, const At &at) {
          if (x.holdsFloats())
-           y.setNumber(at[0], r.onFloats(y.number(at[0]), x.number(i)));
+           y.setNumber(at[0], fold.onFloats(y.number(at[0]), x.number(i)));
          else
-           y.setInteger(at[0], r.onInts(y.integer(at[0]), x.integer(i)));
+           y.setInteger(at[0], fold.onInts(y.integer(at[0]), x.integer(i)));
        });
   return y;
 }
 
 /// Axes are an attribute at first and an input from opset 13 (ReduceSum) or 18.
-HostResults reduce(HostCall &call, const Reduction &r) {
+HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
   DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
   if (call.input(1)) {
@@ -211,8 +175,8 @@ HostResults reduce(HostCall &call, const Reduction &r) {
     reduced *= x.shape[axis];
     kept[axis] = 1;
   }
-  DLC_ASSIGN(auto values, reduceValues(call, x, kept, r));
-  if (r.mean && reduced == 0 && !x.holdsFloats())
+  DLC_ASSIGN(auto values, reduceValues(call, x, kept, fold));
+  if (mean && reduced == 0 && !x.holdsFloats())
     return badModel("the mean of no elements of type {} is not defined",
                     onnxTypeName(toOnnxType(x.dtype)));
   Shape shape = kept;
@@ -222,18 +186,10 @@ HostResults reduce(HostCall &call, const Reduction &r) {
   DLC_ASSIGN(auto y, call.make(x.dtype, shape));
   for (int64_t i = 0, count = y.elements(); i < count; ++i)
     if (x.holdsFloats())
-      y.setNumber(i, r.mean ? values.number(i) / reduced : values.number(i));
+      y.setNumber(i, mean ? values.number(i) / reduced : values.number(i));
     else
-      y.setInteger(i, r.mean ? values.integer(i) / reduced : values.integer(i));
+      y.setInteger(i, mean ? values.integer(i) / reduced : values.integer(i));
   return one(std::move(y));
-}
-
-double add(double a, double b) { return a + b; }
-int64_t addInts(int64_t a, int64_t b) {
-  return wrapping(a, b, std::plus<uint64_t>());
-}
-int64_t multiplyInts(int64_t a, int64_t b) {
-  return wrapping(a, b, std::multiplies<uint64_t>());
 }
 
 /// The exponent's type may differ from the base's, which is the result's.
@@ -244,130 +200,65 @@ HostResults pow(HostCall &call) {
   if (!exponent.ok())
     return exponent;
   HostCall same{call.node, {call.input(0), &(*exponent)[0]}, call.budget};
-  return binary(
-      same, [](double a, double b) { return std::pow(a, b); }, power, false);
+  return binary(same, *reference::scalarOf("pow"), false);
 }
 
-void addUnary(HostOps &ops) {
-  ops["Sqrt"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::sqrt(x); }, nullptr);
-  };
-  ops["Exp"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::exp(x); }, nullptr);
-  };
-  ops["Log"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::log(x); }, nullptr);
-  };
-  ops["Sin"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::sin(x); }, nullptr);
-  };
-  ops["Cos"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::cos(x); }, nullptr);
-  };
-  ops["Reciprocal"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return 1 / x; }, nullptr);
-  };
-  ops["Floor"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::floor(x); }, nullptr);
-  };
-  ops["Ceil"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::ceil(x); }, nullptr);
-  };
-  ops["Round"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::nearbyint(x); }, nullptr);
-  };
-  ops["Neg"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return -x; },
-        [](int64_t x) { return int64_t(-uint64_t(x)); });
-  };
-  ops["Abs"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return std::fabs(x); },
-        [](int64_t x) { return x < 0 ? int64_t(-uint64_t(x)) : x; });
-  };
-  ops["Not"] = [](HostCall &c) {
-    return unary(c, nullptr, [](int64_t x) { return int64_t(!x); });
-  };
-  ops["IsNaN"] = [](HostCall &c) {
-    return unary(
-        c, [](double x) { return double(std::isnan(x)); }, nullptr, true);
-  };
+/// What ONNX's operators are called here.
+using Names = std::initializer_list<std::pair<const char *, const char *>>;
+
+/// The same function of each element, by the meaning of dlc's op.
+void addScalars(HostOps &ops, Names names,
+                HostResults (*run)(HostCall &, const Scalar &, bool),
+                bool predicate = false) {
+  for (const auto &[onnx, dlc] : names)
+    ops[onnx] = [=, &op = *reference::scalarOf(dlc)](HostCall &c) {
+      return run(c, op, predicate);
+    };
 }
 
-void addBinary(HostOps &ops) {
-  ops["Add"] = [](HostCall &c) {
-    return binary(
-        c, [](double a, double b) { return a + b; },
-        [](int64_t a, int64_t b, bool &) {
-          return wrapping(a, b, std::plus<uint64_t>());
-        },
-        false);
-  };
-  ops["Sub"] = [](HostCall &c) {
-    return binary(
-        c, [](double a, double b) { return a - b; },
-        [](int64_t a, int64_t b, bool &) {
-          return wrapping(a, b, std::minus<uint64_t>());
-        },
-        false);
-  };
-  ops["Mul"] = [](HostCall &c) {
-    return binary(
-        c, [](double a, double b) { return a * b; },
-        [](int64_t a, int64_t b, bool &) {
-          return wrapping(a, b, std::multiplies<uint64_t>());
-        },
-        false);
-  };
-  ops["Div"] = [](HostCall &c) {
-    return binary(
-        c, [](double a, double b) { return a / b; }, divide, false);
-  };
+void addElementwise(HostOps &ops) {
+  addScalars(ops,
+             {{"Sqrt", "sqrt"},
+              {"Exp", "exp"},
+              {"Log", "log"},
+              {"Sin", "sin"},
+              {"Cos", "cos"},
+              {"Reciprocal", "reciprocal"},
+              {"Floor", "floor"},
+              {"Ceil", "ceil"},
+              {"Round", "round"},
+              {"Neg", "neg"},
+              {"Abs", "abs"},
+              {"Not", "not"}},
+             unary);
+  addScalars(ops,
+             {{"Add", "add"},
+              {"Sub", "sub"},
+              {"Mul", "mul"},
+              {"Div", "div"},
+              {"And", "and"},
+              {"Or", "or"}},
+             binary);
+  addScalars(ops,
+             {{"Equal", "eq"},
+              {"Less", "lt"},
+              {"LessOrEqual", "le"},
+              {"Greater", "gt"},
+              {"GreaterOrEqual", "ge"}},
+             binary, true);
+  addScalars(ops, {{"Min", "min"}, {"Max", "max"}}, extremum);
   ops["Pow"] = pow;
-  ops["Mod"] = mod;
-  ops["Min"] = extremum<false>;
-  ops["Max"] = extremum<true>;
-  ops["And"] = [](HostCall &c) {
-    return binary(
-        c, nullptr, [](int64_t a, int64_t b, bool &) { return a & b; }, false);
+  ops["Mod"] = [](HostCall &c) {
+    return binary(c, c.node.integer("fmod", 0) ? kFmod : kMod, false);
   };
-  ops["Or"] = [](HostCall &c) {
-    return binary(
-        c, nullptr, [](int64_t a, int64_t b, bool &) { return a | b; }, false);
-  };
-  ops["Xor"] = [](HostCall &c) {
-    return binary(
-        c, nullptr, [](int64_t a, int64_t b, bool &) { return a ^ b; }, false);
-  };
-}
-
-template <typename Compare> HostResults compare(HostCall &call) {
-  return binary(
-      call, [](double a, double b) { return double(Compare()(a, b)); },
-      [](int64_t a, int64_t b, bool &) { return int64_t(Compare()(a, b)); },
-      true);
+  ops["Xor"] = [](HostCall &c) { return binary(c, kXor, false); };
+  ops["IsNaN"] = [](HostCall &c) { return unary(c, kIsNan, true); };
 }
 
 } // namespace
 
 void addHostMath(HostOps &ops) {
-  addUnary(ops);
-  addBinary(ops);
-  ops["Equal"] = compare<std::equal_to<>>;
-  ops["Less"] = compare<std::less<>>;
-  ops["LessOrEqual"] = compare<std::less_equal<>>;
-  ops["Greater"] = compare<std::greater<>>;
-  ops["GreaterOrEqual"] = compare<std::greater_equal<>>;
+  addElementwise(ops);
   ops["Where"] = where;
   ops["Cast"] = [](HostCall &c) -> HostResults {
     DLC_TRY(c.require(1));
@@ -377,26 +268,15 @@ void addHostMath(HostOps &ops) {
     DLC_TRY(c.require(2));
     return castTo(c, toOnnxType(c.input(1)->dtype));
   };
-  ops["ReduceSum"] = [](HostCall &c) {
-    return reduce(c, {0, add, 0, addInts});
-  };
+  ops["ReduceSum"] = [](HostCall &c) { return reduce(c, reference::kSum); };
   ops["ReduceMean"] = [](HostCall &c) {
-    return reduce(c, {0, add, 0, addInts, true});
+    return reduce(c, reference::kSum, true);
   };
   ops["ReduceProd"] = [](HostCall &c) {
-    return reduce(
-        c, {1, [](double a, double b) { return a * b; }, 1, multiplyInts});
+    return reduce(c, reference::kProduct);
   };
-  ops["ReduceMax"] = [](HostCall &c) {
-    return reduce(
-        c, {-INFINITY, [](double a, double b) { return std::max(a, b); },
-            INT64_MIN, [](int64_t a, int64_t b) { return std::max(a, b); }});
-  };
-  ops["ReduceMin"] = [](HostCall &c) {
-    return reduce(
-        c, {INFINITY, [](double a, double b) { return std::min(a, b); },
-            INT64_MAX, [](int64_t a, int64_t b) { return std::min(a, b); }});
-  };
+  ops["ReduceMax"] = [](HostCall &c) { return reduce(c, reference::kMax); };
+  ops["ReduceMin"] = [](HostCall &c) { return reduce(c, reference::kMin); };
 }
 
 } // namespace dlc::import

@@ -1,7 +1,7 @@
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/fold/HostWalk.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/TensorData.h"
+#include "compiler/reference/Views.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <numeric>
@@ -9,18 +9,21 @@
 namespace dlc::import {
 namespace {
 
+using reference::stridesOf;
+using reference::View;
+using reference::walk;
+
 HostResults one(HostTensor tensor) {
   std::vector<HostTensor> results;
   results.push_back(std::move(tensor));
   return results;
 }
 
-/// The elements of x that start at `from`, seen through `strides` as `shape`.
-HostResults view(HostCall &call, const HostTensor &x, const Shape &shape,
-                 const Shape &strides, int64_t from = 0) {
-  DLC_ASSIGN(auto y, call.make(x.dtype, shape));
+/// The elements of x that a view has.
+HostResults seen(HostCall &call, const HostTensor &x, const View &view) {
+  DLC_ASSIGN(auto y, call.make(x.dtype, view.shape));
   using At = std::array<int64_t, 1>;
-  walk(shape, std::array{strides}, At{from},
+  walk(view.shape, std::array{view.strides}, At{view.first},
        [&, &y = y](int64_t i, const At &at) { y.copyElement(i, x, at[0]); });
   return one(std::move(y));
 }
@@ -91,7 +94,7 @@ HostResults constantOfShape(HostCall &call) {
     if (fill.elements() != 1)
       return badModel("value has {} elements, expected 1", fill.elements());
   }
-  return view(call, fill, shape, Shape(shape.size(), 0));
+  return seen(call, fill, {shape, Shape(shape.size(), 0)});
 }
 
 /// ceil((last - first) / delta), exact for integers; negative: not finite.
@@ -168,13 +171,9 @@ HostResults slice(HostCall &call) {
   }
   DLC_ASSIGN(auto bounds,
              resolveSlice(x.shape, given[0], given[1], given[2], given[3]));
-  Shape strides = stridesOf(x.shape);
-  int64_t from = 0;
-  for (size_t d = 0; d < strides.size(); ++d) {
-    from += bounds.starts[d] * strides[d];
-    strides[d] *= bounds.steps[d];
-  }
-  return view(call, x, bounds.sizes, strides, from);
+  return seen(
+      call, x,
+      reference::sliced(x.shape, bounds.starts, bounds.sizes, bounds.steps));
 }
 
 HostResults transpose(HostCall &call) {
@@ -184,12 +183,7 @@ HostResults transpose(HostCall &call) {
   std::iota(reversed.rbegin(), reversed.rend(), 0);
   DLC_ASSIGN(auto perm, normalizePerm(call.node.integers("perm", reversed),
                                       x.shape.size()));
-  Shape shape, strides, own = stridesOf(x.shape);
-  for (int64_t axis : perm) {
-    shape.push_back(x.shape[axis]);
-    strides.push_back(own[axis]);
-  }
-  return view(call, x, shape, strides);
+  return seen(call, x, reference::transposed(x.shape, perm));
 }
 
 HostResults expand(HostCall &call) {
@@ -197,7 +191,7 @@ HostResults expand(HostCall &call) {
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(Shape target, list(call, 1));
   DLC_ASSIGN(Shape shape, broadcastShapes(x.shape, target));
-  return view(call, x, shape, broadcastStrides(x.shape, shape));
+  return seen(call, x, reference::broadcast(x.shape, shape));
 }
 
 /// [a, b] repeated r and s times is [r, a, s, b] with strides of 0.
@@ -286,7 +280,7 @@ HostResults split(HostCall &call) {
   Shape strides = stridesOf(x.shape), shape = x.shape;
   for (int64_t size : sizes) {
     shape[axis] = size;
-    auto part = view(call, x, shape, strides, start * strides[axis]);
+    auto part = seen(call, x, {shape, strides, start * strides[axis]});
     if (!part.ok())
       return part;
     parts.push_back(std::move((*part)[0]));

@@ -1,6 +1,6 @@
 // Norms, softmax and cross entropy, by their textbook formulas along lines of
 // elements.
-#include "test/ops/Interpreter.h"
+#include "compiler/reference/Interpreter.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 

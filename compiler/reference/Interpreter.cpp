@@ -1,4 +1,6 @@
-#include "test/ops/Interpreter.h"
+#include "compiler/reference/Interpreter.h"
+#include "runtime/base/numbers/DType.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -23,8 +25,25 @@ Tensor constant(ElementsAttr value) {
   return t;
 }
 
+double rounded(double x, Type to) {
+  if (to.isF64())
+    return x;
+  if (to.isF16())
+    return fromF16(toF16(float(x)));
+  if (to.isBF16())
+    return fromBf16(toBf16(float(x)));
+  if (to.isF32())
+    return float(x);
+  const unsigned bits = to.getIntOrFloatBitWidth();
+  if (bits == 1)
+    return x != 0;
+  if (bits == 8) // as ONNX's uint8
+    return double(uint8_t(int64_t(x)));
+  return bits == 32 ? double(int32_t(int64_t(x))) : std::trunc(x);
+}
+
 FailureOr<Outcome> interpret(func::FuncOp f, ArrayRef<Tensor> arguments,
-                             const States &states) {
+                             const States &states, Precision precision) {
   Outcome outcome;
   llvm::DenseMap<Value, Tensor> values;
   for (auto [v, t] : llvm::zip_equal(f.getArguments(), arguments))
@@ -53,6 +72,9 @@ FailureOr<Outcome> interpret(func::FuncOp f, ArrayRef<Tensor> arguments,
         if (ir::tensorType(v).getShape() != ir::Ints(t.shape))
           return op.emitOpError("has another shape in the interpreter");
         values[v] = t;
+        if (precision == Precision::OfType)
+          for (double &x : values[v].data)
+            x = rounded(x, ir::elementType(v));
       }
     }
   }

@@ -2,8 +2,8 @@
 // generated code, gradients and decompositions.
 #pragma once
 
+#include "compiler/reference/Tensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "test/ops/Tensor.h"
 #include <map>
 
 namespace dlc::reference {
@@ -16,12 +16,16 @@ struct Outcome {
   States written;   // of dlc.write
 };
 
-/// Runs f. Nothing is rounded to the element type except that integers truncate
-/// and booleans are 0 or 1. Fails with a diagnostic at the first op that it
-/// does not know.
+enum class Precision {
+  F64,   // nothing is rounded, but integers truncate and booleans are 0 or 1
+  OfType // every value is one that its element type has
+};
+
+/// Runs f. Fails with a diagnostic at the first op that it does not know.
 llvm::FailureOr<Outcome> interpret(mlir::func::FuncOp f,
                                    llvm::ArrayRef<Tensor> arguments,
-                                   const States &states);
+                                   const States &states,
+                                   Precision precision = Precision::F64);
 
 /// The values of a float or integer constant.
 Tensor constant(mlir::ElementsAttr value);

@@ -3,11 +3,9 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
-#include <vector>
+#include "compiler/reference/Views.h"
 
 namespace dlc::reference {
-
-using Shape = std::vector<int64_t>;
 
 struct Tensor {
   Shape shape;

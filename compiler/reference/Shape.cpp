@@ -1,5 +1,6 @@
 // Reductions, movement and constants.
-#include "test/ops/Interpreter.h"
+#include "compiler/reference/Interpreter.h"
+#include "compiler/reference/Scalars.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
@@ -37,26 +38,19 @@ Tensors argMax(ArgMaxOp op, const Tensor &x) {
   return reshape(y, op.getY());
 }
 
-/// y[i] = x[from(i)], or `otherwise` where there is no such element.
+/// The elements of x that a view has.
+Tensors seen(const Tensor &x, const View &view) {
+  Tensor y{ir::Ints(view.shape)};
+  using At = std::array<int64_t, 1>;
+  walk(view.shape, std::array{view.strides}, At{view.first},
+       [&](int64_t i, const At &at) { y.data[i] = x.data[at[0]]; });
+  return {y};
+}
+/// y[i] = element(i).
 template <class F> Tensors move(Value result, F element) {
   Tensor y(tensorType(result).getShape());
   forEach(y.shape, [&](const Shape &i) { y.at(i) = element(i); });
   return {y};
-}
-Tensors transpose(TransposeOp op, const Tensor &x) {
-  return move(op.getY(), [&](const Shape &i) {
-    Shape from(i.size());
-    for (size_t d = 0; d < i.size(); ++d)
-      from[op.getPerm()[d]] = i[d];
-    return x.at(from);
-  });
-}
-Tensors slice(SliceOp op, const Tensor &x) {
-  return move(op.getY(), [&](Shape i) {
-    for (size_t d = 0; d < i.size(); ++d)
-      i[d] = op.getStarts()[d] + i[d] * op.getSteps()[d];
-    return x.at(i);
-  });
 }
 Tensors pad(PadOp op, const Tensor &x) {
   Tensor y(tensorType(op.getY()).getShape(), op.getValue().convertToDouble());
@@ -107,7 +101,6 @@ Tensors scatterAdd(ScatterAddOp op, const Tensors &t) {
 
 std::optional<Tensors> runShape(Operation *op, const Tensors &x) {
   using R = std::optional<Tensors>;
-  auto add = [](double a, double b) { return a + b; };
   return llvm::TypeSwitch<Operation *, R>(op)
       .Case<ConstantOp>([&](auto o) { return R({constant(o.getValue())}); })
       .Case<SeedOp>([&](auto) { return R({Tensor({}, 1)}); })
@@ -117,29 +110,32 @@ std::optional<Tensors> runShape(Operation *op, const Tensors &x) {
       })
       .Case<ReshapeOp>([&](auto o) { return R(reshape(x[0], o.getY())); })
       .Case<BroadcastOp>([&](auto o) {
-        return R(move(o.getY(), [&](const Shape &i) { return x[0].at(i); }));
+        return R(seen(x[0], broadcast(x[0].shape,
+                                      tensorType(o.getY()).getShape().vec())));
       })
-      .Case<TransposeOp>([&](auto o) { return R(transpose(o, x[0])); })
-      .Case<SliceOp>([&](auto o) { return R(slice(o, x[0])); })
+      .Case<TransposeOp>([&](auto o) {
+        return R(seen(x[0], transposed(x[0].shape, o.getPerm().vec())));
+      })
+      .Case<SliceOp>([&](auto o) {
+        return R(seen(x[0], sliced(x[0].shape, o.getStarts().vec(),
+                                   o.getSizes().vec(), o.getSteps().vec())));
+      })
       .Case<PadOp>([&](auto o) { return R(pad(o, x[0])); })
       .Case<ConcatOp>([&](auto o) { return R(concat(o, x)); })
       .Case<GatherOp>([&](auto o) { return R(gather(o, x)); })
       .Case<ScatterAddOp>([&](auto o) { return R(scatterAdd(o, x)); })
-      .Case<ReduceSumOp>([&](auto o) { return R(reduce(o, x[0], 0, add)); })
+      .Case<ReduceSumOp>(
+          [&](auto o) { return R(reduce(o, x[0], kSum.first, kSum.onFloats)); })
       .Case<ReduceMeanOp>([&](auto o) {
-        Tensors y = reduce(o, x[0], 0, add);
+        Tensors y = reduce(o, x[0], kSum.first, kSum.onFloats);
         for (double &v : y[0].data)
           v *= double(y[0].data.size()) / x[0].data.size();
         return R(y);
       })
-      .Case<ReduceMaxOp>([&](auto o) {
-        return R(reduce(o, x[0], -INFINITY,
-                        [](double a, double b) { return std::fmax(a, b); }));
-      })
-      .Case<ReduceMinOp>([&](auto o) {
-        return R(reduce(o, x[0], INFINITY,
-                        [](double a, double b) { return std::fmin(a, b); }));
-      })
+      .Case<ReduceMaxOp>(
+          [&](auto o) { return R(reduce(o, x[0], kMax.first, kMax.onFloats)); })
+      .Case<ReduceMinOp>(
+          [&](auto o) { return R(reduce(o, x[0], kMin.first, kMin.onFloats)); })
       .Case<ArgMaxOp>([&](auto o) { return R(argMax(o, x[0])); })
       .Default(R());
 }

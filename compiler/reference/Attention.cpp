@@ -1,5 +1,5 @@
 // Attention and its gradients, a query at a time.
-#include "test/ops/Interpreter.h"
+#include "compiler/reference/Interpreter.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,15 @@
-// Row-major walks over several host tensors at once, each by its strides.
+// What movements mean: which element of an operand each of the result's is, by
+// strides; and row-major walks over several tensors at once.
 #pragma once
-#include "compiler/import/tensor/ShapeMath.h"
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <vector>
 
-namespace dlc::import {
+namespace dlc::reference {
+
+using Shape = std::vector<int64_t>;
 
 /// Elements from one index of a dimension to the next.
 inline Shape stridesOf(const Shape &shape) {
@@ -23,6 +28,39 @@ inline Shape broadcastStrides(const Shape &x, const Shape &y) {
   for (size_t d = 0; d < x.size(); ++d)
     strides[lead + d] = x[d] == 1 ? 0 : own[d];
   return strides;
+}
+
+/// A row-major tensor seen in another shape: its element `first`, and from it
+/// each index times the strides.
+struct View {
+  Shape shape, strides;
+  int64_t first = 0;
+};
+
+/// Dimension d is dimension perm[d] of x.
+inline View transposed(const Shape &x, const Shape &perm) {
+  View view;
+  const Shape own = stridesOf(x);
+  for (int64_t axis : perm) {
+    view.shape.push_back(x[axis]);
+    view.strides.push_back(own[axis]);
+  }
+  return view;
+}
+/// Element i of a dimension is element starts + i * steps; steps may be
+/// negative.
+inline View sliced(const Shape &x, const Shape &starts, const Shape &sizes,
+                   const Shape &steps) {
+  View view{sizes, stridesOf(x)};
+  for (size_t d = 0; d < x.size(); ++d) {
+    view.first += starts[d] * view.strides[d];
+    view.strides[d] *= steps[d];
+  }
+  return view;
+}
+/// As numpy does.
+inline View broadcast(const Shape &x, const Shape &to) {
+  return {to, broadcastStrides(x, to)};
 }
 
 /// Calls step(i, at) for the i-th element of `shape`, where at[k] is the
@@ -57,4 +95,4 @@ void walk(const Shape &shape, const std::array<Shape, N> &strides,
   }
 }
 
-} // namespace dlc::import
+} // namespace dlc::reference

@@ -1,0 +1,73 @@
+#include "compiler/reference/Interpreter.h"
+#include "compiler/reference/Scalars.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace dlc::ir;
+
+namespace dlc::reference {
+namespace {
+
+double gelu(double x, bool tanhForm) {
+  if (!tanhForm)
+    return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+  const double k = std::sqrt(2 / M_PI);
+  return 0.5 * x * (1 + std::tanh(k * (x + 0.044715 * x * x * x)));
+}
+
+double convert(double x, Type to) {
+  if (to.isInteger(1))
+    return x != 0;
+  return isa<IntegerType>(to) ? std::trunc(x) : x;
+}
+
+using Function = std::function<double(const double *)>;
+
+/// On integers where all operands are.
+Function functionOf(const Scalar &scalar, Operation *op) {
+  bool isInteger = llvm::none_of(op->getOperandTypes(), [](Type t) {
+    return isa<FloatType>(getElementTypeOrSelf(t));
+  });
+  if (!scalar.onFloats || (isInteger && scalar.onInts))
+    return [f = scalar.onInts, n = op->getNumOperands()](const double *x) {
+      int64_t ints[3] = {};
+      bool defined = true;
+      for (unsigned k = 0; k < n; ++k)
+        ints[k] = int64_t(x[k]);
+      return double(f(ints, defined));
+    };
+  return scalar.onFloats;
+}
+
+Function functionOf(Operation *op) {
+  if (auto form = dyn_cast<GeluOp>(op))
+    return
+        [isTanh = form.getTanh()](const double *v) { return gelu(*v, isTanh); };
+  if (auto cast = dyn_cast<CastOp>(op))
+    return [to = elementType(cast.getY())](const double *v) {
+      return convert(*v, to);
+    };
+  StringRef name = op->getName().stripDialect();
+  if (auto c = dyn_cast<CompareOp>(op))
+    name = stringifyPredicate(c.getPredicate());
+  const Scalar *scalar = scalarOf(std::string_view(name.data(), name.size()));
+  return scalar ? functionOf(*scalar, op) : nullptr;
+}
+
+} // namespace
+
+std::optional<Tensors> runElementwise(Operation *op, const Tensors &x) {
+  Function f = functionOf(op);
+  if (!f)
+    return std::nullopt;
+  Tensor y(tensorType(op->getResult(0)).getShape());
+  forEach(y.shape, [&](const Shape &i) {
+    double v[3];
+    for (size_t k = 0; k < x.size(); ++k)
+      v[k] = x[k].at(i);
+    y.at(i) = f(v);
+  });
+  return Tensors{y};
+}
+
+} // namespace dlc::reference

@@ -1,0 +1,227 @@
+#include "compiler/reference/Interpreter.h"
+#include "runtime/base/numbers/Sliding.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace dlc::ir;
+
+namespace dlc::reference {
+namespace {
+
+Tensors matmul(MatmulOp op, const Tensors &x) {
+  Tensor y(tensorType(op.getY()).getShape());
+  const Tensor &a = x[0], &b = x[1];
+  const size_t rank = y.shape.size();
+  const Shape sa = broadcastStrides(a.shape, y.shape),
+              sb = broadcastStrides(b.shape, y.shape);
+  const size_t row = rank - 2, column = rank - 1;
+  const int64_t depth = a.shape.end()[op.getTransA() ? -2 : -1],
+                stepA = sa[op.getTransA() ? row : column],
+                stepB = sb[op.getTransB() ? column : row],
+                rowA = sa[op.getTransA() ? column : row],
+                columnB = sb[op.getTransB() ? row : column];
+  forEach(y.shape, [&](const Shape &at) {
+    int64_t ia = at[row] * rowA, ib = at[column] * columnB;
+    for (size_t d = 0; d < row; ++d) {
+      ia += at[d] * sa[d];
+      ib += at[d] * sb[d];
+    }
+    double sum = op.getBias() ? x[2].data[at.back()] : 0;
+    for (int64_t i = 0; i < depth; ++i)
+      sum += a.data[ia + i * stepA] * b.data[ib + i * stepB];
+    y.at(at) = sum;
+  });
+  return {y};
+}
+
+/// Images' indices in their layout: a number, a channel, and one to three
+/// spatial dimensions.
+struct Image {
+  bool channelsLast;
+  explicit Image(StringRef layout) : channelsLast(layout == "nhwc") {}
+  Shape index(int64_t n, int64_t c, const Shape &spatial) const {
+    Shape i{n};
+    if (!channelsLast)
+      i.push_back(c);
+    i.insert(i.end(), spatial.begin(), spatial.end());
+    if (channelsLast)
+      i.push_back(c);
+    return i;
+  }
+  int64_t channel(ir::Ints i) const { return channelsLast ? i.back() : i[1]; }
+  Shape spatial(ir::Ints i) const {
+    i = channelsLast ? i.slice(1, i.size() - 2) : i.drop_front(2);
+    return Shape(i.begin(), i.end());
+  }
+};
+
+/// The window of an op, a dimension each.
+template <class OpTy> std::vector<Sliding> windowOf(OpTy op, ir::Ints kernel) {
+  std::vector<Sliding> window;
+  for (size_t d = 0, n = kernel.size(); d < n; ++d)
+    window.push_back({kernel[d], op.getStrides()[d], op.getPads()[d],
+                      op.getPads()[n + d], op.getDilations()[d]});
+  return window;
+}
+
+/// Calls f(tap, place) for the taps of the window at `output` that hit the
+/// input.
+template <class F>
+void forEachTap(const std::vector<Sliding> &window, const Shape &output,
+                const Shape &in, F f) {
+  Shape kernel, place(window.size());
+  for (const Sliding &w : window)
+    kernel.push_back(w.kernel);
+  forEach(kernel, [&](const Shape &tap) {
+    bool hits = true;
+    for (size_t d = 0; d < window.size(); ++d) {
+      place[d] = window[d].at(output[d], tap[d]);
+      hits &= place[d] >= 0 && place[d] < in[d];
+    }
+    if (hits)
+      f(tap, place);
+  });
+}
+
+/// Calls f(x's element, w's element, y's element) for every multiply-add of a
+/// convolution, by their numbers.
+template <class OpTy, class F>
+void forEachProduct(OpTy op, ir::Ints x, ir::Ints w, ir::Ints y, F f) {
+  const Image image(op.getLayout());
+  const auto window = windowOf(op, w.drop_front(2));
+  const Shape in = image.spatial(x), sx = stridesOf(x.vec()),
+              sw = stridesOf(w.vec()), spatial = image.spatial(sx);
+  const int64_t perGroup = w[0] / op.getGroup(), channel = image.channel(sx);
+  int64_t iy = 0;
+  forEach(y, [&](const Shape &at) {
+    const int64_t o = image.channel(at);
+    forEachTap(window, image.spatial(at), in,
+               [&](const Shape &tap, const Shape &place) {
+                 int64_t ix = at[0] * sx[0] + o / perGroup * w[1] * channel,
+                         iw = o * sw[0];
+                 for (size_t d = 0; d < tap.size(); ++d) {
+                   ix += place[d] * spatial[d];
+                   iw += tap[d] * sw[2 + d];
+                 }
+                 for (int64_t c = 0; c < w[1]; ++c)
+                   f(ix + c * channel, iw + c * sw[1], iy);
+               });
+    ++iy;
+  });
+}
+
+Tensors conv(ConvOp op, const Tensors &t) {
+  Tensor y(tensorType(op.getY()).getShape());
+  forEachProduct(op, t[0].shape, t[1].shape, y.shape,
+                 [&](int64_t ix, int64_t iw, int64_t iy) {
+                   y.data[iy] += t[0].data[ix] * t[1].data[iw];
+                 });
+  if (op.getBias())
+    forEach(y.shape, [&](const Shape &i) {
+      y.at(i) += t[2].data[Image(op.getLayout()).channel(i)];
+    });
+  return {y};
+}
+Tensors conv(ConvBackwardDataOp op, const Tensors &t) {
+  Tensor dx(tensorType(op.getDx()).getShape());
+  forEachProduct(op, dx.shape, t[1].shape, t[0].shape,
+                 [&](int64_t ix, int64_t iw, int64_t iy) {
+                   dx.data[ix] += t[0].data[iy] * t[1].data[iw];
+                 });
+  return {dx};
+}
+Tensors conv(ConvBackwardFilterOp op, const Tensors &t) {
+  Tensor dw(tensorType(op.getDw()).getShape());
+  forEachProduct(op, t[0].shape, dw.shape, t[1].shape,
+                 [&](int64_t ix, int64_t iw, int64_t iy) {
+                   dw.data[iw] += t[0].data[ix] * t[1].data[iy];
+                 });
+  return {dw};
+}
+
+/// Calls f(y's index, x's index, tap number) for every tap of every window.
+template <class OpTy, class F>
+void forEachWindow(OpTy op, ir::Ints x, ir::Ints y, F f) {
+  const Image image(op.getLayout());
+  const auto window = windowOf(op, op.getKernel());
+  const Shape in = image.spatial(x);
+  forEach(y, [&](const Shape &at) {
+    forEachTap(window, image.spatial(at), in,
+               [&](const Shape &tap, const Shape &place) {
+                 int64_t number = 0;
+                 for (size_t d = 0; d < tap.size(); ++d)
+                   number = number * window[d].kernel + tap[d];
+                 f(at, image.index(at[0], image.channel(at), place), number);
+               });
+  });
+}
+
+Tensors maxPool(MaxPoolOp op, const Tensors &t) {
+  Tensor y(tensorType(op.getY()).getShape(), -INFINITY), index(y.shape);
+  forEachWindow(op, t[0].shape, y.shape,
+                [&](const Shape &iy, const Shape &ix, int64_t tap) {
+                  double v = t[0].at(ix);
+                  if (v > y.at(iy) || v != v)
+                    y.at(iy) = v, index.at(iy) = tap;
+                });
+  return {y, index};
+}
+Tensors maxPoolBackward(MaxPoolBackwardOp op, const Tensors &t) {
+  Tensor dx(tensorType(op.getDx()).getShape());
+  forEachWindow(op, dx.shape, t[0].shape,
+                [&](const Shape &iy, const Shape &ix, int64_t tap) {
+                  if (t[1].at(iy) == tap)
+                    dx.at(ix) += t[0].at(iy);
+                });
+  return {dx};
+}
+
+/// What each window's sum is divided by: its taps inside the input or, with
+/// count_include_pad, inside the padded one.
+template <class OpTy> Tensor divisors(OpTy op, ir::Ints x, ir::Ints y) {
+  Tensor n(y, 1);
+  const Image image(op.getLayout());
+  const auto window = windowOf(op, op.getKernel());
+  const Shape in = image.spatial(x);
+  forEach(y, [&](const Shape &at) {
+    const Shape o = image.spatial(at);
+    for (size_t d = 0; d < window.size(); ++d)
+      n.at(at) *= window[d].counted(o[d], in[d], op.getCountIncludePad());
+  });
+  return n;
+}
+Tensors avgPool(AvgPoolOp op, const Tensors &t) {
+  Tensor y(tensorType(op.getY()).getShape());
+  Tensor n = divisors(op, t[0].shape, y.shape);
+  forEachWindow(op, t[0].shape, y.shape,
+                [&](const Shape &iy, const Shape &ix, int64_t) {
+                  y.at(iy) += t[0].at(ix) / n.at(iy);
+                });
+  return {y};
+}
+Tensors avgPoolBackward(AvgPoolBackwardOp op, const Tensors &t) {
+  Tensor dx(tensorType(op.getDx()).getShape());
+  Tensor n = divisors(op, dx.shape, t[0].shape);
+  forEachWindow(op, dx.shape, t[0].shape,
+                [&](const Shape &iy, const Shape &ix, int64_t) {
+                  dx.at(ix) += t[0].at(iy) / n.at(iy);
+                });
+  return {dx};
+}
+
+} // namespace
+
+std::optional<Tensors> runLinear(Operation *op, const Tensors &x) {
+  using R = std::optional<Tensors>;
+  return llvm::TypeSwitch<Operation *, R>(op)
+      .Case<MatmulOp>([&](auto o) { return R(matmul(o, x)); })
+      .Case<ConvOp, ConvBackwardDataOp, ConvBackwardFilterOp>(
+          [&](auto o) { return R(conv(o, x)); })
+      .Case<MaxPoolOp>([&](auto o) { return R(maxPool(o, x)); })
+      .Case<MaxPoolBackwardOp>([&](auto o) { return R(maxPoolBackward(o, x)); })
+      .Case<AvgPoolOp>([&](auto o) { return R(avgPool(o, x)); })
+      .Case<AvgPoolBackwardOp>([&](auto o) { return R(avgPoolBackward(o, x)); })
+      .Default(R());
+}
+
+} // namespace dlc::reference
