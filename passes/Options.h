@@ -3,6 +3,7 @@
 // options of passes are made; each comment names its flag.
 #pragma once
 
+#include "compiler/placement/Wishes.h"
 #include "compiler/target/TargetOptions.h"
 
 #include <map>
@@ -275,17 +276,8 @@ struct LoraOptions {
   void addTo(OptionTable &table);
 };
 
-/// Scaled dot product attention as one op, dlc.attention.
-struct AttentionOptions {
-  /// --attention=auto|library|generated|off. library: by the device's;
-  /// generated: by kernels of our own; off: as products and softmax, scores
-  /// kept. auto: library with --amp on a device that prefers that, where it
-  /// can, else off.
-  std::string by = "auto";
-
-  /// What cannot be as asked is an error.
-  bool isStrict() const { return by == "library" || by == "generated"; }
-
+/// Who computes what.
+struct PlacementOptions : Wishes {
   void addTo(OptionTable &table);
 };
 
@@ -306,7 +298,7 @@ struct StepOptions {
   EmaOptions ema;
   RandomOptions random;
   LoraOptions lora;
-  AttentionOptions attention;
+  PlacementOptions placement;
 
   /// Replaces "auto" and what is unset by what it stands for here. Idempotent.
   void resolve();

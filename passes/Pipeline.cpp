@@ -63,7 +63,7 @@ std::vector<Phase> trainingPhases(StepOptions o) {
                     std::vector<Create> passes) {
     when(true, name, sentence, std::move(passes));
   };
-  const bool attends = whoAttends(o, *makeTarget(o.target)).has_value();
+  const bool attends = mayAttend(o, *makeTarget(o.target));
   always("canonicalize", "each idea of the model is one op",
          {createCanonicalize});
   always("infer-shapes", "every tensor has a static shape",

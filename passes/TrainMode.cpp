@@ -51,9 +51,8 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
     OpBuilder b(op);
     auto trained = ir::BatchNormOp::create(
         b, op.getLoc(), op.getX(), op.getScale(), op.getBias(), values[0],
-        values[1], op.getEpsilonAttr(), op.getMomentumAttr(), b.getUnitAttr(),
-        op.getLayoutAttr());
-    trained.setUnbiased(!options.loss.bnVariancePopulation);
+        values[1], op.getEpsilon(), op.getMomentum(),
+        /*unbiased=*/!options.loss.bnVariancePopulation, op.getLayout());
     running[states[0]] = trained.getNewMean();
     running[states[1]] = trained.getNewVar();
     op.replaceAllUsesWith(trained.getY());

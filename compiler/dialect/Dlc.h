@@ -40,6 +40,12 @@ struct AttentionDims {
 /// f16 or bf16.
 inline bool isHalf(mlir::Type t) { return t.isF16() || t.isBF16(); }
 
+/// Whether it fuses with others element by element, or decomposes into such.
+inline bool isElementwise(mlir::Operation *op) {
+  return llvm::isa<ElementwiseInterface>(op) ||
+         op->hasTrait<mlir::OpTrait::Elementwise>();
+}
+
 } // namespace dlc::ir
 
 #define GET_OP_CLASSES

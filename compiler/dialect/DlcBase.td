@@ -41,6 +41,12 @@ def Dlc_Combine : I32EnumAttr<"Combine", "how the elements of a reduction become
   let cppNamespace = "::dlc::ir";
 }
 
+def Dlc_By : I32EnumAttr<"By", "who computes an op", [
+    I32EnumAttrCase<"Open", 0, "open">, I32EnumAttrCase<"Library", 1, "library">,
+    I32EnumAttrCase<"Generated", 2, "generated">, I32EnumAttrCase<"Decomposed", 3, "decomposed">]> {
+  let cppNamespace = "::dlc::ir";
+}
+
 def Dlc_Tensor : RankedTensorOf<[F16, BF16, F32, F64, I1, I8, I32, I64]>;
 def Dlc_Float : RankedTensorOf<[F16, BF16, F32, F64]>;
 def Dlc_Bool : RankedTensorOf<[I1]>;
@@ -76,6 +82,14 @@ class MayLack<string operand, string getter> {
 class Dlc_AnyOp<string mnemonic, list<Trait> traits = []> : Op<Dlc_Dialect, mnemonic, traits> {
   string example = "";
 }
+class PlacedAs<string name> {
+  string text = "static ::llvm::StringRef placedAs() { return \"" # name # "\"; }\n";
+}
+// The last argument of an op that has PlaceableInterface, and how that is printed: dlc.gather %a, %b by = generated {...}.
+defvar Dlc_PlacedBy = DefaultValuedAttr<Dlc_By, "::dlc::ir::By::Open">;
+defvar Dlc_Placed = (ins Dlc_PlacedBy:$by);
+defvar Dlc_PlacedFormat = "operands (`by` `=` $by^)? attr-dict `:` functional-type(operands, results)";
+
 class Dlc_Op<string mnemonic, Dlc_Cast cast, list<Trait> traits = []>
     : Dlc_AnyOp<mnemonic, traits # [CastPolicyInterface]> {
   string declarations = "";

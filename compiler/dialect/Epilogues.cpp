@@ -15,6 +15,15 @@ void registerEpilogues(DlcDialect &dialect) {
   RegisteredOperationName::insert<MatmulBiasBackwardOp>(dialect);
 }
 
+RankedTensorType keptType(StringRef activation, RankedTensorType y) {
+  constexpr int64_t kBits = 128;
+  if (activation != "relu")
+    return y;
+  SmallVector<int64_t> shape(y.getShape());
+  shape.back() = llvm::divideCeil(shape.back(), kBits) * (kBits / 8);
+  return RankedTensorType::get(shape, IntegerType::get(y.getContext(), 8));
+}
+
 //===--- laws -------------------------------------------------------------===//
 
 namespace {
@@ -49,13 +58,7 @@ template <class Op> LogicalResult checkKept(Op op, Value y) {
   if (name != "relu" && name != "gelu_tanh")
     return op.emitOpError("(C6) expected activation relu or gelu_tanh, found ")
            << name;
-  auto type = tensorType(y);
-  if (name == "relu") {
-    constexpr int64_t kBits = 128;
-    SmallVector<int64_t> shape(type.getShape());
-    shape.back() = llvm::divideCeil(shape.back(), kBits) * (kBits / 8);
-    type = RankedTensorType::get(shape, IntegerType::get(op.getContext(), 8));
-  }
+  auto type = keptType(name, tensorType(y));
   if (op.getKept().getType() != type)
     return op.emitOpError("(C7) expected `kept` of type ")
            << type << ", found " << op.getKept().getType();

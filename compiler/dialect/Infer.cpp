@@ -56,6 +56,13 @@ LogicalResult expectTypeOf(MaybeLoc loc, StringRef law, Value v, Value like) {
   return emitOptionalError(loc, law, " expected type ", like.getType(),
                            ", found ", v.getType());
 }
+LogicalResult expectBy(MaybeLoc loc, StringRef law, By by, ArrayRef<By> ways) {
+  if (by == By::Open || llvm::is_contained(ways, by))
+    return success();
+  return emitOptionalError(
+      loc, law, " expected by = ", stringifyBy(ways.front()), " or ",
+      stringifyBy(ways.back()), ", found ", stringifyBy(by));
+}
 LogicalResult expectShape(MaybeLoc loc, StringRef law, Value v, Ints shape) {
   if (succeeded(verifyCompatibleShape(tensorType(v).getShape(), shape)))
     return success();
@@ -142,7 +149,8 @@ LogicalResult inferMatmul(MaybeLoc loc, MatmulOp::Adaptor a, Types &types) {
   auto ta = tensorType(a.getA());
   if (failed(productShape(loc, ta, tensorType(a.getB()), a.getTransA(),
                           a.getTransB(), shape)) ||
-      failed(sameElements(loc, "(C5)", a.getOperands())))
+      failed(sameElements(loc, "(C5)", a.getOperands())) ||
+      failed(expectCallOrKernel(loc, "(C7)", a.getBy())))
     return failure();
   if (a.getBias() && tensorType(a.getBias()).getShape() != Ints{shape.back()})
     return emitOptionalError(loc, "(C4) expected a bias of shape ",
@@ -255,6 +263,8 @@ LogicalResult inferMaxPool(MaybeLoc loc, MaxPoolOp::Adaptor a, Types &types) {
           {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
           shape)))
     return failure();
+  if (failed(expectCallOrOps(loc, "(C6)", a.getBy())))
+    return failure();
   if (a.getKernel()[0] * a.getKernel()[1] > 255)
     return emitOptionalError(
         loc, "(C5) expected a window of at most 255 elements, found ",
@@ -271,7 +281,8 @@ LogicalResult inferAvgPool(MaybeLoc loc, AvgPoolOp::Adaptor a, Types &types) {
   if (failed(poolShape(
           loc, tx, a.getKernel(),
           {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
-          shape)))
+          shape)) ||
+      failed(expectCallOrOps(loc, "(C5)", a.getBy())))
     return failure();
   types.push_back(withShape(tx, shape));
   return success();
@@ -297,7 +308,8 @@ LogicalResult checkChannels(MaybeLoc loc, Value x, ValueRange perChannel,
 LogicalResult inferBatchNorm(MaybeLoc loc, BatchNormOp::Adaptor a,
                              Types &types) {
   if (failed(checkChannels(loc, a.getX(), a.getOperands().drop_front(),
-                           a.getLayout())))
+                           a.getLayout())) ||
+      failed(expectCallOrOps(loc, "(C4)", a.getBy())))
     return failure();
   types.push_back(a.getX().getType());
   types.append({a.getMean().getType(), a.getVar().getType(),
@@ -309,7 +321,8 @@ LogicalResult inferBatchNormBackward(MaybeLoc loc,
                                      Types &types) {
   if (failed(checkChannels(loc, a.getX(), a.getOperands().drop_front(2),
                            a.getLayout())) ||
-      failed(expectTypeOf(loc, "(C4)", a.getDy(), a.getX())))
+      failed(expectTypeOf(loc, "(C4)", a.getDy(), a.getX())) ||
+      failed(expectCallOrOps(loc, "(C5)", a.getBy())))
     return failure();
   types.append(
       {a.getX().getType(), a.getScale().getType(), a.getScale().getType()});
@@ -353,7 +366,8 @@ LogicalResult checkRowGradients(MaybeLoc loc, Value dy, Value x, Value scale,
 LogicalResult inferLayerNorm(MaybeLoc loc, LayerNormOp::Adaptor a,
                              Types &types) {
   if (failed(
-          checkRows(loc, a.getX(), a.getAxis(), {a.getScale(), a.getBias()})))
+          checkRows(loc, a.getX(), a.getAxis(), {a.getScale(), a.getBias()})) ||
+      failed(expectCallOrOps(loc, "(C3)", a.getBy())))
     return failure();
   auto tx = tensorType(a.getX());
   auto row = RankedTensorType::get(rowStatistics(tx, a.getAxis()),
@@ -365,7 +379,8 @@ LogicalResult inferLayerNormBackward(MaybeLoc loc,
                                      LayerNormBackwardOp::Adaptor a,
                                      Types &types) {
   if (failed(checkRowGradients(loc, a.getDy(), a.getX(), a.getScale(),
-                               {a.getMean(), a.getRstd()}, a.getAxis())))
+                               {a.getMean(), a.getRstd()}, a.getAxis())) ||
+      failed(expectCallOrOps(loc, "(C5)", a.getBy())))
     return failure();
   types.append(
       {a.getX().getType(), a.getScale().getType(), a.getScale().getType()});

@@ -30,6 +30,17 @@ llvm::LogicalResult expectAxis(MaybeLoc loc, llvm::StringRef law, int64_t axis,
 /// That `v` has the element type of `like` and a shape compatible with its.
 llvm::LogicalResult expectTypeOf(MaybeLoc loc, llvm::StringRef law,
                                  mlir::Value v, mlir::Value like);
+/// That `by` is open or one of `ways`.
+llvm::LogicalResult expectBy(MaybeLoc loc, llvm::StringRef law, By by,
+                             llvm::ArrayRef<By> ways);
+inline llvm::LogicalResult expectCallOrKernel(MaybeLoc loc, llvm::StringRef law,
+                                              By by) {
+  return expectBy(loc, law, by, {By::Library, By::Generated});
+}
+inline llvm::LogicalResult expectCallOrOps(MaybeLoc loc, llvm::StringRef law,
+                                           By by) {
+  return expectBy(loc, law, by, {By::Library, By::Decomposed});
+}
 /// That `v` has this shape, where dimensions are known.
 llvm::LogicalResult expectShape(MaybeLoc loc, llvm::StringRef law,
                                 mlir::Value v, Ints shape);
@@ -91,6 +102,13 @@ llvm::LogicalResult inferIsFinite(MaybeLoc, A a, Types &types) {
 template <class A>
 llvm::LogicalResult inferSameAsFirst(MaybeLoc, A a, Types &types) {
   types.push_back(a.getOperands().front().getType());
+  return llvm::success();
+}
+template <class A>
+llvm::LogicalResult inferActivationBackward(MaybeLoc loc, A a, Types &types) {
+  if (failed(expectTypeOf(loc, "(C1)", a.getOperands()[1], a.getDy())))
+    return llvm::failure();
+  types.push_back(a.getDy().getType());
   return llvm::success();
 }
 llvm::LogicalResult reduceType(MaybeLoc loc, mlir::RankedTensorType x,

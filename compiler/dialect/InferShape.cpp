@@ -100,7 +100,8 @@ LogicalResult inferConcat(MaybeLoc loc, ConcatOp::Adaptor a, Types &types) {
 LogicalResult inferGather(MaybeLoc loc, GatherOp::Adaptor a, Types &types) {
   auto td = tensorType(a.getData()), ti = tensorType(a.getIndices());
   int64_t axis = a.getAxis();
-  if (failed(expectAxis(loc, "(C1)", axis, td)))
+  if (failed(expectAxis(loc, "(C1)", axis, td)) ||
+      failed(expectCallOrKernel(loc, "(C3)", a.getBy())))
     return failure();
   int64_t count = td.getDimSize(axis);
   if (auto row = a.getPadding();

@@ -101,6 +101,16 @@ def FlopsInterface : OpInterface<"FlopsInterface"> {
   ];
 }
 
+def PlaceableInterface : OpInterface<"PlaceableInterface"> {
+  let cppNamespace = "::dlc::ir";
+  let description = [{A target may compute the op in several ways; `by` says which (compiler/target/Placer.h).}];
+  let methods = [
+    StaticInterfaceMethod<"What --place calls it.", "::llvm::StringRef", "placedAs">,
+    InterfaceMethod<"Who computes it; Open until that is chosen.", "::dlc::ir::By", "getBy">,
+    InterfaceMethod<"Chooses.", "void", "setBy", (ins "::dlc::ir::By":$by)>,
+  ];
+}
+
 def DecomposableInterface : OpInterface<"DecomposableInterface"> {
   let cppNamespace = "::dlc::ir";
   let description = [{The op's meaning in elementwise, reduce and shape ops; attached by compiler/lower.}];

@@ -3,8 +3,20 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace dlc::ir {
+
+/// The ONNX nodes in `loc`, each once, in order.
+inline llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location loc) {
+  llvm::SmallSetVector<llvm::StringRef, 4> names;
+  loc->walk([&](mlir::Location l) {
+    if (auto name = llvm::dyn_cast<mlir::NameLoc>(l))
+      names.insert(name.getName().getValue());
+    return mlir::WalkResult::advance();
+  });
+  return names.takeVector();
+}
 
 /// The location of an op of the backward graph, which is the gradient of the op
 /// at `loc`.

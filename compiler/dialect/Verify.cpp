@@ -30,7 +30,7 @@ template <class Op> LogicalResult checkPool(Op op, Value x, ValueRange behind) {
   for (Value v : behind)
     if (failed(expectShape(op.getLoc(), "(C5)", v, shape)))
       return failure();
-  return success();
+  return expectCallOrOps(op.getLoc(), "(C6)", op.getBy());
 }
 
 template <class Op> LogicalResult checkScalarOfMany(Op op) {
@@ -39,7 +39,7 @@ template <class Op> LogicalResult checkScalarOfMany(Op op) {
   if (tensorType(op.getY()).getRank() != 0)
     return op.emitOpError("(C2) expected a scalar result, found ")
            << op.getY().getType();
-  return success();
+  return expectCallOrOps(op.getLoc(), "(C3)", op.getBy());
 }
 
 } // namespace
@@ -61,7 +61,8 @@ LogicalResult ScatterAddOp::verify() {
   auto y = tensorType(getY());
   const int64_t axis = getAxis();
   if (failed(expectAxis(getLoc(), "(C1)", axis, y)) ||
-      failed(sameElements(getLoc(), "(C2)", {getY(), getUpdates()})))
+      failed(sameElements(getLoc(), "(C2)", {getY(), getUpdates()})) ||
+      failed(expectCallOrOps(getLoc(), "(C4)", getBy())))
     return failure();
   SmallVector<int64_t> shape(y.getShape().take_front(axis));
   llvm::append_range(shape, tensorType(getIndices()).getShape());

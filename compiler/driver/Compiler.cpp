@@ -9,6 +9,7 @@
 #include "compiler/driver/Pipeline.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/emit/EmitPlan.h"
+#include "compiler/placement/Placer.h"
 #include "compiler/target/Target.h"
 #include "passes/optimizer/ParameterGroups.h"
 #include "runtime/base/Bytes.h"
@@ -149,11 +150,27 @@ private:
     if (mlir::failed(training.run(*model->module)))
       return error(Code::BadModel, "the training step cannot be built");
     result.castReport = takeCastReport(*model->module);
+    std::vector<PlacementNote> notes = takePlacementNotes(*model->module);
     if (options.stopAfter.empty())
       program = print(*model->module);
     if (mlir::failed(lowering.run(*model->module)))
       return error(Code::BadModel, "the training step cannot be lowered");
+    llvm::append_range(notes, takePlacementNotes(*model->module));
+    result.placementReport = linesOf(notes);
+    DLC_TRY(checkPlaces());
     result.passSeconds = secondsSince(start);
+    return {};
+  }
+
+  /// Each word of --place was for something.
+  Status checkPlaces() {
+    if (!options.stopAfter.empty())
+      return {};
+    for (const std::string &rule :
+         unfollowed(*model->module, options.train.placement))
+      return usageError("{}: --place={} fits no op; --explain-placement shows "
+                        "all that there are",
+                        options.model, rule);
     return {};
   }
 

@@ -12,6 +12,8 @@ struct CompileResult {
   std::string program; // with stopAfter: the module's text after that phase;
                        // nothing was written
   std::vector<std::string> castReport; // with amp.explain: a line for each node
+  /// With placement.explain: a line for each op that somebody may compute.
+  std::vector<std::string> placementReport;
   double importSeconds = 0, passSeconds = 0, kernelSeconds = 0;
 };
 

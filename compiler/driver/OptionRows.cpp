@@ -2,7 +2,6 @@
 #include "compiler/driver/Casts.h"
 #include "compiler/driver/Options.h"
 #include "compiler/import/Padding.h"
-#include "compiler/target/Target.h"
 
 #include <fmt/format.h>
 
@@ -55,29 +54,6 @@ void addModel(OptionTable &table, CompileOptions &o) {
   };
   table.choice("model.layout", o.layout, {"auto", "nchw", "nhwc"},
                "of images inside a step; auto: what is faster on the target");
-}
-
-void addPlacement(OptionTable &table, PlacementOptions &o) {
-  auto has = [](bool LoweringTraits::*trait) {
-    return targetsThat([=](auto &target) { return target.lowering().*trait; });
-  };
-  table
-      .choice("model.matmul", o.matmul, {"auto", "library", "generated"},
-              "who multiplies matrices of halves; auto: who is predicted to be "
-              "faster")
-      .only("model.target", has(&LoweringTraits::generatesProducts));
-  table
-      .choice("model.matmul-epilogues", o.epilogues, {"auto", "all", "off"},
-              "what cuBLASLt does in its products: auto: GELU (tanh), its "
-              "gradient and bias gradients; all: ReLU, too, which makes NaN 0, "
-              "so that the loss may not show that a run diverged; off, if a "
-              "GPU lacks one")
-      .only("model.target", has(&LoweringTraits::hasEpilogues));
-  table
-      .choice("model.norm", o.norm, {"auto", "library", "generated"},
-              "who computes batch and layer norm: cuDNN where it can, kernels "
-              "of our own; auto: generated, nothing is measured yet")
-      .only("model.target", has(&LoweringTraits::hasNormCalls));
 }
 
 void addFineTune(OptionTable &table, import::ImportOptions &i) {
@@ -151,7 +127,6 @@ void addMemory(OptionTable &table, CompileOptions &o) {
 void CompileOptions::addTo(OptionTable &table) {
   addModel(table, *this);
   train.addTo(table);
-  addPlacement(table, placement);
   addFineTune(table, import);
   addCastLists(table, train.amp);
   addMemory(table, *this);

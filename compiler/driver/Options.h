@@ -9,21 +9,6 @@
 
 namespace dlc {
 
-/// Who computes what, on a target that has the choice.
-struct PlacementOptions {
-  /// --matmul=auto|library|generated: who computes products of halves; auto:
-  /// who is predicted to be faster.
-  std::string matmul = "auto";
-  /// --matmul-epilogues=auto|all|off: whether products of the library do
-  /// activations and sums, too, where that is predicted to be faster; auto:
-  /// without relu, which hides NaN.
-  std::string epilogues = "auto";
-  /// --norm=auto|library|generated: who computes batch and layer norm. library:
-  /// the library where it has an engine; auto: generated, as these kernels fuse
-  /// with what stands around them.
-  std::string norm = "auto";
-};
-
 struct CompileOptions {
   std::string model;  // path of the ONNX file
   std::string output; // path of the artifact
@@ -32,7 +17,6 @@ struct CompileOptions {
   import::ImportOptions import;
   StepOptions train;
   MemoryOptions memory;
-  PlacementOptions placement;
   /// --layout=auto|nchw|nhwc: of images inside a step; auto: what is faster on
   /// the target.
   std::string layout = "auto";

@@ -6,7 +6,8 @@
 #include "compiler/lower/fuse/FuseMatmul.h"
 #include "compiler/lower/fuse/GenerateAttention.h"
 #include "compiler/lower/place/MatmulEpilogues.h"
-#include "compiler/lower/place/PlaceNorms.h"
+#include "compiler/lower/place/NormCalls.h"
+#include "compiler/lower/place/Place.h"
 #include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -16,30 +17,21 @@ using namespace mlir;
 
 namespace dlc {
 
-namespace {
-
-/// Who computes products, norms and what stands around products.
-struct Placement {
-  explicit Placement(const CompileOptions &o, const LoweringTraits &traits)
-      : products(traits.generatesProducts && !o.train.debugOverflow
-                     ? o.placement.matmul
-                     : "library"),
-        hasEpilogues(traits.hasEpilogues && !o.train.debugOverflow &&
-                     products != "generated" && o.placement.epilogues != "off"),
-        hasReluEpilogues(o.placement.epilogues == "all"),
-        callsNorms(traits.hasNormCalls && o.placement.norm == "library") {}
-
-  std::string products;
-  bool hasEpilogues, hasReluEpilogues, callsNorms;
-};
-
-} // namespace
+/// Each op alone has a product alone.
+static Wishes wishesOf(const StepOptions &options) {
+  Wishes wishes = options.placement;
+  if (options.debugOverflow) {
+    wishes.matmul = "library";
+    wishes.epilogues = "off";
+  }
+  return wishes;
+}
 
 std::vector<Phase> allPhases(const CompileOptions &options) {
   std::vector<Phase> phases = trainingPhases(options.train);
   const auto target = makeTarget(options.train.target);
   const LoweringTraits traits = target->lowering();
-  const Placement by(options, traits);
+  const Wishes wishes = wishesOf(options.train);
   const MemoryOptions &memory = options.memory;
   const bool channelsLast =
       options.layout == "auto" ? traits.channelsLast : options.layout == "nhwc";
@@ -55,13 +47,12 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
        "what has no library call is elementwise, reduce and shape ops",
        [=](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
-         if (by.hasEpilogues)
-           pm.addNestedPass<func::FuncOp>(createMatmulEpilogues(
-               target, by.products == "library", by.hasReluEpilogues));
-         if (by.callsNorms)
-           pm.addNestedPass<func::FuncOp>(createPlaceNorms(target));
-         pm.addNestedPass<func::FuncOp>(
-             createDecompose(traits.decomposesCalls));
+         if (target->chooses("matmul-epilogue"))
+           pm.addPass(createMatmulEpilogues(target, wishes));
+         pm.addPass(createPlace(target, wishes));
+         if (target->chooses("norm"))
+           pm.addNestedPass<func::FuncOp>(createNormCalls());
+         pm.addNestedPass<func::FuncOp>(createDecompose());
          pm.addNestedPass<func::FuncOp>(
              createSplitReductions(traits.fewOutputs));
          pm.addPass(mlir::createCanonicalizerPass());
@@ -72,9 +63,8 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
       {"fuse", "ops that share loops are one kernel", [=](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createFuse(fuse));
          pm.addNestedPass<func::FuncOp>(createGenerateAttention());
-         if (by.products != "library")
-           pm.addNestedPass<func::FuncOp>(
-               createFuseMatmul(target, by.products == "generated"));
+         if (target->chooses("matmul"))
+           pm.addPass(createFuseMatmul(target, wishes));
        }});
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",

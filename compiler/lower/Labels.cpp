@@ -1,6 +1,5 @@
 #include "compiler/lower/Labels.h"
 #include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -8,16 +7,6 @@ using namespace mlir;
 namespace dlc {
 
 constexpr llvm::StringLiteral kAgain = "again";
-
-SmallVector<StringRef> nodeNames(Location loc) {
-  llvm::SmallSetVector<StringRef, 4> names;
-  loc->walk([&](Location l) {
-    if (auto name = dyn_cast<NameLoc>(l))
-      names.insert(name.getName().getValue());
-    return WalkResult::advance();
-  });
-  return names.takeVector();
-}
 
 std::string locationLabel(Location loc) {
   std::string label = llvm::join(nodeNames(loc), "; ");

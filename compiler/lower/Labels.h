@@ -1,14 +1,13 @@
 // The ONNX nodes that an op came from, as its locations tell.
 #pragma once
 
-#include "mlir/IR/Location.h"
-#include "llvm/ADT/SmallVector.h"
+#include "compiler/dialect/Locations.h"
 #include <string>
 
 namespace dlc {
 
-/// The names of all NameLocs in `loc`, each once, in order.
-llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location loc);
+using ir::nodeNames;
+
 /// "conv1; relu1": the names in one text, "conv1; relu1 (again)" for a command
 /// that repeats an earlier one.
 std::string locationLabel(mlir::Location loc);

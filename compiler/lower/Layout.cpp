@@ -91,8 +91,7 @@ private:
   bool movesWithUser(Operation *op) {
     if (isa<ir::BroadcastOp>(op))
       return true;
-    return isa<ir::ElementwiseInterface>(op) && op->getNumResults() == 1 &&
-           op->hasOneUse();
+    return ir::isElementwise(op) && op->getNumResults() == 1 && op->hasOneUse();
   }
 
   /// An operand of something elementwise on images, whatever its rank.
@@ -162,7 +161,7 @@ private:
 
   void follow(Operation *op) {
     builder.setInsertionPoint(op);
-    if (isa<ir::ElementwiseInterface, ir::BroadcastOp>(op))
+    if (ir::isElementwise(op) || isa<ir::BroadcastOp>(op))
       moveElementwise(op);
     else if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
       moveReduction(reduction);

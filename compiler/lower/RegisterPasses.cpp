@@ -4,7 +4,8 @@
 #include "compiler/lower/fuse/GenerateAttention.h"
 #include "compiler/lower/memory/Recompute.h"
 #include "compiler/lower/place/MatmulEpilogues.h"
-#include "compiler/lower/place/PlaceNorms.h"
+#include "compiler/lower/place/NormCalls.h"
+#include "compiler/lower/place/Place.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -14,8 +15,9 @@ void registerLowerPasses(std::shared_ptr<const Target> target) {
   mlir::registerPass(createInferLimits);
   mlir::registerPass(createLayout);
   mlir::registerPass([=] { return createMatmulEpilogues(target); });
-  mlir::registerPass([=] { return createPlaceNorms(target); });
-  mlir::registerPass([] { return createDecompose(); });
+  mlir::registerPass([=] { return createPlace(target); });
+  mlir::registerPass(createNormCalls);
+  mlir::registerPass(createDecompose);
   mlir::registerPass([] { return createSplitReductions(); });
   mlir::registerPass([] { return createFuse(); });
   mlir::registerPass([=] { return createFuseMatmul(target); });

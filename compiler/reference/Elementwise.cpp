@@ -15,6 +15,15 @@ double gelu(double x, bool tanhForm) {
   return 0.5 * x * (1 + std::tanh(k * (x + 0.044715 * x * x * x)));
 }
 
+double geluSlope(double x, bool tanhForm) {
+  if (!tanhForm)
+    return 0.5 * std::erfc(-x / std::sqrt(2.0)) +
+           x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+  const double k = std::sqrt(2 / M_PI);
+  const double t = std::tanh(k * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
+}
+
 double convert(double x, Type to) {
   if (to.isInteger(1))
     return x != 0;
@@ -43,6 +52,10 @@ Function functionOf(Operation *op) {
   if (auto form = dyn_cast<GeluOp>(op))
     return
         [isTanh = form.getTanh()](const double *v) { return gelu(*v, isTanh); };
+  if (auto slope = dyn_cast<GeluBackwardOp>(op))
+    return [isTanh = slope.getTanh()](const double *v) {
+      return v[0] * geluSlope(v[1], isTanh);
+    };
   if (auto cast = dyn_cast<CastOp>(op))
     return [to = elementType(cast.getY())](const double *v) {
       return convert(*v, to);

@@ -54,6 +54,7 @@ const Table kOnOne = {
     {"relu",
      {[](D x) { return x[0] < 0 ? 0 : x[0]; },
       [](I x, bool &) { return x[0] < 0 ? 0 : x[0]; }}},
+    {"relu_backward", {[](D x) { return x[1] <= 0 ? 0 : x[0]; }}},
     {"erf", {[](D x) { return std::erf(x[0]); }}},
     {"sin", {[](D x) { return std::sin(x[0]); }}},
     {"cos", {[](D x) { return std::cos(x[0]); }}},

@@ -1,7 +1,9 @@
 // What a target is asked the price of.
 #pragma once
 
-#include <cstdint>
+#include "compiler/dialect/Dlc.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace dlc {
 
@@ -17,5 +19,32 @@ struct ProductShape {
 struct OperandCost {
   double bytes = 2, operations = 0;
 };
+
+/// One product if all of them share b.
+inline ProductShape shapeOf(ir::MatmulOp op) {
+  auto a = ir::tensorType(op.getA()).getShape().take_back(2),
+       b = ir::tensorType(op.getB()).getShape(),
+       y = ir::tensorType(op.getY()).getShape();
+  ProductShape s{llvm::product_of(y.drop_back(2)), y.end()[-2], y.end()[-1],
+                 a[op.getTransA() ? 0 : 1]};
+  if (llvm::product_of(b.drop_back(2)) == 1)
+    s = {1, s.batch * s.rows, s.columns, s.depth};
+  return s;
+}
+
+/// Bytes of a value, and of all that an op reads and writes.
+inline double bytesOf(mlir::Value v) {
+  auto type = ir::tensorType(v);
+  return double(type.getNumElements()) *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+inline double trafficOf(mlir::Operation *op) {
+  double sum = 0;
+  for (mlir::Value v : op->getOperands())
+    sum += bytesOf(v);
+  for (mlir::Value v : op->getResults())
+    sum += bytesOf(v);
+  return sum;
+}
 
 } // namespace dlc

@@ -11,27 +11,32 @@
 
 namespace dlc {
 
-/// Who computes an op: a library's call, or a kernel of our own.
-enum class By { Library, Generated };
-/// "library", "generated"; none for any other word.
-std::optional<By> parseBy(llvm::StringRef text);
-llvm::StringRef textOf(By by);
+using ir::By;
+
+/// A way to compute an op: by the device's library, by a kernel of our own, or
+/// as the simpler ops that it means, which fuse with what stands around them.
+struct Way {
+  By by;
+  /// Why it cannot be, after which "head dimension 12 is no multiple of 8"
+  /// reads well; empty: it can.
+  std::string whyNot = {};
+  /// Why nobody should get it who does not ask for it; mostly empty.
+  std::string caveat = {};
+  /// Predicted; none: nothing is known.
+  std::optional<double> seconds = {};
+};
+/// The preferred one first.
+using Ways = llvm::SmallVector<Way, 3>;
 
 /// How programs are lowered for a target.
 struct LoweringTraits {
   /// Images are channels last where the user does not say.
   bool channelsLast = true;
-  /// Library ops that have a meaning in others (batch norm, pooling, gather,
-  /// scatter) take it: the device has no call for them.
-  bool decomposesCalls = false;
   /// Results of a reduction that leave the device's threads idle.
   int64_t fewOutputs = 16;
   /// Cheap values are computed again where that reads no more, as arithmetic
   /// costs nothing next to memory.
   bool repeatsCheapOps = false;
-  /// There are generated kernels for products, and library calls that do more
-  /// than a product, or norms.
-  bool generatesProducts = false, hasEpilogues = false, hasNormCalls = false;
 };
 
 struct CompiledKernels {
@@ -46,20 +51,23 @@ public:
   virtual llvm::StringRef name() const = 0;
   virtual LoweringTraits lowering() const = 0;
 
-  /// Whether attention in halves is worth being one op where nobody asks.
-  virtual bool prefersAttention() const = 0;
-  /// Why `by` cannot compute attention of such operands, after which "head
-  /// dimension 12 is no multiple of 8" reads well; none if it can. With `typed`
-  /// element types count, else shapes alone.
-  virtual std::optional<std::string>
-  whyNoAttention(By by, mlir::RankedTensorType q, const ir::AttentionDims &dims,
-                 bool typed) const = 0;
+  /// Whether there are several ways to compute the ops that --place calls so.
+  virtual bool chooses(llvm::StringRef row) const = 0;
+  /// The ways to compute `op`. One of them can be, and without a caveat.
+  virtual Ways waysOf(ir::PlaceableInterface op) const = 0;
+  /// The same for an attention that may not be an op yet. Without `element`
+  /// shapes alone count.
+  virtual Ways waysOfAttention(const ir::AttentionDims &dims,
+                               mlir::Type element) const = 0;
+  /// Whether the library's product `product` does `epilogue` in the same call:
+  /// an activation, its gradient, or the sum over the rows of one of its
+  /// operands. `kept`: what the call stores for the activation's gradient, or
+  /// reads of the activation; null: nothing. The other way is Decomposed.
+  virtual Ways waysOfEpilogue(ir::MatmulOp product, mlir::Operation *epilogue,
+                              mlir::Value kept) const = 0;
   /// Makes the operands of an attention that the library computes those of its
   /// call; the result stays the same.
   virtual void fitCall(ir::AttentionOp op) const = 0;
-  /// Why the library has no call for a batch or layer norm, or its gradient.
-  virtual std::optional<std::string>
-  whyNoNormCall(mlir::Operation *norm) const = 0;
 
   /// Predicted times in seconds: of a kernel that streams `bytes`; of a product
   /// of halves by the library, which moves `bytes`; by a generated kernel.

@@ -2,7 +2,6 @@
 #include "compiler/target/cpu/Cpu.h"
 #include "compiler/target/cuda/Cuda.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <cassert>
 
@@ -37,23 +36,12 @@ std::shared_ptr<const Target> makeTarget(const TargetOptions &options) {
       ->make(options);
 }
 
-std::optional<By> parseBy(llvm::StringRef text) {
-  return llvm::StringSwitch<std::optional<By>>(text)
-      .Case("library", By::Library)
-      .Case("generated", By::Generated)
-      .Default(std::nullopt);
-}
-
 Words targetsThat(llvm::function_ref<bool(const Target &)> holds) {
   Words names;
   for (const TargetType &type : types())
     if (holds(*type.make({})))
       names.push_back(type.name);
   return names;
-}
-
-llvm::StringRef textOf(By by) {
-  return by == By::Library ? "library" : "generated";
 }
 
 void TargetOptions::addTo(OptionTable &table) {

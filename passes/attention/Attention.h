@@ -1,13 +1,17 @@
-// Who computes attention as one op.
+// Attention as one op, where somebody may compute it so.
 #pragma once
 
-#include "compiler/target/Target.h"
+#include "compiler/placement/Placer.h"
 #include "passes/Options.h"
 
 namespace dlc {
 
-/// By the options and, where they leave it open, the target; none: nobody, it
-/// stays products and softmax.
-std::optional<By> whoAttends(const StepOptions &options, const Target &target);
+/// Whether any attention may be one op. Else all of it is products and softmax.
+bool mayAttend(const StepOptions &options, const Target &target);
+
+/// The ways to compute an attention with such options; without `element`
+/// shapes alone count.
+Ways waysOfAttention(const Target &target, const ir::AttentionDims &dims,
+                     mlir::Type element, const StepOptions &options);
 
 } // namespace dlc

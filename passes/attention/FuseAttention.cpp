@@ -149,9 +149,9 @@ bool isFixed(Value v, const SymbolTable &symbols) {
 class Fusion {
 public:
   Fusion(ir::MatmulOp op, const Match &m, const SymbolTable &symbols,
-         PatternRewriter &rewriter)
+         OpBuilder &builder)
       : op(op), m(m), symbols(symbols),
-        at(rewriter, FusedLoc::get(op.getContext(), m.locations),
+        at(builder, FusedLoc::get(op.getContext(), m.locations),
            op.getResult()) {}
 
   /// Causality, and what is not that as one mask that is added, or null.
@@ -169,22 +169,23 @@ public:
     return success();
   }
 
-  std::optional<std::string> whyNot(const Target &target, By by) {
+  ir::AttentionDims dims() {
     auto q = tensorType(m.q), v = tensorType(m.v);
     ir::AttentionDims dims(q, q, v, "bhtd");
     dims.depth = q.getShape().back();
     dims.valueDepth = tensorType(op.getY()).getShape().back();
-    return target.whyNoAttention(by, q, dims, /*typed=*/false);
+    return dims;
   }
+
+  Location location() const { return at.loc; }
 
   Value build() {
     Expr q = fourDims(expr(m.q)),
          k = fourDims(untransposed(m.k, m.kIsTransposed)),
          v = fourDims(untransposed(m.v, m.vIsTransposed));
     Value mask = buildMask();
-    Expr y =
-        at.make<ir::AttentionOp>(q.v, k.v, v.v, mask, llvm::APFloat(m.scale),
-                                 causal, "bhtd", StringAttr());
+    Expr y = at.make<ir::AttentionOp>(q.v, k.v, v.v, mask,
+                                      llvm::APFloat(m.scale), causal, "bhtd");
     return y.reshape(tensorType(op.getY()).getShape());
   }
 
@@ -284,9 +285,9 @@ private:
 
 struct FusePattern : OpRewritePattern<ir::MatmulOp> {
   FusePattern(MLIRContext *context, const SymbolTable &symbols,
-              const Target &target, By by, bool strict)
-      : OpRewritePattern(context), symbols(symbols), target(target), by(by),
-        strict(strict) {}
+              const Target &target, const StepOptions &options, Placer &placer)
+      : OpRewritePattern(context), symbols(symbols), target(target),
+        options(options), placer(placer) {}
 
   LogicalResult matchAndRewrite(ir::MatmulOp op,
                                 PatternRewriter &rewriter) const override {
@@ -294,16 +295,39 @@ struct FusePattern : OpRewritePattern<ir::MatmulOp> {
     if (!m)
       return failure();
     Fusion fusion(op, *m, symbols, rewriter);
-    if (failed(fusion.takeMasks()) || (!strict && fusion.whyNot(target, by)))
+    if (failed(fusion.takeMasks()))
+      return failure();
+    // What is refused becomes an op, too: dlc-place-attention says why.
+    const Ways ways = waysOfAttention(target, fusion.dims(), Type(), options);
+    if (placer.choose("attention", fusion.location(), ways).by ==
+        By::Decomposed)
       return failure();
     rewriter.replaceOp(op, fusion.build());
     return success();
   }
 
+  /// Notes those of `f` that are left as they are.
+  LogicalResult noteLeft(func::FuncOp f) const {
+    for (auto op : f.getOps<ir::MatmulOp>()) {
+      OpBuilder builder(op);
+      auto m = match(op);
+      std::optional<Fusion> fusion;
+      if (!m || failed(fusion.emplace(op, *m, symbols, builder).takeMasks()))
+        continue;
+      const Ways ways =
+          waysOfAttention(target, fusion->dims(), Type(), options);
+      if (failed(placer.take(
+              "attention", op,
+              placer.choose("attention", fusion->location(), ways), ways)))
+        return failure();
+    }
+    return success();
+  }
+
   const SymbolTable &symbols;
   const Target &target;
-  By by;
-  bool strict;
+  const StepOptions &options;
+  Placer &placer;
 };
 
 /// Attention of transposes of [B, T, H, D], in layout bthd without them.
@@ -323,8 +347,7 @@ struct AbsorbTransposes : OpRewritePattern<ir::AttentionOp> {
       return failure();
     Expr q(rewriter, op.getLoc(), sources[0]);
     Expr y = q.make<ir::AttentionOp>(q.v, sources[1], sources[2], op.getMask(),
-                                     op.getScale(), op.getCausal(), "bthd",
-                                     StringAttr());
+                                     op.getScale(), op.getCausal(), "bthd");
     Value lse = y.v.getDefiningOp()->getResult(1);
     rewriter.replaceOp(op, {y.make<ir::TransposeOp>(y.v, swap).v, lse});
     return success();
@@ -333,23 +356,27 @@ struct AbsorbTransposes : OpRewritePattern<ir::AttentionOp> {
 
 struct FuseAttention : impl::FuseAttentionBase<FuseAttention> {
   FuseAttention() {
-    reads<&StepOptions::attention, &StepOptions::target, &StepOptions::amp>();
+    reads<&StepOptions::placement, &StepOptions::target, &StepOptions::amp>();
   }
 
   void runOnOperation() final {
     const auto target = makeTarget(options.target);
-    const std::optional<By> by = whoAttends(options, *target);
-    if (!by)
+    if (!mayAttend(options, *target))
       return;
     SymbolTable symbols(getOperation());
     RewritePatternSet set(&getContext());
-    set.add<FusePattern>(&getContext(), symbols, *target, *by,
-                         options.attention.isStrict());
+    Placer placer(*target, options.placement);
+    auto fuse = std::make_unique<FusePattern>(&getContext(), symbols, *target,
+                                              options, placer);
+    const FusePattern &fused = *fuse;
+    set.add(std::move(fuse));
     set.add<AbsorbTransposes>(&getContext());
     FrozenRewritePatternSet patterns(std::move(set));
     for (auto f : getOperation().getOps<func::FuncOp>())
-      if (failed(applyPatternsGreedily(f, patterns)))
+      if (failed(applyPatternsGreedily(f, patterns)) ||
+          failed(fused.noteLeft(f)))
         return signalPassFailure();
+    placer.leaveNotes(getOperation());
   }
 };
 

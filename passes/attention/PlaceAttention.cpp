@@ -1,13 +1,11 @@
-// Says of each attention who computes it on a GPU; one that nobody can becomes
-// products and softmax, before its gradient is made.
+// Says of each attention who computes it; one that nobody can becomes products
+// and softmax, before its gradient is made.
 #include "compiler/dialect/Expr.h"
-#include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Passes.h"
 #include "passes/attention/Attention.h"
 
 using namespace mlir;
-using dlc::ir::Expr;
 
 namespace dlc {
 #define GEN_PASS_DEF_PLACEATTENTION
@@ -18,56 +16,50 @@ namespace {
 struct PlaceAttention : impl::PlaceAttentionBase<PlaceAttention> {
   explicit PlaceAttention(PlaceAttentionOptions given = {})
       : PlaceAttentionBase(std::move(given)) {
-    reads<&StepOptions::attention, &StepOptions::target, &StepOptions::amp>();
+    reads<&StepOptions::placement, &StepOptions::target, &StepOptions::amp>();
   }
 
   void runOnOperation() final {
-    target = makeTarget(options.target);
-    by = whoAttends(options, *target);
+    const auto target = makeTarget(options.target);
+    Placer placer(*target, options.placement);
     for (auto f : getOperation().getOps<func::FuncOp>()) {
       auto ops = llvm::to_vector(f.getOps<ir::AttentionOp>());
       for (ir::AttentionOp op : ops)
-        if (failed(place(op)))
+        if (failed(place(op, *target, placer)))
           return signalPassFailure();
       if (!ops.empty())
         eraseUnused(f.front());
     }
+    placer.leaveNotes(getOperation());
   }
 
 private:
-  LogicalResult place(ir::AttentionOp op) {
-    if (!by) {
-      expand(op);
+  LogicalResult place(ir::AttentionOp op, const Target &target,
+                      Placer &placer) {
+    const ir::AttentionDims dims(ir::tensorType(op.getQ()),
+                                 ir::tensorType(op.getK()),
+                                 ir::tensorType(op.getV()), op.getLayout());
+    const Ways ways = waysOfAttention(
+        target, dims, typed ? ir::elementType(op.getQ()) : Type(), options);
+    const Choice choice = placer.choose(op.placedAs(), op.getLoc(), ways);
+    const bool isOneOp = choice.by == By::Library || choice.by == By::Generated;
+    if (isOneOp && !typed)
       return success();
-    }
-    auto why = target->whyNoAttention(*by, ir::tensorType(op.getQ()),
-                                      dimsOf(op), typed);
-    if (why && options.attention.isStrict())
-      return op.emitError()
-             << "--attention=" << textOf(*by) << " cannot be: " << *why
-             << "; use --attention=auto to leave it as products and softmax";
-    if (why)
+    if (failed(placer.take(op.placedAs(), op, choice, ways)))
+      return failure();
+    if (isOneOp)
+      op.setBy(choice.by);
+    else
       expand(op);
-    else if (typed)
-      keep(op);
+    if (choice.by == By::Library)
+      target.fitCall(op);
     return success();
   }
 
-  static ir::AttentionDims dimsOf(ir::AttentionOp op) {
-    return ir::AttentionDims(ir::tensorType(op.getQ()),
-                             ir::tensorType(op.getK()),
-                             ir::tensorType(op.getV()), op.getLayout());
-  }
   static void expand(ir::AttentionOp op) {
     OpBuilder b(op);
     op->replaceAllUsesWith(cast<ir::DecomposableInterface>(*op).decompose(b));
     op->erase();
-  }
-
-  void keep(ir::AttentionOp op) {
-    op.setBy(textOf(*by));
-    if (by == By::Library)
-      target->fitCall(op);
   }
 
   static void eraseUnused(Block &block) {
@@ -75,18 +67,29 @@ private:
       if (isOpTriviallyDead(&op))
         op.erase();
   }
-
-  std::shared_ptr<const Target> target;
-  std::optional<By> by;
 };
 
 } // namespace
 
-std::optional<By> whoAttends(const StepOptions &options, const Target &target) {
-  const bool isOpen = options.attention.by == "auto";
-  return isOpen && options.amp.enabled() && target.prefersAttention()
-             ? By::Library
-             : parseBy(options.attention.by);
+Ways waysOfAttention(const Target &target, const ir::AttentionDims &dims,
+                     Type element, const StepOptions &options) {
+  Ways ways = target.waysOfAttention(dims, element);
+  if (!options.amp.enabled())
+    for (Way &way : ways)
+      if (way.by != By::Decomposed)
+        way.caveat = "auto takes it with --amp alone";
+  return ways;
+}
+
+bool mayAttend(const StepOptions &options, const Target &target) {
+  const PlacementOptions &o = options.placement;
+  const bool isPlaced = llvm::any_of(o.place, [](const std::string &text) {
+    auto rule = PlaceRule::parse(text);
+    return rule.ok() && rule->op == "attention";
+  });
+  return target.chooses("attention") &&
+         (isPlaced || (o.attention == "auto" ? options.amp.enabled()
+                                             : o.attention != "off"));
 }
 
 } // namespace dlc

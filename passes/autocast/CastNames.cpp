@@ -1,5 +1,6 @@
 #include "passes/autocast/CastNames.h"
 #include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Locations.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -77,14 +78,8 @@ bool comesFrom(Operation *op, StringRef onnxOperator) {
 }
 
 std::vector<std::string> nodesOf(Operation *op) {
-  std::vector<std::string> names;
-  op->getLoc()->walk([&](Location loc) {
-    if (auto name = dyn_cast<NameLoc>(loc))
-      if (!llvm::is_contained(names, name.getName().getValue()))
-        names.push_back(name.getName().str());
-    return WalkResult::advance();
-  });
-  return names;
+  auto names = ir::nodeNames(op->getLoc());
+  return {names.begin(), names.end()};
 }
 
 } // namespace dlc

@@ -86,18 +86,6 @@ Expr powExponent(Expr dy, Expr a, Expr b, Expr y, Value exponent) {
   return dy * zeroWhere(atZero, y * log(a));
 }
 
-Expr geluSlope(Expr x, bool tanhForm) {
-  using namespace std::numbers;
-  if (!tanhForm) {
-    Expr cdf = 0.5 * (erf(x * (1 / sqrt2)) + 1.0);
-    return cdf + x * exp(x * x * -0.5) * (inv_sqrtpi / sqrt2);
-  }
-  const double k = sqrt2 * inv_sqrtpi, c = 0.044715;
-  Expr t = tanh((x + x * x * x * c) * k);
-  return 0.5 * (t + 1.0) +
-         0.5 * x * (1.0 - t * t) * ((1.0 + 3 * c * (x * x)) * k);
-}
-
 } // namespace
 } // namespace dlc::ir
 
@@ -110,8 +98,9 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
   row<LogOp>(c, [](auto &g) { return g.dy / g.x; });
   row<SinOp>(c, [](auto &g) { return g.dy * cos(g.x); });
   row<CosOp>(c, [](auto &g) { return -(g.dy * sin(g.x)); });
-  row<ReluOp>(
-      c, [](auto &g) { return when(Predicate::le, g.y, g.y.scalar(0), g.dy); });
+  row<ReluOp>(c, [](auto &g) {
+    return g.dy.template make<ReluBackwardOp>(g.dy.v, g.y.v);
+  });
   row<CastOp>(c, [](auto &g) { return g.dy.cast(elementType(g.op.getX())); });
   wideRow<SqrtOp>(c, [](auto &g) { return g.dy / (g.y * 2.0); });
   wideRow<RsqrtOp>(c, [](auto &g) { return g.dy * -0.5 * (g.y * g.y * g.y); });
@@ -122,8 +111,9 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
   wideRow<ErfOp>(c, [](auto &g) {
     return g.dy * exp(-(g.x * g.x)) * (2 * std::numbers::inv_sqrtpi);
   });
-  wideRow<GeluOp>(
-      c, [](auto &g) { return g.dy * geluSlope(g.x, g.op.getTanh()); });
+  row<GeluOp>(c, [](auto &g) {
+    return g.dy.template make<GeluBackwardOp>(g.dy.v, g.x.v, g.op.getTanh());
+  });
 
   row<AddOp>(
       c, [](auto &g) { return g.dy; }, [](auto &g) { return g.dy; });

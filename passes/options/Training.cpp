@@ -1,5 +1,4 @@
 // Loss, optimizer, what happens to gradients, ranks.
-#include "compiler/target/Target.h"
 #include "passes/loss/LossTerms.h"
 #include "passes/optimizer/OptimizerRules.h"
 #include "runtime/base/options/Nearest.h"
@@ -175,16 +174,6 @@ void LoraOptions::addTo(OptionTable &table) {
       .only("lora.rank", {});
 }
 
-void AttentionOptions::addTo(OptionTable &table) {
-  table
-      .choice("model.attention", by, {"auto", "library", "generated", "off"},
-              "who computes attention as one op: a library, kernels of our "
-              "own, nobody; auto, with --amp: the library where it can")
-      .only("model.target", targetsThat([](const Target &target) {
-              return target.prefersAttention();
-            }));
-}
-
 /// What a scaler for each loss needs.
 static Status checkScaler(StepOptions step) {
   step.resolve();
@@ -198,10 +187,22 @@ static Status checkScaler(StepOptions step) {
   return {};
 }
 
+/// Products stand alone where each op is a kernel of its own.
+static Status checkPlaces(const StepOptions &step) {
+  for (const std::string &text : step.placement.place) {
+    auto rule = PlaceRule::parse(text);
+    if (step.debugOverflow && rule.ok() && rule->op.starts_with("matmul"))
+      return usageError("--place={} cannot be with --debug-overflow: the "
+                        "library computes products, each alone",
+                        text);
+  }
+  return {};
+}
+
 void StepOptions::addTo(OptionTable &table) {
   target.addTo(table);
   random.addTo(table);
-  attention.addTo(table);
+  placement.addTo(table);
   loss.addTo(table);
   optimizer.addTo(table);
   accumulate.addTo(table);
@@ -217,6 +218,7 @@ void StepOptions::addTo(OptionTable &table) {
   allReduce.addTo(table);
   lora.addTo(table);
   table.require([this](auto &) { return checkScaler(*this); });
+  table.require([this](auto &) { return checkPlaces(*this); });
 }
 
 } // namespace dlc

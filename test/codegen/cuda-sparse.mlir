@@ -1,6 +1,6 @@
-// RUN: dlc-opt --dlc-decompose=library-calls --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=mapping | FileCheck %s --check-prefix=MAP
-// RUN: dlc-opt --dlc-decompose=library-calls --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=ptx | FileCheck %s --check-prefix=PTX
-// RUN: dlc-opt --dlc-decompose=library-calls --dlc-split-reductions --dlc-fuse --dlc-plan-memory --dlc-schedule-kernels %s | FileCheck %s --check-prefix=COST
+// RUN: dlc-opt --dlc-place --dlc-decompose --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=mapping | FileCheck %s --check-prefix=MAP
+// RUN: dlc-opt --dlc-place --dlc-decompose --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=ptx | FileCheck %s --check-prefix=PTX
+// RUN: dlc-opt --dlc-place --dlc-decompose --dlc-split-reductions --dlc-fuse --dlc-plan-memory --dlc-schedule-kernels %s | FileCheck %s --check-prefix=COST
 
 // A warp looks for the few updates of each row of a large table; 1293 MFLOP are
 // three operations on each pair of row and index, and two on each element (the sum is f32).

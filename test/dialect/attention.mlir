@@ -2,7 +2,7 @@
 // What is printed is read back as the same program.
 
 func.func @attention0(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32>, %v: tensor<2x4x8x16xf32>) {
-  %y, %l = dlc.attention %q, %k, %v {causal, scale = 2.500000e-01 : f64} : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)
+  %y, %l = dlc.attention %q, %k, %v by = library {causal, scale = 2.500000e-01 : f64} : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)
   return
 }
 func.func @attention1(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32>, %v: tensor<2x4x8x16xf32>, %m: tensor<1x1x8x8xi1>) {
@@ -10,7 +10,7 @@ func.func @attention1(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32>, %v: te
   return
 }
 func.func @attention2(%dy: tensor<2x4x8x16xf32>, %q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32>, %v: tensor<2x4x8x16xf32>, %y: tensor<2x4x8x16xf32>, %l: tensor<2x4x8x1xf32>) {
-  %dq, %dk, %dv = dlc.attention_backward %dy, %q, %k, %v, %y, %l {causal, scale = 2.500000e-01 : f64} : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %dq, %dk, %dv = dlc.attention_backward %dy, %q, %k, %v, %y, %l by = generated {causal, scale = 2.500000e-01 : f64} : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
   return
 }
 func.func @attention3(%dy: tensor<2x4x8x16xf32>, %q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32>, %v: tensor<2x4x8x16xf32>, %y: tensor<2x4x8x16xf32>, %l: tensor<2x4x8x1xf32>, %m: tensor<1x1x8x8xf32>) {

@@ -59,3 +59,12 @@ func.func @f(%x: tensor<2xf32>, %y: tensor<2xi64>) {
   %z = dlc.compare eq %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xi1>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2xf32>, %y: tensor<2xf16>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C1) expected type 'tensor<2xf32>', found 'tensor<2xf16>'}}
+  %z = dlc.relu_backward %x, %y : (tensor<2xf32>, tensor<2xf16>) -> tensor<2xf32>
+  return
+}

@@ -22,6 +22,8 @@ func.func @elementwise(%x: tensor<2x3xf32>, %b: tensor<3xf32>, %p: tensor<2x3xi1
   %u17 = dlc.softplus %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u18 = dlc.gelu %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %gelu = dlc.gelu %x {tanh} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %drelu = dlc.relu_backward %x, %u18 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %dgelu = dlc.gelu_backward %x, %u18 {tanh} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %b0 = dlc.add %x, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   %b1 = dlc.sub %x, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   %b2 = dlc.mul %x, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>

@@ -358,3 +358,38 @@ func.func @f(%dy: tensor<1x4x4x4xf32>, %i: tensor<1x4x2x4xi8>) {
   %dx = dlc.max_pool_backward %dy, %i {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x4x4xf32>, tensor<1x4x2x4xi8>) -> tensor<1x4x8x8xf32>
   return
 }
+
+// -----
+
+func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C7) expected by = library or generated, found decomposed}}
+  %y = dlc.matmul %a, %b by = decomposed : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x4x8x8xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C6) expected by = library or decomposed, found generated}}
+  %y, %i = dlc.max_pool %x by = generated {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x8x8xf32>) -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi8>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x4x8x8xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C5) expected by = library or decomposed, found generated}}
+  %y = dlc.avg_pool %x by = generated {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x4x4x4xf32>) {
+  // expected-error @+1 {{(C6) expected by = library or decomposed, found generated}}
+  %y = dlc.avg_pool_backward %x by = generated {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x4x4xf32>) -> tensor<1x4x8x8xf32>
+  return
+}

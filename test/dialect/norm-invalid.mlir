@@ -168,3 +168,39 @@ func.func @f(%dy: tensor<2x3xf32>, %y: tensor<2x3xf16>) {
   %dx = dlc.log_softmax_backward %dy, %y {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf16>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<1x4x8x8xf32>, %s: tensor<4xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C4) expected by = library or decomposed, found generated}}
+  %y:5 = dlc.batch_norm %x, %s, %s, %s, %s by = generated {epsilon = 1.0e-05 : f64, momentum = 0.5 : f64} : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x4x8x8xf32>, %s: tensor<4xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C5) expected by = library or decomposed, found generated}}
+  %y:3 = dlc.batch_norm_backward %x, %x, %s, %s, %s by = generated {epsilon = 1.0e-05 : f64} : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %s: tensor<3xf32>, %m: tensor<2x1xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C3) expected by = library or decomposed, found generated}}
+  %y:3 = dlc.layer_norm %x, %s, %s by = generated {axis = 1 : i64, epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %s: tensor<3xf32>, %m: tensor<2x1xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C5) expected by = library or decomposed, found generated}}
+  %y:3 = dlc.layer_norm_backward %x, %x, %s, %m, %m by = generated {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+  return
+}

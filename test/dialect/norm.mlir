@@ -2,7 +2,7 @@
 // What is printed is read back as the same program.
 
 func.func @norm0(%x: tensor<1x4x8x8xf32>, %s: tensor<4xf32>) {
-  %y, %m, %v, %a, %b = dlc.batch_norm %x, %s, %s, %s, %s {epsilon = 1.0e-05 : f64, momentum = 0.5 : f64} : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %y, %m, %v, %a, %b = dlc.batch_norm %x, %s, %s, %s, %s by = library {epsilon = 1.0e-05 : f64, momentum = 0.5 : f64} : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 func.func @norm1(%dy: tensor<1x4x8x8xf32>, %x: tensor<1x4x8x8xf32>, %s: tensor<4xf32>) {
@@ -18,7 +18,7 @@ func.func @norm3(%x: tensor<2x3xf32>, %s: tensor<3xf32>) {
   return
 }
 func.func @norm4(%dy: tensor<2x3xf32>, %x: tensor<2x3xf32>, %s: tensor<3xf32>, %m: tensor<2x1xf32>) {
-  %dx, %ds, %db = dlc.layer_norm_backward %dy, %x, %s, %m, %m {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
+  %dx, %ds, %db = dlc.layer_norm_backward %dy, %x, %s, %m, %m by = decomposed {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>)
   return
 }
 func.func @norm5(%x: tensor<2x3xf32>) {

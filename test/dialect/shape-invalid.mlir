@@ -170,3 +170,20 @@ func.func @f(%i: tensor<4xi64>, %u: tensor<4x3xf32>) {
   %z = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x5xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %i: tensor<4xi64>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C3) expected by = library or generated, found decomposed}}
+  %y = dlc.gather %x, %i by = decomposed {axis = 0 : i64} : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%i: tensor<4xi64>, %u: tensor<4x3xf32>) {
+  // expected-error @+1 {{(C4) expected by = library or decomposed, found generated}}
+  %y = dlc.scatter_add %i, %u by = generated {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  return
+}

@@ -10,7 +10,7 @@ func.func @shape(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %u: tensor<4x3xf32>) {
   %slice = dlc.slice %x {sizes = array<i64: 1, 2>, starts = array<i64: 1, 2>, steps = array<i64: 1, -1>} : (tensor<2x3xf32>) -> tensor<1x2xf32>
   %pad = dlc.pad %x {high = array<i64: 0, 1>, interior = array<i64: 1, 0>, low = array<i64: 1, 0>, value = 0.000000e+00 : f64} : (tensor<2x3xf32>) -> tensor<4x4xf32>
   %concat = dlc.concat %x, %x {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
-  %gather = dlc.gather %x, %i {axis = 0 : i64, padding = 1 : i64} : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
-  %scatter_add = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %gather = dlc.gather %x, %i by = generated {axis = 0 : i64, padding = 1 : i64} : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %scatter_add = dlc.scatter_add %i, %u by = decomposed {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
   return
 }

@@ -146,3 +146,11 @@ func.func @f(%x: tensor<3xf32>) {
   dlc.write @w, %y : tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{(C3) expected by = library or decomposed, found generated}}
+  %y = dlc.global_norm %x by = generated : (tensor<2x3xf32>) -> tensor<f32>
+  return
+}

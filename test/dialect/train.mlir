@@ -8,7 +8,7 @@ func.func @step() -> tensor<f32> {
   %seed = dlc.seed {loss = "a"} : tensor<f32>
   %mean = dlc.all_reduce %w {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %finite = dlc.all_finite %w, %mean : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<i1>
-  %norm = dlc.global_norm %w, %mean : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
+  %norm = dlc.global_norm %w, %mean by = library : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
   %fused = dlc.fused(%w) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
   ^bb0(%x: tensor<2x3xf32>):
     %y = dlc.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>

@@ -45,6 +45,17 @@ class Usage(dlc.TestCase):
                                 r"two lists of autocast: --amp-deny=Gemm and --amp-clear=matmul"),
             "attention on a CPU": (self.compile("--attention=library"), r"--attention needs --target=cuda"),
             "norms of a library on a CPU": (self.compile("--norm=library"), r"--norm needs --target=cuda"),
+            "placement on a CPU": (self.compile("--place=norm=library"), r"--place needs --target=cuda"),
+            "placement of nothing": (self.compile("--target=cuda", "--place=norm"), r"--place: expected \[REGEX:\]OP=BY"),
+            "placement of no op": (self.compile("--target=cuda", "--place=norms=library"),
+                                   r"--place: 'norms' is not one of attention, norm, .*did you mean 'norm'"),
+            "placement by nobody": (self.compile("--target=cuda", "--place=norm=cudnn"),
+                                    r"--place: expected library, generated or decomposed behind 'norm=', found 'cudnn'"),
+            "placement of nodes": (self.compile("--target=cuda", "--place=(:norm=library"), r"--place.*regular expression"),
+            "placement that fits nothing": (self.compile("--target=cuda", "--place=attention=library"),
+                                            r"--place=attention=library fits no op"),
+            "placement without a choice": (self.compile("--target=cuda", "--debug-overflow", "--place=matmul=library"),
+                                           r"--place=matmul=library cannot be with --debug-overflow"),
             "norms' maker": (self.compile("--target=cuda", "--norm=cudnn"), r"cudnn.*library"),
             "attention's maker": (self.compile("--target=cuda", "--attention=cudnn"), r"cudnn.*library"),
             "rule for no node": (self.compile("--amp", "--amp-node=f3/Gem:f32"), r"fits no node"),
@@ -113,6 +124,11 @@ class Usage(dlc.TestCase):
         for name, (words, message) in cases.items():
             with self.subTest(name):
                 self.refuse(words, message)
+
+    def test_placement_that_cannot_be(self):
+        for word, why in ("matmul=generated", "kernels of our own multiply halves"), ("matmul-epilogue=library", "rows of 10 "):
+            self.refuse(self.compile("--target=cuda", "--place=" + word), f"--place={word} cannot be: {why}.*; without it",
+                        code=dlc.BAD_MODEL)
 
     def test_ranks_of_another_launcher(self):
         with mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="2"):

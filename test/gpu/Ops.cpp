@@ -3,6 +3,7 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/place/Place.h"
 #include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -57,8 +58,12 @@ OwningOpRef<ModuleOp> fusedStep(func::FuncOp f) {
   OwningOpRef<ModuleOp> module = reference::Case(f).trainStep();
   PassManager pm(f.getContext());
   pm.addPass(createAutodiff());
-  const LoweringTraits gpu = makeTarget({.name = "cuda"})->lowering();
-  pm.addNestedPass<func::FuncOp>(createDecompose(gpu.decomposesCalls));
+  const auto target = makeTarget({.name = "cuda"});
+  const LoweringTraits gpu = target->lowering();
+  Wishes wishes;
+  wishes.attention = "off";
+  pm.addPass(createPlace(target, wishes));
+  pm.addNestedPass<func::FuncOp>(createDecompose());
   pm.addNestedPass<func::FuncOp>(createSplitReductions(gpu.fewOutputs));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -81,7 +81,8 @@ class Records:
             return "a mark"
         if record.get("isOptional"):
             return text + ", may be absent"
-        return text + (f", by default `{record['defaultValue']}`" if record.get("defaultValue") else "")
+        default = (record.get("defaultValue") or "").removeprefix("::dlc::ir::")  # of an enum
+        return text + (f", by default `{default}`" if default else "")
 
     def is_attribute(self, reference):
         return "Attr" in self.get(reference)["!superclasses"]

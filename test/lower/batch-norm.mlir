@@ -1,7 +1,7 @@
 // Training batch norm where no library has it: statistics, their last stage
 // with the running ones, and a formula that fuses with what follows.
 // RUN: %dlc-opt %s --dlc-decompose | FileCheck %s --check-prefix=KEPT
-// RUN: %dlc-opt %s --pass-pipeline='builtin.module(func.func(dlc-decompose{library-calls=true}),canonicalize,cse,func.func(dlc-fuse{repeat=true}))' | FileCheck %s
+// RUN: %dlc-opt %s --pass-pipeline='builtin.module(dlc-place,func.func(dlc-decompose),canonicalize,cse,func.func(dlc-fuse{repeat=true}))' | FileCheck %s
 
 // KEPT-LABEL: func @forward
 // KEPT: dlc.batch_norm

@@ -1,4 +1,4 @@
-// RUN: %dlc-opt %s '--dlc-decompose=library-calls' --canonicalize --dlc-fuse --dlc-plan-memory | FileCheck %s
+// RUN: %dlc-opt %s --dlc-place --dlc-decompose --canonicalize --dlc-fuse --dlc-plan-memory | FileCheck %s
 
 // The gradient of a gather of one row, as of the three parts of a joint
 // projection: the index is a constant of the kernel, in whatever shape.

@@ -1,5 +1,5 @@
 // RUN: %dlc-opt %s --dlc-decompose | FileCheck %s --check-prefix=CALL
-// RUN: %dlc-opt %s '--dlc-decompose=library-calls=true' | FileCheck %s
+// RUN: %dlc-opt %s --dlc-place --dlc-decompose | FileCheck %s
 
 // A device that has the call keeps it. Elsewhere each operand gives a number, and these together the result.
 // CALL-LABEL: func @all_finite

@@ -1,12 +1,12 @@
 // RUN: %dlc-opt %s --dlc-fuse --dlc-fuse-matmul | FileCheck %s
-// RUN: %dlc-opt %s --dlc-fuse '--dlc-fuse-matmul=always' | FileCheck %s --check-prefixes=ALWAYS
+// RUN: %dlc-opt %s --dlc-fuse '--dlc-fuse-matmul=matmul=generated' | FileCheck %s --check-prefixes=ALWAYS
 
 // What computes the operands, the bias and what is computed from the elements are one kernel; a cast that two products
 // read is in both, and runs no more.
 // CHECK-LABEL: func @layer
 // CHECK: %[[H:.*]] = dlc.fused(%arg0, %arg1, %arg2) : (tensor<2x32x64xbf16>, tensor<64x64xf32>, tensor<64xf32>) -> tensor<2x32x64xbf16>
 // CHECK: %[[W:.*]] = dlc.cast %{{.*}} : (tensor<64x64xf32>) -> tensor<64x64xbf16>
-// CHECK: %[[Y:.*]] = dlc.matmul %{{.*}}, %[[W]] {trans_b} : (tensor<2x32x64xbf16>, tensor<64x64xbf16>) -> tensor<2x32x64xbf16>
+// CHECK: %[[Y:.*]] = dlc.matmul %{{.*}}, %[[W]] by = generated {trans_b} : (tensor<2x32x64xbf16>, tensor<64x64xbf16>) -> tensor<2x32x64xbf16>
 // CHECK: %[[B:.*]] = dlc.cast
 // CHECK: %[[Z:.*]] = dlc.add %[[Y]], %[[B]]
 // CHECK: dlc.gelu %[[Z]]
@@ -50,7 +50,7 @@ func.func @heads(%qkv: tensor<2x32x192xbf16>) -> (tensor<2x4x32x32xbf16>, tensor
 // Arithmetic bounds a large product: the library is faster even with separate kernels around it.
 // CHECK-LABEL: func @large
 // CHECK: dlc.fused
-// CHECK: = dlc.matmul %{{.*}}, %{{.*}} : (tensor<4096x4096xbf16>
+// CHECK: = dlc.matmul %{{[^ ]*}}, %{{[^ ]*}} by = library : (tensor<4096x4096xbf16>
 // CHECK: dlc.fused
 // ALWAYS-LABEL: func @large
 // ALWAYS: = dlc.fused(%arg0, %arg1)

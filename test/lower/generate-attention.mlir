@@ -11,8 +11,8 @@
 // CHECK: dlc.attention_backward
 // CHECK: return %[[Q]], %[[K]]#0, %[[K]]#1
 func.func @both(%q: tensor<1x2x6x8xbf16>, %k: tensor<1x2x6x8xbf16>, %v: tensor<1x2x6x8xbf16>, %dy: tensor<1x2x6x8xbf16>) -> (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>) {
-  %y, %l = dlc.attention %q, %k, %v {scale = 0.5 : f64, by = "generated"} : (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>) -> (tensor<1x2x6x8xbf16>, tensor<1x2x6x1xf32>)
-  %a, %b, %c = dlc.attention_backward %dy, %q, %k, %v, %y, %l {scale = 0.5 : f64, by = "generated"} : (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x1xf32>) -> (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>)
+  %y, %l = dlc.attention %q, %k, %v by = generated {scale = 0.5 : f64} : (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>) -> (tensor<1x2x6x8xbf16>, tensor<1x2x6x1xf32>)
+  %a, %b, %c = dlc.attention_backward %dy, %q, %k, %v, %y, %l by = generated {scale = 0.5 : f64} : (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x1xf32>) -> (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>)
   return %a, %b, %c : tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>
 }
 
@@ -23,6 +23,6 @@ func.func @both(%q: tensor<1x2x6x8xbf16>, %k: tensor<1x2x6x8xbf16>, %v: tensor<1
 // CHECK-NOT: dlc.fused
 // CHECK: return
 func.func @library(%q: tensor<1x2x6x8xbf16>) -> tensor<1x2x6x8xbf16> {
-  %y, %l = dlc.attention %q, %q, %q {scale = 0.5 : f64, by = "library"} : (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>) -> (tensor<1x2x6x8xbf16>, tensor<1x2x6x1xf32>)
+  %y, %l = dlc.attention %q, %q, %q by = library {scale = 0.5 : f64} : (tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>, tensor<1x2x6x8xbf16>) -> (tensor<1x2x6x8xbf16>, tensor<1x2x6x1xf32>)
   return %y : tensor<1x2x6x8xbf16>
 }

@@ -1,9 +1,9 @@
-// RUN: %dlc-opt %s '--dlc-matmul-epilogues=library relu' | FileCheck %s
+// RUN: %dlc-opt %s '--dlc-matmul-epilogues=matmul=library matmul-epilogues=all' | FileCheck %s
 // RUN: %dlc-opt %s --dlc-matmul-epilogues | FileCheck %s --check-prefix=AUTO
 
 // Without a gradient nothing is kept, and matmul has the activation itself. A view between them moves behind.
 // CHECK-LABEL: func @forward
-// CHECK: %[[Y:.*]] = dlc.matmul %arg0, %arg1, %arg2 {activation = "gelu_tanh", trans_b}
+// CHECK: %[[Y:.*]] = dlc.matmul %arg0, %arg1, %arg2 by = library {activation = "gelu_tanh", trans_b}
 // CHECK-NEXT: %[[V:.*]] = dlc.reshape %[[Y]] : (tensor<8x16xf32>) -> tensor<2x4x16xf32>
 // CHECK-NEXT: return %[[V]]
 func.func @forward(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>, %b: tensor<16xf32>) -> tensor<2x4x16xf32> {

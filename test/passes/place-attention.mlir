@@ -8,7 +8,7 @@
 // GENERATED: error: --attention=generated cannot be: it computes in f32, and a generated kernel needs bf16 or fp16; use --attention=auto to leave it as products and softmax
 
 // CHECK-LABEL: func @half
-// CHECK: dlc.attention {{.*}} {by = "library", causal, scale = 1.250000e-01 : f64}
+// CHECK: dlc.attention {{.*}} by = library {causal, scale = 1.250000e-01 : f64}
 // SHAPES-LABEL: func @half
 // SHAPES: dlc.attention {{.*}} {causal, scale = 1.250000e-01 : f64}
 func.func @half(%q: tensor<2x4x6x64xbf16>, %k: tensor<2x4x6x64xbf16>, %v: tensor<2x4x6x64xbf16>) -> tensor<2x4x6x64xbf16> {
@@ -57,7 +57,7 @@ func.func @deep(%q: tensor<1x1x2x136xf16>, %k: tensor<1x1x2x136xf16>, %v: tensor
 // CHECK: %[[BIAS:.*]] = dlc.cast %[[LEAST]] : (tensor<2x1x1x6xf32>) -> tensor<2x1x1x6xf16>
 // CHECK: %[[FULL:.*]] = dlc.broadcast %[[BIAS]] : (tensor<2x1x1x6xf16>) -> tensor<2x1x6x6xf16>
 // CHECK: %[[ROWS:.*]] = dlc.transpose %[[BLIND]] {perm = array<i64: 0, 2, 1, 3>}
-// CHECK: %[[Y:.*]], %{{.*}} = dlc.attention %arg0, %arg1, %arg2, %[[FULL]] {by = "library", layout = "bthd"
+// CHECK: %[[Y:.*]], %{{.*}} = dlc.attention %arg0, %arg1, %arg2, %[[FULL]] by = library {layout = "bthd"
 // CHECK: %[[SEEN:.*]] = dlc.select %[[ROWS]], %{{.*}}, %[[Y]]
 // CHECK: return %[[SEEN]]
 // SHAPES-LABEL: func @masked

@@ -3,6 +3,7 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/place/Place.h"
 #include "compiler/reference/Interpreter.h"
 #include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,8 +33,10 @@ Array arrayFor(Value v) {
 
 bool lower(ModuleOp module) {
   PassManager pm(module.getContext());
-  const LoweringTraits gpu = makeTarget({.name = "cuda"})->lowering();
-  pm.addNestedPass<func::FuncOp>(createDecompose(gpu.decomposesCalls));
+  const auto target = makeTarget({.name = "cuda"});
+  const LoweringTraits gpu = target->lowering();
+  pm.addPass(createPlace(target));
+  pm.addNestedPass<func::FuncOp>(createDecompose());
   pm.addNestedPass<func::FuncOp>(createSplitReductions(gpu.fewOutputs));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

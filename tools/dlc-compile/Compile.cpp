@@ -80,9 +80,10 @@ Status compileCommand(Arguments &a) {
   if (a.options.stopAfter.empty())
     info("options: {}", toLine(a.options));
   DLC_ASSIGN(CompileResult result, compile(a.options));
-  // Beside a program the report is a comment.
-  for (const std::string &line : result.castReport)
-    printOut("{}{}\n", a.options.stopAfter.empty() ? "" : "// ", line);
+  // Beside a program a report is a comment.
+  for (const auto &report : {result.castReport, result.placementReport})
+    for (const std::string &line : report)
+      printOut("{}{}\n", a.options.stopAfter.empty() ? "" : "// ", line);
   if (!a.options.stopAfter.empty())
     printOut("{}", result.program);
   else

@@ -4,9 +4,9 @@
 include "DlcBase.td"
 
 defvar Dlc_AttentionAttributes = (ins F64Attr:$scale, UnitAttr:$causal,
-    DefaultValuedStrAttr<StrAttr, "bhtd">:$layout, OptionalAttr<StrAttr>:$by);
+    DefaultValuedStrAttr<StrAttr, "bhtd">:$layout, Dlc_PlacedBy:$by);
 
-def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention"> {
+def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention", [PlaceableInterface]> {
   let summary = "y = softmax(scale q k^T + mask) v over the keys of each query, and lse, the rows' log-sum-exp";
   let description = [{q is [B, H, Tq, D], k [B, H, Tk, D], v [B, H, Tk, Dv], y [B, H, Tq, Dv] in layout "bhtd"; in layout "bthd"
     all four have T before H, as a projection to [B, T, H * D] leaves them. lse is [B, H, Tq, 1] in either, f32 (f64 for f64).
@@ -14,17 +14,17 @@ def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention"> {
     booleans, true where a query sees a key, or floats that are added to the scores; it has no gradient.
     A query that sees no key has y = 0 and lse = inf. Softmax and sums are in f32 or wider.
     (C1) q, k and v have rank 4; (C2) their batch and heads agree; (C3) q's and k's head dimension, k's and v's length agree;
-    (C4) the mask fits the scores; (C5) element types of q, k and v agree; (C6) the layout is bhtd or bthd.
-    `by`, set by dlc-place-attention: who computes it on a GPU, "library" or "generated".}];
+    (C4) the mask fits the scores; (C5) element types of q, k and v agree; (C6) the layout is bhtd or bthd.}];
   let example = [{%y, %lse = dlc.attention %q, %k, %v {causal, scale = 0.25 : f64}
       : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
       -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)}];
   let arguments = !con((ins Dlc_Float:$q, Dlc_Float:$k, Dlc_Float:$v, Optional<Dlc_Tensor>:$mask),
       Dlc_AttentionAttributes);
   let results = (outs Dlc_Float:$y, Dlc_Float:$lse);
-  let answers = Pins<"i == 3", "i == 1">.text # MayLack<"mask", "getMask">.text;
+  let answers = Pins<"i == 3", "i == 1">.text # MayLack<"mask", "getMask">.text # PlacedAs<"attention">.text;
+  let assemblyFormat = Dlc_PlacedFormat;
 }
-def Dlc_AttentionBackwardOp : Dlc_Library<"attention_backward", CastAllow, "inferAttentionBackward"> {
+def Dlc_AttentionBackwardOp : Dlc_Library<"attention_backward", CastAllow, "inferAttentionBackward", [PlaceableInterface]> {
   let summary = "gradients of attention's q, k and v";
   let description = [{With p = exp(scale q k^T + mask - lse), 0 where a query does not see a key, and delta the sum over a row of
     dy * y: ds = p * (dy v^T - delta); dq = scale ds k, dk = scale ds^T q, dv = p^T dy.
@@ -36,6 +36,7 @@ def Dlc_AttentionBackwardOp : Dlc_Library<"attention_backward", CastAllow, "infe
   let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$q, Dlc_Float:$k, Dlc_Float:$v, Dlc_Float:$y, Dlc_Float:$lse,
       Optional<Dlc_Tensor>:$mask), Dlc_AttentionAttributes);
   let results = (outs Dlc_Float:$dq, Dlc_Float:$dk, Dlc_Float:$dv);
-  let answers = Pins<"i >= 5">.text # MayLack<"mask", "getMask">.text;
+  let answers = Pins<"i >= 5">.text # MayLack<"mask", "getMask">.text # PlacedAs<"attention">.text;
+  let assemblyFormat = Dlc_PlacedFormat;
 }
 #endif

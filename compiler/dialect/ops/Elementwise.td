@@ -51,6 +51,22 @@ def Dlc_GeluOp : Dlc_CostlyUnary<"gelu", CastInfer> {
   let example = [{%y = dlc.gelu %x {tanh} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$x, UnitAttr:$tanh);
 }
+// Gradients that stay one op until dlc-decompose, so that a library's product can take them over.
+class Dlc_ActivationBackward<string mnemonic> : Dlc_Pure<mnemonic, CastNever, "inferActivationBackward", [Elementwise]> {
+  let description = "(C1) the activation's value has dy's type.";
+}
+def Dlc_ReluBackwardOp : Dlc_ActivationBackward<"relu_backward"> {
+  let summary = "dy, but 0 where relu's result y is no more than 0";
+  let example = [{%dx = dlc.relu_backward %dy, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>}];
+  let arguments = (ins Dlc_Float:$dy, Dlc_Float:$y);
+  let results = (outs Dlc_Float:$dx);
+}
+def Dlc_GeluBackwardOp : Dlc_ActivationBackward<"gelu_backward"> {
+  let summary = "dy times the slope of gelu at x, in f32 or wider";
+  let example = [{%dx = dlc.gelu_backward %dy, %x {tanh} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>}];
+  let arguments = (ins Dlc_Float:$dy, Dlc_Float:$x, UnitAttr:$tanh);
+  let results = (outs Dlc_Float:$dx);
+}
 def Dlc_IsFiniteOp : Dlc_Elementwise<"is_finite", CastClear, "inferIsFinite"> {
   let summary = "neither infinite nor NaN";
   let example = [{%y = dlc.is_finite %x : (tensor<2x3xf32>) -> tensor<2x3xi1>}];

@@ -1,4 +1,4 @@
-// Norms as a GPU's library computes them: dlc-place-norms makes them of the norms in Norm.td, behind autodiff and layout.
+// Norms as a GPU's library computes them: dlc-norm-calls makes them of norms by the library, behind autodiff and layout.
 #ifndef DLC_LIBRARY_NORM
 #define DLC_LIBRARY_NORM
 include "DlcBase.td"

@@ -3,17 +3,19 @@
 #define DLC_LINEAR
 include "DlcBase.td"
 
-def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul"> {
+def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInterface]> {
   let summary = "a @ b (+ bias), batch dimensions broadcast like numpy's";
   let description = [{(C1) ranks are at least 2; (C2) contracted sizes agree; (C3) batch dims broadcast;
     (C4) bias is [N]; (C5) element types agree; (C6) an `activation`, which lowering alone sets, is "relu" or "gelu_tanh":
-    the result is its value.}];
+    the result is its value; (C7) it is by library or generated.}];
   let example = [{%y = dlc.matmul %a, %b, %bias {trans_b}
       : (tensor<5x2x3xf32>, tensor<4x3xf32>, tensor<4xf32>) -> tensor<5x2x4xf32>}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Optional<Dlc_Float>:$bias,
-      UnitAttr:$trans_a, UnitAttr:$trans_b, OptionalAttr<StrAttr>:$activation);
+      UnitAttr:$trans_a, UnitAttr:$trans_b, OptionalAttr<StrAttr>:$activation,
+      Dlc_PlacedBy:$by);
   let results = (outs Dlc_Float:$y);
-  let answers = MayLack<"bias", "getBias">.text;
+  let answers = MayLack<"bias", "getBias">.text # PlacedAs<"matmul">.text;
+  let assemblyFormat = Dlc_PlacedFormat;
 }
 
 defvar Dlc_ConvLaws = [{(C1) x and w have rank 4; (C2) x's channels are group * w's; (C3) O divides by group, which is
@@ -64,58 +66,62 @@ def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
 
 defvar Dlc_PoolLaws = [{(C1) x has rank 4; (C2) there are 2 kernel sizes, 2 strides, 4 pads and 2 dilations, positive but
     for the pads; (C3) the window fits into the padded input; (C4) the layout is nchw or nhwc}];
-class Dlc_Pool<string mnemonic, Dlc_Cast cast, string infer> : Dlc_Library<mnemonic, cast, infer, [ImageInterface]> {
+class Dlc_Pool<string mnemonic, Dlc_Cast cast, string infer> : Dlc_Library<mnemonic, cast, infer, [ImageInterface, PlaceableInterface]> {
+  let assemblyFormat = Dlc_PlacedFormat;
+  string pools = PlacedAs<"pool">.text;
   dag window = (ins Dlc_Ints:$kernel, Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
 }
 class Dlc_PoolBackward<string mnemonic, Dlc_Cast cast> : Dlc_Op<mnemonic, cast,
-    [Pure, LibraryInterface, ImageInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+    [Pure, LibraryInterface, ImageInterface, PlaceableInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
   let description = !strconcat("Of the pooling of dx: ", Dlc_PoolLaws,
-      "; (C5) what comes from its result has the result's shape.");
+      "; (C5) what comes from its result has the result's shape; (C6) it is by library or decomposed.");
   let hasVerifier = 1;
+  let assemblyFormat = Dlc_PlacedFormat;
+  string pools = PlacedAs<"pool">.text;
   dag window = (ins Dlc_Ints:$kernel, Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
 }
 def Dlc_MaxPoolOp : Dlc_Pool<"max_pool", CastClear, "inferMaxPool"> {
   let summary = "maximum of each window and its position in it (row-major, the first one wins)";
-  let description = Dlc_PoolLaws # "; (C5) a window has at most 255 elements.";
+  let description = Dlc_PoolLaws # "; (C5) a window has at most 255 elements; (C6) it is by library or decomposed.";
+  let arguments = !con((ins Dlc_Float:$x), window, Dlc_Placed);
   let example = [{%max, %index = dlc.max_pool %x
       {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>}
       : (tensor<1x4x8x8xf32>)
       -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi8>)}];
-  let arguments = !con((ins Dlc_Float:$x), window);
   let results = (outs Dlc_Float:$y, RankedTensorOf<[I8]>:$index);
-  let answers = Images<"0", "0, 1">.text;
+  let answers = Images<"0", "0, 1">.text # pools;
 }
 def Dlc_MaxPoolBackwardOp : Dlc_PoolBackward<"max_pool_backward", CastClear> {
   let summary = "gradient of max_pool's input";
+  let arguments = !con((ins Dlc_Float:$dy, RankedTensorOf<[I8]>:$index), window, Dlc_Placed);
   let example = [{%dx = dlc.max_pool_backward %max, %index
       {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>}
       : (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi8>)
       -> tensor<1x4x8x8xf32>}];
-  let arguments = !con((ins Dlc_Float:$dy, RankedTensorOf<[I8]>:$index), window);
   let results = (outs Dlc_Float:$dx);
-  let answers = Images<"0, 1", "0">.text;
+  let answers = Images<"0, 1", "0">.text # pools;
 }
 def Dlc_AvgPoolOp : Dlc_Pool<"avg_pool", CastInfer, "inferAvgPool"> {
   let summary = "mean of each window";
-  let description = Dlc_PoolLaws # ".";
+  let description = Dlc_PoolLaws # "; (C5) it is by library or decomposed.";
+  let arguments = !con((ins Dlc_Float:$x), window, (ins UnitAttr:$count_include_pad), Dlc_Placed);
   let example = [{%y = dlc.avg_pool %x
       {count_include_pad, dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, layout = "nhwc"}
       : (tensor<1x4x8x8xf32>)
       -> tensor<1x2x4x8xf32>}];
-  let arguments = !con((ins Dlc_Float:$x), window, (ins UnitAttr:$count_include_pad));
   let results = (outs Dlc_Float:$y);
-  let answers = Images<"0", "0">.text;
+  let answers = Images<"0", "0">.text # pools;
 }
 def Dlc_AvgPoolBackwardOp : Dlc_PoolBackward<"avg_pool_backward", CastInfer> {
   let summary = "gradient of avg_pool's input";
+  let arguments = !con((ins Dlc_Float:$dy), window, (ins UnitAttr:$count_include_pad), Dlc_Placed);
   let example = [{%dx = dlc.avg_pool_backward %avg
       {count_include_pad, dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, layout = "nhwc"}
       : (tensor<1x2x4x8xf32>)
       -> tensor<1x4x8x8xf32>}];
-  let arguments = !con((ins Dlc_Float:$dy), window, (ins UnitAttr:$count_include_pad));
   let results = (outs Dlc_Float:$dx);
-  let answers = Images<"0", "0">.text;
+  let answers = Images<"0", "0">.text # pools;
 }
 #endif

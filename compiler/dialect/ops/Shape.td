@@ -77,26 +77,31 @@ def Dlc_ConcatOp : Dlc_Pure<"concat", CastClear, "inferConcat", [Dlc_Movement]> 
   let arguments = (ins Variadic<Dlc_Tensor>:$xs, I64Attr:$axis);
   let results = (outs Dlc_Tensor:$y);
 }
-def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather", [LookupInterface]> {
+def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather", [LookupInterface, PlaceableInterface]> {
   let summary = "slices of data along `axis`, chosen by indices";
   let description = [{Negative indices count from the end. The slice `padding` gets no gradient, as torch's padding_idx.
-    (C1) the axis is within data's rank; (C2) `padding` is one of the slices.}];
+    (C1) the axis is within data's rank; (C2) `padding` is one of the slices; (C3) it is by library or
+    generated, a part of the kernel that reads it.}];
+  let arguments = !con((ins Dlc_Tensor:$data, Dlc_Index:$indices, I64Attr:$axis, OptionalAttr<I64Attr>:$padding),
+      Dlc_Placed);
+  let assemblyFormat = Dlc_PlacedFormat;
   let example = [{%y = dlc.gather %x, %i {axis = 0 : i64, padding = 1 : i64}
       : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>}];
-  let arguments = (ins Dlc_Tensor:$data, Dlc_Index:$indices, I64Attr:$axis, OptionalAttr<I64Attr>:$padding);
   let results = (outs Dlc_Tensor:$y);
   let answers = [{int64_t countOf(unsigned i) {
       return i == 1 ? tensorType(getData()).getDimSize(getAxis()) : 0;
     }
-  }];
+  }] # PlacedAs<"gather">.text;
 }
 def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,
-    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+    [Pure, LibraryInterface, PlaceableInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
   let summary = "zeros with updates added at indices along `axis`: gather's gradient";
   let description = [{(C1) the axis is within y's rank; (C2) element types of updates and y agree; (C3) updates have y's
-    shape with the indices' dimensions in place of the axis.}];
+    shape with the indices' dimensions in place of the axis; (C4) it is by library or decomposed.}];
+  let arguments = !con((ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$axis), Dlc_Placed);
+  let answers = PlacedAs<"scatter_add">.text;
+  let assemblyFormat = Dlc_PlacedFormat;
   let example = [{%y = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>}];
-  let arguments = (ins Dlc_Index:$indices, Dlc_Float:$updates, I64Attr:$axis);
   let results = (outs Dlc_Float:$y);
   let hasVerifier = 1;
 }

@@ -88,10 +88,11 @@ def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceM
   let hasVerifier = 1;
 }
 class Dlc_Multi<string mnemonic> : Dlc_Op<mnemonic, CastNever,
-    [Pure, LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
-  let description = "(C1) there is an operand; (C2) the result is a scalar.";
-  let arguments = (ins Variadic<Dlc_Float>:$xs);
-  let answers = "static bool joinsOperands() { return true; }\n";
+    [Pure, LibraryInterface, PlaceableInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let description = "(C1) there is an operand; (C2) the result is a scalar; (C3) it is by library or decomposed.";
+  let arguments = !con((ins Variadic<Dlc_Float>:$xs), Dlc_Placed);
+  let answers = "static bool joinsOperands() { return true; }\n" # PlacedAs<mnemonic>.text;
+  let assemblyFormat = Dlc_PlacedFormat;
   let hasVerifier = 1;
 }
 def Dlc_AllFiniteOp : Dlc_Multi<"all_finite"> {

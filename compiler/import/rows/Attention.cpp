@@ -94,7 +94,7 @@ LogicalResult attention(const Node &n) {
       n.number("scale", 1 / std::sqrt(double(shapeOf(q).back())));
   Operation *op = n.makeOp<ir::AttentionOp>(
       2, q, k, v, mask, llvm::APFloat(scale), n.integer("is_causal", 0) != 0,
-      rank == 3 ? "bthd" : "bhtd", StringAttr());
+      rank == 3 ? "bthd" : "bhtd");
   if (!op)
     return failure();
   Value y = op->getResult(0);

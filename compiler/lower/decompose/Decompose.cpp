@@ -4,7 +4,6 @@
 // concats.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Expr.h"
-#include "compiler/lower/Marks.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/fuse/CodeSize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,13 +15,6 @@ namespace dlc {
 namespace {
 
 struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
-  Decompose() = default;
-  Decompose(const Decompose &o) : PassWrapper(o) {}
-  explicit Decompose(bool calls) { libraryCalls = calls; }
-  Option<bool> libraryCalls{
-      *this, "library-calls",
-      llvm::cl::desc("also ops that some devices have a library call for"),
-      llvm::cl::init(false)};
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Decompose)
   StringRef getArgument() const final { return "dlc-decompose"; }
   StringRef getDescription() const final {
@@ -53,9 +45,11 @@ private:
       concat.getXsMutable().assign(joined);
     }
   }
-  bool isToDecompose(Operation *op) const {
-    return !isa<ir::LibraryInterface>(op) ||
-           (libraryCalls && !op->hasAttr(kPlaced) && !op->hasAttr(kGenerated));
+  static bool isToDecompose(Operation *op) {
+    auto placed = dyn_cast<ir::PlaceableInterface>(op);
+    return placed && placed.getBy() != ir::By::Open
+               ? placed.getBy() == ir::By::Decomposed
+               : !isa<ir::LibraryInterface>(op);
   }
   bool decomposeAll() {
     SmallVector<ir::DecomposableInterface> ops;
@@ -74,12 +68,13 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createDecompose(bool libraryCalls) {
-  return std::make_unique<Decompose>(libraryCalls);
+std::unique_ptr<Pass> createDecompose() {
+  return std::make_unique<Decompose>();
 }
 
 void registerDecompositions(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ir::DlcDialect *) {
+    attachActivationDecompositions(*context);
     attachAttentionDecompositions(*context);
     attachNormDecompositions(*context);
     attachBatchNormDecompositions(*context);

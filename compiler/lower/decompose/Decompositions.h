@@ -1,8 +1,9 @@
 // Ops whose meaning is given in elementwise, reduce and shape ops, so that a
 // device without a call for them needs no kernel: softmax, norms, losses,
-// global norms; on GPUs also pooling, attention, gather and scatter_add; and
-// the gradients of all these. All of them compute in f32 when the operands are
-// half floats, and keep reduced dimensions so that the fused rows line up.
+// global norms; where no library has them also pooling, attention and
+// scatter_add; and the gradients of all these and of activations. All of them
+// compute in f32 when the operands are half floats, and keep reduced dimensions
+// so that the fused rows line up.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,9 @@ class Pass;
 
 namespace dlc {
 
-/// Replaces every op that has DecomposableInterface by its meaning; one that is
-/// also a library call only with `libraryCalls`, for a device without that
-/// call. Argument: dlc-decompose.
-std::unique_ptr<mlir::Pass> createDecompose(bool libraryCalls = false);
+/// Replaces every op that has DecomposableInterface by its meaning, if it is
+/// placed so or could be no library call. Argument: dlc-decompose.
+std::unique_ptr<mlir::Pass> createDecompose();
 
 /// Reductions of many elements to at most `fewOutputs` become two stages of a
 /// chunking that depends on the shape alone, so that threads share the work and
@@ -29,6 +29,7 @@ std::unique_ptr<mlir::Pass> createSplitReductions(int64_t fewOutputs = 16);
 /// Attaches DecomposableInterface when the dlc dialect is loaded.
 void registerDecompositions(mlir::DialectRegistry &registry);
 
+void attachActivationDecompositions(mlir::MLIRContext &context);
 void attachAttentionDecompositions(mlir::MLIRContext &context);
 void attachNormDecompositions(mlir::MLIRContext &context);
 void attachBatchNormDecompositions(mlir::MLIRContext &context);

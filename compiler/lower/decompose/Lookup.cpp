@@ -1,8 +1,6 @@
-// gather and scatter_add where no library has them: a gather is read by the
-// kernel that needs it, a scatter_add is a sum of columns that takes, of all
+// scatter_add where no library has it: a sum of columns that takes, of all
 // updates, those whose index is the row's number. It adds them in the order of
 // the indices, so it gives the same bits each time.
-#include "compiler/lower/Marks.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 
@@ -10,12 +8,6 @@ using namespace mlir;
 
 namespace dlc::ir {
 namespace {
-
-SmallVector<Value> gather(Decomposition<GatherOp> &d) {
-  Operation *made = d.builder.clone(*d.op);
-  made->setAttr(kGenerated, d.builder.getUnitAttr());
-  return {made->getResult(0)};
-}
 
 auto scatterAdd(Decomposition<ScatterAddOp> &d) {
   ScatterAddOp op = d.op;
@@ -53,6 +45,5 @@ auto scatterAdd(Decomposition<ScatterAddOp> &d) {
 using namespace dlc::ir;
 
 void dlc::attachLookupDecompositions(MLIRContext &c) {
-  decomposition<GatherOp>(c, [](auto &d) { return gather(d); });
   decomposition<ScatterAddOp>(c, [](auto &d) { return scatterAdd(d); });
 }

@@ -143,6 +143,7 @@ private:
       outs.push_back(buffer(v));
     NamedAttrList attrs(op->getAttrDictionary());
     attrs.erase("operandSegmentSizes");
+    attrs.erase("by");
     for (auto [name, isThere] : op.optionalOperands())
       attrs.set(name, b.getI64IntegerAttr(isThere));
     exec::CallOp::create(b, op->getLoc(), op->getName().stripDialect(), ins,

@@ -1,5 +1,4 @@
 #include "compiler/lower/fuse/Clusters.h"
-#include "compiler/lower/Marks.h"
 #include "compiler/lower/fuse/CodeSize.h"
 #include <numeric>
 
@@ -40,7 +39,10 @@ Class classify(Operation *op) {
                    squeezed(tensorType(view.getY()).getShape())
                ? Class::Compute
                : Class::None;
-  if (isa<ir::MovementInterface>(op) || op->hasAttr(kGenerated))
+  auto placed = dyn_cast<ir::PlaceableInterface>(op);
+  if (isa<ir::MovementInterface>(op) ||
+      (isa<ir::LookupInterface>(op) && placed &&
+       placed.getBy() == ir::By::Generated))
     return Class::Move;
   return isReduce(op) ? Class::Reduce : Class::None;
 }

@@ -10,38 +10,15 @@
 // does not pay leaves what it would have contained to memory.
 #include "compiler/lower/fuse/FuseMatmul.h"
 #include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/PlacingPass.h"
 #include "compiler/lower/fuse/Clusters.h"
-#include "compiler/lower/memory/StateLayout.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using dlc::ir::tensorType;
 
 namespace dlc {
-
-ProductShape shapeOf(ir::MatmulOp op) {
-  auto a = tensorType(op.getA()).getShape().take_back(2),
-       b = tensorType(op.getB()).getShape(),
-       y = tensorType(op.getY()).getShape();
-  ProductShape s{elementCount(y.drop_back(2)), y.end()[-2], y.end()[-1],
-                 a[op.getTransA() ? 0 : 1]};
-  if (elementCount(b.drop_back(2)) == 1)
-    s = {1, s.batch * s.rows, s.columns, s.depth};
-  return s;
-}
-
-double bytesOf(Value v) { return byteSize(tensorType(v)); }
-double trafficOf(Operation *op) {
-  double sum = 0;
-  for (Value v : op->getOperands())
-    sum += bytesOf(v);
-  for (Value v : op->getResults())
-    sum += bytesOf(v);
-  return sum;
-}
 
 namespace {
 
@@ -78,6 +55,8 @@ struct Candidate {
   ir::MatmulOp op;
   ir::FusedOp epilogue; // null: none
   bool isGenerated = true;
+  Choice choice = {};
+  Ways ways = {};
 };
 
 /// Makes the kernel of a product.
@@ -121,9 +100,9 @@ public:
 private:
   void product(ir::MatmulOp op) {
     Value a = inside(op.getA()), b = inside(op.getB());
-    Value y = ir::MatmulOp::create(builder, op.getLoc(), op.getY().getType(), a,
-                                   b, Value(), op.getTransAAttr(),
-                                   op.getTransBAttr(), StringAttr());
+    Value y = ir::MatmulOp::create(
+        builder, op.getLoc(), op.getY().getType(), a, b, Value(),
+        op.getTransAAttr(), op.getTransBAttr(), StringAttr(), op.getByAttr());
     if (op.getBias())
       y = ir::AddOp::create(builder, op.getLoc(), op.getY().getType(), y,
                             inside(op.getBias()));
@@ -209,10 +188,10 @@ std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape,
 
 class Fuser {
 public:
-  Fuser(Block &block, const Target &target, bool always)
-      : block(block), target(target), always(always) {}
+  Fuser(Block &block, const Target &target, Placer &placer)
+      : block(block), target(target), placer(placer) {}
 
-  void run() {
+  LogicalResult run() {
     collect();
     for (int round = 0, changes = 1; changes && round < kRounds; ++round) {
       findPrologues();
@@ -222,11 +201,15 @@ public:
     }
     findPrologues();
     for (Candidate &c : candidates)
+      if (failed(placer.place(c.op, c.choice, c.ways)))
+        return failure();
+    for (Candidate &c : candidates)
       if (c.isGenerated)
         replace(c, KernelBuilder(c, prologues).fused);
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();
+    return success();
   }
 
 private:
@@ -235,13 +218,18 @@ private:
     for (Operation &op : block)
       position[&op] = next++;
     for (auto op : block.getOps<ir::MatmulOp>()) {
-      if (!ir::isHalf(ir::elementType(op.getY())) || op.getActivation())
+      if (op.getBy() != By::Open || !mayGenerate(op))
         continue;
       numberOf[op] = candidates.size();
       candidates.push_back({op, epilogueOf(op)});
       if (candidates.back().epilogue)
         epilogues.insert(candidates.back().epilogue);
     }
+  }
+  bool mayGenerate(ir::MatmulOp op) const {
+    return llvm::any_of(target.waysOf(op), [](const Way &way) {
+      return way.by == By::Generated && way.whyNot.empty();
+    });
   }
   /// The first reader, if it is a cluster over the product's elements.
   ir::FusedOp epilogueOf(ir::MatmulOp op) {
@@ -307,18 +295,25 @@ private:
         *own += rest;
     }
     alone += ownParts;
-    bool withEpilogue = joint && (always || !own || *joint <= *own);
-    std::optional<double> best = withEpilogue ? joint : own;
+    auto wish = placer.wishFor("matmul", c.op.getLoc());
+    const bool isWished = wish && wish->by == "generated";
+    bool withEpilogue = joint && (isWished || !own || *joint <= *own);
+    choose(c, alone, withEpilogue ? joint : own);
     if (c.epilogue && !withEpilogue) {
       epilogues.erase(c.epilogue);
       c.epilogue = nullptr;
-      c.isGenerated = best && (always || *best < alone);
       return true;
     }
-    c.isGenerated = best && (always || *best < alone);
     if (!c.isGenerated && c.epilogue)
       epilogues.erase(c.epilogue);
     return !c.isGenerated;
+  }
+  void choose(Candidate &c, double library, std::optional<double> generated) {
+    c.ways = {{By::Library, "", "", library},
+              {By::Generated, generated ? "" : "it does not fit a kernel", "",
+               generated}};
+    c.choice = placer.choose("matmul", c.op.getLoc(), c.ways);
+    c.isGenerated = c.choice.by == By::Generated;
   }
   /// The time of a kernel, and of the clusters in it as kernels of their own.
   std::pair<std::optional<double>, double> tryWith(const Candidate &c,
@@ -356,7 +351,7 @@ private:
 
   Block &block;
   const Target &target;
-  bool always;
+  Placer &placer;
   llvm::DenseMap<Operation *, int64_t> position;
   std::vector<Candidate> candidates;
   llvm::DenseMap<Operation *, size_t> numberOf; // in candidates
@@ -364,31 +359,24 @@ private:
   llvm::DenseMap<Operation *, Set> products; // by prologue
 };
 
-struct FuseMatmul : PassWrapper<FuseMatmul, OperationPass<func::FuncOp>> {
+struct FuseMatmul : PlacingPass<FuseMatmul> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseMatmul)
-  FuseMatmul(std::shared_ptr<const Target> target, bool isAlways)
-      : target(std::move(target)) {
-    always = isAlways;
-  }
-  FuseMatmul(const FuseMatmul &o) : FuseMatmul(o.target, o.always) {}
+  FuseMatmul(std::shared_ptr<const Target> target, const Wishes &wishes)
+      : PlacingPass(std::move(target), wishes) {}
   StringRef getArgument() const final { return "dlc-fuse-matmul"; }
   StringRef getDescription() const final {
     return "make kernels of products of halves where that is faster";
   }
-  void runOnOperation() final {
-    Fuser(getOperation().front(), *target, always).run();
+  LogicalResult runOn(func::FuncOp f, Placer &placer) {
+    return Fuser(f.front(), *target, placer).run();
   }
-
-  std::shared_ptr<const Target> target;
-  Option<bool> always{*this, "always",
-                      llvm::cl::desc("also where a library is faster")};
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createFuseMatmul(std::shared_ptr<const Target> target,
-                                       bool always) {
-  return std::make_unique<FuseMatmul>(std::move(target), always);
+                                       const Wishes &wishes) {
+  return std::make_unique<FuseMatmul>(std::move(target), wishes);
 }
 
 } // namespace dlc

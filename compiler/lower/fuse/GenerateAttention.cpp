@@ -1,6 +1,5 @@
 #include "compiler/lower/fuse/GenerateAttention.h"
 #include "compiler/dialect/Dlc.h"
-#include "compiler/lower/Marks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
@@ -20,8 +19,8 @@ struct GenerateAttention
   }
   void runOnOperation() final {
     for (Operation &op : llvm::make_early_inc_range(getOperation().front())) {
-      auto by = op.getAttrOfType<StringAttr>(kPlaced);
-      if (!by || by.getValue() != "generated")
+      auto placed = dyn_cast<ir::PlaceableInterface>(op);
+      if (!placed || placed.getBy() != ir::By::Generated)
         continue;
       if (isa<ir::AttentionOp>(op))
         wrap(&op, op.getResults());

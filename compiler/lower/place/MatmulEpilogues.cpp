@@ -6,35 +6,18 @@
 //   sum over the rows of dx           its dbias
 //   dw = x' dy, sum over rows of dy   matmul_bias_backward
 //
-// An activation's gradient is found by writing it again and comparing: the rule
-// of DifferentiableInterface is the only place that knows it. Gelu is its tanh
-// form. The gradient of gelu reads x, which any product may have made; that of
-// relu reads bits that only the library's own forward product writes, so both
-// are formed or neither. Gradients of activations come first, as they free x.
+// The gradient of gelu reads x, which any product may have made; that of relu
+// reads bits that only the library's own forward product writes, so both are
+// formed or neither. Gradients of activations come first, as they free x.
 #include "compiler/lower/place/MatmulEpilogues.h"
 #include "compiler/dialect/Epilogues.h"
-#include "compiler/lower/fuse/Clusters.h"
-#include "compiler/lower/fuse/FuseMatmul.h"
-#include "compiler/target/Target.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/Pass.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
+#include "compiler/lower/PlacingPass.h"
 
 using namespace mlir;
 using dlc::ir::tensorType;
 
 namespace dlc {
 namespace {
-
-/// From a product to the last op of an activation's gradient: casts, a view and
-/// one operation.
-constexpr int kSteps = 4;
-/// More ops than any activation's gradient has.
-constexpr size_t kMaxGradient = 64;
-/// The library wants rows of matrices at multiples of 16 bytes for its fast
-/// kernels, those of gelu's x at 8 elements, and those of relu's bits at 128.
-constexpr int64_t kRowBytes = 16, kGeluRow = 8, kReluRow = 128;
 
 int64_t columnsOf(Value v) { return tensorType(v).getShape().back(); }
 
@@ -50,121 +33,9 @@ Value rowsOf(Value v) {
   return v;
 }
 
-bool isElementwise(Operation *op) {
-  return isa_and_present<ir::ElementwiseInterface, ir::CastOp>(op);
-}
-
-/// The name of an activation that the library has.
-StringRef activationOf(Operation *op) {
-  if (isa<ir::ReluOp>(op))
-    return "relu";
-  auto gelu = dyn_cast<ir::GeluOp>(op);
-  return gelu && gelu.getTanh() ? "gelu_tanh" : "";
-}
-
-/// One product of matrices whose types and rows the library has epilogues for.
-bool canHaveEpilogue(ir::MatmulOp op) {
-  Type element = ir::elementType(op.getY());
-  if (op.getActivation() || !(ir::isHalf(element) || element.isF32()) ||
-      tensorType(op.getB()).getRank() != 2 ||
-      (op.getTransA() && tensorType(op.getA()).getRank() != 2))
-    return false;
-  return llvm::all_of(ArrayRef<Value>{op.getA(), op.getB(), op.getY()},
-                      [&](Value v) {
-                        return tensorType(v).getNumElements() > 0 &&
-                               columnsOf(v) * element.getIntOrFloatBitWidth() %
-                                       (8 * kRowBytes) ==
-                                   0;
-                      });
-}
-
-/// Whether `written`, an expression in a block of its own of its argument, is
-/// the expression `found` of `dy`.
-class Comparison {
-public:
-  Comparison(Block &own, Value dy) : own(own), dy(dy) {}
-  bool same(Value written, Value found) {
-    if (written == own.getArgument(0))
-      return found == dy;
-    Operation *w = written.getDefiningOp(), *f = found.getDefiningOp();
-    if (!w || w->getBlock() != &own)
-      return written == found;
-    if (!f || !known.insert({w, f}).second)
-      return f;
-    return w->getName() == f->getName() &&
-           written.getType() == found.getType() &&
-           w->getAttrDictionary() == f->getAttrDictionary() &&
-           llvm::equal(w->getOperands(), f->getOperands(),
-                       [&](Value a, Value b) { return same(a, b); });
-  }
-
-private:
-  Block &own;
-  Value dy;
-  DenseSet<std::pair<Operation *, Operation *>> known;
-};
-
-/// Whether `dx` is the gradient of `activation`'s operand if `dy` is that of
-/// its result.
-bool isGradient(Operation *activation, Value dy, Value dx) {
-  auto rule = dyn_cast<ir::DifferentiableInterface>(activation);
-  if (!rule || dy.getType() != activation->getResult(0).getType() ||
-      dx.getType() != dy.getType())
-    return false;
-  Block own;
-  Value argument = own.addArgument(dy.getType(), dy.getLoc());
-  OpBuilder builder(activation->getContext());
-  builder.setInsertionPointToEnd(&own);
-  SmallVector<Value> written;
-  return succeeded(rule.buildGradient(builder, {argument}, written)) &&
-         written.size() == 1 && written[0] &&
-         Comparison(own, dy).same(written[0], dx);
-}
-
-/// Activations that `v` may be a gradient of.
-SmallVector<Operation *> activationsBehind(Value v) {
-  llvm::SmallSetVector<Value, 32> seen;
-  SmallVector<Operation *> found;
-  seen.insert(v);
-  for (size_t i = 0; i < seen.size() && i < kMaxGradient; ++i) {
-    Operation *def = seen[i].getDefiningOp();
-    if (isa_and_present<ir::ConstantOp>(def))
-      continue;
-    if (isa_and_present<ir::ReluOp>(def))
-      found.push_back(def);
-    for (Operation *user : seen[i].getUsers())
-      if (isa<ir::GeluOp>(user) && !activationOf(user).empty())
-        found.push_back(user);
-    if (isElementwise(def))
-      seen.insert(def->operand_begin(), def->operand_end());
-  }
-  return found;
-}
-
-/// The gradient of an activation's operand that the gradient of its result,
-/// some value, is only used for.
-struct Slope {
-  Operation *activation = nullptr;
-  Value dx;
-};
-Slope slopeOf(Value dy) {
-  Value v = dy;
-  for (int i = 0; i < kSteps && v.hasOneUse(); ++i) {
-    Operation *user = *v.user_begin();
-    if (auto view = dyn_cast<ir::ReshapeOp>(user)) {
-      if (v != dy || rowsOf(view.getY()) != rowsOf(dy))
-        return {};
-      v = dy = view.getY();
-      continue;
-    }
-    if (user->getNumResults() != 1 || !isElementwise(user))
-      return {};
-    v = user->getResult(0);
-    for (Operation *activation : activationsBehind(v))
-      if (isGradient(activation, dy, v))
-        return {activation, v};
-  }
-  return {};
+/// The name of an activation in ops; gelu is its tanh form.
+StringRef nameOf(Operation *activation) {
+  return isa<ir::ReluOp, ir::ReluBackwardOp>(activation) ? "relu" : "gelu_tanh";
 }
 
 void eraseDead(Operation *op) {
@@ -194,15 +65,16 @@ Location locate(Operation *a, Operation *b) {
 
 class Epilogues {
 public:
-  Epilogues(Block &block, const Target &target, bool library, bool relu)
-      : block(block), target(target), library(library), relu(relu) {}
+  Epilogues(Block &block, const Target &target, Placer &placer)
+      : block(block), target(target), placer(placer) {}
 
-  void run() {
+  /// Fails where an epilogue cannot be as it is wished.
+  LogicalResult run() {
     for (ir::MatmulOp op : llvm::to_vector(block.getOps<ir::MatmulOp>()))
       takeSlope(op);
     SmallVector<Operation *> activations, sums;
     for (Operation &op : block) {
-      if (isWanted(&op))
+      if (isa<ir::ReluOp, ir::GeluOp>(op))
         activations.push_back(&op);
       if (isa<ir::ReduceSumOp>(op))
         sums.push_back(&op);
@@ -211,23 +83,42 @@ public:
       takeActivation(op);
     for (Operation *op : sums)
       takeSum(cast<ir::ReduceSumOp>(op));
+    return failure(isRefused);
   }
 
 private:
-  bool isWanted(Operation *activation) const {
-    return !activationOf(activation).empty() &&
-           (relu || !isa<ir::ReluOp>(activation));
+  /// Whether the library's product is to do `epilogue`, too, with what it keeps
+  /// for the gradient; an epilogue that a generated kernel could have, too, may
+  /// read or write `bytes` more.
+  Choice choose(ir::MatmulOp product, Operation *epilogue, Value kept,
+                double bytes, Ways &ways) const {
+    ways = target.waysOfEpilogue(product, epilogue, kept);
+    auto wish = placer.wishFor("matmul", product.getLoc());
+    if (product.getBy() == ir::By::Generated ||
+        (wish && wish->by == "generated"))
+      ways.front().whyNot = "its product is a kernel of our own";
+    else if (!wish && ways.front().whyNot.empty() &&
+             ir::isHalf(ir::elementType(product.getY())))
+      price(product, bytes, ways);
+    return placer.choose("matmul-epilogue", epilogue->getLoc(), ways);
   }
-
-  /// Whether the library is faster, with further `bytes` of an epilogue that a
-  /// generated kernel could have, too.
-  bool isWorth(ir::MatmulOp op, double bytes) const {
-    if (library || !ir::isHalf(ir::elementType(op.getY())))
-      return true;
+  /// The same, as it is done.
+  bool isTaken(ir::MatmulOp product, Operation *epilogue, Value kept,
+               double bytes) {
+    Ways ways;
+    return take(epilogue, choose(product, epilogue, kept, bytes, ways), ways);
+  }
+  bool take(Operation *epilogue, const Choice &choice, const Ways &ways) {
+    isRefused |= failed(placer.take("matmul-epilogue", epilogue, choice, ways));
+    return choice.by == ir::By::Library;
+  }
+  void price(ir::MatmulOp op, double bytes, Ways &ways) const {
     const ProductShape shape = shapeOf(op);
     bytes += trafficOf(op);
-    return target.libraryProduct(shape, bytes) + around(op) <=
-           target.generatedProduct(shape, bytes, {}, {});
+    for (Way &way : ways)
+      way.seconds = way.by == ir::By::Library
+                        ? target.libraryProduct(shape, bytes) + around(op)
+                        : target.generatedProduct(shape, bytes, {}, {});
   }
   /// What separate kernels take for operands that products alone read, and for
   /// the cast of a gradient: a generated kernel would contain them.
@@ -235,9 +126,10 @@ private:
     double sum = 0;
     for (Value v : op->getOperands()) {
       auto users = v.getUsers();
-      if (isElementwise(v.getDefiningOp()) &&
+      if (Operation *def = v.getDefiningOp();
+          def && ir::isElementwise(def) &&
           llvm::all_of(users, llvm::IsaPred<ir::MatmulOp>))
-        sum += target.streaming(trafficOf(v.getDefiningOp())) /
+        sum += target.streaming(trafficOf(def)) /
                std::distance(users.begin(), users.end());
     }
     if (op.getY().hasOneUse() && isa<ir::CastOp>(*op.getY().user_begin()))
@@ -245,11 +137,11 @@ private:
     return sum;
   }
 
-  /// The product whose result alone `activation` is of, if it can have it.
+  /// The product whose result alone `activation` is of.
   static ir::MatmulOp productOf(Operation *activation) {
     Value x = activation->getOperand(0);
     auto product = rowsOf(x).getDefiningOp<ir::MatmulOp>();
-    if (!product || !canHaveEpilogue(product))
+    if (!product || product.getActivation())
       return nullptr;
     for (Value v = x; v != product.getY();
          v = v.getDefiningOp<ir::ReshapeOp>().getX())
@@ -259,31 +151,51 @@ private:
     return isLone ? product : nullptr;
   }
 
+  /// The gradient of an activation that `dy` alone is read for, with the same
+  /// rows.
+  static Operation *slopeOf(Value dy) {
+    for (Value v = dy; v.hasOneUse();) {
+      Operation *user = *v.user_begin();
+      if (isa<ir::ReluBackwardOp, ir::GeluBackwardOp>(user))
+        return user->getOperand(0) == v ? user : nullptr;
+      auto view = dyn_cast<ir::ReshapeOp>(user);
+      if (!view || rowsOf(view.getY()) != rowsOf(dy))
+        return nullptr;
+      v = view.getY();
+    }
+    return nullptr;
+  }
+
   void takeSlope(ir::MatmulOp op) {
-    if (op.getBias() || !canHaveEpilogue(op) ||
-        !isWorth(op, bytesOf(op.getY())))
+    Operation *slope = op.getBias() ? nullptr : slopeOf(op.getY());
+    if (!slope)
       return;
-    auto [activation, dx] = slopeOf(op.getY());
-    if (!activation || !isWanted(activation))
-      return;
-    StringAttr name =
-        StringAttr::get(op.getContext(), activationOf(activation));
-    Value kept = activation->getOperand(0);
-    if (isa<ir::ReluOp>(activation)) {
-      ir::MatmulOp forward = productOf(activation);
-      if (!forward || !activation->getOperand(0).hasOneUse() ||
-          !activation->isBeforeInBlock(op) || !isWorth(forward, 0))
+    Value kept = slope->getOperand(1), dx = slope->getResult(0);
+    const double more = bytesOf(op.getY());
+    if (isa<ir::ReluBackwardOp>(slope)) {
+      auto activation = kept.getDefiningOp<ir::ReluOp>();
+      ir::MatmulOp forward = activation ? productOf(activation) : nullptr;
+      if (!forward || !activation.getX().hasOneUse() ||
+          !activation->isBeforeInBlock(op))
+        return;
+      Ways ways;
+      const Choice first = choose(forward, activation, Value(), 0, ways);
+      if (first.by != ir::By::Library || !isTaken(op, slope, Value(), more) ||
+          !take(activation, first, ways))
         return;
       kept = keepBits(forward, activation);
-    } else if (columnsOf(kept) % kGeluRow || !isBefore(kept, op)) {
+    } else if (!isBefore(kept, op) || !isTaken(op, slope, kept, more)) {
       return;
     }
     // Where dx was, so that gradients of later layers still come first.
-    OpBuilder builder(dx.getDefiningOp());
+    OpBuilder builder(slope);
+    auto type = ir::keptType(nameOf(slope), tensorType(op.getY()));
+    if (kept.getType() != type)
+      kept = ir::ReshapeOp::create(builder, op.getLoc(), type, kept);
     auto made = ir::MatmulActivationBackwardOp::create(
-        builder, locate(op, dx.getDefiningOp()), TypeRange{op.getY().getType()},
-        op.getA(), op.getB(), kept, op.getTransAAttr(), op.getTransBAttr(),
-        name);
+        builder, locate(op, slope), TypeRange{op.getY().getType()}, op.getA(),
+        op.getB(), kept, op.getTransAAttr(), op.getTransBAttr(),
+        builder.getStringAttr(nameOf(slope)));
     replace(builder, dx, made.getDx());
   }
   static bool isBefore(Value v, Operation *op) {
@@ -293,12 +205,8 @@ private:
 
   /// relu(forward) as one call; returns its bits.
   Value keepBits(ir::MatmulOp forward, Operation *activation) {
-    auto type = tensorType(forward.getY());
-    SmallVector<int64_t> shape(type.getShape());
-    shape.back() = llvm::divideCeil(shape.back(), kReluRow) * (kReluRow / 8);
-    OpBuilder builder(forward);
-    auto bits = RankedTensorType::get(shape, builder.getI8Type());
-    return keep(forward, activation, bits);
+    return keep(forward, activation,
+                ir::keptType("relu", tensorType(forward.getY())));
   }
   Value keep(ir::MatmulOp forward, Operation *activation, Type kept) {
     OpBuilder builder(forward);
@@ -306,8 +214,7 @@ private:
         builder, locate(forward, activation),
         TypeRange{forward.getY().getType(), kept}, forward.getA(),
         forward.getB(), forward.getBias(), forward.getTransAAttr(),
-        forward.getTransBAttr(),
-        builder.getStringAttr(activationOf(activation)));
+        forward.getTransBAttr(), builder.getStringAttr(nameOf(activation)));
     replace(builder, activation->getResult(0), made.getY());
     return made.getKept();
   }
@@ -315,23 +222,24 @@ private:
   /// An activation joins its product, which keeps its own result for others.
   void takeActivation(Operation *activation) {
     ir::MatmulOp product = productOf(activation);
-    if (!product)
-      return;
     Value x = activation->getOperand(0);
     const bool isRead = !x.hasOneUse();
-    if (!isWorth(product, isRead ? bytesOf(x) : 0))
+    // What is read of a relu is for its gradient, which takes both or neither.
+    if (!product || (isRead && isa<ir::ReluOp>(activation)) ||
+        !isTaken(product, activation, isRead ? x : Value(),
+                 isRead ? bytesOf(x) : 0))
       return;
-    if (!isRead) {
-      OpBuilder builder(product);
-      auto made = cast<ir::MatmulOp>(builder.clone(*product));
-      made->setLoc(locate(product, activation));
-      made.setActivation(activationOf(activation));
-      replace(builder, activation->getResult(0), made.getY());
-    } else if (isa<ir::GeluOp>(activation) && columnsOf(x) % kGeluRow == 0) {
-      OpBuilder builder(product);
+    OpBuilder builder(product);
+    if (isRead) {
       Value kept = keep(product, activation, product.getY().getType());
       replace(builder, x, kept);
+      return;
     }
+    auto made = cast<ir::MatmulOp>(builder.clone(*product));
+    made->setLoc(locate(product, activation));
+    made.setActivation(nameOf(activation));
+    made.setBy(ir::By::Library);
+    replace(builder, activation->getResult(0), made.getY());
   }
 
   /// A sum over all rows of a gradient joins the product that made the gradient
@@ -375,13 +283,12 @@ private:
                Type bias) {
     const bool isA = product.getA() == gradient && product.getTransA(),
                isB = product.getB() == gradient && !product.getTransB();
-    bool fits = isA != isB && !product.getBias() && canHaveEpilogue(product) &&
+    bool fits = isA != isB && !product.getBias() && !product.getActivation() &&
                 tensorType(product.getA()).getRank() == 2 &&
-                isWorth(product, 0) &&
                 llvm::all_of(sum->getUsers(), [&](Operation *user) {
                   return product->isBeforeInBlock(user);
                 });
-    if (!fits)
+    if (!fits || !isTaken(product, sum, Value(), 0))
       return false;
     OpBuilder builder(product);
     auto made = ir::MatmulBiasBackwardOp::create(
@@ -397,42 +304,29 @@ private:
 
   Block &block;
   const Target &target;
-  bool library, relu;
+  Placer &placer;
+  bool isRefused = false;
 };
 
-struct MatmulEpilogues
-    : PassWrapper<MatmulEpilogues, OperationPass<func::FuncOp>> {
+struct MatmulEpilogues : PlacingPass<MatmulEpilogues> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MatmulEpilogues)
-  MatmulEpilogues(std::shared_ptr<const Target> target, bool isLibrary,
-                  bool hasRelu)
-      : target(std::move(target)) {
-    library = isLibrary;
-    relu = hasRelu;
-  }
-  MatmulEpilogues(const MatmulEpilogues &o)
-      : MatmulEpilogues(o.target, o.library, o.relu) {}
+  MatmulEpilogues(std::shared_ptr<const Target> target, const Wishes &wishes)
+      : PlacingPass(std::move(target), wishes) {}
   StringRef getArgument() const final { return "dlc-matmul-epilogues"; }
   StringRef getDescription() const final {
     return "library products take over activations, their gradients and sums";
   }
-  void runOnOperation() final {
-    Epilogues(getOperation().front(), *target, library, relu).run();
+  LogicalResult runOn(func::FuncOp f, Placer &placer) {
+    return Epilogues(f.front(), *target, placer).run();
   }
-
-  std::shared_ptr<const Target> target;
-  Option<bool> library{
-      *this, "library",
-      llvm::cl::desc("also where a generated kernel is faster")};
-  Option<bool> relu{*this, "relu",
-                    llvm::cl::desc("also relu, which hides NaN")};
 };
 
 } // namespace
 
 std::unique_ptr<Pass>
-createMatmulEpilogues(std::shared_ptr<const Target> target, bool library,
-                      bool relu) {
-  return std::make_unique<MatmulEpilogues>(std::move(target), library, relu);
+createMatmulEpilogues(std::shared_ptr<const Target> target,
+                      const Wishes &wishes) {
+  return std::make_unique<MatmulEpilogues>(std::move(target), wishes);
 }
 
 } // namespace dlc

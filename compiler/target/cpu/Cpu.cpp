@@ -16,17 +16,20 @@ public:
   StringRef name() const override { return "cpu"; }
   LoweringTraits lowering() const override { return {}; }
 
-  /// Products and softmax keep the scores, and compute less.
-  bool prefersAttention() const override { return false; }
-  std::optional<std::string> whyNoAttention(By, RankedTensorType,
-                                            const ir::AttentionDims &,
-                                            bool) const override {
-    return "a CPU computes it as products and softmax";
+  bool chooses(StringRef) const override { return false; }
+  Ways waysOf(ir::PlaceableInterface op) const override {
+    if (isa<ir::AttentionOp, ir::AttentionBackwardOp>(op))
+      return attention();
+    return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}
+                                          : Ways{{By::Decomposed}};
+  }
+  Ways waysOfAttention(const ir::AttentionDims &, Type) const override {
+    return attention();
+  }
+  Ways waysOfEpilogue(ir::MatmulOp, Operation *, Value) const override {
+    return {{By::Decomposed}};
   }
   void fitCall(ir::AttentionOp) const override {}
-  std::optional<std::string> whyNoNormCall(Operation *) const override {
-    return std::nullopt;
-  }
 
   double streaming(double) const override { return 0; }
   double libraryProduct(const ProductShape &, double) const override {
@@ -57,6 +60,12 @@ public:
   }
 
 private:
+  /// Products and softmax keep the scores, and compute less.
+  static Ways attention() {
+    const char *why = "a CPU computes it as products and softmax";
+    return {{By::Decomposed}, {By::Library, why}, {By::Generated, why}};
+  }
+
   std::string cpu;
 };
 

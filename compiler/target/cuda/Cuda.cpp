@@ -45,26 +45,29 @@ public:
 
   StringRef name() const override { return "cuda"; }
   LoweringTraits lowering() const override {
-    return {.decomposesCalls = true,
-            .fewOutputs = 16384,
-            .repeatsCheapOps = true,
-            .generatesProducts = true,
-            .hasEpilogues = true,
-            .hasNormCalls = true};
+    return {.fewOutputs = 16384, .repeatsCheapOps = true};
   }
 
-  bool prefersAttention() const override { return true; }
-  std::optional<std::string> whyNoAttention(By by, RankedTensorType q,
-                                            const ir::AttentionDims &dims,
-                                            bool typed) const override {
-    return cuda::whyNoAttention(by, q, dims, typed);
+  bool chooses(StringRef row) const override {
+    return llvm::is_contained<StringRef>(
+        {"attention", "norm", "matmul", "matmul-epilogue"}, row);
+  }
+  Ways waysOf(ir::PlaceableInterface op) const override {
+    if (auto product = dyn_cast<ir::MatmulOp>(*op))
+      return waysOfProduct(product);
+    return cuda::waysOf(op);
+  }
+  Ways waysOfAttention(const ir::AttentionDims &dims,
+                       Type element) const override {
+    return cuda::waysOfAttention(dims, element);
+  }
+  Ways waysOfEpilogue(ir::MatmulOp product, Operation *epilogue,
+                      Value kept) const override {
+    return cuda::waysOfEpilogue(product, epilogue, kept);
   }
   void fitCall(ir::AttentionOp op) const override {
     if (op.getMask())
       cuda::fitMask(op);
-  }
-  std::optional<std::string> whyNoNormCall(Operation *norm) const override {
-    return cuda::whyNoNormCall(norm);
   }
 
   double streaming(double bytes) const override {
@@ -112,6 +115,16 @@ public:
   }
 
 private:
+  Ways waysOfProduct(ir::MatmulOp op) const {
+    if (!ir::isHalf(ir::elementType(op.getY())))
+      return {{By::Library},
+              {By::Generated, "kernels of our own multiply halves"}};
+    const ProductShape shape = shapeOf(op);
+    const double bytes = trafficOf(op);
+    return {{By::Library, "", "", libraryProduct(shape, bytes)},
+            {By::Generated, "", "", generatedProduct(shape, bytes, {}, {})}};
+  }
+
   /// Rising, each once.
   Result<std::vector<cuda::Sm>> findSms() const {
     std::vector<cuda::Sm> sms;

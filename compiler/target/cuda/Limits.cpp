@@ -1,17 +1,20 @@
-// Limits by cuDNN's documentation of its SDPA and norm engines.
+// Limits by the documentation of cuDNN's SDPA and norm engines.
 #include "compiler/target/cuda/Limits.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace dlc::cuda {
+namespace {
 
-/// Those of cuDNN, and of the kernels of compiler/codegen/cuda.
-std::optional<std::string> whyNoAttention(By by, RankedTensorType q,
-                                          const ir::AttentionDims &dims,
-                                          bool typed) {
+constexpr int64_t kVector = 8; // channels that cuDNN's engines read at once
+
+/// Why nobody computes attention of these as one op; without `element` shapes
+/// alone count.
+std::string whyNoAttention(By by, const ir::AttentionDims &dims, Type element) {
   const std::string who =
       by == By::Library ? "cuDNN's attention" : "a generated kernel";
-  if (typed && !ir::isHalf(q.getElementType()))
+  if (element && !ir::isHalf(element))
     return "it computes in f32, and " + who + " needs bf16 or fp16";
   for (int64_t depth : {dims.depth, dims.valueDepth}) {
     const std::string found = "head dimension " + std::to_string(depth);
@@ -22,15 +25,17 @@ std::optional<std::string> whyNoAttention(By by, RankedTensorType q,
   }
   if (by == By::Library && dims.queries == 1 && dims.keys == 1)
     return "cuDNN has no gradient for one query and one key";
-  return std::nullopt;
+  return "";
 }
 
-namespace {
-
-constexpr int64_t kVector = 8; // channels that cuDNN's engines read at once
+template <class Op> Ways attention(Op op) {
+  return waysOfAttention({ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
+                          ir::tensorType(op.getV()), op.getLayout()},
+                         ir::elementType(op.getQ()));
+}
 
 /// Why no engine has a norm of x with `width` values of scale.
-std::optional<std::string> whyNot(Value x, Value scale) {
+std::string whyNoNorm(Value x, Value scale) {
   std::string text;
   llvm::raw_string_ostream why(text);
   const Type type = ir::elementType(x), parameters = ir::elementType(scale);
@@ -42,28 +47,39 @@ std::optional<std::string> whyNot(Value x, Value scale) {
   else if (width % kVector != 0)
     why << width << " values are no multiple of " << kVector
         << ", as cuDNN's norms need";
-  else
-    return std::nullopt;
   return text;
 }
 
-template <class Norm> std::optional<std::string> whyNotImages(Norm norm) {
-  if (ir::tensorType(norm.getX()).getRank() != 4 || norm.getLayout() != "nhwc")
-    return "cuDNN's batch norm needs images, channels last";
-  return whyNot(norm.getX(), norm.getScale());
+/// Kernels of our own fuse a norm with what stands around it; the library's
+/// speed is not measured yet.
+template <class Norm> Ways norm(Norm op) {
+  return {{By::Decomposed}, {By::Library, whyNoNorm(op.getX(), op.getScale())}};
+}
+template <class Norm> Ways normOfImages(Norm op) {
+  if (ir::tensorType(op.getX()).getRank() != 4 || op.getLayout() != "nhwc")
+    return {{By::Decomposed},
+            {By::Library, "cuDNN's batch norm needs images, channels last"}};
+  return norm(op);
 }
 
 } // namespace
 
-std::optional<std::string> whyNoNormCall(Operation *op) {
-  if (auto norm = dyn_cast<ir::BatchNormOp>(op))
-    return whyNotImages(norm);
-  if (auto norm = dyn_cast<ir::BatchNormBackwardOp>(op))
-    return whyNotImages(norm);
-  if (auto norm = dyn_cast<ir::LayerNormOp>(op))
-    return whyNot(norm.getX(), norm.getScale());
-  auto norm = cast<ir::LayerNormBackwardOp>(op);
-  return whyNot(norm.getX(), norm.getScale());
+Ways waysOfAttention(const ir::AttentionDims &dims, Type element) {
+  return {{By::Library, whyNoAttention(By::Library, dims, element)},
+          {By::Decomposed},
+          {By::Generated, whyNoAttention(By::Generated, dims, element)}};
+}
+
+Ways waysOf(ir::PlaceableInterface op) {
+  return llvm::TypeSwitch<Operation *, Ways>(op)
+      .Case<ir::AttentionOp, ir::AttentionBackwardOp>(
+          [](auto o) { return attention(o); })
+      .Case<ir::BatchNormOp, ir::BatchNormBackwardOp>(
+          [](auto o) { return normOfImages(o); })
+      .Case<ir::LayerNormOp, ir::LayerNormBackwardOp>(
+          [](auto o) { return norm(o); })
+      .Case([](ir::GatherOp) { return Ways{{By::Generated}}; })
+      .Default([](Operation *) { return Ways{{By::Decomposed}}; });
 }
 
 } // namespace dlc::cuda

@@ -1,15 +1,15 @@
-// What cuDNN and the generated kernels can compute.
+// What cuDNN, cuBLASLt and the generated kernels can compute.
 #pragma once
 
 #include "compiler/target/Target.h"
 
 namespace dlc::cuda {
 
-/// As Target's, for every GPU from sm_80 on.
-std::optional<std::string> whyNoAttention(By by, mlir::RankedTensorType q,
-                                          const ir::AttentionDims &dims,
-                                          bool typed);
-std::optional<std::string> whyNoNormCall(mlir::Operation *norm);
+/// As Target's, for every GPU from sm_80 on; of all but products.
+Ways waysOf(ir::PlaceableInterface op);
+Ways waysOfAttention(const ir::AttentionDims &dims, mlir::Type element);
+Ways waysOfEpilogue(ir::MatmulOp product, mlir::Operation *epilogue,
+                    mlir::Value kept);
 
 /// Gives a library's attention the mask that it can have.
 void fitMask(ir::AttentionOp op);

@@ -9,18 +9,23 @@ class Fake final : public Target {
 public:
   llvm::StringRef name() const override { return "fake"; }
   LoweringTraits lowering() const override {
-    return {.channelsLast = false, .decomposesCalls = true, .fewOutputs = 4};
+    return {.channelsLast = false, .fewOutputs = 4};
   }
-  bool prefersAttention() const override { return false; }
-  std::optional<std::string> whyNoAttention(By, mlir::RankedTensorType,
-                                            const ir::AttentionDims &,
-                                            bool) const override {
-    return "it is not made for that";
+  bool chooses(llvm::StringRef) const override { return false; }
+  Ways waysOf(ir::PlaceableInterface op) const override {
+    if (llvm::isa<ir::MatmulOp>(*op))
+      return {{By::Library}};
+    return llvm::isa<ir::GatherOp>(*op) ? Ways{{By::Generated}}
+                                        : Ways{{By::Decomposed}};
+  }
+  Ways waysOfAttention(const ir::AttentionDims &, mlir::Type) const override {
+    return {{By::Decomposed}};
+  }
+  Ways waysOfEpilogue(ir::MatmulOp, mlir::Operation *,
+                      mlir::Value) const override {
+    return {{By::Decomposed}};
   }
   void fitCall(ir::AttentionOp) const override {}
-  std::optional<std::string> whyNoNormCall(mlir::Operation *) const override {
-    return "it has no calls for norms";
-  }
   double streaming(double) const override { return 0; }
   double libraryProduct(const ProductShape &, double) const override {
     return 0;

@@ -1,7 +1,7 @@
 // Norms that cuDNN has engines for become its calls; others stay, with a remark.
-// RUN: %dlc-opt %s --dlc-place-norms --split-input-file 2>/dev/null | FileCheck %s
-// RUN: %dlc-opt %s --dlc-place-norms --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
-// RUN: %dlc-opt %s --pass-pipeline='builtin.module(func.func(dlc-place-norms,dlc-decompose{library-calls=true}))' --split-input-file 2>/dev/null | FileCheck %s --check-prefix=PLAN
+// RUN: %dlc-opt %s --pass-pipeline='builtin.module(dlc-place{norm=library},func.func(dlc-norm-calls))' --split-input-file 2>/dev/null | FileCheck %s
+// RUN: %dlc-opt %s --pass-pipeline='builtin.module(dlc-place{norm=library})' --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
+// RUN: %dlc-opt %s --pass-pipeline='builtin.module(dlc-place{norm=library},func.func(dlc-norm-calls,dlc-decompose))' --split-input-file 2>/dev/null | FileCheck %s --check-prefix=PLAN
 
 // The ReLU right behind the norm is in both calls. Running statistics are made of those that are saved: n / (n - 1) = 2048 / 2047.
 // CHECK-LABEL: func @relu
@@ -16,7 +16,7 @@
 // CHECK: %[[BATCH:.*]] = dlc.mul %[[MEAN]]
 // CHECK: %[[MOVED:.*]] = dlc.add %[[OLD]], %[[BATCH]]
 // CHECK: %[[DZ:.*]] = dlc.conv %[[Y]]
-// CHECK-NOT: dlc.select
+// CHECK-NOT: dlc.relu_backward
 // CHECK: dlc.fused_batch_norm_backward %[[DZ]], %arg0, %arg2, %[[MEAN]], %[[RSTD]], %arg3 :
 // CHECK: return %{{.*}}, %{{.*}}, %{{.*}}, %[[MOVED]]
 // PLAN-LABEL: func @relu
@@ -24,12 +24,10 @@
 // PLAN-NOT: dlc.batch_norm
 // PLAN: dlc.fused_batch_norm_backward
 func.func @relu(%x: tensor<8x16x16x32xbf16>, %w: tensor<32x32x1x1xbf16>, %s: tensor<32xf32>, %b: tensor<32xf32>, %m: tensor<32xf32>, %v: tensor<32xf32>) -> (tensor<8x16x16x32xbf16>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>) {
-  %zero = dlc.constant dense<0.0> : tensor<bf16>
   %y:5 = dlc.batch_norm %x, %s, %b, %m, %v {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64, layout = "nhwc", unbiased} : (tensor<8x16x16x32xbf16>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>) -> (tensor<8x16x16x32xbf16>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>)
   %z = dlc.relu %y#0 : (tensor<8x16x16x32xbf16>) -> tensor<8x16x16x32xbf16>
   %dz = dlc.conv %z, %w {dilations = array<i64: 1, 1>, layout = "nhwc", pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<8x16x16x32xbf16>, tensor<32x32x1x1xbf16>) -> tensor<8x16x16x32xbf16>
-  %off = dlc.compare le %z, %zero : (tensor<8x16x16x32xbf16>, tensor<bf16>) -> tensor<8x16x16x32xi1>
-  %dy = dlc.select %off, %zero, %dz : (tensor<8x16x16x32xi1>, tensor<bf16>, tensor<8x16x16x32xbf16>) -> tensor<8x16x16x32xbf16>
+  %dy = dlc.relu_backward %dz, %z : (tensor<8x16x16x32xbf16>, tensor<8x16x16x32xbf16>) -> tensor<8x16x16x32xbf16>
   %g:3 = dlc.batch_norm_backward %dy, %x, %s, %y#3, %y#4 {epsilon = 1.0e-5 : f64, layout = "nhwc"} : (tensor<8x16x16x32xbf16>, tensor<8x16x16x32xbf16>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>) -> (tensor<8x16x16x32xbf16>, tensor<32xf32>, tensor<32xf32>)
   return %g#0, %g#1, %g#2, %y#1, %y#2 : tensor<8x16x16x32xbf16>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>
 }
@@ -39,18 +37,15 @@ func.func @relu(%x: tensor<8x16x16x32xbf16>, %w: tensor<32x32x1x1xbf16>, %s: ten
 // Behind a residual the masked gradient is the residual's, too, and stays a value of its own.
 // CHECK-LABEL: func @residual
 // CHECK: %[[Y:.*]], %[[MEAN:.*]], %[[RSTD:.*]] = dlc.fused_batch_norm %arg0, %arg2, %arg2, %arg1 {epsilon = 1.000000e-05 : f64, relu}
-// CHECK: %[[OFF:.*]] = dlc.compare le %[[Y]]
-// CHECK: %[[DY:.*]] = dlc.select %[[OFF]], %{{.*}}, %arg1
+// CHECK: %[[DY:.*]] = dlc.relu_backward %arg1, %[[Y]]
 // CHECK: %[[DX:.*]], %{{.*}}, %{{.*}} = dlc.fused_batch_norm_backward %[[DY]], %arg0, %arg2, %[[MEAN]], %[[RSTD]] :
 // CHECK: return %[[DX]], %[[DY]]
 // PLAN-LABEL: func @residual
 func.func @residual(%x: tensor<8x4x4x8xf32>, %r: tensor<8x4x4x8xf32>, %s: tensor<8xf32>) -> (tensor<8x4x4x8xf32>, tensor<8x4x4x8xf32>) {
-  %zero = dlc.constant dense<0.0> : tensor<f32>
   %y:5 = dlc.batch_norm %x, %s, %s, %s, %s {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64, layout = "nhwc"} : (tensor<8x4x4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8x4x4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
   %a = dlc.add %r, %y#0 : (tensor<8x4x4x8xf32>, tensor<8x4x4x8xf32>) -> tensor<8x4x4x8xf32>
   %z = dlc.relu %a : (tensor<8x4x4x8xf32>) -> tensor<8x4x4x8xf32>
-  %off = dlc.compare le %z, %zero : (tensor<8x4x4x8xf32>, tensor<f32>) -> tensor<8x4x4x8xi1>
-  %dy = dlc.select %off, %zero, %r : (tensor<8x4x4x8xi1>, tensor<f32>, tensor<8x4x4x8xf32>) -> tensor<8x4x4x8xf32>
+  %dy = dlc.relu_backward %r, %z : (tensor<8x4x4x8xf32>, tensor<8x4x4x8xf32>) -> tensor<8x4x4x8xf32>
   %g:3 = dlc.batch_norm_backward %dy, %x, %s, %y#3, %y#4 {epsilon = 1.0e-5 : f64, layout = "nhwc"} : (tensor<8x4x4x8xf32>, tensor<8x4x4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8x4x4x8xf32>, tensor<8xf32>, tensor<8xf32>)
   return %g#0, %dy : tensor<8x4x4x8xf32>, tensor<8x4x4x8xf32>
 }
@@ -93,10 +88,10 @@ func.func @layers(%x: tensor<2x4x16xbf16>, %s: tensor<16xf32>) -> (tensor<2x4x16
 
 // -----
 
-// WHY: remark: batch_norm is generated: cuDNN's batch norm needs images, channels last
-// WHY: remark: batch_norm is generated: 12 values are no multiple of 8, as cuDNN's norms need
-// WHY: remark: layer_norm is generated: it computes in f64
-// WHY: remark: layer_norm is generated: its scale is bf16, and cuDNN's norms keep f32
+// WHY: remark: batch_norm is decomposed: cuDNN's batch norm needs images, channels last
+// WHY: remark: batch_norm is decomposed: 12 values are no multiple of 8, as cuDNN's norms need
+// WHY: remark: layer_norm is decomposed: it computes in f64
+// WHY: remark: layer_norm is decomposed: its scale is bf16, and cuDNN's norms keep f32
 // CHECK-LABEL: func @others
 // CHECK-NOT: dlc.fused
 // PLAN-LABEL: func @others

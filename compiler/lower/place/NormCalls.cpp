@@ -1,4 +1,4 @@
-// Norms become calls of the target's library where it has them.
+// Norms that are by the library become its calls.
 //   batch_norm          -> fused_batch_norm, with the residual's addition and
 //                          the ReLU that directly follow; running statistics
 //                          are generated code, of the saved ones
@@ -8,12 +8,10 @@
 //                          that adds up the gradient, which writes it for both
 //                          branches.
 //   layer_norm          -> fused_layer_norm, and its gradient
-#include "compiler/lower/place/PlaceNorms.h"
+#include "compiler/lower/place/NormCalls.h"
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/LibraryNorm.h"
-#include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
 
 using namespace mlir;
@@ -21,8 +19,6 @@ using dlc::ir::Expr;
 
 namespace dlc {
 namespace {
-
-bool isZero(Value v) { return matchPattern(v, m_AnyZeroFloat()); }
 
 /// What directly follows a batch norm and is done by the same call.
 struct Tail {
@@ -61,33 +57,27 @@ private:
   }
 };
 
-struct PlaceNorms : PassWrapper<PlaceNorms, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlaceNorms)
-  explicit PlaceNorms(std::shared_ptr<const Target> target)
-      : target(std::move(target)) {}
-  StringRef getArgument() const final { return "dlc-place-norms"; }
+struct NormCalls : PassWrapper<NormCalls, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(NormCalls)
+  StringRef getArgument() const final { return "dlc-norm-calls"; }
   StringRef getDescription() const final {
-    return "make calls of the norms that the target's library has";
+    return "make calls of the norms that are by the library";
   }
 
   void runOnOperation() final {
     rstdOf.clear();
-    SmallVector<Operation *> norms;
-    for (Operation &op : getOperation().front())
-      if (isa<ir::BatchNormOp, ir::BatchNormBackwardOp, ir::LayerNormOp,
-              ir::LayerNormBackwardOp>(op))
-        norms.push_back(&op);
-    for (Operation *op : norms)
-      if (auto why = target->whyNoNormCall(op))
-        op->emitRemark() << op->getName().stripDialect()
-                         << " is generated: " << *why;
-      else if (auto forward = dyn_cast<ir::BatchNormOp>(op))
-        place(forward);
+    SmallVector<ir::PlaceableInterface> calls;
+    for (auto op : getOperation().getOps<ir::PlaceableInterface>())
+      if (op.getBy() == ir::By::Library)
+        calls.push_back(op);
+    for (Operation *op : calls)
+      if (auto forward = dyn_cast<ir::BatchNormOp>(op))
+        call(forward);
       else if (auto backward = dyn_cast<ir::BatchNormBackwardOp>(op))
-        place(backward);
+        call(backward);
       else if (isa<ir::LayerNormOp>(op))
         replace<ir::FusedLayerNormOp>(op);
-      else
+      else if (isa<ir::LayerNormBackwardOp>(op))
         replace<ir::FusedLayerNormBackwardOp>(op);
   }
 
@@ -95,12 +85,15 @@ private:
   /// By an op with the same operands, attributes and results.
   template <class To> static void replace(Operation *op) {
     OpBuilder b(op);
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.erase("by");
     op->replaceAllUsesWith(To::create(b, op->getLoc(), op->getResultTypes(),
-                                      op->getOperands(), op->getAttrs()));
+                                      op->getOperands(),
+                                      attributes.getAttrs()));
     op->erase();
   }
 
-  void place(ir::BatchNormOp op) {
+  void call(ir::BatchNormOp op) {
     const Tail tail(op);
     OpBuilder b(op);
     SmallVector<Location> locations{op.getLoc()};
@@ -142,12 +135,12 @@ private:
     rstdOf[saved.v] = rstd.v;
   }
 
-  void place(ir::BatchNormBackwardOp op) {
+  void call(ir::BatchNormBackwardOp op) {
     OpBuilder b(op);
     Value dy = op.getDy(), bias;
-    auto mask = dy.getDefiningOp<ir::SelectOp>();
+    auto mask = dy.getDefiningOp<ir::ReluBackwardOp>();
     if (auto norm = normOfMask(op)) {
-      dy = mask.getB();
+      dy = mask.getDy();
       bias = norm.getBias();
     }
     Value rstd = rstdOf.lookup(op.getSavedVar());
@@ -163,32 +156,25 @@ private:
       mask.erase();
   }
 
-  /// The norm whose ReLU `op`'s gradient passes first and nothing else does:
-  /// dy = y <= 0 ? 0 : g, of this norm's y alone.
+  /// The norm whose ReLU `op`'s gradient passes first and nothing else does.
   static ir::FusedBatchNormOp normOfMask(ir::BatchNormBackwardOp op) {
-    auto mask = op.getDy().getDefiningOp<ir::SelectOp>();
-    if (!mask || !mask->hasOneUse() || !isZero(mask.getA()) ||
-        mask.getB().getType() != op.getDy().getType())
+    auto mask = op.getDy().getDefiningOp<ir::ReluBackwardOp>();
+    if (!mask || !mask->hasOneUse())
       return nullptr;
-    auto compare = mask.getCondition().getDefiningOp<ir::CompareOp>();
-    if (!compare || compare.getPredicate() != ir::Predicate::le ||
-        !isZero(compare.getB()))
-      return nullptr;
-    auto norm = compare.getA().getDefiningOp<ir::FusedBatchNormOp>();
+    auto norm = mask.getY().getDefiningOp<ir::FusedBatchNormOp>();
     return norm && norm.getRelu() && !norm.getResidual() &&
                    norm.getX() == op.getX() && norm.getScale() == op.getScale()
                ? norm
                : nullptr;
   }
 
-  std::shared_ptr<const Target> target;
   llvm::DenseMap<Value, Value> rstdOf; // by the saved variance
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createPlaceNorms(std::shared_ptr<const Target> target) {
-  return std::make_unique<PlaceNorms>(std::move(target));
+std::unique_ptr<Pass> createNormCalls() {
+  return std::make_unique<NormCalls>();
 }
 
 } // namespace dlc
