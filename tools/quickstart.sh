@@ -13,7 +13,7 @@ run() { printf '$ %s\n' "$*"; "$@"; }
 step "1/6  set up and build"
 run bash tools/setup.sh
 run cmake --preset release >/dev/null
-run cmake --build --preset release
+run cmake --build --preset release --target dlc dlc-compile
 PATH=$PWD/build/bin:$PATH
 rm -rf "$out"
 mkdir -p "$out"
