@@ -205,6 +205,23 @@ LogicalResult isNaN(const Node &n) {
   return n.result(n.make<ir::CompareOp>(ir::Predicate::ne, x, x));
 }
 
+/// max(x, 0) + min(alpha (exp(x / alpha) - 1), 0), whose exponential cannot
+/// overflow.
+LogicalResult celu(const Node &n) {
+  Value x = n.in(0);
+  double alpha = n.number("alpha", 1);
+  if (!x)
+    return failure();
+  if (alpha == 0)
+    return n.fail() << "alpha is 0";
+  Value low = n.make<ir::MinOp>(x, n.constant(0, x));
+  Value scaled =
+      n.make<ir::ExpOp>(n.make<ir::DivOp>(low, n.constant(alpha, x)));
+  Value curve = n.make<ir::MulOp>(n.make<ir::SubOp>(scaled, n.constant(1, x)),
+                                  n.constant(alpha, x));
+  return n.result(n.make<ir::AddOp>(n.make<ir::ReluOp>(x), curve));
+}
+
 LogicalResult identity(const Node &n) { return n.result(n.in(0)); }
 
 } // namespace
@@ -259,6 +276,7 @@ void addElementwiseRows(Rows &rows) {
   rows["PRelu"] = {7, pRelu};
   rows["Elu"] = {6, elu};
   rows["Selu"] = {6, selu};
+  rows["Celu"] = {12, celu};
   rows["Softsign"] = {1, softsign};
 }
 
