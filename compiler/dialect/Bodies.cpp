@@ -159,6 +159,7 @@ DLC_BODY(ReluOp, choose(compare(Predicate::lt, x[0], x[0].constant(0)),
 DLC_BODY(ErfOp, x[0].unary<math::ErfOp>())
 DLC_BODY(SinOp, x[0].unary<math::SinOp>())
 DLC_BODY(CosOp, x[0].unary<math::CosOp>())
+DLC_BODY(AtanOp, x[0].unary<math::AtanOp>())
 DLC_BODY(SoftplusOp,
          maximum(x[0], x[0].constant(0)) + log(exp(0.0 - abs(x[0])) + 1.0))
 DLC_BODY(NotOp, x[0].with(arith::XOrIOp::create(builder, getLoc(), x[0].v,

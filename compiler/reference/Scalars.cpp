@@ -58,6 +58,7 @@ const Table kOnOne = {
     {"erf", {[](D x) { return std::erf(x[0]); }}},
     {"sin", {[](D x) { return std::sin(x[0]); }}},
     {"cos", {[](D x) { return std::cos(x[0]); }}},
+    {"atan", {[](D x) { return std::atan(x[0]); }}},
     {"softplus", {[](D x) {
        return std::fmax(x[0], 0) + std::log1p(std::exp(-std::fabs(x[0])));
      }}},

@@ -98,6 +98,7 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
   row<LogOp>(c, [](auto &g) { return g.dy / g.x; });
   row<SinOp>(c, [](auto &g) { return g.dy * cos(g.x); });
   row<CosOp>(c, [](auto &g) { return -(g.dy * sin(g.x)); });
+  wideRow<AtanOp>(c, [](auto &g) { return g.dy / (g.x * g.x + 1.0); });
   row<ReluOp>(c, [](auto &g) {
     return g.dy.template make<ReluBackwardOp>(g.dy.v, g.y.v);
   });

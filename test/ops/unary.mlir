@@ -45,6 +45,11 @@ func.func @tanh(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   return %y : tensor<2x3xf64>
 }
 
+func.func @atan(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %y = dlc.atan %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %y : tensor<2x3xf64>
+}
+
 func.func @sigmoid(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   %y = dlc.sigmoid %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
   return %y : tensor<2x3xf64>

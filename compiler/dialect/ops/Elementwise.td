@@ -41,6 +41,7 @@ def Dlc_ReluOp : Dlc_Unary<"relu", CastClear> { let summary = "max(x, 0)"; }
 def Dlc_ErfOp : Dlc_CostlyUnary<"erf", CastInfer> { let summary = "error function"; }
 def Dlc_SinOp : Dlc_CostlyUnary<"sin", CastInfer> { let summary = "sine"; }
 def Dlc_CosOp : Dlc_CostlyUnary<"cos", CastInfer> { let summary = "cosine"; }
+def Dlc_AtanOp : Dlc_CostlyUnary<"atan", CastInfer> { let summary = "inverse tangent"; }
 def Dlc_SoftplusOp : Dlc_CostlyUnary<"softplus", CastDenyFp16> { let summary = "log(1 + exp(x))"; }
 def Dlc_NotOp : Dlc_Unary<"not", CastNever> {
   let summary = "logical not";

@@ -223,6 +223,7 @@ void addElementwise(HostOps &ops) {
               {"Log", "log"},
               {"Sin", "sin"},
               {"Cos", "cos"},
+              {"Atan", "atan"},
               {"Reciprocal", "reciprocal"},
               {"Floor", "floor"},
               {"Ceil", "ceil"},

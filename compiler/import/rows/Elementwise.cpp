@@ -243,6 +243,7 @@ void addElementwiseRows(Rows &rows) {
   rows["Erf"] = {9, unary<ir::ErfOp>};
   rows["Sin"] = {7, unary<ir::SinOp>};
   rows["Cos"] = {7, unary<ir::CosOp>};
+  rows["Atan"] = {7, unary<ir::AtanOp>};
   rows["Softplus"] = {1, unary<ir::SoftplusOp>};
   rows["Not"] = {1, unary<ir::NotOp>};
   rows["Identity"] = {1, identity};
