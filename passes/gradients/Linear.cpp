@@ -61,6 +61,20 @@ Values conv(Gradient<ConvOp> &g) {
   return values;
 }
 
+/// Of a transposed convolution, which is the gradient of one: that convolution,
+/// and its filter gradient with the two images exchanged.
+Values convBackwardData(Gradient<ConvBackwardDataOp> &g) {
+  ConvBackwardDataOp op = g.op;
+  Location loc = op.getLoc();
+  Value dx = ConvOp::create(g.builder, loc, op.getDy().getType(), g.dy,
+                            op.getW(), Value(), op.getStrides(), op.getPads(),
+                            op.getDilations(), op.getGroup(), op.getLayout());
+  Value dw = ConvBackwardFilterOp::create(
+      g.builder, loc, op.getW().getType(), g.dy, op.getDy(), op.getStrides(),
+      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout());
+  return {dx, dw};
+}
+
 Values maxPool(Gradient<MaxPoolOp> &g) {
   MaxPoolOp op = g.op;
   return g.first(MaxPoolBackwardOp::create(
@@ -85,6 +99,7 @@ using namespace dlc::ir;
 void dlc::attachLinearGradients(MLIRContext &c) {
   grad<MatmulOp>(c, [](auto &g) { return matmul(g); });
   grad<ConvOp>(c, [](auto &g) { return conv(g); });
+  grad<ConvBackwardDataOp>(c, [](auto &g) { return convBackwardData(g); });
   grad<MaxPoolOp>(c, [](auto &g) { return maxPool(g); });
   grad<AvgPoolOp>(c, [](auto &g) { return avgPool(g); });
 }

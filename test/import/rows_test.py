@@ -18,7 +18,7 @@ from support import ROUNDTRIP, model, node, run, value
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "i64": np.int64,
           "i32": np.int32, "u8": np.uint8, "bool": np.bool_}
 # Node cases of these ops are run; the others are unsupported (or random, or need sequences as inputs).
-OPS = """Abs Add And ArgMax Atan Attention AveragePool BatchNormalization Cast Ceil Celu Clip Concat Conv Cos Div Dropout Elu Equal Erf
+OPS = """Abs Add And ArgMax Atan Attention AveragePool BatchNormalization Cast Ceil Celu Clip Concat Conv ConvTranspose Cos Div Dropout Elu Equal Erf
 Exp Expand Flatten Floor Gather Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish
 Identity LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max MaxPool Mean Min Mish Mul Neg Not Or
 PRelu Pad Pow RMSNormalization Reciprocal ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare

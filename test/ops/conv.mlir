@@ -50,3 +50,19 @@ func.func @uneven_stride(%x: tensor<1x1x6x6xf64>, %w: tensor<1x1x3x3xf64>) -> te
   %y = dlc.conv %x, %w {strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<1x1x6x6xf64>, tensor<1x1x3x3xf64>) -> tensor<1x1x2x2xf64>
   return %y : tensor<1x1x2x2xf64>
 }
+
+// The transposed convolution of ONNX: the second loses a row and a column to output_padding.
+func.func @transposed(%x: tensor<2x3x3x2xf64>, %w: tensor<3x2x3x2xf64>) -> tensor<2x2x5x3xf64> {
+  %y = dlc.conv_backward_data %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x3x2xf64>, tensor<3x2x3x2xf64>) -> tensor<2x2x5x3xf64>
+  return %y : tensor<2x2x5x3xf64>
+}
+
+func.func @transposed_strided_grouped(%x: tensor<1x4x2x3xf64>, %w: tensor<4x1x3x3xf64>) -> tensor<1x2x4x8xf64> {
+  %y = dlc.conv_backward_data %x, %w {strides = array<i64: 2, 3>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, group = 2 : i64} : (tensor<1x4x2x3xf64>, tensor<4x1x3x3xf64>) -> tensor<1x2x4x8xf64>
+  return %y : tensor<1x2x4x8xf64>
+}
+
+func.func @transposed_nhwc(%x: tensor<1x2x3x3xf64>, %w: tensor<3x2x2x2xf64>) -> tensor<1x4x4x2xf64> {
+  %y = dlc.conv_backward_data %x, %w {strides = array<i64: 2, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = "nhwc"} : (tensor<1x2x3x3xf64>, tensor<3x2x2x2xf64>) -> tensor<1x4x4x2xf64>
+  return %y : tensor<1x4x4x2xf64>
+}

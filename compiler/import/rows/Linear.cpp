@@ -198,6 +198,77 @@ LogicalResult conv(const Node &n) {
   return n.result(unplanar(n, y, sx.size()));
 }
 
+/// Sizes of ConvTranspose's result. Where the file gives the size (or SAME,
+/// in * stride), pads follow from it.
+FailureOr<Shape> transposedSizes(const Node &n, ArrayRef<int64_t> in,
+                                 Window &w) {
+  size_t dims = in.size();
+  auto extra = n.integers("output_padding", std::vector<int64_t>(dims, 0));
+  auto wanted = n.integers("output_shape", {});
+  std::string mode = n.text("auto_pad", "NOTSET");
+  if (extra.size() != dims || (!wanted.empty() && wanted.size() != dims))
+    return n.fail() << "expected " << dims
+                    << " numbers in output_padding and output_shape, found "
+                    << toString(extra) << " and " << toString(wanted);
+  Shape out;
+  for (size_t i = 0; i < dims; ++i) {
+    int64_t whole = (in[i] - 1) * w.strides[i] + extra[i] +
+                    (w.kernel[i] - 1) * w.dilations[i] + 1;
+    if (!wanted.empty() || StringRef(mode).starts_with("SAME")) {
+      int64_t size = wanted.empty() ? in[i] * w.strides[i] : wanted[i];
+      int64_t total = whole - size;
+      w.pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+      w.pads[dims + i] = total - w.pads[i];
+    }
+    out.push_back(whole - w.pads[i] - w.pads[dims + i]);
+    if (w.pads[i] < 0 || w.pads[dims + i] < 0 || out[i] < 1 || extra[i] < 0 ||
+        extra[i] >= w.strides[i])
+      return n.fail() << "output_padding " << toString(extra)
+                      << " or output_shape " << toString(wanted)
+                      << " is not supported for an input of "
+                      << toString(Shape(in)) << " and strides "
+                      << toString(w.strides);
+  }
+  return out;
+}
+
+/// The gradient of a convolution that has its weights, by their other name.
+LogicalResult convTranspose(const Node &n) {
+  Value x = n.in(0), w = n.in(1);
+  if (!x || !w)
+    return failure();
+  Shape sx = shapeOf(x), sw = shapeOf(w);
+  if (failed(checkImage(n, sx)))
+    return failure();
+  int64_t group = n.integer("group", 1);
+  if (sw.size() != sx.size() || sw[0] != sx[1] || group < 1 || sw[0] % group)
+    return n.fail() << "weights of shape " << toString(sw) << " in " << group
+                    << " groups for an input of shape " << toString(sx);
+  Shape kernel(sw.begin() + 2, sw.end());
+  auto in = ArrayRef<int64_t>(sx).drop_front(2);
+  auto win = window(n, in, kernel);
+  if (failed(win))
+    return failure();
+  if (win->kernel != kernel)
+    return n.fail() << "kernel_shape " << toString(win->kernel)
+                    << " for weights of shape " << toString(sw);
+  auto out = transposedSizes(n, in, *win);
+  if (failed(out))
+    return failure();
+  makePlanar(*win);
+  Shape shape{sx[0], sw[1] * group};
+  if (out->size() == 1)
+    shape.push_back(1);
+  shape.insert(shape.end(), out->begin(), out->end());
+  Value y = n.makeAs<ir::ConvBackwardDataOp>(
+      RankedTensorType::get(shape, ir::elementType(x)), planar(n, x),
+      planar(n, w), win->strides, win->pads, win->dilations, uint64_t(group),
+      "nchw");
+  if (Value bias = biasOf(n); y && bias)
+    y = n.make<ir::AddOp>(y, n.reshape(bias, {1, shape[1], 1, 1}));
+  return n.result(unplanar(n, y, sx.size()));
+}
+
 /// ceil_mode as padding at the end: an output counts when its window starts
 /// inside the input or the padding before it. Returns whether it added any.
 bool applyCeil(ArrayRef<int64_t> in, Window &w) {
@@ -277,6 +348,7 @@ void addLinearRows(Rows &rows) {
   rows["MatMul"] = {1, matmul};
   rows["Gemm"] = {7, gemm};
   rows["Conv"] = {1, conv};
+  rows["ConvTranspose"] = {1, convTranspose};
   rows["MaxPool"] = {8, maxPool};
   rows["AveragePool"] = {7, averagePool};
   rows["GlobalAveragePool"] = {1, globalPool<ir::ReduceMeanOp>};

@@ -3,6 +3,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/tensor/HostTensor.h"
+#include "mlir/IR/Verifier.h"
 #include <functional>
 #include <map>
 #include <optional>
@@ -99,6 +100,17 @@ public:
       return nullptr;
     state.types.assign(types.begin(), types.end());
     return b.create(state);
+  }
+
+  /// The same for an op with one result whose type the row knows.
+  template <typename Op, typename... Args>
+  Value makeAs(mlir::RankedTensorType type, Args &&...args) const {
+    mlir::OperationState state(loc, Op::getOperationName());
+    Op::build(b, state, type, std::forward<Args>(args)...);
+    if (llvm::is_contained(state.operands, Value()) || failed(checkTypes(type)))
+      return Value();
+    mlir::Operation *op = b.create(state);
+    return succeeded(mlir::verify(op)) ? op->getResult(0) : Value();
   }
 
   Value reshape(Value x, const Shape &shape) const;
