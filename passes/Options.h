@@ -107,6 +107,9 @@ struct ClipOptions {
   double maxValue = 0;
   /// --clip-grad=NORM: largest norm of all gradients together; 0: no clipping.
   double maxNorm = 0;
+  /// --clip-param-grad=NORM: largest norm of each parameter's gradient, before
+  /// the others are clipped; 0: no clipping.
+  double maxParameterNorm = 0;
   /// --grad-norm: reports the norm without clipping by it.
   bool reportNorm = false;
 

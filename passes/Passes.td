@@ -108,6 +108,11 @@ def ClipGradients : Dlc_Pass<"dlc-clip-gradients"> {
     result "grad_norm", the norm before the second.}];
 }
 
+def ClipEachGradient : Dlc_Pass<"dlc-clip-each-gradient"> {
+  let summary = "the gradient of each parameter has a norm of at most `clip-param-grad`";
+  let description = [{torch's clip_grad_norm_ for each parameter alone, as Keras' clipnorm: coef = min(1, max / (norm + 1e-6)).}];
+}
+
 def SkipOutliers : Dlc_Pass<"dlc-skip-outliers"> {
   let summary = "a step whose loss or gradient norm stands out changes nothing";
   let description = [{Adds the states outlier.NAME, the last 128 values of that result, and outlier.NAME.count, and the result

@@ -97,6 +97,9 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        "gradients are those of the loss, and a flag says whether they are "
        "finite",
        {createUnscale});
+  when(o.clip.maxParameterNorm != 0, "clip-each",
+       "the norm of each parameter's gradient is bounded",
+       {createClipEachGradient});
   when(o.clip.maxNorm != 0 || o.clip.maxValue != 0 || o.clip.reportNorm, "clip",
        "the gradients' common norm is bounded", {createClipGradients});
   when(o.outlier.lossZ != 0 || o.outlier.gradientZ != 0, "skip-outliers",

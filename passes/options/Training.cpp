@@ -116,6 +116,9 @@ void ClipOptions::addTo(OptionTable &table) {
                "largest element of a gradient; 0: no clamping");
   table.number("train.clip-grad", maxNorm, 0, kNoLimit,
                "largest norm of all gradients together; 0: no clipping");
+  table.number("train.clip-param-grad", maxParameterNorm, 0, kNoLimit,
+               "largest norm of each parameter's gradient, taken before the "
+               "others; 0: no clipping");
   table.toggle("train.grad-norm", reportNorm,
                "reports that norm without clipping by it");
 }

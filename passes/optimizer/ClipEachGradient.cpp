@@ -1,0 +1,43 @@
+// Clipping of each parameter's gradient by its own norm.
+#include "passes/Passes.h"
+#include "passes/Step.h"
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc {
+#define GEN_PASS_DEF_CLIPEACHGRADIENT
+#include "passes/Passes.h.inc"
+namespace {
+
+struct ClipEachGradient : impl::ClipEachGradientBase<ClipEachGradient> {
+  ClipEachGradient() { reads<&StepOptions::clip>(); }
+
+  void runOnOperation() final {
+    const double most = options.clip.maxParameterNorm;
+    if (most == 0)
+      return;
+    auto f = findFunction(getOperation(), "train_step");
+    if (!f)
+      return signalPassFailure();
+    Step step(f);
+    for (ir::GradientOp gradient : step.gradients())
+      clip(step, gradient, most);
+  }
+
+  static void clip(Step &step, ir::GradientOp gradient, double most) {
+    Expr value = step.expr(gradient.getValue());
+    auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
+    Expr norm = step.expr(ir::GlobalNormOp::create(
+        step.builder, gradient.getLoc(), f32, gradient.getValue()));
+    Expr ratio = norm.scalar(most) / (norm + 1e-6);
+    Expr factor = ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v);
+    gradient.getValueMutable().assign(
+        (value * factor.cast(value.type().getElementType())).v);
+    gradient->moveBefore(step.f.front().getTerminator());
+  }
+};
+
+} // namespace
+
+} // namespace dlc
