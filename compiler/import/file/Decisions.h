@@ -14,13 +14,13 @@ enum class Role {
 /// One line of `dlc inspect`: "b.0.ln2.weight: parted from b.0.ln1.weight,
 /// ...".
 struct Decision {
-  std::string tensor; // an initializer
-  std::string kind;   // parted, tied, named, constant, unfolded, restored,
-                      // joined, as it is, lost, untrained, padding, zero
-                      // row
-  std::string text;   // what and why
-  bool warn = false;  // it may train otherwise than the source model
-  std::string named;  // what the warning says; "": the tensor
+  std::string tensor;     // an initializer
+  std::string kind;       // parted, tied, named, constant, unfolded, restored,
+                          // joined, as it is, lost, untrained, padding, zero
+                          // row
+  std::string text;       // what and why
+  bool warn = false;      // it may train otherwise than the source model
+  std::string named = {}; // what the warning says; "": the tensor
   /// Its elements are parameters of the source, in another tensor: updates by
   /// element are the same, those by tensor (norms, matrices, shapes) are not.
   bool regrouped = false;
