@@ -81,12 +81,15 @@ Result<std::unique_ptr<Device>> makeDevice(std::string_view target,
 }
 
 Result<std::unique_ptr<Reducer>>
-makeReducer(Device &device, Communicator &communicator,
+makeReducer(std::string_view target, Device &device, Communicator &communicator,
             std::chrono::milliseconds timeout) {
   CommunicationQueue *queue = device.communicationQueue();
-  const DeviceType *type = find(device.name());
+  const DeviceType *type = find(target);
   if (queue && type && type->makeReducer)
     return type->makeReducer(*queue, communicator, timeout);
+  if (!device.isHost())
+    return incompatible("{} cannot reduce between {} ranks", device.name(),
+                        communicator.size());
   return std::unique_ptr<Reducer>(
       std::make_unique<CollectiveQueue>(communicator));
 }

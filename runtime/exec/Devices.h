@@ -19,7 +19,8 @@ struct DeviceType {
   std::string_view name; // outlives the process
   // Code::Incompatible, with the reason, where this machine does not have it.
   Result<std::unique_ptr<Device>> (*make)(const DeviceRequest &);
-  // What reduces on the device's communication queue; null: the host does.
+  // What reduces on the device's communication queue; null: only the host can,
+  // where the device is the host.
   Result<std::unique_ptr<Reducer>> (*makeReducer)(
       CommunicationQueue &, Communicator &,
       std::chrono::milliseconds) = nullptr;
@@ -34,9 +35,11 @@ void registerDevice(const DeviceType &type);
 Result<std::unique_ptr<Device>> makeDevice(std::string_view target,
                                            const DeviceRequest &request);
 
-// What reduces on the device's own queue if it has one, else on the host. Both
-// arguments outlive it. All ranks call it.
-Result<std::unique_ptr<Reducer>> makeReducer(Device &device,
+// What reduces on the queue of a device of `target`, or on the host that it is.
+// Code::Incompatible for a device that can do neither. Device and communicator
+// outlive it. All ranks call it.
+Result<std::unique_ptr<Reducer>> makeReducer(std::string_view target,
+                                             Device &device,
                                              Communicator &communicator,
                                              std::chrono::milliseconds timeout);
 

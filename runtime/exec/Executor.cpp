@@ -133,7 +133,8 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
   }
   programs_.resize(plan_.programs_size());
   if (communicator && communicator->size() > 1) {
-    DLC_ASSIGN(collectives_, makeReducer(*device_, *communicator, timeout));
+    DLC_ASSIGN(collectives_,
+               makeReducer(plan_.target(), *device_, *communicator, timeout));
     for (int i = 0; i < plan_.regions_size(); ++i)
       if (const plan::Region &region = plan_.regions(i);
           region.kind() == plan::Region::GRADIENT && region.bytes() > 0)

@@ -142,6 +142,16 @@ TEST(Devices, AnUnknownOneIsRefused) {
             "the model again with --target=cpu");
 }
 
+// The host must not add up what it cannot see.
+TEST(Devices, OnesThatCannotReduceAreRefused) {
+  FakeDevice device(1);
+  auto ranks = makeSingleCommunicator();
+  const auto reducer =
+      makeReducer("fake", device, *ranks, std::chrono::milliseconds(100));
+  ASSERT_FALSE(reducer.ok());
+  EXPECT_EQ(reducer.status().code(), Code::Incompatible);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, FakeTraining,
                          testing::Values(Model{"mlp", "digits-test.npz"},
                                          Model{"lenet", "mnist-test.npz"},
