@@ -19,6 +19,7 @@ func.func @elementwise(%x: tensor<2x3xf32>, %b: tensor<3xf32>, %p: tensor<2x3xi1
   %u14 = dlc.erf %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u15 = dlc.sin %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u16 = dlc.cos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %atan = dlc.atan %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u17 = dlc.softplus %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %u18 = dlc.gelu %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %gelu = dlc.gelu %x {tanh} : (tensor<2x3xf32>) -> tensor<2x3xf32>
