@@ -169,6 +169,17 @@ Value biasOf(const Node &n) {
   return n.has(2) ? n.in(2) : Value();
 }
 
+/// The window of a convolution of x by weights of these shapes.
+FailureOr<Window> windowOfWeights(const Node &n, const Shape &x,
+                                  const Shape &weights) {
+  const Shape kernel(weights.begin() + 2, weights.end());
+  auto w = window(n, ArrayRef<int64_t>(x).drop_front(2), kernel);
+  if (succeeded(w) && w->kernel != kernel)
+    return n.fail() << "kernel_shape " << toString(w->kernel)
+                    << " for weights of shape " << toString(weights);
+  return w;
+}
+
 LogicalResult conv(const Node &n) {
   Value x = n.in(0), w = n.in(1);
   if (!x || !w)
@@ -183,13 +194,9 @@ LogicalResult conv(const Node &n) {
   if (group < 1 || group > std::max<int64_t>(1, sx[1]))
     return n.fail() << "group is " << group << ", expected 1 to the " << sx[1]
                     << " channels of the input";
-  Shape kernel(sw.begin() + 2, sw.end());
-  auto win = window(n, ArrayRef<int64_t>(sx).drop_front(2), kernel);
+  auto win = windowOfWeights(n, sx, sw);
   if (failed(win))
     return failure();
-  if (win->kernel != kernel)
-    return n.fail() << "kernel_shape " << toString(win->kernel)
-                    << " for weights of shape " << toString(sw);
   makePlanar(*win);
   Value y = n.make<ir::ConvOp>(
       planar(n, x), planar(n, w), biasOf(n), ArrayRef<int64_t>(win->strides),
@@ -244,15 +251,10 @@ LogicalResult convTranspose(const Node &n) {
   if (sw.size() != sx.size() || sw[0] != sx[1] || group < 1 || sw[0] % group)
     return n.fail() << "weights of shape " << toString(sw) << " in " << group
                     << " groups for an input of shape " << toString(sx);
-  Shape kernel(sw.begin() + 2, sw.end());
-  auto in = ArrayRef<int64_t>(sx).drop_front(2);
-  auto win = window(n, in, kernel);
+  auto win = windowOfWeights(n, sx, sw);
   if (failed(win))
     return failure();
-  if (win->kernel != kernel)
-    return n.fail() << "kernel_shape " << toString(win->kernel)
-                    << " for weights of shape " << toString(sw);
-  auto out = transposedSizes(n, in, *win);
+  auto out = transposedSizes(n, ArrayRef<int64_t>(sx).drop_front(2), *win);
   if (failed(out))
     return failure();
   makePlanar(*win);
