@@ -1,6 +1,7 @@
 // Clipping of each parameter's gradient by its own norm.
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "passes/optimizer/ClipFactor.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -26,15 +27,10 @@ struct ClipEachGradient : impl::ClipEachGradientBase<ClipEachGradient> {
   }
 
   static void clip(Step &step, ir::GradientOp gradient, double most) {
-    Expr value = step.expr(gradient.getValue());
     auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
     Expr norm = step.expr(ir::GlobalNormOp::create(
         step.builder, gradient.getLoc(), f32, gradient.getValue()));
-    Expr ratio = norm.scalar(most) / (norm + 1e-6);
-    Expr factor = ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v);
-    gradient.getValueMutable().assign(
-        (value * factor.cast(value.type().getElementType())).v);
-    gradient->moveBefore(step.f.front().getTerminator());
+    step.multiplyGradients(clipFactor(norm, most), gradient);
   }
 };
 

@@ -2,6 +2,7 @@
 // compute is computed always, so nothing branches.
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "passes/optimizer/ClipFactor.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -49,10 +50,8 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
     auto f32 = RankedTensorType::get({}, step.builder.getF32Type());
     Expr norm = step.expr(
         ir::GlobalNormOp::create(step.builder, step.f.getLoc(), f32, all));
-    if (maxNorm > 0) {
-      Expr ratio = norm.scalar(maxNorm) / (norm + 1e-6);
-      step.multiplyGradients(ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v));
-    }
+    if (maxNorm > 0)
+      step.multiplyGradients(clipFactor(norm, maxNorm));
     addResult(step.f, norm, "grad_norm");
   }
 };

@@ -1,0 +1,14 @@
+// What a gradient of some norm is multiplied by, so that it has a smaller one.
+#pragma once
+
+#include "compiler/dialect/Expr.h"
+
+namespace dlc {
+
+/// torch's clip_grad_norm_: min(1, most / (norm + 1e-6)).
+inline ir::Expr clipFactor(ir::Expr norm, double most) {
+  ir::Expr ratio = norm.scalar(most) / (norm + 1e-6);
+  return ratio.make<ir::MinOp>(ratio.v, ratio.scalar(1).v);
+}
+
+} // namespace dlc
