@@ -11,7 +11,6 @@ namespace dlc {
 namespace {
 
 constexpr char kPlanFile[] = "plan.pb";
-constexpr char kKernelsFile[] = "kernels.so";
 
 Result<plan::Plan> readPlan(const std::string &folder, const Json &manifest) {
   const std::string path = folder + "/" + kPlanFile;
