@@ -78,8 +78,9 @@ class MayLack<string operand, string getter> {
       # "  return {{\"has_" # operand # "\", bool(" # getter # "())}};\n}\n";
 }
 
-// All ops of the dialect. `example` is for docs/ops.md; a test reads and verifies it.
+// All ops of the dialect. `shapes` and `example` are for docs/ops.md; a test reads and verifies the example.
 class Dlc_AnyOp<string mnemonic, list<Trait> traits = []> : Op<Dlc_Dialect, mnemonic, traits> {
+  string shapes = "";
   string example = "";
 }
 class PlacedAs<string name> {

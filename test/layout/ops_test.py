@@ -115,6 +115,8 @@ def entry(records, op):
     attributes = [(n, records.attribute(r)) for n, r in arguments if records.is_attribute(r)]
     results = [(n, records.operand(r)) for r, n in op["results"]["args"]]
     text = f"### {full_name(records, op)}\n{plain(op['summary'])}\n```mlir\n{unindented(op['example'])}\n```\n"
+    if op.get("shapes"):
+        text += f"- shapes: {plain(op['shapes'])}\n"
     for title, pairs in ("takes", operands), ("gives", results), ("attributes", attributes):
         if pairs:
             text += f"- {title} {group(pairs)}\n"
@@ -188,6 +190,19 @@ class Ops(unittest.TestCase):
         self.assertGreater(len(self.ops), 95)
         for name in "dlc.conv", "dlc.fused_layer_norm", "dlc.matmul_activation", "exec.launch":
             self.assertIn(name, self.ops)
+
+    def test_ops_on_tensors_say_their_shapes(self):
+        """Each operand and result that an op takes or gives stands in its shapes, or they are for all."""
+        for name, op in self.ops.items():
+            if not name.startswith("dlc.") or name == "dlc.state":
+                continue
+            self.assertTrue(op["shapes"], name)
+            if re.search(r"\b(all|others?|any|as|scalar)\b", op["shapes"]):
+                continue
+            records = next(r for r in self.records if op["!name"] in r.all)
+            named = [n for r, n in op["arguments"]["args"] if not records.is_attribute(r)]
+            for value in named + [n for _, n in op["results"]["args"]]:
+                self.assertRegex(op["shapes"], rf"\b{value}\b", name)
 
     def test_examples_are_programs(self):
         parts = []

@@ -8,10 +8,11 @@ defvar Dlc_AttentionAttributes = (ins F64Attr:$scale, UnitAttr:$causal,
 
 def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention", [PlaceableInterface]> {
   let summary = "y = softmax(scale q k^T + mask) v over the keys of each query, and lse, the rows' log-sum-exp";
-  let description = [{q is [B, H, Tq, D], k [B, H, Tk, D], v [B, H, Tk, Dv], y [B, H, Tq, Dv] in layout "bhtd"; in layout "bthd"
-    all four have T before H, as a projection to [B, T, H * D] leaves them. lse is [B, H, Tq, 1] in either, f32 (f64 for f64).
-    `causal`: query i sees the keys 0..i (also where Tq and Tk differ). `mask`, [B, H, Tq, Tk] or 1 in any of the dimensions:
-    booleans, true where a query sees a key, or floats that are added to the scores; it has no gradient.
+  let shapes = [{q [B, H, Tq, D]; k [B, H, Tk, D]; v [B, H, Tk, Dv]; mask [1 or B, 1 or H, 1 or Tq, 1 or Tk]; y [B, H,
+    Tq, Dv]; lse [B, H, Tq, 1]; with layout "bthd" all but mask and lse have T before H}];
+  let description = [{Layout "bthd" is what a projection to [B, T, H * D] leaves. lse is f32 (f64 for f64).
+    `causal`: query i sees the keys 0..i (also where Tq and Tk differ). `mask`: booleans, true where a query sees a key, or
+    floats that are added to the scores; it has no gradient.
     A query that sees no key has y = 0 and lse = inf. Softmax and sums are in f32 or wider.
     (C1) q, k and v have rank 4; (C2) their batch and heads agree; (C3) q's and k's head dimension, k's and v's length agree;
     (C4) the mask fits the scores; (C5) element types of q, k and v agree; (C6) the layout is bhtd or bthd.}];
@@ -26,6 +27,7 @@ def Dlc_AttentionOp : Dlc_Library<"attention", CastAllow, "inferAttention", [Pla
 }
 def Dlc_AttentionBackwardOp : Dlc_Library<"attention_backward", CastAllow, "inferAttentionBackward", [PlaceableInterface]> {
   let summary = "gradients of attention's q, k and v";
+  let shapes = "as attention; dq as q, dk as k, dv as v, dy as y";
   let description = [{With p = exp(scale q k^T + mask - lse), 0 where a query does not see a key, and delta the sum over a row of
     dy * y: ds = p * (dy v^T - delta); dq = scale ds k, dk = scale ds^T q, dv = p^T dy.
     As attention: (C1), (C2), (C3), (C4), (C5), (C6); (C7) dy, y and lse are of one attention.}];

@@ -12,12 +12,14 @@ class Dlc_Elementwise<string mnemonic, Dlc_Cast cast, string infer = "inferBroad
     : Dlc_Pure<mnemonic, cast, infer, [DeclareOpInterfaceMethods<ElementwiseInterface>]>;
 
 class Dlc_Unary<string mnemonic, Dlc_Cast cast> : Dlc_Elementwise<mnemonic, cast, "inferSameAsFirst"> {
+  let shapes = "y as x";
   let example = "%y = dlc." # mnemonic # " %x : (tensor<2x3xf32>) -> tensor<2x3xf32>";
   let arguments = (ins Dlc_Tensor:$x);
   let results = (outs Dlc_Tensor:$y);
 }
 class Dlc_CostlyUnary<string mnemonic, Dlc_Cast cast> : Dlc_Unary<mnemonic, cast> { let answers = Dlc_Costly; }
 class Dlc_Binary<string mnemonic, Dlc_Cast cast> : Dlc_Elementwise<mnemonic, cast> {
+  let shapes = "y as a and b broadcast";
   let description = Dlc_ElementwiseLaws;
   let example = "%y = dlc." # mnemonic # " %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>";
   let arguments = (ins Dlc_Tensor:$a, Dlc_Tensor:$b);
@@ -54,6 +56,7 @@ def Dlc_GeluOp : Dlc_CostlyUnary<"gelu", CastInfer> {
 }
 // Gradients that stay one op until dlc-decompose, so that a library's product can take them over.
 class Dlc_ActivationBackward<string mnemonic> : Dlc_Pure<mnemonic, CastNever, "inferActivationBackward", [Elementwise]> {
+  let shapes = "all alike";
   let description = "(C1) the activation's value has dy's type.";
 }
 def Dlc_ReluBackwardOp : Dlc_ActivationBackward<"relu_backward"> {
@@ -70,12 +73,14 @@ def Dlc_GeluBackwardOp : Dlc_ActivationBackward<"gelu_backward"> {
 }
 def Dlc_IsFiniteOp : Dlc_Elementwise<"is_finite", CastClear, "inferIsFinite"> {
   let summary = "neither infinite nor NaN";
+  let shapes = "y as x";
   let example = [{%y = dlc.is_finite %x : (tensor<2x3xf32>) -> tensor<2x3xi1>}];
   let arguments = (ins Dlc_Float:$x);
   let results = (outs Dlc_Bool:$y);
 }
 def Dlc_CastOp : Dlc_Op<"cast", CastClear, [Pure, DeclareOpInterfaceMethods<ElementwiseInterface>]> {
   let summary = "conversion of the element type; to bool: x != 0";
+  let shapes = "y as x";
   let description = "(C1) operand and result have one shape.";
   let example = [{%y = dlc.cast %x : (tensor<2x3xf32>) -> tensor<2x3xbf16>}];
   let arguments = (ins Dlc_Tensor:$x);
@@ -104,6 +109,7 @@ def Dlc_OrOp : Dlc_Binary<"or", CastNever> {
 }
 def Dlc_CompareOp : Dlc_Elementwise<"compare", CastClear, "inferPredicate"> {
   let summary = "comparison";
+  let shapes = "y as a and b broadcast";
   let description = Dlc_ElementwiseLaws;
   let example = [{%y = dlc.compare lt %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi1>}];
   let arguments = (ins Dlc_Predicate:$predicate, Dlc_Tensor:$a, Dlc_Tensor:$b);
@@ -112,6 +118,7 @@ def Dlc_CompareOp : Dlc_Elementwise<"compare", CastClear, "inferPredicate"> {
 }
 def Dlc_SelectOp : Dlc_Elementwise<"select", CastClear, "inferSelect"> {
   let summary = "condition ? a : b";
+  let shapes = "y as all three broadcast";
   let description = "(C1) element types of a and b agree; (C2) shapes broadcast.";
   let example = [{%y = dlc.select %condition, %a, %b
       : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>}];
@@ -120,6 +127,7 @@ def Dlc_SelectOp : Dlc_Elementwise<"select", CastClear, "inferSelect"> {
 }
 def Dlc_LerpOp : Dlc_Elementwise<"lerp", CastNever> {
   let summary = "a + t * (b - a), as torch rounds it: b - (b - a) * (1 - t) from t = 0.5 on";
+  let shapes = "y as all three broadcast";
   let description = Dlc_ElementwiseLaws;
   let example = [{%y = dlc.lerp %a, %b, %t : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Float:$t);

@@ -15,6 +15,7 @@ defvar Dlc_EpilogueLaws = [{(C1) b has rank 2 and a at least 2, or 2 if it is tr
 defvar Dlc_ActivationLaws = [{(C6) the activation is "relu" or "gelu_tanh"; (C7) `kept` has its type.}];
 def Dlc_MatmulActivationOp : Dlc_MatmulEpilogue<"matmul_activation"> {
   let summary = "activation(a @ b (+ bias)), and what the activation's gradient needs";
+  let shapes = "a [..., M, K]; b [K, N]; bias [N]; y [..., M, N]; kept as y, or [..., M, ceil(N / 128) * 16] of bits";
   let description = !strconcat([{`activation` is "relu" or "gelu_tanh". `kept` of gelu_tanh is a @ b + bias, as y; of relu a bit for
     each element of y, rows of y in whole 128 bits, i8 [..., ceil(N/128) * 16], that only the device understands.
     }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
@@ -27,6 +28,7 @@ def Dlc_MatmulActivationOp : Dlc_MatmulEpilogue<"matmul_activation"> {
 }
 def Dlc_MatmulActivationBackwardOp : Dlc_MatmulEpilogue<"matmul_activation_backward"> {
   let summary = "(a @ b) * activation'(x), and its sum over all rows";
+  let shapes = "a [..., M, K]; b [K, N]; dx [..., M, N]; dbias [N]; kept as matmul_activation gives it";
   let description = !strconcat([{a @ b is the gradient of the activation's result; `kept` as matmul_activation has it.
     }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
   let example = [{%y, %d = dlc.matmul_activation_backward %a, %b, %k {activation = "gelu_tanh"}
@@ -37,6 +39,7 @@ def Dlc_MatmulActivationBackwardOp : Dlc_MatmulEpilogue<"matmul_activation_backw
 }
 def Dlc_MatmulBiasBackwardOp : Dlc_MatmulEpilogue<"matmul_bias_backward"> {
   let summary = "a @ b, and the sum of one operand over the contracted dimension";
+  let shapes = "a [K, M] or, transposed, [M, K]; b [K, N] or [N, K]; y [M, N]; dbias [M] of a, [N] of b";
   let description = !strconcat([{`of` = "a", which is then transposed, or "b", which is not: the sum over their stored rows.
     The operand is a gradient, the other one what the layer multiplied: y is the weights' gradient, dbias the bias's.
     }], Dlc_EpilogueLaws, "(C6) `of` is the transposed a or the plain b; (C7) a has rank 2.");

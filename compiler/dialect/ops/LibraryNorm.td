@@ -5,6 +5,7 @@ include "DlcBase.td"
 
 def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFusedBatchNorm"> {
   let summary = "training batch norm of images channels last, and what directly follows it";
+  let shapes = "x, residual and y [N, H, W, C]; all others [C]";
   let description = [{y = (x - saved_mean) saved_rstd scale + bias, plus `residual`; with `relu` no less than 0.
     saved_rstd = 1 / sqrt(var + epsilon) of the population variance. Running statistics are not its business.
     (C1) x has rank 4; (C2) there is one value a channel in scale and bias; (C3) a residual has x's type.}];
@@ -17,6 +18,7 @@ def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFuse
 }
 def Dlc_FusedBatchNormBackwardOp : Dlc_Library<"fused_batch_norm_backward", CastInfer, "inferFusedBatchNormBackward"> {
   let summary = "gradients of fused_batch_norm's x, scale and bias";
+  let shapes = "dy, x and dx [N, H, W, C]; all others [C]";
   let description = [{dy is the norm's gradient. With `bias`, the norm's, it is that of the ReLU behind the norm: it
     counts where the norm of x, computed again, is above 0.
     (C1) x has rank 4; (C2) there is one value a channel in all but dy and x; (C3) dy has x's type.}];
@@ -30,6 +32,7 @@ def Dlc_FusedBatchNormBackwardOp : Dlc_Library<"fused_batch_norm_backward", Cast
 }
 def Dlc_FusedLayerNormOp : Dlc_Library<"fused_layer_norm", CastInfer, "inferFusedLayerNorm"> {
   let summary = "layer_norm, as one call";
+  let shapes = "x and y [R..., D...], D from the axis on; scale and bias [D...]; mean and rstd [R..., 1...]";
   let description = "(C1) the axis is within x's rank; (C2) scale and bias have x's dimensions from it on.";
   let example = [{%y, %m, %r = dlc.fused_layer_norm %x, %s, %s {axis = 1 : i64, epsilon = 1.0e-05 : f64}
       : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2x1xf32>)}];
@@ -38,6 +41,7 @@ def Dlc_FusedLayerNormOp : Dlc_Library<"fused_layer_norm", CastInfer, "inferFuse
 }
 def Dlc_FusedLayerNormBackwardOp : Dlc_Library<"fused_layer_norm_backward", CastInfer, "inferFusedLayerNormBackward"> {
   let summary = "layer_norm_backward, as one call";
+  let shapes = "dy, x and dx [R..., D...]; scale, dscale and dbias [D...]; mean and rstd [R..., 1...]";
   let description = [{(C1) the axis is within x's rank; (C2) scale has x's dimensions from it on; (C3) dy has x's type;
     (C4) mean and rstd have x's shape with 1 from the axis on.}];
   let example = [{%dx, %ds, %db = dlc.fused_layer_norm_backward %dy, %x, %s, %m, %m {axis = 1 : i64}

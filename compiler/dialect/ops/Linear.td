@@ -5,6 +5,8 @@ include "DlcBase.td"
 
 def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInterface]> {
   let summary = "a @ b (+ bias), batch dimensions broadcast like numpy's";
+  let shapes = [{a [..., M, K] or, transposed, [..., K, M]; b [..., K, N] or [..., N, K]; bias [N]; y [..., M, N], ...
+    broadcast}];
   let description = [{(C1) ranks are at least 2; (C2) contracted sizes agree; (C3) batch dims broadcast;
     (C4) bias is [N]; (C5) element types agree; (C6) an `activation`, which lowering alone sets, is "relu" or "gelu_tanh":
     the result is its value; (C7) it is by library or generated.}];
@@ -27,6 +29,7 @@ class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow,
 }
 def Dlc_ConvOp : Dlc_Conv<"conv", "inferConv"> {
   let summary = "2-d convolution; weights are [O, I/group, kh, kw], pads [begin..., end...]";
+  let shapes = "x [N, C, D...]; w [O, C / group, K...]; bias [O]; y [N, O, E...]; channels last of x and y behind D and E";
   let description = Dlc_ConvLaws # "; (C4) bias is [O].";
   let example = [{%y = dlc.conv %x, %w, %o
       {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
@@ -45,6 +48,7 @@ class Dlc_ConvBackward<string mnemonic> : Dlc_Op<mnemonic, CastAllow,
 }
 def Dlc_ConvBackwardDataOp : Dlc_ConvBackward<"conv_backward_data"> {
   let summary = "gradient of conv's input";
+  let shapes = "dy [N, O, E...]; w [O, C / group, K...]; dx [N, C, D...]";
   let example = [{%dx = dlc.conv_backward_data %y, %w
       {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
       : (tensor<1x6x4x4xf32>, tensor<6x2x3x3xf32>)
@@ -55,6 +59,7 @@ def Dlc_ConvBackwardDataOp : Dlc_ConvBackward<"conv_backward_data"> {
 }
 def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
   let summary = "gradient of conv's weights";
+  let shapes = "x [N, C, D...]; dy [N, O, E...]; dw [O, C / group, K...]";
   let example = [{%dw = dlc.conv_backward_filter %x, %y
       {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
       : (tensor<1x4x8x8xf32>, tensor<1x6x4x4xf32>)
@@ -84,6 +89,7 @@ class Dlc_PoolBackward<string mnemonic, Dlc_Cast cast> : Dlc_Op<mnemonic, cast,
 }
 def Dlc_MaxPoolOp : Dlc_Pool<"max_pool", CastClear, "inferMaxPool"> {
   let summary = "maximum of each window and its position in it (row-major, the first one wins)";
+  let shapes = "x [N, C, D...]; y and index [N, C, E...]; channels last behind D and E";
   let description = Dlc_PoolLaws # "; (C5) a window has at most 255 elements; (C6) it is by library or decomposed.";
   let arguments = !con((ins Dlc_Float:$x), window, Dlc_Placed);
   let example = [{%max, %index = dlc.max_pool %x
@@ -95,6 +101,7 @@ def Dlc_MaxPoolOp : Dlc_Pool<"max_pool", CastClear, "inferMaxPool"> {
 }
 def Dlc_MaxPoolBackwardOp : Dlc_PoolBackward<"max_pool_backward", CastClear> {
   let summary = "gradient of max_pool's input";
+  let shapes = "dy and index [N, C, E...]; dx [N, C, D...]";
   let arguments = !con((ins Dlc_Float:$dy, RankedTensorOf<[I8]>:$index), window, Dlc_Placed);
   let example = [{%dx = dlc.max_pool_backward %max, %index
       {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>}
@@ -105,6 +112,7 @@ def Dlc_MaxPoolBackwardOp : Dlc_PoolBackward<"max_pool_backward", CastClear> {
 }
 def Dlc_AvgPoolOp : Dlc_Pool<"avg_pool", CastInfer, "inferAvgPool"> {
   let summary = "mean of each window";
+  let shapes = "x [N, C, D...]; y [N, C, E...]; channels last behind D and E";
   let description = Dlc_PoolLaws # "; (C5) it is by library or decomposed.";
   let arguments = !con((ins Dlc_Float:$x), window, (ins UnitAttr:$count_include_pad), Dlc_Placed);
   let example = [{%y = dlc.avg_pool %x
@@ -116,6 +124,7 @@ def Dlc_AvgPoolOp : Dlc_Pool<"avg_pool", CastInfer, "inferAvgPool"> {
 }
 def Dlc_AvgPoolBackwardOp : Dlc_PoolBackward<"avg_pool_backward", CastInfer> {
   let summary = "gradient of avg_pool's input";
+  let shapes = "dy [N, C, E...]; dx [N, C, D...]";
   let arguments = !con((ins Dlc_Float:$dy), window, (ins UnitAttr:$count_include_pad), Dlc_Placed);
   let example = [{%dx = dlc.avg_pool_backward %avg
       {count_include_pad, dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, layout = "nhwc"}

@@ -8,6 +8,7 @@ defvar Dlc_BatchNormLaws = [{(C1) x has rank 2 or more; (C2) there is one value 
 
 def Dlc_BatchNormOp : Dlc_Library<"batch_norm", CastInfer, "inferBatchNorm", [ImageInterface, PlaceableInterface]> {
   let summary = "training batch norm: normalises by the batch and moves the running statistics";
+  let shapes = "x and y [N, C, ...] or, channels last, [N, ..., C]; all others [C]";
   let description = !strconcat([{new = old * momentum + batch * (1 - momentum). With `unbiased` the running variance gets
     batch_var * N / (N - 1), as frameworks do; without, the population variance, as ONNX says.
     saved_var is the population variance.
@@ -28,6 +29,7 @@ def Dlc_BatchNormOp : Dlc_Library<"batch_norm", CastInfer, "inferBatchNorm", [Im
 }
 def Dlc_BatchNormBackwardOp : Dlc_Library<"batch_norm_backward", CastInfer, "inferBatchNormBackward", [ImageInterface, PlaceableInterface]> {
   let summary = "gradients of batch_norm's x, scale and bias";
+  let shapes = "dy, x and dx [N, C, ...] or [N, ..., C]; all others [C]";
   let description = Dlc_BatchNormLaws # " (C4) dy has x's type; (C5) it is by library or decomposed.";
   let answers = Images<"0, 1", "0">.text # PlacedAs<"norm">.text;
   let assemblyFormat = Dlc_PlacedFormat;
@@ -41,6 +43,7 @@ def Dlc_BatchNormBackwardOp : Dlc_Library<"batch_norm_backward", CastInfer, "inf
 }
 def Dlc_BatchNormInferOp : Dlc_Pure<"batch_norm_infer", CastInfer, "inferBatchNormInfer", [ImageInterface]> {
   let summary = "batch norm by given statistics; train mode turns it into batch_norm";
+  let shapes = "x and y [N, C, ...] or [N, ..., C]; all others [C]";
   let description = Dlc_BatchNormLaws;
   let example = [{%y = dlc.batch_norm_infer %x, %s, %s, %s, %s {epsilon = 1.0e-05 : f64, momentum = 0.5 : f64}
       : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>}];
@@ -51,6 +54,7 @@ def Dlc_BatchNormInferOp : Dlc_Pure<"batch_norm_infer", CastInfer, "inferBatchNo
 }
 def Dlc_LayerNormOp : Dlc_Pure<"layer_norm", CastInfer, "inferLayerNorm", [PlaceableInterface]> {
   let summary = "normalisation over the dimensions from `axis` on";
+  let shapes = "x and y [R..., D...], D from the axis on; scale and bias [D...]; mean and rstd [R..., 1...]";
   let description = [{(C1) the axis is within x's rank; (C2) scale and bias have x's dimensions from it on; (C3) it is by
     library or decomposed.}];
   let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, I64Attr:$axis, F64Attr:$epsilon),
@@ -63,6 +67,7 @@ def Dlc_LayerNormOp : Dlc_Pure<"layer_norm", CastInfer, "inferLayerNorm", [Place
 }
 def Dlc_LayerNormBackwardOp : Dlc_Pure<"layer_norm_backward", CastInfer, "inferLayerNormBackward", [PlaceableInterface]> {
   let summary = "gradients of layer_norm's x, scale and bias";
+  let shapes = "dy, x and dx [R..., D...]; scale, dscale and dbias [D...]; mean and rstd [R..., 1...]";
   let description = [{(C1) the axis is within x's rank; (C2) scale has x's dimensions from it on; (C3) dy has x's type;
     (C4) mean and rstd have x's shape with 1 from the axis on; (C5) it is by library or decomposed.}];
   let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$mean, Dlc_Float:$rstd,
@@ -75,6 +80,7 @@ def Dlc_LayerNormBackwardOp : Dlc_Pure<"layer_norm_backward", CastInfer, "inferL
   let assemblyFormat = Dlc_PlacedFormat;
 }
 class Dlc_Softmax<string mnemonic, Dlc_Cast cast> : Dlc_Pure<mnemonic, cast, "inferSoftmax"> {
+  let shapes = "y as x";
   let description = "(C1) the axis is within x's rank.";
   let arguments = (ins Dlc_Float:$x, I64Attr:$axis);
   let results = (outs Dlc_Float:$y);
@@ -88,6 +94,7 @@ def Dlc_LogSoftmaxOp : Dlc_Softmax<"log_softmax", CastDeny> {
   let example = [{%y = dlc.log_softmax %x {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
 }
 class Dlc_SoftmaxBackward<string mnemonic, Dlc_Cast cast> : Dlc_Pure<mnemonic, cast, "inferSoftmaxBackward"> {
+  let shapes = "all alike";
   let description = "(C1) the axis is within dy's rank; (C2) y has dy's type.";
   let example = [{%y = dlc.softmax %x {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$dy, Dlc_Float:$y, I64Attr:$axis);

@@ -8,6 +8,7 @@ include "ops/Elementwise.td"
 // Of a model as it is imported; dlc-randomize replaces both. `id` tells equal ones apart.
 def Dlc_DropoutOp : Dlc_Pure<"dropout", CastNever, "inferSameAsFirst"> {
   let summary = "in training: 0 with probability `ratio`, else x / (1 - ratio); otherwise x";
+  let shapes = "y as x";
   let description = [{Elements that differ only in `shared` dimensions share their fate.}];
   let example = [{%y = dlc.dropout %x {id = "a", ratio = 5.000000e-01 : f64, shared = array<i64: 0>}
       : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
@@ -16,6 +17,7 @@ def Dlc_DropoutOp : Dlc_Pure<"dropout", CastNever, "inferSameAsFirst"> {
 }
 def Dlc_NoiseOp : Dlc_Op<"noise", CastNever, [Pure]> {
   let summary = "new random numbers: uniform in [0, 1), or normal(0, 1) when `normal` is set";
+  let shapes = "y any";
   let example = [{%y = dlc.noise {id = "b", normal} : () -> tensor<2x3xf32>}];
   let arguments = (ins UnitAttr:$normal, StrAttr:$id);
   let results = (outs Dlc_Float:$y);
@@ -23,11 +25,13 @@ def Dlc_NoiseOp : Dlc_Op<"noise", CastNever, [Pure]> {
 
 def Dlc_PositionOp : Dlc_Op<"position", CastNever, [Pure, GeneratorInterface]> {
   let summary = "the row-major index of each element";
+  let shapes = "y any";
   let example = [{%y = dlc.position : () -> tensor<2x3xi64>}];
   let results = (outs Dlc_Index:$y);
 }
 def Dlc_UniformOp : Dlc_Elementwise<"uniform", CastNever, "inferUniform"> {
   let summary = "two numbers in [0, 1): the upper 24 bits of the first two words of Philox(key, position, draw)";
+  let shapes = "u and v as all three broadcast";
   let description = "(C1) shapes broadcast.";
   let example = [{%u, %v = dlc.uniform %position, %draw, %key
       : (tensor<2x3xi64>, tensor<i64>, tensor<i64>) -> (tensor<2x3xf32>, tensor<2x3xf32>)}];

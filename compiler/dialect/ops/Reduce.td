@@ -5,6 +5,7 @@ include "DlcBase.td"
 
 class Dlc_Reduce<string combine, Dlc_Cast cast, string mnemonic = "reduce_" # combine, string infer = "inferReduce">
     : Dlc_Pure<mnemonic, cast, infer, [ReductionInterface]> {
+  let shapes = "y as x without the axes, or with 1 in their places";
   let description = "(C1) the axes are sorted, distinct and within x's rank.";
   let example = "%y = dlc." # mnemonic # " %x {axes = array<i64: 1>, keepdims} : (tensor<2x3xf32>) -> tensor<2x1xf32>";
   let answers = "static Combine combine() { return Combine::" # combine # "; }\n";

@@ -25,6 +25,7 @@ class Dlc_StateAccess<string mnemonic, list<Trait> traits>
 
 def Dlc_ReadOp : Dlc_StateAccess<"read", [Pure]> {
   let summary = "the state's value at the start of the step, wherever the read stands";
+  let shapes = "value as the state";
   let description = Dlc_AccessLaws;
   let example = [{%w = dlc.read @w : tensor<2x3xf32>}];
   let arguments = (ins FlatSymbolRefAttr:$state);
@@ -33,6 +34,7 @@ def Dlc_ReadOp : Dlc_StateAccess<"read", [Pure]> {
 }
 def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
   let summary = "the state's value after the step";
+  let shapes = "value as the state";
   let description = Dlc_AccessLaws # " (C3) a function writes a state at most once.";
   let example = [{dlc.write @w, %x : tensor<2x3xf32>}];
   let hasVerifier = 1;
@@ -41,6 +43,7 @@ def Dlc_WriteOp : Dlc_StateAccess<"write", []> {
 }
 def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
   let summary = "declares the gradient of a parameter; insert-optimizer consumes it";
+  let shapes = "value as the state";
   let description = !strconcat("`loss`: it is the part of that one of several losses. ", Dlc_AccessLaws);
   let example = [{dlc.gradient @w, %x : tensor<2x3xf32>}];
   let arguments = (ins FlatSymbolRefAttr:$state, Dlc_Float:$value, OptionalAttr<StrAttr>:$loss);
@@ -48,6 +51,7 @@ def Dlc_GradientOp : Dlc_StateAccess<"gradient", []> {
 }
 def Dlc_SeedOp : Dlc_AnyOp<"seed", [Pure]> {
   let summary = "d loss / d loss, the factor that scale-loss sets";
+  let shapes = "y scalar";
   let description = [{`loss`: it starts the backward graph of that one of several losses.}];
   let example = [{%y = dlc.seed : tensor<f32>}];
   let arguments = (ins OptionalAttr<StrAttr>:$loss);
@@ -57,6 +61,7 @@ def Dlc_SeedOp : Dlc_AnyOp<"seed", [Pure]> {
 
 def Dlc_SoftmaxCrossEntropyOp : Dlc_Pure<"softmax_cross_entropy", CastDeny, "inferCrossEntropy", [LookupInterface]> {
   let summary = "per row: lse - logits[label], with lse = log(sum(exp(logits)))";
+  let shapes = "logits [R, C]; labels, loss and lse [R]";
   let description = [{(C1) logits are [R, C]; (C2) labels are [R]. Rows whose label is `ignore_index` have loss 0.}];
   let example = [{%loss, %lse = dlc.softmax_cross_entropy %logits, %labels {ignore_index = -100 : i64}
       : (tensor<2x3xf32>, tensor<2xi64>) -> (tensor<2xf32>, tensor<2xf32>)}];
@@ -70,6 +75,7 @@ def Dlc_SoftmaxCrossEntropyOp : Dlc_Pure<"softmax_cross_entropy", CastDeny, "inf
 def Dlc_SoftmaxCrossEntropyBackwardOp
     : Dlc_Pure<"softmax_cross_entropy_backward", CastDeny, "inferCrossEntropyBackward"> {
   let summary = "(exp(logits - lse) - onehot(labels)) * dloss";
+  let shapes = "logits and dlogits [R, C]; dloss, labels and lse [R]";
   let description = "(C1) logits are [R, C]; (C2) labels are [R]; (C3) so are dloss and lse, of the logits' element type.";
   let example = [{%dlogits = dlc.softmax_cross_entropy_backward %dloss, %logits, %labels, %lse
       : (tensor<2xf32>, tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>}];
@@ -80,6 +86,7 @@ def Dlc_SoftmaxCrossEntropyBackwardOp
 
 def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "mean over the ranks; values of one bucket travel together";
+  let shapes = "y as x";
   let description = [{`of`: it is this parameter's gradient, which has its place in memory by that. Of one rank there are no buckets.
     (C1) the result has the operand's type; (C2) `of` is a parameter of that type.}];
   let example = [{%y = dlc.all_reduce %x {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
@@ -89,6 +96,7 @@ def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceM
 }
 class Dlc_Multi<string mnemonic> : Dlc_Op<mnemonic, CastNever,
     [Pure, LibraryInterface, PlaceableInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let shapes = "operands any; y scalar";
   let description = "(C1) there is an operand; (C2) the result is a scalar; (C3) it is by library or decomposed.";
   let arguments = !con((ins Variadic<Dlc_Float>:$xs), Dlc_Placed);
   let answers = "static bool joinsOperands() { return true; }\n" # PlacedAs<mnemonic>.text;
@@ -110,6 +118,7 @@ def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
 def Dlc_FusedOp : Dlc_AnyOp<"fused", [Pure, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "a cluster that becomes one kernel";
+  let shapes = "inputs and outputs any";
   let example = [{
     %y = dlc.fused(%a) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
     ^bb0(%x: tensor<2x3xf32>):
@@ -124,6 +133,7 @@ def Dlc_FusedOp : Dlc_AnyOp<"fused", [Pure, IsolatedFromAbove,
   let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
 }
 def Dlc_YieldOp : Dlc_AnyOp<"yield", [Pure, Terminator]> {
+  let shapes = "any";
   let example = [{
     %y = dlc.fused(%a) : (tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%x: tensor<4xf32>):
