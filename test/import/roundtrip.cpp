@@ -5,6 +5,9 @@
 // run MODEL FOLDER BATCH INPUT...: what @predict means (compiler/reference) for
 //   inputs of these names in FOLDER/in0, ...; each result's bytes go to
 //   FOLDER/<n>, as fold says. BATCH 0: as the model says
+// judge LIST: the same for each folder that LIST names, a line each: FOLDER and
+//   the inputs' names after it, tabs between, with FOLDER/model.onnx. Before
+//   each prints "case FOLDER", after it "end CODE MESSAGE", of one line
 // export MODEL OUT [LIMIT]: exports the weights, 1 added to each trained f32;
 //   LIMIT is the inlineLimit
 #include "compiler/dialect/Dlc.h"
@@ -132,7 +135,35 @@ static int exportAgain(import::ImportedModel &model, const std::string &path,
   return report(exporter::exportOnnx(*skeleton, values, path, options));
 }
 
+static void judge(const std::vector<std::string> &words) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  std::string message;
+  context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      message += diagnostic.str() + "; ";
+  });
+  std::cout << "case " << words[0] << std::endl;
+  auto model = import::importOnnx(context, words[0] + "/model.onnx", {});
+  int code = int(model.status().code());
+  if (model.ok())
+    code = predict(*model, words[0], {words.begin() + 1, words.end()});
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::cout << "end " << code << " " << message << std::endl;
+}
+
+static int judgeAll(const std::string &list) {
+  std::ifstream file(list);
+  for (std::string line; std::getline(file, line);) {
+    llvm::SmallVector<llvm::StringRef> parts;
+    llvm::StringRef(line).split(parts, '\t');
+    judge({parts.begin(), parts.end()});
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc == 3 && std::string(argv[1]) == "judge")
+    return judgeAll(argv[2]);
   if (argc < 4)
     return 2;
   mlir::MLIRContext context;

@@ -1,5 +1,5 @@
-"""Every row means what ONNX means: the imported program, run by compiler/reference, against the node cases of the onnx package,
-its reference evaluator, and PyTorch's logits of the reference models."""
+"""Forms of operators that ONNX's node cases lack (conformance_test.py has those): the imported program, run by
+compiler/reference, against onnx's reference evaluator and PyTorch's logits of the reference models."""
 
 import os
 import sys
@@ -7,8 +7,7 @@ import unittest
 
 import ml_dtypes
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -17,20 +16,6 @@ from support import ROUNDTRIP, model, node, run, value
 
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "i64": np.int64,
           "i32": np.int32, "u8": np.uint8, "bool": np.bool_}
-# Node cases of these ops are run; the others are unsupported (or random, or need sequences as inputs).
-OPS = """Abs Add And ArgMax Atan Attention AveragePool BatchNormalization Cast Ceil Celu Clip Concat Conv ConvTranspose Cos Div Dropout Elu Equal Erf
-Exp Expand Flatten Floor Gather Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish
-Identity LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max MaxPool Mean Min Mish Mul Neg Not Or
-PRelu Pad Pow RMSNormalization Reciprocal ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum ReduceSumSquare
-Relu Reshape Round Selu Shape Sigmoid Sign Sin Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign Split Sqrt
-Squeeze Sub Sum Swish Tanh Tile Transpose Trilu Unsqueeze Where IsNaN""".split()
-# A refusal with one of these messages is a documented limit, not a failure.
-LIMITS = ["is not supported", "are not supported", "expected mean, sum or none", "expected an input of rank 3 or 4",
-          "found bool", "expected operands of one element type", "expected at least 1", "operand #",
-          "is supported only with one exponent"]  # integer Pow: larger ones would need exact arithmetic
-SKIP = {"test_batchnorm_example_training_mode", "test_batchnorm_epsilon_training_mode",  # compared in training e2e
-        "test_training_dropout", "test_training_dropout_default",  # random: e2e/dropout_test.py
-        "test_dropout_random_old"}  # its ratio is an attribute, which opset 13 has not
 
 
 class Rows(dlc.TestCase):
@@ -62,60 +47,6 @@ class Rows(dlc.TestCase):
         if expected.dtype.kind not in "fiub":  # bfloat16
             found, expected = found.astype(np.float32), expected.astype(np.float32)
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=what)
-
-
-def array(content):
-    return numpy_helper.to_array(content) if isinstance(content, TensorProto) else np.asarray(content)
-
-
-def fixed(case):
-    """The case with every input but the first floating one made an initializer: shapes and axes become known."""
-    inputs, expected = ([array(a) for a in side] for side in case.data_sets[0])
-    proto = onnx.ModelProto()
-    proto.CopyFrom(case.model)
-    proto.opset_import[0].version = max(13, proto.opset_import[0].version)  # cases carry their op's own version
-    kept, floats = [], {}
-    for info, content in zip(list(proto.graph.input), inputs):
-        if not floats or (content.dtype.kind in "fb" and content.ndim > 0):
-            floats[info.name] = content
-            kept.append(info)
-        else:
-            proto.graph.initializer.append(numpy_helper.from_array(content, info.name))
-    del proto.graph.input[:]
-    proto.graph.input.extend(kept)
-    return proto, floats, expected
-
-
-class NodeCases(Rows):
-    def test_all(self):
-        from onnx.backend.test.loader import load_model_tests
-        ran, limits = set(), {}
-        for case in load_model_tests(kind="node"):
-            nodes = case.model.graph.node
-            if len(nodes) != 1 or nodes[0].op_type not in OPS or case.name in SKIP or nodes[0].domain:
-                continue
-            if any(isinstance(a, list) for side in case.data_sets[0] for a in side):
-                continue  # sequences
-            with self.subTest(case=case.name):
-                proto, inputs, expected = fixed(case)
-                with np.errstate(all="ignore"):
-                    found = self.imported(proto, inputs)
-                if found is None:
-                    if not any(limit in self.error for limit in LIMITS):
-                        self.fail(f"refused: {self.error}")
-                    limits[case.name] = self.error
-                    continue
-                for info, content in zip(proto.graph.output, expected):
-                    # One side rounds each step to half: ONNX's reference those of attention, ours the ops of Celu.
-                    rounded = nodes[0].op_type in ("Attention", "Celu") and content.dtype.itemsize == 2
-                    rtol = 2e-2 if rounded else max(case.rtol, 1e-5)
-                    self.near(found[info.name], content, f"{case.name} {info.name}", rtol, 1e-5)
-                ran.add(nodes[0].op_type)
-        self.ran, self.limits = ran, limits
-        if os.environ.get("DLC_TEST_VERBOSE"):
-            for name, error in sorted(limits.items()):
-                print(name, error.strip().splitlines()[0][:150])
-        self.assertEqual(set(OPS) - ran, set(), "ops without a case that ran")
 
 
 class References(Rows):
