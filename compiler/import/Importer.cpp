@@ -3,6 +3,7 @@
 #include "compiler/import/Prepare.h"
 #include "compiler/import/file/Declared.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/StandardBodies.h"
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/rows/Rows.h"
@@ -132,6 +133,7 @@ private:
 
 /// Keeps the nodes that the graph's outputs depend on, and counts uses.
 void Importer::dropDeadNodes() {
+  uses.clear();
   for (const auto &output : file.model->graph().output())
     ++uses[output.name()];
   std::vector<const onnx::NodeProto *> live;
@@ -269,7 +271,7 @@ Value Importer::readState(const std::string &name, DType dtype,
 /// Evaluates a node whose inputs are all known; false when it is not such a
 /// node.
 FailureOr<bool> Importer::fold(const Node &node) {
-  if (!evaluator.knows(node.proto.op_type()))
+  if (!evaluator.knows(operatorName(node.proto)))
     return false;
   std::vector<const HostTensor *> inputs;
   for (size_t i = 0; i < node.inputs(); ++i) {
@@ -298,7 +300,7 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
   if (failed(folded))
     return failure();
   if (!*folded) {
-    auto row = allRows().find(proto.op_type());
+    auto row = allRows().find(operatorName(proto));
     if (row == allRows().end())
       return node.fail() << proto.op_type()
                          << " is supported only on values known at compile "
@@ -389,10 +391,13 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
 
 FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   dropDeadNodes();
-  if (Status status =
-          checkSupport(file, [&](auto &op) { return evaluator.knows(op); });
-      !status.ok())
+  auto folds = [&](auto &op) { return evaluator.knows(op); };
+  if (Status status = checkSupport(file, folds); !status.ok())
     return fail(status);
+  auto isKnown = [](auto &op) { return allRows().count(op) > 0; };
+  if (Status status = modernize(file, isKnown); !status.ok())
+    return fail(status);
+  dropDeadNodes();
   auto inputs = bindInputs(file, options, context);
   if (!inputs.ok())
     return fail(inputs.status());

@@ -29,7 +29,7 @@ LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "refused.txt")
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "i64": np.int64,
           "i32": np.int32, "i16": np.int16, "i8": np.int8, "u64": np.uint64, "u32": np.uint32, "u16": np.uint16,
           "u8": np.uint8, "bool": np.bool_}
-OLDEST = 13  # cases of older operators are given this opset, where they mean the same
+OLDEST = 7  # cases of older operators are given this opset, where they mean the same
 # What a refusal is called in the list, by its message; the first that fits.
 REASONS = [("sequence", r"sequence|SequenceProto"), ("string", r"STRING|type 8\b"), ("optional", r"[Oo]ptional"),
            ("domain", r"ai\.onnx\.(ml|preview)"),

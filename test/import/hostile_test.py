@@ -89,7 +89,7 @@ class Format(Hostile):
         proto = linear()
         proto.ir_version = 99
         self.refuse(proto, "IR version 99, expected 3 to 14")
-        for opset, message in (12, "opset 12 is older than 13"), (29, "opset 29 is newer than 28"):
+        for opset, message in (6, "opset 6 is older than 7"), (29, "opset 29 is newer than 28"):
             self.refuse(model([node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", [2])],
                               opset=opset), message)
         proto = linear()

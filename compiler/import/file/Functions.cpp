@@ -35,6 +35,99 @@ size_t spaceOf(const onnx::NodeProto &node) {
   return bytes;
 }
 
+using Attributes = std::map<std::string, const onnx::AttributeProto *>;
+using Renamed = std::map<std::string, std::string>;
+
+Status checkInputs(const onnx::NodeProto &node, const Renamed &names) {
+  for (const std::string &input : node.input())
+    if (!names.count(input))
+      return badModel("{}: input '{}' is not defined in the function",
+                      describe(node), printable(input));
+  return Status();
+}
+
+Attributes attributesOf(const onnx::FunctionProto &function,
+                        const onnx::NodeProto &node) {
+  Attributes given;
+  for (const auto &attribute : function.attribute_proto())
+    given[attribute.name()] = &attribute;
+  for (const auto &attribute : node.attribute())
+    given[attribute.name()] = &attribute;
+  return given;
+}
+
+onnx::NodeProto instantiate(const onnx::NodeProto &node, const Renamed &names,
+                            const Attributes &given,
+                            const std::string &prefix) {
+  onnx::NodeProto copy;
+  copy.set_op_type(node.op_type());
+  copy.set_domain(node.domain());
+  copy.set_overload(node.overload());
+  *copy.mutable_metadata_props() = node.metadata_props();
+  copy.set_name(prefix + node.name());
+  for (const std::string &input : node.input())
+    copy.add_input(names.at(input));
+  for (const std::string &output : node.output())
+    copy.add_output(names.at(output));
+  for (const auto &attribute : node.attribute()) {
+    if (attribute.ref_attr_name().empty()) {
+      *copy.add_attribute() = attribute;
+      continue;
+    }
+    auto it = given.find(attribute.ref_attr_name());
+    if (it == given.end())
+      continue; // an optional attribute that the caller left out
+    auto *added = copy.add_attribute();
+    *added = *it->second;
+    added->set_name(attribute.name());
+  }
+  return copy;
+}
+
+/// What the call names, and unused names for all else.
+Renamed namesOf(const onnx::FunctionProto &function,
+                const onnx::NodeProto &call, const std::string &prefix,
+                const UnusedName &unused) {
+  Renamed names{{"", ""}};
+  for (int i = 0; i < function.input_size(); ++i)
+    names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
+  for (int i = 0; i < call.output_size(); ++i)
+    if (!call.output(i).empty())
+      names[function.output(i)] = call.output(i);
+  for (const auto &inner : function.node())
+    for (const std::string &output : inner.output())
+      if (!names.count(output))
+        names[output] = unused(prefix + output);
+  return names;
+}
+
+} // namespace
+
+Result<std::vector<onnx::NodeProto>>
+bodyOf(const onnx::FunctionProto &function, const onnx::NodeProto &call,
+       const std::string &prefix, const UnusedName &unused, Budget &budget) {
+  Key key = keyOf(function.domain(), function.name(), function.overload());
+  if (call.input_size() > function.input_size() ||
+      call.output_size() > function.output_size())
+    return badModel("node '{}': {} inputs and {} outputs, expected at most "
+                    "{} and {} for function '{}'",
+                    call.name(), call.input_size(), call.output_size(),
+                    function.input_size(), function.output_size(), key);
+  Renamed names = namesOf(function, call, prefix, unused);
+  Attributes given = attributesOf(function, call);
+  std::vector<onnx::NodeProto> nodes;
+  for (const auto &inner : function.node()) {
+    DLC_TRY(checkInputs(inner, names).withContext(key));
+    nodes.push_back(instantiate(inner, names, given, prefix));
+    // Calls count too: empty functions can call each other 2^64 times.
+    DLC_TRY(budget.keep(spaceOf(nodes.back()) + kNodeBytes,
+                        fmt::format("inlining function '{}'", key)));
+  }
+  return nodes;
+}
+
+namespace {
+
 class Inliner {
 public:
   Inliner(onnx::ModelProto &model, Budget &budget)
@@ -59,8 +152,6 @@ public:
 
 private:
   using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
-  using Attributes = std::map<std::string, const onnx::AttributeProto *>;
-  using Renamed = std::map<std::string, std::string>;
 
   /// Walks what `nodes` reach: subgraphs and called functions.
   Status checkNodes(const Nodes &nodes, int callDepth, int graphDepth) {
@@ -119,33 +210,13 @@ private:
       model.mutable_graph()->add_node()->Swap(&node);
       return Status();
     }
-    const onnx::FunctionProto &function = *it->second;
-    if (node.input_size() > function.input_size() ||
-        node.output_size() > function.output_size())
-      return badModel("node '{}': {} inputs and {} outputs, expected at most "
-                      "{} and {} for function '{}'",
-                      node.name(), node.input_size(), node.output_size(),
-                      function.input_size(), function.output_size(), it->first);
-    Renamed names{{"", ""}};
-    for (int i = 0; i < function.input_size(); ++i)
-      names[function.input(i)] = i < node.input_size() ? node.input(i) : "";
-    for (int i = 0; i < node.output_size(); ++i)
-      if (!node.output(i).empty())
-        names[function.output(i)] = node.output(i);
-    Attributes given = attributesOf(function, node);
-    std::string prefix = fmt::format("{}#{}/", node.name(), ++calls);
-    for (const auto &inner : function.node())
-      for (const std::string &output : inner.output())
-        if (!names.count(output))
-          names[output] = unused(prefix + output);
-    for (const auto &inner : function.node()) {
-      DLC_TRY(checkInputs(inner, names).withContext(it->first));
-      onnx::NodeProto copy = instantiate(inner, names, given, prefix);
-      // Calls count too: empty functions can call each other 2^64 times.
-      DLC_TRY(budget.keep(spaceOf(copy) + kNodeBytes,
-                          fmt::format("inlining function '{}'", it->first)));
-      DLC_TRY(expand(copy));
-    }
+    DLC_ASSIGN(
+        auto nodes,
+        bodyOf(
+            *it->second, node, fmt::format("{}#{}/", node.name(), ++calls),
+            [&](std::string name) { return unused(std::move(name)); }, budget));
+    for (onnx::NodeProto &inner : nodes)
+      DLC_TRY(expand(inner));
     return Status();
   }
 
@@ -162,53 +233,6 @@ private:
     while (!taken.insert(name).second)
       name += "'";
     return name;
-  }
-
-  static Status checkInputs(const onnx::NodeProto &node, const Renamed &names) {
-    for (const std::string &input : node.input())
-      if (!names.count(input))
-        return badModel("{}: input '{}' is not defined in the function",
-                        describe(node), printable(input));
-    return Status();
-  }
-
-  static Attributes attributesOf(const onnx::FunctionProto &function,
-                                 const onnx::NodeProto &node) {
-    Attributes given;
-    for (const auto &attribute : function.attribute_proto())
-      given[attribute.name()] = &attribute;
-    for (const auto &attribute : node.attribute())
-      given[attribute.name()] = &attribute;
-    return given;
-  }
-
-  static onnx::NodeProto instantiate(const onnx::NodeProto &node,
-                                     const Renamed &names,
-                                     const Attributes &given,
-                                     const std::string &prefix) {
-    onnx::NodeProto copy;
-    copy.set_op_type(node.op_type());
-    copy.set_domain(node.domain());
-    copy.set_overload(node.overload());
-    *copy.mutable_metadata_props() = node.metadata_props();
-    copy.set_name(prefix + node.name());
-    for (const std::string &input : node.input())
-      copy.add_input(names.at(input));
-    for (const std::string &output : node.output())
-      copy.add_output(names.at(output));
-    for (const auto &attribute : node.attribute()) {
-      if (attribute.ref_attr_name().empty()) {
-        *copy.add_attribute() = attribute;
-        continue;
-      }
-      auto it = given.find(attribute.ref_attr_name());
-      if (it == given.end())
-        continue; // an optional attribute that the caller left out
-      auto *added = copy.add_attribute();
-      *added = *it->second;
-      added->set_name(attribute.name());
-    }
-    return copy;
   }
 
   onnx::ModelProto &model;

@@ -1,10 +1,15 @@
-// Model-local functions: checked and inlined.
+// Functions: those of a model are checked and inlined.
 #pragma once
 #include "compiler/import/tensor/Budget.h"
+#include <functional>
+#include <string>
+#include <vector>
 
 namespace onnx {
+class FunctionProto;
 class ModelProto;
-}
+class NodeProto;
+} // namespace onnx
 
 namespace dlc::import {
 
@@ -14,5 +19,15 @@ namespace dlc::import {
 /// bodies that need another opset version than the model. Nodes that calls add
 /// are charged to `budget`.
 Status inlineFunctions(onnx::ModelProto &model, Budget &budget);
+
+/// The wanted name, or another where a value has it.
+using UnusedName = std::function<std::string(std::string)>;
+
+/// The function's nodes as `call` gives its inputs, outputs and attributes:
+/// their names and those of inner values begin with `prefix`. Charged to
+/// `budget`.
+Result<std::vector<onnx::NodeProto>>
+bodyOf(const onnx::FunctionProto &function, const onnx::NodeProto &call,
+       const std::string &prefix, const UnusedName &unused, Budget &budget);
 
 } // namespace dlc::import

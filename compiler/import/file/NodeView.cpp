@@ -3,6 +3,11 @@
 
 namespace dlc::import {
 
+std::string operatorName(const onnx::NodeProto &node) {
+  const bool isCore = node.domain().empty() || node.domain() == "ai.onnx";
+  return isCore ? node.op_type() : node.domain() + "." + node.op_type();
+}
+
 const onnx::AttributeProto *NodeView::find(const std::string &name) const {
   for (const auto &attribute : proto.attribute())
     if (attribute.name() == name)

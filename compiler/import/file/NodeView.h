@@ -12,6 +12,9 @@ class NodeProto;
 
 namespace dlc::import {
 
+/// "Conv", "com.microsoft.Gelu": the operator with its domain, but for ai.onnx.
+std::string operatorName(const onnx::NodeProto &node);
+
 /// A node with the opset it belongs to. A getter gives the default when the
 /// attribute is absent; one of another type is remembered and reported by
 /// `problem` after the node has been handled.

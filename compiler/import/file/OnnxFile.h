@@ -16,7 +16,7 @@ class NodeProto;
 
 namespace dlc::import {
 
-constexpr int kOldestOpset = 13, kNewestOpset = 28;
+constexpr int kOldestOpset = 7, kNewestOpset = 28;
 constexpr int kOldestIr = 3, kNewestIr = 14;
 
 /// A model whose structure has been checked: versions, names, order, functions
@@ -26,8 +26,9 @@ struct OnnxFile {
   std::shared_ptr<onnx::ModelProto> model;
   int64_t opset = 0;                          // version of ai.onnx
   std::vector<const onnx::NodeProto *> nodes; // main graph, in order of use
-  WeightStore weights;                        // initializers; keeps `model`
-  Budget budget;                              // grown by the files' sizes
+  std::vector<std::shared_ptr<onnx::NodeProto>> made; // not the model's nodes
+  WeightStore weights;               // initializers; keeps `model`
+  Budget budget;                     // grown by the files' sizes
   std::map<std::string, Role> roles; // those that restoreParameters settled
   std::vector<Decision> decisions;   // and all that it did
   /// Output of a Gather -> row of its table that gets no gradient from it.

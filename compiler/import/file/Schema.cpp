@@ -29,4 +29,11 @@ const Schema *findSchema(std::string_view op, int64_t opset) {
   return std::prev(after);
 }
 
+int firstOpset(std::string_view op) {
+  auto first =
+      std::find_if(std::begin(kSchemas), std::end(kSchemas),
+                   [&](const Schema &schema) { return schema.op == op; });
+  return first == std::end(kSchemas) ? 0 : first->since;
+}
+
 } // namespace dlc::import

@@ -43,4 +43,7 @@ struct Schema {
 /// no such operator there. `opset` is from kOldestOpset to kNewestOpset.
 const Schema *findSchema(std::string_view op, int64_t opset);
 
+/// The first opset that has `op`, at least kOldestOpset; 0 when none has.
+int firstOpset(std::string_view op);
+
 } // namespace dlc::import

@@ -142,7 +142,7 @@ void addShapeRows(Rows &rows);
 void addLossRows(Rows &rows);
 void addRandomRows(Rows &rows);
 
-/// All rows, by op type of the ai.onnx domain.
+/// All rows, by operatorName.
 const Rows &allRows();
 
 Shape shapeOf(Value value);

@@ -1,4 +1,6 @@
 #include "compiler/import/rows/Support.h"
+#include "compiler/import/file/Schema.h"
+#include "compiler/import/file/StandardBodies.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
@@ -35,16 +37,14 @@ Status checkSupport(const OnnxFile &file,
                     const std::function<bool(const std::string &)> &folds) {
   Missing missing;
   for (const auto *node : file.nodes) {
-    bool core = node->domain().empty() || node->domain() == "ai.onnx";
-    auto row = allRows().find(node->op_type());
-    bool known = row != allRows().end() && row->second.since <= file.opset;
-    if (core && (known || folds(node->op_type())))
+    const std::string name = operatorName(*node);
+    bool known = allRows().count(name) || folds(name) || hasStandardBody(name);
+    const int since = firstOpset(name);
+    if (known && since <= file.opset)
       continue;
-    std::string op = printable(core ? node->op_type()
-                                    : node->domain() + "." + node->op_type());
-    if (core && row != allRows().end())
-      op += fmt::format(" (in opset {} only from {})", file.opset,
-                        row->second.since);
+    std::string op = printable(name);
+    if (known)
+      op += fmt::format(" (in opset {} only from {})", file.opset, since);
     missing[op].push_back(node->name().empty() ? node->output(0)
                                                : node->name());
   }

@@ -1,0 +1,21 @@
+// Operators that ONNX itself defines by other operators, and old forms of
+// operators: both become nodes of the newest opset.
+#pragma once
+#include "compiler/import/file/OnnxFile.h"
+#include <functional>
+
+namespace dlc::import {
+
+/// The standard defines `op` of ai.onnx by a function whose body depends only
+/// on attributes.
+bool hasStandardBody(const std::string &op);
+
+/// Gives each of file.nodes the form that it has in opset kNewestOpset, and
+/// puts a standard body where `isKnown` does not know the operator. The model
+/// stays as it is: new nodes are the file's, `made`; names of values are
+/// unique, those of nodes begin with the name of the one they come from. Nodes
+/// of bodies are charged to the budget.
+Status modernize(OnnxFile &file,
+                 const std::function<bool(const std::string &)> &isKnown);
+
+} // namespace dlc::import
