@@ -90,6 +90,7 @@ DLC_UNARY(erf, ErfOp)
 inline Expr pow(Expr a, Expr b) { return a.make<PowOp>(a.v, b.v); }
 inline Expr maximum(Expr a, Expr b) { return a.make<MaxOp>(a.v, b.v); }
 inline Expr minimum(Expr a, Expr b) { return a.make<MinOp>(a.v, b.v); }
+inline Expr both(Expr a, Expr b) { return a.make<AndOp>(a.v, b.v); }
 inline Expr compare(Predicate p, Expr a, Expr b) {
   return a.make<CompareOp>(p, a.v, b.v);
 }

@@ -80,9 +80,8 @@ Expr powBase(Expr dy, Expr a, Expr b, Value exponent) {
 Expr powExponent(Expr dy, Expr a, Expr b, Expr y, Value exponent) {
   if (matchPattern(exponent, m_Constant()))
     return Expr(*dy.b, dy.loc, {});
-  Expr atZero = compare(Predicate::eq, a, a.scalar(0))
-                    .make<AndOp>(compare(Predicate::eq, a, a.scalar(0)).v,
-                                 compare(Predicate::ge, b, b.scalar(0)).v);
+  Expr atZero = both(compare(Predicate::eq, a, a.scalar(0)),
+                     compare(Predicate::ge, b, b.scalar(0)));
   return dy * zeroWhere(atZero, y * log(a));
 }
 

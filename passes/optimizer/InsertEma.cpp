@@ -73,10 +73,10 @@ func::FuncOp makeFollower(func::FuncOp f, StringRef name) {
 
 /// The sets of averages of one step, one for each decay. `home` is where they
 /// are computed: the step, or the function that follows it.
-class Inserter {
+class EmaInserter {
 public:
-  Inserter(Step &step, Step &home, const Kind &kind, ArrayRef<double> decays,
-           const EmaOptions &options)
+  EmaInserter(Step &step, Step &home, const Kind &kind, ArrayRef<double> decays,
+              const EmaOptions &options)
       : step(step), home(home), kind(kind), decays(decays), options(options) {}
 
   LogicalResult run() {
@@ -209,9 +209,9 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
         *llvm::find_if(kinds, [&](auto &k) { return k.name == o.kind; });
     Step step(f);
     if (o.device == "device")
-      return Inserter(step, step, kind, values, o).run();
+      return EmaInserter(step, step, kind, values, o).run();
     Step home(makeFollower(f, "ema_step"));
-    return Inserter(step, home, kind, values, o).run();
+    return EmaInserter(step, home, kind, values, o).run();
   }
 
   SmallVector<double> decaysOf(func::FuncOp f) const {

@@ -27,10 +27,10 @@ int64_t bucketOf(ir::GradientOp g) {
   return 0;
 }
 
-class Inserter {
+class OptimizerInserter {
 public:
-  Inserter(Step &step, const OptimizerOptions &options,
-           const ScheduleOptions &schedule)
+  OptimizerInserter(Step &step, const OptimizerOptions &options,
+                    const ScheduleOptions &schedule)
       : step(step), options(options), schedule(schedule) {}
 
   LogicalResult run() {
@@ -164,7 +164,8 @@ struct InsertOptimizer : impl::InsertOptimizerBase<InsertOptimizer> {
     if (!f || failed(checkOptimizer(f, options.optimizer)))
       return signalPassFailure();
     Step step(f);
-    if (failed(Inserter(step, options.optimizer, options.schedule).run()))
+    if (failed(
+            OptimizerInserter(step, options.optimizer, options.schedule).run()))
       signalPassFailure();
   }
 };

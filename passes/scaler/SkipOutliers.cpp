@@ -19,8 +19,6 @@ namespace {
 
 constexpr int64_t kWindow = 128;
 
-Expr both(Expr a, Expr b) { return a.make<ir::AndOp>(a.v, b.v); }
-
 struct SkipOutliers : impl::SkipOutliersBase<SkipOutliers> {
   SkipOutliers() { reads<&StepOptions::outlier>(); }
 

@@ -22,8 +22,6 @@ namespace dlc {
 #include "passes/Passes.h.inc"
 namespace {
 
-Expr both(Expr a, Expr b) { return a.make<ir::AndOp>(a.v, b.v); }
-
 struct Unscale : impl::UnscaleBase<Unscale> {
   Unscale() { reads<&StepOptions::scaler>(); }
 

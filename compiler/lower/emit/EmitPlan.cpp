@@ -52,10 +52,10 @@ LogicalResult fill(plan::Attribute *out, NamedAttribute attr) {
   return success();
 }
 
-class ProgramEmitter {
+class ProgramWriter {
 public:
-  ProgramEmitter(plan::Program &out, const SymbolTable &symbols,
-                 const llvm::StringMap<uint32_t> &regions)
+  ProgramWriter(plan::Program &out, const SymbolTable &symbols,
+                const llvm::StringMap<uint32_t> &regions)
       : out(out), symbols(symbols), regions(regions) {}
 
   LogicalResult emit(exec::ProgramOp program) {
@@ -193,7 +193,7 @@ LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
   }
   const SymbolTable symbols(module);
   for (auto program : module.getOps<exec::ProgramOp>())
-    if (failed(ProgramEmitter(*plan.add_programs(), symbols, regions)
+    if (failed(ProgramWriter(*plan.add_programs(), symbols, regions)
                    .emit(program)))
       return failure();
   return success();

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kRounds = 4;
 /// Simple operations that a costly one counts for.
-constexpr double kCostly = 16;
+constexpr double kCostlyOperations = 16;
 
 /// The views of `v`, in order, and the other ops that read it or one of them.
 struct Readers {
@@ -158,7 +158,7 @@ OperandCost costOf(const KernelGraph &graph, const KernelNode *root) {
       cost.bytes += llvm::divideCeil(
           ir::elementType(node->value).getIntOrFloatBitWidth(), 8);
     if (node->kind == KernelNode::Apply)
-      cost.operations += isCostly(node->op()) ? kCostly : 1;
+      cost.operations += isCostly(node->op()) ? kCostlyOperations : 1;
   }
   return cost;
 }
@@ -186,9 +186,9 @@ std::optional<double> timeOf(ir::FusedOp kernel, const ProductShape &shape,
                                  costOf(*graph, product->children[1]));
 }
 
-class Fuser {
+class ProductFuser {
 public:
-  Fuser(Block &block, const Target &target, Placer &placer)
+  ProductFuser(Block &block, const Target &target, Placer &placer)
       : block(block), target(target), placer(placer) {}
 
   LogicalResult run() {
@@ -368,7 +368,7 @@ struct FuseMatmul : PlacingPass<FuseMatmul> {
     return "make kernels of products of halves where that is faster";
   }
   LogicalResult runOn(func::FuncOp f, Placer &placer) {
-    return Fuser(f.front(), *target, placer).run();
+    return ProductFuser(f.front(), *target, placer).run();
   }
 };
 
