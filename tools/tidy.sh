@@ -1,13 +1,11 @@
 #!/bin/bash
-# Runs clang-tidy 14 (rules: .clang-tidy) with the build in build/, or in $DLC_BUILD.
+# Runs clang-tidy 14 (rules: .clang-tidy), which needs a build folder where each file is compiled by itself: build-tidy/.
 #   tools/tidy.sh [FILE.cpp...]   these files, or all of the repository: minutes, so not a test
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-build=${DLC_BUILD:-$root/build}
-[[ -f $build/compile_commands.json ]] || {
-  echo "tidy: $build/compile_commands.json not found: run cmake --preset release first" >&2
-  exit 1
-}
+build=$root/build-tidy
+cmake -G Ninja -S "$root" -B "$build" -DDLC_UNITY=OFF > /dev/null
+ninja -C "$build" -t targets all | sed -nE 's/^(.*\.(h|inc)): CUSTOM_COMMAND$/\1/p' | xargs ninja -C "$build" > /dev/null
 if (($#)); then
   files=("$@")
 else
