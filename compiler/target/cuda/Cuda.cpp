@@ -4,6 +4,7 @@
 #include "compiler/target/cuda/codegen/Tiling.h"
 #include "runtime/base/Json.h"
 #include "runtime/plan/Figures.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -53,13 +54,23 @@ public:
         {"attention", "norm", "matmul", "matmul-epilogue"}, row);
   }
   Ways waysOf(ir::PlaceableInterface op) const override {
-    if (auto product = dyn_cast<ir::MatmulOp>(*op))
-      return waysOfProduct(product);
-    return cuda::waysOf(op);
+    return TypeSwitch<Operation *, Ways>(op)
+        .Case([&](ir::MatmulOp o) { return waysOfProduct(o); })
+        .Case<ir::AttentionOp, ir::AttentionBackwardOp>([&](auto o) {
+          const ir::AttentionDims dims(ir::tensorType(o.getQ()),
+                                       ir::tensorType(o.getK()),
+                                       ir::tensorType(o.getV()), o.getLayout());
+          return waysOfAttention(dims, ir::elementType(o.getQ()));
+        })
+        .Default([&](Operation *) { return cuda::waysOf(op); });
   }
   Ways waysOfAttention(const ir::AttentionDims &dims,
                        Type element) const override {
-    return cuda::waysOfAttention(dims, element);
+    Ways ways = cuda::waysOfAttention(dims, element);
+    for (Way &way : ways)
+      if (element && ir::isHalf(element) && way.whyNot.empty())
+        way.seconds = attention(dims, way.by);
+    return ways;
   }
   Ways waysOfEpilogue(ir::MatmulOp product, Operation *epilogue,
                       Value kept) const override {
@@ -115,6 +126,26 @@ public:
   }
 
 private:
+  /// Of an attention of halves and its gradient: seven products of queries,
+  /// keys and values, one of them only to have the scores again. Who keeps
+  /// these spares that one, and moves each eleven times between kernels.
+  double attention(const ir::AttentionDims &d, By by) const {
+    constexpr double kBytes = 2;
+    const bool keepsScores = by == By::Decomposed;
+    const double heads = double(d.batch) * d.heads,
+                 scores = heads * d.queries * d.keys,
+                 operands =
+                     heads * (d.queries + d.keys) * (d.depth + d.valueDepth),
+                 products =
+                     2 * scores *
+                     ((keepsScores ? 3 : 4) * d.depth + 3 * d.valueDepth),
+                 peak = by == By::Generated ? kOfPeakGenerated : kOfPeakLibrary,
+                 computing = products / (gpu.half * peak),
+                 bandwidth = gpu.bandwidth * kOfBandwidth;
+    if (keepsScores)
+      return 8 * kLaunch + computing + 11 * scores * kBytes / bandwidth;
+    return 2 * kLaunch + std::max(computing, 3 * operands * kBytes / bandwidth);
+  }
   Ways waysOfProduct(ir::MatmulOp op) const {
     if (!ir::isHalf(ir::elementType(op.getY())))
       return {{By::Library},

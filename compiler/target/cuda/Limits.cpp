@@ -28,12 +28,6 @@ std::string whyNoAttention(By by, const ir::AttentionDims &dims, Type element) {
   return "";
 }
 
-template <class Op> Ways attention(Op op) {
-  return waysOfAttention({ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
-                          ir::tensorType(op.getV()), op.getLayout()},
-                         ir::elementType(op.getQ()));
-}
-
 /// Why no engine has a norm of x with `width` values of scale.
 std::string whyNoNorm(Value x, Value scale) {
   std::string text;
@@ -72,8 +66,6 @@ Ways waysOfAttention(const ir::AttentionDims &dims, Type element) {
 
 Ways waysOf(ir::PlaceableInterface op) {
   return llvm::TypeSwitch<Operation *, Ways>(op)
-      .Case<ir::AttentionOp, ir::AttentionBackwardOp>(
-          [](auto o) { return attention(o); })
       .Case<ir::BatchNormOp, ir::BatchNormBackwardOp>(
           [](auto o) { return normOfImages(o); })
       .Case<ir::LayerNormOp, ir::LayerNormBackwardOp>(

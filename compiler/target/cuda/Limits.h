@@ -5,7 +5,8 @@
 
 namespace dlc::cuda {
 
-/// As Target's, for every GPU from sm_80 on; of all but products.
+/// As Target's, for every GPU from sm_80 on; of all but products and
+/// attention. Of attention without times.
 Ways waysOf(ir::PlaceableInterface op);
 Ways waysOfAttention(const ir::AttentionDims &dims, mlir::Type element);
 Ways waysOfEpilogue(ir::MatmulOp product, mlir::Operation *epilogue,
