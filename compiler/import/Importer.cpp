@@ -1,6 +1,7 @@
 #include "compiler/import/Importer.h"
 #include "compiler/import/Inputs.h"
 #include "compiler/import/Prepare.h"
+#include "compiler/import/Survey.h"
 #include "compiler/import/file/Declared.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/StandardBodies.h"
@@ -86,10 +87,8 @@ private:
   }
   Location here() { return NameLoc::get(builder.getStringAttr(file.path)); }
   Location locate(const onnx::NodeProto &node) {
-    std::string name = node.name();
-    if (name.empty())
-      name =
-          node.op_type() + (node.output_size() ? " -> " + node.output(0) : "");
+    const std::string name = labelOf(node.name(), node.op_type(),
+                                     node.output_size() ? node.output(0) : "");
     return FusedLoc::get(&context, {NameLoc::get(builder.getStringAttr(name))},
                          builder.getStringAttr(node.op_type()));
   }

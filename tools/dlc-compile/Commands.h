@@ -6,6 +6,7 @@
 namespace dlc::tool {
 
 void addCompile(CommandLine &line);
+void addCheck(CommandLine &line);
 void addConfig(CommandLine &line);
 void addExport(CommandLine &line);
 

@@ -1,4 +1,4 @@
-// dlc-compile: `dlc compile`, `dlc config` and `dlc export`.
+// dlc-compile: `dlc compile`, `dlc check`, `dlc config` and `dlc export`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/process/Process.h"
@@ -11,6 +11,7 @@ static int run(int argc, char **argv) {
   line.app.description("The compiler's part of dlc.");
   line.app.require_subcommand(1);
   addCompile(line);
+  addCheck(line);
   addConfig(line);
   addExport(line);
   return parseAndRun(line, argc, argv);

@@ -8,7 +8,8 @@
 namespace dlc::tool {
 
 bool isCompilerCommand(const std::string &name) {
-  return name == "compile" || name == "config" || name == "export";
+  return name == "compile" || name == "check" || name == "config" ||
+         name == "export";
 }
 
 // A program of its own, so that training never loads the compiler.

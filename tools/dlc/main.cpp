@@ -17,6 +17,8 @@ static void describe(CommandLine &line) {
   line.app.require_subcommand(1);
   line.app.add_subcommand("compile",
                           "turn an ONNX model into a training program");
+  line.app.add_subcommand("check",
+                          "say whether a model can be trained, and its cost");
   line.app.add_subcommand("config",
                           "show every setting of dlc compile, or compare");
   addTrain(line);

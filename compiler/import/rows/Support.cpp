@@ -8,9 +8,6 @@
 namespace dlc::import {
 namespace {
 
-/// The operators that are not there, and the nodes of each.
-using Missing = std::map<std::string, std::vector<std::string>>;
-
 std::string list(const Missing &missing) {
   constexpr size_t kNamed = 4; // nodes named of each operator
   std::string text = fmt::format(
@@ -33,8 +30,9 @@ std::string list(const Missing &missing) {
 
 } // namespace
 
-Status checkSupport(const OnnxFile &file,
-                    const std::function<bool(const std::string &)> &folds) {
+Missing
+missingOperators(const OnnxFile &file,
+                 const std::function<bool(const std::string &)> &folds) {
   Missing missing;
   for (const auto *node : file.nodes) {
     const std::string name = operatorName(*node);
@@ -48,6 +46,12 @@ Status checkSupport(const OnnxFile &file,
     missing[op].push_back(node->name().empty() ? node->output(0)
                                                : node->name());
   }
+  return missing;
+}
+
+Status checkSupport(const OnnxFile &file,
+                    const std::function<bool(const std::string &)> &folds) {
+  const Missing missing = missingOperators(file, folds);
   return missing.empty() ? Status() : badModel("{}", list(missing));
 }
 

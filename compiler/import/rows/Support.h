@@ -5,6 +5,12 @@
 
 namespace dlc::import {
 
+/// By operator ("Conv", "com.microsoft.Gelu"): the nodes that no row handles
+/// and that do not fold, either.
+using Missing = std::map<std::string, std::vector<std::string>>;
+Missing missingOperators(const OnnxFile &file,
+                         const std::function<bool(const std::string &)> &folds);
+
 /// One error for all nodes that no row handles and that do not fold, either.
 Status checkSupport(const OnnxFile &file,
                     const std::function<bool(const std::string &)> &folds);

@@ -1,0 +1,300 @@
+#include "compiler/driver/Check.h"
+#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/Exec.h"
+#include "compiler/driver/Pipeline.h"
+#include "compiler/import/Importer.h"
+#include "compiler/import/Survey.h"
+#include "compiler/lower/Labels.h"
+#include "compiler/lower/emit/EmitPlan.h"
+#include "compiler/target/TargetOptions.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/autocast/CastLists.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/plan/Memory.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+constexpr size_t kLayers = 10;
+
+/// Errors of a context, with the nodes that they are about.
+class Findings {
+public:
+  explicit Findings(MLIRContext &context)
+      : handler(&context, [this](Diagnostic &d) {
+          if (d.getSeverity() != DiagnosticSeverity::Error)
+            return success();
+          for (StringRef node : nodeNames(d.getLocation()))
+            nodes.insert(node.str());
+          const std::string label = printable(locationLabel(d.getLocation()));
+          errors.push_back((label.empty() ? "" : label + ": ") + d.str());
+          return success();
+        }) {
+    context.printOpOnDiagnostic(false);
+  }
+  std::set<std::string> nodes;
+  std::vector<std::string> errors;
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+
+class Checker {
+public:
+  explicit Checker(const CompileOptions &options)
+      : options(options),
+        context(registry(), MLIRContext::Threading::DISABLED) {}
+
+  Result<CheckReport> run() {
+    DLC_TRY(survey());
+    if (report.errors.empty())
+      DLC_TRY(import());
+    if (!model)
+      return std::move(report);
+    describeState();
+    describeOps();
+    for (const std::string &target : targetNames())
+      DLC_TRY(lower(target));
+    return std::move(report);
+  }
+
+private:
+  static DialectRegistry registry() {
+    DialectRegistry r;
+    registerEverything(r);
+    return r;
+  }
+
+  Status survey() {
+    DLC_ASSIGN(auto uses,
+               import::surveyOnnx(options.model, options.import.budget));
+    for (const import::OperatorUse &use : uses) {
+      OperatorCheck op{.name = use.name, .count = int64_t(use.nodes.size())};
+      for (const std::string &target : targetNames())
+        op.targets[target] = "?";
+      if (use.isMissing) {
+        op.import = "no";
+        op.advice = "dlc has no such operator: export it as others, or give it "
+                    "as a function in the model";
+        report.errors.push_back(
+            fmt::format("operator {} is not supported (node '{}'{})",
+                        printable(use.name), printable(use.nodes.front()),
+                        use.nodes.size() > 1
+                            ? fmt::format(" and {} more", use.nodes.size() - 1)
+                            : ""));
+      }
+      for (const std::string &node : use.nodes)
+        places.emplace(node, report.ops.size());
+      report.ops.push_back(std::move(op));
+    }
+    return {};
+  }
+
+  /// The operator that a location of the program comes from; null: none. What a
+  /// function's body becomes is called CALLER#NUMBER/NODE.
+  OperatorCheck *find(StringRef node) {
+    for (StringRef name = node; !name.empty(); name = name.rsplit('#').first) {
+      if (auto at = places.find(name.str()); at != places.end())
+        return &report.ops[at->second];
+      if (!name.contains('#'))
+        break;
+    }
+    return nullptr;
+  }
+  SmallVector<OperatorCheck *> operatorsAt(Location loc) {
+    SmallVector<OperatorCheck *> found;
+    for (StringRef node : nodeNames(loc))
+      if (OperatorCheck *op = find(node))
+        found.push_back(op);
+    return found;
+  }
+  /// The first error, and all of `findings`' nodes.
+  void blame(const Findings &findings,
+             llvm::function_ref<std::string &(OperatorCheck &)> word) {
+    for (const std::string &node : findings.nodes)
+      if (OperatorCheck *op = find(node)) {
+        word(*op) = "no";
+        if (op->advice.empty())
+          op->advice = findings.errors.front();
+      }
+    for (const std::string &error : findings.errors)
+      if (!llvm::is_contained(report.errors, error))
+        report.errors.push_back(error);
+  }
+
+  Status import() {
+    Findings findings(context);
+    import::ImportOptions o = options.import;
+    o.batch = options.batch;
+    auto imported = import::importOnnx(context, options.model, o);
+    if (imported.ok()) {
+      model.emplace(std::move(*imported));
+      return {};
+    }
+    if (imported.status().code() == Code::Usage)
+      return Status(Code::Usage, llvm::join(findings.errors, "\n"));
+    blame(findings,
+          [](OperatorCheck &op) -> std::string & { return op.import; });
+    return {};
+  }
+
+  void describeState() {
+    for (auto state : model->module->getOps<ir::StateOp>()) {
+      if (state.getRole() == ir::Role::buffer ||
+          !isa<StringAttr>(state.getInit()) ||
+          !isa<FloatType>(state.getTensorType().getElementType()))
+        continue;
+      const int64_t count = state.getTensorType().getNumElements();
+      report.parameters += count;
+      if (state.getTrainable())
+        report.trainable += count;
+      else
+        report.frozen.push_back(state.getSymName().str());
+    }
+    if (report.trainable == 0)
+      report.errors.push_back("no trainable parameter; --train=REGEX trains "
+                              "initializers that match");
+  }
+
+  void describeOps() {
+    auto predict = model->module->lookupSymbol<func::FuncOp>("predict");
+    AmpOptions amp = options.train.amp;
+    if (!amp.enabled())
+      amp.level = "O1";
+    amp.resolve();
+    Findings findings(context);
+    auto lists = CastLists::get(*model->module, amp);
+    std::map<std::string, LayerCost> layers;
+    for (Operation &op : predict.getOps()) {
+      const auto users = operatorsAt(op.getLoc());
+      for (OperatorCheck *user : users) {
+        join(user->gradient, gradientOf(&op), {"yes", "no", "zero", "none"});
+        if (succeeded(lists) && isa<ir::CastPolicyInterface>(op))
+          join(user->amp, castOf(lists->entry(&op).policy),
+               {"half", "f32", "as inputs", "none"});
+      }
+      auto counted = dyn_cast<ir::FlopsInterface>(op);
+      if (counted && !users.empty()) {
+        const std::string node = nodeNames(op.getLoc()).front().str();
+        LayerCost &layer = layers[node];
+        layer.node = node, layer.op = users.front()->name;
+        layer.flops += double(counted.countFlops());
+      }
+    }
+    for (OperatorCheck &op : report.ops) {
+      // Folded, or its value is not asked for.
+      for (std::string *word : {&op.gradient, &op.amp})
+        if (*word == "?")
+          *word = "none";
+    }
+    for (auto &[node, layer] : layers)
+      report.layers.push_back(layer);
+    llvm::stable_sort(report.layers, [](const auto &a, const auto &b) {
+      return a.flops > b.flops;
+    });
+  }
+  /// The word that comes first in `order` stays.
+  static void join(std::string &word, StringRef other,
+                   ArrayRef<StringRef> order) {
+    auto rank = [&](StringRef w) {
+      return llvm::find(order, w) - order.begin();
+    };
+    if (word == "?" || rank(other) < rank(word))
+      word = other.str();
+  }
+  static StringRef castOf(ir::CastPolicy policy) {
+    switch (policy) {
+    case ir::CastPolicy::Allow:
+      return "half";
+    case ir::CastPolicy::Deny:
+      return "f32";
+    case ir::CastPolicy::Infer:
+    case ir::CastPolicy::Clear:
+      return "as inputs";
+    case ir::CastPolicy::Never:
+      return "none";
+    }
+    llvm_unreachable("a policy");
+  }
+  static bool hasFloat(TypeRange types) {
+    return llvm::any_of(types, [](Type t) {
+      auto tensor = dyn_cast<RankedTensorType>(t);
+      return tensor && isa<FloatType>(tensor.getElementType());
+    });
+  }
+  /// Found by asking for it, in a copy of the program's end.
+  static StringRef gradientOf(Operation *op) {
+    if (!hasFloat(op->getOperandTypes()) || !hasFloat(op->getResultTypes()))
+      return "none";
+    // What train mode or dlc-randomize replaces has its gradient then.
+    if (isa<ir::BatchNormInferOp, ir::DropoutOp>(op))
+      return "yes";
+    auto rule = dyn_cast<ir::DifferentiableInterface>(op);
+    if (!rule)
+      return "no";
+    OpBuilder b(op->getContext());
+    Block scratch;
+    b.setInsertionPointToEnd(&scratch);
+    // Of the first floating one: the others may be for the gradient alone.
+    SmallVector<Value> dy(op->getNumResults()), dx;
+    auto first = llvm::find_if(op->getResults(),
+                               [](Value v) { return hasFloat(v.getType()); });
+    dy[(*first).getResultNumber()] = *first;
+    const bool isBuilt = succeeded(rule.buildGradient(b, dy, dx));
+    scratch.dropAllReferences();
+    if (!isBuilt)
+      return "no";
+    return llvm::any_of(dx, [](Value v) { return bool(v); }) ? "yes" : "zero";
+  }
+
+  Status lower(const std::string &target) {
+    Findings findings(context);
+    CompileOptions o = options;
+    o.train.target.name = target;
+    OwningOpRef<ModuleOp> module(model->module->clone());
+    bool isLowered = true;
+    plan::Plan plan;
+    PassManager passes(&context);
+    for (Phase &phase : allPhases(o))
+      phase.add(passes);
+    isLowered =
+        succeeded(passes.run(*module)) && succeeded(emitPlan(*module, plan));
+    auto word = [&](OperatorCheck &op) -> std::string & {
+      return op.targets[target];
+    };
+    for (OperatorCheck &op : report.ops)
+      word(op) = isLowered ? "yes" : "?";
+    if (!isLowered) {
+      blame(findings, word);
+      return {};
+    }
+    report.memory[target] = totalBytes(plan);
+    double flops = 0;
+    for (const auto &program : plan.programs())
+      if (program.name() == "train_step")
+        for (const auto &command : program.commands())
+          flops += double(command.flops());
+    report.flops = std::max(report.flops, flops);
+    return {};
+  }
+
+  const CompileOptions &options;
+  MLIRContext context;
+  std::optional<import::ImportedModel> model;
+  std::map<std::string, size_t> places; // of nodes' operators
+  CheckReport report;
+};
+
+} // namespace
+
+Result<CheckReport> check(const CompileOptions &options) try {
+  return Checker(options).run();
+} catch (...) {
+  return caughtException(options.model);
+}
+
+} // namespace dlc

@@ -1,0 +1,26 @@
+// What a model asks of the importer, before anything is imported.
+#pragma once
+#include "runtime/base/Status.h"
+#include <string>
+#include <vector>
+
+namespace dlc::import {
+
+/// An operator of the file's main graph, or one of a function's body that is
+/// missing.
+struct OperatorUse {
+  std::string name;               // "Conv", "com.microsoft.Gelu"
+  std::vector<std::string> nodes; // as locations of the imported module say
+  bool isMissing = false;         // no row imports it
+};
+
+/// What a node is called in locations: its name, or operator and first result.
+std::string labelOf(const std::string &name, const std::string &op,
+                    const std::string &firstResult);
+
+/// In the order of their first nodes; missing ones of functions at the end.
+/// Code::BadModel, with the path, for what is no model.
+Result<std::vector<OperatorUse>> surveyOnnx(const std::string &path,
+                                            int64_t budget);
+
+} // namespace dlc::import

@@ -1,0 +1,118 @@
+"""dlc check: what would become of a model, before any work."""
+
+import json
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+import dlc
+
+
+def model(nodes, results=("y",), shape=(4, 3), functions=()):
+    """A model of x and the square weights w and v; y must be [4, 3]."""
+    weights = [numpy_helper.from_array(np.full((3, 3), 0.5, np.float32), name) for name in ("w", "v")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info(r, TensorProto.FLOAT, [4, 3]) for r in results], weights)
+    domains = sorted({n.domain for n in nodes} - {""})
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)] + [helper.make_opsetid(d, 1) for d in domains],
+                             functions=list(functions), ir_version=9)
+
+
+class Check(dlc.TestCase):
+    def check(self, path, *words, code=dlc.OK):
+        """The report, with its operators by name."""
+        out, err = dlc.dlc("check", path, "--json", *words, code=code)
+        report = json.loads(out)
+        self.assertEqual(report["ok"], code == dlc.OK)
+        return report, {op["op"]: op for op in report["ops"]}, err
+
+    def of(self, nodes, *words, code=dlc.OK, **more):
+        path = self.path("m.onnx")
+        with open(path, "wb") as file:
+            file.write(model(nodes, **more).SerializeToString())
+        return self.check(path, "--batch=4", *words, code=code)
+
+    def test_model_that_trains(self):
+        report, ops, _ = self.check(dlc.model("lenet"), "--batch=8")
+        self.assertEqual(ops["Conv"]["count"], 2)
+        for name, amp in ("Conv", "half"), ("Gemm", "half"), ("Relu", "as inputs"):
+            self.assertEqual({k: ops[name][k] for k in ("import", "gradient", "amp", "cpu", "cuda", "advice")},
+                             {"import": "yes", "gradient": "yes", "amp": amp, "cpu": "yes", "cuda": "yes", "advice": ""})
+        self.assertEqual(report["parameters"], 61706)  # LeNet-5's
+        self.assertEqual(report["trainable_parameters"], 61706)
+        self.assertGreater(min(report["memory"][t] for t in ("cpu", "cuda")), 61706 * 4 * 2)
+        # conv1: 2 * 8 * 28 * 28 * 6 * 25, conv2: 2 * 8 * 10 * 10 * 16 * 150; a step has two gradients more of most.
+        self.assertEqual(report["layers"][0]["flops"], 2 * 8 * 10 * 10 * 16 * 150)
+        forward = sum(layer["flops"] for layer in report["layers"])
+        self.assertTrue(2 * forward < report["flops"] < 4 * forward)
+        self.assertEqual(self.check(dlc.model("lenet"), "--batch=16")[0]["layers"][0]["flops"], report["layers"][0]["flops"] * 2)
+
+    def test_table(self):
+        out, _ = dlc.dlc("check", dlc.model("lenet"), "--freeze=^f3.weight")
+        self.assertRegex(out, r"(?m)^operator +count +import +gradient +autocast +cpu +cuda$")
+        self.assertRegex(out, r"(?m)^Conv +2 +yes +yes +half +yes +yes$")
+        self.assertRegex(out, r"(?m)^61706 parameters, 60866 of them trained$")
+        self.assertIn("  not trained: f3.weight\n", out)
+
+    def test_user_lists_count(self):
+        _, ops, _ = self.check(dlc.model("lenet"), "--amp", "--amp-deny=Conv")
+        self.assertEqual((ops["Conv"]["amp"], ops["Gemm"]["amp"]), ("f32", "half"))
+
+    def test_no_gradient_to_have(self):
+        _, ops, _ = self.of([helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Floor", ["a"], ["f"]),
+                             helper.make_node("Cast", ["f"], ["i"], to=TensorProto.INT64), helper.make_node("Neg", ["i"], ["n"]),
+                             helper.make_node("Cast", ["n"], ["c"], to=TensorProto.FLOAT), helper.make_node("Add", ["a", "c"], ["y"])],
+                            "--loss=mse")
+        self.assertEqual({name: ops[name]["gradient"] for name in ("MatMul", "Floor", "Neg", "Add")},
+                         {"MatMul": "yes", "Floor": "zero", "Neg": "none", "Add": "yes"})
+
+    def test_norm_and_attention(self):
+        """Results that are for the gradient alone get none."""
+        _, ops, _ = self.check(dlc.model("gpt_tiny"), "--batch=4")
+        self.assertEqual({op["gradient"] for op in ops.values() if op["op"] in ("LayerNormalization", "MatMul", "Softmax", "Gather")}, {"yes"})
+        self.assertEqual({op[target] for op in ops.values() for target in ("cpu", "cuda")}, {"yes"})
+
+    def test_missing_operator(self):
+        report, ops, err = self.of([helper.make_node("MatMul", ["x", "w"], ["a"]),
+                                    helper.make_node("Wobble", ["a"], ["b"], name="wob", domain="my.ops"),
+                                    helper.make_node("MatMul", ["b", "v"], ["y"])], code=dlc.BAD_MODEL)
+        self.assertEqual((ops["my.ops.Wobble"]["import"], ops["MatMul"]["import"]), ("no", "yes"))
+        self.assertIn("as a function in the model", ops["my.ops.Wobble"]["advice"])
+        self.assertEqual((ops["MatMul"]["count"], ops["MatMul"]["cuda"]), (2, "?"))
+        self.assertIn("operator my.ops.Wobble is not supported (node 'wob')", err)
+
+    def test_functions_count_as_what_calls_them(self):
+        body = [helper.make_node("MatMul", ["a", "b"], ["t"]), helper.make_node("Tanh", ["t"], ["c"])]
+        twice = helper.make_function("my.ops", "Dense", ["a", "b"], ["c"], body, [helper.make_opsetid("", 17)])
+        report, ops, _ = self.of([helper.make_node("Dense", ["x", "w"], ["a"], name="d1", domain="my.ops"),
+                                  helper.make_node("Dense", ["a", "v"], ["y"], domain="my.ops")], "--loss=mse", functions=[twice])
+        self.assertEqual(set(ops), {"my.ops.Dense"})
+        self.assertEqual({k: ops["my.ops.Dense"][k] for k in ("count", "gradient", "amp", "cpu")},
+                         {"count": 2, "gradient": "yes", "amp": "half", "cpu": "yes"})
+        self.assertEqual({layer["op"] for layer in report["layers"]}, {"my.ops.Dense"})
+
+    def test_refused_node(self):
+        """An operator that there is, with something that there is not."""
+        _, ops, err = self.of([helper.make_node("Cast", ["x"], ["s"], to=TensorProto.INT64), helper.make_node("MatMul", ["x", "w"], ["a"]),
+                               helper.make_node("Reshape", ["a", "s"], ["y"], name="shaped")], code=dlc.BAD_MODEL)
+        self.assertEqual((ops["Reshape"]["import"], ops["MatMul"]["import"]), ("no", "yes"))
+        self.assertIn("shaped", err)
+        self.assertIn("shaped", ops["Reshape"]["advice"])
+
+    def test_nothing_trains(self):
+        report, _, err = self.check(dlc.model("lenet"), "--freeze=.", code=dlc.BAD_MODEL)
+        self.assertEqual(report["trainable_parameters"], 0)
+        self.assertIn("no trainable parameter", err)
+
+    def test_what_is_no_model(self):
+        path = self.path("m.onnx")
+        with open(path, "w") as file:
+            file.write("no model")
+        for words, code, text in ((path,), dlc.BAD_MODEL, path), ((self.path("none.onnx"),), dlc.BAD_MODEL, "none.onnx"), (
+                (dlc.model("lenet"), "--batch=x"), dlc.USAGE, "--batch"):
+            _, err = dlc.dlc("check", *words, code=code)
+            self.assertIn(text, err)
+
+
+if __name__ == "__main__":
+    dlc.main()

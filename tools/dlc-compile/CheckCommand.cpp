@@ -1,0 +1,134 @@
+// dlc check: whether a model can be trained, before any work.
+#include "compiler/driver/Check.h"
+#include "runtime/base/Bytes.h"
+#include "runtime/base/Text.h"
+#include "tools/dlc-compile/Commands.h"
+#include "tools/dlc-compile/Settings.h"
+#include "tools/dlc/Print.h"
+
+namespace dlc::tool {
+namespace {
+
+struct Arguments : Settings {
+  bool json = false;
+};
+
+Json toJson(const CheckReport &r) {
+  Json ops = Json::array(), layers = Json::array();
+  for (const OperatorCheck &op : r.ops) {
+    Json entry = {{"op", op.name},       {"count", op.count},
+                  {"import", op.import}, {"gradient", op.gradient},
+                  {"amp", op.amp},       {"advice", op.advice}};
+    for (const auto &[target, word] : op.targets)
+      entry[target] = word;
+    ops.push_back(entry);
+  }
+  for (const LayerCost &layer : r.layers)
+    layers.push_back(
+        {{"node", layer.node}, {"op", layer.op}, {"flops", layer.flops}});
+  return {{"ops", ops},
+          {"parameters", r.parameters},
+          {"trainable_parameters", r.trainable},
+          {"frozen", r.frozen},
+          {"flops", r.flops},
+          {"layers", layers},
+          {"memory", r.memory},
+          {"errors", r.errors},
+          {"ok", r.ok()}};
+}
+
+/// Rows of words, each column as wide as its widest word.
+void printColumns(const std::vector<std::vector<std::string>> &rows) {
+  std::vector<size_t> widths;
+  for (const auto &row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths.resize(std::max(widths.size(), row.size()));
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  for (const auto &row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i)
+      line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    printOut("{}\n", line);
+  }
+}
+
+void printOps(const CheckReport &r) {
+  std::vector<std::vector<std::string>> rows{
+      {"operator", "count", "import", "gradient", "autocast"}};
+  for (const auto &[target, word] : r.ops.front().targets)
+    rows[0].push_back(target);
+  for (const OperatorCheck &op : r.ops) {
+    rows.push_back({printable(op.name), std::to_string(op.count), op.import,
+                    op.gradient, op.amp});
+    for (const auto &[target, word] : op.targets)
+      rows.back().push_back(word);
+    if (!op.advice.empty())
+      rows.back().push_back(messageText(op.advice));
+  }
+  printColumns(rows);
+}
+
+void printReport(const CompileOptions &o, const CheckReport &r) {
+  constexpr size_t kShown = 10;
+  if (!r.ops.empty())
+    printOps(r);
+  if (r.parameters > 0)
+    printOut("\n{} parameters, {} of them trained\n", r.parameters,
+             r.trainable);
+  for (size_t i = 0; i < std::min(kShown, r.frozen.size()); ++i)
+    printOut("  not trained: {}\n", printable(r.frozen[i]));
+  if (r.frozen.size() > kShown)
+    printOut("  and {} more\n", r.frozen.size() - kShown);
+  if (!r.layers.empty())
+    printOut("\n{:.4g} GFLOP a training step at --batch={}; forward:\n",
+             r.flops * 1e-9, o.batch);
+  for (size_t i = 0; i < std::min(kShown, r.layers.size()); ++i)
+    printOut("  {:10.4g} GFLOP  {}  {}\n", r.layers[i].flops * 1e-9,
+             printable(r.layers[i].op), printable(r.layers[i].node));
+  if (r.layers.size() > kShown)
+    printOut("  and {} more\n", r.layers.size() - kShown);
+  for (const auto &[target, bytes] : r.memory)
+    printOut("{} of memory on {}\n", roundBytes(double(bytes)), target);
+}
+
+Status checkCommand(Arguments &a) {
+  DLC_TRY(a.flags.apply());
+  DLC_ASSIGN(CheckReport r, check(a.options));
+  if (a.json)
+    printJson(toJson(r), 2);
+  else
+    printReport(a.options, r);
+  if (r.ok())
+    return {};
+  std::string text = a.options.model + ": cannot be trained";
+  for (const std::string &error : r.errors)
+    text += "\n  " + messageText(error);
+  return Status(Code::BadModel, text);
+}
+
+} // namespace
+
+void addCheck(CommandLine &line) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App *c = line.app.add_subcommand(
+      "check", "say whether a model can be trained, and what it costs");
+  c->add_option("model", a->options.model, "the ONNX file")->required();
+  c->add_flag("--json", a->json, "the same as JSON");
+  a->flags.addFilesTo(*c);
+  a->flags.addOverridesTo(*c);
+  a->flags.addTo(*c);
+  c->footer(
+      "A table of the model's operators: whether they are imported, have "
+      "a gradient,\nwhat autocast makes of them, and what runs on which "
+      "target; then what trains,\nFLOPs and memory. Exit code 0 if it can "
+      "be trained, else 3.\n\n"
+      "Examples:\n"
+      "  dlc check model.onnx\n"
+      "  dlc check gpt.onnx --batch=8 --dim time=256 --json");
+  c->callback(
+      [&line, a] { line.chosen = [a] { return report(checkCommand(*a)); }; });
+}
+
+} // namespace dlc::tool
