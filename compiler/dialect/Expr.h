@@ -7,6 +7,10 @@
 
 namespace dlc::ir {
 
+/// On a rounding: its gradient is 1, as in quantisation-aware training; other
+/// roundings have none.
+constexpr llvm::StringLiteral kStraightThrough = "dlc.straight_through";
+
 /// A value with the place where further ops go. Operands of a binary operator
 /// must share an element type; shapes broadcast. Copies are cheap; nothing is
 /// owned.

@@ -374,7 +374,9 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
                                        ValueRange(results).getTypes()));
   std::set<std::string> losses;
   for (const auto *node : file.nodes)
-    if (node->op_type() == "SoftmaxCrossEntropyLoss" && node->output_size())
+    if ((node->op_type() == "SoftmaxCrossEntropyLoss" ||
+         node->op_type() == "NegativeLogLikelihoodLoss") &&
+        node->output_size())
       losses.insert(node->output(0));
   SmallVector<DictionaryAttr> attributes;
   for (const auto &output : file.model->graph().output()) {

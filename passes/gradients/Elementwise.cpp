@@ -101,6 +101,9 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
   row<ReluOp>(c, [](auto &g) {
     return g.dy.template make<ReluBackwardOp>(g.dy.v, g.y.v);
   });
+  row<RoundOp>(c, [](auto &g) {
+    return g.op->hasAttr(kStraightThrough) ? g.dy : Expr(*g.dy.b, g.dy.loc, {});
+  });
   row<CastOp>(c, [](auto &g) { return g.dy.cast(elementType(g.op.getX())); });
   wideRow<SqrtOp>(c, [](auto &g) { return g.dy / (g.y * 2.0); });
   wideRow<RsqrtOp>(c, [](auto &g) { return g.dy * -0.5 * (g.y * g.y * g.y); });
@@ -139,6 +142,6 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
       [](auto &g) { return select(g.a, g.dy, g.dy.scalar(0)); },
       [](auto &g) { return zeroWhere(g.a, g.dy); });
 
-  noGradient<SignOp, FloorOp, CeilOp, RoundOp, NotOp, IsFiniteOp, AndOp, OrOp,
+  noGradient<SignOp, FloorOp, CeilOp, NotOp, IsFiniteOp, AndOp, OrOp,
              CompareOp>(c);
 }

@@ -37,7 +37,7 @@ REASONS = [("sequence", r"sequence|SequenceProto"), ("string", r"STRING|type 8\b
            ("operator", r"not supported:"), ("random", r"^random$"), ("training", r"^training$"), ("data", r"depends on the model's data|known at"),
            ("form", r".")]
 # What test/e2e compares: random ones, and BatchNormalization in training mode, which is what the training step makes of it.
-ELSEWHERE = {"random": re.compile(r"bernoulli|training_dropout(_default)?$"), "training": re.compile(r"training_mode$")}
+ELSEWHERE = {"random": re.compile(r"bernoulli|training_dropout(_default)?(_mask)?$"), "training": re.compile(r"training_mode$")}
 
 
 def to_array(content):

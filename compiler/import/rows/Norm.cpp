@@ -81,14 +81,32 @@ template <typename Op> LogicalResult softmax(const Node &n) {
   return n.result(n.make<Op>(x, uint64_t(*axis)));
 }
 
+/// 1 at the first maximum, 0 elsewhere.
+LogicalResult hardmax(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  auto axis = n.axis("axis", -1, shapeOf(x).size());
+  if (failed(axis))
+    return failure();
+  Value best = n.make<ir::ArgMaxOp>(x, ArrayRef<int64_t>(*axis), true);
+  if (!best)
+    return failure();
+  auto type = RankedTensorType::get(shapeOf(x), ir::elementType(best));
+  Value index = ir::IotaOp::create(n.b, n.loc, type, *axis);
+  Value hit = n.make<ir::CompareOp>(ir::Predicate::eq, index, best);
+  return n.result(n.cast(hit, ir::elementType(x)));
+}
+
 } // namespace
 
 void addNormRows(Rows &rows) {
-  rows["BatchNormalization"] = {9, batchNorm};
+  rows["BatchNormalization"] = {7, batchNorm};
   rows["LayerNormalization"] = {17, layerNorm};
   rows["RMSNormalization"] = {23, rmsNorm};
-  rows["Softmax"] = {13, softmax<ir::SoftmaxOp>};
-  rows["LogSoftmax"] = {13, softmax<ir::LogSoftmaxOp>};
+  rows["Softmax"] = {1, softmax<ir::SoftmaxOp>};
+  rows["LogSoftmax"] = {1, softmax<ir::LogSoftmaxOp>};
+  rows["Hardmax"] = {1, hardmax};
 }
 
 } // namespace dlc::import

@@ -8,6 +8,20 @@ using namespace mlir;
 namespace dlc::import {
 namespace {
 
+/// x times what happens to 1, whose mask can be told from 0.
+LogicalResult dropoutWithMask(const Node &n, Value x, double ratio) {
+  if (!x)
+    return failure();
+  Value ones = n.broadcast(n.constant(1, x), shapeOf(x));
+  Value factor = n.make<ir::DropoutOp>(
+      ones, llvm::APFloat(ratio), llvm::ArrayRef<int64_t>(), n.proto.output(0));
+  Value kept =
+      n.make<ir::CompareOp>(ir::Predicate::ne, factor, n.constant(0, factor));
+  if (failed(n.result(1, kept)))
+    return failure();
+  return n.result(n.make<ir::MulOp>(x, factor));
+}
+
 /// The training form is an op of its own, inference form the identity.
 LogicalResult dropout(const Node &n) {
   bool training = false;
@@ -29,8 +43,7 @@ LogicalResult dropout(const Node &n) {
   Value x = n.in(0);
   if (training && ratio > 0) {
     if (n.uses(1))
-      return n.fail() << "the mask of a training Dropout is not supported as "
-                         "an output";
+      return dropoutWithMask(n, x, ratio);
     return n.result(n.make<ir::DropoutOp>(
         x, llvm::APFloat(ratio), llvm::ArrayRef<int64_t>(), n.proto.output(0)));
   }

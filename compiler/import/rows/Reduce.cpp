@@ -1,9 +1,11 @@
 // Reductions. Axes are an attribute at first and an input from opset 13
 // (ReduceSum) or 18 (the others); both forms are read.
+#include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;
+using dlc::ir::Expr;
 
 namespace dlc::import {
 namespace {
@@ -26,34 +28,120 @@ FailureOr<std::optional<std::vector<int64_t>>> axesOf(const Node &n,
   return std::optional(*axes);
 }
 
-/// `before` is applied to x and `after` to the reduced value.
-template <typename Op>
-LogicalResult reduce(const Node &n, Value (*before)(const Node &, Value),
-                     Value (*after)(const Node &, Value)) {
+/// How a value is reduced over axes, of which there may be none.
+using Reducer = Expr (*)(Expr, ArrayRef<int64_t>, bool);
+
+LogicalResult reduceBy(const Node &n, Reducer reducer) {
   Value x = n.in(0);
   if (!x)
     return failure();
   auto axes = axesOf(n, shapeOf(x).size());
   if (failed(axes))
     return failure();
-  Value y = before ? before(n, x) : x;
-  if (*axes && !(*axes)->empty())
-    y = n.make<Op>(y, ArrayRef<int64_t>(**axes), n.integer("keepdims", 1) != 0);
-  return n.result(y && after ? after(n, y) : y);
+  return n.result(reducer(Expr(n.b, n.loc, x), axes->value_or(Shape()),
+                          n.integer("keepdims", 1) != 0));
+}
+template <Reducer reducer> LogicalResult by(const Node &n) {
+  return reduceBy(n, reducer);
 }
 
-template <typename Op> LogicalResult plain(const Node &n) {
-  return reduce<Op>(n, nullptr, nullptr);
+Expr sumOf(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  return axes.empty() ? x : x.sum(axes, keep);
+}
+template <typename Op> Expr plain(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  return axes.empty() ? x : x.make<Op>(x.v, axes, keep);
+}
+Expr norm1(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  return sumOf(abs(x), axes, keep);
+}
+Expr squares(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  return sumOf(x * x, axes, keep);
+}
+/// With gradient 0 where the norm is 0, as PyTorch has it.
+Expr norm2(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  Expr sum = squares(x, axes, keep);
+  Expr isZero = compare(ir::Predicate::eq, sum, sum.scalar(0));
+  return select(isZero, sum.scalar(0),
+                sqrt(select(isZero, sum.scalar(1), sum)));
+}
+Expr logSum(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  return log(sumOf(x, axes, keep));
+}
+/// What is taken off before the exponential is a whole number, for rounding has
+/// no gradient.
+Expr logSumExp(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  if (axes.empty())
+    return x;
+  Expr most = x.max(axes, true);
+  Expr whole = most.make<ir::FloorOp>(most.v);
+  Expr isFinite = whole.make<ir::IsFiniteOp>(whole.v);
+  Expr shift = select(isFinite, whole, whole.scalar(0));
+  Expr sum = exp(x - shift).sum(axes, keep);
+  return log(sum) + shift.reshape(sum.shape());
+}
+/// By halves, so that the gradient is right where factors are 0.
+Expr prod(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  if (axes.empty())
+    return x;
+  std::vector<int64_t> perm;
+  Shape kept, shape(x.shape());
+  int64_t size = 1;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (!llvm::is_contained(axes, int64_t(d))) {
+      perm.push_back(d);
+      kept.push_back(shape[d]);
+    }
+  perm.insert(perm.end(), axes.begin(), axes.end());
+  for (int64_t axis : axes) {
+    size *= shape[axis];
+    shape[axis] = 1;
+  }
+  Shape rows = kept;
+  rows.push_back(size);
+  Expr y = x.make<ir::TransposeOp>(x.v, ArrayRef<int64_t>(perm)).reshape(rows);
+  const Shape none(rows.size(), 0), ones(rows.size(), 1);
+  while (size != 1) {
+    const int64_t half = (size + 1) / 2 + (size == 0);
+    Shape missing = none, start = none;
+    missing.back() = (size == 0 ? 1 : 2 * half) - size;
+    y = y.make<ir::PadOp>(y.v, ArrayRef(none), ArrayRef(missing),
+                          ArrayRef(none), llvm::APFloat(1.0));
+    if (size == 0)
+      break;
+    start.back() = half;
+    rows.back() = size = half;
+    auto part = [&](const Shape &from) {
+      return y.make<ir::SliceOp>(y.v, ArrayRef(from), ArrayRef(rows),
+                                 ArrayRef(ones));
+    };
+    y = part(none) * part(start);
+  }
+  return y.reshape(keep ? shape : kept);
 }
 
-Value square(const Node &n, Value x) { return n.make<ir::MulOp>(x, x); }
-Value absolute(const Node &n, Value x) { return n.make<ir::AbsOp>(x); }
-Value root(const Node &n, Value x) {
-  if (isa<FloatType>(ir::elementType(x)))
-    return n.make<ir::SqrtOp>(x);
-  n.fail() << n.proto.op_type() << " of " << ir::elementType(x)
-           << " is not supported; cast to a float type before it";
-  return nullptr;
+/// Whether any holds (all hold): the extremum of booleans.
+template <bool isAll> Expr holds(Expr x, ArrayRef<int64_t> axes, bool keep) {
+  if (axes.empty())
+    return x;
+  Expr counted = isAll ? x.make<ir::NotOp>(x.v) : x;
+  Expr count =
+      counted.cast(IntegerType::get(x.v.getContext(), 32)).sum(axes, keep);
+  return compare(isAll ? ir::Predicate::eq : ir::Predicate::ne, count,
+                 count.scalar(0));
+}
+template <Reducer ofNumbers, bool isAll>
+LogicalResult extremumOf(const Node &n) {
+  Value x = n.in(0);
+  return x && ir::elementType(x).isInteger(1) ? reduceBy(n, holds<isAll>)
+                                              : reduceBy(n, ofNumbers);
+}
+
+template <Reducer reducer> LogicalResult inFloats(const Node &n) {
+  Value x = n.in(0);
+  if (!x || isa<FloatType>(ir::elementType(x)))
+    return reduceBy(n, reducer);
+  return n.fail() << n.proto.op_type() << " of " << ir::elementType(x)
+                  << " is not supported; cast to a float type before it";
 }
 
 LogicalResult argMax(const Node &n) {
@@ -72,20 +160,16 @@ LogicalResult argMax(const Node &n) {
 } // namespace
 
 void addReduceRows(Rows &rows) {
-  rows["ReduceSum"] = {1, plain<ir::ReduceSumOp>};
-  rows["ReduceMean"] = {1, plain<ir::ReduceMeanOp>};
-  rows["ReduceMax"] = {1, plain<ir::ReduceMaxOp>};
-  rows["ReduceMin"] = {1, plain<ir::ReduceMinOp>};
-  rows["ReduceL1"] = {1, [](const Node &n) {
-                        return reduce<ir::ReduceSumOp>(n, absolute, nullptr);
-                      }};
-  rows["ReduceL2"] = {1, [](const Node &n) {
-                        return reduce<ir::ReduceSumOp>(n, square, root);
-                      }};
-  rows["ReduceSumSquare"] = {1, [](const Node &n) {
-                               return reduce<ir::ReduceSumOp>(n, square,
-                                                              nullptr);
-                             }};
+  rows["ReduceSum"] = {1, by<sumOf>};
+  rows["ReduceMean"] = {1, by<plain<ir::ReduceMeanOp>>};
+  rows["ReduceMax"] = {1, extremumOf<plain<ir::ReduceMaxOp>, false>};
+  rows["ReduceMin"] = {1, extremumOf<plain<ir::ReduceMinOp>, true>};
+  rows["ReduceProd"] = {1, by<prod>};
+  rows["ReduceL1"] = {1, by<norm1>};
+  rows["ReduceL2"] = {1, inFloats<norm2>};
+  rows["ReduceSumSquare"] = {1, by<squares>};
+  rows["ReduceLogSum"] = {1, inFloats<logSum>};
+  rows["ReduceLogSumExp"] = {1, inFloats<logSumExp>};
   rows["ArgMax"] = {1, argMax};
 }
 

@@ -197,6 +197,8 @@ const Rows &allRows() {
     addElementwiseRows(table);
     addLinearRows(table);
     addNormRows(table);
+    addNormalizeRows(table);
+    addQuantizeRows(table);
     addReduceRows(table);
     addShapeRows(table);
     addLossRows(table);

@@ -137,6 +137,8 @@ void addAttentionRows(Rows &rows);
 void addElementwiseRows(Rows &rows);
 void addLinearRows(Rows &rows);
 void addNormRows(Rows &rows);
+void addNormalizeRows(Rows &rows);
+void addQuantizeRows(Rows &rows);
 void addReduceRows(Rows &rows);
 void addShapeRows(Rows &rows);
 void addLossRows(Rows &rows);

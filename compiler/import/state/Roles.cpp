@@ -11,8 +11,9 @@ namespace dlc::import {
 namespace {
 
 const std::set<std::string> kPassThrough = {
-    "Identity",  "Transpose", "Reshape", "Cast",   "CastLike", "Squeeze",
-    "Unsqueeze", "Flatten",   "Slice",   "Expand", "Split"};
+    "Identity", "Transpose",      "Reshape",         "Cast",  "CastLike",
+    "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
+    "Split",    "QuantizeLinear", "DequantizeLinear"};
 
 bool isWeightOperand(const onnx::NodeProto &node, int input) {
   static const std::set<std::string> norms = {
@@ -21,9 +22,22 @@ bool isWeightOperand(const onnx::NodeProto &node, int input) {
   const std::string &op = node.op_type();
   if (op == "Conv" || op == "ConvTranspose")
     return input >= 1;
+  if (op == "DeformConv")
+    return input == 1 || input == 3;
   if (norms.count(op))
     return input == 1 || input == 2;
   return op == "Gemm" || op == "MatMul" || (op == "Gather" && input == 0);
+}
+
+/// Scales of quantisation and class weights, whatever their names.
+bool isSetting(const onnx::NodeProto &node, int input) {
+  static const std::set<std::string> losses = {"SoftmaxCrossEntropyLoss",
+                                               "NegativeLogLikelihoodLoss"};
+  static const std::set<std::string> scales = {"QuantizeLinear",
+                                               "DequantizeLinear"};
+  const std::string &op = node.op_type();
+  return (losses.count(op) && input == 2) || (scales.count(op) && input == 1) ||
+         op.starts_with("QLinear");
 }
 
 struct Use {
@@ -44,12 +58,13 @@ public:
   }
 
   Role find(const std::string &name, const Weight &weight) {
-    bool weightOperand = false, statistics = false;
+    Found found;
     std::set<std::string> seen;
-    visit(name, seen, weightOperand, statistics);
-    if (statistics)
+    visit(name, seen, found);
+    const bool weightOperand = found.weightOperand;
+    if (found.statistics)
       return Role::Buffer;
-    if (!isFloat(weight.dtype))
+    if (!isFloat(weight.dtype) || (found.setting && !weightOperand))
       return Role::Constant;
     if (!weightOperand && triangleOf(weight)) // a mask, whatever its name
       return Role::Constant;
@@ -102,18 +117,25 @@ private:
     }
   }
 
+  /// What a value is to the nodes that it reaches.
+  struct Found {
+    bool weightOperand = false, statistics = false, setting = false;
+  };
+
   void visit(const std::string &value, std::set<std::string> &seen,
-             bool &weightOperand, bool &statistics) {
+             Found &found) {
     auto it = uses.find(value);
     if (it == uses.end() || seen.size() > 32 || !seen.insert(value).second)
       return;
     for (const Use &use : it->second) {
       const onnx::NodeProto &node = *use.node;
-      weightOperand |= isWeightOperand(node, use.input);
-      statistics |= node.op_type() == "BatchNormalization" && use.input >= 3;
+      found.weightOperand |= isWeightOperand(node, use.input);
+      found.setting |= isSetting(node, use.input);
+      found.statistics |=
+          node.op_type() == "BatchNormalization" && use.input >= 3;
       if (use.input == 0 && kPassThrough.count(node.op_type()))
         for (const std::string &output : node.output())
-          visit(output, seen, weightOperand, statistics);
+          visit(output, seen, found);
     }
   }
 

@@ -1,0 +1,276 @@
+// Quantisation and products of integers. A quantised value that is dequantised
+// again passes its gradient straight through, where it was not cut off.
+#include "compiler/import/rows/Quantize.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+
+/// On a cast to integers: its operand holds whole numbers of that type already.
+static constexpr StringRef kWhole = "dlc.whole";
+
+FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
+  switch (onnxType) {
+  case onnx::TensorProto::UINT8:
+    return IntegerRange{0, 255};
+  case onnx::TensorProto::INT8:
+    return IntegerRange{-128, 127};
+  case onnx::TensorProto::UINT16:
+    return IntegerRange{0, 65535};
+  case onnx::TensorProto::INT16:
+    return IntegerRange{-32768, 32767};
+  default:
+    return n.fail() << "quantisation to " << onnxTypeName(onnxType)
+                    << " is not supported, expected UINT8, INT8, UINT16 or "
+                       "INT16";
+  }
+}
+
+Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range, Type type) {
+  Expr whole = scaled.make<ir::RoundOp>(scaled.v);
+  whole.v.getDefiningOp()->setAttr(ir::kStraightThrough,
+                                   UnitAttr::get(whole.v.getContext()));
+  Expr y = whole + zeroPoint;
+  Expr low = y.scalar(range.low), high = y.scalar(range.high);
+  y = select(compare(ir::Predicate::lt, y, low), low, y);
+  y = select(compare(ir::Predicate::gt, y, high), high, y).cast(type);
+  y.v.getDefiningOp()->setAttr(kWhole, UnitAttr::get(y.v.getContext()));
+  return y;
+}
+
+namespace {
+
+/// A scale or zero point as it broadcasts with x: one for all, one a slice of
+/// the axis, or one a block along it.
+FailureOr<Expr> spread(const Node &n, Value v, const Shape &x) {
+  Expr e(n.b, n.loc, v);
+  Shape shape = shapeOf(v);
+  if (shape.empty() || shape == Shape{1})
+    return e.reshape({});
+  auto axis = n.axis("axis", 1, x.size());
+  if (failed(axis))
+    return failure();
+  const int64_t block = n.integer("block_size", 0), size = x[*axis];
+  if (shape == Shape{size}) {
+    Shape kept(x.size(), 1);
+    kept[*axis] = size;
+    return e.reshape(kept);
+  }
+  Shape blocks = x;
+  if (block > 0 && block <= size)
+    blocks[*axis] = (size + block - 1) / block;
+  if (block < 1 || block > size || shape != blocks)
+    return n.fail() << "a scale or zero point of shape " << toString(shape)
+                    << " for a tensor of shape " << toString(x) << ", axis "
+                    << *axis << " and block_size " << block;
+  Shape split = blocks, filled = x, merged = x;
+  split.insert(split.begin() + *axis + 1, 1);
+  filled = split;
+  filled[*axis + 1] = block;
+  merged[*axis] = blocks[*axis] * block;
+  SliceBounds bounds{Shape(x.size(), 0), x, Shape(x.size(), 1)};
+  Value all = e.reshape(split).broadcast(filled).reshape(merged);
+  return Expr(n.b, n.loc, n.slice(all, bounds));
+}
+
+/// Input `i` as it broadcasts with x, as `type`; 0 where it is left out.
+FailureOr<Expr> zeroPointOf(const Node &n, size_t i, const Shape &x,
+                            Type type) {
+  if (!n.has(i))
+    return Expr(n.b, n.loc, n.constant(HostTensor::scalar(toDType(type), 0)));
+  Value v = n.in(i);
+  if (!v)
+    return failure();
+  auto zero = spread(n, v, x);
+  return failed(zero) ? zero : FailureOr<Expr>(zero->cast(type));
+}
+
+/// The type that an attribute names; `otherwise` if it is absent or 0.
+FailureOr<Type> typeNamed(const Node &n, const char *attribute,
+                          Type otherwise) {
+  const int64_t given = n.integer(attribute, 0);
+  if (given == 0)
+    return otherwise;
+  if (auto dtype = toDType(int(given)))
+    return toMlir(*dtype, n.b.getContext());
+  return n.fail() << attribute << " " << onnxTypeName(int(given))
+                  << " is not supported";
+}
+
+LogicalResult quantizeLinear(const Node &n) {
+  Value x = n.in(0), s = n.in(1);
+  if (!x || !s)
+    return failure();
+  Shape shape = shapeOf(x);
+  auto precision = typeNamed(n, "precision", ir::elementType(s));
+  auto otherwise = n.has(2) ? n.type(2).getElementType()
+                            : toMlir(DType::U8, n.b.getContext());
+  auto type = typeNamed(n, "output_dtype", otherwise);
+  if (failed(precision) || failed(type))
+    return failure();
+  auto range = integerRange(n, toOnnxType(toDType(*type)));
+  auto scale = spread(n, s, shape);
+  auto zero = zeroPointOf(n, 2, shape, *precision);
+  if (failed(range) || failed(scale) || failed(zero))
+    return failure();
+  Expr each = Expr(n.b, n.loc, x).cast(*precision);
+  return n.result(
+      quantized(each / scale->cast(*precision), *zero, *range, *type));
+}
+
+LogicalResult dequantizeLinear(const Node &n) {
+  Value x = n.in(0), s = n.in(1);
+  if (!x || !s)
+    return failure();
+  Shape shape = shapeOf(x);
+  Type precision = ir::elementType(s);
+  if (auto cast = x.getDefiningOp<ir::CastOp>(); cast && cast->hasAttr(kWhole))
+    x = cast.getX();
+  auto scale = spread(n, s, shape);
+  auto zero = zeroPointOf(n, 2, shape, precision);
+  auto type = typeNamed(n, "output_dtype", precision);
+  if (failed(scale) || failed(zero) || failed(type))
+    return failure();
+  Expr y = (Expr(n.b, n.loc, n.cast(x, precision)) - *zero) * *scale;
+  return n.result(y.cast(*type));
+}
+
+/// To u8, by the range of x and 0.
+LogicalResult dynamicQuantizeLinear(const Node &n) {
+  Value input = n.in(0);
+  if (!input)
+    return failure();
+  Expr x(n.b, n.loc, input), zero = x.scalar(0);
+  auto all = ir::axesBetween(0, x.rank());
+  auto extremum = [&](auto over) { return all.empty() ? x : over(); };
+  Expr high = maximum(extremum([&] { return x.max(all); }), zero);
+  Expr low = minimum(
+      extremum([&] { return x.make<ir::ReduceMinOp>(x.v, all, false); }), zero);
+  Expr width = high - low;
+  Expr safe =
+      select(compare(ir::Predicate::eq, width, zero), x.scalar(1), width);
+  Expr scale = safe / 255;
+  const IntegerRange range{0, 255};
+  Type type = toMlir(DType::U8, n.b.getContext());
+  Expr middle = quantized(-low / scale, zero, range, type);
+  Expr point = middle.cast(x.type().getElementType());
+  if (failed(n.result(1, scale)) || failed(n.result(2, middle)))
+    return failure();
+  return n.result(quantized(x / scale, point, range, type));
+}
+
+/// Input `i` of a product as f32 less its zero point, input `zero`, which may
+/// have one number a row or column.
+FailureOr<Expr> centred(const Node &n, size_t i, size_t zero, bool perRow) {
+  Value x = n.in(i);
+  if (!x)
+    return failure();
+  if (shapeOf(x).size() < 2)
+    return n.fail() << "operands of rank " << shapeOf(x).size()
+                    << " are not supported, expected at least 2";
+  Type f32 = n.b.getF32Type();
+  Value whole = n.cast(x, f32);
+  if (!n.has(zero))
+    return Expr(n.b, n.loc, whole);
+  Value point = n.in(zero);
+  if (!point)
+    return failure();
+  Shape shape = shapeOf(point);
+  if (perRow && shape.size() == 1 && shape[0] != 1)
+    point = n.reshape(point, {shape[0], 1});
+  Value y = n.make<ir::SubOp>(whole, n.cast(point, f32));
+  if (!y)
+    return failure();
+  if (shapeOf(y) != shapeOf(x))
+    return n.fail() << "a zero point of shape " << toString(shape)
+                    << " for an operand of shape " << toString(shapeOf(x));
+  return Expr(n.b, n.loc, y);
+}
+
+FailureOr<Expr> integerMatmul(const Node &n, size_t a, size_t aZero, size_t b,
+                              size_t bZero) {
+  auto x = centred(n, a, aZero, true), w = centred(n, b, bZero, false);
+  if (failed(x) || failed(w))
+    return failure();
+  return exactProduct(n, *x, *w, x->shape().back(), [&](Expr p, Expr q) {
+    return n.make<ir::MatmulOp>(p.v, q.v, Value(), false, false, StringAttr());
+  });
+}
+
+LogicalResult matmulInteger(const Node &n) {
+  auto y = integerMatmul(n, 0, 2, 1, 3);
+  return failed(y) ? failure() : n.result(*y);
+}
+
+LogicalResult qLinearMatmul(const Node &n) {
+  auto y = integerMatmul(n, 0, 2, 3, 5);
+  Value a = n.in(1), b = n.in(4);
+  if (failed(y) || !a || !b)
+    return failure();
+  if (shapeOf(a).size() == 1 && shapeOf(a)[0] != 1)
+    a = n.reshape(a, {shapeOf(a)[0], 1});
+  return requantized(n, *y, n.make<ir::MulOp>(a, b), 6, 7);
+}
+
+/// A whole number of at most 8 bits and a sign as 16 high + low.
+std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
+  if (!splits)
+    return {{x, 1}};
+  Expr sixteenth = x * (1.0 / 16);
+  Expr high = sixteenth.make<ir::FloorOp>(sixteenth.v);
+  return {{high, 16}, {x - high * 16, 1}};
+}
+
+} // namespace
+
+FailureOr<Expr> exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
+                             llvm::function_ref<Value(Expr, Expr)> product) {
+  constexpr int64_t kExact = int64_t(1) << 24; // whole numbers that f32 has
+  const bool splitsW = terms * 255 * 255 >= kExact;
+  const bool splitsX = terms * 255 * 16 >= kExact;
+  if (terms * 16 * 16 >= kExact)
+    return n.fail() << "a sum of " << terms
+                    << " products of integers is not supported, expected less "
+                       "than 65536";
+  std::optional<Expr> sum;
+  for (auto [p, fp] : halvesOf(x, splitsX))
+    for (auto [q, fq] : halvesOf(w, splitsW)) {
+      Value part = product(p, q);
+      if (!part)
+        return failure();
+      Expr y = Expr(n.b, n.loc, part).cast(n.b.getI32Type());
+      if (fp * fq != 1)
+        y = y * (fp * fq);
+      sum = sum ? *sum + y : y;
+    }
+  return *sum;
+}
+
+LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
+                          size_t yZero) {
+  Value s = n.in(yScale), zero = n.in(yZero);
+  if (!s || !zero || !scale)
+    return failure();
+  Value factor = n.make<ir::DivOp>(scale, s);
+  Type type = ir::elementType(zero), f32 = n.b.getF32Type();
+  auto range = integerRange(n, toOnnxType(toDType(type)));
+  Value y = n.make<ir::MulOp>(sum.cast(f32).v, n.cast(factor, f32));
+  if (failed(range) || !y)
+    return failure();
+  Expr point = Expr(n.b, n.loc, zero).cast(f32);
+  if (shapeOf(zero) == Shape{1})
+    point = point.reshape({});
+  return n.result(quantized(Expr(n.b, n.loc, y), point, *range, type));
+}
+
+void addQuantizeRows(Rows &rows) {
+  rows["QuantizeLinear"] = {10, quantizeLinear};
+  rows["DequantizeLinear"] = {10, dequantizeLinear};
+  rows["DynamicQuantizeLinear"] = {11, dynamicQuantizeLinear};
+  rows["MatMulInteger"] = {10, matmulInteger};
+  rows["QLinearMatMul"] = {10, qLinearMatmul};
+}
+
+} // namespace dlc::import
