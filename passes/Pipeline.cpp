@@ -2,6 +2,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Passes.h"
 #include "passes/attention/Attention.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -110,6 +111,21 @@ std::vector<Phase> trainingPhases(StepOptions o) {
   when(o.ema.enabled, "ema", "averages follow the parameters",
        {createInsertEma});
   always("simplify", "nothing is computed twice", {createCanonicalize});
+  return phases;
+}
+
+std::vector<Phase> predictionPhases(StepOptions o) {
+  const llvm::StringSet<> kept = {
+      "canonicalize", "infer-shapes",    "loss",    "attention",
+      "autocast",     "place-attention", "simplify"};
+  std::vector<Phase> phases = trainingPhases(o);
+  llvm::erase_if(phases,
+                 [&](const Phase &p) { return !kept.contains(p.name); });
+  for (Phase &phase : phases)
+    if (phase.name == "loss")
+      phase = {
+          "randomize", "dropout is gone, and noise a function of the seed",
+          [o](OpPassManager &pm) { pm.addPass(with(o, createRandomize())); }};
   return phases;
 }
 

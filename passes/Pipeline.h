@@ -19,6 +19,9 @@ struct Phase {
 /// resolved. The phases own a copy of them.
 std::vector<Phase> trainingPhases(StepOptions options);
 
+/// The same of a program that has only @predict.
+std::vector<Phase> predictionPhases(StepOptions options);
+
 /// Drops the phases after the one named `last`; none when it is empty. An
 /// unknown name drops nothing and gives the message "unknown phase ..., known
 /// are ...".

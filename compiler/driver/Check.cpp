@@ -73,7 +73,8 @@ private:
     DLC_ASSIGN(auto uses,
                import::surveyOnnx(options.model, options.import.budget));
     for (const import::OperatorUse &use : uses) {
-      OperatorCheck op{.name = use.name, .count = int64_t(use.nodes.size())};
+      OperatorCheck op;
+      op.name = use.name, op.count = int64_t(use.nodes.size());
       for (const std::string &target : targetNames())
         op.targets[target] = "?";
       if (use.isMissing) {
@@ -129,10 +130,13 @@ private:
   Status import() {
     Findings findings(context);
     import::ImportOptions o = options.import;
-    o.batch = options.batch;
+    if (options.batch > 0)
+      o.batch = options.batch;
+    o.otherwiseBatch = kDefaultBatch;
     auto imported = import::importOnnx(context, options.model, o);
     if (imported.ok()) {
       model.emplace(std::move(*imported));
+      report.batch = model->batch;
       return {};
     }
     if (imported.status().code() == Code::Usage)
@@ -155,7 +159,7 @@ private:
       else
         report.frozen.push_back(state.getSymName().str());
     }
-    if (report.trainable == 0)
+    if (report.trainable == 0 && !options.predictOnly)
       report.errors.push_back("no trainable parameter; --train=REGEX trains "
                               "initializers that match");
   }

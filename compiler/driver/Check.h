@@ -25,9 +25,11 @@ struct LayerCost {
 };
 
 struct CheckReport {
-  std::vector<OperatorCheck> ops;         // in the model's order
-  int64_t parameters = 0, trainable = 0;  // elements
-  std::vector<std::string> frozen;        // parameters that are not trained
+  std::vector<OperatorCheck> ops; // in the model's order
+  int64_t batch = 0;              // rows of a step; 0: not known
+  /// Elements of floating-point tensors of the file, but running statistics.
+  int64_t parameters = 0, trainable = 0;
+  std::vector<std::string> frozen;        // those that are not trained
   std::vector<LayerCost> layers;          // forward, the costliest first
   double flops = 0;                       // of a training step
   std::map<std::string, uint64_t> memory; // bytes of a step, by target

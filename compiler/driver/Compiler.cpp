@@ -99,7 +99,9 @@ private:
   Status import() try {
     auto start = Clock::now();
     import::ImportOptions o = options.import;
-    o.batch = options.batch;
+    if (options.batch > 0)
+      o.batch = options.batch;
+    o.otherwiseBatch = kDefaultBatch;
     o.init.seed = options.train.random.seed;
     auto imported = import::importOnnx(context, options.model, o);
     if (!imported.ok())
@@ -111,7 +113,8 @@ private:
         !warning.empty())
       emitWarning(NameLoc::get(StringAttr::get(&context, options.model)))
           << warning;
-    if (options.stopAfter.empty() && !hasTrainableState())
+    if (options.stopAfter.empty() && !options.predictOnly &&
+        !hasTrainableState())
       return Status(Code::BadModel,
                     fmt::format("{}: no trainable parameter; --train=REGEX "
                                 "trains initializers that match",
@@ -183,7 +186,7 @@ private:
     return limitExceeded(
         "{}: a step of {} samples takes {}, --memory allows {}; use a smaller "
         "--batch, with more of --accumulate\n{}",
-        options.model, batchOf(*model->module), roundBytes(totalBytes(plan)),
+        options.model, model->batch, roundBytes(totalBytes(plan)),
         roundBytes(budget), memoryTable(plan, kTableRows));
   }
 
@@ -205,12 +208,10 @@ private:
     plan.set_version(kPlanVersion);
     plan.set_producer("dlc " + std::string(dlcVersion()));
     plan.set_world_size(options.train.allReduce.world);
-    plan.set_batch(batchOf(*model->module));
+    plan.set_batch(model->batch);
     plan.set_accumulate(options.train.accumulate.count);
-    plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy"
-                                                    : options.train.loss.kind);
-    describe(options, plan);
-    plan.set_schedule_steps(options.train.schedule.totalSteps);
+    if (!options.predictOnly)
+      describeTraining(plan);
     if (mlir::failed(emitPlan(*model->module, plan)))
       return error(Code::Failed, "the plan cannot be written");
     if (uint64_t bytes = totalBytes(plan); bytes > kMaxMemory)
@@ -220,6 +221,12 @@ private:
           options.model, plan.batch(), roundBytes(double(bytes)),
           roundBytes(double(kMaxMemory)), memoryTable(plan, kTableRows));
     return checkUse();
+  }
+  void describeTraining(plan::Plan &plan) {
+    plan.set_loss(options.train.loss.kind == "auto" ? "cross_entropy"
+                                                    : options.train.loss.kind);
+    describe(options, plan);
+    plan.set_schedule_steps(options.train.schedule.totalSteps);
   }
   /// What train, eval and predict ask of an artifact holds before it is
   /// written.
@@ -232,16 +239,6 @@ private:
     return Status(Code::BadModel,
                   fmt::format("{}: {}", options.model, status.message()));
   }
-  /// Rows of the first input, which may be fixed by the model.
-  int64_t batchOf(ModuleOp module) {
-    for (auto program : module.getOps<exec::ProgramOp>())
-      for (auto port : program.getOps<exec::PortOp>())
-        if (auto type = cast<MemRefType>(port.getBuffer().getType());
-            type.getRank())
-          return type.getDimSize(0);
-    return options.batch;
-  }
-
   Status write() {
     DLC_ASSIGN(ArtifactWriter writer, ArtifactWriter::create(options.output));
     auto path = [&](const char *name) { return writer.folder() + "/" + name; };

@@ -25,9 +25,12 @@ Status setDims(std::map<std::string, int64_t> &dims, const Words &words) {
 
 void addModel(OptionTable &table, CompileOptions &o) {
   import::ImportOptions &i = o.import;
-  table.count("model.batch", o.batch, 1,
-              "rows of one rank's micro-batch, where the model leaves it open",
+  table.count("model.batch", o.batch, 0,
+              "rows of one rank's micro-batch; 0: those that the model was "
+              "exported for, else 32",
               int64_t(1) << 30);
+  table.toggle("model.predict-only", o.predictOnly,
+               "no training step: the artifact can only predict");
   Option &dim = table.add("model.dim",
                           "binds a symbolic dimension of the model", "NAME=N");
   dim.repeats = true;

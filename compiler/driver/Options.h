@@ -9,14 +9,19 @@
 
 namespace dlc {
 
+constexpr int64_t kDefaultBatch = 32;
+
 struct CompileOptions {
   std::string model;  // path of the ONNX file
   std::string output; // path of the artifact
-  /// --batch=N: rows of one rank's micro-batch, where the model leaves it open.
-  int64_t batch = 32;
+  /// --batch=N: rows of one rank's micro-batch; 0: those that the model was
+  /// exported for, or kDefaultBatch.
+  int64_t batch = 0;
   import::ImportOptions import;
   StepOptions train;
   MemoryOptions memory;
+  /// --predict-only: no training step, but the model as it is.
+  bool predictOnly = false;
   /// --layout=auto|nchw|nhwc: of images inside a step; auto: what is faster on
   /// the target.
   std::string layout = "auto";

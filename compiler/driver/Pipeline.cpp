@@ -28,7 +28,9 @@ static Wishes wishesOf(const StepOptions &options) {
 }
 
 std::vector<Phase> allPhases(const CompileOptions &options) {
-  std::vector<Phase> phases = trainingPhases(options.train);
+  std::vector<Phase> phases = options.predictOnly
+                                  ? predictionPhases(options.train)
+                                  : trainingPhases(options.train);
   const auto target = makeTarget(options.train.target);
   const LoweringTraits traits = target->lowering();
   const Wishes wishes = wishesOf(options.train);

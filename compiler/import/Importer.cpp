@@ -54,6 +54,7 @@ public:
   FailureOr<OwningOpRef<ModuleOp>> run();
   /// Of the error that `run` ended with.
   Code code = Code::BadModel;
+  int64_t batch = 1; // see ImportedModel
 
   Value value(const std::string &name, Location loc) override;
   const HostTensor *host(const std::string &name) override;
@@ -402,6 +403,9 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   auto inputs = bindInputs(file, options, context);
   if (!inputs.ok())
     return fail(inputs.status());
+  batch = inputs->batch;
+  if (std::string text = sharedInputs(*inputs); !text.empty())
+    emitRemark(here()) << text;
   auto initialized = initializeWeights(file, roles, head, options.init);
   if (!initialized.ok())
     return fail(initialized.status());
@@ -413,14 +417,14 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   OwningOpRef<ModuleOp> owned = ModuleOp::create(here());
   module = *owned;
   SmallVector<Type> types;
-  for (const GraphInput &input : *inputs)
+  for (const GraphInput &input : inputs->all)
     types.push_back(input.type);
   builder.setInsertionPointToEnd(module.getBody());
   auto func = func::FuncOp::create(builder, here(), "predict",
                                    builder.getFunctionType(types, {}));
   body = func.addEntryBlock();
   SmallVector<DictionaryAttr> attributes;
-  for (auto [i, input] : llvm::enumerate(*inputs)) {
+  for (auto [i, input] : llvm::enumerate(inputs->all)) {
     attributes.push_back(builder.getDictionaryAttr(
         builder.getNamedAttr("dlc.name", builder.getStringAttr(input.name))));
     define(input.name, func.getArgument(i));
@@ -431,7 +435,7 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
     if (Status status = checkDeclared(name); !status.ok())
       return fail(status);
   }
-  for (const GraphInput &input : *inputs)
+  for (const GraphInput &input : inputs->all)
     if (Status status = checkDeclared(input.name); !status.ok())
       return fail(status);
 
@@ -469,9 +473,9 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto module = importer.run();
   if (failed(module))
     return Status(importer.code, "");
-  return ImportedModel{std::move(*module), std::move(file->weights),
-                       std::move(file->model), std::move(*head),
-                       std::move(file->decisions)};
+  return ImportedModel{std::move(*module),     std::move(file->weights),
+                       std::move(file->model), importer.batch,
+                       std::move(*head),       std::move(file->decisions)};
 }
 
 } // namespace dlc::import

@@ -19,8 +19,11 @@ namespace dlc::import {
 
 struct ImportOptions {
   /// Binds the first dimension of the inputs when it is symbolic, and every
-  /// dimension named "batch", "batch_size" or "N".
+  /// dimension named "batch", "batch_size" or "N". A model whose inputs are all
+  /// fixed must have been exported for it.
   std::optional<int64_t> batch;
+  /// Does so where `batch` is not set and something is symbolic.
+  std::optional<int64_t> otherwiseBatch;
   /// Binds symbolic dimensions by name; wins over `batch`.
   std::map<std::string, int64_t> dims;
   RoleOverrides roles;
@@ -52,6 +55,9 @@ struct ImportedModel {
   /// The parsed model, functions inlined, merged initializers parted: what
   /// compiler/export fills.
   std::shared_ptr<onnx::ModelProto> source;
+  /// The first dimension of the inputs that have a row for each sample; others
+  /// are the same for all samples. 1 if there is no such input.
+  int64_t batch = 1;
   /// Weights of the new head.
   std::vector<std::string> head;
   /// What was merged or folded in the file, and what became of it.

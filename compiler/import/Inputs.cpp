@@ -3,7 +3,10 @@
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include <fmt/ranges.h>
 #include <set>
+#include <span>
 
 namespace dlc::import {
 namespace {
@@ -18,13 +21,18 @@ public:
          mlir::MLIRContext &context)
       : file(file), options(options), context(context) {}
 
-  Result<std::vector<GraphInput>> run() {
-    std::vector<GraphInput> inputs;
-    for (const auto &input : file.model->graph().input()) {
-      if (file.weights.find(input.name()))
-        continue;
-      DLC_ASSIGN(auto type, bind(input));
-      inputs.push_back({input.name(), type});
+  Result<GraphInputs> run() {
+    std::vector<const onnx::ValueInfoProto *> given;
+    for (const auto &input : file.model->graph().input())
+      if (!file.weights.find(input.name()))
+        given.push_back(&input);
+    DLC_TRY(chooseBatch(given));
+    GraphInputs inputs;
+    for (const auto *input : given) {
+      DLC_ASSIGN(auto type, bind(*input));
+      inputs.all.push_back({input->name(), type});
+      if (type.getRank() > 0 && type.getDimSize(0) == batch)
+        inputs.batch = *batch;
     }
     for (const auto &[name, value] : options.dims)
       if (!used.count(name))
@@ -35,6 +43,43 @@ public:
   }
 
 private:
+  /// Where a first dimension is symbolic, options bind it; where none is, the
+  /// first input says what the model was exported for, or an option which of
+  /// the inputs does.
+  Status chooseBatch(std::span<const onnx::ValueInfoProto *const> inputs) {
+    const onnx::ValueInfoProto *first = nullptr;
+    bool isOne = false;
+    batch = options.batch ? options.batch : options.otherwiseBatch;
+    for (const auto *input : inputs) {
+      const auto &dims = input->type().tensor_type().shape().dim();
+      for (int i = 0; i < dims.size(); ++i) {
+        const std::string &name = dims[i].dim_param();
+        if (dims[i].has_dim_value() || !(i == 0 || isBatchName(name)))
+          continue;
+        if (auto bound = options.dims.find(name);
+            bound != options.dims.end() && !options.batch)
+          batch = bound->second;
+        return {};
+      }
+      if (!first && !dims.empty())
+        first = input;
+      isOne |= !dims.empty() && dims[0].dim_value() == options.batch;
+    }
+    if (!first || isOne)
+      return {};
+    const int64_t value = firstDim(*first);
+    if (options.batch && value > 0)
+      return badModel("input '{}': the model was exported for batch {}, found "
+                      "--batch={}; use --batch={} or export it with a dynamic "
+                      "first dimension",
+                      first->name(), value, *options.batch, value);
+    batch = value;
+    return {};
+  }
+  static int64_t firstDim(const onnx::ValueInfoProto &input) {
+    return input.type().tensor_type().shape().dim(0).dim_value();
+  }
+
   Result<mlir::RankedTensorType> bind(const onnx::ValueInfoProto &input) {
     const auto &tensor = input.type().tensor_type();
     if (!input.type().has_tensor_type() || !tensor.has_shape())
@@ -59,7 +104,7 @@ private:
                           const onnx::TensorShapeProto::Dimension &dim,
                           int index) {
     if (dim.has_dim_value() && dim.dim_value() > 0)
-      return fixedDim(input, dim.dim_value(), index);
+      return dim.dim_value();
     if (dim.has_dim_value())
       return badModel("input '{}': dimension {} is {}, expected at least 1",
                       input, index, dim.dim_value());
@@ -68,8 +113,8 @@ private:
       used.insert(name);
       return it->second;
     }
-    if (options.batch && (index == 0 || isBatchName(name)))
-      return *options.batch;
+    if (batch && (index == 0 || isBatchName(name)))
+      return *batch;
     if (index == 0 || isBatchName(name))
       return badModel("input '{}': dimension {} ('{}') is symbolic; bind it "
                       "with --batch=N or --dim {}=N",
@@ -83,27 +128,31 @@ private:
                     input, index, name, name);
   }
 
-  Result<int64_t> fixedDim(const std::string &input, int64_t value, int index) {
-    if (index == 0 && options.batch && *options.batch != value)
-      return badModel("input '{}': the model was exported for batch {}, found "
-                      "--batch={}; use --batch={} or export it with a dynamic "
-                      "first dimension",
-                      input, value, *options.batch, value);
-    return value;
-  }
-
   const OnnxFile &file;
   const ImportOptions &options;
   mlir::MLIRContext &context;
   std::set<std::string> used;
+  std::optional<int64_t> batch;
 };
 
 } // namespace
 
-Result<std::vector<GraphInput>> bindInputs(const OnnxFile &file,
-                                           const ImportOptions &options,
-                                           mlir::MLIRContext &context) {
+Result<GraphInputs> bindInputs(const OnnxFile &file,
+                               const ImportOptions &options,
+                               mlir::MLIRContext &context) {
   return Binder(file, options, context).run();
+}
+
+std::string sharedInputs(const GraphInputs &inputs) {
+  std::vector<std::string> names;
+  for (const GraphInput &input : inputs.all)
+    if (input.type.getRank() == 0 || input.type.getDimSize(0) != inputs.batch)
+      names.push_back("'" + printable(input.name) + "'");
+  if (names.empty())
+    return "";
+  return fmt::format("{} the same for all samples: {}",
+                     names.size() > 1 ? "inputs that are" : "an input is",
+                     fmt::join(names, ", "));
 }
 
 } // namespace dlc::import

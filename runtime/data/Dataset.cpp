@@ -5,6 +5,8 @@
 #include "runtime/base/process/Boundary.h"
 #include "runtime/data/Convert.h"
 
+#include <algorithm>
+
 namespace dlc {
 namespace {
 
@@ -18,6 +20,14 @@ std::string_view kindOf(const InputSpec &spec) {
 
 Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
                   uint64_t &elements) {
+  if (spec.isShared) {
+    if (array.shape != spec.shape)
+      return failed("is the same for all samples and has shape [{}], expected "
+                    "[{}]",
+                    fmt::join(array.shape, ", "), fmt::join(spec.shape, ", "));
+    elements = checkedElements(spec.shape).value_or(0);
+    return {};
+  }
   std::vector<int64_t> found = sampleShape(array.shape);
   if (array.shape.empty())
     return failed("is a single number, expected samples as rows");
@@ -64,9 +74,9 @@ Status checkRange(const Array &array, const InputSpec &spec,
   IntegerRange allowed = rangeOf(spec.dtype);
   if (spec.limit > 0)
     allowed = {0, std::min(allowed.last, spec.limit - 1)};
+  const uint64_t rows = spec.isShared ? 1 : static_cast<uint64_t>(array.rows());
   std::optional<uint64_t> wrong =
-      findOutside(array.data(), array.dtype,
-                  elements * static_cast<uint64_t>(array.rows()), allowed);
+      findOutside(array.data(), array.dtype, elements * rows, allowed);
   if (!wrong)
     return {};
   return failed("{} {} in row {} is out of range, expected {} to {}",
@@ -87,8 +97,8 @@ double scaleOf(const Array &array, const InputSpec &spec,
 
 void Column::copySample(int64_t row, std::byte *to) const {
   const uint64_t stride = elements_ * sizeOf(array_.dtype);
-  convert_(array_.data() + static_cast<uint64_t>(row) * stride, to, elements_,
-           scale_);
+  const uint64_t from = spec_.isShared ? 0 : static_cast<uint64_t>(row);
+  convert_(array_.data() + from * stride, to, elements_, scale_);
 }
 
 Status Dataset::bind(const Array &array, const InputSpec &spec, int64_t batch,
@@ -101,11 +111,14 @@ Status Dataset::bind(const Array &array, const InputSpec &spec, int64_t batch,
   column.array_ = array;
   column.scale_ = scaleOf(array, spec, scale);
   column.convert_ = converter(array.dtype, spec.dtype, column.scale_ != 1);
-  if (columns_.empty())
+  if (!spec.isShared) {
+    auto first = std::find_if(columns_.begin(), columns_.end(),
+                              [](auto &c) { return !c.spec_.isShared; });
+    if (first != columns_.end() && samples_ != array.rows())
+      return failed("has {} samples, but '{}' has {}", array.rows(),
+                    first->spec_.key, samples_);
     samples_ = array.rows();
-  else if (samples_ != array.rows())
-    return failed("has {} samples, but '{}' has {}", array.rows(),
-                  columns_[0].spec_.key, samples_);
+  }
   columns_.push_back(std::move(column));
   return {};
 }
@@ -127,6 +140,9 @@ Result<Dataset> Dataset::open(const std::string &path,
                 .withContext(fmt::format("'{}': '{}'", path, spec.key)));
   }
   DLC_TRY(mappedFilesStatus());
+  if (std::all_of(inputs.begin(), inputs.end(),
+                  [](const InputSpec &spec) { return spec.isShared; }))
+    dataset.samples_ = 1;
   if (dataset.samples_ == 0)
     return failed("'{}' has no samples", path);
   return dataset;

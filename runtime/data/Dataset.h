@@ -16,6 +16,7 @@ struct InputSpec {
   std::vector<int64_t> shape; // of one batch
   int64_t limit = 0;          // integers must lie in [0, limit); 0: any
   bool isLabel = false;       // its shape counts by entries a sample only
+  bool isShared = false;      // the array is that of all samples, as a whole
 };
 
 // An array of the file bound to an input.
@@ -24,7 +25,8 @@ public:
   const InputSpec &spec() const { return spec_; }
   uint64_t sampleBytes() const { return elements_ * sizeOf(spec_.dtype); }
 
-  // Sample `row`, converted, to `to` (sampleBytes()).
+  // Sample `row`, converted, to `to` (sampleBytes()); what is shared as a
+  // whole.
   void copySample(int64_t row, std::byte *to) const;
 
 private:

@@ -61,6 +61,10 @@ void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
   for (size_t i = 0; i < batch.size(); ++i) {
     const Column &column = dataset.columns()[i];
     std::byte *to = batch[i].data();
+    if (column.spec().isShared) {
+      column.copySample(0, to);
+      continue;
+    }
     for (int64_t row : rows) {
       column.copySample(row, to);
       to += column.sampleBytes();
@@ -71,7 +75,9 @@ void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
 Batch makeBatch(const Dataset &dataset, int64_t rows) {
   Batch batch;
   for (const Column &column : dataset.columns())
-    batch.emplace_back(column.sampleBytes() * static_cast<uint64_t>(rows));
+    batch.emplace_back(
+        column.sampleBytes() *
+        (column.spec().isShared ? 1 : static_cast<uint64_t>(rows)));
   return batch;
 }
 

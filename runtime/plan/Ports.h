@@ -14,17 +14,16 @@ const Program *findProgram(const Plan &plan, std::string_view name);
 // Labels are the inputs that predict does not take.
 bool isLabel(const Plan &plan, std::string_view input);
 
-// Every input has a row for each sample of a batch, labels one or more. The
-// program must be the plan's. Code::Corrupt, naming the input.
+// An input without a row for each sample: all samples have the same.
+bool isShared(const Plan &plan, const Program &program, const Port &input);
+
+// Every input has a row for each sample of a batch, labels one or more, or is
+// shared. The program must be the plan's. Code::Corrupt, naming the input.
 Status checkInputs(const Plan &plan, const Program &program);
 
-// Of predict's outputs: a number for the whole batch, such as a loss that the
-// model computes, is no prediction.
-bool isPrediction(const Program &program, const Port &output);
-
-// There are predictions, and each has rows for each sample. Code::Corrupt,
-// naming the output.
-Status checkPredictions(const Plan &plan, const Program &predict);
+// Of predict's outputs: it has rows for each sample. Others, such as a loss
+// that the model computes, are of a batch as a whole.
+bool isPrediction(const Plan &plan, const Program &program, const Port &output);
 
 // All of this for every program, and that there are inputs besides the labels:
 // train, eval and predict can run. Code::Corrupt.

@@ -152,7 +152,9 @@ Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
 Status Job::loadData() {
   DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
   if (!findProgram(artifact.plan(), "train_step"))
-    return failed("'{}' has no training program", artifactPath(options));
+    return failed("'{}' has no training program: it was compiled with "
+                  "--predict-only",
+                  artifactPath(options));
   const plan::Plan &plan = artifact.plan();
   DLC_TRY(checkNumberOfRanks(plan));
   DLC_ASSIGN(data,

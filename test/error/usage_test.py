@@ -31,7 +31,6 @@ class Usage(dlc.TestCase):
             "loss's name": (self.compile("--loss=entropy"), r"entropy.*cross_entropy"),
             "schedule's name": (self.compile("--schedule=cos"), r"cos.*cosine"),
             "batch of no number": (self.compile("--batch=many"), r"--batch.*many|many.*--batch"),
-            "batch of 0": (self.compile("--batch=0"), r"--batch"),
             "batch below 0": (self.compile("--batch=-4"), r"--batch"),
             "batch beyond 64 bits": (self.compile("--batch=99999999999999999999"), r"--batch"),
             "learning rate of no number": (self.compile("--lr=fast"), r"--lr"),

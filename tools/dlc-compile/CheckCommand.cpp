@@ -27,6 +27,7 @@ Json toJson(const CheckReport &r) {
     layers.push_back(
         {{"node", layer.node}, {"op", layer.op}, {"flops", layer.flops}});
   return {{"ops", ops},
+          {"batch", r.batch},
           {"parameters", r.parameters},
           {"trainable_parameters", r.trainable},
           {"frozen", r.frozen},
@@ -83,7 +84,7 @@ void printReport(const CompileOptions &o, const CheckReport &r) {
     printOut("  and {} more\n", r.frozen.size() - kShown);
   if (!r.layers.empty())
     printOut("\n{:.4g} GFLOP a training step at --batch={}; forward:\n",
-             r.flops * 1e-9, o.batch);
+             r.flops * 1e-9, r.batch);
   for (size_t i = 0; i < std::min(kShown, r.layers.size()); ++i)
     printOut("  {:10.4g} GFLOP  {}  {}\n", r.layers[i].flops * 1e-9,
              printable(r.layers[i].op), printable(r.layers[i].node));

@@ -61,7 +61,7 @@ void printSummary(const CompileOptions &o, const CompileResult &r) {
       parameters += n;
     }
   for (const auto &program : r.plan.programs())
-    if (program.name() == "train_step")
+    if (program.name() == (o.predictOnly ? "predict" : "train_step"))
       for (const auto &command : program.commands()) {
         ++commands;
         kernels += command.kind() == "kernel";

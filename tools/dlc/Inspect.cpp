@@ -212,7 +212,8 @@ void printText(const Ordered &summary) {
            printable(made), summary["batch"].get<int64_t>(),
            summary["world_size"].get<uint32_t>(),
            summary["parameters"].get<uint64_t>());
-  std::string schedule = "loss: " + textOf(summary["loss"]);
+  const std::string loss = textOf(summary["loss"]);
+  std::string schedule = loss.empty() ? "predicts only" : "loss: " + loss;
   for (const auto &[name, value] : summary["schedule"].items())
     schedule +=
         fmt::format(", {}: {}", printable(name),

@@ -251,8 +251,9 @@ void checkInputs(const plan::Program &program, const Batch &batch,
     const Range range = rangeOf(type, batch[i].data());
     if (range.finite())
       continue;
-    const uint64_t row =
-        range.first / (range.count / static_cast<uint64_t>(type.shape(0)));
+    const uint64_t rows =
+        type.shape_size() > 0 ? static_cast<uint64_t>(type.shape(0)) : 1;
+    const uint64_t row = range.first / (range.count / rows);
     finder.noteBefore(fmt::format("input '{}' is {}, first in row {} of the "
                                   "batch: look at the samples",
                                   port.name(), rangeText(range), row));

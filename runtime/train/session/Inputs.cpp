@@ -8,8 +8,8 @@
 namespace dlc {
 namespace {
 
-InputSpec specOf(const plan::Program &program, const plan::Port &port,
-                 bool isLabel) {
+InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
+                 const plan::Port &port) {
   const plan::TensorType &type =
       program.buffers(static_cast<int>(port.buffer())).type();
   InputSpec spec;
@@ -17,7 +17,8 @@ InputSpec specOf(const plan::Program &program, const plan::Port &port,
   spec.dtype = *plan::dtypeOf(type.dtype());
   spec.shape = {type.shape().begin(), type.shape().end()};
   spec.limit = port.limit();
-  spec.isLabel = isLabel;
+  spec.isLabel = isLabel(plan, port.name());
+  spec.isShared = isShared(plan, program, port);
   return spec;
 }
 
@@ -57,11 +58,13 @@ Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
                             std::optional<double> scale) try {
   const plan::Program *program = findProgram(plan, name);
   if (!program)
-    return failed("the model has no program '{}'", name);
+    return failed("the model has no program '{}': was it compiled with "
+                  "--predict-only?",
+                  name);
   DLC_TRY(checkInputs(plan, *program));
   std::vector<InputSpec> specs;
   for (const plan::Port &port : program->inputs())
-    specs.push_back(specOf(*program, port, isLabel(plan, port.name())));
+    specs.push_back(specOf(plan, *program, port));
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   rename(specs, false, "x", file);
   rename(specs, true, "y", file);

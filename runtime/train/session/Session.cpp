@@ -1,6 +1,8 @@
 #include "runtime/train/session/Session.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
@@ -190,27 +192,40 @@ Session::predict(const Dataset &dataset) try {
   const plan::Program *program = findProgram(plan(), kPredict);
   if (!program)
     return failed("the model has no program to predict with");
-  DLC_TRY(checkPredictions(plan(), *program));
   const int64_t batch = plan().batch();
+  // What fills up a batch would count in what is of one as a whole.
+  const bool isOneBatch = dataset.samples() == batch;
   std::vector<Output> outputs;
   std::vector<size_t> taken; // which of the program's outputs they are
   for (int i = 0; i < program->outputs_size(); ++i) {
     const plan::Port &port = program->outputs(i);
-    if (!isPrediction(*program, port))
-      continue;
-    taken.push_back(static_cast<size_t>(i));
     const plan::TensorType &type =
         program->buffers(static_cast<int>(port.buffer())).type();
     std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
-    shape[0] = shape[0] / batch * dataset.samples();
+    if (isPrediction(plan(), *program, port))
+      shape[0] = shape[0] / batch * dataset.samples();
+    else if (!isOneBatch) {
+      if (!shape.empty())
+        logWarning("output '" + printable(port.name()) +
+                   "' is of a batch as a whole: left out");
+      continue;
+    }
+    taken.push_back(static_cast<size_t>(i));
     outputs.push_back(
         {port.name(), *plan::dtypeOf(type.dtype()), std::move(shape), {}});
   }
+  if (outputs.empty())
+    return usageError("no output has rows for each sample: what is of a batch "
+                      "as a whole needs as many samples as one has, {}, found "
+                      "{}",
+                      batch, dataset.samples());
   const auto append = [&](int64_t samples, std::span<const TensorView> views) {
     for (size_t i = 0; i < taken.size(); ++i) {
       const TensorView &view = views[taken[i]];
-      const uint64_t bytes = view.bytes / static_cast<uint64_t>(batch) *
-                             static_cast<uint64_t>(samples);
+      const uint64_t bytes = isOneBatch
+                                 ? view.bytes
+                                 : view.bytes / static_cast<uint64_t>(batch) *
+                                       static_cast<uint64_t>(samples);
       outputs[i].bytes.insert(outputs[i].bytes.end(), view.data,
                               view.data + bytes);
     }

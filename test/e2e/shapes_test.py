@@ -1,0 +1,118 @@
+"""Inputs and outputs without a row for each sample, models of a fixed batch, and programs that only predict."""
+
+import json
+import os
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+import dlc
+
+FLOAT = TensorProto.FLOAT
+node = helper.make_node
+
+
+def value(name, *shape):
+    return helper.make_tensor_value_info(name, FLOAT, shape)
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+class Shapes(dlc.TestCase):
+    def compile(self, nodes, inputs, outputs, *words, code=dlc.OK, **weights):
+        tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+        proto = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, tensors),
+                                  opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(proto.SerializeToString())
+        return dlc.dlc("compile", self.path("m.onnx"), "-o", self.path("m.dlc"), *words, code=code)
+
+    def predict(self, model="m.dlc", code=dlc.OK, **arrays):
+        np.savez(self.path("in.npz"), **arrays)
+        _, self.err = dlc.dlc("predict", self.path(model), "-o", self.path("out.npz"), data=self.path("in.npz"), code=code)
+        return dict(np.load(self.path("out.npz"))) if code == dlc.OK else None
+
+    def batch(self):
+        out, _ = dlc.dlc("inspect", self.path("m.dlc"), "--json")
+        return json.loads(out)["batch"]
+
+    def test_shared_input(self):
+        """y = x w + m trains with one m for all samples as numpy does; other batches give the same."""
+        x, w, m, y = numbers(8, 3), numbers(3, 2), numbers(1, 2), numbers(8, 2) + 1
+        nodes = [node("MatMul", ["x", "w"], ["t"]), node("Add", ["t", "m"], ["z"])]
+        _, err = self.compile(nodes, [value("x", "N", 3), value("m", 1, 2)], [value("z", "N", 2)], "--batch=4", "--loss=mse",
+                              "--optimizer=sgd", "--lr=0.1", "--momentum=0", w=w)
+        self.assertIn("an input is the same for all samples: 'm'", err)
+        np.savez(self.path("d.npz"), x=x, m=m, y=y)
+        dlc.dlc("train", self.path("m.dlc"), data=self.path("d.npz"), run=self.path("run"), steps=2, shuffle="off")
+        expected = w.astype(np.float64)
+        for rows in slice(0, 4), slice(4, 8):
+            expected = expected - 0.1 * x[rows].T @ (x[rows] @ expected + m - y[rows]) * 2 / 8
+        found = self.predict("run", x=x[:5], m=m)["y"]  # five: a last batch that is filled up
+        np.testing.assert_allclose(found, x[:5] @ expected + m, rtol=1e-5, atol=1e-6)
+        self.predict("run", x=x, m=x, code=dlc.FAILED)
+        self.assertIn("'m': is the same for all samples and has shape [8, 3], expected [1, 2]", self.err)
+
+    def test_scalar_input(self):
+        self.compile([node("Mul", ["x", "s"], ["y"])], [value("x", "N", 3), value("s")], [value("y", "N", 3)], "--predict-only")
+        x = numbers(40, 3)
+        np.testing.assert_array_equal(self.predict(x=x, s=np.float32(2.5))["y"], x * np.float32(2.5))
+
+    def test_fixed_batch_is_the_default(self):
+        """Of the first input; --batch may name another input's."""
+        nodes, inputs = [node("MatMul", ["a", "b"], ["y"])], [value("a", 2, 5), value("b", 5, 5)]
+        a, b = numbers(2, 5), numbers(5, 5)
+        for words, batch in ([], 2), (["--batch=2"], 2), (["--batch=5"], 5):
+            self.compile(nodes, inputs, [value("y", 2, 5)], "--predict-only", *words)
+            self.assertEqual(self.batch(), batch)
+            np.testing.assert_allclose(self.predict(a=a, b=b)["y"], a @ b, rtol=1e-5)
+        _, err = self.compile(nodes, inputs, [value("y", 2, 5)], "--batch=3", code=dlc.BAD_MODEL)
+        self.assertIn("input 'a': the model was exported for batch 2, found --batch=3", err)
+
+    def test_symbolic_batch_has_a_default(self):
+        self.compile([node("Neg", ["x"], ["y"])], [value("x", "N", 3)], [value("y", "N", 3)], "--predict-only")
+        self.assertEqual(self.batch(), 32)
+
+    def test_outputs_of_a_whole_batch(self):
+        """They are there for exactly one batch; else a warning says so, or an error where nothing is left."""
+        self.compile([node("Transpose", ["x"], ["t"]), node("Neg", ["x"], ["n"]), node("ReduceMean", ["x"], ["r"], keepdims=0)],
+                     [value("x", 4, 3)], [value("t", 3, 4), value("n", 4, 3), value("r")], "--predict-only")
+        x = numbers(8, 3)
+        one = self.predict(x=x[:4])
+        np.testing.assert_array_equal(one["t"], x[:4].T)
+        np.testing.assert_allclose(one["r"], x[:4].mean(), rtol=1e-5)
+        two = self.predict(x=x)
+        self.assertEqual(set(two), {"y"})  # n, as the only one
+        np.testing.assert_array_equal(two["y"], -x)
+        self.assertIn("warning: output 't' is of a batch as a whole: left out", self.err)
+        self.compile([node("Transpose", ["x"], ["t"])], [value("x", 4, 3)], [value("t", 3, 4)], "--predict-only")
+        self.predict(x=x, code=dlc.USAGE)
+        self.assertIn("needs as many samples as one has, 4, found 8", self.err)
+
+    def test_nothing_but_shared_inputs(self):
+        self.compile([node("Exp", ["s"], ["y"])], [value("s")], [value("y")], "--predict-only")
+        np.testing.assert_allclose(self.predict(s=np.float32(1.5))["y"], np.exp(1.5), rtol=1e-6)
+
+    def test_predict_only(self):
+        """Needs no parameters, can't train, and gives what a trained program's predict does."""
+        model, x = dlc.model("lenet"), np.load(dlc.data("mnist-test"))["x"][:40]
+        found = []
+        for name, words in ("whole", ["--optimizer=sgd"]), ("only", ["--predict-only"]), ("half", ["--predict-only", "--amp"]):
+            dlc.dlc("compile", model, *words, "-o", self.path(name + ".dlc"))
+            found.append(self.predict(name + ".dlc", x=x)["y"])
+        np.testing.assert_array_equal(found[0], found[1])
+        self.assertFalse(np.array_equal(found[0], found[2]))
+        np.testing.assert_allclose(found[0], found[2], rtol=0.1, atol=0.1)
+        with open(os.path.join(self.path("only.dlc"), "model.mlir")) as file:
+            self.assertNotIn("train_step", file.read())
+        for words, message in (["train"], "has no training program: it was compiled with --predict-only"), (
+                ["eval"], "was it compiled with --predict-only?"):
+            _, err = dlc.dlc(*words, self.path("only.dlc"), data=dlc.data("mnist-test"), code=dlc.FAILED)
+            self.assertIn(message, err)
+        dlc.dlc("check", model, "--predict-only", "--freeze=.")
+
+
+if __name__ == "__main__":
+    dlc.main()
