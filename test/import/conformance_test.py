@@ -1,7 +1,7 @@
 """Each of ONNX's node cases means here what it means there, or is refused with a reason that refused.txt gives.
 
-A case goes through the importer and compiler/reference as it is, and where that is refused once more with all inputs but the first
-known at import. refused.txt holds both ways: what is refused is listed, and what is listed is refused, for that reason.
+A case goes through the importer and compiler/reference as it is, and where that is refused once more with more and more of its inputs
+known at import: shapes and axes, all but the first, all. refused.txt holds both ways: what is refused is listed, and what is listed is refused, for that reason.
 
     conformance_test.py --write     writes refused.txt again, and prints the totals
     DLC_CASES=cumsum,_pad_          only cases whose names have one of these; prints each one's verdict
@@ -61,12 +61,12 @@ def as_it_is(case):
     return proto, {info.name: a for info, a in zip(proto.graph.input, arrays)}
 
 
-def fixed(case):
-    """The case with every input but the first floating one made an initializer: shapes and axes become known."""
+def known_but(case, is_kept):
+    """The case with initializers for all inputs but those where is_kept(array, whether none is kept yet)."""
     proto, inputs = as_it_is(case)
     kept = {}
     for name, array in inputs.items():
-        if not kept or (array.dtype.kind in "fb" and array.ndim > 0):
+        if is_kept(array, not kept):
             kept[name] = array
         else:
             proto.graph.initializer.append(numpy_helper.from_array(array, name))
@@ -74,6 +74,12 @@ def fixed(case):
     del proto.graph.input[:]
     proto.graph.input.extend(infos)
     return proto, kept
+
+
+FORMS = [as_it_is,
+         lambda case: known_but(case, lambda array, is_first: is_first or (array.dtype.kind in "fb" and array.ndim > 0)),
+         lambda case: known_but(case, lambda array, is_first: is_first),
+         lambda case: known_but(case, lambda array, is_first: False)]
 
 
 class Verdict:
@@ -172,7 +178,7 @@ def judge(cases):
     for case in cases:
         verdicts[case.name].refused = next((what for what, names in ELSEWHERE.items() if names.search(case.name)), "")
     plain = [c for c in cases if verdicts[c.name].refused == ""]
-    for form in as_it_is, fixed:
+    for form in FORMS:
         todo = [c for c in plain if verdicts[c.name].refused is not None]
         models = {}
         for case in todo:

@@ -157,6 +157,20 @@ Result<HostTensor> reduceValues(HostCall &call, const HostTensor &x,
   return y;
 }
 
+/// Of no elements an extremum is the type's last number, not that of i64.
+int64_t nearestOf(DType dtype, int64_t value) {
+  switch (dtype) {
+  case DType::Bool:
+    return value > 0;
+  case DType::U8:
+    return std::clamp<int64_t>(value, 0, UINT8_MAX);
+  case DType::I32:
+    return std::clamp<int64_t>(value, INT32_MIN, INT32_MAX);
+  default:
+    return value;
+  }
+}
+
 /// Axes are an attribute at first and an input from opset 13 (ReduceSum) or 18.
 HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
   DLC_TRY(call.require(1));
@@ -187,8 +201,11 @@ HostResults reduce(HostCall &call, const Fold &fold, bool mean = false) {
   for (int64_t i = 0, count = y.elements(); i < count; ++i)
     if (x.holdsFloats())
       y.setNumber(i, mean ? values.number(i) / reduced : values.number(i));
+    else if (mean)
+      y.setInteger(i, values.integer(i) / reduced);
     else
-      y.setInteger(i, mean ? values.integer(i) / reduced : values.integer(i));
+      y.setInteger(i, reduced ? values.integer(i)
+                              : nearestOf(x.dtype, values.integer(i)));
   return one(std::move(y));
 }
 

@@ -144,19 +144,6 @@ template <Reducer reducer> LogicalResult inFloats(const Node &n) {
                   << " is not supported; cast to a float type before it";
 }
 
-LogicalResult argMax(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
-  auto axis = n.axis("axis", 0, shapeOf(x).size());
-  if (failed(axis))
-    return failure();
-  if (n.integer("select_last_index", 0))
-    return n.fail() << "select_last_index is not supported";
-  return n.result(n.make<ir::ArgMaxOp>(x, ArrayRef<int64_t>(&*axis, 1),
-                                       n.integer("keepdims", 1) != 0));
-}
-
 } // namespace
 
 void addReduceRows(Rows &rows) {
@@ -170,7 +157,6 @@ void addReduceRows(Rows &rows) {
   rows["ReduceSumSquare"] = {1, by<squares>};
   rows["ReduceLogSum"] = {1, inFloats<logSum>};
   rows["ReduceLogSumExp"] = {1, inFloats<logSumExp>};
-  rows["ArgMax"] = {1, argMax};
 }
 
 } // namespace dlc::import

@@ -193,13 +193,19 @@ DType toDType(Type type) {
 const Rows &allRows() {
   static const Rows rows = [] {
     Rows table;
+    addArrangeRows(table);
     addAttentionRows(table);
+    addEinsumRows(table);
     addElementwiseRows(table);
+    addIndexRows(table);
     addLinearRows(table);
     addNormRows(table);
     addNormalizeRows(table);
     addQuantizeRows(table);
+    addRankRows(table);
     addReduceRows(table);
+    addResizeRows(table);
+    addSampleRows(table);
     addShapeRows(table);
     addLossRows(table);
     addRandomRows(table);

@@ -133,13 +133,19 @@ struct RowEntry {
 };
 using Rows = std::map<std::string, RowEntry>;
 
+void addArrangeRows(Rows &rows);
 void addAttentionRows(Rows &rows);
+void addEinsumRows(Rows &rows);
 void addElementwiseRows(Rows &rows);
+void addIndexRows(Rows &rows);
 void addLinearRows(Rows &rows);
 void addNormRows(Rows &rows);
 void addNormalizeRows(Rows &rows);
 void addQuantizeRows(Rows &rows);
+void addRankRows(Rows &rows);
 void addReduceRows(Rows &rows);
+void addResizeRows(Rows &rows);
+void addSampleRows(Rows &rows);
 void addShapeRows(Rows &rows);
 void addLossRows(Rows &rows);
 void addRandomRows(Rows &rows);

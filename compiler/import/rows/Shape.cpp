@@ -262,51 +262,6 @@ LogicalResult gather(const Node &n) {
                            row ? n.b.getI64IntegerAttr(*row) : IntegerAttr()));
 }
 
-LogicalResult pad(const Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return failure();
-  std::string mode = n.text("mode", "constant");
-  if (mode != "constant")
-    return n.fail() << "mode '" << mode << "' is not supported, expected "
-                    << "constant";
-  auto pads = n.integers(1, "pads");
-  if (failed(pads))
-    return failure();
-  int64_t rank = shapeOf(x).size();
-  std::vector<int64_t> axes(rank);
-  std::iota(axes.begin(), axes.end(), 0);
-  if (n.has(3)) {
-    auto known = n.integers(3, "axes");
-    if (failed(known))
-      return failure();
-    axes = *known;
-  }
-  double value = 0;
-  if (n.has(2)) {
-    auto known = n.number(2, "the padding value");
-    if (failed(known))
-      return failure();
-    value = *known;
-  }
-  if (pads->size() != 2 * axes.size())
-    return n.fail() << pads->size() << " pads for " << axes.size() << " axes";
-  Shape low(rank, 0), high(rank, 0), interior(rank, 0);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    auto axis = normalizeAxis(axes[i], rank);
-    if (!axis.ok())
-      return n.fail(axis.status());
-    low[*axis] = (*pads)[i];
-    high[*axis] = (*pads)[axes.size() + i];
-    if (std::min(low[*axis], high[*axis]) < 0 ||
-        std::max(low[*axis], high[*axis]) > (int64_t(1) << 40))
-      return n.fail() << "pads " << toString(*pads) << " are not supported";
-  }
-  return n.result(
-      n.make<ir::PadOp>(x, ArrayRef<int64_t>(low), ArrayRef<int64_t>(high),
-                        ArrayRef<int64_t>(interior), llvm::APFloat(value)));
-}
-
 /// Keeps a triangle of the last two dimensions: a select with a constant mask.
 LogicalResult trilu(const Node &n) {
   Value x = n.in(0);
@@ -353,7 +308,6 @@ void addShapeRows(Rows &rows) {
   rows["SequenceAt"] = {11, sequenceAt};
   rows["Concat"] = {4, concat};
   rows["Gather"] = {1, gather};
-  rows["Pad"] = {11, pad};
   rows["Trilu"] = {14, trilu};
 }
 

@@ -1,0 +1,161 @@
+#include "compiler/import/rows/Build.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+
+FailureOr<Expr> input(const Node &n, size_t i) {
+  Value value = n.in(i);
+  if (!value)
+    return failure();
+  return Expr(n.b, n.loc, value);
+}
+
+LogicalResult fits(const Node &n, const Shape &shape, const char *what,
+                   int64_t most) {
+  auto count = countElements(shape, what);
+  if (!count.ok())
+    return n.fail(count.status());
+  if (*count > most)
+    return n.fail() << what << " would have " << *count << " elements of shape "
+                    << toString(shape) << ", and more than " << most
+                    << " are not supported";
+  return success();
+}
+
+Shape shapeOf(Expr x) { return Shape(x.shape()); }
+
+int64_t sizeOf(const Shape &shape) {
+  int64_t size = 1;
+  for (int64_t dim : shape)
+    size *= dim;
+  return size;
+}
+
+Expr iota(const Node &n, const Shape &shape, int64_t axis, Type element) {
+  auto type =
+      RankedTensorType::get(shape, element ? element : n.b.getI64Type());
+  return Expr(n.b, n.loc, ir::IotaOp::create(n.b, n.loc, type, axis));
+}
+
+Expr filled(const Node &n, const Shape &shape, Type element, double value) {
+  HostTensor one = HostTensor::scalar(toDType(element), value);
+  return Expr(n.b, n.loc, n.constant(one)).broadcast(shape);
+}
+
+FailureOr<Expr> known(const Node &n, HostTensor value, const char *what) {
+  std::string name = n.proto.output(0) + "/" + what;
+  while (n.table.isUsed(name) || n.table.type(name))
+    name += "'";
+  n.table.define(name, std::move(value));
+  Value constant = n.table.value(name, n.loc);
+  if (!constant)
+    return failure();
+  return Expr(n.b, n.loc, constant);
+}
+
+Expr transposed(Expr x, const std::vector<int64_t> &perm) {
+  if (llvm::is_sorted(perm))
+    return x;
+  return x.make<ir::TransposeOp>(x.v, ArrayRef<int64_t>(perm));
+}
+
+Expr moved(Expr x, int64_t from, int64_t to) {
+  if (from == to)
+    return x;
+  std::vector<int64_t> perm;
+  for (int64_t d = 0; d < x.rank(); ++d)
+    if (d != from)
+      perm.push_back(d);
+  perm.insert(perm.begin() + to, from);
+  return transposed(x, perm);
+}
+
+Expr part(Expr x, int64_t axis, int64_t start, int64_t size, int64_t step) {
+  if (start == 0 && step == 1 && size == x.shape()[axis])
+    return x;
+  Shape starts(x.rank(), 0), sizes(x.shape()), steps(x.rank(), 1);
+  starts[axis] = start;
+  sizes[axis] = size;
+  steps[axis] = step;
+  return x.make<ir::SliceOp>(x.v, ArrayRef<int64_t>(starts),
+                             ArrayRef<int64_t>(sizes),
+                             ArrayRef<int64_t>(steps));
+}
+
+Expr reversed(Expr x, int64_t axis) {
+  const int64_t size = x.shape()[axis];
+  return size < 2 ? x : part(x, axis, size - 1, size, -1);
+}
+
+Expr padded(Expr x, int64_t axis, int64_t low, int64_t high, double value,
+            int64_t interior) {
+  if (low == 0 && high == 0 && interior == 0)
+    return x;
+  Shape before(x.rank(), 0), after(x.rank(), 0), between(x.rank(), 0);
+  before[axis] = low;
+  after[axis] = high;
+  between[axis] = interior;
+  return x.make<ir::PadOp>(x.v, ArrayRef<int64_t>(before),
+                           ArrayRef<int64_t>(after), ArrayRef<int64_t>(between),
+                           llvm::APFloat(value));
+}
+
+Expr joined(ArrayRef<Expr> parts, int64_t axis) {
+  if (parts.size() == 1)
+    return parts[0];
+  SmallVector<Value> values;
+  for (const Expr &x : parts)
+    values.push_back(x.v);
+  return parts[0].make<ir::ConcatOp>(ValueRange(values), uint64_t(axis));
+}
+
+Expr gathered(Expr data, Expr indices, int64_t axis) {
+  return data.make<ir::GatherOp>(data.v, indices.v, uint64_t(axis),
+                                 IntegerAttr());
+}
+
+Expr scattered(Expr indices, Expr updates, int64_t size) {
+  Shape shape(updates.shape().drop_front(indices.rank()));
+  shape.insert(shape.begin(), size);
+  return updates.make<ir::ScatterAddOp>(updates.type().clone(shape), indices.v,
+                                        updates.v, uint64_t(0));
+}
+
+Expr unsqueezed(Expr x, int64_t axis) {
+  Shape shape(x.shape());
+  shape.insert(shape.begin() + axis, 1);
+  return x.reshape(shape);
+}
+
+Expr squeezed(Expr x, int64_t axis) {
+  Shape shape(x.shape());
+  shape.erase(shape.begin() + axis);
+  return x.reshape(shape);
+}
+
+/// By halves, so that the gradient is right where factors are 0.
+Expr product(Expr x, int64_t axis) {
+  int64_t size = x.shape()[axis];
+  if (size == 0)
+    return squeezed(padded(x, axis, 1, 0, 1), axis);
+  for (; size > 1; size = (size + 1) / 2) {
+    x = padded(x, axis, 0, size % 2, 1);
+    const int64_t half = (size + 1) / 2;
+    x = part(x, axis, 0, half) * part(x, axis, half, half);
+  }
+  return squeezed(x, axis);
+}
+
+Expr wrapped(Expr index, int64_t size) {
+  Expr negative = compare(ir::Predicate::lt, index, index.scalar(0));
+  return select(negative, index + double(size), index);
+}
+
+Expr inside(Expr index, int64_t size) {
+  return both(compare(ir::Predicate::ge, index, index.scalar(0)),
+              compare(ir::Predicate::lt, index, index.scalar(double(size))));
+}
+
+} // namespace dlc::import

@@ -1,0 +1,322 @@
+// Einsum: sums of products by the letters of dimensions. Each operand becomes a
+// tensor of distinct letters; two at a time are then one product of matrices.
+// Letters of an ellipsis are its positions, from behind.
+#include "compiler/import/rows/Build.h"
+#include "onnx-ml.pb.h"
+#include <set>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// A letter, or -1 - i for the i-th last dimension of an ellipsis.
+using Label = int;
+using Labels = std::vector<Label>;
+
+/// Of a product of integers, which is computed pair by pair.
+constexpr int64_t kMostTerms = int64_t(1) << 28;
+
+struct Term {
+  Expr x;
+  Labels labels; // one a dimension
+};
+
+bool has(const Labels &labels, Label label) {
+  return llvm::is_contained(labels, label);
+}
+int64_t placeOf(const Labels &labels, Label label) {
+  return llvm::find(labels, label) - labels.begin();
+}
+
+bool isLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// The labels of one term of the equation; `ellipsis`: dimensions that "..."
+/// stands for.
+FailureOr<Labels> labelsOf(const Node &n, StringRef term, int64_t ellipsis) {
+  Labels labels;
+  bool dots = false;
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (isLetter(term[i])) {
+      labels.push_back(term[i]);
+    } else if (!dots && term.substr(i).starts_with("...")) {
+      dots = true;
+      for (int64_t d = ellipsis; d-- > 0;)
+        labels.push_back(Label(-1 - d));
+      i += 2;
+    } else {
+      return n.fail() << "equation: found '" << term
+                      << "', expected letters and at most one ellipsis";
+    }
+  }
+  return labels;
+}
+
+/// How many dimensions "..." has in a term of `rank` dimensions; -1: none.
+int64_t ellipsisOf(StringRef term, int64_t rank) {
+  return term.contains("...") ? rank - int64_t(term.size()) + 3 : -1;
+}
+
+/// Sizes of all labels; those of 1 stretch.
+using Sizes = std::map<Label, int64_t>;
+
+struct Equation {
+  std::vector<Labels> operands;
+  Labels result;
+};
+
+/// Without "->": ellipsis, then the letters that occur once, in order.
+Labels impliedResult(const std::vector<Labels> &operands, int64_t ellipsis) {
+  std::map<Label, int> count;
+  for (const Labels &labels : operands)
+    for (Label label : labels)
+      ++count[label];
+  Labels result;
+  for (int64_t d = ellipsis; d-- > 0;)
+    result.push_back(Label(-1 - d));
+  for (auto [label, times] : count)
+    if (label > 0 && times == 1)
+      result.push_back(label);
+  return result;
+}
+
+FailureOr<Equation> parse(const Node &n, ArrayRef<Expr> operands) {
+  std::string text = n.text("equation", "");
+  std::erase(text, ' ');
+  auto [left, right] = StringRef(text).split("->");
+  SmallVector<StringRef> terms;
+  left.split(terms, ',');
+  if (terms.size() != operands.size())
+    return n.fail() << "equation '" << text << "' has " << terms.size()
+                    << " operands, the node " << operands.size();
+  int64_t ellipsis = 0;
+  for (auto [term, x] : llvm::zip_equal(terms, operands)) {
+    const int64_t here = ellipsisOf(term, x.rank());
+    if (here < -1)
+      return n.fail() << "equation: '" << term << "' does not fit to shape "
+                      << toString(shapeOf(x));
+    ellipsis = std::max(ellipsis, here);
+  }
+  Equation e;
+  for (auto [term, x] : llvm::zip_equal(terms, operands)) {
+    auto labels = labelsOf(n, term, ellipsisOf(term, x.rank()));
+    if (failed(labels))
+      return failure();
+    if (int64_t(labels->size()) != x.rank())
+      return n.fail() << "equation: '" << term << "' does not fit to shape "
+                      << toString(shapeOf(x));
+    e.operands.push_back(*labels);
+  }
+  if (!StringRef(text).contains("->")) {
+    e.result = impliedResult(e.operands, ellipsis);
+    return e;
+  }
+  auto result = labelsOf(n, right, ellipsis);
+  if (failed(result))
+    return failure();
+  e.result = *result;
+  return e;
+}
+
+FailureOr<Sizes> sizesOf(const Node &n, const Equation &e,
+                         ArrayRef<Expr> operands) {
+  Sizes sizes;
+  for (auto [labels, x] : llvm::zip_equal(e.operands, operands))
+    for (auto [label, size] : llvm::zip_equal(labels, x.shape())) {
+      auto [known, isNew] = sizes.emplace(label, size);
+      if (isNew || known->second == size || size == 1)
+        continue;
+      if (known->second != 1)
+        return n.fail() << "one letter of equation '" << n.text("equation", "")
+                        << "' has sizes " << known->second << " and " << size;
+      known->second = size;
+    }
+  std::set<Label> seen;
+  for (Label label : e.result)
+    if (!sizes.count(label) || !seen.insert(label).second)
+      return n.fail() << "equation '" << n.text("equation", "")
+                      << "': each letter of the result stands there once, and "
+                         "in an operand";
+  return sizes;
+}
+
+/// One dimension for each letter: those of 1 that stretch go, of a letter that
+/// repeats its diagonal stays.
+Term distinct(Expr x, const Labels &labels, const Sizes &sizes) {
+  Term t{x, labels};
+  for (int64_t d = x.rank(); d-- > 0;)
+    if (t.x.shape()[d] == 1 && sizes.at(t.labels[d]) != 1) {
+      t.x = squeezed(t.x, d);
+      t.labels.erase(t.labels.begin() + d);
+    }
+  for (size_t d = 0; d < t.labels.size(); ++d)
+    for (size_t other = t.labels.size(); --other > d;) {
+      if (t.labels[other] != t.labels[d])
+        continue;
+      // [..., s, s, ...] as [..., s * s, ...], every s + 1st of it
+      t.x = moved(t.x, other, d + 1);
+      t.labels.erase(t.labels.begin() + other);
+      Shape shape = shapeOf(t.x);
+      const int64_t size = shape[d];
+      shape[d] *= size;
+      shape.erase(shape.begin() + d + 1);
+      t.x = t.x.reshape(shape);
+      t.x = size ? part(t.x, d, 0, size, size + 1) : t.x;
+    }
+  return t;
+}
+
+/// Sums what nothing else needs.
+Term summed(Term t, const std::set<Label> &needed) {
+  SmallVector<int64_t> axes;
+  Labels kept;
+  for (auto [d, label] : llvm::enumerate(t.labels))
+    if (needed.count(label))
+      kept.push_back(label);
+    else
+      axes.push_back(d);
+  if (!axes.empty())
+    t.x = t.x.sum(axes);
+  return {t.x, kept};
+}
+
+/// Its dimensions in the order of `labels`, with 1 for those that it lacks.
+Expr arranged(const Term &t, const Labels &labels) {
+  std::vector<int64_t> perm;
+  Shape shape;
+  for (Label label : labels) {
+    const bool there = has(t.labels, label);
+    if (there)
+      perm.push_back(placeOf(t.labels, label));
+    shape.push_back(there ? t.x.shape()[perm.back()] : 1);
+  }
+  return transposed(t.x, perm).reshape(shape);
+}
+
+/// The labels of a product by what becomes of them.
+struct Letters {
+  Labels batch, left, right, sum;
+};
+Letters lettersOf(const Term &a, const Term &b, const std::set<Label> &needed) {
+  Letters r;
+  for (Label label : a.labels)
+    if (!has(b.labels, label))
+      r.left.push_back(label);
+    else
+      (needed.count(label) ? r.batch : r.sum).push_back(label);
+  for (Label label : b.labels)
+    if (!has(a.labels, label))
+      r.right.push_back(label);
+  return r;
+}
+
+Labels operator+(Labels a, const Labels &b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+int64_t countOf(const Labels &labels, const Sizes &sizes) {
+  int64_t count = 1;
+  for (Label label : labels)
+    count *= sizes.at(label);
+  return count;
+}
+
+/// As one product of matrices, [batch, left, sum] by [batch, sum, right].
+FailureOr<Term> matrixProduct(const Node &n, const Term &a, const Term &b,
+                              const Letters &r, const Sizes &sizes) {
+  const Labels labels = r.batch + r.left + r.right;
+  Shape shape;
+  for (Label label : labels)
+    shape.push_back(sizes.at(label));
+  if (failed(fits(n, shape, "a product of Einsum")))
+    return failure();
+  const int64_t batch = countOf(r.batch, sizes), left = countOf(r.left, sizes),
+                right = countOf(r.right, sizes), sum = countOf(r.sum, sizes);
+  Expr x = arranged(a, r.batch + r.left + r.sum);
+  Expr y = arranged(b, r.batch + r.sum + r.right);
+  auto shaped = [&](Expr e, int64_t rows, int64_t columns) {
+    return r.batch.empty() ? e.reshape({rows, columns})
+                           : e.reshape({batch, rows, columns});
+  };
+  Expr z = x.make<ir::MatmulOp>(shaped(x, left, sum).v, shaped(y, sum, right).v,
+                                Value(), false, false, StringAttr());
+  return Term{z.reshape(shape), labels};
+}
+
+/// Integers, and products without a sum: element by element.
+FailureOr<Term> plainProduct(const Node &n, const Term &a, const Term &b,
+                             const Letters &r, const Sizes &sizes) {
+  const Labels kept = r.batch + r.left + r.right, all = kept + r.sum;
+  Shape shape;
+  for (Label label : all)
+    shape.push_back(sizes.at(label));
+  if (failed(fits(n, shape, "a product of Einsum",
+                  r.sum.empty() ? int64_t(1) << 40 : kMostTerms)))
+    return failure();
+  Expr z = arranged(a, all) * arranged(b, all);
+  if (!r.sum.empty())
+    z = z.sum(ir::axesBetween(kept.size(), all.size()));
+  return Term{z, kept};
+}
+
+FailureOr<Term> multiplied(const Node &n, const Term &a, const Term &b,
+                           const std::set<Label> &needed, const Sizes &sizes) {
+  const Letters r = lettersOf(a, b, needed);
+  const bool isFloat = isa<FloatType>(a.x.type().getElementType());
+  if (r.sum.empty() || !isFloat)
+    return plainProduct(n, a, b, r, sizes);
+  return matrixProduct(n, a, b, r, sizes);
+}
+
+LogicalResult einsum(const Node &n) {
+  std::vector<Expr> operands;
+  for (size_t i = 0; i < n.inputs(); ++i) {
+    auto x = input(n, i);
+    if (failed(x))
+      return failure();
+    operands.push_back(*x);
+  }
+  auto equation = parse(n, operands);
+  if (failed(equation))
+    return failure();
+  auto sizes = sizesOf(n, *equation, operands);
+  if (failed(sizes))
+    return failure();
+  std::vector<Term> terms;
+  for (auto [x, labels] : llvm::zip_equal(operands, equation->operands))
+    terms.push_back(distinct(x, labels, *sizes));
+  // What the result and the operands from here on need.
+  std::set<Label> own(equation->result.begin(), equation->result.end());
+  std::vector<std::set<Label>> needed(terms.size(), own);
+  for (size_t i = terms.size() - 1; i-- > 0;) {
+    needed[i] = needed[i + 1];
+    needed[i].insert(terms[i + 1].labels.begin(), terms[i + 1].labels.end());
+  }
+  std::set<Label> others = needed[0];
+  Term product = summed(terms[0], others);
+  for (size_t i = 1; i < terms.size(); ++i) {
+    std::set<Label> here = needed[i];
+    here.insert(product.labels.begin(), product.labels.end());
+    auto next =
+        multiplied(n, product, summed(terms[i], here), needed[i], *sizes);
+    if (failed(next))
+      return failure();
+    product = *next;
+  }
+  Shape shape;
+  for (Label label : equation->result)
+    shape.push_back(sizes->at(label));
+  if (failed(fits(n, shape, "the result")))
+    return failure();
+  return n.result(
+      arranged(summed(product, own), equation->result).broadcast(shape));
+}
+
+} // namespace
+
+void addEinsumRows(Rows &rows) { rows["Einsum"] = {12, einsum}; }
+
+} // namespace dlc::import

@@ -1,0 +1,451 @@
+// Gather and scatter in all forms: an index into the flattened data, then a
+// plain gather or sums at places. One that is outside of its dimension becomes
+// one that is outside of the data, which a step refuses.
+#include "compiler/import/rows/Build.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// Of what grows with the product of two sizes: 2^28.
+constexpr int64_t kMostPairs = int64_t(1) << 28;
+
+struct Linear {
+  Expr place, valid;
+};
+
+/// Adds index * stride for an index of a dimension of `size`.
+Linear step(Linear sum, Expr index, int64_t size, int64_t stride) {
+  index = index.cast(sum.place.type().getElementType());
+  return {sum.place + wrapped(index, size) * double(stride),
+          both(sum.valid,
+               both(compare(ir::Predicate::ge, index, index.scalar(-size)),
+                    compare(ir::Predicate::lt, index, index.scalar(size))))};
+}
+
+Linear start(const Node &n, const Shape &shape) {
+  return {filled(n, shape, n.b.getI64Type(), 0),
+          filled(n, shape, n.b.getI1Type(), 1)};
+}
+
+Expr finish(Linear sum, int64_t total) {
+  return select(sum.valid, sum.place, sum.place.scalar(total));
+}
+
+/// Where GatherElements and ScatterElements look: places in data of `shape`.
+FailureOr<Expr> elementPlaces(const Node &n, Expr index, const Shape &shape,
+                              int64_t axis) {
+  Shape at = shapeOf(index);
+  bool fits = at.size() == shape.size();
+  for (size_t d = 0; fits && d < shape.size(); ++d)
+    fits = int64_t(d) == axis || at[d] <= shape[d];
+  if (!fits)
+    return n.fail() << "indices of shape " << toString(at)
+                    << " do not fit into data of shape " << toString(shape)
+                    << " along axis " << axis;
+  Linear sum = start(n, at);
+  int64_t stride = 1;
+  for (int64_t d = shape.size(); d-- > 0; stride *= shape[d])
+    if (d == axis)
+      sum = step(sum, index, shape[d], stride);
+    else if (at[d] != 1)
+      sum.place = sum.place + iota(n, at, d) * double(stride);
+  return finish(sum, sizeOf(shape));
+}
+
+LogicalResult gatherElements(const Node &n) {
+  auto data = input(n, 0), index = input(n, 1);
+  if (failed(data) || failed(index))
+    return failure();
+  Shape shape = shapeOf(*data);
+  auto axis = n.axis("axis", 0, shape.size());
+  if (failed(axis))
+    return failure();
+  auto places = elementPlaces(n, *index, shape, *axis);
+  if (failed(places))
+    return failure();
+  return n.result(gathered(data->reshape({sizeOf(shape)}), *places, 0));
+}
+
+/// The dimensions [from, to) of a shape.
+Shape between(const Shape &shape, size_t from, size_t to) {
+  return {shape.begin() + from, shape.begin() + to};
+}
+Shape operator+(Shape a, const Shape &b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// What GatherND and ScatterND point at: the data as [places, S...], and the
+/// place of each tuple of indices. `batch` dimensions are common.
+struct Tuples {
+  Expr rows, places;
+};
+FailureOr<Tuples> tuplesOf(const Node &n, Expr data, Expr index,
+                           int64_t batch) {
+  Shape shape = shapeOf(data), at = shapeOf(index);
+  const int64_t rank = shape.size(), tuple = at.empty() ? 0 : at.back();
+  bool fits = batch >= 0 && batch < int64_t(at.size()) && batch <= rank &&
+              tuple >= 0 && tuple + batch <= rank;
+  for (int64_t d = 0; fits && d < batch; ++d)
+    fits = at[d] == shape[d];
+  if (!fits)
+    return n.fail() << "tuples of indices of shape " << toString(at)
+                    << " do not fit into data of shape " << toString(shape)
+                    << " with " << batch << " batch dimensions";
+  at.pop_back();
+  Linear sum = start(n, at);
+  const Shape chosen = between(shape, 0, batch + tuple);
+  int64_t stride = 1;
+  for (int64_t d = batch + tuple; d-- > 0; stride *= shape[d])
+    if (d < batch)
+      sum.place = sum.place + iota(n, at, d) * double(stride);
+    else
+      sum = step(sum, squeezed(part(index, at.size(), d - batch, 1), at.size()),
+                 shape[d], stride);
+  Expr rows =
+      data.reshape(Shape{sizeOf(chosen)} + between(shape, batch + tuple, rank));
+  return Tuples{rows, finish(sum, sizeOf(chosen))};
+}
+
+LogicalResult gatherND(const Node &n) {
+  auto data = input(n, 0), index = input(n, 1);
+  if (failed(data) || failed(index))
+    return failure();
+  auto tuples = tuplesOf(n, *data, *index, n.integer("batch_dims", 0));
+  if (failed(tuples))
+    return failure();
+  if (failed(fits(n,
+                  shapeOf(tuples->places) +
+                      between(shapeOf(tuples->rows), 1, tuples->rows.rank()),
+                  "the result")))
+    return failure();
+  return n.result(gathered(tuples->rows, tuples->places, 0));
+}
+
+/// A float type that holds sums of `element`s; integers of 64 bits go in
+/// halves.
+Type sumType(const Node &n, Type element) {
+  if (auto type = dyn_cast<FloatType>(element))
+    return type.getWidth() < 32 ? n.b.getF32Type() : type;
+  return n.b.getF64Type();
+}
+
+/// The mean of the updates of a place: several for one place are undefined in
+/// ONNX unless they are equal, and then the mean is what they are.
+Expr meanAt(const Node &n, Expr places, Expr updates, Expr count,
+            int64_t size) {
+  Type element = updates.type().getElementType(), sum = sumType(n, element);
+  auto mean = [&](Expr x) {
+    return (scattered(places, x.cast(sum), size) / count.cast(sum))
+        .cast(element);
+  };
+  if (!element.isInteger(64))
+    return mean(updates);
+  constexpr double kHalf = 4294967296.0;
+  Expr high = updates / kHalf;
+  return mean(high) * kHalf + mean(updates - high * kHalf);
+}
+
+/// rows [P, S...] with updates [U, S...] in the places [U].
+Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates) {
+  const int64_t size = rows.shape()[0];
+  Expr count =
+      scattered(places, filled(n, shapeOf(places), n.b.getF32Type(), 1), size);
+  Shape shape(rows.rank(), 1);
+  shape[0] = size;
+  count = count.reshape(shape);
+  Expr mean = meanAt(n, places, updates, maximum(count, count.scalar(1)), size);
+  Expr hit = compare(ir::Predicate::gt, count, count.scalar(0));
+  return select(hit, mean, rows);
+}
+
+Expr added(const Node &n, Expr rows, Expr places, Expr updates) {
+  Type element = rows.type().getElementType(), sum = sumType(n, element);
+  Expr sums = scattered(places, updates.cast(sum), rows.shape()[0]);
+  return (rows.cast(sum) + sums).cast(element);
+}
+
+/// The number that changes nothing.
+double neutralOf(const std::string &reduction, Type element) {
+  if (reduction == "add" || reduction == "mul")
+    return reduction == "mul";
+  const bool isMax = reduction == "max";
+  if (element.isInteger(1) || element.isInteger(8))
+    return isMax ? 0 : element.isInteger(1) ? 1 : 255;
+  return isMax ? -INFINITY : INFINITY;
+}
+
+Expr reduced(const std::string &reduction, Expr x) {
+  const int64_t axis[] = {x.rank() - 1};
+  if (reduction == "mul")
+    return product(x, axis[0]);
+  if (reduction == "add")
+    return x.sum(axis);
+  if (reduction == "max")
+    return x.max(axis);
+  return x.make<ir::ReduceMinOp>(x.v, ArrayRef<int64_t>(axis), false);
+}
+
+/// data [R..., P] reduced with those of updates [R..., U] whose place, of
+/// [R... or 1..., U], is theirs: by a comparison of all pairs.
+FailureOr<Expr> pairwise(const Node &n, const std::string &reduction, Expr data,
+                         Expr places, Expr updates) {
+  const int64_t axis = data.rank();
+  Shape shape = shapeOf(data), own = shape;
+  own.push_back(updates.shape().back());
+  const std::string what =
+      "comparing indices for reduction '" + reduction + "'";
+  if (failed(fits(n, own, what.c_str(), kMostPairs)))
+    return failure();
+  Shape line(axis + 1, 1);
+  line[axis - 1] = shape.back();
+  Expr hit = compare(ir::Predicate::eq, unsqueezed(places, axis - 1),
+                     iota(n, line, axis - 1));
+  Expr none =
+      updates.scalar(neutralOf(reduction, updates.type().getElementType()));
+  Expr chosen = select(hit, unsqueezed(updates, axis - 1), none).broadcast(own);
+  return reduced(reduction, joined({unsqueezed(data, axis), chosen}, axis));
+}
+
+/// "none" or one of the reductions of this opset; empty: an error was reported.
+FailureOr<std::string> reductionOf(const Node &n) {
+  std::string name = n.text("reduction", "none");
+  for (const char *one : {"none", "add", "mul", "max", "min"})
+    if (name == one)
+      return name;
+  return n.fail() << "reduction '" << name
+                  << "' is not supported, expected none, add, mul, max or min";
+}
+
+/// Sums of floats go by scatter_add, whose rounding is that of the sum.
+bool isSparse(const std::string &reduction, Expr data) {
+  return reduction == "none" ||
+         (reduction == "add" && isa<FloatType>(data.type().getElementType()));
+}
+
+Expr sparse(const Node &n, const std::string &reduction, Expr rows, Expr places,
+            Expr updates) {
+  return reduction == "none" ? overwritten(n, rows, places, updates)
+                             : added(n, rows, places, updates);
+}
+
+/// Along the axis, brought behind the others; where the indices have fewer
+/// elements than the data, their place is nowhere.
+FailureOr<Expr> pairwiseElements(const Node &n, const std::string &reduction,
+                                 Expr data, Expr index, Expr updates,
+                                 int64_t axis) {
+  const int64_t last = data.rank() - 1;
+  Expr places = wrapped(index.cast(n.b.getI64Type()), data.shape()[axis]);
+  for (int64_t d = 0; d <= last; ++d) {
+    const int64_t missing = data.shape()[d] - places.shape()[d];
+    if (d == axis || missing == 0)
+      continue;
+    places = padded(places, d, 0, missing, -1);
+    updates = padded(updates, d, 0, missing);
+  }
+  auto y = pairwise(n, reduction, moved(data, axis, last),
+                    moved(places, axis, last), moved(updates, axis, last));
+  if (failed(y))
+    return failure();
+  return moved(*y, last, axis);
+}
+
+LogicalResult scatterElements(const Node &n) {
+  auto data = input(n, 0), index = input(n, 1), updates = input(n, 2);
+  auto reduction = reductionOf(n);
+  if (failed(data) || failed(index) || failed(updates) || failed(reduction))
+    return failure();
+  Shape shape = shapeOf(*data);
+  auto axis = n.axis("axis", 0, shape.size());
+  if (failed(axis))
+    return failure();
+  if (updates->shape() != index->shape())
+    return n.fail() << "updates have shape " << toString(shapeOf(*updates))
+                    << ", expected that of the indices, "
+                    << toString(shapeOf(*index));
+  auto places = elementPlaces(n, *index, shape, *axis);
+  if (failed(places))
+    return failure();
+  if (!isSparse(*reduction, *data)) {
+    auto y = pairwiseElements(n, *reduction, *data, *index, *updates, *axis);
+    return failed(y) ? failure() : n.result(*y);
+  }
+  const int64_t count = sizeOf(shapeOf(*index));
+  Expr y = sparse(n, *reduction, data->reshape({sizeOf(shape)}),
+                  places->reshape({count}), updates->reshape({count}));
+  return n.result(y.reshape(shape));
+}
+
+LogicalResult scatterND(const Node &n) {
+  auto data = input(n, 0), index = input(n, 1), updates = input(n, 2);
+  auto reduction = reductionOf(n);
+  if (failed(data) || failed(index) || failed(updates) || failed(reduction))
+    return failure();
+  auto tuples = tuplesOf(n, *data, *index, 0);
+  if (failed(tuples))
+    return failure();
+  Expr rows = tuples->rows;
+  Shape places = shapeOf(tuples->places),
+        slice = between(shapeOf(rows), 1, rows.rank());
+  if (shapeOf(*updates) != places + slice)
+    return n.fail() << "updates have shape " << toString(shapeOf(*updates))
+                    << ", expected " << toString(places + slice);
+  const int64_t count = sizeOf(places), inner = sizeOf(slice);
+  Expr at = tuples->places.reshape({count});
+  if (isSparse(*reduction, *data)) {
+    Expr y =
+        sparse(n, *reduction, rows, at, updates->reshape(Shape{count} + slice));
+    return n.result(y.reshape(shapeOf(*data)));
+  }
+  auto y = pairwise(
+      n, *reduction, moved(rows.reshape({rows.shape()[0], inner}), 0, 1),
+      at.reshape({1, count}), moved(updates->reshape({count, inner}), 0, 1));
+  return failed(y) ? failure()
+                   : n.result(moved(*y, 0, 1).reshape(shapeOf(*data)));
+}
+
+/// values[1] where the new dimension's index is the given one, else values[0].
+LogicalResult oneHot(const Node &n) {
+  auto index = input(n, 0), values = input(n, 2);
+  auto depth = n.number(1, "the depth");
+  if (failed(index) || failed(values) || failed(depth))
+    return failure();
+  Shape shape = shapeOf(*index);
+  auto axis = n.axis("axis", -1, shape.size() + 1);
+  if (failed(axis))
+    return failure();
+  if (shapeOf(*values) != Shape{2})
+    return n.fail() << "values have shape " << toString(shapeOf(*values))
+                    << ", expected [2]";
+  const int64_t size = truncated(*depth);
+  Shape line(shape.size() + 1, 1);
+  line[*axis] = size;
+  shape.insert(shape.begin() + *axis, size);
+  if (failed(fits(n, shape, "the result")))
+    return failure();
+  Expr at = unsqueezed(index->cast(n.b.getI64Type()), *axis);
+  Expr hit =
+      compare(ir::Predicate::eq, wrapped(at, size), iota(n, line, *axis));
+  Expr off = part(*values, 0, 0, 1).reshape({}),
+       on = part(*values, 0, 1, 1).reshape({});
+  return n.result(select(hit, on, off).broadcast(shape));
+}
+
+/// Of each batch the first sequence_lens steps, turned round.
+LogicalResult reverseSequence(const Node &n) {
+  auto x = input(n, 0), lengths = input(n, 1);
+  if (failed(x) || failed(lengths))
+    return failure();
+  auto batch = n.axis("batch_axis", 1, x->rank());
+  auto time = n.axis("time_axis", 0, x->rank());
+  if (failed(batch) || failed(time))
+    return failure();
+  if (*batch == *time || lengths->rank() != 1 ||
+      lengths->shape()[0] != x->shape()[*batch])
+    return n.fail() << "batch_axis " << *batch << " and time_axis " << *time
+                    << " do not fit to an input of shape "
+                    << toString(shapeOf(*x)) << " and lengths of shape "
+                    << toString(shapeOf(*lengths));
+  // [batch, time, ...], its first two dimensions as one
+  const int64_t from = *time + (*time < *batch ? 1 : 0);
+  Expr front = moved(moved(*x, *batch, 0), from, 1);
+  Shape shape = shapeOf(front), grid = between(shape, 0, 2);
+  Expr step = iota(n, grid, 1), length = lengths->reshape({grid[0], 1});
+  Expr source = select(compare(ir::Predicate::lt, step, length),
+                       length - 1.0 - step, step) +
+                iota(n, grid, 0) * double(grid[1]);
+  Expr rows =
+      front.reshape(Shape{grid[0] * grid[1]} + between(shape, 2, shape.size()));
+  Expr y = gathered(rows, source, 0);
+  return n.result(moved(moved(y, 1, from), 0, *batch));
+}
+
+/// Keeps slices by a condition, which decides the result's shape.
+LogicalResult compress(const Node &n) {
+  auto x = input(n, 0);
+  auto keep = n.integers(1, "the condition");
+  if (failed(x) || failed(keep))
+    return failure();
+  int64_t axis = 0;
+  Expr rows = x->reshape({sizeOf(shapeOf(*x))});
+  if (n.has("axis")) {
+    auto given = n.axis("axis", 0, x->rank());
+    if (failed(given))
+      return failure();
+    axis = *given;
+    rows = *x;
+  }
+  if (int64_t(keep->size()) > rows.shape()[axis])
+    return n.fail() << "the condition has " << keep->size()
+                    << " elements for a dimension of " << rows.shape()[axis];
+  std::vector<int64_t> chosen;
+  for (auto [i, is] : llvm::enumerate(*keep))
+    if (is)
+      chosen.push_back(i);
+  auto index = known(n, HostTensor::list(std::move(chosen)), "chosen");
+  return failed(index) ? failure() : n.result(gathered(rows, *index, axis));
+}
+
+/// past_cache with `update` from write_indices[batch] on along the axis.
+LogicalResult tensorScatter(const Node &n) {
+  auto past = input(n, 0), update = input(n, 1);
+  if (failed(past) || failed(update))
+    return failure();
+  Shape shape = shapeOf(*past), added = shapeOf(*update);
+  auto axis = n.axis("axis", -2, shape.size());
+  if (failed(axis))
+    return failure();
+  const bool circular = n.text("mode", "linear") == "circular";
+  Shape same = added;
+  if (same.size() == shape.size())
+    same[*axis] = shape[*axis];
+  if (*axis == 0 || same != shape || added[*axis] > shape[*axis])
+    return n.fail() << "an update of shape " << toString(added)
+                    << " does not fit into " << toString(shape)
+                    << " along axis " << *axis;
+  const int64_t batch = shape[0], size = shape[*axis], steps = added[*axis];
+  Expr first = filled(n, {batch}, n.b.getI64Type(), 0);
+  if (n.has(2)) {
+    auto given = input(n, 2);
+    if (failed(given))
+      return failure();
+    if (shapeOf(*given) != Shape{batch})
+      return n.fail() << "write_indices have shape "
+                      << toString(shapeOf(*given)) << ", expected [" << batch
+                      << "]";
+    first = *given;
+  }
+  Expr at = iota(n, {batch, size}, 1) - first.reshape({batch, 1});
+  if (circular)
+    at = wrapped(at, size);
+  Expr hit = inside(at, steps);
+  Expr row =
+      select(hit, at, at.scalar(0)) + iota(n, {batch, size}, 0) * double(steps);
+  Expr front = moved(*update, *axis, 1);
+  Shape rest = between(shapeOf(front), 2, front.rank());
+  Expr y = moved(gathered(front.reshape(Shape{batch * steps} + rest), row, 0),
+                 1, *axis);
+  Shape line(shape.size(), 1);
+  line[0] = batch;
+  line[*axis] = size;
+  return n.result(select(hit.reshape(line), y, *past));
+}
+
+} // namespace
+
+void addIndexRows(Rows &rows) {
+  rows["GatherElements"] = {11, gatherElements};
+  rows["GatherND"] = {11, gatherND};
+  rows["ScatterElements"] = {11, scatterElements};
+  rows["Scatter"] = {9, scatterElements};
+  rows["ScatterND"] = {11, scatterND};
+  rows["OneHot"] = {9, oneHot};
+  rows["ReverseSequence"] = {10, reverseSequence};
+  rows["Compress"] = {9, compress};
+  rows["TensorScatter"] = {24, tensorScatter};
+}
+
+} // namespace dlc::import

@@ -1,0 +1,177 @@
+// What depends on the order of elements: the largest, the first of them, and
+// sums up to each.
+#include "compiler/import/rows/Build.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// Of a comparison of all pairs along an axis: 2^32 comparisons a step.
+constexpr int64_t kMostCompared = int64_t(1) << 32;
+/// Above this TopK looks for one after the other, if there are fewer of them.
+constexpr int64_t kFewPairs = int64_t(1) << 26;
+
+/// Larger where x is smaller, without an overflow.
+Expr opposite(const Node &n, Expr x) {
+  Type element = x.type().getElementType();
+  if (isa<FloatType>(element))
+    return -x;
+  x = x.cast(n.b.getI64Type());
+  return -1.0 - x;
+}
+
+Expr argMax(Expr x, int64_t axis, bool keepdims) {
+  return x.make<ir::ArgMaxOp>(x.v, ArrayRef<int64_t>(&axis, 1), keepdims);
+}
+
+LogicalResult argExtremum(const Node &n, bool smallest) {
+  auto x = input(n, 0);
+  if (failed(x))
+    return failure();
+  auto axis = n.axis("axis", 0, x->rank());
+  if (failed(axis))
+    return failure();
+  const int64_t size = x->shape()[*axis];
+  if (size == 0)
+    return n.fail() << "dimension " << *axis << " is empty";
+  Expr y = smallest ? opposite(n, *x) : *x;
+  const bool keepdims = n.integer("keepdims", 1) != 0;
+  if (!n.integer("select_last_index", 0))
+    return n.result(argMax(y, *axis, keepdims));
+  return n.result(double(size - 1) -
+                  argMax(reversed(y, *axis), *axis, keepdims));
+}
+
+/// The positions [..., k] of the k largest along the last axis, of equal ones
+/// the first; each where as many others precede it as its rank says.
+Expr byRank(const Node &n, Expr x, int64_t k) {
+  const int64_t axis = x.rank() - 1, size = x.shape()[axis];
+  const Type index = n.b.getI64Type();
+  Shape pairs = shapeOf(x);
+  pairs.push_back(size);
+  Expr own = unsqueezed(x, axis + 1), other = unsqueezed(x, axis);
+  Shape plain(x.rank() - 1, 1);
+  plain.insert(plain.end(), {size, size});
+  Expr earlier = compare(ir::Predicate::lt, iota(n, plain, axis + 1),
+                         iota(n, plain, axis));
+  Expr tie = both(compare(ir::Predicate::eq, other, own), earlier);
+  Expr larger = compare(ir::Predicate::gt, other, own);
+  Expr before = larger.make<ir::OrOp>(larger.v, tie.v).cast(index);
+  const int64_t last[] = {axis + 1};
+  Expr rank = before.broadcast(pairs).sum(last); // [..., n]
+  Shape line(x.rank() + 1, 1);
+  line[axis] = k;
+  Shape places = shapeOf(x);
+  places.insert(places.begin() + axis, k);
+  Expr hit =
+      compare(ir::Predicate::eq, unsqueezed(rank, axis), iota(n, line, axis));
+  Expr at = select(hit, iota(n, places, axis + 1), rank.scalar(0));
+  // Of NaNs none has its own rank: the index stays one of the dimension's.
+  return minimum(at.sum(last), at.scalar(double(size - 1)));
+}
+
+/// The same, one largest after the other; what was taken is lowered.
+Expr oneByOne(const Node &n, Expr x, int64_t k) {
+  const int64_t axis = x.rank() - 1;
+  std::vector<Expr> found;
+  for (int64_t i = 0; i < k; ++i) {
+    found.push_back(argMax(x, axis, true));
+    Expr taken =
+        compare(ir::Predicate::eq, iota(n, shapeOf(x), axis), found.back());
+    x = select(taken, x.scalar(-INFINITY), x);
+  }
+  return joined(found, axis);
+}
+
+FailureOr<Expr> largest(const Node &n, Expr x, int64_t k) {
+  const int64_t size = x.shape().back();
+  if (k == 1)
+    return argMax(x, x.rank() - 1, true);
+  Shape pairs = shapeOf(x);
+  pairs.push_back(size);
+  auto count = countElements(pairs, "comparing all pairs");
+  const bool isFloat = isa<FloatType>(x.type().getElementType());
+  if (isFloat && k <= 64 && k < size / 8 && (!count.ok() || *count > kFewPairs))
+    return oneByOne(n, x, k);
+  if (failed(fits(n, pairs, "comparing all pairs for TopK", kMostCompared)))
+    return failure();
+  return byRank(n, x, k);
+}
+
+LogicalResult topK(const Node &n) {
+  auto x = input(n, 0);
+  if (failed(x))
+    return failure();
+  int64_t k = n.integer("k", 0);
+  if (n.has(1)) {
+    auto known = n.number(1, "k");
+    if (failed(known))
+      return failure();
+    k = truncated(*known);
+  }
+  auto axis = n.axis("axis", -1, x->rank());
+  if (failed(axis))
+    return failure();
+  const int64_t last = x->rank() - 1, size = x->shape()[*axis];
+  if (k < 0 || k > size)
+    return n.fail() << "k is " << k << " for a dimension of " << size;
+  Expr rows = moved(*x, *axis, last);
+  if (k == 0) {
+    Expr none = part(*x, *axis, 0, 0);
+    return success(succeeded(n.result(0, none)) &&
+                   succeeded(n.result(1, none.cast(n.b.getI64Type()))));
+  }
+  auto at = largest(n, n.integer("largest", 1) ? rows : opposite(n, rows), k);
+  if (failed(at))
+    return failure();
+  const int64_t lines = sizeOf(shapeOf(rows)) / std::max<int64_t>(size, 1);
+  Expr places = at->reshape({lines, k}) + iota(n, {lines, k}, 0) * double(size);
+  Expr values = gathered(rows.reshape({lines * size}), places, 0);
+  if (failed(n.result(0, moved(values.reshape(shapeOf(*at)), last, *axis))))
+    return failure();
+  return n.result(1, moved(*at, last, *axis));
+}
+
+/// In steps of 1, 2, 4 ...: each element with the one so far before it.
+template <Expr (*combine)(Expr, Expr)>
+LogicalResult cumulate(const Node &n, double neutral) {
+  auto x = input(n, 0);
+  auto given = n.integers(1, "the axis");
+  if (failed(x) || failed(given))
+    return failure();
+  auto axis = normalizeAxis(given->empty() ? 0 : given->front(), x->rank());
+  if (given->size() != 1 || !axis.ok())
+    return given->size() == 1
+               ? n.fail(axis.status())
+               : LogicalResult(n.fail()
+                               << "expected one axis, found " << given->size());
+  const int64_t size = x->shape()[*axis];
+  const bool isReversed = n.integer("reverse", 0) != 0;
+  Expr y = isReversed ? reversed(*x, *axis) : *x;
+  auto delayed = [&](Expr v, int64_t by) {
+    return padded(part(v, *axis, 0, size - by), *axis, by, 0, neutral);
+  };
+  if (n.integer("exclusive", 0) && size > 0)
+    y = delayed(y, 1);
+  for (int64_t by = 1; by < size; by *= 2)
+    y = combine(y, delayed(y, by));
+  return n.result(isReversed ? reversed(y, *axis) : y);
+}
+
+Expr sumOf(Expr a, Expr b) { return a + b; }
+Expr productOf(Expr a, Expr b) { return a * b; }
+
+} // namespace
+
+void addRankRows(Rows &rows) {
+  rows["ArgMax"] = {1, [](const Node &n) { return argExtremum(n, false); }};
+  rows["ArgMin"] = {1, [](const Node &n) { return argExtremum(n, true); }};
+  rows["TopK"] = {1, topK};
+  rows["CumSum"] = {11, [](const Node &n) { return cumulate<sumOf>(n, 0); }};
+  rows["CumProd"] = {26,
+                     [](const Node &n) { return cumulate<productOf>(n, 1); }};
+}
+
+} // namespace dlc::import

@@ -1,0 +1,152 @@
+"""Cases of gradients_test.py: operators that the importer makes of others, each with the same function in PyTorch.
+
+A case is a list of nodes from "x" (and more float inputs, by name) to "y", with known tensors as initializers. At a tie differences do
+not exist: `kink` asks for PyTorch's numbers alone. After a change: PYTHONPATH=test/support python test/import/gradient_cases.py, with
+torch, writes gradients.json. An initializer may have at most 16 elements."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Callable
+
+import numpy as np
+from onnx import helper
+
+NUMBERS = os.path.join(os.path.dirname(__file__), "gradients.json")
+random = np.random.default_rng(7)
+
+
+def floats(*shape, low=-2.0, high=2.0):
+    return np.round(random.uniform(low, high, shape), 3)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+@dataclass
+class Case:
+    nodes: list
+    inputs: dict  # floats, in f64
+    torch: Callable  # of torch and the inputs in order
+    known: dict = field(default_factory=dict)
+    kink: bool = False
+    opset: int = 21
+
+
+CASES = {}
+
+
+def case(name, op, inputs, torch, known=None, names=None, kink=False, opset=21, **attributes):
+    """One node, whose inputs are `names`: by default the inputs, then the known ones."""
+    known = known or {}
+    outputs = ["y", "i"] if op == "TopK" else ["y"]
+    node = helper.make_node(op, names or [*inputs, *known], outputs, **attributes)
+    CASES[name] = Case([node], inputs, torch, known, kink, opset)
+
+
+def losses(y):
+    """The weights of the result's elements in the loss."""
+    return np.cos(np.arange(1, np.prod(y.shape) + 1)).reshape(y.shape)
+
+
+case("gather_elements", "GatherElements", {"x": floats(3, 4)}, lambda t, x: t.gather(x, 1, t.tensor([[0, 3, 0], [1, 1, 2]])),
+     {"i": ints([0, -1, 0], [1, 1, -2])}, axis=1)
+case("gather_nd", "GatherND", {"x": floats(2, 3, 2)}, lambda t, x: t.stack([x[0, [2, 2]], x[1, [0, 1]]]),
+     {"i": ints([[-1], [2]], [[0], [1]])}, batch_dims=1)
+case("scatter_elements", "ScatterElements", {"x": floats(3, 3), "u": floats(2, 2)},
+     lambda t, x, u: t.scatter(x, 0, t.tensor([[0, 1], [2, 0]]), u), {"i": ints([0, 1], [-1, 0])}, ["x", "i", "u"], axis=0)
+case("scatter_elements_add", "ScatterElements", {"x": floats(3, 3), "u": floats(2, 2)},
+     lambda t, x, u: t.scatter_add(x, 1, t.tensor([[0, 0], [2, 1]]), u), {"i": ints([0, 0], [2, 1])}, ["x", "i", "u"], axis=1,
+     reduction="add")
+case("scatter_elements_mul", "ScatterElements", {"x": floats(3, 3), "u": np.array([[0.0, 0.5], [2.0, 0.0]])},
+     lambda t, x, u: t.scatter_reduce(x, 1, t.tensor([[0, 0], [2, 2]]), u, "prod"), {"i": ints([0, 0], [2, 2])},
+     ["x", "i", "u"], axis=1, reduction="mul")
+case("scatter_elements_max_tie", "ScatterElements", {"x": np.array([[1.0, 5.0]]), "u": np.array([[1.0, 1.0, 2.0]])},
+     lambda t, x, u: t.scatter_reduce(x, 1, t.tensor([[0, 0, 1]]), u, "amax"), {"i": ints([0, 0, 1])}, ["x", "i", "u"],
+     kink=True, axis=1, reduction="max")
+case("scatter_nd", "ScatterND", {"x": floats(4, 2), "u": floats(2, 2)},
+     lambda t, x, u: x.index_put((t.tensor([3, 0]),), u), {"i": ints([-1], [0])}, ["x", "i", "u"])
+case("scatter_nd_add", "ScatterND", {"x": floats(3, 2), "u": floats(3)},
+     lambda t, x, u: x.index_put((t.tensor([2, 0, 2]), t.tensor([1, 0, 1])), u, accumulate=True),
+     {"i": ints([2, 1], [0, 0], [2, 1])}, ["x", "i", "u"], reduction="add")
+case("scatter_nd_min", "ScatterND", {"x": floats(3, 2), "u": floats(2, 2)},
+     lambda t, x, u: t.stack([x[0], t.minimum(t.minimum(x[1], u[0]), u[1]), x[2]]), {"i": ints([1], [1])}, ["x", "i", "u"],
+     reduction="min")
+case("reverse_sequence", "ReverseSequence", {"x": floats(4, 2)},
+     lambda t, x: t.stack([x[[1, 0, 2, 3], 0], x[[3, 2, 1, 0], 1]], 1), {"n": ints(2, 4)}, time_axis=0, batch_axis=1)
+case("top_k", "TopK", {"x": floats(2, 5)}, lambda t, x: t.topk(x, 3, 1).values, {"k": ints(3)}, axis=1)
+case("top_k_tie", "TopK", {"x": np.array([1.0, 2.0, 2.0, 0.0])}, lambda t, x: x[[1, 2]], {"k": ints(2)}, kink=True)
+case("top_k_smallest", "TopK", {"x": floats(4, 3)}, lambda t, x: t.topk(x, 2, 0, largest=False).values, {"k": ints(2)}, axis=0,
+     largest=0)
+case("cumsum", "CumSum", {"x": floats(2, 5)}, lambda t, x: t.cumsum(x, 1), {"a": ints(-1).reshape(())})
+case("cumsum_exclusive_reverse", "CumSum", {"x": floats(5)}, lambda t, x: t.flip(t.cumsum(t.flip(x, [0]), 0), [0]) - x,
+     {"a": ints(0).reshape(())}, exclusive=1, reverse=1)
+case("cumprod", "CumProd", {"x": np.array([0.5, -2.0, 0.0, 3.0, 0.0])}, lambda t, x: t.cumprod(x, 0), {"a": ints(0).reshape(())},
+     opset=26)
+for mode in "reflect", "edge", "wrap":
+    case(f"pad_{mode}", "Pad", {"x": floats(1, 3, 4)},
+         lambda t, x, mode=mode: t.nn.functional.pad(x, (2, 1), dict(edge="replicate", wrap="circular").get(mode, mode)),
+         {"p": ints(0, 0, 2, 0, 0, 1)}, mode=mode)
+case("pad_crop", "Pad", {"x": floats(3, 4)}, lambda t, x: t.nn.functional.pad(x, (1, -2), value=3.0),
+     {"p": ints(0, 1, 0, -2), "v": np.array(3.0, np.float32)})
+case("depth_to_space", "DepthToSpace", {"x": floats(1, 4, 2, 1)}, lambda t, x: t.pixel_shuffle(x, 2), blocksize=2, mode="CRD")
+case("col2im", "Col2Im", {"x": floats(1, 4, 4)}, lambda t, x: t.nn.functional.fold(x, (3, 3), (2, 2)),
+     {"s": ints(3, 3), "b": ints(2, 2)})
+EINSUMS = {"bij,bjk->bik": [(2, 3, 4), (2, 4, 2)], "ii->i": [(3, 3)], "iji->j": [(2, 3, 2)], "...ij,jk": [(2, 2, 3), (3, 2)],
+           "bhqd,bhkd->bhqk": [(1, 2, 3, 2), (1, 2, 2, 2)], "i,j,ij->": [(2,), (3,), (2, 3)], "ab,cd->dbca": [(2, 1), (2, 3)]}
+for equation, shapes in EINSUMS.items():
+    case(f"einsum {equation}", "Einsum", {name: floats(*s) for name, s in zip("xuv", shapes)},
+         lambda t, *xs, e=equation: t.einsum(e, *xs), equation=equation)
+
+
+def resize(name, shape, torch, scales=None, sizes=None, **attributes):
+    known = {"s": np.array(scales, np.float32)} if scales else {"z": ints(*sizes)}
+    case(f"resize_{name}", "Resize", {"x": floats(*shape)}, torch, known, ["x", "", *known] if scales else ["x", "", "", "z"],
+         **attributes)
+
+
+def interpolated(mode, **options):
+    return lambda t, x: t.nn.functional.interpolate(x, mode=mode, **options)
+
+
+resize("nearest", (1, 1, 2, 3), interpolated("nearest", scale_factor=2), [1, 1, 2, 2], mode="nearest",
+       coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+resize("nearest_uneven", (1, 2, 3), interpolated("nearest", size=5), sizes=[1, 2, 5], mode="nearest",
+       coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+resize("linear_twice", (1, 1, 3, 2), interpolated("bilinear", scale_factor=2), [1, 1, 2, 2], mode="linear",
+       coordinate_transformation_mode="pytorch_half_pixel")
+resize("linear_corners", (1, 2, 3), interpolated("linear", size=5, align_corners=True), sizes=[1, 2, 5], mode="linear",
+       coordinate_transformation_mode="align_corners")
+resize("linear_smaller", (1, 1, 5, 4), interpolated("bilinear", size=(3, 2)), sizes=[1, 1, 3, 2], mode="linear")
+resize("linear_antialias", (1, 1, 5, 4), interpolated("bilinear", size=(3, 2), antialias=True), sizes=[1, 1, 3, 2], mode="linear",
+       antialias=1, exclude_outside=1)
+resize("cubic", (1, 1, 2, 3), interpolated("bicubic", scale_factor=2), [1, 1, 2, 2], mode="cubic")
+resize("cubic_uneven", (1, 1, 3, 4), interpolated("bicubic", size=(5, 3)), sizes=[1, 1, 5, 3], mode="cubic")
+for mode in "linear", "nearest", "cubic":
+    for padding in "zeros", "border", "reflection":
+        torchs = dict(linear="bilinear", cubic="bicubic").get(mode, mode)
+        case(f"grid_sample_{mode}_{padding}", "GridSample", {"x": floats(1, 2, 3, 2), "g": floats(1, 2, 2, 2, low=-1.4, high=1.4)},
+             lambda t, x, g, m=torchs, p=padding: t.nn.functional.grid_sample(x, g, m, p, align_corners=p == "border"),
+             mode=mode, padding_mode=padding, align_corners=int(padding == "border"))
+case("affine_grid", "AffineGrid", {"x": floats(1, 2, 3)}, lambda t, x: t.nn.functional.affine_grid(x, [1, 1, 2, 3], False),
+     {"s": ints(1, 1, 2, 3)})
+case("det", "Det", {"x": floats(2, 3, 3)}, lambda t, x: t.linalg.det(x))
+
+
+def write():
+    import torch
+    numbers = {}
+    for name, c in CASES.items():
+        leaves = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in c.inputs.values()]
+        y = c.torch(torch, *leaves)
+        (y * torch.tensor(losses(y))).sum().backward()
+        short = lambda t: [float(f"{v:.9g}") for v in t.reshape(-1).tolist()]
+        gradients = [short(x.grad if x.grad is not None else torch.zeros_like(x)) for x in leaves]
+        numbers[name] = {"shape": list(y.shape), "y": short(y.detach()), "gradients": gradients}
+    with open(NUMBERS, "w") as file:
+        file.write("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in numbers.items()) + "\n}\n")
+
+
+if __name__ == "__main__":
+    write()
