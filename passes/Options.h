@@ -1,6 +1,7 @@
 // Everything that is added to a graph to train it, as plain values. Each field
-// has a row (options/*.cpp), from which the command line, the YAML file and the
-// options of passes are made; each comment names its flag.
+// has a row (options/*.cpp, placement's Wishes.cpp), from which the command
+// line, the YAML file and the options of passes are made; each comment names
+// its flag.
 #pragma once
 
 #include "compiler/placement/Wishes.h"
@@ -279,11 +280,6 @@ struct LoraOptions {
   void addTo(OptionTable &table);
 };
 
-/// Who computes what.
-struct PlacementOptions : Wishes {
-  void addTo(OptionTable &table);
-};
-
 struct StepOptions {
   /// --debug-overflow: every op is a kernel of its own, so that what overflows
   /// is named exactly.
@@ -301,7 +297,7 @@ struct StepOptions {
   EmaOptions ema;
   RandomOptions random;
   LoraOptions lora;
-  PlacementOptions placement;
+  Wishes placement;
 
   /// Replaces "auto" and what is unset by what it stands for here. Idempotent.
   void resolve();

@@ -1,5 +1,5 @@
 // The passes of a training program. One entry, one .cpp, one line in Pipeline.cpp, one test.
-// What a pass reads of Options.h it says in its constructor (StepPass.h); options here are dlc-opt's alone.
+// What a pass reads of Options.h it says in its constructor (compiler/options/OptionPass.h); options here are dlc-opt's alone.
 #ifndef DLC_PASSES
 #define DLC_PASSES
 include "mlir/Pass/PassBase.td"

@@ -2,12 +2,6 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
-#include "compiler/lower/decompose/Decompositions.h"
-#include "compiler/lower/fuse/FuseMatmul.h"
-#include "compiler/lower/fuse/GenerateAttention.h"
-#include "compiler/lower/place/MatmulEpilogues.h"
-#include "compiler/lower/place/NormCalls.h"
-#include "compiler/lower/place/Place.h"
 #include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -33,8 +27,10 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                                   : trainingPhases(options.train);
   const auto target = makeTarget(options.train.target);
   const LoweringTraits traits = target->lowering();
-  const Wishes wishes = wishesOf(options.train);
-  const MemoryOptions &memory = options.memory;
+  const LoweringOptions lowering{target, wishesOf(options.train)};
+  const auto &nodes = options.memory.recompute;
+  const RecomputeOptions recompute{{nodes.begin(), nodes.end()},
+                                   options.memory.budget};
   const bool channelsLast =
       options.layout == "auto" ? traits.channelsLast : options.layout == "nhwc";
   phases.push_back({"layout", "images are laid out as the device likes them",
@@ -50,13 +46,13 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
        [=](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createInferLimits());
          if (target->chooses("matmul-epilogue"))
-           pm.addPass(createMatmulEpilogues(target, wishes));
-         pm.addPass(createPlace(target, wishes));
+           pm.addPass(with(lowering, createMatmulEpilogues()));
+         pm.addPass(with(lowering, createPlace()));
          if (target->chooses("norm"))
            pm.addNestedPass<func::FuncOp>(createNormCalls());
          pm.addNestedPass<func::FuncOp>(createDecompose());
          pm.addNestedPass<func::FuncOp>(
-             createSplitReductions(traits.fewOutputs));
+             createSplitReductions({traits.fewOutputs}));
          pm.addPass(mlir::createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }});
@@ -66,13 +62,13 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
          pm.addNestedPass<func::FuncOp>(createFuse(fuse));
          pm.addNestedPass<func::FuncOp>(createGenerateAttention());
          if (target->chooses("matmul"))
-           pm.addPass(createFuseMatmul(target, wishes));
+           pm.addPass(with(lowering, createFuseMatmul()));
        }});
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",
-                    [memory](OpPassManager &pm) {
-                      if (!memory.recompute.empty() || memory.budget)
-                        pm.addPass(createRecompute(memory));
+                    [recompute](OpPassManager &pm) {
+                      if (!recompute.nodes.empty() || recompute.budget)
+                        pm.addPass(createRecompute(recompute));
                     }});
   phases.push_back({"plan",
                     "every step is commands on buffers at fixed places; "

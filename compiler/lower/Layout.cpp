@@ -15,6 +15,10 @@
 using namespace mlir;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_LAYOUT
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 using Dims = SmallVector<int64_t>;
@@ -206,12 +210,7 @@ private:
   llvm::DenseSet<Value> moved;        // transposes of what has been moved
 };
 
-struct Layout : PassWrapper<Layout, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Layout)
-  StringRef getArgument() const final { return "dlc-layout"; }
-  StringRef getDescription() const final {
-    return "images channels last, in library calls and between them";
-  }
+struct Layout : impl::LayoutBase<Layout> {
   void runOnOperation() final {
     if (!getOperation().isExternal())
       Mover(getOperation()).run();
@@ -219,7 +218,5 @@ struct Layout : PassWrapper<Layout, OperationPass<func::FuncOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createLayout() { return std::make_unique<Layout>(); }
 
 } // namespace dlc

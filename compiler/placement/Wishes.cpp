@@ -1,4 +1,5 @@
 #include "compiler/placement/Wishes.h"
+#include "compiler/target/Target.h"
 #include "runtime/base/options/Nearest.h"
 
 #include <algorithm>
@@ -10,38 +11,48 @@ namespace {
 /// What --place calls a kind of op, and the option that is for all of it.
 struct Row {
   const char *op;
-  const char *flag = nullptr;
+  const char *option = nullptr; // without dashes
   std::string Wishes::*word = nullptr;
-  Wish::Refusal ifRefused = Wish::Error;
+  /// Its words beside "auto", and who computes the op then.
   std::vector<std::pair<const char *, const char *>> words = {};
+  const char *help = "";
+  Wish::Refusal ifRefused = Wish::Error;
   const char *wayOut = "";
 };
 
 const std::vector<Row> &rows() {
   static const std::vector<Row> all{
       {"attention",
-       "--attention",
+       "attention",
        &Wishes::attention,
-       Wish::Error,
        {{"library", "library"},
         {"generated", "generated"},
         {"off", "decomposed"}},
+       "who computes attention as one op: a library, kernels of our own, "
+       "nobody; auto, with --amp: the library where it can",
+       Wish::Error,
        "; use --attention=auto to leave it as products and softmax"},
-      {"norm",
-       "--norm",
-       &Wishes::norm,
-       Wish::Remark,
-       {{"library", "library"}, {"generated", "decomposed"}}},
       {"matmul",
-       "--matmul",
+       "matmul",
        &Wishes::matmul,
-       Wish::Silent,
-       {{"library", "library"}, {"generated", "generated"}}},
+       {{"library", "library"}, {"generated", "generated"}},
+       "who multiplies matrices of halves; auto: who is predicted to be faster",
+       Wish::Silent},
       {"matmul-epilogue",
-       "--matmul-epilogues",
+       "matmul-epilogues",
        &Wishes::epilogues,
-       Wish::Silent,
-       {{"all", "any"}, {"off", "decomposed"}}},
+       {{"all", "any"}, {"off", "decomposed"}},
+       "what the library does in its products: auto: GELU (tanh), its gradient "
+       "and bias gradients; all: ReLU, too, which makes NaN 0, so that the "
+       "loss may not show that a run diverged; off, if a GPU lacks one",
+       Wish::Silent},
+      {"norm",
+       "norm",
+       &Wishes::norm,
+       {{"library", "library"}, {"generated", "decomposed"}},
+       "who computes batch and layer norm: the library where it can, kernels "
+       "of our own; auto: generated, nothing is measured yet",
+       Wish::Remark},
       {"pool"},
       {"gather"},
       {"scatter_add"},
@@ -86,9 +97,44 @@ std::optional<Wish> Wishes::general(std::string_view row) const {
     if (known.op == row && known.word)
       for (auto [word, by] : known.words)
         if (this->*known.word == word)
-          return Wish{by, known.ifRefused, std::string(known.flag) + "=" + word,
-                      known.wayOut};
+          return Wish{by, known.ifRefused,
+                      fmt::format("--{}={}", known.option, word), known.wayOut};
   return std::nullopt;
+}
+
+void Wishes::addTo(OptionTable &table) {
+  auto whereChosen = [](const char *op, Option &option) {
+    option.only("model.target", targetsThat([=](const Target &target) {
+                  return target.chooses(op);
+                }));
+  };
+  for (const Row &row : rows()) {
+    if (!row.word)
+      continue;
+    Words words = {"auto"};
+    for (const auto &[word, by] : row.words)
+      words.push_back(word);
+    whereChosen(row.op,
+                table.choice(fmt::format("model.{}", row.option),
+                             this->*row.word, std::move(words), row.help));
+  }
+  Option &rules = table.list(
+      "model.place", place, "[REGEX:]OP=BY,...",
+      "who computes ops, or those of nodes that match, before all of these: "
+      "attention, matmul, matmul-epilogue, norm; library, generated, "
+      "decomposed into simpler ops; the first that fits counts");
+  rules.commas = true;
+  rules.set = [this](auto &given) -> Status {
+    for (const std::string &word : given)
+      DLC_TRY(PlaceRule::parse(word).status());
+    place = given;
+    return {};
+  };
+  whereChosen("matmul", rules);
+  table
+      .toggle("model.explain-placement", explain,
+              "prints who computes what, at which predicted cost, or why not")
+      .notKept();
 }
 
 } // namespace dlc

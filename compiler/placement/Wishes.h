@@ -5,6 +5,8 @@
 
 namespace dlc {
 
+class OptionTable;
+
 /// One word of --place: [REGEX:]OP=BY.
 struct PlaceRule {
   std::string text;
@@ -28,6 +30,7 @@ struct Wish {
   std::string wayOut;
 };
 
+/// Who computes what: each member is an option, a row in Wishes.cpp.
 struct Wishes {
   /// --attention=auto|library|generated|off. library: by the device's;
   /// generated: by kernels of our own; off: as products and softmax, scores
@@ -53,6 +56,8 @@ struct Wishes {
 
   /// What the option for `row`, a name of placeNames(), says.
   std::optional<Wish> general(std::string_view row) const;
+
+  void addTo(OptionTable &table);
 };
 
 } // namespace dlc

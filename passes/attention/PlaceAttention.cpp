@@ -82,7 +82,7 @@ Ways waysOfAttention(const Target &target, const ir::AttentionDims &dims,
 }
 
 bool mayAttend(const StepOptions &options, const Target &target) {
-  const PlacementOptions &o = options.placement;
+  const Wishes &o = options.placement;
   const bool isPlaced = llvm::any_of(o.place, [](const std::string &text) {
     auto rule = PlaceRule::parse(text);
     return rule.ok() && rule->op == "attention";

@@ -47,7 +47,7 @@ class Usage(dlc.TestCase):
             "placement on a CPU": (self.compile("--place=norm=library"), r"--place needs --target=cuda"),
             "placement of nothing": (self.compile("--target=cuda", "--place=norm"), r"--place: expected \[REGEX:\]OP=BY"),
             "placement of no op": (self.compile("--target=cuda", "--place=norms=library"),
-                                   r"--place: 'norms' is not one of attention, norm, .*did you mean 'norm'"),
+                                   r"--place: 'norms' is not one of attention, matmul, .*did you mean 'norm'"),
             "placement by nobody": (self.compile("--target=cuda", "--place=norm=cudnn"),
                                     r"--place: expected library, generated or decomposed behind 'norm=', found 'cudnn'"),
             "placement of nodes": (self.compile("--target=cuda", "--place=(:norm=library"), r"--place.*regular expression"),

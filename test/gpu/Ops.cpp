@@ -2,8 +2,6 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
-#include "compiler/lower/decompose/Decompositions.h"
-#include "compiler/lower/place/Place.h"
 #include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -62,9 +60,9 @@ OwningOpRef<ModuleOp> fusedStep(func::FuncOp f) {
   const LoweringTraits gpu = target->lowering();
   Wishes wishes;
   wishes.attention = "off";
-  pm.addPass(createPlace(target, wishes));
+  pm.addPass(with(LoweringOptions{target, wishes}, createPlace()));
   pm.addNestedPass<func::FuncOp>(createDecompose());
-  pm.addNestedPass<func::FuncOp>(createSplitReductions(gpu.fewOutputs));
+  pm.addNestedPass<func::FuncOp>(createSplitReductions({gpu.fewOutputs}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createFuse({.repeat = gpu.repeatsCheapOps}));

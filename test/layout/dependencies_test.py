@@ -30,7 +30,8 @@ MAY_INCLUDE = {
     "runtime/train": ["runtime"],
     "runtime": ["runtime"],  # dlc.h, the public API
     "compiler/dialect": ["runtime/base"],
-    "passes": IR + ["compiler/target/", "compiler/placement"],
+    "compiler/options": ["runtime/base"],
+    "passes": IR + ["compiler/options", "compiler/target/", "compiler/placement"],
     "compiler/reference": IR,
     "compiler/import": RUNTIME + ["compiler/dialect"],
     "compiler/import/tensor": RUNTIME,
@@ -43,7 +44,7 @@ MAY_INCLUDE = {
     "compiler/export": RUNTIME + ["compiler/dialect"],
     "compiler/kernel": IR,
     "compiler/placement": IR + ["compiler/target/"],
-    "compiler/lower": RUNTIME + ["compiler/dialect", "compiler/kernel", "compiler/target/", "compiler/placement"],
+    "compiler/lower": RUNTIME + ["compiler/dialect", "compiler/kernel", "compiler/options", "compiler/target/", "compiler/placement"],
     "compiler/lower/memory": IR + ["compiler/kernel", LOWER, "compiler/target/"],
     "compiler/lower/fuse": IR + ["compiler/kernel", LOWER, LOWER + "memory", "compiler/target/", "compiler/placement"],
     "compiler/lower/decompose": IR + ["compiler/kernel", LOWER, LOWER + "memory", LOWER + "fuse"],

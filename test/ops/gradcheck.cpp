@@ -6,7 +6,7 @@
 //   3. both give the numbers that the file states.
 // All in f64 on the interpreter. Prints a line per function; exits with 1 when
 // one fails.
-#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/Lower.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

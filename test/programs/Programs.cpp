@@ -2,8 +2,6 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
-#include "compiler/lower/decompose/Decompositions.h"
-#include "compiler/lower/place/Place.h"
 #include "compiler/reference/Interpreter.h"
 #include "compiler/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,9 +33,9 @@ bool lower(ModuleOp module) {
   PassManager pm(module.getContext());
   const auto target = makeTarget({.name = "cuda"});
   const LoweringTraits gpu = target->lowering();
-  pm.addPass(createPlace(target));
+  pm.addPass(with(LoweringOptions{target, {}}, createPlace()));
   pm.addNestedPass<func::FuncOp>(createDecompose());
-  pm.addNestedPass<func::FuncOp>(createSplitReductions(gpu.fewOutputs));
+  pm.addNestedPass<func::FuncOp>(createSplitReductions({gpu.fewOutputs}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createFuse({.repeat = gpu.repeatsCheapOps}));

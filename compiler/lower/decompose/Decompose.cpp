@@ -4,6 +4,7 @@
 // concats.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Expr.h"
+#include "compiler/lower/Lower.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/fuse/CodeSize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,14 +13,13 @@
 using namespace mlir;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_DECOMPOSE
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
-struct Decompose : PassWrapper<Decompose, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Decompose)
-  StringRef getArgument() const final { return "dlc-decompose"; }
-  StringRef getDescription() const final {
-    return "replace ops by their meaning in elementwise and reduce ops";
-  }
+struct Decompose : impl::DecomposeBase<Decompose> {
   void runOnOperation() final {
     while (decomposeAll()) // some become ops that decompose, too
       ;
@@ -67,10 +67,6 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createDecompose() {
-  return std::make_unique<Decompose>();
-}
 
 void registerDecompositions(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ir::DlcDialect *) {

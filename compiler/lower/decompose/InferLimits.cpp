@@ -9,6 +9,10 @@
 using namespace mlir;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_INFERLIMITS
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 int64_t limitOf(OpOperand &use) {
@@ -29,12 +33,7 @@ int64_t smallestLimit(Value v) {
   return limit;
 }
 
-struct InferLimits : PassWrapper<InferLimits, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(InferLimits)
-  StringRef getArgument() const final { return "dlc-infer-limits"; }
-  StringRef getDescription() const final {
-    return "note on integer inputs the bound of what they index";
-  }
+struct InferLimits : impl::InferLimitsBase<InferLimits> {
   void runOnOperation() final {
     func::FuncOp f = getOperation();
     for (BlockArgument arg : f.getArguments())
@@ -46,9 +45,5 @@ struct InferLimits : PassWrapper<InferLimits, OperationPass<func::FuncOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createInferLimits() {
-  return std::make_unique<InferLimits>();
-}
 
 } // namespace dlc

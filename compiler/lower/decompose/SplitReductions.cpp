@@ -10,6 +10,7 @@
 //   shape or lies in memory anyway (Regroup.h).
 // What does not divide stays as it is.
 #include "compiler/dialect/Expr.h"
+#include "compiler/lower/Lower.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Regroup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,10 +21,14 @@ using dlc::ir::Expr;
 using dlc::ir::Ints;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_SPLITREDUCTIONS
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 /// Where nobody says: that of a CPU.
-constexpr int64_t kFewOutputs = 16;
+constexpr int64_t kFewOutputs = SplitReductionsOptions().fewOutputs;
 
 constexpr int64_t kLarge = 1 << 16, kMinChunks = 16, kMaxChunks = 1024,
                   kFewRows = 256;
@@ -108,20 +113,9 @@ void split(ir::ReductionInterface op, int64_t few) {
   op.erase();
 }
 
-struct SplitReductions
-    : PassWrapper<SplitReductions, OperationPass<func::FuncOp>> {
-  SplitReductions() = default;
-  SplitReductions(const SplitReductions &o) : PassWrapper(o) {}
-  explicit SplitReductions(int64_t few) { fewOutputs = few; }
-  Option<int64_t> fewOutputs{
-      *this, "few-outputs",
-      llvm::cl::desc("most results of a reduction that is split"),
-      llvm::cl::init(kFewOutputs)};
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitReductions)
-  StringRef getArgument() const final { return "dlc-split-reductions"; }
-  StringRef getDescription() const final {
-    return "reduce many elements to a few in two stages";
-  }
+struct SplitReductions : impl::SplitReductionsBase<SplitReductions> {
+  using SplitReductionsBase::SplitReductionsBase;
+
   void runOnOperation() final {
     SmallVector<ir::ReductionInterface> ops;
     getOperation().walk([&](ir::ReductionInterface op) {
@@ -134,9 +128,5 @@ struct SplitReductions
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createSplitReductions(int64_t fewOutputs) {
-  return std::make_unique<SplitReductions>(fewOutputs);
-}
 
 } // namespace dlc

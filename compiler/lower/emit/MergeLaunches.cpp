@@ -19,6 +19,10 @@ using namespace mlir;
 using dlc::ir::tensorType;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_MERGELAUNCHES
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 struct Range {
@@ -271,12 +275,7 @@ private:
   int64_t count = 0;
 };
 
-struct MergeLaunches : PassWrapper<MergeLaunches, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MergeLaunches)
-  StringRef getArgument() const final { return "dlc-merge-launches"; }
-  StringRef getDescription() const final {
-    return "one launch for launches of a kernel on adjacent buffers";
-  }
+struct MergeLaunches : impl::MergeLaunchesBase<MergeLaunches> {
   void runOnOperation() final {
     Merger merger(getOperation());
     for (auto program : getOperation().getOps<exec::ProgramOp>())
@@ -299,9 +298,5 @@ struct MergeLaunches : PassWrapper<MergeLaunches, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createMergeLaunches() {
-  return std::make_unique<MergeLaunches>();
-}
 
 } // namespace dlc

@@ -6,18 +6,13 @@
 using namespace mlir;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_PLANMEMORY
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
-struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanMemory)
-  StringRef getArgument() const final { return "dlc-plan-memory"; }
-  StringRef getDescription() const final {
-    return "turn functions into programs of commands on buffers";
-  }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<exec::ExecDialect>();
-  }
-
+struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
     StateLayout layout = layoutStates(module);
@@ -57,9 +52,5 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createPlanMemory() {
-  return std::make_unique<PlanMemory>();
-}
 
 } // namespace dlc

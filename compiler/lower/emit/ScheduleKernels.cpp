@@ -7,14 +7,13 @@
 using namespace mlir;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_SCHEDULEKERNELS
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
-struct ScheduleKernels : PassWrapper<ScheduleKernels, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ScheduleKernels)
-  StringRef getArgument() const final { return "dlc-schedule-kernels"; }
-  StringRef getDescription() const final {
-    return "say how each kernel's loops run, and what it costs";
-  }
+struct ScheduleKernels : impl::ScheduleKernelsBase<ScheduleKernels> {
   void runOnOperation() final {
     if (failed(scheduleKernels(getOperation())))
       signalPassFailure();
@@ -22,9 +21,5 @@ struct ScheduleKernels : PassWrapper<ScheduleKernels, OperationPass<ModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createScheduleKernels() {
-  return std::make_unique<ScheduleKernels>();
-}
 
 } // namespace dlc

@@ -24,6 +24,10 @@ using namespace mlir;
 using dlc::ir::Ints;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_FUSE
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 /// What is read costs nothing next to something so many times as large.
@@ -379,32 +383,14 @@ private:
   SmallVector<Operation *> replaced;
 };
 
-struct Fuse : PassWrapper<Fuse, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
-  Fuse(FuseOptions options = {}) {
-    apart = options.apart;
-    repeat = options.repeat;
-  }
-  Fuse(const Fuse &o) : Fuse(FuseOptions{o.apart, o.repeat}) {}
-  StringRef getArgument() const final { return "dlc-fuse"; }
-  StringRef getDescription() const final {
-    return "make clusters that compile to one kernel each";
-  }
+struct Fuse : impl::FuseBase<Fuse> {
+  using FuseBase::FuseBase;
+
   void runOnOperation() final {
     Fuser(getOperation().front(), {apart, repeat}).run();
   }
-
-  Option<bool> apart{*this, "apart",
-                     llvm::cl::desc("each op a cluster of its own")};
-  Option<bool> repeat{
-      *this, "repeat",
-      llvm::cl::desc("compute cheap values again instead of reading them")};
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createFuse(FuseOptions options) {
-  return std::make_unique<Fuse>(options);
-}
 
 } // namespace dlc

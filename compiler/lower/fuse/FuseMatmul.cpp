@@ -8,7 +8,6 @@
 // alone, so that it need not run any more. Whether a product is generated
 // depends on what it then contains, so products are judged in rounds: one that
 // does not pay leaves what it would have contained to memory.
-#include "compiler/lower/fuse/FuseMatmul.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/PlacingPass.h"
 #include "compiler/lower/fuse/Clusters.h"
@@ -19,6 +18,9 @@ using namespace mlir;
 using dlc::ir::tensorType;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_FUSEMATMUL
+#include "compiler/lower/Passes.h.inc"
 
 namespace {
 
@@ -359,24 +361,13 @@ private:
   llvm::DenseMap<Operation *, Set> products; // by prologue
 };
 
-struct FuseMatmul : PlacingPass<FuseMatmul> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseMatmul)
-  FuseMatmul(std::shared_ptr<const Target> target, const Wishes &wishes)
-      : PlacingPass(std::move(target), wishes) {}
-  StringRef getArgument() const final { return "dlc-fuse-matmul"; }
-  StringRef getDescription() const final {
-    return "make kernels of products of halves where that is faster";
-  }
-  LogicalResult runOn(func::FuncOp f, Placer &placer) {
-    return ProductFuser(f.front(), *target, placer).run();
+struct FuseMatmul : impl::FuseMatmulBase<FuseMatmul> {
+  LogicalResult place(func::FuncOp f, const Target &target,
+                      Placer &placer) final {
+    return ProductFuser(f.front(), target, placer).run();
   }
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createFuseMatmul(std::shared_ptr<const Target> target,
-                                       const Wishes &wishes) {
-  return std::make_unique<FuseMatmul>(std::move(target), wishes);
-}
 
 } // namespace dlc

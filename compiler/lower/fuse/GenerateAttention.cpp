@@ -1,5 +1,5 @@
-#include "compiler/lower/fuse/GenerateAttention.h"
 #include "compiler/dialect/Dlc.h"
+#include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
@@ -8,15 +8,12 @@ using namespace mlir;
 
 namespace dlc {
 
+#define GEN_PASS_DEF_GENERATEATTENTION
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
-struct GenerateAttention
-    : PassWrapper<GenerateAttention, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateAttention)
-  StringRef getArgument() const final { return "dlc-generate-attention"; }
-  StringRef getDescription() const final {
-    return "make kernels of attention that is to be generated";
-  }
+struct GenerateAttention : impl::GenerateAttentionBase<GenerateAttention> {
   void runOnOperation() final {
     for (Operation &op : llvm::make_early_inc_range(getOperation().front())) {
       auto placed = dyn_cast<ir::PlaceableInterface>(op);
@@ -55,9 +52,5 @@ struct GenerateAttention
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createGenerateAttention() {
-  return std::make_unique<GenerateAttention>();
-}
 
 } // namespace dlc

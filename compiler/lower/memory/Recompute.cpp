@@ -5,6 +5,7 @@
 // stands in the cluster. Nothing that follows merges equal commands.
 #include "compiler/lower/memory/Recompute.h"
 #include "compiler/lower/Labels.h"
+#include "compiler/lower/Lower.h"
 #include "compiler/lower/memory/Activations.h"
 #include "compiler/lower/memory/FitMemory.h"
 #include "mlir/Pass/Pass.h"
@@ -14,6 +15,10 @@
 using namespace mlir;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_RECOMPUTE
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 class Patterns {
@@ -45,24 +50,8 @@ private:
   llvm::DenseSet<size_t> found;
 };
 
-struct Recompute : PassWrapper<Recompute, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Recompute)
-  Recompute() = default;
-  Recompute(const Recompute &other) : PassWrapper(other) {}
-  explicit Recompute(const MemoryOptions &o) {
-    nodes = o.recompute;
-    budget = o.budget;
-  }
-  StringRef getArgument() const final { return "dlc-recompute"; }
-  StringRef getDescription() const final {
-    return "compute activations again instead of keeping them";
-  }
-  ListOption<std::string> nodes{
-      *this, "nodes",
-      llvm::cl::desc("of the nodes that one of these expressions is found in")};
-
-  Option<int64_t> budget{*this, "memory", llvm::cl::init(0),
-                         llvm::cl::desc("most bytes of all regions")};
+struct Recompute : impl::RecomputeBase<Recompute> {
+  using RecomputeBase::RecomputeBase;
 
   void runOnOperation() final {
     auto patterns = Patterns::parse(nodes, getOperation());
@@ -106,13 +95,6 @@ LogicalResult checkRecompute(ModuleOp imported, const MemoryOptions &options) {
              << "--recompute=" << text << " matches no node of the model"
              << nearbyNames(text, {known.begin(), known.end()});
   return success();
-}
-
-std::unique_ptr<Pass> createRecompute() {
-  return std::make_unique<Recompute>();
-}
-std::unique_ptr<Pass> createRecompute(const MemoryOptions &options) {
-  return std::make_unique<Recompute>(options);
 }
 
 } // namespace dlc

@@ -1,7 +1,6 @@
-// Activations that are not kept for the backward part but computed again.
+// What dlc-recompute is asked for.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,8 +9,7 @@ struct LogicalResult;
 }
 namespace mlir {
 class ModuleOp;
-class Pass;
-} // namespace mlir
+}
 
 namespace dlc {
 
@@ -27,9 +25,5 @@ struct MemoryOptions {
 /// module, with an error where not.
 llvm::LogicalResult checkRecompute(mlir::ModuleOp imported,
                                    const MemoryOptions &options);
-
-/// Of fused functions with gradients (Activations.h).
-std::unique_ptr<mlir::Pass> createRecompute();
-std::unique_ptr<mlir::Pass> createRecompute(const MemoryOptions &options);
 
 } // namespace dlc

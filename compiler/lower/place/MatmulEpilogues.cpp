@@ -9,7 +9,6 @@
 // The gradient of gelu reads x, which any product may have made; that of relu
 // reads bits that only the library's own forward product writes, so both are
 // formed or neither. Gradients of activations come first, as they free x.
-#include "compiler/lower/place/MatmulEpilogues.h"
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/lower/PlacingPass.h"
 
@@ -17,6 +16,10 @@ using namespace mlir;
 using dlc::ir::tensorType;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_MATMULEPILOGUES
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 int64_t columnsOf(Value v) { return tensorType(v).getShape().back(); }
@@ -308,25 +311,13 @@ private:
   bool isRefused = false;
 };
 
-struct MatmulEpilogues : PlacingPass<MatmulEpilogues> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MatmulEpilogues)
-  MatmulEpilogues(std::shared_ptr<const Target> target, const Wishes &wishes)
-      : PlacingPass(std::move(target), wishes) {}
-  StringRef getArgument() const final { return "dlc-matmul-epilogues"; }
-  StringRef getDescription() const final {
-    return "library products take over activations, their gradients and sums";
-  }
-  LogicalResult runOn(func::FuncOp f, Placer &placer) {
-    return Epilogues(f.front(), *target, placer).run();
+struct MatmulEpilogues : impl::MatmulEpiloguesBase<MatmulEpilogues> {
+  LogicalResult place(func::FuncOp f, const Target &target,
+                      Placer &placer) final {
+    return Epilogues(f.front(), target, placer).run();
   }
 };
 
 } // namespace
-
-std::unique_ptr<Pass>
-createMatmulEpilogues(std::shared_ptr<const Target> target,
-                      const Wishes &wishes) {
-  return std::make_unique<MatmulEpilogues>(std::move(target), wishes);
-}
 
 } // namespace dlc

@@ -8,9 +8,9 @@
 //                          that adds up the gradient, which writes it for both
 //                          branches.
 //   layer_norm          -> fused_layer_norm, and its gradient
-#include "compiler/lower/place/NormCalls.h"
 #include "compiler/dialect/Expr.h"
 #include "compiler/dialect/LibraryNorm.h"
+#include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -18,6 +18,10 @@ using namespace mlir;
 using dlc::ir::Expr;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_NORMCALLS
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
 /// What directly follows a batch norm and is done by the same call.
@@ -57,13 +61,7 @@ private:
   }
 };
 
-struct NormCalls : PassWrapper<NormCalls, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(NormCalls)
-  StringRef getArgument() const final { return "dlc-norm-calls"; }
-  StringRef getDescription() const final {
-    return "make calls of the norms that are by the library";
-  }
-
+struct NormCalls : impl::NormCallsBase<NormCalls> {
   void runOnOperation() final {
     rstdOf.clear();
     SmallVector<ir::PlaceableInterface> calls;
@@ -172,9 +170,5 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createNormCalls() {
-  return std::make_unique<NormCalls>();
-}
 
 } // namespace dlc

@@ -1,19 +1,17 @@
-#include "compiler/lower/place/Place.h"
 #include "compiler/lower/PlacingPass.h"
 
 using namespace mlir;
 
 namespace dlc {
+
+#define GEN_PASS_DEF_PLACE
+#include "compiler/lower/Passes.h.inc"
+
 namespace {
 
-struct Place : PlacingPass<Place> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Place)
-  Place(std::shared_ptr<const Target> target, const Wishes &wishes)
-      : PlacingPass(std::move(target), wishes) {}
-  StringRef getArgument() const final { return "dlc-place"; }
-  StringRef getDescription() const final { return "pick who computes what"; }
-
-  LogicalResult runOn(func::FuncOp f, Placer &placer) {
+struct Place : impl::PlaceBase<Place> {
+  LogicalResult place(func::FuncOp f, const Target &target,
+                      Placer &placer) final {
     WalkResult walked = f.walk([&](ir::PlaceableInterface op) {
       return op.getBy() == By::Open ? WalkResult(place(op, placer))
                                     : WalkResult::advance();
@@ -23,7 +21,7 @@ struct Place : PlacingPass<Place> {
 
 private:
   LogicalResult place(ir::PlaceableInterface op, Placer &placer) {
-    const Ways ways = target->waysOf(op);
+    const Ways ways = options.target->waysOf(op);
     const Choice choice = placer.choose(op.placedAs(), op->getLoc(), ways);
     const bool isLater = isa<ir::MatmulOp>(*op) &&
                          (choice.isPredicted || choice.by == By::Generated);
@@ -32,10 +30,5 @@ private:
 };
 
 } // namespace
-
-std::unique_ptr<Pass> createPlace(std::shared_ptr<const Target> target,
-                                  const Wishes &wishes) {
-  return std::make_unique<Place>(std::move(target), wishes);
-}
 
 } // namespace dlc

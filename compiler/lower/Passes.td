@@ -1,0 +1,113 @@
+// The passes from tensors to commands. One entry, one .cpp, one line in compiler/driver/Pipeline.cpp, one test.
+#ifndef DLC_LOWER_PASSES
+#define DLC_LOWER_PASSES
+include "mlir/Pass/PassBase.td"
+
+class Lower_FunctionPass<string argument> : Pass<argument, "::mlir::func::FuncOp">;
+class Lower_ModulePass<string argument> : Pass<argument, "::mlir::ModuleOp">;
+// Picks who computes what, among the target's ways and by the users' wishes, which are its options.
+class Lower_PlacingPass<string argument> : PassBase<argument, "::dlc::PlacingPass">;
+
+//===--- layout -----------------------------------------------------------===//
+
+def Layout : Lower_FunctionPass<"dlc-layout"> {
+  let summary = "images channels last, in library calls and between them";
+  let description = [{In convolutions, pooling, batch norm and what stands between them; transposes stand only at the
+    borders. Weights, state, and what goes in and out of the function stay as they are.}];
+}
+
+//===--- decompose --------------------------------------------------------===//
+
+def InferLimits : Lower_FunctionPass<"dlc-infer-limits"> {
+  let summary = "note on integer inputs the bound of what they index";
+  let description = [{Arguments of integers get the attribute `dlc.limit`: the rows of the table, or the classes, that they
+    index.}];
+}
+
+def MatmulEpilogues : Lower_PlacingPass<"dlc-matmul-epilogues"> {
+  let summary = "library products take over activations, their gradients and sums";
+  let description = [{Products that a library multiplies take over what it can do in the same call: an activation behind a
+    product, its gradient behind the product that computes the gradient of its result, and the sum over the rows of a
+    gradient that a weight's gradient multiplies. Before dlc-decompose, while the gradient of an activation is one op.
+    Products that are predicted to be faster as generated kernels are left to dlc-fuse-matmul.
+
+    The library computes an activation before it rounds the product. It stores a bias's gradient in the product's type,
+    where our own sums stay in f32 up to a cast that follows.}];
+}
+
+def Place : Lower_PlacingPass<"dlc-place"> {
+  let summary = "pick who computes what";
+  let description = [{Every op with PlaceableInterface gets a `by`, but products that a kernel of our own might compute:
+    dlc-fuse-matmul knows what else that would do. Behind dlc-layout.}];
+}
+
+def NormCalls : Lower_FunctionPass<"dlc-norm-calls"> {
+  let summary = "make calls of the norms that are by the library";
+  let description = [{Batch and layer norms that are by the library, and their gradients, become the ops of LibraryNorm.td,
+    with what directly follows them. Where the library calls norms as they are, this is not needed. Behind dlc-place.}];
+}
+
+def Decompose : Lower_FunctionPass<"dlc-decompose"> {
+  let summary = "replace ops by their meaning in elementwise and reduce ops";
+  let description = [{Every op that has DecomposableInterface, if it is placed so or could be no library call. Drops what
+    nothing uses then: the statistics of a norm, the gradient of a scale that is no parameter. A concat of many operands
+    becomes concats of concats.}];
+}
+
+def SplitReductions : Lower_FunctionPass<"dlc-split-reductions"> {
+  let summary = "reduce many elements to a few in two stages";
+  let description = [{By a chunking that depends on the shape alone, so that threads share the work and the result does not
+    depend on their number.}];
+  // 16: that of a CPU.
+  let options = [Option<"fewOutputs", "few-outputs", "int64_t", "16", "most results of a reduction that is split">];
+}
+
+//===--- fuse -------------------------------------------------------------===//
+
+def Fuse : Lower_FunctionPass<"dlc-fuse"> {
+  let summary = "make clusters that compile to one kernel each";
+  let description = "Ops that share loops become one dlc.fused.";
+  let options = [Option<"apart", "apart", "bool", "false", "each op a cluster of its own">,
+    Option<"repeat", "repeat", "bool", "false", "compute cheap values again where that reads no more, for a device whose "
+      "arithmetic costs nothing next to its memory">];
+}
+
+def GenerateAttention : Lower_FunctionPass<"dlc-generate-attention"> {
+  let summary = "make kernels of attention that is to be generated";
+  let description = [{Attention becomes a cluster, its gradient two: one over queries, one over keys. Behind dlc-fuse.}];
+}
+
+def FuseMatmul : Lower_PlacingPass<"dlc-fuse-matmul"> {
+  let summary = "make kernels of products of halves where that is faster";
+  let description = [{Places the products that dlc-place has left: they become clusters with what computes their operands and
+    what is computed from them, where that is wished or predicted to be faster than library calls. Behind dlc-fuse.}];
+}
+
+//===--- recompute --------------------------------------------------------===//
+
+def Recompute : Lower_ModulePass<"dlc-recompute"> {
+  let summary = "compute activations again instead of keeping them";
+  let description = [{Of fused functions with gradients: the activations of the nodes that are named, then, for a budget, what
+    saves most for what it costs.}];
+  let options = [ListOption<"nodes", "nodes", "std::string", "of the nodes that one of these expressions is found in">,
+    Option<"budget", "memory", "int64_t", "0", "most bytes of all regions; 0: no limit">];
+}
+
+//===--- plan -------------------------------------------------------------===//
+
+def PlanMemory : Lower_ModulePass<"dlc-plan-memory"> {
+  let summary = "turn functions into programs of commands on buffers";
+  let description = "State and gradients lie in flat regions, what a step computes in scratch, by liveness.";
+  let dependentDialects = ["::dlc::exec::ExecDialect"];
+}
+
+def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {
+  let summary = "one launch for launches of a kernel on adjacent buffers";
+}
+
+def ScheduleKernels : Lower_ModulePass<"dlc-schedule-kernels"> {
+  let summary = "say how each kernel's loops run, and what it costs";
+  let description = "`#exec.schedule` of each kernel that has none. Behind all that changes kernels.";
+}
+
+#endif
