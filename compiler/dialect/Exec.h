@@ -11,6 +11,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "compiler/dialect/Schedule.h"
+#include "compiler/dialect/Threads.h"
 
 #include "compiler/dialect/ExecDialect.h.inc"
 

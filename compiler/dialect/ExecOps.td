@@ -26,6 +26,14 @@ def Exec_ScheduleAttr : AttrDef<Exec_Dialect, "Schedule"> {
   let genVerifyDecl = 1;
 }
 
+def Exec_ThreadsAttr : AttrDef<Exec_Dialect, "Threads"> {
+  let mnemonic = "threads";
+  let summary = "how a kernel lies on threads (Threads.h): blocks, threads of a block, each thread's part";
+  let parameters = (ins AttrParameter<"::dlc::exec::Threads", "", "const ::dlc::exec::Threads &">:$value);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def Exec_RegionOp : Exec_Op<"region", [Symbol]> {
   let summary = "one allocation of the device";
   let description = "(C1) the kind is state, gradient or scratch; (C2) there are no fewer than 0 bytes.";
@@ -46,8 +54,12 @@ def Exec_StateOp : Exec_SymbolUser<"state", [Symbol]> {
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let summary = "a cluster to be compiled: block arguments are the inputs, dlc.yield gives the outputs";
   let description = [{`schedule`: how its loops run; dlc-schedule-kernels decides, code generators and the plan read.
+    `threads`: how these lie on the threads of a device that launches grids of them; dlc-map-threads decides.
     (C1) the body ends with dlc.yield; of a schedule (C2) grain is at least 1, and nothing is below zero; (C3) a loop
-    stands once; (C4) a block cuts a group that is there.}];
+    stands once; (C4) a block cuts a group that is there; of threads (C5) there is at least one in a block and side by
+    side, and nothing is below zero; (C6) vectors are powers of two, indices have 32 or 64 bits; (C7) registers, sparse,
+    transposed and tile exclude each other; (C8) a tile is a product's, or has two sizes, and its warps have the block's
+    threads; (C9) threads stand with a schedule.}];
   let example = [{
     exec.kernel @exp schedule = #exec.schedule<elementwise, inner = [[0, 1]: 16], grain = 2, flops = 16, bytes = 128> {
     ^bb0(%x: tensor<4x4xf32>):
@@ -55,10 +67,12 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
       dlc.yield %0 : tensor<4x4xf32>
     }
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Exec_ScheduleAttr>:$schedule);
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<Exec_ScheduleAttr>:$schedule,
+      OptionalAttr<Exec_ThreadsAttr>:$threads);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name (`schedule` `=` qualified($schedule)^)? attr-dict-with-keyword $body";
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name), "build($_builder, $_state, name, nullptr);">];
+  let assemblyFormat = [{$sym_name (`schedule` `=` qualified($schedule)^)? (`threads` `=` qualified($threads)^)?
+    attr-dict-with-keyword $body}];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name), "build($_builder, $_state, name, nullptr, nullptr);">];
   let hasVerifier = 1;
 }
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator]> {
@@ -94,16 +108,12 @@ def Exec_PortOp : Exec_Op<"port"> {
   let hasVerifier = 1;
 }
 def Exec_LaunchOp : Exec_SymbolUser<"launch", [AttrSizedOperandSegments]> {
-  let summary = "a run of a generated kernel; on a GPU as `grid` blocks of `block` threads";
-  let description = "(C1) the kernel exists; (C2) buffers have the types of what it takes and yields; "
-    "(C3) grid and block stand together.";
+  let summary = "a run of a generated kernel";
+  let description = "(C1) the kernel exists; (C2) buffers have the types of what it takes and yields.";
   let example = [{exec.launch @exp ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)}];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
-      OptionalAttr<I64Attr>:$grid, OptionalAttr<I64Attr>:$block, UnitAttr:$tensor_cores);
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs);
   let assemblyFormat = [{$kernel `ins` `(` ($inputs^ `:` type($inputs))? `)` `outs` `(` ($outputs^ `:` type($outputs))? `)`
     attr-dict}];
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$kernel, "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs),
-    "build($_builder, $_state, kernel, inputs, outputs, nullptr, nullptr, false);">];
 }
 def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
   let summary = "a library call of the device";

@@ -73,10 +73,11 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
   phases.push_back({"plan",
                     "every step is commands on buffers at fixed places; "
                     "kernels are scheduled",
-                    [](OpPassManager &pm) {
+                    [=](OpPassManager &pm) {
                       pm.addPass(createPlanMemory());
                       pm.addPass(createMergeLaunches());
                       pm.addPass(createScheduleKernels());
+                      pm.addPass(with(lowering, createMapThreads()));
                     }});
   return phases;
 }

@@ -5,6 +5,8 @@ include "mlir/Pass/PassBase.td"
 
 class Lower_FunctionPass<string argument> : Pass<argument, "::mlir::func::FuncOp">;
 class Lower_ModulePass<string argument> : Pass<argument, "::mlir::ModuleOp">;
+// Asks the target (LoweringOptions in Lower.h).
+class Lower_TargetPass<string argument> : PassBase<argument, "::dlc::TargetPass">;
 // Picks who computes what, among the target's ways and by the users' wishes, which are its options.
 class Lower_PlacingPass<string argument> : PassBase<argument, "::dlc::PlacingPass">;
 
@@ -108,6 +110,12 @@ def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {
 def ScheduleKernels : Lower_ModulePass<"dlc-schedule-kernels"> {
   let summary = "say how each kernel's loops run, and what it costs";
   let description = "`#exec.schedule` of each kernel that has none. Behind all that changes kernels.";
+}
+
+def MapThreads : Lower_TargetPass<"dlc-map-threads"> {
+  let summary = "say how each kernel lies on the target's threads";
+  let description = [{`#exec.threads` of each kernel that has none, on a target that launches grids of threads; others share
+    out a schedule's items as they run. Behind dlc-schedule-kernels.}];
 }
 
 #endif

@@ -78,9 +78,15 @@ public:
                                   OperandCost left,
                                   OperandCost right) const = 0;
 
-  /// Compiles all exec.kernels of `module`, whose launches get what the device
-  /// needs, and says in `plan` what they were compiled for. Code::Usage for
-  /// options that do not exist or whose tools are missing; Code::Failed after
+  /// Gives each exec.kernel that has none its `threads`, by its schedule, on a
+  /// device that launches grids of them. An error is a diagnostic of the
+  /// kernel.
+  virtual llvm::LogicalResult mapThreads(mlir::ModuleOp module) const {
+    return llvm::success();
+  }
+  /// Compiles all exec.kernels of `module` as they are scheduled and mapped,
+  /// and says in `plan` what they were compiled for. Code::Usage for options
+  /// that do not exist or whose tools are missing; Code::Failed after
   /// diagnostics of the module.
   virtual Result<CompiledKernels> generate(mlir::ModuleOp module,
                                            plan::Plan &plan) const = 0;

@@ -2,13 +2,13 @@
 // RUN: dlc-codegen %s --sm=90 --emit=ptx | FileCheck %s
 // RUN: dlc-codegen %s --sm=80 --emit=ptx | FileCheck %s
 // RUN: dlc-codegen %s --sm=100 --emit=ptx | FileCheck %s
-// RUN: dlc-codegen %s --sm=90 --emit=mapping | FileCheck %s --check-prefix=MAP
+// RUN: dlc-opt %s --dlc-schedule-kernels --dlc-map-threads | FileCheck %s --check-prefix=MAP
 
 // Enough tiles for a large device: they are large.
-// MAP: linear: tiles grid=192 block=256 vector=4 {{.*}} i32 tile=128x64x32 left=depth x8 copied right=depth x8
-// MAP: backward: tiles grid=192 block=128 vector=8 {{.*}} tile=32x32x64 left=outer x8 copied right=outer x8 copied
-// MAP: odd: tiles grid=4 block=128 vector=1 {{.*}} tile=32x32x64 left=depth x1 right=outer x1
-// MAP: heads: tiles grid=256 block=128 vector=8 {{.*}} tile=64x64x32 left=depth x8 copied right=depth x8 copied
+// MAP: @linear {{.*}} threads = #exec.threads<grid = 192, block = 256, vector = 4, tile = 128x64x32, warps = 4x2, left = depth x 8 copied, right = depth x 8>
+// MAP: @backward {{.*}} threads = #exec.threads<grid = 192, block = 128, vector = 8, tile = 32x32x64, warps = 2x2, left = outer x 8 copied, right = outer x 8 copied>
+// MAP: @odd {{.*}} threads = #exec.threads<grid = 4, block = 128, tile = 32x32x64, warps = 2x2, left = depth x 1, right = outer x 1>
+// MAP: @heads {{.*}} threads = #exec.threads<grid = 256, block = 128, vector = 8, tile = 64x64x32, warps = 2x2, left = depth x 8 copied, right = depth x 8 copied>
 
 // The f32 operand comes by way of registers, as vectors; the residual and the result are vectors, too.
 // CHECK-LABEL: .entry linear(

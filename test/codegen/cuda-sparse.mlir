@@ -1,10 +1,10 @@
-// RUN: dlc-opt --dlc-place --dlc-decompose --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=mapping | FileCheck %s --check-prefix=MAP
+// RUN: dlc-opt --dlc-place --dlc-decompose --dlc-split-reductions --dlc-fuse --dlc-plan-memory --dlc-schedule-kernels --dlc-map-threads %s | FileCheck %s --check-prefix=MAP
 // RUN: dlc-opt --dlc-place --dlc-decompose --dlc-split-reductions --dlc-fuse --dlc-plan-memory %s | dlc-codegen - --sm=90 --emit=ptx | FileCheck %s --check-prefix=PTX
 // RUN: dlc-opt --dlc-place --dlc-decompose --dlc-split-reductions --dlc-fuse --dlc-plan-memory --dlc-schedule-kernels %s | FileCheck %s --check-prefix=COST
 
 // A warp looks for the few updates of each row of a large table; 1293 MFLOP are
 // three operations on each pair of row and index, and two on each element (the sum is f32).
-// MAP: columns grid=6283 block=256 vector=8 across=32 chunks=3 sparse i32
+// MAP: #exec.schedule<columns{{.*}} threads = #exec.threads<grid = 6283, block = 256, vector = 8, across = 32, chunks = 3, sparse>
 // COST: exec.kernel {{.*}}flops = 1292638033
 func.func @eval_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<50257x768xbf16> {
   %y = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<8192xi64>, tensor<8192x768xbf16>) -> tensor<50257x768xbf16>
@@ -14,7 +14,7 @@ func.func @eval_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<
 // PTX: ld.global.v4
 
 // Many updates of few rows: threads share each sum.
-// MAP: columns grid={{[0-9]+}} block=256 vector=8 across={{[0-9]+}} chunks=1 i32
+// MAP: #exec.schedule<columns{{.*}} threads = #exec.threads<grid = {{[0-9]+}}, block = 256, vector = 8, across = {{[0-9]+}}>
 func.func @train_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<2x768xbf16> {
   %y = dlc.scatter_add %i, %u {axis = 0 : i64} : (tensor<8192xi64>, tensor<8192x768xbf16>) -> tensor<2x768xbf16>
   return %y : tensor<2x768xbf16>
@@ -22,8 +22,8 @@ func.func @train_step(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor
 
 // The gradient of an embedding with a padding row: one kernel leaves the row out of the updates, and the
 // first sum's, which is sparse, adds them up.
-// MAP: k{{.*}}_select: elementwise
-// MAP-NOT: columns
+// MAP: exec.kernel @k{{.*}}_select schedule = #exec.schedule<elementwise
+// MAP-NOT: #exec.schedule<columns
 func.func @predict(%i: tensor<8192xi64>, %u: tensor<8192x768xbf16>) -> tensor<50257x768xbf16> {
   %p = dlc.constant dense<1> : tensor<i64>
   %z = dlc.constant dense<0.0> : tensor<bf16>

@@ -1,9 +1,9 @@
 // What lies along another loop than the results crosses shared memory in squares of 32 x 32: neighbouring threads read and
 // write neighbouring elements.
 // RUN: dlc-codegen %s --sm=90 --emit=ptx | FileCheck %s
-// RUN: dlc-codegen %s --sm=90 --emit=mapping | FileCheck %s --check-prefix=MAP
+// RUN: dlc-opt %s --dlc-schedule-kernels --dlc-map-threads | FileCheck %s --check-prefix=MAP
 
-// MAP: images: elementwise grid=1600 block=256 vector=1 {{.*}} transposed i32
+// MAP: @images {{.*}} threads = #exec.threads<grid = 1600, block = 256, transposed = 1>
 // CHECK-LABEL: .entry images(
 // CHECK-NOT: .local
 // CHECK: ld.global.b32
@@ -20,7 +20,7 @@ exec.kernel @images {
 }
 
 // A few channels are a short loop: their images are read along the pixels by adjacent threads as they are.
-// MAP: colours: elementwise {{.*}} chunks=1 i32
+// MAP: @colours {{.*}} threads = #exec.threads<grid = {{[0-9]+}}, block = 256>
 exec.kernel @colours {
 ^bb0(%x: tensor<32x3x784xf32>):
   %t = dlc.transpose %x {perm = array<i64: 0, 2, 1>} : (tensor<32x3x784xf32>) -> tensor<32x784x3xf32>
@@ -28,7 +28,7 @@ exec.kernel @colours {
 }
 
 // Where rows only change places, vectors stay whole.
-// MAP: heads: elementwise {{.*}} vector=8 {{.*}} chunks=1 i32
+// MAP: @heads {{.*}} threads = #exec.threads<grid = {{[0-9]+}}, block = 256, vector = 8>
 exec.kernel @heads {
 ^bb0(%x: tensor<4x64x8x64xbf16>):
   %t = dlc.transpose %x {perm = array<i64: 0, 2, 1, 3>} : (tensor<4x64x8x64xbf16>) -> tensor<4x8x64x64xbf16>

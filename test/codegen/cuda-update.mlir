@@ -3,10 +3,10 @@
 // RUN: dlc-codegen %s --sm=90 --emit=ptx | FileCheck %s
 // RUN: dlc-codegen %s --sm=80 --emit=ptx | FileCheck %s
 // RUN: dlc-codegen %s --sm=100 --emit=ptx | FileCheck %s
-// RUN: dlc-codegen %s --sm=90 --emit=mapping | FileCheck %s --check-prefix=MAP
+// RUN: dlc-opt %s --dlc-schedule-kernels --dlc-map-threads | FileCheck %s --check-prefix=MAP
 
-// MAP: sgd: elementwise grid=9766 block=256 vector=4
-// MAP: adamw: elementwise grid=9766 block=256 vector=4
+// MAP: @sgd {{.*}} threads = #exec.threads<grid = 9766, block = 256, vector = 4>
+// MAP: @adamw {{.*}} threads = #exec.threads<grid = 9766, block = 256, vector = 4>
 
 // CHECK-LABEL: .entry sgd(
 // CHECK-NOT: .local

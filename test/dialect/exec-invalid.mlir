@@ -69,6 +69,146 @@ exec.kernel @k schedule = #exec.schedule<columns, inner = [[0]: 4], block = 2> {
 }
 
 // -----
+// expected-error @+1 {{(C5) expected threads side by side and in a block, and nothing below zero}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<grid = -1> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C5) expected threads side by side and in a block, and nothing below zero}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<block = 0> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C5) expected threads side by side and in a block, and nothing below zero}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<across = 0> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C5) expected threads side by side and in a block, and nothing below zero}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<chunks = -1> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C6) expected vectors of a power of two, and an index of 32 or 64 bits}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<vector = 3> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C6) expected vectors of a power of two, and an index of 32 or 64 bits}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<index = 16> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C6) expected vectors of a power of two, and an index of 32 or 64 bits}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<block = 32, tile = 8x8x8, warps = 1x1, left = depth x 6, right = outer x 8> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C7) expected one of registers, sparse, transposed and tile}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<registers, sparse> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C7) expected one of registers, sparse, transposed and tile}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<transposed = 0, tile = 64x16> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C8) expected a tile of}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<tile = 64x16x8> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C8) expected a tile of}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<tile = 64x16, left = depth x 8, right = depth x 8> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C8) expected a tile of}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<tile = 64x16x8, right = depth x 8> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C8) expected a tile of}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<block = 100, tile = 64x16, warps = 3x1> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C8) expected a tile of}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<tile = 64x0> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C8) expected a tile of}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<tile = 64x16, slots = 0> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C8) expected a tile of}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<tile = 64x16, warps = 0x1> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{(C9) has threads without a schedule}}
+exec.kernel @k threads = #exec.threads<grid = 1> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{expected grid, block, vector, across, chunks, index, registers, sparse, transposed, tile, warps, slots, left or right, found 'warp'}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<grid = 1, warp = 3> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{expected depth or outer, found 'row'}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<left = row x 8> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
+// expected-error @+1 {{expected warps down and across, as 4x2}}
+exec.kernel @k schedule = #exec.schedule<rows> threads = #exec.threads<warps = 4> {
+^bb0(%x: tensor<4xf32>):
+  dlc.yield %x : tensor<4xf32>
+}
+
+// -----
 // expected-error @+1 {{expected elementwise, rows, columns or whole}}
 exec.kernel @k schedule = #exec.schedule<waves, grain = 1> {
 ^bb0(%x: tensor<4xf32>):
@@ -160,18 +300,6 @@ exec.program @p scratch = 0 {
 %y = exec.buffer @a at 0 : memref<2x2xf32>
 // expected-error @+1 {{(C2) expected buffers of what @k takes and yields}}
 exec.launch @k ins(%x : memref<4xf32>) outs(%y : memref<2x2xf32>)
-}
-exec.kernel @k {
-^bb0(%x: tensor<4xf32>):
-  dlc.yield %x : tensor<4xf32>
-}
-
-// -----
-exec.region @a "scratch" bytes = 64
-exec.program @p scratch = 0 {
-%x = exec.buffer @a at 0 : memref<4xf32>
-// expected-error @+1 {{(C3) expected both grid and block, or neither}}
-exec.launch @k ins(%x : memref<4xf32>) outs(%x : memref<4xf32>) {grid = 1 : i64}
 }
 exec.kernel @k {
 ^bb0(%x: tensor<4xf32>):

@@ -25,8 +25,8 @@ exec.program @train_step scratch = 64 {
   exec.all_reduce %g bucket = 0 : memref<4x4xf32>
   // CHECK: exec.wait %{{.*}} bucket = 0 : memref<4x4xf32>
   exec.wait %g bucket = 0 : memref<4x4xf32>
-  // CHECK: exec.launch @k ins(%{{.*}}, %[[W]] : memref<4x4xf32>, memref<4x4xf32>) outs(%[[W]] : memref<4x4xf32>) {block = 32 : i64, grid = 1 : i64, tensor_cores}
-  exec.launch @k ins(%g, %w : memref<4x4xf32>, memref<4x4xf32>) outs(%w : memref<4x4xf32>) {block = 32 : i64, grid = 1 : i64, tensor_cores}
+  // CHECK: exec.launch @k ins(%{{.*}}, %[[W]] : memref<4x4xf32>, memref<4x4xf32>) outs(%[[W]] : memref<4x4xf32>)
+  exec.launch @k ins(%g, %w : memref<4x4xf32>, memref<4x4xf32>) outs(%w : memref<4x4xf32>)
   // CHECK: exec.copy %{{.*}} to %{{.*}} : memref<4x4xf32>, memref<4x4xf32>
   exec.copy %g to %x : memref<4x4xf32>, memref<4x4xf32>
 }
@@ -35,4 +35,31 @@ exec.kernel @k schedule = #exec.schedule<columns, outer = [[0, 1]: 16], inner = 
 ^bb0(%g: tensor<4x4xf32>, %w: tensor<4x4xf32>):
   %0 = dlc.add %g, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   dlc.yield %0 : tensor<4x4xf32>
+}
+
+// How kernels lie on threads.
+// CHECK: exec.kernel @sparse schedule = #exec.schedule<{{.*}}> threads = #exec.threads<grid = 3, block = 64, vector = 2, across = 32, chunks = 4, index = 64, sparse> {
+exec.kernel @sparse schedule = #exec.schedule<rows> threads = #exec.threads<grid = 3, block = 64, vector = 2, across = 32, chunks = 4, index = 64, sparse> {
+^bb0(%g: tensor<4x4xf32>):
+  dlc.yield %g : tensor<4x4xf32>
+}
+// CHECK: exec.kernel @registers schedule = #exec.schedule<{{.*}}> threads = #exec.threads<grid = 0, block = 1, registers> {
+exec.kernel @registers schedule = #exec.schedule<rows> threads = #exec.threads<vector = 1, registers> {
+^bb0(%g: tensor<4x4xf32>):
+  dlc.yield %g : tensor<4x4xf32>
+}
+// CHECK: exec.kernel @transposed schedule = #exec.schedule<{{.*}}> threads = #exec.threads<grid = 1, block = 256, transposed = 1> {
+exec.kernel @transposed schedule = #exec.schedule<rows> threads = #exec.threads<grid = 1, block = 256, index = 32, transposed = 1> {
+^bb0(%g: tensor<4x4xf32>):
+  dlc.yield %g : tensor<4x4xf32>
+}
+// CHECK: exec.kernel @product schedule = #exec.schedule<{{.*}}> threads = #exec.threads<grid = 8, block = 256, vector = 4, tile = 128x64x32, warps = 4x2, left = depth x 8 copied, right = outer x 2> {
+exec.kernel @product schedule = #exec.schedule<rows> threads = #exec.threads<grid = 8, block = 256, vector = 4, tile = 128x64x32, warps = 4x2, slots = 2, left = depth x 8 copied, right = outer x 2> {
+^bb0(%g: tensor<4x4xf32>):
+  dlc.yield %g : tensor<4x4xf32>
+}
+// CHECK: exec.kernel @attention schedule = #exec.schedule<{{.*}}> threads = #exec.threads<grid = 8, block = 128, tile = 64x16, warps = 4x1, slots = 1> {
+exec.kernel @attention schedule = #exec.schedule<whole> threads = #exec.threads<grid = 8, block = 128, tile = 64x16, warps = 4x1, slots = 1> {
+^bb0(%g: tensor<4x4xf32>):
+  dlc.yield %g : tensor<4x4xf32>
 }

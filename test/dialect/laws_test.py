@@ -17,9 +17,9 @@ CASES = os.path.dirname(os.path.abspath(__file__))
 
 # A dialect's .td files and the C++ files that are its own; all others are of dlc.
 FAMILIES = {"dlc": ("DlcOps", "ops/LibraryNorm", "ops/Epilogues"), "exec": ("ExecOps",)}
-EXEC = {"Exec.cpp", "Schedule.cpp"}
+EXEC = {"Exec.cpp", "Schedule.cpp", "Threads.cpp"}
 # Checks of an op beside those of its class.
-CHECKS_TOO = {"exec.kernel": ["ScheduleAttr::verify"]}
+CHECKS_TOO = {"exec.kernel": ["ScheduleAttr::verify", "ThreadsAttr::verify"]}
 # What has checks without labels. It can only shrink.
 WITHOUT_LABELS = set()
 # Ops that no case prints and reads back. It can only shrink.
@@ -81,7 +81,7 @@ def cases():
     found = {}
     for path in glob.glob(os.path.join(CASES, "*-invalid.mlir")):
         with open(path) as f:
-            for label, op in re.findall(r"expected-error @\+1 \{\{\((C\d+)\).*\n.*?\b((?:dlc|exec)\.(?!schedule<)\w+)", f.read()):
+            for label, op in re.findall(r"expected-error @\+1 \{\{\((C\d+)\).*\n.*?\b((?:dlc|exec)\.(?!schedule<|threads<)\w+)", f.read()):
                 found.setdefault(op, set()).add(label)
     return found
 

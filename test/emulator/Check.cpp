@@ -4,11 +4,11 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/AttentionKernel.h"
+#include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
 #include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
-#include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/Types.h"
@@ -28,7 +28,7 @@ struct Kernel {
   std::string name;
   std::vector<Elements> inputs, outputs;
   int64_t extent;
-  cuda::Mapping map;
+  exec::Threads threads;
 };
 
 Elements elementsOf(mlir::Value v) {
@@ -44,21 +44,20 @@ public:
     for (auto op : llvm::make_early_inc_range(module.getOps<exec::KernelOp>()))
       if (attentionOf(op.getBody()))
         op.erase(); // the CPU has no such kernel; see attention_test
-    if (failed(scheduleKernels(module)))
-      report.errors.push_back("the kernels cannot be scheduled");
+    if (failed(scheduleKernels(module)) || failed(cuda::mapThreads(module))) {
+      report.errors.push_back("the kernels cannot be mapped");
+      return;
+    }
     module.walk([&](exec::KernelOp op) {
       std::string why;
       auto graph = KernelGraph::build(op.getBody(), why);
       if (!graph)
         return report.errors.push_back(op.getSymName().str() + ": " + why);
-      auto schedule = scheduleOf(op, *graph);
-      if (failed(schedule))
-        return report.errors.push_back(op.getSymName().str() + ": schedule");
       Kernel k{op.getSymName().str(),
                {},
                {},
-               schedule->extent(),
-               cuda::mapKernel(*graph, *schedule)};
+               op.getScheduleAttr().getValue().extent(),
+               op.getThreadsAttr().getValue()};
       for (mlir::Value v : op.getBody().getArguments())
         k.inputs.push_back(elementsOf(v));
       for (mlir::Value v :
@@ -155,8 +154,8 @@ private:
     std::string error;
     for (Order order : {Order::Forward, Order::Reverse, Order::Random}) {
       std::vector<Guarded> now = outputs();
-      error =
-          emulator->run(k.name, k.map.grid, k.map.block, arguments(now), order);
+      error = emulator->run(k.name, k.threads.grid, k.threads.block,
+                            arguments(now), order);
       ++report.runs;
       if (!error.empty()) {
         fail(error);

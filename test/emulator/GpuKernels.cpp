@@ -3,9 +3,9 @@
 #include "Emulator.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/kernel/KernelSchedule.h"
 #include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
-#include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "mlir/Parser/Parser.h"
 #include "test/codegen/Kernels.h"
 #include "llvm/IR/LLVMContext.h"
@@ -17,11 +17,11 @@ namespace dlc::test {
 
 struct Kernels::Gpu {
   std::unique_ptr<Emulator> emulator;
-  std::map<std::string, cuda::Mapping> maps;
+  std::map<std::string, exec::Threads> threads;
 
   void run(const std::string &name, const std::vector<void *> &args,
            Order order) {
-    const cuda::Mapping &m = maps.at(name);
+    const exec::Threads &m = threads.at(name);
     std::string error = emulator->run(name, m.grid, m.block, args, order);
     EXPECT_EQ(error, "");
   }
@@ -39,14 +39,14 @@ Kernels::Kernels(const std::string &text, const std::string &cpu, unsigned) {
     return;
   }
   gpu = std::make_shared<Gpu>();
-  EXPECT_TRUE(mlir::succeeded(scheduleKernels(*parsed)));
+  EXPECT_TRUE(mlir::succeeded(scheduleKernels(*parsed)) &&
+              mlir::succeeded(cuda::mapThreads(*parsed)));
   parsed->walk([&](exec::KernelOp k) {
-    auto graph = KernelGraph::build(k.getBody(), why);
-    if (!graph)
+    if (!k.getThreads())
       return;
-    const auto &schedule = k.getScheduleAttr().getValue();
-    gpu->maps.emplace(k.getSymName().str(), cuda::mapKernel(*graph, schedule));
-    extents[k.getSymName().str()] = schedule.extent();
+    const std::string name = k.getSymName().str();
+    gpu->threads.emplace(name, k.getThreadsAttr().getValue());
+    extents[name] = k.getScheduleAttr().getValue().extent();
   });
   auto llvmContext = std::make_unique<llvm::LLVMContext>();
   auto code = cuda::emitKernels(*parsed, *llvmContext);

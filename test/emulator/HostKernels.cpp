@@ -105,8 +105,8 @@ std::string writeHostKernels(mlir::ModuleOp module, const std::string &number,
   auto sm = cuda::findSm(number, why);
   if (failed(sm))
     return why;
-  if (failed(scheduleKernels(module)))
-    return "the kernels cannot be scheduled";
+  if (failed(scheduleKernels(module)) || failed(cuda::mapThreads(module)))
+    return "the kernels cannot be mapped";
   llvm::LLVMContext context;
   auto code = cuda::emitKernels(module, context);
   auto gpu = cuda::createTargetMachine(*sm);

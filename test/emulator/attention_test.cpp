@@ -4,9 +4,9 @@
 #include "Emulator.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/kernel/KernelSchedule.h"
 #include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
-#include "compiler/target/cuda/codegen/patterns/Attention.h"
 #include "mlir/Parser/Parser.h"
 #include "test/support/Elements.h"
 #include "llvm/IR/LLVMContext.h"
@@ -78,7 +78,9 @@ public:
     std::string why;
     auto sm = cuda::findSm("90", why);
     auto llvmContext = std::make_unique<llvm::LLVMContext>();
-    auto code = parsed ? cuda::emitKernels(*parsed, *llvmContext) : nullptr;
+    const bool isMapped = parsed && mlir::succeeded(scheduleKernels(*parsed)) &&
+                          mlir::succeeded(cuda::mapThreads(*parsed));
+    auto code = isMapped ? cuda::emitKernels(*parsed, *llvmContext) : nullptr;
     if (!code) {
       ADD_FAILURE() << "cannot compile\n" << text;
       return;
@@ -133,7 +135,7 @@ private:
   void run(const std::string &name, std::vector<void *> arguments,
            const std::vector<Output> &outputs) {
     auto kernel = parsed->lookupSymbol<exec::KernelOp>(name);
-    const auto launch = *cuda::mapAttention(kernel);
+    const exec::Threads &launch = kernel.getThreadsAttr().getValue();
     std::vector<std::vector<uint8_t>> first;
     for (Order order : {Order::Forward, Order::Reverse, Order::Random}) {
       std::vector<Guarded> to;

@@ -12,11 +12,10 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/AttentionKernel.h"
+#include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
-#include "compiler/target/cuda/codegen/patterns/Attention.h"
-#include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/base/Json.h"
@@ -96,13 +95,12 @@ Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
         {"inputs", elementsOf(op.getBody().getArguments())},
         {"outputs",
          elementsOf(op.getBody().front().getTerminator()->getOperands())}};
-    const auto launchAs = [&](auto shape, int64_t extent) {
-      kernel["grid"] = shape.grid;
-      kernel["block"] = shape.block;
-      kernel["extent"] = extent;
-    };
-    if (auto attention = cuda::mapAttention(op)) {
-      launchAs(*attention, 0);
+    const exec::Threads &threads = op.getThreadsAttr().getValue();
+    kernel["grid"] = threads.grid;
+    kernel["block"] = threads.block;
+    kernel["extent"] = op.getScheduleAttr().getValue().extent();
+    if (attentionOf(op.getBody())) {
+      kernel["extent"] = 0;
       kernel["attention"] = attentionEntry(op.getBody());
       if (kernel["attention"].is_null())
         return failed("{}: attention among other ops", op.getSymName().str());
@@ -114,10 +112,6 @@ Result<Json> tableOf(mlir::ModuleOp module, int64_t most, int64_t below) {
       auto graph = KernelGraph::build(op.getBody(), why);
       if (!graph)
         return failed("{}: {}", op.getSymName().str(), why);
-      auto schedule = scheduleOf(op, *graph);
-      if (mlir::failed(schedule))
-        return failed("{}: has no schedule", op.getSymName().str());
-      launchAs(cuda::mapKernel(*graph, *schedule), schedule->extent());
       if (graph->contraction.op)
         for (Json &output : kernel["outputs"])
           output["through"] =
@@ -141,8 +135,9 @@ Status pack(mlir::ModuleOp module, const std::string &folder,
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   std::filesystem::remove(folder + "/manifest.json", ignored);
-  if (mlir::failed(scheduleKernels(module)))
-    return failed("the kernels cannot be scheduled");
+  if (mlir::failed(scheduleKernels(module)) ||
+      mlir::failed(cuda::mapThreads(module)))
+    return failed("the kernels cannot be mapped");
   DLC_ASSIGN(const Json table, tableOf(module, most, below));
   DLC_TRY(writeFileAtomically(folder + "/kernels.json", dumpJson(table)));
 

@@ -79,6 +79,8 @@ LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   if (body.empty() || !isa<ir::YieldOp>(body.back()))
     return emitOpError("(C1) expected dlc.yield at the end of the body");
+  if (getThreads() && !getSchedule())
+    return emitOpError("(C9) has threads without a schedule");
   return success();
 }
 LogicalResult ProgramOp::verify() {
@@ -117,8 +119,6 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       (!body.empty() && !hold(getOutputs(), body.back().getOperandTypes())))
     return emitOpError("(C2) expected buffers of what ")
            << getKernelAttr() << " takes and yields";
-  if (bool(getGrid()) != bool(getBlock()))
-    return emitOpError("(C3) expected both grid and block, or neither");
   return success();
 }
 

@@ -89,21 +89,25 @@ private:
     }
     return command(op);
   }
-  static DictionaryAttr attributesOf(exec::LaunchOp launch,
-                                     const exec::Schedule &schedule) {
-    Builder b(launch.getContext());
+  static DictionaryAttr attributesOf(exec::KernelOp kernel) {
+    Builder b(kernel.getContext());
     NamedAttrList attrs;
-    attrs.set("symbol", b.getStringAttr(launch.getKernel()));
-    if (launch.getGrid()) {
-      attrs.set("grid", launch.getGridAttr());
-      attrs.set("block", launch.getBlockAttr());
-      if (launch.getTensorCores())
-        attrs.set("tensor_cores", b.getI64IntegerAttr(1));
+    auto set = [&](StringRef name, int64_t n) {
+      attrs.set(name, b.getI64IntegerAttr(n));
+    };
+    attrs.set("symbol", kernel.getSymNameAttr());
+    if (kernel.getThreads()) {
+      const exec::Threads &threads = kernel.getThreadsAttr().getValue();
+      set("grid", threads.grid);
+      set("block", threads.block);
+      if (threads.tile)
+        set("tensor_cores", 1);
     } else {
-      attrs.set("extent", b.getI64IntegerAttr(schedule.extent()));
-      attrs.set("grain", b.getI64IntegerAttr(schedule.grain));
+      const exec::Schedule &schedule = kernel.getScheduleAttr().getValue();
+      set("extent", schedule.extent());
+      set("grain", schedule.grain);
     }
-    return attrs.getDictionary(launch.getContext());
+    return attrs.getDictionary(kernel.getContext());
   }
   LogicalResult command(Operation *op) {
     plan::Command &c = *out.add_commands();
@@ -113,10 +117,9 @@ private:
       auto kernel = symbols.lookup<exec::KernelOp>(launch.getKernel());
       if (!kernel || !kernel.getSchedule())
         return launch.emitError("runs a kernel without a schedule");
-      const exec::Schedule &schedule = kernel.getScheduleAttr().getValue();
-      c.set_flops(schedule.flops);
+      c.set_flops(kernel.getScheduleAttr().getValue().flops);
       return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
-                    attributesOf(launch, schedule));
+                    attributesOf(kernel));
     }
     if (auto call = dyn_cast<exec::CallOp>(op)) {
       c.set_flops(call.getFlops());

@@ -28,7 +28,7 @@ int64_t flopsOf(Operation *command) {
 }
 
 /// A forward command whose results are kept for the backward part.
-struct Candidate {
+struct Recomputable {
   int64_t command, bytes;
   double flops; // of it and of what it needs that is not kept
   double worth() const { return bytes / (flops + 1); }
@@ -88,16 +88,17 @@ private:
     for (auto [i, bytes] : llvm::enumerate(ArrayRef(kept).drop_back()))
       if (bytes)
         candidates.push_back({(int64_t)i, bytes, flops[i]});
-    llvm::stable_sort(candidates, [](const Candidate &a, const Candidate &b) {
-      return a.worth() > b.worth();
-    });
+    llvm::stable_sort(candidates,
+                      [](const Recomputable &a, const Recomputable &b) {
+                        return a.worth() > b.worth();
+                      });
   }
 
   /// The `count` best candidates, and whatever they need that is not kept, in
   /// segments of about that many bytes.
   llvm::BitVector choose(size_t count, int64_t segment) {
     llvm::BitVector command(activations.commands().size());
-    for (const Candidate &c : ArrayRef(candidates).take_front(count))
+    for (const Recomputable &c : ArrayRef(candidates).take_front(count))
       command.set(c.command);
     llvm::BitVector chosen(activations.items().size());
     for (auto [i, item] : llvm::enumerate(activations.items()))
@@ -170,7 +171,7 @@ private:
   }
   void search() {
     int64_t all = 0;
-    for (const Candidate &c : candidates)
+    for (const Recomputable &c : candidates)
       all += c.bytes;
     for (int halving = 0; halving < kHalvings; ++halving) {
       size_t below = 0;
@@ -225,7 +226,7 @@ private:
   Activations activations;
   StateLayout layout;
   int64_t stateBytes = 0, otherScratch = 0, otherGradient = 0;
-  std::vector<Candidate> candidates; // the most worthwhile first
+  std::vector<Recomputable> candidates; // the most worthwhile first
   llvm::BitVector smallest;
   int64_t least = INT64_MAX, fewest = INT64_MAX;
   std::optional<llvm::BitVector> fitting;

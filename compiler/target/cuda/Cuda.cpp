@@ -110,6 +110,9 @@ public:
                                bytes / (gpu.bandwidth * kOfBandwidth)});
   }
 
+  llvm::LogicalResult mapThreads(ModuleOp module) const override {
+    return cuda::mapThreads(module);
+  }
   Result<CompiledKernels> generate(ModuleOp module,
                                    plan::Plan &) const override {
     DLC_ASSIGN(std::vector<cuda::Sm> sms, findSms());
@@ -118,8 +121,7 @@ public:
     if (mlir::failed(toolkit))
       return usageError("--target=cuda: {}", why);
     std::vector<cuda::Image> images;
-    if (mlir::failed(cuda::mapLaunches(module)) ||
-        mlir::failed(cuda::compileKernels(module, sms, *toolkit,
+    if (mlir::failed(cuda::compileKernels(module, sms, *toolkit,
                                           cuda::CudaCodegenOptions(), images)))
       return failed("the kernels cannot be compiled");
     return filesOf(images, sms.back());

@@ -1,15 +1,14 @@
 // dlc-codegen: compiles the kernels of an exec module, for tests and for
-// reading what a cluster becomes. Kernels without a schedule get one.
+// reading what a cluster becomes. Kernels without a schedule get one,
+// those without threads, too, with --sm.
 //   dlc-codegen x.mlir --emit=llvm|so [--cpu=native] [-O3] [--jobs=N]
 //   [--cache=FOLDER] [-o FILE]
-//   dlc-codegen x.mlir --sm=90 --emit=mapping|llvm|ptx|resources|cubin [-o
-//   FILE]
+//   dlc-codegen x.mlir --sm=90 --emit=llvm|ptx|resources|cubin [-o FILE]
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
-#include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -28,8 +27,8 @@ namespace {
 cl::opt<std::string> input(cl::Positional, cl::init("-"), cl::desc("<module>"));
 cl::opt<std::string> output("o", cl::init("-"), cl::desc("output file"));
 cl::opt<std::string> emit("emit", cl::init("so"),
-                          cl::desc("llvm or so; with --sm mapping, llvm, ptx, "
-                                   "resources or cubin"));
+                          cl::desc("llvm or so; with --sm llvm, ptx, resources "
+                                   "or cubin"));
 cl::opt<std::string> sm("sm", cl::desc("for this SM instead of a CPU"));
 cl::opt<std::string> cudaPath("cuda-path", cl::desc("the CUDA Toolkit"));
 cl::opt<std::string> cpu("cpu", cl::init("native"),
@@ -39,53 +38,13 @@ cl::opt<unsigned> level("O", cl::Prefix, cl::init(3),
 cl::opt<unsigned> jobs("jobs", cl::init(0), cl::desc("threads"));
 cl::opt<std::string> cache("cache", cl::desc("folder of compiled objects"));
 
-void print(llvm::raw_ostream &os, const dlc::cuda::TileMapping &m) {
-  auto operand = [&](const char *name, const dlc::cuda::OperandMapping &o) {
-    os << " " << name << "=" << (o.depthIsFast ? "depth" : "outer") << " x"
-       << o.vector << (o.isCopied ? " copied" : "");
-  };
-  os << " tile=" << m.tiling.rows << "x" << m.tiling.columns << "x"
-     << m.tiling.depth;
-  operand("left", m.left);
-  operand("right", m.right);
-}
-
-LogicalResult printMappings(ModuleOp module, llvm::raw_ostream &os) {
-  static const char *kinds[] = {"elementwise", "rows", "columns"};
-  auto result = module.walk([&](dlc::exec::KernelOp kernel) {
-    std::string why;
-    auto graph = dlc::KernelGraph::build(kernel.getBody(), why);
-    if (!graph) {
-      kernel.emitOpError("is not a legal cluster: ") << why;
-      return WalkResult::interrupt();
-    }
-    auto schedule = dlc::scheduleOf(kernel, *graph);
-    if (failed(schedule))
-      return WalkResult::interrupt();
-    dlc::cuda::Mapping m = dlc::cuda::mapKernel(*graph, *schedule);
-    os << kernel.getSymName() << ": " << (m.product ? "tiles" : kinds[m.kind])
-       << " grid=" << m.grid << " block=" << m.block << " vector=" << m.vector
-       << " across=" << m.across << " chunks=" << m.chunks
-       << (m.inRegisters  ? " registers"
-           : m.sparse     ? " sparse"
-           : m.transposed ? " transposed"
-                          : "")
-       << " i" << m.indexBits;
-    if (m.product)
-      print(os, *m.product);
-    os << "\n";
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 LogicalResult runCuda(ModuleOp module, llvm::raw_ostream &os) {
-  if (emit == "mapping")
-    return printMappings(module, os);
   std::string why;
   auto target = dlc::cuda::findSm(sm, why);
   if (failed(target))
     return module.emitError(why);
+  if (failed(dlc::cuda::mapThreads(module)))
+    return failure();
   dlc::cuda::CudaCodegenOptions options;
   options.keepLlvm = emit == "llvm";
   options.assemble = emit == "cubin" || emit == "resources";
@@ -140,7 +99,7 @@ int runTool(int argc, char **argv) {
                               "compiles the kernels of an exec module\n");
   std::vector<std::string> known = {"llvm", "so"};
   if (!sm.empty())
-    known = {"mapping", "llvm", "ptx", "resources", "cubin"};
+    known = {"llvm", "ptx", "resources", "cubin"};
   if (!llvm::is_contained(known, emit.getValue())) {
     llvm::errs() << "expected --emit=" << llvm::join(known, ", ") << ", found '"
                  << emit << "'\n";

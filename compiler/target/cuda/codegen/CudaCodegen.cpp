@@ -1,5 +1,6 @@
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/kernel/AttentionKernel.h"
 #include "compiler/kernel/scalar/MathLowering.h"
 #include "compiler/target/cuda/codegen/Compile.h"
 #include "compiler/target/cuda/codegen/KernelEmitter.h"
@@ -130,35 +131,29 @@ LogicalResult compileKernels(ModuleOp module, ArrayRef<Sm> sms,
   return success();
 }
 
-LogicalResult mapLaunches(ModuleOp module) {
-  Builder b(module.getContext());
-  struct Shape {
-    LaunchShape launch;
-    bool multiplies;
-  };
-  llvm::StringMap<Shape> mappings;
+static FailureOr<exec::Threads> threadsFor(exec::KernelOp kernel) {
+  if (attentionOf(kernel.getBody()))
+    return decideAttention(kernel);
+  std::string why;
+  auto graph = KernelGraph::build(kernel.getBody(), why);
+  if (!graph)
+    return kernel.emitOpError("is not a legal cluster: ") << why;
+  auto schedule = scheduleOf(kernel, *graph);
+  if (failed(schedule))
+    return failure();
+  return decideThreads(*graph, *schedule);
+}
+
+LogicalResult mapThreads(ModuleOp module) {
   for (auto kernel : module.getOps<exec::KernelOp>()) {
-    if (auto attention = mapAttention(kernel)) {
-      mappings.try_emplace(kernel.getSymName(), Shape{*attention, true});
+    if (kernel.getThreads())
       continue;
-    }
-    std::string why;
-    auto graph = KernelGraph::build(kernel.getBody(), why);
-    if (!graph)
-      return kernel.emitOpError("is not a legal cluster: ") << why;
-    auto schedule = scheduleOf(kernel, *graph);
-    if (failed(schedule))
+    auto threads = threadsFor(kernel);
+    if (failed(threads))
       return failure();
-    const Mapping m = mapKernel(*graph, *schedule);
-    mappings.try_emplace(kernel.getSymName(),
-                         Shape{{m.grid, m.block}, bool(graph->contraction.op)});
+    kernel.setThreadsAttr(
+        exec::ThreadsAttr::get(module.getContext(), *threads));
   }
-  module.walk([&](exec::LaunchOp launch) {
-    const Shape &shape = mappings.find(launch.getKernel())->second;
-    launch.setGrid(shape.launch.grid);
-    launch.setBlock(shape.launch.block);
-    launch.setTensorCores(shape.multiplies);
-  });
   return success();
 }
 

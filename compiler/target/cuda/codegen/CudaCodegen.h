@@ -30,7 +30,7 @@ struct CudaCodegenOptions {
 
 /// Each kernel becomes an entry `symbol(inputs..., outputs...)` of bare
 /// pointers to row-major arrays in global memory, 64-byte aligned; bool is a
-/// byte of 0 or 1. It is launched as mapLaunches says. An output may be the
+/// byte of 0 or 1. It is launched as its `threads` say. An output may be the
 /// same buffer as an input that the kernel reads at the same elements only. The
 /// same inputs give the same bits. The module is not changed; errors are its
 /// diagnostics. Equal modules give equal images.
@@ -45,7 +45,8 @@ llvm::LogicalResult compileKernels(mlir::ModuleOp module,
 std::unique_ptr<llvm::Module> emitKernels(mlir::ModuleOp module,
                                           llvm::LLVMContext &context);
 
-/// Gives every exec.launch of the module its `grid` and `block`.
-llvm::LogicalResult mapLaunches(mlir::ModuleOp module);
+/// Gives each exec.kernel that has none its threads, by its schedule. An error
+/// names the op that cannot be part of a kernel. Linear time.
+llvm::LogicalResult mapThreads(mlir::ModuleOp module);
 
 } // namespace dlc::cuda

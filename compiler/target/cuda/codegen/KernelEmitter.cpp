@@ -34,10 +34,10 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   auto graph = KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;
-  auto schedule = scheduleOf(kernel, *graph);
-  if (failed(schedule))
+  auto mapping = mappingOf(kernel, *graph);
+  if (failed(mapping))
     return failure();
-  Mapping map = mapKernel(*graph, *schedule);
+  const Mapping &map = *mapping;
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto inputs = kernel.getBody().getArguments();
   auto function =

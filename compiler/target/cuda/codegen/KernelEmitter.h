@@ -11,7 +11,7 @@ namespace dlc::cuda {
 /// to `module`, in llvm, nvvm, scf, arith and math, whose dialects must be
 /// loaded. Its parameters are bare pointers into global memory, 16-byte
 /// aligned: inputs, then outputs. Fails with a diagnostic at the kernel if the
-/// cluster is not legal.
+/// cluster is not legal, or not mapped.
 llvm::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module);
 
 /// The entry of `kernel`, without a body.

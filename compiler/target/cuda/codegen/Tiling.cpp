@@ -18,6 +18,8 @@ int64_t Tiling::steps(const ProductShape &shape) const {
   return llvm::divideCeil(shape.depth, depth);
 }
 
+llvm::ArrayRef<Tiling> tilings() { return kTilings; }
+
 Tiling tilingOf(const ProductShape &shape) {
   for (const Tiling &t : kTilings)
     if (t.blocks(shape) >= kProcessors && shape.rows > t.rows / 2 &&

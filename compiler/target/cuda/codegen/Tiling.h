@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/target/Costs.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace dlc {
 
@@ -18,6 +19,8 @@ struct Tiling {
   int64_t steps(const ProductShape &shape) const;
 };
 
+/// All that there are, the largest first.
+llvm::ArrayRef<Tiling> tilings();
 /// The largest tiles of which there are enough for all multiprocessors.
 Tiling tilingOf(const ProductShape &shape);
 

@@ -315,11 +315,6 @@ bool isOverKeys(exec::KernelOp kernel) {
          kernel.getBody().front().getTerminator()->getNumOperands() == 2;
 }
 
-AttentionTiling tilingOf(exec::KernelOp kernel) {
-  Operation *op = attentionOf(kernel.getBody());
-  return AttentionTiling(op, isa<ir::AttentionOp>(op) ? 1 : 2, 2);
-}
-
 bool needsWide(exec::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   return llvm::any_of(body.getArguments(), [](Value v) {
@@ -329,38 +324,63 @@ bool needsWide(exec::KernelOp kernel) {
 
 } // namespace
 
-std::optional<LaunchShape> mapAttention(exec::KernelOp kernel) {
-  if (!attentionOf(kernel.getBody()))
-    return std::nullopt;
-  return LaunchShape{tilingOf(kernel).blocks(isOverKeys(kernel)),
-                     AttentionTiling::kThreads};
+exec::Threads decideAttention(exec::KernelOp kernel) {
+  const auto tiling = AttentionTiling::deciding(attentionOf(kernel.getBody()));
+  exec::Threads threads;
+  threads.grid = tiling.blocks(isOverKeys(kernel));
+  threads.block = AttentionTiling::kThreads;
+  threads.indexBits = needsWide(kernel) ? 64 : 32;
+  threads.tile = tiling.tile();
+  return threads;
 }
 
-LogicalResult emitAttention(exec::KernelOp kernel, ModuleOp module) {
+/// The tiles that `kernel` has; an error on the op if there can be none such.
+static FailureOr<AttentionTiling> tilingOf(exec::KernelOp kernel) {
   Operation *op = attentionOf(kernel.getBody());
-  const ir::AttentionDims d = tilingOf(kernel).dims;
+  const ir::AttentionDims d = AttentionTiling::deciding(op).dims;
   auto fits = [](int64_t width) { return width % 8 == 0 && width <= 128; };
   if (!ir::isHalf(ir::elementType(op->getOperand(0))) || !fits(d.depth) ||
       !fits(d.valueDepth))
     return kernel.emitOpError("expected halves and head dimensions that are "
                               "multiples of 8 up to 128, found ")
            << op->getOperand(0).getType();
+  if (!kernel.getThreads())
+    return kernel.emitOpError("has no threads, which dlc-map-threads decides");
+  const exec::Threads &threads = kernel.getThreadsAttr().getValue();
+  std::optional<AttentionTiling> tiling;
+  if (threads.tile && threads.block == AttentionTiling::kThreads)
+    tiling = AttentionTiling::of(op, *threads.tile);
+  if (!tiling)
+    return kernel.emitOpError("has threads with a tile that no attention has");
+  if (threads.indexBits == 32 && needsWide(kernel))
+    return kernel.emitOpError("has threads whose indices are too narrow");
+  if (threads.grid != tiling->blocks(isOverKeys(kernel)))
+    return kernel.emitOpError("has threads in another number of blocks than "
+                              "its loops need");
+  return *tiling;
+}
+
+LogicalResult emitAttention(exec::KernelOp kernel, ModuleOp module) {
+  auto tiling = tilingOf(kernel);
+  if (failed(tiling))
+    return failure();
+  Operation *op = attentionOf(kernel.getBody());
+  const exec::Threads &threads = kernel.getThreadsAttr().getValue();
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto inputs = kernel.getBody().getArguments();
   size_t results = kernel.getBody().front().getTerminator()->getNumOperands();
-  auto function =
-      makeKernel(kernel, b, inputs.size() + results, AttentionTiling::kThreads);
+  auto function = makeKernel(kernel, b, inputs.size() + results, threads.block);
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
   KernelGraph none;
   ScalarEmitter e(none, b, kernel.getLoc(),
-                  b.getIntegerType(needsWide(kernel) ? 64 : 32));
+                  b.getIntegerType(threads.indexBits));
   for (auto [input, pointer] : llvm::zip(inputs, entry->getArguments()))
     e.setPointer(input, pointer);
   Threads t(e, module, kernel.getSymName());
   SmallVector<Value> outputs(entry->getArguments().drop_front(inputs.size()));
-  if (mapAttention(kernel)->grid) {
-    AttentionTiles tiles(e, t, op, isa<ir::AttentionOp>(op) ? 1 : 2, 2);
+  if (threads.grid) {
+    AttentionTiles tiles(e, t, op, *tiling);
     if (auto forward = dyn_cast<ir::AttentionOp>(op)) {
       tiles.mask = forward.getMask();
       Forward(tiles, forward, outputs).emit();

@@ -7,13 +7,9 @@
 
 namespace dlc::cuda {
 
-struct LaunchShape {
-  int64_t grid, block;
-};
-
-/// How a kernel of attention (compiler/kernel/AttentionKernel.h) runs; nothing
-/// if it is of something else.
-std::optional<LaunchShape> mapAttention(exec::KernelOp kernel);
+/// How a kernel of attention (compiler/kernel/AttentionKernel.h) lies on
+/// threads.
+exec::Threads decideAttention(exec::KernelOp kernel);
 
 /// The same as emitKernel of a kernel of attention: of halves, with head
 /// dimensions that are multiples of 8 up to 128.

@@ -15,6 +15,9 @@ constexpr int64_t kSharedHalves = (47 << 10) / 2;
 /// Of one memory instruction.
 constexpr int64_t kVector = 8;
 
+/// Rows that come by at once and slots for them, the best first.
+constexpr std::pair<int64_t, int64_t> kChoices[] = {{32, 2}, {16, 2}, {16, 1}};
+
 template <class Op> static ir::AttentionDims dimsOf(Op op) {
   return {ir::tensorType(op.getQ()), ir::tensorType(op.getK()),
           ir::tensorType(op.getV()), op.getLayout()};
@@ -25,22 +28,45 @@ static ir::AttentionDims dimsOf(Operation *op) {
   return dimsOf(cast<ir::AttentionBackwardOp>(op));
 }
 
-AttentionTiling::AttentionTiling(Operation *op, int64_t resident,
-                                 int64_t streamed)
-    : dims(dimsOf(op)) {
+AttentionTiling::AttentionTiling(Operation *op, int64_t rows, int64_t slots)
+    : dims(dimsOf(op)), rows(rows), slots(slots),
+      resident(isa<ir::AttentionOp>(op) ? 1 : 2), streamed(2) {
   headsFirst = op->getAttrOfType<StringAttr>("layout").getValue() == "bhtd";
   causal = op->hasAttr("causal");
   scale = op->getAttrOfType<FloatAttr>("scale").getValueAsDouble();
   int64_t line = padded(std::max(dims.depth, dims.valueDepth)) + kPadding;
   residentElements = kRows * line;
-  for (auto [r, s] : {std::pair<int64_t, int64_t>{32, 2}, {16, 2}, {16, 1}}) {
-    rows = r;
-    slots = s;
-    slotElements = rows * line;
-    if (resident * residentElements + slots * streamed * slotElements <=
-        kSharedHalves)
-      break;
-  }
+  slotElements = rows * line;
+}
+
+bool AttentionTiling::fits() const {
+  return resident * residentElements + slots * streamed * slotElements <=
+         kSharedHalves;
+}
+
+AttentionTiling AttentionTiling::deciding(Operation *op) {
+  for (auto [rows, slots] : kChoices)
+    if (AttentionTiling tiling(op, rows, slots); tiling.fits())
+      return tiling;
+  auto [rows, slots] = *std::rbegin(kChoices);
+  return AttentionTiling(op, rows, slots);
+}
+
+std::optional<AttentionTiling> AttentionTiling::of(Operation *op,
+                                                   const exec::Tile &tile) {
+  for (auto [rows, slots] : kChoices)
+    if (AttentionTiling tiling(op, rows, slots);
+        tiling.tile() == tile && tiling.fits())
+      return tiling;
+  return std::nullopt;
+}
+
+exec::Tile AttentionTiling::tile() const {
+  exec::Tile t;
+  t.sizes = {kRows, rows};
+  t.down = kThreads / 32;
+  t.slots = slots;
+  return t;
 }
 
 int64_t AttentionTiling::blocks(bool overKeys) const {
@@ -49,12 +75,12 @@ int64_t AttentionTiling::blocks(bool overKeys) const {
 }
 
 AttentionTiles::AttentionTiles(ScalarEmitter &e, Threads &t, Operation *op,
-                               int64_t resident, int64_t streamed)
-    : e(e), t(t), tiling(op, resident, streamed), residents(resident),
-      half(ir::elementType(op->getOperand(0))), core(e, t, half) {
+                               const AttentionTiling &tiling)
+    : e(e), t(t), tiling(tiling), half(ir::elementType(op->getOperand(0))),
+      core(e, t, half) {
   shared = t.shared(e.b.getI16Type(),
-                    resident * tiling.residentElements +
-                        tiling.slots * streamed * tiling.slotElements);
+                    tiling.resident * tiling.residentElements +
+                        tiling.slots * tiling.streamed * tiling.slotElements);
 }
 
 void AttentionTiles::place(bool overKeys) {
@@ -133,7 +159,7 @@ SharedMatrix AttentionTiles::resident(int64_t array, int64_t width) const {
 /// Behind what is resident.
 Value AttentionTiles::slot(int64_t array, Value tile) const {
   Value number = t.remainder(tile, tiling.slots);
-  int64_t before = residents * tiling.residentElements +
+  int64_t before = tiling.resident * tiling.residentElements +
                    array * tiling.slots * tiling.slotElements;
   return at(t.add(t.times(number, tiling.slotElements), e.constant(before)));
 }

@@ -2,6 +2,7 @@
 // shared memory, 16 a warp, while the others come by, a few at a time.
 #pragma once
 
+#include "compiler/dialect/Exec.h"
 #include "compiler/target/cuda/codegen/threads/TensorCore.h"
 
 namespace dlc::cuda {
@@ -10,9 +11,13 @@ namespace dlc::cuda {
 struct AttentionTiling {
   static constexpr int64_t kRows = 64, kThreads = 128, kPadding = 8;
 
-  /// `op`: attention or its gradient; `resident` and `streamed`: how many
-  /// arrays stay and come by.
-  AttentionTiling(mlir::Operation *op, int64_t resident, int64_t streamed);
+  /// Of attention or its gradient.
+  AttentionTiling(mlir::Operation *op, int64_t rows, int64_t slots);
+  /// As much as shared memory holds.
+  static AttentionTiling deciding(mlir::Operation *op);
+  /// What stands in the IR; nothing if it is none of an attention.
+  static std::optional<AttentionTiling> of(mlir::Operation *op,
+                                           const exec::Tile &tile);
 
   ir::AttentionDims dims;
   bool headsFirst, causal;
@@ -20,6 +25,11 @@ struct AttentionTiling {
   int64_t rows, slots; // that come by at once; tiles of them in shared memory
   int64_t residentElements, slotElements; // of one array at most, in halves
 
+  /// Arrays that stay, and that come by.
+  int64_t resident, streamed;
+
+  bool fits() const;
+  exec::Tile tile() const;
   static int64_t padded(int64_t width) { return (width + 15) / 16 * 16; }
   int64_t blocks(bool overKeys) const;
 };
@@ -35,7 +45,7 @@ public:
   };
 
   AttentionTiles(ScalarEmitter &e, Threads &t, mlir::Operation *op,
-                 int64_t resident, int64_t streamed);
+                 const AttentionTiling &tiling);
 
   Rows queries(mlir::Value pointer, int64_t width) const;
   Rows keys(mlir::Value pointer, int64_t width) const;
@@ -102,7 +112,6 @@ private:
   mlir::Value slot(int64_t array, mlir::Value tile) const;
   mlir::Value at(mlir::Value offset) const;
 
-  int64_t residents;
   mlir::Type half;
   TensorCore core;
   mlir::Value shared, thread, warpRow, laneRow, laneColumn, batch, headInBatch;

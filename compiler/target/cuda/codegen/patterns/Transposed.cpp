@@ -69,7 +69,7 @@ private:
     firstFrom = first(from);
     SmallVector<LoopGroup> others;
     for (size_t i = 0; i + 1 < m.outer.size(); ++i)
-      if (i != *m.transposed)
+      if ((int64_t)i != *m.transposed)
         others.push_back(m.outer[i]);
     k.open(others, number, 1);
     k.open({from, to}, 1);

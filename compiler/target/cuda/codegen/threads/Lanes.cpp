@@ -7,9 +7,6 @@ using namespace mlir;
 
 namespace dlc::cuda {
 
-/// Bytes of the widest memory instruction.
-constexpr int64_t kAccess = 16;
-
 Lanes::Lanes(ScalarEmitter &e, const KernelGraph &graph,
              ArrayRef<LoopGroup> groups, ArrayRef<Value> at, int64_t width,
              int level)

@@ -11,20 +11,13 @@ using namespace mlir;
 namespace dlc::cuda {
 namespace {
 
-constexpr int64_t kBlock = 256, kMaxBlock = 1024;
-/// Bytes of one memory instruction, and most elements of a thread's vector.
-constexpr int64_t kAccess = 16, kMaxVector = 8;
-/// Elements of a row that a thread keeps in registers, for one and for many
-/// arrays.
-constexpr int64_t kRegisters = 32, kFewRegisters = 16, kFewestRegisters = 8;
+constexpr int64_t kBlock = 256;
+/// Elements of a row that a thread keeps in registers, for many arrays.
+constexpr int64_t kFewRegisters = 16, kFewestRegisters = 8;
 /// Threads that fill a large device.
 constexpr int64_t kFill = 132 * 1024;
-constexpr int64_t kSharedBytes = 48 << 10;
-/// Most arrays of a kernel that cross shared memory.
-constexpr size_t kMostSquares = 4;
-/// Sparse sums: most elements for each row of sums, fewest in all, and most
-/// sums of a thread.
-constexpr int64_t kSparse = 8, kManyElements = 64, kMaxSums = 32;
+/// Sparse sums: most elements for each row of sums, fewest in all.
+constexpr int64_t kSparse = 8, kManyElements = 64;
 /// Indices below this leave room for what a last block adds.
 constexpr int64_t kNarrow = int64_t(1) << 30;
 
@@ -37,68 +30,32 @@ int64_t upToPower(int64_t n) {
 class Mapper {
 public:
   Mapper(const KernelGraph &graph, const KernelSchedule &schedule)
-      : graph(graph), schedule(schedule) {}
+      : graph(graph), m(graph, schedule) {}
 
-  Mapping run() {
-    m.kind = schedule.kind;
-    m.outer = schedule.outer;
-    m.inner = schedule.inner;
-    if (m.kind == KernelSchedule::Elementwise) {
-      m.outer.append(m.inner.begin(), m.inner.end());
-      m.inner.clear();
-    }
-    for (auto *groups : {&m.outer, &m.inner})
-      if (groups->empty())
-        groups->push_back({{}, 1});
-    if ((m.product = mapTiles(graph)))
-      return product();
-    m.rows = iterationsOf(m.outer);
-    m.row = iterationsOf(m.inner);
-    m.indexBits = needsWide() ? 64 : 32;
-    if (m.kind == KernelSchedule::Elementwise)
+  exec::Threads run() {
+    m.indexBits = m.needsWide(graph) ? 64 : 32;
+    if (m.product)
+      product();
+    else if (m.kind == KernelSchedule::Elementwise)
       elementwise();
     else if (m.kind == KernelSchedule::Rows)
       rows();
     else
       columns();
+    m.grid = m.blocks();
     return m;
   }
 
 private:
-  Mapping product() {
-    m.rows = iterationsOf(m.outer);
-    m.indexBits = needsWide() ? 64 : 32;
-    m.row = m.product->shape.depth;
+  void product() {
+    m.product->decide(graph);
+    m.tile = m.product->tile();
     m.vector = m.product->vector;
     m.block = m.product->tiling.threads();
-    m.grid = m.product->tiling.blocks(m.product->shape);
-    return m;
   }
-  bool needsWide() const {
-    // Numbers derived from loops, and outputs of all elements, go that far.
-    bool all = llvm::any_of(graph.outputs, [](auto &o) { return o.full; }) ||
-               llvm::any_of(graph.variables, [](const KernelVariable &v) {
-                 return v.kind == KernelVariable::Quotient ||
-                        v.kind == KernelVariable::Remainder;
-               });
-    int64_t most =
-        all ? m.rows * std::max<int64_t>(m.row, 1) : std::max(m.rows, m.row);
-    for (const auto &node : graph.nodes)
-      if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
-        most = std::max(most, ir::tensorType(node->value).getNumElements());
-    return most >= kNarrow;
+  SmallVector<const KernelNode *> loads() const {
+    return plainLoads(rootsOf(graph));
   }
-
-  SmallVector<const KernelNode *> roots() const {
-    SmallVector<const KernelNode *> roots;
-    for (const KernelOutput &o : graph.outputs)
-      roots.push_back(o.node);
-    for (const auto &node : graph.nodes)
-      if (node->kind == KernelNode::Reduce)
-        roots.push_back(node->children.front());
-    return roots;
-  }
-  SmallVector<const KernelNode *> loads() const { return plainLoads(roots()); }
 
   /// Elements of `group` that a thread takes at once: as many as make the
   /// narrowest contiguous array a whole access.
@@ -115,7 +72,7 @@ private:
       consider(load->value, load->index);
       arrays += load->varies || !graph.reduces;
     }
-    for (const KernelNode *pad : guardedLoads(graph, roots(), group)) {
+    for (const KernelNode *pad : guardedLoads(graph, rootsOf(graph), group)) {
       consider(pad->children[0]->value, pad->children[0]->index);
       ++arrays;
     }
@@ -139,16 +96,14 @@ private:
     const int64_t all = elementsOf(loads());
     for (size_t i = 0; i + 1 < m.outer.size(); ++i) {
       const LoopGroup &from = m.outer[i];
-      auto crossing = transposedLoads(graph, roots(), from, to);
+      auto crossing = transposedLoads(graph, rootsOf(graph), from, to);
       if (crossing.empty() || crossing.size() > kMostSquares ||
           elementsOf(crossing) < all / 8 ||
           std::min(from.size, to.size) < kSquare / 2 ||
           m.rows < kSquare * kSquare)
         continue;
       m.transposed = i;
-      m.block = kBlock;
-      m.grid = m.rows / (from.size * to.size) * divideUp(from.size, kSquare) *
-               divideUp(to.size, kSquare);
+      m.block = kSquareBlock;
       return true;
     }
     return false;
@@ -170,7 +125,6 @@ private:
       m.vector = dividing(m.vector, last.size);
     int64_t threads = divideUp(m.rows, m.vector);
     m.block = std::min(kBlock, roundUp(std::max<int64_t>(threads, 1), kWarp));
-    m.grid = divideUp(threads, m.block);
   }
 
   /// Whether neighbours in a row are far apart in memory.
@@ -195,7 +149,6 @@ private:
       m.block = m.across;
     else if (m.across > kWarp)
       m.block = m.across; // not always a divisor of 256
-    m.grid = divideUp(m.rows, m.block / m.across);
   }
   void share() {
     int64_t arrays = llvm::count_if(loads(), [](auto *n) { return n->varies; });
@@ -223,12 +176,8 @@ private:
   }
 
   void columns() {
-    int64_t stateBytes = 0;
-    for (const auto &node : graph.nodes)
-      if (node->kind == KernelNode::Reduce)
-        stateBytes += 8 * Reduction(graph, node.get()).width();
+    const int64_t stateBytes = sumBytes(graph);
     m.vector = dividing(vectorOf(m.outer.back()), m.outer.back().size);
-    m.condition = conditionOfSums(graph, m.outer.back());
     int64_t row = m.outer.back().size;
     if (m.condition && m.rows && m.row >= kManyElements &&
         m.row <= kSparse * (m.rows / row))
@@ -242,7 +191,6 @@ private:
     m.block = std::max(kWarp, m.across * sharing);
     while (m.block > kWarp && m.block * stateBytes * m.vector > kSharedBytes)
       m.block /= 2;
-    m.grid = divideUp(vectors, m.across);
   }
 
   void sparse(int64_t row) {
@@ -251,15 +199,62 @@ private:
     m.chunks = std::clamp<int64_t>(divideUp(row / m.vector, kWarp), 1,
                                    kMaxSums / m.vector);
     m.block = kBlock;
-    m.grid = divideUp(m.rows / row * m.tiles(), kBlock / kWarp);
   }
 
   const KernelGraph &graph;
-  const KernelSchedule &schedule;
   Mapping m;
 };
 
 } // namespace
+
+Mapping::Mapping(const KernelGraph &graph, const KernelSchedule &schedule)
+    : kind(schedule.kind), outer(schedule.outer), inner(schedule.inner),
+      product(productOf(graph)) {
+  if (kind == KernelSchedule::Elementwise) {
+    outer.append(inner.begin(), inner.end());
+    inner.clear();
+  }
+  for (auto *groups : {&outer, &inner})
+    if (groups->empty())
+      groups->push_back({{}, 1});
+  rows = iterationsOf(outer);
+  if (product)
+    return;
+  row = iterationsOf(inner);
+  if (kind == KernelSchedule::Columns)
+    condition = conditionOfSums(graph, outer.back());
+}
+
+bool Mapping::needsWide(const KernelGraph &graph) const {
+  // Numbers derived from loops, and outputs of all elements, go that far.
+  bool all = llvm::any_of(graph.outputs, [](auto &o) { return o.full; }) ||
+             llvm::any_of(graph.variables, [](const KernelVariable &v) {
+               return v.kind == KernelVariable::Quotient ||
+                      v.kind == KernelVariable::Remainder;
+             });
+  int64_t most = all ? rows * std::max<int64_t>(row, 1) : std::max(rows, row);
+  for (const auto &node : graph.nodes)
+    if (node->kind == KernelNode::Load || node->kind == KernelNode::Table)
+      most = std::max(most, ir::tensorType(node->value).getNumElements());
+  return most >= kNarrow;
+}
+
+int64_t Mapping::blocks() const {
+  if (product)
+    return product->tiling.blocks(product->shape);
+  const int64_t last = outer.back().size;
+  if (transposed) {
+    const int64_t from = outer[*transposed].size;
+    return rows / (from * last) * divideUp(from, kSquare) *
+           divideUp(last, kSquare);
+  }
+  if (sparse)
+    return divideUp(rows / last * tiles(), block / kWarp);
+  if (kind == KernelSchedule::Rows)
+    return divideUp(rows, block / across);
+  return divideUp(divideUp(rows, vector),
+                  kind == KernelSchedule::Columns ? across : block);
+}
 
 int64_t Mapping::tiles() const {
   return divideUp(outer.back().size / vector, kWarp * chunks);
@@ -343,7 +338,26 @@ SmallVector<const KernelNode *> guardedLoads(const KernelGraph &graph,
   return found;
 }
 
-Mapping mapKernel(const KernelGraph &graph, const KernelSchedule &schedule) {
+SmallVector<const KernelNode *> rootsOf(const KernelGraph &graph) {
+  SmallVector<const KernelNode *> roots;
+  for (const KernelOutput &o : graph.outputs)
+    roots.push_back(o.node);
+  for (const auto &node : graph.nodes)
+    if (node->kind == KernelNode::Reduce)
+      roots.push_back(node->children.front());
+  return roots;
+}
+
+int64_t sumBytes(const KernelGraph &graph) {
+  int64_t bytes = 0;
+  for (const auto &node : graph.nodes)
+    if (node->kind == KernelNode::Reduce)
+      bytes += 8 * Reduction(graph, node.get()).width();
+  return bytes;
+}
+
+exec::Threads decideThreads(const KernelGraph &graph,
+                            const KernelSchedule &schedule) {
   return Mapper(graph, schedule).run();
 }
 

@@ -6,11 +6,22 @@
 namespace dlc::cuda {
 
 constexpr int64_t kWarp = 32;
+/// Bytes of the widest memory instruction.
+constexpr int64_t kAccess = 16;
+/// Bytes of shared memory that a kernel may have without asking.
+constexpr int64_t kSharedBytes = 48 << 10;
+/// Most elements of a thread's vector, and of its part of a row that it keeps
+/// in registers; most sums of a thread that looks for what counts.
+constexpr int64_t kMaxVector = 8, kRegisters = 32, kMaxSums = 32;
+constexpr int64_t kMaxBlock = 1024;
+/// Threads of a block that moves squares, and most arrays that cross.
+constexpr int64_t kSquareBlock = 256;
+constexpr size_t kMostSquares = 4;
 /// Of elements that cross shared memory.
 constexpr int64_t kSquare = 32;
 
-/// One-dimensional blocks of `block` threads, `grid` of them (0: nothing to
-/// do). The kind is the schedule's:
+/// A schedule's loops with the threads that they lie on: one-dimensional blocks
+/// of `block` threads, `grid` of them. The kind is the schedule's:
 ///
 ///   Elementwise  a thread has `vector` adjacent elements of outer.back().
 ///                With `transposed` a block has squares of kSquare elements of
@@ -25,27 +36,26 @@ constexpr int64_t kSquare = 32;
 ///                (`condition`) together, then each thread adds its part.
 ///
 /// With `product` a block computes a tile of a matrix product instead.
-struct Mapping {
+struct Mapping : exec::Threads {
+  /// Without threads.
+  Mapping(const KernelGraph &graph, const KernelSchedule &schedule);
+
   KernelSchedule::Kind kind;
   /// All kept loops, and the reduced ones; the last of `outer` (Elementwise,
   /// Columns) or `inner` (Rows) is cut into vectors. Never empty: a loop of
   /// one stands for none.
   llvm::SmallVector<LoopGroup, 4> outer, inner;
   int64_t rows = 1; // product of outer
-  int64_t row = 1;  // product of inner
-  int64_t vector = 1;
-  int64_t across = 1;
-  int64_t chunks = 1;
-  bool inRegisters = false; // Rows: all chunks stay in registers
+  int64_t row = 1;  // product of inner, but of a matrix product
   /// Columns: all sums are of elements that count only where this holds, which
   /// is the same for a whole vector. Null: all elements count.
   const KernelNode *condition = nullptr;
-  bool sparse = false;
-  int64_t block = 1, grid = 0;
-  unsigned indexBits = 32; // 64 where 32 would not do
   std::optional<TileMapping> product;
-  std::optional<size_t> transposed; // in outer
 
+  /// What `grid` has to be.
+  int64_t blocks() const;
+  /// Whether 32 bits do not hold each index.
+  bool needsWide(const KernelGraph &graph) const;
   /// Columns, sparse: warps that share a row of outer.back().
   int64_t tiles() const;
   /// The group that is cut into vectors.
@@ -54,8 +64,20 @@ struct Mapping {
   }
 };
 
-/// The schedule is one of the graph (scheduleOf).
-Mapping mapKernel(const KernelGraph &graph, const KernelSchedule &schedule);
+/// How a kernel with this body and schedule, which is one of it (scheduleOf),
+/// lies on threads.
+exec::Threads decideThreads(const KernelGraph &graph,
+                            const KernelSchedule &schedule);
+
+/// The threads and the schedule of `kernel`, whose body is `graph`; an error on
+/// the op if it has none, or others than the body can have.
+llvm::FailureOr<Mapping> mappingOf(exec::KernelOp kernel,
+                                   const KernelGraph &graph);
+
+/// What each needed result comes from: outputs, and what is reduced.
+llvm::SmallVector<const KernelNode *> rootsOf(const KernelGraph &graph);
+/// Bytes of all sums of an element.
+int64_t sumBytes(const KernelGraph &graph);
 
 /// How many adjacent elements of loop group `group` an access at `form` may
 /// take at once: the largest divisor of `width`, a power of two, to which the

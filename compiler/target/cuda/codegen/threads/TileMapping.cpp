@@ -7,10 +7,9 @@ using namespace mlir;
 namespace dlc::cuda {
 namespace {
 
-/// Bytes of a thread's access; halves between lines of a tile, so that eight
-/// lines lie in different banks.
-constexpr int64_t kAccess = 16, kPadding = 8;
-constexpr int64_t kMostVector = 8, kManyArrays = 6;
+/// Halves between lines of a tile, so that eight lines lie in different banks.
+constexpr int64_t kPadding = 8;
+constexpr int64_t kManyArrays = 6;
 
 bool dependsOn(const KernelGraph &graph, const KernelNode *node, unsigned v) {
   return graph.readsLoop(*node, v) ||
@@ -35,94 +34,92 @@ LoopGroup groupOf(const KernelGraph &graph, int loop) {
   return {{unsigned(loop)}, graph.variables[loop].size};
 }
 
-class Mapper {
-public:
-  explicit Mapper(const KernelGraph &graph) : graph(graph) {}
+/// What the right operand does not depend on are rows, too.
+void groupBatch(const KernelGraph &graph, TileMapping &m) {
+  SmallVector<unsigned> loops;
+  for (unsigned v = 0; v < graph.variables.size(); ++v)
+    if (graph.variables[v].kind == KernelVariable::Loop &&
+        !graph.variables[v].reduced && (int)v != graph.contraction.row &&
+        (int)v != graph.contraction.column)
+      loops.push_back(v);
+  while (
+      !loops.empty() && !dependsOn(graph, m.right.node, loops.back()) &&
+      (m.row.loops.empty() || join(graph, loops.back(), m.row.loops.front()))) {
+    m.row.loops.insert(m.row.loops.begin(), loops.back());
+    m.row.size *= graph.variables[loops.pop_back_val()].size;
+  }
+  for (unsigned v : loops)
+    m.batch.push_back(groupOf(graph, v));
+  if (m.batch.empty())
+    m.batch.push_back({{}, 1});
+}
 
-  TileMapping run(const KernelNode *sum) {
-    m.sum = sum;
-    const KernelNode *product = sum->children.front();
-    m.row = groupOf(graph, graph.contraction.row);
-    m.column = groupOf(graph, graph.contraction.column);
-    m.depth = groupOf(graph, graph.contraction.depth);
-    groupBatch(product->children[1]);
-    m.shape = {iterationsOf(m.batch), m.row.size, m.column.size, m.depth.size};
-    m.tiling = tilingOf(m.shape);
-    m.left = operand(product->children[0], m.row);
-    m.right = operand(product->children[1], m.column);
-    m.vector = sumsAtOnce();
-    return m;
-  }
+/// Elements of arrays that lie along `group`.
+int64_t contiguousElements(const KernelNode *node, const LoopGroup &group) {
+  int64_t n = 0;
+  for (const KernelNode *load : plainLoads(node))
+    if (!group.loops.empty() &&
+        load->index.coefficient(group.loops.back()) == 1)
+      n += ir::tensorType(load->value).getNumElements();
+  return n;
+}
+int64_t dividing(int64_t vector, int64_t size) {
+  while (size % vector)
+    vector /= 2;
+  return vector;
+}
 
-private:
-  /// What the right operand does not depend on are rows, too.
-  void groupBatch(const KernelNode *right) {
-    SmallVector<unsigned> loops;
-    for (unsigned v = 0; v < graph.variables.size(); ++v)
-      if (graph.variables[v].kind == KernelVariable::Loop &&
-          !graph.variables[v].reduced && (int)v != graph.contraction.row &&
-          (int)v != graph.contraction.column)
-        loops.push_back(v);
-    while (!loops.empty() && !dependsOn(graph, right, loops.back()) &&
-           (m.row.loops.empty() ||
-            join(graph, loops.back(), m.row.loops.front()))) {
-      m.row.loops.insert(m.row.loops.begin(), loops.back());
-      m.row.size *= graph.variables[loops.pop_back_val()].size;
-    }
-    for (unsigned v : loops)
-      m.batch.push_back(groupOf(graph, v));
-    if (m.batch.empty())
-      m.batch.push_back({{}, 1});
-  }
+/// Most elements of a vector of `node` along `fast` that memory has as they are
+/// multiplied; 1: none.
+int64_t mostCopied(const KernelGraph &graph, const KernelNode *node,
+                   const LoopGroup &fast) {
+  return node->kind == KernelNode::Load
+             ? contiguous(graph, node->index, fast, kMaxVector)
+             : 1;
+}
 
-  /// Elements of arrays that lie along `group`.
-  int64_t contiguousElements(const KernelNode *node, const LoopGroup &group) {
-    int64_t n = 0;
-    for (const KernelNode *load : plainLoads(node))
-      if (!group.loops.empty() &&
-          load->index.coefficient(group.loops.back()) == 1)
-        n += ir::tensorType(load->value).getNumElements();
-    return n;
+void decideOperand(const KernelGraph &graph, OperandMapping &o,
+                   const LoopGroup &outer, const LoopGroup &depth) {
+  const int64_t alongDepth = contiguousElements(o.node, depth),
+                alongOuter = contiguousElements(o.node, outer);
+  o.depthIsFast = alongDepth >= alongOuter;
+  const LoopGroup &fast = o.depthIsFast ? depth : outer;
+  o.vector = alongDepth || alongOuter ? dividing(kMaxVector, fast.size) : 1;
+  if (o.node->kind == KernelNode::Load) {
+    o.vector = std::min(o.vector, mostCopied(graph, o.node, fast));
+    o.isCopied = o.vector > 1;
   }
-  static int64_t dividing(int64_t vector, int64_t size) {
-    while (size % vector)
-      vector /= 2;
-    return vector;
-  }
-  OperandMapping operand(const KernelNode *node, const LoopGroup &outer) {
-    OperandMapping o{node, true, 1, false};
-    int64_t alongDepth = contiguousElements(node, m.depth),
-            alongOuter = contiguousElements(node, outer);
-    o.depthIsFast = alongDepth >= alongOuter;
-    const LoopGroup &fast = o.depthIsFast ? m.depth : outer;
-    if (alongDepth || alongOuter)
-      o.vector = dividing(kMostVector, fast.size);
-    if (node->kind == KernelNode::Load) {
-      o.vector =
-          std::min(o.vector, contiguous(graph, node->index, fast, kMostVector));
-      o.isCopied = o.vector > 1;
-    }
-    return o;
-  }
+}
 
-  int64_t sumsAtOnce() {
-    SmallVector<const KernelNode *> roots;
-    int64_t narrowest = kAccess, arrays = graph.outputs.size();
-    for (const KernelOutput &o : graph.outputs) {
-      roots.push_back(o.node);
-      narrowest = std::min(narrowest, storageBytes(o.node->value));
-    }
-    for (const KernelNode *load : plainLoads(roots)) {
-      narrowest = std::min(narrowest, storageBytes(load->value));
-      ++arrays;
-    }
-    int64_t most = arrays > kManyArrays ? kMostVector / 2 : kMostVector;
-    return dividing(std::min(most, kAccess / narrowest), m.column.size);
+int64_t sumsAtOnce(const KernelGraph &graph, const LoopGroup &column) {
+  SmallVector<const KernelNode *> roots;
+  int64_t narrowest = kAccess, arrays = graph.outputs.size();
+  for (const KernelOutput &o : graph.outputs) {
+    roots.push_back(o.node);
+    narrowest = std::min(narrowest, storageBytes(o.node->value));
   }
+  for (const KernelNode *load : plainLoads(roots)) {
+    narrowest = std::min(narrowest, storageBytes(load->value));
+    ++arrays;
+  }
+  int64_t most = arrays > kManyArrays ? kMaxVector / 2 : kMaxVector;
+  return dividing(std::min(most, kAccess / narrowest), column.size);
+}
 
-  const KernelGraph &graph;
-  TileMapping m{};
-};
+bool isTile(const exec::Tile &t, const Tiling &tiling) {
+  const int64_t sizes[] = {tiling.rows, tiling.columns, tiling.depth};
+  return t.left && ArrayRef(t.sizes) == ArrayRef(sizes) &&
+         t.down == tiling.down && t.across == tiling.across &&
+         t.slots == kSlots;
+}
+/// Whether what stands in the IR of an operand is what its node can have.
+bool fits(const KernelGraph &graph, const OperandMapping &o,
+          const LoopGroup &outer, const LoopGroup &depth) {
+  const LoopGroup &fast = o.depthIsFast ? depth : outer;
+  return o.vector <= kMaxVector && fast.size % o.vector == 0 &&
+         (!o.isCopied ||
+          (o.vector > 1 && o.vector <= mostCopied(graph, o.node, fast)));
+}
 
 } // namespace
 
@@ -139,7 +136,43 @@ int64_t TileMapping::sharedBytes() const {
                   tiling.rows * sumStride() * 4);
 }
 
-std::optional<TileMapping> mapTiles(const KernelGraph &graph) {
+void TileMapping::decide(const KernelGraph &graph) {
+  tiling = tilingOf(shape);
+  decideOperand(graph, left, row, depth);
+  decideOperand(graph, right, column, depth);
+  vector = sumsAtOnce(graph, column);
+}
+
+exec::Tile TileMapping::tile() const {
+  exec::Tile t;
+  t.sizes = {tiling.rows, tiling.columns, tiling.depth};
+  t.down = tiling.down;
+  t.across = tiling.across;
+  t.slots = kSlots;
+  t.left = left;
+  t.right = right;
+  return t;
+}
+
+const char *TileMapping::take(const exec::Threads &threads,
+                              const KernelGraph &graph) {
+  const exec::Tile &t = *threads.tile;
+  const Tiling *known = llvm::find_if(
+      tilings(), [&](const Tiling &one) { return isTile(t, one); });
+  if (known == tilings().end() || threads.block != known->threads())
+    return "with a tile that no product has";
+  tiling = *known;
+  static_cast<exec::TileOperand &>(left) = *t.left;
+  static_cast<exec::TileOperand &>(right) = *t.right;
+  if (!fits(graph, left, row, depth) || !fits(graph, right, column, depth))
+    return "whose operands lie otherwise in memory";
+  vector = threads.vector;
+  return vector <= kMaxVector && column.size % vector == 0
+             ? nullptr
+             : "with vectors that do not divide their loop";
+}
+
+std::optional<TileMapping> productOf(const KernelGraph &graph) {
   ir::MatmulOp op = graph.contraction.op;
   if (!op || !ir::isHalf(ir::elementType(op.getY())))
     return std::nullopt;
@@ -152,7 +185,17 @@ std::optional<TileMapping> mapTiles(const KernelGraph &graph) {
     }
   if (!sum)
     return std::nullopt;
-  return Mapper(graph).run(sum);
+  TileMapping m{};
+  m.sum = sum;
+  const KernelNode *product = sum->children.front();
+  m.left.node = product->children[0];
+  m.right.node = product->children[1];
+  m.row = groupOf(graph, graph.contraction.row);
+  m.column = groupOf(graph, graph.contraction.column);
+  m.depth = groupOf(graph, graph.contraction.depth);
+  groupBatch(graph, m);
+  m.shape = {iterationsOf(m.batch), m.row.size, m.column.size, m.depth.size};
+  return m;
 }
 
 } // namespace dlc::cuda

@@ -7,25 +7,28 @@
 namespace dlc::cuda {
 
 /// One operand of the product: rows (or columns) by depth.
-struct OperandMapping {
-  const KernelNode *node; // its element
-  /// Which of its two dimensions is contiguous in memory, and so in shared
-  /// memory, and how many elements of it a thread takes at once.
-  bool depthIsFast;
-  int64_t vector;
-  /// Memory has what is multiplied: copied without a thread's registers.
-  bool isCopied;
+struct OperandMapping : exec::TileOperand {
+  const KernelNode *node = nullptr; // its element
 };
 
+/// What the body says of its product of halves, and how it is cut.
 struct TileMapping {
   const KernelNode *sum; // the product's element
-  Tiling tiling;
   ProductShape shape;
   llvm::SmallVector<LoopGroup, 4> batch; // never empty
   LoopGroup row, column, depth;
+
+  Tiling tiling;
   OperandMapping left, right;
   /// Adjacent columns that a thread computes at once from their sums.
-  int64_t vector;
+  int64_t vector = 1;
+
+  /// Decides the latter.
+  void decide(const KernelGraph &graph);
+  /// As it stands in the IR, but for `vector`.
+  exec::Tile tile() const;
+  /// Takes over what stands there. What does not fit; null: all fits.
+  const char *take(const exec::Threads &threads, const KernelGraph &graph);
 
   int64_t sharedBytes() const;
   /// Elements from one line of an operand's tile to the next, and of one tile.
@@ -38,7 +41,7 @@ struct TileMapping {
 /// Operand tiles in shared memory: one that is multiplied, one that arrives.
 constexpr int64_t kSlots = 2;
 
-/// Nothing if the kernel has no product of halves.
-std::optional<TileMapping> mapTiles(const KernelGraph &graph);
+/// The product of halves, not cut yet; nothing if the kernel has none.
+std::optional<TileMapping> productOf(const KernelGraph &graph);
 
 } // namespace dlc::cuda

@@ -1,0 +1,99 @@
+// Threads as they stand in the IR, and whether the code for a body can run so.
+#include "compiler/target/cuda/codegen/threads/Mapping.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace dlc::cuda {
+namespace {
+
+/// What does not fit; null: all fits.
+using Fault = const char *;
+
+Fault faultOfVector(const Mapping &m) {
+  // A single loop may end in elements of their own.
+  const bool mayEnd =
+      m.kind == KernelSchedule::Elementwise && m.outer.size() == 1;
+  return m.vector <= kMaxVector && (mayEnd || m.cut().size % m.vector == 0)
+             ? nullptr
+             : "with vectors that do not divide their loop";
+}
+
+Fault faultOfTransposed(const KernelGraph &graph, const Mapping &m) {
+  const int64_t number = *m.transposed, last = m.outer.size() - 1;
+  if (m.kind != KernelSchedule::Elementwise || number < 0 || number >= last ||
+      m.rows == 0 || m.block != kSquareBlock || m.vector != 1)
+    return "whose squares cannot cross shared memory";
+  const size_t crossing =
+      transposedLoads(graph, rootsOf(graph), m.outer[number], m.outer[last])
+          .size();
+  return crossing && crossing <= kMostSquares
+             ? nullptr
+             : "whose squares cannot cross shared memory";
+}
+
+Fault faultOfRows(const Mapping &m) {
+  const bool sharesWarp = m.across <= kWarp && llvm::isPowerOf2_64(m.across);
+  const int64_t most = m.inRegisters ? kRegisters : m.chunks * m.vector;
+  return (sharesWarp || m.across == m.block) &&
+                 m.chunks ==
+                     (int64_t)llvm::divideCeil(m.row / m.vector, m.across) &&
+                 m.chunks * m.vector <= most
+             ? nullptr
+             : "that do not cover a row";
+}
+
+Fault faultOfColumns(const KernelGraph &graph, const Mapping &m) {
+  if (m.sparse)
+    return m.condition && m.rows && m.across == kWarp && m.chunks > 0 &&
+                   m.chunks * m.vector <= kMaxSums
+               ? nullptr
+               : "that look for elements which count";
+  return llvm::isPowerOf2_64(m.across) && m.across <= m.block &&
+                 llvm::isPowerOf2_64(m.block / m.across) &&
+                 m.block * m.vector * sumBytes(graph) <= kSharedBytes
+             ? nullptr
+             : "that cannot share a sum";
+}
+
+Fault faultOf(const KernelGraph &graph, Mapping &m) {
+  if (m.block > kMaxBlock || m.block % kWarp)
+    return "in blocks that are no warps";
+  if (m.indexBits == 32 && m.needsWide(graph))
+    return "whose indices are too narrow";
+  if (bool(m.product) != bool(m.tile))
+    return "with a tile where there is no product, or without";
+  if (m.product)
+    return m.product->take(m, graph);
+  const bool isRows = m.kind == KernelSchedule::Rows,
+             isColumns = m.kind == KernelSchedule::Columns;
+  if ((m.inRegisters && !isRows) || (m.sparse && !isColumns))
+    return "that are of another kind than the schedule";
+  if (Fault fault = faultOfVector(m))
+    return fault;
+  if (m.transposed)
+    return faultOfTransposed(graph, m);
+  return isRows      ? faultOfRows(m)
+         : isColumns ? faultOfColumns(graph, m)
+                     : nullptr;
+}
+
+} // namespace
+
+FailureOr<Mapping> mappingOf(exec::KernelOp kernel, const KernelGraph &graph) {
+  auto schedule = scheduleOf(kernel, graph);
+  if (failed(schedule))
+    return failure();
+  if (!kernel.getThreads())
+    return kernel.emitOpError("has no threads, which dlc-map-threads decides");
+  Mapping m(graph, *schedule);
+  static_cast<exec::Threads &>(m) = kernel.getThreadsAttr().getValue();
+  Fault fault = faultOf(graph, m);
+  if (!fault && m.grid != m.blocks())
+    fault = "in another number of blocks than its loops need";
+  if (fault)
+    return kernel.emitOpError("has threads ") << fault;
+  return m;
+}
+
+} // namespace dlc::cuda

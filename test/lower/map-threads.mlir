@@ -1,0 +1,56 @@
+// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-map-threads | FileCheck %s
+
+// Four elements a thread, 128 bits.
+// CHECK: exec.kernel @elements {{.*}} threads = #exec.threads<grid = 63, block = 256, vector = 4> {
+exec.kernel @elements {
+^bb0(%x: tensor<64x1001xf32>):
+  %y = dlc.neg %x : (tensor<64x1001xf32>) -> tensor<64x1001xf32>
+  dlc.yield %y : tensor<64x1001xf32>
+}
+
+// A warp for each row, which stays in registers.
+// CHECK: exec.kernel @rows {{.*}} threads = #exec.threads<grid = 1024, block = 256, vector = 4, across = 32, registers> {
+exec.kernel @rows {
+^bb0(%x: tensor<8192x128xf32>):
+  %m = dlc.reduce_max %x {axes = array<i64: 1>, keepdims} : (tensor<8192x128xf32>) -> tensor<8192x1xf32>
+  %y = dlc.sub %x, %m : (tensor<8192x128xf32>, tensor<8192x1xf32>) -> tensor<8192x128xf32>
+  dlc.yield %y : tensor<8192x128xf32>
+}
+
+// Sums of columns: 8 threads share four sums.
+// CHECK: exec.kernel @columns {{.*}} threads = #exec.threads<grid = 8, block = 256, vector = 4, across = 32> {
+exec.kernel @columns {
+^bb0(%x: tensor<640x1024xf32>):
+  %m = dlc.reduce_sum %x {axes = array<i64: 0>} : (tensor<640x1024xf32>) -> tensor<1024xf32>
+  dlc.yield %m : tensor<1024xf32>
+}
+
+// Numbers beyond 32 bits; nothing to do.
+// CHECK: exec.kernel @large {{.*}} threads = #exec.threads<grid = 4194304, block = 256, vector = 4, index = 64> {
+exec.kernel @large {
+^bb0(%x: tensor<4294967296xf32>):
+  %y = dlc.neg %x : (tensor<4294967296xf32>) -> tensor<4294967296xf32>
+  dlc.yield %y : tensor<4294967296xf32>
+}
+// CHECK: exec.kernel @empty {{.*}} threads = #exec.threads<grid = 0, block = 32
+exec.kernel @empty {
+^bb0(%x: tensor<0x3xf32>):
+  %y = dlc.neg %x : (tensor<0x3xf32>) -> tensor<0x3xf32>
+  dlc.yield %y : tensor<0x3xf32>
+}
+
+// Attention: 64 queries stay while keys come by, 32 at a time.
+// CHECK: exec.kernel @attention {{.*}} threads = #exec.threads<grid = 8, block = 128, tile = 64x32, warps = 4x1> {
+exec.kernel @attention {
+^bb0(%q: tensor<2x64x4x64xf16>, %k: tensor<2x64x4x64xf16>, %v: tensor<2x64x4x64xf16>):
+  %y, %l = dlc.attention %q, %k, %v {scale = 0.125 : f64, layout = "bthd"} : (tensor<2x64x4x64xf16>, tensor<2x64x4x64xf16>, tensor<2x64x4x64xf16>) -> (tensor<2x64x4x64xf16>, tensor<2x4x64x1xf32>)
+  dlc.yield %y, %l : tensor<2x64x4x64xf16>, tensor<2x4x64x1xf32>
+}
+
+// Threads that are there stay.
+// CHECK: exec.kernel @given {{.*}} threads = #exec.threads<grid = 16, block = 64> {
+exec.kernel @given schedule = #exec.schedule<elementwise, inner = [[0]: 1024]> threads = #exec.threads<grid = 16, block = 64> {
+^bb0(%x: tensor<1024xf32>):
+  %y = dlc.neg %x : (tensor<1024xf32>) -> tensor<1024xf32>
+  dlc.yield %y : tensor<1024xf32>
+}
