@@ -53,7 +53,7 @@ class Cases(dlc.TestCase):
         for case in chosen():
             with self.subTest(case=case.name):
                 verdict = judge.Verdict()
-                for form in judge.as_it_is, judge.fixed:
+                for form in judge.FORMS:
                     proto, inputs = form(case)
                     if inputs and (found := self.predict(proto, inputs)) is not None:
                         verdict.results = found
