@@ -12,10 +12,27 @@
 namespace dlc {
 
 struct LossOptions {
-  /// --loss=auto|cross_entropy|mse|bce. auto: the loss in the graph, else
-  /// cross_entropy. --loss=OUTPUT:KIND[:WEIGHT],...: the weighted sum of losses
-  /// of several outputs, whose labels are named y.OUTPUT.
+  /// --loss=auto|cross_entropy|nll|mse|l1|smooth_l1|huber|kl|bce. auto: the
+  /// loss in the graph, else cross_entropy. --loss=OUTPUT:KIND[:WEIGHT],...:
+  /// the weighted sum of losses of several outputs, whose labels are named
+  /// y.OUTPUT; the kind "graph" takes a number that the graph computes, without
+  /// labels. nll and kl take log-probabilities, or a softmax's results; kl sums
+  /// over a sample.
   std::string kind = "auto";
+  /// Of cross_entropy and nll. --class-axis=N: where the classes are; else axis
+  /// 1 of four or more, and the last of less. --ignore-index=LABEL: rows that
+  /// do not count. --class-weights=W,...: of the rows of each class, whose
+  /// weighted mean the loss is.
+  std::optional<int64_t> classAxis, ignoreIndex;
+  std::vector<double> classWeights;
+  /// Of cross_entropy. --label-smoothing=X: share of the target that is spread
+  /// evenly. --soft-labels: labels are a share of each class.
+  double labelSmoothing = 0;
+  bool softLabels = false;
+  /// Of bce. --pos-weight=W,...: of positive labels, one or one a column.
+  std::vector<double> posWeight;
+  /// Of huber and smooth_l1. --loss-delta=X: where the line begins.
+  double delta = 1;
   /// --bn-variance=unbiased|population: running variance as frameworks keep it,
   /// or as the ONNX text says.
   bool bnVariancePopulation = false;

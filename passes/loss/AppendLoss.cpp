@@ -9,6 +9,7 @@
 //   rows.
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "passes/loss/LossKinds.h"
 #include "passes/loss/LossTerms.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -21,103 +22,6 @@ namespace dlc {
 #define GEN_PASS_DEF_APPENDLOSS
 #include "passes/Passes.h.inc"
 namespace {
-
-/// Both [R]; `correct` is 1 for a hit and 0 otherwise, null for losses that
-/// know no hits.
-struct Rows {
-  Value loss, correct;
-};
-
-/// One row of the table of losses.
-struct LossKind {
-  StringRef name;
-  /// The labels' type for an output of type `out`; null, with an error, when
-  /// that does not fit.
-  RankedTensorType (*labels)(func::FuncOp predict, RankedTensorType out);
-  /// The value below the op that this loss contains; `out` itself when there is
-  /// none.
-  Value (*logits)(Value out);
-  Rows (*rows)(Expr logits, Expr labels);
-};
-
-/// Mean over everything but the first dimension.
-Expr rowMeans(Expr x) {
-  return x.rank() > 1 ? x.mean(ir::axesBetween(1, x.rank())) : x;
-}
-
-RankedTensorType classLabels(func::FuncOp predict, RankedTensorType out) {
-  int64_t classes = out.getRank() ? out.getShape().back() : 0;
-  if (out.getRank() >= 2 && classes >= 2)
-    return RankedTensorType::get({out.getNumElements() / classes},
-                                 IntegerType::get(out.getContext(), 64));
-  auto error = predict.emitError()
-               << "cross_entropy expects an output of shape [rows, classes], "
-                  "found "
-               << out;
-  error.attachNote() << (classes == 1 ? "use --loss=bce for one logit a row"
-                                      : "use --loss=mse for numbers");
-  return nullptr;
-}
-Value belowSoftmax(Value out) {
-  int64_t last = tensorType(out).getRank() - 1;
-  if (auto op = out.getDefiningOp<ir::SoftmaxOp>();
-      op && (int64_t)op.getAxis() == last)
-    return op.getX();
-  if (auto op = out.getDefiningOp<ir::LogSoftmaxOp>();
-      op && (int64_t)op.getAxis() == last)
-    return op.getX();
-  return out;
-}
-Expr classHits(Expr logits, Expr labels) {
-  Expr best = logits.make<ir::ArgMaxOp>(logits.v, ir::Ints{1}, false);
-  return compare(ir::Predicate::eq, best, labels)
-      .cast(Float32Type::get(labels.b->getContext()));
-}
-Rows crossEntropy(Expr x, Expr labels) {
-  x = x.reshape({labels.shape()[0], x.shape().back()});
-  Expr loss = x.make<ir::SoftmaxCrossEntropyOp>(x.v, labels.v, IntegerAttr());
-  return {loss, classHits(x, labels)};
-}
-
-RankedTensorType valueLabels(func::FuncOp predict, RankedTensorType out) {
-  if (out.getRank() >= 1)
-    return ir::isHalf(out.getElementType())
-               ? out.clone(Float32Type::get(out.getContext()))
-               : out;
-  predict.emitError() << "expected an output with a row per sample, found "
-                      << out;
-  return nullptr;
-}
-Value itself(Value out) { return out; }
-Rows squaredError(Expr x, Expr labels) {
-  Expr d = x - labels;
-  return {rowMeans(d * d), nullptr};
-}
-
-Value belowSigmoid(Value out) {
-  auto op = out.getDefiningOp<ir::SigmoidOp>();
-  return op ? op.getX() : out;
-}
-Rows binaryCrossEntropy(Expr x, Expr labels) {
-  Expr loss = x.make<ir::SoftplusOp>(x.v) - x * labels;
-  Expr right =
-      compare(ir::Predicate::eq, compare(ir::Predicate::gt, x, x.scalar(0)),
-              compare(ir::Predicate::gt, labels, labels.scalar(0.5)));
-  return {rowMeans(loss), rowMeans(right.cast(elementType(loss)))};
-}
-
-const LossKind kinds[] = {
-    {"cross_entropy", classLabels, belowSoftmax, crossEntropy},
-    {"mse", valueLabels, itself, squaredError},
-    {"bce", valueLabels, belowSigmoid, binaryCrossEntropy},
-};
-
-const LossKind *findKind(StringRef name) {
-  for (const LossKind &kind : kinds)
-    if (kind.name == name)
-      return &kind;
-  return nullptr;
-}
 
 /// A copy of @predict without results; `outputs` are the values that it
 /// returned.
@@ -221,6 +125,7 @@ struct Term {
   std::string name{}; // the output's, if the loss is one of a list
 
   std::string label() const { return name.empty() ? "y" : "y." + name; }
+  bool isGraph() const { return !kind->labels; }
 };
 
 /// The mean of each sample's rows.
@@ -230,14 +135,60 @@ Expr perSample(Expr rows, int64_t samples) {
                           : rows.reshape({samples, count / samples}).mean({1});
 }
 
+/// The rows' mean. For evaluation the rows whose plain mean that is; rows
+/// without any weight are 0.
+Expr averaged(Expr loss, Value weight, bool train) {
+  if (train && !weight)
+    return loss.mean(ir::axesBetween(0, loss.rank()));
+  if (!weight)
+    return loss;
+  Expr sum = Expr(*loss.b, loss.loc, weight).sum({0});
+  if (train)
+    return loss.sum({0}) / sum;
+  Expr isZero = compare(ir::Predicate::eq, sum, sum.scalar(0));
+  Expr count = loss.scalar(double(loss.type().getNumElements()));
+  return loss * (count / select(isZero, sum.scalar(1), sum));
+}
+
+/// What a term gives: its loss, for evaluation row by row, and its hits.
+struct TermLoss {
+  Expr loss;
+  Value correct;
+};
+TermLoss lossOf(const Term &term, Value out, Value labels, Expr at,
+                const LossOptions &options, bool train) {
+  if (term.isGraph())
+    return {Expr(*at.b, out.getLoc(), out).reshape({}), nullptr};
+  Expr logits(*at.b, out.getLoc(), term.kind->logits(out, options));
+  if (ir::isHalf(elementType(logits)))
+    logits = logits.cast(at.b->getF32Type());
+  LossRows rows =
+      term.kind->rows(logits, Expr(*at.b, logits.loc, labels), options);
+  Expr loss = averaged(Expr(*at.b, logits.loc, rows.loss), rows.weight, train);
+  if (!rows.correct || !rows.weight || train)
+    return {loss, rows.correct};
+  // Hits of what counts, each once.
+  Expr weight(*at.b, logits.loc, rows.weight);
+  Expr counts = compare(ir::Predicate::ne, weight, weight.scalar(0))
+                    .cast(elementType(rows.correct));
+  return {loss, averaged(Expr(*at.b, logits.loc, rows.correct) * counts, counts,
+                         train)};
+}
+
 /// The weighted sum of the terms, for evaluation row by row: rows of several
 /// terms are their samples. Hits are those of the first term that knows any.
-void append(func::FuncOp predict, ArrayRef<Term> terms, bool train) {
+void append(func::FuncOp predict, ArrayRef<Term> terms,
+            const LossOptions &options, bool train) {
   SmallVector<Value> outputs;
   func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
-  SmallVector<BlockArgument> labels;
-  for (const Term &term : terms)
-    labels.push_back(addLabels(f, term.labels, term.label()));
+  SmallVector<Value> labels;
+  int64_t samples = 1;
+  for (const Term &term : terms) {
+    labels.push_back(term.isGraph() ? Value()
+                                    : addLabels(f, term.labels, term.label()));
+    if (!term.isGraph())
+      samples = tensorType(outputs[term.output]).getDimSize(0);
+  }
   OpBuilder b(f.front().getTerminator());
   llvm::DenseSet<Operation *> model;
   for (Operation &op : f.front())
@@ -246,23 +197,19 @@ void append(func::FuncOp predict, ArrayRef<Term> terms, bool train) {
   Value correct;
   SmallVector<Expr> parts;
   for (auto [term, y] : llvm::zip(terms, labels)) {
-    Expr logits(b, outputs[term.output].getLoc(),
-                term.kind->logits(outputs[term.output]));
-    if (ir::isHalf(elementType(logits)))
-      logits = logits.cast(b.getF32Type());
-    int64_t samples = tensorType(outputs[term.output]).getDimSize(0);
-    auto asRows = [&](Value rows) {
-      Expr each(b, logits.loc, rows);
-      return terms.size() == 1 ? each : perSample(each, samples);
+    Expr at(b, outputs[term.output].getLoc(), outputs[term.output]);
+    TermLoss found = lossOf(term, at.v, y, at, options, train);
+    auto asRows = [&](Expr rows) {
+      if (terms.size() == 1 || rows.rank() == 0)
+        return rows;
+      return perSample(rows, samples);
     };
-    Rows rows = term.kind->rows(logits, Expr(b, logits.loc, y));
-    Expr loss = asRows(rows.loss);
-    parts.push_back(train ? loss.mean(ir::axesBetween(0, loss.rank())) : loss);
+    parts.push_back(train ? found.loss : asRows(found.loss));
     Expr part = parts.back();
     Expr weighted = term.weight == 1 ? part : part * term.weight;
     total = total ? *total + weighted : weighted;
-    if (!correct && rows.correct)
-      correct = asRows(rows.correct);
+    if (!correct && found.correct)
+      correct = asRows(Expr(b, at.loc, found.correct));
   }
   finish(f, train, *total, correct);
   for (auto [term, part] : llvm::zip(terms, parts))
@@ -294,7 +241,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       if (auto loss = graphLoss(predict))
         appendFromGraph(predict, *loss, train);
       else
-        append(predict, *terms, train);
+        append(predict, *terms, options.loss, train);
     return success();
   }
 
@@ -325,6 +272,13 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   /// The result that the graph has computed as a loss, if it is what is asked
   /// for.
   std::optional<unsigned> graphLoss(func::FuncOp predict) {
+    std::string wrong;
+    if (auto terms = parseLossTerms(kind(), wrong);
+        terms && terms->size() == 1 && (*terms)[0].kind == "graph" &&
+        (*terms)[0].weight == 1)
+      if (auto output = findOutput(predict, (*terms)[0].output);
+          succeeded(output))
+        return *output;
     if (kind() == "auto" || kind() == "cross_entropy")
       for (unsigned i = 0; i < predict.getNumResults(); ++i)
         if (predict.getResultAttr(i, "dlc.loss"))
@@ -335,7 +289,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   /// The loss of the first output; none if the graph has its own.
   Terms theTerm(func::FuncOp predict) {
     const LossKind &chosen =
-        *findKind(kind() == "auto" ? "cross_entropy" : kind());
+        *findLossKind(kind() == "auto" ? "cross_entropy" : kind());
     if (graphLoss(predict))
       return SmallVector<Term>();
     if (predict.getNumResults() == 0)
@@ -355,7 +309,8 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       FailureOr<unsigned> output = findOutput(predict, text.output);
       if (failed(output))
         return failure();
-      FailureOr<Term> term = makeTerm(predict, *findKind(text.kind), *output);
+      FailureOr<Term> term =
+          makeTerm(predict, *findLossKind(text.kind), *output);
       if (failed(term))
         return failure();
       term->weight = text.weight;
@@ -388,21 +343,32 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       return predict.emitError()
              << "the loss expects a float output of static shape, found "
              << out;
-    RankedTensorType labels = chosen.labels(predict, out);
+    if (!chosen.labels)
+      return scalarTerm(predict, chosen, output, out);
+    RankedTensorType labels = chosen.labels(predict, out, options.loss);
     if (!labels)
       return failure();
     remarkContained(predict, chosen, output);
     return Term{&chosen, output, labels};
   }
 
-  /// Several losses are added up sample by sample.
+  FailureOr<Term> scalarTerm(func::FuncOp predict, const LossKind &chosen,
+                             unsigned output, RankedTensorType out) {
+    if (out.getNumElements() == 1)
+      return Term{&chosen, output, nullptr};
+    return predict.emitError()
+           << "a loss that the graph computes is one number, found " << out;
+  }
+
+  /// Several losses are added up sample by sample; one of the graph's counts
+  /// for each sample.
   LogicalResult checkSamples(func::FuncOp predict, const Term &a,
                              const Term &b) {
     auto samples = [&](const Term &term) {
       auto type = cast<RankedTensorType>(predict.getResultTypes()[term.output]);
       return type.getDimSize(0);
     };
-    if (samples(a) == samples(b))
+    if (a.isGraph() || b.isGraph() || samples(a) == samples(b))
       return success();
     return predict.emitError()
            << "several losses expect outputs with one row a sample, found "
@@ -413,7 +379,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
   void remarkContained(func::FuncOp predict, const LossKind &chosen,
                        unsigned output) {
     Value out = predict.front().getTerminator()->getOperand(output);
-    if (chosen.logits(out) != out)
+    if (chosen.logits(out, options.loss) != out)
       out.getDefiningOp()->emitRemark()
           << "the model ends in "
           << out.getDefiningOp()->getName().stripDialect() << ", which "

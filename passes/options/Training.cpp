@@ -1,48 +1,11 @@
-// Loss, optimizer, what happens to gradients, ranks.
+// Optimizer, what happens to gradients, ranks.
 #include "passes/loss/LossTerms.h"
 #include "passes/optimizer/OptimizerRules.h"
-#include "runtime/base/options/Nearest.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
 
 namespace dlc {
-
-static Status setLoss(std::string &kind, const Words &words) {
-  const Words names = {"auto", "cross_entropy", "mse", "bce"};
-  const Words kinds(names.begin() + 1, names.end());
-  const std::string text = fmt::format("{}", fmt::join(words, ","));
-  std::string wrong;
-  if (!isLossList(text)) {
-    if (!isGiven(names, text))
-      return usageError("'{}' is not one of {} or OUTPUT:KIND[:WEIGHT],...{}",
-                        text, fmt::join(names, ", "), suggestion(text, names));
-  } else {
-    auto terms = parseLossTerms(text, wrong);
-    if (!terms)
-      return usageError("{}", wrong);
-    for (const LossTerm &term : *terms)
-      if (!isGiven(kinds, term.kind))
-        return usageError("'{}' for output '{}' is not one of {}{}", term.kind,
-                          term.output, fmt::join(kinds, ", "),
-                          suggestion(term.kind, kinds));
-  }
-  kind = text;
-  return {};
-}
-
-void LossOptions::addTo(OptionTable &table) {
-  Option &loss = table.add(
-      "train.loss",
-      "auto takes the graph's own, else cross_entropy; a list: the weighted "
-      "sum for several outputs",
-      "{auto,cross_entropy,mse,bce}|OUTPUT:KIND[:WEIGHT],...");
-  loss.set = [this](auto &words) { return setLoss(kind, words); };
-  loss.get = [this] { return Words{kind}; };
-  table.either("train.bn-variance", bnVariancePopulation, "unbiased",
-               "population",
-               "running variance as frameworks or as the ONNX text keeps it");
-}
 
 static void addBetas(OptionTable &table, OptimizerOptions &o) {
   Option &betas = table.add("train.betas", "decay rates of both moments", "A,B")

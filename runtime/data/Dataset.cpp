@@ -18,6 +18,24 @@ std::string_view kindOf(const InputSpec &spec) {
   return spec.isLabel ? "label" : "value";
 }
 
+std::vector<int64_t> withoutOnes(std::vector<int64_t> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+/// Labels of several dimensions a sample may come flat, but not turned round.
+Status checkLabelShape(const Array &array, const InputSpec &spec) {
+  const auto found = withoutOnes(sampleShape(array.shape));
+  const auto expected = withoutOnes(sampleShape(spec.shape));
+  if (found.size() < 2 || expected.size() < 2 || found == expected)
+    return {};
+  return failed("labels of a sample have shape [{}], expected [{}]: the array "
+                "is {}",
+                fmt::join(sampleShape(array.shape), ", "),
+                fmt::join(sampleShape(spec.shape), ", "),
+                describe(array.dtype, array.shape));
+}
+
 Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
                   uint64_t &elements) {
   if (spec.isShared) {
@@ -43,12 +61,17 @@ Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
     elements = *checkedElements(found);
     return {};
   }
+  DLC_TRY(checkLabelShape(array, spec));
   elements =
       checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
   const std::optional<uint64_t> count = checkedElements(found);
   if (count != elements)
-    return failed("has {} labels a sample, expected {}: the array is {}",
+    return failed("has {} labels a sample, expected {}{}: the array is {}",
                   count ? std::to_string(*count) : "too many", elements,
+                  spec.shape.size() > 2
+                      ? fmt::format(" of shape [{}]",
+                                    fmt::join(sampleShape(spec.shape), ", "))
+                      : "",
                   describe(array.dtype, array.shape));
   return {};
 }

@@ -152,14 +152,18 @@ Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
   const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
   const int rank = communicator_ ? communicator_->rank() : 0;
   const int ranks = communicator_ ? communicator_->size() : 1;
-  const uint64_t rows = rowsOf(*program, losses) / static_cast<uint64_t>(batch);
+  // A loss of the batch as a whole counts for each of its samples.
+  const bool isWhole = rowsOf(*program, losses) == 1;
+  const uint64_t rows =
+      isWhole ? 1 : rowsOf(*program, losses) / static_cast<uint64_t>(batch);
   std::vector<double> sums(2 * batches); // losses, then hits
   auto at = static_cast<size_t>(rank);
   const auto add = [&](int64_t count,
                        std::span<const TensorView> outputs) -> Status {
     const TensorView &view = outputs[static_cast<size_t>(losses)];
     const uint64_t counted = rows * static_cast<uint64_t>(count);
-    sums[at] = sumOf(view, counted);
+    sums[at] = isWhole ? sumOf(view, 1) * static_cast<double>(count)
+                       : sumOf(view, counted);
     if (hits >= 0) {
       const TensorView &found = outputs[static_cast<size_t>(hits)];
       if (found.bytes != view.bytes)

@@ -1,0 +1,315 @@
+#include "passes/loss/LossKinds.h"
+#include <limits>
+
+using namespace mlir;
+using dlc::ir::elementType;
+using dlc::ir::Expr;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+/// Mean over everything but the first dimension.
+Expr rowMeans(Expr x) {
+  return x.rank() > 1 ? x.mean(ir::axesBetween(1, x.rank())) : x;
+}
+
+RankedTensorType valueLabels(func::FuncOp predict, RankedTensorType out,
+                             const LossOptions &) {
+  if (out.getRank() >= 1)
+    return ir::isHalf(out.getElementType())
+               ? out.clone(Float32Type::get(out.getContext()))
+               : out;
+  predict.emitError() << "expected an output with a row per sample, found "
+                      << out;
+  return nullptr;
+}
+
+/// Classes of rows [R] where they are last, else the output's shape without
+/// them; with soft labels a share of each class, in the output's shape.
+RankedTensorType classLabels(func::FuncOp predict, RankedTensorType out,
+                             const LossOptions &options) {
+  auto axis = classAxis(out.getRank(), options);
+  int64_t classes = axis && out.getRank() ? out.getDimSize(*axis) : 0;
+  if (!axis) {
+    predict.emitError() << "--class-axis=" << *options.classAxis
+                        << " is not an axis of the output " << out;
+    return nullptr;
+  }
+  if (const size_t given = options.classWeights.size();
+      given && classes >= 2 && given != size_t(classes)) {
+    predict.emitError() << "--class-weights has " << given
+                        << " numbers, expected one for each of the " << classes
+                        << " classes of the output " << out;
+    return nullptr;
+  }
+  if (out.getRank() >= 2 && classes >= 2) {
+    if (options.softLabels)
+      return valueLabels(predict, out, options);
+    SmallVector<int64_t> shape(out.getShape());
+    shape.erase(shape.begin() + *axis);
+    if (*axis == out.getRank() - 1)
+      shape = {out.getNumElements() / classes};
+    return RankedTensorType::get(shape, IntegerType::get(out.getContext(), 64));
+  }
+  auto error = predict.emitError()
+               << "cross_entropy expects an output of shape [rows, classes], "
+                  "found "
+               << out;
+  error.attachNote() << (classes == 1 ? "use --loss=bce for one logit a row"
+                                      : "use --loss=mse for numbers");
+  return nullptr;
+}
+
+Value belowSoftmax(Value out, const LossOptions &options) {
+  auto axis = classAxis(tensorType(out).getRank(), options);
+  if (auto op = out.getDefiningOp<ir::SoftmaxOp>();
+      op && axis && (int64_t)op.getAxis() == *axis)
+    return op.getX();
+  if (auto op = out.getDefiningOp<ir::LogSoftmaxOp>();
+      op && axis && (int64_t)op.getAxis() == *axis)
+    return op.getX();
+  return out;
+}
+Value belowSigmoid(Value out, const LossOptions &) {
+  auto op = out.getDefiningOp<ir::SigmoidOp>();
+  return op ? op.getX() : out;
+}
+Value itself(Value out, const LossOptions &) { return out; }
+
+/// As [R, C], classes last.
+Expr rowsOfClasses(Expr x, const LossOptions &options) {
+  const int64_t axis = *classAxis(x.rank(), options), last = x.rank() - 1,
+                classes = x.shape()[axis];
+  if (axis != last) {
+    SmallVector<int64_t> perm;
+    for (int64_t d = 0; d <= last; ++d)
+      if (d != axis)
+        perm.push_back(d);
+    perm.push_back(axis);
+    x = x.make<ir::TransposeOp>(x.v, perm);
+  }
+  return x.reshape({x.type().getNumElements() / classes, classes});
+}
+
+/// [C] numbers of the options as a constant of `like`'s type.
+Expr constantOf(Expr like, const std::vector<double> &numbers) {
+  Type element = like.type().getElementType();
+  SmallVector<Attribute> values;
+  for (double number : numbers)
+    values.push_back(FloatAttr::get(element, number));
+  auto type = RankedTensorType::get({int64_t(numbers.size())}, element);
+  return like.make<ir::ConstantOp>(type, DenseElementsAttr::get(type, values));
+}
+
+/// Labels [R], and which count.
+struct ClassTargets {
+  Expr labels;
+  std::optional<Expr> ignored, weights; // of --ignore-index; 0 where ignored
+
+  ClassTargets(Expr x, Expr y, const LossOptions &options)
+      : labels(y.reshape({x.shape()[0]})) {
+    if (options.ignoreIndex)
+      ignored = compare(ir::Predicate::eq, labels,
+                        labels.scalar(double(*options.ignoreIndex)));
+    if (!options.classWeights.empty())
+      weights = x.make<ir::GatherOp>(constantOf(x, options.classWeights).v,
+                                     known(0).v, uint64_t(0), IntegerAttr());
+    else if (ignored)
+      weights =
+          labels.make<ir::NotOp>(ignored->v).cast(x.type().getElementType());
+    if (weights && ignored)
+      weights = select(*ignored, weights->scalar(0), *weights);
+  }
+
+  /// Labels, `instead` where they are ignored.
+  Expr known(double instead) const {
+    return ignored ? select(*ignored, labels.scalar(instead), labels) : labels;
+  }
+
+  LossRows rows(Expr x, Expr loss, bool weighs) const {
+    if (!weights)
+      return {loss, classHits(x, labels)};
+    return {weighs ? loss * *weights : loss, classHits(x, labels), *weights};
+  }
+};
+
+/// sum over the classes of weight (lse - x): what label smoothing adds.
+Expr evenShare(Expr x, Expr lse, const LossOptions &options) {
+  const int64_t classes = x.shape()[1];
+  if (options.classWeights.empty())
+    return lse * double(classes) - x.sum({1});
+  double sum = 0;
+  for (double weight : options.classWeights)
+    sum += weight;
+  return lse * sum - (x * constantOf(x, options.classWeights)).sum({1});
+}
+
+LossRows softCrossEntropy(Expr x, Expr y, const LossOptions &options) {
+  const double smoothing = options.labelSmoothing;
+  Expr hits = classHits(x, y.make<ir::ArgMaxOp>(y.v, ir::Ints{1}, false));
+  if (smoothing != 0)
+    y = y * (1 - smoothing) + smoothing / double(x.shape()[1]);
+  if (!options.classWeights.empty())
+    y = y * constantOf(x, options.classWeights);
+  Expr logs = x.make<ir::LogSoftmaxOp>(x.v, uint64_t(1));
+  return {-(y * logs).sum({1}), hits};
+}
+
+/// torch's: weights of the labels' classes, the smoothed part weighted by its
+/// own.
+LossRows classCrossEntropy(Expr x, Expr labels, const LossOptions &options) {
+  x = rowsOfClasses(x, options);
+  if (options.softLabels)
+    return softCrossEntropy(x, rowsOfClasses(labels, options), options);
+  ClassTargets targets(x, labels, options);
+  IntegerAttr ignore;
+  if (options.ignoreIndex)
+    ignore = x.b->getI64IntegerAttr(*options.ignoreIndex);
+  auto op = ir::SoftmaxCrossEntropyOp::create(*x.b, x.loc, x.v,
+                                              targets.labels.v, ignore);
+  Expr loss(*x.b, x.loc, op.getLoss());
+  const double smoothing = options.labelSmoothing;
+  if (smoothing == 0)
+    return targets.rows(x, loss, !options.classWeights.empty());
+  if (!options.classWeights.empty())
+    loss = loss * *targets.weights;
+  Expr even = evenShare(x, Expr(*x.b, x.loc, op.getLse()), options);
+  if (targets.ignored)
+    even = select(*targets.ignored, even.scalar(0), even);
+  loss = loss * (1 - smoothing) + even * (smoothing / double(x.shape()[1]));
+  return targets.rows(x, loss, false);
+}
+
+/// The output as log-probabilities, also where it is a softmax.
+Expr logProbabilities(Expr x) {
+  Value out = x.v;
+  if (auto cast = out.getDefiningOp<ir::CastOp>())
+    out = cast.getX();
+  auto op = out.getDefiningOp<ir::SoftmaxOp>();
+  if (!op)
+    return x;
+  Expr below = Expr(*x.b, x.loc, op.getX()).cast(x.type().getElementType());
+  return x.make<ir::LogSoftmaxOp>(below.v, op.getAxis());
+}
+
+/// A label that is no class gives NaN, which training reports.
+LossRows negativeLogLikelihood(Expr x, Expr y, const LossOptions &options) {
+  x = rowsOfClasses(logProbabilities(x), options);
+  ClassTargets targets(x, y, options);
+  auto type = RankedTensorType::get(x.shape(), x.b->getI64Type());
+  Expr index = x.make<ir::IotaOp>(type, 1), labels = targets.known(-1);
+  Expr hit =
+      compare(ir::Predicate::eq, index, labels.reshape({x.shape()[0], 1}));
+  Expr loss = -select(hit, x, x.scalar(0)).sum({1});
+  auto isOutside = [&](ir::Predicate p, int64_t bound) {
+    return compare(p, targets.known(0), labels.scalar(double(bound)));
+  };
+  Expr outside = x.make<ir::OrOp>(isOutside(ir::Predicate::lt, 0).v,
+                                  isOutside(ir::Predicate::ge, x.shape()[1]).v);
+  loss = select(outside, loss.scalar(std::numeric_limits<double>::quiet_NaN()),
+                loss);
+  return targets.rows(x, loss, true);
+}
+
+LossRows squaredError(Expr x, Expr labels, const LossOptions &) {
+  Expr d = x - labels;
+  return {rowMeans(d * d), nullptr};
+}
+LossRows absoluteError(Expr x, Expr labels, const LossOptions &) {
+  return {rowMeans(abs(x - labels)), nullptr};
+}
+/// d^2 / 2 below `delta`, a line beyond.
+Expr huberOf(Expr x, Expr labels, double delta) {
+  Expr d = x - labels, size = abs(d);
+  return select(compare(ir::Predicate::lt, size, size.scalar(delta)),
+                d * d * 0.5, (size - 0.5 * delta) * delta);
+}
+LossRows huberLoss(Expr x, Expr labels, const LossOptions &options) {
+  return {rowMeans(huberOf(x, labels, options.delta)), nullptr};
+}
+LossRows smoothL1(Expr x, Expr labels, const LossOptions &options) {
+  Expr each = huberOf(x, labels, options.delta);
+  return {rowMeans(options.delta == 1 ? each : each / options.delta), nullptr};
+}
+
+/// y (log y - x) summed over a sample, 0 where y is.
+LossRows divergence(Expr x, Expr y, const LossOptions &) {
+  x = logProbabilities(x);
+  Expr isZero = compare(ir::Predicate::le, y, y.scalar(0));
+  Expr each = select(isZero, y.scalar(0),
+                     y * (log(select(isZero, y.scalar(1), y)) - x));
+  if (x.rank() > 1)
+    each = each.sum(ir::axesBetween(1, x.rank()));
+  return {each, nullptr};
+}
+
+RankedTensorType binaryLabels(func::FuncOp predict, RankedTensorType out,
+                              const LossOptions &options) {
+  const size_t given = options.posWeight.size();
+  const int64_t last = out.getRank() ? out.getShape().back() : 0;
+  if (given <= 1 || given == size_t(last))
+    return valueLabels(predict, out, options);
+  predict.emitError() << "--pos-weight has " << given
+                      << " numbers, expected one or one for each of the "
+                      << last << " last elements of the output " << out;
+  return nullptr;
+}
+LossRows binaryCrossEntropy(Expr x, Expr y, const LossOptions &options) {
+  auto hitsOf = [&] {
+    Expr right =
+        compare(ir::Predicate::eq, compare(ir::Predicate::gt, x, x.scalar(0)),
+                compare(ir::Predicate::gt, y, y.scalar(0.5)));
+    return rowMeans(right.cast(elementType(x)));
+  };
+  if (options.posWeight.empty()) {
+    Expr grown = x.make<ir::SoftplusOp>(x.v);
+    Expr loss = rowMeans(grown - x * y);
+    return {loss, hitsOf()};
+  }
+  Expr p = options.posWeight.size() == 1 ? x.scalar(options.posWeight[0])
+                                         : constantOf(x, options.posWeight);
+  Expr minus = -x;
+  Expr loss =
+      x - x * y + ((p - 1) * y + 1) * minus.make<ir::SoftplusOp>(minus.v);
+  loss = rowMeans(loss);
+  return {loss, hitsOf()};
+}
+
+const LossKind lossKinds[] = {
+    {"cross_entropy", classLabels, belowSoftmax, classCrossEntropy},
+    {"nll", classLabels, itself, negativeLogLikelihood},
+    {"mse", valueLabels, itself, squaredError},
+    {"l1", valueLabels, itself, absoluteError},
+    {"smooth_l1", valueLabels, itself, smoothL1},
+    {"huber", valueLabels, itself, huberLoss},
+    {"kl", valueLabels, itself, divergence},
+    {"bce", binaryLabels, belowSigmoid, binaryCrossEntropy},
+    {"graph", nullptr, itself, nullptr},
+};
+
+} // namespace
+
+const LossKind *findLossKind(StringRef name) {
+  for (const LossKind &kind : lossKinds)
+    if (kind.name == name)
+      return &kind;
+  return nullptr;
+}
+
+Expr classHits(Expr logits, Expr labels) {
+  Expr best = logits.make<ir::ArgMaxOp>(logits.v, ir::Ints{1}, false);
+  return compare(ir::Predicate::eq, best, labels)
+      .cast(Float32Type::get(labels.b->getContext()));
+}
+
+std::optional<int64_t> classAxis(int64_t rank, const LossOptions &options) {
+  if (!options.classAxis)
+    return rank >= 4 ? 1 : rank - 1;
+  const int64_t axis = *options.classAxis + (*options.classAxis < 0) * rank;
+  if (axis < 1 || axis >= rank)
+    return std::nullopt;
+  return axis;
+}
+
+} // namespace dlc

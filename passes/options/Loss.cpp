@@ -1,0 +1,147 @@
+// The loss and what is said of it.
+#include "passes/Options.h"
+#include "passes/loss/LossTerms.h"
+#include "runtime/base/options/Nearest.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+namespace dlc {
+namespace {
+
+const Words &lossNames() {
+  static const Words names = {"auto",      "cross_entropy", "nll", "mse", "l1",
+                              "smooth_l1", "huber",         "kl",  "bce"};
+  return names;
+}
+
+Status setLoss(std::string &kind, const Words &words) {
+  const Words &names = lossNames();
+  Words kinds(names.begin() + 1, names.end());
+  kinds.push_back("graph");
+  const std::string text = fmt::format("{}", fmt::join(words, ","));
+  std::string wrong;
+  if (!isLossList(text)) {
+    if (!isGiven(names, text))
+      return usageError("'{}' is not one of {} or OUTPUT:KIND[:WEIGHT],...{}",
+                        text, fmt::join(names, ", "), suggestion(text, names));
+  } else {
+    auto terms = parseLossTerms(text, wrong);
+    if (!terms)
+      return usageError("{}", wrong);
+    for (const LossTerm &term : *terms)
+      if (!isGiven(kinds, term.kind))
+        return usageError("'{}' for output '{}' is not one of {}{}", term.kind,
+                          term.output, fmt::join(kinds, ", "),
+                          suggestion(term.kind, kinds));
+  }
+  kind = text;
+  return {};
+}
+
+constexpr int64_t kMostAxes = 16;
+
+/// Numbers of 0 or more.
+Option &addWeights(OptionTable &table, const char *key,
+                   std::vector<double> &field, const char *help) {
+  Option &option = table.add(key, help, "W,...");
+  option.commas = true;
+  option.set = [&field](auto &words) -> Status {
+    std::vector<double> numbers;
+    for (const std::string &word : words) {
+      DLC_ASSIGN(double number, parseNumber(word, 0, kNoLimit));
+      numbers.push_back(number);
+    }
+    field = std::move(numbers);
+    return {};
+  };
+  option.get = [&field]() -> std::optional<Words> {
+    Words words;
+    for (double number : field)
+      words.push_back(numberText(number));
+    return words.empty() ? std::nullopt : std::optional(words);
+  };
+  return option;
+}
+
+/// The kinds that a loss has; auto may be cross_entropy.
+std::vector<std::string> kindsIn(const std::string &text) {
+  std::string wrong;
+  auto terms = isLossList(text) ? parseLossTerms(text, wrong) : std::nullopt;
+  if (!terms)
+    return {text == "auto" ? "cross_entropy" : text};
+  std::vector<std::string> kinds;
+  for (const LossTerm &term : *terms)
+    kinds.push_back(term.kind);
+  return kinds;
+}
+
+/// Options that some kinds of loss alone read.
+struct Reader {
+  const char *key;
+  Words kinds;
+};
+const std::vector<Reader> &lossReaders() {
+  static const Words classes = {"cross_entropy", "nll"};
+  static const std::vector<Reader> all = {
+      {"train.class-axis", classes},
+      {"train.ignore-index", classes},
+      {"train.class-weights", classes},
+      {"train.label-smoothing", {"cross_entropy"}},
+      {"train.soft-labels", {"cross_entropy"}},
+      {"train.pos-weight", {"bce"}},
+      {"train.loss-delta", {"huber", "smooth_l1"}}};
+  return all;
+}
+
+Status checkLoss(const LossOptions &o, const OptionTable::Given &given) {
+  const auto kinds = kindsIn(o.kind);
+  for (const Reader &reader : lossReaders())
+    if (isGiven(given, reader.key) &&
+        std::none_of(kinds.begin(), kinds.end(), [&](const auto &kind) {
+          return isGiven(reader.kinds, kind);
+        }))
+      return usageError("--{} is read by --loss={} alone, found --loss={}",
+                        std::string(reader.key).substr(6),
+                        fmt::join(reader.kinds, " and "), o.kind);
+  if (o.softLabels && o.ignoreIndex)
+    return usageError("--ignore-index is a label's number; --soft-labels have "
+                      "none");
+  return {};
+}
+
+} // namespace
+
+void LossOptions::addTo(OptionTable &table) {
+  Option &loss = table.add(
+      "train.loss",
+      "auto takes the graph's own, else cross_entropy; a list: the weighted "
+      "sum for several outputs, KIND graph for a number that the graph "
+      "computes",
+      "{auto,cross_entropy,nll,mse,l1,smooth_l1,huber,kl,bce}|"
+      "OUTPUT:KIND[:WEIGHT],...");
+  loss.set = [this](auto &words) { return setLoss(kind, words); };
+  loss.get = [this] { return Words{kind}; };
+  table.count("train.class-axis", classAxis, -kMostAxes,
+              "axis of the classes; unset: 1 of an output of four or more "
+              "dimensions, else the last",
+              kMostAxes);
+  table.count("train.ignore-index", ignoreIndex, INT64_MIN,
+              "label of rows that do not count");
+  addWeights(table, "train.class-weights", classWeights,
+             "weight of each class in the mean");
+  table.number("train.label-smoothing", labelSmoothing, 0, 1,
+               "share of the target that is spread evenly over the classes");
+  table.toggle("train.soft-labels", softLabels,
+               "labels are a share of each class, in the output's shape");
+  addWeights(table, "train.pos-weight", posWeight,
+             "weight of positive labels of bce: one, or one a column");
+  table.number("train.loss-delta", delta, kAboveZero, kNoLimit,
+               "error from which huber and smooth_l1 are a line");
+  table.either("train.bn-variance", bnVariancePopulation, "unbiased",
+               "population",
+               "running variance as frameworks or as the ONNX text keeps it");
+  table.require([this](auto &given) { return checkLoss(*this, given); });
+}
+
+} // namespace dlc
