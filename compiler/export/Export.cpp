@@ -38,6 +38,32 @@ std::optional<DType> dtypeOf(const onnx::TensorProto &tensor) {
   }
 }
 
+/// Bytes of an integer that the program holds in a wider type; 0 for others.
+size_t narrowSize(const onnx::TensorProto &tensor) {
+  switch (tensor.data_type()) {
+  case onnx::TensorProto::INT8:
+    return 1;
+  case onnx::TensorProto::INT16:
+  case onnx::TensorProto::UINT16:
+    return 2;
+  case onnx::TensorProto::UINT32:
+    return 4;
+  case onnx::TensorProto::UINT64:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
+/// The low bytes of each element.
+std::string narrowed(const onnx::TensorProto &tensor, const TensorView &held) {
+  const size_t size = narrowSize(tensor), wide = sizeOf(held.dtype);
+  std::string bytes;
+  for (size_t at = 0; at < held.bytes; at += wide)
+    bytes.append(static_cast<const char *>(held.data) + at, size);
+  return bytes;
+}
+
 void clearData(onnx::TensorProto &tensor) {
   tensor.clear_raw_data();
   tensor.clear_float_data();
@@ -201,6 +227,11 @@ Status fill(onnx::GraphProto &graph, const Tensors &states, DataFile *data) {
                        tensor.name());
       continue;
     }
+    if (narrowSize(tensor)) {
+      clearData(tensor);
+      tensor.set_raw_data(narrowed(tensor, it->second));
+      continue;
+    }
     std::vector<std::byte> converted;
     TensorView state = inOwnType(tensor, it->second, converted);
     DLC_TRY(checkState(tensor, state));
@@ -248,7 +279,10 @@ Result<std::string> makeSkeleton(const onnx::ModelProto &source,
     auto it = weights.find(tensor.name());
     if (it == weights.end())
       return failed("no data for initializer '{}'", tensor.name());
-    copy.set_raw_data(it->second.data, it->second.bytes);
+    if (narrowSize(tensor))
+      copy.set_raw_data(narrowed(tensor, it->second));
+    else
+      copy.set_raw_data(it->second.data, it->second.bytes);
   }
   std::string bytes;
   if (model.ByteSizeLong() > std::numeric_limits<int32_t>::max() ||

@@ -1,14 +1,15 @@
 #include "compiler/import/Importer.h"
 #include "compiler/import/Inputs.h"
 #include "compiler/import/Prepare.h"
+#include "compiler/import/Support.h"
 #include "compiler/import/Survey.h"
 #include "compiler/import/file/Declared.h"
 #include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/file/StandardBodies.h"
 #include "compiler/import/fold/HostEval.h"
+#include "compiler/import/forms/StandardBodies.h"
 #include "compiler/import/restore/Restore.h"
+#include "compiler/import/rows/Narrow.h"
 #include "compiler/import/rows/Rows.h"
-#include "compiler/import/rows/Support.h"
 #include "compiler/import/state/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,7 +50,8 @@ public:
            std::map<std::string, Role> roles)
       : context(context), file(file), options(options), head(head),
         builder(&context), evaluator(file.budget),
-        declared(file.model->graph()), roles(std::move(roles)) {}
+        declared(file.model->graph()), narrow(narrowTypes(file.model->graph())),
+        roles(std::move(roles)) {}
 
   FailureOr<OwningOpRef<ModuleOp>> run();
   /// Of the error that `run` ended with.
@@ -59,6 +61,10 @@ public:
   Value value(const std::string &name, Location loc) override;
   const HostTensor *host(const std::string &name) override;
   RankedTensorType type(const std::string &name) override;
+  int onnxType(const std::string &name) override {
+    auto type = valueType(name);
+    return type ? type->element : 0;
+  }
   void define(const std::string &name, Value value) override {
     entries[name].value = value;
   }
@@ -121,6 +127,7 @@ private:
   OpBuilder builder;
   HostEvaluator evaluator;
   Declared declared;
+  NarrowTypes narrow;
   ModuleOp module;
   Block *body = nullptr;
   std::map<std::string, Role> roles;
@@ -316,6 +323,8 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
   for (const std::string &output : proto.output())
     if (isUsed(output) && !entries.count(output))
       return node.fail() << "output '" << output << "' is not supported";
+  if (failed(narrowResults(node, types, narrow)))
+    return failure();
   if (Status status = types.outputs(typeOf); !status.ok())
     return node.fail(status);
   for (const std::string &output : proto.output())
@@ -339,6 +348,8 @@ std::optional<ValueType> Importer::valueType(const std::string &name) {
     tensor = ir::tensorType(entry.sequence[0]);
   if (!tensor)
     return std::nullopt;
+  if (auto held = narrow.find(name); held != narrow.end())
+    return ValueType{held->second, entry.isSequence};
   return ValueType{toOnnxType(toDType(tensor.getElementType())),
                    entry.isSequence};
 }

@@ -1,7 +1,7 @@
 #include "compiler/import/Survey.h"
+#include "compiler/import/Support.h"
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/restore/Restore.h"
-#include "compiler/import/rows/Support.h"
 #include "onnx-ml.pb.h"
 
 namespace dlc::import {

@@ -143,6 +143,34 @@ case("affine_grid", "AffineGrid", {"x": floats(1, 2, 3)}, lambda t, x: t.nn.func
 case("det", "Det", {"x": floats(2, 3, 3)}, lambda t, x: t.linalg.det(x))
 
 
+def elementwise(op, low=-2.0, high=2.0, torch=None, opset=24, **attributes):
+    name = op.lower()
+    case(name, op, {"x": floats(2, 3, low=low, high=high)}, torch or (lambda t, x, n=name: getattr(t, n)(x)), opset=opset,
+         **attributes)
+
+
+for op in "Tan", "Sinh", "Cosh", "Asinh":
+    elementwise(op, -1.4, 1.4)
+for op in "Asin", "Acos", "Atanh":
+    elementwise(op, -0.9, 0.9)
+elementwise("Acosh", 1.1, 4.0)
+elementwise("ThresholdedRelu", torch=lambda t, x: t.where(x > 0.5, x, 0.0), alpha=0.5)
+elementwise("Shrink", torch=lambda t, x: t.nn.functional.softshrink(x, 0.4), lambd=0.4, bias=0.4)
+case("mod_of_floats", "Mod", {"x": floats(2, 3), "b": floats(3, low=0.3, high=0.9)}, lambda t, x, b: t.fmod(x, b), fmod=1)
+QKV = {"x": floats(1, 4, 3, 2), "k": floats(1, 2, 3, 2), "v": floats(1, 2, 3, 2)}
+
+
+def attend(t, q, k, v, change):
+    k, v = k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)
+    return t.softmax(change(q @ k.transpose(-1, -2) / 2**0.5), -1) @ v
+
+
+case("attention_of_groups", "Attention", QKV, lambda t, q, k, v: attend(
+    t, q, k, v, lambda s: s.masked_fill(~t.ones(3, 3, dtype=bool).tril(), -t.inf)), opset=24, is_causal=1)
+case("attention_softcap", "Attention", QKV, lambda t, q, k, v: attend(t, q, k, v, lambda s: 0.5 * t.tanh(s / 0.5)), opset=24,
+     softcap=0.5)
+
+
 def write():
     import torch
     numbers = {}

@@ -39,6 +39,7 @@ MAY_INCLUDE = {
     "compiler/import/restore": RUNTIME + [IMPORT + "tensor", IMPORT + "file"],
     "compiler/import/state": RUNTIME + [IMPORT + "tensor", IMPORT + "file", IMPORT + "restore"],
     "compiler/import/fold": RUNTIME + ["compiler/reference", IMPORT + "tensor", IMPORT + "file"],
+    "compiler/import/forms": RUNTIME + [IMPORT + "tensor", IMPORT + "file"],
     "compiler/import/rows": RUNTIME + ["compiler/dialect", IMPORT + "tensor", IMPORT + "file", IMPORT + "fold"],
     "compiler/import/tool": ["compiler/import", "runtime/base", "tools/process"],
     "compiler/export": RUNTIME + ["compiler/dialect"],

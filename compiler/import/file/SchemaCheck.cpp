@@ -4,6 +4,7 @@
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 namespace dlc::import {
@@ -169,6 +170,18 @@ Status TypeCheck::outputs(const TypeOf &typeOf) {
       DLC_TRY(check(parameterOf(schema->outputs(), i), node.output(i), "output",
                     *type));
   return {};
+}
+
+int TypeCheck::outputType(int i) const {
+  if (!schema || schema->outputs().empty())
+    return 0;
+  const SchemaParameter &parameter = parameterOf(schema->outputs(), i);
+  auto bound = variables.find(parameter.variable);
+  if (!parameter.variable.empty() && bound != variables.end())
+    return bound->second.type.element;
+  return std::has_single_bit(parameter.tensors)
+             ? std::countr_zero(parameter.tensors)
+             : 0;
 }
 
 Status TypeCheck::check(const SchemaParameter &parameter,

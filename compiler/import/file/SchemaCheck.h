@@ -45,6 +45,9 @@ public:
   Status inputs(const TypeOf &typeOf);
   /// The same of what the node has become; after inputs().
   Status outputs(const TypeOf &typeOf);
+  /// The type that output `i` must have, by what the inputs are or as the only
+  /// one; 0 when there is none. After inputs().
+  int outputType(int i) const;
 
 private:
   Status check(const SchemaParameter &parameter, const std::string &name,

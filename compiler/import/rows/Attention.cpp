@@ -1,5 +1,5 @@
-// Attention, ai.onnx 23 and newer, as far as training has it: no caches of
-// keys, no caps of scores, as many heads of keys as of queries.
+// Attention, ai.onnx 23 and newer: one op, or, where that has no caps of
+// scores, no gradient of a mask and does not give its scores, written out.
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
@@ -7,31 +7,16 @@
 using namespace mlir;
 
 namespace dlc::import {
+namespace attentions {
 namespace {
 
-LogicalResult checkSupported(const Node &n) {
-  constexpr const char *kInputs[] = {"past_key", "past_value",
-                                     "nonpad_kv_seqlen"};
-  for (size_t i = 0; i < 3; ++i)
-    if (n.has(4 + i))
-      return n.fail() << "input " << kInputs[i]
-                      << " of Attention is not supported: a step of training "
-                         "has no cache";
-  constexpr const char *kOutputs[] = {"present_key", "present_value",
-                                      "qk_matmul_output"};
-  for (size_t i = 0; i < 3; ++i)
-    if (n.uses(1 + i))
-      return n.fail() << "output " << kOutputs[i]
-                      << " of Attention is not supported";
-  if (n.number("softcap", 0) != 0)
-    return n.fail() << "softcap " << n.number("softcap", 0)
-                    << " of Attention is not supported";
-  for (const char *window : {"left_window_size", "right_window_size"})
-    if (n.integer(window, -1) != -1)
-      return n.fail() << window << " " << n.integer(window, -1)
-                      << " of Attention is not supported";
-  return success();
-}
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// Q, K and V: [B, H, T, D], or as `isFlat` says [B, T, H, D].
+struct Heads {
+  Value q, k, v;
+  bool isFlat = false;
+};
 
 /// [B, T, heads * D] as [B, T, heads, D]; null, with an error, if it is not
 /// that.
@@ -46,66 +31,347 @@ Value splitHeads(const Node &n, Value x, const char *count) {
   return n.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
 }
 
-/// The mask as [B or 1, H or 1, Tq or 1, Tk].
-Value fourDims(const Node &n, Value mask) {
+FailureOr<Heads> headsOf(const Node &n) {
+  Heads h{n.in(0), n.in(1), n.in(2)};
+  if (!h.q || !h.k || !h.v)
+    return failure();
+  const size_t rank = shapeOf(h.q).size();
+  if ((rank != 3 && rank != 4) || shapeOf(h.k).size() != rank ||
+      shapeOf(h.v).size() != rank)
+    return n.fail() << "expected Q, K and V of rank 3 or 4, found "
+                    << toString(shapeOf(h.q)) << ", " << toString(shapeOf(h.k))
+                    << " and " << toString(shapeOf(h.v));
+  if (rank == 3) {
+    h = {splitHeads(n, h.q, "q_num_heads"), splitHeads(n, h.k, "kv_num_heads"),
+         splitHeads(n, h.v, "kv_num_heads"), true};
+    if (!h.q || !h.k || !h.v)
+      return failure();
+  }
+  const int at = rank == 3 ? 2 : 1;
+  if (shapeOf(h.k)[at] == 0 || shapeOf(h.q)[at] % shapeOf(h.k)[at] != 0)
+    return n.fail() << "Attention with " << shapeOf(h.q)[at]
+                    << " heads of queries and " << shapeOf(h.k)[at]
+                    << " of keys is not supported, expected a multiple";
+  return h;
+}
+
+Value swapped(const Node &n, Value x) { return n.transpose(x, {0, 2, 1, 3}); }
+
+/// [B, H, T, D] with each head `times` times.
+Value repeated(const Node &n, Value x, int64_t times) {
+  if (!x || times == 1)
+    return x;
+  Shape s = shapeOf(x);
+  Value y = n.broadcast(n.reshape(x, {s[0], s[1], 1, s[2], s[3]}),
+                        {s[0], s[1], times, s[2], s[3]});
+  return n.reshape(y, {s[0], s[1] * times, s[2], s[3]});
+}
+
+/// Keys and values behind those of the cache, which are results, too.
+LogicalResult addPast(const Node &n, Heads &h) {
+  if (n.has(4) != n.has(5))
+    return n.fail() << "past_key and past_value must be given together";
+  for (auto [i, x] : {std::pair(0, &h.k), std::pair(1, &h.v)}) {
+    if (n.has(4 + i))
+      *x = n.make<ir::ConcatOp>(ValueRange({n.in(4 + i), *x}), uint64_t(2));
+    if (failed(n.result(1 + i, *x)))
+      return failure();
+  }
+  return success();
+}
+
+Value indexAlong(const Node &n, const Shape &shape, int64_t axis) {
+  auto type = RankedTensorType::get(shape, n.b.getI64Type());
+  return ir::IotaOp::create(n.b, n.loc, type, axis);
+}
+
+Value both(const Node &n, Value a, Value b) {
+  return a && b ? n.make<ir::AndOp>(a, b) : a ? a : b;
+}
+
+/// Which keys a query sees by its place: [1 or B, 1, Tq, Tk], or null for all.
+Value placesSeen(const Node &n, int64_t queries, int64_t keys) {
+  const bool causal = n.integer("is_causal", 0);
+  const int64_t left = n.integer("left_window_size", -1);
+  const int64_t right = n.integer("right_window_size", -1);
+  Shape shape{1, 1, queries, keys};
+  Value key = indexAlong(n, shape, 3), length, seen;
+  if (n.has(6)) {
+    length = n.cast(n.in(6), n.b.getI64Type());
+    length = length ? n.reshape(length, {shapeOf(length)[0], 1, 1, 1}) : length;
+    seen = n.make<ir::CompareOp>(ir::Predicate::lt, key, length);
+  }
+  // How far a key lies behind its query.
+  Value place = indexAlong(n, shape, 2);
+  if (n.has(4))
+    place = n.make<ir::AddOp>(place, n.constant(n.shape(4)[2], place));
+  else if (length)
+    place = n.make<ir::AddOp>(
+        place, n.make<ir::SubOp>(length, n.constant(queries, length)));
+  Value behind = n.make<ir::SubOp>(place, key);
+  auto keep = [&](ir::Predicate p, int64_t limit) {
+    seen = both(n, seen,
+                n.make<ir::CompareOp>(p, behind, n.constant(limit, behind)));
+  };
+  if (causal)
+    keep(ir::Predicate::ge, 0);
+  if (left >= 0)
+    keep(ir::Predicate::le, left);
+  if (right >= 0)
+    keep(ir::Predicate::ge, -right);
+  return seen;
+}
+
+bool isBool(Value x) { return ir::elementType(x).isInteger(1); }
+
+/// attn_mask as [B or 1, H or 1, Tq or 1, Tk]: keys that it lacks are not seen.
+Value givenMask(const Node &n, int64_t keys) {
+  Value mask = n.in(3);
+  if (!mask)
+    return mask;
   Shape shape = shapeOf(mask);
-  if (shape.size() > 4) {
+  if (shape.empty() || shape.size() > 4) {
     n.fail() << "attn_mask has shape " << toString(shape)
-             << ", expected at most 4 dimensions";
+             << ", expected 1 to 4 dimensions";
     return nullptr;
   }
   while (shape.size() < 4)
     shape.insert(shape.begin(), 1);
-  return n.reshape(mask, shape);
+  mask = n.reshape(mask, shape);
+  if (shape[3] == 1 || shape[3] >= keys)
+    return mask;
+  std::vector<int64_t> none(4, 0), high{0, 0, 0, keys - shape[3]};
+  return n.make<ir::PadOp>(mask, ArrayRef<int64_t>(none),
+                           ArrayRef<int64_t>(high), ArrayRef<int64_t>(none),
+                           llvm::APFloat(isBool(mask) ? 0 : -kInf));
+}
+
+/// The mask and the places together.
+Value maskOf(const Node &n, Value given, Value seen) {
+  if (!given || !seen)
+    return given ? given : seen;
+  if (isBool(given))
+    return both(n, given, seen);
+  return n.make<ir::SelectOp>(seen, given, n.constant(-kInf, given));
+}
+
+/// Whether training may move a float mask; a long way back counts as yes.
+bool isMoved(Value mask) {
+  constexpr size_t kMost = 64;
+  SmallVector<Value> todo{mask};
+  for (size_t i = 0; i < todo.size(); ++i) {
+    Operation *op = todo[i].getDefiningOp();
+    if (!op || !isa<FloatType>(ir::elementType(todo[i])))
+      continue;
+    if (auto read = dyn_cast<ir::ReadOp>(op)) {
+      auto state = op->getParentOfType<ModuleOp>().lookupSymbol<ir::StateOp>(
+          read.getState());
+      if (!state || state.getTrainable())
+        return true;
+    }
+    todo.append(op->operand_begin(), op->operand_end());
+    if (todo.size() > kMost)
+      return true;
+  }
+  return false;
+}
+
+double scaleOf(const Node &n, Value q) {
+  const double given = n.number("scale", 0);
+  return given != 0 ? given : 1 / std::sqrt(double(shapeOf(q).back()));
+}
+
+Value fused(const Node &n, const Heads &h, Value mask, bool causal) {
+  Operation *op = n.makeOp<ir::AttentionOp>(2, h.q, h.k, h.v, mask,
+                                            llvm::APFloat(scaleOf(n, h.q)),
+                                            causal, h.isFlat ? "bthd" : "bhtd");
+  return op ? op->getResult(0) : Value();
+}
+
+/// 0 where a query sees no key, by the mask alone.
+Value probabilities(const Node &n, Value scores, Value bias) {
+  Value p = n.make<ir::SoftmaxOp>(scores, uint64_t(3));
+  if (!bias)
+    return p;
+  const int64_t last = 3;
+  Value most = n.make<ir::ReduceMaxOp>(bias, ArrayRef<int64_t>(&last, 1), true);
+  Value isNone =
+      n.make<ir::CompareOp>(ir::Predicate::eq, most, n.constant(-kInf, most));
+  return n.make<ir::SelectOp>(isNone, n.constant(0, p), p);
+}
+
+Value multiplied(const Node &n, Value a, Value b) {
+  return n.make<ir::MatmulOp>(a, b, Value(), false, false, StringAttr());
+}
+
+/// The same in products and a softmax, by the way giving the scores as
+/// qk_matmul_output_mode wants them.
+Value writtenOut(const Node &n, const Heads &h, Value mask) {
+  const double root = std::sqrt(scaleOf(n, h.q));
+  auto scaled = [&](Value x) {
+    return n.make<ir::MulOp>(x, n.constant(root, x));
+  };
+  Value scores =
+      multiplied(n, scaled(h.q), scaled(n.transpose(h.k, {0, 1, 3, 2})));
+  const int64_t mode = n.integer("qk_matmul_output_mode", 0);
+  Value shown = scores;
+  if (const double cap = n.number("softcap", 0); cap > 0) {
+    Value bent =
+        n.make<ir::TanhOp>(n.make<ir::DivOp>(scores, n.constant(cap, scores)));
+    scores = n.make<ir::MulOp>(bent, n.constant(cap, bent));
+    if (mode != 0)
+      shown = scores;
+  }
+  Value bias = mask;
+  if (mask && isBool(mask))
+    bias = n.make<ir::SelectOp>(mask, n.constant(0, scores),
+                                n.constant(-kInf, scores));
+  if (bias)
+    scores = n.make<ir::AddOp>(scores, bias);
+  Value p = probabilities(n, scores, bias);
+  if (mode >= 2)
+    shown = mode == 2 ? scores : p;
+  if (n.uses(3) && failed(n.result(3, shown)))
+    return nullptr;
+  return multiplied(n, p, h.v);
 }
 
 LogicalResult attention(const Node &n) {
-  if (failed(checkSupported(n)))
+  auto heads = headsOf(n);
+  if (failed(heads))
     return failure();
-  Value q = n.in(0), k = n.in(1), v = n.in(2);
-  if (!q || !k || !v)
-    return failure();
-  const size_t rank = shapeOf(q).size();
-  if ((rank != 3 && rank != 4) || shapeOf(k).size() != rank ||
-      shapeOf(v).size() != rank)
-    return n.fail() << "expected Q, K and V of rank 3 or 4, found "
-                    << toString(shapeOf(q)) << ", " << toString(shapeOf(k))
-                    << " and " << toString(shapeOf(v));
-  if (rank == 3) {
-    q = splitHeads(n, q, "q_num_heads");
-    k = splitHeads(n, k, "kv_num_heads");
-    v = splitHeads(n, v, "kv_num_heads");
-    if (!q || !k || !v)
+  Heads h = *heads;
+  const bool isFlat = h.isFlat;
+  const int at = isFlat ? 2 : 1;
+  const int64_t groups = shapeOf(h.q)[at] / shapeOf(h.k)[at];
+  const bool hasPlaces = n.has(4) || n.has(6) ||
+                         n.integer("left_window_size", -1) >= 0 ||
+                         n.integer("right_window_size", -1) >= 0;
+  const bool needsScores = n.number("softcap", 0) > 0 || n.uses(3);
+  const bool isPlain =
+      !hasPlaces && !needsScores && groups == 1 && !n.uses(1) && !n.uses(2);
+  if (isFlat && !isPlain)
+    h = {swapped(n, h.q), swapped(n, h.k), swapped(n, h.v)};
+  if (!isPlain) {
+    if (!h.q || !h.k || !h.v || failed(addPast(n, h)))
+      return failure();
+    h.k = repeated(n, h.k, groups);
+    h.v = repeated(n, h.v, groups);
+    if (!h.k || !h.v)
       return failure();
   }
-  const int heads = rank == 3 ? 2 : 1;
-  if (shapeOf(q)[heads] != shapeOf(k)[heads])
-    return n.fail() << "Attention with " << shapeOf(q)[heads]
-                    << " heads of queries and " << shapeOf(k)[heads]
-                    << " of keys is not supported, expected as many";
-  Value mask;
-  if (n.has(3)) {
-    mask = n.in(3);
-    mask = mask ? fourDims(n, mask) : mask;
-    if (!mask)
-      return failure();
-  }
-  const double scale =
-      n.number("scale", 1 / std::sqrt(double(shapeOf(q).back())));
-  Operation *op = n.makeOp<ir::AttentionOp>(
-      2, q, k, v, mask, llvm::APFloat(scale), n.integer("is_causal", 0) != 0,
-      rank == 3 ? "bthd" : "bhtd");
-  if (!op)
+  const int length = h.isFlat ? 1 : 2;
+  const int64_t queries = shapeOf(h.q)[length], keys = shapeOf(h.k)[length];
+  Value given = n.has(3) ? givenMask(n, keys) : Value();
+  if (n.has(3) && !given)
     return failure();
-  Value y = op->getResult(0);
+  const bool isOut = needsScores || (given && !isBool(given) && isMoved(given));
+  if (isOut && h.isFlat)
+    h = {swapped(n, h.q), swapped(n, h.k), swapped(n, h.v)};
+  const bool causal = n.integer("is_causal", 0);
+  const bool byOp = !isOut && !hasPlaces;
+  Value seen = byOp ? Value() : placesSeen(n, queries, keys);
+  Value mask = maskOf(n, given, seen);
+  Value y = isOut ? writtenOut(n, h, mask) : fused(n, h, mask, causal && byOp);
+  if (y && isFlat && !h.isFlat)
+    y = swapped(n, y);
+  if (!y)
+    return failure();
   Shape shape = shapeOf(y);
-  if (rank == 3)
+  if (isFlat)
     y = n.reshape(y, {shape[0], shape[1], shape[2] * shape[3]});
   return n.result(y);
 }
 
-} // namespace
+/// The first half of each pair is turned by (cos, -sin), the second by
+/// (sin, cos). Pairs are neighbours (interleaved) or half the width apart.
+Value turned(const Node &n, Value x, Value cos, Value sin, bool interleaved) {
+  Shape s = shapeOf(x);
+  const int64_t half = s.back() / 2;
+  Shape split = interleaved ? Shape{s[0], s[1], s[2], half, 2}
+                            : Shape{s[0], s[1], s[2], 2, half};
+  const size_t axis = interleaved ? 4 : 3;
+  Value pairs = n.reshape(x, split);
+  auto part = [&](int64_t i) {
+    SliceBounds bounds{Shape(5, 0), split, Shape(5, 1)};
+    bounds.starts[axis] = i;
+    bounds.sizes[axis] = 1;
+    return n.reshape(n.slice(pairs, bounds), {s[0], s[1], s[2], half});
+  };
+  Value a = part(0), b = part(1);
+  auto mul = [&](Value l, Value r) { return n.make<ir::MulOp>(l, r); };
+  Shape one = split;
+  one[axis] = 1;
+  Value real = n.make<ir::SubOp>(mul(cos, a), mul(sin, b));
+  Value imaginary = n.make<ir::AddOp>(mul(sin, a), mul(cos, b));
+  Value y = n.make<ir::ConcatOp>(
+      ValueRange({n.reshape(real, one), n.reshape(imaginary, one)}),
+      uint64_t(axis));
+  return n.reshape(y, s);
+}
 
-void addAttentionRows(Rows &rows) { rows["Attention"] = {23, attention}; }
+/// cos or sin as [B or 1, T, 1, half], by positions [B, T] where they are.
+Value angles(const Node &n, Value table, Value positions) {
+  if (table && positions) {
+    positions = n.cast(positions, n.b.getI64Type());
+    table = n.make<ir::GatherOp>(table, positions, uint64_t(0), IntegerAttr());
+  }
+  if (!table)
+    return table;
+  Shape s = shapeOf(table);
+  if (s.size() == 2)
+    s.insert(s.begin(), 1);
+  return n.reshape(table, {s[0], s[1], 1, s[2]});
+}
+
+/// X [B, H, T, D] or [B, T, H * D].
+LogicalResult rotary(const Node &n, Value cosTable, Value sinTable,
+                     Value positions) {
+  Value x = n.in(0);
+  if (!x || !cosTable || !sinTable)
+    return failure();
+  const Shape given = shapeOf(x);
+  if (given.size() != 3 && given.size() != 4)
+    return n.fail() << "expected an input of rank 3 or 4, found "
+                    << toString(given);
+  const bool isFlat = given.size() == 3;
+  Value cos = angles(n, cosTable, positions);
+  Value sin = angles(n, sinTable, positions);
+  int64_t width = n.integer("rotary_embedding_dim", 0);
+  if (isFlat && n.integer("num_heads", 0) == 0 && cos && width == 0 &&
+      given[2] % (2 * shapeOf(cos).back()) == 0)
+    x = n.reshape(x, {given[0], given[1], given[2] / (2 * shapeOf(cos).back()),
+                      2 * shapeOf(cos).back()});
+  else
+    x = isFlat ? splitHeads(n, x, "num_heads") : swapped(n, x);
+  if (!x || !cos || !sin)
+    return failure();
+  Shape s = shapeOf(x);
+  width = width ? width : s[3];
+  if (width > s[3] || width % 2 || shapeOf(cos).back() != width / 2)
+    return n.fail() << "turning " << width << " of " << s[3]
+                    << " numbers of a head needs tables of " << width / 2
+                    << ", found " << shapeOf(cos).back();
+  auto cut = [&](int64_t from, int64_t size) {
+    return n.slice(x, {{0, 0, 0, from}, {s[0], s[1], s[2], size}, Shape(4, 1)});
+  };
+  Value y = turned(n, cut(0, width), cos, sin, n.integer("interleaved", 0));
+  if (y && width < s[3])
+    y = n.make<ir::ConcatOp>(ValueRange({y, cut(width, s[3] - width)}),
+                             uint64_t(3));
+  return n.result(isFlat ? n.reshape(y, given) : swapped(n, y));
+}
+
+LogicalResult rotaryEmbedding(const Node &n) {
+  return rotary(n, n.in(1), n.in(2), n.has(3) ? n.in(3) : Value());
+}
+
+} // namespace
+} // namespace attentions
+
+void addAttentionRows(Rows &rows) {
+  rows["Attention"] = {23, attentions::attention};
+  rows["RotaryEmbedding"] = {23, attentions::rotaryEmbedding};
+}
 
 } // namespace dlc::import

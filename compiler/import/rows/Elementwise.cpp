@@ -39,44 +39,6 @@ template <ir::Predicate predicate> LogicalResult compare(const Node &n) {
   return n.result(n.make<ir::CompareOp>(predicate, a, b));
 }
 
-/// x * x * ... by squaring, modulo the type's range, as integers wrap.
-Value product(const Node &n, Value x, int64_t times) {
-  Value result;
-  for (; times; times >>= 1) {
-    if (times & 1)
-      result = result ? n.make<ir::MulOp>(result, x) : x;
-    if (times > 1)
-      x = n.make<ir::MulOp>(x, x);
-  }
-  return result ? result : n.broadcast(n.constant(1, x), shapeOf(x));
-}
-
-constexpr int64_t kMostProducts = 64; // an exponent of 64 bits overflows
-
-LogicalResult integerPower(const Node &n, Value base) {
-  const HostTensor *exponent = n.host(1);
-  bool isOne = exponent && exponent->isSplat();
-  int64_t times = isOne ? exponent->integer(0) : -1;
-  if (times < 0 || times > kMostProducts ||
-      double(times) != exponent->number(0))
-    return n.fail() << "Pow of " << ir::elementType(base)
-                    << " is supported only with one exponent from 0 to "
-                    << kMostProducts << " that is known at compile time";
-  Value one = n.broadcast(n.constant(1, base), exponent->shape);
-  Value y = product(n, base, times);
-  return n.result(exponent->shape.empty() ? y : n.make<ir::MulOp>(y, one));
-}
-
-LogicalResult power(const Node &n) {
-  Value base = n.in(0);
-  if (!base)
-    return failure();
-  if (!isa<FloatType>(ir::elementType(base)))
-    return integerPower(n, base);
-  return n.result(
-      n.make<ir::PowOp>(base, n.cast(n.in(1), ir::elementType(base))));
-}
-
 LogicalResult castTo(const Node &n) {
   int to = n.integer("to", 0);
   auto dtype = toDType(to);
@@ -92,7 +54,7 @@ LogicalResult castLike(const Node &n) {
   Type element = n.type(1).getElementType();
   if (const HostTensor *x = n.host(0)) {
     HostCall call{n, {x}, n.table.budget()};
-    auto y = import::castTo(call, toOnnxType(toDType(element)));
+    auto y = import::castTo(call, n.onnxType(1));
     return y.ok() ? n.result(0, std::move((*y)[0])) : n.fail(y.status());
   }
   return n.result(n.cast(n.in(0), element));
@@ -253,7 +215,6 @@ void addElementwiseRows(Rows &rows) {
   rows["Div"] = {7, binary<ir::DivOp>};
   rows["And"] = {7, binary<ir::AndOp>};
   rows["Or"] = {7, binary<ir::OrOp>};
-  rows["Pow"] = {7, power};
   rows["Max"] = {8, variadic<ir::MaxOp>};
   rows["Min"] = {8, variadic<ir::MinOp>};
   rows["Sum"] = {8, variadic<ir::AddOp>};

@@ -344,9 +344,26 @@ template <typename Op> LogicalResult globalPool(const Node &n) {
   return n.result(n.make<Op>(x, ArrayRef<int64_t>(axes), true));
 }
 
+/// com.microsoft: the product with its last two dimensions swapped or not.
+LogicalResult fusedMatMul(const Node &n) {
+  if (n.integer("transBatchA", 0) || n.integer("transBatchB", 0))
+    return n.fail() << "transBatchA and transBatchB are not supported";
+  Value a = n.in(0), b = n.in(1);
+  if (!a || !b)
+    return failure();
+  if (shapeOf(a).size() < 2 || shapeOf(b).size() < 2)
+    return n.fail() << "expected operands of rank 2 or more, found "
+                    << toString(shapeOf(a)) << " and " << toString(shapeOf(b));
+  Value y = n.make<ir::MatmulOp>(a, b, Value(), n.integer("transA", 0) != 0,
+                                 n.integer("transB", 0) != 0, StringAttr());
+  const double alpha = n.number("alpha", 1);
+  return n.result(alpha == 1 ? y : n.make<ir::MulOp>(y, n.constant(alpha, y)));
+}
+
 } // namespace
 
 void addLinearRows(Rows &rows) {
+  rows["com.microsoft.FusedMatMul"] = {1, fusedMatMul};
   rows["MatMul"] = {1, matmul};
   rows["Gemm"] = {7, gemm};
   rows["Conv"] = {1, conv};

@@ -49,8 +49,9 @@ LogicalResult expectVector(const Node &n, size_t input, int64_t size,
                            const char *what) {
   if (n.shape(input) == Shape{size})
     return success();
-  return n.fail() << "expected " << what << " of shape " << toString({size})
-                  << ", found " << toString(n.shape(input));
+  return n.fail() << "expected " << what << " of shape "
+                  << toString(Shape{size}) << ", found "
+                  << toString(n.shape(input));
 }
 
 /// The channels of an input of rank 2 (`least`) or more.

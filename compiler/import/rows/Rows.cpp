@@ -43,6 +43,10 @@ Shape Node::shape(size_t i) const {
   return t ? Shape(t.getShape()) : Shape();
 }
 
+int Node::onnxType(size_t i) const {
+  return has(i) ? table.onnxType(inputName(i)) : 0;
+}
+
 const HostTensor *Node::host(size_t i) const {
   return has(i) ? table.host(inputName(i)) : nullptr;
 }
@@ -209,6 +213,8 @@ const Rows &allRows() {
     addShapeRows(table);
     addLossRows(table);
     addRandomRows(table);
+    addIntegerRows(table);
+    addTrigonometryRows(table);
     return table;
   }();
   return rows;

@@ -24,6 +24,9 @@ public:
   /// Its contents where they are known at import time, else null.
   virtual const HostTensor *host(const std::string &name) = 0;
   virtual mlir::RankedTensorType type(const std::string &name) = 0;
+  /// Its onnx::TensorProto::DataType, which type() may hold in a wider one; 0
+  /// when it has none.
+  virtual int onnxType(const std::string &name) = 0;
   virtual void define(const std::string &name, Value value) = 0;
   virtual void define(const std::string &name, HostTensor value) = 0;
   /// Sequences of tensors (SplitToSequence).
@@ -64,6 +67,7 @@ public:
   Value in(size_t i) const;
   mlir::RankedTensorType type(size_t i) const;
   Shape shape(size_t i) const;
+  int onnxType(size_t i) const;
   const HostTensor *host(size_t i) const;
   /// Input `i` as integers known at import time; an error that names `what`
   /// otherwise.
@@ -149,6 +153,8 @@ void addSampleRows(Rows &rows);
 void addShapeRows(Rows &rows);
 void addLossRows(Rows &rows);
 void addRandomRows(Rows &rows);
+void addIntegerRows(Rows &rows);
+void addTrigonometryRows(Rows &rows);
 
 /// All rows, by operatorName.
 const Rows &allRows();

@@ -3,8 +3,30 @@
 
 namespace dlc::import {
 
+bool isNarrow(int onnxType) {
+  auto held = toDType(onnxType);
+  return held && toOnnxType(*held) != onnxType;
+}
+
 std::optional<DType> toDType(int onnxType) {
   switch (onnxType) {
+  case onnx::TensorProto::INT2:
+  case onnx::TensorProto::UINT2:
+  case onnx::TensorProto::INT4:
+  case onnx::TensorProto::UINT4:
+  case onnx::TensorProto::INT8:
+  case onnx::TensorProto::INT16:
+  case onnx::TensorProto::UINT16:
+    return DType::I32;
+  case onnx::TensorProto::UINT32:
+  case onnx::TensorProto::UINT64:
+    return DType::I64;
+  case onnx::TensorProto::FLOAT8E4M3FN:
+  case onnx::TensorProto::FLOAT8E4M3FNUZ:
+  case onnx::TensorProto::FLOAT8E5M2:
+  case onnx::TensorProto::FLOAT8E5M2FNUZ:
+  case onnx::TensorProto::FLOAT4E2M1:
+    return DType::F32;
   case onnx::TensorProto::FLOAT:
     return DType::F32;
   case onnx::TensorProto::FLOAT16:
@@ -27,9 +49,24 @@ std::optional<DType> toDType(int onnxType) {
 }
 
 int toOnnxType(DType type) {
-  for (int candidate = 1; candidate <= onnx::TensorProto::BFLOAT16; ++candidate)
-    if (toDType(candidate) == type)
-      return candidate;
+  switch (type) {
+  case DType::F32:
+    return onnx::TensorProto::FLOAT;
+  case DType::F16:
+    return onnx::TensorProto::FLOAT16;
+  case DType::BF16:
+    return onnx::TensorProto::BFLOAT16;
+  case DType::F64:
+    return onnx::TensorProto::DOUBLE;
+  case DType::I64:
+    return onnx::TensorProto::INT64;
+  case DType::I32:
+    return onnx::TensorProto::INT32;
+  case DType::U8:
+    return onnx::TensorProto::UINT8;
+  case DType::Bool:
+    return onnx::TensorProto::BOOL;
+  }
   return onnx::TensorProto::UNDEFINED;
 }
 

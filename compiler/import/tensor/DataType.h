@@ -6,10 +6,14 @@
 
 namespace dlc::import {
 
-/// The type for onnx::TensorProto::DataType `onnxType`; nullopt when dlc
-/// has no such type (strings, complex, 4-bit, 8-bit float, unsigned > 8 bit).
+/// The type that holds values of onnx::TensorProto::DataType `onnxType`:
+/// itself, or a wider one (isNarrow); nullopt where none does (strings,
+/// complex, FLOAT8E8M0).
 std::optional<DType> toDType(int onnxType);
-/// The inverse of toDType.
+/// Values are held in a wider type: integers of 2, 4, 16 bits, INT8, UINT32 and
+/// UINT64 (to 2^63 - 1), floats of 4 and 8 bits.
+bool isNarrow(int onnxType);
+/// The type of which `type` is the own.
 int toOnnxType(DType type);
 /// "FLOAT", "INT4", ... or "type 99" for a number that ONNX does not define.
 std::string onnxTypeName(int onnxType);

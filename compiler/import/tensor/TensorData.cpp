@@ -96,6 +96,80 @@ Status checkBooleans(const Weight &weight, const std::string &name) {
 
 } // namespace
 
+namespace {
+
+/// A type of whole bytes whose values a wider type holds.
+struct Narrow {
+  int type;
+  size_t size;
+  bool isSigned;
+};
+constexpr Narrow kNarrow[] = {{onnx::TensorProto::INT8, 1, true},
+                              {onnx::TensorProto::INT16, 2, true},
+                              {onnx::TensorProto::UINT16, 2, false},
+                              {onnx::TensorProto::UINT32, 4, false},
+                              {onnx::TensorProto::UINT64, 8, false}};
+
+/// The elements as bytes of their own type.
+Result<std::string> narrowBytes(const onnx::TensorProto &tensor,
+                                const std::string &name, const Narrow &type,
+                                size_t count, ExternalData &external) {
+  auto fields = dataFields(tensor);
+  if (fields.size() > 1)
+    return badModel("tensor '{}': both {} and {} are set, expected one", name,
+                    fields[0], fields[1]);
+  const size_t size = count * type.size;
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+    DLC_ASSIGN(auto range, external.find(tensor, size));
+    return std::string(reinterpret_cast<const char *>(range.bytes.data()),
+                       size);
+  }
+  std::string bytes = tensor.raw_data();
+  for (int32_t value : tensor.int32_data())
+    bytes.append(reinterpret_cast<const char *>(&value),
+                 std::min(type.size, sizeof value));
+  for (uint64_t value : tensor.uint64_data())
+    bytes.append(reinterpret_cast<const char *>(&value), type.size);
+  if (bytes.size() != size)
+    return wrongSize(name, fields.empty() ? "no data" : fields[0].c_str(),
+                     bytes.size(), size, "bytes");
+  return bytes;
+}
+
+/// Adds a tensor of a narrow type, widened.
+Status addNarrow(const onnx::TensorProto &tensor, const std::string &name,
+                 ExternalData &external, WeightStore &store) {
+  const Narrow *type =
+      std::find_if(std::begin(kNarrow), std::end(kNarrow),
+                   [&](auto &row) { return row.type == tensor.data_type(); });
+  if (type == std::end(kNarrow))
+    return badModel("tensor '{}': data type {} is not supported", name,
+                    onnxTypeName(tensor.data_type()));
+  std::vector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
+  DLC_ASSIGN(auto count,
+             countElements(shape, fmt::format("tensor '{}'", name)));
+  DLC_ASSIGN(auto bytes,
+             narrowBytes(tensor, name, *type, size_t(count), external));
+  const DType dtype = *toDType(type->type);
+  const size_t width = sizeOf(dtype);
+  std::string wide(size_t(count) * width, '\0');
+  for (size_t i = 0; i < size_t(count); ++i) {
+    const char *from = bytes.data() + i * type->size;
+    const bool isNegative = from[type->size - 1] < 0;
+    if (isNegative && type->size == 8)
+      return badModel("tensor '{}': a value of UINT64 is above 2^63 - 1, which "
+                      "is not supported",
+                      name);
+    char *to = wide.data() + i * width;
+    std::fill_n(to, width, isNegative && type->isSigned ? '\xff' : '\0');
+    std::copy_n(from, type->size, to);
+  }
+  store.own(name, dtype, std::move(shape), std::move(wide));
+  return Status();
+}
+
+} // namespace
+
 Status addTensor(const onnx::TensorProto &tensor, const std::string &name,
                  ExternalData &external, WeightStore &store) {
   auto dtype = toDType(tensor.data_type());
@@ -104,6 +178,8 @@ Status addTensor(const onnx::TensorProto &tensor, const std::string &name,
                     onnxTypeName(tensor.data_type()));
   if (tensor.has_segment())
     return badModel("tensor '{}': segmented tensors are not supported", name);
+  if (isNarrow(tensor.data_type()))
+    return addNarrow(tensor, name, external, store);
   Weight weight{*dtype, {tensor.dims().begin(), tensor.dims().end()}};
   DLC_ASSIGN(auto count,
              countElements(weight.shape, fmt::format("tensor '{}'", name)));

@@ -1,7 +1,6 @@
-#include "compiler/import/file/Upgrade.h"
+#include "compiler/import/forms/Upgrade.h"
 #include "compiler/import/file/GraphCheck.h"
-#include "compiler/import/file/NodeView.h"
-#include "onnx-ml.pb.h"
+#include "compiler/import/forms/Contrib.h"
 #include <algorithm>
 #include <map>
 
@@ -12,78 +11,6 @@ using onnx::AttributeProto;
 using onnx::NodeProto;
 using onnx::TensorProto;
 
-/// What an upgrade is made with: the nodes so far, and names.
-class Upgrade {
-public:
-  Upgrade(const NodeProto &node, int64_t opset, const UnusedName &unused)
-      : node(node), view(node, opset), unused(unused) {}
-
-  const NodeProto &node;
-  NodeView view;
-  std::vector<NodeProto> nodes;
-
-  /// A node with one new result, by its name.
-  NodeProto &add(const char *op, std::vector<std::string> inputs) {
-    NodeProto &added = nodes.emplace_back();
-    added.set_op_type(op);
-    added.set_name(node.name() + "/" + op);
-    for (std::string &input : inputs)
-      *added.add_input() = std::move(input);
-    added.add_output(unused(node.output(0) + "#" + op));
-    return added;
-  }
-  std::string result() const { return nodes.back().output(0); }
-
-  std::string constant(const TensorProto &value) {
-    auto *attribute = add("Constant", {}).add_attribute();
-    attribute->set_name("value");
-    attribute->set_type(AttributeProto::TENSOR);
-    *attribute->mutable_t() = value;
-    return result();
-  }
-  std::string integers(const std::vector<int64_t> &values) {
-    TensorProto tensor;
-    tensor.set_data_type(TensorProto::INT64);
-    tensor.add_dims(int64_t(values.size()));
-    for (int64_t value : values)
-      tensor.add_int64_data(value);
-    return constant(tensor);
-  }
-  std::string integer(int64_t value) {
-    TensorProto tensor;
-    tensor.set_data_type(TensorProto::INT64);
-    tensor.add_int64_data(value);
-    return constant(tensor);
-  }
-  /// A scalar of the first input's type.
-  std::string number(float value) {
-    TensorProto tensor;
-    tensor.set_data_type(TensorProto::FLOAT);
-    tensor.add_float_data(value);
-    std::string given = constant(tensor);
-    add("CastLike", {given, node.input(0)});
-    return result();
-  }
-
-  /// The node itself, which comes last.
-  NodeProto &same() { return nodes.emplace_back(node); }
-
-private:
-  const UnusedName &unused;
-};
-
-void setInteger(NodeProto &node, const char *name, int64_t value) {
-  auto *attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(AttributeProto::INT);
-  attribute->set_i(value);
-}
-void setText(NodeProto &node, const char *name, const char *value) {
-  auto *attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(AttributeProto::STRING);
-  attribute->set_s(value);
-}
 void drop(NodeProto &node, const std::string &name) {
   auto &all = *node.mutable_attribute();
   all.erase(std::remove_if(all.begin(), all.end(),
@@ -241,7 +168,6 @@ Status batchNorm(Upgrade &up) {
   return {};
 }
 
-using Rule = Status (*)(Upgrade &);
 const std::map<std::string, Rule> kRules = {
     {"BatchNormalization", batchNorm},
     {"DFT", dft},
@@ -259,10 +185,13 @@ const std::map<std::string, Rule> kRules = {
 Result<std::vector<NodeProto>> upgraded(const NodeProto &node, int64_t opset,
                                         const UnusedName &unused) {
   Upgrade up(node, opset, unused);
-  if (!node.domain().empty() && node.domain() != "ai.onnx")
-    return up.nodes;
-  auto rule = kRules.find(node.op_type());
-  DLC_TRY(rule == kRules.end() ? moveAttributes(up) : rule->second(up));
+  const std::string name = operatorName(node);
+  if (auto contrib = contribRules().find(name); contrib != contribRules().end())
+    DLC_TRY(contrib->second(up).withContext(describe(node)));
+  else if (auto rule = kRules.find(name); rule != kRules.end())
+    DLC_TRY(rule->second(up));
+  else
+    DLC_TRY(moveAttributes(up));
   return std::move(up.nodes);
 }
 

@@ -1,6 +1,7 @@
-#include "compiler/import/rows/Support.h"
+#include "compiler/import/Support.h"
 #include "compiler/import/file/Schema.h"
-#include "compiler/import/file/StandardBodies.h"
+#include "compiler/import/forms/Contrib.h"
+#include "compiler/import/forms/StandardBodies.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
@@ -36,7 +37,8 @@ missingOperators(const OnnxFile &file,
   Missing missing;
   for (const auto *node : file.nodes) {
     const std::string name = operatorName(*node);
-    bool known = allRows().count(name) || folds(name) || hasStandardBody(name);
+    bool known = allRows().count(name) || folds(name) ||
+                 hasStandardBody(name) || contribRules().count(name);
     const int since = firstOpset(name);
     if (known && since <= file.opset)
       continue;

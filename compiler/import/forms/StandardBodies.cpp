@@ -1,5 +1,5 @@
-#include "compiler/import/file/StandardBodies.h"
-#include "compiler/import/file/Upgrade.h"
+#include "compiler/import/forms/StandardBodies.h"
+#include "compiler/import/forms/Upgrade.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
 #include <unordered_set>
@@ -10,7 +10,7 @@ namespace {
 struct StandardBody {
   std::string_view op, function; // a FunctionProto
 };
-#include "compiler/import/file/Bodies.inc"
+#include "compiler/import/forms/Bodies.inc"
 
 const StandardBody *findBody(const std::string &op) {
   auto at =

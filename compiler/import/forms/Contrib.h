@@ -1,0 +1,13 @@
+// Operators of com.microsoft that exporters and optimizers write, as ai.onnx
+// has them.
+#pragma once
+#include "compiler/import/forms/Upgrading.h"
+#include <map>
+#include <string>
+
+namespace dlc::import {
+
+/// By operatorName.
+const std::map<std::string, Rule> &contribRules();
+
+} // namespace dlc::import

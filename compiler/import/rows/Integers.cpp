@@ -1,0 +1,217 @@
+// Integers and their bits: ops that dlc has no op for, as what it has. Integers
+// wrap in the type that holds them.
+#include "compiler/import/rows/Rows.h"
+#include "onnx-ml.pb.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace integers {
+namespace {
+
+Value zero(const Node &n, Value x) { return n.constant(0, x); }
+
+Value compare(const Node &n, ir::Predicate p, Value a, Value b) {
+  return n.make<ir::CompareOp>(p, a, b);
+}
+
+bool isFloat(Value x) { return isa<FloatType>(ir::elementType(x)); }
+
+/// Bits of one operand alone: or - and borrows nothing.
+LogicalResult bitwiseXor(const Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  return n.result(
+      n.make<ir::SubOp>(n.make<ir::OrOp>(a, b), n.make<ir::AndOp>(a, b)));
+}
+
+LogicalResult bitwiseNot(const Node &n) {
+  Value x = n.in(0);
+  return n.result(n.make<ir::SubOp>(n.constant(-1, x), x));
+}
+
+LogicalResult logicalXor(const Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  return n.result(compare(n, ir::Predicate::ne, a, b));
+}
+
+int64_t widthOf(Value x) { return ir::elementType(x).getIntOrFloatBitWidth(); }
+
+/// `exponent` is at least 0; what passes the type's range wraps.
+Value powerOf(const Node &n, Value base, Value exponent, int64_t bits) {
+  Value y = n.constant(1, base), factor = base;
+  for (int64_t bit = 0; bit < bits && y; ++bit) {
+    Value mask = n.constant(std::ldexp(1.0, int(bit)), exponent);
+    Value isSet = compare(n, ir::Predicate::ne,
+                          n.make<ir::AndOp>(exponent, mask), zero(n, exponent));
+    Value times = n.make<ir::SelectOp>(isSet, factor, n.constant(1, factor));
+    y = n.make<ir::MulOp>(y, times);
+    if (bit + 1 < bits)
+      factor = n.make<ir::MulOp>(factor, factor);
+  }
+  return y;
+}
+
+/// Down, as a shift of a negative number does.
+Value floorQuotient(const Node &n, Value x, Value by) {
+  Value y = n.make<ir::DivOp>(x, by);
+  if (widthOf(x) == 8)
+    return y;
+  Value isRounded = compare(n, ir::Predicate::lt, x, n.make<ir::MulOp>(y, by));
+  return n.make<ir::SelectOp>(isRounded, n.make<ir::SubOp>(y, n.constant(1, y)),
+                              y);
+}
+
+/// By the product with, or quotient of, a power of two. All bits are shifted
+/// out from the type's width on, and by a negative count.
+LogicalResult bitShift(const Node &n) {
+  std::string direction = n.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return n.fail() << "direction is '" << direction
+                    << "', expected LEFT or RIGHT";
+  Value x = n.in(0), count = n.in(1);
+  if (!x || !count)
+    return failure();
+  const bool isLeft = direction == "LEFT";
+  const int64_t width = widthOf(x);
+  // The greatest power of a signed type is negative: nothing is left of x.
+  const int64_t most = width == 8 || isLeft ? width : width - 1;
+  Value factor = powerOf(n, n.constant(2, x), count, std::log2(width));
+  Value y = isLeft ? n.make<ir::MulOp>(x, factor) : floorQuotient(n, x, factor);
+  Value none = zero(n, x);
+  if (!isLeft && width != 8)
+    none = n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, x, none),
+                                n.constant(-1, x), none);
+  Value isAll = n.make<ir::OrOp>(
+      compare(n, ir::Predicate::ge, count, n.constant(most, count)),
+      compare(n, ir::Predicate::lt, count, zero(n, count)));
+  return n.result(n.make<ir::SelectOp>(isAll, none, y));
+}
+
+/// What is left of a by truncated division.
+Value remainder(const Node &n, Value a, Value b) {
+  Value whole = n.make<ir::MulOp>(n.make<ir::DivOp>(a, b), b);
+  return n.make<ir::SubOp>(a, whole);
+}
+
+/// The same of floats, of a's sign: |a| - floor(|a| / |b|) |b|, the quotient
+/// being one too large or small where it was rounded.
+Value floatRemainder(const Node &n, Value a, Value b) {
+  Value x = n.make<ir::AbsOp>(a), y = n.make<ir::AbsOp>(b);
+  Value whole = n.make<ir::FloorOp>(n.make<ir::DivOp>(x, y));
+  Value r = n.make<ir::SubOp>(x, n.make<ir::MulOp>(whole, y));
+  r = n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, r, zero(n, r)),
+                           n.make<ir::AddOp>(r, y), r);
+  r = n.make<ir::SelectOp>(compare(n, ir::Predicate::ge, r, y),
+                           n.make<ir::SubOp>(r, y), r);
+  r = n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, x, y), x, r);
+  return n.make<ir::SelectOp>(compare(n, ir::Predicate::lt, a, zero(n, a)),
+                              n.make<ir::NegOp>(r), r);
+}
+
+/// With fmod of the dividend's sign, else of the divisor's.
+LogicalResult mod(const Node &n) {
+  Value a = n.in(0), b = n.in(1);
+  if (!a || !b)
+    return failure();
+  Type element = ir::elementType(a);
+  if (ir::isHalf(element)) {
+    a = n.cast(a, n.b.getF32Type());
+    b = n.cast(b, n.b.getF32Type());
+  }
+  Value r = isFloat(a) ? floatRemainder(n, a, b) : remainder(n, a, b);
+  if (!n.integer("fmod", 0)) {
+    Value differ = compare(n, ir::Predicate::ne,
+                           compare(n, ir::Predicate::lt, r, zero(n, r)),
+                           compare(n, ir::Predicate::lt, b, zero(n, b)));
+    Value isLeft = compare(n, ir::Predicate::ne, r, zero(n, r));
+    r = n.make<ir::SelectOp>(n.make<ir::AndOp>(isLeft, differ),
+                             n.make<ir::AddOp>(r, b), r);
+  }
+  return n.result(n.cast(r, element));
+}
+
+/// Of a negative exponent 1 / base^-e, which truncates.
+Value integerPower(const Node &n, Value base, Value exponent) {
+  const bool isSigned = widthOf(exponent) != 8;
+  Value isBelow = compare(n, ir::Predicate::lt, exponent, zero(n, exponent));
+  Value size = isSigned ? n.make<ir::AbsOp>(exponent) : exponent;
+  Value y = powerOf(n, base, size, widthOf(exponent) - isSigned);
+  if (!isSigned)
+    return y;
+  Value isZero = compare(n, ir::Predicate::eq, y, zero(n, y));
+  Value divisor = n.make<ir::SelectOp>(isZero, n.constant(1, y), y);
+  Value inverse = n.make<ir::SelectOp>(
+      isZero, zero(n, y), n.make<ir::DivOp>(n.constant(1, y), divisor));
+  return n.make<ir::SelectOp>(isBelow, inverse, y);
+}
+
+/// The result is of the base's type, whatever the exponent's.
+LogicalResult power(const Node &n) {
+  Value base = n.in(0), exponent = n.in(1);
+  if (!base || !exponent)
+    return failure();
+  Type element = ir::elementType(base);
+  if (isFloat(base))
+    return n.result(n.make<ir::PowOp>(base, n.cast(exponent, element)));
+  if (isFloat(exponent)) {
+    Type wide = n.b.getF64Type();
+    return n.result(
+        n.cast(n.make<ir::PowOp>(n.cast(base, wide), n.cast(exponent, wide)),
+               element));
+  }
+  const HostTensor *known = n.host(1);
+  if (known && known->isSplat() && known->integer(0) >= 0 &&
+      known->elements() == 1) {
+    const int64_t times = known->integer(0);
+    Value y = n.constant(1, base);
+    for (int64_t left = times; left; left >>= 1) {
+      if (left & 1)
+        y = n.make<ir::MulOp>(y, base);
+      if (left > 1)
+        base = n.make<ir::MulOp>(base, base);
+    }
+    auto shape = broadcastShapes(n.shape(0), known->shape);
+    return shape.ok() ? n.result(n.broadcast(y, *shape))
+                      : n.fail(shape.status());
+  }
+  return n.result(integerPower(n, base, exponent));
+}
+
+/// Either sign may be left out.
+LogicalResult isInf(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  const bool above = n.integer("detect_positive", 1);
+  const bool below = n.integer("detect_negative", 1);
+  if (!above && !below)
+    return n.result(n.broadcast(n.constant(HostTensor::scalar(DType::Bool, 0)),
+                                shapeOf(x)));
+  Value tested = above && below ? n.make<ir::AbsOp>(x) : x;
+  const double limit = above ? INFINITY : -INFINITY;
+  return n.result(compare(n, ir::Predicate::eq, tested, n.constant(limit, x)));
+}
+
+} // namespace
+} // namespace integers
+
+void addIntegerRows(Rows &rows) {
+  rows["BitwiseAnd"] = {18, [](const Node &n) {
+                          Value a = n.in(0), b = n.in(1);
+                          return n.result(n.make<ir::AndOp>(a, b));
+                        }};
+  rows["BitwiseOr"] = {18, [](const Node &n) {
+                         Value a = n.in(0), b = n.in(1);
+                         return n.result(n.make<ir::OrOp>(a, b));
+                       }};
+  rows["BitwiseXor"] = {18, integers::bitwiseXor};
+  rows["BitwiseNot"] = {18, integers::bitwiseNot};
+  rows["BitShift"] = {11, integers::bitShift};
+  rows["Xor"] = {7, integers::logicalXor};
+  rows["Mod"] = {10, integers::mod};
+  rows["Pow"] = {7, integers::power};
+  rows["IsInf"] = {10, integers::isInf};
+}
+
+} // namespace dlc::import
