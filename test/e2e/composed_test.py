@@ -21,9 +21,7 @@ RATE = 0.125  # a power of two, so that the weights' difference tells the gradie
 def renamed(case, prefix):
     """The case's nodes with names of their own, its parameters and its known tensors."""
     parameters = {k: f"{prefix}.{k}.weight" for k in case.inputs}
-    names = parameters | {
-k: f"{prefix}_{k}" for k in [*case.known, *(o for n in case.nodes for o in n.output)]
-}
+    names = parameters | {k: f"{prefix}_{k}" for k in [*case.known, *(o for n in case.nodes for o in n.output)]}
     nodes = []
     for node in case.nodes:
         copy = onnx.NodeProto()
@@ -31,15 +29,13 @@ k: f"{prefix}_{k}" for k in [*case.known, *(o for n in case.nodes for o in n.out
         copy.input[:] = [names.get(i, i) for i in node.input]
         copy.output[:] = [names.get(o, o) for o in node.output]
         nodes.append(copy)
-    tensors = {names[k]: v.astype(np.float32) for k, v in case.inputs.items()} | {names[k]: v for k, v in case.known.items()
-    }
+    tensors = {names[k]: v.astype(np.float32) for k, v in case.inputs.items()} | {names[k]: v for k, v in case.known.items()}
     return nodes, tensors, parameters, names["y"]
 
 
 class Composed(dlc.TestCase):
     def model(self, cases):
-        nodes, tensors, flat = [], {
-  "row" : np.array([ 1, -1 ])}, []
+        nodes, tensors, flat = [], {"row": np.array([1, -1])}, []
         for i, case in enumerate(cases.values()):
             more, own, _, y = renamed(case, f"c{i}")
             flat.append(y + "_flat")

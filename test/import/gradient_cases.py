@@ -34,16 +34,12 @@ class Case:
     opset: int = 21
 
 
-CASES = {
-}
+CASES = {}
 
-def case (name, op, inputs, torch, known = None, names = None, kink = False,
-          opset = 21, **attributes)
-    : ""
-      "One node, whose inputs are `names`: by default the inputs, then the "
-      "known ones."
-      "" known = known or {
-}
+
+def case(name, op, inputs, torch, known=None, names=None, kink=False, opset=21, **attributes):
+    """One node, whose inputs are `names`: by default the inputs, then the known ones."""
+    known = known or {}
     outputs = ["y", "i"] if op == "TopK" else ["y"]
     node = helper.make_node(op, names or [*inputs, *known], outputs, **attributes)
     CASES[name] = Case([node], inputs, torch, known, kink, opset)
@@ -100,18 +96,13 @@ case("col2im", "Col2Im", {"x": floats(1, 4, 4)}, lambda t, x: t.nn.functional.fo
 EINSUMS = {"bij,bjk->bik": [(2, 3, 4), (2, 4, 2)], "ii->i": [(3, 3)], "iji->j": [(2, 3, 2)], "...ij,jk": [(2, 2, 3), (3, 2)],
            "bhqd,bhkd->bhqk": [(1, 2, 3, 2), (1, 2, 2, 2)], "i,j,ij->": [(2,), (3,), (2, 3)], "ab,cd->dbca": [(2, 1), (2, 3)]}
 for equation, shapes in EINSUMS.items():
-    case(f"einsum {equation}", "Einsum", {
-name: floats(*s) for name, s in zip("xuv", shapes)},
+    case(f"einsum {equation}", "Einsum", {name: floats(*s) for name, s in zip("xuv", shapes)},
          lambda t, *xs, e=equation: t.einsum(e, *xs), equation=equation)
 
 
 def resize(name, shape, torch, scales=None, sizes=None, **attributes):
-    known = {"s": np.array(scales, np.float32)} if scales else {
-      "z" : ints(*sizes)
-    }
-    case(f"resize_{name}", "Resize", {"x":
-    floats(*shape)
-    }, torch, known, ["x", "", *known] if scales else ["x", "", "", "z"],
+    known = {"s": np.array(scales, np.float32)} if scales else {"z": ints(*sizes)}
+    case(f"resize_{name}", "Resize", {"x": floats(*shape)}, torch, known, ["x", "", *known] if scales else ["x", "", "", "z"],
          **attributes)
 
 

@@ -34,8 +34,7 @@ class Gradients(dlc.TestCase):
         expected = self.numbers[name]
         proto = model(case.nodes, [value(k, v.shape, TensorProto.DOUBLE) for k, v in case.inputs.items()],
                       [value("y", None, TensorProto.DOUBLE)],
-                      {
-k: v.astype(np.float64) if k == "v" else v for k, v in case.known.items()}, opset=case.opset)
+                      {k: v.astype(np.float64) if k == "v" else v for k, v in case.known.items()}, opset=case.opset)
         proto.ir_version = 10
         path = self.path("m.onnx")
         with open(path, "wb") as file:
