@@ -118,6 +118,21 @@ class Roles(dlc.TestCase):
         self.states(self.save(proto))
         self.assertRegex(self.text, r'tensor<f32> \{dlc.loss, dlc.name = "loss"\}, tensor<5x3xf32> \{dlc.name = "logits"\}')
 
+    def test_settings_are_not_trained(self):
+        """Weights of classes and scales of quantisation, though torch's names are a module's; the weights behind them are."""
+        numbers = np.linspace(0.1, 1, 12, dtype=np.float32)
+        for op in "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss":
+            proto = model([node("QuantizeLinear", ["w", "q.weight", "zero"], ["levels"], axis=1),
+                           node("DequantizeLinear", ["levels", "q.weight", "zero"], ["rounded"], axis=1),
+                           node("MatMul", ["x", "rounded"], ["logits"]),
+                           node(op, ["logits", "t", "loss.weight"], ["loss"])],
+                          [value("x", [5, 4]), value("t", [5], 7)], [value("loss", []), value("logits", [5, 3])],
+                          {"w": numbers.reshape(4, 3), "q.weight": numbers[:3], "zero": np.zeros(3, np.uint8),
+                           "loss.weight": numbers[:3]})
+            proto.producer_name = "pytorch"
+            self.assertEqual(self.states(self.save(proto))["param"], {"w"})
+            self.assertIn('dlc.loss, dlc.name = "loss"', self.text)
+
 
 if __name__ == "__main__":
     dlc.main()
