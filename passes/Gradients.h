@@ -24,6 +24,7 @@ void attachAttentionGradients(mlir::MLIRContext &context);
 void attachElementwiseGradients(mlir::MLIRContext &context);
 void attachLinearGradients(mlir::MLIRContext &context);
 void attachNormGradients(mlir::MLIRContext &context);
+void attachRecurrenceGradients(mlir::MLIRContext &context);
 void attachReduceGradients(mlir::MLIRContext &context);
 void attachShapeGradients(mlir::MLIRContext &context);
 void attachLossGradients(mlir::MLIRContext &context);

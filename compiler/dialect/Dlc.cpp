@@ -2,6 +2,7 @@
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/dialect/Infer.h"
 #include "compiler/dialect/LibraryNorm.h"
+#include "compiler/dialect/ops/Recurrence.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -23,6 +24,7 @@ void DlcDialect::initialize() {
       >();
   registerLibraryNorms(*this);
   registerEpilogues(*this);
+  registerRecurrences(*this);
 }
 
 Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,

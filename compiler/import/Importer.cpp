@@ -321,7 +321,7 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
   if (Status status = node.problem(); !status.ok())
     return node.fail(status);
   for (const std::string &output : proto.output())
-    if (isUsed(output) && !entries.count(output))
+    if (!output.empty() && isUsed(output) && !entries.count(output))
       return node.fail() << "output '" << output << "' is not supported";
   if (failed(narrowResults(node, types, narrow)))
     return failure();

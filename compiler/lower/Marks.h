@@ -8,4 +8,8 @@ namespace dlc {
 /// What keeps an op apart from an equal one, of another owner, until fusion.
 constexpr llvm::StringLiteral kApart = "dlc.apart";
 
+/// A slice that is a range of its operand's memory, or a concat whose operands
+/// are ranges of its own: no kernel moves them.
+constexpr llvm::StringLiteral kInPlace = "dlc.in_place";
+
 } // namespace dlc

@@ -37,6 +37,7 @@ std::optional<Tensors> runAttention(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runElementwise(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runLinear(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runNorm(mlir::Operation *op, const Tensors &x);
+std::optional<Tensors> runRecurrence(mlir::Operation *op, const Tensors &x);
 std::optional<Tensors> runShape(mlir::Operation *op, const Tensors &x);
 
 } // namespace dlc::reference

@@ -1,6 +1,7 @@
 #include "passes/autocast/CastNames.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Locations.h"
+#include "compiler/dialect/ops/Recurrence.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -50,7 +51,7 @@ const std::vector<std::string> &castableOps() {
   static const std::vector<std::string> names = namesOf<
 #define GET_OP_LIST
 #include "compiler/dialect/DlcOps.cpp.inc"
-      >();
+      , ir::LstmOp, ir::GruOp, ir::RnnOp>();
   return names;
 }
 

@@ -9,6 +9,7 @@ void registerGradients(mlir::DialectRegistry &registry) {
     attachElementwiseGradients(*context);
     attachLinearGradients(*context);
     attachNormGradients(*context);
+    attachRecurrenceGradients(*context);
     attachReduceGradients(*context);
     attachShapeGradients(*context);
     attachLossGradients(*context);

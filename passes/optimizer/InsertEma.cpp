@@ -52,7 +52,7 @@ Expr timm(Expr k, double decay, const EmaOptions &o) {
 
 Expr swa(Expr k, double, const EmaOptions &) { return 1.0 / k; }
 
-const Kind kinds[] = {
+const Kind emaKinds[] = {
     {"ultralytics", 0, always, ultralytics},
     {"constant", 0, withRamp, constant},
     {"timm", 1, always, timm},
@@ -206,7 +206,7 @@ struct InsertEma : impl::InsertEmaBase<InsertEma> {
                          "input with a row for each");
     const SmallVector<double> values = decaysOf(f);
     const Kind &kind =
-        *llvm::find_if(kinds, [&](auto &k) { return k.name == o.kind; });
+        *llvm::find_if(emaKinds, [&](auto &k) { return k.name == o.kind; });
     Step step(f);
     if (o.device == "device")
       return EmaInserter(step, step, kind, values, o).run();

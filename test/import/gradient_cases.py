@@ -162,6 +162,32 @@ case("attention_softcap", "Attention", QKV, lambda t, q, k, v: attend(t, q, k, v
      softcap=0.5)
 
 
+def recurrent(name, op, gates, both=1, **attributes):
+    """A layer of 2 units over 3 steps of 2 rows; torch's gates are in another order than ONNX's."""
+    order = {4: [0, 3, 1, 2], 3: [1, 0, 2], 1: [0]}[gates]  # torch: ifgo, rzn
+    random = np.random.default_rng(3)
+    inputs = {key: np.round(random.uniform(-1, 1, shape), 3)
+              for key, shape in {"x": (3, 2, 3), "w": (both, 2 * gates, 3), "r": (both, 2 * gates, 2), "b": (both, 4 * gates),
+                                 "h": (both, 2, 2), "c": (both, 2, 2)}.items() if key != "c" or op == "LSTM"}
+
+    def layer(t, x, w, r, b, h, c=None):
+        pick = lambda v: t.cat([v.reshape(gates, 2, -1)[order.index(k)] for k in range(gates)])
+        flat = [part for d in range(both) for part in (pick(w[d]), pick(r[d]), pick(b[d][:2 * gates]).flatten(),
+                                                       pick(b[d][2 * gates:]).flatten())]
+        kind = {"LSTM": t._VF.lstm, "GRU": t._VF.gru, "RNN": t._VF.rnn_tanh}[op]
+        y = kind(x, (h, c) if op == "LSTM" else h, flat, True, 1, 0.0, False, both == 2, False)[0]
+        return y.reshape(3, 2, both, 2).transpose(1, 2)
+
+    names = ["x", "w", "r", "b", "", "h", "c"][:7 if op == "LSTM" else 6]
+    case(name, op, inputs, layer, names=names, hidden_size=2, **attributes)
+
+
+recurrent("lstm", "LSTM", 4)
+recurrent("lstm_both_ways", "LSTM", 4, 2, direction="bidirectional")
+recurrent("gru_both_ways", "GRU", 3, 2, direction="bidirectional", linear_before_reset=1)
+recurrent("rnn", "RNN", 1)
+
+
 def write():
     import torch
     numbers = {}

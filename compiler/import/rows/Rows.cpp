@@ -215,6 +215,7 @@ const Rows &allRows() {
     addRandomRows(table);
     addIntegerRows(table);
     addTrigonometryRows(table);
+    addRecurrenceRows(table);
     return table;
   }();
   return rows;

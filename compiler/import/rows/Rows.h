@@ -155,6 +155,7 @@ void addLossRows(Rows &rows);
 void addRandomRows(Rows &rows);
 void addIntegerRows(Rows &rows);
 void addTrigonometryRows(Rows &rows);
+void addRecurrenceRows(Rows &rows);
 
 /// All rows, by operatorName.
 const Rows &allRows();

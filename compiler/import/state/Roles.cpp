@@ -26,6 +26,8 @@ bool isWeightOperand(const onnx::NodeProto &node, int input) {
     return input == 1 || input == 3;
   if (norms.count(op))
     return input == 1 || input == 2;
+  if (op == "LSTM" || op == "GRU" || op == "RNN")
+    return input >= 1 && input <= 3;
   return op == "Gemm" || op == "MatMul" || (op == "Gather" && input == 0);
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/Marks.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/fuse/CodeSize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,6 +33,8 @@ struct Decompose : impl::DecomposeBase<Decompose> {
 
 private:
   static void limitParts(ir::ConcatOp concat) {
+    if (concat->hasAttr(kInPlace)) // no kernel's
+      return;
     OpBuilder builder(concat);
     while (concat.getXs().size() > kMaxParts) {
       SmallVector<Value> parts(concat.getXs()), joined;
@@ -77,6 +80,7 @@ void registerDecompositions(DialectRegistry &registry) {
     attachLookupDecompositions(*context);
     attachPoolDecompositions(*context);
     attachLossDecompositions(*context);
+    attachRecurrenceDecompositions(*context);
     attachFlatDecompositions(*context);
   });
 }

@@ -18,8 +18,10 @@ public:
 
   LogicalResult run() {
     for (Operation &op : block)
-      if (!places.isCommand(&op) && !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp,
-                                         ir::AllReduceOp, func::ReturnOp>(op))
+      if (!places.isCommand(&op) &&
+          !isa<ir::ReadOp, ir::WriteOp, ir::ReshapeOp, ir::AllReduceOp,
+               func::ReturnOp>(op) &&
+          !Placement::isInPlace(&op))
         return op.emitError()
                << "'" << op.getName() << "' has no lowering to a command";
     auto at = OpBuilder(f->getParentOp()->getContext());
@@ -49,6 +51,9 @@ public:
           return failure();
       } else if (auto library = dyn_cast<ir::LibraryInterface>(op)) {
         if (failed(call(b, library)))
+          return failure();
+      } else if (auto concat = dyn_cast<ir::ConcatOp>(op)) {
+        if (failed(copyParts(b, concat)))
           return failure();
       } else if (auto reduce = dyn_cast<ir::AllReduceOp>(op)) {
         if (failed(copyOperand(b, reduce)))
@@ -199,6 +204,22 @@ private:
       if (places.placeOf(reduce.getY()).region != "gradient")
         return reduce.emitError("reduces a value that no command computes");
       buckets[bucketOf(reduce)].members.push_back(reduce);
+    }
+    return success();
+  }
+  /// What was not born in the concat.
+  LogicalResult copyParts(OpBuilder &b, ir::ConcatOp op) {
+    Place to = places.placeOf(op.getY());
+    for (Value v : op.getXs()) {
+      Place from = places.placeOf(v);
+      if (from.region != to.region || from.offset != to.offset) {
+        if (failed(ensureArrived(b, v)))
+          return failure();
+        ShapedType type = tensorType(v);
+        exec::CopyOp::create(b, op.getLoc(), buffer(from, type, op.getLoc()),
+                             buffer(to, type, op.getLoc()));
+      }
+      to.offset += byteSize(tensorType(v));
     }
     return success();
   }

@@ -1,4 +1,5 @@
 #include "compiler/lower/fuse/Clusters.h"
+#include "compiler/lower/Marks.h"
 #include "compiler/lower/fuse/CodeSize.h"
 #include <numeric>
 
@@ -39,6 +40,8 @@ Class classify(Operation *op) {
                    squeezed(tensorType(view.getY()).getShape())
                ? Class::Compute
                : Class::None;
+  if (op->hasAttr(kInPlace))
+    return Class::None;
   auto placed = dyn_cast<ir::PlaceableInterface>(op);
   if (isa<ir::MovementInterface>(op) ||
       (isa<ir::LookupInterface>(op) && placed &&

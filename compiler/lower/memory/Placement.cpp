@@ -1,6 +1,7 @@
 #include "compiler/lower/memory/Placement.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/Scratch.h"
 
 using namespace mlir;
@@ -62,6 +63,7 @@ bool Placement::mayAlias(Operation *op, OpResult r, StringRef state) const {
 
 Placement::Placement(func::FuncOp f, StateLayout &layout)
     : block(f.front()), layout(layout) {
+  findParts();
   findCopies();
   analyse();
   placeGradients();
@@ -74,17 +76,49 @@ bool Placement::isCommand(Operation *op) const {
 }
 
 bool Placement::isView(Operation *op) const {
-  return isa<ir::ReshapeOp, ir::AllReduceOp>(op) && !copies.contains(op);
+  return (isa<ir::ReshapeOp, ir::AllReduceOp>(op) && !copies.contains(op)) ||
+         (isa<ir::SliceOp>(op) && isInPlace(op));
 }
 
-/// The value whose memory `v` is a view of.
-Value Placement::storageOf(Value v) const {
-  while (Operation *op = v.getDefiningOp()) {
-    if (!isView(op))
-      break;
-    v = op->getOperand(0);
+bool Placement::isInPlace(Operation *op) { return op->hasAttr(kInPlace); }
+
+/// Bytes before a slice of whole rows.
+static int64_t bytesBefore(ir::SliceOp slice) {
+  auto t = tensorType(slice.getX());
+  return byteSize(t) / t.getDimSize(0) * slice.getStarts()[0];
+}
+
+Placement::Range Placement::rangeOf(Value v) const {
+  int64_t offset = 0;
+  while (true) {
+    auto part = parts.find(v);
+    Operation *op = v.getDefiningOp();
+    if (part != parts.end()) {
+      offset += part->second.offset;
+      v = part->second.storage;
+    } else if (op && isView(op)) {
+      if (auto slice = dyn_cast<ir::SliceOp>(op))
+        offset += bytesBefore(slice);
+      v = op->getOperand(0);
+    } else {
+      return {v, offset};
+    }
   }
-  return v;
+}
+
+/// A command's result that is the whole of one operand of a concat in place is
+/// born there.
+void Placement::findParts() {
+  for (auto concat : block.getOps<ir::ConcatOp>()) {
+    int64_t offset = 0;
+    for (Value v : concat.getXs()) {
+      Value whole = ir::viewedBy(v);
+      if (isInPlace(concat) && whole.getDefiningOp() &&
+          isCommand(whole.getDefiningOp()))
+        parts.try_emplace(whole, Range{concat.getY(), offset});
+      offset += byteSize(tensorType(v));
+    }
+  }
 }
 
 SmallVector<Operation *> Placement::usersThroughViews(Value v) const {
@@ -123,12 +157,12 @@ void Placement::findCopies() {
 void Placement::analyse() {
   int64_t i = 0;
   for (Operation &op : block)
-    if (isCommand(&op))
+    if (isCommand(&op) || isInPlace(&op))
       position[&op] = i++;
   for (Operation &op : block) {
     for (Value v : op.getOperands()) {
       int64_t &last = lastUse.try_emplace(storageOf(v), -1).first->second;
-      if (isCommand(&op))
+      if (isCommand(&op) || isInPlace(&op))
         last = std::max(last, position[&op]);
       else if (isa<func::ReturnOp, ir::WriteOp>(op))
         last = kEnd;
@@ -137,7 +171,7 @@ void Placement::analyse() {
   for (auto read : block.getOps<ir::ReadOp>()) {
     int64_t &last = lastRead.try_emplace(read.getState(), -1).first->second;
     for (Operation *user : usersThroughViews(read.getValue()))
-      last = std::max(last, isCommand(user) ? position[user] : kEnd);
+      last = std::max(last, position.contains(user) ? position[user] : kEnd);
   }
   for (auto write : block.getOps<ir::WriteOp>())
     writes[write.getState()] = write;
@@ -200,11 +234,14 @@ void Placement::placeScratch() {
   for (BlockArgument arg : block.getArguments()) {
     add(arg, -1);
   }
+  llvm::DenseSet<Value> joined;
   for (Operation &op : block) {
-    if (isCommand(&op))
-      for (Value r : op.getResults())
-        if (!places.contains(r))
-          add(r, position[&op]);
+    if (isCommand(&op) || (isa<ir::ConcatOp>(op) && isInPlace(&op)))
+      for (Value r : op.getResults()) {
+        Value storage = storageOf(r);
+        if (!places.contains(storage) && joined.insert(storage).second)
+          add(storage, position[&op]);
+      }
     if (auto read = dyn_cast<ir::ReadOp>(op); read && needsSnapshot(read))
       add(read.getValue(), -1);
   }
@@ -222,10 +259,14 @@ bool Placement::needsSnapshot(ir::ReadOp read) const {
   });
 }
 Place Placement::placeOf(Value v) const {
-  Value storage = storageOf(v);
-  if (auto it = places.find(storage); it != places.end())
-    return it->second;
-  return placeOfState(storage.getDefiningOp<ir::ReadOp>().getState());
+  auto [storage, offset] = rangeOf(v);
+  auto it = places.find(storage);
+  Place place =
+      it != places.end()
+          ? it->second
+          : placeOfState(storage.getDefiningOp<ir::ReadOp>().getState());
+  place.offset += offset;
+  return place;
 }
 
 Place Placement::placeOfState(StringRef state) const {

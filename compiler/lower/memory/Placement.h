@@ -15,8 +15,9 @@ ir::AllReduceOp allReduceOf(mlir::Value v);
 /// Gives every tensor of a function its memory.
 ///
 ///   1. States have their places already (StateLayout.h).
-///   2. Reshapes and all-reduces are views of their operand; but an all-reduce
-///      whose operand is wanted later, too, reduces a copy of it.
+///   2. Reshapes, all-reduces and slices in place are views of their operand;
+///      but an all-reduce whose operand is wanted later, too, reduces a copy of
+///      it. Operands of a concat in place are born in it, or copied there.
 ///   3. Gradients are born at their parameter's offset in the gradient region,
 ///      where their bucket is.
 ///   4. A value that is written to a state is born in the state when nobody
@@ -31,6 +32,8 @@ public:
   /// all-reduce of a copy.
   bool isCommand(mlir::Operation *op) const;
   Place placeOf(mlir::Value v) const;
+  /// Whether it is a slice or concat that nothing computes.
+  static bool isInPlace(mlir::Operation *op);
   Place placeOfState(mlir::StringRef state) const;
   /// Whether a read's old value is still wanted at the end, when its state may
   /// have changed: then it is copied to scratch first.
@@ -42,7 +45,14 @@ private:
   void findCopies();
   void analyse();
   bool isView(mlir::Operation *op) const;
-  mlir::Value storageOf(mlir::Value v) const;
+  /// Of what memory a value is a range, and its first byte there.
+  struct Range {
+    mlir::Value storage;
+    int64_t offset = 0;
+  };
+  Range rangeOf(mlir::Value v) const;
+  mlir::Value storageOf(mlir::Value v) const { return rangeOf(v).storage; }
+  void findParts();
   llvm::SmallVector<mlir::Operation *> usersThroughViews(mlir::Value v) const;
   bool canPlace(mlir::Value storage) const;
   bool mayAlias(mlir::Operation *op, mlir::OpResult r,
@@ -53,7 +63,8 @@ private:
 
   mlir::Block &block;
   StateLayout &layout;
-  llvm::DenseSet<mlir::Operation *> copies;            // all-reduces
+  llvm::DenseMap<mlir::Value, Range> parts; // commands' results in a concat
+  llvm::DenseSet<mlir::Operation *> copies; // all-reduces
   llvm::DenseMap<mlir::Operation *, int64_t> position; // of commands
   llvm::DenseMap<mlir::Value, int64_t> lastUse;        // of a storage
   llvm::StringMap<int64_t> lastRead;                   // of a state's old value

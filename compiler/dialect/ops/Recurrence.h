@@ -1,0 +1,15 @@
+// Recurrent layers, the ops of Recurrence.td. Few files know them, so they are
+// not in Dlc.h.
+#pragma once
+
+#include "compiler/dialect/Dlc.h"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/Recurrence.h.inc"
+
+namespace dlc::ir {
+
+/// Called once, by the dialect.
+void registerRecurrences(DlcDialect &dialect);
+
+} // namespace dlc::ir

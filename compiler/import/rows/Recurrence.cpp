@@ -1,0 +1,316 @@
+// LSTM, GRU and RNN: the products with the inputs are one matmul for all steps,
+// the steps an op for each direction.
+#include "compiler/dialect/ops/Recurrence.h"
+#include "compiler/import/rows/Rows.h"
+#include "onnx-ml.pb.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// Inputs of the nodes.
+constexpr size_t kX = 0, kW = 1, kR = 2, kB = 3, kLengths = 4, kInitialH = 5,
+                 kInitialC = 6, kPeepholes = 7;
+
+/// A layer as all three operators describe it.
+struct RecurrentLayer {
+  int64_t gates, steps, batch, features, units, directions;
+  bool batchFirst, firstReverse;
+  Value x;     // [T, B, I]
+  Value valid; // [T, B], null when every step counts
+
+  bool isReverse(int64_t direction) const {
+    return firstReverse || direction == 1;
+  }
+};
+
+/// Attributes that change what a gate computes.
+LogicalResult checkGates(const Node &n, const RecurrentLayer &layer,
+                         const std::vector<std::string> &standard) {
+  if (n.has("clip"))
+    return n.fail() << "clip is not supported";
+  if (n.integer("input_forget", 0))
+    return n.fail() << "input_forget is not supported";
+  if (const auto *given = n.find("activations")) {
+    const size_t count = standard.size();
+    bool fits = given->strings_size() == int(count * layer.directions);
+    for (int i = 0; fits && i < given->strings_size(); ++i)
+      fits = StringRef(given->strings(i))
+                 .equals_insensitive(standard[size_t(i) % count]);
+    if (!fits)
+      return n.fail() << "activations other than " << llvm::join(standard, ", ")
+                      << " in each direction are not supported";
+  }
+  return success();
+}
+
+LogicalResult checkInputShape(const Node &n, size_t input, const char *name,
+                              const Shape &expected) {
+  if (!n.has(input) || n.shape(input) == expected)
+    return success();
+  return n.fail() << name << " is " << toString(n.shape(input)) << ", expected "
+                  << toString(expected);
+}
+
+LogicalResult checkInputShapes(const Node &n, const RecurrentLayer &l) {
+  const int64_t rows = l.gates * l.units;
+  const Shape state = l.batchFirst ? Shape{l.batch, l.directions, l.units}
+                                   : Shape{l.directions, l.batch, l.units};
+  if (l.steps < 1)
+    return n.fail() << "expected at least 1 step, found 0";
+  return success(
+      succeeded(
+          checkInputShape(n, kW, "W", {l.directions, rows, l.features})) &&
+      succeeded(checkInputShape(n, kR, "R", {l.directions, rows, l.units})) &&
+      succeeded(checkInputShape(n, kB, "B", {l.directions, 2 * rows})) &&
+      succeeded(checkInputShape(n, kLengths, "sequence_lens", {l.batch})) &&
+      succeeded(checkInputShape(n, kInitialH, "initial_h", state)) &&
+      succeeded(checkInputShape(n, kInitialC, "initial_c", state)));
+}
+
+/// Which steps count; lengths that are known and whole need no mask.
+LogicalResult findValid(const Node &n, RecurrentLayer &l) {
+  if (!n.has(kLengths))
+    return success();
+  if (const HostTensor *known = n.host(kLengths)) {
+    auto lengths = known->integers();
+    if (llvm::all_of(lengths, [&](int64_t v) { return v == l.steps; }))
+      return success();
+    for (int64_t length : lengths)
+      if (length < 0 || length > l.steps)
+        return n.fail() << "sequence_lens has " << length << ", expected 0 to "
+                        << l.steps;
+  }
+  Value lengths = n.in(kLengths);
+  if (!lengths)
+    return failure();
+  auto type =
+      RankedTensorType::get({l.steps, l.batch}, ir::elementType(lengths));
+  Value step = n.makeAs<ir::IotaOp>(type, uint64_t(0));
+  l.valid = n.make<ir::CompareOp>(ir::Predicate::lt, step,
+                                  n.reshape(lengths, {1, l.batch}));
+  return success(bool(l.valid));
+}
+
+FailureOr<RecurrentLayer> describeLayer(const Node &n, int64_t gates) {
+  Value x = n.in(kX);
+  if (!x || !n.in(kW) || !n.in(kR))
+    return failure();
+  RecurrentLayer l;
+  l.gates = gates;
+  const int64_t layout = n.integer("layout", 0);
+  if (layout != 0 && layout != 1)
+    return n.fail() << "layout is " << layout << ", expected 0 or 1";
+  l.batchFirst = layout;
+  if (shapeOf(x).size() != 3 || n.shape(kR).size() != 3)
+    return n.fail() << "expected X and R of rank 3, found "
+                    << toString(shapeOf(x)) << " and " << toString(n.shape(kR));
+  l.x = l.batchFirst ? n.transpose(x, {1, 0, 2}) : x;
+  const Shape shape = shapeOf(l.x);
+  l.steps = shape[0];
+  l.batch = shape[1];
+  l.features = shape[2];
+  l.units = n.shape(kR)[2];
+  const std::string direction = n.text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" &&
+      direction != "bidirectional")
+    return n.fail() << "direction '" << direction << "' is not known";
+  l.directions = direction == "bidirectional" ? 2 : 1;
+  l.firstReverse = direction == "reverse";
+  if (n.integer("hidden_size", l.units) != l.units)
+    return n.fail() << "hidden_size is " << n.integer("hidden_size", 0)
+                    << ", but R is " << toString(n.shape(kR));
+  if (failed(checkInputShapes(n, l)) || failed(findValid(n, l)))
+    return failure();
+  return l;
+}
+
+/// Elements [from, to) of dimension `dim`.
+Value elementsOf(const Node &n, Value x, size_t dim, int64_t from, int64_t to) {
+  if (!x)
+    return nullptr;
+  Shape shape = shapeOf(x);
+  SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
+  bounds.starts[dim] = from;
+  bounds.sizes[dim] = to - from;
+  return n.slice(x, bounds);
+}
+
+/// What input `i` has for a direction, without that dimension.
+Value ofDirection(const Node &n, size_t i, int64_t direction, size_t dim = 0) {
+  Value x = n.in(i);
+  if (!x)
+    return nullptr;
+  Shape shape = shapeOf(x);
+  shape.erase(shape.begin() + dim);
+  Value own = elementsOf(n, x, dim, direction, direction + 1);
+  return own ? n.reshape(own, shape) : Value();
+}
+
+Value zerosLike(const Node &n, const Shape &shape, Value like) {
+  return n.broadcast(n.constant(0, like), shape);
+}
+
+/// [B, H], zeros where the node has none.
+Value stateBefore(const Node &n, const RecurrentLayer &l, size_t i,
+                  int64_t direction) {
+  return n.has(i) ? ofDirection(n, i, direction, l.batchFirst ? 1 : 0)
+                  : zerosLike(n, {l.batch, l.units}, l.x);
+}
+
+/// x W^T + bias.
+Value gatesOfInput(const Node &n, const RecurrentLayer &l, int64_t direction,
+                   Value bias) {
+  Value w = ofDirection(n, kW, direction);
+  if (n.has(kB) && !bias)
+    return nullptr;
+  return w ? n.make<ir::MatmulOp>(l.x, w, bias, false, true, StringAttr())
+           : Value();
+}
+
+/// Wb + Rb, where all biases are added up.
+Value wholeBias(const Node &n, const RecurrentLayer &l, int64_t direction) {
+  if (!n.has(kB))
+    return nullptr;
+  const int64_t rows = l.gates * l.units;
+  Value both = ofDirection(n, kB, direction);
+  return n.make<ir::AddOp>(elementsOf(n, both, 0, 0, rows),
+                           elementsOf(n, both, 0, rows, 2 * rows));
+}
+
+/// What the layer gives, a direction after the other.
+struct LayerOutputs {
+  std::vector<Value> h, lastH, lastC;
+};
+
+/// The state behind the last step that ran: [B, H].
+Value lastOf(const Node &n, const RecurrentLayer &l, Value states,
+             int64_t direction) {
+  const int64_t t = l.isReverse(direction) ? 0 : l.steps - 1;
+  Value own = elementsOf(n, states, 0, t, t + 1);
+  return own ? n.reshape(own, {l.batch, l.units}) : Value();
+}
+
+/// Steps that do not count give 0.
+LogicalResult addStates(const Node &n, const RecurrentLayer &l, Value h,
+                        int64_t direction, LayerOutputs &out) {
+  if (!h)
+    return failure();
+  out.lastH.push_back(lastOf(n, l, h, direction));
+  if (l.valid)
+    h = n.make<ir::SelectOp>(n.reshape(l.valid, {l.steps, l.batch, 1}), h,
+                             zerosLike(n, {l.steps, l.batch, l.units}, h));
+  out.h.push_back(h);
+  return success();
+}
+
+/// Joined along a new dimension `dim`.
+Value joinDirections(const Node &n, std::vector<Value> parts, size_t dim) {
+  for (Value &part : parts) {
+    if (!part)
+      return nullptr;
+    Shape shape = shapeOf(part);
+    shape.insert(shape.begin() + dim, 1);
+    part = n.reshape(part, shape);
+  }
+  return parts.size() == 1
+             ? parts[0]
+             : n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(dim));
+}
+
+LogicalResult giveOutputs(const Node &n, const RecurrentLayer &l,
+                          const LayerOutputs &out) {
+  const size_t ofStates = l.batchFirst ? 1 : 0;
+  if (n.uses(0)) {
+    Value y = joinDirections(n, out.h, 1); // [T, D, B, H]
+    if (y && l.batchFirst)
+      y = n.transpose(y, {2, 0, 1, 3});
+    if (failed(n.result(0, y)))
+      return failure();
+  }
+  if (n.uses(1) && failed(n.result(1, joinDirections(n, out.lastH, ofStates))))
+    return failure();
+  return n.uses(2) ? n.result(2, joinDirections(n, out.lastC, ofStates))
+                   : success();
+}
+
+LogicalResult lstmLayer(const Node &n) {
+  auto l = describeLayer(n, 4);
+  if (failed(l) || failed(checkGates(n, *l, {"Sigmoid", "Tanh", "Tanh"})))
+    return failure();
+  if (n.has(kPeepholes)) {
+    const HostTensor *known = n.host(kPeepholes);
+    if (!known || !known->isSplat() || known->number(0) != 0)
+      return n.fail() << "peepholes (input P) are not supported";
+  }
+  LayerOutputs out;
+  for (int64_t d = 0; d < l->directions; ++d) {
+    Value x = gatesOfInput(n, *l, d, wholeBias(n, *l, d));
+    Operation *op = n.makeOp<ir::LstmOp>(
+        3, x, ofDirection(n, kR, d), stateBefore(n, *l, kInitialH, d),
+        stateBefore(n, *l, kInitialC, d), l->valid, l->isReverse(d));
+    if (!op || failed(addStates(n, *l, op->getResult(0), d, out)))
+      return failure();
+    out.lastC.push_back(lastOf(n, *l, op->getResult(1), d));
+  }
+  return giveOutputs(n, *l, out);
+}
+
+/// The candidate's recurrent bias is the op's own.
+LogicalResult gruLayer(const Node &n) {
+  auto l = describeLayer(n, 3);
+  if (failed(l) || failed(checkGates(n, *l, {"Sigmoid", "Tanh"})))
+    return failure();
+  const int64_t rows = 3 * l->units, two = 2 * l->units;
+  LayerOutputs out;
+  for (int64_t d = 0; d < l->directions; ++d) {
+    Value ofInput, ofCandidate = zerosLike(n, {l->units}, l->x);
+    if (n.has(kB)) {
+      Value both = ofDirection(n, kB, d);
+      Value gates = n.make<ir::AddOp>(elementsOf(n, both, 0, 0, two),
+                                      elementsOf(n, both, 0, rows, rows + two));
+      Value parts[] = {gates, elementsOf(n, both, 0, two, rows)};
+      ofInput = n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
+      ofCandidate = elementsOf(n, both, 0, rows + two, 2 * rows);
+    }
+    Value h = n.make<ir::GruOp>(
+        gatesOfInput(n, *l, d, ofInput), ofDirection(n, kR, d), ofCandidate,
+        stateBefore(n, *l, kInitialH, d), l->valid,
+        n.integer("linear_before_reset", 0) != 0, l->isReverse(d));
+    if (failed(addStates(n, *l, h, d, out)))
+      return failure();
+  }
+  return giveOutputs(n, *l, out);
+}
+
+LogicalResult rnnLayer(const Node &n) {
+  auto l = describeLayer(n, 1);
+  if (failed(l))
+    return failure();
+  const auto *given = n.find("activations");
+  const bool relu = given && given->strings_size() &&
+                    StringRef(given->strings(0)).equals_insensitive("Relu");
+  if (failed(checkGates(n, *l, {relu ? "Relu" : "Tanh"})))
+    return failure();
+  LayerOutputs out;
+  for (int64_t d = 0; d < l->directions; ++d) {
+    Value h = n.make<ir::RnnOp>(
+        gatesOfInput(n, *l, d, wholeBias(n, *l, d)), ofDirection(n, kR, d),
+        stateBefore(n, *l, kInitialH, d), l->valid, relu, l->isReverse(d));
+    if (failed(addStates(n, *l, h, d, out)))
+      return failure();
+  }
+  return giveOutputs(n, *l, out);
+}
+
+} // namespace
+
+void addRecurrenceRows(Rows &rows) {
+  rows["LSTM"] = {7, lstmLayer};
+  rows["GRU"] = {7, gruLayer};
+  rows["RNN"] = {7, rnnLayer};
+}
+
+} // namespace dlc::import

@@ -1,0 +1,121 @@
+// Gradients of recurrent layers. The steps' own gradient is an op; that of the
+// weights is one product over all steps.
+#include "compiler/dialect/ops/Recurrence.h"
+#include "passes/Gradients.h"
+#include "passes/gradients/Rows.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+/// What no gradient reaches has zeros.
+Value stepsGradient(const Expr &like, Value dy) {
+  return dy ? dy : Value(like.scalar(0).broadcast(like.shape()));
+}
+
+/// The state before each step, given those behind: [T, B, H].
+Expr statesBefore(Expr states, Expr first, bool reverse) {
+  const int64_t steps = states.shape()[0], rows = states.shape()[1],
+                units = states.shape()[2];
+  Expr initial = first.reshape({1, rows, units});
+  if (steps == 1)
+    return initial;
+  Expr others = states.make<SliceOp>(
+      states.v, ArrayRef<int64_t>{reverse ? 1 : 0, 0, 0},
+      ArrayRef<int64_t>{steps - 1, rows, units}, ArrayRef<int64_t>{1, 1, 1});
+  SmallVector<Value> parts{initial, others};
+  if (reverse)
+    std::swap(parts[0], parts[1]);
+  return states.make<ConcatOp>(ValueRange(parts), uint64_t(0));
+}
+
+/// d^T x over all steps and rows.
+Expr overSteps(Expr d, Expr x) {
+  auto rows = [](Expr v) {
+    const int64_t last = v.shape().back();
+    return v.reshape({v.type().getNumElements() / last, last});
+  };
+  Expr a = rows(d), b = rows(x);
+  return a.make<MatmulOp>(a.v, b.v, Value(), true, false, StringAttr());
+}
+
+/// Columns [from, to) of units in the last dimension.
+Expr gateRange(Expr x, int64_t from, int64_t to) {
+  SmallVector<int64_t> starts{0, 0, from}, sizes(x.shape()), steps{1, 1, 1};
+  sizes[2] = to - from;
+  return x.make<SliceOp>(x.v, starts, sizes, steps);
+}
+
+Values lstm(Gradient<LstmOp> &g) {
+  LstmOp op = g.op;
+  auto backward = LstmBackwardOp::create(
+      g.builder, op.getLoc(), stepsGradient(g.expr(op.getH()), g.dys[0]),
+      stepsGradient(g.expr(op.getC()), g.dys[1]), op.getGates(), op.getC(),
+      op.getC0(), op.getR(), op.getValid(), op.getReverse());
+  Expr before =
+      statesBefore(g.expr(op.getH()), g.expr(op.getH0()), op.getReverse());
+  Values values{backward.getDx(), overSteps(g.expr(backward.getDx()), before),
+                backward.getDh0(), backward.getDc0()};
+  values.resize(op->getNumOperands());
+  return values;
+}
+
+Values gru(Gradient<GruOp> &g) {
+  GruOp op = g.op;
+  auto backward = GruBackwardOp::create(
+      g.builder, op.getLoc(), stepsGradient(g.expr(op.getH()), g.dys[0]),
+      op.getGates(), op.getH(), op.getH0(), op.getR(), op.getValid(),
+      op.getResetAfter(), op.getReverse());
+  Expr dp = g.expr(backward.getDp()), gates = g.expr(op.getGates());
+  const int64_t units = dp.shape()[2] / 3;
+  Expr before =
+      statesBefore(g.expr(op.getH()), g.expr(op.getH0()), op.getReverse());
+  Expr dn = gateRange(dp, 2 * units, 3 * units), dr = dp;
+  if (op.getResetAfter()) {
+    dr = overSteps(dp, before);
+  } else { // the candidate's product is that of r h'
+    SmallVector<int64_t> starts{3, 0, 0, 0}, sizes(gates.shape()),
+        steps{1, 1, 1, 1};
+    sizes[0] = 1;
+    Expr taken = gates.make<SliceOp>(gates.v, starts, sizes, steps);
+    SmallVector<Value> parts{overSteps(gateRange(dp, 0, 2 * units), before),
+                             overSteps(dn, taken)};
+    dr = dp.make<ConcatOp>(ValueRange(parts), uint64_t(0));
+  }
+  Values values{backward.getDx(), dr, sumTo(dn, {units}), backward.getDh0()};
+  values.resize(op->getNumOperands());
+  return values;
+}
+
+Values rnn(Gradient<RnnOp> &g) {
+  RnnOp op = g.op;
+  auto backward =
+      RnnBackwardOp::create(g.builder, op.getLoc(), g.dy, op.getH(), op.getR(),
+                            op.getValid(), op.getRelu(), op.getReverse());
+  Expr before =
+      statesBefore(g.expr(op.getH()), g.expr(op.getH0()), op.getReverse());
+  Values values{backward.getDx(), overSteps(g.expr(backward.getDx()), before),
+                backward.getDh0()};
+  values.resize(op->getNumOperands());
+  return values;
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachRecurrenceGradients(MLIRContext &c) {
+  grad<LstmOp>(c, [](auto &g) -> FailureOr<Values> {
+    if (g.dys[2])
+      return g.op.emitOpError("has no gradient through its gates");
+    return lstm(g);
+  });
+  grad<GruOp>(c, [](auto &g) -> FailureOr<Values> {
+    if (g.dys[1])
+      return g.op.emitOpError("has no gradient through its gates");
+    return gru(g);
+  });
+  grad<RnnOp>(c, [](auto &g) { return rnn(g); });
+}
