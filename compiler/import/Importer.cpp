@@ -5,6 +5,7 @@
 #include "compiler/import/Survey.h"
 #include "compiler/import/file/Declared.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/forms/StandardBodies.h"
 #include "compiler/import/restore/Restore.h"
@@ -86,6 +87,10 @@ public:
   }
   Budget &budget() override { return file.budget; }
   const Status &problem() override { return overBudget; }
+  LogicalResult importNode(const onnx::NodeProto &proto) override;
+  bool isDefined(const std::string &name) override;
+  std::string unusedName(std::string name) override;
+  void use(const std::string &name) override { ++uses[name]; }
 
 private:
   LogicalResult fail(const Status &status) {
@@ -101,7 +106,6 @@ private:
   }
 
   void dropDeadNodes();
-  LogicalResult importNode(const onnx::NodeProto &proto);
   FailureOr<bool> fold(const Node &node);
   std::optional<ValueType> valueType(const std::string &name);
   Status checkDeclared(const std::string &name);
@@ -152,6 +156,8 @@ void Importer::dropDeadNodes() {
       continue;
     for (const std::string &input : (*it)->input())
       ++uses[input];
+    for (const std::string &name : namesFromOutside(**it))
+      ++uses[name];
     live.push_back(*it);
   }
   std::reverse(live.begin(), live.end());
@@ -273,6 +279,18 @@ Value Importer::readState(const std::string &name, DType dtype,
   if (states.insert(name).second)
     addState(name, type, role == roles.end() ? Role::Constant : role->second);
   return ir::ReadOp::create(builder, loc, type, stateOf(name));
+}
+
+bool Importer::isDefined(const std::string &name) {
+  auto it = entries.find(name);
+  return it != entries.end() && (it->second.value || it->second.host ||
+                                 it->second.weight || it->second.isSequence);
+}
+
+std::string Importer::unusedName(std::string name) {
+  while (entries.count(name) || uses.count(name))
+    name += "'";
+  return name;
 }
 
 /// Evaluates a node whose inputs are all known; false when it is not such a

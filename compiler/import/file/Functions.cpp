@@ -1,5 +1,6 @@
 #include "compiler/import/file/Functions.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/Subgraphs.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <map>
@@ -81,6 +82,7 @@ onnx::NodeProto instantiate(const onnx::NodeProto &node, const Renamed &names,
     *added = *it->second;
     added->set_name(attribute.name());
   }
+  renameInSubgraphs(copy, names);
   return copy;
 }
 

@@ -1,4 +1,5 @@
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
@@ -119,8 +120,12 @@ sortedNodes(const onnx::GraphProto &graph) {
   int count = graph.node_size();
   std::vector<int> waiting(count, 0);
   std::vector<std::vector<int>> users(count);
-  for (int i = 0; i < count; ++i)
-    for (const std::string &input : graph.node(i).input()) {
+  for (int i = 0; i < count; ++i) {
+    std::vector<std::string> inputs(graph.node(i).input().begin(),
+                                    graph.node(i).input().end());
+    const std::set<std::string> outside = namesFromOutside(graph.node(i));
+    inputs.insert(inputs.end(), outside.begin(), outside.end());
+    for (const std::string &input : inputs) {
       if (input.empty())
         continue;
       auto it = defined.find(input);
@@ -133,6 +138,7 @@ sortedNodes(const onnx::GraphProto &graph) {
       users[it->second].push_back(i);
       ++waiting[i];
     }
+  }
   DLC_TRY(checkDefaults(graph));
   DLC_TRY(checkOutputs(graph, defined));
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;

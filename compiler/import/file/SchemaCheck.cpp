@@ -143,9 +143,13 @@ std::string listTypes(const SchemaParameter &parameter) {
 } // namespace
 
 Status checkNodes(const onnx::GraphProto &graph, int64_t opset) {
-  for (const NodeProto &node : graph.node())
+  for (const NodeProto &node : graph.node()) {
     if (const Schema *schema = schemaOf(node, opset))
       DLC_TRY(checkNode(node, *schema).withContext(describe(node)));
+    for (const AttributeProto &attribute : node.attribute())
+      if (attribute.has_g())
+        DLC_TRY(checkNodes(attribute.g(), opset));
+  }
   return {};
 }
 

@@ -14,7 +14,8 @@ class NodeProto;
 
 namespace dlc::import {
 
-/// What needs no types, for every node of ai.onnx that ONNX defines: how many
+/// What needs no types, for every node of ai.onnx that ONNX defines, in
+/// subgraphs, too: how many
 /// inputs and outputs, none of those required left out, attributes that are
 /// known, given once, of their type, and none required left out. An error names
 /// the node.

@@ -33,14 +33,14 @@ public:
     for (const auto &tensor : file.model->graph().initializer())
       taken.insert(tensor.name());
     for (const auto *node : file.nodes)
-      taken.insert(node->output().begin(), node->output().end());
+      takeNames(*node);
   }
 
   Status run() {
     std::vector<const onnx::NodeProto *> old = std::move(file.nodes);
-    file.nodes.clear();
     for (const auto *node : old)
       DLC_TRY(add(*node, file.opset));
+    file.nodes = std::move(nodes);
     file.opset = kNewestOpset;
     return {};
   }
@@ -49,30 +49,62 @@ private:
   Status add(const onnx::NodeProto &node, int64_t opset) {
     DLC_ASSIGN(auto newer, upgraded(node, opset, unused));
     if (newer.empty())
-      return expand(node);
+      return expand(node, opset);
     for (onnx::NodeProto &made : newer)
-      DLC_TRY(expand(keep(std::move(made))));
+      DLC_TRY(expand(keep(std::move(made)), opset));
     return {};
   }
 
-  Status expand(const onnx::NodeProto &node) {
+  Status expand(const onnx::NodeProto &node, int64_t opset) {
     const StandardBody *body = isCore(node) && !isKnown(node.op_type())
                                    ? findBody(node.op_type())
                                    : nullptr;
-    if (!body) {
-      file.nodes.push_back(&node);
-      return {};
-    }
+    if (!body)
+      return addWithGraphs(node, opset);
     onnx::FunctionProto function;
     if (!function.ParseFromString(std::string(body->function)))
       return failed("the standard body of {} does not parse", body->op);
     const std::string &name =
         node.name().empty() ? node.output(0) : node.name();
-    DLC_ASSIGN(auto nodes,
+    DLC_ASSIGN(auto inside,
                bodyOf(function, node, name + "/", unused, file.budget));
-    for (onnx::NodeProto &inner : nodes)
+    for (onnx::NodeProto &inner : inside)
       DLC_TRY(add(keep(std::move(inner)), function.opset_import(0).version()));
     return {};
+  }
+
+  /// The node, its subgraphs' nodes in the new form, too.
+  Status addWithGraphs(const onnx::NodeProto &node, int64_t opset) {
+    const bool hasGraph =
+        std::any_of(node.attribute().begin(), node.attribute().end(),
+                    [](const auto &attribute) { return attribute.has_g(); });
+    if (!hasGraph) {
+      nodes.push_back(&node);
+      return {};
+    }
+    onnx::NodeProto copy = node;
+    for (auto &attribute : *copy.mutable_attribute()) {
+      if (!attribute.has_g())
+        continue;
+      auto outside = std::move(nodes);
+      nodes.clear();
+      onnx::GraphProto old = attribute.g();
+      for (const auto &inner : old.node())
+        DLC_TRY(add(inner, opset));
+      attribute.mutable_g()->clear_node();
+      for (const auto *inner : nodes)
+        *attribute.mutable_g()->add_node() = *inner;
+      nodes = std::move(outside);
+    }
+    nodes.push_back(&keep(std::move(copy)));
+    return {};
+  }
+
+  void takeNames(const onnx::NodeProto &node) {
+    taken.insert(node.output().begin(), node.output().end());
+    for (const auto &attribute : node.attribute())
+      for (const auto &inner : attribute.g().node())
+        takeNames(inner);
   }
 
   const onnx::NodeProto &keep(onnx::NodeProto node) {
@@ -81,6 +113,7 @@ private:
   }
 
   OnnxFile &file;
+  std::vector<const onnx::NodeProto *> nodes; // the new ones of this graph
   const std::function<bool(const std::string &)> &isKnown;
   std::unordered_set<std::string> taken;
   UnusedName unused = [this](std::string name) {

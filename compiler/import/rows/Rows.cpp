@@ -199,6 +199,7 @@ const Rows &allRows() {
     Rows table;
     addArrangeRows(table);
     addAttentionRows(table);
+    addControlFlowRows(table);
     addEinsumRows(table);
     addElementwiseRows(table);
     addIndexRows(table);

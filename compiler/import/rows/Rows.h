@@ -39,6 +39,14 @@ public:
   virtual Budget &budget() = 0;
   /// Why `value` or `host` gave nothing for an input that is there.
   virtual const Status &problem() = 0;
+
+  /// For rows that make nodes, of the bodies of control flow.
+  virtual LogicalResult importNode(const onnx::NodeProto &made) = 0;
+  virtual bool isDefined(const std::string &name) = 0;
+  /// `name`, or one like it that the model has nowhere.
+  virtual std::string unusedName(std::string name) = 0;
+  /// A node that was made, or its reader, will ask for `name`.
+  virtual void use(const std::string &name) = 0;
 };
 
 /// One node during its import: attributes, inputs, results, op building. A null
@@ -139,6 +147,7 @@ using Rows = std::map<std::string, RowEntry>;
 
 void addArrangeRows(Rows &rows);
 void addAttentionRows(Rows &rows);
+void addControlFlowRows(Rows &rows);
 void addEinsumRows(Rows &rows);
 void addElementwiseRows(Rows &rows);
 void addIndexRows(Rows &rows);

@@ -51,8 +51,7 @@ class RoleFinder {
 public:
   explicit RoleFinder(const OnnxFile &file) : file(file) {
     for (const auto *node : file.nodes) {
-      for (int i = 0; i < node->input_size(); ++i)
-        uses[node->input(i)].push_back({node, i});
+      addUses(*node);
       for (const auto &entry : node->metadata_props())
         if (entry.key() == "pkg.torch.onnx.fx_node")
           readFxNode(entry.value());
@@ -105,6 +104,14 @@ private:
         "position_ids|relative_coords|attn\\.bias$");
     return file.model->producer_name() == "pytorch" && !madeUp.search(name) &&
            !buffer.search(name);
+  }
+
+  void addUses(const onnx::NodeProto &node) {
+    for (int i = 0; i < node.input_size(); ++i)
+      uses[node.input(i)].push_back({&node, i});
+    for (const auto &attribute : node.attribute())
+      for (const auto &inner : attribute.g().node())
+        addUses(inner);
   }
 
   /// Collects the "%p_conv1_weight" and "%b_bn1_running_mean" of a call.

@@ -1,0 +1,71 @@
+#include "compiler/import/file/Subgraphs.h"
+#include "onnx-ml.pb.h"
+
+namespace dlc::import {
+namespace {
+
+std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
+  std::set<std::string> own{""}, outside;
+  for (const auto &input : graph.input())
+    own.insert(input.name());
+  for (const auto &tensor : graph.initializer())
+    own.insert(tensor.name());
+  for (const auto &node : graph.node())
+    own.insert(node.output().begin(), node.output().end());
+  auto ask = [&](const std::string &name) {
+    if (!own.count(name))
+      outside.insert(name);
+  };
+  for (const auto &node : graph.node()) {
+    for (const std::string &input : node.input())
+      ask(input);
+    for (const std::string &name : namesFromOutside(node))
+      ask(name);
+  }
+  for (const auto &output : graph.output())
+    ask(output.name());
+  return outside;
+}
+
+void renameIn(onnx::GraphProto &graph,
+              std::map<std::string, std::string> names) {
+  for (const auto &input : graph.input())
+    names.erase(input.name());
+  for (const auto &tensor : graph.initializer())
+    names.erase(tensor.name());
+  for (const auto &node : graph.node())
+    for (const std::string &output : node.output())
+      names.erase(output);
+  for (auto &node : *graph.mutable_node())
+    renameReferences(node, names);
+  for (auto &output : *graph.mutable_output())
+    if (auto it = names.find(output.name()); it != names.end())
+      output.set_name(it->second);
+}
+
+} // namespace
+
+std::set<std::string> namesFromOutside(const onnx::NodeProto &node) {
+  std::set<std::string> names;
+  for (const auto &attribute : node.attribute())
+    if (attribute.has_g())
+      names.merge(namesFromAround(attribute.g()));
+  return names;
+}
+
+void renameInSubgraphs(onnx::NodeProto &node,
+                       const std::map<std::string, std::string> &names) {
+  for (auto &attribute : *node.mutable_attribute())
+    if (attribute.has_g())
+      renameIn(*attribute.mutable_g(), names);
+}
+
+void renameReferences(onnx::NodeProto &node,
+                      const std::map<std::string, std::string> &names) {
+  for (std::string &input : *node.mutable_input())
+    if (auto it = names.find(input); it != names.end())
+      input = it->second;
+  renameInSubgraphs(node, names);
+}
+
+} // namespace dlc::import

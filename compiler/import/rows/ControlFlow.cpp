@@ -1,0 +1,492 @@
+// If, Loop and Scan become the nodes of their bodies: a branch that is known,
+// or both and a choice; an iteration after the other.
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/rows/Rows.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// What the import makes of a node, beside its message.
+constexpr size_t kMadeNodeBytes = 2048;
+
+using GraphNames = std::map<std::string, std::string>;
+
+/// Makes nodes and imports them at once.
+class BodyExpander {
+public:
+  explicit BodyExpander(const Node &n)
+      : n(n),
+        label(n.proto.name().empty() ? n.proto.output(0) : n.proto.name()) {}
+
+  /// The values of `graph`'s outputs, by name, with its nodes imported as
+  /// PREFIX/NODE; `names` has its inputs.
+  FailureOr<std::vector<std::string>> run(const onnx::GraphProto &graph,
+                                          const std::string &prefix,
+                                          GraphNames names) const {
+    std::vector<onnx::NodeProto> made;
+    for (const auto &tensor : graph.initializer()) {
+      onnx::NodeProto constant;
+      constant.set_op_type("Constant");
+      auto *value = constant.add_attribute();
+      value->set_name("value");
+      value->set_type(onnx::AttributeProto::TENSOR);
+      *value->mutable_t() = tensor;
+      constant.add_output(tensor.name());
+      if (failed(add(constant, prefix, names, made)))
+        return failure();
+    }
+    if (graph.sparse_initializer_size())
+      return n.fail() << "sparse initializers of a body are not supported";
+    for (const auto &node : graph.node())
+      if (failed(add(node, prefix, names, made)))
+        return failure();
+    std::vector<std::string> outputs;
+    for (const auto &output : graph.output()) {
+      auto it = names.find(output.name());
+      outputs.push_back(it == names.end() ? output.name() : it->second);
+      n.table.use(outputs.back());
+    }
+    for (const auto &node : made)
+      if (failed(import(node)))
+        return failure();
+    for (const std::string &output : outputs)
+      if (!n.table.isDefined(output))
+        return n.fail() << "output '" << printable(output)
+                        << "' of its body is not defined";
+    return outputs;
+  }
+
+  /// One node over values that are there; gives its result's name.
+  FailureOr<std::string> apply(const char *op,
+                               const std::vector<std::string> &inputs,
+                               const std::string &result,
+                               std::optional<int64_t> axis = {}) const {
+    onnx::NodeProto node;
+    node.set_op_type(op);
+    node.set_name(label);
+    for (const std::string &input : inputs) {
+      node.add_input(input);
+      n.table.use(input);
+    }
+    node.add_output(n.table.unusedName(result));
+    n.table.use(node.output(0));
+    if (axis) {
+      auto *attribute = node.add_attribute();
+      attribute->set_name("axis");
+      attribute->set_type(onnx::AttributeProto::INT);
+      attribute->set_i(*axis);
+    }
+    if (failed(import(node)))
+      return failure();
+    return node.output(0);
+  }
+
+  std::string define(const std::string &name, HostTensor value) const {
+    std::string made = n.table.unusedName(name);
+    n.table.define(made, std::move(value));
+    n.table.use(made); // until the import ends
+    return made;
+  }
+
+  /// The node's own output `i` is the value of this name.
+  LogicalResult give(int i, const std::string &value) const {
+    if (i >= n.proto.output_size() || n.proto.output(i).empty())
+      return success();
+    onnx::NodeProto node;
+    node.set_op_type("Identity");
+    node.set_name(label);
+    node.add_input(value);
+    n.table.use(value);
+    node.add_output(n.proto.output(i));
+    return import(node);
+  }
+
+  /// The shape of a value, of known type.
+  RankedTensorType type(const std::string &name) const {
+    return n.table.type(name);
+  }
+
+  const Node &n;
+  const std::string label;
+
+private:
+  /// A copy of the node under names of its own.
+  LogicalResult add(const onnx::NodeProto &node, const std::string &prefix,
+                    GraphNames &names,
+                    std::vector<onnx::NodeProto> &made) const {
+    Status kept = n.table.budget().keep(node.ByteSizeLong() + kMadeNodeBytes,
+                                        "expanding '" + label + "'");
+    if (!kept.ok())
+      return n.fail(kept);
+    onnx::NodeProto copy = node;
+    renameReferences(copy, names);
+    copy.set_name(prefix + "/" +
+                  (node.name().empty() ? node.op_type() : node.name()));
+    for (std::string &output : *copy.mutable_output()) {
+      if (output.empty())
+        continue;
+      std::string own = n.table.unusedName(prefix + "/" + output);
+      if (!names.emplace(output, own).second)
+        return n.fail() << describe(node) << " of its body: output '"
+                        << printable(output) << "' is already defined";
+      output = own;
+    }
+    for (const std::string &input : copy.input())
+      if (!input.empty())
+        n.table.use(input);
+    for (const std::string &name : namesFromOutside(copy))
+      n.table.use(name);
+    made.push_back(std::move(copy));
+    return success();
+  }
+
+  LogicalResult import(const onnx::NodeProto &node) const {
+    if (!node.domain().empty() && node.domain() != "ai.onnx")
+      return n.fail() << describe(node)
+                      << " of its body: the operator is not supported";
+    for (const std::string &input : node.input())
+      if (!input.empty() && !n.table.isDefined(input))
+        return n.fail() << describe(node) << " of its body: input '"
+                        << printable(input)
+                        << "' is not defined by a node before it";
+    return n.table.importNode(node);
+  }
+};
+
+const onnx::GraphProto &graphAttribute(const Node &n, const char *name) {
+  return n.find(name)->g(); // checked: required by ONNX's definition
+}
+
+LogicalResult checkBodyOutputs(const Node &n, const onnx::GraphProto &graph,
+                               const char *name, int count) {
+  if (graph.output_size() == count)
+    return success();
+  return n.fail() << name << " has " << graph.output_size()
+                  << " outputs, expected " << count;
+}
+
+//===--- If ---------------------------------------------------------------===//
+
+LogicalResult expandKnown(const BodyExpander &e, const onnx::GraphProto &graph,
+                          const char *name) {
+  auto results = e.run(graph, e.label + "/" + name, {});
+  if (failed(results))
+    return failure();
+  for (auto [i, result] : llvm::enumerate(*results))
+    if (failed(e.give(int(i), result)))
+      return failure();
+  return success();
+}
+
+/// Both branches are computed, so that both have gradients.
+LogicalResult chooseBetween(const BodyExpander &e, const onnx::GraphProto &yes,
+                            const onnx::GraphProto &no) {
+  const Node &n = e.n;
+  auto whenTrue = e.run(yes, e.label + "/then_branch", {});
+  auto whenFalse = failed(whenTrue)
+                       ? FailureOr<std::vector<std::string>>(failure())
+                       : e.run(no, e.label + "/else_branch", {});
+  if (failed(whenFalse))
+    return failure();
+  for (auto [i, names] : llvm::enumerate(llvm::zip(*whenTrue, *whenFalse))) {
+    auto &[a, b] = names;
+    RankedTensorType ta = e.type(a), tb = e.type(b);
+    if (!ta || !tb)
+      return n.fail() << "output " << i << " is a sequence, and the condition "
+                      << "depends on the model's data";
+    if (ta != tb)
+      return n.fail() << "the condition depends on the model's data, and "
+                      << "output " << i << " is "
+                      << toString(Shape(ta.getShape())) << " in one branch, "
+                      << toString(Shape(tb.getShape()))
+                      << " in the other; expected one type and shape";
+    std::string cond = n.inputName(0);
+    if (n.type(0).getRank() > ta.getRank()) {
+      auto shape = e.define(e.label + "/shape", HostTensor::list({}));
+      auto scalar = e.apply("Reshape", {cond, shape}, e.label + "/condition");
+      if (failed(scalar))
+        return failure();
+      cond = *scalar;
+    }
+    auto chosen = e.apply("Where", {cond, a, b}, e.label + "/chosen");
+    if (failed(chosen) || failed(e.give(int(i), *chosen)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ifElse(const Node &n) {
+  BodyExpander e(n);
+  const auto &yes = graphAttribute(n, "then_branch"),
+             &no = graphAttribute(n, "else_branch");
+  const int count = n.proto.output_size();
+  if (failed(checkBodyOutputs(n, yes, "then_branch", count)) ||
+      failed(checkBodyOutputs(n, no, "else_branch", count)))
+    return failure();
+  if (!n.type(0) || n.type(0).getNumElements() != 1)
+    return n.fail() << "expected a condition of one element";
+  if (const HostTensor *known = n.host(0))
+    return known->number(0) != 0 ? expandKnown(e, yes, "then_branch")
+                                 : expandKnown(e, no, "else_branch");
+  return chooseBetween(e, yes, no);
+}
+
+//===--- what Loop and Scan share -----------------------------------------===//
+
+/// The values of one output, an iteration each, along a new dimension.
+FailureOr<std::string> stackIterations(const BodyExpander &e,
+                                       const std::vector<std::string> &parts,
+                                       int64_t axis, const char *what) {
+  const Node &n = e.n;
+  if (parts.empty())
+    return n.fail() << what
+                    << " of a loop without iterations are not supported";
+  RankedTensorType type = e.type(parts.front());
+  for (const std::string &part : parts)
+    if (!type || e.type(part) != type)
+      return n.fail() << what << " differ in type or shape between iterations, "
+                      << "or are sequences";
+  auto at = normalizeAxis(axis, type.getRank() + 1);
+  if (!at.ok())
+    return n.fail(at.status());
+  Shape shape(type.getShape());
+  shape.insert(shape.begin() + *at, 1);
+  std::string wanted = e.define(e.label + "/shape", HostTensor::list(shape));
+  std::vector<std::string> wide;
+  for (const std::string &part : parts) {
+    auto made = e.apply("Reshape", {part, wanted}, part + "/unsqueezed");
+    if (failed(made))
+      return failure();
+    wide.push_back(*made);
+  }
+  return e.apply("Concat", wide, e.label + "/stacked", *at);
+}
+
+/// One iteration's name: LABEL[i].
+std::string iterationOf(const BodyExpander &e, int64_t i) {
+  return fmt::format("{}[{}]", e.label, i);
+}
+
+//===--- Loop -------------------------------------------------------------===//
+
+/// Iterations at most: the trip count, or any number.
+FailureOr<int64_t> mostTrips(const Node &n) {
+  if (!n.has(0))
+    return INT64_MAX;
+  if (!n.type(0) || n.type(0).getNumElements() != 1)
+    return n.fail() << "expected a trip count of one element";
+  if (const HostTensor *known = n.host(0))
+    return known->integer(0);
+  return n.fail() << "the trip count, input '" << n.inputName(0)
+                  << "', depends on the model's data; only loops whose number "
+                     "of iterations is known at compile time are supported";
+}
+
+/// Whether the loop goes on, by a condition that must be known.
+FailureOr<bool> goesOn(const Node &n, const std::string &condition) {
+  if (const HostTensor *known = n.table.host(condition))
+    if (known->elements() == 1)
+      return known->number(0) != 0;
+  return n.fail() << "the loop's condition, '" << printable(condition)
+                  << "', depends on the model's data; only loops whose number "
+                     "of iterations is known at compile time are supported";
+}
+
+LogicalResult unrollLoop(const Node &n) {
+  BodyExpander e(n);
+  const auto &body = graphAttribute(n, "body");
+  auto most = mostTrips(n);
+  if (failed(most))
+    return failure();
+  const int states = int(n.inputs()) - 2,
+            scans = body.output_size() - 1 - states;
+  if (body.input_size() != states + 2 || scans < 0 ||
+      n.proto.output_size() > states + scans)
+    return n.fail() << "its body has " << body.input_size() << " inputs and "
+                    << body.output_size() << " outputs, expected " << states + 2
+                    << " and at least "
+                    << std::max(states, n.proto.output_size()) + 1;
+  std::vector<std::string> state;
+  for (int i = 0; i < states; ++i)
+    state.push_back(n.inputName(i + 2));
+  std::string condition = n.inputName(1);
+  std::vector<std::vector<std::string>> stacked(scans);
+  for (int64_t i = 0; i < *most; ++i) {
+    if (!condition.empty()) {
+      auto more = goesOn(n, condition);
+      if (failed(more))
+        return failure();
+      if (!*more)
+        break;
+    }
+    const std::string prefix = iterationOf(e, i);
+    if (Status kept = n.table.budget().keep(kMadeNodeBytes,
+                                            "expanding '" + e.label + "'");
+        !kept.ok())
+      return n.fail(kept);
+    GraphNames names;
+    names[body.input(0).name()] =
+        e.define(prefix + "/iteration", HostTensor::scalar(DType::I64, i));
+    names[body.input(1).name()] =
+        condition.empty() ? e.define(prefix + "/condition",
+                                     HostTensor::scalar(DType::Bool, 1))
+                          : condition;
+    for (int k = 0; k < states; ++k)
+      names[body.input(k + 2).name()] = state[k];
+    auto results = e.run(body, prefix, names);
+    if (failed(results))
+      return failure();
+    condition = (*results)[0];
+    std::copy_n(results->begin() + 1, states, state.begin());
+    for (size_t k = 0; k < stacked.size(); ++k)
+      stacked[k].push_back((*results)[1 + states + k]);
+  }
+  for (int i = 0; i < states; ++i)
+    if (failed(e.give(i, state[i])))
+      return failure();
+  for (auto [k, parts] : llvm::enumerate(stacked)) {
+    if (!n.uses(states + k))
+      continue;
+    auto whole = stackIterations(e, parts, 0, "the scan outputs");
+    if (failed(whole) || failed(e.give(states + int(k), *whole)))
+      return failure();
+  }
+  return success();
+}
+
+//===--- Scan -------------------------------------------------------------===//
+
+/// An attribute that has a number for each of `count`, zeros by default.
+FailureOr<std::vector<int64_t>> numberEach(const Node &n, const char *name,
+                                           int count) {
+  auto numbers = n.integers(name, std::vector<int64_t>(count, 0));
+  if (int(numbers.size()) == count)
+    return numbers;
+  return n.fail() << name << " has " << numbers.size() << " numbers, expected "
+                  << count;
+}
+
+/// What Scan goes over.
+struct ScanInput {
+  std::string name;
+  int64_t axis, steps;
+  bool backward;
+};
+
+FailureOr<std::vector<ScanInput>> scanInputs(const Node &n, int states,
+                                             int count) {
+  auto axes = numberEach(n, "scan_input_axes", count),
+       directions = numberEach(n, "scan_input_directions", count);
+  if (failed(axes) || failed(directions))
+    return failure();
+  std::vector<ScanInput> all;
+  for (int i = 0; i < count; ++i) {
+    RankedTensorType type = n.type(states + i);
+    if (!type)
+      return n.fail() << "scan input " << i << " is a sequence";
+    auto axis = normalizeAxis((*axes)[i], type.getRank());
+    if (!axis.ok())
+      return n.fail(axis.status());
+    all.push_back({n.inputName(states + i), *axis, type.getDimSize(*axis),
+                   (*directions)[i] != 0});
+    if (all[i].steps != all[0].steps)
+      return n.fail() << "scan inputs have " << all[0].steps << " and "
+                      << all[i].steps << " steps, expected one number";
+  }
+  return all;
+}
+
+/// Step `at` of a scan input, without the axis.
+FailureOr<std::string> stepOf(const BodyExpander &e, const ScanInput &input,
+                              int64_t at, const std::string &prefix) {
+  const Node &n = e.n;
+  const std::string name = prefix + "/" + input.name;
+  if (n.table.host(input.name)) {
+    auto index = e.define(name + "/index", HostTensor::scalar(DType::I64, at));
+    return e.apply("Gather", {input.name, index}, name, input.axis);
+  }
+  Value x = n.table.value(input.name, n.loc);
+  if (!x)
+    return failure();
+  Shape shape = shapeOf(x);
+  SliceBounds bounds{Shape(shape.size(), 0), shape, Shape(shape.size(), 1)};
+  bounds.starts[input.axis] = at;
+  bounds.sizes[input.axis] = 1;
+  shape.erase(shape.begin() + input.axis);
+  Value part = n.slice(x, bounds);
+  if (!part)
+    return failure();
+  const std::string made = n.table.unusedName(name);
+  n.table.define(made, n.reshape(part, shape));
+  return made;
+}
+
+LogicalResult unrollScan(const Node &n) {
+  BodyExpander e(n);
+  const auto &body = graphAttribute(n, "body");
+  const int count = int(n.integer("num_scan_inputs", 0)),
+            states = int(n.inputs()) - count, outputs = body.output_size();
+  if (count < 1 || states < 0 || body.input_size() != int(n.inputs()) ||
+      outputs < states || n.proto.output_size() > outputs)
+    return n.fail() << "num_scan_inputs is " << count << ", with " << n.inputs()
+                    << " inputs, " << n.proto.output_size()
+                    << " outputs, and a body of " << body.input_size()
+                    << " inputs and " << outputs << " outputs";
+  auto over = scanInputs(n, states, count);
+  auto axes = numberEach(n, "scan_output_axes", outputs - states),
+       directions = numberEach(n, "scan_output_directions", outputs - states);
+  if (failed(over) || failed(axes) || failed(directions))
+    return failure();
+  std::vector<std::string> state;
+  for (int i = 0; i < states; ++i)
+    state.push_back(n.inputName(i));
+  std::vector<std::vector<std::string>> stacked(outputs - states);
+  const int64_t steps = over->front().steps;
+  for (int64_t i = 0; i < steps; ++i) {
+    const std::string prefix = iterationOf(e, i);
+    GraphNames names;
+    for (int k = 0; k < states; ++k)
+      names[body.input(k).name()] = state[k];
+    for (auto [k, input] : llvm::enumerate(*over)) {
+      const int64_t at = input.backward ? steps - 1 - i : i;
+      auto part = stepOf(e, input, at, prefix);
+      if (failed(part))
+        return failure();
+      names[body.input(states + int(k)).name()] = *part;
+    }
+    auto results = e.run(body, prefix, names);
+    if (failed(results))
+      return failure();
+    std::copy_n(results->begin(), states, state.begin());
+    for (size_t k = 0; k < stacked.size(); ++k)
+      stacked[k].push_back((*results)[states + k]);
+  }
+  for (int i = 0; i < states; ++i)
+    if (failed(e.give(i, state[i])))
+      return failure();
+  for (auto [k, parts] : llvm::enumerate(stacked)) {
+    if (!n.uses(states + k))
+      continue;
+    if ((*directions)[k])
+      std::reverse(parts.begin(), parts.end());
+    auto whole = stackIterations(e, parts, (*axes)[k], "the scan outputs");
+    if (failed(whole) || failed(e.give(states + int(k), *whole)))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace
+
+void addControlFlowRows(Rows &rows) {
+  rows["If"] = {1, ifElse};
+  rows["Loop"] = {1, unrollLoop};
+  rows["Scan"] = {9, unrollScan};
+}
+
+} // namespace dlc::import
