@@ -105,7 +105,6 @@ private:
                          builder.getStringAttr(node.op_type()));
   }
 
-  void dropDeadNodes();
   FailureOr<bool> fold(const Node &node);
   std::optional<ValueType> valueType(const std::string &name);
   Status checkDeclared(const std::string &name);
@@ -141,28 +140,6 @@ private:
   std::map<uint64_t, std::string> constants; // content hash to state
   Status overBudget;                         // while a row asked for a value
 };
-
-/// Keeps the nodes that the graph's outputs depend on, and counts uses.
-void Importer::dropDeadNodes() {
-  uses.clear();
-  for (const auto &output : file.model->graph().output())
-    ++uses[output.name()];
-  std::vector<const onnx::NodeProto *> live;
-  for (auto it = file.nodes.rbegin(); it != file.nodes.rend(); ++it) {
-    const auto &outputs = (*it)->output();
-    if (llvm::none_of(outputs, [&](const auto &name) {
-          return !name.empty() && uses.count(name);
-        }))
-      continue;
-    for (const std::string &input : (*it)->input())
-      ++uses[input];
-    for (const std::string &name : namesFromOutside(**it))
-      ++uses[name];
-    live.push_back(*it);
-  }
-  std::reverse(live.begin(), live.end());
-  file.nodes = std::move(live);
-}
 
 RankedTensorType Importer::type(const std::string &name) {
   Entry &entry = entries[name];
@@ -421,14 +398,14 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
 }
 
 FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
-  dropDeadNodes();
+  uses = dropDeadNodes(file);
   auto folds = [&](auto &op) { return evaluator.knows(op); };
   if (Status status = checkSupport(file, folds); !status.ok())
     return fail(status);
   auto isKnown = [](auto &op) { return allRows().count(op) > 0; };
   if (Status status = modernize(file, isKnown); !status.ok())
     return fail(status);
-  dropDeadNodes();
+  uses = dropDeadNodes(file);
   auto inputs = bindInputs(file, options, context);
   if (!inputs.ok())
     return fail(inputs.status());

@@ -1,5 +1,7 @@
 #include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/file/OnnxFile.h"
 #include "onnx-ml.pb.h"
+#include <algorithm>
 
 namespace dlc::import {
 namespace {
@@ -66,6 +68,28 @@ void renameReferences(onnx::NodeProto &node,
     if (auto it = names.find(input); it != names.end())
       input = it->second;
   renameInSubgraphs(node, names);
+}
+
+std::unordered_map<std::string, int> dropDeadNodes(OnnxFile &file) {
+  std::unordered_map<std::string, int> uses;
+  for (const auto &output : file.model->graph().output())
+    ++uses[output.name()];
+  std::vector<const onnx::NodeProto *> live;
+  for (auto it = file.nodes.rbegin(); it != file.nodes.rend(); ++it) {
+    const auto &outputs = (*it)->output();
+    if (std::none_of(outputs.begin(), outputs.end(), [&](const auto &name) {
+          return !name.empty() && uses.count(name);
+        }))
+      continue;
+    for (const std::string &input : (*it)->input())
+      ++uses[input];
+    for (const std::string &name : namesFromOutside(**it))
+      ++uses[name];
+    live.push_back(*it);
+  }
+  std::reverse(live.begin(), live.end());
+  file.nodes = std::move(live);
+  return uses;
 }
 
 } // namespace dlc::import

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 
 namespace onnx {
 class GraphProto;
@@ -11,6 +12,8 @@ class NodeProto;
 } // namespace onnx
 
 namespace dlc::import {
+
+struct OnnxFile;
 
 /// Names that the subgraphs of `node`, at any depth, neither define nor get as
 /// inputs.
@@ -23,5 +26,9 @@ void renameInSubgraphs(onnx::NodeProto &node,
 /// That, and inputs of `node`.
 void renameReferences(onnx::NodeProto &node,
                       const std::map<std::string, std::string> &names);
+
+/// Keeps the nodes of the main graph that its outputs depend on. Gives how
+/// often each value is used, by nodes, their subgraphs and as an output.
+std::unordered_map<std::string, int> dropDeadNodes(OnnxFile &file);
 
 } // namespace dlc::import
