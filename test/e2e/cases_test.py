@@ -42,7 +42,7 @@ class Cases(dlc.TestCase):
         if code == dlc.BAD_MODEL:
             return None
         self.assertEqual(code, dlc.OK, self.error)
-        np.savez(self.path("in.npz"), **inputs)
+        np.savez(self.path("in.npz"), **{name: judge.held(array) for name, array in inputs.items()})
         dlc.dlc("predict", self.path("m.dlc"), "-o", self.path("out.npz"), "--scale=1", data=self.path("in.npz"))
         with np.load(self.path("out.npz")) as found:
             outputs = [o.name for o in proto.graph.output]
