@@ -71,7 +71,7 @@ FailureOr<Pads> padsOf(const Node &n, const Shape &shape) {
     pads.high[axis] = high;
     padded[axis] += low + high;
   }
-  if (failed(fits(n, padded, "the padded value")))
+  if (failed(checkFits(n, padded, "the padded value")))
     return failure();
   return pads;
 }
@@ -262,7 +262,7 @@ LogicalResult centerCropPad(const Node &n) {
   Shape result = shapeOf(*x);
   for (size_t i = 0; i < axes->size(); ++i)
     result[(*axes)[i]] = (*target)[i];
-  if (failed(fits(n, result, "the result")))
+  if (failed(checkFits(n, result, "the result")))
     return failure();
   Expr y = *x;
   for (int64_t axis : *axes) {

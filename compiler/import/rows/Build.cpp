@@ -12,8 +12,8 @@ FailureOr<Expr> input(const Node &n, size_t i) {
   return Expr(n.b, n.loc, value);
 }
 
-LogicalResult fits(const Node &n, const Shape &shape, const char *what,
-                   int64_t most) {
+LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,
+                        int64_t most) {
   auto count = countElements(shape, what);
   if (!count.ok())
     return n.fail(count.status());
@@ -136,7 +136,7 @@ Expr squeezed(Expr x, int64_t axis) {
 }
 
 /// By halves, so that the gradient is right where factors are 0.
-Expr product(Expr x, int64_t axis) {
+Expr productAlong(Expr x, int64_t axis) {
   int64_t size = x.shape()[axis];
   if (size == 0)
     return squeezed(padded(x, axis, 1, 0, 1), axis);

@@ -13,8 +13,8 @@ FailureOr<Expr> input(const Node &n, size_t i);
 
 /// An error, which begins with `what`, for a shape that is refused (its rank or
 /// its size) or that has more elements than `most`.
-LogicalResult fits(const Node &n, const Shape &shape, const char *what,
-                   int64_t most = int64_t(1) << 40);
+LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,
+                        int64_t most = int64_t(1) << 40);
 
 Shape shapeOf(Expr x);
 int64_t sizeOf(const Shape &shape);
@@ -47,7 +47,7 @@ Expr scattered(Expr indices, Expr updates, int64_t size);
 Expr unsqueezed(Expr x, int64_t axis);
 /// Without the dimension at `axis`, of 1.
 Expr squeezed(Expr x, int64_t axis);
-Expr product(Expr x, int64_t axis);
+Expr productAlong(Expr x, int64_t axis);
 
 /// An index below 0 counts from the end.
 Expr wrapped(Expr index, int64_t size);

@@ -231,7 +231,7 @@ FailureOr<Term> matrixProduct(const Node &n, const Term &a, const Term &b,
   Shape shape;
   for (Label label : labels)
     shape.push_back(sizes.at(label));
-  if (failed(fits(n, shape, "a product of Einsum")))
+  if (failed(checkFits(n, shape, "a product of Einsum")))
     return failure();
   const int64_t batch = countOf(r.batch, sizes), left = countOf(r.left, sizes),
                 right = countOf(r.right, sizes), sum = countOf(r.sum, sizes);
@@ -253,8 +253,8 @@ FailureOr<Term> plainProduct(const Node &n, const Term &a, const Term &b,
   Shape shape;
   for (Label label : all)
     shape.push_back(sizes.at(label));
-  if (failed(fits(n, shape, "a product of Einsum",
-                  r.sum.empty() ? int64_t(1) << 40 : kMostTerms)))
+  if (failed(checkFits(n, shape, "a product of Einsum",
+                       r.sum.empty() ? int64_t(1) << 40 : kMostTerms)))
     return failure();
   Expr z = arranged(a, all) * arranged(b, all);
   if (!r.sum.empty())
@@ -309,7 +309,7 @@ LogicalResult einsum(const Node &n) {
   Shape shape;
   for (Label label : equation->result)
     shape.push_back(sizes->at(label));
-  if (failed(fits(n, shape, "the result")))
+  if (failed(checkFits(n, shape, "the result")))
     return failure();
   return n.result(
       arranged(summed(product, own), equation->result).broadcast(shape));

@@ -117,10 +117,11 @@ LogicalResult gatherND(const Node &n) {
   auto tuples = tuplesOf(n, *data, *index, n.integer("batch_dims", 0));
   if (failed(tuples))
     return failure();
-  if (failed(fits(n,
-                  shapeOf(tuples->places) +
-                      between(shapeOf(tuples->rows), 1, tuples->rows.rank()),
-                  "the result")))
+  if (failed(
+          checkFits(n,
+                    shapeOf(tuples->places) +
+                        between(shapeOf(tuples->rows), 1, tuples->rows.rank()),
+                    "the result")))
     return failure();
   return n.result(gathered(tuples->rows, tuples->places, 0));
 }
@@ -181,7 +182,7 @@ double neutralOf(const std::string &reduction, Type element) {
 Expr reduced(const std::string &reduction, Expr x) {
   const int64_t axis[] = {x.rank() - 1};
   if (reduction == "mul")
-    return product(x, axis[0]);
+    return productAlong(x, axis[0]);
   if (reduction == "add")
     return x.sum(axis);
   if (reduction == "max")
@@ -198,7 +199,7 @@ FailureOr<Expr> pairwise(const Node &n, const std::string &reduction, Expr data,
   own.push_back(updates.shape().back());
   const std::string what =
       "comparing indices for reduction '" + reduction + "'";
-  if (failed(fits(n, own, what.c_str(), kMostPairs)))
+  if (failed(checkFits(n, own, what.c_str(), kMostPairs)))
     return failure();
   Shape line(axis + 1, 1);
   line[axis - 1] = shape.back();
@@ -324,7 +325,7 @@ LogicalResult oneHot(const Node &n) {
   Shape line(shape.size() + 1, 1);
   line[*axis] = size;
   shape.insert(shape.begin() + *axis, size);
-  if (failed(fits(n, shape, "the result")))
+  if (failed(checkFits(n, shape, "the result")))
     return failure();
   Expr at = unsqueezed(index->cast(n.b.getI64Type()), *axis);
   Expr hit =

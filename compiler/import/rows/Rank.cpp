@@ -95,7 +95,8 @@ FailureOr<Expr> largest(const Node &n, Expr x, int64_t k) {
   const bool isFloat = isa<FloatType>(x.type().getElementType());
   if (isFloat && k <= 64 && k < size / 8 && (!count.ok() || *count > kFewPairs))
     return oneByOne(n, x, k);
-  if (failed(fits(n, pairs, "comparing all pairs for TopK", kMostCompared)))
+  if (failed(
+          checkFits(n, pairs, "comparing all pairs for TopK", kMostCompared)))
     return failure();
   return byRank(n, x, k);
 }

@@ -416,7 +416,7 @@ FailureOr<std::vector<Axis>> axesOf(const Node &n, const Shape &shape,
   Shape result = shape;
   for (const Axis &a : axes)
     result[a.axis] = a.to;
-  if (failed(fits(n, result, "the result")))
+  if (failed(checkFits(n, result, "the result")))
     return failure();
   return axes;
 }

@@ -109,7 +109,7 @@ LogicalResult gridSample(const Node &n) {
   const int64_t batch = shape[0], channels = shape[1],
                 points = sizeOf(at) / std::max<int64_t>(batch * dims, 1),
                 pixels = sizeOf(shape) / (batch * channels);
-  if (failed(fits(n, {batch, points, channels}, "the result")))
+  if (failed(checkFits(n, {batch, points, channels}, "the result")))
     return failure();
   Expr rows = transposed(x->reshape({batch, channels, pixels}), {0, 2, 1})
                   .reshape({batch * pixels, channels});
@@ -157,7 +157,7 @@ LogicalResult affineGrid(const Node &n) {
   Shape result{(*size)[0]};
   result.insert(result.end(), size->begin() + 2, size->end());
   result.push_back(dims);
-  if (failed(fits(n, result, "the grid")))
+  if (failed(checkFits(n, result, "the grid")))
     return failure();
   const bool align = n.integer("align_corners", 0) != 0;
   const Type element = theta->type().getElementType();
@@ -194,8 +194,9 @@ LogicalResult checkRois(const Node &n, const Rois &r, int64_t height,
     return n.fail() << "regions of shape " << toString(rois)
                     << " for results of " << height << " x " << width
                     << " do not fit to an input of shape " << toString(x);
-  return fits(n, {rois[0], x[1], std::max(x[2], height), std::max(x[3], width)},
-              "the regions' copies of the input", int64_t(1) << 31);
+  return checkFits(
+      n, {rois[0], x[1], std::max(x[2], height), std::max(x[3], width)},
+      "the regions' copies of the input", int64_t(1) << 31);
 }
 
 /// [R, count, size]: how much each element counts for each of `count` bins, the
