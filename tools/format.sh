@@ -1,6 +1,6 @@
 #!/bin/bash
 # Formats every C++ file of the repository with clang-format 14.
-#   tools/format.sh [FILE...]           rewrite all files, or these
+#   tools/format.sh [FILE...]           rewrite all files, or these; what is no C++ is left alone
 #   tools/format.sh --check [FILE...]   change nothing; name the files that would change, and fail
 set -euo pipefail
 check=no
@@ -8,8 +8,11 @@ if [[ ${1-} == --check ]]; then
   check=yes
   shift
 fi
-files=("$@")
-if ((${#files[@]} == 0)); then
+files=()
+for file in "$@"; do
+  [[ $file == *.@(cpp|h|cu) ]] && files+=("$file")
+done
+if (($# == 0)); then
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
   mapfile -t files < <(git ls-files '*.cpp' '*.h' '*.cu')
 fi
