@@ -131,12 +131,14 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success();
   }
 
-  /// The window of `op` gives `rank` channels, a 1x1 convolution the outputs.
+  /// The window of `op` gives `rank` channels, a convolution of size 1 the
+  /// outputs.
   static Expr convolve(ir::ConvOp op, Expr a, Expr up) {
     Expr inner =
         a.make<ir::ConvOp>(op.getX(), a.v, Value(), op.getStrides(),
                            op.getPads(), op.getDilations(), 1, op.getLayout());
-    const int64_t one[] = {1, 1}, zero[] = {0, 0, 0, 0};
+    const SmallVector<int64_t> one(op.getStrides().size(), 1),
+        zero(op.getPads().size(), 0);
     return up.make<ir::ConvOp>(inner.v, up.v, Value(), one, zero, one, 1,
                                op.getLayout());
   }

@@ -1,6 +1,6 @@
 // Floating-point operations of library ops; elementwise and reduce ops are
 // counted by their elements.
-#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/ops/Windows.h"
 
 using namespace mlir;
 
@@ -10,8 +10,10 @@ namespace {
 int64_t elements(Value v) { return tensorType(v).getNumElements(); }
 
 int64_t convFlops(Value y, Value w) {
-  auto t = tensorType(w);
-  return 2 * elements(y) * t.getDimSize(1) * t.getDimSize(2) * t.getDimSize(3);
+  int64_t each = 2;
+  for (int64_t d : tensorType(w).getShape().drop_front())
+    each *= d;
+  return each * elements(y);
 }
 
 /// Of one product of queries and keys, over the pairs that see each other.
@@ -48,14 +50,14 @@ int64_t ConvBackwardFilterOp::countFlops() {
 int64_t AttentionOp::countFlops() { return attentionFlops(*this, 2); }
 int64_t AttentionBackwardOp::countFlops() { return attentionFlops(*this, 5); }
 int64_t MaxPoolOp::countFlops() {
-  return elements(getY()) * getKernel()[0] * getKernel()[1];
+  return elements(getY()) * windowOf(*this).taps();
 }
 int64_t MaxPoolBackwardOp::countFlops() { return elements(getDy()); }
 int64_t AvgPoolOp::countFlops() {
-  return elements(getY()) * getKernel()[0] * getKernel()[1];
+  return elements(getY()) * windowOf(*this).taps();
 }
 int64_t AvgPoolBackwardOp::countFlops() {
-  return elements(getDy()) * getKernel()[0] * getKernel()[1];
+  return elements(getDy()) * windowOf(*this).taps();
 }
 int64_t BatchNormOp::countFlops() { return 8 * elements(getX()); }
 int64_t BatchNormBackwardOp::countFlops() { return 11 * elements(getX()); }

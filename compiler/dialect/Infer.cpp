@@ -1,20 +1,11 @@
 #include "compiler/dialect/Infer.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "runtime/base/numbers/Sliding.h"
 
 using namespace mlir;
 using llvm::LogicalResult;
 
 namespace dlc::ir {
 namespace {
-
-/// Positions of channels and of the first spatial dimension in an activation.
-struct ImageDims {
-  int64_t channel, spatial;
-  explicit ImageDims(StringRef layout, int64_t rank)
-      : channel(layout == "nhwc" ? rank - 1 : 1),
-        spatial(layout == "nhwc" ? 1 : 2) {}
-};
 
 std::string describe(Ints shape) {
   std::string s;
@@ -102,14 +93,6 @@ LogicalResult inferSelect(MaybeLoc loc, SelectOp::Adaptor a, Types &types) {
                         types);
 }
 
-/// What becomes of a spatial dimension `in`; -1 where the window does not fit.
-static int64_t outputsOf(int64_t in, int64_t kernel, const Window &w, int d) {
-  return in == kDynamic ? kDynamic
-                        : Sliding{kernel, w.strides[d], w.pads[d],
-                                  w.pads[2 + d], w.dilations[d]}
-                              .outputs(in);
-}
-
 LogicalResult productShape(MaybeLoc loc, RankedTensorType ta,
                            RankedTensorType tb, bool transA, bool transB,
                            SmallVectorImpl<int64_t> &shape) {
@@ -164,60 +147,66 @@ LogicalResult inferMatmul(MaybeLoc loc, MatmulOp::Adaptor a, Types &types) {
   return success();
 }
 
-static bool arePositive(Ints sizes) {
-  return llvm::all_of(sizes, [](int64_t n) { return n > 0; });
-}
 static LogicalResult expectLayout(MaybeLoc loc, StringRef law,
                                   StringRef layout) {
-  if (layout == "nchw" || layout == "nhwc")
+  if (ImageDims::knows(layout))
     return success();
   return emitOptionalError(loc, law, " expected layout nchw or nhwc, found ",
                            layout);
 }
 
+/// Images' shape becomes that of their windows.
+static LogicalResult slide(MaybeLoc loc, StringRef law,
+                           const WindowSizes &window, ImageDims dims,
+                           SmallVectorImpl<int64_t> &shape) {
+  const SmallVector<int64_t> images(shape.begin(), shape.end());
+  for (int64_t i = 0; i < dims.count(); ++i) {
+    int64_t &d = shape[dims.spatial() + i];
+    if (d == kDynamic)
+      continue;
+    d = window.along(i).outputs(d);
+    if (d == -1)
+      return emitOptionalError(loc, law, " the window does not fit into input ",
+                               describe(images));
+  }
+  return success();
+}
+
 LogicalResult convShape(MaybeLoc loc, RankedTensorType tx, RankedTensorType tw,
-                        const Window &window, int64_t group,
-                        SmallVectorImpl<int64_t> &shape) {
-  if (tx.getRank() != 4 || tw.getRank() != 4)
+                        const WindowSizes &window, StringRef layout,
+                        int64_t group, SmallVectorImpl<int64_t> &shape) {
+  if (!ImageDims::areImages(tx.getRank()) || tx.getRank() != tw.getRank())
     return emitOptionalError(
-        loc, "(C1) expected x and weights of rank 4, found ",
+        loc, "(C1) expected x and weights of one rank from 3 to 5, found ",
         describe(tx.getShape()), " and ", describe(tw.getShape()));
-  if (window.strides.size() != 2 || window.pads.size() != 4 ||
-      window.dilations.size() != 2 || !arePositive(window.strides) ||
-      !arePositive(window.dilations))
-    return emitOptionalError(loc,
-                             "(C7) expected 2 strides, 4 pads and 2 dilations, "
-                             "positive but for the pads");
-  if (failed(expectLayout(loc, "(C8)", window.layout)))
+  const ImageDims dims(tx.getRank(), layout);
+  if (!window.areFor(dims.count()))
+    return emitOptionalError(loc, "(C7) expected ", dims.count(), " strides, ",
+                             2 * dims.count(), " pads and ", dims.count(),
+                             " dilations, positive but for the pads, as is "
+                             "the window");
+  if (failed(expectLayout(loc, "(C8)", layout)))
     return failure();
-  ImageDims dims(window.layout, 4);
   if (group < 1 || tw.getDimSize(0) % group)
     return emitOptionalError(loc, "(C3) ", tw.getDimSize(0),
                              " output channels do not divide by ", group,
                              " groups");
-  int64_t c = tx.getDimSize(dims.channel);
+  int64_t c = tx.getDimSize(dims.channel());
   if (c != group * tw.getDimSize(1))
     return emitOptionalError(loc, "(C2) expected ", group * tw.getDimSize(1),
                              " input channels, found ", c);
   shape.assign(tx.getShape().begin(), tx.getShape().end());
-  shape[dims.channel] = tw.getDimSize(0);
-  for (int i = 0; i < 2; ++i) {
-    int64_t &d = shape[dims.spatial + i];
-    d = outputsOf(d, tw.getDimSize(2 + i), window, i);
-    if (d == -1)
-      return emitOptionalError(loc, "(C6) the window does not fit into input ",
-                               describe(tx.getShape()));
-  }
+  if (failed(slide(loc, "(C6)", window, dims, shape)))
+    return failure();
+  shape[dims.channel()] = tw.getDimSize(0);
   return success();
 }
 
 LogicalResult inferConv(MaybeLoc loc, ConvOp::Adaptor a, Types &types) {
   auto tx = tensorType(a.getX()), tw = tensorType(a.getW());
   SmallVector<int64_t> shape;
-  if (failed(convShape(
-          loc, tx, tw,
-          {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
-          a.getGroup(), shape)))
+  if (failed(convShape(loc, tx, tw, windowOf(a, tw), a.getLayout(),
+                       a.getGroup(), shape)))
     return failure();
   if (a.getBias() &&
       tensorType(a.getBias()).getShape() != Ints{tw.getDimSize(0)})
@@ -229,46 +218,35 @@ LogicalResult inferConv(MaybeLoc loc, ConvOp::Adaptor a, Types &types) {
   return success();
 }
 
-LogicalResult poolShape(MaybeLoc loc, RankedTensorType tx, Ints kernel,
-                        const Window &window, SmallVectorImpl<int64_t> &shape) {
-  if (tx.getRank() != 4)
-    return emitOptionalError(loc, "(C1) expected x of rank 4, found ",
+LogicalResult poolShape(MaybeLoc loc, RankedTensorType tx,
+                        const WindowSizes &window, StringRef layout,
+                        SmallVectorImpl<int64_t> &shape) {
+  if (!ImageDims::areImages(tx.getRank()))
+    return emitOptionalError(loc, "(C1) expected x of rank 3 to 5, found ",
                              describe(tx.getShape()));
-  if (kernel.size() != 2 || window.strides.size() != 2 ||
-      window.pads.size() != 4 || window.dilations.size() != 2 ||
-      !arePositive(kernel) || !arePositive(window.strides) ||
-      !arePositive(window.dilations))
-    return emitOptionalError(
-        loc, "(C2) expected 2 kernel sizes, 2 strides, 4 pads and 2 dilations, "
-             "positive but for the pads");
-  if (failed(expectLayout(loc, "(C4)", window.layout)))
+  const ImageDims dims(tx.getRank(), layout);
+  if (!window.areFor(dims.count()))
+    return emitOptionalError(loc, "(C2) expected ", dims.count(),
+                             " kernel sizes, ", dims.count(), " strides, ",
+                             2 * dims.count(), " pads and ", dims.count(),
+                             " dilations, positive but for the pads");
+  if (failed(expectLayout(loc, "(C4)", layout)))
     return failure();
-  ImageDims dims(window.layout, 4);
   shape.assign(tx.getShape().begin(), tx.getShape().end());
-  for (int i = 0; i < 2; ++i) {
-    int64_t &d = shape[dims.spatial + i];
-    d = outputsOf(d, kernel[i], window, i);
-    if (d == -1)
-      return emitOptionalError(loc, "(C3) the window does not fit into input ",
-                               describe(tx.getShape()));
-  }
-  return success();
+  return slide(loc, "(C3)", window, dims, shape);
 }
 
 LogicalResult inferMaxPool(MaybeLoc loc, MaxPoolOp::Adaptor a, Types &types) {
   SmallVector<int64_t> shape;
   auto tx = tensorType(a.getX());
-  if (failed(poolShape(
-          loc, tx, a.getKernel(),
-          {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
-          shape)))
+  const WindowSizes window = windowOf(a);
+  if (failed(poolShape(loc, tx, window, a.getLayout(), shape)) ||
+      failed(expectCallOrOps(loc, "(C6)", a.getBy())))
     return failure();
-  if (failed(expectCallOrOps(loc, "(C6)", a.getBy())))
-    return failure();
-  if (a.getKernel()[0] * a.getKernel()[1] > 255)
+  if (window.taps() > 255)
     return emitOptionalError(
         loc, "(C5) expected a window of at most 255 elements, found ",
-        a.getKernel()[0] * a.getKernel()[1]);
+        window.taps());
   types.push_back(withShape(tx, shape));
   types.push_back(
       RankedTensorType::get(shape, IntegerType::get(tx.getContext(), 8)));
@@ -278,10 +256,7 @@ LogicalResult inferMaxPool(MaybeLoc loc, MaxPoolOp::Adaptor a, Types &types) {
 LogicalResult inferAvgPool(MaybeLoc loc, AvgPoolOp::Adaptor a, Types &types) {
   SmallVector<int64_t> shape;
   auto tx = tensorType(a.getX());
-  if (failed(poolShape(
-          loc, tx, a.getKernel(),
-          {a.getStrides(), a.getPads(), a.getDilations(), a.getLayout()},
-          shape)) ||
+  if (failed(poolShape(loc, tx, windowOf(a), a.getLayout(), shape)) ||
       failed(expectCallOrOps(loc, "(C5)", a.getBy())))
     return failure();
   types.push_back(withShape(tx, shape));
@@ -296,7 +271,7 @@ LogicalResult checkChannels(MaybeLoc loc, Value x, ValueRange perChannel,
                              tx);
   if (failed(expectLayout(loc, "(C3)", layout)))
     return failure();
-  int64_t c = tx.getDimSize(ImageDims(layout, tx.getRank()).channel);
+  int64_t c = tx.getDimSize(ImageDims(tx.getRank(), layout).channel());
   for (Value v : perChannel)
     if (tensorType(v).getShape() != Ints{c})
       return emitOptionalError(loc, "(C2) expected one value for each of ", c,

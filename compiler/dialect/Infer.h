@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/ops/Windows.h"
 
 namespace dlc::ir {
 
@@ -58,19 +59,15 @@ llvm::LogicalResult checkRowGradients(MaybeLoc loc, mlir::Value dy,
                                       mlir::ValueRange statistics,
                                       int64_t axis);
 
-/// What a convolution or pooling does along the two dimensions of an image.
-struct Window {
-  Ints strides, pads, dilations;
-  llvm::StringRef layout;
-};
 /// The shape of a convolution's result: (C1) to (C3) and (C6) to (C8) of
 /// dlc.conv.
 llvm::LogicalResult convShape(MaybeLoc loc, mlir::RankedTensorType x,
-                              mlir::RankedTensorType w, const Window &window,
+                              mlir::RankedTensorType w,
+                              const WindowSizes &window, llvm::StringRef layout,
                               int64_t group, llvm::SmallVectorImpl<int64_t> &y);
 /// The shape of a pooling's result: (C1) to (C4) of dlc.max_pool.
 llvm::LogicalResult poolShape(MaybeLoc loc, mlir::RankedTensorType x,
-                              Ints kernel, const Window &window,
+                              const WindowSizes &window, llvm::StringRef layout,
                               llvm::SmallVectorImpl<int64_t> &y);
 /// The shape of a product: (C1) to (C3) of dlc.matmul.
 llvm::LogicalResult productShape(MaybeLoc loc, mlir::RankedTensorType a,

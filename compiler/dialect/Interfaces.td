@@ -84,7 +84,8 @@ def LookupInterface : OpInterface<"LookupInterface"> {
 
 def ImageInterface : OpInterface<"ImageInterface"> {
   let cppNamespace = "::dlc::ir";
-  let description = [{Some operands and results are images, all in the op's layout: "nchw", or channels last in "nhwc".}];
+  let description = [{Some operands and results are images of one to three dimensions, all in the op's layout: channels first, "nchw",
+    or last, "nhwc".}];
   let methods = [
     StaticInterfaceMethod<"Operands that are images.", "::llvm::SmallVector<unsigned>", "imageOperands">,
     StaticInterfaceMethod<"Results that are.", "::llvm::SmallVector<unsigned>", "imageResults">,

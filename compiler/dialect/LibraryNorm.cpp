@@ -10,12 +10,12 @@ namespace {
 /// (C1), (C2): images channels last, and vectors of their channels.
 LogicalResult expectChannels(MaybeLoc loc, Value x, ValueRange perChannel) {
   auto tx = tensorType(x);
-  if (tx.getRank() != 4)
+  if (!ImageDims::areImages(tx.getRank()))
     return emitOptionalError(loc, "(C1) expected images, found x of type ", tx);
   for (Value v : perChannel)
     if (tensorType(v).getShape() != tx.getShape().take_back())
       return emitOptionalError(loc, "(C2) expected one value for each of ",
-                               tx.getDimSize(3), " channels, found ",
+                               tx.getShape().back(), " channels, found ",
                                v.getType());
   return success();
 }

@@ -7,14 +7,11 @@ using namespace mlir;
 namespace dlc::ir {
 namespace {
 
-template <class Op> Window windowOf(Op op) {
-  return {op.getStrides(), op.getPads(), op.getDilations(), op.getLayout()};
-}
-
 /// That `dy` comes from the result of the convolution of x and w.
 template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
   SmallVector<int64_t> shape;
-  if (failed(convShape(op.getLoc(), tensorType(x), tensorType(w), windowOf(op),
+  if (failed(convShape(op.getLoc(), tensorType(x), tensorType(w),
+                       windowOf(op, tensorType(w)), op.getLayout(),
                        op.getGroup(), shape)) ||
       failed(sameElements(op.getLoc(), "(C5)", {x, w, dy})))
     return failure();
@@ -24,7 +21,7 @@ template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
 /// That each of `behind` comes from the result of the pooling of x.
 template <class Op> LogicalResult checkPool(Op op, Value x, ValueRange behind) {
   SmallVector<int64_t> shape;
-  if (failed(poolShape(op.getLoc(), tensorType(x), op.getKernel(), windowOf(op),
+  if (failed(poolShape(op.getLoc(), tensorType(x), windowOf(op), op.getLayout(),
                        shape)))
     return failure();
   for (Value v : behind)

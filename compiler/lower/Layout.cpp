@@ -1,5 +1,6 @@
-// Images channels last: [N,C,H,W] becomes [N,H,W,C] in convolutions, pooling
-// and batch norm, and in what stands between them. Ops are visited in order;
+// Images channels last: [N,C,H,W] becomes [N,H,W,C], and so with one or three
+// spatial dimensions, in convolutions, pooling and batch norm, and in what
+// stands between them. Ops are visited in order;
 // each image keeps its old form as a transpose of the new one, for the users
 // that are not moved, and dies where there are none. Weights, the inputs and
 // results of the function and state stay as they are.
@@ -7,7 +8,7 @@
 //   Elementwise ops, reductions, broadcasts and what moves elements follow an
 //   operand that has been moved.
 //   Broadcasts, and elementwise ops with one user, are moved when a user is.
-#include "compiler/dialect/Dlc.h"
+#include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
@@ -23,14 +24,24 @@ namespace {
 
 using Dims = SmallVector<int64_t>;
 
-constexpr int64_t kLast[] = {0, 2, 3, 1};  // dimension d of NHWC is kLast[d]
-constexpr int64_t kFirst[] = {0, 3, 1, 2}; // dimension d of NCHW is kFirst[d]
-constexpr int64_t kRank = 4;
-
-bool hasImageRank(Value v) {
-  auto type = dyn_cast<RankedTensorType>(v.getType());
-  return type && type.getRank() == kRank;
+/// Dimension d of images channels last is dimension channelsLast(rank)[d].
+Dims channelsLast(int64_t rank) {
+  Dims order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return order;
 }
+/// The way back.
+Dims channelsFirst(int64_t rank) {
+  Dims order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  return order;
+}
+
+int64_t rankOf(Value v) {
+  auto type = dyn_cast<RankedTensorType>(v.getType());
+  return type ? type.getRank() : 0;
+}
+bool hasImageRank(Value v) { return ImageDims::areImages(rankOf(v)); }
 
 Dims permuted(ir::Ints dims, ir::Ints order) {
   Dims result;
@@ -81,7 +92,7 @@ private:
     return ir::ReshapeOp::create(builder, v.getLoc(), type.clone(shape), v);
   }
 
-  /// `v`, which has rank 4, channels last.
+  /// `v`, which has an image's rank, channels last.
   Value last(Value v) {
     if (Value known = lasts.lookup(v))
       return known;
@@ -90,7 +101,7 @@ private:
         return lasts.lookup(v);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfterValue(v);
-    return lasts[v] = permute(v, kLast);
+    return lasts[v] = permute(v, channelsLast(rankOf(v)));
   }
   bool movesWithUser(Operation *op) {
     if (isa<ir::BroadcastOp>(op))
@@ -98,16 +109,16 @@ private:
     return ir::isElementwise(op) && op->getNumResults() == 1 && op->hasOneUse();
   }
 
-  /// An operand of something elementwise on images, whatever its rank.
-  Value lastOperand(Value v) {
-    if (hasImageRank(v))
+  /// An operand of something elementwise on images of `rank`, whatever its own.
+  Value lastOperand(Value v, int64_t rank) {
+    if (rankOf(v) == rank)
       return last(v);
     auto type = ir::tensorType(v);
     if (type.getNumElements() == 1)
       return v;
-    Dims shape(kRank - type.getRank(), 1);
+    Dims shape(rank - type.getRank(), 1);
     llvm::append_range(shape, type.getShape());
-    return permute(reshape(v, shape), kLast);
+    return permute(reshape(v, shape), channelsLast(rank));
   }
 
   // --- ops ---
@@ -119,7 +130,8 @@ private:
     made->setOperands(operands);
     for (unsigned i : images) {
       auto type = ir::tensorType(made->getResult(i));
-      made->getResult(i).setType(type.clone(permuted(type.getShape(), kLast)));
+      made->getResult(i).setType(
+          type.clone(permuted(type.getShape(), channelsLast(type.getRank()))));
     }
     return made;
   }
@@ -131,7 +143,7 @@ private:
         old.replaceAllUsesWith(now);
         continue;
       }
-      Value back = permute(now, kFirst);
+      Value back = permute(now, channelsFirst(rankOf(now)));
       old.replaceAllUsesWith(back);
       lasts[old] = now;
       lasts[back] = now;
@@ -157,7 +169,7 @@ private:
     builder.setInsertionPoint(op);
     SmallVector<Value> operands;
     for (Value v : op->getOperands())
-      operands.push_back(lastOperand(v));
+      operands.push_back(lastOperand(v, rankOf(op->getResult(0))));
     builder.setInsertionPoint(op);
     replace(op, copy(op, operands, {0}), {0});
     return true;
@@ -165,12 +177,20 @@ private:
 
   void follow(Operation *op) {
     builder.setInsertionPoint(op);
-    if (ir::isElementwise(op) || isa<ir::BroadcastOp>(op))
-      moveElementwise(op);
-    else if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
+    if (ir::isElementwise(op) || isa<ir::BroadcastOp>(op)) {
+      if (hasMovedImage(op))
+        moveElementwise(op);
+    } else if (auto reduction = dyn_cast<ir::ReductionInterface>(op))
       moveReduction(reduction);
     else if (isa<ir::MovementInterface>(op))
       moveMovement(op);
+  }
+
+  /// Of the result's rank: only then are their dimensions the same.
+  bool hasMovedImage(Operation *op) {
+    return llvm::any_of(op->getOperands(), [&](Value v) {
+      return moved.contains(v) && rankOf(v) == rankOf(op->getResult(0));
+    });
   }
 
   void moveMovement(Operation *op) {
@@ -179,7 +199,8 @@ private:
       operands.push_back(last(v));
     builder.setInsertionPoint(op);
     Operation *made = copy(op, operands, {0});
-    if (cast<ir::MovementInterface>(made).permuteDims(kLast))
+    if (cast<ir::MovementInterface>(made).permuteDims(
+            channelsLast(rankOf(op->getResult(0)))))
       replace(op, made, {0});
     else
       made->erase();
@@ -187,11 +208,13 @@ private:
 
   /// Moved where what remains of the dimensions keeps its order.
   void moveReduction(ir::ReductionInterface op) {
+    const int64_t rank = rankOf(op->getOperand(0));
+    const Dims first = channelsFirst(rank);
     Dims axes, kept;
     for (int64_t axis : op.reducedAxes())
-      axes.push_back(kFirst[axis]);
+      axes.push_back(first[axis]);
     llvm::sort(axes);
-    for (int64_t d : kLast)
+    for (int64_t d : channelsLast(rank))
       if (!llvm::is_contained(op.reducedAxes(), d))
         kept.push_back(d);
     if (!op.keepsAxes() && !llvm::is_sorted(kept))

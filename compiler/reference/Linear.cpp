@@ -1,5 +1,5 @@
+#include "compiler/dialect/ops/Windows.h"
 #include "compiler/reference/Interpreter.h"
-#include "runtime/base/numbers/Sliding.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -37,30 +37,27 @@ Tensors matmul(MatmulOp op, const Tensors &x) {
 /// Images' indices in their layout: a number, a channel, and one to three
 /// spatial dimensions.
 struct Image {
-  bool channelsLast;
-  explicit Image(StringRef layout) : channelsLast(layout == "nhwc") {}
+  ImageDims dims;
   Shape index(int64_t n, int64_t c, const Shape &spatial) const {
     Shape i{n};
-    if (!channelsLast)
-      i.push_back(c);
     i.insert(i.end(), spatial.begin(), spatial.end());
-    if (channelsLast)
-      i.push_back(c);
+    i.insert(i.begin() + dims.channel(), c);
     return i;
   }
-  int64_t channel(ir::Ints i) const { return channelsLast ? i.back() : i[1]; }
+  int64_t channel(ir::Ints i) const { return i[dims.channel()]; }
   Shape spatial(ir::Ints i) const {
-    i = channelsLast ? i.slice(1, i.size() - 2) : i.drop_front(2);
-    return Shape(i.begin(), i.end());
+    return i.slice(dims.spatial(), dims.count()).vec();
   }
 };
+template <class OpTy> Image imageOf(OpTy op, ir::Ints shape) {
+  return {ImageDims(shape.size(), op.getLayout())};
+}
 
-/// The window of an op, a dimension each.
-template <class OpTy> std::vector<Sliding> windowOf(OpTy op, ir::Ints kernel) {
+/// A dimension each.
+std::vector<Sliding> slidings(const WindowSizes &sizes) {
   std::vector<Sliding> window;
-  for (size_t d = 0, n = kernel.size(); d < n; ++d)
-    window.push_back({kernel[d], op.getStrides()[d], op.getPads()[d],
-                      op.getPads()[n + d], op.getDilations()[d]});
+  for (size_t d = 0; d < sizes.kernel.size(); ++d)
+    window.push_back(sizes.along(d));
   return window;
 }
 
@@ -87,8 +84,8 @@ void forEachTap(const std::vector<Sliding> &window, const Shape &output,
 /// convolution, by their numbers.
 template <class OpTy, class F>
 void forEachProduct(OpTy op, ir::Ints x, ir::Ints w, ir::Ints y, F f) {
-  const Image image(op.getLayout());
-  const auto window = windowOf(op, w.drop_front(2));
+  const Image image = imageOf(op, x);
+  const auto window = slidings(windowOf(op, w.drop_front(2)));
   const Shape in = image.spatial(x), sx = stridesOf(x.vec()),
               sw = stridesOf(w.vec()), spatial = image.spatial(sx);
   const int64_t perGroup = w[0] / op.getGroup(), channel = image.channel(sx);
@@ -118,7 +115,7 @@ Tensors conv(ConvOp op, const Tensors &t) {
                  });
   if (op.getBias())
     forEach(y.shape, [&](const Shape &i) {
-      y.at(i) += t[2].data[Image(op.getLayout()).channel(i)];
+      y.at(i) += t[2].data[imageOf(op, y.shape).channel(i)];
     });
   return {y};
 }
@@ -142,8 +139,8 @@ Tensors conv(ConvBackwardFilterOp op, const Tensors &t) {
 /// Calls f(y's index, x's index, tap number) for every tap of every window.
 template <class OpTy, class F>
 void forEachWindow(OpTy op, ir::Ints x, ir::Ints y, F f) {
-  const Image image(op.getLayout());
-  const auto window = windowOf(op, op.getKernel());
+  const Image image = imageOf(op, x);
+  const auto window = slidings(windowOf(op));
   const Shape in = image.spatial(x);
   forEach(y, [&](const Shape &at) {
     forEachTap(window, image.spatial(at), in,
@@ -180,8 +177,8 @@ Tensors maxPoolBackward(MaxPoolBackwardOp op, const Tensors &t) {
 /// count_include_pad, inside the padded one.
 template <class OpTy> Tensor divisors(OpTy op, ir::Ints x, ir::Ints y) {
   Tensor n(y, 1);
-  const Image image(op.getLayout());
-  const auto window = windowOf(op, op.getKernel());
+  const Image image = imageOf(op, x);
+  const auto window = slidings(windowOf(op));
   const Shape in = image.spatial(x);
   forEach(y, [&](const Shape &at) {
     const Shape o = image.spatial(at);

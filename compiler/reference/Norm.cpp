@@ -1,6 +1,7 @@
 // Norms, softmax and cross entropy, by their textbook formulas along lines of
 // elements.
 #include "compiler/reference/Interpreter.h"
+#include "runtime/base/numbers/Sliding.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
@@ -29,7 +30,7 @@ auto lines(const Tensor &x, int64_t axis) {
   });
 }
 auto channels(const Tensor &x, StringRef layout) {
-  size_t channel = layout == "nhwc" ? x.rank() - 1 : 1;
+  const int64_t channel = ImageDims(x.rank(), layout).channel();
   return groups(x, x.shape[channel],
                 [=](const Shape &i) { return i[channel]; });
 }

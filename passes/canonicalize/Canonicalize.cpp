@@ -60,7 +60,7 @@ struct AddToMatmulBias : OpRewritePattern<ir::AddOp> {
   }
 };
 
-/// conv(x, w) + [O, 1, 1]  ->  conv(x, w, bias)
+/// conv(x, w) + [O, 1, ...]  ->  conv(x, w, bias)
 struct AddToConvBias : OpRewritePattern<ir::AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ir::AddOp add,
@@ -70,8 +70,7 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
       auto conv = y.getDefiningOp<ir::ConvOp>();
       if (!conv || conv.getBias() || conv.getLayout() != "nchw" ||
           !y.hasOneUse() || y.getType() != add.getType() ||
-          !isPerChannel(tensorType(bias),
-                        tensorType(conv.getW()).getDimSize(0)))
+          !isPerChannel(tensorType(bias), tensorType(conv.getW())))
         continue;
       Expr vector = Expr(rewriter, add.getLoc(), bias)
                         .reshape({tensorType(bias).getNumElements()});
@@ -86,10 +85,12 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
     }
     return failure();
   }
-  static bool isPerChannel(RankedTensorType t, int64_t channels) {
-    ir::Ints shape = t.getShape();
-    return t.hasStaticShape() && t.getRank() >= 3 &&
-           t.getNumElements() == channels && shape[t.getRank() - 3] == channels;
+  /// Of shape [O, 1, ...], as the images' channels and pixels, or [1, O, ...].
+  static bool isPerChannel(RankedTensorType t, RankedTensorType weights) {
+    const int64_t channels = weights.getDimSize(0),
+                  axis = t.getRank() - (weights.getRank() - 1);
+    return t.hasStaticShape() && axis >= 0 && t.getNumElements() == channels &&
+           t.getDimSize(axis) == channels;
   }
 };
 

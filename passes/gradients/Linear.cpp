@@ -1,4 +1,5 @@
 // Gradients of matrix products, convolutions and pooling.
+#include "compiler/dialect/ops/Windows.h"
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"
 
@@ -53,9 +54,9 @@ Values conv(Gradient<ConvOp> &g) {
       op.getPads(), op.getDilations(), op.getGroup(), op.getLayout());
   Values values{dx, dw};
   if (op.getBias()) {
-    SmallVector<int64_t> axes{0, 2, 3};
-    if (op.getLayout() == "nhwc")
-      axes = {0, 1, 2};
+    const ImageDims dims = imageDims(op, op.getY());
+    SmallVector<int64_t> axes = axesBetween(0, dims.rank);
+    axes.erase(axes.begin() + dims.channel());
     values.push_back(g.dy.sum(axes));
   }
   return values;

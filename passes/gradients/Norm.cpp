@@ -1,4 +1,5 @@
 // Gradients of normalisation and softmax.
+#include "compiler/dialect/ops/Windows.h"
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"
 
@@ -30,7 +31,7 @@ Values batchNormInfer(Gradient<BatchNormInferOp> &g) {
   BatchNormInferOp op = g.op;
   Expr x = wide(g.operand(0)), dy = wide(g.dy);
   SmallVector<int64_t> axes = axesBetween(0, x.rank()), shape(x.rank(), 1);
-  int64_t channel = op.getLayout() == "nhwc" ? x.rank() - 1 : 1;
+  int64_t channel = imageDims(op, op.getX()).channel();
   axes.erase(axes.begin() + channel);
   shape[channel] = x.shape()[channel];
   auto perChannel = [&](unsigned i) {

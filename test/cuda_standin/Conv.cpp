@@ -9,9 +9,12 @@ namespace {
 
 constexpr int64_t kX = 0, kW = 16384, kB = 32768, kY = 49152, kAll = 65536;
 
-TestCommand commandOf(const char *kind, std::byte *base) {
-  const std::vector<int64_t> x = {2, 6, 6, 4}, w = {8, 4, 3, 3},
-                             y = {2, 3, 3, 8};
+// Images of one to three dimensions, channels last.
+TestCommand commandOf(const char *kind, size_t dims, std::byte *base) {
+  std::vector<int64_t> x(dims, 6), w = {8, 4}, y(dims, 3);
+  for (auto *image : {&x, &y})
+    image->insert(image->begin(), 2);
+  x.push_back(4), y.push_back(8), w.resize(2 + dims, 3);
   TestCommand command(kind);
   if (std::string_view(kind) == "conv")
     command.in(base + kX, x)
@@ -22,8 +25,10 @@ TestCommand commandOf(const char *kind, std::byte *base) {
     command.in(base + kY, y).in(base + kW, w).out(base + kX, x);
   else
     command.in(base + kX, x).in(base + kY, y).out(base + kW, w);
-  command.list("strides", {2, 2}).list("pads", {1, 1, 1, 1});
-  command.list("dilations", {1, 1}).set("group", int64_t(1));
+  command.list("strides", std::vector<int64_t>(dims, 2))
+      .list("pads", std::vector<int64_t>(2 * dims, 1))
+      .list("dilations", std::vector<int64_t>(dims, 1))
+      .set("group", int64_t(1));
   command.set("layout", "nhwc");
   if (std::string_view(kind) == "conv")
     command.set("has_bias", int64_t(1)).set("activation", "relu");
@@ -31,17 +36,18 @@ TestCommand commandOf(const char *kind, std::byte *base) {
 }
 
 TEST_F(Cuda, Convolutions) {
-  for (const char *kind :
-       {"conv", "conv_backward_data", "conv_backward_filter"}) {
-    auto gpu = open();
-    std::vector<float> found, memory;
-    ASSERT_NO_FATAL_FAILURE(runOnBoth(
-        *gpu, [&](std::byte *base) { return commandOf(kind, base); }, kAll / 4,
-        true, found, memory));
-    for (size_t i = 0; i < found.size(); ++i)
-      ASSERT_NEAR(found[i], memory[i], 1e-4) << kind << " " << i;
-    EXPECT_GT(gpu->memory().workspace, 0u);
-  }
+  for (size_t dims : {1, 2, 3})
+    for (const char *kind :
+         {"conv", "conv_backward_data", "conv_backward_filter"}) {
+      auto gpu = open();
+      std::vector<float> found, memory;
+      ASSERT_NO_FATAL_FAILURE(runOnBoth(
+          *gpu, [&](std::byte *base) { return commandOf(kind, dims, base); },
+          kAll / 4, true, found, memory));
+      for (size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], memory[i], 1e-4) << kind << dims << " " << i;
+      EXPECT_GT(gpu->memory().workspace, 0u);
+    }
 }
 
 TEST_F(Cuda, ConvolutionsThatContradictThemselves) {

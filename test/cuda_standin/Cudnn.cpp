@@ -39,15 +39,19 @@ std::vector<Layer> resnet50() {
   return layers;
 }
 
+// Of images of `dims` equal sizes.
 TestCommand commandOf(const Layer &l, const char *kind, bool nhwc,
-                      plan::DType type, int64_t batch = 8) {
+                      plan::DType type, int64_t batch = 8, size_t dims = 2) {
   const int64_t out = (l.size + 2 * (l.kernel / 2) - l.kernel) / l.stride + 1;
   const auto image = [&](int64_t channels, int64_t size) {
-    return nhwc ? std::vector<int64_t>{batch, size, size, channels}
-                : std::vector<int64_t>{batch, channels, size, size};
+    std::vector<int64_t> shape(dims, size);
+    shape.insert(shape.begin(), batch);
+    shape.insert(nhwc ? shape.end() : shape.begin() + 1, channels);
+    return shape;
   };
   const auto x = image(l.channels, l.size), y = image(l.outputs, out);
-  const std::vector<int64_t> w = {l.outputs, l.channels, l.kernel, l.kernel};
+  std::vector<int64_t> w(dims, l.kernel);
+  w.insert(w.begin(), {l.outputs, l.channels});
   // Never read: only shapes matter.
   const auto at = [](uintptr_t n) {
     return reinterpret_cast<std::byte *>(n << 32);
@@ -60,9 +64,10 @@ TestCommand commandOf(const Layer &l, const char *kind, bool nhwc,
   else
     command.in(at(1), x, type).in(at(3), y, type).out(at(2), w, type);
   const int64_t pad = l.kernel / 2;
-  command.list("strides", {l.stride, l.stride});
-  command.list("pads", {pad, pad, pad, pad});
-  command.list("dilations", {1, 1}).set("group", int64_t(1));
+  command.list("strides", std::vector<int64_t>(dims, l.stride));
+  command.list("pads", std::vector<int64_t>(2 * dims, pad));
+  command.list("dilations", std::vector<int64_t>(dims, 1));
+  command.set("group", int64_t(1));
   if (nhwc)
     command.set("layout", "nhwc");
   return command;
@@ -108,6 +113,28 @@ TEST_F(CudnnGraphs, AcceptResNet50) {
         ++graphs;
       }
   EXPECT_EQ(graphs, 53 * 3 * 2);
+}
+
+TEST_F(CudnnGraphs, AcceptOneAndThreeDimensions) {
+  for (size_t dims : {1, 3})
+    for (const Layer &layer : {Layer{16, 16, 32, 3, 1}, Layer{32, 9, 32, 3, 2}})
+      for (const char *kind :
+           {"conv", "conv_backward_data", "conv_backward_filter"})
+        for (bool nhwc : {false, true}) {
+          TestCommand command = commandOf(
+              layer, kind, nhwc, nhwc ? plan::BF16 : plan::F32, 2, dims);
+          if (std::string_view(kind) == "conv")
+            command
+                .in(reinterpret_cast<std::byte *>(uintptr_t(4) << 32), {32},
+                    nhwc ? plan::BF16 : plan::F32)
+                .set("has_bias", int64_t(1));
+          const CommandSpec spec = command.spec();
+          auto conv = convolutionOf(spec);
+          ASSERT_TRUE(conv.ok()) << conv.status().message();
+          const Status status = checkConvolution(spec, *conv);
+          EXPECT_TRUE(status.ok())
+              << kind << " " << dims << ": " << status.message();
+        }
 }
 
 TEST_F(CudnnGraphs, AcceptEpilogues) {
@@ -170,6 +197,8 @@ TEST_F(CudnnGraphs, AcceptNorms) {
         std::vector<int64_t>{16, 197, 768},
         std::vector<int64_t>{8, 56, 56, 96}})
     norms.push_back({rows, true});
+  norms.push_back({{2, 8, 16, 16, 32}, false, true}); // volumes and signals
+  norms.push_back({{4, 64, 32}, false, true, true});
   int graphs = 0;
   for (const NormCase &norm : norms)
     for (plan::DType type : {plan::BF16, plan::F16, plan::F32})
@@ -184,7 +213,7 @@ TEST_F(CudnnGraphs, AcceptNorms) {
                                    << ": " << status.message();
           ++graphs;
         }
-  EXPECT_EQ(graphs, (53 + 4) * 3 * 2 * 3);
+  EXPECT_EQ(graphs, (53 + 4 + 2) * 3 * 2 * 3);
 }
 
 // Images of another size than the statistics are for.
@@ -292,7 +321,7 @@ TEST_F(CudnnGraphs, WhatIsWrongComesBack) {
   const CommandSpec spec = command.spec();
   auto conv = convolutionOf(spec);
   ASSERT_TRUE(conv.ok());
-  conv->y.h = 55; // the window gives 56 rows
+  conv->y.size[1] = 55; // the window gives 56 rows
   const Status status = checkConvolution(spec, *conv);
   EXPECT_EQ(status.code(), Code::Incompatible);
   EXPECT_EQ(status.message().find("conv 'conv_node': cuDNN: "), 0u)

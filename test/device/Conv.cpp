@@ -5,47 +5,74 @@ namespace {
 
 struct Geometry {
   std::string name;
-  int64_t n, c, h, w, o, kh, kw;
+  int64_t n, c, o;
+  Shape in, kernel; // one to three dimensions
   int64_t group = 1;
-  Shape strides = {1, 1}, pads = {0, 0, 0, 0}, dilations = {1, 1};
+  Shape strides = Shape(in.size(), 1), pads = Shape(2 * in.size(), 0),
+        dilations = Shape(in.size(), 1);
 };
 
 const std::vector<Geometry> kGeometries = {
-    {"one", 1, 1, 1, 1, 1, 1, 1},
-    {"lenet1", 3, 1, 12, 12, 6, 5, 5, 1, {1, 1}, {2, 2, 2, 2}},
-    {"lenet2", 3, 6, 10, 10, 16, 5, 5},
-    {"primes", 2, 7, 11, 13, 5, 3, 3, 1, {1, 1}, {1, 1, 1, 1}},
-    {"rgb", 2, 3, 17, 17, 8, 7, 7, 1, {2, 2}, {3, 3, 3, 3}},
-    {"pointwise", 2, 32, 7, 7, 16, 1, 1},
-    {"strided1x1", 2, 16, 9, 9, 24, 1, 1, 1, {2, 2}},
-    {"asymmetric", 2, 5, 9, 8, 4, 3, 2, 1, {2, 3}, {1, 0, 2, 1}},
-    {"dilated", 1, 4, 13, 11, 6, 3, 3, 1, {1, 1}, {2, 2, 2, 2}, {2, 2}},
-    {"groups", 2, 8, 9, 9, 12, 3, 3, 4, {1, 1}, {1, 1, 1, 1}},
-    {"depthwise", 2, 19, 8, 8, 19, 3, 3, 19, {2, 2}, {1, 1, 1, 1}},
-    {"wide", 1, 64, 8, 8, 64, 3, 3, 1, {1, 1}, {1, 1, 1, 1}},
-    {"noImages", 0, 3, 8, 8, 4, 3, 3},
+    {"one", 1, 1, 1, {1, 1}, {1, 1}},
+    {"lenet1", 3, 1, 6, {12, 12}, {5, 5}, 1, {1, 1}, {2, 2, 2, 2}},
+    {"lenet2", 3, 6, 16, {10, 10}, {5, 5}},
+    {"primes", 2, 7, 5, {11, 13}, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}},
+    {"rgb", 2, 3, 8, {17, 17}, {7, 7}, 1, {2, 2}, {3, 3, 3, 3}},
+    {"pointwise", 2, 32, 16, {7, 7}, {1, 1}},
+    {"strided1x1", 2, 16, 24, {9, 9}, {1, 1}, 1, {2, 2}},
+    {"asymmetric", 2, 5, 4, {9, 8}, {3, 2}, 1, {2, 3}, {1, 0, 2, 1}},
+    {"dilated", 1, 4, 6, {13, 11}, {3, 3}, 1, {1, 1}, {2, 2, 2, 2}, {2, 2}},
+    {"groups", 2, 8, 12, {9, 9}, {3, 3}, 4, {1, 1}, {1, 1, 1, 1}},
+    {"depthwise", 2, 19, 19, {8, 8}, {3, 3}, 19, {2, 2}, {1, 1, 1, 1}},
+    {"wide", 1, 64, 64, {8, 8}, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}},
+    {"noImages", 0, 3, 4, {8, 8}, {3, 3}},
+    {"signal", 2, 5, 8, {31}, {5}, 1, {2}, {2, 1}},
+    {"signalOfGroups", 3, 16, 16, {17}, {3}, 16, {1}, {4, 0}, {2}},
+    {"volume", 2, 3, 8, {5, 7, 6}, {3, 3, 3}, 1, {1, 2, 1}, {1, 1, 1, 1, 1, 1}},
+    {"volumeOfGroups",
+     1,
+     8,
+     4,
+     {6, 5, 7},
+     {2, 3, 1},
+     2,
+     {2, 1, 3},
+     {1, 0, 0, 0, 2, 1},
+     {1, 2, 1}},
+    {"wideVolume",
+     1,
+     32,
+     32,
+     {4, 4, 4},
+     {3, 3, 3},
+     1,
+     {1, 1, 1},
+     {1, 1, 1, 1, 1, 1}},
+    {"smallVolume", 1, 2, 2, {3, 2, 3}, {2, 2, 2}},
 };
-
-int64_t outputSize(int64_t in, int64_t pads, int64_t k, int64_t dilation,
-                   int64_t stride) {
-  return (in + pads - (dilation * (k - 1) + 1)) / stride + 1;
-}
 
 struct Shapes {
   Shape x, w, y;
 };
 
+Shape image(int64_t n, int64_t c, const Shape &sizes,
+            const std::string &layout) {
+  Shape shape = {n};
+  shape.insert(shape.end(), sizes.begin(), sizes.end());
+  shape.insert(layout == "nhwc" ? shape.end() : shape.begin() + 1, c);
+  return shape;
+}
+
 Shapes shapesOf(const Geometry &g, const std::string &layout) {
-  const int64_t h = outputSize(g.h, g.pads[0] + g.pads[2], g.kh, g.dilations[0],
-                               g.strides[0]);
-  const int64_t w = outputSize(g.w, g.pads[1] + g.pads[3], g.kw, g.dilations[1],
-                               g.strides[1]);
-  const auto image = [&](int64_t c, int64_t height, int64_t width) {
-    return layout == "nhwc" ? Shape{g.n, height, width, c}
-                            : Shape{g.n, c, height, width};
-  };
-  return {
-      image(g.c, g.h, g.w), {g.o, g.c / g.group, g.kh, g.kw}, image(g.o, h, w)};
+  const size_t dims = g.in.size();
+  Shape out, w = {g.o, g.c / g.group};
+  for (size_t d = 0; d < dims; ++d)
+    out.push_back((g.in[d] + g.pads[d] + g.pads[dims + d] -
+                   (g.dilations[d] * (g.kernel[d] - 1) + 1)) /
+                      g.strides[d] +
+                  1);
+  w.insert(w.end(), g.kernel.begin(), g.kernel.end());
+  return {image(g.n, g.c, g.in, layout), w, image(g.n, g.o, out, layout)};
 }
 
 Attributes attributesOf(const Geometry &g, const std::string &layout) {
@@ -125,6 +152,23 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvTest,
                            return std::get<0>(info.param).name + "_" +
                                   std::get<1>(info.param);
                          });
+
+// Ranks that contradict each other are errors, not reads outside.
+TEST(Conv, RanksMustAgree) {
+  CpuDevice device(1);
+  const Case cases[] = {
+      {"conv", {}, {{{1, 1, 3}}, {{1, 1, 2, 2}}}, {{{1, 1, 2}}}},
+      {"conv", {}, {{{1, 1, 3, 3}}, {{1, 1, 2, 2}}}, {{{1, 1, 2, 2, 1}}}},
+      {"conv", {}, {{{1, 3}}, {{1, 3}}}, {{{1, 1}}}},
+      {"conv",
+       {{"strides", Shape{1, 1}}},
+       {{{1, 1, 3, 3, 3}}, {{1, 1, 2, 2, 2}}},
+       {{{1, 1, 2, 2, 2}}}}};
+  for (const Case &c : cases) {
+    auto inputs = makeInputs(c, plan::F32), outputs = makeOutputs(c, plan::F32);
+    EXPECT_FALSE(tryRun(device, c.kind, c.attributes, inputs, outputs).ok());
+  }
+}
 
 // The reference itself, against a product worked out by hand.
 TEST(Conv, ReferenceIsRight) {

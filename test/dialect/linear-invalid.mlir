@@ -65,7 +65,7 @@ func.func @f(%x: tensor<1x4x8x8xf32>, %w: tensor<6x2x3x3xf32>, %b: tensor<4xf32>
 
 func.func @f(%x: tensor<1x4x8x8xf32>, %w: tensor<6x2x3xf32>) {
   // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{(C1) expected x and weights of rank 4}}
+  // expected-error @+1 {{(C1) expected x and weights of one rank from 3 to 5, found 1x4x8x8 and 6x2x3}}
   %y = dlc.conv %x, %w {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64} : (tensor<1x4x8x8xf32>, tensor<6x2x3xf32>) -> tensor<1x6x4x4xf32>
   return
 }
@@ -145,7 +145,7 @@ func.func @f(%x: tensor<1x4x8x8xf32>, %w: tensor<6x2x3x3xf32>) {
 // -----
 
 func.func @f(%dy: tensor<1x6x4x4xf32>, %w: tensor<6x2x3xf32>) {
-  // expected-error @+1 {{(C1) expected x and weights of rank 4}}
+  // expected-error @+1 {{(C1) expected x and weights of one rank from 3 to 5, found 1x4x8x8 and 6x2x3}}
   %dx = dlc.conv_backward_data %dy, %w {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64} : (tensor<1x6x4x4xf32>, tensor<6x2x3xf32>) -> tensor<1x4x8x8xf32>
   return
 }
@@ -232,10 +232,10 @@ func.func @f(%x: tensor<1x4x8x8xf32>, %dy: tensor<1x6x8x8xf32>) {
 
 // -----
 
-func.func @f(%x: tensor<1x4x8xf32>) {
+func.func @f(%x: tensor<1x4xf32>) {
   // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{(C1) expected x of rank 4, found 1x4x8}}
-  %y = dlc.avg_pool %x {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x8xf32>) -> tensor<1x4x4x4xf32>
+  // expected-error @+1 {{(C1) expected x of rank 3 to 5, found 1x4}}
+  %y = dlc.avg_pool %x {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4xf32>) -> tensor<1x4x4x4xf32>
   return
 }
 
@@ -268,10 +268,10 @@ func.func @f(%x: tensor<1x4x8x8xf32>) {
 
 // -----
 
-func.func @f(%x: tensor<1x4x8xf32>) {
+func.func @f(%x: tensor<1x4xf32>) {
   // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{(C1) expected x of rank 4, found 1x4x8}}
-  %y, %i = dlc.max_pool %x {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x8xf32>) -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi8>)
+  // expected-error @+1 {{(C1) expected x of rank 3 to 5, found 1x4}}
+  %y, %i = dlc.max_pool %x {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4xf32>) -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xi8>)
   return
 }
 
@@ -314,8 +314,8 @@ func.func @f(%x: tensor<1x4x16x16xf32>) {
 // -----
 
 func.func @f(%dy: tensor<1x4x4x4xf32>) {
-  // expected-error @+1 {{(C1) expected x of rank 4, found 1x4x8}}
-  %dx = dlc.avg_pool_backward %dy {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x4x4xf32>) -> tensor<1x4x8xf32>
+  // expected-error @+1 {{(C1) expected x of rank 3 to 5, found 1x4}}
+  %dx = dlc.avg_pool_backward %dy {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x4x4xf32>) -> tensor<1x4xf32>
   return
 }
 
@@ -391,5 +391,41 @@ func.func @f(%x: tensor<1x4x8x8xf32>) {
 func.func @f(%x: tensor<1x4x4x4xf32>) {
   // expected-error @+1 {{(C6) expected by = library or decomposed, found generated}}
   %y = dlc.avg_pool_backward %x by = generated {dilations = array<i64: 1, 1>, kernel = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x4x4x4xf32>) -> tensor<1x4x8x8xf32>
+  return
+}
+
+// -----
+
+// With one or three spatial dimensions, too.
+func.func @f(%x: tensor<1x4x8xf32>, %w: tensor<6x4x3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C7) expected 1 strides, 2 pads and 1 dilations}}
+  %y = dlc.conv %x, %w {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>} : (tensor<1x4x8xf32>, tensor<6x4x3xf32>) -> tensor<1x6x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x8x8x8x4xf32>, %dy: tensor<1x4x4x3x6xf32>) {
+  // expected-error @+1 {{(C9) expected shape 1x4x4x4x6, found 'tensor<1x4x4x3x6xf32>'}}
+  %dw = dlc.conv_backward_filter %x, %dy {dilations = array<i64: 1, 1, 1>, pads = array<i64: 1, 1, 1, 1, 1, 1>, strides = array<i64: 2, 2, 2>, layout = "nhwc"} : (tensor<1x8x8x8x4xf32>, tensor<1x4x4x3x6xf32>) -> tensor<6x4x3x3x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x4x4x2x8x8xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C1) expected x of rank 3 to 5, found 1x4x4x2x8x8}}
+  %y = dlc.avg_pool %x {dilations = array<i64: 1, 1, 1, 1>, kernel = array<i64: 2, 2, 2, 2>, pads = array<i64: 0, 0, 0, 0, 0, 0, 0, 0>, strides = array<i64: 2, 2, 2, 2>} : (tensor<1x4x4x2x8x8xf32>) -> tensor<1x4x2x1x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x1x8x8x8xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C5) expected a window of at most 255 elements, found 512}}
+  %y, %i = dlc.max_pool %x {dilations = array<i64: 1, 1, 1>, kernel = array<i64: 8, 8, 8>, pads = array<i64: 0, 0, 0, 0, 0, 0>, strides = array<i64: 1, 1, 1>} : (tensor<1x1x8x8x8xf32>) -> (tensor<1x1x1x1x1xf32>, tensor<1x1x1x1x1xi8>)
   return
 }

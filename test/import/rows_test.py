@@ -109,6 +109,38 @@ class Forms(Rows):
         self.compare([node("Conv", ["x", "w", "b"], ["y"], pads=[2, 1], strides=[2], dilations=[2], group=2)],
                      {"x": self.floats(2, 4, 16)}, {"w": self.floats(6, 2, 3), "b": self.floats(6)})
 
+    def test_conv_of_volumes(self):
+        self.compare([node("Conv", ["x", "w", "b"], ["y"], pads=[2, 1, 0, 1, 0, 3], strides=[2, 1, 3], dilations=[2, 1, 1],
+                           group=2)],
+                     {"x": self.floats(2, 4, 7, 6, 8)}, {"w": self.floats(6, 2, 3, 2, 3), "b": self.floats(6)})
+        self.compare([node("Conv", ["x", "w"], ["y"], auto_pad="SAME_LOWER", strides=[2, 1, 2])],
+                     {"x": self.floats(1, 2, 5, 4, 6)}, {"w": self.floats(3, 2, 3, 2, 4)})
+
+    def test_transposed_conv_of_volumes(self):
+        self.compare([node("ConvTranspose", ["x", "w", "b"], ["y"], pads=[1, 0, 0, 0, 1, 1], strides=[2, 1, 3],
+                           output_padding=[1, 0, 2])],
+                     {"x": self.floats(2, 3, 3, 4, 2)}, {"w": self.floats(3, 2, 2, 3, 2), "b": self.floats(2)})
+
+    def test_pools_of_volumes_and_signals(self):
+        x, y = self.floats(2, 3, 5, 7, 6), self.floats(2, 3, 11)
+        for ceil in 0, 1:
+            self.compare([node("MaxPool", ["x"], ["y"], kernel_shape=[2, 3, 2], strides=[2, 2, 3], pads=[0, 1, 1, 1, 0, 0],
+                               ceil_mode=ceil)], {"x": x})
+            self.compare([node("MaxPool", ["x"], ["y"], kernel_shape=[3], strides=[2], ceil_mode=ceil)], {"x": y})
+            for pad in 0, 1:
+                options = dict(ceil_mode=ceil, count_include_pad=pad)
+                self.compare([node("AveragePool", ["x"], ["y"], kernel_shape=[2, 3, 3], strides=[2, 3, 2],
+                                   pads=[0, 1, 1, 1, 0, 0], **options)], {"x": x})
+                self.compare([node("AveragePool", ["x"], ["y"], kernel_shape=[4], strides=[3], pads=[1, 1], **options)], {"x": y})
+        self.compare([node("GlobalAveragePool", ["x"], ["a"]), node("GlobalMaxPool", ["x"], ["b"]), node("Add", ["a", "b"], ["y"])],
+                     {"x": x})
+
+    def test_max_over_windows_of_many_positions(self):
+        """More than an index of a byte tells apart: a dimension at a time."""
+        self.compare([node("MaxPool", ["x"], ["y"], kernel_shape=[20, 18], strides=[2, 1], pads=[3, 0, 1, 2])],
+                     {"x": self.floats(1, 2, 24, 22)})
+        self.compare([node("MaxPool", ["x"], ["y"], kernel_shape=[8, 8, 8])], {"x": self.floats(2, 2, 8, 9, 8)})
+
     def test_grouped_conv(self):
         self.compare([node("Conv", ["x", "w"], ["y"], pads=[1, 0, 2, 1], strides=[2, 1], group=3)],
                      {"x": self.floats(2, 3, 8, 9)}, {"w": self.floats(6, 1, 3, 3)})

@@ -89,3 +89,54 @@ func.func @classes(%x: tensor<2x3x8x6xf32>) -> tensor<2x8x6xi64> {
   %r = dlc.argmax %a {axes = array<i64: 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x8x6xi64>
   return %r : tensor<2x8x6xi64>
 }
+
+// -----
+
+// Volumes; what broadcasts over their channels follows.
+// CHECK-LABEL: func.func @volume
+// CHECK: %[[X:.*]] = dlc.transpose %arg0 {perm = array<i64: 0, 2, 3, 4, 1>} : (tensor<2x3x4x8x6xf32>) -> tensor<2x4x8x6x3xf32>
+// CHECK-NOT: dlc.transpose
+// CHECK: dlc.conv %[[X]], %arg1 {{.*}}layout = "nhwc"{{.*}} : (tensor<2x4x8x6x3xf32>, tensor<4x3x3x3x3xf32>) -> tensor<2x4x8x6x4xf32>
+// CHECK: dlc.batch_norm {{.*}}layout = "nhwc"
+// CHECK: dlc.reshape %arg3 : (tensor<4x1x1x1xf32>) -> tensor<1x1x1x1x4xf32>
+// CHECK: dlc.mul {{.*}} : (tensor<2x4x8x6x4xf32>, tensor<1x1x1x1x4xf32>) -> tensor<2x4x8x6x4xf32>
+// CHECK: dlc.slice {{.*}} {sizes = array<i64: 2, 4, 4, 6, 4>, starts = array<i64: 0, 0, 1, 0, 0>
+// CHECK: dlc.max_pool {{.*}}layout = "nhwc"{{.*}} : (tensor<2x4x4x6x4xf32>) -> (tensor<2x2x2x3x4xf32>, tensor<2x2x2x3x4xi8>)
+// CHECK: dlc.reduce_mean {{.*}} {axes = array<i64: 1, 2, 3>} : (tensor<2x2x2x3x4xf32>) -> tensor<2x4xf32>
+func.func @volume(%x: tensor<2x3x4x8x6xf32>, %w: tensor<4x3x3x3x3xf32>, %p: tensor<4xf32>, %s: tensor<4x1x1x1xf32>) -> tensor<2x4xf32> {
+  %c = dlc.conv %x, %w {strides = array<i64: 1, 1, 1>, pads = array<i64: 1, 1, 1, 1, 1, 1>, dilations = array<i64: 1, 1, 1>} : (tensor<2x3x4x8x6xf32>, tensor<4x3x3x3x3xf32>) -> tensor<2x4x4x8x6xf32>
+  %n:5 = dlc.batch_norm %c, %p, %p, %p, %p {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64} : (tensor<2x4x4x8x6xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4x4x8x6xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %m = dlc.mul %n#0, %s : (tensor<2x4x4x8x6xf32>, tensor<4x1x1x1xf32>) -> tensor<2x4x4x8x6xf32>
+  %e = dlc.slice %m {starts = array<i64: 0, 0, 0, 1, 0>, sizes = array<i64: 2, 4, 4, 4, 6>, steps = array<i64: 1, 1, 1, 1, 1>} : (tensor<2x4x4x8x6xf32>) -> tensor<2x4x4x4x6xf32>
+  %y, %i = dlc.max_pool %e {kernel = array<i64: 2, 2, 2>, strides = array<i64: 2, 2, 2>, pads = array<i64: 0, 0, 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1>} : (tensor<2x4x4x4x6xf32>) -> (tensor<2x4x2x2x3xf32>, tensor<2x4x2x2x3xi8>)
+  %r = dlc.reduce_mean %y {axes = array<i64: 2, 3, 4>} : (tensor<2x4x2x2x3xf32>) -> tensor<2x4xf32>
+  return %r : tensor<2x4xf32>
+}
+
+// -----
+
+// Signals; the transpose behind them, to rows of channels, is gone.
+// CHECK-LABEL: func.func @signal
+// CHECK: dlc.transpose %arg0 {perm = array<i64: 0, 2, 1>} : (tensor<2x3x8xf32>) -> tensor<2x8x3xf32>
+// CHECK: %[[Y:.*]] = dlc.conv {{.*}}layout = "nhwc"{{.*}} : (tensor<2x8x3xf32>, tensor<4x3x3xf32>) -> tensor<2x8x4xf32>
+// CHECK: %[[T:.*]] = dlc.tanh %[[Y]] : (tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+// CHECK-NEXT: return %[[T]]
+func.func @signal(%x: tensor<2x3x8xf32>, %w: tensor<4x3x3xf32>) -> tensor<2x8x4xf32> {
+  %c = dlc.conv %x, %w {strides = array<i64: 1>, pads = array<i64: 1, 1>, dilations = array<i64: 1>} : (tensor<2x3x8xf32>, tensor<4x3x3xf32>) -> tensor<2x4x8xf32>
+  %t = dlc.tanh %c : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %r = dlc.transpose %t {perm = array<i64: 0, 2, 1>} : (tensor<2x4x8xf32>) -> tensor<2x8x4xf32>
+  return %r : tensor<2x8x4xf32>
+}
+
+// -----
+
+// An image that is broadcast to more dimensions is another's channel: it stays.
+// CHECK-LABEL: func.func @more_dimensions
+// CHECK: dlc.avg_pool {{.*}}layout = "nhwc"
+// CHECK: %[[T:.*]] = dlc.transpose {{.*}} {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x8x6x3xf32>) -> tensor<2x3x8x6xf32>
+// CHECK: dlc.mul %[[T]], %arg1 : (tensor<2x3x8x6xf32>, tensor<5x1x1x1x1xf32>) -> tensor<5x2x3x8x6xf32>
+func.func @more_dimensions(%x: tensor<2x3x8x6xf32>, %s: tensor<5x1x1x1x1xf32>) -> tensor<5x2x3x8x6xf32> {
+  %a = dlc.avg_pool %x {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x3x8x6xf32>
+  %m = dlc.mul %a, %s : (tensor<2x3x8x6xf32>, tensor<5x1x1x1x1xf32>) -> tensor<5x2x3x8x6xf32>
+  return %m : tensor<5x2x3x8x6xf32>
+}

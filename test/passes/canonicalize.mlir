@@ -119,6 +119,21 @@ func.func @conv_bias(%x: tensor<2x1x4x4xf32>, %w: tensor<3x1x1x1xf32>, %b: tenso
   return %1 : tensor<2x3x4x4xf32>
 }
 
+// Of volumes a channel has three more dimensions: what has two is another thing.
+// CHECK-LABEL: @conv_bias_of_volumes
+// CHECK: [[B:%.*]] = dlc.reshape %arg2 : (tensor<3x1x1x1xf32>) -> tensor<3xf32>
+// CHECK: dlc.conv %arg0, %arg1, [[B]]
+// CHECK: dlc.conv %arg0, %arg1 {
+// CHECK-NEXT: dlc.add {{.*}}, %arg3
+func.func @conv_bias_of_volumes(%x: tensor<2x1x3x4x4xf32>, %w: tensor<3x1x1x1x1xf32>, %b: tensor<3x1x1x1xf32>, %d: tensor<3x1x1xf32>)
+    -> (tensor<2x3x3x4x4xf32>, tensor<2x3x3x4x4xf32>) {
+  %0 = dlc.conv %x, %w {strides = array<i64: 1, 1, 1>, pads = array<i64: 0, 0, 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1>} : (tensor<2x1x3x4x4xf32>, tensor<3x1x1x1x1xf32>) -> tensor<2x3x3x4x4xf32>
+  %1 = dlc.add %0, %b : (tensor<2x3x3x4x4xf32>, tensor<3x1x1x1xf32>) -> tensor<2x3x3x4x4xf32>
+  %2 = dlc.conv %x, %w {strides = array<i64: 1, 1, 1>, pads = array<i64: 0, 0, 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1>} : (tensor<2x1x3x4x4xf32>, tensor<3x1x1x1x1xf32>) -> tensor<2x3x3x4x4xf32>
+  %3 = dlc.add %2, %d : (tensor<2x3x3x4x4xf32>, tensor<3x1x1xf32>) -> tensor<2x3x3x4x4xf32>
+  return %1, %3 : tensor<2x3x3x4x4xf32>, tensor<2x3x3x4x4xf32>
+}
+
 // CHECK-LABEL: @powers
 // CHECK-DAG: dlc.mul %arg0, %arg0
 // CHECK-DAG: dlc.sqrt %arg0

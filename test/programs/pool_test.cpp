@@ -15,13 +15,13 @@ std::string list(const Sizes &v) {
 }
 
 struct Case {
-  Sizes image; // n, h, w, c
+  Sizes image; // n, one to three dimensions, c
   Sizes kernel, strides, pads, dilations;
 
   Sizes outputs() const {
     Sizes y = image;
-    for (int d = 0; d < 2; ++d)
-      y[1 + d] = (image[1 + d] + pads[d] + pads[2 + d] -
+    for (size_t d = 0; d < kernel.size(); ++d)
+      y[1 + d] = (image[1 + d] + pads[d] + pads[kernel.size() + d] -
                   (kernel[d] - 1) * dilations[d] - 1) /
                      strides[d] +
                  1;
@@ -42,10 +42,16 @@ const Case kCases[] = {
     {{1, 9, 8, 3}, {2, 3}, {1, 2}, {2, 1, 0, 1}, {2, 2}},
     {{2, 7, 7, 24}, {7, 7}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
     {{1, 5, 5, 64}, {1, 1}, {3, 2}, {0, 0, 0, 0}, {1, 1}},
+    {{2, 21, 6}, {3}, {2}, {1, 1}, {2}},
+    {{2, 4, 6, 5, 8}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0, 0, 0, 0}, {1, 1, 1}},
+    {{1, 5, 4, 6, 3}, {3, 2, 2}, {2, 1, 2}, {1, 0, 1, 1, 1, 0}, {1, 1, 2}},
+    {{2, 3, 3, 3, 5}, {3, 3, 3}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}, {1, 1, 1}},
 };
 
-Sizes laidOut(const Sizes &nhwc, const std::string &layout) {
-  return layout == "nhwc" ? nhwc : Sizes{nhwc[0], nhwc[3], nhwc[1], nhwc[2]};
+Sizes laidOut(Sizes shape, const std::string &layout) {
+  if (layout == "nchw")
+    std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
+  return shape;
 }
 
 double tolerance(const std::string &type) {

@@ -64,5 +64,38 @@ TEST(Sliding, IsAWalk) {
               walk({kernel, stride, low, high, dilation}, in);
 }
 
+TEST(WindowSizes, AreForTheirDimensions) {
+  const std::vector<int64_t> kernel = {3, 1, 2}, strides = {1, 2, 3},
+                             pads = {0, 1, 2, 3, 4, 5}, ones = {1, 1, 1},
+                             zero = {1, 0, 1}, two = {1, 1};
+  const WindowSizes sizes{kernel, strides, pads, ones};
+  EXPECT_TRUE(sizes.areFor(3));
+  EXPECT_EQ(sizes.taps(), 6);
+  EXPECT_EQ(sizes.along(1).low, 1);
+  EXPECT_EQ(sizes.along(1).high, 4);
+  EXPECT_EQ(sizes.along(2).stride, 3);
+  EXPECT_FALSE(sizes.areFor(2));
+  EXPECT_FALSE((WindowSizes{kernel, strides, pads, two}.areFor(3)));
+  EXPECT_FALSE((WindowSizes{kernel, strides, ones, ones}.areFor(3)));
+  EXPECT_FALSE((WindowSizes{zero, strides, pads, ones}.areFor(3)));
+  EXPECT_FALSE((WindowSizes{kernel, zero, pads, ones}.areFor(3)));
+}
+
+TEST(ImageDims, AreWhereTheLayoutSays) {
+  for (int64_t rank : {3, 4, 5}) {
+    const ImageDims first(rank, "nchw"), last(rank, "nhwc");
+    EXPECT_EQ(first.channel(), 1);
+    EXPECT_EQ(first.spatial(), 2);
+    EXPECT_EQ(last.channel(), rank - 1);
+    EXPECT_EQ(last.spatial(), 1);
+    EXPECT_EQ(last.count(), rank - 2);
+    EXPECT_TRUE(ImageDims::areImages(rank));
+  }
+  EXPECT_FALSE(ImageDims::areImages(2));
+  EXPECT_FALSE(ImageDims::areImages(6));
+  EXPECT_TRUE(ImageDims::knows("nhwc"));
+  EXPECT_FALSE(ImageDims::knows("nchv"));
+}
+
 } // namespace
 } // namespace dlc

@@ -5,10 +5,10 @@ include "DlcBase.td"
 
 def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFusedBatchNorm"> {
   let summary = "training batch norm of images channels last, and what directly follows it";
-  let shapes = "x, residual and y [N, H, W, C]; all others [C]";
+  let shapes = "x, residual and y [N, D..., C]; all others [C]";
   let description = [{y = (x - saved_mean) saved_rstd scale + bias, plus `residual`; with `relu` no less than 0.
     saved_rstd = 1 / sqrt(var + epsilon) of the population variance. Running statistics are not its business.
-    (C1) x has rank 4; (C2) there is one value a channel in scale and bias; (C3) a residual has x's type.}];
+    (C1) x has rank 3 to 5; (C2) there is one value a channel in scale and bias; (C3) a residual has x's type.}];
   let example = [{%y, %m, %v = dlc.fused_batch_norm %x, %s, %s {epsilon = 1.0e-05 : f64, relu}
       : (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>)}];
   let arguments = (ins Dlc_Float:$x, Dlc_Float:$scale, Dlc_Float:$bias, Optional<Dlc_Float>:$residual,
@@ -18,10 +18,10 @@ def Dlc_FusedBatchNormOp : Dlc_Library<"fused_batch_norm", CastInfer, "inferFuse
 }
 def Dlc_FusedBatchNormBackwardOp : Dlc_Library<"fused_batch_norm_backward", CastInfer, "inferFusedBatchNormBackward"> {
   let summary = "gradients of fused_batch_norm's x, scale and bias";
-  let shapes = "dy, x and dx [N, H, W, C]; all others [C]";
+  let shapes = "dy, x and dx [N, D..., C]; all others [C]";
   let description = [{dy is the norm's gradient. With `bias`, the norm's, it is that of the ReLU behind the norm: it
     counts where the norm of x, computed again, is above 0.
-    (C1) x has rank 4; (C2) there is one value a channel in all but dy and x; (C3) dy has x's type.}];
+    (C1) x has rank 3 to 5; (C2) there is one value a channel in all but dy and x; (C3) dy has x's type.}];
   let example = [{%dx, %ds, %db = dlc.fused_batch_norm_backward %dy, %x, %s, %s, %s, %s
       : (tensor<1x8x8x4xf16>, tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
       -> (tensor<1x8x8x4xf16>, tensor<4xf32>, tensor<4xf32>)}];

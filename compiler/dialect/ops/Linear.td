@@ -20,15 +20,15 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
   let assemblyFormat = Dlc_PlacedFormat;
 }
 
-defvar Dlc_ConvLaws = [{(C1) x and w have rank 4; (C2) x's channels are group * w's; (C3) O divides by group, which is
-    positive; (C5) element types agree; (C6) the window fits into the padded input; (C7) there are 2 strides, 4 pads and 2
-    dilations, positive but for the pads; (C8) the layout is nchw or nhwc}];
+defvar Dlc_ConvLaws = [{(C1) x and w have one rank, 3 to 5; (C2) x's channels are group * w's; (C3) O divides by group, which
+    is positive; (C5) element types agree; (C6) the window fits into the padded input; (C7) each spatial dimension has a stride,
+    two pads and a dilation, positive but for the pads, as is the window; (C8) the layout is nchw or nhwc: channels first or last}];
 class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer, [ImageInterface]> {
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
 }
 def Dlc_ConvOp : Dlc_Conv<"conv", "inferConv"> {
-  let summary = "2-d convolution; weights are [O, I/group, kh, kw], pads [begin..., end...]";
+  let summary = "convolution over 1 to 3 dimensions; pads are [begin..., end...]";
   let shapes = "x [N, C, D...]; w [O, C / group, K...]; bias [O]; y [N, O, E...]; channels last of x and y behind D and E";
   let description = Dlc_ConvLaws # "; (C4) bias is [O].";
   let example = [{%y = dlc.conv %x, %w, %o
@@ -69,8 +69,8 @@ def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
   let answers = Images<"0, 1", "">.text;
 }
 
-defvar Dlc_PoolLaws = [{(C1) x has rank 4; (C2) there are 2 kernel sizes, 2 strides, 4 pads and 2 dilations, positive but
-    for the pads; (C3) the window fits into the padded input; (C4) the layout is nchw or nhwc}];
+defvar Dlc_PoolLaws = [{(C1) x has rank 3 to 5; (C2) each spatial dimension has a kernel size, a stride, two pads and a
+    dilation, positive but for the pads; (C3) the window fits into the padded input; (C4) the layout is nchw or nhwc}];
 class Dlc_Pool<string mnemonic, Dlc_Cast cast, string infer> : Dlc_Library<mnemonic, cast, infer, [ImageInterface, PlaceableInterface]> {
   let assemblyFormat = Dlc_PlacedFormat;
   string pools = PlacedAs<"pool">.text;

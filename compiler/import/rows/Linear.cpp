@@ -1,4 +1,5 @@
 // Matrix products, convolutions and pooling.
+#include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/Sliding.h"
@@ -63,10 +64,8 @@ LogicalResult gemm(const Node &n) {
 struct Window {
   std::vector<int64_t> kernel, strides, pads, dilations;
 
-  Sliding along(size_t d) const {
-    return {kernel[d], strides[d], pads[d], pads[kernel.size() + d],
-            dilations[d]};
-  }
+  WindowSizes sizes() const { return {kernel, strides, pads, dilations}; }
+  Sliding along(size_t d) const { return sizes().along(d); }
 };
 
 constexpr int64_t kMaxWindow = 1 << 20;
@@ -129,35 +128,10 @@ FailureOr<Window> window(const Node &n, ArrayRef<int64_t> in,
   return w;
 }
 
-/// A 1-d window as a 2-d one over rows of height 1.
-void makePlanar(Window &w) {
-  if (w.kernel.size() != 1)
-    return;
-  w.kernel.insert(w.kernel.begin(), 1);
-  w.strides.insert(w.strides.begin(), 1);
-  w.dilations.insert(w.dilations.begin(), 1);
-  w.pads = {0, w.pads[0], 0, w.pads[1]};
-}
-
-/// [N, C, L] as [N, C, 1, L].
-Value planar(const Node &n, Value x) {
-  Shape shape = shapeOf(x);
-  if (shape.size() == 3)
-    shape.insert(shape.begin() + 2, 1);
-  return n.reshape(x, shape);
-}
-Value unplanar(const Node &n, Value y, size_t rank) {
-  if (!y || rank != 3)
-    return y;
-  Shape shape = shapeOf(y);
-  shape.erase(shape.begin() + 2);
-  return n.reshape(y, shape);
-}
-
 LogicalResult checkImage(const Node &n, const Shape &shape) {
-  if (shape.size() == 3 || shape.size() == 4)
+  if (ImageDims::areImages(shape.size()))
     return success();
-  return n.fail() << "expected an input of rank 3 or 4, found "
+  return n.fail() << "expected an input of rank 3 to 5, found "
                   << toString(shape);
 }
 
@@ -197,12 +171,10 @@ LogicalResult conv(const Node &n) {
   auto win = windowOfWeights(n, sx, sw);
   if (failed(win))
     return failure();
-  makePlanar(*win);
-  Value y = n.make<ir::ConvOp>(
-      planar(n, x), planar(n, w), biasOf(n), ArrayRef<int64_t>(win->strides),
+  return n.result(n.make<ir::ConvOp>(
+      x, w, biasOf(n), ArrayRef<int64_t>(win->strides),
       ArrayRef<int64_t>(win->pads), ArrayRef<int64_t>(win->dilations),
-      uint64_t(group), "nchw");
-  return n.result(unplanar(n, y, sx.size()));
+      uint64_t(group), "nchw"));
 }
 
 /// Sizes of ConvTranspose's result. Where the file gives the size (or SAME,
@@ -223,13 +195,14 @@ FailureOr<Shape> transposedSizes(const Node &n, ArrayRef<int64_t> in,
                     (w.kernel[i] - 1) * w.dilations[i] + 1;
     if (!wanted.empty() || StringRef(mode).starts_with("SAME")) {
       int64_t size = wanted.empty() ? in[i] * w.strides[i] : wanted[i];
-      int64_t total = whole - size;
+      int64_t total = std::max<int64_t>(0, whole - size);
       w.pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
       w.pads[dims + i] = total - w.pads[i];
+      out.push_back(size);
+    } else {
+      out.push_back(whole - w.pads[i] - w.pads[dims + i]);
     }
-    out.push_back(whole - w.pads[i] - w.pads[dims + i]);
-    if (w.pads[i] < 0 || w.pads[dims + i] < 0 || out[i] < 1 || extra[i] < 0 ||
-        extra[i] >= w.strides[i])
+    if (out[i] < 1 || extra[i] < 0 || w.along(i).outputs(out[i]) != in[i])
       return n.fail() << "output_padding " << toString(extra)
                       << " or output_shape " << toString(wanted)
                       << " is not supported for an input of "
@@ -257,18 +230,17 @@ LogicalResult convTranspose(const Node &n) {
   auto out = transposedSizes(n, ArrayRef<int64_t>(sx).drop_front(2), *win);
   if (failed(out))
     return failure();
-  makePlanar(*win);
   Shape shape{sx[0], sw[1] * group};
-  if (out->size() == 1)
-    shape.push_back(1);
   shape.insert(shape.end(), out->begin(), out->end());
   Value y = n.makeAs<ir::ConvBackwardDataOp>(
-      RankedTensorType::get(shape, ir::elementType(x)), planar(n, x),
-      planar(n, w), win->strides, win->pads, win->dilations, uint64_t(group),
-      "nchw");
-  if (Value bias = biasOf(n); y && bias)
-    y = n.make<ir::AddOp>(y, n.reshape(bias, {1, shape[1], 1, 1}));
-  return n.result(unplanar(n, y, sx.size()));
+      RankedTensorType::get(shape, ir::elementType(x)), x, w, win->strides,
+      win->pads, win->dilations, uint64_t(group), "nchw");
+  if (Value bias = biasOf(n); y && bias) {
+    Shape perChannel(shape.size(), 1);
+    perChannel[1] = shape[1];
+    y = n.make<ir::AddOp>(y, n.reshape(bias, perChannel));
+  }
+  return n.result(y);
 }
 
 /// ceil_mode as padding at the end: an output counts when its window starts
@@ -289,6 +261,28 @@ bool applyCeil(ArrayRef<int64_t> in, Window &w) {
   return added;
 }
 
+Value maxOver(const Node &n, Value x, const Window &w) {
+  Operation *op = n.makeOp<ir::MaxPoolOp>(
+      2, x, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
+      ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw");
+  return op ? op->getResult(0) : Value();
+}
+
+/// The part of a window that is dimension d.
+Window only(const Window &w, size_t d) {
+  const size_t dims = w.kernel.size();
+  Window part{Shape(dims, 1), Shape(dims, 1), Shape(2 * dims, 0),
+              Shape(dims, 1)};
+  part.kernel[d] = w.kernel[d];
+  part.strides[d] = w.strides[d];
+  part.dilations[d] = w.dilations[d];
+  part.pads[d] = w.pads[d];
+  part.pads[dims + d] = w.pads[dims + d];
+  return part;
+}
+
+/// A window of more positions than an index tells apart is done a dimension at
+/// a time, the last first: of equal values the first still wins.
 LogicalResult maxPool(const Node &n) {
   Value x = n.in(0);
   if (!x || failed(checkImage(n, shapeOf(x))))
@@ -302,12 +296,35 @@ LogicalResult maxPool(const Node &n) {
     return failure();
   if (n.integer("ceil_mode", 0))
     applyCeil(in, *w);
-  makePlanar(*w);
-  Operation *op = n.makeOp<ir::MaxPoolOp>(
-      2, planar(n, x), ArrayRef<int64_t>(w->kernel),
-      ArrayRef<int64_t>(w->strides), ArrayRef<int64_t>(w->pads),
-      ArrayRef<int64_t>(w->dilations), "nchw");
-  return n.result(unplanar(n, op ? op->getResult(0) : Value(), sx.size()));
+  if (w->sizes().taps() <= 255)
+    return n.result(maxOver(n, x, *w));
+  for (size_t d = in.size(); x && d-- > 0;)
+    x = maxOver(n, x, only(*w, d));
+  return n.result(x);
+}
+
+/// Means over all taps as means over those that count: padding that ceil_mode
+/// added to `exact` does not. Along each dimension it is the last window's.
+Value uncounted(const Node &n, Value y, ArrayRef<int64_t> in,
+                const Window &exact) {
+  for (size_t d = 0; y && d < in.size(); ++d) {
+    const Sliding along = exact.along(d);
+    const int64_t last = shapeOf(y)[2 + d] - 1,
+                  counted = along.counted(last, in[d], true);
+    if (counted == along.kernel)
+      continue;
+    Shape shape(2 + in.size(), 1);
+    shape[2 + d] = last + 1;
+    HostCall call{n, {}, n.table.budget()};
+    auto factors = call.make(toDType(ir::elementType(y)), shape);
+    if (!factors.ok())
+      return n.fail(factors.status()), Value();
+    for (int64_t o = 0; o < last; ++o)
+      factors->setNumber(o, 1);
+    factors->setNumber(last, double(along.kernel) / double(counted));
+    y = n.make<ir::MulOp>(y, n.constant(*factors));
+  }
+  return y;
 }
 
 LogicalResult averagePool(const Node &n) {
@@ -320,16 +337,59 @@ LogicalResult averagePool(const Node &n) {
   if (failed(w))
     return failure();
   bool includePad = n.integer("count_include_pad", 0);
-  if (n.integer("ceil_mode", 0) && applyCeil(in, *w) && includePad)
-    return n.fail() << "ceil_mode with count_include_pad is not supported for "
-                       "an input of shape "
-                    << toString(sx);
-  makePlanar(*w);
+  const Window exact = *w;
+  bool added = n.integer("ceil_mode", 0) && applyCeil(in, *w);
   Value y = n.make<ir::AvgPoolOp>(
-      planar(n, x), ArrayRef<int64_t>(w->kernel), ArrayRef<int64_t>(w->strides),
+      x, ArrayRef<int64_t>(w->kernel), ArrayRef<int64_t>(w->strides),
       ArrayRef<int64_t>(w->pads), ArrayRef<int64_t>(w->dilations), "nchw",
       includePad);
-  return n.result(unplanar(n, y, sx.size()));
+  if (added && includePad)
+    y = uncounted(n, y, in, exact);
+  return n.result(y);
+}
+
+/// |x|^p, of which LpPool's windows are added up.
+Value powered(const Node &n, Value x, int64_t p) {
+  if (p == 2)
+    return n.make<ir::MulOp>(x, x);
+  Value size = n.make<ir::AbsOp>(x);
+  return p == 1 ? size : n.make<ir::PowOp>(size, n.constant(double(p), x));
+}
+Value rootOf(const Node &n, Value sum, int64_t p) {
+  if (!sum || p == 1)
+    return sum;
+  return p == 2 ? n.make<ir::SqrtOp>(sum)
+                : n.make<ir::PowOp>(sum, n.constant(1.0 / double(p), sum));
+}
+
+LogicalResult checkPower(const Node &n, int64_t p) {
+  if (p >= 1)
+    return success();
+  return n.fail() << "p is " << p << ", expected at least 1";
+}
+
+/// Padding counts as zeros.
+LogicalResult lpPool(const Node &n) {
+  Value x = n.in(0);
+  const int64_t p = n.integer("p", 2);
+  if (!x || failed(checkImage(n, shapeOf(x))) || failed(checkPower(n, p)))
+    return failure();
+  Shape sx = shapeOf(x);
+  auto in = ArrayRef<int64_t>(sx).drop_front(2);
+  auto w = window(n, in, {});
+  if (failed(w))
+    return failure();
+  if (n.integer("ceil_mode", 0))
+    applyCeil(in, *w);
+  Value mean = n.make<ir::AvgPoolOp>(
+      powered(n, x, p), ArrayRef<int64_t>(w->kernel),
+      ArrayRef<int64_t>(w->strides), ArrayRef<int64_t>(w->pads),
+      ArrayRef<int64_t>(w->dilations), "nchw", true);
+  if (!mean)
+    return failure();
+  Value sum =
+      n.make<ir::MulOp>(mean, n.constant(double(w->sizes().taps()), mean));
+  return n.result(rootOf(n, sum, p));
 }
 
 template <typename Op> LogicalResult globalPool(const Node &n) {
@@ -360,6 +420,19 @@ LogicalResult fusedMatMul(const Node &n) {
   return n.result(alpha == 1 ? y : n.make<ir::MulOp>(y, n.constant(alpha, y)));
 }
 
+LogicalResult globalLpPool(const Node &n) {
+  Value x = n.in(0);
+  const int64_t p = n.integer("p", 2);
+  if (!x || failed(checkImage(n, shapeOf(x))) || failed(checkPower(n, p)))
+    return failure();
+  std::vector<int64_t> axes(shapeOf(x).size() - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  return n.result(rootOf(
+      n,
+      n.make<ir::ReduceSumOp>(powered(n, x, p), ArrayRef<int64_t>(axes), true),
+      p));
+}
+
 } // namespace
 
 void addLinearRows(Rows &rows) {
@@ -370,6 +443,8 @@ void addLinearRows(Rows &rows) {
   rows["ConvTranspose"] = {1, convTranspose};
   rows["MaxPool"] = {8, maxPool};
   rows["AveragePool"] = {7, averagePool};
+  rows["LpPool"] = {2, lpPool};
+  rows["GlobalLpPool"] = {2, globalLpPool};
   rows["GlobalAveragePool"] = {1, globalPool<ir::ReduceMeanOp>};
   rows["GlobalMaxPool"] = {1, globalPool<ir::ReduceMaxOp>};
 }

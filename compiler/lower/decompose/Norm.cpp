@@ -1,4 +1,5 @@
 // Softmax, layer norm and inference batch norm in simpler ops.
+#include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 
@@ -59,7 +60,7 @@ auto layerNormBackward(Decomposition<LayerNormBackwardOp> &d) {
 /// scale'.
 auto batchNormInfer(Decomposition<BatchNormInferOp> &d) {
   Expr x = d(d.op.getX());
-  int64_t channel = d.op.getLayout() == "nhwc" ? x.rank() - 1 : 1;
+  int64_t channel = imageDims(d.op, d.op.getX()).channel();
   Axes shape(x.rank(), 1);
   shape[channel] = x.shape()[channel];
   Expr rstd = rsqrt(d(d.op.getVar()) + d.op.getEpsilon().convertToDouble());

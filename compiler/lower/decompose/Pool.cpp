@@ -1,34 +1,35 @@
 // Pooling where no library has it: a window's taps are shifted slices of the
 // padded images, the gradient's are those of the spread-out outputs.
+#include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
-#include "runtime/base/numbers/Sliding.h"
 
 using namespace mlir;
 
 namespace dlc::ir {
 namespace {
 
-using Sizes = SmallVector<int64_t, 4>;
+using Sizes = SmallVector<int64_t, ImageDims::kMost>;
 
 /// Where the taps of a pooling window lie.
 struct Window {
   template <class OpTy>
   explicit Window(OpTy op)
-      : kernel(op.getKernel()), strides(op.getStrides()), pads(op.getPads()),
-        dilations(op.getDilations()), axis(op.getLayout() == "nhwc" ? 1 : 2) {}
+      : sizes(windowOf(op)), images(imageDims(op, op->getOperand(0))) {}
 
-  int64_t taps() const { return kernel[0] * kernel[1]; }
-  /// Rows (d = 0) or columns (1) of the padded image before tap `t`.
-  int64_t offset(int64_t t, int d) const {
-    return (d ? t % kernel[1] : t / kernel[1]) * dilations[d];
-  }
-  Sliding along(int d) const {
-    return {kernel[d], strides[d], pads[d], pads[2 + d], dilations[d]};
+  int64_t rank() const { return images.rank; }
+  int64_t count() const { return images.count(); }
+  int64_t axis(int64_t d) const { return images.spatial() + d; }
+  Sliding along(int64_t d) const { return sizes.along(d); }
+  /// Elements of the padded image along dimension d before tap `t`.
+  int64_t offset(int64_t t, int64_t d) const {
+    for (int64_t i = count() - 1; i > d; --i)
+      t /= sizes.kernel[i];
+    return t % sizes.kernel[d] * sizes.dilations[d];
   }
 
-  Ints kernel, strides, pads, dilations;
-  int64_t axis; // of the rows; the columns' is next
+  WindowSizes sizes;
+  ImageDims images;
 };
 
 Expr pad(Expr x, Ints low, Ints high, Ints interior, double value) {
@@ -42,17 +43,19 @@ Expr slice(Expr x, Ints starts, Ints sizes, Ints steps) {
 /// that is padding.
 template <class F>
 void forEachTap(const Window &w, Expr x, Ints result, double outside, F f) {
-  Sizes low(4, 0), high(4, 0), none(4, 0), steps(4, 1);
-  for (int d = 0; d < 2; ++d) {
-    low[w.axis + d] = w.pads[d];
-    high[w.axis + d] = w.pads[2 + d];
-    steps[w.axis + d] = w.strides[d];
+  const int64_t rank = w.rank();
+  Sizes low(rank, 0), high(rank, 0), none(rank, 0), steps(rank, 1);
+  for (int64_t d = 0; d < w.count(); ++d) {
+    const Sliding along = w.along(d);
+    low[w.axis(d)] = along.low;
+    high[w.axis(d)] = along.high;
+    steps[w.axis(d)] = along.stride;
   }
   Expr padded = pad(x, low, high, none, outside);
-  for (int64_t t = 0; t < w.taps(); ++t) {
-    Sizes starts(4, 0);
-    for (int d = 0; d < 2; ++d)
-      starts[w.axis + d] = w.offset(t, d);
+  for (int64_t t = 0; t < w.sizes.taps(); ++t) {
+    Sizes starts(rank, 0);
+    for (int64_t d = 0; d < w.count(); ++d)
+      starts[w.axis(d)] = w.offset(t, d);
     f(t, slice(padded, starts, result, steps));
   }
 }
@@ -62,21 +65,23 @@ void forEachTap(const Window &w, Expr x, Ints result, double outside, F f) {
 template <class F>
 void forEachSeen(const Window &w, ArrayRef<Expr> ys, Ints result,
                  double outside, F f) {
-  Sizes low(4, 0), high(4, 0), interior(4, 0), steps(4, 1);
-  for (int d = 0; d < 2; ++d) {
-    int64_t a = w.axis + d, outputs = ys[0].shape()[a];
-    int64_t length = (outputs - 1) * w.strides[d] + 1;
-    interior[a] = w.strides[d] - 1;
-    low[a] = std::max<int64_t>(w.along(d).span() - 1 - w.pads[d], 0);
-    high[a] = std::max<int64_t>(w.pads[d] + result[a] - length, 0);
+  const int64_t rank = w.rank();
+  Sizes low(rank, 0), high(rank, 0), interior(rank, 0), steps(rank, 1);
+  for (int64_t d = 0; d < w.count(); ++d) {
+    const Sliding along = w.along(d);
+    int64_t a = w.axis(d), outputs = ys[0].shape()[a];
+    int64_t length = (outputs - 1) * along.stride + 1;
+    interior[a] = along.stride - 1;
+    low[a] = std::max<int64_t>(along.span() - 1 - along.low, 0);
+    high[a] = std::max<int64_t>(along.low + result[a] - length, 0);
   }
   SmallVector<Expr> spread;
   for (Expr y : ys)
     spread.push_back(pad(y, low, high, interior, outside));
-  for (int64_t t = 0; t < w.taps(); ++t) {
-    Sizes starts(4, 0);
-    for (int d = 0; d < 2; ++d)
-      starts[w.axis + d] = low[w.axis + d] + w.pads[d] - w.offset(t, d);
+  for (int64_t t = 0; t < w.sizes.taps(); ++t) {
+    Sizes starts(rank, 0);
+    for (int64_t d = 0; d < w.count(); ++d)
+      starts[w.axis(d)] = low[w.axis(d)] + w.along(d).low - w.offset(t, d);
     SmallVector<Expr> seen;
     for (Expr y : spread)
       seen.push_back(slice(y, starts, result, steps));
@@ -128,7 +133,7 @@ auto maxPoolBackward(Decomposition<MaxPoolBackwardOp> &d) {
 }
 
 /// How many taps count at each position along d.
-Sizes counts(const Window &w, int d, int64_t size, int64_t outputs,
+Sizes counts(const Window &w, int64_t d, int64_t size, int64_t outputs,
              bool padded) {
   Sizes n;
   for (int64_t o = 0; o < outputs; ++o)
@@ -140,14 +145,14 @@ Sizes counts(const Window &w, int d, int64_t size, int64_t outputs,
 template <class OpTy> Expr divided(OpTy op, Expr y, Ints image) {
   Window w(op);
   double all = 1;
-  for (int d = 0; d < 2; ++d) {
-    int64_t a = w.axis + d;
+  for (int64_t d = 0; d < w.count(); ++d) {
+    int64_t a = w.axis(d);
     Sizes n = counts(w, d, image[a], y.shape()[a], op.getCountIncludePad());
     if (llvm::all_equal(n)) {
       all *= n.empty() ? 1 : n[0];
       continue;
     }
-    Sizes shape(4, 1);
+    Sizes shape(w.rank(), 1);
     shape[a] = n.size();
     auto type = y.type().clone(shape);
     auto element = cast<FloatType>(type.getElementType());
@@ -170,11 +175,15 @@ auto avgPool(Decomposition<AvgPoolOp> &d) {
   Expr x = d.expr(op.getX());
   Ints shape = tensorType(op.getY()).getShape();
   Window w(op);
-  bool isGlobal = llvm::all_of(w.pads, [](int64_t p) { return p == 0; });
-  for (int i = 0; i < 2; ++i)
-    isGlobal &= w.kernel[i] == x.shape()[w.axis + i] && w.dilations[i] == 1;
+  bool isGlobal = true;
+  for (int64_t i = 0; i < w.count(); ++i) {
+    const Sliding along = w.along(i);
+    isGlobal &= along.kernel == x.shape()[w.axis(i)] && along.dilation == 1 &&
+                along.low == 0 && along.high == 0;
+  }
   if (isGlobal)
-    return d.results({wide(x).mean({w.axis, w.axis + 1}, true)});
+    return d.results(
+        {wide(x).mean(axesBetween(w.axis(0), w.axis(w.count())), true)});
   std::optional<Expr> sum;
   forEachTap(w, x, shape, 0, [&](int64_t, Expr seen) {
     sum = sum ? *sum + wide(seen) : wide(seen);

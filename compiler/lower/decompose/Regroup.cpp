@@ -2,6 +2,7 @@
 #include "compiler/lower/fuse/Clusters.h"
 #include "compiler/lower/fuse/Leaves.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/base/numbers/Sliding.h"
 #include <map>
 #include <set>
 
@@ -188,8 +189,9 @@ private:
 
 ChannelView::ChannelView(RankedTensorType type, StringRef layout)
     : images(type.getShape()), perChannel(type.getRank(), 1) {
-  bool last = layout == "nhwc" || type.getRank() == 2;
-  int64_t axis = last ? type.getRank() - 1 : 1, channels = images[axis];
+  const int64_t axis = ImageDims(type.getRank(), layout).channel(),
+                channels = images[axis];
+  const bool last = axis == type.getRank() - 1;
   perChannel[axis] = channels;
   int64_t rows = channels ? type.getNumElements() / channels : 0;
   if (last) {

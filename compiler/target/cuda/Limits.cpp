@@ -1,5 +1,6 @@
 // Limits by the documentation of cuDNN's SDPA and norm engines.
 #include "compiler/target/cuda/Limits.h"
+#include "compiler/dialect/ops/Windows.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -50,7 +51,8 @@ template <class Norm> Ways norm(Norm op) {
   return {{By::Decomposed}, {By::Library, whyNoNorm(op.getX(), op.getScale())}};
 }
 template <class Norm> Ways normOfImages(Norm op) {
-  if (ir::tensorType(op.getX()).getRank() != 4 || op.getLayout() != "nhwc")
+  const ImageDims dims = ir::imageDims(op, op.getX());
+  if (!ImageDims::areImages(dims.rank) || !dims.channelsLast)
     return {{By::Decomposed},
             {By::Library, "cuDNN's batch norm needs images, channels last"}};
   return norm(op);

@@ -1,9 +1,12 @@
-// The geometry of convolutions and poolings along one of their dimensions, of
-// which they have one to three. What the compiler infers, decomposes and tests
-// by, and what the runtime computes by.
+// The geometry of convolutions and poolings over one to three dimensions: where
+// these are in an image, and how a window moves along each. What the compiler
+// infers, decomposes and tests by, and what the runtime computes by.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace dlc {
 
@@ -40,6 +43,56 @@ struct Sliding {
     }
     return n;
   }
+};
+
+/// A window's sizes as ONNX, the dialect and plans list them, for one to three
+/// dimensions; pads are [begin..., end...].
+struct WindowSizes {
+  std::span<const int64_t> kernel, strides, pads, dilations;
+
+  /// Whether there is all that `dims` dimensions need, positive but for pads.
+  constexpr bool areFor(size_t dims) const {
+    bool good = pads.size() == 2 * dims;
+    for (const auto &sizes : {kernel, strides, dilations})
+      good = good && sizes.size() == dims &&
+             std::all_of(sizes.begin(), sizes.end(),
+                         [](int64_t n) { return n > 0; });
+    return good;
+  }
+  constexpr Sliding along(size_t d) const {
+    return {kernel[d], strides[d], pads[d], pads[kernel.size() + d],
+            dilations[d]};
+  }
+  /// Elements of the window.
+  constexpr int64_t taps() const {
+    int64_t n = 1;
+    for (const int64_t k : kernel)
+      n *= k;
+    return n;
+  }
+};
+
+/// Where the dimensions of images are: [N, C, ...] in the layout "nchw",
+/// [N, ..., C] in "nhwc", however many there are.
+struct ImageDims {
+  static constexpr int64_t kLeast = 3, kMost = 5; // ranks of images
+
+  constexpr ImageDims(int64_t rank, std::string_view layout)
+      : rank(rank), channelsLast(layout == "nhwc") {}
+  static constexpr bool knows(std::string_view layout) {
+    return layout == "nchw" || layout == "nhwc";
+  }
+  static constexpr bool areImages(int64_t rank) {
+    return rank >= kLeast && rank <= kMost;
+  }
+
+  constexpr int64_t channel() const { return channelsLast ? rank - 1 : 1; }
+  /// The first of the spatial dimensions, which follow each other.
+  constexpr int64_t spatial() const { return channelsLast ? 1 : 2; }
+  constexpr int64_t count() const { return rank - 2; }
+
+  int64_t rank;
+  bool channelsLast;
 };
 
 } // namespace dlc

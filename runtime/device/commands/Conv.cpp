@@ -8,10 +8,12 @@ Result<Conv> convOf(const CommandSpec &spec, const Operand &x, const Operand &w,
   DLC_ASSIGN(const Image imageX, imageOf(spec, x, "x"));
   DLC_ASSIGN(const Image imageY, imageOf(spec, y, "y"));
   const Shape weight = shapeOf(w);
-  if (weight.size() != 4)
-    return incompatible(
-        spec, fmt::format("w has rank {}, expected 4", weight.size()));
-  DLC_ASSIGN(const Window window, windowOf(spec, weight[2], weight[3]));
+  if (imageY.dims != imageX.dims || weight.size() != imageX.dims + 2)
+    return incompatible(spec, fmt::format("x, w and y have ranks {}, {} and {}",
+                                          imageX.dims + 2, weight.size(),
+                                          imageY.dims + 2));
+  DLC_ASSIGN(const Window window,
+             windowOf(spec, Shape(weight.begin() + 2, weight.end())));
   const Conv conv{imageX, imageY, window,
                   plan::intAttribute(spec.command, "group", 1)};
   if (conv.group < 1 || imageX.c % conv.group || imageY.c % conv.group)
@@ -24,13 +26,15 @@ Result<Conv> convOf(const CommandSpec &spec, const Operand &x, const Operand &w,
     return corrupt(
         spec, fmt::format("w is for {} outputs of {} inputs, expected {} of {}",
                           weight[0], weight[1], expected[0], expected[1]));
-  const int64_t h = std::max<int64_t>(window.rows().outputs(imageX.h), 0),
-                width =
-                    std::max<int64_t>(window.columns().outputs(imageX.w), 0);
-  if (imageY.n != imageX.n || imageY.h != h || imageY.w != width)
-    return corrupt(
-        spec, fmt::format("y holds {} images of {}x{}, expected {} of {}x{}",
-                          imageY.n, imageY.h, imageY.w, imageX.n, h, width));
+  Image wanted = imageX;
+  for (size_t d = 0; d < kSpatial; ++d)
+    wanted.size[d] =
+        std::max<int64_t>(window.along[d].outputs(imageX.size[d]), 0);
+  if (imageY.n != imageX.n || imageY.size != wanted.size)
+    return corrupt(spec,
+                   fmt::format("y holds {} images of {}, expected {} of {}",
+                               imageY.n, fmt::join(imageY.sizes(), "x"),
+                               imageX.n, fmt::join(wanted.sizes(), "x")));
   return conv;
 }
 

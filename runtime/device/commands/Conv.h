@@ -5,7 +5,7 @@
 
 namespace dlc {
 
-// y[n,o,..] = sum over i, kh, kw of x[n,i,..] w[o,i,kh,kw], in each of `group`
+// y[n,o,..] = sum over i and taps of x[n,i,..] w[o,i,taps], in each of `group`
 // groups of channels.
 struct Conv {
   Image x, y;

@@ -8,43 +8,57 @@ Result<Image> imageOf(const CommandSpec &spec, const Operand &operand,
   const Shape shape = shapeOf(operand);
   const std::string layout =
       plan::stringAttribute(spec.command, "layout", "nchw");
-  if (layout != "nchw" && layout != "nhwc")
+  if (!ImageDims::knows(layout))
     return incompatible(
         spec, fmt::format("layout is '{}', expected nchw or nhwc", layout));
-  if (shape.size() != 4)
+  const ImageDims dims(static_cast<int64_t>(shape.size()), layout);
+  if (!ImageDims::areImages(dims.rank))
     return incompatible(
-        spec, fmt::format("{} has rank {}, expected 4", name, shape.size()));
-  if (layout == "nhwc")
-    return Image{shape[0], shape[3], shape[1], shape[2], true};
-  return Image{shape[0], shape[1], shape[2], shape[3], false};
+        spec, fmt::format("{} has rank {}, expected 3 to 5", name, dims.rank));
+  const auto count = static_cast<size_t>(dims.count());
+  Image image{shape[0],
+              shape[static_cast<size_t>(dims.channel())],
+              {1, 1, 1},
+              count,
+              dims.channelsLast};
+  std::copy_n(shape.begin() + dims.spatial(), count, image.size.end() - count);
+  return image;
 }
 
-Result<Window> windowOf(const CommandSpec &spec, int64_t kh, int64_t kw) {
-  const auto strides = plan::intsAttribute(spec.command, "strides", {1, 1});
-  const auto pads = plan::intsAttribute(spec.command, "pads", {0, 0, 0, 0});
-  const auto dilations = plan::intsAttribute(spec.command, "dilations", {1, 1});
-  if (strides.size() != 2 || dilations.size() != 2 || pads.size() != 4)
+static Status expectSizes(const CommandSpec &spec, const Shape &sizes,
+                          int64_t least, std::string_view name) {
+  for (const int64_t value : sizes)
+    if (value < least || value > INT32_MAX)
+      return corrupt(spec, fmt::format("{} is {}, expected at least {}", name,
+                                       value, least));
+  return {};
+}
+
+Result<Window> windowOf(const CommandSpec &spec, const Shape &kernel) {
+  const size_t dims = kernel.size();
+  const Shape ones(dims, 1), zeros(2 * dims, 0);
+  const auto strides = plan::intsAttribute(spec.command, "strides", ones);
+  const auto pads = plan::intsAttribute(spec.command, "pads", zeros);
+  const auto dilations = plan::intsAttribute(spec.command, "dilations", ones);
+  if (dims < 1 || dims > kSpatial || strides.size() != dims ||
+      dilations.size() != dims || pads.size() != 2 * dims)
     return corrupt(
         spec,
-        fmt::format("{} strides, {} dilations and {} pads, expected 2, 2 and 4",
-                    strides.size(), dilations.size(), pads.size()));
-  const Window window{kh,           kw,           strides[0], strides[1],
-                      dilations[0], dilations[1], pads[0],    pads[1],
-                      pads[2],      pads[3]};
-  const auto inRange = [](int64_t value, int64_t least) {
-    return value >= least && value <= INT32_MAX;
-  };
-  if (!inRange(kh, 1) || !inRange(kw, 1))
-    return corrupt(
-        spec, fmt::format("kernel is {}x{}, expected at least 1x1", kh, kw));
-  for (int64_t value : {strides[0], strides[1], dilations[0], dilations[1]})
-    if (!inRange(value, 1))
-      return corrupt(
-          spec,
-          fmt::format("stride or dilation is {}, expected at least 1", value));
-  for (int64_t pad : pads)
-    if (!inRange(pad, 0))
-      return corrupt(spec, fmt::format("pad is {}, expected at least 0", pad));
+        fmt::format(
+            "{} strides, {} dilations and {} pads for a kernel of {} sizes",
+            strides.size(), dilations.size(), pads.size(), dims));
+  DLC_TRY(expectSizes(spec, kernel, 1, "a size of the kernel"));
+  DLC_TRY(expectSizes(spec, strides, 1, "a stride"));
+  DLC_TRY(expectSizes(spec, dilations, 1, "a dilation"));
+  DLC_TRY(expectSizes(spec, pads, 0, "a pad"));
+  int64_t taps = 1;
+  for (const int64_t size : kernel)
+    if ((taps *= size) > INT32_MAX)
+      return corrupt(spec, "the kernel has more than 2^31 positions");
+  const WindowSizes sizes{kernel, strides, pads, dilations};
+  Window window;
+  for (size_t d = 0; d < dims; ++d)
+    window.along[kSpatial - dims + d] = sizes.along(d);
   return window;
 }
 

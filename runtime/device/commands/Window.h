@@ -1,36 +1,60 @@
-// Geometry that convolutions and poolings share.
+// Geometry that convolutions and poolings share, over one to three spatial
+// dimensions. It is kept as three, depth first: those that are missing are
+// leading ones, of one element.
 #pragma once
 
 #include "runtime/base/numbers/Sliding.h"
 #include "runtime/device/commands/Checks.h"
 
+#include <array>
+
 namespace dlc {
 
-// A batch of images [N,C,H,W], or [N,H,W,C] when nhwc.
-struct Image {
-  int64_t n, c, h, w;
-  bool nhwc;
+constexpr size_t kSpatial = 3;
+using Spatial = std::array<int64_t, kSpatial>; // depth, height, width
 
-  int64_t index(int64_t in, int64_t ic, int64_t ih, int64_t iw) const {
-    return nhwc ? ((in * h + ih) * w + iw) * c + ic
-                : ((in * c + ic) * h + ih) * w + iw;
+// A batch of images [N,C,...], or [N,...,C] when channels come last.
+struct Image {
+  int64_t n, c;
+  Spatial size;
+  size_t dims; // of the operand: the last ones
+  bool channelsLast;
+
+  int64_t pixels() const { return size[0] * size[1] * size[2]; }
+  int64_t index(int64_t in, int64_t ic, const Spatial &at) const {
+    const int64_t pixel = (at[0] * size[1] + at[1]) * size[2] + at[2];
+    return channelsLast ? (in * pixels() + pixel) * c + ic
+                        : (in * c + ic) * pixels() + pixel;
+  }
+  // Of the last `count` dimensions.
+  Shape sizes(size_t count) const {
+    return Shape(size.end() - static_cast<ptrdiff_t>(count), size.end());
+  }
+  Shape sizes() const { return sizes(dims); }
+};
+
+// Slides along each dimension.
+struct Window {
+  std::array<Sliding, kSpatial> along{Sliding{1}, Sliding{1}, Sliding{1}};
+
+  int64_t taps() const {
+    return along[0].kernel * along[1].kernel * along[2].kernel;
+  }
+  // A number of each of the last `count` dimensions.
+  Shape list(size_t count, int64_t Sliding::*number) const {
+    Shape numbers;
+    for (size_t d = kSpatial - count; d < kSpatial; ++d)
+      numbers.push_back(along[d].*number);
+    return numbers;
   }
 };
 
-// Sliding window; `top, left, bottom, right` is the padding.
-struct Window {
-  int64_t kh, kw, sh, sw, dh, dw, top, left, bottom, right;
-
-  Sliding rows() const { return {kh, sh, top, bottom, dh}; }
-  Sliding columns() const { return {kw, sw, left, right, dw}; }
-};
-
-// Reads `layout` and the shape; rank must be 4.
+// Reads `layout` and the shape; rank must be 3 to 5.
 Result<Image> imageOf(const CommandSpec &spec, const Operand &operand,
                       std::string_view name);
 
-// Reads strides, pads and dilations for a kernel of kh x kw and checks their
-// ranges.
-Result<Window> windowOf(const CommandSpec &spec, int64_t kh, int64_t kw);
+// Reads strides, pads and dilations for a kernel of these sizes, one for each
+// of one to three dimensions, and checks their ranges.
+Result<Window> windowOf(const CommandSpec &spec, const Shape &kernel);
 
 } // namespace dlc

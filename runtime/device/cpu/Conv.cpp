@@ -13,7 +13,7 @@
 // to nhwc where that would be im2col + GEMM. The gradient of the data differs
 // where input channels are few: up to 4 nchw is best as it is (7x7 3->64: 13 ms
 // against 45), and below a block of 16 the library's choice is better than
-// nhwc.
+// nhwc. Images of one and three dimensions follow the same rules.
 #include "runtime/device/cpu/Kinds.h"
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/cpu/Reference.h"
@@ -33,38 +33,62 @@ using BackwardFilter = dnnl::convolution_backward_weights;
 constexpr int64_t kFewChannels = 4;
 constexpr int64_t kChannelBlock = 16;
 
+// Of one to three dimensions.
+constexpr Tag kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw},
+              kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc},
+              kWeights[] = {Tag::oiw, Tag::oihw, Tag::oidhw},
+              kGroups[] = {Tag::goiw, Tag::goihw, Tag::goidhw};
+
+Tag first(const Image &image) { return kFirst[image.dims - 1]; }
+Tag last(const Image &image) { return kLast[image.dims - 1]; }
+
+memory::dims behind(memory::dims front, const Shape &sizes) {
+  front.insert(front.end(), sizes.begin(), sizes.end());
+  return front;
+}
+
 memory::desc imageDesc(const Image &image, plan::DType type, Tag tag) {
-  return {{image.n, image.c, image.h, image.w}, onednnType(type), tag};
+  return {behind({image.n, image.c}, image.sizes()), onednnType(type), tag};
 }
 
 // How the plan holds an image. With one channel both layouts are the same
 // memory: it is called as the primitive does.
 memory::desc plainDesc(const Image &image, plan::DType type,
                        const memory::desc &wanted) {
-  const auto nchw = imageDesc(image, type, Tag::nchw),
-             nhwc = imageDesc(image, type, Tag::nhwc);
-  const bool either = image.c == 1 || image.h * image.w == 1;
-  if (either && (wanted == nchw || wanted == nhwc))
+  const auto channelsFirst = imageDesc(image, type, first(image)),
+             channelsLast = imageDesc(image, type, last(image));
+  const bool either = image.c == 1 || image.pixels() == 1;
+  if (either && (wanted == channelsFirst || wanted == channelsLast))
     return wanted;
-  return image.nhwc ? nhwc : nchw;
+  return image.channelsLast ? channelsLast : channelsFirst;
 }
 
 memory::desc weightDesc(const Conv &c, plan::DType type, Tag tag) {
-  memory::dims dims{c.y.c / c.group, c.x.c / c.group, c.window.kh, c.window.kw};
+  memory::dims dims = behind({c.y.c / c.group, c.x.c / c.group},
+                             c.window.list(c.x.dims, &Sliding::kernel));
   if (c.group > 1)
     dims.insert(dims.begin(), c.group);
   return {dims, onednnType(type), tag};
 }
 memory::desc plainWeightDesc(const Conv &c, plan::DType type) {
-  return weightDesc(c, type, c.group > 1 ? Tag::goihw : Tag::oihw);
+  return weightDesc(c, type, (c.group > 1 ? kGroups : kWeights)[c.x.dims - 1]);
 }
 
-memory::dims strides(const Conv &c) { return {c.window.sh, c.window.sw}; }
-memory::dims dilations(const Conv &c) {
-  return {c.window.dh - 1, c.window.dw - 1};
+memory::dims strides(const Conv &c) {
+  return c.window.list(c.x.dims, &Sliding::stride);
 }
-memory::dims before(const Conv &c) { return {c.window.top, c.window.left}; }
-memory::dims after(const Conv &c) { return {c.window.bottom, c.window.right}; }
+memory::dims dilations(const Conv &c) {
+  memory::dims between = c.window.list(c.x.dims, &Sliding::dilation);
+  for (auto &elements : between)
+    --elements;
+  return between;
+}
+memory::dims before(const Conv &c) {
+  return c.window.list(c.x.dims, &Sliding::low);
+}
+memory::dims after(const Conv &c) {
+  return c.window.list(c.x.dims, &Sliding::high);
+}
 
 struct Types {
   plan::DType x, w, y;
@@ -118,13 +142,13 @@ auto firstDirect(const Tags &tags, Describe &&describe) {
 }
 
 Tags layouts(const Conv &c) {
-  return c.x.nhwc ? Tags{Tag::nhwc} : Tags{Tag::any, Tag::nhwc};
+  return c.x.channelsLast ? Tags{last(c.x)} : Tags{Tag::any, last(c.x)};
 }
 
 Tags layoutsOfBackwardData(const Conv &c) {
   const int64_t inputs = c.x.c / c.group;
   if (c.group == 1 && inputs <= kFewChannels)
-    return {c.x.nhwc ? Tag::nhwc : Tag::nchw};
+    return {c.x.channelsLast ? last(c.x) : first(c.x)};
   if (c.group == 1 && inputs < kChannelBlock)
     return {Tag::any};
   return layouts(c);

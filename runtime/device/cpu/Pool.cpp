@@ -28,27 +28,28 @@ Result<Pool> poolOf(const CommandSpec &spec, const Operand &x,
   DLC_ASSIGN(const Image in, imageOf(spec, x, "x"));
   DLC_ASSIGN(const Image out, imageOf(spec, y, "y"));
   const auto kernel = plan::intsAttribute(spec.command, "kernel");
-  if (kernel.size() != 2)
-    return corrupt(spec, fmt::format("kernel has {} dimensions, expected 2",
-                                     kernel.size()));
-  DLC_ASSIGN(const Window window, windowOf(spec, kernel[0], kernel[1]));
-  const auto fits = [](int64_t outputs, int64_t stride, int64_t before,
-                       int64_t size) {
-    return outputs == 0 || (outputs - 1) * stride - before < size;
-  };
-  if (in.n != out.n || in.c != out.c ||
-      !fits(out.h, window.sh, window.top, in.h) ||
-      !fits(out.w, window.sw, window.left, in.w))
+  if (kernel.size() != in.dims || out.dims != in.dims)
+    return corrupt(spec,
+                   fmt::format("x, kernel and y have {}, {} and {} dimensions",
+                               in.dims, kernel.size(), out.dims));
+  DLC_ASSIGN(const Window window, windowOf(spec, kernel));
+  bool fits = in.n == out.n && in.c == out.c;
+  for (size_t d = 0; d < kSpatial; ++d) {
+    const Sliding &along = window.along[d];
+    fits = fits && (out.size[d] == 0 ||
+                    (out.size[d] - 1) * along.stride - along.low < in.size[d]);
+  }
+  if (!fits)
     return corrupt(
-        spec,
-        fmt::format("{} images of {}x{}x{} do not pool into {} of {}x{}x{}",
-                    in.n, in.c, in.h, in.w, out.n, out.c, out.h, out.w));
-  const bool lanes = in.nhwc;
+        spec, fmt::format("{} images of {}x{} do not pool into {} of {}x{}",
+                          in.n, in.c, fmt::join(in.sizes(), "x"), out.n, out.c,
+                          fmt::join(out.sizes(), "x")));
+  const bool lanes = in.channelsLast;
   const bool countPad =
       plan::intAttribute(spec.command, "count_include_pad", 0);
-  return Pool{{lanes ? in.n : in.n * in.c, in.h, in.w, out.h, out.w,
-               lanes ? in.c : 1, window, countPad},
-              elements(y) * window.kh * window.kw};
+  return Pool{{lanes ? in.n : in.n * in.c, lanes ? in.c : 1, in.size, out.size,
+               window, countPad},
+              elements(y) * window.taps()};
 }
 
 template <class T> T *as(const Operand &operand) {
@@ -107,12 +108,12 @@ Result<std::unique_ptr<Command>> bindMaxPool(CpuDevice &device,
   DLC_TRY(expectShape(spec, index, shapeOf(y), "index"));
   DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
   const PoolGeometry g = pool.geometry;
-  if (g.window.kh * g.window.kw > 255)
-    return incompatible(spec,
-                        fmt::format("kernel {}x{} has more than 255 positions",
-                                    g.window.kh, g.window.kw));
+  if (g.window.taps() > 255)
+    return incompatible(
+        spec, fmt::format("the kernel has {} positions, expected 255 or less",
+                          g.window.taps()));
   return dispatchFloat(typeOf(x), [&]<class T>(T) {
-    return makeRows(device, pool, g.planes * g.oh,
+    return makeRows(device, pool, g.planes * g.outRows(),
                     [=](void *scratch, int64_t begin, int64_t end) {
                       maxPoolRows(g, as<const T>(x), as<T>(y),
                                   as<uint8_t>(index), scratch, begin, end);
@@ -132,7 +133,7 @@ Result<std::unique_ptr<Command>> bindMaxPoolBackward(CpuDevice &device,
   DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
   const PoolGeometry g = pool.geometry;
   return dispatchFloat(typeOf(dy), [&]<class T>(T) {
-    return makeRows(device, pool, g.planes * g.ih,
+    return makeRows(device, pool, g.planes * g.inRows(),
                     [=](void *scratch, int64_t begin, int64_t end) {
                       maxPoolBackwardRows(g, as<const T>(dy),
                                           as<const uint8_t>(index), as<T>(dx),
@@ -150,7 +151,7 @@ Result<std::unique_ptr<Command>> bindAvgPool(CpuDevice &device,
   DLC_ASSIGN(const Pool pool, poolOf(spec, x, y));
   const PoolGeometry g = pool.geometry;
   return dispatchFloat(typeOf(x), [&]<class T>(T) {
-    return makeRows(device, pool, g.planes * g.oh,
+    return makeRows(device, pool, g.planes * g.outRows(),
                     [=](void *scratch, int64_t begin, int64_t end) {
                       avgPoolRows(g, as<const T>(x), as<T>(y), scratch, begin,
                                   end);
@@ -167,7 +168,7 @@ Result<std::unique_ptr<Command>> bindAvgPoolBackward(CpuDevice &device,
   DLC_ASSIGN(const Pool pool, poolOf(spec, dx, dy));
   const PoolGeometry g = pool.geometry;
   return dispatchFloat(typeOf(dy), [&]<class T>(T) {
-    return makeRows(device, pool, g.planes * g.ih,
+    return makeRows(device, pool, g.planes * g.inRows(),
                     [=](void *scratch, int64_t begin, int64_t end) {
                       avgPoolBackwardRows(g, as<const T>(dy), as<T>(dx),
                                           scratch, begin, end);

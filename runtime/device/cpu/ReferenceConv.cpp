@@ -3,24 +3,42 @@
 
 namespace dlc {
 
+template <class F> static void forEachPlace(const Spatial &size, F &&fn) {
+  Spatial at;
+  for (at[0] = 0; at[0] < size[0]; ++at[0])
+    for (at[1] = 0; at[1] < size[1]; ++at[1])
+      for (at[2] = 0; at[2] < size[2]; ++at[2])
+        fn(at);
+}
+
 // Calls fn(x index, w index, y index) for every product that the convolution
 // sums.
 template <class F> static void forEachTap(const Conv &c, F &&fn) {
-  const Sliding rows = c.window.rows(), columns = c.window.columns();
+  const auto &along = c.window.along;
+  const Spatial kernel = {along[0].kernel, along[1].kernel, along[2].kernel};
   const int64_t outputs = c.y.c / c.group, inputs = c.x.c / c.group;
-  for (int64_t n = 0; n < c.y.n; ++n)
+  int64_t iw = 0;
+  const auto products = [&](int64_t n, int64_t o, int64_t i,
+                            const Spatial &tap) {
+    forEachPlace(c.y.size, [&](const Spatial &out) {
+      Spatial in;
+      for (size_t d = 0; d < kSpatial; ++d) {
+        in[d] = along[d].at(out[d], tap[d]);
+        if (in[d] < 0 || in[d] >= c.x.size[d])
+          return;
+      }
+      fn(c.x.index(n, o / outputs * inputs + i, in), iw, c.y.index(n, o, out));
+    });
+  };
+  for (int64_t n = 0; n < c.y.n; ++n) {
+    iw = 0;
     for (int64_t o = 0; o < c.y.c; ++o)
       for (int64_t i = 0; i < inputs; ++i)
-        for (int64_t kh = 0; kh < c.window.kh; ++kh)
-          for (int64_t kw = 0; kw < c.window.kw; ++kw)
-            for (int64_t oh = 0; oh < c.y.h; ++oh)
-              for (int64_t ow = 0; ow < c.y.w; ++ow) {
-                const int64_t ih = rows.at(oh, kh), iw = columns.at(ow, kw);
-                if (ih >= 0 && ih < c.x.h && iw >= 0 && iw < c.x.w)
-                  fn(c.x.index(n, o / outputs * inputs + i, ih, iw),
-                     ((o * inputs + i) * c.window.kh + kh) * c.window.kw + kw,
-                     c.y.index(n, o, oh, ow));
-              }
+        forEachPlace(kernel, [&](const Spatial &tap) {
+          products(n, o, i, tap);
+          ++iw;
+        });
+  }
 }
 
 // Sums in double whatever the precision of `to`.
@@ -43,7 +61,7 @@ std::unique_ptr<Command> referenceConv(const CommandSpec &spec, const Conv &c,
       forEachTap(c, [&](int64_t ix, int64_t iw, int64_t iy) {
         sums[iy] += x[ix] * w[iw];
       });
-      const int64_t inner = c.y.nhwc ? 1 : c.y.h * c.y.w;
+      const int64_t inner = c.y.channelsLast ? 1 : c.y.pixels();
       for (size_t i = 0; i < sums.size(); ++i)
         sums[i] += hasBias ? bias[i / inner % c.y.c] : 0;
     });

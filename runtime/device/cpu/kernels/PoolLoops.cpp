@@ -3,8 +3,9 @@
 namespace dlc {
 
 int64_t PoolGeometry::paddedColumns() const {
-  const int64_t read = (ow - 1) * window.sw + window.columns().span();
-  return window.left + iw > read ? window.left + iw : read;
+  const Sliding &w = columns();
+  const int64_t read = (out[2] - 1) * w.stride + w.span();
+  return w.low + in[2] > read ? w.low + in[2] : read;
 }
 
 static int64_t paddedLanes(const PoolGeometry &g) {
@@ -13,7 +14,7 @@ static int64_t paddedLanes(const PoolGeometry &g) {
 
 int64_t PoolGeometry::scratchBytes() const {
   return paddedLanes(*this) * 2 * (sizeof(double) + sizeof(int32_t)) +
-         (ow * sizeof(double) + 63) / 64 * 64;
+         (out[2] * sizeof(double) + 63) / 64 * 64;
 }
 
 namespace {
@@ -43,45 +44,60 @@ struct Segments {
   int64_t count, length, stride, step;
 
   DLC_INLINE explicit Segments(const PoolGeometry &g) {
-    const bool many = g.lanes >= kManyLanes || g.ow == 1;
-    count = many ? g.ow : 1;
-    length = many ? g.lanes : ((g.ow - 1) * g.window.sw + 1) * g.lanes;
-    stride = g.window.sw * g.lanes;
-    step = many ? 1 : g.window.sw;
+    const int64_t outputs = g.out[2], apart = g.columns().stride;
+    const bool many = g.lanes >= kManyLanes || outputs == 1;
+    count = many ? outputs : 1;
+    length = many ? g.lanes : ((outputs - 1) * apart + 1) * g.lanes;
+    stride = apart * g.lanes;
+    step = many ? 1 : apart;
   }
 };
 
-// Taps that count in the divisor of avg_pool.
-DLC_INLINE int64_t countedRows(const PoolGeometry &g, int64_t oh) {
-  return g.window.rows().counted(oh, g.ih, g.countPad);
+// Taps that count in the divisor of avg_pool: rows of all depths.
+DLC_INLINE int64_t countedRows(const PoolGeometry &g, int64_t row) {
+  const auto &along = g.window.along;
+  return along[0].counted(row / g.out[1], g.in[0], g.countPad) *
+         along[1].counted(row % g.out[1], g.in[1], g.countPad);
 }
 template <class T>
 DLC_INLINE void countColumns(const PoolGeometry &g, Compute<T> *divisors) {
-  const Sliding columns = g.window.columns();
-  for (int64_t ow = 0; ow < g.ow; ++ow)
+  for (int64_t ow = 0; ow < g.out[2]; ++ow)
     divisors[ow] =
-        static_cast<Compute<T>>(columns.counted(ow, g.iw, g.countPad));
+        static_cast<Compute<T>>(g.columns().counted(ow, g.in[2], g.countPad));
 }
 
-// Calls tap(row of x, kh) for the rows inside the image that output row oh of
-// `plane` reads.
+// Calls tap(row of x, kd * KH + kh) for the rows inside the image that a row of
+// outputs of `plane` reads.
 template <class T, class F>
-DLC_INLINE void forEachRow(const PoolGeometry &g, const T *plane, int64_t oh,
+DLC_INLINE void forEachRow(const PoolGeometry &g, const T *plane, int64_t row,
                            F &&tap) {
-  const Sliding rows = g.window.rows();
-  for (int64_t kh = 0; kh < rows.kernel; ++kh)
-    if (const int64_t ih = rows.at(oh, kh); ih >= 0 && ih < g.ih)
-      tap(plane + ih * g.iw * g.lanes, kh);
+  const Sliding &depths = g.window.along[0], &rows = g.window.along[1];
+  const int64_t od = row / g.out[1], oh = row % g.out[1];
+  for (int64_t kd = 0; kd < depths.kernel; ++kd) {
+    const int64_t id = depths.at(od, kd);
+    if (id < 0 || id >= g.in[0])
+      continue;
+    for (int64_t kh = 0; kh < rows.kernel; ++kh)
+      if (const int64_t ih = rows.at(oh, kh); ih >= 0 && ih < g.in[1])
+        tap(plane + (id * g.in[1] + ih) * g.in[2] * g.lanes,
+            kd * rows.kernel + kh);
+  }
 }
 
-// Calls tap(row of y in the plane, kh) for the rows of y that read row ih,
-// upwards.
+// Calls tap(row of y in the plane, kd * KH + kh) for the rows of y that read a
+// row of x, upwards.
 template <class F>
-DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t ih, F &&tap) {
-  const Sliding rows = g.window.rows();
-  for (int64_t kh = rows.kernel - 1; kh >= 0; --kh)
-    if (const int64_t oh = rows.reader(ih, kh); oh >= 0 && oh < g.oh)
-      tap(oh, kh);
+DLC_INLINE void forEachReader(const PoolGeometry &g, int64_t row, F &&tap) {
+  const Sliding &depths = g.window.along[0], &rows = g.window.along[1];
+  const int64_t id = row / g.in[1], ih = row % g.in[1];
+  for (int64_t kd = depths.kernel - 1; kd >= 0; --kd) {
+    const int64_t od = depths.reader(id, kd);
+    if (od < 0 || od >= g.out[0])
+      continue;
+    for (int64_t kh = rows.kernel - 1; kh >= 0; --kh)
+      if (const int64_t oh = rows.reader(ih, kh); oh >= 0 && oh < g.out[1])
+        tap(od * g.out[1] + oh, kd * rows.kernel + kh);
+  }
 }
 
 // Calls put(to, from, ow) for every element of a row of y: `to` is where it
@@ -92,15 +108,15 @@ DLC_INLINE void forEachOutput(const PoolGeometry &g, const Segments &segments,
   const int64_t spread = segments.step * g.lanes;
   if (g.lanes == 1 && segments.step == 2) {
 #pragma omp simd
-    for (int64_t ow = 0; ow < g.ow; ++ow)
+    for (int64_t ow = 0; ow < g.out[2]; ++ow)
       put(ow * 2, ow, ow);
   } else if (segments.step == 1) {
-    for (int64_t ow = 0; ow < g.ow; ++ow)
+    for (int64_t ow = 0; ow < g.out[2]; ++ow)
 #pragma omp simd
       for (int64_t l = 0; l < g.lanes; ++l)
         put(ow * g.lanes + l, ow * g.lanes + l, ow);
   } else {
-    for (int64_t ow = 0; ow < g.ow; ++ow)
+    for (int64_t ow = 0; ow < g.out[2]; ++ow)
       for (int64_t l = 0; l < g.lanes; ++l)
         put(ow * spread + l, ow * g.lanes + l, ow);
   }
@@ -120,9 +136,9 @@ DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
                         void *memory, int64_t begin, int64_t end) {
   using C = Compute<T>;
   const Scratch<T> s(g, memory);
-  const Window &w = g.window;
+  const Sliding &w = g.columns();
   const Segments segments(g);
-  const int64_t padded = g.paddedColumns() * g.lanes, width = g.iw * g.lanes;
+  const int64_t padded = g.paddedColumns() * g.lanes, width = g.in[2] * g.lanes;
   C *__restrict column = s.a, *__restrict best = s.b;
   int32_t *__restrict columnAt = s.atA, *__restrict at = s.atB;
   for (int64_t row = begin; row < end; ++row) {
@@ -130,12 +146,12 @@ DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
 #pragma omp simd
     for (int64_t j = 0; j < padded; ++j)
       column[j] = -__builtin_inff(), columnAt[j] = kNone;
-    C *__restrict inside = column + w.left * g.lanes;
-    int32_t *__restrict insideAt = columnAt + w.left * g.lanes;
+    C *__restrict inside = column + w.low * g.lanes;
+    int32_t *__restrict insideAt = columnAt + w.low * g.lanes;
     forEachRow(
-        g, x + row / g.oh * g.ih * width, row % g.oh,
+        g, x + row / g.outRows() * g.inRows() * width, row % g.outRows(),
         [&](const T *from, int64_t kh) __attribute__((always_inline)) {
-          const int32_t position = static_cast<int32_t>(kh * w.kw);
+          const int32_t position = static_cast<int32_t>(kh * w.kernel);
 #pragma omp simd
           for (int64_t j = 0; j < width; ++j)
             take(inside[j], insideAt[j], load(from[j]), position);
@@ -146,8 +162,8 @@ DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
 #pragma omp simd
       for (int64_t j = 0; j < segments.length; ++j)
         best[to + j] = column[from + j], at[to + j] = columnAt[from + j];
-      for (int64_t kw = 1; kw < w.kw; ++kw) {
-        const int64_t tap = from + kw * w.dw * g.lanes;
+      for (int64_t kw = 1; kw < w.kernel; ++kw) {
+        const int64_t tap = from + kw * w.dilation * g.lanes;
         const int32_t shift = static_cast<int32_t>(kw);
 #pragma omp simd
         for (int64_t j = 0; j < segments.length; ++j)
@@ -155,8 +171,8 @@ DLC_INLINE void maxRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,
                columnAt[tap + j] + shift);
       }
     }
-    T *__restrict out = y + row * g.ow * g.lanes;
-    uint8_t *__restrict outAt = index + row * g.ow * g.lanes;
+    T *__restrict out = y + row * g.out[2] * g.lanes;
+    uint8_t *__restrict outAt = index + row * g.out[2] * g.lanes;
     forEachOutput(
         g, segments,
         [=](int64_t from, int64_t to, int64_t) __attribute__((always_inline)) {
@@ -171,19 +187,19 @@ DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, void *memory,
                         int64_t begin, int64_t end) {
   using C = Compute<T>;
   const Scratch<T> s(g, memory);
-  const Window &w = g.window;
+  const Sliding &w = g.columns();
   const Segments segments(g);
-  const int64_t padded = g.paddedColumns() * g.lanes, width = g.iw * g.lanes;
+  const int64_t padded = g.paddedColumns() * g.lanes, width = g.in[2] * g.lanes;
   C *__restrict column = s.a, *__restrict sum = s.b;
   countColumns<T>(g, s.divisors);
   for (int64_t row = begin; row < end; ++row) {
 #pragma omp simd
     for (int64_t j = 0; j < padded; ++j)
       column[j] = 0;
-    C *__restrict inside = column + w.left * g.lanes;
+    C *__restrict inside = column + w.low * g.lanes;
     forEachRow(
-        g, x + row / g.oh * g.ih * width,
-        row % g.oh, [&](const T *from, int64_t) __attribute__((always_inline)) {
+        g, x + row / g.outRows() * g.inRows() * width, row % g.outRows(),
+        [&](const T *from, int64_t) __attribute__((always_inline)) {
 #pragma omp simd
           for (int64_t j = 0; j < width; ++j)
             inside[j] += load(from[j]);
@@ -193,13 +209,13 @@ DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, void *memory,
 #pragma omp simd
       for (int64_t j = 0; j < segments.length; ++j)
         sum[to + j] = column[from + j];
-      for (int64_t kw = 1; kw < w.kw; ++kw)
+      for (int64_t kw = 1; kw < w.kernel; ++kw)
 #pragma omp simd
         for (int64_t j = 0; j < segments.length; ++j)
-          sum[to + j] += column[from + kw * w.dw * g.lanes + j];
+          sum[to + j] += column[from + kw * w.dilation * g.lanes + j];
     }
-    T *__restrict out = y + row * g.ow * g.lanes;
-    const C rows = static_cast<C>(countedRows(g, row % g.oh));
+    T *__restrict out = y + row * g.out[2] * g.lanes;
+    const C rows = static_cast<C>(countedRows(g, row % g.outRows()));
     const C *__restrict divisors = s.divisors;
     forEachOutput(
         g, segments,
@@ -214,9 +230,9 @@ DLC_INLINE void avgRows(const PoolGeometry &g, const T *x, T *y, void *memory,
 // A row of sums over padded columns becomes a row of dx.
 template <class T>
 DLC_INLINE void storeRow(const PoolGeometry &g, const Compute<T> *sums, T *dx) {
-  const Compute<T> *__restrict from = sums + g.window.left * g.lanes;
+  const Compute<T> *__restrict from = sums + g.columns().low * g.lanes;
 #pragma omp simd
-  for (int64_t j = 0; j < g.iw * g.lanes; ++j)
+  for (int64_t j = 0; j < g.in[2] * g.lanes; ++j)
     store(dx[j], from[j]);
 }
 
@@ -226,7 +242,7 @@ DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
                                 int64_t begin, int64_t end) {
   using C = Compute<T>;
   const Scratch<T> s(g, memory);
-  const Window &w = g.window;
+  const Sliding &w = g.columns();
   const Segments segments(g);
   const int64_t padded = g.paddedColumns() * g.lanes;
   C *__restrict sums = s.a, *__restrict part = s.b;
@@ -240,12 +256,12 @@ DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
     for (int64_t j = 0; j < padded; ++j)
       sums[j] = 0;
     forEachReader(
-        g,
-        row % g.ih, [&](int64_t oh, int64_t kh) __attribute__((always_inline)) {
-          const int64_t from = row / g.ih * g.oh + oh;
+        g, row % g.inRows(),
+        [&](int64_t reader, int64_t kh) __attribute__((always_inline)) {
+          const int64_t from = row / g.inRows() * g.outRows() + reader;
           if (from != spreadRow) {
-            const T *__restrict value = dy + from * g.ow * g.lanes;
-            const uint8_t *__restrict tap = index + from * g.ow * g.lanes;
+            const T *__restrict value = dy + from * g.out[2] * g.lanes;
+            const uint8_t *__restrict tap = index + from * g.out[2] * g.lanes;
             forEachOutput(
                 g, segments,
                 [=](int64_t to, int64_t from, int64_t)
@@ -255,11 +271,11 @@ DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
                     });
             spreadRow = from;
           }
-          for (int64_t kw = w.kw - 1; kw >= 0; --kw) {
-            const int32_t tap = static_cast<int32_t>(kh * w.kw + kw);
+          for (int64_t kw = w.kernel - 1; kw >= 0; --kw) {
+            const int32_t tap = static_cast<int32_t>(kh * w.kernel + kw);
             for (int64_t i = 0; i < segments.count; ++i) {
               C *__restrict to =
-                  sums + i * segments.stride + kw * w.dw * g.lanes;
+                  sums + i * segments.stride + kw * w.dilation * g.lanes;
               const int64_t base = i * segments.length;
 #pragma omp simd
               for (int64_t j = 0; j < segments.length; ++j)
@@ -267,7 +283,7 @@ DLC_INLINE void maxBackwardRows(const PoolGeometry &g, const T *dy,
             }
           }
         });
-    storeRow<T>(g, sums, dx + row * g.iw * g.lanes);
+    storeRow<T>(g, sums, dx + row * g.in[2] * g.lanes);
   }
 }
 
@@ -276,7 +292,7 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
                                 void *memory, int64_t begin, int64_t end) {
   using C = Compute<T>;
   const Scratch<T> s(g, memory);
-  const Window &w = g.window;
+  const Sliding &w = g.columns();
   const Segments segments(g);
   const int64_t padded = g.paddedColumns() * g.lanes;
   C *__restrict sums = s.a, *__restrict part = s.b;
@@ -290,11 +306,12 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
     for (int64_t j = 0; j < padded; ++j)
       sums[j] = 0;
     forEachReader(
-        g, row % g.ih, [&](int64_t oh, int64_t) __attribute__((always_inline)) {
-          const int64_t from = row / g.ih * g.oh + oh;
+        g, row % g.inRows(),
+        [&](int64_t reader, int64_t) __attribute__((always_inline)) {
+          const int64_t from = row / g.inRows() * g.outRows() + reader;
           if (from != spreadRow) {
-            const T *__restrict value = dy + from * g.ow * g.lanes;
-            const C rows = static_cast<C>(countedRows(g, oh));
+            const T *__restrict value = dy + from * g.out[2] * g.lanes;
+            const C rows = static_cast<C>(countedRows(g, reader));
             const C *__restrict divisors = s.divisors;
             forEachOutput(
                 g, segments,
@@ -305,17 +322,17 @@ DLC_INLINE void avgBackwardRows(const PoolGeometry &g, const T *dy, T *dx,
                     });
             spreadRow = from;
           }
-          for (int64_t kw = w.kw - 1; kw >= 0; --kw)
+          for (int64_t kw = w.kernel - 1; kw >= 0; --kw)
             for (int64_t i = 0; i < segments.count; ++i) {
               C *__restrict to =
-                  sums + i * segments.stride + kw * w.dw * g.lanes;
+                  sums + i * segments.stride + kw * w.dilation * g.lanes;
               const int64_t base = i * segments.length;
 #pragma omp simd
               for (int64_t j = 0; j < segments.length; ++j)
                 to[j] += part[base + j];
             }
         });
-    storeRow<T>(g, sums, dx + row * g.iw * g.lanes);
+    storeRow<T>(g, sums, dx + row * g.in[2] * g.lanes);
   }
 }
 

@@ -1,6 +1,6 @@
 // The loops of the poolings, on rows of images. A window is separable: rows are
-// combined first, then columns, each in one long loop that is vectorised
-// however few channels there are.
+// combined first (of all depths that it sees), then columns, each in one long
+// loop that is vectorised however few channels there are.
 #pragma once
 
 #include "runtime/device/commands/Window.h"
@@ -8,22 +8,27 @@
 
 namespace dlc {
 
-// Planes of [h, w, lanes]: an nhwc image is one plane of C lanes, an nchw image
-// C planes of one lane.
+// Planes of [depth, height, width, lanes]: an image with channels last is one
+// plane of C lanes, one with channels first C planes of one lane.
 struct PoolGeometry {
-  int64_t planes, ih, iw, oh, ow, lanes;
+  int64_t planes, lanes;
+  Spatial in, out;
   Window window;
   bool countPad; // avg_pool: padding counts as zeros
 
+  const Sliding &columns() const { return window.along[2]; }
+  // Of a plane.
+  int64_t inRows() const { return in[0] * in[1]; }
+  int64_t outRows() const { return out[0] * out[1]; }
   // Columns of a row with all padding that its windows touch.
   int64_t paddedColumns() const;
   // Bytes of scratch that one thread needs.
   int64_t scratchBytes() const;
 };
 
-// Rows [begin, end) of the planes * oh rows of y, or, going backward, of the
-// planes * ih rows of dx. The index is kh * KW + kw; the first maximum in that
-// order wins, the last NaN wins over everything, as in PyTorch.
+// Rows [begin, end) of the planes * outRows() of y, or, going backward, of the
+// planes * inRows() of dx. The index is (kd * KH + kh) * KW + kw; the first
+// maximum in that order wins, the last NaN wins over everything, as in PyTorch.
 #define DLC_POOL_LOOPS(T)                                                      \
   void maxPoolRows(const PoolGeometry &g, const T *x, T *y, uint8_t *index,    \
                    void *scratch, int64_t begin, int64_t end);                 \

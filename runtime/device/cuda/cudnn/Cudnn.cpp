@@ -25,12 +25,37 @@ void *cudnn_dlhandle = nullptr; // set once, by load()
 namespace dlc {
 namespace {
 
-// cuDNN calls dimensions n, c, h, w whatever the layout is; strides say it.
-std::vector<int64_t> dimsOf(const Image &i) { return {i.n, i.c, i.h, i.w}; }
-std::vector<int64_t> stridesOf(const Image &i) {
-  if (i.nhwc)
-    return {i.h * i.w * i.c, 1, i.w * i.c, i.c};
-  return {i.c * i.h * i.w, i.h * i.w, i.w, 1};
+using Numbers = std::vector<int64_t>;
+
+// Spatial dimensions as cuDNN wants them: one is two, of height 1.
+size_t spatial(const Image &i) { return std::max<size_t>(2, i.dims); }
+
+Numbers behind(Numbers front, const Numbers &sizes) {
+  front.insert(front.end(), sizes.begin(), sizes.end());
+  return front;
+}
+// Elements from one index of a dimension to the next, the last being dense.
+Numbers packed(const Numbers &dims) {
+  Numbers strides(dims.size(), 1);
+  for (size_t d = dims.size() - 1; d > 0; --d)
+    strides[d - 1] = strides[d] * dims[d];
+  return strides;
+}
+
+// cuDNN lists n, c and then the pixels' dimensions whatever the layout is;
+// strides say it.
+Numbers dimsOf(const Image &i) {
+  return behind({i.n, i.c}, i.sizes(spatial(i)));
+}
+Numbers stridesOf(const Image &i) {
+  if (!i.channelsLast)
+    return packed(dimsOf(i));
+  Numbers last = i.sizes(spatial(i));
+  last.insert(last.begin(), i.n);
+  last.push_back(i.c);
+  Numbers strides = packed(last);
+  std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
+  return strides;
 }
 
 class ConvBuilder final : public GraphBuilder {
@@ -54,22 +79,21 @@ private:
     return tensor(name, operand, dimsOf(image), stridesOf(image));
   }
   Tensor filter(const Operand &operand) {
-    const auto dims = filterDims();
-    return tensor("w", operand, dims, filterStrides(dims));
+    const Numbers dims = filterDims();
+    return tensor("w", operand, dims, packed(dims));
   }
-  std::vector<int64_t> filterDims() const {
-    return {c_.y.c, c_.x.c / c_.group, c_.window.kh, c_.window.kw};
+  Numbers filterDims() const {
+    return behind({c_.y.c, c_.x.c / c_.group}, list(&Sliding::kernel));
   }
-  static std::vector<int64_t> filterStrides(const std::vector<int64_t> &d) {
-    return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1};
+  Numbers list(int64_t Sliding::*number) const {
+    return c_.window.list(spatial(c_.x), number);
   }
   template <class Attributes> Attributes window() const {
-    const Window &w = c_.window;
     return Attributes()
-        .set_pre_padding({w.top, w.left})
-        .set_post_padding({w.bottom, w.right})
-        .set_stride({w.sh, w.sw})
-        .set_dilation({w.dh, w.dw});
+        .set_pre_padding(list(&Sliding::low))
+        .set_post_padding(list(&Sliding::high))
+        .set_stride(list(&Sliding::stride))
+        .set_dilation(list(&Sliding::dilation));
   }
 
   Status buildForward() {
@@ -78,8 +102,10 @@ private:
                                 window<fe::graph::Conv_fprop_attributes>());
     y->set_dim(dimsOf(c_.y)).set_stride(stridesOf(c_.y));
     if (spec_.inputs.size() > 2) {
-      Tensor bias = tensor("bias", spec_.inputs[2], {1, c_.y.c, 1, 1},
-                           {c_.y.c, 1, c_.y.c, c_.y.c});
+      const size_t pixels = spatial(c_.y);
+      Tensor bias = tensor("bias", spec_.inputs[2],
+                           behind({1, c_.y.c}, Numbers(pixels, 1)),
+                           behind({c_.y.c, 1}, Numbers(pixels, c_.y.c)));
       y = graph.pointwise(
           y, bias,
           fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
@@ -97,8 +123,8 @@ private:
     const Tensor dw = graph.conv_wgrad(
         image("dy", spec_.inputs[1], c_.y), image("x", spec_.inputs[0], c_.x),
         window<fe::graph::Conv_wgrad_attributes>());
-    const auto dims = filterDims();
-    output(dw, spec_.outputs[0], dims, filterStrides(dims));
+    const Numbers dims = filterDims();
+    output(dw, spec_.outputs[0], dims, packed(dims));
   }
 
   const Conv c_;

@@ -1,5 +1,6 @@
 // fused_batch_norm, fused_layer_norm and their gradients: by cuDNN.
 #include "runtime/device/cuda/cudnn/Norm.h"
+#include "runtime/base/numbers/Sliding.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/device/cuda/cudnn/CudnnCommand.h"
 #include "runtime/plan/Attributes.h"
@@ -19,10 +20,12 @@ Status expectCounts(const CommandSpec &spec, const Norm &norm) {
 // x's shape as images; a layer norm's rows and their width.
 Status readShape(const CommandSpec &spec, const Shape &x, Norm &norm) {
   if (!norm.isLayer) {
-    if (x.size() != 4)
+    if (!ImageDims::areImages(static_cast<int64_t>(x.size())))
       return corrupt(spec, fmt::format("expected images, found x of {}",
                                        fmt::join(x, "x")));
-    norm.n = x[0], norm.h = x[1], norm.w = x[2], norm.c = x[3];
+    norm.n = x.front(), norm.w = x[x.size() - 2], norm.c = x.back();
+    for (size_t d = 1; d + 2 < x.size(); ++d)
+      norm.h *= x[d];
     return {};
   }
   const int64_t axis = plan::intAttribute(spec.command, "axis", -1);

@@ -12,7 +12,8 @@ struct Norm {
   bool isLayer = false, isBackward = false;
   bool relu = false;        // behind the norm, or its gradient before
   bool hasResidual = false; // is added before the ReLU
-  // Of x as images channels last; a layer norm's rows are images of one pixel.
+  // Of x as images channels last; all but their last spatial dimension are one,
+  // and a layer norm's rows are images of one pixel.
   int64_t n = 0, h = 1, w = 1, c = 0;
   double epsilon = 0; // of forward norms
 
