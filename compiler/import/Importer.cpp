@@ -1,5 +1,6 @@
 #include "compiler/import/Importer.h"
 #include "compiler/import/Inputs.h"
+#include "compiler/import/Narrow.h"
 #include "compiler/import/Prepare.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/Survey.h"
@@ -9,7 +10,6 @@
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/forms/StandardBodies.h"
 #include "compiler/import/restore/Restore.h"
-#include "compiler/import/rows/Narrow.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/state/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
@@ -307,7 +307,7 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
       return node.fail() << proto.op_type()
                          << " is supported only on values known at compile "
                             "time";
-    LogicalResult built = row->second.build(node);
+    LogicalResult built = row->second(node);
     if (!overBudget.ok())
       return node.fail(overBudget);
     if (failed(built))

@@ -389,12 +389,12 @@ LogicalResult eyeLike(const Node &n) {
 } // namespace
 
 void addArrangeRows(Rows &rows) {
-  rows["Pad"] = {2, pad};
-  rows["DepthToSpace"] = {1, depthToSpace};
-  rows["SpaceToDepth"] = {1, spaceToDepth};
-  rows["CenterCropPad"] = {18, centerCropPad};
-  rows["Col2Im"] = {18, col2Im};
-  rows["EyeLike"] = {9, eyeLike};
+  rows["Pad"] = pad;
+  rows["DepthToSpace"] = depthToSpace;
+  rows["SpaceToDepth"] = spaceToDepth;
+  rows["CenterCropPad"] = centerCropPad;
+  rows["Col2Im"] = col2Im;
+  rows["EyeLike"] = eyeLike;
 }
 
 } // namespace dlc::import

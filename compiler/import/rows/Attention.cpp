@@ -370,8 +370,8 @@ LogicalResult rotaryEmbedding(const Node &n) {
 } // namespace attentions
 
 void addAttentionRows(Rows &rows) {
-  rows["Attention"] = {23, attentions::attention};
-  rows["RotaryEmbedding"] = {23, attentions::rotaryEmbedding};
+  rows["Attention"] = attentions::attention;
+  rows["RotaryEmbedding"] = attentions::rotaryEmbedding;
 }
 
 } // namespace dlc::import

@@ -484,9 +484,9 @@ LogicalResult unrollScan(const Node &n) {
 } // namespace
 
 void addControlFlowRows(Rows &rows) {
-  rows["If"] = {1, ifElse};
-  rows["Loop"] = {1, unrollLoop};
-  rows["Scan"] = {9, unrollScan};
+  rows["If"] = ifElse;
+  rows["Loop"] = unrollLoop;
+  rows["Scan"] = unrollScan;
 }
 
 } // namespace dlc::import

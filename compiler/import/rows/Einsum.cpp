@@ -317,6 +317,6 @@ LogicalResult einsum(const Node &n) {
 
 } // namespace
 
-void addEinsumRows(Rows &rows) { rows["Einsum"] = {12, einsum}; }
+void addEinsumRows(Rows &rows) { rows["Einsum"] = einsum; }
 
 } // namespace dlc::import

@@ -438,15 +438,15 @@ LogicalResult tensorScatter(const Node &n) {
 } // namespace
 
 void addIndexRows(Rows &rows) {
-  rows["GatherElements"] = {11, gatherElements};
-  rows["GatherND"] = {11, gatherND};
-  rows["ScatterElements"] = {11, scatterElements};
-  rows["Scatter"] = {9, scatterElements};
-  rows["ScatterND"] = {11, scatterND};
-  rows["OneHot"] = {9, oneHot};
-  rows["ReverseSequence"] = {10, reverseSequence};
-  rows["Compress"] = {9, compress};
-  rows["TensorScatter"] = {24, tensorScatter};
+  rows["GatherElements"] = gatherElements;
+  rows["GatherND"] = gatherND;
+  rows["ScatterElements"] = scatterElements;
+  rows["Scatter"] = scatterElements;
+  rows["ScatterND"] = scatterND;
+  rows["OneHot"] = oneHot;
+  rows["ReverseSequence"] = reverseSequence;
+  rows["Compress"] = compress;
+  rows["TensorScatter"] = tensorScatter;
 }
 
 } // namespace dlc::import

@@ -197,21 +197,21 @@ LogicalResult isInf(const Node &n) {
 } // namespace integers
 
 void addIntegerRows(Rows &rows) {
-  rows["BitwiseAnd"] = {18, [](const Node &n) {
-                          Value a = n.in(0), b = n.in(1);
-                          return n.result(n.make<ir::AndOp>(a, b));
-                        }};
-  rows["BitwiseOr"] = {18, [](const Node &n) {
-                         Value a = n.in(0), b = n.in(1);
-                         return n.result(n.make<ir::OrOp>(a, b));
-                       }};
-  rows["BitwiseXor"] = {18, integers::bitwiseXor};
-  rows["BitwiseNot"] = {18, integers::bitwiseNot};
-  rows["BitShift"] = {11, integers::bitShift};
-  rows["Xor"] = {7, integers::logicalXor};
-  rows["Mod"] = {10, integers::mod};
-  rows["Pow"] = {7, integers::power};
-  rows["IsInf"] = {10, integers::isInf};
+  rows["BitwiseAnd"] = [](const Node &n) {
+    Value a = n.in(0), b = n.in(1);
+    return n.result(n.make<ir::AndOp>(a, b));
+  };
+  rows["BitwiseOr"] = [](const Node &n) {
+    Value a = n.in(0), b = n.in(1);
+    return n.result(n.make<ir::OrOp>(a, b));
+  };
+  rows["BitwiseXor"] = integers::bitwiseXor;
+  rows["BitwiseNot"] = integers::bitwiseNot;
+  rows["BitShift"] = integers::bitShift;
+  rows["Xor"] = integers::logicalXor;
+  rows["Mod"] = integers::mod;
+  rows["Pow"] = integers::power;
+  rows["IsInf"] = integers::isInf;
 }
 
 } // namespace dlc::import

@@ -436,17 +436,17 @@ LogicalResult globalLpPool(const Node &n) {
 } // namespace
 
 void addLinearRows(Rows &rows) {
-  rows["com.microsoft.FusedMatMul"] = {1, fusedMatMul};
-  rows["MatMul"] = {1, matmul};
-  rows["Gemm"] = {7, gemm};
-  rows["Conv"] = {1, conv};
-  rows["ConvTranspose"] = {1, convTranspose};
-  rows["MaxPool"] = {8, maxPool};
-  rows["AveragePool"] = {7, averagePool};
-  rows["LpPool"] = {2, lpPool};
-  rows["GlobalLpPool"] = {2, globalLpPool};
-  rows["GlobalAveragePool"] = {1, globalPool<ir::ReduceMeanOp>};
-  rows["GlobalMaxPool"] = {1, globalPool<ir::ReduceMaxOp>};
+  rows["com.microsoft.FusedMatMul"] = fusedMatMul;
+  rows["MatMul"] = matmul;
+  rows["Gemm"] = gemm;
+  rows["Conv"] = conv;
+  rows["ConvTranspose"] = convTranspose;
+  rows["MaxPool"] = maxPool;
+  rows["AveragePool"] = averagePool;
+  rows["LpPool"] = lpPool;
+  rows["GlobalLpPool"] = globalLpPool;
+  rows["GlobalAveragePool"] = globalPool<ir::ReduceMeanOp>;
+  rows["GlobalMaxPool"] = globalPool<ir::ReduceMaxOp>;
 }
 
 } // namespace dlc::import

@@ -143,8 +143,8 @@ LogicalResult negativeLogLikelihood(const Node &n) {
 } // namespace
 
 void addLossRows(Rows &rows) {
-  rows["SoftmaxCrossEntropyLoss"] = {12, softmaxCrossEntropy};
-  rows["NegativeLogLikelihoodLoss"] = {12, negativeLogLikelihood};
+  rows["SoftmaxCrossEntropyLoss"] = softmaxCrossEntropy;
+  rows["NegativeLogLikelihoodLoss"] = negativeLogLikelihood;
 }
 
 } // namespace dlc::import

@@ -101,12 +101,12 @@ LogicalResult hardmax(const Node &n) {
 } // namespace
 
 void addNormRows(Rows &rows) {
-  rows["BatchNormalization"] = {7, batchNorm};
-  rows["LayerNormalization"] = {17, layerNorm};
-  rows["RMSNormalization"] = {23, rmsNorm};
-  rows["Softmax"] = {1, softmax<ir::SoftmaxOp>};
-  rows["LogSoftmax"] = {1, softmax<ir::LogSoftmaxOp>};
-  rows["Hardmax"] = {1, hardmax};
+  rows["BatchNormalization"] = batchNorm;
+  rows["LayerNormalization"] = layerNorm;
+  rows["RMSNormalization"] = rmsNorm;
+  rows["Softmax"] = softmax<ir::SoftmaxOp>;
+  rows["LogSoftmax"] = softmax<ir::LogSoftmaxOp>;
+  rows["Hardmax"] = hardmax;
 }
 
 } // namespace dlc::import

@@ -172,11 +172,11 @@ LogicalResult meanVariance(const Node &n) {
 } // namespace
 
 void addNormalizeRows(Rows &rows) {
-  rows["InstanceNormalization"] = {6, instanceNorm};
-  rows["GroupNormalization"] = {18, groupNorm};
-  rows["LpNormalization"] = {1, lpNormalization};
-  rows["LRN"] = {1, lrn};
-  rows["MeanVarianceNormalization"] = {9, meanVariance};
+  rows["InstanceNormalization"] = instanceNorm;
+  rows["GroupNormalization"] = groupNorm;
+  rows["LpNormalization"] = lpNormalization;
+  rows["LRN"] = lrn;
+  rows["MeanVarianceNormalization"] = meanVariance;
 }
 
 } // namespace dlc::import

@@ -266,11 +266,11 @@ LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
 }
 
 void addQuantizeRows(Rows &rows) {
-  rows["QuantizeLinear"] = {10, quantizeLinear};
-  rows["DequantizeLinear"] = {10, dequantizeLinear};
-  rows["DynamicQuantizeLinear"] = {11, dynamicQuantizeLinear};
-  rows["MatMulInteger"] = {10, matmulInteger};
-  rows["QLinearMatMul"] = {10, qLinearMatmul};
+  rows["QuantizeLinear"] = quantizeLinear;
+  rows["DequantizeLinear"] = dequantizeLinear;
+  rows["DynamicQuantizeLinear"] = dynamicQuantizeLinear;
+  rows["MatMulInteger"] = matmulInteger;
+  rows["QLinearMatMul"] = qLinearMatmul;
 }
 
 } // namespace dlc::import

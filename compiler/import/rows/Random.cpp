@@ -122,12 +122,12 @@ LogicalResult bernoulli(const Node &n) {
 } // namespace
 
 void addRandomRows(Rows &rows) {
-  rows["Dropout"] = {7, dropout};
-  rows["RandomUniformLike"] = {1, like<uniform>};
-  rows["RandomNormalLike"] = {1, like<normal>};
-  rows["RandomUniform"] = {1, shaped<uniform>};
-  rows["RandomNormal"] = {1, shaped<normal>};
-  rows["Bernoulli"] = {15, bernoulli};
+  rows["Dropout"] = dropout;
+  rows["RandomUniformLike"] = like<uniform>;
+  rows["RandomNormalLike"] = like<normal>;
+  rows["RandomUniform"] = shaped<uniform>;
+  rows["RandomNormal"] = shaped<normal>;
+  rows["Bernoulli"] = bernoulli;
 }
 
 } // namespace dlc::import

@@ -167,12 +167,11 @@ Expr productOf(Expr a, Expr b) { return a * b; }
 } // namespace
 
 void addRankRows(Rows &rows) {
-  rows["ArgMax"] = {1, [](const Node &n) { return argExtremum(n, false); }};
-  rows["ArgMin"] = {1, [](const Node &n) { return argExtremum(n, true); }};
-  rows["TopK"] = {1, topK};
-  rows["CumSum"] = {11, [](const Node &n) { return cumulate<sumOf>(n, 0); }};
-  rows["CumProd"] = {26,
-                     [](const Node &n) { return cumulate<productOf>(n, 1); }};
+  rows["ArgMax"] = [](const Node &n) { return argExtremum(n, false); };
+  rows["ArgMin"] = [](const Node &n) { return argExtremum(n, true); };
+  rows["TopK"] = topK;
+  rows["CumSum"] = [](const Node &n) { return cumulate<sumOf>(n, 0); };
+  rows["CumProd"] = [](const Node &n) { return cumulate<productOf>(n, 1); };
 }
 
 } // namespace dlc::import

@@ -308,9 +308,9 @@ LogicalResult rnnLayer(const Node &n) {
 } // namespace
 
 void addRecurrenceRows(Rows &rows) {
-  rows["LSTM"] = {7, lstmLayer};
-  rows["GRU"] = {7, gruLayer};
-  rows["RNN"] = {7, rnnLayer};
+  rows["LSTM"] = lstmLayer;
+  rows["GRU"] = gruLayer;
+  rows["RNN"] = rnnLayer;
 }
 
 } // namespace dlc::import

@@ -147,16 +147,16 @@ template <Reducer reducer> LogicalResult inFloats(const Node &n) {
 } // namespace
 
 void addReduceRows(Rows &rows) {
-  rows["ReduceSum"] = {1, by<sumOf>};
-  rows["ReduceMean"] = {1, by<plain<ir::ReduceMeanOp>>};
-  rows["ReduceMax"] = {1, extremumOf<plain<ir::ReduceMaxOp>, false>};
-  rows["ReduceMin"] = {1, extremumOf<plain<ir::ReduceMinOp>, true>};
-  rows["ReduceProd"] = {1, by<prod>};
-  rows["ReduceL1"] = {1, by<norm1>};
-  rows["ReduceL2"] = {1, inFloats<norm2>};
-  rows["ReduceSumSquare"] = {1, by<squares>};
-  rows["ReduceLogSum"] = {1, inFloats<logSum>};
-  rows["ReduceLogSumExp"] = {1, inFloats<logSumExp>};
+  rows["ReduceSum"] = by<sumOf>;
+  rows["ReduceMean"] = by<plain<ir::ReduceMeanOp>>;
+  rows["ReduceMax"] = extremumOf<plain<ir::ReduceMaxOp>, false>;
+  rows["ReduceMin"] = extremumOf<plain<ir::ReduceMinOp>, true>;
+  rows["ReduceProd"] = by<prod>;
+  rows["ReduceL1"] = by<norm1>;
+  rows["ReduceL2"] = inFloats<norm2>;
+  rows["ReduceSumSquare"] = by<squares>;
+  rows["ReduceLogSum"] = inFloats<logSum>;
+  rows["ReduceLogSumExp"] = inFloats<logSumExp>;
 }
 
 } // namespace dlc::import

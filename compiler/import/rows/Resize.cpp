@@ -448,8 +448,8 @@ LogicalResult resize(const Node &n) {
 } // namespace
 
 void addResizeRows(Rows &rows) {
-  rows["Resize"] = {10, resize};
-  rows["Upsample"] = {7, resize};
+  rows["Resize"] = resize;
+  rows["Upsample"] = resize;
 }
 
 } // namespace dlc::import

@@ -139,11 +139,7 @@ private:
 };
 
 using Row = LogicalResult (*)(const Node &);
-struct RowEntry {
-  int since; // first opset that has the op
-  Row build;
-};
-using Rows = std::map<std::string, RowEntry>;
+using Rows = std::map<std::string, Row>;
 
 void addArrangeRows(Rows &rows);
 void addAttentionRows(Rows &rows);

@@ -357,20 +357,20 @@ LogicalResult unknownSize(const Node &n, const char *what) {
 } // namespace
 
 void addSampleRows(Rows &rows) {
-  rows["GridSample"] = {16, gridSample};
-  rows["AffineGrid"] = {20, affineGrid};
-  rows["RoiAlign"] = {10, roiAlign};
-  rows["MaxRoiPool"] = {1, maxRoiPool};
-  rows["Det"] = {11, determinant};
-  rows["NonZero"] = {9, [](const Node &n) {
-                       return unknownSize(n, "how many elements are not 0");
-                     }};
-  rows["Unique"] = {11, [](const Node &n) {
-                      return unknownSize(n, "how many elements differ");
-                    }};
-  rows["NonMaxSuppression"] = {
-      10,
-      [](const Node &n) { return unknownSize(n, "how many boxes are kept"); }};
+  rows["GridSample"] = gridSample;
+  rows["AffineGrid"] = affineGrid;
+  rows["RoiAlign"] = roiAlign;
+  rows["MaxRoiPool"] = maxRoiPool;
+  rows["Det"] = determinant;
+  rows["NonZero"] = [](const Node &n) {
+    return unknownSize(n, "how many elements are not 0");
+  };
+  rows["Unique"] = [](const Node &n) {
+    return unknownSize(n, "how many elements differ");
+  };
+  rows["NonMaxSuppression"] = [](const Node &n) {
+    return unknownSize(n, "how many boxes are kept");
+  };
 }
 
 } // namespace dlc::import

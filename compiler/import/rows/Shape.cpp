@@ -293,22 +293,22 @@ LogicalResult trilu(const Node &n) {
 } // namespace
 
 void addShapeRows(Rows &rows) {
-  rows["Shape"] = {1, shapeOfInput};
-  rows["Size"] = {1, sizeOfInput};
-  rows["Reshape"] = {5, reshape};
-  rows["Flatten"] = {1, flatten};
-  rows["Squeeze"] = {1, squeeze};
-  rows["Unsqueeze"] = {1, unsqueeze};
-  rows["Transpose"] = {1, transpose};
-  rows["Expand"] = {8, expand};
-  rows["Tile"] = {6, tile};
-  rows["Slice"] = {10, slice};
-  rows["Split"] = {2, split};
-  rows["SplitToSequence"] = {11, splitToSequence};
-  rows["SequenceAt"] = {11, sequenceAt};
-  rows["Concat"] = {4, concat};
-  rows["Gather"] = {1, gather};
-  rows["Trilu"] = {14, trilu};
+  rows["Shape"] = shapeOfInput;
+  rows["Size"] = sizeOfInput;
+  rows["Reshape"] = reshape;
+  rows["Flatten"] = flatten;
+  rows["Squeeze"] = squeeze;
+  rows["Unsqueeze"] = unsqueeze;
+  rows["Transpose"] = transpose;
+  rows["Expand"] = expand;
+  rows["Tile"] = tile;
+  rows["Slice"] = slice;
+  rows["Split"] = split;
+  rows["SplitToSequence"] = splitToSequence;
+  rows["SequenceAt"] = sequenceAt;
+  rows["Concat"] = concat;
+  rows["Gather"] = gather;
+  rows["Trilu"] = trilu;
 }
 
 } // namespace dlc::import

@@ -90,14 +90,14 @@ LogicalResult row(const Node &n) {
 } // namespace trigonometry
 
 void addTrigonometryRows(Rows &rows) {
-  rows["Tan"] = {7, trigonometry::row<trigonometry::tan>};
-  rows["Asin"] = {7, trigonometry::row<trigonometry::asin>};
-  rows["Acos"] = {7, trigonometry::row<trigonometry::acos>};
-  rows["Sinh"] = {9, trigonometry::row<trigonometry::sinh>};
-  rows["Cosh"] = {9, trigonometry::row<trigonometry::cosh>};
-  rows["Asinh"] = {9, trigonometry::row<trigonometry::asinh>};
-  rows["Acosh"] = {9, trigonometry::row<trigonometry::acosh>};
-  rows["Atanh"] = {9, trigonometry::row<trigonometry::atanh>};
+  rows["Tan"] = trigonometry::row<trigonometry::tan>;
+  rows["Asin"] = trigonometry::row<trigonometry::asin>;
+  rows["Acos"] = trigonometry::row<trigonometry::acos>;
+  rows["Sinh"] = trigonometry::row<trigonometry::sinh>;
+  rows["Cosh"] = trigonometry::row<trigonometry::cosh>;
+  rows["Asinh"] = trigonometry::row<trigonometry::asinh>;
+  rows["Acosh"] = trigonometry::row<trigonometry::acosh>;
+  rows["Atanh"] = trigonometry::row<trigonometry::atanh>;
 }
 
 } // namespace dlc::import

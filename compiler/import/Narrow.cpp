@@ -1,4 +1,4 @@
-#include "compiler/import/rows/Narrow.h"
+#include "compiler/import/Narrow.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
