@@ -71,19 +71,22 @@ LogicalResult inferFusedLayerNormBackward(MaybeLoc loc,
 // Operations an element: the formula; a ReLU, a sum, and to compute the norm
 // again.
 constexpr int64_t kForward = 8, kBackward = 11, kAgain = 3;
-int64_t elements(Value v) { return tensorType(v).getNumElements(); }
 
 } // namespace
 
 int64_t FusedBatchNormOp::countFlops() {
-  return (kForward + getRelu() + bool(getResidual())) * elements(getX());
+  return (kForward + getRelu() + bool(getResidual())) *
+         tensorType(getX()).getNumElements();
 }
 int64_t FusedBatchNormBackwardOp::countFlops() {
-  return (kBackward + (getBias() ? kAgain : 0)) * elements(getX());
+  return (kBackward + (getBias() ? kAgain : 0)) *
+         tensorType(getX()).getNumElements();
 }
-int64_t FusedLayerNormOp::countFlops() { return kForward * elements(getX()); }
+int64_t FusedLayerNormOp::countFlops() {
+  return kForward * tensorType(getX()).getNumElements();
+}
 int64_t FusedLayerNormBackwardOp::countFlops() {
-  return kBackward * elements(getX());
+  return kBackward * tensorType(getX()).getNumElements();
 }
 
 void registerLibraryNorms(DlcDialect &dialect) {
