@@ -111,6 +111,22 @@ private:
       return c.members.contains(u) && classify(u) == Class::Move;
     });
   }
+  /// Whether op's elements are indices of a move of c, maybe moved before.
+  bool feedsIndex(Operation *op, Cluster &c) {
+    return llvm::any_of(op->getUses(), [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      if (!c.members.contains(user) || classify(user) != Class::Move)
+        return false;
+      return (isa<ir::LookupInterface>(user) && use.getOperandNumber() > 0) ||
+             feedsIndex(user, c);
+    });
+  }
+  /// A kernel's addresses may read indices, but not choose among places, nor
+  /// read them at an address that reads others.
+  static bool isOneRead(Operation *op) {
+    auto move = dyn_cast<ir::MovementInterface>(op);
+    return move && move.pieces() == 1;
+  }
   /// Whether c computes elements of its full index space from op.
   bool feedsFull(Operation *op, Cluster &c) {
     llvm::SmallSetVector<Operation *, 8> reached;
@@ -130,8 +146,10 @@ private:
   std::optional<Domain> fit(Operation *op, Class cls, Cluster &c) {
     const Domain &d = c.domain;
     if (feedsMove(op, c))
-      return cls == Class::Move && isOnlyMoved(op, c) ? std::optional(d)
-                                                      : std::nullopt;
+      return cls == Class::Move && isOnlyMoved(op, c) &&
+                     (isOneRead(op) || !feedsIndex(op, c))
+                 ? std::optional(d)
+                 : std::nullopt;
     if (cls == Class::Reduce)
       return fitReduce(op, c);
     Ints shape = resultShape(op);
