@@ -317,8 +317,10 @@ Value uncounted(const Node &n, Value y, ArrayRef<int64_t> in,
     shape[2 + d] = last + 1;
     HostCall call{n, {}, n.table.budget()};
     auto factors = call.make(toDType(ir::elementType(y)), shape);
-    if (!factors.ok())
-      return n.fail(factors.status()), Value();
+    if (!factors.ok()) {
+      (void)n.fail(factors.status());
+      return Value();
+    }
     for (int64_t o = 0; o < last; ++o)
       factors->setNumber(o, 1);
     factors->setNumber(last, double(along.kernel) / double(counted));

@@ -1,8 +1,12 @@
 #include "runtime/base/files/Leftovers.h"
 
-#include <filesystem>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
 #include <list>
 #include <mutex>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace dlc {
 namespace {
@@ -16,6 +20,33 @@ struct List {
 List &list() {
   static List *const list = new List;
   return *list;
+}
+
+bool isInFolder(const char *name) {
+  return std::strcmp(name, ".") != 0 && std::strcmp(name, "..") != 0;
+}
+
+// A file or a folder with all that is in it, by calls that need no memory, as
+// opendir and std::filesystem do. No link is followed.
+void removeTree(int parent, const char *name, int depth) noexcept {
+  if (::unlinkat(parent, name, 0) == 0 || depth == 0)
+    return;
+  const int folder =
+      ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0)
+    return;
+  alignas(dirent64) char entries[2048];
+  long bytes;
+  while ((bytes = ::syscall(SYS_getdents64, folder, entries, sizeof entries)) >
+         0)
+    for (long at = 0; at < bytes;) {
+      auto *entry = reinterpret_cast<const dirent64 *>(entries + at);
+      if (isInFolder(entry->d_name))
+        removeTree(folder, entry->d_name, depth - 1);
+      at += entry->d_reclen;
+    }
+  ::close(folder);
+  ::unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 } // namespace
@@ -38,17 +69,13 @@ void Leftover::forget() noexcept {
 
 // A thread that ended the process while it held the lock must not wait for it.
 void removeLeftovers() noexcept {
-  try {
-    List &all = list();
-    std::unique_lock lock(all.mutex, std::try_to_lock);
-    if (!lock)
-      return;
-    for (const std::string &path : all.paths) {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-  } catch (...) { // no memory: they stay
-  }
+  constexpr int kDepth = 8; // of folders in folders
+  List &all = list();
+  std::unique_lock lock(all.mutex, std::try_to_lock);
+  if (!lock)
+    return;
+  for (const std::string &path : all.paths)
+    removeTree(AT_FDCWD, path.c_str(), kDepth);
 }
 
 } // namespace dlc

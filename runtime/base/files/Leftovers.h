@@ -27,8 +27,8 @@ private:
   const std::string *path_ = nullptr; // an entry of the list
 };
 
-// Removes what is on the list, as far as memory lasts. For a process that ends
-// now: nothing may use these files any more.
+// Removes what is on the list, without any memory. For a process that ends now:
+// nothing may use these files any more.
 void removeLeftovers() noexcept;
 
 } // namespace dlc
