@@ -129,11 +129,8 @@ private:
 
   Status import() {
     Findings findings(context);
-    import::ImportOptions o = options.import;
-    if (options.batch > 0)
-      o.batch = options.batch;
-    o.otherwiseBatch = kDefaultBatch;
-    auto imported = import::importOnnx(context, options.model, o);
+    auto imported =
+        import::importOnnx(context, options.model, options.importing());
     if (imported.ok()) {
       model.emplace(std::move(*imported));
       report.batch = model->batch;

@@ -98,12 +98,8 @@ private:
 
   Status import() try {
     auto start = Clock::now();
-    import::ImportOptions o = options.import;
-    if (options.batch > 0)
-      o.batch = options.batch;
-    o.otherwiseBatch = kDefaultBatch;
-    o.init.seed = options.train.random.seed;
-    auto imported = import::importOnnx(context, options.model, o);
+    auto imported =
+        import::importOnnx(context, options.model, options.importing());
     if (!imported.ok())
       return error(imported.status().code(), "the model cannot be imported");
     model.emplace(std::move(*imported));

@@ -16,6 +16,15 @@ static CompileOptions defaultsOf(const CompileOptions &options) {
   return resolved(d);
 }
 
+import::ImportOptions CompileOptions::importing() const {
+    import::ImportOptions o = import;
+if (batch > 0)
+  o.batch = batch;
+o.otherwiseBatch = kDefaultBatch;
+o.init.seed = train.random.seed;
+return o;
+} // namespace dlc
+
 std::string toYaml(const CompileOptions &options) {
   CompileOptions o = resolved(options);
   OptionTable table;

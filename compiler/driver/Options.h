@@ -29,6 +29,8 @@ struct CompileOptions {
   /// an artifact.
   std::string stopAfter;
 
+  /// The importer's, with what it is to know of the others.
+  import::ImportOptions importing() const;
   /// All options as rows, but the model, the artifact and where to stop.
   void addTo(OptionTable &table);
 };

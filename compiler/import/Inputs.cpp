@@ -11,8 +11,9 @@
 namespace dlc::import {
 namespace {
 
-bool isBatchName(const std::string &name) {
-  return name == "batch" || name == "batch_size" || name == "N";
+/// Whether a symbolic dimension counts samples.
+bool isBatchDim(int index, const std::string &name) {
+  return index == 0 || name == "batch" || name == "batch_size" || name == "N";
 }
 
 class Binder {
@@ -54,7 +55,7 @@ private:
       const auto &dims = input->type().tensor_type().shape().dim();
       for (int i = 0; i < dims.size(); ++i) {
         const std::string &name = dims[i].dim_param();
-        if (dims[i].has_dim_value() || !(i == 0 || isBatchName(name)))
+        if (dims[i].has_dim_value() || !isBatchDim(i, name))
           continue;
         if (auto bound = options.dims.find(name);
             bound != options.dims.end() && !options.batch)
@@ -113,9 +114,9 @@ private:
       used.insert(name);
       return it->second;
     }
-    if (batch && (index == 0 || isBatchName(name)))
+    if (batch && isBatchDim(index, name))
       return *batch;
-    if (index == 0 || isBatchName(name))
+    if (isBatchDim(index, name))
       return badModel("input '{}': dimension {} ('{}') is symbolic; bind it "
                       "with --batch=N or --dim {}=N",
                       input, index, name, name.empty() ? "NAME" : name);

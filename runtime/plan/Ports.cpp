@@ -10,6 +10,13 @@ const auto &shapeOf(const Program &program, const Port &port) {
   return program.buffers(static_cast<int>(port.buffer())).type().shape();
 }
 
+// One or more for each sample of a batch.
+bool hasRows(const Plan &plan, const Program &program, const Port &port) {
+  const auto &shape = shapeOf(program, port);
+  return !shape.empty() && shape[0] >= plan.batch() &&
+         shape[0] % plan.batch() == 0;
+}
+
 } // namespace
 
 const Program *findProgram(const Plan &plan, std::string_view name) {
@@ -34,23 +41,18 @@ bool isShared(const Plan &plan, const Program &program, const Port &input) {
 }
 
 Status checkInputs(const Plan &plan, const Program &program) {
-  for (const Port &port : program.inputs()) {
-    const auto &shape = shapeOf(program, port);
-    if (isLabel(plan, port.name()) &&
-        (shape.empty() || shape[0] < plan.batch() ||
-         shape[0] % plan.batch() != 0))
+  for (const Port &port : program.inputs())
+    if (isLabel(plan, port.name()) && !hasRows(plan, program, port))
       return corrupt("input '{}' has shape [{}], expected rows for each of {} "
                      "samples",
-                     port.name(), fmt::join(shape, ", "), plan.batch());
-  }
+                     port.name(), fmt::join(shapeOf(program, port), ", "),
+                     plan.batch());
   return {};
 }
 
 bool isPrediction(const Plan &plan, const Program &program,
                   const Port &output) {
-  const auto &shape = shapeOf(program, output);
-  return !shape.empty() && shape[0] >= plan.batch() &&
-         shape[0] % plan.batch() == 0;
+  return hasRows(plan, program, output);
 }
 
 Status checkPorts(const Plan &plan) {
