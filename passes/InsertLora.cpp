@@ -16,7 +16,7 @@ namespace {
 using ir::Expr;
 
 /// A product that an adapter can stand beside.
-struct Target {
+struct Adapted {
   Operation *op;
   ir::StateOp weight;
 };
@@ -41,7 +41,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
         failed(parse("--lora-targets", lora().targets, wanted)))
       return failure();
     std::vector<std::string> names;
-    SmallVector<Target> chosen;
+    SmallVector<Adapted> chosen;
     for (Operation &op : predict.front())
       if (ir::StateOp weight = weightOf(&op, step)) {
         names.push_back(weight.getSymName().str());
@@ -60,7 +60,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
         state.setRole(ir::Role::constant);
       }
     SmallVector<Attribute> adapters;
-    for (const Target &target : chosen)
+    for (const Adapted &target : chosen)
       if (failed(adapt(target, step, adapters)))
         return failure();
     getOperation()->setAttr("dlc.adapters",
@@ -99,7 +99,7 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success();
   }
 
-  LogicalResult adapt(const Target &target, Step &step,
+  LogicalResult adapt(const Adapted &target, Step &step,
                       SmallVectorImpl<Attribute> &adapters) {
     auto matmul = dyn_cast<ir::MatmulOp>(target.op);
     bool inputsFirst = matmul && !matmul.getTransB();

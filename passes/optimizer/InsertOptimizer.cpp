@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  struct Target {
+  struct Updated {
     int64_t bucket;
     size_t group;
     ir::GradientOp gradient;
@@ -76,7 +76,7 @@ private:
 
   LogicalResult updateAll(ArrayRef<ParameterGroup> groups, Expr t,
                           const Pace &pace) {
-    SmallVector<Target> targets;
+    SmallVector<Updated> targets;
     SmallVector<Rule::Exprs> exact;
     for (const ParameterGroup &group : groups) {
       for (ir::GradientOp g : group.gradients)
@@ -88,10 +88,10 @@ private:
           pace.momentum && own != 0 ? *pace.momentum : t.scalar(own);
       exact.push_back(group.rule->scalars({t, rate, momentum}, o));
     }
-    llvm::stable_sort(targets, [](const Target &a, const Target &b) {
+    llvm::stable_sort(targets, [](const Updated &a, const Updated &b) {
       return std::pair(a.bucket, a.group) < std::pair(b.bucket, b.group);
     });
-    for (const Target &target : targets)
+    for (const Updated &target : targets)
       if (failed(update(target.gradient, groups[target.group],
                         exact[target.group])))
         return failure();

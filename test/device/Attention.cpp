@@ -136,7 +136,6 @@ std::vector<AttentionCase> maskedCases() {
   std::erase_if(cases, [](auto &c) { return !c.shape.hasMask(); });
   return cases;
 }
-constexpr auto nameOf = [](const auto &info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
                          testing::ValuesIn(attentionCases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Shapes, MaskedAttentionTest,

@@ -5,12 +5,12 @@ namespace {
 
 constexpr double kEpsilon = 1e-5, kMomentum = 0.9;
 
-struct Geometry {
+struct NormGeometry {
   std::string name;
   Shape x; // [N, C, spatial...]
 };
 
-const std::vector<Geometry> kGeometries = {
+const std::vector<NormGeometry> kNormGeometries = {
     {"few", {5, 1}},          {"features", {37, 5}},
     {"images", {4, 6, 5, 7}}, {"wide", {3, 130, 3, 3}},
     {"line", {5, 3, 11}},     {"large", {8, 16, 28, 28}},
@@ -18,7 +18,7 @@ const std::vector<Geometry> kGeometries = {
 };
 
 class BatchNormTest
-    : public testing::TestWithParam<std::tuple<Geometry, std::string>> {
+    : public testing::TestWithParam<std::tuple<NormGeometry, std::string>> {
 protected:
   Attributes attributes(bool unbiased = false) const {
     return {{"epsilon", kEpsilon},
@@ -122,7 +122,7 @@ TEST_P(BatchNormTest, BackwardIsTheGradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNormTest,
-                         testing::Combine(testing::ValuesIn(kGeometries),
+                         testing::Combine(testing::ValuesIn(kNormGeometries),
                                           testing::Values("nchw", "nhwc")),
                          [](const auto &info) {
                            return std::get<0>(info.param).name + "_" +

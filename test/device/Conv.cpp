@@ -3,7 +3,7 @@
 namespace dlc::test {
 namespace {
 
-struct Geometry {
+struct ConvGeometry {
   std::string name;
   int64_t n, c, o;
   Shape in, kernel; // one to three dimensions
@@ -12,7 +12,7 @@ struct Geometry {
         dilations = Shape(in.size(), 1);
 };
 
-const std::vector<Geometry> kGeometries = {
+const std::vector<ConvGeometry> kConvGeometries = {
     {"one", 1, 1, 1, {1, 1}, {1, 1}},
     {"lenet1", 3, 1, 6, {12, 12}, {5, 5}, 1, {1, 1}, {2, 2, 2, 2}},
     {"lenet2", 3, 6, 16, {10, 10}, {5, 5}},
@@ -63,7 +63,7 @@ Shape image(int64_t n, int64_t c, const Shape &sizes,
   return shape;
 }
 
-Shapes shapesOf(const Geometry &g, const std::string &layout) {
+Shapes shapesOf(const ConvGeometry &g, const std::string &layout) {
   const size_t dims = g.in.size();
   Shape out, w = {g.o, g.c / g.group};
   for (size_t d = 0; d < dims; ++d)
@@ -75,7 +75,7 @@ Shapes shapesOf(const Geometry &g, const std::string &layout) {
   return {image(g.n, g.c, g.in, layout), w, image(g.n, g.o, out, layout)};
 }
 
-Attributes attributesOf(const Geometry &g, const std::string &layout) {
+Attributes attributesOf(const ConvGeometry &g, const std::string &layout) {
   return {{"dilations", g.dilations},
           {"group", g.group},
           {"layout", layout},
@@ -83,15 +83,15 @@ Attributes attributesOf(const Geometry &g, const std::string &layout) {
           {"strides", g.strides}};
 }
 
-Case forwardCase(const Geometry &g, const std::string &layout) {
+Case forwardCase(const ConvGeometry &g, const std::string &layout) {
   const Shapes s = shapesOf(g, layout);
   return {"conv", attributesOf(g, layout), {{s.x}, {s.w}}, {{s.y}}};
 }
 
 class ConvTest
-    : public testing::TestWithParam<std::tuple<Geometry, std::string>> {
+    : public testing::TestWithParam<std::tuple<ConvGeometry, std::string>> {
 protected:
-  const Geometry &g = std::get<0>(GetParam());
+  const ConvGeometry &g = std::get<0>(GetParam());
   const std::string layout = std::get<1>(GetParam());
   const Shapes s = shapesOf(g, layout);
 };
@@ -146,7 +146,7 @@ TEST_P(ConvTest, BackwardIsTheGradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvTest,
-                         testing::Combine(testing::ValuesIn(kGeometries),
+                         testing::Combine(testing::ValuesIn(kConvGeometries),
                                           testing::Values("nchw", "nhwc")),
                          [](const auto &info) {
                            return std::get<0>(info.param).name + "_" +

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -23,6 +24,10 @@ namespace dlc::test {
 using Shape = std::vector<int64_t>;
 using Value = std::variant<int64_t, double, std::string, Shape>;
 using Attributes = std::map<std::string, Value>;
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+// A case by its own name.
+inline constexpr auto nameOf = [](const auto &info) { return info.param.name; };
 
 inline int64_t count(const Shape &shape) {
   int64_t n = 1;

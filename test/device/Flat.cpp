@@ -5,7 +5,6 @@
 namespace dlc::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr auto kTypes = {plan::F32, plan::F16, plan::BF16, plan::F64};
 

@@ -40,7 +40,7 @@ plan::Plan followedPlan() {
   return b.plan;
 }
 
-std::unique_ptr<Executor> make(const plan::Plan &plan) {
+std::unique_ptr<Executor> executorOf(const plan::Plan &plan) {
   auto executor = Executor::create(plan, "", nullptr, {.threads = 1});
   EXPECT_TRUE(executor.ok()) << executor.status().message();
   return executor.ok() ? *std::move(executor) : nullptr;
@@ -61,7 +61,7 @@ std::pair<float, float> endsOf(Executor &executor, const char *name) {
 }
 
 TEST(Follower, RunsAfterEveryRun) {
-  auto executor = make(followedPlan());
+  auto executor = executorOf(followedPlan());
   for (float value : {1.0f, 2.0f, 3.0f}) {
     ASSERT_TRUE(step(*executor, value).ok());
     EXPECT_EQ(endsOf(*executor, "e"), std::pair(value, value));
@@ -86,7 +86,7 @@ TEST(Follower, RunsBesideWhatItDoesNotTouch) {
 }
 
 TEST(Follower, IsNotRunByItself) {
-  auto executor = make(followedPlan());
+  auto executor = executorOf(followedPlan());
   const Status status = executor->run("average");
   EXPECT_EQ(status.code(), Code::Usage);
   EXPECT_EQ(status.message(), "'average' runs after 'train' and not by itself");
@@ -115,7 +115,7 @@ TEST(Follower, ItsErrorIsTheNextOnes) {
   state.set_name("index");
   state.set_offset(16000);
   *state.mutable_type() = index.type();
-  auto executor = make(plan);
+  auto executor = executorOf(plan);
   const int64_t beyond = kSize;
   ASSERT_TRUE(executor->writeState("index", &beyond, sizeof beyond).ok());
   ASSERT_TRUE(step(*executor, 1).ok());
@@ -132,7 +132,7 @@ TEST(Follower, ItsErrorIsTheNextOnes) {
 TEST(Follower, AStepAllocatesNothing) {
   if (!AllocationCounter::available())
     GTEST_SKIP() << "the allocator is the sanitizer's";
-  auto executor = make(followedPlan());
+  auto executor = executorOf(followedPlan());
   const std::vector<float> x(kSize, 1);
   const auto run = [&] {
     return executor->setInput("train", "x", x.data(), kSize * sizeof(float))

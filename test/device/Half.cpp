@@ -7,8 +7,6 @@
 namespace dlc::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 std::vector<F16> narrowAll(const std::vector<float> &values) {
   std::vector<F16> halfs(values.size());
   narrow(values.data(), halfs.data(), 0, static_cast<int64_t>(values.size()));

@@ -3,13 +3,13 @@
 namespace dlc::test {
 namespace {
 
-struct Product {
+struct PlainProduct {
   std::string name;
   Shape a, b, y;
   bool transA = false, transB = false;
 };
 
-const std::vector<Product> kProducts = {
+const std::vector<PlainProduct> kPlainProducts = {
     {"one", {1, 1}, {1, 1}, {1, 1}},
     {"primes", {7, 13}, {13, 5}, {7, 5}},
     {"transA", {13, 7}, {13, 5}, {7, 5}, true},
@@ -28,14 +28,14 @@ const std::vector<Product> kProducts = {
     {"nothingToSum", {2, 0}, {0, 3}, {2, 3}},
 };
 
-Case caseOf(const Product &p) {
+Case caseOf(const PlainProduct &p) {
   return {"matmul",
           {{"trans_a", int64_t(p.transA)}, {"trans_b", int64_t(p.transB)}},
           {{p.a}, {p.b}},
           {{p.y}}};
 }
 
-class MatmulTest : public testing::TestWithParam<Product> {};
+class MatmulTest : public testing::TestWithParam<PlainProduct> {};
 
 TEST_P(MatmulTest, Conforms) { expectConforms(caseOf(GetParam())); }
 
@@ -55,7 +55,7 @@ TEST_P(MatmulTest, WithBiasAndActivationConforms) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTest, testing::ValuesIn(kProducts),
+INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTest, testing::ValuesIn(kPlainProducts),
                          [](const auto &info) { return info.param.name; });
 
 TEST(Matmul, ReferenceIsRight) {

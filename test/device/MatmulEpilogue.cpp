@@ -5,13 +5,13 @@ namespace dlc::test {
 namespace {
 
 // y[m, n]; rows are multiples of 16 bytes in all types, as the compiler has it.
-struct Product {
+struct EndedProduct {
   std::string name;
   Shape a, b, y;
   bool transA = false, transB = false;
 };
 
-const std::vector<Product> kProducts = {
+const std::vector<EndedProduct> kEndedProducts = {
     {"plain", {8, 16}, {16, 24}, {8, 24}},
     {"transB", {7, 16}, {24, 16}, {7, 24}, false, true},
     {"transA", {16, 8}, {16, 24}, {8, 24}, true},
@@ -20,12 +20,13 @@ const std::vector<Product> kProducts = {
     {"layer", {32, 96}, {96, 128}, {32, 128}},
 };
 
-Attributes flags(const Product &p) {
+Attributes flags(const EndedProduct &p) {
   return {{"trans_a", int64_t(p.transA)}, {"trans_b", int64_t(p.transB)}};
 }
 
 // With `activation`, of relu the bits that a run of the forward product gave.
-Case forward(const Product &p, const std::string &activation, bool hasBias) {
+Case forward(const EndedProduct &p, const std::string &activation,
+             bool hasBias) {
   Case c{"matmul_activation", flags(p), {{p.a}, {p.b}}, {{p.y}, {p.y}}};
   c.attributes["activation"] = activation;
   if (hasBias) {
@@ -38,7 +39,7 @@ Case forward(const Product &p, const std::string &activation, bool hasBias) {
   }
   return c;
 }
-Case backward(const Product &p, const std::string &activation, bool sums) {
+Case backward(const EndedProduct &p, const std::string &activation, bool sums) {
   Case c{
       "matmul_activation_backward", flags(p), {{p.a}, {p.b}, {p.y}}, {{p.y}}};
   c.attributes["activation"] = activation;
@@ -47,7 +48,7 @@ Case backward(const Product &p, const std::string &activation, bool sums) {
   return c;
 }
 
-class MatmulEpilogueTest : public testing::TestWithParam<Product> {};
+class MatmulEpilogueTest : public testing::TestWithParam<EndedProduct> {};
 
 TEST_P(MatmulEpilogueTest, GeluConforms) {
   for (bool more : {false, true}) {
@@ -85,7 +86,7 @@ TEST_P(MatmulEpilogueTest, ReluConforms) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulEpilogueTest,
-                         testing::ValuesIn(kProducts),
+                         testing::ValuesIn(kEndedProducts),
                          [](const auto &info) { return info.param.name; });
 
 // The gradient is either operand, summed over the rows of both.
@@ -109,7 +110,7 @@ TEST(MatmulBiasBackward, Conforms) {
 // dy passes through a product with 1; the bias's gradient by differences.
 TEST(MatmulEpilogue, GradientIsRight) {
   for (const char *activation : {"relu", "gelu_tanh"}) {
-    const Product p{"", {4, 3}, {3, 2}, {4, 2}};
+    const EndedProduct p{"", {4, 3}, {3, 2}, {4, 2}};
     Case first = forward(p, activation, true);
     first.inputs[2].values = {0.3, -0.7}; // no sum is 0
     const auto kept = run(first, plan::F64, 1);
@@ -132,7 +133,7 @@ TEST(MatmulEpilogue, OperandsThatDisagreeAreCorrupt) {
     auto inputs = makeInputs(c, plan::F32), outputs = makeOutputs(c, plan::F32);
     return tryRun(device, c.kind, c.attributes, inputs, outputs).message();
   };
-  const Product p{"", {4, 3}, {3, 2}, {4, 2}};
+  const EndedProduct p{"", {4, 3}, {3, 2}, {4, 2}};
   Case c = forward(p, "relu", false);
   c.outputs[1].shape = {4, 8};
   EXPECT_EQ(refuse(c), "matmul_activation 'node': kept has shape [4,8], "

@@ -192,7 +192,6 @@ std::vector<NormCase> differentiated() {
   return cases;
 }
 
-constexpr auto nameOf = [](const auto &info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Shapes, NormTest, testing::ValuesIn(allCases()),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Shapes, NormGradientTest,

@@ -3,7 +3,7 @@
 namespace dlc::test {
 namespace {
 
-struct Geometry {
+struct PoolGeometry {
   std::string name;
   int64_t n, c;
   Shape in, out; // one to three dimensions
@@ -11,7 +11,7 @@ struct Geometry {
                          dilations = Shape(in.size(), 1);
 };
 
-const std::vector<Geometry> kGeometries = {
+const std::vector<PoolGeometry> kPoolGeometries = {
     {"one", 1, 1, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
     {"lenet", 3, 6, {8, 8}, {4, 4}, {2, 2}, {2, 2}},
     {"resnet", 2, 19, {11, 11}, {6, 6}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
@@ -57,7 +57,7 @@ std::vector<Shape> places(const Shape &sizes) {
 }
 
 class PoolTest
-    : public testing::TestWithParam<std::tuple<Geometry, std::string>> {
+    : public testing::TestWithParam<std::tuple<PoolGeometry, std::string>> {
 protected:
   Shape image(const Shape &sizes) const {
     Shape shape = {g.n};
@@ -107,7 +107,7 @@ protected:
     return {best, std::max<int64_t>(at, 0)};
   }
 
-  const Geometry &g = std::get<0>(GetParam());
+  const PoolGeometry &g = std::get<0>(GetParam());
   const std::string layout = std::get<1>(GetParam());
   const Shape x = image(g.in), y = image(g.out);
 };
@@ -173,7 +173,7 @@ TEST_P(PoolTest, AvgBackwardIsTheGradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, PoolTest,
-                         testing::Combine(testing::ValuesIn(kGeometries),
+                         testing::Combine(testing::ValuesIn(kPoolGeometries),
                                           testing::Values("nchw", "nhwc")),
                          [](const auto &info) {
                            return std::get<0>(info.param).name + "_" +

@@ -9,7 +9,6 @@
 namespace dlc::test {
 namespace {
 
-constexpr int64_t kMostThreads = 1024;
 std::string kernelName;
 uint32_t blockNumber, blockCount;
 

@@ -8,6 +8,9 @@
 
 namespace dlc::test {
 
+/// Threads of a block, at most.
+inline constexpr int64_t kMostThreads = 1024;
+
 /// Memory that the threads of a block share.
 struct SharedArray {
   void *data;

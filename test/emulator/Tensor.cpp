@@ -3,6 +3,7 @@
 // fragments, as PTX's tables say.
 #include "Tensor.h"
 #include "Fibers.h"
+#include "Grid.h"
 
 #include <bit>
 #include <cstdio>
@@ -13,7 +14,6 @@
 namespace dlc::test {
 namespace {
 
-constexpr int64_t kMostThreads = 1024;
 constexpr uint32_t kWholeWarp = 0xffffffff;
 
 struct Copy {

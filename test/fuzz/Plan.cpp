@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMemory = 128 << 20;
-
 // What a generated kernel takes was fixed when it was made: an artifact is
 // code, and a plan that hands it other buffers is another program.
 bool callsKernelsAsMade(const plan::Plan &plan, const plan::Plan &made) {

@@ -8,7 +8,7 @@
 namespace dlc::fuzz {
 namespace {
 
-constexpr uint64_t kMemory = 128 << 20, kFlops = 1'000'000'000;
+constexpr uint64_t kFlops = 1'000'000'000;
 
 bool isLarge(const plan::Plan &plan) {
   uint64_t work = 0;

@@ -14,10 +14,10 @@ if(CCACHE)
 endif()
 
 # Several files of a room are compiled as one, which parses headers and makes templates once for all of
-# them: a cold build takes two thirds of the time. So names in unnamed namespaces differ within a room.
+# them: a cold build takes two thirds of the time. So names in unnamed namespaces differ within a room and a test program.
 option(DLC_UNITY "compile several files of a room as one" ON)
 set(CMAKE_UNITY_BUILD ${DLC_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 5)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 
 find_program(MOLD mold)
 find_program(LLD ld.lld)

@@ -12,7 +12,7 @@ namespace {
 
 /// A row cluster with fewer rows than this runs on one thread; only small ones
 /// may.
-constexpr int64_t kFewRows = 16, kSmall = 1 << 15;
+constexpr int64_t kOneThreadRows = 16, kSmall = 1 << 15;
 
 Domain::Shape squeezed(Ints shape) {
   Domain::Shape s;
@@ -89,7 +89,7 @@ bool Domain::isFull(Ints shape) const {
 }
 bool Domain::isKept(Ints shape) const { return squeezed(shape) == kept(); }
 bool Domain::worthRows() const {
-  return elementCount(kept()) >= kFewRows || elementCount(full) <= kSmall;
+  return elementCount(kept()) >= kOneThreadRows || elementCount(full) <= kSmall;
 }
 
 bool Domain::operator==(const Domain &o) const {

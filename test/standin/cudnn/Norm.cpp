@@ -9,9 +9,9 @@ namespace {
 
 using Values = std::vector<double>;
 
-class Runner {
+class NormRunner {
 public:
-  Runner(const CommandSpec &spec, const Norm &norm)
+  NormRunner(const CommandSpec &spec, const Norm &norm)
       : spec_(spec), norm_(norm), channels_(static_cast<size_t>(norm.c)),
         groups_(static_cast<size_t>(norm.isLayer ? norm.n : norm.c)) {}
 
@@ -103,7 +103,7 @@ Status expectApart(const CommandSpec &spec) {
 Status runNorm(const CommandSpec &spec) {
   DLC_ASSIGN(const Norm norm, normOf(spec));
   DLC_TRY(expectApart(spec));
-  Runner(spec, norm).run();
+  NormRunner(spec, norm).run();
   return {};
 }
 
