@@ -11,15 +11,22 @@
 
 namespace dlc {
 
+/// Where an output of ctc has its steps: [rows, steps, classes] or [steps,
+/// rows, classes].
+enum class CtcLayout { rowsFirst, stepsFirst };
+
 struct LossOptions {
-  /// --loss=auto|cross_entropy|nll|mse|l1|smooth_l1|huber|kl|bce. auto: the
-  /// loss in the graph, else cross_entropy. --loss=OUTPUT:KIND[:WEIGHT],...:
-  /// the weighted sum of losses of several outputs, whose labels are named
-  /// y.OUTPUT; the kind "graph" takes a number that the graph computes, without
-  /// labels. nll and kl take log-probabilities, or a softmax's results; kl sums
-  /// over a sample.
+  /// --loss=auto or a kind of passes/loss. auto: the loss in the graph, else
+  /// cross_entropy. --loss=OUTPUT:KIND[:WEIGHT],...: the weighted sum of losses
+  /// of several outputs, whose labels are named y.OUTPUT; the kind "graph"
+  /// takes a number that the graph computes, without labels. nll and kl take
+  /// log-probabilities, or a softmax's results; kl sums over a sample. Kinds of
+  /// several outputs, in a list OUTPUT+OUTPUT:KIND: cosine_embedding of two
+  /// with labels 1 and -1, triplet_margin of an anchor, a near and a far one
+  /// without labels. Arrays beside the labels are named as these:
+  /// input_lengths.OUTPUT.
   std::string kind = "auto";
-  /// Of cross_entropy and nll. --class-axis=N: where the classes are; else axis
+  /// Of losses by class. --class-axis=N: where the classes are; else axis
   /// 1 of four or more, and the last of less. --ignore-index=LABEL: rows that
   /// do not count. --class-weights=W,...: of the rows of each class, whose
   /// weighted mean the loss is.
@@ -33,6 +40,29 @@ struct LossOptions {
   std::vector<double> posWeight;
   /// Of huber and smooth_l1. --loss-delta=X: where the line begins.
   double delta = 1;
+  /// Of cosine_embedding (unset: 0) and triplet_margin (unset: 1).
+  /// --loss-margin=X: from how far on things are far enough.
+  std::optional<double> margin;
+  /// Of triplet_margin. --triplet-norm=P: of a distance. --triplet-swap: the
+  /// far one is compared with what it is closer to.
+  double tripletNorm = 2;
+  bool tripletSwap = false;
+  /// Of focal and binary_focal. --focal-gamma=X: how little counts what is
+  /// known well; of binary_focal, --focal-alpha=X: share of the label 1, unset:
+  /// both count alike.
+  double focalGamma = 2;
+  std::optional<double> focalAlpha;
+  /// Of dice. --dice-smooth=X: added above and below.
+  double diceSmooth = 1e-5;
+  /// Of ctc. --ctc-labels=N: the most labels of a sample, which data files have
+  /// in rows of N; --ctc-blank=CLASS; --ctc-layout=rows_first|steps_first;
+  /// --ctc-padded: all steps count and negative labels are padding, instead of
+  /// arrays input_lengths and target_lengths; --ctc-zero-infinity: samples with
+  /// more labels than steps count as 0.
+  std::optional<int64_t> ctcLabels;
+  int64_t ctcBlank = 0;
+  CtcLayout ctcLayout = CtcLayout::rowsFirst;
+  bool ctcPadded = false, ctcZeroInfinity = false;
   /// --bn-variance=unbiased|population: running variance as frameworks keep it,
   /// or as the ONNX text says.
   bool bnVariancePopulation = false;

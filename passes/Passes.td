@@ -29,14 +29,16 @@ def InsertLora : Dlc_Pass<"dlc-insert-lora"> {
 
 def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
   let summary = "@train_step gives a scalar loss, @eval_step the loss and the hits of each row";
-  let description = [{Both are copies of @predict with the labels as last argument, named "y":
+  let description = [{Both are copies of @predict with the labels as last argument, named "y", then what else a loss takes:
     cross_entropy: logits [.., C] as rows [R, C] and labels i64 [R], or [N, C, ..] and labels [N, ..] (--class-axis);
       loss = mean of lse - logit[label].
     mse: labels of the output's shape; loss = mean of (output - y)^2.
     bce: labels of the output's shape; loss = mean of softplus(x) - x y.
     nll, l1, smooth_l1, huber, kl: as torch.nn.functional has them, kl by its sum over a sample.
+    cosine_embedding, triplet_margin: the same, of two and three outputs. ctc: the same, with lengths as arguments.
+    dice: 1 - (2 sum(p y) + s) / (sum(p) + sum(y) + s) of each sample and class; focal: (1 - p)^gamma times cross_entropy.
     A loss computed by the graph (result attribute dlc.loss) is used as it is.
-    OUTPUT:KIND[:WEIGHT],...: the weighted sum of a loss of each output, with labels "y.OUTPUT" and results "loss.OUTPUT".}];
+    OUTPUT[+OUTPUT]:KIND[:WEIGHT],...: the weighted sum of losses of outputs, with labels "y.OUTPUT" and results "loss.OUTPUT".}];
 }
 
 def TrainMode : Dlc_Pass<"dlc-train-mode"> {

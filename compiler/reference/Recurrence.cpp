@@ -240,6 +240,68 @@ Tensors rnnBackward(RnnBackwardOp op, const Tensors &t) {
   return {dx, dh};
 }
 
+/// What ctc_paths sums over.
+struct Paths {
+  const Tensor &e, &jumps, &valid;
+
+  int64_t steps() const { return e.shape[0]; }
+  int64_t rows() const { return e.shape[1]; }
+  int64_t places() const { return e.shape[2]; }
+  double before(const Tensor &all, int64_t t, int64_t b, int64_t l) const {
+    return t ? all.at(Shape{t - 1, b, l}) : l ? kNoPath : 0;
+  }
+  /// How many places back a path to `l` may come from.
+  int64_t reach(int64_t b, int64_t l) const {
+    return std::min(l, jumps.at(Shape{b, l}) != 0 ? int64_t(2) : int64_t(1));
+  }
+  double sum(const Tensor &all, int64_t t, int64_t b, int64_t l) const {
+    double most = kNoPath, total = 0;
+    for (int64_t j = 0; j <= reach(b, l); ++j)
+      most = std::max(most, before(all, t, b, l - j));
+    if (most == kNoPath)
+      return kNoPath;
+    for (int64_t j = 0; j <= reach(b, l); ++j)
+      total += std::exp(before(all, t, b, l - j) - most);
+    return most + std::log(total);
+  }
+};
+
+Tensors ctcPaths(const Tensors &t) {
+  Paths paths{t[0], t[1], t[2]};
+  Tensor all(t[0].shape), last(t[1].shape);
+  for (int64_t s = 0; s < paths.steps(); ++s)
+    for (int64_t b = 0; b < paths.rows(); ++b)
+      for (int64_t l = 0; l < paths.places(); ++l) {
+        const bool counts = paths.valid.at(Shape{s, b}) != 0;
+        double sum = paths.sum(all, s, b, l);
+        last.at(Shape{b, l}) = all.at(Shape{s, b, l}) =
+            !counts          ? paths.before(all, s, b, l)
+            : sum == kNoPath ? kNoPath
+                             : sum + paths.e.at(Shape{s, b, l});
+      }
+  return {last, all};
+}
+
+Tensors ctcPathsBackward(const Tensors &t) {
+  Paths paths{t[1], t[3], t[4]};
+  Tensor d = t[0], de(t[1].shape);
+  for (int64_t s = paths.steps(); s-- > 0;)
+    for (int64_t b = 0; b < paths.rows(); ++b) {
+      if (paths.valid.at(Shape{s, b}) == 0)
+        continue;
+      std::vector<double> next(paths.places());
+      for (int64_t l = 0; l < paths.places(); ++l) {
+        const double here = de.at(Shape{s, b, l}) = d.at(Shape{b, l});
+        const double sum = paths.sum(t[2], s, b, l);
+        for (int64_t j = 0; sum != kNoPath && j <= paths.reach(b, l); ++j)
+          next[l - j] += here * std::exp(paths.before(t[2], s, b, l - j) - sum);
+      }
+      for (int64_t l = 0; l < paths.places(); ++l)
+        d.at(Shape{b, l}) = next[l];
+    }
+  return {de};
+}
+
 } // namespace
 
 std::optional<Tensors> runRecurrence(Operation *op, const Tensors &x) {
@@ -250,6 +312,8 @@ std::optional<Tensors> runRecurrence(Operation *op, const Tensors &x) {
       .Case([&](GruBackwardOp o) { return gruBackward(o, x); })
       .Case([&](RnnOp o) { return rnn(o, x); })
       .Case([&](RnnBackwardOp o) { return rnnBackward(o, x); })
+      .Case([&](CtcPathsOp) { return ctcPaths(x); })
+      .Case([&](CtcPathsBackwardOp) { return ctcPathsBackward(x); })
       .Default([](Operation *) { return std::nullopt; });
 }
 

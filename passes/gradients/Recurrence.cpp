@@ -118,4 +118,14 @@ void dlc::attachRecurrenceGradients(MLIRContext &c) {
     return gru(g);
   });
   grad<RnnOp>(c, [](auto &g) { return rnn(g); });
+  grad<CtcPathsOp>(c, [](auto &g) -> FailureOr<Values> {
+    CtcPathsOp op = g.op;
+    if (g.dys[1])
+      return op.emitOpError("has no gradient through its steps");
+    Values values{CtcPathsBackwardOp::create(g.builder, op.getLoc(), g.dys[0],
+                                             op.getE(), op.getAll(),
+                                             op.getJumps(), op.getValid())};
+    values.resize(op->getNumOperands());
+    return values;
+  });
 }

@@ -3,7 +3,7 @@
 //   logits: what the model's last softmax or
 //      sigmoid is applied to, because the losses contain these in a stable
 //      form.
-//   2. Both functions are copies of @predict with the labels as last argument;
+//   2. Both functions are copies of @predict with the labels as last arguments;
 //   what the logits do not need is dropped.
 //   3. Each returns what the kind's formula gives: the mean over rows, or the
 //   rows.
@@ -41,11 +41,10 @@ func::FuncOp copyOf(func::FuncOp predict, StringRef name,
 void nameArgument(func::FuncOp f, unsigned i, StringRef name) {
   f.setArgAttr(i, "dlc.name", StringAttr::get(f.getContext(), name));
 }
-BlockArgument addLabels(func::FuncOp f, RankedTensorType type,
-                        StringRef label = "y") {
+BlockArgument addInput(func::FuncOp f, RankedTensorType type, StringRef name) {
   unsigned last = f.getNumArguments();
   (void)f.insertArgument(last, type, {}, f.getLoc());
-  nameArgument(f, last, label);
+  nameArgument(f, last, name);
   return f.getArgument(last);
 }
 
@@ -116,16 +115,25 @@ void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
   markTail(f);
 }
 
-/// A kind of loss on an output.
+/// A kind of loss on an output, or on several.
 struct Term {
   const LossKind *kind;
-  unsigned output;
-  RankedTensorType labels;
+  SmallVector<unsigned> outputs;
+  LossInputs takes;
   double weight = 1;
-  std::string name{}; // the output's, if the loss is one of a list
+  std::string name{}; // the outputs', if the loss is one of a list
 
-  std::string label() const { return name.empty() ? "y" : "y." + name; }
-  bool isGraph() const { return !kind->labels; }
+  bool isGraph() const { return !kind->rows; }
+  std::string nameOf(const LossInput &input) const {
+    const std::string plain = input.name.empty() ? "y" : input.name;
+    return name.empty() ? plain : plain + "." + name;
+  }
+  SmallVector<Value> taken(ArrayRef<Value> results) const {
+    SmallVector<Value> values;
+    for (unsigned output : outputs)
+      values.push_back(results[output]);
+    return values;
+  }
 };
 
 /// The mean of each sample's rows.
@@ -155,24 +163,27 @@ struct TermLoss {
   Expr loss;
   Value correct;
 };
-TermLoss lossOf(const Term &term, Value out, Value labels, Expr at,
-                const LossOptions &options, bool train) {
+TermLoss lossOf(const Term &term, ArrayRef<Value> outs, ArrayRef<Value> inputs,
+                OpBuilder &b, const LossOptions &options, bool train) {
   if (term.isGraph())
-    return {Expr(*at.b, out.getLoc(), out).reshape({}), nullptr};
-  Expr logits(*at.b, out.getLoc(), term.kind->logits(out, options));
-  if (ir::isHalf(elementType(logits)))
-    logits = logits.cast(at.b->getF32Type());
-  LossRows rows =
-      term.kind->rows(logits, Expr(*at.b, logits.loc, labels), options);
-  Expr loss = averaged(Expr(*at.b, logits.loc, rows.loss), rows.weight, train);
+    return {Expr(b, outs[0].getLoc(), outs[0]).reshape({}), nullptr};
+  SmallVector<Expr> all, taken;
+  for (Value out : outs)
+    all.push_back(
+        ir::wide(Expr(b, out.getLoc(), term.kind->logits(out, options))));
+  Expr logits = all.front();
+  for (Value input : inputs)
+    taken.push_back(Expr(b, logits.loc, input));
+  LossRows rows = term.kind->rows(all, taken, options);
+  Expr loss = averaged(Expr(b, logits.loc, rows.loss), rows.weight, train);
   if (!rows.correct || !rows.weight || train)
     return {loss, rows.correct};
   // Hits of what counts, each once.
-  Expr weight(*at.b, logits.loc, rows.weight);
+  Expr weight(b, logits.loc, rows.weight);
   Expr counts = compare(ir::Predicate::ne, weight, weight.scalar(0))
                     .cast(elementType(rows.correct));
-  return {loss, averaged(Expr(*at.b, logits.loc, rows.correct) * counts, counts,
-                         train)};
+  return {loss,
+          averaged(Expr(b, logits.loc, rows.correct) * counts, counts, train)};
 }
 
 /// The weighted sum of the terms, for evaluation row by row: rows of several
@@ -181,13 +192,14 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
             const LossOptions &options, bool train) {
   SmallVector<Value> outputs;
   func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
-  SmallVector<Value> labels;
+  SmallVector<SmallVector<Value>> inputs;
   int64_t samples = 1;
   for (const Term &term : terms) {
-    labels.push_back(term.isGraph() ? Value()
-                                    : addLabels(f, term.labels, term.label()));
+    inputs.emplace_back();
+    for (const LossInput &input : term.takes.inputs)
+      inputs.back().push_back(addInput(f, input.type, term.nameOf(input)));
     if (!term.isGraph())
-      samples = tensorType(outputs[term.output]).getDimSize(0);
+      samples = term.takes.samples;
   }
   OpBuilder b(f.front().getTerminator());
   llvm::DenseSet<Operation *> model;
@@ -196,9 +208,9 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
   std::optional<Expr> total;
   Value correct;
   SmallVector<Expr> parts;
-  for (auto [term, y] : llvm::zip(terms, labels)) {
-    Expr at(b, outputs[term.output].getLoc(), outputs[term.output]);
-    TermLoss found = lossOf(term, at.v, y, at, options, train);
+  for (auto [term, given] : llvm::zip(terms, inputs)) {
+    SmallVector<Value> outs = term.taken(outputs);
+    TermLoss found = lossOf(term, outs, given, b, options, train);
     auto asRows = [&](Expr rows) {
       if (terms.size() == 1 || rows.rank() == 0)
         return rows;
@@ -209,7 +221,7 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
     Expr weighted = term.weight == 1 ? part : part * term.weight;
     total = total ? *total + weighted : weighted;
     if (!correct && found.correct)
-      correct = asRows(Expr(b, at.loc, found.correct));
+      correct = asRows(Expr(b, outs[0].getLoc(), found.correct));
   }
   finish(f, train, *total, correct);
   for (auto [term, part] : llvm::zip(terms, parts))
@@ -254,16 +266,17 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
           return i;
       return std::nullopt;
     };
-    for (const Term &term : terms) {
-      auto clash = find(term.label());
-      if (!clash)
-        continue;
-      if (find("x"))
-        return predict.emitError()
-               << "input '" << term.label()
-               << "' has the name of the labels; rename it in the model";
-      nameArgument(predict, *clash, "x");
-    }
+    for (const Term &term : terms)
+      for (const LossInput &input : term.takes.inputs) {
+        auto clash = find(term.nameOf(input));
+        if (!clash)
+          continue;
+        if (find("x"))
+          return predict.emitError()
+                 << "input '" << term.nameOf(input)
+                 << "' has the name of the labels; rename it in the model";
+        nameArgument(predict, *clash, "x");
+      }
     return success();
   }
 
@@ -294,23 +307,30 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       return SmallVector<Term>();
     if (predict.getNumResults() == 0)
       return predict.emitError("expected an output to compute the loss from");
-    FailureOr<Term> term = makeTerm(predict, chosen, 0);
+    if (predict.getNumResults() < chosen.outputs)
+      return predict.emitError()
+             << chosen.name << " is a loss of " << chosen.outputs
+             << " outputs, found " << predict.getNumResults();
+    SmallVector<unsigned> outputs;
+    for (unsigned i = 0; i < chosen.outputs; ++i)
+      outputs.push_back(i);
+    FailureOr<Term> term = makeTerm(predict, chosen, outputs);
     if (failed(term))
       return failure();
     return SmallVector<Term>{*term};
   }
 
-  /// OUTPUT:KIND[:WEIGHT],...
+  /// OUTPUT[+OUTPUT]:KIND[:WEIGHT],...
   Terms readTerms(func::FuncOp predict) {
     std::string wrong;
     auto given = parseLossTerms(kind(), wrong);
     SmallVector<Term> terms;
     for (const LossTerm &text : *given) {
-      FailureOr<unsigned> output = findOutput(predict, text.output);
-      if (failed(output))
+      const LossKind &chosen = *findLossKind(text.kind);
+      auto outputs = findOutputs(predict, text.output, chosen);
+      if (failed(outputs))
         return failure();
-      FailureOr<Term> term =
-          makeTerm(predict, *findLossKind(text.kind), *output);
+      FailureOr<Term> term = makeTerm(predict, chosen, *outputs);
       if (failed(term))
         return failure();
       term->weight = text.weight;
@@ -336,44 +356,57 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
            << "' to compute a loss of, there are " << llvm::join(known, ", ");
   }
 
-  FailureOr<Term> makeTerm(func::FuncOp predict, const LossKind &chosen,
-                           unsigned output) {
-    auto out = cast<RankedTensorType>(predict.getResultTypes()[output]);
-    if (!out.hasStaticShape() || !isa<FloatType>(out.getElementType()))
+  /// Those of a kind that takes several are joined by '+'.
+  FailureOr<SmallVector<unsigned>>
+  findOutputs(func::FuncOp predict, StringRef text, const LossKind &chosen) {
+    SmallVector<StringRef> names{text};
+    if (chosen.outputs > 1) {
+      names.clear();
+      text.split(names, '+');
+    }
+    if (names.size() != chosen.outputs)
       return predict.emitError()
-             << "the loss expects a float output of static shape, found "
-             << out;
-    if (!chosen.labels)
-      return scalarTerm(predict, chosen, output, out);
-    RankedTensorType labels = chosen.labels(predict, out, options.loss);
-    if (!labels)
-      return failure();
-    remarkContained(predict, chosen, output);
-    return Term{&chosen, output, labels};
+             << chosen.name << " is a loss of " << chosen.outputs
+             << " outputs, OUTPUT+OUTPUT..., found '" << text << "'";
+    SmallVector<unsigned> outputs;
+    for (StringRef name : names) {
+      FailureOr<unsigned> output = findOutput(predict, name);
+      if (failed(output))
+        return failure();
+      outputs.push_back(*output);
+    }
+    return outputs;
   }
 
-  FailureOr<Term> scalarTerm(func::FuncOp predict, const LossKind &chosen,
-                             unsigned output, RankedTensorType out) {
-    if (out.getNumElements() == 1)
-      return Term{&chosen, output, nullptr};
-    return predict.emitError()
-           << "a loss that the graph computes is one number, found " << out;
+  FailureOr<Term> makeTerm(func::FuncOp predict, const LossKind &chosen,
+                           ArrayRef<unsigned> outputs) {
+    SmallVector<RankedTensorType> types;
+    for (unsigned output : outputs) {
+      auto out = cast<RankedTensorType>(predict.getResultTypes()[output]);
+      if (!out.hasStaticShape() || !isa<FloatType>(out.getElementType()))
+        return predict.emitError()
+               << "the loss expects a float output of static shape, found "
+               << out;
+      types.push_back(out);
+    }
+    auto takes = chosen.inputs(predict, types, options.loss);
+    if (failed(takes))
+      return failure();
+    for (unsigned output : outputs)
+      remarkContained(predict, chosen, output);
+    return Term{&chosen, llvm::to_vector(outputs), *takes};
   }
 
   /// Several losses are added up sample by sample; one of the graph's counts
   /// for each sample.
   LogicalResult checkSamples(func::FuncOp predict, const Term &a,
                              const Term &b) {
-    auto samples = [&](const Term &term) {
-      auto type = cast<RankedTensorType>(predict.getResultTypes()[term.output]);
-      return type.getDimSize(0);
-    };
-    if (a.isGraph() || b.isGraph() || samples(a) == samples(b))
+    if (a.isGraph() || b.isGraph() || a.takes.samples == b.takes.samples)
       return success();
     return predict.emitError()
            << "several losses expect outputs with one row a sample, found "
-           << samples(a) << " rows of '" << a.name << "' and " << samples(b)
-           << " of '" << b.name << "'";
+           << a.takes.samples << " rows of '" << a.name << "' and "
+           << b.takes.samples << " of '" << b.name << "'";
   }
 
   void remarkContained(func::FuncOp predict, const LossKind &chosen,

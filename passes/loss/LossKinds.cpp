@@ -7,9 +7,7 @@ using dlc::ir::Expr;
 using dlc::ir::tensorType;
 
 namespace dlc {
-namespace {
 
-/// Mean over everything but the first dimension.
 Expr rowMeans(Expr x) {
   return x.rank() > 1 ? x.mean(ir::axesBetween(1, x.rank())) : x;
 }
@@ -25,8 +23,6 @@ RankedTensorType valueLabels(func::FuncOp predict, RankedTensorType out,
   return nullptr;
 }
 
-/// Classes of rows [R] where they are last, else the output's shape without
-/// them; with soft labels a share of each class, in the output's shape.
 RankedTensorType classLabels(func::FuncOp predict, RankedTensorType out,
                              const LossOptions &options) {
   auto axis = classAxis(out.getRank(), options);
@@ -77,7 +73,6 @@ Value belowSigmoid(Value out, const LossOptions &) {
 }
 Value itself(Value out, const LossOptions &) { return out; }
 
-/// As [R, C], classes last.
 Expr rowsOfClasses(Expr x, const LossOptions &options) {
   const int64_t axis = *classAxis(x.rank(), options), last = x.rank() - 1,
                 classes = x.shape()[axis];
@@ -92,7 +87,6 @@ Expr rowsOfClasses(Expr x, const LossOptions &options) {
   return x.reshape({x.type().getNumElements() / classes, classes});
 }
 
-/// [C] numbers of the options as a constant of `like`'s type.
 Expr constantOf(Expr like, const std::vector<double> &numbers) {
   Type element = like.type().getElementType();
   SmallVector<Attribute> values;
@@ -102,37 +96,38 @@ Expr constantOf(Expr like, const std::vector<double> &numbers) {
   return like.make<ir::ConstantOp>(type, DenseElementsAttr::get(type, values));
 }
 
-/// Labels [R], and which count.
-struct ClassTargets {
-  Expr labels;
-  std::optional<Expr> ignored, weights; // of --ignore-index; 0 where ignored
+Expr outsideOf(Expr labels, int64_t classes) {
+  return labels.make<ir::OrOp>(
+      compare(ir::Predicate::lt, labels, labels.scalar(0)).v,
+      compare(ir::Predicate::ge, labels, labels.scalar(double(classes))).v);
+}
 
-  ClassTargets(Expr x, Expr y, const LossOptions &options)
-      : labels(y.reshape({x.shape()[0]})) {
-    if (options.ignoreIndex)
-      ignored = compare(ir::Predicate::eq, labels,
-                        labels.scalar(double(*options.ignoreIndex)));
-    if (!options.classWeights.empty())
-      weights = x.make<ir::GatherOp>(constantOf(x, options.classWeights).v,
-                                     known(0).v, uint64_t(0), IntegerAttr());
-    else if (ignored)
-      weights =
-          labels.make<ir::NotOp>(ignored->v).cast(x.type().getElementType());
-    if (weights && ignored)
-      weights = select(*ignored, weights->scalar(0), *weights);
-  }
+ClassTargets::ClassTargets(Expr x, Expr y, const LossOptions &options)
+    : labels(y.reshape({x.shape()[0]})) {
+  if (options.ignoreIndex)
+    ignored = compare(ir::Predicate::eq, labels,
+                      labels.scalar(double(*options.ignoreIndex)));
+  if (!options.classWeights.empty())
+    weights = x.make<ir::GatherOp>(constantOf(x, options.classWeights).v,
+                                   known(0).v, uint64_t(0), IntegerAttr());
+  else if (ignored)
+    weights =
+        labels.make<ir::NotOp>(ignored->v).cast(x.type().getElementType());
+  if (weights && ignored)
+    weights = select(*ignored, weights->scalar(0), *weights);
+}
 
-  /// Labels, `instead` where they are ignored.
-  Expr known(double instead) const {
-    return ignored ? select(*ignored, labels.scalar(instead), labels) : labels;
-  }
+Expr ClassTargets::known(double instead) const {
+  return ignored ? select(*ignored, labels.scalar(instead), labels) : labels;
+}
 
-  LossRows rows(Expr x, Expr loss, bool weighs) const {
-    if (!weights)
-      return {loss, classHits(x, labels)};
-    return {weighs ? loss * *weights : loss, classHits(x, labels), *weights};
-  }
-};
+LossRows ClassTargets::rows(Expr x, Expr loss, bool weighs) const {
+  if (!weights)
+    return {loss, classHits(x, labels)};
+  return {weighs ? loss * *weights : loss, classHits(x, labels), *weights};
+}
+
+namespace {
 
 /// sum over the classes of weight (lse - x): what label smoothing adds.
 Expr evenShare(Expr x, Expr lse, const LossOptions &options) {
@@ -202,11 +197,7 @@ LossRows negativeLogLikelihood(Expr x, Expr y, const LossOptions &options) {
   Expr hit =
       compare(ir::Predicate::eq, index, labels.reshape({x.shape()[0], 1}));
   Expr loss = -select(hit, x, x.scalar(0)).sum({1});
-  auto isOutside = [&](ir::Predicate p, int64_t bound) {
-    return compare(p, targets.known(0), labels.scalar(double(bound)));
-  };
-  Expr outside = x.make<ir::OrOp>(isOutside(ir::Predicate::lt, 0).v,
-                                  isOutside(ir::Predicate::ge, x.shape()[1]).v);
+  Expr outside = outsideOf(targets.known(0), x.shape()[1]);
   loss = select(outside, loss.scalar(std::numeric_limits<double>::quiet_NaN()),
                 loss);
   return targets.rows(x, loss, true);
@@ -276,25 +267,57 @@ LossRows binaryCrossEntropy(Expr x, Expr y, const LossOptions &options) {
   return {loss, hitsOf()};
 }
 
-const LossKind lossKinds[] = {
-    {"cross_entropy", classLabels, belowSoftmax, classCrossEntropy},
-    {"nll", classLabels, itself, negativeLogLikelihood},
-    {"mse", valueLabels, itself, squaredError},
-    {"l1", valueLabels, itself, absoluteError},
-    {"smooth_l1", valueLabels, itself, smoothL1},
-    {"huber", valueLabels, itself, huberLoss},
-    {"kl", valueLabels, itself, divergence},
-    {"bce", binaryLabels, belowSigmoid, binaryCrossEntropy},
-    {"graph", nullptr, itself, nullptr},
+FailureOr<LossInputs> noLabels(func::FuncOp predict, OutputTypes outs,
+                               const LossOptions &) {
+  if (outs[0].getNumElements() == 1)
+    return LossInputs{{}, 1};
+  predict.emitError() << "a loss that the graph computes is one number, found "
+                      << outs[0];
+  return failure();
+}
+
+const LossKind plainKinds[] = {
+    {"cross_entropy", 1, labelled<classLabels>, belowSoftmax,
+     rowsOf<classCrossEntropy>},
+    {"nll", 1, labelled<classLabels>, itself, rowsOf<negativeLogLikelihood>},
+    {"mse", 1, labelled<valueLabels>, itself, rowsOf<squaredError>},
+    {"l1", 1, labelled<valueLabels>, itself, rowsOf<absoluteError>},
+    {"smooth_l1", 1, labelled<valueLabels>, itself, rowsOf<smoothL1>},
+    {"huber", 1, labelled<valueLabels>, itself, rowsOf<huberLoss>},
+    {"kl", 1, labelled<valueLabels>, itself, rowsOf<divergence>},
+    {"bce", 1, labelled<binaryLabels>, belowSigmoid,
+     rowsOf<binaryCrossEntropy>},
 };
+const LossKind graphKind[] = {{"graph", 1, noLabels, itself, nullptr}};
+
+/// In the order of the help.
+const std::vector<const LossKind *> &allKinds() {
+  static const std::vector<const LossKind *> kinds = [] {
+    std::vector<const LossKind *> all;
+    for (LossFamily family :
+         {LossFamily(plainKinds), overlapLosses(), distanceLosses(),
+          sequenceLosses(), LossFamily(graphKind)})
+      for (const LossKind &kind : family)
+        all.push_back(&kind);
+    return all;
+  }();
+  return kinds;
+}
 
 } // namespace
 
 const LossKind *findLossKind(StringRef name) {
-  for (const LossKind &kind : lossKinds)
-    if (kind.name == name)
-      return &kind;
+  for (const LossKind *kind : allKinds())
+    if (kind->name == name)
+      return kind;
   return nullptr;
+}
+
+std::vector<std::string> lossKindNames() {
+  std::vector<std::string> names;
+  for (const LossKind *kind : allKinds())
+    names.push_back(kind->name.str());
+  return names;
 }
 
 Expr classHits(Expr logits, Expr labels) {

@@ -1,5 +1,6 @@
 // The loss and what is said of it.
 #include "passes/Options.h"
+#include "passes/loss/LossKinds.h"
 #include "passes/loss/LossTerms.h"
 #include "runtime/base/options/Nearest.h"
 
@@ -9,9 +10,14 @@
 namespace dlc {
 namespace {
 
+/// What --loss may be, but for a list.
 const Words &lossNames() {
-  static const Words names = {"auto",      "cross_entropy", "nll", "mse", "l1",
-                              "smooth_l1", "huber",         "kl",  "bce"};
+  static const Words names = [] {
+    Words all = lossKindNames();
+    all.insert(all.begin(), "auto");
+    std::erase(all, "graph"); // which one: in a list alone
+    return all;
+  }();
   return names;
 }
 
@@ -82,15 +88,27 @@ struct Reader {
   Words kinds;
 };
 const std::vector<Reader> &lossReaders() {
-  static const Words classes = {"cross_entropy", "nll"};
+  static const Words classes = {"cross_entropy", "nll", "dice", "focal"};
+  static const Words ctc = {"ctc"}, triplet = {"triplet_margin"};
   static const std::vector<Reader> all = {
       {"train.class-axis", classes},
       {"train.ignore-index", classes},
       {"train.class-weights", classes},
       {"train.label-smoothing", {"cross_entropy"}},
-      {"train.soft-labels", {"cross_entropy"}},
+      {"train.soft-labels", {"cross_entropy", "dice"}},
       {"train.pos-weight", {"bce"}},
-      {"train.loss-delta", {"huber", "smooth_l1"}}};
+      {"train.loss-delta", {"huber", "smooth_l1"}},
+      {"train.loss-margin", {"cosine_embedding", "triplet_margin"}},
+      {"train.triplet-norm", triplet},
+      {"train.triplet-swap", triplet},
+      {"train.focal-gamma", {"focal", "binary_focal"}},
+      {"train.focal-alpha", {"binary_focal"}},
+      {"train.dice-smooth", {"dice"}},
+      {"train.ctc-labels", ctc},
+      {"train.ctc-blank", ctc},
+      {"train.ctc-layout", ctc},
+      {"train.ctc-padded", ctc},
+      {"train.ctc-zero-infinity", ctc}};
   return all;
 }
 
@@ -104,6 +122,9 @@ Status checkLoss(const LossOptions &o, const OptionTable::Given &given) {
       return usageError("--{} is read by --loss={} alone, found --loss={}",
                         std::string(reader.key).substr(6),
                         fmt::join(reader.kinds, " and "), o.kind);
+  if (isGiven(kinds, "ctc") && !o.ctcLabels)
+    return usageError("--loss=ctc expects --ctc-labels=N, the most labels of a "
+                      "sample");
   if (o.softLabels && o.ignoreIndex)
     return usageError("--ignore-index is a label's number; --soft-labels have "
                       "none");
@@ -118,8 +139,8 @@ void LossOptions::addTo(OptionTable &table) {
       "auto takes the graph's own, else cross_entropy; a list: the weighted "
       "sum for several outputs, KIND graph for a number that the graph "
       "computes",
-      "{auto,cross_entropy,nll,mse,l1,smooth_l1,huber,kl,bce}|"
-      "OUTPUT:KIND[:WEIGHT],...");
+      fmt::format("{{{}}}|OUTPUT[+OUTPUT]:KIND[:WEIGHT],...",
+                  fmt::join(lossNames(), ",")));
   loss.set = [this](auto &words) { return setLoss(kind, words); };
   loss.get = [this] { return Words{kind}; };
   table.count("train.class-axis", classAxis, -kMostAxes,
@@ -138,6 +159,31 @@ void LossOptions::addTo(OptionTable &table) {
              "weight of positive labels of bce: one, or one a column");
   table.number("train.loss-delta", delta, kAboveZero, kNoLimit,
                "error from which huber and smooth_l1 are a line");
+  table.number("train.loss-margin", margin, kNoLimit * -1, kNoLimit,
+               "of cosine_embedding (else 0) and triplet_margin (else 1): what "
+               "is far enough");
+  table.number("train.triplet-norm", tripletNorm, kAboveZero, kNoLimit,
+               "of triplet_margin's distances");
+  table.toggle("train.triplet-swap", tripletSwap,
+               "the far one is compared with the closer of the two others");
+  table.number("train.focal-gamma", focalGamma, 0, kNoLimit,
+               "how much less counts what is known well");
+  table.number("train.focal-alpha", focalAlpha, 0, 1,
+               "of binary_focal: weight of the label 1, of 0 the rest; unset: "
+               "alike");
+  table.number("train.dice-smooth", diceSmooth, 0, kNoLimit,
+               "added above and below in dice");
+  table.count("train.ctc-labels", ctcLabels, 1,
+              "of ctc: the most labels of a sample, in rows of so many");
+  table.count("train.ctc-blank", ctcBlank, 0, "class of no label");
+  table.choice(
+      "train.ctc-layout", ctcLayout, {"rows_first", "steps_first"},
+      "the output is [rows, steps, classes] or [steps, rows, classes]");
+  table.toggle("train.ctc-padded", ctcPadded,
+               "all steps count and labels below 0 are padding, without "
+               "input_lengths and target_lengths in the data file");
+  table.toggle("train.ctc-zero-infinity", ctcZeroInfinity,
+               "samples with more labels than steps count as 0");
   table.either("train.bn-variance", bnVariancePopulation, "unbiased",
                "population",
                "running variance as frameworks or as the ONNX text keeps it");

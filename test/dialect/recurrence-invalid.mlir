@@ -258,3 +258,75 @@ func.func @f(%dh: tensor<5x2x3xf32>, %h: tensor<5x2x4xf32>, %r: tensor<3x3xf32>)
   %r0, %r1 = dlc.rnn_backward %dh, %h, %r : (tensor<5x2x3xf32>, tensor<5x2x4xf32>, tensor<3x3xf32>) -> (tensor<5x2x3xf32>, tensor<2x3xf32>)
   return
 }
+
+// -----
+
+func.func @f(%e: tensor<5x2x2xf32>, %jumps: tensor<2x7xi1>, %valid: tensor<5x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C1) expected a step or more of rows of three places or more}}
+  %r0, %r1 = dlc.ctc_paths %e, %jumps, %valid : (tensor<5x2x2xf32>, tensor<2x7xi1>, tensor<5x2xi1>) -> (tensor<2x7xf32>, tensor<5x2x7xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%e: tensor<5x2x7xf32>, %jumps: tensor<2x6xi1>, %valid: tensor<5x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C2) expected shape 2x7}}
+  %r0, %r1 = dlc.ctc_paths %e, %jumps, %valid : (tensor<5x2x7xf32>, tensor<2x6xi1>, tensor<5x2xi1>) -> (tensor<2x7xf32>, tensor<5x2x7xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%e: tensor<5x2x7xf32>, %jumps: tensor<2x7xi1>, %valid: tensor<4x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C3) expected shape 5x2}}
+  %r0, %r1 = dlc.ctc_paths %e, %jumps, %valid : (tensor<5x2x7xf32>, tensor<2x7xi1>, tensor<4x2xi1>) -> (tensor<2x7xf32>, tensor<5x2x7xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%d: tensor<2x7xf32>, %e: tensor<5x2xf32>, %all: tensor<5x2x7xf32>, %jumps: tensor<2x7xi1>, %valid: tensor<5x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C1) expected a step or more of rows of three places or more}}
+  %r0 = dlc.ctc_paths_backward %d, %e, %all, %jumps, %valid : (tensor<2x7xf32>, tensor<5x2xf32>, tensor<5x2x7xf32>, tensor<2x7xi1>, tensor<5x2xi1>) -> tensor<5x2x7xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: tensor<2x6xf32>, %e: tensor<5x2x7xf32>, %all: tensor<5x2x7xf32>, %jumps: tensor<2x7xi1>, %valid: tensor<5x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C2) expected shape 2x7}}
+  %r0 = dlc.ctc_paths_backward %d, %e, %all, %jumps, %valid : (tensor<2x6xf32>, tensor<5x2x7xf32>, tensor<5x2x7xf32>, tensor<2x7xi1>, tensor<5x2xi1>) -> tensor<5x2x7xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: tensor<2x7xf32>, %e: tensor<5x2x7xf32>, %all: tensor<5x2x7xf32>, %jumps: tensor<2x7xi1>, %valid: tensor<4x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C3) expected shape 5x2}}
+  %r0 = dlc.ctc_paths_backward %d, %e, %all, %jumps, %valid : (tensor<2x7xf32>, tensor<5x2x7xf32>, tensor<5x2x7xf32>, tensor<2x7xi1>, tensor<4x2xi1>) -> tensor<5x2x7xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: tensor<2x7xf32>, %e: tensor<5x2x7xf32>, %all: tensor<4x2x7xf32>, %jumps: tensor<2x7xi1>, %valid: tensor<5x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C4) expected shape 5x2x7}}
+  %r0 = dlc.ctc_paths_backward %d, %e, %all, %jumps, %valid : (tensor<2x7xf32>, tensor<5x2x7xf32>, tensor<4x2x7xf32>, tensor<2x7xi1>, tensor<5x2xi1>) -> tensor<5x2x7xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: tensor<2x7xf32>, %e: tensor<5x2x7xf32>, %all: tensor<5x2x7xf64>, %jumps: tensor<2x7xi1>, %valid: tensor<5x2xi1>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C5) expected operands of one element type}}
+  %r0 = dlc.ctc_paths_backward %d, %e, %all, %jumps, %valid : (tensor<2x7xf32>, tensor<5x2x7xf32>, tensor<5x2x7xf64>, tensor<2x7xi1>, tensor<5x2xi1>) -> tensor<5x2x7xf32>
+  return
+}

@@ -49,3 +49,11 @@ func.func @recurrence11(%dh: tensor<5x2x3xf32>, %h: tensor<5x2x3xf32>, %r: tenso
   %r0, %r1 = dlc.rnn_backward %dh, %h, %r, %valid {relu, reverse} : (tensor<5x2x3xf32>, tensor<5x2x3xf32>, tensor<3x3xf32>, tensor<5x2xi1>) -> (tensor<5x2x3xf32>, tensor<2x3xf32>)
   return
 }
+func.func @ctc0(%e: tensor<5x2x7xf32>, %jumps: tensor<2x7xi1>, %valid: tensor<5x2xi1>) {
+  %r0, %r1 = dlc.ctc_paths %e, %jumps, %valid : (tensor<5x2x7xf32>, tensor<2x7xi1>, tensor<5x2xi1>) -> (tensor<2x7xf32>, tensor<5x2x7xf32>)
+  return
+}
+func.func @ctc1(%d: tensor<2x7xf64>, %e: tensor<5x2x7xf64>, %jumps: tensor<2x7xi1>, %valid: tensor<5x2xi1>) {
+  %r0 = dlc.ctc_paths_backward %d, %e, %e, %jumps, %valid : (tensor<2x7xf64>, tensor<5x2x7xf64>, tensor<5x2x7xf64>, tensor<2x7xi1>, tensor<5x2xi1>) -> tensor<5x2x7xf64>
+  return
+}

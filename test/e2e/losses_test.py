@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+SGD = dict(optimizer="sgd", momentum=0, lr=1, quiet=True)
 FLAGS = dict(class_weights="0.5,2,1,0,1.5")
 GROUPS = {
     "plain": (dict(rows="cross_entropy", image="cross_entropy", logs="nll", share="kl", far="l1", mean="mse"), {}),
@@ -14,6 +15,10 @@ GROUPS = {
                dict(ignore_index=1, label_smoothing=0.1, loss_delta=0.5, pos_weight="2,0.5,3", **FLAGS)),
     "soft": (dict(image="cross_entropy", line="cross_entropy"),
              dict(soft_labels=True, label_smoothing=0.2, class_axis=1, **FLAGS)),
+    "overlap": (dict(dice="dice", mask="dice", rows="focal", bits="binary_focal"), {}),
+    "overlap_chosen": (dict(dice="dice", rows="focal", bits="binary_focal"),
+                       dict(ignore_index=1, dice_smooth=1, focal_gamma=1.5, focal_alpha=0.3, **FLAGS)),
+    "overlap_soft": (dict(dice="dice"), dict(soft_labels=True)),
     "sure": (dict(image="cross_entropy", line="cross_entropy"), dict(ignore_index=1, class_axis=1)),
 }
 
@@ -67,6 +72,84 @@ class Losses(dlc.TestCase):
             evaluated = dlc.evaluate(artifact, self.path("d.npz"))["loss"]
             self.assertAlmostEqual(evaluated / total, 1, places=4, msg=group)
 
+    def sums(self, name, shapes):
+        """A model of outputs x + p, each of a shape beside the batch, whose data is x."""
+        names = list(shapes)
+        nodes = [helper.make_node("Add", ["x_" + n, n + ".weight"], [n]) for n in names]
+        inputs, outs = ([(prefix + n, TensorProto.FLOAT, shapes[n][0]) for n in names] for prefix in ("x_", ""))
+        return self.save(name, nodes, inputs, outs, {n + ".weight": shapes[n][1] for n in names})
+
+    def compare(self, key, artifact, data, gradients):
+        """One step and an evaluation give PyTorch's loss, the step its gradient."""
+        run = dlc.train(artifact, data, self.path(key.replace("/", "-")), steps=1, quiet=True, save_every=1)
+        expected = float(self.arrays[key + "/loss"])
+        self.assertAlmostEqual(run.metrics("loss")[0] / expected, 1, places=4)
+        self.assertAlmostEqual(dlc.evaluate(artifact, data)["loss"] / expected, 1, places=4)
+        state = run.state(1)
+        for name, (before, gradient) in gradients.items():
+            np.testing.assert_allclose(before - state[name + ".weight"], gradient, 1e-3, 2e-6, err_msg=name)
+
+    def test_losses_of_several_outputs(self):
+        cases = {"plain/cosine_embedding": {}, "plain/triplet_margin": {}, "chosen/cosine_embedding": dict(loss_margin=0.3),
+                 "chosen/triplet_margin": dict(loss_margin=0.3, triplet_norm=3, triplet_swap=True),
+                 "near/triplet_margin": dict(triplet_norm=1, loss_margin=2)}
+        for key, options in cases.items():
+            with self.subTest(case=key):
+                case = {what: self.arrays[f"{key}/{what}"] for what in ("x", "p", "gradient")}
+                names = ["a", "b", "c"][:len(case["p"])]
+                source = self.sums("s.onnx", {n: (["batch", 6], p) for n, p in zip(names, case["p"])})
+                data = {"x_" + n: x for n, x in zip(names, case["x"])}
+                if key + "/y" in self.arrays:
+                    data["y"] = self.arrays[key + "/y"].astype(np.int64)
+                np.savez(self.path("d.npz"), **data)
+                artifact = dlc.compile(source, self.path("s.dlc"), loss=key.split("/")[1], batch=4, **SGD, **options)
+                self.compare(key, artifact, self.path("d.npz"), {n: (p, g) for n, p, g in
+                                                                zip(names, case["p"], case["gradient"])})
+
+    def test_several_outputs_beside_another_loss(self):
+        key = "plain/cosine_embedding"
+        x, y = self.arrays[key + "/x"], self.arrays[key + "/y"]
+        source = self.sums("s.onnx", {n: (["batch", 6], p) for n, p in zip("ab", self.arrays[key + "/p"])})
+        artifact = dlc.compile(source, self.path("s.dlc"), loss="a+b:cosine_embedding,a:mse:0", batch=4, **SGD)
+        np.savez(self.path("d.npz"), **{"x_a": x[0], "x_b": x[1], "y.a+b": y.astype(np.float32), "y.a": x[0]})
+        run = dlc.train(artifact, self.path("d.npz"), self.path("r"), steps=1, quiet=True)
+        self.assertAlmostEqual(run.metrics("loss.a+b")[0], float(self.arrays[key + "/loss"]), places=4)
+
+    def ctc(self, name, turned=False):
+        """A model whose output is [rows, steps, classes], or turned, and its data."""
+        case = {what: self.arrays[f"{name}/ctc/{what}"] for what in ("x", "p", "y", "steps", "count")}
+        nodes = [helper.make_node("Add", ["x", "out.weight"], ["sum"]),
+                 helper.make_node("Transpose", ["sum"], ["out"], perm=[1, 0, 2]) if turned else
+                 helper.make_node("Identity", ["sum"], ["out"])]
+        shape = [7, "batch", 5] if turned else ["batch", 7, 5]
+        source = self.save("c.onnx", nodes, [("x", TensorProto.FLOAT, ["batch", 7, 5])], [("out", TensorProto.FLOAT, shape)],
+                           {"out.weight": case["p"]})
+        return source, case, dict(x=case["x"].transpose(1, 0, 2), y=case["y"])
+
+    def test_ctc(self):
+        for name, turned, options in [("plain", False, {}), ("last", True, dict(ctc_blank=4, ctc_layout="steps_first")),
+                                      ("none", False, dict(ctc_zero_infinity=True)), ("padded", False, dict(ctc_padded=True))]:
+            with self.subTest(case=name):
+                source, case, data = self.ctc(name, turned)
+                if name != "padded":
+                    data |= dict(input_lengths=case["steps"], target_lengths=case["count"])
+                np.savez(self.path("d.npz"), **data)
+                artifact = dlc.compile(source, self.path("c.dlc"), loss="ctc", ctc_labels=3, batch=4, **SGD, **options)
+                self.compare(name + "/ctc", artifact, self.path("d.npz"),
+                             {"out": (case["p"], self.arrays[name + "/ctc/gradient"])})
+
+    def test_ctc_that_cannot_be(self):
+        """More labels than steps are infinite, or 0 if asked for; classes and lengths that are none are never a number."""
+        source, case, data = self.ctc("plain")
+        for options, of_infinity in [({}, None), (dict(ctc_zero_infinity=True), 0)]:
+            artifact = dlc.compile(source, self.path("c.dlc"), loss="out:ctc", ctc_labels=3, batch=4, **SGD, **options)
+            for change, expected in [(dict(steps=[1] * 4, count=[3] * 4), of_infinity), (dict(y=np.full_like(case["y"], 5)), None),
+                                     (dict(steps=[8] * 4), None), (dict(count=[4] * 4), None)]:
+                changed = case | {k: np.asarray(v, np.int64) for k, v in change.items()}
+                np.savez(self.path("d.npz"), **{"x": data["x"], "y.out": changed["y"], "input_lengths.out": changed["steps"],
+                                                "target_lengths.out": changed["count"]})
+                self.assertEqual(dlc.evaluate(artifact, self.path("d.npz"))["loss"], expected, msg=str(change))
+
     def test_the_shape_of_labels_must_agree(self):
         y = self.arrays["plain/image/y"]
         source = self.outputs("plain", ["image"])
@@ -104,13 +187,34 @@ class Losses(dlc.TestCase):
         _, log = dlc.dlc("compile", source, "-o", self.path("b.dlc"), loss="out:graph", batch=2, code=dlc.BAD_MODEL)
         self.assertIn("a loss that the graph computes is one number, found tensor<2x3xf32>", log.replace("'", ""))
 
+    def test_errors_of_several_outputs(self):
+        zeros = np.zeros(5, np.float32)
+        for shapes, options, message in [
+                ({"a": (["batch", 6], zeros[:1]), "b": (["batch", 5], zeros)}, dict(loss="cosine_embedding"),
+                 "cosine_embedding expects outputs of one shape [rows, features], found tensor<4x6xf32> and tensor<4x5xf32>"),
+                ({"a": (["batch", 7, 5], zeros)}, dict(loss="ctc", ctc_labels=3, ctc_blank=5),
+                 "--ctc-blank=5 is none of the 5 classes of the output")]:
+            source = self.sums("e.onnx", shapes)
+            _, log = dlc.dlc("compile", source, "-o", self.path("e.dlc"), batch=4, code=dlc.BAD_MODEL, **options)
+            self.assertIn(message, log.replace("'", ""))
+
     def test_errors(self):
         source = self.outputs("plain", ["image"])
         for options, code, message in [
                 (dict(class_weights="1,2"), dlc.BAD_MODEL, "--class-weights has 2 numbers, expected one for each of the 5"),
                 (dict(class_axis=4), dlc.BAD_MODEL, "--class-axis=4 is not an axis of the output"),
+                (dict(loss="triplet_margin"), dlc.BAD_MODEL, "triplet_margin is a loss of 3 outputs, found 1"),
+                (dict(loss="image:cosine_embedding"), dlc.BAD_MODEL,
+                 "cosine_embedding is a loss of 2 outputs, OUTPUT+OUTPUT..., found 'image'"),
+                (dict(loss="image+image:cosine_embedding"), dlc.BAD_MODEL, "expects outputs of shape [rows, features]"),
+                (dict(loss="ctc"), dlc.USAGE, "--loss=ctc expects --ctc-labels=N"),
+                (dict(loss="ctc", ctc_labels=3), dlc.BAD_MODEL, "ctc expects an output of shape [rows, steps, classes]"),
+                (dict(loss="mse", ctc_labels=3), dlc.USAGE, "--ctc-labels is read by --loss=ctc alone"),
+                (dict(loss="mse", loss_margin=3), dlc.USAGE,
+                 "--loss-margin is read by --loss=cosine_embedding and triplet_margin alone"),
+                (dict(loss="mse", focal_gamma=3), dlc.USAGE, "--focal-gamma is read by --loss=focal and binary_focal alone"),
                 (dict(loss="bce", pos_weight="1,2"), dlc.BAD_MODEL, "--pos-weight has 2 numbers, expected one or one for"),
-                (dict(loss="mse", ignore_index=1), dlc.USAGE, "--ignore-index is read by --loss=cross_entropy and nll alone"),
+                (dict(loss="mse", ignore_index=1), dlc.USAGE, "--ignore-index is read by --loss=cross_entropy and nll and dice and focal alone"),
                 (dict(soft_labels=True, ignore_index=1), dlc.USAGE, "--soft-labels have none"),
                 (dict(class_weights="1,-2"), dlc.USAGE, "at least 0")]:
             with self.subTest(**options):

@@ -138,3 +138,19 @@ func.func @rnn_from_zero(%x: tensor<3x2x3xf64>, %r: tensor<3x3xf64>) -> tensor<3
   %r0 = dlc.rnn %x, %r, %h0 : (tensor<3x2x3xf64>, tensor<3x3xf64>, tensor<2x3xf64>) -> tensor<3x2x3xf64>
   return %r0 : tensor<3x2x3xf64>
 }
+
+// three steps of the first row reach every place but the last, five all of them
+func.func @ctc_paths(%e: tensor<5x2x5xf64>) -> tensor<2x5xf64> {
+  %jumps = dlc.constant dense<[[false, false, false, true, false], [false, false, false, false, false]]> : tensor<2x5xi1>
+  %valid = dlc.constant dense<[[true, true], [true, true], [true, true], [false, true], [false, true]]> : tensor<5x2xi1>
+  %last, %all = dlc.ctc_paths %e, %jumps, %valid : (tensor<5x2x5xf64>, tensor<2x5xi1>, tensor<5x2xi1>) -> (tensor<2x5xf64>, tensor<5x2x5xf64>)
+  return %last : tensor<2x5xf64>
+}
+
+func.func @ctc_paths_of_the_first_place(%e: tensor<2x1x3xf64>) -> tensor<1x2xf64> {
+  %jumps = dlc.constant dense<false> : tensor<1x3xi1>
+  %valid = dlc.constant dense<true> : tensor<2x1xi1>
+  %last, %all = dlc.ctc_paths %e, %jumps, %valid : (tensor<2x1x3xf64>, tensor<1x3xi1>, tensor<2x1xi1>) -> (tensor<1x3xf64>, tensor<2x1x3xf64>)
+  %some = dlc.slice %last {starts = array<i64: 0, 0>, sizes = array<i64: 1, 2>, steps = array<i64: 1, 1>} : (tensor<1x3xf64>) -> tensor<1x2xf64>
+  return %some : tensor<1x2xf64>
+}

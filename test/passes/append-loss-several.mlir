@@ -21,7 +21,7 @@
 
 // TWICE: loss: expected {{.*}} with each output once, found 'kind:mse'
 // UNKNOWN: there is no output 'kinds' to compute a loss of, there are kind, size
-// NOKIND: loss: 'msee' for output 'kind' is not one of cross_entropy, nll, mse, l1, smooth_l1, huber, kl, bce, graph
+// NOKIND: loss: 'msee' for output 'kind' is not one of cross_entropy, nll, mse, l1, smooth_l1, huber, kl, bce, dice, focal, binary_focal, cosine_embedding, triplet_margin, ctc, graph
 func.func @predict(%x: tensor<4x5xf32> {dlc.name = "x"}, %y: tensor<4x3xf32> {dlc.name = "z"})
     -> (tensor<4x5xf32> {dlc.name = "kind"}, tensor<4x3xf32> {dlc.name = "size"}) {
   return %x, %y : tensor<4x5xf32>, tensor<4x3xf32>

@@ -152,6 +152,42 @@ LogicalResult inferRnnBackward(MaybeLoc loc, RnnBackwardOp::Adaptor a,
   return success();
 }
 
+/// What both directions ask; `perRow` are one a row and place.
+LogicalResult checkPaths(MaybeLoc loc, Value e, ValueRange perRow,
+                         Value valid) {
+  auto t = tensorType(e);
+  if (t.getRank() != 3 || t.getDimSize(0) == 0 ||
+      (t.getDimSize(2) != kDynamic && t.getDimSize(2) < 3))
+    return emitOptionalError(loc,
+                             "(C1) expected a step or more of rows of three "
+                             "places or more, found ",
+                             t);
+  for (Value v : perRow)
+    if (failed(expectShape(loc, "(C2)", v, {t.getDimSize(1), t.getDimSize(2)})))
+      return failure();
+  return expectShape(loc, "(C3)", valid, {t.getDimSize(0), t.getDimSize(1)});
+}
+
+LogicalResult inferCtcPaths(MaybeLoc loc, CtcPathsOp::Adaptor a, Types &types) {
+  if (failed(checkPaths(loc, a.getE(), {a.getJumps()}, a.getValid())))
+    return failure();
+  auto e = tensorType(a.getE());
+  types.append({withShape(e, e.getShape().drop_front()), e});
+  return success();
+}
+
+LogicalResult inferCtcPathsBackward(MaybeLoc loc, CtcPathsBackwardOp::Adaptor a,
+                                    Types &types) {
+  auto e = tensorType(a.getE());
+  if (failed(checkPaths(loc, a.getE(), {a.getJumps(), a.getDlast()},
+                        a.getValid())) ||
+      failed(expectShape(loc, "(C4)", a.getAll(), e.getShape())) ||
+      failed(sameElements(loc, "(C5)", {a.getE(), a.getAll(), a.getDlast()})))
+    return failure();
+  types.push_back(e);
+  return success();
+}
+
 /// Of the product of one step's states and r, at every step.
 int64_t recurrenceFlops(Value sequence, Value r) {
   auto t = tensorType(sequence);
@@ -176,6 +212,8 @@ void registerRecurrences(DlcDialect &dialect) {
   RegisteredOperationName::insert<GruBackwardOp>(dialect);
   RegisteredOperationName::insert<RnnOp>(dialect);
   RegisteredOperationName::insert<RnnBackwardOp>(dialect);
+  RegisteredOperationName::insert<CtcPathsOp>(dialect);
+  RegisteredOperationName::insert<CtcPathsBackwardOp>(dialect);
 }
 
 } // namespace dlc::ir

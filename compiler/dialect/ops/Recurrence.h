@@ -9,6 +9,9 @@
 
 namespace dlc::ir {
 
+/// The log of no path's share, in ctc_paths: finite, so that differences are.
+constexpr double kNoPath = -1e30;
+
 /// Called once, by the dialect.
 void registerRecurrences(DlcDialect &dialect);
 

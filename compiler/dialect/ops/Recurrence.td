@@ -1,4 +1,4 @@
-// Recurrent layers. What a layer makes of its inputs for all steps at once (x W^T and the biases) is a matmul; only what
+// Recurrent layers, and sums over CTC's paths. What a layer makes of its inputs for all steps at once (x W^T and the biases) is a matmul; only what
 // goes from step to step is an op. T steps, a batch of B, H hidden units; with `reverse` the last step comes first.
 #ifndef DLC_RECURRENCE
 #define DLC_RECURRENCE
@@ -79,5 +79,28 @@ def Dlc_RnnBackwardOp : Dlc_Recurrence<"rnn_backward", "inferRnnBackward"> {
       -> (tensor<5x2x3xf32>, tensor<2x3xf32>)}];
   let arguments = (ins Dlc_Float:$dh, Dlc_Float:$h, Dlc_Float:$r, Optional<Dlc_Bool>:$valid, UnitAttr:$relu, UnitAttr:$reverse);
   let results = (outs Dlc_Float:$dx, Dlc_Float:$dh0);
+}
+
+defvar Dlc_CtcLaws = [{(C1) e is [T, B, L] with T at least 1 and L at least 3; (C2) what is one a row and place is
+    [B, L]; (C3) `valid` is [T, B]}];
+def Dlc_CtcPathsOp : Dlc_Pure<"ctc_paths", CastDeny, "inferCtcPaths"> {
+  let summary = "the log of the sum over CTC's paths";
+  let shapes = "e and all [T, B, L]; jumps and last [B, L]; valid [T, B]";
+  let description = !strconcat([{A path stands at place 0 before the first step; a step keeps its place l, or comes from l - 1 or, where
+    `jumps`, from l - 2, and multiplies by exp(e). `all` is the log of the paths' sum at each step, `last` that behind the
+    last one; that of no path is -1e30.}], Dlc_StateStays, Dlc_CtcLaws, ".");
+  let example = [{%last, %all = dlc.ctc_paths %e, %jumps, %valid : (tensor<5x2x7xf32>, tensor<2x7xi1>, tensor<5x2xi1>)
+      -> (tensor<2x7xf32>, tensor<5x2x7xf32>)}];
+  let arguments = (ins Dlc_Float:$e, Dlc_Bool:$jumps, Dlc_Bool:$valid);
+  let results = (outs Dlc_Float:$last, Dlc_Float:$all);
+}
+def Dlc_CtcPathsBackwardOp : Dlc_Pure<"ctc_paths_backward", CastDeny, "inferCtcPathsBackward"> {
+  let summary = "gradient of ctc_paths's e";
+  let shapes = "dlast and jumps [B, L]; e, all and de [T, B, L]; valid [T, B]";
+  let description = !strconcat(Dlc_CtcLaws, "; (C4) `all` is as e; (C5) element types of e, `all` and dlast agree.");
+  let example = [{%de = dlc.ctc_paths_backward %dlast, %e, %all, %jumps, %valid
+      : (tensor<2x7xf32>, tensor<5x2x7xf32>, tensor<5x2x7xf32>, tensor<2x7xi1>, tensor<5x2xi1>) -> tensor<5x2x7xf32>}];
+  let arguments = (ins Dlc_Float:$dlast, Dlc_Float:$e, Dlc_Float:$all, Dlc_Bool:$jumps, Dlc_Bool:$valid);
+  let results = (outs Dlc_Float:$de);
 }
 #endif

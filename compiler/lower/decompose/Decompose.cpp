@@ -81,6 +81,7 @@ void registerDecompositions(DialectRegistry &registry) {
     attachPoolDecompositions(*context);
     attachLossDecompositions(*context);
     attachRecurrenceDecompositions(*context);
+    attachPathDecompositions(*context);
     attachFlatDecompositions(*context);
   });
 }

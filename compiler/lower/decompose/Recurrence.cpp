@@ -4,10 +4,9 @@
 // nothing is moved. Products are in the operands' type, all else in f32 or
 // wider.
 #include "compiler/dialect/ops/Recurrence.h"
-#include "compiler/lower/Marks.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
-#include "compiler/lower/memory/StateLayout.h"
+#include "compiler/lower/decompose/Steps.h"
 
 using namespace mlir;
 
@@ -26,32 +25,6 @@ bool isZero(Value v) {
     v = op->getOperand(0);
   }
   return false;
-}
-
-/// Where every range lies as a tensor must.
-void markInPlace(Value whole, RankedTensorType part) {
-  if (byteSize(part) % kAlignment == 0)
-    whole.getDefiningOp()->setAttr(kInPlace, UnitAttr::get(whole.getContext()));
-}
-
-Expr stepRows(Expr x, int64_t first, int64_t count) {
-  const int64_t columns = x.shape()[1];
-  Expr part = x.make<SliceOp>(x.v, ArrayRef<int64_t>{first, 0},
-                              ArrayRef<int64_t>{count, columns},
-                              ArrayRef<int64_t>{1, 1});
-  if (part.v.getDefiningOp<SliceOp>())
-    markInPlace(part, part.type());
-  return part;
-}
-
-/// The parts, [B, N] each, below each other.
-Expr stackRows(ArrayRef<Expr> parts) {
-  SmallVector<Value> values;
-  for (const Expr &part : parts)
-    values.push_back(part);
-  Expr whole = parts.front().make<ConcatOp>(ValueRange(values), uint64_t(0));
-  markInPlace(whole, parts.front().type());
-  return whole;
 }
 
 /// Columns [k, k + 1) of `of` of a matrix that has `of` blocks of columns.

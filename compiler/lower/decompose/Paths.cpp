@@ -1,0 +1,111 @@
+// Sums over CTC's paths, a step after the other; see Recurrence.cpp.
+#include "compiler/dialect/ops/Recurrence.h"
+#include "compiler/lower/decompose/Decompositions.h"
+#include "compiler/lower/decompose/Rows.h"
+#include "compiler/lower/decompose/Steps.h"
+
+using namespace mlir;
+
+namespace dlc::ir {
+namespace {
+
+/// What both directions have in common; tensors of all steps are [T B, L].
+class PathSteps {
+public:
+  template <class OpTy>
+  PathSteps(Decomposition<OpTy> &d)
+      : steps(tensorType(d.op.getE()).getDimSize(0)),
+        batch(tensorType(d.op.getE()).getDimSize(1)),
+        places(tensorType(d.op.getE()).getDimSize(2)), e(rows(d(d.op.getE()))),
+        jumps(d.expr(d.op.getJumps())),
+        valid(d.expr(d.op.getValid())
+                  .cast(e.type().getElementType())
+                  .reshape({steps * batch, 1})
+                  .broadcast({steps * batch, places})) {}
+
+  Expr rows(Expr all) const { return all.reshape({steps * batch, places}); }
+  Expr at(Expr all, int64_t t) const { return stepRows(all, t * batch, batch); }
+  /// Whether step t counts. As numbers a step's part lies as a tensor must.
+  Expr counts(int64_t t) const {
+    Expr number = at(valid, t);
+    return compare(Predicate::ne, number, number.scalar(0));
+  }
+  /// Before the first step.
+  Expr start() const {
+    auto type = RankedTensorType::get({batch, places}, e.b->getI64Type());
+    Expr place = e.make<IotaOp>(type, uint64_t(1));
+    return select(compare(Predicate::eq, place, place.scalar(0)), e.scalar(0),
+                  e.scalar(kNoPath));
+  }
+  /// Every place's number `by` places before (by < 0: behind), `other` where
+  /// there is none.
+  Expr shifted(Expr x, int64_t by, double other) const {
+    const int64_t far = std::abs(by);
+    Expr kept = x.make<SliceOp>(x.v, ArrayRef<int64_t>{0, by < 0 ? far : 0},
+                                ArrayRef<int64_t>{batch, places - far},
+                                ArrayRef<int64_t>{1, 1});
+    Expr none = x.scalar(other).broadcast({batch, far});
+    SmallVector<Value> parts{none, kept};
+    if (by < 0)
+      std::swap(parts[0], parts[1]);
+    return x.make<ConcatOp>(ValueRange(parts), uint64_t(1));
+  }
+  /// The paths before a step that come from `by` places before.
+  Expr from(Expr before, int64_t by) const {
+    if (by == 0)
+      return before;
+    Expr moved = shifted(before, by, kNoPath);
+    return by == 2 ? select(jumps, moved, moved.scalar(kNoPath)) : moved;
+  }
+
+  const int64_t steps, batch, places;
+  Expr e, jumps, valid;
+};
+
+auto ctcPaths(Decomposition<CtcPathsOp> &d) {
+  PathSteps p(d);
+  Expr now = p.start();
+  std::vector<Expr> all;
+  for (int64_t t = 0; t < p.steps; ++t) {
+    Expr stay = now, next = p.from(now, 1), jump = p.from(now, 2);
+    Expr most = maximum(stay, maximum(next, jump));
+    Expr sum =
+        most + log(exp(stay - most) + exp(next - most) + exp(jump - most));
+    now = select(p.counts(t), sum + p.at(p.e, t), stay);
+    all.push_back(now);
+  }
+  return d.results({now, stackRows(all)});
+}
+
+auto ctcPathsBackward(Decomposition<CtcPathsBackwardOp> &d) {
+  PathSteps p(d);
+  Expr all = p.rows(d(d.op.getAll())), dNow = d(d.op.getDlast());
+  std::vector<Expr> de(p.steps, dNow);
+  for (int64_t t = p.steps; t-- > 0;) {
+    Expr before = t ? p.at(all, t - 1) : p.start();
+    Expr sum = p.at(all, t) - p.at(p.e, t), valid = p.counts(t);
+    de[t] = select(valid, dNow, dNow.scalar(0));
+    std::optional<Expr> dBefore;
+    for (int64_t by = 0; by < 3; ++by) {
+      // A sum has no part that is larger, but for rounding.
+      Expr share = exp(minimum(p.from(before, by) - sum, sum.scalar(0)));
+      Expr part = dNow * share;
+      if (by)
+        part = p.shifted(part, -by, 0);
+      dBefore = dBefore ? *dBefore + part : part;
+    }
+    dNow = select(valid, *dBefore, dNow);
+  }
+  return d.results({stackRows(de)});
+}
+
+} // namespace
+} // namespace dlc::ir
+
+using namespace dlc::ir;
+
+void dlc::attachPathDecompositions(MLIRContext &c) {
+  decomposition<CtcPathsOp>(c, [](auto &d) { return ctcPaths(d); });
+  decomposition<CtcPathsBackwardOp>(
+      c, [](auto &d) { return ctcPathsBackward(d); });
+}

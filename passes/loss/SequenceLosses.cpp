@@ -1,0 +1,176 @@
+// CTC: the labels of a sequence, without their places.
+//   1. Between labels, before and behind them stand blanks: a path's places.
+//   2. dlc.ctc_paths sums over all paths, in log space, a step after the other.
+//   3. The loss is that of the paths which end at the last label or the blank
+//   behind it.
+#include "compiler/dialect/ops/Recurrence.h"
+#include "passes/loss/LossKinds.h"
+#include <limits>
+
+using namespace mlir;
+using dlc::ir::Expr;
+
+namespace dlc {
+namespace {
+
+/// Every step's part of what all steps share begins as a tensor must, then.
+constexpr int64_t kPlacesTogether = 16;
+
+/// No path has so small a share.
+constexpr double kImpossible = 1e29;
+
+FailureOr<LossInputs> ctcInputs(func::FuncOp predict, OutputTypes outs,
+                                const LossOptions &options) {
+  RankedTensorType out = outs[0];
+  const bool stepsFirst = options.ctcLayout == CtcLayout::stepsFirst;
+  if (out.getRank() != 3)
+    return predict.emitError()
+           << "ctc expects an output of shape "
+           << (stepsFirst ? "[steps, rows, classes]" : "[rows, steps, classes]")
+           << ", found " << out;
+  if (options.ctcBlank >= out.getDimSize(2))
+    return predict.emitError()
+           << "--ctc-blank=" << options.ctcBlank << " is none of the "
+           << out.getDimSize(2) << " classes of the output " << out;
+  const int64_t rows = out.getDimSize(stepsFirst ? 1 : 0);
+  Type i64 = IntegerType::get(predict.getContext(), 64);
+  LossInputs takes{
+      {{"", RankedTensorType::get({rows, *options.ctcLabels}, i64)}}, rows};
+  if (!options.ctcPadded)
+    for (const char *name : {"input_lengths", "target_lengths"})
+      takes.inputs.push_back({name, RankedTensorType::get({rows}, i64)});
+  return takes;
+}
+
+Expr indexAlong(Expr like, ir::Ints shape, uint64_t axis) {
+  return like.make<ir::IotaOp>(
+      RankedTensorType::get(shape, like.b->getI64Type()), axis);
+}
+Expr join(ArrayRef<Expr> parts, uint64_t axis) {
+  SmallVector<Value> values;
+  for (const Expr &part : parts)
+    values.push_back(part);
+  return parts[0].make<ir::ConcatOp>(ValueRange(values), axis);
+}
+Expr negated(Expr x) { return x.make<ir::NotOp>(x.v); }
+Expr either(Expr a, Expr b) { return a.make<ir::OrOp>(a.v, b.v); }
+
+/// [B, L] of labels [B, S]: blanks at even places, and behind the last up to a
+/// round number.
+Expr placesOf(Expr labels, int64_t blank) {
+  const int64_t rows = labels.shape()[0], most = labels.shape()[1];
+  const int64_t behind =
+      llvm::alignTo(2 * most + 1, kPlacesTogether) - 2 * most;
+  Expr none = labels.scalar(double(blank));
+  Expr pairs = join(
+      {none.broadcast({rows, most, 1}), labels.reshape({rows, most, 1})}, 2);
+  return join({pairs.reshape({rows, 2 * most}), none.broadcast({rows, behind})},
+              1);
+}
+
+/// Where a path may come from two places before: [B, L].
+Expr mayJump(Expr places) {
+  const int64_t rows = places.shape()[0], count = places.shape()[1];
+  Expr before = places.make<ir::SliceOp>(places.v, ArrayRef<int64_t>{0, 0},
+                                         ArrayRef<int64_t>{rows, count - 2},
+                                         ArrayRef<int64_t>{1, 1});
+  Expr first = places.make<ir::SliceOp>(places.v, ArrayRef<int64_t>{0, 0},
+                                        ArrayRef<int64_t>{rows, 2},
+                                        ArrayRef<int64_t>{1, 1});
+  return compare(ir::Predicate::ne, places, join({first, before}, 1));
+}
+
+Value belowLastSoftmax(Value out, const LossOptions &) {
+  return belowSoftmax(out, {});
+}
+
+/// Lengths and labels of a batch, as they are used.
+struct CtcTargets {
+  Expr labels, steps, count; // [B, S], blanks behind; [B]; [B]
+  Expr wrong;                // [B]: no such class or length
+
+  CtcTargets(ExprList inputs, int64_t allSteps, int64_t classes,
+             const LossOptions &options)
+      : labels(inputs[0]), steps(labels), count(labels), wrong(labels) {
+    const int64_t rows = labels.shape()[0], most = labels.shape()[1];
+    Expr zero = labels.scalar(0);
+    if (options.ctcPadded) {
+      count = compare(ir::Predicate::ge, labels, zero)
+                  .cast(Float32Type::get(labels.b->getContext()))
+                  .sum({1})
+                  .cast(labels.b->getI64Type());
+      steps = labels.scalar(double(allSteps)).broadcast({rows});
+    } else {
+      steps = inputs[1];
+      count = inputs[2];
+    }
+    Expr inUse = compare(ir::Predicate::lt, indexAlong(labels, {rows, most}, 1),
+                         count.reshape({rows, 1}));
+    Expr odd = both(inUse, outsideOf(labels, classes));
+    labels = select(both(inUse, negated(odd)), labels,
+                    labels.scalar(double(options.ctcBlank)));
+    Expr found = odd.cast(Float32Type::get(labels.b->getContext())).max({1});
+    Expr any = compare(ir::Predicate::gt, found, found.scalar(0));
+    wrong = either(any, either(outsideOf(count, most + 1),
+                               outsideOf(steps, allSteps + 1)));
+  }
+};
+
+/// The log-probability of each place at each step, [T, B, L], of [T, B, C].
+Expr emissionsOf(Expr logs, Expr places) {
+  const int64_t steps = logs.shape()[0], rows = logs.shape()[1],
+                classes = logs.shape()[2], count = places.shape()[1];
+  Expr at = indexAlong(logs, {steps, rows, 1}, 0) * double(rows * classes) +
+            indexAlong(logs, {steps, rows, 1}, 1) * double(classes) +
+            places.reshape({1, rows, count});
+  Expr flat = logs.reshape({steps * rows * classes});
+  return flat.make<ir::GatherOp>(flat.v, at.v, uint64_t(0), IntegerAttr());
+}
+
+/// The log of the sum of what ends at places 2 count and 2 count - 1: [B].
+Expr endOf(Expr last, Expr count) {
+  const int64_t rows = last.shape()[0], places = last.shape()[1];
+  Expr place = indexAlong(last, {rows, places}, 1),
+       end = count.reshape({rows, 1}) * 2.0;
+  Expr isEnd = either(compare(ir::Predicate::eq, place, end),
+                      compare(ir::Predicate::eq, place, end - 1.0));
+  Expr among = select(isEnd, last, last.scalar(-10 * kImpossible));
+  // The gradient of the logarithm alone, then, which is the whole.
+  Expr most = among.max({1}, true);
+  most = most.make<ir::FloorOp>(most.v);
+  return (log(exp(among - most).sum({1}, true)) + most).reshape({rows});
+}
+
+LossRows ctcLoss(ExprList x, ExprList inputs, const LossOptions &options) {
+  Expr logs = x[0].make<ir::LogSoftmaxOp>(x[0].v, uint64_t(2));
+  if (options.ctcLayout == CtcLayout::rowsFirst)
+    logs = logs.make<ir::TransposeOp>(logs.v, ArrayRef<int64_t>{1, 0, 2});
+  const int64_t steps = logs.shape()[0], rows = logs.shape()[1];
+  CtcTargets targets(inputs, steps, logs.shape()[2], options);
+  Expr places = placesOf(targets.labels, options.ctcBlank);
+  Expr emissions = emissionsOf(logs, places);
+  Expr valid = compare(ir::Predicate::lt, indexAlong(logs, {steps, rows}, 0),
+                       targets.steps.reshape({1, rows}));
+  Expr last =
+      logs.make<ir::CtcPathsOp>(emissions.v, mayJump(places).v, valid.v);
+  Expr loss = -endOf(last, targets.count);
+  Expr isPossible = compare(ir::Predicate::lt, loss, loss.scalar(kImpossible));
+  loss = select(isPossible, loss,
+                loss.scalar(options.ctcZeroInfinity
+                                ? 0
+                                : std::numeric_limits<double>::infinity()));
+  Expr labels = targets.count.cast(loss.type().getElementType());
+  loss = loss / maximum(labels, labels.scalar(1));
+  return {select(targets.wrong,
+                 loss.scalar(std::numeric_limits<double>::quiet_NaN()), loss),
+          nullptr};
+}
+
+const LossKind sequenceKinds[] = {
+    {"ctc", 1, ctcInputs, belowLastSoftmax, ctcLoss}};
+
+} // namespace
+
+LossFamily sequenceLosses() { return sequenceKinds; }
+
+} // namespace dlc
