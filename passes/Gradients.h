@@ -21,6 +21,7 @@ void registerGradients(mlir::DialectRegistry &registry);
 
 /// The tables, one a family: gradients/<Family>.cpp.
 void attachAttentionGradients(mlir::MLIRContext &context);
+void attachCustomGradients(mlir::MLIRContext &context);
 void attachElementwiseGradients(mlir::MLIRContext &context);
 void attachLinearGradients(mlir::MLIRContext &context);
 void attachNormGradients(mlir::MLIRContext &context);

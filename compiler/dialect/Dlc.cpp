@@ -2,6 +2,7 @@
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/dialect/Infer.h"
 #include "compiler/dialect/LibraryNorm.h"
+#include "compiler/dialect/ops/Custom.h"
 #include "compiler/dialect/ops/Recurrence.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -25,6 +26,7 @@ void DlcDialect::initialize() {
   registerLibraryNorms(*this);
   registerEpilogues(*this);
   registerRecurrences(*this);
+  registerCustom(*this);
 }
 
 Operation *DlcDialect::materializeConstant(OpBuilder &b, Attribute value,

@@ -71,7 +71,8 @@ private:
 
   Status survey() {
     DLC_ASSIGN(auto uses,
-               import::surveyOnnx(options.model, options.import.budget));
+               import::surveyOnnx(options.model, options.import.budget,
+                                  options.import.opLibraries));
     for (const import::OperatorUse &use : uses) {
       OperatorCheck op;
       op.name = use.name, op.count = int64_t(use.nodes.size());
@@ -80,7 +81,7 @@ private:
       if (use.isMissing) {
         op.import = "no";
         op.advice = "dlc has no such operator: export it as others, or give it "
-                    "as a function in the model";
+                    "as a function in the model or in a library (--op-library)";
         report.errors.push_back(
             fmt::format("operator {} is not supported (node '{}'{})",
                         printable(use.name), printable(use.nodes.front()),
@@ -252,11 +253,28 @@ private:
     return llvm::any_of(dx, [](Value v) { return bool(v); }) ? "yes" : "zero";
   }
 
+  /// Null with errors: a library has no code for the target.
+  OwningOpRef<ModuleOp> moduleFor(const CompileOptions &o) {
+    if (model->opLibraries.empty())
+      return model->module->clone();
+    auto imported = import::importOnnx(context, o.model, o.importing());
+    return imported.ok() ? std::move(imported->module)
+                         : OwningOpRef<ModuleOp>();
+  }
   Status lower(const std::string &target) {
     Findings findings(context);
     CompileOptions o = options;
     o.train.target.name = target;
-    OwningOpRef<ModuleOp> module(model->module->clone());
+    auto word = [&](OperatorCheck &op) -> std::string & {
+      return op.targets[target];
+    };
+    OwningOpRef<ModuleOp> module = moduleFor(o);
+    if (!module) { // no error: the library may be for one target only
+      for (const std::string &node : findings.nodes)
+        if (OperatorCheck *op = find(node))
+          word(*op) = "no", op->advice = findings.errors.front();
+      return {};
+    }
     bool isLowered = true;
     plan::Plan plan;
     PassManager passes(&context);
@@ -264,9 +282,6 @@ private:
       phase.add(passes);
     isLowered =
         succeeded(passes.run(*module)) && succeeded(emitPlan(*module, plan));
-    auto word = [&](OperatorCheck &op) -> std::string & {
-      return op.targets[target];
-    };
     for (OperatorCheck &op : report.ops)
       word(op) = isLowered ? "yes" : "?";
     if (!isLowered) {

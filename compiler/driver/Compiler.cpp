@@ -238,6 +238,8 @@ private:
   Status write() {
     DLC_ASSIGN(ArtifactWriter writer, ArtifactWriter::create(options.output));
     auto path = [&](const char *name) { return writer.folder() + "/" + name; };
+    for (const auto &[name, content] : model->opLibraries)
+      DLC_TRY(writeNewFile(path(name.c_str()), content));
     for (const auto &[name, content] : kernels)
       DLC_TRY(writeNewFile(path(name.c_str()), content));
     DLC_TRY(writeInitialState(*model->module, model->weights,

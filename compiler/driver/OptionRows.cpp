@@ -55,6 +55,11 @@ void addModel(OptionTable &table, CompileOptions &o) {
     i.paddings = words;
     return {};
   };
+  table.list(
+      "model.op-library", i.opLibraries, "FILE",
+      "a shared library with operators of one's own "
+      "(runtime/plan/ops/dlc_op.h), whose code runs here and goes into the "
+      "artifact: name only what you trust");
   table.choice("model.layout", o.layout, {"auto", "nchw", "nhwc"},
                "of images inside a step; auto: what is faster on the target");
 }

@@ -16,14 +16,16 @@ static CompileOptions defaultsOf(const CompileOptions &options) {
   return resolved(d);
 }
 
-import::ImportOptions CompileOptions::importing() const {
-    import::ImportOptions o = import;
-if (batch > 0)
-  o.batch = batch;
-o.otherwiseBatch = kDefaultBatch;
-o.init.seed = train.random.seed;
-return o;
-} // namespace dlc
+// A line that begins with `import` is a module's for clang-format.
+auto CompileOptions::importing() const -> import::ImportOptions {
+  import::ImportOptions o = import;
+  if (batch > 0)
+    o.batch = batch;
+  o.otherwiseBatch = kDefaultBatch;
+  o.init.seed = train.random.seed;
+  o.device = train.target.name;
+  return o;
+}
 
 std::string toYaml(const CompileOptions &options) {
   CompileOptions o = resolved(options);

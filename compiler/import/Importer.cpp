@@ -1,4 +1,5 @@
 #include "compiler/import/Importer.h"
+#include "compiler/import/CustomOps.h"
 #include "compiler/import/Inputs.h"
 #include "compiler/import/Narrow.h"
 #include "compiler/import/Prepare.h"
@@ -48,9 +49,9 @@ class Importer : public ValueTable {
 public:
   Importer(MLIRContext &context, OnnxFile &file, const ImportOptions &options,
            const std::vector<std::string> &head,
-           std::map<std::string, Role> roles)
+           std::map<std::string, Role> roles, CustomOps &custom)
       : context(context), file(file), options(options), head(head),
-        builder(&context), evaluator(file.budget),
+        custom(custom), builder(&context), evaluator(file.budget),
         declared(file.model->graph()), narrow(narrowTypes(file.model->graph())),
         roles(std::move(roles)) {}
 
@@ -127,6 +128,7 @@ private:
   OnnxFile &file;
   const ImportOptions &options;
   const std::vector<std::string> &head;
+  CustomOps &custom;
   OpBuilder builder;
   HostEvaluator evaluator;
   Declared declared;
@@ -301,7 +303,10 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
     return node.fail(overBudget);
   if (failed(folded))
     return failure();
-  if (!*folded) {
+  if (!*folded && custom.knows(operatorName(proto))) {
+    if (failed(custom.import(node)))
+      return failure();
+  } else if (!*folded) {
     auto row = allRows().find(operatorName(proto));
     if (row == allRows().end())
       return node.fail() << proto.op_type()
@@ -399,7 +404,9 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
 
 FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   uses = dropDeadNodes(file);
-  auto folds = [&](auto &op) { return evaluator.knows(op); };
+  auto folds = [&](auto &op) {
+    return evaluator.knows(op) || custom.knows(op);
+  };
   if (Status status = checkSupport(file, folds); !status.ok())
     return fail(status);
   auto isKnown = [](auto &op) { return allRows().count(op) > 0; };
@@ -465,6 +472,9 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
     emitError(at, status.message());
     return Status(status.code(), "");
   };
+  auto custom = CustomOps::load(options.opLibraries, options.device);
+  if (!custom.ok())
+    return fail(UnknownLoc::get(&context), custom.status());
   auto file = loadRestored(path, Budget(size_t(options.budget)));
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
@@ -475,13 +485,14 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto roles = decideRoles(*file, options, *head, at);
   if (!roles.ok())
     return fail(at, roles.status());
-  Importer importer(context, *file, options, *head, std::move(*roles));
+  Importer importer(context, *file, options, *head, std::move(*roles), *custom);
   auto module = importer.run();
   if (failed(module))
     return Status(importer.code, "");
-  return ImportedModel{std::move(*module),     std::move(file->weights),
-                       std::move(file->model), importer.batch,
-                       std::move(*head),       std::move(file->decisions)};
+  return ImportedModel{std::move(*module),        std::move(file->weights),
+                       std::move(file->model),    importer.batch,
+                       std::move(*head),          custom->used(),
+                       std::move(file->decisions)};
 }
 
 } // namespace dlc::import

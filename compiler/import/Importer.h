@@ -36,6 +36,10 @@ struct ImportOptions {
   std::string weights;
   bool weightsPartial = false;
   InitOptions init;
+  /// --op-library=FILE: libraries of operators (runtime/plan/ops/dlc_op.h),
+  /// whose code for `device`, a target's name, will run.
+  std::vector<std::string> opLibraries;
+  std::string device = "cpu";
   /// --import-budget=SIZE: what values that are no weights of the file may take
   /// (Budget.h), beside the size of the model's files.
   int64_t budget = kDefaultBudget;
@@ -60,6 +64,8 @@ struct ImportedModel {
   int64_t batch = 1;
   /// Weights of the new head.
   std::vector<std::string> head;
+  /// The libraries of operators that it uses, by their files in the artifact.
+  std::map<std::string, std::string> opLibraries;
   /// What was merged or folded in the file, and what became of it.
   std::vector<Decision> decisions;
 };

@@ -6,7 +6,7 @@
 namespace dlc::import {
 
 /// By operator ("Conv", "com.microsoft.Gelu"): the nodes that no row handles
-/// and that do not fold, either.
+/// and that `folds`, which knows what else is supported, does not hold for.
 using Missing = std::map<std::string, std::vector<std::string>>;
 Missing missingOperators(const OnnxFile &file,
                          const std::function<bool(const std::string &)> &folds);

@@ -1,4 +1,5 @@
 #include "compiler/import/Survey.h"
+#include "compiler/import/CustomOps.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/restore/Restore.h"
@@ -19,13 +20,16 @@ static std::string qualifiedName(const onnx::NodeProto &node) {
   return isCore ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
-Result<std::vector<OperatorUse>> surveyOnnx(const std::string &path,
-                                            int64_t budget) {
+Result<std::vector<OperatorUse>>
+surveyOnnx(const std::string &path, int64_t budget,
+           const std::vector<std::string> &opLibraries) {
+  DLC_ASSIGN(const CustomOps custom, CustomOps::load(opLibraries, ""));
   DLC_ASSIGN(auto source, parseOnnx(path));
   DLC_ASSIGN(OnnxFile file, loadRestored(path, Budget(size_t(budget))));
   const HostEvaluator evaluator(file.budget);
-  Missing missing = missingOperators(
-      file, [&](const std::string &op) { return evaluator.knows(op); });
+  Missing missing = missingOperators(file, [&](const std::string &op) {
+    return evaluator.knows(op) || custom.knows(op);
+  });
 
   std::vector<OperatorUse> uses;
   std::map<std::string, size_t> places;

@@ -20,7 +20,9 @@ std::string labelOf(const std::string &name, const std::string &op,
 
 /// In the order of their first nodes; missing ones of functions at the end.
 /// Code::BadModel, with the path, for what is no model.
-Result<std::vector<OperatorUse>> surveyOnnx(const std::string &path,
-                                            int64_t budget);
+/// `opLibraries`: see ImportOptions.
+Result<std::vector<OperatorUse>>
+surveyOnnx(const std::string &path, int64_t budget,
+           const std::vector<std::string> &opLibraries);
 
 } // namespace dlc::import

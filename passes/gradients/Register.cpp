@@ -6,6 +6,7 @@ namespace dlc {
 void registerGradients(mlir::DialectRegistry &registry) {
   registry.addExtension(+[](mlir::MLIRContext *context, ir::DlcDialect *) {
     attachAttentionGradients(*context);
+    attachCustomGradients(*context);
     attachElementwiseGradients(*context);
     attachLinearGradients(*context);
     attachNormGradients(*context);

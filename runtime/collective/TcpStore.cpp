@@ -17,11 +17,7 @@
 #include <unistd.h>
 
 namespace dlc {
-namespace {
-
-using namespace store;
-using Clock = Socket::Clock;
-constexpr auto kNever = Clock::time_point::max();
+namespace store {
 
 struct Connection {
   Socket socket;
@@ -29,7 +25,7 @@ struct Connection {
   bool watches = false, left = false; // without a farewell it is lost
   std::string in, out;                // not read, not sent
   std::optional<std::string> wanted;  // the key that it waits for
-  Clock::time_point due;              // of what is half done
+  Socket::Clock::time_point due;      // of what is half done
   bool closed = false;
 
   bool takes() const { return out.empty() && !wanted; }
@@ -37,6 +33,14 @@ struct Connection {
     out.append(reinterpret_cast<const char *>(&word), sizeof word);
   }
 };
+
+} // namespace store
+
+namespace {
+
+using namespace store;
+using Clock = Socket::Clock;
+constexpr auto kNever = Clock::time_point::max();
 
 // In a time that does not depend on where they differ.
 bool isSame(std::string_view a, std::string_view b) {

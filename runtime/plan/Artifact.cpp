@@ -99,10 +99,11 @@ bool Artifact::has(const std::string &name) const {
   return manifest_["files"].contains(name);
 }
 
+// Of kernels, or of libraries of operators, which lie beside them.
 static bool callsKernels(const plan::Plan &plan) {
   for (const plan::Program &program : plan.programs())
     for (const plan::Command &command : program.commands())
-      if (command.kind() == "kernel")
+      if (command.kind() == "kernel" || command.kind() == "custom")
         return true;
   return false;
 }

@@ -17,7 +17,7 @@ import dlc
 
 PAGE = os.path.join(dlc.ROOT, "docs", "ops.md")
 DIALECT = os.path.join(dlc.ROOT, "compiler", "dialect")
-FILES = "DlcOps", "ops/Recurrence", "ops/LibraryNorm", "ops/Epilogues", "ExecOps"
+FILES = "DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/Epilogues", "ExecOps"
 HEAD = """# The ops
 
 What stands in a program: first those of `dlc`, which compute on tensors, then those of `exec`, which are commands on

@@ -6,6 +6,7 @@
 #include "runtime/base/process/PrivateLibrary.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cpu/Threads.h"
+#include "runtime/plan/ops/OpLibrary.h"
 
 namespace dlc {
 
@@ -62,6 +63,7 @@ public:
   // For the files that implement kinds of commands.
   const Threads &threads() const { return threads_; }
   Workspace &workspace() { return workspace_; }
+  OpLibraries &opLibraries() { return opLibraries_; }
   Result<KernelFunction> kernel(const std::string &symbol) const;
 
 private:
@@ -75,6 +77,7 @@ private:
   std::vector<Mapping> regions_;
   uint64_t regionBytes_ = 0;
   PrivateLibrary kernels_;
+  OpLibraries opLibraries_;
   std::span<const Kind> added_;
 };
 

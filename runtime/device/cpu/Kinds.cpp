@@ -3,7 +3,7 @@
 namespace dlc {
 
 static constexpr std::span<const Kind> (*kFamilies[])() = {
-    batchNormKinds, convKinds,   copyKinds,   flatKinds,
+    batchNormKinds, convKinds,   copyKinds,   customKinds, flatKinds,
     gatherKinds,    kernelKinds, matmulKinds, poolKinds,
 };
 

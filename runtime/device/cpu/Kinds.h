@@ -20,6 +20,7 @@ struct Kind {
 std::span<const Kind> batchNormKinds();
 std::span<const Kind> convKinds();
 std::span<const Kind> copyKinds();
+std::span<const Kind> customKinds();
 std::span<const Kind> flatKinds();
 std::span<const Kind> gatherKinds();
 std::span<const Kind> kernelKinds();

@@ -51,6 +51,7 @@ Status CudaDevice::fill(std::byte *to, uint8_t value, uint64_t bytes) {
 }
 
 Status CudaDevice::loadKernels(const KernelFiles &files) {
+  opLibraries_.setFiles(files);
   return modules_.load(files);
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/device/cuda/driver/Memory.h"
 #include "runtime/device/cuda/driver/Modules.h"
 #include "runtime/device/cuda/driver/Staging.h"
+#include "runtime/plan/ops/OpLibrary.h"
 
 namespace dlc {
 
@@ -44,6 +45,7 @@ public:
   const GpuContext &context() const { return *context_; }
   GpuMemory &memoryPool() { return memory_; }
   const GpuModules &modules() const { return modules_; }
+  OpLibraries &opLibraries() { return opLibraries_; }
   Libraries &libraries() { return libraries_; }
   const Tuner &tuner() const { return tuner_; }
 
@@ -54,6 +56,7 @@ private:
   std::string name_;
   GpuMemory memory_;
   GpuModules modules_;
+  OpLibraries opLibraries_;
   CommunicationStream communication_;
   Libraries libraries_;
   Tuner tuner_;

@@ -3,7 +3,7 @@
 namespace dlc {
 
 static constexpr std::span<const GpuKind> (*kFamilies[])() = {
-    gpuAttentionKinds, gpuConvKinds,   gpuCopyKinds,
+    gpuAttentionKinds, gpuConvKinds,   gpuCopyKinds, gpuCustomKinds,
     gpuKernelKinds,    gpuMatmulKinds, gpuNormKinds,
 };
 

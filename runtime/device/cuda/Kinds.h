@@ -20,6 +20,7 @@ struct GpuKind {
 std::span<const GpuKind> gpuAttentionKinds();
 std::span<const GpuKind> gpuConvKinds();
 std::span<const GpuKind> gpuCopyKinds();
+std::span<const GpuKind> gpuCustomKinds();
 std::span<const GpuKind> gpuKernelKinds();
 std::span<const GpuKind> gpuMatmulKinds();
 std::span<const GpuKind> gpuNormKinds();

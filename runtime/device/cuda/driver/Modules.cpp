@@ -40,6 +40,8 @@ Status GpuModules::load(const KernelFiles &files) {
     DLC_ASSIGN(const std::string image, files.read());
     return loadImage(image, path);
   }
+  if (files.names().empty())
+    return {}; // said by the first command that needs one
   const int sm = context_.properties().sm;
   std::string chosen = fmt::format("kernels.sm_{}.cubin", sm);
   for (int older = sm; older > 0 && !files.has(chosen); --older)

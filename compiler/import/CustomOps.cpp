@@ -1,0 +1,208 @@
+#include "compiler/import/CustomOps.h"
+#include "compiler/dialect/ops/Custom.h"
+#include "compiler/import/rows/Build.h"
+#include "compiler/import/tensor/DataType.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
+#include <deque>
+#include <filesystem>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+constexpr uint64_t kLargestLibrary = uint64_t(1) << 30;
+
+/// Types as the C interface numbers them; 0: it has none.
+constexpr std::pair<DType, int32_t> kTypes[] = {
+    {DType::F32, DLC_OP_F32},   {DType::F16, DLC_OP_F16},
+    {DType::BF16, DLC_OP_BF16}, {DType::F64, DLC_OP_F64},
+    {DType::I64, DLC_OP_I64},   {DType::I32, DLC_OP_I32},
+    {DType::U8, DLC_OP_U8},     {DType::Bool, DLC_OP_BOOL}};
+
+int32_t opType(DType type) {
+  for (auto [ours, theirs] : kTypes)
+    if (ours == type)
+      return theirs;
+  return 0;
+}
+
+std::optional<DType> typeOf(int32_t opType) {
+  for (auto [ours, theirs] : kTypes)
+    if (theirs == opType)
+      return ours;
+  return std::nullopt;
+}
+
+/// ONNX's own, and those that dlc has rows for.
+bool isReserved(std::string_view domain) {
+  return domain == "ai.onnx" || domain.starts_with("ai.onnx.") ||
+         domain == "com.microsoft";
+}
+
+FailureOr<OpAttributes> attributesOf(const Node &n) {
+  OpAttributes attributes;
+  for (const onnx::AttributeProto &a : n.proto.attribute()) {
+    auto &value = attributes[a.name()];
+    switch (a.type()) {
+    case onnx::AttributeProto::INT:
+      value = std::vector<int64_t>{a.i()};
+      break;
+    case onnx::AttributeProto::INTS:
+      value = std::vector<int64_t>(a.ints().begin(), a.ints().end());
+      break;
+    case onnx::AttributeProto::FLOAT:
+      value = std::vector<double>{a.f()};
+      break;
+    case onnx::AttributeProto::FLOATS:
+      value = std::vector<double>(a.floats().begin(), a.floats().end());
+      break;
+    case onnx::AttributeProto::STRING:
+      value = a.s();
+      break;
+    default:
+      return n.fail() << "attribute '" << a.name()
+                      << "': an operator of a library takes numbers, lists of "
+                         "numbers and texts";
+    }
+  }
+  return attributes;
+}
+
+/// What is not set yet is noticed.
+dlc_op_tensor unsetTensor() {
+  dlc_op_tensor t{};
+  t.rank = -1;
+  return t;
+}
+
+/// Appends input `i` to the call's; its values, where they are known, to
+/// `kept`.
+LogicalResult addInput(const Node &n, size_t i, OpCall &call,
+                       std::deque<std::string> &kept) {
+  Value v = n.in(i);
+  if (!v)
+    return failure();
+  const DType dtype = toDType(ir::elementType(v));
+  if (n.onnxType(i) != toOnnxType(dtype))
+    return n.fail() << "input " << i
+                    << ": an operator of a library takes f32, "
+                       "f16, bf16, f64, i64, i32, u8 and bool";
+  const Shape shape = n.shape(i);
+  if (shape.size() > DLC_OP_RANK)
+    return n.fail() << "input " << i << " has rank " << shape.size()
+                    << ", an operator of a library takes at most "
+                    << DLC_OP_RANK;
+  dlc_op_tensor t{opType(dtype), int32_t(shape.size()), {}, nullptr};
+  llvm::copy(shape, t.shape);
+  if (const HostTensor *known = n.host(i))
+    t.data = kept.emplace_back(known->bytes()).data();
+  call.inputs.push_back(t);
+  return success();
+}
+
+FailureOr<Type> typeOf(const Node &n, size_t i, const dlc_op_tensor &t) {
+  auto dtype = typeOf(t.type);
+  bool isValid = dtype && t.rank >= 0 && t.rank <= DLC_OP_RANK;
+  for (int32_t d = 0; isValid && d < t.rank; ++d)
+    isValid = t.shape[d] > 0;
+  if (!isValid)
+    return n.fail() << "output " << i
+                    << ": the library gave no valid type and shape for it";
+  Shape shape(t.shape, t.shape + t.rank);
+  if (failed(checkFits(n, shape, "output of")))
+    return failure();
+  return Type(RankedTensorType::get(shape, toMlir(*dtype, n.b.getContext())));
+}
+
+} // namespace
+
+Status CustomOps::add(const std::string &path) {
+  auto bytes = readFile(path, kLargestLibrary);
+  if (!bytes)
+    return bytes.status();
+  auto library = OpLibrary::load(*bytes, path);
+  if (!library)
+    return library.status();
+  const std::string file =
+      "ops." + std::filesystem::path(path).filename().string();
+  for (const Loaded &other : loaded_)
+    if (other.file == file)
+      return usageError("{}: '{}' has the same name; rename one of them", path,
+                        other.library.name());
+  for (const dlc_op &op : library->ops()) {
+    if (isReserved(op.domain))
+      return usageError("{}: operator '{}.{}' is in a domain that is not its "
+                        "own",
+                        path, op.domain, op.name);
+    for (const Loaded &other : loaded_)
+      if (other.library.find(op.domain, op.name))
+        return usageError("{}: operator '{}.{}' is in '{}', too", path,
+                          op.domain, op.name, other.library.name());
+  }
+  loaded_.push_back({file, std::move(*bytes), std::move(*library)});
+  return {};
+}
+
+Result<CustomOps> CustomOps::load(const std::vector<std::string> &paths,
+                                  std::string device) {
+  CustomOps ops;
+  ops.device_ = std::move(device);
+  for (const std::string &path : paths)
+    if (Status status = ops.add(path); !status.ok())
+      return usageError("--op-library: {}", status.message());
+  return ops;
+}
+
+CustomOps::Found CustomOps::find(const std::string &name) const {
+  for (const Loaded &each : loaded_)
+    for (const dlc_op &op : each.library.ops())
+      if (name == fmt::format("{}.{}", op.domain, op.name))
+        return {&each, &op};
+  return {nullptr, nullptr};
+}
+
+LogicalResult CustomOps::import(const Node &n) {
+  const auto [loaded, op] = find(operatorName(n.proto));
+  const dlc_op_code *code = codeFor(*op, device_);
+  if (!code)
+    return n.fail() << "'" << loaded->library.name() << "' has no code of '"
+                    << op->domain << "." << op->name << "' for " << device_;
+  auto attributes = attributesOf(n);
+  if (failed(attributes))
+    return failure();
+  const std::string text = attributesText(*attributes);
+  auto call = OpCall::make(text);
+  if (!call)
+    return n.fail(badModel("{}", call.status().message()));
+  std::deque<std::string> kept;
+  SmallVector<Value> operands;
+  for (size_t i = 0; i < n.inputs(); ++i) {
+    if (failed(addInput(n, i, *call, kept)))
+      return failure();
+    operands.push_back(n.in(i));
+  }
+  call->outputs.assign(n.outputs(), unsetTensor());
+  if (Status status = call->run(op->shapes, loaded->library.name());
+      !status.ok())
+    return n.fail(badModel("{}", status.message()));
+  SmallVector<Type> types;
+  for (size_t i = 0; i < n.outputs(); ++i) {
+    auto type = typeOf(n, i, call->outputs[i]);
+    if (failed(type))
+      return failure();
+    types.push_back(*type);
+  }
+  auto made = ir::CustomOp::create(n.b, n.loc, types, operands, loaded->file,
+                                   op->domain, op->name, text,
+                                   /*backward=*/false, bool(code->backward));
+  used_.emplace(loaded->file, loaded->bytes);
+  for (size_t i = 0; i < n.outputs(); ++i)
+    if (failed(n.result(i, made.getResult(i))))
+      return failure();
+  return success();
+}
+
+} // namespace dlc::import

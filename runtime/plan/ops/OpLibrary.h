@@ -1,0 +1,87 @@
+// Libraries with operators of a user's own, by the interface of
+// runtime/plan/ops/dlc_op.h.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/base/process/PrivateLibrary.h"
+#include "runtime/plan/KernelFiles.h"
+#include "runtime/plan/ops/dlc_op.h"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlc {
+
+// Runs the library's code, which stays in the process: it may have threads and
+// handlers at exit. Copies share it.
+class OpLibrary {
+public:
+  // From the library's bytes, which errors call `name`; loaded once, whoever
+  // asks. Incompatible for one that is no library of operators, or of another
+  // version, or whose table has holes. Thread-safe.
+  static Result<OpLibrary> load(std::string_view bytes, std::string name);
+
+  std::span<const dlc_op> ops() const {
+    return {table_->ops, table_->op_count};
+  }
+  // Null if it has none.
+  const dlc_op *find(std::string_view domain, std::string_view name) const;
+  const std::string &name() const { return name_; }
+
+private:
+  std::string name_;
+  const dlc_op_library *table_ = nullptr;
+};
+
+// What computes it on a device of that name, or null.
+const dlc_op_code *codeFor(const dlc_op &op, std::string_view device);
+
+// A call of an operator with everything it points to.
+class OpCall {
+public:
+  // `attributes`: the text that attributesText() gives. Corrupt for another.
+  static Result<OpCall> make(std::string_view attributes);
+
+  std::vector<dlc_op_tensor> inputs, outputs;
+
+  // Failed, with the function's words, where it returns anything but 0; `what`
+  // names the call. Allocates nothing but for that.
+  Status run(dlc_op_function function, std::string_view what,
+             void *stream = nullptr);
+
+private:
+  struct Attribute {
+    std::string name, text;
+    std::vector<int64_t> integers;
+    std::vector<double> numbers;
+    bool isText = false, isInteger = false;
+  };
+
+  std::vector<Attribute> kept_;
+  std::vector<dlc_op_attribute> attributes_;
+};
+
+// The attributes of a node: texts, numbers and lists of numbers by name.
+//   {"alpha": [0.5], "mode": "wrap", "pads": [1, 1]}
+using OpAttributes =
+    std::map<std::string, std::variant<std::string, std::vector<int64_t>,
+                                       std::vector<double>>>;
+std::string attributesText(const OpAttributes &attributes);
+
+// Those of an artifact, each loaded when it is first asked for.
+class OpLibraries {
+public:
+  void setFiles(KernelFiles files) { files_ = std::move(files); }
+  // Corrupt if the artifact has no such file.
+  Result<const OpLibrary *> get(const std::string &file);
+
+private:
+  KernelFiles files_;
+  std::map<std::string, OpLibrary> loaded_;
+};
+
+} // namespace dlc
