@@ -31,14 +31,23 @@ std::string list(const Missing &missing) {
 
 } // namespace
 
+std::string_view
+howImported(const std::string &op,
+            const std::function<bool(const std::string &)> &folds) {
+  if (allRows().count(op))
+    return "row";
+  if (hasStandardBody(op) || contribRules().count(op))
+    return "form";
+  return folds(op) ? "folded" : "no";
+}
+
 Missing
 missingOperators(const OnnxFile &file,
                  const std::function<bool(const std::string &)> &folds) {
   Missing missing;
   for (const auto *node : file.nodes) {
     const std::string name = operatorName(*node);
-    bool known = allRows().count(name) || folds(name) ||
-                 hasStandardBody(name) || contribRules().count(name);
+    const bool known = howImported(name, folds) != "no";
     const int since = firstOpset(name);
     if (known && since <= file.opset)
       continue;

@@ -11,6 +11,13 @@ using Missing = std::map<std::string, std::vector<std::string>>;
 Missing missingOperators(const OnnxFile &file,
                          const std::function<bool(const std::string &)> &folds);
 
+/// How it takes an operator, by operatorName: "row" (built in), "form" (as
+/// others, by com.microsoft's rules or the standard's body), "folded" (on
+/// values known at import alone) or "no".
+std::string_view
+howImported(const std::string &op,
+            const std::function<bool(const std::string &)> &folds);
+
 /// One error for all nodes that no row handles and that do not fold, either.
 Status checkSupport(const OnnxFile &file,
                     const std::function<bool(const std::string &)> &folds);

@@ -13,7 +13,7 @@ struct TargetOptions {
   /// --sm=N,N: compute capabilities of the GPUs that kernels are made for.
   Words sm = {"80", "90", "100"};
   /// --cuda-path: folder of the CUDA Toolkit; empty: found.
-  std::string toolkit;
+  std::string toolkit = {};
 
   void addTo(OptionTable &table);
 };

@@ -31,8 +31,9 @@ struct Update {
 /// What an optimizer reads, with its defaults; none: it does not read that.
 struct OptimizerReads {
   double lr, weightDecay = 0;
-  std::optional<double> momentum, beta1, beta2, epsilon, alpha;
-  std::optional<bool> nesterov;
+  std::optional<double> momentum = {}, beta1 = {}, beta2 = {}, epsilon = {},
+                        alpha = {};
+  std::optional<bool> nesterov = {};
   bool dampening = false, amsgrad = false; // off by default
 };
 

@@ -3,7 +3,7 @@
 A case goes through the importer and compiler/reference as it is, and where that is refused once more with more and more of its inputs
 known at import: shapes and axes, all but the first, all. refused.txt holds both ways: what is refused is listed, and what is listed is refused, for that reason.
 
-    conformance_test.py --write     writes refused.txt again, and prints the totals
+    conformance_test.py --write     writes refused.txt again, and prints the totals (then operators_page_test.py --write)
     DLC_CASES=cumsum,_pad_          only cases whose names have one of these; prints each one's verdict
 """
 

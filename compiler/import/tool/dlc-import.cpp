@@ -1,6 +1,8 @@
 // dlc-import MODEL.onnx: prints the dlc module that the importer makes.
 // Exit codes: 0 imported, 2 usage, 3 bad model, 6 out of memory.
 #include "compiler/import/Importer.h"
+#include "compiler/import/Support.h"
+#include "compiler/import/fold/HostEval.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
@@ -11,8 +13,10 @@
 
 namespace cl = llvm::cl;
 
-static cl::opt<std::string> modelPath(cl::Positional, cl::Required,
-                                      cl::desc("MODEL.onnx"));
+static cl::opt<std::string> modelPath(cl::Positional, cl::desc("MODEL.onnx"));
+static cl::list<std::string>
+    operators("operators", cl::CommaSeparated,
+              cl::desc("say how each of these is imported, and no more"));
 static cl::opt<int64_t>
     batch("batch", cl::desc("first dimension of the inputs"), cl::init(0));
 static cl::list<std::string> dims("dim",
@@ -26,6 +30,14 @@ static cl::opt<bool> quiet("quiet", cl::desc("do not print the module"));
 static int run(int argc, char **argv) try {
   llvm::InitLLVM init(argc, argv);
   cl::ParseCommandLineOptions(argc, argv, "prints an ONNX model as dlc\n");
+  const dlc::import::HostEvaluator evaluator(
+      dlc::import::Budget(dlc::import::kDefaultBudget));
+  for (const std::string &op : operators)
+    llvm::outs() << op << " " << dlc::import::howImported(op, [&](auto &name) {
+      return evaluator.knows(name);
+    }) << "\n";
+  if (!operators.empty())
+    return 0;
   dlc::import::ImportOptions options;
   if (batch > 0)
     options.batch = batch;

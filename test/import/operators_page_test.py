@@ -1,0 +1,93 @@
+"""docs/operators.md says of each ONNX operator how it is imported, and what its node cases and gradient cases are.
+
+    operators_page_test.py --write     writes the page again
+"""
+
+import os
+import sys
+import unittest
+from collections import defaultdict
+
+import onnx
+
+sys.path.insert(0, os.path.dirname(__file__))
+import conformance_test
+import dlc
+from gradient_cases import CASES
+from support import IMPORT, run
+
+PAGE = os.path.join(dlc.ROOT, "docs", "operators.md")
+HOW = {"row": "yes", "form": "as others", "folded": "known values", "no": "no"}
+HEAD = """# ONNX's operators
+
+What dlc does with each operator of the newest opset that it reads ({opset}); older forms are brought up to it. Written by
+test/import/operators_page_test.py from the importer's tables and the lists that its tests hold both ways.
+
+*Imported*: **yes**; **as others**: its nodes become those of other operators; **known values**: only where all inputs are
+known when the model is compiled; **no**: refused by name. *Node cases*: how many of ONNX's own cases of the operator give ONNX's
+results, and why the others are refused (test/import/refused.txt). *Gradient cases*: how often the operator stands in a case
+whose gradients are compared with PyTorch's and with differences (test/import/gradient_cases.py); an operator that is one op of
+dlc has its cases in test/ops. `dlc check MODEL.onnx` says the same of a model, with what is trained and how.
+
+| operator | imported | node cases | gradient cases |
+|---|---|---|---|
+"""
+FOOT = """
+Operators of com.microsoft: {contrib}. Others come as functions in the model or from a library (`--op-library`).
+"""
+CONTRIB = ("Attention BiasAdd BiasGelu BiasSplitGelu FastGelu FusedConv FusedGemm FusedMatMul Gelu GroupNorm GroupQueryAttention Inverse "
+           "LayerNormalization MultiHeadAttention QuickGelu RotaryEmbedding SimplifiedLayerNormalization SkipGroupNorm "
+           "SkipLayerNormalization SkipSimplifiedLayerNormalization").split()
+
+
+def imported(names):
+    code, text, err = run(IMPORT, "--operators=" + ",".join(names))
+    assert code == 0, err
+    return dict(line.split(" ") for line in text.splitlines())
+
+
+def reasons(refused):
+    counts = defaultdict(int)
+    for name in refused:
+        counts[conformance_test.listed()[name].split(":")[0]] += 1
+    return ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items()))
+
+
+def page():
+    names = sorted({s.name for s in onnx.defs.get_all_schemas() if s.domain == ""})
+    how = imported(names)
+    refused, cases = conformance_test.listed(), defaultdict(list)
+    for case in conformance_test.load():
+        operators = {n.op_type for n in case.model.graph.node}
+        if len(operators) == 1:
+            cases[operators.pop()].append(case.name)
+    gradients = defaultdict(int)
+    for case in CASES.values():
+        for op in {n.op_type for n in case.nodes}:
+            gradients[op] += 1
+    lines = []
+    for name in names:
+        bad = [c for c in cases[name] if c in refused]
+        passed = f"{len(cases[name]) - len(bad)} of {len(cases[name])}" + (f" ({reasons(bad)})" if bad else "")
+        lines.append(f"| {name} | {HOW[how[name]]} | {passed if cases[name] else ''} | {gradients[name] or ''} |\n")
+    contrib = [n for n, h in imported(["com.microsoft." + n for n in CONTRIB]).items() if h != "no"]
+    return (HEAD.format(opset=onnx.defs.onnx_opset_version()) + "".join(lines)
+            + FOOT.format(contrib=", ".join(n.split(".")[-1] for n in contrib)))
+
+
+class Page(unittest.TestCase):
+    def test_is_fresh(self):
+        with open(PAGE, encoding="utf-8") as file:
+            self.assertEqual(file.read(), page(), "run test/import/operators_page_test.py --write")
+
+    def test_knows_what_is_there(self):
+        self.assertEqual(list(imported(["Conv", "Gelu", "com.microsoft.BiasGelu", "StringConcat"]).values()),
+                         ["row", imported(["Gelu"])["Gelu"], "form", "no"])
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        with open(PAGE, "w", encoding="utf-8") as out:
+            out.write(page())
+    else:
+        dlc.main()
