@@ -7,6 +7,7 @@
 #include "compiler/import/Survey.h"
 #include "compiler/import/file/Declared.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/forms/StandardBodies.h"

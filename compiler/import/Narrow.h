@@ -2,7 +2,6 @@
 // i32, UINT32 and UINT64 in i64, types of 2 and 4 bits in i32, floats of 8 and
 // 4 bits in f32. Their values are always those that the type has.
 #pragma once
-#include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/rows/Rows.h"
 #include <unordered_map>
 
@@ -11,6 +10,8 @@ class GraphProto;
 }
 
 namespace dlc::import {
+
+class TypeCheck;
 
 /// The ONNX types of values that are held in a wider type.
 using NarrowTypes = std::unordered_map<std::string, int>;

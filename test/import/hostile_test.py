@@ -292,11 +292,16 @@ class Tensors(Hostile):
         self.refuse(self.changed(change), "raw_data has 95 bytes, expected 96")
 
     def test_data_types(self):
-        for kind, name in (TensorProto.INT4, "INT4"), (TensorProto.STRING, "STRING"), (77, "type 77"), (0, "UNDEFINED"):
+        for kind, name in (TensorProto.COMPLEX64, "COMPLEX64"), (TensorProto.STRING, "STRING"), (77, "type 77"), (0, "UNDEFINED"):
             with self.subTest(name=name):
                 def change(tensor):
                     tensor.data_type = kind
                 self.refuse(self.changed(change), f"tensor 'w': data type {name} is not supported")
+
+    def test_packed_elements(self):
+        def change(tensor):
+            tensor.data_type = TensorProto.INT4
+        self.refuse(self.changed(change), "raw_data has 96 bytes, expected 12 for its shape and type")
 
     def test_payload_in_the_wrong_field(self):
         def change(tensor):

@@ -1,5 +1,6 @@
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/SmallNumbers.h"
 #include "compiler/reference/Scalars.h"
 #include "compiler/reference/Views.h"
 #include <cmath>
@@ -106,8 +107,13 @@ HostResults castTo(HostCall &call, int onnxType) {
     return badModel("cast to {} is not supported", onnxTypeName(onnxType));
   const HostTensor &x = *call.input(0);
   DLC_ASSIGN(auto y, call.make(*dtype, x.shape));
+  const SmallFloat *small = smallFloat(onnxType); // from f64 without f32
+  const bool saturate = call.node.integer("saturate", 1);
   for (int64_t i = 0, count = y.elements(); i < count; ++i)
-    y.setFrom(i, x);
+    if (small)
+      y.setNumber(i, roundTo(*small, x.number(i), saturate));
+    else
+      y.setFrom(i, x);
   return one(std::move(y));
 }
 

@@ -1,7 +1,8 @@
 // Ops that work element by element, operands broadcast like numpy's.
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;
@@ -39,25 +40,30 @@ template <ir::Predicate predicate> LogicalResult compare(const Node &n) {
   return n.result(n.make<ir::CompareOp>(predicate, a, b));
 }
 
-LogicalResult castTo(const Node &n) {
-  int to = n.integer("to", 0);
+/// What a wider type holds is brought into range behind the row; from f64 at
+/// once, as two roundings are not one.
+LogicalResult castTo(const Node &n, int to) {
   auto dtype = toDType(to);
   if (!dtype)
     return n.fail() << "cast to " << onnxTypeName(to) << " is not supported";
-  return n.result(n.cast(n.in(0), toMlir(*dtype, n.b.getContext())));
+  Value x = n.in(0);
+  if (x && ir::elementType(x).isF64() && smallFloat(to))
+    x = narrowed(n, x, to, n.integer("saturate", 1));
+  return n.result(n.cast(x, toMlir(*dtype, n.b.getContext())));
 }
+
+LogicalResult castTo(const Node &n) { return castTo(n, n.integer("to", 0)); }
 
 /// Only the type of input 1 matters: a known input 0 stays known.
 LogicalResult castLike(const Node &n) {
   if (!n.type(1))
     return n.fail() << "input 1 is missing";
-  Type element = n.type(1).getElementType();
   if (const HostTensor *x = n.host(0)) {
     HostCall call{n, {x}, n.table.budget()};
     auto y = import::castTo(call, n.onnxType(1));
     return y.ok() ? n.result(0, std::move((*y)[0])) : n.fail(y.status());
   }
-  return n.result(n.cast(n.in(0), element));
+  return castTo(n, n.onnxType(1));
 }
 
 LogicalResult where(const Node &n) {
@@ -226,7 +232,7 @@ void addElementwiseRows(Rows &rows) {
   rows["GreaterOrEqual"] = compare<ir::Predicate::ge>;
   rows["IsNaN"] = isNaN;
   rows["Where"] = where;
-  rows["Cast"] = castTo;
+  rows["Cast"] = static_cast<Row>(castTo);
   rows["CastLike"] = castLike;
   rows["Gelu"] = gelu;
   rows["Clip"] = clip;

@@ -2,6 +2,7 @@
 // again passes its gradient straight through, where it was not cut off.
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;
@@ -12,27 +13,25 @@ namespace dlc::import {
 static constexpr StringRef kWhole = "dlc.whole";
 
 FailureOr<IntegerRange> integerRange(const Node &n, int onnxType) {
-  switch (onnxType) {
-  case onnx::TensorProto::UINT8:
+  if (onnxType == onnx::TensorProto::UINT8)
     return IntegerRange{0, 255};
-  case onnx::TensorProto::INT8:
-    return IntegerRange{-128, 127};
-  case onnx::TensorProto::UINT16:
-    return IntegerRange{0, 65535};
-  case onnx::TensorProto::INT16:
-    return IntegerRange{-32768, 32767};
-  default:
+  const SmallInteger *integer = smallInteger(onnxType);
+  if (!integer || integer->bits > 16)
     return n.fail() << "quantisation to " << onnxTypeName(onnxType)
-                    << " is not supported, expected UINT8, INT8, UINT16 or "
-                       "INT16";
-  }
+                    << " is not supported, expected integers of at most 16 "
+                       "bits or floats of at most 8 that have a sign";
+  const double count = std::ldexp(1.0, integer->bits);
+  if (integer->isSigned)
+    return IntegerRange{-count / 2, count / 2 - 1};
+  return IntegerRange{0, count - 1};
 }
 
 Expr quantized(Expr scaled, Expr zeroPoint, IntegerRange range, Type type) {
   Expr whole = scaled.make<ir::RoundOp>(scaled.v);
   whole.v.getDefiningOp()->setAttr(ir::kStraightThrough,
                                    UnitAttr::get(whole.v.getContext()));
-  Expr y = whole + zeroPoint;
+  whole = wide(whole);
+  Expr y = whole + zeroPoint.cast(whole.type().getElementType());
   Expr low = y.scalar(range.low), high = y.scalar(range.high);
   y = select(compare(ir::Predicate::lt, y, low), low, y);
   y = select(compare(ir::Predicate::gt, y, high), high, y).cast(type);
@@ -87,6 +86,11 @@ FailureOr<Expr> zeroPointOf(const Node &n, size_t i, const Shape &x,
   return failed(zero) ? zero : FailureOr<Expr>(zero->cast(type));
 }
 
+/// f32 for half floats: what differences with a zero point are exact in.
+Type wideType(Type type) {
+  return ir::isHalf(type) ? Float32Type::get(type.getContext()) : type;
+}
+
 /// The type that an attribute names; `otherwise` if it is absent or 0.
 FailureOr<Type> typeNamed(const Node &n, const char *attribute,
                           Type otherwise) {
@@ -105,19 +109,26 @@ LogicalResult quantizeLinear(const Node &n) {
     return failure();
   Shape shape = shapeOf(x);
   auto precision = typeNamed(n, "precision", ir::elementType(s));
-  auto otherwise = n.has(2) ? n.type(2).getElementType()
-                            : toMlir(DType::U8, n.b.getContext());
-  auto type = typeNamed(n, "output_dtype", otherwise);
-  if (failed(precision) || failed(type))
-    return failure();
-  auto range = integerRange(n, toOnnxType(toDType(*type)));
+  const int64_t otherwise = n.has(2) ? n.onnxType(2) : onnx::TensorProto::UINT8;
+  const int64_t named = n.integer("output_dtype", 0);
+  const int to = int(named ? named : otherwise);
   auto scale = spread(n, s, shape);
-  auto zero = zeroPointOf(n, 2, shape, *precision);
-  if (failed(range) || failed(scale) || failed(zero))
+  if (failed(precision) || failed(scale))
     return failure();
-  Expr each = Expr(n.b, n.loc, x).cast(*precision);
-  return n.result(
-      quantized(each / scale->cast(*precision), *zero, *range, *type));
+  Expr scaled = Expr(n.b, n.loc, x).cast(*precision) / scale->cast(*precision);
+  auto zero = zeroPointOf(n, 2, shape, wideType(*precision));
+  if (failed(zero))
+    return failure();
+  if (smallFloat(to)) {
+    Expr y = wide(scaled) + *zero;
+    Value small = narrowed(n, y, to, n.integer("saturate", 1));
+    return n.result(n.cast(small, n.b.getF32Type()));
+  }
+  auto range = integerRange(n, to);
+  if (failed(range))
+    return failure();
+  Type type = toMlir(*toDType(to), n.b.getContext());
+  return n.result(quantized(scaled, *zero, *range, type));
 }
 
 LogicalResult dequantizeLinear(const Node &n) {
@@ -128,12 +139,14 @@ LogicalResult dequantizeLinear(const Node &n) {
   Type precision = ir::elementType(s);
   if (auto cast = x.getDefiningOp<ir::CastOp>(); cast && cast->hasAttr(kWhole))
     x = cast.getX();
+  Type computed = wideType(precision);
   auto scale = spread(n, s, shape);
-  auto zero = zeroPointOf(n, 2, shape, precision);
+  auto zero = zeroPointOf(n, 2, shape, computed);
   auto type = typeNamed(n, "output_dtype", precision);
   if (failed(scale) || failed(zero) || failed(type))
     return failure();
-  Expr y = (Expr(n.b, n.loc, n.cast(x, precision)) - *zero) * *scale;
+  Expr y =
+      (Expr(n.b, n.loc, n.cast(x, computed)) - *zero) * scale->cast(computed);
   return n.result(y.cast(*type));
 }
 
@@ -255,7 +268,7 @@ LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
     return failure();
   Value factor = n.make<ir::DivOp>(scale, s);
   Type type = ir::elementType(zero), f32 = n.b.getF32Type();
-  auto range = integerRange(n, toOnnxType(toDType(type)));
+  auto range = integerRange(n, n.onnxType(yZero));
   Value y = n.make<ir::MulOp>(sum.cast(f32).v, n.cast(factor, f32));
   if (failed(range) || !y)
     return failure();

@@ -56,6 +56,9 @@ public:
         if (entry.key() == "pkg.torch.onnx.fx_node")
           readFxNode(entry.value());
     }
+    for (const auto &tensor : file.model->graph().initializer())
+      if (isNarrow(tensor.data_type()))
+        narrow.insert(tensor.name());
   }
 
   Role find(const std::string &name, const Weight &weight) {
@@ -65,7 +68,8 @@ public:
     const bool weightOperand = found.weightOperand;
     if (found.statistics)
       return Role::Buffer;
-    if (!isFloat(weight.dtype) || (found.setting && !weightOperand))
+    if (!isFloat(weight.dtype) || narrow.count(name) ||
+        (found.setting && !weightOperand))
       return Role::Constant;
     if (!weightOperand && triangleOf(weight)) // a mask, whatever its name
       return Role::Constant;
@@ -151,6 +155,7 @@ private:
   const OnnxFile &file;
   std::unordered_map<std::string, std::vector<Use>> uses;
   std::set<std::string> fxValues;
+  std::set<std::string> narrow; // what a wider type holds is not trained
 };
 
 /// A pattern without a match is a slip of the pen.

@@ -25,6 +25,7 @@ std::optional<DType> toDType(int onnxType) {
   case onnx::TensorProto::FLOAT8E4M3FNUZ:
   case onnx::TensorProto::FLOAT8E5M2:
   case onnx::TensorProto::FLOAT8E5M2FNUZ:
+  case onnx::TensorProto::FLOAT8E8M0:
   case onnx::TensorProto::FLOAT4E2M1:
     return DType::F32;
   case onnx::TensorProto::FLOAT:

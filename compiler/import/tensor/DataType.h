@@ -8,7 +8,7 @@ namespace dlc::import {
 
 /// The type that holds values of onnx::TensorProto::DataType `onnxType`:
 /// itself, or a wider one (isNarrow); nullopt where none does (strings,
-/// complex, FLOAT8E8M0).
+/// complex).
 std::optional<DType> toDType(int onnxType);
 /// Values are held in a wider type: integers of 2, 4, 16 bits, INT8, UINT32 and
 /// UINT64 (to 2^63 - 1), floats of 4 and 8 bits.

@@ -1,8 +1,10 @@
 #include "compiler/import/tensor/TensorData.h"
 #include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <algorithm>
+#include <cstring>
 
 namespace dlc::import {
 namespace {
@@ -98,27 +100,24 @@ Status checkBooleans(const Weight &weight, const std::string &name) {
 
 namespace {
 
-/// A type of whole bytes whose values a wider type holds.
-struct Narrow {
-  int type;
-  size_t size;
-  bool isSigned;
-};
-constexpr Narrow kNarrow[] = {{onnx::TensorProto::INT8, 1, true},
-                              {onnx::TensorProto::INT16, 2, true},
-                              {onnx::TensorProto::UINT16, 2, false},
-                              {onnx::TensorProto::UINT32, 4, false},
-                              {onnx::TensorProto::UINT64, 8, false}};
+/// The bits of an element whose value a wider type holds.
+int bitsOf(int onnxType) {
+  if (const SmallInteger *integer = smallInteger(onnxType))
+    return integer->bits;
+  if (const SmallFloat *small = smallFloat(onnxType))
+    return small->bits;
+  return onnxType == onnx::TensorProto::FLOAT8E8M0 ? 8 : 64;
+}
 
-/// The elements as bytes of their own type.
+/// The elements, as many bytes as raw_data has. An entry of int32_data is one
+/// element, or one byte of several.
 Result<std::string> narrowBytes(const onnx::TensorProto &tensor,
-                                const std::string &name, const Narrow &type,
-                                size_t count, ExternalData &external) {
+                                const std::string &name, size_t size,
+                                size_t unit, ExternalData &external) {
   auto fields = dataFields(tensor);
   if (fields.size() > 1)
     return badModel("tensor '{}': both {} and {} are set, expected one", name,
                     fields[0], fields[1]);
-  const size_t size = count * type.size;
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
     DLC_ASSIGN(auto range, external.find(tensor, size));
     return std::string(reinterpret_cast<const char *>(range.bytes.data()),
@@ -127,42 +126,55 @@ Result<std::string> narrowBytes(const onnx::TensorProto &tensor,
   std::string bytes = tensor.raw_data();
   for (int32_t value : tensor.int32_data())
     bytes.append(reinterpret_cast<const char *>(&value),
-                 std::min(type.size, sizeof value));
+                 std::min(unit, sizeof value));
   for (uint64_t value : tensor.uint64_data())
-    bytes.append(reinterpret_cast<const char *>(&value), type.size);
+    bytes.append(reinterpret_cast<const char *>(&value), unit);
   if (bytes.size() != size)
     return wrongSize(name, fields.empty() ? "no data" : fields[0].c_str(),
                      bytes.size(), size, "bytes");
   return bytes;
 }
 
+/// Element `i`; the first of a byte is in its lowest bits.
+uint64_t elementBits(const std::string &bytes, size_t i, size_t bits) {
+  if (bits < 8)
+    return uint8_t(bytes[i * bits / 8]) >> (i * bits % 8) & ((1u << bits) - 1);
+  uint64_t value = 0;
+  std::memcpy(&value, bytes.data() + i * bits / 8, bits / 8);
+  return value;
+}
+
 /// Adds a tensor of a narrow type, widened.
 Status addNarrow(const onnx::TensorProto &tensor, const std::string &name,
                  ExternalData &external, WeightStore &store) {
-  const Narrow *type =
-      std::find_if(std::begin(kNarrow), std::end(kNarrow),
-                   [&](auto &row) { return row.type == tensor.data_type(); });
-  if (type == std::end(kNarrow))
-    return badModel("tensor '{}': data type {} is not supported", name,
-                    onnxTypeName(tensor.data_type()));
+  const int type = tensor.data_type();
+  const DType dtype = *toDType(type);
+  const size_t bits = size_t(bitsOf(type)), width = sizeOf(dtype);
   std::vector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
   DLC_ASSIGN(auto count,
              countElements(shape, fmt::format("tensor '{}'", name)));
-  DLC_ASSIGN(auto bytes,
-             narrowBytes(tensor, name, *type, size_t(count), external));
-  const DType dtype = *toDType(type->type);
-  const size_t width = sizeOf(dtype);
+  const size_t size = (size_t(count) * bits + 7) / 8;
+  DLC_ASSIGN(auto bytes, narrowBytes(tensor, name, size,
+                                     std::max<size_t>(bits / 8, 1), external));
+  const SmallInteger *integer = smallInteger(type);
+  const SmallFloat *small = smallFloat(type);
   std::string wide(size_t(count) * width, '\0');
   for (size_t i = 0; i < size_t(count); ++i) {
-    const char *from = bytes.data() + i * type->size;
-    const bool isNegative = from[type->size - 1] < 0;
-    if (isNegative && type->size == 8)
+    const uint64_t element = elementBits(bytes, i, bits);
+    char *to = wide.data() + i * width;
+    if (dtype == DType::F32) {
+      const float value = float(small ? decode(*small, unsigned(element))
+                                      : decodePower(unsigned(element)));
+      std::memcpy(to, &value, sizeof value);
+      continue;
+    }
+    if (!integer && element > uint64_t(INT64_MAX))
       return badModel("tensor '{}': a value of UINT64 is above 2^63 - 1, which "
                       "is not supported",
                       name);
-    char *to = wide.data() + i * width;
-    std::fill_n(to, width, isNegative && type->isSigned ? '\xff' : '\0');
-    std::copy_n(from, type->size, to);
+    const int64_t value =
+        integer ? wrapTo(*integer, int64_t(element)) : int64_t(element);
+    std::memcpy(to, &value, width);
   }
   store.own(name, dtype, std::move(shape), std::move(wide));
   return Status();

@@ -1,0 +1,129 @@
+// Values brought into the range of a type that a wider one holds.
+#include "compiler/import/rows/Quantize.h"
+#include "compiler/import/tensor/SmallNumbers.h"
+#include "onnx-ml.pb.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+using onnx::TensorProto;
+
+/// (x + half) mod range - half
+Value wrapped(const Node &n, const SmallInteger &to, Value x) {
+  const double range = std::ldexp(1.0, to.bits);
+  const double half = to.isSigned ? range / 2 : 0;
+  Value moved = half ? n.make<ir::AddOp>(x, n.constant(half, x)) : x;
+  Value low = n.make<ir::AndOp>(moved, n.constant(range - 1, x));
+  return half ? n.make<ir::SubOp>(low, n.constant(half, x)) : low;
+}
+
+Expr choose(ir::Predicate p, Expr a, double b, double then, Expr otherwise) {
+  return select(compare(p, a, a.scalar(b)), a.scalar(then), otherwise);
+}
+
+Expr straightRound(Expr x) {
+  Expr y = x.make<ir::RoundOp>(x.v);
+  y.v.getDefiningOp()->setAttr(ir::kStraightThrough,
+                               UnitAttr::get(y.v.getContext()));
+  return y;
+}
+
+/// As roundTo does: the step is chosen by comparisons, so that it is exact.
+Value rounded(const Node &n, const SmallFloat &to, Value value, bool saturate) {
+  Expr x(n.b, n.loc, value), size = abs(x);
+  Expr step = x.scalar(std::ldexp(1.0, to.lowest - to.digits));
+  for (int e = to.lowest + 1; e <= to.highest + 1; ++e)
+    step = choose(ir::Predicate::ge, size, std::ldexp(1.0, e),
+                  std::ldexp(1.0, e - to.digits), step);
+  Expr y = straightRound(x / step) * step;
+  const double excess = saturate ? to.most : to.tooMuch;
+  Expr bounded = choose(ir::Predicate::gt, y, to.most, excess, y);
+  bounded = choose(ir::Predicate::lt, y, -to.most, -excess, bounded);
+  if (!to.hasNegativeZero)
+    bounded = choose(ir::Predicate::eq, y, 0, 0, bounded);
+  return select(compare(ir::Predicate::eq, x, x), bounded, x.scalar(to.ofNan));
+}
+
+Result<PowerRounding> powerRounding(const Node &n) {
+  const std::string mode = n.text("round_mode", "up");
+  if (mode == "up")
+    return PowerRounding::Up;
+  if (mode == "down")
+    return PowerRounding::Down;
+  if (mode == "nearest")
+    return PowerRounding::Nearest;
+  return badModel("round_mode is '{}', expected up, down or nearest", mode);
+}
+
+/// As roundToPower does: x is brought to [1, 2) by powers of two, exactly.
+Value roundedToPower(const Node &n, Value value, bool saturate) {
+  auto rounding = powerRounding(n);
+  if (!rounding.ok()) {
+    (void)n.fail(rounding.status());
+    return nullptr;
+  }
+  Expr x(n.b, n.loc, value), size = abs(x), rest = size, power = x.scalar(1);
+  auto scale = [&](Expr condition, int exponent) {
+    auto scaled = [&](Expr y, int by) {
+      return select(condition, y * std::ldexp(1.0, by), y);
+    };
+    power = scaled(power, exponent);
+    rest = scaled(rest, -exponent);
+  };
+  for (int e = 64; e; e /= 2)
+    scale(compare(ir::Predicate::ge, rest, x.scalar(std::ldexp(1.0, e))), e);
+  for (int e = 64; e; e /= 2)
+    scale(compare(ir::Predicate::lt, rest, x.scalar(std::ldexp(1.0, 1 - e))),
+          -e);
+  Expr y = power;
+  if (*rounding == PowerRounding::Up)
+    y = select(compare(ir::Predicate::gt, rest, x.scalar(1)), y * 2, y);
+  else if (*rounding == PowerRounding::Nearest)
+    y = select(compare(ir::Predicate::ge, rest, x.scalar(1.5)), y * 2, y);
+  const double least = 0x1p-127, most = 0x1p127;
+  y = choose(ir::Predicate::lt, size, least, saturate ? least : NAN, y);
+  y = choose(ir::Predicate::gt, size, most, saturate ? most : NAN, y);
+  return select(compare(ir::Predicate::eq, x, x), y, x.scalar(NAN));
+}
+
+} // namespace
+
+Value narrowed(const Node &n, Value x, int onnxType, bool saturate) {
+  if (!x)
+    return nullptr;
+  if (const SmallInteger *to = smallInteger(onnxType))
+    return wrapped(n, *to, x);
+  if (const SmallFloat *to = smallFloat(onnxType))
+    return rounded(n, *to, x, saturate);
+  return onnxType == TensorProto::FLOAT8E8M0 ? roundedToPower(n, x, saturate)
+                                             : x;
+}
+
+Result<HostTensor> narrowed(const Node &n, const HostTensor &x, int onnxType,
+                            bool saturate) {
+  const SmallInteger *integer = smallInteger(onnxType);
+  const SmallFloat *small = smallFloat(onnxType);
+  if (!integer && !small && onnxType != TensorProto::FLOAT8E8M0)
+    return x;
+  PowerRounding rounding = PowerRounding::Up;
+  if (onnxType == TensorProto::FLOAT8E8M0) {
+    DLC_ASSIGN(rounding, powerRounding(n));
+  }
+  DLC_ASSIGN(Lease lease,
+             n.table.budget().take(HostTensor::bytesOf(x.elements()),
+                                   "folding a value"));
+  HostTensor y(x.dtype, x.shape, std::move(lease));
+  for (int64_t i = 0, count = x.elements(); i < count; ++i)
+    if (integer)
+      y.setInteger(i, wrapTo(*integer, x.integer(i)));
+    else if (small)
+      y.setNumber(i, roundTo(*small, x.number(i), saturate));
+    else
+      y.setNumber(i, roundToPower(float(x.number(i)), rounding, saturate));
+  return y;
+}
+
+} // namespace dlc::import
