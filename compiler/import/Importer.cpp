@@ -103,8 +103,15 @@ private:
   Location locate(const onnx::NodeProto &node) {
     const std::string name = labelOf(node.name(), node.op_type(),
                                      node.output_size() ? node.output(0) : "");
-    return FusedLoc::get(&context, {NameLoc::get(builder.getStringAttr(name))},
-                         builder.getStringAttr(node.op_type()));
+    auto within = [&](Location loc, const std::string &operation) {
+      return FusedLoc::get(&context, {loc}, builder.getStringAttr(operation));
+    };
+    Location loc =
+        within(NameLoc::get(builder.getStringAttr(name)), node.op_type());
+    for (const auto &note : node.metadata_props())
+      if (note.key() == kPartOf)
+        loc = within(loc, note.value());
+    return loc;
   }
 
   FailureOr<bool> fold(const Node &node);

@@ -52,7 +52,8 @@ struct ImportOptions {
 /// finite magnitude as `dlc.largest`) and func.func @predict with static types.
 /// Its arguments and results carry the ONNX names as `dlc.name`; a result that
 /// is a loss computed in the graph carries `dlc.loss`. Every op's location is a
-/// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator.
+/// NameLoc of its ONNX node inside a FusedLoc whose metadata is the operator;
+/// around it one more for each operator whose standard body the node is of.
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;

@@ -21,7 +21,58 @@ struct Preset {
 constexpr CastPolicy Allow = CastPolicy::Allow, Deny = CastPolicy::Deny,
                      Infer = CastPolicy::Infer, Clear = CastPolicy::Clear;
 
-/// dlc: the policies of compiler/dialect/*.td as they are.
+/// Operators that several ops are built for, which would each be on the infer
+/// list: their numbers want f32 as those of log and pow do, under fp16 alone or
+/// under bf16, too. Ops that only move elements stay as they are.
+struct Composed {
+  const char *name;
+  bool underBf16;
+};
+const Composed composed[] = {
+    {"CumSum", true},
+    {"CumProd", true},
+    {"ReduceProd", true},
+    {"ReduceL2", true},
+    {"ReduceLogSum", true},
+    {"ReduceLogSumExp", true},
+    {"GlobalLpPool", true},
+    {"LpNormalization", true},
+    {"MeanVarianceNormalization", true},
+    {"Resize", true},
+    {"Acos", true},
+    {"Acosh", true},
+    {"Asin", true},
+    {"Atanh", true},
+    {"Det", true},
+    {"DFT", true},
+    {"STFT", true},
+    {"ReduceL1", false},
+    {"ReduceSumSquare", false},
+    {"LpPool", false},
+    {"LRN", false},
+    {"Asinh", false},
+    {"Cosh", false},
+    {"Sinh", false},
+    {"Tan", false},
+};
+
+/// The list of an op by its own record and the operators that it is built for;
+/// nothing where autocast does not ask it.
+CastPolicy policyOf(Operation *op, bool fp16) {
+  auto asked = dyn_cast<ir::CastPolicyInterface>(op);
+  if (!asked)
+    return CastPolicy::Never;
+  const CastPolicy own = asked.castPolicy(fp16);
+  if (own == CastPolicy::Never || own == CastPolicy::Clear)
+    return own;
+  for (StringRef name : operatorsOf(op))
+    for (const Composed &operation : composed)
+      if (name == operation.name && (fp16 || operation.underBf16))
+        return CastPolicy::Deny;
+  return own;
+}
+
+/// dlc: the policies of compiler/dialect/*.td, and `composed`, as they are.
 /// torch: ATen/autocast_mode.h, the lists for CUDA.
 /// tf: grappler/optimizers/auto_mixed_precision_lists.h.
 /// oneflow: job_rewriter/auto_mixed_precision_lists.cpp; its deny list is
@@ -42,6 +93,11 @@ const Preset presets[] = {
       {"layer_norm", Deny},
       {"PRelu", Allow},
       {"RMSNormalization", Deny},
+      {"GroupNormalization", Deny},
+      {"Resize", Deny},
+      {"Sinh", Deny},
+      {"Cosh", Deny},
+      {"Tan", Deny},
       {"ReduceL1", Deny},
       {"ReduceL2", Deny},
       {"ReduceSumSquare", Deny},
@@ -53,6 +109,7 @@ const Preset presets[] = {
      false,
      false,
      {{"reduce_mean", Deny},
+      {"ReduceProd", Infer},
       {"reduce_sum", Deny},
       {"exp", Deny},
       {"pow", Deny},
@@ -189,13 +246,12 @@ CastEntry CastLists::entry(Operation *op) const {
 }
 
 CastEntry CastLists::ownEntry(Operation *op) const {
-  auto asked = dyn_cast<ir::CastPolicyInterface>(op);
-  CastPolicy policy = asked ? asked.castPolicy(fp16) : CastPolicy::Never;
+  const CastPolicy policy = policyOf(op, fp16);
   if (policy == CastPolicy::Never)
     return {policy, listName(policy)};
   if (all)
-    return asked.castPolicy(false) == Deny ? CastEntry{Deny, listName(Deny)}
-                                           : CastEntry{Allow, level};
+    return policyOf(op, false) == Deny ? CastEntry{Deny, listName(Deny)}
+                                       : CastEntry{Allow, level};
   if (policy == Deny && findPreset(preset)->emptyDeny)
     return {Infer, "infer list of oneflow"};
   return {policy, listName(policy)};

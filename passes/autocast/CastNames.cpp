@@ -78,6 +78,19 @@ bool comesFrom(Operation *op, StringRef onnxOperator) {
   return walked.wasInterrupted();
 }
 
+SmallVector<StringRef> operatorsOf(Operation *op) {
+  SmallVector<StringRef> operators;
+  auto fused = dyn_cast<FusedLoc>(op->getLoc());
+  while (fused) {
+    if (fused.getLocations().size() != 1)
+      return {};
+    if (auto name = dyn_cast_or_null<StringAttr>(fused.getMetadata()))
+      operators.push_back(name.getValue());
+    fused = dyn_cast<FusedLoc>(fused.getLocations().front());
+  }
+  return operators;
+}
+
 std::vector<std::string> nodesOf(Operation *op) {
   auto names = ir::nodeNames(op->getLoc());
   return {names.begin(), names.end()};

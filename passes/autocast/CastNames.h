@@ -19,6 +19,10 @@ std::vector<std::string> castableOps(llvm::StringRef name);
 /// notes in its location.
 bool comesFrom(mlir::Operation *op, llvm::StringRef onnxOperator);
 
+/// The operator of the one node that `op` was built for; before it those whose
+/// standard bodies the node is of. None where an op is made of several nodes.
+llvm::SmallVector<llvm::StringRef> operatorsOf(mlir::Operation *op);
+
 /// The ONNX nodes that `op` comes from, in order.
 std::vector<std::string> nodesOf(mlir::Operation *op);
 

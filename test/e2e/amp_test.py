@@ -16,10 +16,10 @@ SGD = dict(loss="cross_entropy", schedule="constant", optimizer="sgd", lr=0.05, 
 ATTRIBUTES = {
     "Softmax": dict(axis=-1), "LogSoftmax": dict(axis=-1), "Concat": dict(axis=0), "Transpose": dict(perm=[0, 1, 3, 2]),
     "MaxPool": dict(kernel_shape=[1, 1]), "AveragePool": dict(kernel_shape=[1, 1]),
-    "BatchNormalization": dict(training_mode=0),
+    "BatchNormalization": dict(training_mode=0), "GroupNormalization": dict(num_groups=2), "Resize": dict(mode="linear"),
 }
-NORMS = {"LayerNormalization": 2, "RMSNormalization": 1, "PRelu": 1, "BatchNormalization": 4}
-REDUCTIONS = "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2"
+NORMS = {"GroupNormalization": 2, "LayerNormalization": 2, "RMSNormalization": 1, "PRelu": 1, "BatchNormalization": 4}
+REDUCTIONS = "ReduceProd", "ReduceLogSumExp", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2"
 
 
 def write(path, nodes, inputs, output, weights):
@@ -27,7 +27,7 @@ def write(path, nodes, inputs, output, weights):
     value = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, shape) for n, shape in inputs.items()]
     result = helper.make_tensor_value_info(output[0], onnx.TensorProto.FLOAT, output[1])
     graph = helper.make_graph(nodes, "g", value, [result], tensors)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=10), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=12), path)
     return path
 
 
@@ -48,6 +48,7 @@ class Amp(dlc.TestCase):
         """Each operator on a convolution's result; Sum and Flatten bring all to the logits."""
         weights = {"w": np.eye(4, dtype=np.float32).reshape(4, 4, 1, 1), "e": np.float32(2.5), "axes": np.array([-1]), "zero": np.float32(0), "half": np.float32(0.5)}
         weights |= {f"s{i}": np.arange(1, 5, dtype=np.float32) + i for i in range(4)}
+        weights["axis"], weights["scales"] = np.int64(-1), np.array([1, 1, 1, 0.25], np.float32)
         weights["minus"], weights["one"] = np.float32(-1), np.float32(1)
         nodes = [node("Conv", ["x", "w"], ["h"], name="Conv"), node("Greater", ["h", "zero"], ["c"], name="Greater")]
         ends = []
@@ -64,11 +65,12 @@ class Amp(dlc.TestCase):
             more = [f"s{i}" for i in range(NORMS.get(op, 0))]
             more += {"Pow": ["e"], "Clip": ["minus", "one"]}.get(op, [])
             more += ["axes"] if op in REDUCTIONS else []
+            more += {"CumSum": ["axis"], "CumProd": ["axis"], "Resize": ["", "scales"]}.get(op, [])
             if op == "Conv":
                 continue
             binary, first = "mixed" in cases, ["c"] if op == "Where" else []
             # Not of what another one computes, too: equal ops are one.
-            add(op, first + ["Abs" if op == "Mish" else "h"] + (["Neg"] if binary else more), op)
+            add(op, first + ["Abs" if op in ("Mish", "Cosh") else "h"] + (["Neg"] if binary else more), op)
             if binary:
                 add(op, first + ["h", "x"], op + "_mixed")
             if "scalar" in cases:

@@ -65,6 +65,14 @@ UNARY = {
     "AveragePool": lambda h: F.avg_pool2d(h, 1),
     "GlobalAveragePool": lambda h: F.adaptive_avg_pool2d(h, 1),
     "Transpose": lambda h: h.transpose(2, 3),
+    "CumSum": lambda h: h.cumsum(-1),
+    "CumProd": lambda h: h.cumprod(-1),
+    "ReduceProd": lambda h: h.prod(-1, keepdim=True),
+    "ReduceLogSumExp": lambda h: h.logsumexp(-1, keepdim=True),
+    "LpNormalization": lambda h: F.normalize(h, dim=-1),
+    "GroupNormalization": lambda h: F.group_norm(h, 2, channels(h), channels(h)),
+    "Resize": lambda h: F.interpolate(h, size=(4, 5), mode="bilinear"),
+    "Tan": torch.tan, "Sinh": torch.sinh, "Cosh": torch.cosh, "Acos": torch.acos, "Asin": torch.asin, "Atan": torch.atan,
 }
 BINARY = {
     "Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "Div": torch.div, "Max": torch.maximum, "Min": torch.minimum,

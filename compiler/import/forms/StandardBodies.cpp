@@ -23,6 +23,14 @@ bool isCore(const onnx::NodeProto &node) {
   return node.domain().empty() || node.domain() == "ai.onnx";
 }
 
+/// The node, noted as one of an operator's body.
+onnx::NodeProto partOf(onnx::NodeProto node, const std::string &whole) {
+  auto *note = node.add_metadata_props();
+  note->set_key(kPartOf);
+  note->set_value(whole);
+  return node;
+}
+
 class Modernizer {
 public:
   Modernizer(OnnxFile &file,
@@ -68,8 +76,11 @@ private:
         node.name().empty() ? node.output(0) : node.name();
     DLC_ASSIGN(auto inside,
                bodyOf(function, node, name + "/", unused, file.budget));
+    const size_t first = nodes.size();
     for (onnx::NodeProto &inner : inside)
       DLC_TRY(add(keep(std::move(inner)), function.opset_import(0).version()));
+    for (size_t i = first; i < nodes.size(); ++i)
+      nodes[i] = &keep(partOf(*nodes[i], node.op_type()));
     return {};
   }
 

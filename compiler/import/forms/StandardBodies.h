@@ -6,6 +6,10 @@
 
 namespace dlc::import {
 
+/// A note on nodes of a standard body, once a body that they are in, the
+/// innermost first: its operator.
+constexpr char kPartOf[] = "dlc.part_of";
+
 /// The standard defines `op` of ai.onnx by a function whose body depends only
 /// on attributes.
 bool hasStandardBody(const std::string &op);
