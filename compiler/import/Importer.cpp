@@ -2,6 +2,7 @@
 #include "compiler/import/CustomOps.h"
 #include "compiler/import/Inputs.h"
 #include "compiler/import/Narrow.h"
+#include "compiler/import/NodeLocation.h"
 #include "compiler/import/Prepare.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/Survey.h"
@@ -100,19 +101,6 @@ private:
     return emitError(here(), status.message());
   }
   Location here() { return NameLoc::get(builder.getStringAttr(file.path)); }
-  Location locate(const onnx::NodeProto &node) {
-    const std::string name = labelOf(node.name(), node.op_type(),
-                                     node.output_size() ? node.output(0) : "");
-    auto within = [&](Location loc, const std::string &operation) {
-      return FusedLoc::get(&context, {loc}, builder.getStringAttr(operation));
-    };
-    Location loc =
-        within(NameLoc::get(builder.getStringAttr(name)), node.op_type());
-    for (const auto &note : node.metadata_props())
-      if (note.key() == kPartOf)
-        loc = within(loc, note.value());
-    return loc;
-  }
 
   FailureOr<bool> fold(const Node &node);
   std::optional<ValueType> valueType(const std::string &name);
@@ -301,7 +289,7 @@ FailureOr<bool> Importer::fold(const Node &node) {
 }
 
 LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
-  Node node(proto, file.opset, builder, locate(proto), *this);
+  Node node(proto, file.opset, builder, locationOf(&context, proto), *this);
   TypeCheck types(proto, file.opset);
   auto typeOf = [&](const std::string &name) { return valueType(name); };
   if (Status status = types.inputs(typeOf); !status.ok())
