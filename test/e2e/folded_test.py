@@ -97,7 +97,7 @@ class Folded(dlc.TestCase):
         out, _ = dlc.dlc("inspect", self.path("model.dlc"))
         for line in [r"parted +bert.encoder.layer.0.output.dense.bias: from bert.embeddings.LayerNorm.bias",
                      r"unfolded +embedding_1: \[1, 1, 16\] expanded to \[4, 12, 16\]", r"restored +classifier.bias: as zeros",
-                     r"constant +val_83: only added to scores before a Softmax"]:
+                     r"constant +val_83: the file says what it was folded from"]:
             self.assertRegex(out, line)
 
 

@@ -242,6 +242,45 @@ class Restore(dlc.TestCase):
                             parameters=["w", "grn.weight", "grn.bias"])
         self.assertEqual(sorted(trained.values()), ["1x8", "1x8", "8x8"])
 
+    # the file says what a value was folded from
+
+    def folded_from(self, name, weight, sources, parameters, read="%q"):
+        nodes = [call(node("MatMul", ["x", "fc.weight"], ["p"]), "linear", "%x, %p_fc_weight, %p_fc_bias", "fc"),
+                 call(node("Add", ["p", "fc.bias"], ["q"]), "linear", "%x, %p_fc_weight, %p_fc_bias", "fc"),
+                 call(node("Add", ["q", name], ["y"]), "norm", read, "norm")]
+        noted = value(name, weight.shape)
+        noted.metadata_props.add(key="pkg.onnxscript.optimizer.folded_from", value=str(sources))
+        load, onnx.save = onnx.save, lambda proto, path: (proto.graph.value_info.append(noted), load(proto, path))
+        try:
+            weights = {"fc.weight": floats(8, 8), "fc.bias": weight[0] if weight.ndim > 1 else floats(8), name: weight}
+            return set(self.read(nodes, weights, parameters=["fc.weight", "fc.bias", *parameters]))
+        finally:
+            onnx.save = load
+
+    def test_values_folded_from_no_parameter_do_not_train(self):
+        """A group norm's inner scale of ones, a table of sines."""
+        own = {"fc.weight", "fc.bias"}
+        for weight in np.ones(8, np.float32), floats(8):
+            self.assertEqual(self.folded_from("wave", weight, ["arange", "val_1"], []), own)
+            self.assertEqual(self.folded_from("wave", weight, ["fc.scale", "val_1"], ["fc.scale"]), own | {"wave"})
+        self.assertEqual(self.folded_from("wave", floats(8), [], []), own | {"wave"})
+
+    def test_equal_numbers_may_be_a_merged_parameter(self):
+        ones = np.ones(8, np.float32)
+        self.assertEqual(len(self.folded_from("wave", ones, ["ones"], ["norm.weight"])), 3)
+        self.assertEqual(len(self.folded_from("wave", ones, ["ones"], ["norm.weight"], "%q, %wave")), 2)
+        self.assertEqual(len(self.folded_from("wave", floats(8), ["arange"], ["norm.weight"])), 2)
+
+    def test_rows_of_a_bias_are_the_bias(self):
+        """The first step of a recurrent layer: zeros x + b."""
+        rows, sources = np.tile(floats(8), (4, 1)), ["fc.weight", "fc.bias", "zeros"]
+        self.assertEqual(self.folded_from("linear_1", rows, sources, []), {"fc.weight", "fc.bias"})
+        self.assertIn("dlc.broadcast", self.text)
+        self.assertNotIn("cannot be undone", self.errors)
+        for changed, names in [(rows, sources[:2]), (rows + floats(4, 8), sources)]:
+            self.assertEqual(self.folded_from("linear_1", changed, names, []), {"fc.weight", "fc.bias", "linear_1"})
+            self.assertIn("cannot be undone", self.errors)
+
     def test_many_candidates_cost_no_more_than_the_budget(self):
         nodes = [call(node("Mul", ["x" if i == 0 else f"p{i - 1}", f"mul_{i}"], [f"p{i}"]), "mul", f"%x, %mul_{i}", f"m{i}")
                  for i in range(1500)]

@@ -59,6 +59,7 @@ Status restoreParameters(OnnxFile &file) {
   if (work.edit.hasSubgraphs())
     return {};
   restoreBiases(work);
+  settleFolded(work);
   DLC_TRY(work.problem);
   DLC_TRY(untieInitializers(work));
   adoptParameters(work);

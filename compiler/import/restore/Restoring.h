@@ -37,6 +37,9 @@ struct Restoring {
   Status problem;
 };
 
+/// FoldedFrom.cpp: values of which the file says what they were folded from:
+/// those of no parameter become constants, rows of a parameter that parameter.
+void settleFolded(Restoring &work);
 /// Untie.cpp: one initializer for each tensor of the source.
 Status untieInitializers(Restoring &work);
 /// Untie.cpp: biases of zeros that an optimizer took from Conv and Gemm.

@@ -43,7 +43,8 @@ public:
     DLC_TRY(replaceIdentities());
     for (const std::string &name : std::vector(edit.initializers())) {
       const Weight *weight = edit.weight(name);
-      if (weight && isFloat(weight->dtype) && !edit.isFixed(name))
+      if (weight && isFloat(weight->dtype) && !edit.isFixed(name) &&
+          !work.file.roles.count(name))
         DLC_TRY(part(name, *weight));
     }
     return {};
@@ -99,6 +100,8 @@ private:
     std::vector<std::string> order;
     bool splat = weight.elements() > 1 && isSplat(name, weight);
     for (const Use &use : edit.uses(name)) {
+      if (edit.isNew(*use.node))
+        continue; // reads what it was made to read
       auto [key, origin] = identify(name, use, splat);
       auto [it, first] = groups.try_emplace(key);
       if (first)
