@@ -1,0 +1,313 @@
+"""The models that people export: names to small builders with random weights, for compare.py. Needs torch and torchvision;
+those of Hugging Face need transformers, those named timm_* need timm (imported when one is asked for).
+
+    python zoo.py                                # the names
+    python zoo.py unet gpt2 -o /tmp              # each by both exporters, in training form
+    python zoo.py bert --exporter=script --form=eval
+"""
+
+import argparse
+import os
+import warnings
+from collections import namedtuple
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# build() -> module; inputs() -> its tensors; classes of its labels, 0 where its output is its own loss; step: the optimizer.
+Entry = namedtuple("Entry", "build inputs classes optimizer", defaults=["sgd"])
+SEED = 0
+
+
+def images(size, batch=4, channels=3):
+    return lambda: (torch.randn(batch, channels, size, size),)
+
+
+def tokens(length=16, batch=4, kinds=100, parts=1):
+    return lambda: tuple(torch.randint(2, kinds, (batch, length)) for _ in range(parts))
+
+
+def block(inputs, outputs):
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1), nn.GroupNorm(4, outputs), nn.SiLU())
+
+
+class UNet(nn.Module):
+    """[N,3,S,S] -> [N,4,S,S]: one level up by ConvTranspose, one by a bilinear Resize; group and instance norm."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.first, self.second, self.third = block(3, width), block(width, 2 * width), block(2 * width, 2 * width)
+        self.grow = nn.Upsample(scale_factor=2, mode="bilinear")
+        self.up = nn.ConvTranspose2d(2 * width, width, 2, stride=2)
+        self.norm = nn.InstanceNorm2d(width, affine=True)
+        self.last, self.head = block(2 * width, width), nn.Conv2d(width, 4, 1)
+
+    def forward(self, x):
+        a = self.first(x)
+        b = self.second(F.max_pool2d(a, 2))
+        b = b + self.grow(self.third(F.max_pool2d(b, 2)))
+        return self.head(self.last(torch.cat([self.norm(self.up(b)), a], 1)))
+
+
+class Diffusion(nn.Module):
+    """A noisy image [N,4,S,S] and times [N] -> one of 4 kinds for each pixel; a residual block and attention, told the time."""
+
+    def __init__(self, width=16):
+        super().__init__()
+        self.first, self.time = nn.Conv2d(4, width, 3, padding=1), nn.Linear(width, width)
+        self.norm, self.conv = nn.GroupNorm(4, width), nn.Conv2d(width, width, 3, padding=1)
+        self.attended, self.qkv = nn.GroupNorm(4, width), nn.Conv2d(width, 3 * width, 1)
+        self.head = nn.Conv2d(width, 4, 3, padding=1)
+        self.register_buffer("waves", torch.exp(-torch.arange(width // 2) / 2.0))
+
+    def forward(self, x, times):
+        angles = times[:, None] * self.waves
+        told = self.time(F.silu(torch.cat([angles.sin(), angles.cos()], 1)))
+        h = self.first(x)
+        h = h + self.conv(F.silu(self.norm(h) + told[:, :, None, None]))
+        q, k, v = self.qkv(self.attended(h)).flatten(2).transpose(1, 2).chunk(3, 2)
+        y = F.scaled_dot_product_attention(q[:, None], k[:, None], v[:, None])[:, 0]
+        return self.head(h + y.transpose(1, 2).reshape(h.shape))
+
+
+class Recurrent(nn.Module):
+    """Tokens [N,T] -> [N,5], by two layers of nn.KIND."""
+
+    def __init__(self, kind, two_way):
+        super().__init__()
+        self.table = nn.Embedding(100, 16)
+        self.layers = getattr(nn, kind)(16, 24, 2, batch_first=True, bidirectional=two_way)
+        self.head = nn.Linear(48 if two_way else 24, 5)
+
+    def forward(self, x):
+        return self.head(self.layers(self.table(x))[0][:, -1])
+
+
+class Graphs(nn.Module):
+    """Nodes [N,8] and edges from, to [N] -> [N,3]: each node adds what its neighbours send. (index_add would be written
+    by the older exporter as a scatter that adds nothing.)"""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.send, self.head = nn.Linear(8, 16), nn.Linear(16, 16), nn.Linear(16, 3)
+
+    def forward(self, x, start, end):
+        h = torch.relu(self.embed(x))
+        for _ in range(2):
+            sent = torch.tanh(self.send(h))[start]
+            h = h + torch.zeros_like(h).scatter_add(0, end[:, None].expand_as(sent), sent)
+        return self.head(h)
+
+
+class Experts(nn.Module):
+    """[N,8] -> [N,3]: the two best of four experts, weighted."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.head = nn.Linear(8, 4), nn.Linear(8, 3)
+        self.experts = nn.Parameter(torch.randn(4, 8, 8) * 0.3)
+
+    def forward(self, x):
+        share, best = torch.topk(torch.softmax(self.gate(x), -1), 2)
+        y = torch.einsum("bd,edf->bef", x, self.experts)
+        y = torch.gather(y, 1, best[..., None].expand(-1, -1, 8))
+        return self.head((y * share[..., None]).sum(1))
+
+
+class Yolo(nn.Module):
+    """Images and targets [N,6,S/4,S/4] (is there one, box of 4, kind) -> the loss itself: objects, boxes, kinds."""
+
+    def __init__(self):
+        super().__init__()
+        c = lambda i, o, s: nn.Sequential(nn.Conv2d(i, o, 3, s, 1, bias=False), nn.BatchNorm2d(o), nn.SiLU())
+        self.body, self.head = nn.Sequential(c(3, 8, 2), c(8, 16, 2), c(16, 16, 1)), nn.Conv2d(16, 8, 1)
+
+    def forward(self, x, target):
+        y = self.head(self.body(x))
+        there = (target[:, :1] > 0.5).float()
+        objects = F.binary_cross_entropy_with_logits(y[:, :1], there)
+        corner, size = torch.sigmoid(y[:, 1:3]), torch.exp(torch.clamp(y[:, 3:5], -2, 2))
+        low, high = target[:, 1:3], target[:, 1:3] + target[:, 3:5].abs() + 0.1
+        both = (torch.minimum(corner + size, high) - torch.maximum(corner, low)).clamp(min=0).prod(1, keepdim=True)
+        either = size.prod(1, keepdim=True) + (high - low).prod(1, keepdim=True) - both
+        boxes = ((1 - both / either) * there).sum() / (there.sum() + 1)
+        kinds = (F.softplus(y[:, 5:]) - y[:, 5:] * (target[:, 5:] > 0).float()).mean()
+        return objects + 2 * boxes + kinds
+
+
+class Only(nn.Module):
+    """One output of a model that has many."""
+
+    def __init__(self, model, key, **fixed):
+        super().__init__()
+        self.model, self.key, self.fixed = model, key, fixed
+
+    def forward(self, *inputs):
+        outputs = self.model(*inputs, **self.fixed)
+        return outputs[self.key] if isinstance(outputs, dict) else getattr(outputs, self.key)
+
+
+def vision():
+    import torchvision.models as tv
+
+    tiny = dict(num_classes=10)
+    zoo = {n: Entry(lambda n=n: getattr(tv, n)(**tiny), images(64), 10) for n in
+           ["resnet18", "resnet50", "mobilenet_v3_small", "densenet121", "squeezenet1_1", "shufflenet_v2_x0_5", "regnet_y_400mf",
+            "mnasnet0_5"]}
+    zoo["mobilenet_v3_small"] = Entry(lambda: tv.mobilenet_v3_small(dropout=0.0, **tiny), images(64), 10)
+    zoo["efficientnet_b0"] = Entry(lambda: tv.efficientnet_b0(dropout=0.0, stochastic_depth_prob=0.0, **tiny), images(64), 10)
+    zoo["convnext"] = Entry(lambda: tv.convnext.ConvNeXt(
+        [tv.convnext.CNBlockConfig(16, 32, 2), tv.convnext.CNBlockConfig(32, None, 2)], stochastic_depth_prob=0.0, **tiny),
+        images(64), 10, "adamw")
+    zoo["vgg11_bn"] = Entry(lambda: tv.vgg11_bn(dropout=0.0, **tiny), images(32), 10)
+    zoo["inception_v3"] = Entry(lambda: tv.inception_v3(aux_logits=False, init_weights=False, dropout=0.0, **tiny), images(96), 10)
+    zoo["swin"] = Entry(lambda: tv.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, **tiny),
+                        images(64), 10, "adamw")
+    zoo["vit"] = Entry(lambda: tv.VisionTransformer(64, 16, 2, 2, 32, 64, **tiny), images(64), 10, "adamw")
+    zoo["maxvit"] = Entry(lambda: tv.MaxVit((64, 64), 16, 2, [16, 32], [1, 1], 8, 0.0, **tiny), images(64), 10, "adamw")
+    zoo["deeplab"] = Entry(lambda: Only(tv.segmentation.deeplabv3_mobilenet_v3_large(num_classes=5, weights_backbone=None), "out"),
+                           images(64), 5)
+    zoo["lraspp"] = Entry(lambda: Only(tv.segmentation.lraspp_mobilenet_v3_large(num_classes=5, weights_backbone=None), "out"),
+                          images(64), 5)
+    zoo["r3d"] = Entry(lambda: tv.video.VideoResNet(
+        tv.video.resnet.BasicBlock, [tv.video.resnet.Conv3DSimple] * 4, [1, 1, 1, 1], tv.video.resnet.BasicStem, num_classes=5),
+        lambda: (torch.randn(2, 3, 4, 32, 32),), 5)
+    return zoo
+
+
+def language():
+    import transformers as T
+
+    small = dict(vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+                 max_position_embeddings=64)
+    still = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    grouped = dict(small, num_key_value_heads=2, use_cache=False)
+    zoo = {}
+
+    def add(name, model, config, inputs=tokens(), classes=100, **fixed):
+        zoo[name] = Entry(lambda: Only(getattr(T, model)(config()), "logits", **fixed), inputs, classes, "adamw")
+
+    add("bert", "BertForSequenceClassification", lambda: T.BertConfig(**small, **still, num_labels=3), classes=3)
+    add("roberta", "RobertaForSequenceClassification", lambda: T.RobertaConfig(**small, **still, num_labels=3), classes=3)
+    add("deberta", "DebertaV2ForSequenceClassification", lambda: T.DebertaV2Config(
+        **small, **still, num_labels=3, relative_attention=True, pos_att_type=["p2c", "c2p"]), classes=3)
+    add("deit", "DeiTForImageClassification", lambda: T.DeiTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8, **still,
+        num_labels=10), images(32), 10)
+    add("gpt2", "GPT2LMHeadModel", lambda: T.GPT2Config(vocab_size=100, n_embd=32, n_layer=2, n_head=4, n_positions=64,
+                                                        resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False))
+    add("llama", "LlamaForCausalLM", lambda: T.LlamaConfig(**grouped))
+    add("qwen2", "Qwen2ForCausalLM", lambda: T.Qwen2Config(**grouped))
+    add("mixtral", "MixtralForCausalLM", lambda: T.MixtralConfig(**grouped, num_local_experts=4))
+    add("gptneox", "GPTNeoXForCausalLM", lambda: T.GPTNeoXConfig(**small, use_cache=False))
+    add("opt", "OPTForCausalLM", lambda: T.OPTConfig(
+        vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64, max_position_embeddings=64,
+        dropout=0.0, word_embed_proj_dim=32, use_cache=False))
+    add("mamba", "MambaForCausalLM", lambda: T.MambaConfig(vocab_size=100, hidden_size=32, num_hidden_layers=2, state_size=8,
+                                                           use_cache=False), tokens(8))
+    add("whisper", "WhisperForAudioClassification", lambda: T.WhisperConfig(
+        d_model=32, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=64, num_mel_bins=16, max_source_positions=16,
+        dropout=0.0, num_labels=3), lambda: (torch.randn(4, 16, 32),), 3)
+    add("segformer", "SegformerForSemanticSegmentation", lambda: T.SegformerConfig(
+        num_encoder_blocks=2, depths=[1, 1], sr_ratios=[2, 1], hidden_sizes=[16, 32], patch_sizes=[3, 3], strides=[2, 2],
+        num_attention_heads=[1, 2], mlp_ratios=[2, 2], decoder_hidden_size=16, num_labels=4, classifier_dropout_prob=0.0,
+        drop_path_rate=0.0, **still), images(32), 4)
+
+    class Translate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.m = T.T5ForConditionalGeneration(T.T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=64, num_layers=2,
+                                                             num_heads=4, dropout_rate=0.0, use_cache=False))
+
+        def forward(self, source, target):
+            return self.m(input_ids=source, decoder_input_ids=target, use_cache=False).logits
+
+    zoo["t5"] = Entry(Translate, tokens(12, parts=2), 100, "adamw")
+    return zoo
+
+
+def own():
+    edges = lambda: (torch.randn(12, 8), torch.randint(0, 12, (12,)), torch.randint(0, 12, (12,)))
+    return {
+        "unet": Entry(UNet, images(16), 4),
+        "diffusion": Entry(Diffusion, lambda: (torch.randn(4, 4, 8, 8), torch.rand(4) * 10), 4, "adamw"),
+        "lstm": Entry(lambda: Recurrent("LSTM", True), tokens(), 5),
+        "gru": Entry(lambda: Recurrent("GRU", False), tokens(), 5),
+        "rnn": Entry(lambda: Recurrent("RNN", True), tokens(6), 5),
+        "graph": Entry(Graphs, edges, 3),
+        "experts": Entry(Experts, lambda: (torch.randn(8, 8),), 3, "adamw"),
+        "yolo": Entry(Yolo, lambda: (torch.randn(4, 3, 32, 32), torch.randn(4, 6, 8, 8)), 0),
+    }
+
+
+def entry(name):
+    """Of a name; a library is imported only for one of its own."""
+    if name.startswith("timm_"):
+        import timm
+
+        return Entry(lambda: timm.create_model(name[5:], num_classes=10, drop_rate=0.0), images(224, 2), 10)
+    for group in own, vision, language:
+        found = group()
+        if name in found:
+            return found[name]
+    raise SystemExit(f"unknown model {name}; python zoo.py lists them")
+
+
+def make(name):
+    """A fresh model in training mode; the same weights each time."""
+    torch.manual_seed(SEED)
+    return entry(name).build().train()
+
+
+def export(name, exporter, form, path):
+    """exporter: script or dynamo; form: train, or eval with constants folded as people export it."""
+    model, torch_inputs = make(name), entry(name).inputs()
+    names = [f"x{i}" for i in range(len(torch_inputs))] if len(torch_inputs) > 1 else ["x"]
+    options = dict(input_names=names, output_names=["out"])
+    fresh = {key: value.detach().clone() for key, value in model.state_dict().items()}
+    model.train(form == "train")
+    if exporter == "dynamo":
+        torch.onnx.export(model, torch_inputs, path, dynamo=True, external_data=False, verbose=False,
+                          optimize=form == "eval", **options)
+    else:
+        mode = torch.onnx.TrainingMode.TRAINING if form == "train" else torch.onnx.TrainingMode.EVAL
+        torch.onnx.export(model, torch_inputs, path, dynamo=False, training=mode, do_constant_folding=form == "eval", **options)
+    clean(path, fresh)
+
+
+def clean(path, fresh):
+    """Undoes what tracing leaves behind: running statistics that it moved, notes with paths of the computer."""
+    import onnx
+
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        value = fresh.get(tensor.name)
+        if value is not None and list(value.shape) == list(tensor.dims) and "running" in tensor.name:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(value.numpy(), tensor.name))
+    for part in [model.graph, *model.graph.node, *model.graph.value_info,
+                 *model.graph.input, *model.graph.output, *model.functions]:
+        for note in [p for p in part.metadata_props if "stack_trace" in p.key]:
+            part.metadata_props.remove(note)
+    onnx.save(model, path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("-o", "--output", default=".")
+    parser.add_argument("--exporter", choices=["script", "dynamo"])
+    parser.add_argument("--form", choices=["train", "eval"], default="train")
+    options = parser.parse_args()
+    if not options.names:
+        print(*[*own(), *vision(), *language()], "timm_NAME", sep="\n")
+    for name in options.names:
+        for exporter in [options.exporter] if options.exporter else ["script", "dynamo"]:
+            path = os.path.join(options.output, f"{name}-{exporter}-{options.form}.onnx")
+            export(name, exporter, options.form, path)
+            print(path, os.path.getsize(path), "bytes")
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore")
+    main()
