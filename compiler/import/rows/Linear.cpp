@@ -1,6 +1,7 @@
 // Matrix products, convolutions and pooling.
 #include "compiler/import/fold/HostEval.h"
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
+#include "compiler/import/rows/Quantize.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/Sliding.h"
 #include <numeric>
@@ -154,28 +155,32 @@ FailureOr<Window> windowOfWeights(const Node &n, const Shape &x,
   return w;
 }
 
-LogicalResult conv(const Node &n) {
-  Value x = n.in(0), w = n.in(1);
-  if (!x || !w)
-    return failure();
+} // namespace
+
+Value convolution(const Node &n, Value x, Value w, Value bias) {
+  if (!x || !w || failed(checkImage(n, shapeOf(x))))
+    return nullptr;
   Shape sx = shapeOf(x), sw = shapeOf(w);
-  if (failed(checkImage(n, sx)))
-    return failure();
-  if (sw.size() != sx.size())
-    return n.fail() << "weights of shape " << toString(sw)
-                    << " for an input of shape " << toString(sx);
+  if (sw.size() != sx.size()) {
+    n.fail() << "weights of shape " << toString(sw) << " for an input of shape "
+             << toString(sx);
+    return nullptr;
+  }
   int64_t group = n.integer("group", 1);
-  if (group < 1 || group > std::max<int64_t>(1, sx[1]))
-    return n.fail() << "group is " << group << ", expected 1 to the " << sx[1]
-                    << " channels of the input";
+  if (group < 1 || group > std::max<int64_t>(1, sx[1])) {
+    n.fail() << "group is " << group << ", expected 1 to the " << sx[1]
+             << " channels of the input";
+    return nullptr;
+  }
   auto win = windowOfWeights(n, sx, sw);
   if (failed(win))
-    return failure();
-  return n.result(n.make<ir::ConvOp>(
-      x, w, biasOf(n), ArrayRef<int64_t>(win->strides),
-      ArrayRef<int64_t>(win->pads), ArrayRef<int64_t>(win->dilations),
-      uint64_t(group), "nchw"));
+    return nullptr;
+  return n.make<ir::ConvOp>(
+      x, w, bias, ArrayRef<int64_t>(win->strides), ArrayRef<int64_t>(win->pads),
+      ArrayRef<int64_t>(win->dilations), uint64_t(group), "nchw");
 }
+
+namespace {
 
 /// Sizes of ConvTranspose's result. Where the file gives the size (or SAME,
 /// in * stride), pads follow from it.
@@ -261,11 +266,36 @@ bool applyCeil(ArrayRef<int64_t> in, Window &w) {
   return added;
 }
 
-Value maxOver(const Node &n, Value x, const Window &w) {
-  Operation *op = n.makeOp<ir::MaxPoolOp>(
+Operation *maxOver(const Node &n, Value x, const Window &w) {
+  return n.makeOp<ir::MaxPoolOp>(
       2, x, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
       ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw");
-  return op ? op->getResult(0) : Value();
+}
+
+/// Where in the whole input each maximum is, by its position in the window.
+/// With storage_order 1 an image's first dimension is the fastest.
+Expr placesOf(const Node &n, Value taps, const Shape &in, const Window &w) {
+  Expr tap = Expr(n.b, n.loc, taps).cast(n.b.getI64Type());
+  const Shape out = shapeOf(tap);
+  const int64_t dims = int64_t(w.kernel.size());
+  const bool firstIsFastest = n.integer("storage_order", 0);
+  Expr place = iota(n, out, 0) * double(in[1]) + iota(n, out, 1);
+  const int64_t image = sizeOf(Shape(in.begin() + 2, in.end()));
+  place = place * double(image);
+  int64_t later = 1, stride = firstIsFastest ? image : 1;
+  for (int64_t d = dims; d-- > 0;) {
+    Expr rest = later == 1 ? tap : tap / double(later);
+    Expr step = rest - rest / double(w.kernel[d]) * double(w.kernel[d]);
+    Expr at = iota(n, out, 2 + d) * double(w.strides[d]) - double(w.pads[d]) +
+              step * double(w.dilations[d]);
+    if (firstIsFastest)
+      stride /= in[2 + d];
+    place = place + at * double(stride);
+    if (!firstIsFastest)
+      stride *= in[2 + d];
+    later *= w.kernel[d];
+  }
+  return place;
 }
 
 /// The part of a window that is dimension d.
@@ -287,8 +317,9 @@ LogicalResult maxPool(const Node &n) {
   Value x = n.in(0);
   if (!x || failed(checkImage(n, shapeOf(x))))
     return failure();
-  if (n.uses(1))
-    return n.fail() << "the Indices output of MaxPool is not supported";
+  const Type element = ir::elementType(x);
+  if (!isa<FloatType>(element)) // of 8 bits, by ONNX
+    x = n.cast(x, n.b.getF32Type());
   Shape sx = shapeOf(x);
   auto in = ArrayRef<int64_t>(sx).drop_front(2);
   auto w = window(n, in, {});
@@ -296,11 +327,24 @@ LogicalResult maxPool(const Node &n) {
     return failure();
   if (n.integer("ceil_mode", 0))
     applyCeil(in, *w);
-  if (w->sizes().taps() <= 255)
-    return n.result(maxOver(n, x, *w));
-  for (size_t d = in.size(); x && d-- > 0;)
-    x = maxOver(n, x, only(*w, d));
-  return n.result(x);
+  if (w->sizes().taps() <= 255) {
+    Operation *op = maxOver(n, x, *w);
+    if (!op)
+      return failure();
+    if (n.uses(1) && failed(n.result(1, placesOf(n, op->getResult(1), sx, *w))))
+      return failure();
+    return n.result(n.cast(op->getResult(0), element));
+  }
+  if (n.uses(1))
+    return n.fail() << "the Indices output of MaxPool is not supported for a "
+                       "window of "
+                    << w->sizes().taps() << " elements, expected at most 255";
+  for (size_t d = in.size(); d-- > 0;)
+    if (Operation *op = maxOver(n, x, only(*w, d)))
+      x = op->getResult(0);
+    else
+      return failure();
+  return n.result(n.cast(x, element));
 }
 
 /// Means over all taps as means over those that count: padding that ceil_mode
@@ -441,7 +485,9 @@ void addLinearRows(Rows &rows) {
   rows["com.microsoft.FusedMatMul"] = fusedMatMul;
   rows["MatMul"] = matmul;
   rows["Gemm"] = gemm;
-  rows["Conv"] = conv;
+  rows["Conv"] = [](const Node &n) {
+    return n.result(convolution(n, n.in(0), n.in(1), biasOf(n)));
+  };
   rows["ConvTranspose"] = convTranspose;
   rows["MaxPool"] = maxPool;
   rows["AveragePool"] = averagePool;

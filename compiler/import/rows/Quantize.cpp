@@ -1,6 +1,7 @@
 // Quantisation and products of integers. A quantised value that is dequantised
 // again passes its gradient straight through, where it was not cut off.
 #include "compiler/import/rows/Quantize.h"
+#include "compiler/import/rows/Build.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
@@ -227,6 +228,73 @@ LogicalResult qLinearMatmul(const Node &n) {
   return requantized(n, *y, n.make<ir::MulOp>(a, b), 6, 7);
 }
 
+/// Input `i` as [M, 1...] where it has a number for each of M output channels.
+Value perChannel(const Node &n, size_t i, size_t rank) {
+  Value v = n.in(i);
+  if (!v || shapeOf(v).size() != 1 || shapeOf(v)[0] == 1)
+    return v ? n.reshape(v, {}) : v;
+  Shape shape(rank, 1);
+  shape[0] = shapeOf(v)[0];
+  return n.reshape(v, shape);
+}
+
+/// Input `i` as f32 less its zero point, input `zero`.
+FailureOr<Expr> wholeImage(const Node &n, size_t i, size_t zero,
+                           bool isWeights) {
+  Value x = n.in(i);
+  if (!x)
+    return failure();
+  const Shape shape = shapeOf(x);
+  Expr whole = Expr(n.b, n.loc, x).cast(n.b.getF32Type());
+  if (!n.has(zero))
+    return whole;
+  const Shape given = n.shape(zero);
+  const bool isOne = sizeOf(given) == 1 && given.size() < 2;
+  if (!isOne && (!isWeights || shape.empty() || given != Shape{shape[0]}))
+    return n.fail() << "a zero point of shape " << toString(given)
+                    << " for an operand of shape " << toString(shape);
+  Value point = perChannel(n, zero, shape.size());
+  if (!point)
+    return failure();
+  return whole - Expr(n.b, n.loc, point).cast(n.b.getF32Type());
+}
+
+FailureOr<Expr> integerConvolution(const Node &n, size_t x, size_t xZero,
+                                   size_t w, size_t wZero) {
+  auto image = wholeImage(n, x, xZero, false);
+  auto weights = wholeImage(n, w, wZero, true);
+  if (failed(image) || failed(weights))
+    return failure();
+  const Shape shape = shapeOf(*weights);
+  const int64_t terms =
+      shape.empty() ? 0 : sizeOf(shape) / std::max<int64_t>(1, shape[0]);
+  return exactProduct(n, *image, *weights, terms, [&](Expr p, Expr q) {
+    return convolution(n, p, q, Value());
+  });
+}
+
+LogicalResult convInteger(const Node &n) {
+  auto y = integerConvolution(n, 0, 2, 1, 3);
+  return failed(y) ? failure() : n.result(*y);
+}
+
+LogicalResult qLinearConv(const Node &n) {
+  auto y = integerConvolution(n, 0, 2, 3, 5);
+  Value a = n.in(1), b = n.in(4);
+  if (failed(y) || !a || !b)
+    return failure();
+  // Channels are the dimension before the images', where weights have theirs.
+  const size_t rank = size_t(y->rank()) - 1;
+  if (n.has(8)) {
+    Value bias = perChannel(n, 8, rank);
+    if (!bias)
+      return failure();
+    y = Expr(n.b, n.loc, n.make<ir::AddOp>(y->v, bias));
+  }
+  Value scale = n.make<ir::MulOp>(n.reshape(a, {}), perChannel(n, 4, rank));
+  return requantized(n, *y, scale, 6, 7);
+}
+
 /// A whole number of at most 8 bits and a sign as 16 high + low.
 std::vector<std::pair<Expr, double>> halvesOf(Expr x, bool splits) {
   if (!splits)
@@ -284,6 +352,8 @@ void addQuantizeRows(Rows &rows) {
   rows["DynamicQuantizeLinear"] = dynamicQuantizeLinear;
   rows["MatMulInteger"] = matmulInteger;
   rows["QLinearMatMul"] = qLinearMatmul;
+  rows["ConvInteger"] = convInteger;
+  rows["QLinearConv"] = qLinearConv;
 }
 
 } // namespace dlc::import
