@@ -32,17 +32,18 @@ class Case:
     known: dict = field(default_factory=dict)
     kink: bool = False
     opset: int = 21
+    single: bool = False  # ONNX's operator takes no DOUBLE: the same program, imported in FLOAT
 
 
 CASES = {}
 
 
-def case(name, op, inputs, torch, known=None, names=None, kink=False, opset=21, **attributes):
+def case(name, op, inputs, torch, known=None, names=None, kink=False, opset=21, single=False, **attributes):
     """One node, whose inputs are `names`: by default the inputs, then the known ones."""
     known = known or {}
-    outputs = ["y", "i"] if op == "TopK" else ["y"]
+    outputs = ["y", "i"] if op in ("TopK", "CausalConvWithState", "LinearAttention") else ["y"]
     node = helper.make_node(op, names or [*inputs, *known], outputs, **attributes)
-    CASES[name] = Case([node], inputs, torch, known, kink, opset)
+    CASES[name] = Case([node], inputs, torch, known, kink, opset, single)
 
 
 def losses(y):
@@ -186,6 +187,54 @@ recurrent("lstm", "LSTM", 4)
 recurrent("lstm_both_ways", "LSTM", 4, 2, direction="bidirectional")
 recurrent("gru_both_ways", "GRU", 3, 2, direction="bidirectional", linear_before_reset=1)
 recurrent("rnn", "RNN", 1)
+
+
+def linear_attention(t, q, k, v, decay=None, beta=None, state=None):
+    """q [B, T, 4 heads * 2], k and v of 2 heads; beta of one number for all heads."""
+    heads = lambda x, count: x.reshape(2, 3, count, -1)
+    q, k, v = heads(q, 4), heads(k, 2), heads(v, 2)
+    state, outputs = t.zeros(2, 2, 2, 3, dtype=q.dtype) if state is None else state, []
+    for i in range(3):
+        if decay is not None:
+            state = state * t.exp(heads(decay, 2)[:, i])[..., None]
+        write = v[:, i]
+        if beta is not None:
+            write = beta[:, i, :, None] * (write - t.einsum("bhkv,bhk->bhv", state, k[:, i]))
+        state = state + k[:, i, :, :, None] * write[:, :, None]
+        outputs.append(t.einsum("bhk,bhkv->bhv", q[:, i], state.repeat_interleave(2, 1)) / 2**0.5)
+    return t.stack(outputs, 1).reshape(2, 3, 12)
+
+
+LINEAR = {"x": floats(2, 3, 8), "k": floats(2, 3, 4), "v": floats(2, 3, 6)}
+DECAY, BETA, STATE = {"d": floats(2, 3, 4, high=0)}, {"b": floats(2, 3, 1)}, {"s": floats(2, 2, 2, 3)}
+for rule, more in {"linear": {}, "gated": DECAY, "delta": BETA, "gated_delta": {**STATE, **DECAY, **BETA}}.items():
+    case(f"linear_attention_{rule}", "LinearAttention", {**LINEAR, **more},
+         lambda t, q, k, v, *m, keys=tuple(more): linear_attention(t, q, k, v, **{
+             dict(d="decay", b="beta", s="state")[key]: value for key, value in zip(keys, m)}),
+         names=["x", "k", "v", *(key if key in more else "" for key in "sdb")], opset=27, single=True, update_rule=rule, q_num_heads=4,
+         kv_num_heads=2)
+case("causal_conv", "CausalConvWithState", {"x": floats(2, 3, 4), "w": floats(3, 1, 3), "b": floats(3), "s": floats(2, 3, 2)},
+     lambda t, x, w, b, s: t.nn.functional.silu(t.nn.functional.conv1d(t.cat([s, x], 2), w, b, groups=3)), opset=27,
+     single=True, activation="silu")
+bend = helper.make_graph([helper.make_node("Tanh", ["s"], ["r"])], "bend", [helper.make_empty_tensor_value_info("s")],
+                         [helper.make_empty_tensor_value_info("r")])
+case("flex_attention", "FlexAttention", QKV, lambda t, q, k, v: t.tanh(t.softmax(t.tanh(
+    q @ k.repeat_interleave(2, 1).transpose(-1, -2) / 2**0.5), -1)) @ v.repeat_interleave(2, 1), domain="ai.onnx.preview",
+     score_mod=bend, prob_mod=bend)
+parts = lambda t, y: t.view_as_real(y)
+whole = lambda t, x: t.view_as_complex(x.contiguous())
+case("dft", "DFT", {"x": floats(2, 5, 3, 2)}, lambda t, x: parts(t, t.fft.fft(whole(t, x), 7, 1)),
+     {"n": ints(7).reshape(()), "a": ints(1).reshape(())})
+case("dft_of_real", "DFT", {"x": floats(2, 6, 1)}, lambda t, x: parts(t, t.fft.rfft(x[..., 0], dim=1)), onesided=1)
+case("dft_inverse", "DFT", {"x": floats(5, 2)}, lambda t, x: parts(t, t.fft.ifft(whole(t, x), 4, 0)), {"n": ints(4).reshape(())},
+     ["x", "n"], inverse=1)
+for length in 6, 7:
+    case(f"dft_to_real_{length}", "DFT", {"x": floats(2, 4, 2)},
+         lambda t, x, n=length: t.fft.irfft(whole(t, x), n, 1)[..., None], {"n": ints(length).reshape(())}, ["x", "n"],
+         inverse=1, onesided=1)
+case("stft", "STFT", {"x": floats(2, 9, 1), "w": floats(4)},
+     lambda t, x, w: parts(t, t.stft(x[..., 0], 4, 2, window=w, center=False, return_complex=True)).transpose(1, 2),
+     {"step": ints(2).reshape(())}, ["x", "step", "w"])
 
 
 def write():

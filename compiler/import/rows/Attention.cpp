@@ -1,7 +1,7 @@
 // Attention, ai.onnx 23 and newer: one op, or, where that has no caps of
 // scores, no gradient of a mask and does not give its scores, written out.
-#include "compiler/import/rows/Rows.h"
-#include "onnx-ml.pb.h"
+#include "compiler/import/rows/Bodies.h"
+#include "compiler/import/tensor/DataType.h"
 #include <cmath>
 
 using namespace mlir;
@@ -283,6 +283,86 @@ LogicalResult attention(const Node &n) {
   return n.result(y);
 }
 
+/// x through the graph that the node may have for it.
+FailureOr<Value> modified(const Node &n, Value x, const char *name) {
+  const auto *attribute = n.find(name);
+  if (!attribute || !x)
+    return x;
+  const auto &graph = attribute->g();
+  if (!attribute->has_g() || graph.input_size() != 1 ||
+      graph.output_size() != 1)
+    return n.fail() << name << " is expected to be a graph of one input and "
+                    << "one output";
+  BodyExpander e(n);
+  const std::string prefix = e.label + "/" + name;
+  const std::string &inside = graph.input(0).name();
+  const std::string given = n.table.unusedName(prefix + "/" + inside);
+  n.table.define(given, x);
+  n.table.use(given);
+  auto results = e.run(graph, prefix, {{inside, given}});
+  if (failed(results))
+    return failure();
+  Value y = n.table.value(results->front(), n.loc);
+  if (!y || shapeOf(y) != shapeOf(x))
+    return n.fail() << name << " is expected to give a tensor of shape "
+                    << toString(shapeOf(x))
+                    << (y ? ", found " + toString(shapeOf(y)) : "");
+  return n.cast(y, ir::elementType(x));
+}
+
+/// The type of scores and probabilities.
+FailureOr<Type> precisionOf(const Node &n, Type given) {
+  if (!n.has("softmax_precision"))
+    return ir::isHalf(given) ? n.b.getF32Type() : given;
+  const int64_t asked = n.integer("softmax_precision", 0);
+  auto dtype = toDType(int(asked));
+  if (!dtype || !isFloat(*dtype) || isNarrow(int(asked)))
+    return n.fail() << "softmax_precision " << onnxTypeName(int(asked))
+                    << " is not supported, expected a float of 16 bits or more";
+  return toMlir(*dtype, n.b.getContext());
+}
+
+/// ai.onnx.preview's: attention with a graph for the scores and one for the
+/// probabilities.
+LogicalResult flexAttention(const Node &n) {
+  for (size_t i = 0; i < 3; ++i)
+    if (Value x = n.in(i); !x || shapeOf(x).size() != 4)
+      return x ? n.fail() << "expected Q, K and V of rank 4, found "
+                          << toString(shapeOf(x))
+               : failure();
+  auto heads = headsOf(n);
+  if (failed(heads))
+    return failure();
+  Heads h = *heads;
+  const int64_t groups = shapeOf(h.q)[1] / shapeOf(h.k)[1];
+  h.k = repeated(n, h.k, groups);
+  h.v = repeated(n, h.v, groups);
+  const Type type = ir::elementType(h.q);
+  auto precision = precisionOf(n, type);
+  if (failed(precision) || !h.k || !h.v)
+    return failure();
+  if (!n.has("score_mod") && !n.has("prob_mod") && !ir::isHalf(*precision)) {
+    Value y = fused(n, h, Value(), false);
+    return y ? n.result(y) : failure();
+  }
+  const double root = std::sqrt(scaleOf(n, h.q));
+  auto scaled = [&](Value x) {
+    return n.make<ir::MulOp>(x, n.constant(root, x));
+  };
+  Value scores =
+      multiplied(n, scaled(h.q), scaled(n.transpose(h.k, {0, 1, 3, 2})));
+  if (!scores)
+    return failure();
+  auto bent = modified(n, n.cast(scores, *precision), "score_mod");
+  if (failed(bent))
+    return failure();
+  auto p = modified(n, n.make<ir::SoftmaxOp>(*bent, uint64_t(3)), "prob_mod");
+  if (failed(p))
+    return failure();
+  Value y = multiplied(n, *p, n.cast(h.v, *precision));
+  return y ? n.result(n.cast(y, type)) : failure();
+}
+
 /// The first half of each pair is turned by (cos, -sin), the second by
 /// (sin, cos). Pairs are neighbours (interleaved) or half the width apart.
 Value turned(const Node &n, Value x, Value cos, Value sin, bool interleaved) {
@@ -371,6 +451,7 @@ LogicalResult rotaryEmbedding(const Node &n) {
 
 void addAttentionRows(Rows &rows) {
   rows["Attention"] = attentions::attention;
+  rows["ai.onnx.preview.FlexAttention"] = attentions::flexAttention;
   rows["RotaryEmbedding"] = attentions::rotaryEmbedding;
 }
 

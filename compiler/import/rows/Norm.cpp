@@ -1,8 +1,11 @@
-// Normalisation and softmax.
+// Normalisation and softmax: ops of their own, and those made of others, by
+// groups, norms, windows of channels, axes.
+#include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;
+using dlc::ir::Expr;
 
 namespace dlc::import {
 namespace {
@@ -98,6 +101,168 @@ LogicalResult hardmax(const Node &n) {
   return n.result(n.cast(hit, ir::elementType(x)));
 }
 
+//===--- Made of others
+//-----------------------------------------------------===//
+
+/// [C] in the place of the channels of a tensor of this rank.
+Shape perChannel(int64_t channels, size_t rank) {
+  Shape shape(rank, 1);
+  shape[1] = channels;
+  return shape;
+}
+
+/// x less its mean over its variance's root, from dimension `axis` on.
+/// Statistics are f32 at least, as layer norm keeps them.
+Value standardized(const Node &n, Value x, int64_t axis, double epsilon) {
+  Shape shape = shapeOf(x), inner(shape.begin() + axis, shape.end());
+  Type element = ir::elementType(x);
+  if (ir::isHalf(element))
+    element = n.b.getF32Type();
+  auto filled = [&](double value) {
+    DType dtype = toDType(element);
+    return n.broadcast(n.constant(HostTensor::scalar(dtype, value)), inner);
+  };
+  Value one = filled(1), zero = filled(0);
+  Operation *op = n.makeOp<ir::LayerNormOp>(3, x, one, zero, uint64_t(axis),
+                                            llvm::APFloat(epsilon));
+  return op ? op->getResult(0) : Value();
+}
+
+/// y * scale + bias, both of one value a channel.
+LogicalResult scaled(const Node &n, Value y, Value scale, Value bias,
+                     const Shape &shape) {
+  if (!y || !scale || !bias)
+    return failure();
+  Type element = ir::elementType(y);
+  Value grown = n.make<ir::MulOp>(y, n.cast(n.reshape(scale, shape), element));
+  return n.result(
+      n.make<ir::AddOp>(grown, n.cast(n.reshape(bias, shape), element)));
+}
+
+LogicalResult expectVector(const Node &n, size_t input, int64_t size,
+                           const char *what) {
+  if (n.shape(input) == Shape{size})
+    return success();
+  return n.fail() << "expected " << what << " of shape "
+                  << toString(Shape{size}) << ", found "
+                  << toString(n.shape(input));
+}
+
+/// The channels of an input of rank 2 (`least`) or more.
+FailureOr<int64_t> channelsOf(const Node &n, const Shape &shape, size_t least) {
+  if (shape.size() >= least)
+    return shape[1];
+  return n.fail() << "expected an input of rank " << least << " or more, found "
+                  << toString(shape);
+}
+
+LogicalResult instanceNorm(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  Shape shape = shapeOf(x);
+  auto channels = channelsOf(n, shape, 3);
+  if (failed(channels) || failed(expectVector(n, 1, *channels, "a scale")) ||
+      failed(expectVector(n, 2, *channels, "a bias")))
+    return failure();
+  Value y = standardized(n, x, 2, n.number("epsilon", 1e-5));
+  return scaled(n, y, n.in(1), n.in(2), perChannel(*channels, shape.size()));
+}
+
+LogicalResult groupNorm(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  Shape shape = shapeOf(x);
+  auto channels = channelsOf(n, shape, 3);
+  if (failed(channels))
+    return failure();
+  const int64_t groups = n.integer("num_groups", 0);
+  if (groups < 1 || *channels % groups)
+    return n.fail() << "num_groups is " << groups
+                    << ", which does not divide the " << *channels
+                    << " channels";
+  if (failed(expectVector(n, 1, *channels, "a scale")) ||
+      failed(expectVector(n, 2, *channels, "a bias")))
+    return failure();
+  Shape grouped = shape;
+  grouped[1] = *channels / groups;
+  grouped.insert(grouped.begin() + 1, groups);
+  Value y =
+      standardized(n, n.reshape(x, grouped), 2, n.number("epsilon", 1e-5));
+  return scaled(n, n.reshape(y, shape), n.in(1), n.in(2),
+                perChannel(*channels, shape.size()));
+}
+
+/// x over its norm along one axis, 0 where that is 0: there the norm is taken
+/// as 1, which keeps its gradient finite.
+LogicalResult lpNormalization(const Node &n) {
+  Value input = n.in(0);
+  if (!input)
+    return failure();
+  auto axis = n.axis("axis", -1, shapeOf(input).size());
+  if (failed(axis))
+    return failure();
+  const int64_t p = n.integer("p", 2);
+  if (p != 1 && p != 2)
+    return n.fail() << "p is " << p << ", expected 1 or 2";
+  Expr x(n.b, n.loc, input), wide = ir::wide(x);
+  Expr sum = (p == 1 ? abs(wide) : wide * wide).sum({*axis}, true);
+  Expr safe = select(compare(ir::Predicate::eq, sum, sum.scalar(0)),
+                     sum.scalar(1), sum);
+  Expr y = wide / (p == 1 ? safe : sqrt(safe));
+  return n.result(y.cast(ir::elementType(input)));
+}
+
+/// x / (bias + alpha / size * (sum of squares of near channels))^beta; the mean
+/// over a window of channels is an average pool over [N, 1, C, D...].
+LogicalResult lrn(const Node &n) {
+  Value input = n.in(0);
+  if (!input)
+    return failure();
+  Shape shape = shapeOf(input);
+  auto channels = channelsOf(n, shape, 2);
+  if (failed(channels))
+    return failure();
+  const int64_t size = n.integer("size", 0);
+  if (size < 1 || size > 2 * *channels)
+    return n.fail() << "size is " << size << ", expected 1 to " << 2 * *channels
+                    << " for " << *channels << " channels";
+  Expr x(n.b, n.loc, input);
+  const int64_t rest =
+      x.type().getNumElements() / std::max<int64_t>(1, shape[0] * *channels);
+  Expr squares = (x * x).reshape({shape[0], 1, *channels, rest});
+  const int64_t kernel[] = {size, 1}, ones[] = {1, 1};
+  const int64_t pads[] = {(size - 1) / 2, 0, size / 2, 0};
+  Value means = n.make<ir::AvgPoolOp>(
+      squares.v, ArrayRef(kernel), ArrayRef(ones), ArrayRef(pads),
+      ArrayRef(ones), "nchw", /*count_include_pad=*/true);
+  if (!means)
+    return failure();
+  Expr mean = Expr(n.b, n.loc, means).reshape(shape);
+  Expr base = mean * n.number("alpha", 1e-4) + n.number("bias", 1);
+  return n.result(x * pow(base, x.scalar(-n.number("beta", 0.75))));
+}
+
+/// (x - mean) / (deviation + 1e-9); where nothing deviates the result is 0 and
+/// the deviation taken as 1.
+LogicalResult meanVariance(const Node &n) {
+  Value input = n.in(0);
+  if (!input)
+    return failure();
+  auto axes =
+      normalizeAxes(n.integers("axes", {0, 2, 3}), shapeOf(input).size());
+  if (!axes.ok())
+    return n.fail(axes.status());
+  Expr x = ir::wide(Expr(n.b, n.loc, input));
+  Expr centered = x - x.mean(*axes, true);
+  Expr variance = (centered * centered).mean(*axes, true);
+  Expr safe = select(compare(ir::Predicate::eq, variance, variance.scalar(0)),
+                     variance.scalar(1), variance);
+  return n.result(
+      (centered / (sqrt(safe) + 1e-9)).cast(ir::elementType(input)));
+}
+
 } // namespace
 
 void addNormRows(Rows &rows) {
@@ -107,6 +272,11 @@ void addNormRows(Rows &rows) {
   rows["Softmax"] = softmax<ir::SoftmaxOp>;
   rows["LogSoftmax"] = softmax<ir::LogSoftmaxOp>;
   rows["Hardmax"] = hardmax;
+  rows["InstanceNormalization"] = instanceNorm;
+  rows["GroupNormalization"] = groupNorm;
+  rows["LpNormalization"] = lpNormalization;
+  rows["LRN"] = lrn;
+  rows["MeanVarianceNormalization"] = meanVariance;
 }
 
 } // namespace dlc::import

@@ -1,9 +1,11 @@
 // LSTM, GRU and RNN: the products with the inputs are one matmul for all steps,
-// the steps an op for each direction.
+// the steps an op for each direction. Linear attention: steps one after the
+// other.
 #include "compiler/dialect/ops/Recurrence.h"
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -307,10 +309,159 @@ LogicalResult rnnLayer(const Node &n) {
 
 } // namespace
 
+namespace recurrences {
+namespace {
+
+/// What a step of linear attention reads, [B, H, T, ...] in f32 or wider, and
+/// how it writes: gated states shrink by exp(decay), a delta rule writes beta
+/// of what is missing.
+struct LinearAttention {
+  int64_t batch, steps, heads, groups, keys, values;
+  std::optional<Expr> q = {}, k = {}, v = {}, shrink = {}, beta = {};
+
+  static Expr at(const Expr &x, int64_t step) { return part(x, 2, step, 1); }
+};
+
+/// Input `i`, [B, T, heads * D], as [B, heads, T, D].
+FailureOr<Expr> byHead(const Node &n, size_t i, int64_t heads) {
+  auto x = input(n, i);
+  if (failed(x))
+    return failure();
+  const Shape s = shapeOf(*x);
+  if (s.size() != 3 || s[2] % heads != 0 || s[1] < 1)
+    return n.fail() << "input " << i << " has shape " << toString(s)
+                    << ", expected [batch, steps, " << heads << " * size]";
+  return transposed(ir::wide(*x).reshape({s[0], s[1], heads, s[2] / heads}),
+                    {0, 2, 1, 3});
+}
+
+/// The state [B, H, K, V] after a step.
+Expr written(const Node &n, const LinearAttention &l, Expr state,
+             int64_t step) {
+  Expr key = l.at(*l.k, step), value = l.at(*l.v, step);
+  if (l.shrink)
+    state = state * moved(l.at(*l.shrink, step), 3, 2);
+  if (l.beta) {
+    Value known = n.make<ir::MatmulOp>(key.v, state.v, Value(), false, false,
+                                       StringAttr());
+    value = l.at(*l.beta, step) * (value - Expr(n.b, n.loc, known));
+  }
+  return state + moved(key, 3, 2) * value;
+}
+
+/// Decay is one number a head or one a key, beta one a head or one for all.
+LogicalResult addGates(const Node &n, LinearAttention &l) {
+  if (n.has(4)) {
+    auto decay = byHead(n, 4, l.heads);
+    if (failed(decay) ||
+        failed(checkInputShape(
+            n, 4, "decay",
+            {l.batch, l.steps,
+             shapeOf(*decay)[3] == 1 ? l.heads : l.heads * l.keys})))
+      return failure();
+    l.shrink = exp(*decay);
+  }
+  if (n.has(5)) {
+    auto beta = byHead(
+        n, 5, n.shape(5).size() == 3 && n.shape(5)[2] == 1 ? 1 : l.heads);
+    if (failed(beta) ||
+        failed(checkInputShape(n, 5, "beta",
+                               {l.batch, l.steps, shapeOf(*beta)[1]})))
+      return failure();
+    l.beta = *beta;
+  }
+  return success();
+}
+
+FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
+  const int64_t queries = n.integer("q_num_heads", 0);
+  const int64_t heads = n.integer("kv_num_heads", 0);
+  const std::string rule = n.text("update_rule", "gated_delta");
+  const bool isGated = StringRef(rule).starts_with("gated");
+  const bool isDelta = StringRef(rule).ends_with("delta");
+  if (!isGated && !isDelta && rule != "linear")
+    return n.fail() << "update_rule '" << rule
+                    << "' is not supported, expected linear, gated, delta or "
+                       "gated_delta";
+  if (heads < 1 || queries < 1 || queries % heads)
+    return n.fail() << "q_num_heads is " << queries << " and kv_num_heads "
+                    << heads << ", expected a multiple";
+  if (isGated != n.has(4) || isDelta != n.has(5))
+    return n.fail() << "update_rule '" << rule << "' has "
+                    << (isGated ? "a" : "no") << " decay and "
+                    << (isDelta ? "a" : "no") << " beta, found inputs that "
+                    << "differ";
+  auto q = byHead(n, 0, queries), k = byHead(n, 1, heads);
+  auto v = byHead(n, 2, heads);
+  if (failed(q) || failed(k) || failed(v))
+    return failure();
+  const Shape sk = shapeOf(*k), sv = shapeOf(*v);
+  LinearAttention l{sk[0], sk[2], heads, queries / heads, sk[3], sv[3]};
+  if (shapeOf(*q) != Shape{sk[0], queries, sk[2], sk[3]} ||
+      sv != Shape{sk[0], heads, sk[2], sv[3]})
+    return n.fail() << "query, key and value have the shapes "
+                    << toString(n.shape(0)) << ", " << toString(n.shape(1))
+                    << " and " << toString(n.shape(2))
+                    << ", which do not fit together";
+  // The queries of a head stand side by side.
+  l.q = transposed(q->reshape({l.batch, heads, l.groups, l.steps, l.keys}),
+                   {0, 1, 3, 2, 4});
+  l.k = *k;
+  l.v = *v;
+  if (failed(addGates(n, l)))
+    return failure();
+  return l;
+}
+
+LogicalResult linearAttention(const Node &n) {
+  auto given = linearAttentionOf(n);
+  if (failed(given))
+    return failure();
+  const LinearAttention &l = *given;
+  constexpr size_t kStepBytes = 16 << 10; // of the operations of a step
+  Status fits =
+      n.table.budget().keep(size_t(l.steps) * kStepBytes,
+                            "unrolling " + std::to_string(l.steps) + " steps");
+  const Shape inner{l.batch, l.heads, l.keys, l.values};
+  if (!fits.ok())
+    return n.fail(fits);
+  if (failed(checkInputShape(n, 3, "past_state", inner)))
+    return failure();
+  const Type type = n.type(0).getElementType();
+  Expr state = filled(n, inner, l.k->type().getElementType(), 0);
+  if (n.has(3)) {
+    auto past = input(n, 3);
+    if (failed(past))
+      return failure();
+    state = past->cast(state.type().getElementType());
+  }
+  SmallVector<Expr> outputs;
+  for (int64_t step = 0; step < l.steps; ++step) {
+    state = written(n, l, state, step);
+    Expr queries = squeezed(l.at(*l.q, step), 2);
+    Value y = n.make<ir::MatmulOp>(queries.v, state.v, Value(), false, false,
+                                   StringAttr());
+    outputs.push_back(unsqueezed(Expr(n.b, n.loc, y), 2));
+  }
+  double scale = n.number("scale", 0);
+  if (scale == 0)
+    scale = 1 / std::sqrt(double(l.keys));
+  Expr y = transposed(joined(outputs, 2), {0, 2, 1, 3, 4}) * scale;
+  const int64_t width = l.heads * l.groups * l.values;
+  const Type kept = n.has(3) ? n.type(3).getElementType() : type;
+  if (n.uses(1) && failed(n.result(1, state.cast(kept))))
+    return failure();
+  return n.result(y.reshape({l.batch, l.steps, width}).cast(type));
+}
+
+} // namespace
+} // namespace recurrences
+
 void addRecurrenceRows(Rows &rows) {
   rows["LSTM"] = lstmLayer;
   rows["GRU"] = gruLayer;
   rows["RNN"] = rnnLayer;
+  rows["LinearAttention"] = recurrences::linearAttention;
 }
 
 } // namespace dlc::import

@@ -205,13 +205,13 @@ const Rows &allRows() {
     addIndexRows(table);
     addLinearRows(table);
     addNormRows(table);
-    addNormalizeRows(table);
     addQuantizeRows(table);
     addRankRows(table);
     addReduceRows(table);
     addResizeRows(table);
     addSampleRows(table);
     addShapeRows(table);
+    addSignalRows(table);
     addLossRows(table);
     addRandomRows(table);
     addIntegerRows(table);

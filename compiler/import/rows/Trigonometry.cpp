@@ -1,6 +1,7 @@
 // Trigonometric and hyperbolic functions by sin, cos, atan, exp, log and tanh,
-// in f32 or wider and exact near 0.
-#include "compiler/import/rows/Rows.h"
+// in f32 or wider and exact near 0. Signals: Fourier transforms as products with
+// tables of cosines, computed where they are used, and causal convolution.
+#include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
 
@@ -98,6 +99,271 @@ void addTrigonometryRows(Rows &rows) {
   rows["Asinh"] = trigonometry::row<trigonometry::asinh>;
   rows["Acosh"] = trigonometry::row<trigonometry::acosh>;
   rows["Atanh"] = trigonometry::row<trigonometry::atanh>;
+}
+
+namespace signals {
+namespace {
+
+/// Of the last dimension of `a` and a matrix.
+Expr product(const Node &n, Expr a, Expr matrix) {
+  Shape shape = shapeOf(a);
+  const int64_t size = shape.back(), rows = size ? sizeOf(shape) / size : 0;
+  shape.back() = matrix.shape()[1];
+  Expr flat = a.reshape({rows, size});
+  Value y = n.make<ir::MatmulOp>(flat.v, matrix.v, Value(), false, false,
+                                 StringAttr());
+  return Expr(n.b, n.loc, y).reshape(shape);
+}
+
+/// What a transform does along an axis of `size` places; `kept` are those of
+/// its result that are wanted, of `length`.
+struct Transform {
+  int64_t length, kept;
+  bool isInverse, isHalf;
+};
+
+/// cos and sin of 2 pi t k / length, [places, kept].
+struct Circle {
+  Expr c, s;
+};
+
+/// Turns are counted in whole numbers down to a quarter, so that its multiples
+/// are exact.
+Circle circleOf(const Node &n, const Transform &t, int64_t places, int64_t kept,
+                Type element) {
+  const Shape shape{places, kept};
+  Expr turns = iota(n, shape, 0) * iota(n, shape, 1);
+  Expr length = turns.scalar(double(t.length));
+  Expr quarters = (turns - turns / length * length) * 4;
+  Expr quarter = quarters / length;
+  Expr angle = (quarters - quarter * length).cast(element) *
+               (M_PI / 2 / double(t.length));
+  Expr c = cos(angle), s = sin(angle);
+  auto isAt = [&](double q) {
+    return compare(ir::Predicate::eq, quarter, quarter.scalar(q));
+  };
+  auto pick = [&](Expr q0, Expr q1, Expr q2, Expr q3) {
+    return select(isAt(0), q0, select(isAt(1), q1, select(isAt(2), q2, q3)));
+  };
+  return {pick(c, -s, -c, s), pick(s, c, -s, -c)};
+}
+
+/// `size` places of the last dimension: the first ones, or zeros behind.
+Expr fitted(Expr x, int64_t size) {
+  const int64_t axis = x.rank() - 1, found = x.shape()[axis];
+  return found > size ? part(x, axis, 0, size)
+                      : padded(x, axis, 0, size - found);
+}
+
+/// The real part, or with `i` 1 the imaginary part, with the axis last.
+Expr partOf(Expr x, int64_t i, int64_t axis) {
+  const int64_t last = x.rank() - 1;
+  return moved(squeezed(part(x, last, i, 1), last), axis, last - 1);
+}
+
+/// [..., 1] or [..., 2] (real, imaginary) along `axis` to [..., 2].
+Expr forward(const Node &n, Expr x, int64_t axis, const Transform &t) {
+  const int64_t last = x.rank() - 1;
+  const bool isComplex = x.shape()[last] == 2;
+  auto [c, s] = circleOf(n, t, t.length, t.kept, x.type().getElementType());
+  if (t.isInverse)
+    s = -s;
+  Expr a = fitted(partOf(x, 0, axis), t.length);
+  Expr real = product(n, a, c), imaginary = -product(n, a, s);
+  if (isComplex) {
+    Expr b = fitted(partOf(x, 1, axis), t.length);
+    real = real + product(n, b, s);
+    imaginary = imaginary + product(n, b, c);
+  }
+  if (t.isInverse) {
+    real = real / double(t.length);
+    imaginary = imaginary / double(t.length);
+  }
+  auto back = [&](Expr y) {
+    return unsqueezed(moved(y, last - 1, axis), last);
+  };
+  return joined({back(real), back(imaginary)}, last);
+}
+
+/// Half of a spectrum [..., 2], whose other half mirrors it, to real numbers
+/// [..., 1]; imaginary parts that such a spectrum cannot have count as 0.
+Expr realInverse(const Node &n, Expr x, int64_t axis, const Transform &t) {
+  const int64_t last = x.rank() - 1, half = t.length / 2 + 1;
+  auto [c, s] = circleOf(n, t, half, t.length, x.type().getElementType());
+  Expr place = iota(n, {half, 1}, 0);
+  Expr isOnce = compare(ir::Predicate::eq, place, place.scalar(0));
+  if (t.length % 2 == 0)
+    isOnce = isOnce.make<ir::OrOp>(
+        isOnce.v,
+        compare(ir::Predicate::eq, place, place.scalar(double(half - 1))).v);
+  Expr weight = select(isOnce, c.scalar(1), c.scalar(2)) / double(t.length);
+  Expr y = product(n, fitted(partOf(x, 0, axis), half), c * weight);
+  if (x.shape()[last] == 2)
+    y = y - product(n, fitted(partOf(x, 1, axis), half), s * weight);
+  return unsqueezed(moved(y, last - 1, axis), last);
+}
+
+FailureOr<Transform> transformOf(const Node &n, int64_t length, bool isInverse,
+                                 bool isHalf) {
+  if (length < 1)
+    return n.fail() << "the length of the transform is " << length
+                    << ", expected at least 1";
+  const Transform t{length, isHalf && !isInverse ? length / 2 + 1 : length,
+                    isInverse, isHalf};
+  if (failed(checkFits(n, {t.length, t.kept}, "a table of angles",
+                       int64_t(1) << 26)))
+    return failure();
+  return t;
+}
+
+/// x as real or complex numbers of at least 32 bits.
+FailureOr<Expr> signalOf(const Node &n, size_t least) {
+  auto x = input(n, 0);
+  if (failed(x))
+    return failure();
+  const Shape shape = shapeOf(*x);
+  if (shape.size() < least || shape.back() < 1 || shape.back() > 2)
+    return n.fail() << "expected a signal of at least " << least
+                    << " dimensions, 1 or 2 numbers in the last, found "
+                    << toString(shape);
+  return ir::wide(*x);
+}
+
+LogicalResult dft(const Node &n) {
+  auto x = signalOf(n, 2);
+  if (failed(x))
+    return failure();
+  int64_t axis = -2;
+  if (n.has(2)) {
+    auto given = n.number(2, "axis");
+    if (failed(given))
+      return failure();
+    axis = int64_t(*given);
+  }
+  auto resolved = normalizeAxis(axis, size_t(x->rank()));
+  if (!resolved.ok())
+    return n.fail(resolved.status());
+  if (*resolved == x->rank() - 1)
+    return n.fail() << "axis " << axis << " is that of the complex parts";
+  const bool isInverse = n.integer("inverse", 0);
+  const bool isHalf = n.integer("onesided", 0);
+  int64_t length = x->shape()[*resolved];
+  if (isInverse && isHalf)
+    length = 2 * (length - 1);
+  if (n.has(1)) {
+    auto given = n.number(1, "dft_length");
+    if (failed(given))
+      return failure();
+    length = int64_t(*given);
+  }
+  auto t = transformOf(n, length, isInverse, isHalf);
+  if (failed(t))
+    return failure();
+  Expr y = isInverse && isHalf ? realInverse(n, *x, *resolved, *t)
+                               : forward(n, *x, *resolved, *t);
+  return n.result(y.cast(n.type(0).getElementType()));
+}
+
+/// Frames [batch, frames, length, 1 or 2] of a signal, `step` apart.
+FailureOr<Expr> framesOf(const Node &n, Expr x, int64_t length, int64_t step) {
+  const int64_t size = x.shape()[1];
+  if (step < 1 || length < 1 || length > size)
+    return n.fail() << "frames of " << length << " places, " << step
+                    << " apart, of a signal of " << size;
+  const Shape shape{(size - length) / step + 1, length};
+  if (failed(checkFits(n, {x.shape()[0], shape[0], length}, "the frames",
+                       int64_t(1) << 32)))
+    return failure();
+  Expr place = iota(n, shape, 0) * double(step) + iota(n, shape, 1);
+  return gathered(x, place, 1);
+}
+
+LogicalResult stft(const Node &n) {
+  auto x = signalOf(n, 3);
+  auto step = n.number(1, "frame_step");
+  if (failed(x) || failed(step))
+    return failure();
+  if (x->rank() != 3)
+    return n.fail() << "expected a signal [batch, length, 1 or 2], found "
+                    << toString(shapeOf(*x));
+  int64_t length = x->shape()[1];
+  if (n.has(2))
+    length = n.shape(2).size() == 1 ? n.shape(2)[0] : 0;
+  if (n.has(3)) {
+    auto given = n.number(3, "frame_length");
+    if (failed(given))
+      return failure();
+    length = int64_t(*given);
+  }
+  if (n.has(2) && n.shape(2) != Shape{length})
+    return n.fail() << "the window has shape " << toString(n.shape(2))
+                    << ", expected that of a frame, [" << length << "]";
+  auto frames = framesOf(n, *x, length, int64_t(*step));
+  auto t = transformOf(n, length, false, n.integer("onesided", 1));
+  if (failed(frames) || failed(t))
+    return failure();
+  if (n.has(2)) {
+    auto window = input(n, 2);
+    if (failed(window))
+      return failure();
+    Expr each = window->cast(frames->type().getElementType());
+    frames = *frames * each.reshape({length, 1});
+  }
+  return n.result(forward(n, *frames, 2, *t).cast(n.type(0).getElementType()));
+}
+
+/// Each channel of [B, C, L] by its own taps [C, 1, K], over the K - 1 before
+/// it and itself.
+LogicalResult causalConv(const Node &n) {
+  auto x = input(n, 0), w = input(n, 1);
+  if (failed(x) || failed(w))
+    return failure();
+  const Shape sx = shapeOf(*x), sw = shapeOf(*w);
+  if (sx.size() != 3 || sw.size() != 3 || sw[0] != sx[1] || sw[1] != 1 ||
+      sw[2] < 1)
+    return n.fail() << "expected an input [batch, channels, length] and "
+                       "weights [channels, 1, taps], found "
+                    << toString(sx) << " and " << toString(sw);
+  const int64_t channels = sx[1], length = sx[2], before = sw[2] - 1;
+  const std::string activation = n.text("activation", "none");
+  const bool isSwish = activation == "silu" || activation == "swish";
+  if (!isSwish && activation != "none")
+    return n.fail() << "activation '" << activation
+                    << "' is not supported, expected none, silu or swish";
+  const Shape past{sx[0], channels, before};
+  if ((n.has(2) && n.shape(2) != Shape{channels}) ||
+      (n.has(3) && n.shape(3) != past))
+    return n.fail() << "expected a bias [" << channels
+                    << "] and a past_state of shape " << toString(past);
+  Expr all = *x;
+  if (n.has(3) && before > 0) {
+    auto kept = input(n, 3);
+    if (failed(kept))
+      return failure();
+    all = joined({*kept, all}, 2);
+  } else {
+    all = padded(all, 2, before, 0);
+  }
+  const int64_t one = 1, none[] = {0, 0};
+  Value y =
+      n.make<ir::ConvOp>(all.v, w->v, n.has(2) ? n.in(2) : Value(),
+                         ArrayRef<int64_t>(one), ArrayRef<int64_t>(none),
+                         ArrayRef<int64_t>(one), uint64_t(channels), "nchw");
+  if (!y || (n.uses(1) && failed(n.result(1, part(all, 2, length, before)))))
+    return failure();
+  if (!isSwish)
+    return n.result(y);
+  Expr wide = ir::wide(Expr(n.b, n.loc, y));
+  return n.result((wide * sigmoid(wide)).cast(ir::elementType(y)));
+}
+
+} // namespace
+} // namespace signals
+
+void addSignalRows(Rows &rows) {
+  rows["DFT"] = signals::dft;
+  rows["STFT"] = signals::stft;
+  rows["CausalConvWithState"] = signals::causalConv;
 }
 
 } // namespace dlc::import

@@ -1,0 +1,158 @@
+// The nodes of a graph in a node's attributes, imported where the node is.
+#pragma once
+#include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/rows/Rows.h"
+#include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
+
+namespace dlc::import {
+
+/// What the import makes of a node, beside its message.
+inline constexpr size_t kMadeNodeBytes = 2048;
+
+using GraphNames = std::map<std::string, std::string>;
+
+/// Makes nodes and imports them at once.
+class BodyExpander {
+public:
+  explicit BodyExpander(const Node &n)
+      : n(n),
+        label(n.proto.name().empty() ? n.proto.output(0) : n.proto.name()) {}
+
+  /// The values of `graph`'s outputs, by name, with its nodes imported as
+  /// PREFIX/NODE; `names` has its inputs.
+  FailureOr<std::vector<std::string>> run(const onnx::GraphProto &graph,
+                                          const std::string &prefix,
+                                          GraphNames names) const {
+    std::vector<onnx::NodeProto> made;
+    for (const auto &tensor : graph.initializer()) {
+      onnx::NodeProto constant;
+      constant.set_op_type("Constant");
+      auto *value = constant.add_attribute();
+      value->set_name("value");
+      value->set_type(onnx::AttributeProto::TENSOR);
+      *value->mutable_t() = tensor;
+      constant.add_output(tensor.name());
+      if (failed(add(constant, prefix, names, made)))
+        return mlir::failure();
+    }
+    if (graph.sparse_initializer_size())
+      return n.fail() << "sparse initializers of a body are not supported";
+    for (const auto &node : graph.node())
+      if (failed(add(node, prefix, names, made)))
+        return mlir::failure();
+    std::vector<std::string> outputs;
+    for (const auto &output : graph.output()) {
+      auto it = names.find(output.name());
+      outputs.push_back(it == names.end() ? output.name() : it->second);
+      n.table.use(outputs.back());
+    }
+    for (const auto &node : made)
+      if (failed(import(node)))
+        return mlir::failure();
+    for (const std::string &output : outputs)
+      if (!n.table.isDefined(output))
+        return n.fail() << "output '" << printable(output)
+                        << "' of its body is not defined";
+    return outputs;
+  }
+
+  /// One node over values that are there; gives its result's name.
+  FailureOr<std::string> apply(const char *op,
+                               const std::vector<std::string> &inputs,
+                               const std::string &result,
+                               std::optional<int64_t> axis = {}) const {
+    onnx::NodeProto node;
+    node.set_op_type(op);
+    node.set_name(label);
+    for (const std::string &input : inputs) {
+      node.add_input(input);
+      n.table.use(input);
+    }
+    node.add_output(n.table.unusedName(result));
+    n.table.use(node.output(0));
+    if (axis) {
+      auto *attribute = node.add_attribute();
+      attribute->set_name("axis");
+      attribute->set_type(onnx::AttributeProto::INT);
+      attribute->set_i(*axis);
+    }
+    if (failed(import(node)))
+      return mlir::failure();
+    return node.output(0);
+  }
+
+  std::string define(const std::string &name, HostTensor value) const {
+    std::string made = n.table.unusedName(name);
+    n.table.define(made, std::move(value));
+    n.table.use(made); // until the import ends
+    return made;
+  }
+
+  /// The node's own output `i` is the value of this name.
+  LogicalResult give(int i, const std::string &value) const {
+    if (i >= n.proto.output_size() || n.proto.output(i).empty())
+      return mlir::success();
+    onnx::NodeProto node;
+    node.set_op_type("Identity");
+    node.set_name(label);
+    node.add_input(value);
+    n.table.use(value);
+    node.add_output(n.proto.output(i));
+    return import(node);
+  }
+
+  /// The shape of a value, of known type.
+  mlir::RankedTensorType type(const std::string &name) const {
+    return n.table.type(name);
+  }
+
+  const Node &n;
+  const std::string label;
+
+private:
+  /// A copy of the node under names of its own.
+  LogicalResult add(const onnx::NodeProto &node, const std::string &prefix,
+                    GraphNames &names,
+                    std::vector<onnx::NodeProto> &made) const {
+    Status kept = n.table.budget().keep(node.ByteSizeLong() + kMadeNodeBytes,
+                                        "expanding '" + label + "'");
+    if (!kept.ok())
+      return n.fail(kept);
+    onnx::NodeProto copy = node;
+    renameReferences(copy, names);
+    copy.set_name(prefix + "/" +
+                  (node.name().empty() ? node.op_type() : node.name()));
+    for (std::string &output : *copy.mutable_output()) {
+      if (output.empty())
+        continue;
+      std::string own = n.table.unusedName(prefix + "/" + output);
+      if (!names.emplace(output, own).second)
+        return n.fail() << describe(node) << " of its body: output '"
+                        << printable(output) << "' is already defined";
+      output = own;
+    }
+    for (const std::string &input : copy.input())
+      if (!input.empty())
+        n.table.use(input);
+    for (const std::string &name : namesFromOutside(copy))
+      n.table.use(name);
+    made.push_back(std::move(copy));
+    return mlir::success();
+  }
+
+  LogicalResult import(const onnx::NodeProto &node) const {
+    if (!node.domain().empty() && node.domain() != "ai.onnx")
+      return n.fail() << describe(node)
+                      << " of its body: the operator is not supported";
+    for (const std::string &input : node.input())
+      if (!input.empty() && !n.table.isDefined(input))
+        return n.fail() << describe(node) << " of its body: input '"
+                        << printable(input)
+                        << "' is not defined by a node before it";
+    return n.table.importNode(node);
+  }
+};
+
+} // namespace dlc::import
