@@ -23,6 +23,7 @@ Status HostCall::require(size_t count) const {
 HostEvaluator::HostEvaluator(Budget given) : budget(std::move(given)) {
   addHostMath(ops);
   addHostMovement(ops);
+  addHostIndex(ops);
 }
 
 HostResults HostEvaluator::evaluate(const NodeView &node,

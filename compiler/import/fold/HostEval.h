@@ -33,10 +33,12 @@ using HostResults = Result<std::vector<HostTensor>>;
 using HostOp = std::function<HostResults(HostCall &)>;
 using HostOps = std::map<std::string, HostOp>;
 
-/// Arithmetic, comparison, logic, Cast, reductions.
+/// Arithmetic, comparison, logic, Cast, BitCast, reductions, MelWeightMatrix.
 void addHostMath(HostOps &ops);
 /// Constant, ConstantOfShape, Range and everything that moves elements.
 void addHostMovement(HostOps &ops);
+/// NonZero, Unique, NonMaxSuppression.
+void addHostIndex(HostOps &ops);
 
 /// Input 0 as the ONNX type.
 HostResults castTo(HostCall &call, int onnxType);

@@ -3,6 +3,9 @@
 #include "compiler/import/tensor/SmallNumbers.h"
 #include "compiler/reference/Scalars.h"
 #include "compiler/reference/Views.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace dlc::import {
@@ -279,6 +282,112 @@ void addElementwise(HostOps &ops) {
   ops["IsNaN"] = [](HostCall &c) { return unary(c, kIsNan, true); };
 }
 
+//===--- Bits -------------------------------------------------------------===//
+
+uint64_t bitsOf(const HostTensor &x, int64_t i) {
+  switch (x.dtype) {
+  case DType::F64:
+    return std::bit_cast<uint64_t>(x.number(i));
+  case DType::F32:
+    return std::bit_cast<uint32_t>(float(x.number(i)));
+  case DType::F16:
+    return toF16(float(x.number(i)));
+  case DType::BF16:
+    return toBf16(float(x.number(i)));
+  default:
+    return uint64_t(x.integer(i));
+  }
+}
+
+void setBits(HostTensor &y, int64_t i, uint64_t bits) {
+  switch (y.dtype) {
+  case DType::F64:
+    return y.setNumber(i, std::bit_cast<double>(bits));
+  case DType::F32:
+    return y.setNumber(i, std::bit_cast<float>(uint32_t(bits)));
+  case DType::F16:
+    return y.setNumber(i, fromF16(uint16_t(bits)));
+  case DType::BF16:
+    return y.setNumber(i, fromBf16(uint16_t(bits)));
+  default:
+    return y.setInteger(i, int64_t(bits));
+  }
+}
+
+/// Integers that a wider type holds are brought into their range later.
+HostResults bitCast(HostCall &call) {
+  DLC_TRY(call.require(1));
+  const HostTensor &x = *call.input(0);
+  const int to = int(call.node.integer("to", 0));
+  auto dtype = toDType(to);
+  const bool isFloat = dtype && dlc::isFloat(*dtype);
+  if (!dtype || (isFloat && isNarrow(to)))
+    return badModel("BitCast to {} is not supported", onnxTypeName(to));
+  if (isFloat && x.holdsFloats() && sizeOf(*dtype) != sizeOf(x.dtype))
+    return badModel("BitCast of {} to {}, which has another size",
+                    onnxTypeName(toOnnxType(x.dtype)), onnxTypeName(to));
+  DLC_ASSIGN(auto y, call.make(*dtype, x.shape));
+  for (int64_t i = 0, count = y.elements(); i < count; ++i) {
+    setBits(y, i, bitsOf(x, i));
+    if (to == onnx::TensorProto::UINT64 && y.integer(i) < 0)
+      return badModel("a UINT64 above 2^63 - 1 is not supported");
+  }
+  return one(std::move(y));
+}
+
+//===--- MelWeightMatrix --------------------------------------------------===//
+
+/// Triangles on the mel scale, each from the place of one bin's edge over the
+/// next one's to that of the second next one, [dft_length / 2 + 1, bins].
+HostResults melWeights(HostCall &call) {
+  DLC_TRY(call.require(5));
+  for (size_t i = 0; i < 5; ++i)
+    if (call.input(i)->elements() != 1)
+      return badModel("input {} has shape {}, expected one number", i,
+                      toString(call.input(i)->shape));
+  const int64_t bins = call.input(0)->integer(0);
+  const int64_t length = call.input(1)->integer(0);
+  const int64_t rate = call.input(2)->integer(0);
+  const double low = call.input(3)->number(0), high = call.input(4)->number(0);
+  const int64_t places = length / 2 + 1;
+  const int onnxType =
+      int(call.node.integer("output_datatype", onnx::TensorProto::FLOAT));
+  auto dtype = toDType(onnxType);
+  if (bins < 0 || length < 1 || rate < 1 || !dtype)
+    return badModel("{} bins of a transform of length {} at {} samples a "
+                    "second, as {}, are not supported",
+                    bins, length, rate, onnxTypeName(onnxType));
+  DLC_ASSIGN(auto y, call.make(*dtype, {places, bins}));
+  DLC_TRY(call.work(bins));
+  auto mel = [](double hertz) {
+    return 2595 * std::log1p(hertz / 700) / std::log(10.0);
+  };
+  const double step = (mel(high) - mel(low)) / double(bins + 2);
+  auto edge = [&](int64_t bin) {
+    const double at = double(bin) * step + mel(low);
+    const double hertz = 700 * std::expm1(at / 2595 * std::log(10.0));
+    const double place = std::floor(double(length + 1) * hertz / double(rate));
+    return int64_t(std::clamp(place, -1.0, double(places)));
+  };
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    const int64_t from = edge(bin), middle = edge(bin + 1), to = edge(bin + 2);
+    if (from < 0 || middle >= places || to > places)
+      return badModel("the edges {} to {} hertz lie outside of a transform of "
+                      "length {} at {} samples a second",
+                      low, high, length, rate);
+    auto set = [&](int64_t place, int64_t part, int64_t whole) {
+      y.setNumber(place * bins + bin, double(part) / double(whole));
+    };
+    if (middle == from)
+      set(middle, 1, 1);
+    for (int64_t j = from; j <= middle && middle > from; ++j)
+      set(j, j - from, middle - from);
+    for (int64_t j = middle; j < to; ++j)
+      set(j, to - j, to - middle);
+  }
+  return one(std::move(y));
+}
+
 } // namespace
 
 void addHostMath(HostOps &ops) {
@@ -288,6 +397,8 @@ void addHostMath(HostOps &ops) {
     DLC_TRY(c.require(1));
     return castTo(c, c.node.integer("to", 0));
   };
+  ops["BitCast"] = bitCast;
+  ops["MelWeightMatrix"] = melWeights;
   ops["CastLike"] = [](HostCall &c) -> HostResults {
     DLC_TRY(c.require(2));
     return castTo(c, toOnnxType(c.input(1)->dtype));

@@ -1,6 +1,6 @@
 // Trigonometric and hyperbolic functions by sin, cos, atan, exp, log and tanh,
-// in f32 or wider and exact near 0. Signals: Fourier transforms as products with
-// tables of cosines, computed where they are used, and causal convolution.
+// in f32 or wider and exact near 0. Signals: Fourier transforms as products
+// with tables of cosines, computed where they are used, and causal convolution.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 #include <cmath>
