@@ -1,5 +1,6 @@
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/restore/Filled.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <fmt/format.h>
@@ -74,6 +75,7 @@ Status restoreParameters(OnnxFile &file) {
 Result<OnnxFile> loadRestored(const std::string &path, Budget budget) {
   DLC_ASSIGN(OnnxFile file, loadOnnx(path, std::move(budget)));
   DLC_TRY(restoreParameters(file).withContext(path));
+  DLC_TRY(fillWeights(file).withContext(path));
   return file;
 }
 
