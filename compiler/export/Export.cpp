@@ -3,6 +3,8 @@
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/base/numbers/Packed.h"
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,8 +57,35 @@ size_t narrowSize(const onnx::TensorProto &tensor) {
   }
 }
 
-/// The low bytes of each element.
+const Packed *packedType(const onnx::TensorProto &tensor) {
+  return findPacked(onnx::TensorProto::DataType_Name(
+      static_cast<onnx::TensorProto::DataType>(tensor.data_type())));
+}
+
+/// Of F32 or I32.
+std::string repacked(const Packed &type, const TensorView &held) {
+  std::vector<float> values(held.bytes / sizeof(float));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const char *at = static_cast<const char *>(held.data) + i * sizeof(float);
+    if (int32_t whole = 0; type.isFloat) {
+      std::memcpy(&values[i], at, sizeof(float));
+    } else {
+      std::memcpy(&whole, at, sizeof whole);
+      values[i] = float(whole);
+    }
+  }
+  return pack(type, values);
+}
+
+/// The program holds its values in a wider type.
+bool isNarrow(const onnx::TensorProto &tensor) {
+  return narrowSize(tensor) || packedType(tensor);
+}
+
+/// In its own type, by the low bytes of each integer.
 std::string narrowed(const onnx::TensorProto &tensor, const TensorView &held) {
+  if (const Packed *type = packedType(tensor))
+    return repacked(*type, held);
   const size_t size = narrowSize(tensor), wide = sizeOf(held.dtype);
   std::string bytes;
   for (size_t at = 0; at < held.bytes; at += wide)
@@ -227,7 +256,7 @@ Status fill(onnx::GraphProto &graph, const Tensors &states, DataFile *data) {
                        tensor.name());
       continue;
     }
-    if (narrowSize(tensor)) {
+    if (isNarrow(tensor)) {
       clearData(tensor);
       tensor.set_raw_data(narrowed(tensor, it->second));
       continue;
@@ -279,7 +308,7 @@ Result<std::string> makeSkeleton(const onnx::ModelProto &source,
     auto it = weights.find(tensor.name());
     if (it == weights.end())
       return failed("no data for initializer '{}'", tensor.name());
-    if (narrowSize(tensor))
+    if (isNarrow(tensor))
       copy.set_raw_data(narrowed(tensor, it->second));
     else
       copy.set_raw_data(it->second.data, it->second.bytes);

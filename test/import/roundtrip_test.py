@@ -111,6 +111,31 @@ class Roundtrip(dlc.TestCase):
         tensor.CopyFrom(helper.make_tensor("w", TensorProto.FLOAT, [8, 3], values))
         np.testing.assert_array_equal(arrays(self.export(proto))["w"].flatten(), values + 1)
 
+    def test_packed_types_stay(self):
+        """What a program holds in wider types goes back into the file's, odd counts and NaN as well."""
+        kinds = "INT2 UINT2 INT4 UINT4 FLOAT4E2M1 FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0".split()
+        proto = linear()
+        for kind in kinds:
+            code = TensorProto.DataType.Value(kind)
+            bits = 8 if "8" in kind else 2 if kind.endswith("T2") else 4
+            count = 256 if bits == 8 else 7
+            last = (1 << (count * bits - 1) % 8 + 1) - 1  # bits behind the last element are 0
+            raw = bytearray(range(256)) if bits == 8 else bytearray([0xb4, 0x6d, 0x25, 0x7f][:(count * bits + 7) // 8])
+            raw[-1] &= last
+            proto.graph.initializer.append(helper.make_tensor(kind, code, [count], bytes(raw), raw=True))
+            proto.graph.node.append(node("Cast", [kind], [f"{kind}#"], to=TensorProto.FLOAT))
+            proto.graph.node.append(node("Identity", [f"{kind}#"], [f"{kind}/y"]))
+            proto.graph.output.append(value(f"{kind}/y", [count]))
+        proto.opset_import[0].version, proto.ir_version = 25, 13
+        result = {t.name: t for t in self.export(proto).graph.initializer}
+        for tensor in proto.graph.initializer[1:]:
+            with self.subTest(kind=tensor.name):
+                self.assertEqual(result[tensor.name].data_type, tensor.data_type)
+                found, expected = (numpy_helper.to_array(t).astype(np.float32) for t in (result[tensor.name], tensor))
+                np.testing.assert_array_equal(found, expected)
+                if "8" not in tensor.name:
+                    self.assertEqual(result[tensor.name].raw_data, tensor.raw_data)
+
     def test_unwritable(self):
         onnx.save(linear(), self.path("m.onnx"))
         status, _, err = run(ROUNDTRIP, "export", self.path("m.onnx"), self.path("none/out.onnx"))

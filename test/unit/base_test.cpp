@@ -4,6 +4,7 @@
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/base/numbers/Packed.h"
 #include "runtime/base/numbers/Philox.h"
 #include "runtime/base/process/SharedLibrary.h"
 #include "test/unit/TempFolder.h"
@@ -33,6 +34,31 @@ TEST(SharedLibrary, SaysWhatIsMissing) {
   EXPECT_EQ(libc->bind(length, "dlcAbsent", "1.2", "3.4").message(),
             libc->path() + " has no function 'dlcAbsent': it is version 1.2, "
                            "expected 3.4 or newer");
+}
+
+TEST(Packed, HoldsValuesInTheLowestBitsFirst) {
+  using Floats = std::vector<float>;
+  EXPECT_EQ(findPacked("INT8"), nullptr);
+  EXPECT_EQ(unpack(*findPacked("INT4"), "\x8f\x07", 3), (Floats{-1, -8, 7}));
+  EXPECT_EQ(unpack(*findPacked("UINT2"), "\xe4", 4), (Floats{0, 1, 2, 3}));
+  EXPECT_EQ(unpack(*findPacked("FLOAT4E2M1"), "\x71\x0b", 3),
+            (Floats{0.5, 6, -1.5}));
+  EXPECT_EQ(unpack(*findPacked("FLOAT8E4M3FN"), "\x7e\x01", 2),
+            (Floats{448, std::ldexp(1.0f, -9)}));
+  EXPECT_EQ(unpack(*findPacked("FLOAT8E5M2"), "\x7c\xfb", 2),
+            (Floats{std::numeric_limits<float>::infinity(), -57344}));
+  for (const char *name : {"FLOAT8E4M3FN", "FLOAT8E5M2", "INT4", "UINT2"}) {
+    const Packed &type = *findPacked(name);
+    std::string codes;
+    for (int code = 0; code < 256; ++code)
+      codes += char(code);
+    const size_t count = codes.size() * 8 / size_t(type.bits);
+    const Floats values = unpack(type, codes, count);
+    const Floats again = unpack(type, pack(type, values), count);
+    for (size_t i = 0; i < count; ++i)
+      EXPECT_TRUE(values[i] == again[i] ||
+                  (std::isnan(values[i]) && std::isnan(again[i])));
+  }
 }
 
 TEST(Status, CarriesItsContext) {
