@@ -7,12 +7,12 @@ import unittest
 
 import ml_dtypes
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
-from support import ROUNDTRIP, model, node, run, value
+from support import IMPORT, ROUNDTRIP, model, node, run, value
 
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "i64": np.int64,
           "i32": np.int32, "u8": np.uint8, "bool": np.bool_}
@@ -47,6 +47,22 @@ class Rows(dlc.TestCase):
         if expected.dtype.kind not in "fiub":  # bfloat16
             found, expected = found.astype(np.float32), expected.astype(np.float32)
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=what)
+
+
+class Scatters(dlc.TestCase):
+    def test_warns_of_indices_that_may_repeat(self):
+        for op, shape in ("ScatterElements", [2, 3]), ("ScatterND", [2, 1]):
+            for known in False, True:
+                for reduction in "none", "add":
+                    scatter = node(op, ["x", "i", "u"], ["y"], name="put", reduction=reduction)
+                    inputs = [value("x", [4, 3]), value("u", [2, 3])] + ([] if known else [value("i", shape, TensorProto.INT64)])
+                    proto = model([scatter], inputs, [value("y", [4, 3])], {"i": np.arange(2)[:, None] + np.zeros(shape, int)} if known else {})
+                    with open(self.path("m.onnx"), "wb") as file:
+                        file.write(proto.SerializeToString())
+                    code, _, err = run(IMPORT, self.path("m.onnx"))
+                    self.assertEqual(code, dlc.OK, err)
+                    self.assertEqual("warning: if indices repeat here" in err, not known and reduction == "none", (op, known, reduction))
+                    self.assertTrue(known or reduction == "add" or "put" in err)
 
 
 class References(Rows):

@@ -215,8 +215,14 @@ FailureOr<Expr> pairwise(const Node &n, const std::string &reduction, Expr data,
 FailureOr<std::string> reductionOf(const Node &n) {
   std::string name = n.text("reduction", "none");
   for (const char *one : {"none", "add", "mul", "max", "min"})
-    if (name == one)
+    if (name == one) {
+      if (name == "none" && !n.host(1))
+        emitWarning(n.loc) << "if indices repeat here, ONNX does not say what "
+                              "remains, and dlc takes the mean of the updates; "
+                              "torch's older exporter writes index_add so: "
+                              "scatter_add keeps its meaning";
       return name;
+    }
   return n.fail() << "reduction '" << name
                   << "' is not supported, expected none, add, mul, max or min";
 }
