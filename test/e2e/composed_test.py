@@ -46,7 +46,7 @@ class Composed(dlc.TestCase):
         graph = helper.make_graph(nodes, "g", values[:1], values[1:],
                                   [numpy_helper.from_array(np.asarray(v), k) for k, v in tensors.items()])
         with open(self.path("m.onnx"), "wb") as file:
-            file.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=11).SerializeToString())
+            file.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 27)], ir_version=13).SerializeToString())
 
     def test_step(self):
         with open(NUMBERS, encoding="utf-8") as file:

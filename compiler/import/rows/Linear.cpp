@@ -4,7 +4,7 @@
 #include "compiler/import/rows/Quantize.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/Sliding.h"
-#include <numeric>
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 
@@ -445,8 +445,7 @@ template <typename Op> LogicalResult globalPool(const Node &n) {
   if (shapeOf(x).size() < 3)
     return n.fail() << "expected an input of rank 3 or more, found "
                     << toString(shapeOf(x));
-  std::vector<int64_t> axes(shapeOf(x).size() - 2);
-  std::iota(axes.begin(), axes.end(), 2);
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, shapeOf(x).size()));
   return n.result(n.make<Op>(x, ArrayRef<int64_t>(axes), true));
 }
 
@@ -471,8 +470,7 @@ LogicalResult globalLpPool(const Node &n) {
   const int64_t p = n.integer("p", 2);
   if (!x || failed(checkImage(n, shapeOf(x))) || failed(checkPower(n, p)))
     return failure();
-  std::vector<int64_t> axes(shapeOf(x).size() - 2);
-  std::iota(axes.begin(), axes.end(), 2);
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, shapeOf(x).size()));
   return n.result(rootOf(
       n,
       n.make<ir::ReduceSumOp>(powered(n, x, p), ArrayRef<int64_t>(axes), true),
@@ -486,7 +484,8 @@ void addLinearRows(Rows &rows) {
   rows["MatMul"] = matmul;
   rows["Gemm"] = gemm;
   rows["Conv"] = [](const Node &n) {
-    return n.result(convolution(n, n.in(0), n.in(1), biasOf(n)));
+    Value x = n.in(0), w = n.in(1); // in this order in the program, too
+    return n.result(convolution(n, x, w, biasOf(n)));
   };
   rows["ConvTranspose"] = convTranspose;
   rows["MaxPool"] = maxPool;
