@@ -121,6 +121,14 @@ Expr ClassTargets::known(double instead) const {
   return ignored ? select(*ignored, labels.scalar(instead), labels) : labels;
 }
 
+ir::SoftmaxCrossEntropyOp
+ClassTargets::crossEntropy(Expr x, const LossOptions &options) const {
+  IntegerAttr ignore;
+  if (options.ignoreIndex)
+    ignore = x.b->getI64IntegerAttr(*options.ignoreIndex);
+  return ir::SoftmaxCrossEntropyOp::create(*x.b, x.loc, x.v, labels.v, ignore);
+}
+
 LossRows ClassTargets::rows(Expr x, Expr loss, bool weighs) const {
   if (!weights)
     return {loss, classHits(x, labels)};
@@ -158,11 +166,7 @@ LossRows classCrossEntropy(Expr x, Expr labels, const LossOptions &options) {
   if (options.softLabels)
     return softCrossEntropy(x, rowsOfClasses(labels, options), options);
   ClassTargets targets(x, labels, options);
-  IntegerAttr ignore;
-  if (options.ignoreIndex)
-    ignore = x.b->getI64IntegerAttr(*options.ignoreIndex);
-  auto op = ir::SoftmaxCrossEntropyOp::create(*x.b, x.loc, x.v,
-                                              targets.labels.v, ignore);
+  auto op = targets.crossEntropy(x, options);
   Expr loss(*x.b, x.loc, op.getLoss());
   const double smoothing = options.labelSmoothing;
   if (smoothing == 0)

@@ -110,6 +110,9 @@ struct ClassTargets {
   ClassTargets(ir::Expr x, ir::Expr y, const LossOptions &options);
   /// Labels, `instead` where they are ignored.
   ir::Expr known(double instead) const;
+  /// Of each row, by the labels as they are; 0 where they are ignored.
+  ir::SoftmaxCrossEntropyOp crossEntropy(ir::Expr x,
+                                         const LossOptions &options) const;
   LossRows rows(ir::Expr x, ir::Expr loss, bool weighs) const;
 };
 

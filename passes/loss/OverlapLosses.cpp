@@ -110,11 +110,7 @@ Expr raised(Expr x, double n) {
 LossRows focalLoss(Expr x, Expr y, const LossOptions &options) {
   x = rowsOfClasses(x, options);
   ClassTargets targets(x, y, options);
-  IntegerAttr ignore;
-  if (options.ignoreIndex)
-    ignore = x.b->getI64IntegerAttr(*options.ignoreIndex);
-  auto op = ir::SoftmaxCrossEntropyOp::create(*x.b, x.loc, x.v,
-                                              targets.labels.v, ignore);
+  auto op = targets.crossEntropy(x, options);
   Expr entropy(*x.b, x.loc, op.getLoss());
   Expr missing = maximum(1.0 - exp(-entropy), x.scalar(0));
   return targets.rows(x, entropy * raised(missing, options.focalGamma), true);
