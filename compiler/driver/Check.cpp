@@ -255,7 +255,8 @@ private:
 
   /// Null with errors: a library has no code for the target.
   OwningOpRef<ModuleOp> moduleFor(const CompileOptions &o) {
-    if (model->opLibraries.empty())
+    if (model->opLibraries.empty() ||
+        o.train.target.name == options.train.target.name)
       return model->module->clone();
     auto imported = import::importOnnx(context, o.model, o.importing());
     return imported.ok() ? std::move(imported->module)

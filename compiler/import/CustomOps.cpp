@@ -198,7 +198,7 @@ LogicalResult CustomOps::import(const Node &n) {
   auto made = ir::CustomOp::create(n.b, n.loc, types, operands, loaded->file,
                                    op->domain, op->name, text,
                                    /*backward=*/false, bool(code->backward));
-  used_.emplace(loaded->file, loaded->bytes);
+  used_.try_emplace(loaded->file, loaded->bytes); // copies them once
   for (size_t i = 0; i < n.outputs(); ++i)
     if (failed(n.result(i, made.getResult(i))))
       return failure();
