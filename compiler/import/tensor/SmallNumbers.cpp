@@ -62,21 +62,6 @@ double roundTo(const SmallFloat &to, double x, bool saturate) {
   return std::copysign(y, x);
 }
 
-double decode(const SmallFloat &type, unsigned bits) {
-  const unsigned sign = 1u << (type.bits - 1), magnitude = bits & (sign - 1);
-  if (!type.hasNegativeZero && bits == sign)
-    return type.ofNan;
-  const unsigned exponent = magnitude >> type.digits;
-  double fraction =
-      std::ldexp(magnitude & ((1u << type.digits) - 1), -type.digits);
-  double y = exponent
-                 ? std::ldexp(1 + fraction, int(exponent) - 1 + type.lowest)
-                 : std::ldexp(fraction, type.lowest);
-  if (y > type.most)
-    y = fraction == 0 ? type.tooMuch : kNoNumber;
-  return bits & sign ? -y : y;
-}
-
 float roundToPower(float x, PowerRounding rounding, bool saturate) {
   const float least = 0x1p-127f, most = 0x1p127f;
   x = std::fabs(x);
@@ -90,10 +75,6 @@ float roundToPower(float x, PowerRounding rounding, bool saturate) {
                         ? x - below >= below / 2
                         : false;
   return isUp ? below * 2 : below;
-}
-
-double decodePower(unsigned bits) {
-  return bits == 255 ? kNoNumber : std::ldexp(1.0, int(bits) - 127);
 }
 
 } // namespace dlc::import

@@ -29,14 +29,11 @@ int64_t wrapTo(const SmallInteger &to, int64_t x);
 /// To nearest, ties to even. What passes the greatest number is `saturated`, or
 /// becomes what the type has for too much.
 double roundTo(const SmallFloat &to, double x, bool saturate);
-/// The number that a float has these bits of.
-double decode(const SmallFloat &type, unsigned bits);
 
 /// FLOAT8E8M0 has the powers of two from 2^-127 to 2^127 and NaN.
 enum class PowerRounding { Up, Down, Nearest };
 /// Of |x|; `saturate` keeps what is outside of the range at its ends, else it
 /// becomes NaN.
 float roundToPower(float x, PowerRounding rounding, bool saturate);
-double decodePower(unsigned bits);
 
 } // namespace dlc::import

@@ -3,6 +3,7 @@
 #include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
+#include "runtime/base/numbers/Packed.h"
 #include <algorithm>
 #include <cstring>
 
@@ -157,15 +158,15 @@ Status addNarrow(const onnx::TensorProto &tensor, const std::string &name,
   DLC_ASSIGN(auto bytes, narrowBytes(tensor, name, size,
                                      std::max<size_t>(bits / 8, 1), external));
   const SmallInteger *integer = smallInteger(type);
-  const SmallFloat *small = smallFloat(type);
+  std::vector<float> floats; // by their bits
+  if (dtype == DType::F32)
+    floats = valuesOf(*findPacked(onnxTypeName(type)));
   std::string wide(size_t(count) * width, '\0');
   for (size_t i = 0; i < size_t(count); ++i) {
     const uint64_t element = elementBits(bytes, i, bits);
     char *to = wide.data() + i * width;
     if (dtype == DType::F32) {
-      const float value = float(small ? decode(*small, unsigned(element))
-                                      : decodePower(unsigned(element)));
-      std::memcpy(to, &value, sizeof value);
+      std::memcpy(to, &floats[element], width);
       continue;
     }
     if (!integer && element > uint64_t(INT64_MAX))

@@ -53,13 +53,16 @@ float decode(const Packed &type, unsigned code) {
   return float(type.isSigned && value >= range / 2 ? value - range : value);
 }
 
-/// Every value of the type, by its code.
+} // namespace
+
 std::vector<float> valuesOf(const Packed &type) {
   std::vector<float> values(size_t(1) << type.bits);
   for (size_t code = 0; code < values.size(); ++code)
     values[code] = decode(type, unsigned(code));
   return values;
 }
+
+namespace {
 
 /// What stands for each value, by the value's bits.
 class Codes {

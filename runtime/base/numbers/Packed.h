@@ -23,6 +23,8 @@ struct Packed {
 /// By ONNX's name ("INT4", "FLOAT8E5M2"); nullptr for every other type.
 const Packed *findPacked(std::string_view name);
 
+/// Every value of the type, by its code.
+std::vector<float> valuesOf(const Packed &type);
 /// `count` elements, the first in the lowest bits; `bytes` has
 /// type.bytes(count) of them. All values are exact.
 std::vector<float> unpack(const Packed &type, std::string_view bytes,
