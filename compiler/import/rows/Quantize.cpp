@@ -2,6 +2,7 @@
 // again passes its gradient straight through, where it was not cut off.
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/rows/Build.h"
+#include "compiler/import/rows/image/Window.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"

@@ -43,8 +43,4 @@ exactProduct(const Node &n, Expr x, Expr w, int64_t terms,
 LogicalResult requantized(const Node &n, Expr sum, mlir::Value scale,
                           size_t yScale, size_t yZero);
 
-/// The convolution of x by weights w, with the node's attributes and a bias
-/// that may be null; null, and an error reported, where they do not fit.
-Value convolution(const Node &n, Value x, Value w, Value bias);
-
 } // namespace dlc::import

@@ -200,12 +200,14 @@ const Rows &allRows() {
     addArrangeRows(table);
     addAttentionRows(table);
     addControlFlowRows(table);
+    addConvolutionRows(table);
     addEinsumRows(table);
     addElementwiseRows(table);
     addIndexRows(table);
     addLinearRows(table);
     addNormRows(table);
     addQuantizeRows(table);
+    addPoolRows(table);
     addRankRows(table);
     addReduceRows(table);
     addResizeRows(table);

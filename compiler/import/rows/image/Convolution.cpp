@@ -1,0 +1,117 @@
+// Convolutions.
+#include "compiler/import/rows/image/Window.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+
+Value biasOf(const Node &n, size_t input) {
+  if (const HostTensor *known = n.host(input))
+    if (known->isSplat() && known->number(0) == 0)
+      return nullptr;
+  return n.has(input) ? n.in(input) : Value();
+}
+
+Value convolution(const Node &n, Value x, Value w, Value bias) {
+  if (!x || !w || failed(checkImage(n, shapeOf(x))))
+    return nullptr;
+  Shape sx = shapeOf(x), sw = shapeOf(w);
+  if (sw.size() != sx.size()) {
+    n.fail() << "weights of shape " << toString(sw) << " for an input of shape "
+             << toString(sx);
+    return nullptr;
+  }
+  int64_t group = n.integer("group", 1);
+  if (group < 1 || group > std::max<int64_t>(1, sx[1])) {
+    n.fail() << "group is " << group << ", expected 1 to the " << sx[1]
+             << " channels of the input";
+    return nullptr;
+  }
+  auto win = windowOfWeights(n, sx, sw);
+  if (failed(win))
+    return nullptr;
+  return n.make<ir::ConvOp>(
+      x, w, bias, ArrayRef<int64_t>(win->strides), ArrayRef<int64_t>(win->pads),
+      ArrayRef<int64_t>(win->dilations), uint64_t(group), "nchw");
+}
+
+namespace {
+
+/// Sizes of ConvTranspose's result. Where the file gives the size (or SAME,
+/// in * stride), pads follow from it.
+FailureOr<Shape> transposedSizes(const Node &n, ArrayRef<int64_t> in,
+                                 Window &w) {
+  size_t dims = in.size();
+  auto extra = n.integers("output_padding", std::vector<int64_t>(dims, 0));
+  auto wanted = n.integers("output_shape", {});
+  std::string mode = n.text("auto_pad", "NOTSET");
+  if (extra.size() != dims || (!wanted.empty() && wanted.size() != dims))
+    return n.fail() << "expected " << dims
+                    << " numbers in output_padding and output_shape, found "
+                    << toString(extra) << " and " << toString(wanted);
+  Shape out;
+  for (size_t i = 0; i < dims; ++i) {
+    int64_t whole = (in[i] - 1) * w.strides[i] + extra[i] +
+                    (w.kernel[i] - 1) * w.dilations[i] + 1;
+    if (!wanted.empty() || StringRef(mode).starts_with("SAME")) {
+      int64_t size = wanted.empty() ? in[i] * w.strides[i] : wanted[i];
+      int64_t total = std::max<int64_t>(0, whole - size);
+      w.pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+      w.pads[dims + i] = total - w.pads[i];
+      out.push_back(size);
+    } else {
+      out.push_back(whole - w.pads[i] - w.pads[dims + i]);
+    }
+    if (out[i] < 1 || extra[i] < 0 || w.along(i).outputs(out[i]) != in[i])
+      return n.fail() << "output_padding " << toString(extra)
+                      << " or output_shape " << toString(wanted)
+                      << " is not supported for an input of "
+                      << toString(Shape(in)) << " and strides "
+                      << toString(w.strides);
+  }
+  return out;
+}
+
+/// The gradient of a convolution that has its weights, by their other name.
+LogicalResult convTranspose(const Node &n) {
+  Value x = n.in(0), w = n.in(1);
+  if (!x || !w)
+    return failure();
+  Shape sx = shapeOf(x), sw = shapeOf(w);
+  if (failed(checkImage(n, sx)))
+    return failure();
+  int64_t group = n.integer("group", 1);
+  if (sw.size() != sx.size() || sw[0] != sx[1] || group < 1 || sw[0] % group)
+    return n.fail() << "weights of shape " << toString(sw) << " in " << group
+                    << " groups for an input of shape " << toString(sx);
+  auto win = windowOfWeights(n, sx, sw);
+  if (failed(win))
+    return failure();
+  auto out = transposedSizes(n, ArrayRef<int64_t>(sx).drop_front(2), *win);
+  if (failed(out))
+    return failure();
+  Shape shape{sx[0], sw[1] * group};
+  shape.insert(shape.end(), out->begin(), out->end());
+  Value y = n.makeAs<ir::ConvBackwardDataOp>(
+      RankedTensorType::get(shape, ir::elementType(x)), x, w, win->strides,
+      win->pads, win->dilations, uint64_t(group), "nchw");
+  if (Value bias = biasOf(n, 2); y && bias) {
+    Shape perChannel(shape.size(), 1);
+    perChannel[1] = shape[1];
+    y = n.make<ir::AddOp>(y, n.reshape(bias, perChannel));
+  }
+  return n.result(y);
+}
+
+} // namespace
+
+void addConvolutionRows(Rows &rows) {
+  rows["Conv"] = [](const Node &n) {
+    Value x = n.in(0), w = n.in(1); // in this order in the program, too
+    return n.result(convolution(n, x, w, biasOf(n, 2)));
+  };
+  rows["ConvTranspose"] = convTranspose;
+}
+
+} // namespace dlc::import

@@ -1,0 +1,241 @@
+// Pools: the maximum, mean or norm of each window, or of the whole image.
+#include "compiler/import/fold/HostEval.h"
+#include "compiler/import/rows/Build.h"
+#include "compiler/import/rows/image/Window.h"
+#include "onnx-ml.pb.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// ceil_mode as padding at the end: an output counts when its window starts
+/// inside the input or the padding before it. Returns whether it added any.
+bool applyCeil(ArrayRef<int64_t> in, Window &w) {
+  bool added = false;
+  for (size_t i = 0, dims = in.size(); i < dims; ++i) {
+    int64_t room = in[i] + w.pads[i] + w.pads[dims + i] - w.along(i).span();
+    int64_t rest = room < 0 ? 0 : room % w.strides[i];
+    if (rest == 0)
+      continue;
+    int64_t start = (room / w.strides[i] + 1) * w.strides[i];
+    if (start >= in[i] + w.pads[i])
+      continue;
+    w.pads[dims + i] += w.strides[i] - rest;
+    added = true;
+  }
+  return added;
+}
+
+/// The window of a pool over images of sizes `in`, with ceil_mode's padding.
+FailureOr<Window> ceiledWindow(const Node &n, ArrayRef<int64_t> in) {
+  auto w = window(n, in, {});
+  if (succeeded(w) && n.integer("ceil_mode", 0))
+    applyCeil(in, *w);
+  return w;
+}
+
+Operation *maxOver(const Node &n, Value x, const Window &w) {
+  return n.makeOp<ir::MaxPoolOp>(
+      2, x, ArrayRef<int64_t>(w.kernel), ArrayRef<int64_t>(w.strides),
+      ArrayRef<int64_t>(w.pads), ArrayRef<int64_t>(w.dilations), "nchw");
+}
+
+/// Where in the whole input each maximum is, by its position in the window.
+/// With storage_order 1 an image's first dimension is the fastest.
+Expr placesOf(const Node &n, Value taps, const Shape &in, const Window &w) {
+  Expr tap = Expr(n.b, n.loc, taps).cast(n.b.getI64Type());
+  const Shape out = shapeOf(tap);
+  const int64_t dims = int64_t(w.kernel.size());
+  const bool firstIsFastest = n.integer("storage_order", 0);
+  Expr place = iota(n, out, 0) * double(in[1]) + iota(n, out, 1);
+  const int64_t image = sizeOf(Shape(in.begin() + 2, in.end()));
+  place = place * double(image);
+  int64_t later = 1, stride = firstIsFastest ? image : 1;
+  for (int64_t d = dims; d-- > 0;) {
+    Expr rest = later == 1 ? tap : tap / double(later);
+    Expr step = rest - rest / double(w.kernel[d]) * double(w.kernel[d]);
+    Expr at = iota(n, out, 2 + d) * double(w.strides[d]) - double(w.pads[d]) +
+              step * double(w.dilations[d]);
+    if (firstIsFastest)
+      stride /= in[2 + d];
+    place = place + at * double(stride);
+    if (!firstIsFastest)
+      stride *= in[2 + d];
+    later *= w.kernel[d];
+  }
+  return place;
+}
+
+/// The part of a window that is dimension d.
+Window only(const Window &w, size_t d) {
+  const size_t dims = w.kernel.size();
+  Window part{Shape(dims, 1), Shape(dims, 1), Shape(2 * dims, 0),
+              Shape(dims, 1)};
+  part.kernel[d] = w.kernel[d];
+  part.strides[d] = w.strides[d];
+  part.dilations[d] = w.dilations[d];
+  part.pads[d] = w.pads[d];
+  part.pads[dims + d] = w.pads[dims + d];
+  return part;
+}
+
+/// A window of more positions than an index tells apart is done a dimension at
+/// a time, the last first: of equal values the first still wins.
+LogicalResult maxPool(const Node &n) {
+  Value x = n.in(0);
+  if (!x || failed(checkImage(n, shapeOf(x))))
+    return failure();
+  const Type element = ir::elementType(x);
+  if (!isa<FloatType>(element)) // of 8 bits, by ONNX
+    x = n.cast(x, n.b.getF32Type());
+  Shape sx = shapeOf(x);
+  auto in = ArrayRef<int64_t>(sx).drop_front(2);
+  auto w = ceiledWindow(n, in);
+  if (failed(w))
+    return failure();
+  if (w->sizes().taps() <= 255) {
+    Operation *op = maxOver(n, x, *w);
+    if (!op)
+      return failure();
+    if (n.uses(1) && failed(n.result(1, placesOf(n, op->getResult(1), sx, *w))))
+      return failure();
+    return n.result(n.cast(op->getResult(0), element));
+  }
+  if (n.uses(1))
+    return n.fail() << "the Indices output of MaxPool is not supported for a "
+                       "window of "
+                    << w->sizes().taps() << " elements, expected at most 255";
+  for (size_t d = in.size(); d-- > 0;)
+    if (Operation *op = maxOver(n, x, only(*w, d)))
+      x = op->getResult(0);
+    else
+      return failure();
+  return n.result(n.cast(x, element));
+}
+
+/// Means over all taps as means over those that count: padding that ceil_mode
+/// added to `exact` does not. Along each dimension it is the last window's.
+Value uncounted(const Node &n, Value y, ArrayRef<int64_t> in,
+                const Window &exact) {
+  for (size_t d = 0; y && d < in.size(); ++d) {
+    const Sliding along = exact.along(d);
+    const int64_t last = shapeOf(y)[2 + d] - 1,
+                  counted = along.counted(last, in[d], true);
+    if (counted == along.kernel)
+      continue;
+    Shape shape(2 + in.size(), 1);
+    shape[2 + d] = last + 1;
+    HostCall call{n, {}, n.table.budget()};
+    auto factors = call.make(toDType(ir::elementType(y)), shape);
+    if (!factors.ok()) {
+      (void)n.fail(factors.status());
+      return Value();
+    }
+    for (int64_t o = 0; o < last; ++o)
+      factors->setNumber(o, 1);
+    factors->setNumber(last, double(along.kernel) / double(counted));
+    y = n.make<ir::MulOp>(y, n.constant(*factors));
+  }
+  return y;
+}
+
+LogicalResult averagePool(const Node &n) {
+  Value x = n.in(0);
+  if (!x || failed(checkImage(n, shapeOf(x))))
+    return failure();
+  Shape sx = shapeOf(x);
+  auto in = ArrayRef<int64_t>(sx).drop_front(2);
+  auto w = window(n, in, {});
+  if (failed(w))
+    return failure();
+  bool includePad = n.integer("count_include_pad", 0);
+  const Window exact = *w;
+  bool added = n.integer("ceil_mode", 0) && applyCeil(in, *w);
+  Value y = n.make<ir::AvgPoolOp>(
+      x, ArrayRef<int64_t>(w->kernel), ArrayRef<int64_t>(w->strides),
+      ArrayRef<int64_t>(w->pads), ArrayRef<int64_t>(w->dilations), "nchw",
+      includePad);
+  if (added && includePad)
+    y = uncounted(n, y, in, exact);
+  return n.result(y);
+}
+
+/// |x|^p, of which LpPool's windows are added up.
+Value powered(const Node &n, Value x, int64_t p) {
+  if (p == 2)
+    return n.make<ir::MulOp>(x, x);
+  Value size = n.make<ir::AbsOp>(x);
+  return p == 1 ? size : n.make<ir::PowOp>(size, n.constant(double(p), x));
+}
+Value rootOf(const Node &n, Value sum, int64_t p) {
+  if (!sum || p == 1)
+    return sum;
+  return p == 2 ? n.make<ir::SqrtOp>(sum)
+                : n.make<ir::PowOp>(sum, n.constant(1.0 / double(p), sum));
+}
+
+LogicalResult checkPower(const Node &n, int64_t p) {
+  if (p >= 1)
+    return success();
+  return n.fail() << "p is " << p << ", expected at least 1";
+}
+
+/// Padding counts as zeros.
+LogicalResult lpPool(const Node &n) {
+  Value x = n.in(0);
+  const int64_t p = n.integer("p", 2);
+  if (!x || failed(checkImage(n, shapeOf(x))) || failed(checkPower(n, p)))
+    return failure();
+  Shape sx = shapeOf(x);
+  auto in = ArrayRef<int64_t>(sx).drop_front(2);
+  auto w = ceiledWindow(n, in);
+  if (failed(w))
+    return failure();
+  Value mean = n.make<ir::AvgPoolOp>(
+      powered(n, x, p), ArrayRef<int64_t>(w->kernel),
+      ArrayRef<int64_t>(w->strides), ArrayRef<int64_t>(w->pads),
+      ArrayRef<int64_t>(w->dilations), "nchw", true);
+  if (!mean)
+    return failure();
+  Value sum =
+      n.make<ir::MulOp>(mean, n.constant(double(w->sizes().taps()), mean));
+  return n.result(rootOf(n, sum, p));
+}
+
+template <typename Op> LogicalResult globalPool(const Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return failure();
+  if (shapeOf(x).size() < 3)
+    return n.fail() << "expected an input of rank 3 or more, found "
+                    << toString(shapeOf(x));
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, shapeOf(x).size()));
+  return n.result(n.make<Op>(x, ArrayRef<int64_t>(axes), true));
+}
+
+LogicalResult globalLpPool(const Node &n) {
+  Value x = n.in(0);
+  const int64_t p = n.integer("p", 2);
+  if (!x || failed(checkImage(n, shapeOf(x))) || failed(checkPower(n, p)))
+    return failure();
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, shapeOf(x).size()));
+  return n.result(rootOf(
+      n,
+      n.make<ir::ReduceSumOp>(powered(n, x, p), ArrayRef<int64_t>(axes), true),
+      p));
+}
+
+} // namespace
+
+void addPoolRows(Rows &rows) {
+  rows["MaxPool"] = maxPool;
+  rows["AveragePool"] = averagePool;
+  rows["LpPool"] = lpPool;
+  rows["GlobalLpPool"] = globalLpPool;
+  rows["GlobalAveragePool"] = globalPool<ir::ReduceMeanOp>;
+  rows["GlobalMaxPool"] = globalPool<ir::ReduceMaxOp>;
+}
+
+} // namespace dlc::import
