@@ -237,6 +237,72 @@ case("stft", "STFT", {"x": floats(2, 9, 1), "w": floats(4)},
      {"step": ints(2).reshape(())}, ["x", "step", "w"])
 
 
+def nodes(name, nodes, inputs, torch, known=None, **more):
+    """A case of several nodes."""
+    CASES[name] = Case(nodes, inputs, torch, known or {}, **more)
+
+
+def regions(mode, samples, aligned, spread):
+    """Of a 5 x 6 image; samples 0: as many as a region is large."""
+    def torchs(t, x, mode=mode, samples=samples, aligned=aligned, corners=spread):
+        from torchvision.ops import roi_align
+        boxes = t.tensor(np.concatenate([[[0.0]] * len(corners), corners], 1))
+        return roi_align(x, boxes, (2, 2), 0.5, samples or -1, aligned)
+    case(f"roi_align_{samples}_{'half' if aligned else 'whole'}", "RoiAlign", {"x": floats(1, 2, 5, 6)}, torchs,
+         {"v": spread, "b": np.zeros(len(spread), np.int64)}, output_height=2, output_width=2, sampling_ratio=samples,
+         spatial_scale=0.5, mode=mode, coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel")
+
+
+CORNERS = np.array([[1.0, 0.5, 9.0, 7.0], [-3.0, 2.0, 30.0, 3.0], [4.0, 4.0, 4.5, 5.0]])
+for samples in 0, 2:
+    for aligned in False, True:
+        regions("avg", samples, aligned, CORNERS)
+case("roi_align_max", "RoiAlign", {"x": floats(1, 2, 3, 3)}, lambda t, x: (x[:, :, :2, :2] * 0.25).amax((2, 3), True),
+     {"v": np.array([[0.5, 0.5, 1.5, 1.5]]), "b": ints(0)}, sampling_ratio=1, mode="max")
+
+
+def deform(name, inputs, **attributes):
+    def torchs(t, x, w, o, b=None, m=None):
+        from torchvision.ops import deform_conv2d
+        return deform_conv2d(x, o, w, b, stride=(2, 1), padding=(1, 0), dilation=(1, 2), mask=m)
+    case(name, "DeformConv", inputs, torchs, names=list(inputs), strides=[2, 1], pads=[1, 0, 1, 0], dilations=[1, 2], **attributes)
+
+
+# x [2, 4, 4, 4], w [4, 2, 2, 2] in 2 groups: 3 x 2 places of 4 elements
+deform("deform_conv", {"x": floats(2, 4, 4, 4), "w": floats(4, 2, 2, 2), "o": floats(2, 16, 3, 2) + 0.0005, "b": floats(4),
+                               "m": floats(2, 8, 3, 2)}, group=2, offset_group=2)
+deform("deform_conv_plain", {"x": floats(1, 2, 4, 4), "w": floats(3, 2, 2, 2), "o": floats(1, 8, 3, 2) + 0.0005})
+UNPOOL = dict(kernel_shape=[2, 2], strides=[2, 2])
+nodes("max_pool_and_unpool", [helper.make_node("MaxPool", ["x"], ["p", "i"], **UNPOOL), helper.make_node("MaxUnpool", ["p", "i"], ["y"], **UNPOOL)],
+      {"x": floats(1, 2, 4, 4)}, lambda t, x: t.nn.functional.max_unpool2d(*t.nn.functional.max_pool2d(x, 2, return_indices=True), 2))
+nodes("max_pool_beside_indices", [helper.make_node("MaxPool", ["x"], ["p", "i"], kernel_shape=[2], strides=[1]),
+                                  helper.make_node("CastLike", ["i", "p"], ["f"]), helper.make_node("Mul", ["p", "f"], ["y"])],
+      {"x": floats(1, 2, 4)}, lambda t, x: (lambda p, i: p * (i + t.tensor([[0], [4]])))(
+          *t.nn.functional.max_pool1d(x, 2, 1, return_indices=True)))
+
+
+def rounded(name, there, low, high, torch, known=None, **more):
+    """There and back: a rounding's gradient is 1 where nothing was cut off."""
+    def through(t, x):
+        inside = t.where((x > low) & (x < high), x, x.detach())
+        return inside + (torch(t, x) - inside).detach()
+    nodes(name, there, {"x": np.array([-700.0, -3.7, -0.3, 0.1, 0.26, 0.9, 7.1, 900.0])}, through, known, kink=True, **more)
+
+
+def cast_and_back(name, to, most):
+    back = helper.make_node("Cast", ["q"], ["y"], to=11)
+    rounded(f"cast_to_{name}", [helper.make_node("Cast", ["x"], ["q"], to=to), back], -most, most,
+            lambda t, x: x.clamp(-most, most).to(getattr(t, name)).to(t.float64))
+
+
+cast_and_back("float8_e4m3fn", 17, 448.0)
+cast_and_back("float8_e5m2", 19, 57344.0)
+LINEAR_CODE = {"s": np.float32(0.25), "z": np.uint8(3)}
+rounded("quantize_and_back", [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+                              helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])], -0.75, 63.0,
+        lambda t, x: ((x / 0.25).round() + 3).clamp(0, 255) * 0.25 - 0.75, LINEAR_CODE, single=True)
+
+
 def write():
     import torch
     numbers = {}

@@ -48,6 +48,22 @@ class Rows(dlc.TestCase):
             found, expected = found.astype(np.float32), expected.astype(np.float32)
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=what)
 
+    def setUp(self):
+        super().setUp()
+        self.random = np.random.default_rng(0)
+
+    def floats(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def compare(self, nodes, inputs, weights=None, opset=17, outputs=("y",)):
+        infos = [value(k, v.shape, helper.np_dtype_to_tensor_dtype(v.dtype)) for k, v in inputs.items()]
+        proto = model(nodes, infos, [value(o, None) for o in outputs], weights, opset=opset)
+        expected = ReferenceEvaluator(proto).run(None, inputs)
+        found = self.imported(proto, inputs)
+        self.assertIsNotNone(found, self.error)
+        for name, array in zip(outputs, expected):
+            self.near(found[name], array, name)
+
 
 class Scatters(dlc.TestCase):
     def test_warns_of_indices_that_may_repeat(self):
@@ -86,22 +102,6 @@ class References(Rows):
 
 class Forms(Rows):
     """Forms that the node cases lack."""
-
-    def compare(self, nodes, inputs, weights=None, opset=17, outputs=("y",)):
-        infos = [value(k, v.shape, helper.np_dtype_to_tensor_dtype(v.dtype)) for k, v in inputs.items()]
-        proto = model(nodes, infos, [value(o, None) for o in outputs], weights, opset=opset)
-        expected = ReferenceEvaluator(proto).run(None, inputs)
-        found = self.imported(proto, inputs)
-        self.assertIsNotNone(found, self.error)
-        for name, array in zip(outputs, expected):
-            self.near(found[name], array, name)
-
-    def setUp(self):
-        super().setUp()
-        self.random = np.random.default_rng(0)
-
-    def floats(self, *shape):
-        return self.random.standard_normal(shape).astype(np.float32)
 
     def test_reduce_axes_as_attribute(self):
         for op in "ReduceMean", "ReduceMax", "ReduceL2":

@@ -43,6 +43,9 @@ Expr joined(llvm::ArrayRef<Expr> parts, int64_t axis);
 Expr gathered(Expr data, Expr indices, int64_t axis);
 /// Zeros [size, S...] with updates [I..., S...] added at indices [I...].
 Expr scattered(Expr indices, Expr updates, int64_t size);
+/// rows [P, S...] with updates [U, S...] in the places [U]; where a place
+/// comes several times, their mean.
+Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates);
 /// A dimension of 1 at `axis`.
 Expr unsqueezed(Expr x, int64_t axis);
 /// Without the dimension at `axis`, of 1.

@@ -150,7 +150,8 @@ Expr meanAt(const Node &n, Expr places, Expr updates, Expr count,
   return mean(high) * kHalf + mean(updates - high * kHalf);
 }
 
-/// rows [P, S...] with updates [U, S...] in the places [U].
+} // namespace
+
 Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates) {
   const int64_t size = rows.shape()[0];
   Expr count =
@@ -162,6 +163,8 @@ Expr overwritten(const Node &n, Expr rows, Expr places, Expr updates) {
   Expr hit = compare(ir::Predicate::gt, count, count.scalar(0));
   return select(hit, mean, rows);
 }
+
+namespace {
 
 Expr added(const Node &n, Expr rows, Expr places, Expr updates) {
   Type element = rows.type().getElementType(), sum = sumType(n, element);
@@ -441,6 +444,13 @@ LogicalResult tensorScatter(const Node &n) {
   return n.result(select(hit.reshape(line), y, *past));
 }
 
+/// What folds where its input is known, and otherwise has no shape.
+LogicalResult unknownSize(const Node &n, const char *what) {
+  return n.fail() << n.proto.op_type() << " is not supported here: " << what
+                  << " is known only when the model runs, and a program's "
+                     "shapes are fixed when it is compiled";
+}
+
 } // namespace
 
 void addIndexRows(Rows &rows) {
@@ -453,6 +463,15 @@ void addIndexRows(Rows &rows) {
   rows["ReverseSequence"] = reverseSequence;
   rows["Compress"] = compress;
   rows["TensorScatter"] = tensorScatter;
+  rows["NonZero"] = [](const Node &n) {
+    return unknownSize(n, "how many elements are not 0");
+  };
+  rows["Unique"] = [](const Node &n) {
+    return unknownSize(n, "how many elements differ");
+  };
+  rows["NonMaxSuppression"] = [](const Node &n) {
+    return unknownSize(n, "how many boxes are kept");
+  };
 }
 
 } // namespace dlc::import

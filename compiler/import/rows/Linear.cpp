@@ -1,5 +1,5 @@
-// Matrix products.
-#include "compiler/import/rows/Rows.h"
+// Matrix products and determinants.
+#include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 
 using namespace mlir;
@@ -72,12 +72,55 @@ LogicalResult fusedMatMul(const Node &n) {
   return n.result(alpha == 1 ? y : n.make<ir::MulOp>(y, n.constant(alpha, y)));
 }
 
+/// By minors of the first rows, a set of columns each.
+LogicalResult determinant(const Node &n) {
+  auto x = input(n, 0);
+  if (failed(x))
+    return failure();
+  const Shape shape = shapeOf(*x);
+  constexpr int64_t kLargest = 6;
+  if (shape.size() < 2 || shape.back() != shape.end()[-2] || shape.back() < 1 ||
+      shape.back() > kLargest)
+    return n.fail() << "a determinant of shape " << toString(shape)
+                    << " is not supported, expected square matrices of at most "
+                    << kLargest << " rows";
+  const int64_t size = shape.back(), rank = shape.size();
+  auto element = [&](int64_t i, int64_t j) {
+    Expr row = part(*x, rank - 2, i, 1);
+    return squeezed(squeezed(part(row, rank - 1, j, 1), rank - 1), rank - 2);
+  };
+  std::map<unsigned, Expr> minors;
+  for (int64_t j = 0; j < size; ++j)
+    minors.emplace(1u << j, element(0, j));
+  for (int64_t i = 1; i < size; ++i) {
+    std::map<unsigned, Expr> larger;
+    for (unsigned columns = 1; columns < (1u << size); ++columns) {
+      if (llvm::popcount(columns) != i + 1)
+        continue;
+      std::optional<Expr> sum;
+      int64_t sign = i % 2 ? -1 : 1;
+      for (int64_t j = 0; j < size; ++j) {
+        if (!(columns >> j & 1))
+          continue;
+        Expr term = element(i, j) * minors.at(columns & ~(1u << j));
+        sum = !sum ? (sign < 0 ? -term : term)
+                   : (sign < 0 ? *sum - term : *sum + term);
+        sign = -sign;
+      }
+      larger.emplace(columns, *sum);
+    }
+    minors = std::move(larger);
+  }
+  return n.result(minors.begin()->second);
+}
+
 } // namespace
 
 void addLinearRows(Rows &rows) {
   rows["com.microsoft.FusedMatMul"] = fusedMatMul;
   rows["MatMul"] = matmul;
   rows["Gemm"] = gemm;
+  rows["Det"] = determinant;
 }
 
 } // namespace dlc::import

@@ -201,6 +201,7 @@ const Rows &allRows() {
     addAttentionRows(table);
     addControlFlowRows(table);
     addConvolutionRows(table);
+    addDeformRows(table);
     addEinsumRows(table);
     addElementwiseRows(table);
     addIndexRows(table);
@@ -210,6 +211,7 @@ const Rows &allRows() {
     addPoolRows(table);
     addRankRows(table);
     addReduceRows(table);
+    addRegionRows(table);
     addResizeRows(table);
     addSampleRows(table);
     addShapeRows(table);

@@ -13,6 +13,20 @@ Value biasOf(const Node &n, size_t input) {
   return n.has(input) ? n.in(input) : Value();
 }
 
+Value withBias(const Node &n, Value y, size_t input) {
+  Value bias = biasOf(n, input);
+  if (!y || !bias)
+    return y;
+  Shape perChannel(shapeOf(y).size(), 1);
+  perChannel[1] = shapeOf(y)[1];
+  if (shapeOf(bias) != Shape{perChannel[1]}) {
+    n.fail() << "a bias of shape " << toString(shapeOf(bias)) << " for "
+             << perChannel[1] << " channels";
+    return nullptr;
+  }
+  return n.make<ir::AddOp>(y, n.reshape(bias, perChannel));
+}
+
 Value convolution(const Node &n, Value x, Value w, Value bias) {
   if (!x || !w || failed(checkImage(n, shapeOf(x))))
     return nullptr;
@@ -96,12 +110,7 @@ LogicalResult convTranspose(const Node &n) {
   Value y = n.makeAs<ir::ConvBackwardDataOp>(
       RankedTensorType::get(shape, ir::elementType(x)), x, w, win->strides,
       win->pads, win->dilations, uint64_t(group), "nchw");
-  if (Value bias = biasOf(n, 2); y && bias) {
-    Shape perChannel(shape.size(), 1);
-    perChannel[1] = shape[1];
-    y = n.make<ir::AddOp>(y, n.reshape(bias, perChannel));
-  }
-  return n.result(y);
+  return n.result(withBias(n, y, 2));
 }
 
 } // namespace

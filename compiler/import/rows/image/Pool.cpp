@@ -115,6 +115,50 @@ LogicalResult maxPool(const Node &n) {
   return n.result(n.cast(x, element));
 }
 
+/// x in the places that its indices name of zeros as large as the pool's input
+/// at least was; output_shape may have more behind.
+LogicalResult maxUnpool(const Node &n) {
+  auto x = input(n, 0), index = input(n, 1);
+  if (failed(x) || failed(index) || failed(checkImage(n, shapeOf(*x))))
+    return failure();
+  const Shape shape = shapeOf(*x);
+  auto w = window(n, ArrayRef<int64_t>(shape).drop_front(2), {});
+  if (failed(w))
+    return failure();
+  if (shapeOf(*index) != shape)
+    return n.fail() << "indices of shape " << toString(shapeOf(*index))
+                    << " for an input of shape " << toString(shape);
+  Shape least = shape;
+  for (size_t d = 0; d < w->kernel.size(); ++d) {
+    const Sliding along = w->along(d);
+    least[2 + d] = (shape[2 + d] - 1) * along.stride + along.kernel -
+                   along.low - along.high;
+  }
+  Shape wanted = least;
+  if (n.has(2)) {
+    auto given = n.integers(2, "output_shape");
+    if (failed(given))
+      return failure();
+    wanted = *given;
+  }
+  bool fits = wanted.size() == least.size() && wanted[0] == least[0] &&
+              wanted[1] == least[1];
+  for (size_t d = 2; fits && d < least.size(); ++d)
+    fits = least[d] > 0 && wanted[d] >= least[d];
+  if (!fits)
+    return n.fail() << "output_shape " << toString(wanted)
+                    << " does not fit, expected at least " << toString(least);
+  if (failed(checkFits(n, wanted, "the result")))
+    return failure();
+  const int64_t count = sizeOf(shape), places = sizeOf(least);
+  Expr y = overwritten(n, filled(n, {places}, x->type().getElementType(), 0),
+                       index->reshape({count}), x->reshape({count}))
+               .reshape(least);
+  for (size_t d = 2; d < least.size(); ++d)
+    y = padded(y, d, 0, wanted[d] - least[d]);
+  return n.result(y);
+}
+
 /// Means over all taps as means over those that count: padding that ceil_mode
 /// added to `exact` does not. Along each dimension it is the last window's.
 Value uncounted(const Node &n, Value y, ArrayRef<int64_t> in,
@@ -231,6 +275,7 @@ LogicalResult globalLpPool(const Node &n) {
 
 void addPoolRows(Rows &rows) {
   rows["MaxPool"] = maxPool;
+  rows["MaxUnpool"] = maxUnpool;
   rows["AveragePool"] = averagePool;
   rows["LpPool"] = lpPool;
   rows["GlobalLpPool"] = globalLpPool;

@@ -31,5 +31,7 @@ Value convolution(const Node &n, Value x, Value w, Value bias);
 
 /// A bias of zeros that the exporter wrote out (dynamo does) is no bias.
 Value biasOf(const Node &n, size_t input);
+/// y [N, C, ...] and the bias [C] of that input, where there is one.
+Value withBias(const Node &n, Value y, size_t input);
 
 } // namespace dlc::import

@@ -1,0 +1,144 @@
+// Convolutions whose window's elements each read where the model says.
+#include "compiler/import/rows/image/Sample.h"
+#include "compiler/import/rows/image/Window.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+/// Sizes of x [N, C, D...], its result [N, O, E...] and the window [K...].
+struct Deform {
+  Shape x, w, out; // out: E...
+  int64_t group, offsets;
+  Window window;
+
+  int64_t dims() const { return int64_t(out.size()); }
+  int64_t pixels() const { return sizeOf(Shape(x.begin() + 2, x.end())); }
+  int64_t taps() const { return window.sizes().taps(); }
+  int64_t points() const { return sizeOf(out); }
+};
+
+FailureOr<Deform> deformOf(const Node &n, const Shape &x, const Shape &w) {
+  Deform d{x, w, {}, n.integer("group", 1), n.integer("offset_group", 1), {}};
+  if (failed(checkImage(n, x)))
+    return failure();
+  if (w.size() != x.size() || d.group < 1 || d.offsets < 1 ||
+      x[1] % d.group != 0 || x[1] % d.offsets != 0 || w[0] % d.group != 0 ||
+      w[1] != x[1] / d.group)
+    return n.fail() << "weights of shape " << toString(w) << " in " << d.group
+                    << " groups and " << d.offsets
+                    << " groups of offsets do not fit to an input of shape "
+                    << toString(x);
+  auto window = windowOfWeights(n, x, w);
+  if (failed(window))
+    return failure();
+  d.window = std::move(*window);
+  for (size_t i = 0; i + 2 < x.size(); ++i)
+    d.out.push_back(d.window.along(i).outputs(x[2 + i]));
+  if (llvm::any_of(d.out, [](int64_t size) { return size < 1; }))
+    return n.fail() << "a window of " << toString(d.window.kernel)
+                    << " does not fit into an input of shape " << toString(x);
+  return d;
+}
+
+/// Input `i`, [N, offsets * taps * each, E...], as [N, offsets, taps, each,
+/// points].
+FailureOr<Expr> perTap(const Node &n, const Deform &d, size_t i, int64_t each) {
+  auto given = input(n, i);
+  if (failed(given))
+    return failure();
+  Shape expected{d.x[0], d.offsets * d.taps() * each};
+  expected.insert(expected.end(), d.out.begin(), d.out.end());
+  if (shapeOf(*given) != expected)
+    return n.fail() << "input " << i << " has shape "
+                    << toString(shapeOf(*given)) << ", expected "
+                    << toString(expected);
+  return given->reshape({d.x[0], d.offsets, d.taps(), each, d.points()});
+}
+
+/// [1, 1, taps, points]: where each element of each window is along dimension
+/// `at` of the input.
+Expr regularPlaces(const Node &n, const Deform &d, int64_t at, Type element) {
+  Sliding along = d.window.along(at);
+  const Shape &kernel = d.window.kernel;
+  const int64_t dims = d.dims();
+  Shape grid{1, 1};
+  grid.insert(grid.end(), kernel.begin(), kernel.end());
+  grid.insert(grid.end(), d.out.begin(), d.out.end());
+  Expr tap = ramp(n, 2 + 2 * dims, 2 + at, kernel[at], element),
+       out = ramp(n, 2 + 2 * dims, 2 + dims + at, d.out[at], element);
+  Expr place = out * double(along.stride) + tap * double(along.dilation) -
+               double(along.low);
+  return place.broadcast(grid).reshape({1, 1, d.taps(), d.points()});
+}
+
+/// x at each element of each window, [N, offsets, taps, points, C / offsets].
+FailureOr<Expr> columns(const Node &n, const Deform &d, Expr x, Expr offset) {
+  const int64_t batch = d.x[0], channels = d.x[1] / d.offsets;
+  const Shape at{batch, d.offsets, d.taps(), d.points()};
+  if (failed(checkFits(n, {sizeOf(at), channels}, "the windows' elements")))
+    return failure();
+  Expr rows = transposed(x.reshape({batch, d.offsets, channels, d.pixels()}),
+                         {0, 1, 3, 2})
+                  .reshape({batch * d.offsets * d.pixels(), channels});
+  const Type element = offset.type().getElementType();
+  std::vector<Tap> taps{{(iota(n, at, 0) * double(d.offsets) + iota(n, at, 1)) *
+                             double(d.pixels()),
+                         filled(n, at, element, 1)}};
+  int64_t stride = d.pixels();
+  for (int64_t i = 0; i < d.dims(); ++i) {
+    stride /= d.x[2 + i];
+    Expr place =
+        squeezed(part(offset, 3, i, 1), 3) + regularPlaces(n, d, i, element);
+    taps = combined(taps, tapsOf({"linear", "zeros", true}, place, d.x[2 + i]),
+                    stride);
+  }
+  std::optional<Expr> sum;
+  for (const Tap &tap : taps) {
+    Expr value = gathered(rows, tap.index, 0);
+    Expr term =
+        value * unsqueezed(tap.weight, 4).cast(value.type().getElementType());
+    sum = sum ? *sum + term : term;
+  }
+  return *sum;
+}
+
+LogicalResult deformConv(const Node &n) {
+  auto x = input(n, 0), w = input(n, 1);
+  if (failed(x) || failed(w))
+    return failure();
+  auto d = deformOf(n, shapeOf(*x), shapeOf(*w));
+  if (failed(d))
+    return failure();
+  auto offset = perTap(n, *d, 2, d->dims());
+  if (failed(offset))
+    return failure();
+  auto read = columns(n, *d, *x, ir::wide(*offset));
+  if (failed(read))
+    return failure();
+  Expr all = *read;
+  if (n.has(4)) {
+    auto mask = perTap(n, *d, 4, 1);
+    if (failed(mask))
+      return failure();
+    all = all * transposed(*mask, {0, 1, 2, 4, 3});
+  }
+  // [N, group, C / group * taps, points]
+  const int64_t depth = d->w[1] * d->taps(), outputs = d->w[0] / d->group;
+  all = transposed(all, {0, 1, 4, 2, 3})
+            .reshape({d->x[0], d->group, depth, d->points()});
+  Expr weights = w->reshape({1, d->group, outputs, depth});
+  Value y = n.make<ir::MatmulOp>(weights.v, all.v, Value(), false, false,
+                                 StringAttr());
+  Shape shape{d->x[0], d->w[0]};
+  shape.insert(shape.end(), d->out.begin(), d->out.end());
+  return n.result(withBias(n, n.reshape(y, shape), 3));
+}
+
+} // namespace
+
+void addDeformRows(Rows &rows) { rows["DeformConv"] = deformConv; }
+
+} // namespace dlc::import

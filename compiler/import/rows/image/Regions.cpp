@@ -1,0 +1,241 @@
+// Regions of interest, whose corners the model computes.
+#include "compiler/import/rows/image/Sample.h"
+#include "onnx-ml.pb.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace {
+
+struct Rois {
+  Expr x;       // [N, C, H, W]
+  Expr batch;   // [R]
+  Expr corners; // [R, 4]: x1, y1, x2, y2
+  Expr corner(int64_t i) const { return part(corners, 1, i, 1); } // [R, 1]
+};
+
+LogicalResult checkRois(const Node &n, const Rois &r, int64_t height,
+                        int64_t width) {
+  Shape x = shapeOf(r.x), rois = shapeOf(r.corners);
+  if (x.size() != 4 || rois.size() != 2 || rois[1] != 4 ||
+      shapeOf(r.batch) != Shape{rois[0]} || height < 1 || width < 1 ||
+      height > (1 << 16) || width > (1 << 16) || sizeOf(x) == 0)
+    return n.fail() << "regions of shape " << toString(rois)
+                    << " for results of " << height << " x " << width
+                    << " do not fit to an input of shape " << toString(x);
+  return checkFits(
+      n, {rois[0], x[1], std::max(x[2], height), std::max(x[3], width)},
+      "the regions' copies of the input", int64_t(1) << 31);
+}
+
+/// [R, count, size]: how much each element counts for each of `count` bins, the
+/// mean of `samples` tents in each.
+Expr tents(const Node &n, Expr start, Expr bin, int64_t count, int64_t samples,
+           int64_t size) {
+  const Type element = start.type().getElementType();
+  auto dims4 = [](Expr x) { return x.reshape({x.shape()[0], 1, 1, 1}); };
+  Expr at =
+      dims4(start) +
+      dims4(bin) * (ramp(n, 4, 1, count, element) +
+                    (ramp(n, 4, 2, samples, element) + 0.5) / double(samples));
+  Expr counts = both(compare(ir::Predicate::ge, at, at.scalar(-1)),
+                     compare(ir::Predicate::le, at, at.scalar(size)));
+  at = minimum(maximum(at, at.scalar(0)), at.scalar(size - 1));
+  Expr tent = 1.0 - abs(at - ramp(n, 4, 3, size, element));
+  tent = select(counts, maximum(tent, tent.scalar(0)), tent.scalar(0));
+  const int64_t axis[] = {2};
+  return tent.mean(axis);
+}
+
+/// The same for as many samples in each bin as keep them at most 1 apart. They
+/// are then more than 1/2 apart, so of a bin's at most four count for an
+/// element, whose tent is 2 wide; that the bin has one sample is the exception,
+/// which keeps the first index at 0.
+Expr adaptiveTents(const Node &n, Expr start, Expr bin, int64_t count,
+                   int64_t size) {
+  const Type element = start.type().getElementType();
+  constexpr int64_t kNear = 6; // two more, for rounding
+  auto dims4 = [](Expr x) { return x.reshape({x.shape()[0], 1, 1, 1}); };
+  Expr samples = -floorOf(-dims4(bin)); // [R, 1, 1, 1]
+  Expr apart = dims4(bin) / maximum(samples, samples.scalar(1));
+  Expr from = dims4(start) + dims4(bin) * ramp(n, 4, 1, count, element);
+  Expr place = ramp(n, 4, 3, size, element);
+  Expr least = apart.scalar(1e-6);
+  Expr first = floorOf((place - 1.0 - from) / maximum(apart, least) - 0.5);
+  first = maximum(first, first.scalar(0)); // [R, count, 1, size]
+  Expr index = first + ramp(n, 4, 2, kNear, element);
+  Expr at = from + (index + 0.5) * apart;
+  Expr counts = both(compare(ir::Predicate::lt, index, samples),
+                     both(compare(ir::Predicate::ge, at, at.scalar(-1)),
+                          compare(ir::Predicate::le, at, at.scalar(size))));
+  at = minimum(maximum(at, at.scalar(0)), at.scalar(size - 1));
+  Expr tent = 1.0 - abs(at - place);
+  tent = select(counts, maximum(tent, tent.scalar(0)), tent.scalar(0));
+  const int64_t axis[] = {2};
+  Expr total = tent.sum(axis);
+  return total / maximum(squeezed(samples, 3), total.scalar(1));
+}
+
+/// What RoiAlign's attributes say of the regions along one dimension.
+struct Align {
+  int64_t height, width, samples;
+  double scale, offset;
+
+  Expr start(const Rois &r, int64_t corner) const {
+    return r.corner(corner) * scale - offset;
+  }
+  Expr bin(const Rois &r, int64_t corner, int64_t count) const {
+    Expr extent = r.corner(corner + 2) * scale - offset - start(r, corner);
+    if (offset == 0)
+      extent = maximum(extent, extent.scalar(1));
+    return extent / double(count);
+  }
+};
+
+/// The means of each bin's samples: of columns and rows one behind the other.
+Expr meansOf(const Node &n, const Rois &r, const Align &a) {
+  const Shape s = shapeOf(r.x);
+  auto weights = [&](int64_t corner, int64_t count, int64_t size) {
+    Expr start = a.start(r, corner), bin = a.bin(r, corner, count);
+    return unsqueezed(a.samples ? tents(n, start, bin, count, a.samples, size)
+                                : adaptiveTents(n, start, bin, count, size),
+                      1);
+  };
+  Expr wy = weights(1, a.height, s[2]), wx = weights(0, a.width, s[3]);
+  Expr image = gathered(r.x, r.batch, 0);
+  Expr rows = image.make<ir::MatmulOp>(wy.v, image.v, Value(), false, false,
+                                       StringAttr());
+  return rows.make<ir::MatmulOp>(rows.v, wx.v, Value(), false, true,
+                                 StringAttr());
+}
+
+/// The two elements beside each sample along one dimension, [R, count *
+/// samples] of them; none counts outside.
+std::vector<Tap> besides(const Node &n, const Align &a, Expr start, Expr bin,
+                         int64_t count, int64_t size) {
+  const Type element = start.type().getElementType();
+  Expr at = start + bin * ((ramp(n, 2, 1, count * a.samples, element) + 0.5) /
+                           double(a.samples));
+  Expr counts = both(compare(ir::Predicate::ge, at, at.scalar(-1)),
+                     compare(ir::Predicate::le, at, at.scalar(size)));
+  at = minimum(maximum(at, at.scalar(0)), at.scalar(size - 1));
+  std::vector<Tap> taps = tapsOf({"linear", "border", true}, at, size);
+  for (Tap &tap : taps)
+    tap.weight = select(counts, tap.weight, tap.weight.scalar(0));
+  return taps;
+}
+
+/// ONNX's maximum of a bin is that of the weighted elements beside its samples.
+FailureOr<Expr> maximaOf(const Node &n, const Rois &r, const Align &a) {
+  const Shape s = shapeOf(r.x);
+  const int64_t count = r.batch.shape()[0], lines = a.height * a.samples,
+                columns = a.width * a.samples;
+  if (failed(checkFits(n, {count, lines, columns, s[1]}, "the samples",
+                       int64_t(1) << 31)))
+    return failure();
+  auto ys = besides(n, a, a.start(r, 1), a.bin(r, 1, a.height), a.height, s[2]),
+       xs = besides(n, a, a.start(r, 0), a.bin(r, 0, a.width), a.width, s[3]);
+  Expr rows = transposed(r.x, {0, 2, 3, 1}).reshape({s[0] * s[2] * s[3], s[1]});
+  Expr image = (r.batch * double(s[2] * s[3])).reshape({count, 1, 1});
+  std::optional<Expr> most;
+  for (const Tap &y : ys)
+    for (const Tap &x : xs) {
+      Expr place = image + unsqueezed(y.index, 2) * double(s[3]) +
+                   unsqueezed(x.index, 1);
+      Expr weight = unsqueezed(y.weight, 2) * unsqueezed(x.weight, 1);
+      Expr value = gathered(rows, place, 0) * unsqueezed(weight, 3);
+      most = most ? maximum(*most, value) : value;
+    }
+  const int64_t axes[] = {2, 4};
+  Expr bins =
+      most->reshape({count, a.height, a.samples, a.width, a.samples, s[1]});
+  return transposed(bins.max(axes), {0, 3, 1, 2});
+}
+
+LogicalResult roiAlign(const Node &n) {
+  auto x = input(n, 0), corners = input(n, 1), batch = input(n, 2);
+  if (failed(x) || failed(corners) || failed(batch))
+    return failure();
+  const Rois r{*x, batch->cast(n.b.getI64Type()), *corners};
+  const bool half =
+      n.text("coordinate_transformation_mode",
+             n.opset < 16 ? "output_half_pixel" : "half_pixel") == "half_pixel";
+  const Align a{n.integer("output_height", 1), n.integer("output_width", 1),
+                n.integer("sampling_ratio", 0), n.number("spatial_scale", 1),
+                half ? 0.5 : 0};
+  if (failed(checkRois(n, r, a.height, a.width)))
+    return failure();
+  const std::string mode = n.text("mode", "avg");
+  if (mode != "avg" && mode != "max")
+    return n.fail() << "mode '" << mode
+                    << "' is not known, expected avg or max";
+  if (a.samples < 0 || a.samples > 64)
+    return n.fail() << "sampling_ratio " << a.samples
+                    << " is not supported, expected 0 to 64";
+  if (mode == "avg")
+    return n.result(meansOf(n, r, a));
+  if (a.samples == 0)
+    return n.fail()
+           << "sampling_ratio 0 is not supported in mode max: how many "
+              "samples a bin has is known only when the model runs";
+  auto maxima = maximaOf(n, r, a);
+  return failed(maxima) ? failure() : n.result(*maxima);
+}
+
+/// The maximum of x along its last axis where `mask` is; 0 where it is nowhere.
+Expr maskedMax(Expr mask, Expr x) {
+  const int64_t axis[] = {std::max(x.rank(), mask.rank()) - 1};
+  return select(mask, x, x.scalar(-INFINITY)).max(axis);
+}
+
+/// [R, 1, 1, count, size]: the elements of each bin of a region from the
+/// rounded start to the rounded end.
+Expr bins(const Node &n, Expr first, Expr last, int64_t count, int64_t size) {
+  const Type element = first.type().getElementType();
+  auto dims = [](Expr x) { return x.reshape({x.shape()[0], 1, 1, 1, 1}); };
+  Expr start = dims(first), extent = dims(last) - start + 1.0;
+  extent = maximum(extent, extent.scalar(1));
+  Expr bin = ramp(n, 5, 3, count, element), at = ramp(n, 5, 4, size, element);
+  Expr low = floorOf(bin * extent / double(count)) + start;
+  Expr high = -floorOf(-((bin + 1.0) * extent / double(count))) + start;
+  return both(compare(ir::Predicate::ge, at, low),
+              compare(ir::Predicate::lt, at, high));
+}
+
+LogicalResult maxRoiPool(const Node &n) {
+  auto x = input(n, 0), rois = input(n, 1);
+  if (failed(x) || failed(rois))
+    return failure();
+  const std::vector<int64_t> pooled = n.integers("pooled_shape");
+  if (pooled.size() != 2 || rois->rank() != 2 || rois->shape()[1] != 5)
+    return n.fail() << "regions of shape " << toString(shapeOf(*rois))
+                    << " and pooled_shape " << toString(pooled)
+                    << " are not supported, expected 5 numbers a region and 2 "
+                       "sizes";
+  const Rois r{*x, squeezed(part(*rois, 1, 0, 1), 1).cast(n.b.getI64Type()),
+               part(*rois, 1, 1, 4)};
+  if (failed(checkRois(n, r, pooled[0], pooled[1])))
+    return failure();
+  const double scale = n.number("spatial_scale", 1);
+  auto rounded = [&](int64_t i) { // half away from 0, of what is not below it
+    return floorOf(r.corner(i) * scale + 0.5);
+  };
+  const Shape s = shapeOf(*x);
+  Expr columns = bins(n, rounded(0), rounded(2), pooled[1], s[3]),
+       lines = bins(n, rounded(1), rounded(3), pooled[0], s[2]);
+  Expr image = gathered(*x, r.batch, 0);
+  Expr across = maskedMax(columns, unsqueezed(image, 3)); // [R, C, H, pw]
+  Expr down = maskedMax(lines, unsqueezed(transposed(across, {0, 1, 3, 2}), 3));
+  Expr empty = compare(ir::Predicate::eq, down, down.scalar(-INFINITY));
+  return n.result(
+      transposed(select(empty, down.scalar(0), down), {0, 1, 3, 2}));
+}
+
+} // namespace
+
+void addRegionRows(Rows &rows) {
+  rows["RoiAlign"] = roiAlign;
+  rows["MaxRoiPool"] = maxRoiPool;
+}
+
+} // namespace dlc::import
