@@ -104,6 +104,17 @@ class Restore(dlc.TestCase):
         self.assertEqual(self.head(lambda t: t.T.copy(), "head_t", producer="other"), {"lm_head.weight": "5x8"})
         self.assertEqual(set(self.head(lambda t: t.T + 1)), {"lm_head.weight", "val_252"})
 
+    def test_a_copy_is_found_among_tables_with_its_corners(self):
+        tables = {f"t{i}": floats(8, 8) for i in range(3)}
+        for table in tables.values():
+            table[0, 0], table[7, 7] = 1, 2
+        for source in tables:
+            nodes = [node("MatMul", [a, t], [b]) for a, t, b in [("x", "t0", "a"), ("a", "t1", "b"), ("b", "t2", "c")]]
+            nodes.append(node("MatMul", ["c", "val_9"], ["y"]))
+            self.assertEqual(set(self.read(nodes, tables | {"val_9": tables[source].T.copy()})), set(tables))
+            self.assertIn(f'loc("{source}/transposed")', self.text)
+            self.assertEqual(set(self.read(nodes, tables | {"val_9": tables[source][::-1].T.copy()})), {*tables, "val_9"})
+
     def test_reshaped_and_sliced_and_gathered_copies_are_tied(self):
         table = floats(12, 8)
         for copy, expected in [(table.reshape(1, 12, 8), "dlc.reshape"), (table[2:6], "dlc.slice"),

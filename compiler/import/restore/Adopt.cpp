@@ -117,7 +117,7 @@ private:
         sources.push_back(name);
       if (madeUp || (!work.notes.hasSignature() && weight->shape.size() == 2)) {
         copies.push_back(name);
-        finder.expect(*weight);
+        finder.expect(*weight, madeUp);
       }
     }
     for (const std::string &name : sources)

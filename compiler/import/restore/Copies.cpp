@@ -33,6 +33,17 @@ uint64_t contentHash(const Weight &weight) {
   return mix(sum ^ mix(weight.bytes * 16 + uint64_t(weight.dtype)));
 }
 
+/// Of the size, the first and the last element, which no transposition and no
+/// reshape moves: the same for all copies, and cheap.
+uint64_t cornersHash(const Weight &weight) {
+  size_t size = sizeOf(weight.dtype);
+  uint64_t first = 0, last = 0;
+  std::memcpy(&first, bytesOf(weight), size);
+  std::memcpy(&last, bytesOf(weight) + weight.bytes - size, size);
+  return mix(mix(first + 1) ^ last) ^
+         mix(weight.bytes * 16 + uint64_t(weight.dtype));
+}
+
 bool canBeCopied(const Weight &weight) {
   return isFloat(weight.dtype) && weight.elements() >= kFewest &&
          !isSplat(weight);
@@ -80,7 +91,8 @@ std::optional<Arrangement> arrangementOf(const Weight &source,
   if (source.dtype != copy.dtype || source.bytes != copy.bytes)
     return std::nullopt;
   Arrangement how;
-  if (std::memcmp(source.data, copy.data, copy.bytes) == 0) {
+  if (source.data == copy.data ||
+      std::memcmp(source.data, copy.data, copy.bytes) == 0) {
     how.kind =
         source.shape == copy.shape ? Arrangement::Same : Arrangement::Reshape;
     return how;
@@ -97,11 +109,11 @@ std::optional<Arrangement> arrangementOf(const Weight &source,
   return std::nullopt;
 }
 
-void CopyFinder::expect(const Weight &copy) {
+void CopyFinder::expect(const Weight &copy, bool rows) {
   if (!canBeCopied(copy))
     return;
-  counts.insert(copy.elements());
-  if (copy.shape.size() > 1 && copy.shape.back() >= kFewest)
+  corners.try_emplace(cornersHash(copy));
+  if (rows && copy.shape.size() > 1 && copy.shape.back() >= kFewest)
     widths.insert(copy.shape.back());
 }
 
@@ -110,8 +122,8 @@ void CopyFinder::add(const std::string &name, const Weight &weight) {
     return;
   size_t tensor = tensors.size();
   tensors.emplace_back(name, weight);
-  if (counts.count(weight.elements()))
-    whole.emplace(contentHash(weight), tensor);
+  if (auto it = corners.find(cornersHash(weight)); it != corners.end())
+    it->second.push_back(tensor);
   if (weight.shape.size() > 3 || !widths.count(weight.shape.back()))
     return;
   size_t bytes = size_t(weight.shape.back()) * sizeOf(weight.dtype);
@@ -122,15 +134,29 @@ void CopyFinder::add(const std::string &name, const Weight &weight) {
       it->second.several = true;
 }
 
-std::optional<CopyFinder::Found> CopyFinder::find(const Weight &copy) const {
+std::optional<CopyFinder::Found> CopyFinder::find(const Weight &copy) {
   if (!canBeCopied(copy))
     return std::nullopt;
-  if (auto it = whole.find(contentHash(copy)); it != whole.end()) {
-    const auto &[name, source] = tensors[it->second];
-    if (auto how = arrangementOf(source, copy))
-      return Found{name, *how};
-  }
+  if (auto tensor = findWhole(copy))
+    if (auto how = arrangementOf(tensors[*tensor].second, copy))
+      return Found{tensors[*tensor].first, *how};
   return findRows(copy);
+}
+
+/// The first with the same elements; one that is alone with its corners is not
+/// hashed.
+std::optional<size_t> CopyFinder::findWhole(const Weight &copy) {
+  uint64_t key = cornersHash(copy);
+  auto bucket = corners.find(key);
+  if (bucket == corners.end() || bucket->second.empty())
+    return std::nullopt;
+  if (bucket->second.size() == 1)
+    return bucket->second[0];
+  if (hashed.insert(key).second)
+    for (size_t tensor : bucket->second)
+      whole.emplace(contentHash(tensors[tensor].second), tensor);
+  auto it = whole.find(contentHash(copy));
+  return it == whole.end() ? std::nullopt : std::optional(it->second);
 }
 
 /// Rows of one tensor, each of which is there once.

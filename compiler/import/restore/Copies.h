@@ -20,8 +20,9 @@ struct Arrangement {
 std::optional<Arrangement> arrangementOf(const Weight &source,
                                          const Weight &copy);
 
-/// Finds the tensor that another one is a copy of, by hashes of contents: the
-/// cost of all searches is linear in the bytes of what is added and sought.
+/// Finds the tensor that another one is a copy of, by hashes of contents, taken
+/// of those only whose size and corners agree with another's: the cost of all
+/// searches is at most linear in the bytes of what is added and sought.
 class CopyFinder {
 public:
   struct Found {
@@ -29,12 +30,13 @@ public:
     Arrangement how;
   };
 
-  /// Announces what will be sought; only what may match is hashed.
-  void expect(const Weight &copy);
+  /// Announces what will be sought, before the first `add`, and whether some
+  /// rows of another tensor will do.
+  void expect(const Weight &copy, bool rows);
   /// Adds a tensor that others may be copies of. Those with equal elements only
   /// and those with fewer than 8 are not taken. The first of equals counts.
   void add(const std::string &name, const Weight &weight);
-  std::optional<Found> find(const Weight &copy) const;
+  std::optional<Found> find(const Weight &copy);
 
 private:
   struct Row {
@@ -42,11 +44,15 @@ private:
     int64_t row;
     bool several = false; // of one content
   };
+  std::optional<size_t> findWhole(const Weight &copy);
   std::optional<Found> findRows(const Weight &copy) const;
 
-  std::unordered_set<int64_t> counts, widths; // of what is sought
+  std::unordered_set<int64_t> widths; // of what is sought by rows
   std::vector<std::pair<std::string, Weight>> tensors;
-  std::unordered_map<uint64_t, size_t> whole; // by content in any order
+  std::unordered_map<uint64_t, std::vector<size_t>>
+      corners;                                // of what is sought
+  std::unordered_set<uint64_t> hashed;        // corners whose tensors are in
+  std::unordered_map<uint64_t, size_t> whole; // this, by content in any order
   std::unordered_map<uint64_t, Row> rows;
 };
 
