@@ -29,11 +29,13 @@ def call(proto_node, target, args, scope=""):
 
 
 class Restore(dlc.TestCase):
-    def read(self, nodes, weights, inputs=None, outputs=None, parameters=None, producer="pytorch", batch=4, flags=(), code=0):
+    def read(self, nodes, weights, inputs=None, outputs=None, parameters=None, producer="pytorch", batch=4, flags=(), code=0,
+             buffers=()):
         proto = model(nodes, inputs or [value("x", [4, 8])], outputs or [value("y", [4, 8])], weights)
         proto.producer_name = producer
         if parameters is not None:
-            lines = [f"p_{re.sub('[^a-z0-9]', '_', p.lower())}: PARAMETER target='{p}'" for p in parameters]
+            lines = [f"{kind[0].lower()}_{re.sub('[^a-z0-9]', '_', p.lower())}: {kind} target='{p}'"
+                     for kind, group in (("PARAMETER", parameters), ("BUFFER", buffers)) for p in group]
             proto.graph.metadata_props.add(key=SIGNATURE, value="\n# inputs\n" + "\n".join(lines) + "\nx: USER_INPUT\n")
         onnx.save(proto, self.path("m.onnx"))
         status, self.text, self.errors = run(IMPORT, self.path("m.onnx"), f"--batch={batch}", "--weights", *flags)
@@ -56,6 +58,22 @@ class Restore(dlc.TestCase):
             call(n, "linear", args["m" + n.name[1]], "fc" + n.name[1])
         names = ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
         self.assertEqual(set(self.read(nodes, weights, parameters=names)), set(names))
+
+    def test_batch_norms_of_the_inference_form_get_their_names(self):
+        """The exporter merged each layer's scale with its variance, and its shift with its mean."""
+        names = [f"n{i}.{part}" for i in (1, 2) for part in ("weight", "bias", "running_mean", "running_var")]
+        inputs = ["n1.weight", "n1.bias", "n1.bias", "n1.weight"]
+        for kind in ("batch_norm", "_native_batch_norm_legit_no_training"):
+            nodes = [node("BatchNormalization", [x, *inputs], [y]) for x, y in (("x", "p"), ("p", "y"))]
+            for i, n in enumerate(nodes):
+                args = [f"%{'b' if 'running' in name else 'p'}_{name.replace('.', '_')}" for name in names[4 * i:4 * i + 4]]
+                call(n, kind, ", ".join([f"%{n.input[0]}", *args, "0.1", "1e-05"]), f"n{i + 1}")
+            weights = {"n1.weight": np.ones(8, np.float32), "n1.bias": np.zeros(8, np.float32)}
+            parameters = [name for name in names if "running" not in name]
+            trained = self.read(nodes, weights, parameters=parameters, buffers=[name for name in names if "running" in name])
+            self.assertEqual(set(trained), set(parameters), kind)
+            for name in names:
+                self.assertIn(f'dlc.state @{name} ', self.text.replace('"', ""), kind)
 
     def test_layer_scales_are_parted(self):
         nodes = [node("MatMul", ["x", "w"], ["p"], name="m"), node("Mul", ["b.0.gamma", "p"], ["q"], name="n1"),

@@ -162,7 +162,9 @@ std::optional<size_t> argumentOf(const TorchCall &call,
   bool convolution = call.target.starts_with("conv");
   if (convolution && (op == "Conv" || op == "ConvTranspose"))
     return size_t(slot);
-  if (op == "BatchNormalization" && call.target.ends_with("batch_norm"))
+  // _native_batch_norm_legit_no_training and others, all in the node's order
+  if (op == "BatchNormalization" &&
+      call.target.find("batch_norm") != std::string::npos)
     return size_t(slot);
   for (const Position &p : kPositions)
     if (call.target == p.call && op == p.op && (p.slot < 0 || p.slot == slot))
