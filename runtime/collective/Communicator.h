@@ -55,7 +55,22 @@ public:
 // A job of one rank: every call succeeds at once.
 std::unique_ptr<Communicator> makeSingleCommunicator();
 
-// How a process finds the others: where rank 0's store (TcpStore.h) listens.
+// Where rank 0 says at which address and port its store listens, if nobody
+// could know that beforehand: a key of another store, or a file.
+struct Notice {
+  std::string address; // of the store that keeps it,
+  int port = 0;        // or 0: it is a file
+  std::string place;   // key or path; empty: no notice is needed
+  std::string said;    // by this process
+  // Only if something else listens where rank 0 is to.
+  bool ifTaken = false;
+
+  bool empty() const { return place.empty(); }
+  std::string text() const; // as messages call it
+};
+
+// How a process finds the others: where rank 0's store (store/TcpStore.h)
+// listens.
 struct Rendezvous {
   int rank = 0;
   int size = 1;
@@ -63,6 +78,7 @@ struct Rendezvous {
   int port = 0;
   std::string token; // of the job; empty: none
   int listener = -1; // of rank 0, if it is open already; whoever meets owns it
+  Notice notice;     // of address, port and token, or none
   std::chrono::milliseconds timeout{60'000}; // of every call, and of meeting
 };
 

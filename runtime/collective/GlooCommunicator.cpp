@@ -2,7 +2,9 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"
-#include "runtime/collective/TcpStore.h"
+#include "runtime/collective/store/JobStore.h"
+#include "runtime/collective/store/Notice.h"
+#include "runtime/collective/store/TcpStore.h"
 
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -64,19 +66,18 @@ class Membership {
 public:
   explicit Membership(const Rendezvous &rendezvous) : rendezvous_(rendezvous) {}
 
+  ~Membership() { removeNotice(rendezvous_); }
+
   // Rank 0 begins to serve, every rank to listen.
   Status join() {
     if (rendezvous_.rank == 0) {
-      Socket listener(std::exchange(rendezvous_.listener, -1));
-      if (listener.descriptor() < 0) {
-        DLC_ASSIGN(listener,
-                   Socket::listen(rendezvous_.address, rendezvous_.port));
-      }
+      DLC_ASSIGN(Socket listener, listenForRanks(rendezvous_));
       DLC_ASSIGN(server_,
                  TcpStoreServer::serve(std::move(listener), rendezvous_.size,
                                        rendezvous_.token));
     }
-    DLC_ASSIGN(Socket socket, joinStore(rendezvous_));
+    DLC_ASSIGN(Socket socket, rendezvous_.rank == 0 ? joinStore(rendezvous_)
+                                                    : findStore(rendezvous_));
     transport_ =
         std::make_shared<GlooTransport>(gloo::transport::tcp::CreateDevice(
             attributesOf(rendezvous_, socket.address())));
@@ -315,8 +316,10 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
     std::string why(withoutPlace(error.what()));
     if (lost)
       why = fmt::format("rank {} is lost", *lost);
-    else if (const auto silent = findSilentRank(rendezvous);
-             membership && silent && *silent != rendezvous.rank)
+    else if (const auto silent = membership
+                                     ? findSilentRank(membership->rendezvous())
+                                     : std::nullopt;
+             silent && *silent != rendezvous.rank)
       why = fmt::format("rank {} does not answer: {}", *silent, why);
     return peerLost("rank {} cannot meet the {} others within {} s: {}",
                     rendezvous.rank, rendezvous.size - 1,

@@ -1,8 +1,9 @@
 // How the ranks of a job are started and learn who they are.
 #pragma once
 
-#include "runtime/collective/Environment.h"
+#include "runtime/base/Status.h"
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "runtime/collective/Meeting.h"
 
 #include "runtime/base/numbers/Hash.h"
-#include "runtime/collective/TcpStore.h"
+#include "runtime/collective/store/JobStore.h"
 
 #include <gloo/common/error.h>
 #include <gloo/rendezvous/context.h>
@@ -71,7 +71,7 @@ Result<std::shared_ptr<gloo::Context>>
 meet(const Rendezvous &rendezvous,
      const std::shared_ptr<GlooTransport> &transport, int number) {
   DLC_ASSIGN(Socket socket, joinStore(rendezvous));
-  TcpStoreClient client(std::move(socket), rendezvous.timeout);
+  GlooStore client(std::move(socket), rendezvous.timeout);
   gloo::rendezvous::PrefixStore store(fmt::format("meeting{}", number), client);
   auto context = std::make_shared<gloo::rendezvous::Context>(rendezvous.rank,
                                                              rendezvous.size);
@@ -90,7 +90,7 @@ std::optional<int> findSilentRank(const Rendezvous &rendezvous) try {
   auto socket = joinStore(soon);
   if (!socket.ok())
     return 0;
-  TcpStoreClient store(*std::move(socket), kAnswer);
+  GlooStore store(*std::move(socket), kAnswer);
   try {
     store.set(kSilent + std::to_string(rendezvous.rank), {'.'});
   } catch (const gloo::IoException &) {

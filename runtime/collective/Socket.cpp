@@ -99,15 +99,26 @@ int Socket::port() const {
   return ntohs(local.sin_port);
 }
 
-std::string Socket::address() const {
-  sockaddr_storage local{};
-  socklen_t size = sizeof local;
+static std::string addressBy(decltype(::getsockname) ask, int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
   char text[NI_MAXHOST] = "";
-  if (::getsockname(descriptor_, reinterpret_cast<sockaddr *>(&local), &size) ==
-      0)
-    ::getnameinfo(reinterpret_cast<sockaddr *>(&local), size, text, sizeof text,
-                  nullptr, 0, NI_NUMERICHOST);
+  if (ask(descriptor, reinterpret_cast<sockaddr *>(&address), &size) == 0)
+    ::getnameinfo(reinterpret_cast<sockaddr *>(&address), size, text,
+                  sizeof text, nullptr, 0, NI_NUMERICHOST);
   return text;
+}
+
+std::string Socket::address() const {
+  return addressBy(::getsockname, descriptor_);
+}
+
+std::string Socket::peerAddress() const {
+  return addressBy(::getpeername, descriptor_);
+}
+
+bool Socket::waitToReceive(Clock::time_point deadline) const {
+  return wait(POLLIN, deadline);
 }
 
 bool Socket::wait(short events, Clock::time_point deadline) const {

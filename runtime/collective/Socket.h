@@ -33,12 +33,16 @@ public:
   int descriptor() const { return descriptor_; }
   int port() const;            // its own
   std::string address() const; // its own, in digits
+  std::string peerAddress() const;
   int release() { return std::exchange(descriptor_, -1); }
 
   // All `size` bytes; false if the peer has gone or the deadline is past. Of a
   // socket that does not block, as connect() and accept4() make them.
   bool send(const void *data, size_t size, Clock::time_point deadline) const;
   bool receive(void *data, size_t size, Clock::time_point deadline) const;
+
+  // Whether there is something to receive, or the end, before the deadline.
+  bool waitToReceive(Clock::time_point deadline) const;
 
   // Closes within 20 s once the peer's machine or the way to it is gone, which
   // says nothing; one that is only stopped still answers.

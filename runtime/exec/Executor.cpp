@@ -98,7 +98,7 @@ static int ordinalOf(const Communicator *communicator) {
   if (const char *local = std::getenv("LOCAL_RANK"))
     if (std::from_chars(local, local + std::strlen(local), ordinal).ec ==
         std::errc())
-      return ordinal; // Environment.h checks it
+      return ordinal; // launch/Launch.h checks it
   return communicator ? communicator->rank() : 0;
 }
 

@@ -110,7 +110,7 @@ class Peer(dlc.TestCase):
 
     def start_rank(self, rank, world, token, timeout, **length):
         """A rank, started as by torchrun."""
-        variables = dict(RANK=rank, WORLD_SIZE=world, MASTER_ADDR="127.0.0.1", MASTER_PORT=self.store_port - 1)
+        variables = dict(RANK=rank, WORLD_SIZE=world, MASTER_ADDR="127.0.0.1", MASTER_PORT=self.store_port)
         if token:
             variables["DLC_JOB_TOKEN"] = token
         command = [dlc.DLC, "train", self.artifact, "--data=" + dlc.data("mnist-train"), "--run=" + self.run_folder,

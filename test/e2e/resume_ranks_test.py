@@ -85,7 +85,7 @@ class ResumeRanks(dlc.TestCase):
             port = free.getsockname()[1]
         ranks = []
         for rank in range(2):
-            variables = dict(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port - 1)
+            variables = dict(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
             ranks.append(subprocess.Popen([dlc.DLC, "train", "--resume=" + self.path("run"), "--steps=8", "--timeout=20"],
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                           start_new_session=True,

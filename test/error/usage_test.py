@@ -130,9 +130,9 @@ class Usage(dlc.TestCase):
                         code=dlc.BAD_MODEL)
 
     def test_ranks_of_another_launcher(self):
-        with mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="2"):
+        with mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="1"):
             for word in "--on-lost-rank=shrink", "--ranks=2":
-                self.refuse(["train", "--resume=x", word], r"RANK is set: its launcher says how many there are")
+                self.refuse(["train", "--resume=x", word], r"rank 0 of the environment's \(RANK\): it says how many there are")
 
     def test_lists_file(self):
         """File, line and column of what is wrong."""
@@ -156,7 +156,7 @@ class Usage(dlc.TestCase):
 
     def test_help(self):
         """Help is no error: it goes to stdout, for the tool and for every command."""
-        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["replay"]:
+        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["replay"], ["env"]:
             out, _ = dlc.dlc(*words, "--help")
             self.assertRegex(out, r"(?i)usage")
             self.assertNotRegex(out, r"->|\{false\}| in \[|\b(INT|FLOAT|UINT):", "a validator's own words")

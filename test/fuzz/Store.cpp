@@ -1,7 +1,7 @@
 // The ranks' meeting point: strangers who say anything, and a peer whose words
 // arrive damaged, must not keep two ranks from meeting.
-#include "runtime/collective/StoreProtocol.h"
-#include "runtime/collective/TcpStore.h"
+#include "runtime/collective/store/JobStore.h"
+#include "runtime/collective/store/TcpStore.h"
 #include "test/fuzz/Targets.h"
 
 #include <cstring>
@@ -15,37 +15,38 @@ using namespace std::chrono_literals;
 const std::string kToken = "a word of the job";
 constexpr int kRanks = 3;
 
-template <class T> std::string bytesOf(const T &value) {
-  std::string bytes(sizeof value, 0);
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
 // As the last rank, or nearly.
 std::string hello(Random &random) {
-  std::string token = random.oneIn(3) ? strangeText(random, kToken) : kToken;
-  store::Hello hello{store::kMagic, kRanks - 1,
-                     static_cast<uint32_t>(token.size())};
-  if (random.oneIn(4))
-    hello.rank = static_cast<uint32_t>(strangeInteger(random, 1));
-  if (random.oneIn(4))
-    hello.tokenBytes = static_cast<uint32_t>(strangeInteger(random, 1));
-  return bytesOf(hello) + token;
+  const std::string token =
+      random.oneIn(3) ? strangeText(random, kToken) : kToken;
+  const int64_t magic =
+      random.oneIn(8) ? strangeInteger(random, 1) : store::kMagic;
+  const int64_t rank = random.oneIn(4) ? strangeInteger(random, 1) : kRanks - 1;
+  return store::textOf({store::Query::Validate, {}, {}, magic}) +
+         store::textOf({store::Query::Hello, {}, {token}, rank});
 }
 
 // Most are as they should be but for one number.
 std::string request(Random &random) {
-  const std::string key = random.oneIn(2) ? "a" : strangeText(random, "a");
-  const std::string value = strangeText(random, "value");
-  store::Request request{
-      static_cast<store::Operation>(random.oneIn(4) ? random.next()
-                                                    : 1 + random.below(4)),
-      static_cast<uint32_t>(key.size()), static_cast<uint32_t>(value.size())};
-  if (random.oneIn(3))
-    request.keyBytes = static_cast<uint32_t>(strangeInteger(random, 1));
-  if (random.oneIn(3))
-    request.valueBytes = static_cast<uint32_t>(strangeInteger(random, 1));
-  return bytesOf(request) + key + value;
+  constexpr store::Query kQueries[] = {
+      store::Query::Set,     store::Query::CompareSet, store::Query::Get,
+      store::Query::Add,     store::Query::Check,      store::Query::Wait,
+      store::Query::Count,   store::Query::Erase,      store::Query::Append,
+      store::Query::Ping,    store::Query::CancelWait, store::Query::Watch,
+      store::Query::Farewell};
+  store::Message message;
+  message.query = kQueries[random.below(std::size(kQueries))];
+  message.keys = {random.oneIn(2) ? "a" : strangeText(random, "a")};
+  message.values = {strangeText(random, "1"), strangeText(random, "value")};
+  message.number = static_cast<int64_t>(random.next());
+  std::string bytes = store::textOf(message);
+  if (random.oneIn(4))
+    bytes[0] = static_cast<char>(random.next());
+  if (random.oneIn(3) && bytes.size() > sizeof(uint64_t)) {
+    const auto size = static_cast<uint64_t>(strangeInteger(random, 1));
+    std::memcpy(bytes.data() + 1, &size, sizeof size);
+  }
+  return bytes;
 }
 
 std::string conversation(Random &random) {
@@ -82,7 +83,7 @@ Status fuzzStore(Job &job) {
   DLC_ASSIGN(Socket first, joinStore(meeting));
   meeting.rank = 1;
   DLC_ASSIGN(Socket second, joinStore(meeting));
-  TcpStoreClient one(std::move(first), 5s), two(std::move(second), 5s);
+  GlooStore one(std::move(first), 5s), two(std::move(second), 5s);
   const std::string word = "the address of rank 1";
   const std::vector<char> sent(word.begin(), word.end());
   one.set("rank/1", sent);

@@ -1,7 +1,7 @@
-// runtime/collective/TcpStore: a job's meeting point among strangers.
-#include "runtime/collective/TcpStore.h"
-
-#include "runtime/collective/StoreProtocol.h"
+// runtime/collective/store: a job's meeting point among strangers, in PyTorch's
+// protocol.
+#include "runtime/collective/store/JobStore.h"
+#include "runtime/collective/store/TcpStore.h"
 
 #include <gtest/gtest.h>
 
@@ -56,10 +56,10 @@ protected:
     own.token = token;
     return own;
   }
-  TcpStoreClient client(int rank) const {
+  GlooStore client(int rank) const {
     auto joined = joinStore(as(rank));
     EXPECT_TRUE(joined.ok()) << joined.status().message();
-    return TcpStoreClient(*std::move(joined), 5s);
+    return GlooStore(*std::move(joined), 5s);
   }
   Socket stranger() const {
     auto socket =
@@ -69,7 +69,7 @@ protected:
   }
   // Whether the server still does what it is for.
   void expectWell() const {
-    TcpStoreClient first = client(0), second = client(1);
+    GlooStore first = client(0), second = client(1);
     first.set("key", {'a', 'b'});
     EXPECT_EQ(second.get("key"), (std::vector<char>{'a', 'b'}));
   }
@@ -88,7 +88,7 @@ protected:
 
 TEST_F(Store, KeepsValues) {
   expectWell();
-  TcpStoreClient first = client(0);
+  GlooStore first = client(0);
   std::thread later([&] {
     std::this_thread::sleep_for(50ms);
     client(1).set("late", {'x'});
@@ -111,38 +111,54 @@ TEST_F(Store, StrangersAreRefusedAtOnce) {
   expectWell();
 }
 
+template <class T> std::string bytesOf(T value) {
+  return std::string(reinterpret_cast<const char *>(&value), sizeof value);
+}
+
+std::string query(int number) { return bytesOf(static_cast<uint8_t>(number)); }
+
 TEST_F(Store, WhatIsNotKnownOrTooLongDisconnects) {
-  using namespace store;
   const auto limit = [] { return Clock::now() + 3s; };
-  for (const Request &request : {
-           Request{static_cast<Operation>(0), 1, 0},
-           Request{static_cast<Operation>(5), 0, 0},
-           Request{static_cast<Operation>(0xffffffff), 1, 1},
-           Request{Operation::Set, 0, 1},
-           Request{Operation::Set, StoreLimits::kKey + 1, 1},
-           Request{Operation::Set, 1, StoreLimits::kValue + 1},
-           Request{Operation::Set, 0xffffffff, 0xffffffff},
-           Request{Operation::Get, 1, 1},
-           Request{Operation::Watch, 1, 0},
+  const auto size = [](uint64_t bytes) { return bytesOf(bytes); };
+  for (const std::string &request : {
+           query(0) + bytesOf(store::kMagic), // again
+           query(0xd0) + bytesOf(2) + size(0), query(14), query(0xff),
+           query(1) + size(StoreLimits::kKey + 1), query(1) + size(~0ull),
+           query(1) + size(1) + "k" + size(StoreLimits::kValue + 1),
+           query(1) + size(1) + "k" + size(~0ull),
+           query(5) + size(StoreLimits::kKeys + 1), query(6) + size(~0ull),
+           query(11) + size(1) + size(1) + "k" + size(~0ull),
+           query(3) + size(4) + "none", // Get of what is not set
+           query(6) + size(1) + size(1) + "w" + query(7), // asks, and waits
+           query(9) + size(1) + "k" + size(1) + "x" + query(4) + size(1) + "k" +
+               bytesOf(int64_t(1)), // Add to what is no number
        }) {
     auto joined = joinStore(as(2));
     ASSERT_TRUE(joined.ok()) << joined.status().message();
-    EXPECT_TRUE(joined->send(&request, sizeof request, limit()));
-    EXPECT_TRUE(isClosed(*joined)) << static_cast<uint32_t>(request.operation);
+    EXPECT_TRUE(joined->send(request.data(), request.size(), limit()));
+    EXPECT_TRUE(isClosed(*joined)) << static_cast<unsigned>(request[0] & 0xff);
   }
-  const Socket other = stranger();
-  EXPECT_TRUE(other.send("GET / HTTP/1.1\r\n\r\n", 18, limit()));
-  EXPECT_TRUE(isClosed(other));
+  for (const std::string &begin :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), query(7),
+        query(0) + bytesOf(store::kMagic + 1),
+        query(0) + bytesOf(store::kMagic) + query(7), // without a token
+        query(0xd0) + bytesOf(2) + size(0)}) {
+    const Socket other = stranger();
+    EXPECT_TRUE(other.send(begin.data(), begin.size(), limit()));
+    EXPECT_TRUE(isClosed(other)) << begin;
+  }
   expectWell();
 }
 
 TEST_F(Store, HoldsSoManyBytes) {
-  TcpStoreClient first = client(0);
+  GlooStore first = client(0);
   const std::vector<char> value(StoreLimits::kValue, 'v');
   size_t stored = 0;
   try {
-    for (; stored <= StoreLimits::kTotal / StoreLimits::kValue; ++stored)
+    for (; stored <= StoreLimits::kTotal / StoreLimits::kValue; ++stored) {
       first.set("key" + std::to_string(stored), value);
+      first.wait({"key" + std::to_string(stored)});
+    }
   } catch (const std::exception &) {
   }
   EXPECT_EQ(stored, StoreLimits::kTotal / StoreLimits::kValue - 1);
@@ -191,17 +207,16 @@ TEST_F(Store, TenThousandHostilePackets) {
   const auto packet = [&] {
     std::string bytes;
     if (below(3) > 0) {
-      const store::Hello hello{store::kMagic, below(5),
-                               below(4) ? 32 : below(300)};
-      bytes.append(reinterpret_cast<const char *>(&hello), sizeof hello);
-      bytes += below(4) ? kToken : std::string(below(200), 't');
-      for (uint32_t i = below(4); i-- > 0;) {
-        const store::Request request{
-            static_cast<store::Operation>(below(7)), below(6),
-            below(8) ? below(6) : static_cast<uint32_t>(chance())};
-        bytes.append(reinterpret_cast<const char *>(&request), sizeof request);
-        bytes.append(below(12), 'k');
-      }
+      bytes = store::textOf({store::Query::Validate, {}, {}, store::kMagic}) +
+              store::textOf({store::Query::Hello,
+                             {},
+                             {below(4) ? kToken : std::string(below(200), 't')},
+                             below(5)});
+      for (uint32_t i = below(4); i-- > 0;)
+        bytes += query(static_cast<int>(below(16))) +
+                 bytesOf<uint64_t>(below(8) ? below(6) : chance()) +
+                 std::string(below(12), 'k') + bytesOf<uint64_t>(below(4)) +
+                 std::string(below(4), '1');
       for (uint32_t i = below(3); i-- > 0;)
         bytes[below(static_cast<uint32_t>(bytes.size()))] =
             static_cast<char>(chance());
@@ -225,7 +240,7 @@ TEST_F(Store, TenThousandHostilePackets) {
   }
   open.clear();
   EXPECT_TRUE(within(5s, [&] { return joinStore(as(0)).ok(); }));
-  TcpStoreClient first = client(0);
+  GlooStore first = client(0);
   first.set("after", {'x'});
   EXPECT_EQ(first.get("after"), std::vector<char>{'x'});
 }
@@ -238,7 +253,7 @@ TEST_F(Store, ADeathIsToldToAll) {
        third = joinStore(as(2));
   ASSERT_TRUE(first.ok() && second.ok() && third.ok());
   JobWatch a(*std::move(first), listen), b(*std::move(second), listen);
-  TcpStoreClient waiting = client(1);
+  GlooStore waiting = client(1);
   std::thread waits([&] {
     try {
       waiting.get("never set");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/files/Output.h"
+#include "runtime/collective/launch/Launch.h"
 #include "runtime/dlc.h"
 
 #include <CLI/CLI.hpp>
@@ -35,13 +36,16 @@ struct RankEnd {
 // By the result of its work. `say`: prints the error, if it is one.
 RankEnd endOf(const Status &status, bool say = true);
 
-// Calls `body` as the rank that a launcher made of this process; otherwise asks
-// for the number of ranks, and is the only one, or starts as many local
+// Calls `body` as the rank that `launch` says that this process is; otherwise
+// asks for the number of ranks, and is the only one, or starts as many local
 // processes, which run `arguments` again. The exit code.
-int runAsRanks(const std::function<Result<int>()> &countRanks,
-               double timeoutSeconds, const std::vector<std::string> &arguments,
+int runAsRanks(const Launch &launch,
+               const std::function<Result<int>()> &countRanks,
+               const std::vector<std::string> &arguments,
                const std::function<RankEnd(Communicator &)> &body,
                const LostRanks &lost = {});
+std::chrono::milliseconds milliseconds(double seconds);
+void addEnv(CommandLine &line);
 void addCache(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.

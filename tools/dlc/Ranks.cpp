@@ -1,6 +1,8 @@
 // How a command becomes the ranks of a job.
 #include "tools/dlc/Commands.h"
 
+#include <cstdlib>
+
 namespace dlc::tool {
 
 RankEnd endOf(const Status &status, bool say) {
@@ -8,24 +10,29 @@ RankEnd endOf(const Status &status, bool say) {
   return {code, code != 0 && code != static_cast<int>(Code::PeerLost)};
 }
 
-static Result<int> run(const std::function<Result<int>()> &countRanks,
-                       double timeoutSeconds,
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+static Result<int> run(const Launch &launch,
+                       const std::function<Result<int>()> &countRanks,
                        const std::vector<std::string> &arguments,
                        const std::function<RankEnd(Communicator &)> &body,
                        LostRanks lost) {
-  const std::chrono::milliseconds timeout(
-      static_cast<int64_t>(timeoutSeconds * 1000));
-  DLC_ASSIGN(auto rendezvous, rendezvousFromEnvironment(timeout));
-  if (!rendezvous) {
+  const Rendezvous &rendezvous = launch.rendezvous;
+  if (!launch.isRank()) {
     DLC_ASSIGN(const int ranks, countRanks());
     // Ranks that are well end within their timeout.
-    lost.patience = timeout + std::chrono::seconds(3);
+    lost.patience = rendezvous.timeout + std::chrono::seconds(3);
     if (ranks > 1)
       return runLocalRanks(ranks, arguments, lost);
   }
+  // Whatever chooses a device by it, as Executor does, finds it by one name.
+  if (launch.localRank)
+    ::setenv("LOCAL_RANK", std::to_string(*launch.localRank).c_str(), 1);
   auto communicator = makeSingleCommunicator();
-  if (rendezvous && rendezvous->size > 1) {
-    DLC_ASSIGN(communicator, makeGlooCommunicator(*rendezvous));
+  if (rendezvous.size > 1) {
+    DLC_ASSIGN(communicator, makeGlooCommunicator(rendezvous));
   }
   const RankEnd end = body(*communicator);
   if (end.alone)
@@ -33,11 +40,12 @@ static Result<int> run(const std::function<Result<int>()> &countRanks,
   return end.code;
 }
 
-int runAsRanks(const std::function<Result<int>()> &countRanks,
-               double timeoutSeconds, const std::vector<std::string> &arguments,
+int runAsRanks(const Launch &launch,
+               const std::function<Result<int>()> &countRanks,
+               const std::vector<std::string> &arguments,
                const std::function<RankEnd(Communicator &)> &body,
                const LostRanks &lost) {
-  auto code = run(countRanks, timeoutSeconds, arguments, body, lost);
+  auto code = run(launch, countRanks, arguments, body, lost);
   return code ? *code : report(code.status());
 }
 

@@ -51,6 +51,7 @@ struct Arguments {
   std::string path;
   std::optional<int64_t> threads;
   double timeout = 60;
+  LaunchFlags launch;
   OptionTable table;
   OptionFlags flags{table, onlySection("replay")};
 };
@@ -65,6 +66,8 @@ Arguments::Arguments() {
       .number("replay.timeout", timeout, 0.1, 1e6,
               "seconds that a rank may be silent")
       .described("SECONDS");
+  table.group("Ranks");
+  launch.addTo(table, "replay");
 }
 
 Result<int> runReplay(Arguments &a, const std::vector<std::string> &words) {
@@ -73,10 +76,11 @@ Result<int> runReplay(Arguments &a, const std::vector<std::string> &words) {
   const int threads =
       static_cast<int>(a.threads.value_or(bundle.incident.threads));
   auto countRanks = [&]() -> Result<int> { return bundle.incident.ranks; };
-  return runAsRanks(countRanks, a.timeout, words,
-                    [&](Communicator &communicator) {
-                      return replayAsRank(bundle, threads, communicator);
-                    });
+  DLC_ASSIGN(const Launch launch,
+             findLaunch(a.launch, milliseconds(a.timeout)));
+  return runAsRanks(launch, countRanks, words, [&](Communicator &communicator) {
+    return replayAsRank(bundle, threads, communicator);
+  });
 }
 
 } // namespace

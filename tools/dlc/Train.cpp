@@ -20,24 +20,27 @@ struct Arguments {
   TrainOptions options;
   std::optional<int64_t> ranks; // nothing: as the run was, or as compiled
   LostRanks lost;
+  LaunchFlags launch;
   OptionTable table;
   OptionFlags flags{table, onlySection("run")};
 };
-
-// Whether a launcher other than this program has started this process.
-bool isStartedElsewhere() {
-  return std::getenv("RANK") && !std::getenv("DLC_RENDEZVOUS");
-}
 
 Status checkRanks(const Arguments &a) {
   if (a.ranks && a.options.resume.empty())
     return usageError("--ranks needs --resume: a new run has as many as it "
                       "was compiled for by --ddp");
-  if ((a.ranks || a.lost.goOn) && isStartedElsewhere())
+  return {};
+}
+
+// Whether a launcher other than this program has started this process.
+Status checkLaunch(const Arguments &a, const Launch &launch) {
+  if ((a.ranks || a.lost.goOn) && launch.isRank() && !launch.isOwn())
     return usageError("--ranks and --on-lost-rank=shrink are for ranks that "
-                      "dlc train starts, but RANK is set: its launcher says "
-                      "how many there are, and starts them again, with "
-                      "--resume");
+                      "dlc train starts, but this is rank {} of {}'s ({}): it "
+                      "says how many there are, and starts them again, with "
+                      "--resume",
+                      launch.rendezvous.rank, launch.launcher,
+                      launch.facts[0].from);
   return {};
 }
 
@@ -56,6 +59,7 @@ Status checkPlaces(const TrainOptions &o) {
 // What of ranks is decided where they are started.
 void addRanks(OptionTable &table, Arguments &a) {
   table.group("Ranks");
+  a.launch.addTo(table, "run");
   table
       .count("run.ranks", a.ranks, 1,
              "to go on with, on this machine (default: as before)", 65536)
@@ -93,7 +97,6 @@ Status checkResume(const TrainOptions &o, const OptionTable &table) {
 
 Status settleOptions(Arguments &a) {
   TrainOptions &o = a.options;
-  DLC_TRY(a.flags.apply());
   o.given = a.flags.given();
   const std::string begun = jobNote(); // by ranks of which some were lost
   if (begun.empty() && !o.resume.empty())
@@ -128,13 +131,14 @@ RankEnd endOfRun(const Result<TrainResult> &result, int rank) {
   return {result->signal ? 128 + result->signal : 0};
 }
 
-RankEnd trainAsRank(TrainOptions options, Communicator &communicator) {
+RankEnd trainAsRank(TrainOptions options, const Launch &launch,
+                    Communicator &communicator) {
   const int rank = communicator.rank();
   if (rank > 0)
     setLogRank(rank);
   if (options.threads == 0)
     options.threads = std::max(
-        1, coresOfProcess() / localRanksFromEnvironment(communicator.size()));
+        1, coresOfProcess() / launch.localSize.value_or(communicator.size()));
   auto trainer = Trainer::create(options, communicator);
   if (!trainer) {
     const Status &status = trainer.status();
@@ -149,8 +153,13 @@ RankEnd trainAsRank(TrainOptions options, Communicator &communicator) {
 Result<int> runTrain(Arguments &arguments,
                      const std::vector<std::string> &words) {
   holdSaveSignal(); // nothing to save yet
-  DLC_TRY(settleOptions(arguments));
+  DLC_TRY(arguments.flags.apply());
   const TrainOptions &options = arguments.options;
+  DLC_ASSIGN(Launch launch,
+             findLaunch(arguments.launch, milliseconds(options.timeout)));
+  DLC_TRY(checkLaunch(arguments, launch));
+  DLC_TRY(settleOptions(arguments));
+  launch.rendezvous.timeout = milliseconds(options.timeout); // the run's
   setQuiet(options.quiet);
   auto countRanks = [&]() -> Result<int> {
     if (arguments.ranks)
@@ -161,9 +170,9 @@ Result<int> runTrain(Arguments &arguments,
     return static_cast<int>(artifact.plan().world_size());
   };
   return runAsRanks(
-      countRanks, options.timeout, words,
+      launch, countRanks, words,
       [&](Communicator &communicator) {
-        return trainAsRank(options, communicator);
+        return trainAsRank(options, launch, communicator);
       },
       arguments.lost);
 }
@@ -180,9 +189,12 @@ void addTrain(CommandLine &line) {
       "An artifact is machine code: train, eval, predict and replay execute "
       "it with your\nrights, so run only what you trust. dlc inspect and dlc "
       "export execute nothing of it.\n\n"
-      "A model compiled with --ddp=N is trained by N local ranks, or by the "
-      "ranks that\ntorchrun and its like start (RANK, WORLD_SIZE, MASTER_ADDR, "
-      "MASTER_PORT).\n\n"
+      "A model compiled with --ddp=N is trained by N local ranks, or by those "
+      "that a launcher\nstarts: torchrun, srun, mpirun, Kubeflow, Ray Train "
+      "(dlc env says what it would\nbe), or by hand with --rank, --world-size "
+      "and --init. torchrun reads flags up to --:\n"
+      "  torchrun --nproc-per-node=2 --no-python -- dlc train lenet.dlc "
+      "--data=train.npz --run=r\n\n"
       "Signals: SIGUSR1 writes a checkpoint after the step and goes on. SIGINT "
       "(Ctrl-C),\n"
       "SIGTERM, SIGHUP, SIGXCPU and SIGUSR2 write one and end with 128 + their "
@@ -193,9 +205,7 @@ void addTrain(CommandLine &line) {
       "start (nohup) stays so.\n\n"
       "Ranks on several hosts let no stranger in if DLC_JOB_TOKEN, 16 "
       "characters or more,\n"
-      "is the same on all. Tasks that srun or mpirun starts are refused: give "
-      "them RANK,\n"
-      "WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or start one.\n\n"
+      "is the same on all.\n\n"
       "A rank that dies ends the run with code 7 at once, one that is silent "
       "after\n"
       "--timeout. With --on-lost-rank=shrink\n"

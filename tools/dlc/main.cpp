@@ -28,6 +28,7 @@ static void describe(CommandLine &line) {
   addInspect(line);
   addReplay(line);
   addCache(line);
+  addEnv(line);
   line.app.footer(
       "Examples:\n"
       "  dlc compile model.onnx --amp --ddp=2 --ema -o model.dlc\n"

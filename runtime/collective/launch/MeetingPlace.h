@@ -1,0 +1,14 @@
+// Where the ranks of a launcher meet.
+#pragma once
+
+#include "runtime/collective/launch/Launch.h"
+#include "runtime/collective/launch/Launchers.h"
+
+namespace dlc {
+
+// Completes the rendezvous of a launch: by --init, else DLC_RENDEZVOUS,
+// MASTER_ADDR and MASTER_PORT, or as the launcher's row says; none: flags.
+// Code::Usage, naming the variables.
+Status meetRanks(const std::string &init, const Launcher *row, Launch &launch);
+
+} // namespace dlc

@@ -1,0 +1,37 @@
+// Environment variables of launchers.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <climits>
+#include <optional>
+#include <string>
+
+namespace dlc {
+
+// The first of several variables ("A|B") that is set.
+struct Variable {
+  std::string name, text; // no name: none is set
+
+  bool isSet() const { return !name.empty(); }
+  std::string said() const { return name + "=" + text; }
+};
+Variable variable(const char *names);
+
+// Its number, or nothing if it is not set. Code::Usage, naming the variable, if
+// it is no whole number of `least` to `most`.
+Result<std::optional<int>> numberOf(const Variable &variable, int least,
+                                    int most = INT_MAX);
+
+// "node[01-03,7],other" -> node01, node02, node03, node7, other: the lists of
+// Slurm, of which one may have several brackets. Code::Usage, showing the list
+// as of `name`, for what is none, and for more than `most` hosts.
+Result<std::vector<std::string>> expandNodes(const std::string &name,
+                                             const std::string &list,
+                                             size_t most = 65536);
+
+// "2(x3),1": tasks on nodes of Slurm, 2 on the first three; how many on the
+// `node`th. Nothing if it does not say.
+std::optional<int> tasksOnNode(const std::string &text, int node);
+
+} // namespace dlc

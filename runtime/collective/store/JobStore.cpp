@@ -1,0 +1,182 @@
+#include "runtime/collective/store/JobStore.h"
+
+#include "runtime/collective/store/Notice.h"
+#include "runtime/collective/store/TcpStore.h"
+
+#include <gloo/common/error.h>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace dlc {
+
+using namespace store;
+using Clock = Socket::Clock;
+
+// One attempt; `refused`: rank 0 answered that it does not want this rank.
+static Result<Socket> join(const Rendezvous &rendezvous,
+                           Clock::time_point deadline, bool &refused) {
+  DLC_ASSIGN(Socket socket,
+             Socket::connect(rendezvous.address, rendezvous.port, deadline));
+  const std::string hello =
+      textOf({Query::Validate, {}, {}, store::kMagic}) +
+      textOf({Query::Hello, {}, {rendezvous.token}, rendezvous.rank});
+  uint32_t answer = 0;
+  const bool answered = socket.send(hello.data(), hello.size(), deadline) &&
+                        socket.receive(&answer, sizeof answer, deadline);
+  if (answered && answer == kWelcome)
+    return socket;
+  refused = answered && answer == kRefused;
+  if (refused)
+    return peerLost("rank 0 at {}:{} refuses rank {}: DLC_JOB_TOKEN differs, "
+                    "or it is of another job",
+                    rendezvous.address, rendezvous.port, rendezvous.rank);
+  return peerLost("what listens at {}:{} does not answer as rank 0 does",
+                  rendezvous.address, rendezvous.port);
+}
+
+// Calls `attempt` until it succeeds, says that another will not help, or the
+// timeout is over.
+template <class Attempt>
+static Result<Socket> insist(std::chrono::milliseconds timeout,
+                             Attempt &&attempt) {
+  const Clock::time_point deadline = Clock::now() + timeout;
+  constexpr std::chrono::milliseconds kPause(20);
+  for (bool final = false;;) {
+    Result<Socket> joined = attempt(deadline, final);
+    // An attempt in no time would hide what was wrong with this one.
+    if (joined.ok() || final || Clock::now() + 4 * kPause >= deadline)
+      return joined;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Result<Socket> joinStore(const Rendezvous &rendezvous) {
+  return insist(rendezvous.timeout,
+                [&](Clock::time_point deadline, bool &refused) {
+                  return join(rendezvous, deadline, refused);
+                });
+}
+
+// Whether what listens where rank 0 is to is another store, so that a notice
+// of rank 0's is, or will be, in it.
+static Result<bool> isTaken(const Rendezvous &rendezvous,
+                            Clock::time_point deadline) {
+  const auto soon = std::min(
+      StoreLimits::kPatience,
+      std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now()));
+  DLC_ASSIGN(StoreClient client,
+             StoreClient::connect(rendezvous.address, rendezvous.port, soon));
+  auto serves = client.check({kServes});
+  if (serves.ok())
+    return !*serves;
+  return peerLost("what listens at {}:{} does not answer as rank 0 does",
+                  rendezvous.address, rendezvous.port);
+}
+
+// A notice may be of a job that has ended, or of one begun again: it is read
+// anew for each attempt.
+Result<Socket> findStore(Rendezvous &rendezvous) {
+  if (rendezvous.notice.empty())
+    return joinStore(rendezvous);
+  return insist(rendezvous.timeout,
+                [&](Clock::time_point deadline, bool &final) -> Result<Socket> {
+                  Rendezvous found = rendezvous;
+                  bool taken = true, refused = false;
+                  if (found.notice.ifTaken) {
+                    DLC_ASSIGN(taken, isTaken(found, deadline));
+                  }
+                  if (taken)
+                    DLC_TRY(readNotice(found, deadline));
+                  const auto soon =
+                      std::min(deadline, Clock::now() + StoreLimits::kPatience);
+                  Result<Socket> joined = join(found, soon, refused);
+                  final = refused && !taken;
+                  DLC_ASSIGN(Socket socket, std::move(joined));
+                  rendezvous = found;
+                  return socket;
+                });
+}
+
+Result<Socket> listenForRanks(Rendezvous &rendezvous) {
+  if (rendezvous.listener < 0 &&
+      (rendezvous.notice.empty() || rendezvous.notice.ifTaken)) {
+    auto listener = Socket::listen(rendezvous.address, rendezvous.port);
+    if (listener.ok() || rendezvous.notice.empty())
+      return listener;
+    const auto taken =
+        isTaken(rendezvous, Clock::now() + std::chrono::seconds(1));
+    if (!taken.ok() || !*taken)
+      return listener;
+  }
+  if (rendezvous.listener < 0)
+    DLC_TRY(leaveNotice(rendezvous));
+  return Socket(std::exchange(rendezvous.listener, -1));
+}
+
+static void throwUnless(const Status &status) {
+  if (!status.ok())
+    throw gloo::IoException(status.message());
+}
+
+void GlooStore::set(const std::string &key, const std::vector<char> &data) {
+  throwUnless(client_.set(key, std::string(data.begin(), data.end())));
+}
+
+std::vector<char> GlooStore::get(const std::string &key) {
+  wait({key});
+  const auto value = client_.read(key);
+  throwUnless(value.status());
+  return {value->begin(), value->end()};
+}
+
+void GlooStore::wait(const std::vector<std::string> &keys) {
+  wait(keys, timeout_);
+}
+
+void GlooStore::wait(const std::vector<std::string> &keys,
+                     const std::chrono::milliseconds &timeout) {
+  const auto there = client_.wait(keys, timeout);
+  throwUnless(there.status());
+  if (!*there)
+    throw gloo::IoException("the other ranks did not come");
+}
+
+JobWatch::JobWatch(Socket socket, std::function<void(int)> lost)
+    : socket_(std::move(socket)), lost_(std::move(lost)),
+      wake_(::eventfd(0, EFD_CLOEXEC)) {
+  thread_ = std::thread([this] { listen(); });
+}
+
+JobWatch::~JobWatch() {
+  ::eventfd_write(wake_, 1);
+  thread_.join();
+  ::close(wake_);
+  if (!abandoned_)
+    say(Query::Farewell, std::chrono::seconds(1));
+}
+
+bool JobWatch::say(Query query, std::chrono::seconds patience) const {
+  const std::string bytes = textOf({query, {}, {}, 0});
+  return socket_.send(bytes.data(), bytes.size(), Clock::now() + patience);
+}
+
+void JobWatch::listen() {
+  uint32_t rank = 0; // if the store cannot be reached
+  if (say(Query::Watch, StoreLimits::kPatience)) {
+    pollfd entries[] = {{socket_.descriptor(), POLLIN, 0}, {wake_, POLLIN, 0}};
+    do
+      ::poll(entries, 2, -1);
+    while (!entries[0].revents && !entries[1].revents);
+    if (entries[1].revents)
+      return;
+    if (!socket_.receive(&rank, sizeof rank,
+                         Clock::now() + StoreLimits::kPatience))
+      rank = 0;
+  }
+  if (rank != kEnd)
+    lost_(static_cast<int>(rank));
+}
+
+} // namespace dlc

@@ -1,0 +1,68 @@
+// What goes over the wire between a store and its clients: PyTorch's TCPStore
+// protocol, and what ranks of dlc say to each other besides, in the byte order
+// of the machines (neither Gloo nor PyTorch knows another).
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlc::store {
+
+// A query is this byte and what follows it. A text is a u64 number of bytes and
+// they; texts are a u64 count and as many texts.
+enum class Query : uint8_t {
+  Validate = 0,    // u32 kMagic, first of all; no answer
+  Set = 1,         // key, value; no answer
+  CompareSet = 2,  // key, expected, desired -> the value now
+  Get = 3,         // key, which is set -> value
+  Add = 4,         // key, i64 -> i64 sum; the value is it in digits
+  Check = 5,       // keys -> u8 kReady or kNotReady
+  Wait = 6,        // keys -> u8 kStopWaiting, once all of them are set
+  Count = 7,       // -> i64 keys
+  Erase = 8,       // key -> i64 of them that were set
+  Append = 9,      // key, value; no answer
+  MultiGet = 10,   // keys, which are set -> their values
+  MultiSet = 11,   // u64 count, so many times key and value; no answer
+  CancelWait = 12, // -> u8 kWaitCancelled
+  Ping = 13,       // u32 -> the same
+
+  // Of dlc's ranks alone:
+  Hello = 0xd0,    // u32 rank, token -> u32 kWelcome or kRefused
+  Watch = 0xd1,    // -> u32 for each rank that is lost, and kEnd
+  Farewell = 0xd2, // no answer; who closes without it is lost
+};
+
+constexpr uint32_t kMagic = 0x3c85f7ce;
+constexpr uint8_t kReady = 0, kNotReady = 1;
+constexpr uint8_t kStopWaiting = 0, kWaitCancelled = 1;
+// To a rank that waits, and a u32 rank: that one is lost.
+constexpr uint8_t kLost = 2;
+constexpr uint32_t kWelcome = 0x21636c64, kRefused = 0x3f636c64;
+constexpr uint32_t kEnd = 0xfffffffe;
+
+struct Limits {
+  static constexpr uint64_t kKey = 8 << 10, kValue = 1 << 20; // bytes
+  static constexpr uint64_t kKeys = 4096;                     // of a query
+  static constexpr uint64_t kMessage = 4 << 20; // bytes of a query or an answer
+  static constexpr uint64_t kToken = 128;       // bytes
+};
+
+// A query without its form.
+struct Message {
+  Query query = Query::Validate;
+  std::vector<std::string> keys, values;
+  int64_t number = 0; // magic, rank, addend, ping
+};
+
+std::string textOf(const Message &message);
+
+enum class Parsed { Whole, Partial, Hostile };
+// The message at the head of `bytes` and its length. Partial: more bytes are
+// needed. Hostile: no bytes could make it one that is known and within Limits.
+Parsed parse(std::string_view bytes, Message &message, size_t &length);
+
+} // namespace dlc::store

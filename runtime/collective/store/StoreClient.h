@@ -1,0 +1,64 @@
+// A client of whatever speaks PyTorch's TCPStore protocol.
+#pragma once
+
+#include "runtime/collective/Socket.h"
+#include "runtime/collective/store/Protocol.h"
+
+#include <optional>
+
+namespace dlc {
+
+// One thread at a time. Every call ends within the timeout, with
+// Code::PeerLost if the store has not answered; the client is then of no use.
+// Keys are the store's own: PyTorch's clients put a "/" before theirs.
+class StoreClient {
+public:
+  StoreClient(Socket socket, std::chrono::milliseconds timeout)
+      : socket_(std::move(socket)), timeout_(timeout) {}
+
+  // Connects and validates. Tries once, and does not wait for an answer.
+  static Result<StoreClient> connect(const std::string &address, int port,
+                                     std::chrono::milliseconds timeout);
+
+  Status set(const std::string &key, const std::string &value);
+  // What the value is now: `desired` if it was `expected`; a key that is not
+  // set has the value "", and stays so unless this is expected.
+  Result<std::string> compareSet(const std::string &key,
+                                 const std::string &expected,
+                                 const std::string &desired);
+  // Waits for the key.
+  Result<std::string> get(const std::string &key);
+  // Of a key that is set; else the store ends the connection.
+  Result<std::string> read(const std::string &key);
+  Result<int64_t> add(const std::string &key, int64_t number);
+  Result<bool> check(const std::vector<std::string> &keys);
+  // Until all are set, or `within` is over: false. Naming the rank if one is
+  // lost meanwhile, to a client that is one.
+  Result<bool> wait(const std::vector<std::string> &keys,
+                    std::chrono::milliseconds within);
+  Result<int64_t> count();
+  Result<bool> erase(const std::string &key);
+  Status append(const std::string &key, const std::string &value);
+  // Waits for the keys.
+  Result<std::vector<std::string>> getAll(const std::vector<std::string> &keys);
+  Status setAll(const std::vector<std::string> &keys,
+                const std::vector<std::string> &values);
+
+  const Socket &socket() const { return socket_; }
+  Socket release() && { return std::move(socket_); }
+
+private:
+  using Clock = Socket::Clock;
+
+  Status send(const store::Message &message, Clock::time_point deadline);
+  Result<std::string> receiveText(Clock::time_point deadline);
+  template <class T> Result<T> receive(Clock::time_point deadline);
+  template <class T> Result<T> ask(const store::Message &message);
+  Clock::time_point deadline() const { return Clock::now() + timeout_; }
+  Status needed(const std::vector<std::string> &keys);
+
+  Socket socket_;
+  std::chrono::milliseconds timeout_;
+};
+
+} // namespace dlc

@@ -1,0 +1,401 @@
+// runtime/collective/launch: what flags and a launcher's variables make of a
+// process.
+#include "runtime/collective/launch/Launch.h"
+#include "runtime/collective/launch/Variables.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+using namespace dlc;
+using namespace std::chrono_literals;
+
+extern char **environ;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+// In an environment of these variables alone.
+Result<Launch> meet(const Variables &variables, const LaunchFlags &flags = {}) {
+  char **const before = environ;
+  std::vector<std::string> texts;
+  for (const auto &[name, value] : variables)
+    texts.push_back(name + "=" + value);
+  std::vector<char *> pointers;
+  for (std::string &text : texts)
+    pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  environ = pointers.data();
+  auto found = findLaunch(flags, 1s);
+  environ = before;
+  return found;
+}
+
+const Variables kRank = {{"RANK", "1"},
+                         {"WORLD_SIZE", "2"},
+                         {"MASTER_ADDR", "127.0.0.1"},
+                         {"MASTER_PORT", "29500"}};
+
+Variables with(Variables variables, const Variables &others) {
+  for (const auto &[name, value] : others)
+    variables[name] = value;
+  return variables;
+}
+
+TEST(Launch, NoneIsNoRank) {
+  for (const Variables &variables :
+       {Variables{}, {{"WORLD_SIZE", "1"}}, {{"MASTER_PORT", "1"}}}) {
+    const auto none = meet(variables);
+    ASSERT_TRUE(none.ok()) << none.status().message();
+    EXPECT_FALSE(none->isRank());
+  }
+}
+
+TEST(Launch, RankAndWorldSize) {
+  const auto found = meet(kRank);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->rendezvous.rank, 1);
+  EXPECT_EQ(found->rendezvous.size, 2);
+  EXPECT_EQ(found->rendezvous.address, "127.0.0.1");
+  EXPECT_EQ(found->rendezvous.port, 29500);
+  EXPECT_TRUE(found->rendezvous.notice.ifTaken);
+  EXPECT_FALSE(found->localRank);
+}
+
+// Ranks that are left of a job keep their LOCAL_RANK.
+TEST(Launch, ALocalRankBeyondTheirNumber) {
+  EXPECT_TRUE(
+      meet(with(kRank, {{"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}})).ok());
+}
+
+TEST(Launch, WhatIsWrongIsNamed) {
+  const std::vector<std::pair<Variables, std::string>> cases = {
+      {{{"RANK", "1"}}, "WORLD_SIZE is not"},
+      {{{"WORLD_SIZE", "4"}}, "WORLD_SIZE is 4 and RANK is not set"},
+      {{{"RANK", ""}, {"WORLD_SIZE", "2"}}, "RANK is '', expected a whole"},
+      {with(kRank, {{"RANK", "one"}}), "RANK is 'one'"},
+      {with(kRank, {{"RANK", "1 "}}), "RANK is '1 '"},
+      {with(kRank, {{"RANK", "-1"}}), "RANK is '-1'"},
+      {with(kRank, {{"RANK", "4294967297"}}), "RANK is '4294967297'"},
+      {with(kRank, {{"RANK", "2"}}), "expected less than WORLD_SIZE = 2"},
+      {with(kRank, {{"WORLD_SIZE", "0"}}), "WORLD_SIZE is '0'"},
+      {with(kRank, {{"MASTER_ADDR", ""}}), "MASTER_ADDR is empty"},
+      {with(kRank, {{"MASTER_PORT", ""}}), "MASTER_PORT is ''"},
+      {with(kRank, {{"MASTER_PORT", "0"}}), "expected a whole number of 1 to"},
+      {with(kRank, {{"MASTER_PORT", "65536"}}), "1 to 65535"},
+      {with(kRank, {{"MASTER_PORT", "70000"}}), "MASTER_PORT is '70000'"},
+      {with(kRank, {{"MASTER_PORT", "-5"}}), "MASTER_PORT is '-5'"},
+      {with(kRank, {{"MASTER_PORT", "http"}}), "MASTER_PORT is 'http'"},
+      {with(kRank, {{"MASTER_PORT", "\x1b[2J"}}), "\\x1b"},
+      {with(kRank, {{"LOCAL_RANK", "x"}}), "LOCAL_RANK is 'x'"},
+      {with(kRank, {{"LOCAL_WORLD_SIZE", "3"}}), "at most WORLD_SIZE = 2"},
+      {with(kRank, {{"DLC_JOB_TOKEN", ""}}), "DLC_JOB_TOKEN has 0 characters"},
+      {with(kRank, {{"DLC_JOB_TOKEN", "short"}}), "has 5 characters, expected"},
+      {with(kRank, {{"DLC_RENDEZVOUS", ""}}), "DLC_RENDEZVOUS is ''"},
+      {with(kRank, {{"DLC_RENDEZVOUS", "/tmp/x"}}), "expected ADDRESS:PORT"},
+      {with(kRank, {{"DLC_RENDEZVOUS", "a:0"}}), "expected ADDRESS:PORT"},
+      {with(kRank, {{"DLC_RENDEZVOUS", "a:65536"}}), "expected ADDRESS:PORT"},
+      {with(kRank, {{"RANK", "0"},
+                    {"DLC_RENDEZVOUS", "a:1"},
+                    {"DLC_JOB_LISTENER", "9"}}),
+       "no socket that listens"},
+  };
+  for (const auto &[variables, message] : cases) {
+    const Status status = meet(variables).status();
+    EXPECT_EQ(status.code(), Code::Usage) << message;
+    EXPECT_NE(status.message().find(message), std::string::npos)
+        << status.message();
+  }
+}
+
+// A launcher's variables, and where its ranks meet.
+struct Known {
+  Variables variables;
+  std::string launcher;
+  int rank, size;
+  std::string place; // ADDRESS:PORT, or that of a notice
+  int localRank = -1, localSize = -1, restarts = 0;
+};
+
+const Variables kSlurm = {{"SLURM_JOB_ID", "1234567"},
+                          {"SLURM_STEP_ID", "0"},
+                          {"SLURM_PROCID", "3"},
+                          {"SLURM_NTASKS", "8"},
+                          {"SLURM_STEP_NUM_TASKS", "8"},
+                          {"SLURM_LOCALID", "0"},
+                          {"SLURM_NODEID", "1"},
+                          {"SLURM_STEP_TASKS_PER_NODE", "3(x2),2"},
+                          {"SLURM_STEP_NODELIST", "node[01-03,7]"}};
+const Variables kOpenMpi = {{"OMPI_COMM_WORLD_SIZE", "2"},
+                            {"OMPI_COMM_WORLD_RANK", "1"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                            {"PMIX_RANK", "1"},
+                            {"PMIX_NAMESPACE", "77"},
+                            {"PMIX_SERVER_TMPDIR", "/tmp/ompi"}};
+const Variables kMaster = {{"MASTER_ADDR", "node0"}, {"MASTER_PORT", "29500"}};
+const Variables kTorchrun =
+    with(kRank, {{"TORCHELASTIC_RUN_ID", "job"},
+                 {"TORCHELASTIC_RESTART_COUNT", "2"},
+                 {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                 {"LOCAL_RANK", "1"},
+                 {"LOCAL_WORLD_SIZE", "2"}});
+
+const std::vector<Known> kKnown = {
+    {kTorchrun, "torchrun", 1, 2, "/dlc/job/2/store at 127.0.0.1:29500", 1, 2,
+     2},
+    {with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}}), "torchrun",
+     1, 2, "127.0.0.1:29500", 1, 2, 2},
+    {with(kTorchrun, {{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}}),
+     "torchrun", 1, 2, "/dlc/job/2/store at 127.0.0.1:29500", 1, 2, 2},
+    {with(kRank, {{"RAY_JOB_ID", "01000000"}, {"LOCAL_RANK", "1"}}),
+     "Ray Train", 1, 2, "127.0.0.1:29500", 1},
+    {with(kRank, {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}),
+     "Kubeflow PyTorchJob", 1, 2, "127.0.0.1:29500", 0, 1},
+    {kSlurm, "Slurm", 3, 8, "node01:19567", 0, 3},
+    {with(kSlurm, {{"SLURM_STEP_NODELIST", "node7"}, {"SLURM_STEP_ID", "2"}}),
+     "Slurm", 3, 8, "127.0.0.1:19569", 0, 3},
+    {with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}}), "Slurm", 3, 8,
+     "node01:19567", 0, 3, 1},
+    {with(kSlurm, {{"PMI_RANK", "3"}, {"PMI_SIZE", "8"}}), "Slurm", 3, 8,
+     "node01:19567", 0, 3},
+    {with(with(kSlurm, kOpenMpi), {{"SLURM_STEP_NUM_TASKS", "1"}}), "Open MPI",
+     1, 2, "/tmp/ompi/dlc-77", 1, 2},
+    {with(kSlurm, kOpenMpi), "Open MPI", 1, 2, "/tmp/ompi/dlc-77", 1, 2},
+    {with(kSlurm, kMaster), "Slurm", 3, 8, "node0:29500", 0, 3},
+    {kOpenMpi, "Open MPI", 1, 2, "/tmp/ompi/dlc-77", 1, 2},
+    {with(with(kOpenMpi, kMaster), {{"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}),
+     "Open MPI", 1, 2, "node0:29500", 1, 1},
+    {with(kMaster, {{"PMI_SIZE", "2"},
+                    {"PMI_RANK", "0"},
+                    {"MPI_LOCALRANKID", "0"},
+                    {"MPI_LOCALNRANKS", "1"}}),
+     "MPICH", 0, 2, "node0:29500", 0, 1},
+    {with(kMaster,
+          {{"MV2_COMM_WORLD_SIZE", "8"}, {"MV2_COMM_WORLD_RANK", "5"}}),
+     "MVAPICH", 5, 8, "node0:29500"},
+    {with(kMaster, {{"MPIRUN_NPROCS", "2"}, {"MPIRUN_RANK", "0"}}), "MVAPICH",
+     0, 2, "node0:29500"},
+    {with(kMaster, {{"FLUX_JOB_SIZE", "2"},
+                    {"FLUX_TASK_RANK", "0"},
+                    {"FLUX_TASK_LOCAL_ID", "0"}}),
+     "Flux", 0, 2, "node0:29500", 0},
+    {with(kMaster, {{"JSM_NAMESPACE_SIZE", "2"}, {"JSM_NAMESPACE_RANK", "1"}}),
+     "jsrun", 1, 2, "node0:29500"},
+};
+
+std::string placeOf(const Rendezvous &rendezvous) {
+  const Notice &notice = rendezvous.notice;
+  if (notice.empty() || notice.ifTaken)
+    return fmt::format("{}:{}", rendezvous.address, rendezvous.port);
+  return notice.port == 0 ? notice.place
+                          : fmt::format("{} at {}:{}", notice.place,
+                                        notice.address, notice.port);
+}
+
+TEST(Launch, LaunchersAndWhereTheirRanksMeet) {
+  for (const Known &known : kKnown) {
+    const auto found = meet(known.variables);
+    ASSERT_TRUE(found.ok()) << known.launcher << found.status().message();
+    EXPECT_EQ(found->launcher, known.launcher);
+    EXPECT_EQ(found->rendezvous.rank, known.rank) << known.launcher;
+    EXPECT_EQ(found->rendezvous.size, known.size) << known.launcher;
+    EXPECT_EQ(placeOf(found->rendezvous), known.place) << known.launcher;
+    EXPECT_EQ(found->localRank.value_or(-1), known.localRank) << known.launcher;
+    EXPECT_EQ(found->localSize.value_or(-1), known.localSize) << known.launcher;
+    EXPECT_EQ(found->restarts, known.restarts) << known.launcher;
+  }
+}
+
+LaunchFlags flags(std::optional<int64_t> rank, std::optional<int64_t> size,
+                  const std::string &init) {
+  return {rank, size, {}, init};
+}
+
+TEST(Launch, Flags) {
+  const std::vector<std::pair<LaunchFlags, std::string>> cases = {
+      {flags(1, 4, "tcp://node0:5"), "node0:5"},
+      {flags(1, 4, "file:///shared/meet"), "/shared/meet"},
+      {flags(1, 4, "store://node0:5"), "/dlc/store at node0:5"},
+  };
+  for (const auto &[given, place] : cases)
+    for (const Variables &variables : {Variables{}, kRank, kSlurm, kTorchrun}) {
+      Variables others = variables;
+      if (others.count("TORCHELASTIC_RUN_ID"))
+        others.erase("TORCHELASTIC_RUN_ID");
+      const auto found = meet(others, given);
+      ASSERT_TRUE(found.ok()) << found.status().message();
+      EXPECT_EQ(found->rendezvous.rank, 1);
+      EXPECT_EQ(found->rendezvous.size, 4);
+      EXPECT_EQ(placeOf(found->rendezvous), place);
+    }
+  // Those that say less are completed.
+  const auto place = meet(kOpenMpi, flags({}, {}, "tcp://node0:5"));
+  ASSERT_TRUE(place.ok()) << place.status().message();
+  EXPECT_EQ(place->rendezvous.rank, 1);
+  EXPECT_EQ(placeOf(place->rendezvous), "node0:5");
+  const auto size = meet({{"PMIX_RANK", "1"}}, flags({}, 2, "tcp://node0:5"));
+  ASSERT_TRUE(size.ok()) << size.status().message();
+  EXPECT_EQ(size->rendezvous.size, 2);
+  const auto master = meet(kMaster, flags(0, 2, ""));
+  ASSERT_TRUE(master.ok()) << master.status().message();
+  EXPECT_EQ(placeOf(master->rendezvous), "node0:29500");
+}
+
+TEST(Launch, ContradictionsNameTheVariables) {
+  struct Case {
+    Variables variables;
+    LaunchFlags given;
+    std::vector<std::string> named;
+  };
+  const std::vector<Case> cases = {
+      {with(kRank, {{"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "4"}}),
+       {},
+       {"RANK=1 of WORLD_SIZE=2 (the environment)",
+        "SLURM_PROCID=3 of SLURM_STEP_NUM_TASKS=4 (Slurm)", "--world-size"}},
+      {with(kRank,
+            {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}),
+       {},
+       {"RANK=1 of WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=0"}},
+      {with(kOpenMpi, {{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}),
+       {},
+       {"OMPI_COMM_WORLD_RANK=1 of OMPI_COMM_WORLD_SIZE=2",
+        "PMI_RANK=1 of PMI_SIZE=4"}},
+      {{{"OMPI_COMM_WORLD_SIZE", "2"}},
+       {},
+       {"OMPI_COMM_WORLD_RANK is not set"}},
+      {with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "2"}, {"PMIX_RANK", "2"}}),
+       {},
+       {"OMPI_COMM_WORLD_RANK is 2, expected less than OMPI_COMM_WORLD_SIZE"}},
+      {with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}),
+       {},
+       {"on several hosts (OMPI_COMM_WORLD_LOCAL_SIZE=1)", "MASTER_ADDR",
+        "--init"}},
+      {{{"PMI_SIZE", "2"}, {"PMI_RANK", "0"}},
+       {},
+       {"MPICH has started rank 0 of 2", "MASTER_PORT"}},
+      {{{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "1"}},
+       {},
+       {"PMIX_RANK=1 of PMIx", "--world-size"}},
+      {{{"PALS_RANKID", "0"}}, {}, {"PALS_RANKID=0 of PALS"}},
+      {{{"PMI_SIZE", "many"}}, {}, {"PMI_SIZE is 'many'"}},
+      {{{"SLURM_PROCID", "1"}, {"SLURM_JOB_ID", "7"}},
+       {},
+       {"SLURM_PROCID=1 of Slurm", "--world-size"}},
+      {with(kSlurm, {{"SLURM_STEP_NODELIST", "node[1-"}}),
+       {},
+       {"SLURM_STEP_NODELIST is 'node[1-'", "node[01-03,7]"}},
+      {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}},
+       {},
+       {"SLURM_JOB_NODELIST is not set", "--init"}},
+      {with(kRank,
+            {{"KUBERNETES_SERVICE_HOST", "x"}, {"PET_NPROC_PER_NODE", "4"}}),
+       {},
+       {"PET_NPROC_PER_NODE=4", "torchrun --no-python"}},
+      {{}, flags(1, {}, ""), {"--rank needs --world-size"}},
+      {{}, flags({}, 2, ""), {"--world-size needs --rank"}},
+      {{}, flags({}, {}, "env://"), {"--init needs --rank"}},
+      {{}, flags(1, 2, ""), {"--rank needs --init"}},
+      {{}, flags(2, 2, "tcp://a:1"), {"--rank is 2, expected less than"}},
+      {{}, flags(1, 2, "env://"), {"MASTER_ADDR is not"}},
+      {{}, flags(1, 2, "tcp://a:0"), {"--init is 'tcp://a:0'", "1 to 65535"}},
+      {{}, flags(1, 2, "tcp://a"), {"--init is 'tcp://a'"}},
+      {{}, flags(1, 2, "file://relative"), {"--init is 'file://relative'"}},
+      {{}, flags(1, 2, "udp://a:1"), {"--init is 'udp://a:1'"}},
+      {{}, flags(1, 2, "\x1b[2J"), {"\\x1b"}},
+  };
+  for (const Case &c : cases) {
+    const Status status = meet(c.variables, c.given).status();
+    EXPECT_EQ(status.code(), Code::Usage) << c.named[0];
+    for (const std::string &named : c.named)
+      EXPECT_NE(status.message().find(named), std::string::npos)
+          << status.message() << " lacks " << named;
+  }
+}
+
+TEST(Launch, OneTaskOfThemIsNot) {
+  const std::vector<Variables> cases = {
+      // A shell of salloc, the script of sbatch, a step of one task.
+      {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}},
+      {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}},
+      {{"SLURM_JOB_ID", "7"},
+       {"SLURM_STEP_ID", "0"},
+       {"SLURM_NTASKS", "4"},
+       {"SLURM_PROCID", "0"},
+       {"SLURM_STEP_NUM_TASKS", "1"}},
+      {{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}},
+      {{"SLURM_STEP_NUM_TASKS", "1"},
+       {"SLURM_PROCID", "0"},
+       {"PMIX_RANK", "0"}},
+      {{"OMPI_COMM_WORLD_SIZE", "1"},
+       {"OMPI_COMM_WORLD_RANK", "0"},
+       {"PMIX_RANK", "0"}},
+      {{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}},
+  };
+  for (const Variables &variables : cases) {
+    const auto found = meet(variables);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_FALSE(found->isRank());
+  }
+  // Nor are ranks by hand within a step of Slurm.
+  EXPECT_TRUE(
+      meet(with(kRank, {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}})).ok());
+}
+
+TEST(Nodes, Lists) {
+  using Hosts = std::vector<std::string>;
+  const std::vector<std::pair<std::string, Hosts>> cases = {
+      {"node1", {"node1"}},
+      {"node[01-03,7]", {"node01", "node02", "node03", "node7"}},
+      {"a,b[2-3]c,d", {"a", "b2c", "b3c", "d"}},
+      {"r[1-2]n[08-10]",
+       {"r1n08", "r1n09", "r1n10", "r2n08", "r2n09", "r2n10"}},
+      {"[1-2]x", {"1x", "2x"}},
+      {"node[098-101]", {"node098", "node099", "node100", "node101"}},
+  };
+  for (const auto &[list, hosts] : cases) {
+    const auto found = expandNodes("LIST", list);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(*found, hosts) << list;
+  }
+}
+
+TEST(Nodes, WhatIsNoListIsRefused) {
+  for (const char *list : {"",
+                           ",",
+                           "a,",
+                           ",a",
+                           "a,,b",
+                           "n[",
+                           "n]",
+                           "n[]",
+                           "n[1",
+                           "n[1-]",
+                           "n[-1]",
+                           "n[2-1]",
+                           "n[1,]",
+                           "n[a-b]",
+                           "n[[1]]",
+                           "n[1-2-3]",
+                           "a b",
+                           "n[1 -2]",
+                           "n[1-99999999]",
+                           "n[1-400]m[1-400]",
+                           "n[99999999999999999999]"}) {
+    const Status status = expandNodes("LIST", list).status();
+    EXPECT_EQ(status.code(), Code::Usage) << list;
+    EXPECT_NE(status.message().find("LIST is '"), std::string::npos) << list;
+  }
+}
+
+TEST(Nodes, TasksOnEach) {
+  EXPECT_EQ(tasksOnNode("2(x3),1", 0), 2);
+  EXPECT_EQ(tasksOnNode("2(x3),1", 2), 2);
+  EXPECT_EQ(tasksOnNode("2(x3),1", 3), 1);
+  EXPECT_EQ(tasksOnNode("4", 0), 4);
+  for (const char *text : {"", "x", "2(x", "2(x)", "0", "2(x-1)", ",", "2(x3)"})
+    EXPECT_FALSE(tasksOnNode(text, 3)) << text;
+}
+
+} // namespace

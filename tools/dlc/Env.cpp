@@ -1,0 +1,95 @@
+// dlc env: what this process would be in a job, and why.
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Print.h"
+
+#include <cstdlib>
+
+namespace dlc::tool {
+namespace {
+
+struct Arguments {
+  Arguments() {
+    table.group("Options");
+    table.toggle("env.json", json, "one object on stdout");
+    table.group("Ranks");
+    launch.addTo(table, "env");
+  }
+
+  bool json = false;
+  LaunchFlags launch;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("env")};
+};
+
+// The GPUs that a rank sees, and which it takes (device/cuda).
+LaunchFact deviceOf(const Launch &launch) {
+  const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const std::string own = launch.localRank
+                              ? std::to_string(*launch.localRank)
+                              : std::to_string(launch.rendezvous.rank);
+  return {"GPU", own + " of those visible, or the only one",
+          visible ? fmt::format("CUDA_VISIBLE_DEVICES={}", visible)
+                  : "CUDA_VISIBLE_DEVICES is not set"};
+}
+
+void printText(const Launch &launch) {
+  if (!launch.isRank())
+    printOut("launcher     none: dlc train starts the ranks, on this host\n");
+  else
+    printOut("launcher     {}\n", launch.launcher);
+  for (const LaunchFact &fact : launch.facts)
+    printOut("{:<12} {}  ({})\n", fact.what, fact.value, fact.from);
+  for (const std::string &reason : launch.ignored)
+    printOut("not used     {}\n", reason);
+}
+
+void printObject(const Launch &launch) {
+  nlohmann::ordered_json object;
+  object["launcher"] = launch.isRank() ? Json(launch.launcher) : Json();
+  object["rank"] = launch.rendezvous.rank;
+  object["world_size"] = launch.rendezvous.size;
+  object["facts"] = Json::array();
+  for (const LaunchFact &fact : launch.facts)
+    object["facts"].push_back(
+        {{"what", fact.what}, {"value", fact.value}, {"from", fact.from}});
+  object["not_used"] = launch.ignored;
+  printJson(object);
+}
+
+Status show(Arguments &arguments) {
+  DLC_TRY(arguments.flags.apply());
+  DLC_ASSIGN(Launch launch,
+             findLaunch(arguments.launch, std::chrono::seconds(60)));
+  if (launch.isRank())
+    launch.facts.push_back(deviceOf(launch));
+  if (arguments.json)
+    printObject(launch);
+  else
+    printText(launch);
+  return {};
+}
+
+} // namespace
+
+void addEnv(CommandLine &line) {
+  CLI::App *command = line.app.add_subcommand(
+      "env", "say which rank of a job this process would be, and why");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->flags.addTo(*command);
+  command->footer(
+      "Reads what dlc train would read, in this order, and starts nothing: "
+      "flags; RANK and\nWORLD_SIZE with MASTER_ADDR and MASTER_PORT (dlc train "
+      "itself, torchrun, Ray Train,\nKubeflow PyTorchJob); Slurm; Open MPI; "
+      "MVAPICH, MPICH, jsrun, Flux, PALS, PMIx.\nVariables that contradict "
+      "each other end with code 2, as they would there.\n\n"
+      "Examples:\n"
+      "  torchrun --nproc-per-node=2 --no-python dlc env\n"
+      "  srun -n 4 dlc env --json\n"
+      "  mpirun -n 2 dlc env --init=tcp://node0:29500");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] { return report(show(*arguments)); };
+  });
+}
+
+} // namespace dlc::tool
