@@ -1,4 +1,5 @@
 // How a command becomes the ranks of a job.
+#include "runtime/collective/launch/ErrorFile.h"
 #include "tools/dlc/Commands.h"
 
 #include <cstdlib>
@@ -6,6 +7,7 @@
 namespace dlc::tool {
 
 RankEnd endOf(const Status &status, bool say) {
+  tellLauncher(status);
   const int code = say ? report(status) : static_cast<int>(status.code());
   return {code, code != 0 && code != static_cast<int>(Code::PeerLost)};
 }
@@ -46,6 +48,7 @@ int runAsRanks(const Launch &launch,
                const std::function<RankEnd(Communicator &)> &body,
                const LostRanks &lost) {
   auto code = run(launch, countRanks, arguments, body, lost);
+  tellLauncher(code.status());
   return code ? *code : report(code.status());
 }
 

@@ -1,6 +1,8 @@
 // dlc train: starts the ranks, or is one of them.
 #include "runtime/base/Text.h"
 #include "runtime/base/process/SignalHandlers.h"
+#include "runtime/collective/launch/ErrorFile.h"
+#include "runtime/train/run/Restart.h"
 #include "runtime/train/run/Run.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
@@ -21,6 +23,7 @@ struct Arguments {
   std::optional<int64_t> ranks; // nothing: as the run was, or as compiled
   LostRanks lost;
   LaunchFlags launch;
+  bool resumeOrStart = false;
   OptionTable table;
   OptionFlags flags{table, onlySection("run")};
 };
@@ -81,6 +84,11 @@ void addRanks(OptionTable &table, Arguments &a) {
 
 Arguments::Arguments() {
   options.addTo(table);
+  table.group("");
+  table
+      .toggle("run.resume-or-start", resumeOrStart,
+              "go on with --run if it has begun: the same command again")
+      .flagOnly();
   addRanks(table, *this);
   table.require([this](auto &) { return checkRanks(*this); });
   table.require([this](auto &) { return checkPlaces(options); });
@@ -131,11 +139,18 @@ RankEnd endOfRun(const Result<TrainResult> &result, int rank) {
   return {result->signal ? 128 + result->signal : 0};
 }
 
-RankEnd trainAsRank(TrainOptions options, const Launch &launch,
+RankEnd trainAsRank(TrainOptions options, const Launch &launch, bool orStart,
                     Communicator &communicator) {
   const int rank = communicator.rank();
   if (rank > 0)
     setLogRank(rank);
+  if (orStart) {
+    auto settled = resumeOrStart(options, communicator);
+    if (!settled)
+      return endOf(settled.status(),
+                   rank == 0 || settled.status().code() == Code::PeerLost);
+    options = *std::move(settled);
+  }
   if (options.threads == 0)
     options.threads = std::max(
         1, coresOfProcess() / launch.localSize.value_or(communicator.size()));
@@ -150,6 +165,24 @@ RankEnd trainAsRank(TrainOptions options, const Launch &launch,
   return endOfRun((*trainer)->run(), rank);
 }
 
+// Whether the run may have begun already: it was asked for, or the launcher has
+// started its ranks again. What is resumed then goes on from its newest
+// checkpoint.
+Result<bool> mayGoOn(Arguments &a, const Launch &launch) {
+  TrainOptions &o = a.options;
+  if (launch.restarts > 0)
+    o.checkpoint.reset();
+  if (!o.resume.empty() || (!a.resumeOrStart && launch.restarts == 0))
+    return false;
+  if (!o.run.empty())
+    return true;
+  return usageError(
+      "{} needs --run, the folder to go on with",
+      a.resumeOrStart
+          ? "--resume-or-start"
+          : fmt::format("restart {} of {}", launch.restarts, launch.launcher));
+}
+
 Result<int> runTrain(Arguments &arguments,
                      const std::vector<std::string> &words) {
   holdSaveSignal(); // nothing to save yet
@@ -161,18 +194,24 @@ Result<int> runTrain(Arguments &arguments,
   DLC_TRY(settleOptions(arguments));
   launch.rendezvous.timeout = milliseconds(options.timeout); // the run's
   setQuiet(options.quiet);
+  DLC_ASSIGN(const bool orStart, mayGoOn(arguments, launch));
   auto countRanks = [&]() -> Result<int> {
     if (arguments.ranks)
       return static_cast<int>(*arguments.ranks);
     if (!options.resume.empty())
       return ranksOfRun(options.resume, options.checkpoint);
+    if (orStart) {
+      DLC_ASSIGN(const bool begun, hasBegun(options));
+      if (begun)
+        return ranksOfRun(options.run, std::nullopt);
+    }
     DLC_ASSIGN(Artifact artifact, Artifact::open(options.artifact));
     return static_cast<int>(artifact.plan().world_size());
   };
   return runAsRanks(
       launch, countRanks, words,
       [&](Communicator &communicator) {
-        return trainAsRank(options, launch, communicator);
+        return trainAsRank(options, launch, orStart, communicator);
       },
       arguments.lost);
 }
@@ -217,6 +256,9 @@ void addTrain(CommandLine &line) {
       "rates stay, the samples of the epoch that are left come next. --resume "
       "goes on\n"
       "with any number of ranks, if the model was compiled for several.\n\n"
+      "--resume-or-start with --run=RUN is for commands that are run again: it "
+      "goes on with\nRUN if it has begun. Ranks that torchrun or Slurm has "
+      "started again do so by\nthemselves, with whatever number of ranks.\n\n"
       "--resume goes on from the newest checkpoint that is whole, or from that "
       "of\n"
       "--checkpoint=STEP: newer ones are not removed but set aside as "
@@ -234,12 +276,14 @@ void addTrain(CommandLine &line) {
       "  dlc train resnet50.dlc --data=train.npz --tune=benchmark\n"
       "  dlc train lenet.dlc --data=train.npz --on-lost-rank=shrink "
       "--save-every=100\n"
+      "  dlc train lenet.dlc --data=train.npz --run=r --resume-or-start\n"
       "  dlc train --resume=runs/lenet-1\n"
       "  dlc train --resume=runs/lenet-1 --checkpoint=400\n"
       "  dlc train --resume=runs/lenet-1 --ranks=2");
   command->callback([&line, arguments] {
     line.chosen = [&line, arguments] {
       auto code = runTrain(*arguments, line.arguments);
+      tellLauncher(code.status());
       return code ? *code : report(code.status());
     };
   });

@@ -1,0 +1,191 @@
+"""Ranks that others start: torchrun, Slurm, Open MPI, by hand; and the same command again after a restart."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import dlc
+import tcpstore
+
+SECONDS = 60
+
+
+def torchrun():
+    """A torchrun of the machine's, or the one that DLC_TORCHRUN names; the project does not need one."""
+    return os.environ.get("DLC_TORCHRUN") or shutil.which("torchrun")
+
+
+class Launchers(dlc.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.share_folder()
+        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "model.dlc"), ddp=2, batch=16)
+        cls.ours = dlc.train(cls.artifact, dlc.data("digits-train"), os.path.join(cls.shared, "run"), steps=6, threads=1)
+
+    def words(self, *more, run="run", artifact=None, **options):
+        options = dict(data=dlc.data("digits-train"), steps=6, threads=1, timeout=20, run=self.path(run)) | options
+        return ["train", artifact or self.artifact, "--quiet", *more, *dlc.flags(options)]
+
+    def rank(self, variables, *words):
+        process = subprocess.Popen([dlc.DLC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True, env=os.environ | {k: str(v) for k, v in variables.items()})
+        self.addCleanup(dlc.kill, process)
+        return process
+
+    def end(self, ranks, codes=(0, 0), seconds=SECONDS):
+        results = [dlc.finish(rank, seconds) for rank in ranks]
+        self.assertEqual(tuple(code for code, _, _ in results), codes, results)
+        return [err for _, _, err in results]
+
+    def expect_ours(self, step=6, run="run"):
+        """What dlc's own ranks have trained, bit for bit."""
+        expected, found = self.ours.state(step), dlc.Run(self.path(run)).state(step)
+        self.assertEqual({n: a.tobytes() for n, a in found.items()}, {n: a.tobytes() for n, a in expected.items()})
+
+    def test_flags(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            places = f"tcp://127.0.0.1:{free.getsockname()[1]}", "file://" + self.path("meet")
+        for number, place in enumerate(places):
+            run = f"run{number}"
+            words = self.words("--world-size=2", "--init=" + place, run=run)
+            self.end([self.rank({}, *words, f"--rank={rank}") for rank in range(2)])
+            self.expect_ours(run=run)
+        self.assertFalse(os.path.exists(self.path("meet")))
+
+    def test_slurm(self):
+        """A step of srun's, as far as its variables say it."""
+        job = random.randrange(10**6, 10**7)
+        self.end([self.rank(dict(SLURM_JOB_ID=job, SLURM_STEP_ID=0, SLURM_PROCID=rank, SLURM_LOCALID=rank,
+                                 SLURM_STEP_NUM_TASKS=2, SLURM_NTASKS=2, SLURM_STEP_NODELIST="node[7]", SLURM_NODEID=0,
+                                 SLURM_STEP_TASKS_PER_NODE="2"), *self.words()) for rank in range(2)])
+        self.expect_ours()
+
+    def test_open_mpi(self):
+        mpirun = shutil.which("mpirun.openmpi")
+        if not mpirun:
+            self.skipTest("no mpirun.openmpi here (Debian: openmpi-bin)")
+        process = subprocess.run([mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2", dlc.DLC, *self.words()],
+                                 capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.expect_ours()
+
+    def test_torchrun(self):
+        if not torchrun():
+            self.skipTest("no torchrun here; DLC_TORCHRUN may name one")
+        for number, variables in enumerate(({}, {"USE_LIBUV": "0"})):
+            run = f"run{number}"
+            process = subprocess.run([torchrun(), "--nproc-per-node=2", "--no-python", "--", dlc.DLC, *self.words(run=run)],
+                                     capture_output=True, text=True, timeout=SECONDS, env=os.environ | variables)
+            self.assertEqual(process.returncode, 0, process.stderr)
+            self.expect_ours(run=run)
+
+    def start_as_torchrun(self, port, restarts, words):
+        return [self.rank(dict(RANK=rank, WORLD_SIZE=2, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=2, MASTER_ADDR="127.0.0.1",
+                               MASTER_PORT=port, TORCHELASTIC_RUN_ID="job", TORCHELASTIC_USE_AGENT_STORE="True",
+                               TORCHELASTIC_RESTART_COUNT=restarts,
+                               TORCHELASTIC_ERROR_FILE=self.path(f"error{rank}.json")), *words) for rank in range(2)]
+
+    def test_restart_of_an_agent(self):
+        """A rank dies; those that the agent starts again go on by themselves and end with the same numbers."""
+        slow = dlc.compile(dlc.model("lenet"), self.path("slow.dlc"), ddp=2, batch=64)
+        words = self.words(artifact=slow, data=dlc.data("mnist-train"), steps=60, save_every=5, keep=99)
+        with contextlib.closing(tcpstore.Store()) as store:
+            ranks = self.start_as_torchrun(store.port, 0, words)
+            end = time.monotonic() + SECONDS
+            while not os.path.exists(self.path("run/checkpoint-5")) and time.monotonic() < end:
+                time.sleep(0.01)
+            ranks[1].send_signal(signal.SIGKILL)
+            began = time.time()
+            self.end(ranks, (dlc.PEER_LOST, -signal.SIGKILL), 10)
+            with open(self.path("error0.json")) as file:
+                message = json.load(file)["message"]
+            self.assertIn("rank 1 is lost", message["message"])
+            self.assertEqual(message["errorCode"], dlc.PEER_LOST)
+            # After what it is a consequence of, which torchrun names as the cause.
+            self.assertLess(abs(int(message["extraInfo"]["timestamp"]) - began), 10)
+            self.assertFalse(os.path.exists(self.path("error1.json")))
+            self.end(self.start_as_torchrun(store.port, 1, words))
+            self.assertFalse([key for key in store.values if b"dlc" in key])
+        whole = dlc.train(slow, dlc.data("mnist-train"), self.path("whole"), steps=60, threads=1)
+        expected, found = whole.state(60), dlc.Run(self.path("run")).state(60)
+        self.assertEqual({n: a.tobytes() for n, a in found.items()}, {n: a.tobytes() for n, a in expected.items()})
+
+    def test_a_restart_needs_a_run(self):
+        words = [word for word in self.words() if not word.startswith("--run=")]
+        with contextlib.closing(tcpstore.Store()) as store:
+            for err in self.end(self.start_as_torchrun(store.port, 1, words), (dlc.USAGE, dlc.USAGE)):
+                self.assertIn("restart 1 of torchrun needs --run", err)
+        with open(self.path("error1.json")) as file:
+            self.assertIn("needs --run", json.load(file)["message"]["message"])
+
+    def test_store_of_a_stranger(self):
+        """What listens where the agent's store should be, and speaks otherwise or not at all, is left in time."""
+        for answer in b"", b"\0" + b"\xff" * 8, b"\7", b"HTTP/1.1 400 Bad Request\r\n\r\n":
+            with socket.create_server(("127.0.0.1", 0)) as stranger:
+                rank = self.start_as_torchrun(stranger.getsockname()[1], 0, self.words(timeout=1))[1]
+                stranger.settimeout(10)
+                with contextlib.suppress(OSError):
+                    for _ in range(2):  # both ranks
+                        peer, _ = stranger.accept()
+                        self.addCleanup(peer.close)
+                        peer.sendall(answer)
+                began = time.monotonic()
+                status, _, err = dlc.finish(rank, 10)
+                self.assertLess(time.monotonic() - began, 6)
+                self.assertEqual(status, dlc.PEER_LOST, err)
+
+    def test_resume_or_start(self):
+        """The same command: begins, goes on, and has nothing left to do."""
+        for steps in 3, 6, 6:
+            dlc.dlc(*self.words("--resume-or-start", steps=steps))
+        self.expect_ours()
+
+    def test_resume_or_start_is_refused(self):
+        dlc.dlc(*self.words(steps=1, seed=3))
+        other = dlc.compile(dlc.model("mlp"), self.path("other.dlc"), ddp=2, batch=8)
+        cases = [(self.words("--resume-or-start", artifact=other), "is of another artifact than"),
+                 (self.words("--resume-or-start", seed=4), "--seed is 4, but the run '.*' was begun with 3"),
+                 (self.words("--resume-or-start", shuffle="off"), "--shuffle is off, but the run"),
+                 ([w for w in self.words("--resume-or-start") if not w.startswith("--run=")],
+                  "--resume-or-start needs --run")]
+        for words, message in cases:
+            _, err = dlc.dlc(*words, code=dlc.USAGE)
+            self.assertRegex(err, message)
+        dlc.dlc(*self.words("--resume-or-start", steps=2, seed=3))
+
+    def test_env(self):
+        """What would be used and why; contradictions as train would refuse them."""
+        def env(variables, *words, code=dlc.OK):
+            process = subprocess.run([dlc.DLC, "env", *words], capture_output=True, text=True,
+                                     env=os.environ | variables)
+            self.assertEqual(process.returncode, code, process.stderr)
+            return process.stdout + process.stderr
+
+        self.assertIn("launcher     none", env({}))
+        self.assertEqual(json.loads(env({}, "--json"))["launcher"], None)
+        slurm = dict(SLURM_JOB_ID="1234567", SLURM_STEP_ID="0", SLURM_PROCID="3", SLURM_STEP_NUM_TASKS="4",
+                     SLURM_STEP_NODELIST="node[01-03,7]", SLURM_LOCALID="1")
+        text = env(slurm)
+        for line in ("launcher     Slurm", "rank         3  (SLURM_PROCID)", "world size   4  (SLURM_STEP_NUM_TASKS)",
+                     "rendezvous   node01:19567  (SLURM_STEP_NODELIST, SLURM_JOB_ID)",
+                     "GPU          1 of those visible"):
+            self.assertIn(line, text)
+        torch = dict(RANK="0", WORLD_SIZE="4", MASTER_ADDR="a", MASTER_PORT="1", TORCHELASTIC_RUN_ID="x")
+        found = json.loads(env(slurm | torch, "--json"))
+        self.assertEqual((found["launcher"], found["rank"], found["world_size"]), ("torchrun", 0, 4))
+        self.assertIn("SLURM_PROCID=3 of SLURM_STEP_NUM_TASKS=4 of Slurm: RANK is set", found["not_used"])
+        del torch["TORCHELASTIC_RUN_ID"]
+        self.assertRegex(env(slurm | torch, code=dlc.USAGE), "contradict each other: RANK=0 of WORLD_SIZE=4 .*"
+                         "SLURM_PROCID=3 of SLURM_STEP_NUM_TASKS=4")
+        self.assertIn("launcher     flags", env(slurm | torch, "--rank=1", "--world-size=2", "--init=tcp://b:5"))
+
+
+if __name__ == "__main__":
+    dlc.main()
