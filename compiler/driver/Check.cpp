@@ -89,16 +89,23 @@ private:
                             ? fmt::format(" and {} more", use.nodes.size() - 1)
                             : ""));
       }
-      for (const std::string &node : use.nodes)
-        places.emplace(node, report.ops.size());
+      for (const auto *nodes : {&use.nodes, &use.aliases})
+        for (const std::string &node : *nodes)
+          places.emplace(node, report.ops.size());
       report.ops.push_back(std::move(op));
     }
     return {};
   }
 
   /// The operator that a location of the program comes from; null: none. What a
-  /// function's body becomes is called CALLER#NUMBER/NODE.
+  /// function's body becomes is called CALLER#NUMBER/NODE, and an iteration of
+  /// a loop's LOOP[NUMBER]/NODE.
   OperatorCheck *find(StringRef node) {
+    if (OperatorCheck *op = findNode(node))
+      return op;
+    return findNode(import::withoutIterations(node.str()));
+  }
+  OperatorCheck *findNode(StringRef node) {
     for (StringRef name = node; !name.empty(); name = name.rsplit('#').first) {
       if (auto at = places.find(name.str()); at != places.end())
         return &report.ops[at->second];
@@ -113,6 +120,10 @@ private:
       if (OperatorCheck *op = find(node))
         found.push_back(op);
     return found;
+  }
+  /// A node of a loop's body stands for all iterations.
+  std::string layerOf(const std::string &node) {
+    return places.count(node) ? node : import::withoutIterations(node);
   }
   /// The first error, and all of `findings`' nodes.
   void blame(const Findings &findings,
@@ -145,7 +156,10 @@ private:
   }
 
   void describeState() {
+    std::map<std::string, bool> trainable;
     for (auto state : model->module->getOps<ir::StateOp>()) {
+      if (auto weight = dyn_cast<StringAttr>(state.getInit()))
+        trainable[weight.str()] = state.getTrainable();
       if (state.getRole() == ir::Role::buffer ||
           !isa<StringAttr>(state.getInit()) ||
           !isa<FloatType>(state.getTensorType().getElementType()))
@@ -157,6 +171,7 @@ private:
       else
         report.frozen.push_back(state.getSymName().str());
     }
+    report.tensors = decideTensors(*model, trainable);
     if (report.trainable == 0 && !options.predictOnly)
       report.errors.push_back("no trainable parameter; --train=REGEX trains "
                               "initializers that match");
@@ -181,7 +196,7 @@ private:
       }
       auto counted = dyn_cast<ir::FlopsInterface>(op);
       if (counted && !users.empty()) {
-        const std::string node = nodeNames(op.getLoc()).front().str();
+        const std::string node = layerOf(nodeNames(op.getLoc()).front().str());
         LayerCost &layer = layers[node];
         layer.node = node, layer.op = users.front()->name;
         layer.flops += double(counted.countFlops());

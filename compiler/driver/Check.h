@@ -1,6 +1,7 @@
 // What would become of a model, before any work is put into it.
 #pragma once
 
+#include "compiler/driver/Decisions.h"
 #include "compiler/driver/Options.h"
 #include "runtime/base/Status.h"
 
@@ -30,6 +31,7 @@ struct CheckReport {
   /// Elements of floating-point tensors of the file, but running statistics.
   int64_t parameters = 0, trainable = 0;
   std::vector<std::string> frozen;        // those that are not trained
+  std::vector<TensorDecision> tensors;    // all, and why
   std::vector<LayerCost> layers;          // forward, the costliest first
   double flops = 0;                       // of a training step
   std::map<std::string, uint64_t> memory; // bytes of a step, by target

@@ -250,11 +250,22 @@ private:
     if (!model->decisions.empty())
       DLC_TRY(writeNewFile(path("decisions.json"),
                            decisionsJson(model->decisions)));
+    if (std::string tensors = decidedTensors(); !tensors.empty())
+      DLC_TRY(writeNewFile(path("tensors.json"), tensors));
     DLC_TRY(writeNewFile(path("model.mlir"), program));
     DLC_ASSIGN(std::string skeleton, makeSkeleton());
     DLC_TRY(writeNewFile(path("source.onnx"), skeleton));
     return writer.finish(result.plan,
                          "dlc compile " + shellQuoted(options.model));
+  }
+  /// Nothing is decided where nothing trains.
+  std::string decidedTensors() {
+    std::map<std::string, bool> trainable;
+    for (auto state : model->module->getOps<exec::StateOp>())
+      if (auto weight = dyn_cast<StringAttr>(state.getInit()))
+        trainable[weight.str()] |= state.getTrainable();
+    return options.predictOnly ? ""
+                               : tensorsJson(decideTensors(*model, trainable));
   }
   std::string stateOf(const std::string &weight) {
     return plan::stateName(weight, [&](const std::string &name) {

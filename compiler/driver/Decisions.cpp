@@ -16,6 +16,43 @@ std::string decisionsJson(const std::vector<import::Decision> &decisions) {
   return dumpJson(json, 1) + "\n";
 }
 
+static TensorDecision decide(const std::string &name, import::Found found,
+                             const bool *trainable) {
+  using enum import::Role;
+  if (found.role == Constant)
+    return {name, "frozen", std::move(found.reason)};
+  if (!trainable)
+    return {name, "unused", "no output depends on it"};
+  if (found.role == Buffer)
+    return {name, "statistics", std::move(found.reason)};
+  if (*trainable)
+    return {name, "trained", std::move(found.reason)};
+  return {name, "frozen", "only adapters are trained, and what --train names"};
+}
+
+std::vector<TensorDecision>
+decideTensors(const import::ImportedModel &model,
+              const std::map<std::string, bool> &trainable) {
+  std::vector<TensorDecision> all;
+  for (const auto &[name, found] : model.roles) {
+    const import::Weight *weight = model.weights.find(name);
+    auto state = trainable.find(name);
+    const bool isState = state != trainable.end();
+    if (isState || (weight && isFloat(weight->dtype)))
+      all.push_back(decide(name, found, isState ? &state->second : nullptr));
+  }
+  return all;
+}
+
+std::string tensorsJson(const std::vector<TensorDecision> &tensors) {
+  Json json = Json::array();
+  for (const TensorDecision &entry : tensors)
+    json.push_back({{"tensor", entry.tensor},
+                    {"decision", entry.decision},
+                    {"reason", entry.reason}});
+  return dumpJson(json, 1) + "\n";
+}
+
 std::string regroupedWarning(const std::vector<import::Decision> &decisions,
                              const OptimizerOptions &options) {
   std::string rule;

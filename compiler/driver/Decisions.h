@@ -1,6 +1,7 @@
 // What an import decided about a file's tensors, kept in the artifact.
 #pragma once
-#include "compiler/import/file/Decisions.h"
+#include "compiler/import/Importer.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,21 @@ struct OptimizerOptions;
 
 /// The artifact's decisions.json; `dlc inspect` reads it.
 std::string decisionsJson(const std::vector<import::Decision> &decisions);
+
+/// What becomes of an initializer of floats, or of one that is state.
+struct TensorDecision {
+  std::string tensor;
+  std::string decision; // trained, frozen, statistics, unused
+  std::string reason;
+};
+
+/// `trainable`: states by their initializers, and whether they are trained.
+std::vector<TensorDecision>
+decideTensors(const import::ImportedModel &model,
+              const std::map<std::string, bool> &trainable);
+
+/// The artifact's tensors.json; `dlc inspect` reads it.
+std::string tensorsJson(const std::vector<TensorDecision> &tensors);
 
 /// A warning where the optimizer treats tensors as a whole, or by their shape,
 /// and some hold a source's parameters in another arrangement; else "".

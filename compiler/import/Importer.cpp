@@ -481,14 +481,14 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto roles = decideRoles(*file, options, *head, at);
   if (!roles.ok())
     return fail(at, roles.status());
-  Importer importer(context, *file, options, *head, std::move(*roles), *custom);
+  Importer importer(context, *file, options, *head, rolesOf(*roles), *custom);
   auto module = importer.run();
   if (failed(module))
     return Status(importer.code, "");
-  return ImportedModel{std::move(*module),        std::move(file->weights),
-                       std::move(file->model),    importer.batch,
-                       std::move(*head),          custom->used(),
-                       std::move(file->decisions)};
+  return ImportedModel{std::move(*module),         std::move(file->weights),
+                       std::move(file->model),     importer.batch,
+                       std::move(*head),           custom->used(),
+                       std::move(file->decisions), std::move(*roles)};
 }
 
 } // namespace dlc::import

@@ -69,6 +69,8 @@ struct ImportedModel {
   std::map<std::string, std::string> opLibraries;
   /// What was merged or folded in the file, and what became of it.
   std::vector<Decision> decisions;
+  /// What each initializer is to training, and why.
+  std::map<std::string, Found> roles;
 };
 
 /// Imports the model at `path`. Failures are diagnostics on `context`, warnings

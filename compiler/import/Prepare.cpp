@@ -32,7 +32,7 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
 /// says to be parameters. Parameters have other names or are operands of
 /// products.
 static Status noteUntrained(OnnxFile &file,
-                            const std::map<std::string, Role> &roles,
+                            const std::map<std::string, Found> &roles,
                             const std::vector<std::string> &frozen) {
   if (file.model->producer_name() != "pytorch")
     return {};
@@ -40,8 +40,8 @@ static Status noteUntrained(OnnxFile &file,
   std::set<std::string> decided;
   for (const Decision &decision : file.decisions)
     decided.insert(decision.tensor);
-  for (const auto &[name, role] : roles)
-    if (role == Role::Constant && name.starts_with("onnx::") &&
+  for (const auto &[name, found] : roles)
+    if (found.role == Role::Constant && name.starts_with("onnx::") &&
         isFloat(file.weights.find(name)->dtype) &&
         file.weights.find(name)->elements() > 1 && !decided.count(name) &&
         !searchAny(freeze, name))
@@ -52,20 +52,29 @@ static Status noteUntrained(OnnxFile &file,
   return {};
 }
 
-Result<std::map<std::string, Role>>
+/// Numbers that a formula made, though name or notes call them a parameter.
+static void noteFixed(OnnxFile &file,
+                      const std::map<std::string, Found> &roles) {
+  for (const auto &[name, found] : roles)
+    if (found.byValue)
+      file.decisions.push_back({name, "fixed", found.reason, true});
+}
+
+Result<std::map<std::string, Found>>
 decideRoles(OnnxFile &file, const ImportOptions &options,
             const std::vector<std::string> &head, mlir::Location at) {
-  DLC_ASSIGN(auto roles, findRoles(file, options.roles));
+  DLC_ASSIGN(auto found, findRoles(file, options.roles));
   for (const std::string &name : head) // frozen or not
-    roles[name] = Role::Param;
-  DLC_TRY(noteUntrained(file, roles, options.roles.freeze));
-  DLC_TRY(findPaddings(file, roles, options.paddings));
+    found[name] = {Role::Param, "new, by --replace-head"};
+  DLC_TRY(noteUntrained(file, found, options.roles.freeze));
+  noteFixed(file, found);
+  DLC_TRY(findPaddings(file, rolesOf(found), options.paddings));
   DecisionReport decided = report(file.decisions);
   if (!decided.summary.empty())
     emitRemark(at) << decided.summary;
   for (const std::string &warning : decided.warnings)
     emitWarning(at) << warning;
-  return roles;
+  return found;
 }
 
 } // namespace dlc::import

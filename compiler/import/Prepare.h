@@ -12,7 +12,7 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at);
 
 /// What is trained, `head` in any case, and which rows get no gradient. Says
 /// what was decided about the file's tensors as a remark and warnings at `at`.
-Result<std::map<std::string, Role>>
+Result<std::map<std::string, Found>>
 decideRoles(OnnxFile &file, const ImportOptions &options,
             const std::vector<std::string> &head, mlir::Location at);
 

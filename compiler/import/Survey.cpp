@@ -20,6 +20,77 @@ static std::string qualifiedName(const onnx::NodeProto &node) {
   return isCore ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
+std::string withoutIterations(const std::string &node) {
+  std::string text;
+  for (size_t i = 0; i < node.size(); ++i) {
+    const size_t close =
+        node[i] == '[' ? node.find_first_not_of("0123456789", i + 1) : i;
+    const bool isIteration = close > i + 1 && close < node.size() &&
+                             node[close] == ']' && close + 1 < node.size() &&
+                             node[close + 1] == '/';
+    if (isIteration)
+      i = close;
+    else
+      text += node[i];
+  }
+  return text;
+}
+
+namespace {
+
+/// All nodes of a graph and of the graphs in them, by operator.
+class Surveyor {
+public:
+  explicit Surveyor(Missing &missing) : missing(missing) {}
+
+  void add(const onnx::GraphProto &graph) {
+    for (const onnx::NodeProto &node : graph.node()) {
+      OperatorUse &use = useOf(node);
+      const std::string label =
+          labelOf(node.name(), node.op_type(), firstResult(node));
+      use.nodes.push_back(label);
+      addBodies(node, node.name().empty() ? firstResult(node) : label);
+    }
+  }
+
+  std::vector<OperatorUse> uses;
+
+private:
+  static std::string firstResult(const onnx::NodeProto &node) {
+    return node.output_size() ? node.output(0) : "";
+  }
+
+  OperatorUse &useOf(const onnx::NodeProto &node) {
+    auto [place, isNew] = places.emplace(qualifiedName(node), uses.size());
+    if (isNew)
+      uses.push_back({place->first, {}, missing.erase(place->first) > 0});
+    return uses[place->second];
+  }
+
+  /// As rows/ControlFlow.cpp names what it expands.
+  void addBodies(const onnx::NodeProto &node, const std::string &label) {
+    for (const auto &attribute : node.attribute()) {
+      if (!attribute.has_g())
+        continue;
+      useOf(node).aliases.push_back(label);
+      const std::string prefix = withoutIterations(
+          label + "/" +
+          (node.op_type() == "If" ? attribute.name() + "/" : std::string()));
+      for (const onnx::NodeProto &inner : attribute.g().node()) {
+        const std::string name =
+            prefix + (inner.name().empty() ? inner.op_type() : inner.name());
+        useOf(inner).nodes.push_back(name);
+        addBodies(inner, name);
+      }
+    }
+  }
+
+  Missing &missing;
+  std::map<std::string, size_t> places;
+};
+
+} // namespace
+
 Result<std::vector<OperatorUse>>
 surveyOnnx(const std::string &path, int64_t budget,
            const std::vector<std::string> &opLibraries) {
@@ -31,18 +102,11 @@ surveyOnnx(const std::string &path, int64_t budget,
     return evaluator.knows(op) || custom.knows(op);
   });
 
-  std::vector<OperatorUse> uses;
-  std::map<std::string, size_t> places;
-  for (const onnx::NodeProto &node : source->graph().node()) {
-    auto [place, isNew] = places.emplace(qualifiedName(node), uses.size());
-    if (isNew)
-      uses.push_back({place->first, {}, missing.erase(place->first) > 0});
-    uses[place->second].nodes.push_back(labelOf(
-        node.name(), node.op_type(), node.output_size() ? node.output(0) : ""));
-  }
+  Surveyor surveyor(missing);
+  surveyor.add(source->graph());
   for (auto &[name, nodes] : missing)
-    uses.push_back({name, std::move(nodes), true});
-  return uses;
+    surveyor.uses.push_back({name, std::move(nodes), true});
+  return std::move(surveyor.uses);
 }
 
 } // namespace dlc::import

@@ -6,13 +6,18 @@
 
 namespace dlc::import {
 
-/// An operator of the file's main graph, or one of a function's body that is
-/// missing.
+/// An operator of the file's graph, of the graphs in its nodes (the bodies of
+/// If, Loop and Scan), or one of a function's body that is missing.
 struct OperatorUse {
   std::string name;               // "Conv", "com.microsoft.Gelu"
   std::vector<std::string> nodes; // as locations of the imported module say
   bool isMissing = false;         // no row imports it
+  std::vector<std::string> aliases =
+      {}; // other names of nodes that have bodies
 };
+
+/// "LOOP/NODE" for the location "LOOP[3]/NODE" of an iteration.
+std::string withoutIterations(const std::string &node);
 
 /// What a node is called in locations: its name, or operator and first result.
 std::string labelOf(const std::string &name, const std::string &op,

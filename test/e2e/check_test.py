@@ -52,7 +52,58 @@ class Check(dlc.TestCase):
         self.assertRegex(out, r"(?m)^operator +count +import +gradient +autocast +cpu +cuda$")
         self.assertRegex(out, r"(?m)^Conv +2 +yes +yes +half +yes +yes$")
         self.assertRegex(out, r"(?m)^61706 parameters, 60866 of them trained$")
-        self.assertIn("  not trained: f3.weight\n", out)
+        self.assertIn("  frozen: f3.weight: matches --freeze\n", out)
+
+    def test_reasons(self):
+        """check and inspect say of each tensor what becomes of it, and why."""
+        report, _, _ = self.check(dlc.model("resnet8"), "--batch=4", "--freeze=^fc.bias")
+        tensors = {t["tensor"]: (t["decision"], t["reason"]) for t in report["tensors"]}
+        self.assertEqual(tensors["fc.bias"], ("frozen", "matches --freeze"))
+        self.assertEqual(tensors["fc.weight"], ("trained", "named as a module's weight or bias"))
+        running = next(t for t in tensors if t.endswith("running_mean"))
+        self.assertEqual(tensors[running][0], "statistics")
+        self.assertRegex(tensors[running][1], "^a running statistic of BatchNormalization '.+'$")
+        dlc.compile(dlc.model("resnet8"), self.path("m.dlc"), batch=4, freeze="^fc.bias")
+        out, _ = dlc.dlc("inspect", self.path("m.dlc"), "--json")
+        self.assertEqual(json.loads(out)["tensors"], report["tensors"])
+        out, _ = dlc.dlc("inspect", self.path("m.dlc"))
+        self.assertRegex(out, r"(?m)^  fc.bias +frozen +matches --freeze$")
+        self.assertRegex(out, r"(?m)^  \d+ more, trained or statistics of batch norm \(--tensors\)$")
+        self.assertNotRegex(out, "(?m)^  fc.weight")
+        out, _ = dlc.dlc("inspect", self.path("m.dlc"), "--tensors")
+        self.assertRegex(out, r"(?m)^  fc.weight +trained +named as a module's weight or bias$")
+
+    def test_reasons_with_adapters(self):
+        dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=4, lora=2, lora_targets="f1")
+        out, _ = dlc.dlc("inspect", self.path("m.dlc"), "--json")
+        decisions = {(t["decision"], t["reason"]) for t in json.loads(out)["tensors"]}
+        self.assertEqual(decisions, {("frozen", "only adapters are trained, and what --train names")})
+        shown = {t["tensor"] for t in json.loads(out)["tensors"]}
+        self.assertEqual(shown, {"f1.weight", "f1.bias", "f2.weight", "f2.bias"})
+        dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("p.dlc"), "--predict-only")
+        self.assertEqual(json.loads(dlc.dlc("inspect", self.path("p.dlc"), "--json")[0])["tensors"], [])
+
+    def test_bodies(self):
+        """Nodes of a loop's body count once, whatever the iterations, and have words; so does what one lacks."""
+        scalar = lambda name, kind: helper.make_tensor_value_info(name, kind, [])
+        wide = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 3])
+        def loop(op, name=""):
+            body = helper.make_graph([helper.make_node("MatMul", ["h", "w"], ["p"], name="step"), helper.make_node(op, ["p"], ["q"]),
+                                      helper.make_node("Identity", ["c"], ["d"])], "body",
+                                     [scalar("i", TensorProto.INT64), scalar("c", TensorProto.BOOL), wide("h")],
+                                     [scalar("d", TensorProto.BOOL), wide("q")])
+            trips = helper.make_node("Constant", [], ["n"], value=numpy_helper.from_array(np.int64(3)))
+            return [trips, helper.make_node("Loop", ["n", "", "x"], ["l"], name=name, body=body),
+                    helper.make_node("MatMul", ["l", "v"], ["y"], name="last")]
+        for name in "", "/rnn/Loop":
+            report, ops, _ = self.of(loop("Tanh", name), "--loss=mse")
+            self.assertEqual({k: ops["Tanh"][k] for k in ("count", "gradient", "amp", "cpu", "cuda")},
+                             {"count": 1, "gradient": "yes", "amp": "as inputs", "cpu": "yes", "cuda": "yes"})
+            self.assertEqual((ops["MatMul"]["count"], ops["MatMul"]["gradient"], ops["Loop"]["import"]), (2, "yes", "yes"))
+            flops = {layer["node"]: layer["flops"] for layer in report["layers"]}
+            self.assertEqual(flops[(name or "l") + "/step"], 3 * flops["last"])
+            _, ops, _ = self.of(loop("StringNormalizer", name), code=dlc.BAD_MODEL)
+            self.assertEqual(ops["StringNormalizer"]["import"], "no")
 
     def test_user_lists_count(self):
         _, ops, _ = self.check(dlc.model("lenet"), "--amp", "--amp-deny=Conv")

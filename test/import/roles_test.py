@@ -87,6 +87,93 @@ class Roles(dlc.TestCase):
         self.assertEqual(self.names("pytorch"), {"w", "token"})
         self.assertEqual(self.names("other"), {"w"})
 
+    def fixed(self, numbers, name, *flags, lookup=False, producer="pytorch"):
+        """Whether a tensor does not train that a result is multiplied by, or whose rows are looked up and added to it."""
+        numbers = np.asarray(numbers, np.float32)
+        rows, columns = numbers.shape if numbers.ndim == 2 else (8, *numbers.shape)
+        nodes = [node("MatMul", ["x", "w"], ["a"]), node("Tanh", ["a"], ["b"]), node("Mul", ["b", name], ["y"])]
+        inputs = [value("x", [rows, 4])]
+        if lookup:
+            nodes[2:] = [node("Gather", [name, "i"], ["c"]), node("Add", ["b", "c"], ["y"])]
+            inputs.append(value("i", [rows], 7))
+        proto = model(nodes, inputs, [value("y", [rows, columns])],
+                      {"w": np.random.RandomState(0).randn(4, columns).astype(np.float32), name: numbers})
+        proto.producer_name = producer
+        return name not in self.states(self.save(proto), *flags)["param"]
+
+    def test_formulas_are_not_trained(self):
+        """Tables of sines, progressions and windows, which torch's files call as they call parameters; with a warning."""
+        n, d = np.arange(24), np.arange(8)
+        angles = n[:, None] / 10000 ** (d / 8)
+        tables = {"sines": np.concatenate([np.sin(angles), np.cos(angles)], 1), "waves": np.sin(angles), "slopes": 2.0 ** -np.arange(1, 9),
+                  "inverse": 10000.0 ** -(d / 8), "range": np.arange(8), "line": np.linspace(-1, 1, 8),
+                  "hann": np.hanning(24)[:-1], "hamming": np.hamming(16)}
+        for name, table in tables.items():
+            name = "enc." + name
+            with self.subTest(name):
+                self.assertTrue(self.fixed(table, name))
+                self.assertRegex(self.errors, f"warning: tensors that are named as parameters hold what .* not trained: '{name}'.*--train=REGEX")
+                self.assertFalse(self.fixed(table, name, "--train=" + name))
+                self.assertNotIn("named as parameters", self.errors)
+                self.assertTrue(self.fixed(table, name, "--freeze=" + name))
+                self.assertNotIn("named as parameters", self.errors)
+        self.assertTrue(self.fixed(tables["sines"], "embed_positions.weight", lookup=True))
+        self.assertFalse(self.fixed(tables["sines"], "embed_positions.weight", lookup=True, producer="other"))
+        learned = {"sines": tables["sines"] + 0.01 * np.random.RandomState(0).randn(24, 16), "ones": np.ones(8), "zeros": np.zeros((24, 16)),
+                   "token": np.random.RandomState(0).randn(4), "rows": np.broadcast_to(np.log(np.arange(1, 17)), (24, 16)),
+                   "rows_later": np.log(np.arange(1, 17)) + 1e-5 * np.random.RandomState(0).randn(24, 16),
+                   "steps": np.arange(24 * 16).reshape(24, 16), "logs": np.log(np.arange(1, 9))}
+        for name, table in learned.items():
+            with self.subTest(name):
+                self.assertFalse(self.fixed(table, "enc." + name))
+
+    def test_weights_may_be_progressions(self):
+        """Of a layer only what no training leaves: 0, 1, 2, ... (a distribution's bins), not a norm's scale or a bias."""
+        for weight, trains in (np.arange(8), False), (np.linspace(0, 1, 8), True):
+            proto = model([node("Conv", ["x", "dfl.conv.weight"], ["y"])], [value("x", [4, 8, 2, 2])], [value("y", [4, 1, 2, 2])],
+                          {"dfl.conv.weight": weight.astype(np.float32).reshape(1, 8, 1, 1)})
+            proto.producer_name = "pytorch"
+            self.assertEqual("dfl.conv.weight" in self.states(self.save(proto))["param"], trains)
+
+    def reasons(self, proto, *flags):
+        _, out, err = run(IMPORT, self.save(proto), "--roles", "--quiet", *flags)
+        return {name: (int(role), why) for name, role, why in re.findall(r"(?m)^role (\S+) (\d) (.*)$", out)}
+
+    def test_reasons(self):
+        weights = {"w": np.ones((4, 4)) * np.arange(4), "b": np.ones(4), "mask": np.tril(np.ones((4, 4))), "k": np.arange(4), "s": np.array(2.0),
+                   "g": np.ones(4), "h": np.zeros(4), "mean": np.zeros(4), "var": np.ones(4), "table": np.eye(4)}
+        weights = {k: v.astype(np.int64 if k == "k" else np.float32) for k, v in weights.items()}
+        proto = model([node("MatMul", ["x", "w"], ["a"], name="fc"), node("Add", ["a", "b"], ["c"]), node("Mul", ["c", "mask"], ["d"]),
+                       node("Cast", ["k"], ["kf"], to=1), node("Add", ["d", "kf"], ["e"]), node("Mul", ["e", "s"], ["f"], name="by"),
+                       node("BatchNormalization", ["f", "g", "h", "mean", "var"], ["z"], name="bn"), node("Sub", ["z", "table"], ["y"], name="less")],
+                      [value("x", [4, 4])], [value("y", [4, 4])], weights)
+        self.assertEqual(self.reasons(proto), {
+            "w": (0, "a weight of MatMul 'fc'"), "b": (0, "a weight of MatMul 'fc'"), "mask": (2, "a triangular mask"),
+            "k": (2, "holds i64, which have no gradient"), "s": (2, "a number of Mul 'by'"), "g": (0, "a weight of BatchNormalization 'bn'"),
+            "h": (0, "a weight of BatchNormalization 'bn'"),
+            "mean": (1, "a running statistic of BatchNormalization 'bn'"), "var": (1, "a running statistic of BatchNormalization 'bn'"),
+            "table": (2, "no weight of a layer, but an operand of Sub 'less'")})
+        self.assertEqual(self.reasons(proto, "--train=table", "--freeze=^w")["table"], (0, "matches --train"))
+        self.assertEqual(self.reasons(proto, "--train=table", "--freeze=^w")["w"], (2, "matches --freeze"))
+
+    def test_norms_of_several_nodes(self):
+        """Scale and shift of a group norm and of a layer norm that are products and sums, whatever the exporter called them."""
+        weights = {"one": np.ones(2), "none": np.zeros(2), "onnx::Mul_1": np.ones((4, 1, 1)), "onnx::Add_2": np.ones((4, 1, 1)),
+                   "shape": np.array([2, 4, 2, 2]), "flat": np.array([2, 2, -1]), "val_7": np.ones((4, 1, 1)), "axis": np.array([1])}
+        weights = {k: v.astype(np.int64 if v.dtype == int else np.float32) for k, v in weights.items()}
+        norm = [node("Reshape", ["x", "flat"], ["a"]), node("InstanceNormalization", ["a", "one", "none"], ["b"], name="gn"),
+                node("Reshape", ["b", "shape"], ["c"]), node("Mul", ["c", "onnx::Mul_1"], ["d"]), node("Add", ["d", "onnx::Add_2"], ["e"]),
+                node("Sub", ["e", "val_7"], ["y"])]
+        proto = model(norm, [value("x", [2, 4, 2, 2])], [value("y", [2, 4, 2, 2])], weights)
+        found = self.reasons(proto)
+        self.assertEqual({k: found[k][0] for k in found if ":" in k or k == "val_7"}, {"onnx::Mul_1": 0, "onnx::Add_2": 0, "val_7": 2})
+        self.assertEqual(found["onnx::Add_2"][1], "a weight of InstanceNormalization 'gn'")
+        two = lambda op, *names, **more: node(op, [*names[:-1]], [names[-1]], **more)
+        layer = [two("ReduceMean", "x", "m", axes=[1]), two("Sub", "x", "m", "s"), two("Mul", "s", "s", "q"), two("ReduceMean", "q", "v", axes=[1]),
+                 two("Sqrt", "v", "r"), two("Div", "s", "r", "n", name="ln"), two("Mul", "g", "n", "o"), two("Add", "o", "h", "p"), two("Mul", "p", "k", "y")]
+        proto = model(layer, [value("x", [3, 4])], [value("y", [3, 4])], {k: np.ones(4, np.float32) for k in ("g", "h", "k")})
+        self.assertEqual({k: r for k, (r, _) in self.reasons(proto).items()}, {"g": 0, "h": 0, "k": 2})
+
     def test_overrides(self):
         self.assertEqual(self.names("other", "--train=^enc"), {"w", "enc.pe"})
         self.assertEqual(self.names("pytorch", "--freeze=tok|w"), set())

@@ -26,11 +26,17 @@ Json toJson(const CheckReport &r) {
   for (const LayerCost &layer : r.layers)
     layers.push_back(
         {{"node", layer.node}, {"op", layer.op}, {"flops", layer.flops}});
+  Json tensors = Json::array();
+  for (const TensorDecision &tensor : r.tensors)
+    tensors.push_back({{"tensor", tensor.tensor},
+                       {"decision", tensor.decision},
+                       {"reason", tensor.reason}});
   return {{"ops", ops},
           {"batch", r.batch},
           {"parameters", r.parameters},
           {"trainable_parameters", r.trainable},
           {"frozen", r.frozen},
+          {"tensors", tensors},
           {"flops", r.flops},
           {"layers", layers},
           {"memory", r.memory},
@@ -78,10 +84,14 @@ void printReport(const CompileOptions &o, const CheckReport &r) {
   if (r.parameters > 0)
     printOut("\n{} parameters, {} of them trained\n", r.parameters,
              r.trainable);
-  for (size_t i = 0; i < std::min(kShown, r.frozen.size()); ++i)
-    printOut("  not trained: {}\n", printable(r.frozen[i]));
-  if (r.frozen.size() > kShown)
-    printOut("  and {} more\n", r.frozen.size() - kShown);
+  size_t frozen = 0;
+  for (const TensorDecision &tensor : r.tensors)
+    if (tensor.decision != "trained" && tensor.decision != "statistics" &&
+        frozen++ < kShown)
+      printOut("  {}: {}: {}\n", tensor.decision, printable(tensor.tensor),
+               printable(tensor.reason, 200));
+  if (frozen > kShown)
+    printOut("  and {} more\n", frozen - kShown);
   if (!r.layers.empty())
     printOut("\n{:.4g} GFLOP a training step at --batch={}; forward:\n",
              r.flops * 1e-9, r.batch);

@@ -116,25 +116,25 @@ Ordered smsOf(const Artifact &artifact) {
   return names;
 }
 
-// What the import made of tensors that the exporter had merged or folded.
-Result<Ordered> decisionsOf(const Artifact &artifact) {
+// A list of objects that the compiler wrote, with these texts in each.
+Result<Ordered> listOf(const Artifact &artifact, const char *file,
+                       std::initializer_list<const char *> keys) {
   constexpr size_t kLargest = size_t(64) << 20;
-  Ordered decisions = Ordered::array();
-  if (!artifact.has("decisions.json"))
-    return decisions;
-  DLC_ASSIGN(std::string text,
-             readFile(artifact.filePath("decisions.json"), kLargest));
+  Ordered list = Ordered::array();
+  if (!artifact.has(file))
+    return list;
+  DLC_ASSIGN(std::string text, readFile(artifact.filePath(file), kLargest));
   auto json = parseJson(text);
   if (!json.ok())
-    return json.status().withContext("decisions.json");
+    return json.status().withContext(file);
   for (const Json &entry : *json) {
-    Ordered decision;
-    for (const char *key : {"tensor", "kind", "why"}) {
-      DLC_ASSIGN(decision[key], jsonString(entry, key));
+    Ordered row;
+    for (const char *key : keys) {
+      DLC_ASSIGN(row[key], jsonString(entry, key));
     }
-    decisions.push_back(std::move(decision));
+    list.push_back(std::move(row));
   }
-  return decisions;
+  return list;
 }
 
 Ordered summarize(const Model &model, bool costs) {
@@ -203,7 +203,32 @@ void printDecisions(const Ordered &decisions) {
   printOut("\n");
 }
 
-void printText(const Ordered &summary) {
+// A line each of those that `all` or what they are asks for.
+void printTensors(const Ordered &tensors, bool all) {
+  constexpr size_t kShown = 20;
+  size_t width = 0, shown = 0, kept = 0;
+  for (const Ordered &row : tensors)
+    width = std::max(width, printable(textOf(row["tensor"])).size());
+  printOut("tensors of the model\n");
+  for (const Ordered &row : tensors) {
+    const std::string decision = row["decision"].get<std::string>();
+    const bool isPlain = decision == "trained" || decision == "statistics";
+    if (!all && (isPlain || shown == kShown)) {
+      ++kept;
+      continue;
+    }
+    ++shown;
+    printOut("  {:<{}}  {:10}  {}\n", textOf(row["tensor"]),
+             std::min<size_t>(width, 60), decision,
+             printable(row["reason"].get<std::string>(), 500));
+  }
+  if (kept)
+    printOut("  {} more, trained or statistics of batch norm{} (--tensors)\n",
+             kept, shown == kShown ? ", or not" : "");
+  printOut("\n");
+}
+
+void printText(const Ordered &summary, bool tensors) {
   std::string made = summary["cpu"].get<std::string>();
   for (const auto &sm : summary["sm"])
     made += (made.empty() ? "" : ", ") + sm.get<std::string>();
@@ -224,6 +249,8 @@ void printText(const Ordered &summary) {
              state["count"].get<uint64_t>(), state["elements"].get<uint64_t>(),
              human(state["bytes"], "B"));
   printOut("\n");
+  if (!summary["tensors"].empty())
+    printTensors(summary["tensors"], tensors);
   if (!summary["decisions"].empty())
     printDecisions(summary["decisions"]);
   for (const auto &[name, program] : summary["programs"].items())
@@ -238,50 +265,53 @@ void printText(const Ordered &summary) {
 // The size of the table of --memory.
 constexpr size_t kRows = 20;
 
-Status inspect(const std::string &path, bool json, bool memory, bool costs) {
-  DLC_ASSIGN(Model model, openModel(path, Artifact::Use::Inspect));
-  if (memory && !json) {
+struct InspectArguments {
+  std::string path;
+  bool json = false, memory = false, costs = false, tensors = false;
+};
+
+Status inspect(const InspectArguments &a) {
+  DLC_ASSIGN(Model model, openModel(a.path, Artifact::Use::Inspect));
+  if (a.memory && !a.json) {
     const plan::Plan &plan = model.artifact.plan();
     printOut("memory of a rank: {}\n{}",
              roundBytes(static_cast<double>(totalBytes(plan))),
              memoryTable(plan, kRows));
     return {};
   }
-  Ordered summary = summarize(model, costs);
-  DLC_ASSIGN(summary["decisions"], decisionsOf(model.artifact));
-  if (json)
+  Ordered summary = summarize(model, a.costs);
+  DLC_ASSIGN(summary["tensors"], listOf(model.artifact, "tensors.json",
+                                        {"tensor", "decision", "reason"}));
+  DLC_ASSIGN(summary["decisions"], listOf(model.artifact, "decisions.json",
+                                          {"tensor", "kind", "why"}));
+  if (a.json)
     printJson(summary, 2);
   else
-    printText(summary);
+    printText(summary, a.tensors);
   return {};
 }
 
 } // namespace
 
 void addInspect(CommandLine &line) {
-  struct Arguments {
-    std::string path;
-    bool json = false, memory = false, costs = false;
-  };
   CLI::App *command = line.app.add_subcommand(
-      "inspect", "state, cost and memory of a compiled model; what the "
-                 "exporter had merged or folded");
-  auto arguments = std::make_shared<Arguments>();
+      "inspect", "state, cost and memory of a compiled model; what trains and "
+                 "why, what the exporter had merged or folded");
+  auto arguments = std::make_shared<InspectArguments>();
   command
       ->add_option("model", arguments->path, "an artifact, run or checkpoint")
       ->required();
   command->add_flag("--json", arguments->json, "one object on stdout");
   command->add_flag("--memory", arguments->memory,
                     "what takes it: state by role, the largest activations");
+  command->add_flag("--tensors", arguments->tensors,
+                    "each weight of the model: whether it is trained, and why");
   command->add_flag("--costs", arguments->costs,
                     "bytes, FLOPs and predicted time on GPUs of each kernel");
   command->footer("Examples:\n  dlc inspect lenet.dlc --json\n"
                   "  dlc inspect lenet.dlc --memory");
   command->callback([&line, arguments] {
-    line.chosen = [arguments] {
-      return report(inspect(arguments->path, arguments->json, arguments->memory,
-                            arguments->costs));
-    };
+    line.chosen = [arguments] { return report(inspect(*arguments)); };
   });
 }
 

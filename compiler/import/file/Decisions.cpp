@@ -11,10 +11,8 @@ namespace {
 /// never warned of.
 struct Warning {
   const char *kind, *before, *after;
+  const char *end = "torch.onnx.export(..., dynamo=True, optimize=False)";
 };
-
-constexpr char kBetterExport[] =
-    "torch.onnx.export(..., dynamo=True, optimize=False)";
 
 constexpr Warning kWarnings[] = {
     {"as it is",
@@ -27,12 +25,17 @@ constexpr Warning kWarnings[] = {
     {"untrained",
      "values that the exporter computed before, so that their parameters, if "
      "they had some, are not trained: ",
-     ". To train the parameters, export with "},
+     ". To train them as they are, compile with --train=REGEX, which they "
+     "match; to train the parameters, export with "},
     {"zero row",
      "a row of zeros in an embedding table, as torch makes for its "
      "padding_idx, which this file cannot say; the row trains as the others "
      "do. If it is a padding row, compile with ",
      ", or export with "},
+    {"fixed",
+     "tensors that are named as parameters hold what models keep as it is "
+     "(tables of sines, progressions, windows), and are not trained: ",
+     ". If they are learned, compile with ", "--train=REGEX, which they match"},
 };
 
 std::string listed(const std::vector<std::string> &names) {
@@ -48,7 +51,8 @@ std::string listed(const std::vector<std::string> &names) {
 
 /// Decisions about how to train, not about what the exporter did.
 bool isOfTraining(const Decision &decision) {
-  return decision.kind == "padding" || decision.kind == "zero row";
+  return decision.kind == "padding" || decision.kind == "zero row" ||
+         decision.kind == "fixed";
 }
 
 } // namespace
@@ -76,7 +80,7 @@ DecisionReport report(const std::vector<Decision> &decisions) {
     if (auto names = warned.find(warning.kind); names != warned.end())
       report.warnings.push_back(fmt::format("{}{}{}{}", warning.before,
                                             listed(names->second),
-                                            warning.after, kBetterExport));
+                                            warning.after, warning.end));
   return report;
 }
 

@@ -10,7 +10,10 @@ namespace {
 
 constexpr size_t kMostNames = 8; // of a list in a message
 
-bool isWeight(Role role) { return role != Role::Constant; }
+/// Files have what is trained, and what only its values keep from it.
+bool isWeight(const Found &found) {
+  return found.role != Role::Constant || found.byValue;
+}
 
 /// The tensors that a file offers. They live as long as `holder`.
 struct Offer {

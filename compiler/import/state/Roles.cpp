@@ -1,7 +1,9 @@
 #include "compiler/import/state/Roles.h"
+#include "compiler/import/state/FixedNumbers.h"
 #include "compiler/import/state/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
 #include <set>
@@ -15,20 +17,41 @@ const std::set<std::string> kPassThrough = {
     "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
     "Split",    "QuantizeLinear", "DequantizeLinear"};
 
+/// The inputs of an operator that are weights, as bits.
+const std::map<std::string, unsigned> kWeightInputs = {
+    {"Attention", 0b110}, // com.microsoft's; ONNX's has values there
+    {"BatchNormalization", 0b110},
+    {"BiasGelu", 0b10},
+    {"Conv", 0b110},
+    {"ConvTranspose", 0b110},
+    {"DeformConv", 0b1010},
+    {"Einsum", ~0U},
+    {"EmbedLayerNormalization", 0b1111100},
+    {"FastGelu", 0b10},
+    {"FusedConv", 0b110},
+    {"FusedGemm", 0b111},
+    {"FusedMatMul", 0b11},
+    {"GRU", 0b1110},
+    {"Gather", 0b1},
+    {"Gemm", 0b111},
+    {"GroupNorm", 0b110},
+    {"GroupNormalization", 0b110},
+    {"InstanceNormalization", 0b110},
+    {"LSTM", 0b1110},
+    {"LayerNormalization", 0b110},
+    {"MatMul", 0b11},
+    {"PRelu", 0b10},
+    {"RMSNormalization", 0b110},
+    {"RNN", 0b1110},
+    {"SimplifiedLayerNormalization", 0b10},
+    {"SkipLayerNormalization", 0b11100},
+    {"SkipSimplifiedLayerNormalization", 0b1100},
+};
+
 bool isWeightOperand(const onnx::NodeProto &node, int input) {
-  static const std::set<std::string> norms = {
-      "BatchNormalization", "LayerNormalization", "InstanceNormalization",
-      "GroupNormalization", "RMSNormalization"};
-  const std::string &op = node.op_type();
-  if (op == "Conv" || op == "ConvTranspose")
-    return input >= 1;
-  if (op == "DeformConv")
-    return input == 1 || input == 3;
-  if (norms.count(op))
-    return input == 1 || input == 2;
-  if (op == "LSTM" || op == "GRU" || op == "RNN")
-    return input >= 1 && input <= 3;
-  return op == "Gemm" || op == "MatMul" || (op == "Gather" && input == 0);
+  auto known = kWeightInputs.find(node.op_type());
+  return known != kWeightInputs.end() && input < 32 &&
+         (known->second >> input & 1) != 0;
 }
 
 /// Scales of quantisation and class weights, whatever their names.
@@ -49,7 +72,8 @@ struct Use {
 
 class RoleFinder {
 public:
-  explicit RoleFinder(const OnnxFile &file) : file(file) {
+  explicit RoleFinder(const OnnxFile &file)
+      : file(file), isTorch(file.model->producer_name() == "pytorch") {
     for (const auto *node : file.nodes) {
       addUses(*node);
       for (const auto &entry : node->metadata_props())
@@ -59,58 +83,181 @@ public:
     for (const auto &tensor : file.model->graph().initializer())
       if (isNarrow(tensor.data_type()))
         narrow.insert(tensor.name());
+    for (const Decision &decision : file.decisions)
+      decisions[decision.tensor] = decision.text;
   }
 
-  Role find(const std::string &name, const Weight &weight) {
-    Found found;
+  Found find(const std::string &name, const Weight &weight) {
+    Reading reading;
     std::set<std::string> seen;
-    visit(name, seen, found);
-    const bool weightOperand = found.weightOperand;
-    if (found.statistics)
-      return Role::Buffer;
-    if (!isFloat(weight.dtype) || narrow.count(name) ||
-        (found.setting && !weightOperand))
-      return Role::Constant;
-    if (!weightOperand && triangleOf(weight)) // a mask, whatever its name
-      return Role::Constant;
-    if (auto settled = file.roles.find(name); settled != file.roles.end())
-      return settled->second;
+    visit(name, seen, reading);
+    Found found = byUse(name, weight, reading);
+    if (found.role == Role::Param && isTorch)
+      if (Formula formula = formulaOf(weight);
+          isFixed(formula, reading, weight))
+        return {Role::Constant,
+                fmt::format("{}, which models keep as it is; else {}",
+                            nameOf(formula), found.reason),
+                true};
+    return found;
+  }
+
+private:
+  /// What a value is to the nodes that it reaches.
+  struct Reading {
+    const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
+                          *statisticOf = nullptr, *any = nullptr;
+    bool isLookedUp = false;
+  };
+
+  Found byUse(const std::string &name, const Weight &weight,
+              const Reading &reading) const {
+    if (reading.statisticOf)
+      return {Role::Buffer,
+              "a running statistic of " + described(reading.statisticOf)};
+    if (!isFloat(weight.dtype))
+      return {Role::Constant, fmt::format("holds {}, which have no gradient",
+                                          nameOf(weight.dtype))};
+    if (narrow.count(name))
+      return {Role::Constant,
+              "is stored in fewer bits than what is trained has"};
+    if (reading.settingOf && !reading.weightOf)
+      return {Role::Constant, "a setting of " + described(reading.settingOf)};
+    if (!reading.weightOf && triangleOf(weight))
+      return {Role::Constant, "a triangular mask"};
+    if (auto settled = file.roles.find(name); settled != file.roles.end()) {
+      auto why = decisions.find(name);
+      return {settled->second, why != decisions.end() ? why->second
+                               : settled->second == Role::Param
+                                   ? kNotedParameter
+                                   : kNotedBuffer};
+    }
     std::string fxName = name;
     std::replace_if(
         fxName.begin(), fxName.end(),
         [](unsigned char c) { return !std::isalnum(c); }, '_');
     if (fxValues.count("b_" + fxName))
-      return Role::Constant;
+      return {Role::Constant, kNotedBuffer};
     if (fxValues.count("p_" + fxName))
-      return Role::Param;
-    auto endsWith = [&](std::string_view suffix) {
-      return name.size() >= suffix.size() &&
-             std::string_view(name).substr(name.size() - suffix.size()) ==
-                 suffix;
-    };
-    if (endsWith(".weight") || endsWith(".bias"))
-      return Role::Param;
-    return weight.elements() > 1 && (weightOperand || isModuleState(name))
-               ? Role::Param
-               : Role::Constant;
+      return {Role::Param, kNotedParameter};
+    return byName(name, weight, reading);
   }
 
-private:
+  Found byName(const std::string &name, const Weight &weight,
+               const Reading &reading) const {
+    if (name.ends_with(".weight") || name.ends_with(".bias"))
+      return {Role::Param, "named as a module's weight or bias"};
+    if (weight.elements() <= 1)
+      return {Role::Constant, "a number of " + described(reading.any)};
+    if (reading.weightOf)
+      return {Role::Param, "a weight of " + described(reading.weightOf)};
+    if (!isTorch || madeUpNames().search(name))
+      return {Role::Constant, "no weight of a layer, but an operand of " +
+                                  described(reading.any)};
+    if (bufferNames().search(name))
+      return {Role::Constant, "named as models name their buffers"};
+    return {Role::Param, "named as torch names what a module has; a buffer "
+                         "would be, too (--freeze)"};
+  }
+
+  /// Of a tensor that would be trained. Weights that layers multiply by may
+  /// well start as a progression.
+  static bool isFixed(Formula formula, const Reading &reading,
+                      const Weight &weight) {
+    if (reading.weightOf && !reading.isLookedUp)
+      return weight.shape.size() > 1 &&
+             (formula == Formula::Sines || formula == Formula::Count);
+    return formula != Formula::None;
+  }
+
+  static std::string described(const onnx::NodeProto *node) {
+    if (!node)
+      return "no node";
+    return fmt::format("{} '{}'", printable(node->op_type()),
+                       printable(node->name().empty() && node->output_size()
+                                     ? node->output(0)
+                                     : node->name()));
+  }
+
+  static constexpr const char
+      *kNotedParameter = "a parameter of the source, as the exporter noted",
+      *kNotedBuffer = "a buffer of the source, as the exporter noted";
+
   /// torch exports initializers under the module's own names (class_token,
   /// layer_scale, in_proj_bias) and names what it made up otherwise. Buffers
   /// have such names, too: the usual ones are told apart by name.
-  bool isModuleState(const std::string &name) const {
-    static const Pattern madeUp =
+  static const Pattern &madeUpNames() {
+    static const Pattern pattern =
         *Pattern::parse("::|^/|^val_|^_|^[0-9]+$|^Constant|_output_[0-9]+$");
-    static const Pattern buffer = *Pattern::parse(
+    return pattern;
+  }
+  static const Pattern &bufferNames() {
+    static const Pattern pattern = *Pattern::parse(
         "running_|num_batches|mask|inv_freq|freqs|(^|\\.)pe$|anchor|"
         "(^|\\.)(mean|std|var|sin|cos)(_cached)?$|relative_position_index|"
         "position_ids|relative_coords|attn\\.bias$");
-    return file.model->producer_name() == "pytorch" && !madeUp.search(name) &&
-           !buffer.search(name);
+    return pattern;
+  }
+
+  /// The node behind which `node` is the scale or shift of a norm, or the bias
+  /// of a layer, with a vector of weights as its input `slot`; else null.
+  const onnx::NodeProto *layerBehind(const onnx::NodeProto &node,
+                                     int slot) const {
+    if ((node.op_type() != "Add" && node.op_type() != "Mul") ||
+        node.input_size() != 2)
+      return nullptr;
+    const auto *from = producerOf(node.input(1 - slot));
+    if (!from)
+      return nullptr;
+    if (node.op_type() == "Mul")
+      return isNormalized(*from) ? from : nullptr;
+    if (from->op_type() == "Mul")
+      for (int i = 0; i < 2; ++i)
+        if (isVector(from->input(1 - i)))
+          if (const auto *norm = producerOf(from->input(i));
+              norm && isNormalized(*norm))
+            return norm;
+    const bool isLayer = from->op_type() == "MatMul" ||
+                         from->op_type() == "Conv" ||
+                         from->op_type() == "ConvTranspose";
+    return isLayer && file.weights.find(behind(from->input(1))) ? from
+                                                                : nullptr;
+  }
+
+  /// x / sqrt(...), or an operator that normalises.
+  bool isNormalized(const onnx::NodeProto &node) const {
+    if (node.op_type() != "Div")
+      return node.op_type() == "InstanceNormalization";
+    const auto *divisor = producerOf(node.input(1));
+    return divisor && divisor->op_type() == "Sqrt";
+  }
+
+  bool isVector(const std::string &name) const {
+    const Weight *weight = file.weights.find(behind(name));
+    return weight && weight->elements() > 1 &&
+           std::count_if(weight->shape.begin(), weight->shape.end(),
+                         [](int64_t d) { return d != 1; }) == 1;
+  }
+
+  /// What gives a value, but for another arrangement of it.
+  std::string behind(std::string value) const {
+    for (int steps = 0; steps < 8; ++steps) {
+      auto it = producers.find(value);
+      if (it == producers.end() || !kPassThrough.count(it->second->op_type()))
+        break;
+      value = it->second->input(0);
+    }
+    return value;
+  }
+  const onnx::NodeProto *producerOf(const std::string &value) const {
+    auto it = producers.find(behind(value));
+    return it == producers.end() || it->second->input_size() == 0 ? nullptr
+                                                                  : it->second;
   }
 
   void addUses(const onnx::NodeProto &node) {
+    for (const std::string &output : node.output())
+      producers[output] = &node;
     for (int i = 0; i < node.input_size(); ++i)
       uses[node.input(i)].push_back({&node, i});
     for (const auto &attribute : node.attribute())
@@ -130,30 +277,36 @@ private:
     }
   }
 
-  /// What a value is to the nodes that it reaches.
-  struct Found {
-    bool weightOperand = false, statistics = false, setting = false;
-  };
-
   void visit(const std::string &value, std::set<std::string> &seen,
-             Found &found) {
+             Reading &reading) {
     auto it = uses.find(value);
     if (it == uses.end() || seen.size() > 32 || !seen.insert(value).second)
       return;
+    auto note = [](const onnx::NodeProto *&first, const Use &use, bool is) {
+      if (is && !first)
+        first = use.node;
+    };
     for (const Use &use : it->second) {
       const onnx::NodeProto &node = *use.node;
-      found.weightOperand |= isWeightOperand(node, use.input);
-      found.setting |= isSetting(node, use.input);
-      found.statistics |=
-          node.op_type() == "BatchNormalization" && use.input >= 3;
+      note(reading.any, use, true);
+      note(reading.weightOf, use, isWeightOperand(node, use.input));
+      if (!reading.weightOf && isVector(value))
+        reading.weightOf = layerBehind(node, use.input);
+      note(reading.settingOf, use, isSetting(node, use.input));
+      note(reading.statisticOf, use,
+           node.op_type() == "BatchNormalization" && use.input >= 3);
+      reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;
       if (use.input == 0 && kPassThrough.count(node.op_type()))
         for (const std::string &output : node.output())
-          visit(output, seen, found);
+          visit(output, seen, reading);
     }
   }
 
   const OnnxFile &file;
+  const bool isTorch;
+  std::unordered_map<std::string, std::string> decisions; // of restoring
   std::unordered_map<std::string, std::vector<Use>> uses;
+  std::unordered_map<std::string, const onnx::NodeProto *> producers;
   std::set<std::string> fxValues;
   std::set<std::string> narrow; // what a wider type holds is not trained
 };
@@ -175,22 +328,29 @@ Status expectMatches(const OnnxFile &file, const char *flag,
 
 } // namespace
 
-Result<std::map<std::string, Role>> findRoles(const OnnxFile &file,
-                                              const RoleOverrides &overrides) {
+std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found) {
+  std::map<std::string, Role> roles;
+  for (const auto &[name, entry] : found)
+    roles[name] = entry.role;
+  return roles;
+}
+
+Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
+                                               const RoleOverrides &overrides) {
   DLC_ASSIGN(auto train, parsePatterns(overrides.train));
   DLC_ASSIGN(auto freeze, parsePatterns(overrides.freeze));
   DLC_TRY(expectMatches(file, "--train", train));
   DLC_TRY(expectMatches(file, "--freeze", freeze));
   RoleFinder finder(file);
-  std::map<std::string, Role> roles;
+  std::map<std::string, Found> roles;
   for (const auto &[name, weight] : file.weights.all()) {
-    Role role = finder.find(name, weight);
-    if (role != Role::Buffer && searchAny(freeze, name))
-      role = Role::Constant;
-    else if (role != Role::Buffer && isFloat(weight.dtype) &&
-             searchAny(train, name))
-      role = Role::Param;
-    roles[name] = role;
+    Found &found = roles[name] = finder.find(name, weight);
+    if (found.role == Role::Buffer)
+      continue;
+    if (searchAny(freeze, name))
+      found = {Role::Constant, "matches --freeze"};
+    else if (isFloat(weight.dtype) && searchAny(train, name))
+      found = {Role::Param, "matches --train"};
   }
   return roles;
 }

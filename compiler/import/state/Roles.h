@@ -11,12 +11,24 @@ struct RoleOverrides {
   std::vector<std::string> train, freeze;
 };
 
+/// What an initializer is to training.
+struct Found {
+  Role role;
+  std::string reason;   // "the weight of Conv '/c1/Conv'"
+  bool byValue = false; // its name or use says Param, its values (Formula) not
+};
+
+std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
+
 /// The role of every initializer. Trained: floating point and either an operand
 /// of a Conv, Gemm, MatMul, norm or Gather (also through a Transpose, Reshape,
-/// Cast ...), or named *.weight or *.bias, or named like module state in a
-/// torch export (class_token). Where the exporter recorded parameters and
-/// buffers (torch's fx_node metadata), that decides.
-Result<std::map<std::string, Role>> findRoles(const OnnxFile &file,
-                                              const RoleOverrides &overrides);
+/// Cast ...), the bias added to such a product, scale or shift of a norm that
+/// was written as several nodes, or named *.weight or *.bias, or named like
+/// module state in a torch export (class_token). Where the exporter recorded
+/// parameters and buffers (torch's fx_node metadata), that decides. In a file
+/// of torch's, numbers that are a formula's are not trained whatever the file
+/// says: requires_grad is not in it.
+Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
+                                               const RoleOverrides &overrides);
 
 } // namespace dlc::import

@@ -25,6 +25,7 @@ static cl::list<std::string> train("train", cl::desc("regular expression"));
 static cl::list<std::string> freeze("freeze", cl::desc("regular expression"));
 static cl::list<std::string> paddings("padding-idx", cl::desc("PARAM:ROW"));
 static cl::opt<bool> weights("weights", cl::desc("list the weight store too"));
+static cl::opt<bool> roles("roles", cl::desc("say what is trained, and why"));
 static cl::opt<bool> quiet("quiet", cl::desc("do not print the module"));
 
 static int run(int argc, char **argv) try {
@@ -65,6 +66,10 @@ static int run(int argc, char **argv) try {
   if (!quiet)
     model->module->print(llvm::outs(),
                          mlir::OpPrintingFlags().enableDebugInfo(true, false));
+  if (roles)
+    for (const auto &[name, found] : model->roles)
+      llvm::outs() << "role " << name << " " << int(found.role) << " "
+                   << found.reason << "\n";
   if (weights)
     for (const auto &[name, weight] : model->weights.all())
       llvm::outs() << "weight " << name << " " << dlc::nameOf(weight.dtype)
