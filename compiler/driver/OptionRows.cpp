@@ -2,6 +2,7 @@
 #include "compiler/driver/Casts.h"
 #include "compiler/driver/Options.h"
 #include "compiler/import/Padding.h"
+#include "compiler/import/state/Dropouts.h"
 
 #include <fmt/format.h>
 
@@ -21,6 +22,40 @@ Status setDims(std::map<std::string, int64_t> &dims, const Words &words) {
     dims[word.substr(0, split)] = *n;
   }
   return {};
+}
+
+/// What an export for inference has lost of training.
+void addTrainMode(OptionTable &table, import::ImportOptions &i) {
+  Option &dropout = table.list(
+      "model.dropout", i.dropouts, "RATIO",
+      "drops out in training though the file is in inference form: each "
+      "Dropout "
+      "node at its own ratio, or all at RATIO; REGEX:RATIO: behind nodes that "
+      "match, the first rule that matches counts");
+  dropout.optionalWord = true;
+  dropout.set = [&i](auto &words) -> Status {
+    if (words == Words{"false"})
+      return i.dropouts.clear(), Status();
+    for (const std::string &word : words)
+      DLC_TRY(import::checkDropout(word));
+    i.dropouts = words;
+    return {};
+  };
+  dropout.get = [&i] {
+    return i.dropouts.empty() ? Words{"false"} : i.dropouts;
+  };
+  table.toggle(
+      "model.unfold-bn", i.renewNorms,
+      "a new batch norm behind each convolution into which an exporter "
+      "folded one; it normalises by the batch from the first step on, "
+      "and computes nothing in eval and predict until its statistics "
+      "move");
+  table
+      .patterns(
+          "model.unfold-bn-at", i.renewNormsAt,
+          "behind the Conv, ConvTranspose and Gemm nodes that match, where "
+          "the file does not say")
+      .only("model.unfold-bn", {});
 }
 
 void addModel(OptionTable &table, CompileOptions &o) {
@@ -55,6 +90,7 @@ void addModel(OptionTable &table, CompileOptions &o) {
     i.paddings = words;
     return {};
   };
+  addTrainMode(table, i);
   table.list(
       "model.op-library", i.opLibraries, "FILE",
       "a shared library with operators of one's own "

@@ -88,6 +88,10 @@ public:
     auto it = file.paddings.find(name);
     return it == file.paddings.end() ? std::nullopt : std::optional(it->second);
   }
+  const std::optional<double> *dropout(const std::string &name) override {
+    auto it = file.dropouts.find(name);
+    return it == file.dropouts.end() ? nullptr : &it->second;
+  }
   Budget &budget() override { return file.budget; }
   const Status &problem() override { return overBudget; }
   LogicalResult importNode(const onnx::NodeProto &proto) override;
@@ -323,6 +327,8 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
     return failure();
   if (Status status = types.outputs(typeOf); !status.ok())
     return node.fail(status);
+  if (failed(dropOut(node)))
+    return failure();
   for (const std::string &output : proto.output())
     if (Status status = checkDeclared(output); !status.ok())
       return node.fail(status);
@@ -420,8 +426,6 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
     return fail(initialized.status());
   if (!initialized->empty())
     emitRemark(here()) << "initial weights: " << *initialized;
-  if (std::string warning = fusedBatchNorm(file); !warning.empty())
-    emitWarning(here()) << warning;
 
   OwningOpRef<ModuleOp> owned = ModuleOp::create(here());
   module = *owned;

@@ -31,6 +31,11 @@ struct ImportOptions {
   std::vector<std::string> paddings;
   /// --replace-head=N: classes of a new last layer; 0: the model's own.
   int64_t headClasses = 0;
+  /// --unfold-bn and --unfold-bn-at=REGEX (FreshNorms.h).
+  bool renewNorms = false;
+  std::vector<std::string> renewNormsAt;
+  /// --dropout (Dropouts.h).
+  std::vector<std::string> dropouts;
   /// --weights=FILE, a .safetensors or .onnx file; --weights-partial: names
   /// that it lacks, or has in another shape, keep the model's values.
   std::string weights;

@@ -1,5 +1,9 @@
 #include "compiler/import/Prepare.h"
 #include "compiler/import/Padding.h"
+#include "compiler/import/Support.h"
+#include "compiler/import/state/Dropouts.h"
+#include "compiler/import/state/FixedNumbers.h"
+#include "compiler/import/state/FreshNorms.h"
 #include "compiler/import/state/LoadWeights.h"
 #include "compiler/import/state/ReplaceHead.h"
 #include "compiler/import/tensor/DataType.h"
@@ -14,6 +18,16 @@ namespace dlc::import {
 Result<std::vector<std::string>>
 adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
   std::vector<std::string> head;
+  if (options.renewNorms) {
+    DLC_ASSIGN(int norms, renewNorms(file, options.renewNormsAt));
+    emitRemark(at) << "new batch norms: " << norms
+                   << "; outside of training they start as identities";
+  } else if (std::string warning = fusedBatchNorm(file); !warning.empty()) {
+    emitWarning(at) << warning;
+  }
+  DLC_ASSIGN(std::string idle, findDropouts(file, options.dropouts));
+  if (!idle.empty())
+    emitRemark(at) << idle;
   if (options.headClasses) {
     DLC_ASSIGN(head, replaceHead(file, options.headClasses));
     emitRemark(at) << "new head: " << fmt::format("{}", fmt::join(head, ", "))
@@ -44,6 +58,7 @@ static Status noteUntrained(OnnxFile &file,
     if (found.role == Role::Constant && name.starts_with("onnx::") &&
         isFloat(file.weights.find(name)->dtype) &&
         file.weights.find(name)->elements() > 1 && !decided.count(name) &&
+        formulaOf(*file.weights.find(name)) == Formula::None &&
         !searchAny(freeze, name))
       file.decisions.push_back({name, "untrained",
                                 "was computed by the exporter, and nothing "

@@ -3,6 +3,7 @@
 #include "compiler/import/forms/Contrib.h"
 #include "compiler/import/forms/StandardBodies.h"
 #include "compiler/import/rows/Rows.h"
+#include "compiler/import/state/FreshNorms.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 
@@ -66,32 +67,16 @@ Status checkSupport(const OnnxFile &file,
   return missing.empty() ? Status() : badModel("{}", list(missing));
 }
 
-/// By the dynamo exporter's notes; torch's older exporter leaves the weights of
-/// such a Conv with a name that it made up.
-static bool hasFusedBatchNorm(const onnx::NodeProto &node, bool isTorch) {
-  for (const auto &entry : node.metadata_props())
-    if (entry.key() == "pkg.onnxscript.rewriter.rule_name" &&
-        entry.value().find("FuseBatchNormInto") != std::string::npos)
-      return true;
-  return isTorch && node.op_type().starts_with("Conv") &&
-         node.input_size() > 1 && node.input(1).starts_with("onnx::Conv");
-}
-
 std::string fusedBatchNorm(const OnnxFile &file) {
-  int count = 0;
-  std::string first;
-  bool isTorch = file.model->producer_name() == "pytorch";
-  for (const auto *node : file.nodes)
-    if (hasFusedBatchNorm(*node, isTorch) && count++ == 0)
-      first = node->name();
-  if (count == 0)
+  const auto folded = foldedNorms(file);
+  if (folded.empty())
     return "";
   return fmt::format(
       "the exporter folded batch norm into {} nodes (the first is '{}'); the "
       "model trains without it. To keep it, export with "
       "optimize=False, or with dynamo=False and "
-      "training=TrainingMode.TRAINING",
-      count, printable(first));
+      "training=TrainingMode.TRAINING; --unfold-bn starts new ones",
+      folded.size(), printable(folded.front()->name()));
 }
 
 } // namespace dlc::import

@@ -202,6 +202,14 @@ class Restore(dlc.TestCase):
         self.assertEqual(self.token(rows, "stack"), {"w": "8x8"})
         self.assertEqual(self.token(np.zeros_like(rows), "zeros", parameters=["w", "cls"]), {"w": "8x8"})
 
+    def test_equal_tokens_in_one_node_are_two(self):
+        """The exporter reads one tensor twice in place of two equal ones (a class token and another)."""
+        nodes = [call(node("Concat", ["expand", "expand", "x"], ["c"], axis=1), "cat", "[%expand, %expand_1, %x], 1"),
+                 call(node("MatMul", ["c", "w"], ["y"]), "matmul", "%c, %p_w")]
+        trained = self.read(nodes, {"expand": np.zeros((4, 1, 8), np.float32), "w": floats(8, 8)}, [value("x", [4, 3, 8])],
+                            [value("y", [4, 5, 8])], parameters=["a", "b", "w"])
+        self.assertEqual(sorted(trained.values()), ["1x1x8", "1x1x8", "8x8"])
+
     def test_gathered_rows_are_one_row(self):
         rows = np.broadcast_to(floats(8), (4, 3, 8)).copy()
         nodes = [call(node("Add", ["x", "embedding_1"], ["s"]), "add", "%x, %embedding_1"), node("MatMul", ["s", "w"], ["y"])]

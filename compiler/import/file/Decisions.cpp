@@ -52,7 +52,7 @@ std::string listed(const std::vector<std::string> &names) {
 /// Decisions about how to train, not about what the exporter did.
 bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
-         decision.kind == "fixed";
+         decision.kind == "fixed" || decision.kind == "fresh";
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "runtime/base/Status.h"
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct OnnxFile {
   std::vector<Decision> decisions;   // and all that it did
   /// Output of a Gather -> row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;
+  /// First output of a node -> the ratio at which it drops out in training;
+  /// none: the Dropout's own.
+  std::map<std::string, std::optional<double>> dropouts;
 };
 
 /// Reads the model at `path`. Every failure is Code::BadModel with a message

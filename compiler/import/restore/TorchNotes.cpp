@@ -263,10 +263,15 @@ std::optional<std::string> TorchNotes::source(const onnx::NodeProto &node,
       addTensors(call.args[*argument], names);
     return names.size() == 1 ? std::optional(names[0]) : std::nullopt;
   }
+  const bool inOrder = keepsOrder(node.op_type()) &&
+                       node.input_size() == int(call.tensors.size());
+  const auto &inputs = node.input();
+  // Read twice, it stands for equal tensors of other names, too.
+  if (inOrder && std::count(inputs.begin(), inputs.end(), own) > 1)
+    return call.tensors[size_t(slot)];
   if (auto place = call.places.find(own); place != call.places.end())
     return call.tensors[place->second];
-  if (keepsOrder(node.op_type()) &&
-      node.input_size() == int(call.tensors.size()))
+  if (inOrder)
     return call.tensors[size_t(slot)];
   return call.only;
 }

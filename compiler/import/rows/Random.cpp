@@ -40,6 +40,10 @@ LogicalResult dropout(const Node &n) {
   }
   if (!(ratio >= 0 && ratio <= 1))
     return n.fail() << "expected a ratio from 0 to 1, found " << ratio;
+  if (const auto *asked = n.table.dropout(n.proto.output(0))) {
+    training = true;
+    ratio = asked->value_or(ratio);
+  }
   Value x = n.in(0);
   if (training && ratio > 0) {
     if (n.uses(1))
@@ -120,6 +124,22 @@ LogicalResult bernoulli(const Node &n) {
 }
 
 } // namespace
+
+LogicalResult dropOut(const Node &n) {
+  if (!n.outputs() || n.proto.op_type() == "Dropout")
+    return success();
+  const std::string &name = n.proto.output(0);
+  const auto *ratio = n.table.dropout(name);
+  if (!ratio || !n.table.isUsed(name))
+    return success();
+  Value x = n.table.host(name) ? Value() : n.table.value(name, n.loc);
+  if (!x || !llvm::isa<FloatType>(ir::elementType(x)))
+    return n.fail() << "--dropout: expected a result of floats that depends on "
+                       "the model's data";
+  n.table.define(name, n.make<ir::DropoutOp>(x, llvm::APFloat(**ratio),
+                                             llvm::ArrayRef<int64_t>(), name));
+  return success();
+}
 
 void addRandomRows(Rows &rows) {
   rows["Dropout"] = dropout;

@@ -36,6 +36,9 @@ public:
   /// The row of a table that gets no gradient from the Gather that gives
   /// `name`.
   virtual std::optional<int64_t> padding(const std::string &name) = 0;
+  /// The ratio that --dropout gives the node with this first output, none for
+  /// the node's own; null where it says nothing of the node.
+  virtual const std::optional<double> *dropout(const std::string &name) = 0;
   virtual Budget &budget() = 0;
   /// Why `value` or `host` gave nothing for an input that is there.
   virtual const Status &problem() = 0;
@@ -165,6 +168,10 @@ void addRandomRows(Rows &rows);
 void addIntegerRows(Rows &rows);
 void addTrigonometryRows(Rows &rows);
 void addRecurrenceRows(Rows &rows);
+
+/// Puts what --dropout asks for behind the first result of a node that has been
+/// built; a Dropout's own row sees to it.
+LogicalResult dropOut(const Node &node);
 
 /// All rows, by operatorName.
 const Rows &allRows();

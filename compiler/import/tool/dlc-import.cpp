@@ -24,6 +24,10 @@ static cl::list<std::string> dims("dim",
 static cl::list<std::string> train("train", cl::desc("regular expression"));
 static cl::list<std::string> freeze("freeze", cl::desc("regular expression"));
 static cl::list<std::string> paddings("padding-idx", cl::desc("PARAM:ROW"));
+static cl::list<std::string> dropouts("dropout",
+                                      cl::desc("RATIO or REGEX:RATIO"));
+static cl::opt<bool> renew("unfold-bn", cl::desc("new batch norms"));
+static cl::list<std::string> renewAt("unfold-bn-at", cl::desc("REGEX"));
 static cl::opt<bool> weights("weights", cl::desc("list the weight store too"));
 static cl::opt<bool> roles("roles", cl::desc("say what is trained, and why"));
 static cl::opt<bool> quiet("quiet", cl::desc("do not print the module"));
@@ -51,6 +55,9 @@ static int run(int argc, char **argv) try {
   }
   options.roles.train.assign(train.begin(), train.end());
   options.roles.freeze.assign(freeze.begin(), freeze.end());
+  options.dropouts.assign(dropouts.begin(), dropouts.end());
+  options.renewNorms = renew;
+  options.renewNormsAt.assign(renewAt.begin(), renewAt.end());
   options.paddings.assign(paddings.begin(), paddings.end());
 
   mlir::MLIRContext context;
