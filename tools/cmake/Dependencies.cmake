@@ -15,6 +15,21 @@ include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
 
+# LLVM's dynamic libraries for the tools of the tests, which links quickly. A program or library with the property
+# DLC_STATIC_LLVM has what it needs of LLVM in itself: it starts sooner and runs where LLVM is not installed.
+# lld can compile bitcode, which dlc never gives it; with that come LLVM's passes and Polly's.
+file(GLOB mlir_archives ${LLVM_LIBRARY_DIR}/libMLIR*.a)
+file(GLOB llvm_archives ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+file(GLOB polly_archives ${LLVM_LIBRARY_DIR}/libPolly*.a)
+if(NOT polly_archives)
+  message(FATAL_ERROR "libPolly.a not found beside LLVM's libraries: run tools/setup.sh")
+endif()
+add_library(DlcLlvm INTERFACE)
+set(is_static $<BOOL:$<TARGET_PROPERTY:DLC_STATIC_LLVM>>)
+target_link_libraries(DlcLlvm INTERFACE
+  "$<${is_static}:-Wl,--gc-sections;-Wl,--start-group;${mlir_archives};${llvm_archives};${polly_archives};-Wl,--end-group>"
+  "$<$<NOT:${is_static}>:MLIR;LLVM>")
+
 # onnx-ml.proto comes from the installed onnx package, never from this repository.
 if(NOT DLC_ONNX_PROTO)
   execute_process(

@@ -17,7 +17,7 @@ function(dlc_room name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
   if(ARG_MLIR)
     target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-    target_link_libraries(${name} PUBLIC MLIR LLVM)
+    target_link_libraries(${name} PUBLIC DlcLlvm)
     # What the compiler runs is short; most of its own time is LLVM's.
     target_compile_options(${name} PRIVATE -O1)
   endif()
