@@ -4,6 +4,8 @@
 
 #include "runtime/plan/plan.pb.h"
 
+#include <fmt/ranges.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +46,23 @@ inline std::vector<int64_t> intsAttribute(const Command &command,
   if (!attribute)
     return absent;
   return {attribute->ints().values().begin(), attribute->ints().values().end()};
+}
+
+// Equal for equal values of one kind alone: part of keys of caches.
+inline std::string valueText(const Attribute &attribute) {
+  switch (attribute.value_case()) {
+  case Attribute::kI:
+    return fmt::format("i {}", attribute.i());
+  case Attribute::kF:
+    return fmt::format("f {}", attribute.f());
+  case Attribute::kS:
+    return "s " + attribute.s();
+  case Attribute::kInts:
+    return fmt::format("ints {}", fmt::join(attribute.ints().values(), " "));
+  case Attribute::VALUE_NOT_SET:
+    return "";
+  }
+  return "";
 }
 
 // "conv 'node_1'", for messages; a generated kernel that comes of no node has

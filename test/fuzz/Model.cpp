@@ -3,34 +3,18 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/train/session/Session.h"
+#include "test/fuzz/Prototype.h"
 #include "test/fuzz/Steps.h"
 #include "test/fuzz/Targets.h"
-
-#include <google/protobuf/descriptor.pb.h>
-#include <google/protobuf/dynamic_message.h>
 
 namespace dlc::fuzz {
 namespace {
 
 using google::protobuf::Message;
 
-// ONNX's classes have no descriptors: they are made for small programs. So the
-// model is one of a class made here, from a file that the build writes.
 const Message *prototype() {
-  using namespace google::protobuf;
-  static DescriptorPool pool;
-  static DynamicMessageFactory factory(&pool);
-  static const Message *const model = []() -> const Message * {
-    auto text = readFile(DLC_ONNX_DESCRIPTORS, 1 << 20);
-    FileDescriptorSet files;
-    if (!text || !files.ParseFromString(*text))
-      return nullptr;
-    for (const FileDescriptorProto &file : files.file())
-      pool.BuildFile(file);
-    const Descriptor *type = pool.FindMessageTypeByName("onnx.ModelProto");
-    return type ? factory.GetPrototype(type) : nullptr;
-  }();
-  return model;
+  static const Prototype model(DLC_ONNX_DESCRIPTORS, "onnx.ModelProto");
+  return model.get();
 }
 
 const Message *part(const Message &message, const char *name) {

@@ -5,10 +5,9 @@
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
+#include "test/fuzz/Prototype.h"
 #include "test/fuzz/Steps.h"
 #include "test/fuzz/Targets.h"
-
-#include <google/protobuf/util/message_differencer.h>
 
 #include <filesystem>
 
@@ -17,10 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool equal(const google::protobuf::MessageLite &a,
+           const google::protobuf::MessageLite &b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
 // What a generated kernel takes was fixed when it was made: an artifact is
 // code, and a plan that hands it other buffers is another program.
 bool callsKernelsAsMade(const plan::Plan &plan, const plan::Plan &made) {
-  using google::protobuf::util::MessageDifferencer;
   if (plan.programs_size() != made.programs_size() ||
       plan.regions_size() != made.regions_size())
     return false;
@@ -30,12 +33,12 @@ bool callsKernelsAsMade(const plan::Plan &plan, const plan::Plan &made) {
         a.buffers_size() != b.buffers_size())
       return false;
     for (int i = 0; i < a.buffers_size(); ++i)
-      if (!MessageDifferencer::Equals(a.buffers(i), b.buffers(i)))
+      if (!equal(a.buffers(i), b.buffers(i)))
         return false;
     for (int i = 0; i < a.commands_size(); ++i)
       if ((a.commands(i).kind() == "kernel" ||
            b.commands(i).kind() == "kernel") &&
-          !MessageDifferencer::Equals(a.commands(i), b.commands(i)))
+          !equal(a.commands(i), b.commands(i)))
         return false;
   }
   return true;
@@ -77,15 +80,21 @@ Result<std::string> copyOfSeed(Job &job) {
 
 Status fuzzPlan(Job &job) {
   const std::string &seed = job.random.pick(job.seeds);
-  plan::Plan made, donor;
+  static const Prototype prototype(DLC_PLAN_DESCRIPTORS, "dlc.plan.Plan");
+  if (!prototype.get())
+    return failed("no descriptors of plans in {}", DLC_PLAN_DESCRIPTORS);
   DLC_ASSIGN(std::string text, readFile(seed + "/plan.pb", 1 << 30));
+  plan::Plan made, plan;
   made.ParseFromString(text);
+  const auto mutant = prototype.parse(text);
   DLC_ASSIGN(text, readFile(job.random.pick(job.seeds) + "/plan.pb", 1 << 30));
-  donor.ParseFromString(text);
-  plan::Plan plan = made;
+  const auto donor = prototype.parse(text);
   for (int i = changes(job.random); i > 0; --i)
-    mutateMessage(job.random, plan, donor);
-  DLC_TRY(writeMutant(job, "mutant.pb", plan.SerializeAsString()).status());
+    mutateMessage(job.random, *mutant, *donor);
+  text = mutant->SerializeAsString();
+  DLC_TRY(writeMutant(job, "mutant.pb", text).status());
+  if (!plan.ParseFromString(text))
+    return corrupt("no plan");
   DLC_TRY(verifyPlan(plan));
   if (totalBytes(plan) > kMemory || !callsKernelsAsMade(plan, made))
     return {};

@@ -262,7 +262,7 @@ TuneKey Matmul::keyOf(const CommandSpec &spec) const {
   if (epilogue_.biasGradient)
     key.add("sum", ltEpilogue_.name);
   for (const plan::Attribute &attribute : spec.command.attributes())
-    key.add("attribute." + attribute.name(), attribute.ShortDebugString());
+    key.add("attribute." + attribute.name(), plan::valueText(attribute));
   return key;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/device/Operands.h"
 #include "runtime/device/cuda/Kinds.h"
+#include "runtime/plan/Attributes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -36,7 +37,7 @@ TuneKey keyOf(const CudaDevice &device, const CommandSpec &spec,
   add('x', spec.inputs);
   add('y', spec.outputs);
   for (const plan::Attribute &attribute : spec.command.attributes())
-    key.add("attribute." + attribute.name(), attribute.ShortDebugString());
+    key.add("attribute." + attribute.name(), plan::valueText(attribute));
   return key;
 }
 
