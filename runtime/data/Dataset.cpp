@@ -90,24 +90,6 @@ Status check(const Array &array, const InputSpec &spec, int64_t batch) {
   return checkShape(array, spec, batch, elements);
 }
 
-Status checkRange(const Array &array, const InputSpec &spec,
-                  uint64_t elements) {
-  if (isFloat(spec.dtype))
-    return {};
-  IntegerRange allowed = rangeOf(spec.dtype);
-  if (spec.limit > 0)
-    allowed = {0, std::min(allowed.last, spec.limit - 1)};
-  const uint64_t rows = spec.isShared ? 1 : static_cast<uint64_t>(array.rows());
-  std::optional<uint64_t> wrong =
-      findOutside(array.data(), array.dtype, elements * rows, allowed);
-  if (!wrong)
-    return {};
-  return failed("{} {} in row {} is out of range, expected {} to {}",
-                kindOf(spec), integerAt(array.data(), array.dtype, *wrong),
-                *wrong / std::max<uint64_t>(elements, 1), allowed.first,
-                allowed.last);
-}
-
 // The factor from the file's numbers to the program's.
 double scaleOf(const Array &array, const InputSpec &spec,
                std::optional<double> scale) {
@@ -118,57 +100,96 @@ double scaleOf(const Array &array, const InputSpec &spec,
 
 } // namespace
 
-void Column::copySample(int64_t row, std::byte *to) const {
-  const uint64_t stride = elements_ * sizeOf(array_.dtype);
-  const uint64_t from = spec_.isShared ? 0 : static_cast<uint64_t>(row);
-  convert_(array_.data() + from * stride, to, elements_, scale_);
+Status Column::checkRange(const std::byte *values, int64_t firstRow,
+                          int64_t rows) const {
+  if (isFloat(spec_.dtype))
+    return {};
+  IntegerRange allowed = rangeOf(spec_.dtype);
+  if (spec_.limit > 0)
+    allowed = {0, std::min(allowed.last, spec_.limit - 1)};
+  const std::optional<uint64_t> wrong = findOutside(
+      values, found_, elements_ * static_cast<uint64_t>(rows), allowed);
+  if (!wrong)
+    return {};
+  return failed("{} {} in row {} is out of range, expected {} to {}",
+                kindOf(spec_), integerAt(values, found_, *wrong),
+                static_cast<uint64_t>(firstRow) +
+                    *wrong / std::max<uint64_t>(elements_, 1),
+                allowed.first, allowed.last);
 }
 
-Status Dataset::bind(const Array &array, const InputSpec &spec, int64_t batch,
+Status Column::copySample(int64_t row, std::byte *to) const {
+  const uint64_t stride = elements_ * sizeOf(found_);
+  const int64_t at = spec_.isShared ? 0 : row;
+  if (all_) {
+    convert_(all_ + static_cast<uint64_t>(at) * stride, to, elements_, scale_);
+    return {};
+  }
+  thread_local std::vector<std::byte> room;
+  room.resize(stride);
+  const auto read = [&]() -> Status {
+    DLC_TRY(rows_->read(at, room.data()));
+    return checkRange(room.data(), at, 1);
+  };
+  DLC_TRY(read().withContext(fmt::format("'{}'", spec_.key)));
+  convert_(room.data(), to, elements_, scale_);
+  return {};
+}
+
+Status Dataset::bind(const InputSpec &spec, int64_t batch,
                      std::optional<double> scale) {
+  DLC_ASSIGN(const Array head, source_->head(spec.key));
   Column column;
-  DLC_TRY(checkDType(array, spec));
-  DLC_TRY(checkShape(array, spec, batch, column.elements_));
-  DLC_TRY(checkRange(array, spec, column.elements_));
+  DLC_TRY(checkDType(head, spec));
+  DLC_TRY(checkShape(head, spec, batch, column.elements_));
+  DLC_ASSIGN(column.rows_, source_->rows(spec.key));
+  column.all_ = column.rows_->all();
   column.spec_ = spec;
-  column.array_ = array;
-  column.scale_ = scaleOf(array, spec, scale);
-  column.convert_ = converter(array.dtype, spec.dtype, column.scale_ != 1);
+  column.found_ = head.dtype;
+  if (column.all_)
+    DLC_TRY(column.checkRange(column.all_, 0, spec.isShared ? 1 : head.rows()));
+  column.scale_ = scaleOf(head, spec, scale);
+  column.convert_ = converter(head.dtype, spec.dtype, column.scale_ != 1);
   if (!spec.isShared) {
     auto first = std::find_if(columns_.begin(), columns_.end(),
                               [](auto &c) { return !c.spec_.isShared; });
-    if (first != columns_.end() && samples_ != array.rows())
-      return failed("has {} samples, but '{}' has {}", array.rows(),
+    if (first != columns_.end() && samples_ != head.rows())
+      return failed("has {} samples, but '{}' has {}", head.rows(),
                     first->spec_.key, samples_);
-    samples_ = array.rows();
+    samples_ = head.rows();
   }
   columns_.push_back(std::move(column));
   return {};
 }
 
-Result<Dataset> Dataset::open(const std::string &path,
+Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
                               const std::vector<InputSpec> &inputs,
-                              int64_t batch, std::optional<double> scale) try {
-  DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
+                              int64_t batch, std::optional<double> scale) {
+  const std::string name = source->name();
   Dataset dataset;
-  dataset.path_ = path;
+  dataset.source_ = std::move(source);
   for (const InputSpec &spec : inputs) {
-    DLC_ASSIGN(const Array head, file.head(spec.key));
+    DLC_ASSIGN(const Array head, dataset.source_->head(spec.key));
     DLC_TRY(check(head, spec, batch)
-                .withContext(fmt::format("'{}': '{}'", path, spec.key)));
+                .withContext(fmt::format("'{}': '{}'", name, spec.key)));
   }
-  for (const InputSpec &spec : inputs) {
-    DLC_ASSIGN(Array array, file.read(spec.key));
-    DLC_TRY(dataset.bind(array, spec, batch, scale)
-                .withContext(fmt::format("'{}': '{}'", path, spec.key)));
-  }
+  for (const InputSpec &spec : inputs)
+    DLC_TRY(dataset.bind(spec, batch, scale)
+                .withContext(fmt::format("'{}': '{}'", name, spec.key)));
   DLC_TRY(mappedFilesStatus());
   if (std::all_of(inputs.begin(), inputs.end(),
                   [](const InputSpec &spec) { return spec.isShared; }))
     dataset.samples_ = 1;
   if (dataset.samples_ == 0)
-    return failed("'{}' has no samples", path);
+    return failed("'{}' has no samples", name);
   return dataset;
+}
+
+Result<Dataset> Dataset::open(const std::string &path,
+                              const std::vector<InputSpec> &inputs,
+                              int64_t batch, std::optional<double> scale) try {
+  DLC_ASSIGN(auto source, openSource(path));
+  return open(std::move(source), inputs, batch, scale);
 } catch (...) {
   return caughtException(path);
 }

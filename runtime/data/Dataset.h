@@ -1,7 +1,7 @@
-// Samples in memory, checked against what a program takes.
+// Samples checked against what a program takes.
 #pragma once
 
-#include "runtime/data/Npy.h"
+#include "runtime/data/Source.h"
 
 #include <optional>
 #include <string>
@@ -26,16 +26,22 @@ public:
   uint64_t sampleBytes() const { return elements_ * sizeOf(spec_.dtype); }
 
   // Sample `row`, converted, to `to` (sampleBytes()); what is shared as a
-  // whole.
-  void copySample(int64_t row, std::byte *to) const;
+  // whole. An error, naming the row, if it cannot be read, or its integers are
+  // out of range and could not be checked before.
+  Status copySample(int64_t row, std::byte *to) const;
 
 private:
   friend class Dataset;
   using Convert = void (*)(const std::byte *from, std::byte *to, uint64_t count,
                            double scale);
 
+  Status checkRange(const std::byte *values, int64_t firstRow,
+                    int64_t rows) const;
+
   InputSpec spec_;
-  Array array_;
+  DType found_ = DType::F32; // of the source
+  std::shared_ptr<const RowReader> rows_;
+  const std::byte *all_ = nullptr; // the rows, if they are in memory: checked
   uint64_t elements_ = 0;
   double scale_ = 1;
   Convert convert_ = nullptr;
@@ -44,24 +50,30 @@ private:
 // Immutable after it is opened; any thread may read.
 class Dataset {
 public:
-  // Reads and checks the arrays that `inputs` name: dtype, shape of a sample,
-  // the same number of samples in all, the range of integers. A float input
-  // takes u8 images times `scale` (1/255 if absent), and other numbers times
-  // `scale` only if it is given. `batch` is the first dimension of the inputs
-  // in samples. Errors say what was found and expected, by file and key.
+  // Reads, as far as they are held in memory, and checks the arrays that
+  // `inputs` name: dtype, shape of a sample, the same number of samples in all,
+  // the range of integers. A float input takes u8 images times `scale` (1/255
+  // if absent), and other numbers times `scale` only if it is given. `batch` is
+  // the first dimension of the inputs in samples. Errors say what was found and
+  // expected, by file and key.
+  static Result<Dataset> open(std::shared_ptr<const Source> source,
+                              const std::vector<InputSpec> &inputs,
+                              int64_t batch, std::optional<double> scale);
+  // Of the file at `path`.
   static Result<Dataset> open(const std::string &path,
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, std::optional<double> scale);
 
   int64_t samples() const { return samples_; }
   const std::vector<Column> &columns() const { return columns_; }
-  const std::string &path() const { return path_; }
+  const Source &source() const { return *source_; }
+  std::string path() const { return source_->name(); }
 
 private:
-  Status bind(const Array &array, const InputSpec &spec, int64_t batch,
+  Status bind(const InputSpec &spec, int64_t batch,
               std::optional<double> scale);
 
-  std::string path_;
+  std::shared_ptr<const Source> source_;
   int64_t samples_ = 0;
   std::vector<Column> columns_;
 };

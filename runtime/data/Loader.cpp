@@ -56,20 +56,21 @@ Cursor Sampling::cursorAfter(int64_t updates, int64_t samples) const {
           (done - first) % perEpoch * samplesOfUpdate()};
 }
 
-void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
-               Batch &batch) {
+Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
+                 Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
     const Column &column = dataset.columns()[i];
     std::byte *to = batch[i].data();
     if (column.spec().isShared) {
-      column.copySample(0, to);
+      DLC_TRY(column.copySample(0, to));
       continue;
     }
     for (int64_t row : rows) {
-      column.copySample(row, to);
+      DLC_TRY(column.copySample(row, to));
       to += column.sampleBytes();
     }
   }
+  return {};
 }
 
 Batch makeBatch(const Dataset &dataset, int64_t rows) {
@@ -112,32 +113,31 @@ Result<const Batch *> Loader::next() {
 }
 
 void Loader::work() {
-  const Status status = guarded("the next batch", [this] {
-    makeBatches();
-    return Status();
-  });
+  const Status status =
+      guarded("the next batch", [this] { return makeBatches(); });
   std::lock_guard lock(mutex_);
   error_ = status;
   changed_.notify_all();
 }
 
-void Loader::makeBatches() {
+Status Loader::makeBatches() {
   for (int64_t number = made_; number < last_; ++number) {
     {
       // The batch before next_ is still in use.
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return stop_ || number - next_ + 1 < kRing; });
       if (stop_)
-        return;
+        return {};
     }
-    makeBatchOf(number, ring_[static_cast<size_t>(number % kRing)]);
+    DLC_TRY(makeBatchOf(number, ring_[static_cast<size_t>(number % kRing)]));
     std::lock_guard lock(mutex_);
     made_ = number + 1;
     changed_.notify_all();
   }
+  return {};
 }
 
-void Loader::makeBatchOf(int64_t number, Batch &batch) {
+Status Loader::makeBatchOf(int64_t number, Batch &batch) {
   const auto [epoch, sample] =
       sampling_.cursorAfter(number / sampling_.window, dataset_.samples());
   if (epoch != epoch_) {
@@ -153,9 +153,9 @@ void Loader::makeBatchOf(int64_t number, Batch &batch) {
   const int64_t first =
       sample + (number % sampling_.window * sampling_.world + sampling_.rank) *
                    sampling_.batch;
-  fillBatch(dataset_,
-            {order_.data() + first, static_cast<size_t>(sampling_.batch)},
-            batch);
+  return fillBatch(
+      dataset_, {order_.data() + first, static_cast<size_t>(sampling_.batch)},
+      batch);
 }
 
 } // namespace dlc

@@ -50,8 +50,8 @@ std::vector<int64_t> shuffledOrder(int64_t count, uint64_t seed,
 using Batch = std::vector<std::vector<std::byte>>;
 
 // Copies `rows` to `batch`, whose buffers have the right size already.
-void fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
-               Batch &batch);
+Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
+                 Batch &batch);
 Batch makeBatch(const Dataset &dataset, int64_t rows);
 
 // The batches of updates [first, last) of a run, which are counted over all
@@ -70,8 +70,8 @@ public:
 
 private:
   void work();
-  void makeBatches();
-  void makeBatchOf(int64_t number, Batch &batch);
+  Status makeBatches();
+  Status makeBatchOf(int64_t number, Batch &batch);
 
   const Dataset &dataset_;
   Sampling sampling_;

@@ -31,7 +31,7 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   constexpr double kSeconds = 0.2;
   if (communicator_.size() == 1)
     return own;
-  pending_ = {own.stop, own.save || pending_.save};
+  pending_ = {own.stop, own.save || pending_.save, own.end || pending_.end};
   if (step < next_)
     return SignalRequest();
   const std::chrono::duration<double> passed = Clock::now() - last_;
@@ -40,13 +40,15 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
       kSeconds * static_cast<double>(steps) / std::max(passed.count(), 1e-9);
   // At most twice as far as the last time: one quick step proves little.
   const double limit = 2.0 * static_cast<double>(steps);
-  // How many ranks have caught each signal; whether one is asked to save; the
-  // steps until they ask again, from rank 0.
-  constexpr size_t kSave = kStopSignals.size(), kAhead = kSave + 1;
+  // How many ranks have caught each signal; whether one is asked to save, or to
+  // end; the steps until they ask again, from rank 0.
+  constexpr size_t kSave = kStopSignals.size(), kEnd = kSave + 1,
+                   kAhead = kEnd + 1;
   int64_t values[kAhead + 1] = {};
   for (size_t i = 0; i < kStopSignals.size(); ++i)
     values[i] = pending_.stop == kStopSignals[i];
   values[kSave] = pending_.save;
+  values[kEnd] = pending_.end;
   if (communicator_.rank() == 0)
     values[kAhead] = static_cast<int64_t>(std::clamp(ahead, 1.0, limit));
   DLC_TRY(communicator_.allReduce(values, std::size(values), DType::I64,
@@ -55,7 +57,7 @@ Result<SignalRequest> SignalAgreement::ask(SignalRequest own, int64_t step) {
   agreedAt_ = step;
   last_ = Clock::now();
   next_ = step + values[kAhead];
-  SignalRequest all{0, values[kSave] > 0};
+  SignalRequest all{0, values[kSave] > 0, values[kEnd] > 0};
   for (size_t i = kStopSignals.size(); i-- > 0;)
     if (values[i] > 0)
       all.stop = kStopSignals[i];

@@ -5,7 +5,6 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/train/Agree.h"
-#include "runtime/train/DataHash.h"
 #include "runtime/train/session/Buffers.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
@@ -42,6 +41,13 @@ std::string artifactPath(const TrainOptions &options) {
                                 : options.resume + "/model.dlc";
 }
 
+Result<std::shared_ptr<const Source>>
+givenOr(const std::shared_ptr<const Source> &given, const std::string &path) {
+  if (given)
+    return given;
+  return openSource(path);
+}
+
 } // namespace
 
 std::string batchText(const Sampling &sampling) {
@@ -56,15 +62,20 @@ std::string ranksText(const Sampling &sampling) {
 }
 
 Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
+                                       const TrainHooks &hooks,
                                        Communicator &communicator) {
   TrainOptions options = given;
   for (auto member :
        {&TrainOptions::artifact, &TrainOptions::data, &TrainOptions::val})
     options.*member = absolutePath(options.*member);
+  if (hooks.data)
+    options.data = hooks.data->name();
+  if (hooks.val)
+    options.val = hooks.val->name();
   OptionTable table;
   options.addTo(table);
   DLC_TRY(table.validate());
-  std::unique_ptr<Job> job(new Job(options, communicator));
+  std::unique_ptr<Job> job(new Job(options, hooks, communicator));
   job->infiniteSteps = infiniteStepsOf(std::getenv("DLC_INJECT_INF"));
   DLC_TRY(agree(communicator, job->lockRun()));
   DLC_TRY(agree(communicator, job->loadData()));
@@ -157,8 +168,9 @@ Status Job::loadData() {
                   artifactPath(options));
   const plan::Plan &plan = artifact.plan();
   DLC_TRY(checkNumberOfRanks(plan));
+  DLC_ASSIGN(auto source, givenOr(hooks.data, options.data));
   DLC_ASSIGN(data,
-             openDataset(options.data, plan, "train_step", options.scale));
+             openDataset(std::move(source), plan, "train_step", options.scale));
   sampling = {plan.batch(),        std::max<int64_t>(1, plan.accumulate()),
               communicator.rank(), communicator.size(),
               options.shuffle,     options.seed};
@@ -171,9 +183,11 @@ Status Job::loadData() {
   compiled.world = static_cast<int>(plan.world_size());
   stepsPerEpoch = compiled.updatesPerEpoch(data->samples());
   if (!options.val.empty()) {
-    DLC_ASSIGN(val, openDataset(options.val, plan, "eval_step", options.scale));
+    DLC_ASSIGN(source, givenOr(hooks.val, options.val));
+    DLC_ASSIGN(
+        val, openDataset(std::move(source), plan, "eval_step", options.scale));
   }
-  DLC_ASSIGN(dataHash, hashData(options.data, options.threads));
+  DLC_ASSIGN(dataHash, data->source().hash(options.threads));
   options.tune.choices = std::make_shared<TuneChoices>();
   std::string state = artifact.statePath();
   DLC_ASSIGN(session,
@@ -317,7 +331,7 @@ Status Job::sharePlace() {
 
 Status Job::checkSameData() const {
   DLC_ASSIGN(const bool same,
-             isOfData(progress.dataHash, dataHash, options.data));
+             data->source().isHash(progress.dataHash, dataHash));
   if (!same || progress.samples != data->samples())
     return failed("'{}' is not the data that the run began with ({} samples, "
                   "hash {}; found {} samples, hash {})",

@@ -1,6 +1,7 @@
 // What a run trains, on what, and how far it is.
 #pragma once
 
+#include "runtime/train/Hooks.h"
 #include "runtime/train/run/Checkpoints.h"
 #include "runtime/train/run/Run.h"
 
@@ -14,6 +15,7 @@ struct Job {
   // Reads model and data, binds the step, makes the run folder or finds the
   // newest checkpoint. An error is the same on all ranks.
   static Result<std::unique_ptr<Job>> open(const TrainOptions &options,
+                                           const TrainHooks &hooks,
                                            Communicator &communicator);
 
   // Goes to the newest checkpoint, on all ranks.
@@ -37,6 +39,7 @@ struct Job {
   std::string memoryText() const;
 
   TrainOptions options;
+  TrainHooks hooks;
   Communicator &communicator;
   std::optional<Dataset> data, val;
   Sampling sampling;
@@ -56,8 +59,9 @@ struct Job {
   std::set<int64_t> infiniteSteps;
 
 private:
-  Job(const TrainOptions &options, Communicator &communicator)
-      : options(options), communicator(communicator) {}
+  Job(const TrainOptions &options, const TrainHooks &hooks,
+      Communicator &communicator)
+      : options(options), hooks(hooks), communicator(communicator) {}
   Status loadData();
   Status bindStep();
   Status settleLength();

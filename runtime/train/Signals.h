@@ -9,6 +9,7 @@ namespace dlc {
 struct SignalRequest {
   int stop = 0; // the signal to end by; 0: none
   bool save = false;
+  bool end = false; // as `stop`: a callback of rank 0 asked
 };
 
 // Catches them while it lives; one at a time a process. A second SIGINT ends

@@ -185,6 +185,14 @@ Result<TrainOptions> optionsFromYaml(const std::string &path) {
   return options;
 }
 
+Status checkResume(const TrainOptions &o, const OptionTable &table) {
+  for (const char *key : {"run.run", "run.seed", "run.shuffle", "run.scale"})
+    if (isGiven(o.given, key))
+      return usageError("{} cannot change in a run that is resumed",
+                        table.find(key)->flag);
+  return {};
+}
+
 Result<TrainOptions> resumeOptions(const TrainOptions &given) {
   if (!isFolder(given.resume))
     return failed("no run '{}': no such folder", given.resume);

@@ -67,6 +67,10 @@ struct TrainOptions {
 std::string toYaml(const TrainOptions &options);
 Result<TrainOptions> optionsFromYaml(const std::string &path);
 
+// Code::Usage, naming the flag, for a given option that would make the resumed
+// run another run.
+Status checkResume(const TrainOptions &given, const OptionTable &table);
+
 // The options to go on with the run `given.resume` with: the run's own, but for
 // those in given.given and those that are not kept.
 Result<TrainOptions> resumeOptions(const TrainOptions &given);

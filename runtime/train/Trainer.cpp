@@ -22,7 +22,10 @@ class Trainer::Impl {
 public:
   explicit Impl(std::unique_ptr<Job> job)
       : ownJob_(std::move(job)), job_(*ownJob_), steps_(job_),
-        guard_(job_, steps_) {}
+        guard_(job_, steps_) {
+    if (job_.hooks.signals)
+      signals_.emplace();
+  }
 
   // Before loop(), which is called once.
   Status openFiles() {
@@ -52,21 +55,27 @@ public:
         return status;
       }
       DLC_ASSIGN(const SignalRequest asked,
-                 agreement.ask(signals_.take(), job_.progress.step));
+                 agreement.ask(takeRequest(), job_.progress.step));
       DLC_TRY(atStepEnd(asked, bar));
-      if (asked.stop)
-        return finish(asked.stop);
+      if (asked.stop || asked.end)
+        return finish(asked);
     }
-    return finish(0);
+    return finish({});
   }
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  Result<TrainResult> finish(int signal) {
+  Result<TrainResult> finish(SignalRequest asked) {
     if (job_.isRoot() && profiling_)
       reportProfile();
-    return TrainResult{job_.run, job_.progress.step, signal};
+    return TrainResult{job_.run, job_.progress.step, asked.stop, asked.end};
+  }
+
+  SignalRequest takeRequest() {
+    SignalRequest request = signals_ ? signals_->take() : SignalRequest();
+    request.end = std::exchange(end_, false);
+    return request;
   }
 
   // The steps are done and saved: a file less is no error.
@@ -137,6 +146,7 @@ private:
         writeMetrics(report);
         bar.update(report.step, job_.metric(report.values, "loss"),
                    job_.metric(report.values, "lr"));
+        tell(report);
       }
       DLC_TRY(guard_.check(report, [&] { bar.pause(); }));
     }
@@ -167,20 +177,23 @@ private:
   // What is due after this step; then every step before is known.
   Status atStepEnd(SignalRequest asked, ProgressBar &bar) {
     const int64_t step = job_.progress.step;
-    const bool ends = step == job_.total || asked.stop;
+    const bool ends = step == job_.total || asked.stop || asked.end;
     const bool epochEnd = job_.progress.cursor.sample == 0;
     const bool validates = job_.val && (epochEnd || step == job_.total);
     const int64_t every = job_.options.saveEvery;
     const bool saves =
         ends || asked.save || (every > 0 ? step % every == 0 : epochEnd);
-    if (!validates && !saves)
+    if (!validates && !saves && !epochEnd)
       return {};
     DLC_TRY(readReports(0, bar));
     DLC_TRY(job_.settleBuffers());
+    EpochEvent event{job_.progress.cursor.epoch, step, {}};
     if (validates) {
       bar.pause();
-      DLC_TRY(validate());
+      DLC_TRY(validate(event));
     }
+    if (epochEnd && job_.isRoot() && job_.hooks.onEpoch)
+      end_ |= !job_.hooks.onEpoch(event);
     if (!saves)
       return {};
     DLC_TRY(job_.save(ends));
@@ -191,41 +204,64 @@ private:
     return {};
   }
 
-  Status validate() {
-    JsonLine line;
-    const int64_t epoch = job_.progress.cursor.epoch;
-    line.add("epoch", epoch).add("step", job_.progress.step);
-    std::string text = fmt::format("epoch {}:", epoch);
-    DLC_TRY(evaluateInto("val", line, text));
+  Status validate(EpochEvent &event) {
+    DLC_TRY(evaluateInto("val", event));
     const int sets = plan::countAverages(job_.session->plan());
     for (int set = 1; set <= sets; ++set) {
       DLC_ASSIGN(StateBytes trained,
                  useAverages(job_.session->executor(), set));
-      Status status = evaluateInto(plan::averagesName(set), line, text);
+      Status status = evaluateInto(plan::averagesName(set), event);
       DLC_TRY(restoreStates(job_.session->executor(), trained));
       DLC_TRY(status);
     }
     if (!job_.isRoot())
       return {};
     if (!job_.options.quiet)
-      info("{}", text);
+      info("{}", epochText(event));
+    JsonLine line;
+    line.add("epoch", event.epoch).add("step", event.step);
+    for (const auto &[name, value] : event.values)
+      line.add(name, value);
     epochs_->append(line.finish());
     return {};
   }
 
-  Status evaluateInto(std::string_view name, JsonLine &line,
-                      std::string &text) {
+  Status evaluateInto(std::string_view name, EpochEvent &event) {
     DLC_ASSIGN(EvalResult result, job_.session->evaluate(*job_.val));
-    line.add(fmt::format("{}_loss", name), result.loss);
-    text += fmt::format(" {} loss {:.4f}", name, result.loss);
-    if (result.accuracy) {
-      line.add(fmt::format("{}_accuracy", name), *result.accuracy);
-      text += fmt::format(" accuracy {:.2f} %", 100 * *result.accuracy);
-    }
+    event.values.emplace_back(fmt::format("{}_loss", name), result.loss);
+    if (result.accuracy)
+      event.values.emplace_back(fmt::format("{}_accuracy", name),
+                                *result.accuracy);
     return {};
   }
 
-  RunSignals signals_; // from here on: all ranks are ready to be asked
+  // "epoch 3: val loss 0.1234 accuracy 97.00 %"
+  static std::string epochText(const EpochEvent &event) {
+    std::string text = fmt::format("epoch {}:", event.epoch);
+    for (const auto &[name, value] : event.values) {
+      const std::string_view whole = name;
+      text += whole.ends_with("_accuracy")
+                  ? fmt::format(" accuracy {:.2f} %", 100 * value)
+                  : fmt::format(" {} loss {:.4f}",
+                                whole.substr(0, whole.rfind('_')), value);
+    }
+    return text;
+  }
+
+  void tell(const StepReport &report) {
+    if (!job_.hooks.onStep)
+      return;
+    const auto [epoch, sample] =
+        job_.sampling.cursorAfter(report.step, job_.data->samples());
+    end_ |= !job_.hooks.onStep(
+        {report.step, job_.total, epoch - (sample == 0),
+         job_.session->metricNames(), report.values,
+         static_cast<double>(job_.sampling.samplesOfUpdate()) /
+             report.seconds});
+  }
+
+  std::optional<RunSignals> signals_; // from here on: all ranks are ready
+  bool end_ = false;                  // a callback asked
   const std::unique_ptr<Job> ownJob_;
   Job &job_;
   Steps steps_;
@@ -239,9 +275,10 @@ private:
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trainer::~Trainer() = default;
 
-Result<std::unique_ptr<Trainer>>
-Trainer::create(const TrainOptions &options, Communicator &communicator) try {
-  DLC_ASSIGN(std::unique_ptr<Job> job, Job::open(options, communicator));
+Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &options,
+                                                 Communicator &communicator,
+                                                 const TrainHooks &hooks) try {
+  DLC_ASSIGN(std::unique_ptr<Job> job, Job::open(options, hooks, communicator));
   auto impl = std::make_unique<Impl>(std::move(job));
   DLC_TRY(agree(communicator, impl->openFiles()));
   return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/collective/Communicator.h"
+#include "runtime/train/Hooks.h"
 #include "runtime/train/TrainOptions.h"
 
 #include <memory>
@@ -9,9 +10,10 @@
 namespace dlc {
 
 struct TrainResult {
-  std::string run;   // its folder
-  int64_t steps = 0; // done in all, earlier sessions included
-  int signal = 0;    // of kStopSignals, ended it early, after a checkpoint
+  std::string run;      // its folder
+  int64_t steps = 0;    // done in all, earlier sessions included
+  int signal = 0;       // of kStopSignals, ended it early, after a checkpoint
+  bool stopped = false; // or a callback did
 };
 
 // Trains as `options` say. Every rank makes one with the same options; rank 0
@@ -28,18 +30,19 @@ public:
   // Reads model and data, makes the run folder or finds the newest checkpoint.
   // An error is the same on all ranks: one of them may report it.
   static Result<std::unique_ptr<Trainer>> create(const TrainOptions &options,
-                                                 Communicator &communicator);
+                                                 Communicator &communicator,
+                                                 const TrainHooks &hooks = {});
   ~Trainer();
 
   // Of the run; empty but on rank 0 if it is a new one.
   const std::string &folder() const;
 
   // Trains to the end; once. While a trainer lives it handles signals
-  // (Signals.h): all ranks finish the step they are in, and a checkpoint is
-  // written.
-  // Code::Diverged when the loss is not finite in a step that was not skipped,
-  // or after options.maxSkips skipped steps in a row; RUN/replay-<step> then
-  // does the step again (Replay.h), and the last checkpoint is kept.
+  // (Signals.h), unless the hooks say no: all ranks finish the step they are
+  // in, and a checkpoint is written. Code::Diverged when the loss is not finite
+  // in a step that was not skipped, or after options.maxSkips skipped steps in
+  // a row; RUN/replay-<step> then does the step again (Replay.h), and the last
+  // checkpoint is kept.
   Result<TrainResult> run();
 
 private:

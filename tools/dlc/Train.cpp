@@ -94,15 +94,6 @@ Arguments::Arguments() {
   table.require([this](auto &) { return checkPlaces(options); });
 }
 
-// Options that would make a resumed run another run.
-Status checkResume(const TrainOptions &o, const OptionTable &table) {
-  for (const char *key : {"run.run", "run.seed", "run.shuffle", "run.scale"})
-    if (isGiven(o.given, key))
-      return usageError("{} cannot change in a run that is resumed",
-                        table.find(key)->flag);
-  return {};
-}
-
 Status settleOptions(Arguments &a) {
   TrainOptions &o = a.options;
   o.given = a.flags.given();

@@ -1,11 +1,13 @@
 #include "runtime/base/process/Log.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/process/LogSink.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -15,6 +17,18 @@ namespace {
 
 std::atomic<bool> quietMode = false;
 std::atomic<int> logRank = -1;
+std::atomic<bool> hasSink = false;
+std::mutex sinkMutex;
+std::function<void(LogLevel, std::string_view)> logSink;
+
+bool goesToSink(LogLevel level, std::string_view text) {
+  if (!hasSink)
+    return false;
+  const std::lock_guard lock(sinkMutex);
+  if (logSink)
+    logSink(level, text);
+  return logSink != nullptr;
+}
 
 // One write a line, so that lines of several ranks do not mix. Allocates
 // nothing.
@@ -59,7 +73,16 @@ bool stderrHasColour() {
 void setQuiet(bool quiet) { quietMode = quiet; }
 void setLogRank(int rank) { logRank = rank; }
 
-void logLine(std::string_view text) { writeLine("", text); }
+void setLogSink(std::function<void(LogLevel, std::string_view)> sink) {
+  const std::lock_guard lock(sinkMutex);
+  logSink = std::move(sink);
+  hasSink = logSink != nullptr;
+}
+
+void logLine(std::string_view text) {
+  if (!goesToSink(LogLevel::Info, text))
+    writeLine("", text);
+}
 
 void logInfo(std::string_view text) {
   if (!quietMode)
@@ -67,11 +90,14 @@ void logInfo(std::string_view text) {
 }
 
 void logWarning(std::string_view text) {
-  writeLine(stderrHasColour() ? "\x1b[33mwarning:\x1b[0m " : "warning: ", text);
+  if (!goesToSink(LogLevel::Warning, text))
+    writeLine(stderrHasColour() ? "\x1b[33mwarning:\x1b[0m " : "warning: ",
+              text);
 }
 
 void logError(std::string_view text) {
-  writeLine(stderrHasColour() ? "\x1b[31merror:\x1b[0m " : "error: ", text);
+  if (!goesToSink(LogLevel::Error, text))
+    writeLine(stderrHasColour() ? "\x1b[31merror:\x1b[0m " : "error: ", text);
 }
 
 } // namespace dlc

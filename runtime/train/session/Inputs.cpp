@@ -24,11 +24,11 @@ InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
 
 // An only input may be called x, only labels y.
 void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
-            const ArrayFile &file) {
+            const Source &source) {
   auto isOne = [&](const InputSpec &spec) { return spec.isLabel == labels; };
   auto only = std::find_if(specs.begin(), specs.end(), isOne);
   if (std::count_if(specs.begin(), specs.end(), isOne) == 1 &&
-      (file.has(name) || !file.has(only->key)))
+      (source.has(name) || !source.has(only->key)))
     only->key = name;
 }
 
@@ -53,9 +53,9 @@ Status setInputs(Executor &executor, const plan::Program &program,
   return {};
 }
 
-Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
-                            std::string_view name,
-                            std::optional<double> scale) try {
+Result<Dataset> openDataset(std::shared_ptr<const Source> source,
+                            const plan::Plan &plan, std::string_view name,
+                            std::optional<double> scale) {
   const plan::Program *program = findProgram(plan, name);
   if (!program)
     return failed("the model has no program '{}': was it compiled with "
@@ -65,10 +65,16 @@ Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
   std::vector<InputSpec> specs;
   for (const plan::Port &port : program->inputs())
     specs.push_back(specOf(plan, *program, port));
-  DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
-  rename(specs, false, "x", file);
-  rename(specs, true, "y", file);
-  return Dataset::open(path, specs, plan.batch(), scale);
+  rename(specs, false, "x", *source);
+  rename(specs, true, "y", *source);
+  return Dataset::open(std::move(source), specs, plan.batch(), scale);
+}
+
+Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
+                            std::string_view program,
+                            std::optional<double> scale) try {
+  DLC_ASSIGN(auto source, openSource(path));
+  return openDataset(std::move(source), plan, program, scale);
 } catch (...) {
   return caughtException(path);
 }

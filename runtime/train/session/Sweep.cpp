@@ -23,7 +23,7 @@ Status Sweep::named(const Status &status, const Rows &rows) const {
 Status Sweep::start(const Rows &rows) {
   for (int64_t i = 0; i < size_; ++i)
     rows_[static_cast<size_t>(i)] = rows.first + std::min(i, rows.count - 1);
-  fillBatch(dataset_, rows_, batch_);
+  DLC_TRY(fillBatch(dataset_, rows_, batch_));
   DLC_TRY(mappedFilesStatus());
   DLC_TRY(setInputs(executor_, program_, batch_));
   DLC_TRY(executor_.run(program_.name()));

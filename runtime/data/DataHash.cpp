@@ -1,4 +1,4 @@
-#include "runtime/train/DataHash.h"
+#include "runtime/data/DataHash.h"
 
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/Mapping.h"

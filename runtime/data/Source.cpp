@@ -1,0 +1,126 @@
+#include "runtime/data/Source.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/data/DataHash.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace dlc {
+namespace {
+
+class ArrayRows final : public RowReader {
+public:
+  explicit ArrayRows(Array array) : array_(std::move(array)) {
+    if (array_.rows() > 0)
+      stride_ =
+          array_.content.bytes.size() / static_cast<uint64_t>(array_.rows());
+  }
+
+  const std::byte *all() const override { return array_.data(); }
+  Status read(int64_t row, std::byte *to) const override {
+    std::memcpy(to, array_.data() + static_cast<uint64_t>(row) * stride_,
+                stride_);
+    return {};
+  }
+
+private:
+  Array array_;
+  uint64_t stride_ = 0;
+};
+
+class FileSource final : public Source {
+public:
+  explicit FileSource(ArrayFile file) : file_(std::move(file)) {}
+
+  std::string name() const override { return file_.path(); }
+  std::vector<std::string> keys() const override { return file_.keys(); }
+  Result<Array> head(const std::string &key) const override {
+    return file_.head(key);
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    DLC_ASSIGN(Array array, file_.read(key));
+    return std::make_shared<const ArrayRows>(std::move(array));
+  }
+  Result<std::string> hash(int threads) const override {
+    return hashData(file_.path(), threads);
+  }
+  Result<bool> isHash(const std::string &hash,
+                      const std::string &own) const override {
+    return isOfData(hash, own, file_.path());
+  }
+
+private:
+  ArrayFile file_;
+};
+
+class MemorySource final : public Source {
+public:
+  MemorySource(std::string name, std::map<std::string, Array> arrays)
+      : name_(std::move(name)), arrays_(std::move(arrays)) {}
+
+  std::string name() const override { return name_; }
+  std::vector<std::string> keys() const override {
+    std::vector<std::string> keys;
+    for (const auto &[key, array] : arrays_)
+      keys.push_back(key);
+    return keys;
+  }
+  Result<Array> head(const std::string &key) const override {
+    DLC_ASSIGN(const Array *array, find(key));
+    return Array{array->dtype, array->shape, {}};
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    DLC_ASSIGN(const Array *array, find(key));
+    return std::make_shared<const ArrayRows>(*array);
+  }
+  Result<std::string> hash(int) const override {
+    std::string text;
+    for (const auto &[key, array] : arrays_)
+      text += fmt::format("{} {} {}\n", key, describe(array.dtype, array.shape),
+                          sha256(array.content.bytes));
+    return sha256(std::as_bytes(std::span(text)));
+  }
+
+private:
+  Result<const Array *> find(const std::string &key) const {
+    const auto found = arrays_.find(key);
+    if (found == arrays_.end())
+      return noSuchArray(*this, key);
+    return &found->second;
+  }
+
+  std::string name_;
+  std::map<std::string, Array> arrays_;
+};
+
+} // namespace
+
+bool Source::has(const std::string &key) const {
+  const auto all = keys();
+  return std::find(all.begin(), all.end(), key) != all.end();
+}
+
+Status noSuchArray(const Source &source, const std::string &key) {
+  const std::string found = fmt::format("{}", fmt::join(source.keys(), ", "));
+  return failed("'{}' has no array '{}', found: {}", source.name(), key,
+                printable(found));
+}
+
+Result<std::shared_ptr<const Source>> openSource(const std::string &path) {
+  DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
+  return std::make_shared<const FileSource>(std::move(file));
+}
+
+std::shared_ptr<const Source> sourceOf(std::string name,
+                                       std::map<std::string, Array> arrays) {
+  return std::make_shared<const MemorySource>(std::move(name),
+                                              std::move(arrays));
+}
+
+} // namespace dlc

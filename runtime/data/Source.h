@@ -1,0 +1,58 @@
+// Arrays by name, a row of each a sample: what a data set is made of, be it a
+// file or a program's own.
+#pragma once
+
+#include "runtime/data/Npy.h"
+
+#include <map>
+
+namespace dlc {
+
+// The rows of one array. Any thread may read, several at once.
+class RowReader {
+public:
+  virtual ~RowReader() = default;
+
+  // All rows, if they are in memory: what is read again and again, and checked
+  // before the first step. Null otherwise.
+  virtual const std::byte *all() const { return nullptr; }
+  // Row `row`, 0 <= row < the array's rows, to `to`, which has a row's bytes.
+  virtual Status read(int64_t row, std::byte *to) const = 0;
+};
+
+class Source {
+public:
+  virtual ~Source() = default;
+
+  // What messages call it: a file's path.
+  virtual std::string name() const = 0;
+  virtual std::vector<std::string> keys() const = 0;
+  // Type and shape of an array, of all its rows, without content. Errors name
+  // source and key.
+  virtual Result<Array> head(const std::string &key) const = 0;
+  virtual Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const = 0;
+  // What tells these samples from others, between ranks and to a run that goes
+  // on; 64 hex digits. `threads` may compute it.
+  virtual Result<std::string> hash(int threads) const = 0;
+  // Whether `hash`, of this version of dlc or an older one, is of these
+  // samples; `own` is hash().
+  virtual Result<bool> isHash(const std::string &hash,
+                              const std::string &own) const {
+    return hash == own;
+  }
+
+  bool has(const std::string &key) const;
+};
+
+// The file at `path`, by what it is called: .npy, else .npz.
+Result<std::shared_ptr<const Source>> openSource(const std::string &path);
+
+// Arrays in memory, which the source keeps; the hash is that of their bytes.
+std::shared_ptr<const Source> sourceOf(std::string name,
+                                       std::map<std::string, Array> arrays);
+
+// The error of a key that a source does not have.
+Status noSuchArray(const Source &source, const std::string &key);
+
+} // namespace dlc
