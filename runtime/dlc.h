@@ -1,6 +1,5 @@
-// The C++ API of the runtime, which the tool `dlc` itself uses: train, evaluate
-// and predict with what `dlc compile` made. Link libdlc.so; no Python, no
-// compiler. runtime/README.md has an example.
+// The rooms of the runtime that the tools use. Other people's programs have
+// api/dlc/dlc.h and dlc.hpp.
 #pragma once
 
 #include "runtime/base/Status.h"           // how errors are reported

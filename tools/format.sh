@@ -10,11 +10,11 @@ if [[ ${1-} == --check ]]; then
 fi
 files=()
 for file in "$@"; do
-  [[ $file == *.@(cpp|h|cu) ]] && files+=("$file")
+  [[ $file == *.@(cpp|hpp|c|h|cu) ]] && files+=("$file")
 done
 if (($# == 0)); then
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
-  mapfile -t files < <(git ls-files '*.cpp' '*.h' '*.cu')
+  mapfile -t files < <(git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu')
 fi
 ((${#files[@]})) || exit 0
 if [[ $check == no ]]; then

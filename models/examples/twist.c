@@ -1,7 +1,9 @@
-/* An operator of one's own for dlc: Twist, y = x * tanh(rate * x), in the domain "example".
+/* An operator of one's own for dlc: Twist, y = x * tanh(rate * x), in the
+ * domain "example".
  *
- *   cc -O2 -shared -fPIC -I. models/examples/twist.c -lm -o libtwist.so      (in the checkout: -I is where runtime/ lies)
- *   dlc compile model.onnx --op-library=libtwist.so */
+ *   cc -O2 -shared -fPIC -I. models/examples/twist.c -lm -o libtwist.so (in the
+ * checkout: -I is where runtime/ lies) dlc compile model.onnx
+ * --op-library=libtwist.so */
 #include "runtime/plan/ops/dlc_op.h"
 
 #include <math.h>
@@ -10,7 +12,8 @@
 
 static double rate_of(const dlc_op_call *call) {
   for (size_t i = 0; i < call->attribute_count; ++i)
-    if (!strcmp(call->attributes[i].name, "rate") && call->attributes[i].count == 1)
+    if (!strcmp(call->attributes[i].name, "rate") &&
+        call->attributes[i].count == 1)
       return call->attributes[i].numbers[0];
   return 1;
 }
@@ -23,8 +26,10 @@ static size_t elements(const dlc_op_tensor *x) {
 }
 
 static int shapes(const dlc_op_call *call) {
-  if (call->input_count != 1 || call->output_count != 1 || call->inputs[0].type != DLC_OP_F32) {
-    snprintf(call->error, call->error_size, "Twist has one input of type f32 and one output");
+  if (call->input_count != 1 || call->output_count != 1 ||
+      call->inputs[0].type != DLC_OP_F32) {
+    snprintf(call->error, call->error_size,
+             "Twist has one input of type f32 and one output");
     return 1;
   }
   call->outputs[0] = call->inputs[0];
@@ -41,7 +46,8 @@ static int forward(const dlc_op_call *call) {
 
 /* Inputs: x, y, dy. Output: dx = dy (tanh(r x) + r x (1 - tanh^2(r x))). */
 static int backward(const dlc_op_call *call) {
-  const float *x = call->inputs[0].data, *dy = call->inputs[2].data, rate = (float)rate_of(call);
+  const float *x = call->inputs[0].data, *dy = call->inputs[2].data,
+              rate = (float)rate_of(call);
   float *dx = call->outputs[0].data;
   for (size_t i = 0, n = elements(&call->inputs[0]); i < n; ++i) {
     const float t = tanhf(rate * x[i]);

@@ -28,7 +28,8 @@ MAY_INCLUDE = {
     "runtime/data": RUNTIME,
     "runtime/exec": RUNTIME + ["runtime/device", "runtime/collective"],
     "runtime/train": ["runtime"],
-    "runtime": ["runtime"],  # dlc.h, the public API
+    "runtime/api": ["runtime"],
+    "runtime": ["runtime"],  # dlc.h, all rooms for the tools
     "compiler/dialect": ["runtime/base"],
     "compiler/options": ["runtime/base"],
     "passes": IR + ["compiler/options", "compiler/target/", "compiler/placement"],

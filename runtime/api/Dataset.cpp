@@ -1,0 +1,175 @@
+// Samples of a program: files, arrays, and what it makes as it is asked.
+#include "runtime/api/Handles.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/numbers/Hash.h"
+
+#include <cstring>
+
+using namespace dlc;
+using namespace dlc::api;
+
+namespace {
+
+// Name, type and shape of a tensor that a program gives.
+struct Described {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  uint64_t bytes = 0;
+};
+
+Result<Described> describeGiven(const dlc_tensor &tensor) {
+  Described d;
+  d.name = text(tensor.name);
+  if (d.name.empty())
+    return usageError("an array has no name");
+  const auto dtype = typeOf(tensor.dtype);
+  if (!dtype)
+    return usageError("array '{}' has the dtype {}, which is none", d.name,
+                      static_cast<int>(tensor.dtype));
+  d.dtype = *dtype;
+  if (tensor.rank < 0 || (tensor.rank > 0 && !tensor.shape))
+    return usageError("array '{}' has no shape", d.name);
+  d.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+  const auto elements = checkedElements(d.shape);
+  const auto bytes =
+      elements ? checkedMul(*elements, sizeOf(d.dtype)) : elements;
+  if (!bytes)
+    return usageError("array '{}' has a size that cannot be: {}", d.name,
+                      describe(d.dtype, d.shape));
+  d.bytes = *bytes;
+  return d;
+}
+
+Result<Array> copyOf(const dlc_tensor &tensor, const Described &d) {
+  if (tensor.bytes != d.bytes || (d.bytes > 0 && !tensor.data))
+    return usageError("array '{}' has {} bytes, expected {} for {}", d.name,
+                      tensor.data ? tensor.bytes : 0, d.bytes,
+                      describe(d.dtype, d.shape));
+  const auto *from = static_cast<const std::byte *>(tensor.data);
+  auto copy = std::make_shared<std::vector<std::byte>>(from, from + d.bytes);
+  return Array{d.dtype, d.shape, {*copy, copy}};
+}
+
+// What all columns of a program's own source share.
+struct OwnSamples {
+  dlc_source calls;
+  std::string name, identity;
+  std::vector<Described> columns; // of all samples: with rows in front
+  ~OwnSamples() {
+    if (calls.release)
+      calls.release(calls.user);
+  }
+};
+
+class OwnRows final : public RowReader {
+public:
+  OwnRows(std::shared_ptr<const OwnSamples> samples, size_t column)
+      : samples_(std::move(samples)), column_(column) {}
+
+  Status read(int64_t row, std::byte *to) const override {
+    const int code =
+        samples_->calls.read(samples_->calls.user, column_, row, to);
+    return code == 0 ? Status()
+                     : failed("sample {} cannot be read: the program's code {}",
+                              row, code);
+  }
+
+private:
+  std::shared_ptr<const OwnSamples> samples_;
+  size_t column_;
+};
+
+class OwnSource final : public Source {
+public:
+  explicit OwnSource(std::shared_ptr<const OwnSamples> samples)
+      : samples_(std::move(samples)) {}
+
+  std::string name() const override { return samples_->name; }
+  std::vector<std::string> keys() const override {
+    std::vector<std::string> keys;
+    for (const Described &column : samples_->columns)
+      keys.push_back(column.name);
+    return keys;
+  }
+  Result<Array> head(const std::string &key) const override {
+    DLC_ASSIGN(const size_t at, find(key));
+    return Array{samples_->columns[at].dtype, samples_->columns[at].shape, {}};
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    DLC_ASSIGN(const size_t at, find(key));
+    return std::make_shared<const OwnRows>(samples_, at);
+  }
+  Result<std::string> hash(int) const override {
+    return sha256(std::as_bytes(std::span(samples_->identity)));
+  }
+
+private:
+  Result<size_t> find(const std::string &key) const {
+    for (size_t i = 0; i < samples_->columns.size(); ++i)
+      if (samples_->columns[i].name == key)
+        return i;
+    return noSuchArray(*this, key);
+  }
+
+  std::shared_ptr<const OwnSamples> samples_;
+};
+
+Result<std::shared_ptr<const Source>> ownSource(const dlc_source &given) {
+  if (given.samples < 0 || !given.read || given.column_count == 0 ||
+      !given.columns)
+    return usageError("a source needs samples, columns and a function that "
+                      "reads");
+  auto samples = std::make_shared<OwnSamples>();
+  samples->name = given.name ? given.name : "the program's data";
+  samples->identity = text(given.identity);
+  for (size_t i = 0; i < given.column_count; ++i) {
+    DLC_ASSIGN(Described column, describeGiven(given.columns[i]));
+    column.shape.insert(column.shape.begin(), given.samples);
+    samples->columns.push_back(std::move(column));
+  }
+  samples->calls = given; // from now on it is released
+  return std::make_shared<const OwnSource>(std::move(samples));
+}
+
+} // namespace
+
+dlc_code dlc_dataset_open(const char *path, dlc_dataset **made) {
+  return call(text(path), [&]() -> Status {
+    DLC_TRY(expectGiven(made, "the place for the data set"));
+    DLC_ASSIGN(auto source, openSource(text(path)));
+    *made = new dlc_dataset{std::move(source)};
+    return {};
+  });
+}
+
+dlc_code dlc_dataset_from_arrays(const dlc_tensor *arrays, size_t count,
+                                 dlc_dataset **made) {
+  return call("a data set", [&]() -> Status {
+    DLC_TRY(expectGiven(made, "the place for the data set"));
+    DLC_TRY(expectGiven(arrays, "the list of arrays"));
+    std::map<std::string, Array> copies;
+    for (size_t i = 0; i < count; ++i) {
+      DLC_ASSIGN(Described d, describeGiven(arrays[i]));
+      DLC_ASSIGN(Array copy, copyOf(arrays[i], d));
+      if (!copies.emplace(d.name, std::move(copy)).second)
+        return usageError("two arrays are named '{}'", d.name);
+    }
+    *made = new dlc_dataset{sourceOf("arrays in memory", std::move(copies))};
+    return {};
+  });
+}
+
+dlc_code dlc_dataset_from_source(const dlc_source *source, dlc_dataset **made) {
+  return call("a data set", [&]() -> Status {
+    DLC_TRY(expectGiven(made, "the place for the data set"));
+    DLC_TRY(expectGiven(source, "the source"));
+    DLC_ASSIGN(auto own, ownSource(*source));
+    *made = new dlc_dataset{std::move(own)};
+    return {};
+  });
+}
+
+void dlc_dataset_close(dlc_dataset *dataset) { delete dataset; }

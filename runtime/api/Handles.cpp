@@ -1,0 +1,82 @@
+#include "runtime/api/Handles.h"
+
+#include "runtime/base/process/LogSink.h"
+#include "runtime/plan/Artifact.h"
+
+#include <iterator>
+
+using namespace dlc;
+
+namespace {
+thread_local std::string lastMessage;
+
+// As dlc_dtype counts them.
+constexpr DType kTypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64,
+                            DType::I64, DType::I32, DType::U8,   DType::Bool};
+} // namespace
+
+namespace dlc::api {
+
+dlc_code end(const Status &status) noexcept {
+  if (!status.ok())
+    try {
+      lastMessage = status.message();
+    } catch (...) { // no memory: a short one needs none
+      lastMessage = "out of memory";
+    }
+  return static_cast<dlc_code>(status.code());
+}
+
+Status expectGiven(const void *pointer, std::string_view what) {
+  return pointer ? Status() : usageError("{} is null", what);
+}
+
+std::optional<DType> typeOf(dlc_dtype dtype) {
+  const auto at = static_cast<size_t>(dtype);
+  if (at >= std::size(kTypes))
+    return {};
+  return kTypes[at];
+}
+
+dlc_dtype typeOf(DType dtype) {
+  size_t at = 0;
+  while (kTypes[at] != dtype)
+    ++at;
+  return static_cast<dlc_dtype>(at);
+}
+
+void TensorList::add(std::string name, DType dtype, std::vector<int64_t> shape,
+                     void *data, uint64_t bytes) {
+  owned_.push_back(
+      {std::move(name), std::move(shape), typeOf(dtype), data, bytes});
+}
+
+const dlc_tensor *TensorList::get(size_t *count) {
+  tensors_.clear();
+  for (const Owned &o : owned_)
+    tensors_.push_back({o.name.c_str(), o.dtype,
+                        static_cast<int32_t>(o.shape.size()), o.shape.data(),
+                        o.data, o.bytes});
+  if (count)
+    *count = tensors_.size();
+  return tensors_.empty() ? nullptr : tensors_.data();
+}
+
+} // namespace dlc::api
+
+const char *dlc_version(void) { return dlcVersion().data(); }
+
+const char *dlc_message(void) { return lastMessage.c_str(); }
+
+void dlc_set_log(dlc_log log, void *user) {
+  if (!log)
+    return setLogSink({});
+  setLogSink([log, user](LogLevel level, std::string_view line) {
+    log(user, static_cast<dlc_level>(level), std::string(line).c_str());
+  });
+}
+
+size_t dlc_dtype_size(dlc_dtype dtype) {
+  const auto type = api::typeOf(dtype);
+  return type ? sizeOf(*type) : 0;
+}

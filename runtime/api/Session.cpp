@@ -1,0 +1,230 @@
+// A model that is loaded, for programs.
+#include "runtime/train/session/Session.h"
+#include "runtime/api/Handles.h"
+#include "runtime/api/Options.h"
+#include "runtime/base/options/Nearest.h"
+#include "runtime/plan/Types.h"
+#include "runtime/train/session/Inputs.h"
+
+#include <cstring>
+
+using namespace dlc;
+using namespace dlc::api;
+
+struct dlc_session {
+  std::unique_ptr<Session> session;
+  std::map<std::string, TensorList> inputs; // by program
+  TensorList states;
+  Batch batch;                 // of train_step
+  std::vector<double> metrics; // of the last update
+  std::vector<Session::Output> outputs;
+  TensorList outputList;
+};
+
+namespace {
+
+// What of a session may be chosen.
+struct SessionRows {
+  Session::Options options;
+  bool noGraph = false;
+  OptionTable table;
+
+  SessionRows() {
+    table.count("run.threads", options.threads, 0, "of a CPU");
+    table.count("run.ema", options.averages, 0, "set of averages");
+    table.toggle("run.no-graph", noGraph, "launch commands one by one");
+    options.tune.addTo(table);
+    table.find("run.ema")->optionalWord = true;
+  }
+};
+
+const plan::TensorType &portType(const plan::Program &program,
+                                 const plan::Port &port) {
+  return program.buffers(static_cast<int>(port.buffer())).type();
+}
+
+void list(TensorList &to, const std::string &name,
+          const plan::TensorType &type) {
+  to.add(name, *plan::dtypeOf(type.dtype()),
+         {type.shape().begin(), type.shape().end()}, nullptr,
+         plan::bytesOf(type).value_or(0));
+}
+
+Status open(dlc_session &made, const std::string &path,
+            const dlc_option *options, size_t count) {
+  SessionRows rows;
+  DLC_TRY(apply(rows.table, options, count).status());
+  rows.options.record = !rows.noGraph;
+  DLC_ASSIGN(made.session, Session::open(path, rows.options));
+  const plan::Plan &plan = made.session->executor().plan();
+  for (const plan::Program &program : plan.programs())
+    for (const plan::Port &port : program.inputs())
+      list(made.inputs[program.name()], port.name(), portType(program, port));
+  for (const plan::State &state : plan.states())
+    list(made.states, state.name(), state.type());
+  return {};
+}
+
+Status checkInput(const dlc_tensor &given, const dlc_tensor &expected) {
+  const auto type = typeOf(given.dtype);
+  const std::vector<int64_t> shape(
+      given.shape, given.shape + (given.shape ? given.rank : 0));
+  const std::vector<int64_t> right(expected.shape,
+                                   expected.shape + expected.rank);
+  if (type != typeOf(expected.dtype) || shape != right)
+    return usageError("input '{}' is {}, expected {}", expected.name,
+                      type ? describe(*type, shape) : "of no known dtype",
+                      describe(*typeOf(expected.dtype), right));
+  if (given.bytes != expected.bytes || !given.data)
+    return usageError("input '{}' has {} bytes, expected {}", expected.name,
+                      given.data ? given.bytes : 0, expected.bytes);
+  return {};
+}
+
+Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
+                 int *updated) {
+  size_t expected = 0;
+  const dlc_tensor *inputs = dlc_session_inputs(&s, "train_step", &expected);
+  if (!inputs)
+    return failed("the model has no training program, or one for several "
+                  "ranks: dlc_trainer trains those");
+  if (count != expected || !given)
+    return usageError("train_step takes {} inputs, found {}", expected,
+                      given ? count : 0);
+  s.batch.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    DLC_TRY(checkInput(given[i], inputs[i]));
+    s.batch[i].resize(given[i].bytes);
+    std::memcpy(s.batch[i].data(), given[i].data, given[i].bytes);
+  }
+  DLC_ASSIGN(const auto metrics, s.session->trainStep(s.batch));
+  if (!metrics.empty())
+    s.metrics.assign(metrics.begin(), metrics.end());
+  if (updated)
+    *updated = !metrics.empty();
+  return {};
+}
+
+Result<double> metric(const dlc_session &s, const std::string &name) {
+  const auto &names = s.session->metricNames();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    return usageError("no metric '{}'{}", name, suggestion(name, names));
+  if (s.metrics.empty())
+    return usageError("no update has been made yet");
+  return s.metrics[static_cast<size_t>(found - names.begin())];
+}
+
+Status predict(dlc_session &s, const dlc_dataset &samples) {
+  DLC_ASSIGN(
+      const Dataset dataset,
+      openDataset(samples.source, s.session->plan(), "predict", std::nullopt));
+  DLC_ASSIGN(s.outputs, s.session->predict(dataset));
+  s.outputList = {};
+  for (Session::Output &output : s.outputs)
+    s.outputList.add(output.name, output.dtype, output.shape,
+                     output.bytes.data(), output.bytes.size());
+  return {};
+}
+
+Status expectState(const dlc_session &s, const std::string &name) {
+  if (s.session->executor().hasState(name))
+    return {};
+  std::vector<std::string> names;
+  for (const plan::State &state : s.session->executor().plan().states())
+    names.push_back(state.name());
+  return usageError("no state '{}'{}", name, suggestion(name, names));
+}
+
+} // namespace
+
+dlc_code dlc_session_open(const char *path, const dlc_option *options,
+                          size_t count, dlc_session **made) {
+  return call("a session", [&]() -> Status {
+    DLC_TRY(expectGiven(path, "the path"));
+    DLC_TRY(expectGiven(made, "the place for the session"));
+    auto session = std::make_unique<dlc_session>();
+    DLC_TRY(open(*session, path, options, count));
+    *made = session.release();
+    return {};
+  });
+}
+
+void dlc_session_close(dlc_session *session) { delete session; }
+
+const dlc_tensor *dlc_session_inputs(dlc_session *session, const char *program,
+                                     size_t *count) {
+  if (count)
+    *count = 0;
+  const auto found = session->inputs.find(text(program));
+  return found == session->inputs.end() ? nullptr : found->second.get(count);
+}
+
+dlc_code dlc_session_train_step(dlc_session *session, const dlc_tensor *inputs,
+                                size_t count, int *updated) {
+  return call("a training step",
+              [&] { return trainStep(*session, inputs, count, updated); });
+}
+
+dlc_code dlc_session_metric(dlc_session *session, const char *name,
+                            double *value) {
+  return call("a metric", [&]() -> Status {
+    DLC_TRY(expectGiven(value, "the place for the value"));
+    DLC_ASSIGN(*value, metric(*session, text(name)));
+    return {};
+  });
+}
+
+dlc_code dlc_session_evaluate(dlc_session *session, const dlc_dataset *samples,
+                              dlc_evaluation *result) {
+  return call("evaluation", [&]() -> Status {
+    DLC_TRY(expectGiven(samples, "the data set"));
+    DLC_TRY(expectGiven(result, "the place for the result"));
+    DLC_ASSIGN(const Dataset dataset,
+               openDataset(samples->source, session->session->plan(),
+                           "eval_step", std::nullopt));
+    DLC_ASSIGN(const EvalResult found, session->session->evaluate(dataset));
+    *result = {found.loss, found.accuracy.has_value(),
+               found.accuracy.value_or(0), found.samples};
+    return {};
+  });
+}
+
+dlc_code dlc_session_predict(dlc_session *session, const dlc_dataset *samples,
+                             const dlc_tensor **outputs, size_t *count) {
+  return call("prediction", [&]() -> Status {
+    DLC_TRY(expectGiven(samples, "the data set"));
+    DLC_TRY(expectGiven(outputs, "the place for the outputs"));
+    DLC_TRY(predict(*session, *samples));
+    *outputs = session->outputList.get(count);
+    return {};
+  });
+}
+
+const dlc_tensor *dlc_session_states(dlc_session *session, size_t *count) {
+  return session->states.get(count);
+}
+
+dlc_code dlc_session_read(dlc_session *session, const char *state, void *to,
+                          uint64_t bytes) {
+  return call("reading a state", [&]() -> Status {
+    DLC_TRY(expectState(*session, text(state)));
+    return session->session->executor().readState(state, to, bytes);
+  });
+}
+
+dlc_code dlc_session_write(dlc_session *session, const char *state,
+                           const void *from, uint64_t bytes) {
+  return call("writing a state", [&]() -> Status {
+    DLC_TRY(expectState(*session, text(state)));
+    return session->session->executor().writeState(state, from, bytes);
+  });
+}
+
+dlc_code dlc_session_save(dlc_session *session, const char *path) {
+  return end(session->session->save(text(path)));
+}
+
+dlc_code dlc_session_load(dlc_session *session, const char *path) {
+  return end(session->session->load(text(path)));
+}

@@ -1,0 +1,145 @@
+// A training run, for programs.
+#include "runtime/train/Trainer.h"
+#include "runtime/api/Handles.h"
+#include "runtime/api/Options.h"
+#include "runtime/collective/Launcher.h"
+
+using namespace dlc;
+using namespace dlc::api;
+
+struct dlc_trainer {
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<Trainer> trainer;
+  std::string folder;
+  bool hasRun = false;
+};
+
+namespace {
+
+using Names = std::vector<const char *>;
+
+int callStep(const dlc_callbacks &calls, const StepEvent &event) {
+  Names names;
+  for (const std::string &name : event.names)
+    names.push_back(name.c_str());
+  const dlc_step step{
+      event.step,          event.total,  event.epoch,           names.data(),
+      event.values.data(), names.size(), event.samplesPerSecond};
+  return calls.step(calls.user, &step);
+}
+
+int callEpoch(const dlc_callbacks &calls, const EpochEvent &event) {
+  Names names;
+  std::vector<double> values;
+  for (const auto &[name, value] : event.values) {
+    names.push_back(name.c_str());
+    values.push_back(value);
+  }
+  const dlc_epoch epoch{event.epoch, event.step, names.data(), values.data(),
+                        names.size()};
+  return calls.epoch(calls.user, &epoch);
+}
+
+TrainHooks hooksOf(const dlc_dataset *train, const dlc_dataset *val,
+                   const dlc_callbacks *given) {
+  TrainHooks hooks;
+  if (train)
+    hooks.data = train->source;
+  if (val)
+    hooks.val = val->source;
+  if (!given)
+    return hooks;
+  const dlc_callbacks calls = *given;
+  if (calls.step)
+    hooks.onStep = [calls](const StepEvent &event) {
+      return callStep(calls, event) == 0;
+    };
+  if (calls.epoch)
+    hooks.onEpoch = [calls](const EpochEvent &event) {
+      return callEpoch(calls, event) == 0;
+    };
+  return hooks;
+}
+
+Status checkPlaces(const TrainOptions &o, bool hasData) {
+  if (!o.resume.empty())
+    return o.artifact.empty()
+               ? Status()
+               : usageError("a run that is resumed has its own model, found "
+                            "'{}': give null",
+                            o.artifact);
+  if (o.artifact.empty())
+    return usageError("expected a model, or a run by the option 'resume'");
+  return hasData || !o.data.empty()
+             ? Status()
+             : usageError("expected samples to train on: a data set, or the "
+                          "option 'data'");
+}
+
+// Options of the run; what is given in other ways is not asked for.
+Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
+                               const dlc_option *given, size_t count) {
+  TrainOptions options;
+  hooks.signals = false;
+  OptionTable table;
+  options.addTo(table);
+  table.toggle("run.signals", hooks.signals, "handled by the run").notKept();
+  DLC_ASSIGN(options.given, apply(table, given, count));
+  options.artifact = model;
+  DLC_TRY(checkPlaces(options, hooks.data != nullptr));
+  if (options.resume.empty())
+    return options;
+  DLC_TRY(checkResume(options, table));
+  DLC_ASSIGN(options, resumeOptions(options));
+  options.artifact = options.resume + "/model.dlc";
+  return options;
+}
+
+Status open(dlc_trainer &made, const TrainOptions &options,
+            const TrainHooks &hooks) {
+  const std::chrono::milliseconds timeout(
+      static_cast<int64_t>(options.timeout * 1000));
+  DLC_ASSIGN(const auto rendezvous, rendezvousFromEnvironment(timeout));
+  made.communicator = makeSingleCommunicator();
+  if (rendezvous && rendezvous->size > 1) {
+    DLC_ASSIGN(made.communicator, makeGlooCommunicator(*rendezvous));
+  }
+  DLC_ASSIGN(made.trainer, Trainer::create(options, *made.communicator, hooks));
+  return {};
+}
+
+Status run(dlc_trainer &trainer, dlc_run *result) {
+  if (std::exchange(trainer.hasRun, true))
+    return usageError("a trainer runs once: open another one with the option "
+                      "'resume'");
+  DLC_ASSIGN(TrainResult found, trainer.trainer->run());
+  trainer.folder = std::move(found.run);
+  if (result)
+    *result = {trainer.folder.c_str(), found.steps, found.stopped,
+               found.signal};
+  return {};
+}
+
+} // namespace
+
+dlc_code dlc_trainer_open(const char *model, const dlc_dataset *train,
+                          const dlc_dataset *val, const dlc_option *options,
+                          size_t count, const dlc_callbacks *callbacks,
+                          dlc_trainer **made) {
+  return call("a trainer", [&]() -> Status {
+    DLC_TRY(expectGiven(made, "the place for the trainer"));
+    TrainHooks hooks = hooksOf(train, val, callbacks);
+    DLC_ASSIGN(const TrainOptions chosen,
+               optionsOf(text(model), hooks, options, count));
+    auto trainer = std::make_unique<dlc_trainer>();
+    DLC_TRY(open(*trainer, chosen, hooks));
+    *made = trainer.release();
+    return {};
+  });
+}
+
+dlc_code dlc_trainer_run(dlc_trainer *trainer, dlc_run *result) {
+  return call("training", [&] { return run(*trainer, result); });
+}
+
+void dlc_trainer_close(dlc_trainer *trainer) { delete trainer; }

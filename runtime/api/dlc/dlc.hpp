@@ -1,0 +1,362 @@
+// dlc for C++17 and later: dlc.h with classes. All of it is in this header, and
+// what it calls is C: programs and library need not have the same compiler or
+// standard library.
+//
+//   #include <dlc/dlc.hpp>
+//
+//   int main() {
+//     auto trainer = dlc::Trainer::open("lenet.dlc", {{"data", "train.npz"},
+//                                                     {"epochs", "3"}});
+//     auto run = trainer.run();
+//     auto session = dlc::Session::open(run.folder);
+//     auto result = session.evaluate(dlc::Dataset::open("test.npz"));
+//     std::cout << run.steps << " steps, loss " << result.loss << "\n";
+//   }
+//
+// Errors are exceptions: dlc::Error, with a code and the message. Objects own
+// what they stand for, move, and are used by one thread at a time.
+#pragma once
+
+#include "dlc/dlc.h"
+
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlc {
+// The library has classes of the same names inside.
+inline namespace api_v1 {
+
+class Error : public std::runtime_error {
+public:
+  Error(dlc_code code, const std::string &message)
+      : std::runtime_error(message), code_(code) {}
+  dlc_code code() const { return code_; }
+
+private:
+  dlc_code code_;
+};
+
+// Throws what went wrong in the call that returned `code`.
+inline void check(dlc_code code) {
+  if (code != DLC_OK)
+    throw Error(code, dlc_message());
+}
+
+inline std::string version() { return dlc_version(); }
+
+// Flags of the tool without their dashes, and their words; "" for a flag alone.
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+// Options as dlc.h takes them, as long as the Options live.
+inline std::vector<dlc_option> toC(const Options &options) {
+  std::vector<dlc_option> list;
+  for (const auto &[name, value] : options)
+    list.push_back({name.c_str(), value.empty() ? nullptr : value.c_str()});
+  return list;
+}
+
+// Name, dtype and shape, and a view of bytes that belong to somebody else.
+struct Tensor {
+  std::string name;
+  dlc_dtype dtype = DLC_F32;
+  std::vector<int64_t> shape;
+  void *data = nullptr;
+  uint64_t bytes = 0;
+
+  Tensor() = default;
+  // `bytes` is what the shape needs.
+  Tensor(std::string name, dlc_dtype dtype, std::vector<int64_t> shape,
+         const void *data = nullptr)
+      : name(std::move(name)), dtype(dtype), shape(std::move(shape)),
+        data(const_cast<void *>(data)),
+        bytes(elements() * dlc_dtype_size(dtype)) {}
+  explicit Tensor(const dlc_tensor &t)
+      : name(t.name), dtype(t.dtype), shape(t.shape, t.shape + t.rank),
+        data(t.data), bytes(t.bytes) {}
+
+  uint64_t elements() const {
+    uint64_t n = 1;
+    for (int64_t size : shape)
+      n *= static_cast<uint64_t>(size);
+    return n;
+  }
+  // The elements, as the type that the dtype is: float for DLC_F32.
+  template <class T> const T *as() const {
+    return static_cast<const T *>(data);
+  }
+  dlc_tensor c() const {
+    return {name.c_str(), dtype, static_cast<int32_t>(shape.size()),
+            shape.data(), data,  bytes};
+  }
+};
+
+inline std::vector<dlc_tensor> toC(const std::vector<Tensor> &tensors) {
+  std::vector<dlc_tensor> list;
+  for (const Tensor &tensor : tensors)
+    list.push_back(tensor.c());
+  return list;
+}
+
+// Samples that a program makes as they are needed: derive from it, and give it
+// to Dataset::of.
+class Source {
+public:
+  virtual ~Source() = default;
+  virtual std::string name() const { return "the program's data"; }
+  virtual int64_t samples() const = 0;
+  // Name, dtype and shape of one sample's columns.
+  virtual std::vector<Tensor> columns() const = 0;
+  // Writes a column of a sample to `to`, which has its bytes. Several threads
+  // may call it at once; an exception ends what needed the sample.
+  virtual void read(size_t column, int64_t sample, void *to) const = 0;
+  // What tells this data from other data, to a run that is resumed; "": any.
+  virtual std::string identity() const { return ""; }
+};
+
+class Dataset {
+public:
+  // A .npz or .npy file.
+  static Dataset open(const std::string &path) {
+    dlc_dataset *made = nullptr;
+    check(dlc_dataset_open(path.c_str(), &made));
+    return Dataset(made);
+  }
+  // Named arrays of which a row is a sample; copied.
+  static Dataset of(const std::vector<Tensor> &arrays) {
+    dlc_dataset *made = nullptr;
+    const auto list = toC(arrays);
+    check(dlc_dataset_from_arrays(list.data(), list.size(), &made));
+    return Dataset(made);
+  }
+  static Dataset of(std::shared_ptr<const Source> source) {
+    using Kept = std::shared_ptr<const Source>;
+    const std::vector<Tensor> columns = source->columns();
+    const auto list = toC(columns);
+    const std::string name = source->name(), identity = source->identity();
+    auto kept = std::make_unique<Kept>(std::move(source));
+    const dlc_source calls = {
+        kept.get(),
+        name.c_str(),
+        (*kept)->samples(),
+        list.data(),
+        list.size(),
+        [](void *user, size_t column, int64_t sample, void *to) {
+          try {
+            (*static_cast<Kept *>(user))->read(column, sample, to);
+            return 0;
+          } catch (...) {
+            return 1;
+          }
+        },
+        identity.empty() ? nullptr : identity.c_str(),
+        [](void *user) { delete static_cast<Kept *>(user); }};
+    dlc_dataset *made = nullptr;
+    check(dlc_dataset_from_source(&calls, &made));
+    kept.release(); // by the data set's end
+    return Dataset(made);
+  }
+
+  const dlc_dataset *c() const { return handle_.get(); }
+
+private:
+  struct Close {
+    void operator()(dlc_dataset *d) const { dlc_dataset_close(d); }
+  };
+  explicit Dataset(dlc_dataset *made) : handle_(made) {}
+  std::unique_ptr<dlc_dataset, Close> handle_;
+};
+
+struct Evaluation {
+  double loss = 0; // mean over all samples
+  std::optional<double> accuracy;
+  int64_t samples = 0;
+};
+
+// A model that is loaded.
+class Session {
+public:
+  // An artifact, a run (its newest checkpoint) or a checkpoint.
+  static Session open(const std::string &path, const Options &options = {}) {
+    dlc_session *made = nullptr;
+    const auto list = toC(options);
+    check(dlc_session_open(path.c_str(), list.data(), list.size(), &made));
+    return Session(made);
+  }
+
+  // Of "train_step", "eval_step" or "predict", without data.
+  std::vector<Tensor> inputs(const std::string &program) const {
+    size_t count = 0;
+    const dlc_tensor *list = dlc_session_inputs(c(), program.c_str(), &count);
+    return {list, list + count};
+  }
+  // One micro-batch, in train_step's dtypes and shapes. True if it was the last
+  // of an update.
+  bool trainStep(const std::vector<Tensor> &inputs) {
+    int updated = 0;
+    const auto list = toC(inputs);
+    check(dlc_session_train_step(c(), list.data(), list.size(), &updated));
+    return updated != 0;
+  }
+  // "loss", "lr", ... of the last update.
+  double metric(const std::string &name) const {
+    double value = 0;
+    check(dlc_session_metric(c(), name.c_str(), &value));
+    return value;
+  }
+  Evaluation evaluate(const Dataset &samples) {
+    dlc_evaluation found;
+    check(dlc_session_evaluate(c(), samples.c(), &found));
+    Evaluation result{found.loss, {}, found.samples};
+    if (found.has_accuracy)
+      result.accuracy = found.accuracy;
+    return result;
+  }
+  // For all samples, in order; the bytes are the session's until its next
+  // prediction.
+  std::vector<Tensor> predict(const Dataset &samples) {
+    const dlc_tensor *list = nullptr;
+    size_t count = 0;
+    check(dlc_session_predict(c(), samples.c(), &list, &count));
+    return {list, list + count};
+  }
+
+  // Parameters, buffers and the optimizer's state, without data.
+  std::vector<Tensor> states() const {
+    size_t count = 0;
+    const dlc_tensor *list = dlc_session_states(c(), &count);
+    return {list, list + count};
+  }
+  void read(const std::string &state, void *to, uint64_t bytes) const {
+    check(dlc_session_read(c(), state.c_str(), to, bytes));
+  }
+  void write(const std::string &state, const void *from, uint64_t bytes) {
+    check(dlc_session_write(c(), state.c_str(), from, bytes));
+  }
+  void save(const std::string &path) const {
+    check(dlc_session_save(c(), path.c_str()));
+  }
+  void load(const std::string &path) {
+    check(dlc_session_load(c(), path.c_str()));
+  }
+
+private:
+  struct Close {
+    void operator()(dlc_session *s) const { dlc_session_close(s); }
+  };
+  explicit Session(dlc_session *made) : handle_(made) {}
+  dlc_session *c() const { return handle_.get(); }
+  std::unique_ptr<dlc_session, Close> handle_;
+};
+
+// False from either: the run ends, with a checkpoint. What they throw comes out
+// of Trainer::run() then.
+struct Callbacks {
+  std::function<bool(const dlc_step &step)> step = {};
+  std::function<bool(const dlc_epoch &epoch)> epoch = {};
+};
+
+// "loss" of a step, "val_accuracy" of an epoch; nothing if it is not there.
+template <class Event>
+std::optional<double> valueOf(const Event &event, const std::string &name) {
+  for (size_t i = 0; i < event.count; ++i)
+    if (name == event.names[i])
+      return event.values[i];
+  return {};
+}
+
+struct Run {
+  std::string folder;
+  int64_t steps = 0;    // done in all
+  bool stopped = false; // by a callback, before its end
+  int signal = 0;       // that ended it early; 0: none
+};
+
+// A training run; the options are the flags of `dlc train`. See
+// dlc_trainer_open.
+class Trainer {
+public:
+  static Trainer open(const std::string &model, const Options &options,
+                      Callbacks callbacks = {}) {
+    return Trainer(&model, nullptr, nullptr, options, std::move(callbacks));
+  }
+  static Trainer open(const std::string &model, const Dataset &train,
+                      const Options &options, Callbacks callbacks = {}) {
+    return Trainer(&model, &train, nullptr, options, std::move(callbacks));
+  }
+  static Trainer open(const std::string &model, const Dataset &train,
+                      const Dataset &val, const Options &options,
+                      Callbacks callbacks = {}) {
+    return Trainer(&model, &train, &val, options, std::move(callbacks));
+  }
+  // Goes on with a run; data sets as it began with, null for its files.
+  static Trainer resume(const std::string &run, const Options &options = {},
+                        Callbacks callbacks = {},
+                        const Dataset *train = nullptr,
+                        const Dataset *val = nullptr) {
+    Options all = options;
+    all.emplace_back("resume", run);
+    return Trainer(nullptr, train, val, all, std::move(callbacks));
+  }
+
+  Run run() {
+    dlc_run found;
+    const dlc_code code = dlc_trainer_run(handle_.get(), &found);
+    if (calls_->thrown)
+      std::rethrow_exception(calls_->thrown);
+    check(code);
+    return {found.folder, found.steps, found.stopped != 0, found.signal};
+  }
+
+private:
+  struct Close {
+    void operator()(dlc_trainer *t) const { dlc_trainer_close(t); }
+  };
+  struct Calls { // stays where it is
+    Callbacks functions;
+    std::exception_ptr thrown;
+
+    template <class F> int call(F &&f) noexcept {
+      try {
+        return f() ? 0 : 1;
+      } catch (...) {
+        thrown = std::current_exception();
+        return 1;
+      }
+    }
+    static int step(void *user, const dlc_step *s) {
+      auto *calls = static_cast<Calls *>(user);
+      return calls->call([&] { return calls->functions.step(*s); });
+    }
+    static int epoch(void *user, const dlc_epoch *e) {
+      auto *calls = static_cast<Calls *>(user);
+      return calls->call([&] { return calls->functions.epoch(*e); });
+    }
+  };
+
+  Trainer(const std::string *model, const Dataset *train, const Dataset *val,
+          const Options &options, Callbacks callbacks)
+      : calls_(new Calls{std::move(callbacks), {}}) {
+    const auto list = toC(options);
+    const dlc_callbacks c{calls_.get(),
+                          calls_->functions.step ? Calls::step : nullptr,
+                          calls_->functions.epoch ? Calls::epoch : nullptr};
+    dlc_trainer *made = nullptr;
+    check(dlc_trainer_open(
+        model ? model->c_str() : nullptr, train ? train->c() : nullptr,
+        val ? val->c() : nullptr, list.data(), list.size(), &c, &made));
+    handle_.reset(made);
+  }
+
+  std::unique_ptr<Calls> calls_;
+  std::unique_ptr<dlc_trainer, Close> handle_;
+};
+
+} // namespace api_v1
+} // namespace dlc
