@@ -1,7 +1,7 @@
 /* Training and prediction from C, a batch at a time:
    embed_c MODEL.dlc STEPS
 
-   The model takes x [batch, 64] and labels y [batch]; it learns whether the
+   The model takes x [batch, ...] and labels y [batch]; it learns whether the
    first half of its numbers is larger than the second. */
 #include <dlc/dlc.h>
 
@@ -30,7 +30,8 @@ static void fill(float *x, int64_t *y, int64_t rows, int64_t columns,
 /* Steps, then what the model says of a batch that it has not seen. */
 static dlc_code run(dlc_session *session, long steps, float *x, int64_t *y,
                     dlc_tensor *inputs) {
-  const int64_t rows = inputs[0].shape[0], columns = inputs[0].shape[1];
+  const int64_t rows = inputs[0].shape[0];
+  const int64_t columns = (int64_t)(inputs[0].bytes / sizeof(float)) / rows;
   const dlc_tensor *outputs;
   dlc_dataset *unseen;
   dlc_code code;
@@ -75,8 +76,8 @@ int main(int count, char **words) {
   if ((code = dlc_session_open(words[1], NULL, 0, &session)))
     return fail(code);
   expected = dlc_session_inputs(session, "train_step", &number);
-  if (number != 2 || expected[0].rank != 2) {
-    fprintf(stderr, "error: expected a model of x [batch, columns] and y\n");
+  if (number != 2 || expected[0].rank < 2) {
+    fprintf(stderr, "error: expected a model of x [batch, ...] and labels\n");
     dlc_session_close(session);
     return DLC_USAGE;
   }

@@ -1,5 +1,5 @@
-// Samples that a program makes as they are needed: a model of 64 numbers and 10
-// classes learns which of ten waves it sees. own_dataset MODEL.dlc RUN
+// Samples that a program makes as they are needed: a model of 8 x 8 numbers
+// and 10 classes learns which of ten waves it sees. own_dataset MODEL.dlc RUN
 #include <dlc/dlc.hpp>
 
 #include <cmath>
@@ -13,7 +13,7 @@ public:
   std::string identity() const override { return "waves 1"; }
   int64_t samples() const override { return 2000; }
   std::vector<dlc::Tensor> columns() const override {
-    return {{"x", DLC_F32, {64}}, {"y", DLC_I64, {}}};
+    return {{"x", DLC_F32, {1, 8, 8}}, {"y", DLC_I64, {}}};
   }
 
   // The same for equal samples, so that a run may be resumed.

@@ -1,7 +1,7 @@
 // On a device: a model learns from its user's samples with low-rank adapters,
 // within a limit of memory, and goes on where it was when it is killed.
 //
-//   dlc compile model.onnx --lora=4 --memory-limit=64MiB -o model.dlc
+//   dlc compile model.onnx --lora=4 --memory=64MiB -o model.dlc
 //   personalise MODEL.dlc SAMPLES.npz RUN STEPS
 //
 // The same command, again after any end, continues the run.

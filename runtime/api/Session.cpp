@@ -4,6 +4,7 @@
 #include "runtime/api/Options.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/plan/Types.h"
+#include "runtime/train/session/AveragesRow.h"
 #include "runtime/train/session/Inputs.h"
 
 #include <cstring>
@@ -31,10 +32,9 @@ struct SessionRows {
 
   SessionRows() {
     table.count("run.threads", options.threads, 0, "of a CPU");
-    table.count("run.ema", options.averages, 0, "set of averages");
+    addAverages(table, "run.ema", options.averages).flag = "--ema";
     table.toggle("run.no-graph", noGraph, "launch commands one by one");
     options.tune.addTo(table);
-    table.find("run.ema")->optionalWord = true;
   }
 };
 
@@ -127,12 +127,17 @@ Status predict(dlc_session &s, const dlc_dataset &samples) {
   return {};
 }
 
-Status expectState(const dlc_session &s, const std::string &name) {
-  if (s.session->executor().hasState(name))
-    return {};
+Status expectState(const dlc_session &s, const std::string &name,
+                   uint64_t bytes) {
   std::vector<std::string> names;
-  for (const plan::State &state : s.session->executor().plan().states())
+  for (const plan::State &state : s.session->executor().plan().states()) {
+    const uint64_t expected = plan::bytesOf(state.type()).value_or(0);
+    if (state.name() == name)
+      return bytes == expected ? Status()
+                               : usageError("state '{}' has {} bytes, found {}",
+                                            name, expected, bytes);
     names.push_back(state.name());
+  }
   return usageError("no state '{}'{}", name, suggestion(name, names));
 }
 
@@ -208,7 +213,7 @@ const dlc_tensor *dlc_session_states(dlc_session *session, size_t *count) {
 dlc_code dlc_session_read(dlc_session *session, const char *state, void *to,
                           uint64_t bytes) {
   return call("reading a state", [&]() -> Status {
-    DLC_TRY(expectState(*session, text(state)));
+    DLC_TRY(expectState(*session, text(state), bytes));
     return session->session->executor().readState(state, to, bytes);
   });
 }
@@ -216,7 +221,7 @@ dlc_code dlc_session_read(dlc_session *session, const char *state, void *to,
 dlc_code dlc_session_write(dlc_session *session, const char *state,
                            const void *from, uint64_t bytes) {
   return call("writing a state", [&]() -> Status {
-    DLC_TRY(expectState(*session, text(state)));
+    DLC_TRY(expectState(*session, text(state), bytes));
     return session->session->executor().writeState(state, from, bytes);
   });
 }

@@ -2,7 +2,8 @@
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Handles.h"
 #include "runtime/api/Options.h"
-#include "runtime/collective/Launcher.h"
+#include "runtime/base/process/Parallel.h"
+#include "runtime/collective/launch/Launch.h"
 
 using namespace dlc;
 using namespace dlc::api;
@@ -78,11 +79,13 @@ Status checkPlaces(const TrainOptions &o, bool hasData) {
 
 // Options of the run; what is given in other ways is not asked for.
 Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
-                               const dlc_option *given, size_t count) {
+                               LaunchFlags &launch, const dlc_option *given,
+                               size_t count) {
   TrainOptions options;
   hooks.signals = false;
   OptionTable table;
   options.addTo(table);
+  launch.addTo(table, "run");
   table.toggle("run.signals", hooks.signals, "handled by the run").notKept();
   DLC_ASSIGN(options.given, apply(table, given, count));
   options.artifact = model;
@@ -95,14 +98,18 @@ Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
   return options;
 }
 
-Status open(dlc_trainer &made, const TrainOptions &options,
-            const TrainHooks &hooks) {
-  const std::chrono::milliseconds timeout(
-      static_cast<int64_t>(options.timeout * 1000));
-  DLC_ASSIGN(const auto rendezvous, rendezvousFromEnvironment(timeout));
+Status open(dlc_trainer &made, TrainOptions options, const TrainHooks &hooks,
+            const LaunchFlags &flags) {
+  DLC_ASSIGN(const Launch launch,
+             findLaunch(flags, std::chrono::milliseconds(static_cast<int64_t>(
+                                   options.timeout * 1000))));
   made.communicator = makeSingleCommunicator();
-  if (rendezvous && rendezvous->size > 1) {
-    DLC_ASSIGN(made.communicator, makeGlooCommunicator(*rendezvous));
+  if (launch.rendezvous.size > 1) {
+    DLC_ASSIGN(made.communicator, makeGlooCommunicator(launch.rendezvous));
+    if (options.threads == 0)
+      options.threads =
+          std::max(1, coresOfProcess() /
+                          launch.localSize.value_or(launch.rendezvous.size));
   }
   DLC_ASSIGN(made.trainer, Trainer::create(options, *made.communicator, hooks));
   return {};
@@ -129,10 +136,11 @@ dlc_code dlc_trainer_open(const char *model, const dlc_dataset *train,
   return call("a trainer", [&]() -> Status {
     DLC_TRY(expectGiven(made, "the place for the trainer"));
     TrainHooks hooks = hooksOf(train, val, callbacks);
-    DLC_ASSIGN(const TrainOptions chosen,
-               optionsOf(text(model), hooks, options, count));
+    LaunchFlags launch;
+    DLC_ASSIGN(TrainOptions chosen,
+               optionsOf(text(model), hooks, launch, options, count));
     auto trainer = std::make_unique<dlc_trainer>();
-    DLC_TRY(open(*trainer, chosen, hooks));
+    DLC_TRY(open(*trainer, std::move(chosen), hooks, launch));
     *made = trainer.release();
     return {};
   });

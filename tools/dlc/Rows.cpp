@@ -9,22 +9,6 @@ Option &addModel(OptionTable &table, std::string key, std::string &path) {
       .named("model");
 }
 
-Option &addAverages(OptionTable &table, std::string key, int &set) {
-  Option &row = table.add(std::move(key),
-                          "use the moving averages of the weights; --ema=2: "
-                          "the second set of them",
-                          "");
-  row.set = [&set](auto &words) -> Status {
-    DLC_ASSIGN(const std::string word, oneWord(words));
-    DLC_ASSIGN(const int64_t number,
-               parseCount(word == "true" ? "1" : word, 0, 1 << 20));
-    set = static_cast<int>(number);
-    return {};
-  };
-  row.get = [&set] { return Words{std::to_string(set)}; };
-  return row;
-}
-
 Option &addThreads(OptionTable &table, std::string key,
                    std::optional<int64_t> &threads, std::string help) {
   return table.count(std::move(key), threads, 1, std::move(help), 4096);

@@ -1,15 +1,12 @@
 // Rows of options that several commands have.
 #pragma once
 
-#include "runtime/base/options/OptionTable.h"
+#include "runtime/train/session/AveragesRow.h"
 
 namespace dlc::tool {
 
 // The argument: whatever openModel() takes.
 Option &addModel(OptionTable &table, std::string key, std::string &path);
-
-// --ema, --ema=2: which set of averages; 0: none.
-Option &addAverages(OptionTable &table, std::string key, int &set);
 
 // --threads; nothing: as `help` says.
 Option &addThreads(OptionTable &table, std::string key,

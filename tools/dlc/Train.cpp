@@ -1,5 +1,6 @@
 // dlc train: starts the ranks, or is one of them.
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Parallel.h"
 #include "runtime/base/process/SignalHandlers.h"
 #include "runtime/collective/launch/ErrorFile.h"
 #include "runtime/train/run/Restart.h"
@@ -7,7 +8,6 @@
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,12 +107,6 @@ Status settleOptions(Arguments &a) {
   DLC_ASSIGN(o, resumeOptions(o));
   o.artifact = o.resume + "/model.dlc";
   return {};
-}
-
-int coresOfProcess() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 RankEnd endOfRun(const Result<TrainResult> &result, int rank) {

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 namespace dlc {
 namespace {
 
@@ -57,6 +59,12 @@ void runTogether(size_t count, const std::function<void()> &work) {
   team.join();
   if (team.error())
     std::rethrow_exception(team.error());
+}
+
+int coresOfProcess() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 } // namespace dlc

@@ -11,4 +11,7 @@ namespace dlc {
 // what the threads have in common. Throws what work() has thrown first.
 void runTogether(size_t count, const std::function<void()> &work);
 
+// Cores that this process may run on, at least 1.
+int coresOfProcess();
+
 } // namespace dlc

@@ -1,0 +1,25 @@
+// Which averages a session uses, as an option.
+#pragma once
+
+#include "runtime/base/options/OptionTable.h"
+
+namespace dlc {
+
+// --ema, --ema=2: which set of averages; 0: none.
+inline Option &addAverages(OptionTable &table, std::string key, int &set) {
+  Option &row = table.add(std::move(key),
+                          "use the moving averages of the weights; --ema=2: "
+                          "the second set of them",
+                          "");
+  row.set = [&set](auto &words) -> Status {
+    DLC_ASSIGN(const std::string word, oneWord(words));
+    DLC_ASSIGN(const int64_t number,
+               parseCount(word == "true" ? "1" : word, 0, 1 << 20));
+    set = static_cast<int>(number);
+    return {};
+  };
+  row.get = [&set] { return Words{std::to_string(set)}; };
+  return row;
+}
+
+} // namespace dlc

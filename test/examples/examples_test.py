@@ -1,0 +1,77 @@
+"""The programs of models/examples do what their comments say."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+import dlc
+
+
+def example(name):
+    return os.path.join(dlc.BUILD, "test", "example-" + name)
+
+
+class Examples(dlc.TestCase):
+    def run_example(self, name, *words, code=0):
+        done = subprocess.run([example(name), *words], capture_output=True, text=True, timeout=120, cwd=self.folder)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout, done.stderr
+
+    def mlp(self, **flags):
+        return dlc.compile(dlc.model("mlp"), self.path("mlp.dlc"), quiet=True, **flags)
+
+    def test_embed_stops_when_it_is_good_enough(self):
+        model = self.mlp(optimizer="adamw", lr=0.01, batch=32)
+        out, _ = self.run_example("embed", model, dlc.data("digits-train"), dlc.data("digits-test"))
+        accuracy = [float(text) for text in re.findall(r"^epoch \d+: accuracy ([\d.]+)", out, re.M)]
+        self.assertGreaterEqual(accuracy[-1], 0.95)
+        self.assertTrue(all(a < 0.95 for a in accuracy[:-1]), accuracy)
+        self.assertLess(len(accuracy), 10, out)
+        self.assertIn("step 50 of ", out)
+        self.assertRegex(out, rf"steps, accuracy {accuracy[-1]}")
+
+    def test_embed_says_what_is_wrong_with_the_tools_code(self):
+        _, err = self.run_example("embed", self.path("none.dlc"), dlc.data("digits-train"), dlc.data("digits-test"), code=dlc.FAILED)
+        self.assertRegex(err, r"^error: .*none\.dlc")
+        _, err = self.run_example("embed", self.mlp(), self.path("none.npz"), dlc.data("digits-test"), code=dlc.FAILED)
+        self.assertIn("none.npz", err)
+
+    def test_a_programs_own_samples(self):
+        model = self.mlp(optimizer="adamw", lr=0.003, batch=50)
+        out, _ = self.run_example("own_dataset", model, self.path("waves"))
+        self.assertGreater(float(out.split()[1]), 0.9)
+        # The run knows what it was trained on.
+        _, err = dlc.dlc("train", resume=self.path("waves"), data=dlc.data("digits-train"), val=dlc.data("digits-test"), steps=900, code=dlc.FAILED)
+        self.assertIn("not the data that the run began with", err)
+
+    def test_personalise_goes_on_where_it_was_killed(self):
+        model = dlc.compile(dlc.model("mlp"), self.path("lora.dlc"), quiet=True, lora=4, memory="64MiB", batch=16,
+                            optimizer="adamw", lr=0.01)
+        whole, _ = self.run_example("personalise", model, dlc.data("digits-test"), self.path("whole"), "200")
+        self.assertRegex(whole, r"^200 steps, loss [\d.]+, \d+ bytes of adapters")
+        words = [example("personalise"), model, dlc.data("digits-test"), self.path("killed"), "200"]
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=self.folder)
+        metrics = self.path("killed/metrics.jsonl")
+        while process.poll() is None and not (os.path.exists(metrics) and os.path.getsize(metrics) > 2000):
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        again, _ = self.run_example("personalise", *words[1:])
+        self.assertEqual(again, whole)
+
+    def test_c(self):
+        model = self.mlp(optimizer="adamw", lr=0.003, batch=64)
+        out, _ = self.run_example("embed_c", model, "60")
+        right, of = map(int, re.search(r"(\d+) of (\d+) right", out).groups())
+        self.assertEqual(of, 64)
+        self.assertGreater(right, 60)
+        self.run_example("embed_c", code=dlc.USAGE)
+        _, err = self.run_example("embed_c", self.path("none.dlc"), "1", code=dlc.FAILED)
+        self.assertIn("none.dlc", err)
+
+
+if __name__ == "__main__":
+    dlc.main()
