@@ -56,12 +56,14 @@ public:
 std::unique_ptr<Communicator> makeSingleCommunicator();
 
 // Where rank 0 says at which address and port its store listens, if nobody
-// could know that beforehand: a key of another store, or a file.
+// could know that beforehand: a key of another store, a file, or what Hydra
+// keeps (store/Pmi.h).
 struct Notice {
   std::string address; // of the store that keeps it,
   int port = 0;        // or 0: it is a file
   std::string place;   // key or path; empty: no notice is needed
-  std::string said;    // by this process
+  std::string said;    // by this process, or what Hydra said
+  int hydra = -1;      // its descriptor
   // Only if something else listens where rank 0 is to.
   bool ifTaken = false;
 

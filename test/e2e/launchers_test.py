@@ -76,6 +76,15 @@ class Launchers(dlc.TestCase):
         self.assertEqual(process.returncode, 0, process.stderr)
         self.expect_ours()
 
+    def test_mpich(self):
+        mpiexec = shutil.which("mpiexec.hydra")
+        if not mpiexec:
+            self.skipTest("no mpiexec.hydra here (Debian: mpich)")
+        process = subprocess.run([mpiexec, "-n", "2", dlc.DLC, *self.words()], capture_output=True, text=True,
+                                 timeout=SECONDS)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.expect_ours()
+
     def test_torchrun(self):
         if not torchrun():
             self.skipTest("no torchrun here; DLC_TORCHRUN may name one")

@@ -3,6 +3,7 @@
 // of where rank 0 is.
 #include "runtime/collective/store/JobStore.h"
 #include "runtime/collective/store/Notice.h"
+#include "runtime/collective/store/Pmi.h"
 #include "runtime/collective/store/TcpStore.h"
 #include "test/unit/TempFolder.h"
 
@@ -239,7 +240,9 @@ TEST_F(Notices, InAFile) {
 TEST_F(Notices, InAStore) {
   int port = 0;
   const auto other = serve(port, "");
-  notice_ = {"127.0.0.1", port, "/dlc/store", ""};
+  notice_.address = "127.0.0.1";
+  notice_.port = port;
+  notice_.place = "/dlc/store";
   expectFound("");
   expectFound("a token of all the ranks");
   EXPECT_EQ(said_.find("token"), std::string::npos) << said_;
@@ -282,6 +285,77 @@ TEST_F(Notices, OthersMayNotWriteOne) {
   const Status status = findStore(second).status();
   EXPECT_NE(status.message().find("nobody else may write"), std::string::npos)
       << status.message();
+}
+
+// A process manager for one rank, that says `answers` in order.
+struct Hydra {
+  explicit Hydra(std::vector<std::string> answers) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    rank = ends[0];
+    thread = std::thread([this, own = ends[1], answers = std::move(answers)] {
+      for (const std::string &answer : answers) {
+        char byte = 0;
+        while (byte != '\n' && ::read(own, &byte, 1) == 1)
+          heard += byte;
+        if (::write(own, answer.data(), answer.size()) < 0)
+          break;
+      }
+      char rest;
+      while (answers.size() > 5 && ::read(own, &rest, 1) == 1)
+        ;
+      ::close(own);
+    });
+  }
+  // What the rank gets, once both are done.
+  Result<std::string> share(int number, const std::string &text) {
+    auto found = shareByPmi(rank, number, text, Clock::now() + 500ms);
+    ::close(rank);
+    thread.join();
+    return found;
+  }
+
+  int rank = -1;
+  std::string heard;
+  std::thread thread;
+};
+
+// As recorded from MPICH 4.0's.
+TEST(Pmi, RankZeroTellsTheOthers) {
+  const std::string begin = "cmd=response_to_init pmi_version=1 "
+                            "pmi_subversion=1 rc=0\n",
+                    name = "cmd=my_kvsname kvsname=kvs_7_0\n",
+                    put = "cmd=put_result rc=0 msg=success\n",
+                    barrier = "cmd=barrier_out\n",
+                    get = "cmd=get_result rc=0 msg=success value=a,b=c\n",
+                    end = "cmd=finalize_ack\n";
+  Hydra first({begin, name, put, barrier, get, end});
+  const auto own = first.share(0, "a,b=c");
+  ASSERT_TRUE(own.ok()) << own.status().message();
+  EXPECT_EQ(*own, "a,b=c");
+  EXPECT_EQ(first.heard, "cmd=init pmi_version=1 pmi_subversion=1\n"
+                         "cmd=get_my_kvsname\n"
+                         "cmd=put kvsname=kvs_7_0 key=dlc value=a,b=c\n"
+                         "cmd=barrier_in\ncmd=get kvsname=kvs_7_0 key=dlc\n"
+                         "cmd=finalize\n");
+  Hydra second({begin, name, barrier, get, end});
+  const auto found = second.share(1, "");
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(*found, "a,b=c");
+}
+
+TEST(Pmi, WhatIsNoneIsRefusedInTime) {
+  for (const std::vector<std::string> &answers :
+       {std::vector<std::string>{},
+        {"cmd=response_to_init rc=-1\n"},
+        {"cmd=my_kvsname\n"},
+        {std::string(10'000, 'x')},
+        {"cmd"}}) {
+    const auto begin = Clock::now();
+    EXPECT_EQ(Hydra(answers).share(1, "").status().code(), Code::PeerLost);
+    EXPECT_LT(Clock::now() - begin, 3s);
+  }
+  EXPECT_EQ(shareByPmi(9999, 0, "", Clock::now()).status().code(), Code::Usage);
 }
 
 } // namespace

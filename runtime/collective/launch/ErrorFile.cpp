@@ -21,8 +21,9 @@ void tellLauncher(const Status &status) {
   const char *path = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (status.ok() || !path || !*path || told.exchange(true))
     return;
-  const Json extra = {{"py_callstack", ""},
-                      {"timestamp", std::to_string(timeOf(status))}};
+  const Json extra = {
+      {"py_callstack", status.message()}, // what its report shows
+      {"timestamp", std::to_string(timeOf(status))}};
   const Json message = {{"message", status.message()},
                         {"errorCode", static_cast<int>(status.code())},
                         {"extraInfo", extra}};

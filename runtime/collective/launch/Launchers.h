@@ -10,6 +10,7 @@ enum class Meet {
   Master,  // these have to
   Slurm,   // the first host of the node list, a port by the job's number
   Session, // a file in the folder that the launcher keeps for them on a host
+  Hydra,   // what it keeps for them (store/Pmi.h)
 };
 
 // Names of variables; of "A|B" the first that is set counts, null is none.

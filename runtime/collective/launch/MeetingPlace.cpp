@@ -74,8 +74,9 @@ std::string keyOf(const Launch &launch) {
 // A store that listens there, of the launcher.
 void meetInStore(Launch &launch, const std::string &from) {
   Rendezvous &rendezvous = launch.rendezvous;
-  rendezvous.notice = {rendezvous.address, rendezvous.port, keyOf(launch), "",
-                       false};
+  rendezvous.notice.address = rendezvous.address;
+  rendezvous.notice.port = rendezvous.port;
+  rendezvous.notice.place = keyOf(launch);
   note(launch, rendezvous.notice.text(), from);
   rendezvous.address.clear();
   rendezvous.port = 0;
@@ -101,7 +102,10 @@ Status meetMaster(Launch &launch) {
     meetInStore(launch, "MASTER_ADDR, MASTER_PORT, " + agent.name);
     return {};
   }
-  rendezvous.notice = {address.text, *number, keyOf(launch), "", true};
+  rendezvous.notice.address = address.text;
+  rendezvous.notice.port = *number;
+  rendezvous.notice.place = keyOf(launch);
+  rendezvous.notice.ifTaken = true;
   note(launch, fmt::format("{}:{}", address.text, *number),
        "MASTER_ADDR, MASTER_PORT");
   return {};
@@ -180,6 +184,18 @@ Status meetInSession(const Launcher &row, Launch &launch) {
   return {};
 }
 
+// Hydra speaks with the process that it has started, and with no other.
+Status meetAtHydra(const Launcher &row, int descriptor, Launch &launch) {
+  if (variable(row.localSize).text == std::to_string(launch.rendezvous.size))
+    launch.rendezvous.address = "127.0.0.1";
+  launch.rendezvous.notice.place =
+      fmt::format("{}'s process manager", row.name);
+  launch.rendezvous.notice.hydra = descriptor;
+  note(launch, "a free port, told by " + launch.rendezvous.notice.place,
+       "PMI_FD");
+  return {};
+}
+
 Status needPlace(const Launcher &row, const Launch &launch) {
   return usageError("{} has started rank {} of {}, which do not know where to "
                     "meet: set MASTER_ADDR, the host of rank 0, and "
@@ -203,11 +219,16 @@ Status meetRanks(const std::string &init, const Launcher *row, Launch &launch) {
   if (!row || std::strcmp(row->rank, "RANK") == 0 ||
       variable("MASTER_ADDR").isSet())
     return meetMaster(launch);
+  DLC_ASSIGN(const auto hydra, numberOf(variable("PMI_FD"), 3));
   switch (row->meet) {
   case Meet::Slurm:
     return meetSlurm(launch);
   case Meet::Session:
     return meetInSession(*row, launch);
+  case Meet::Hydra:
+    if (hydra)
+      return meetAtHydra(*row, *hydra, launch);
+    break;
   case Meet::Master:
     break;
   }

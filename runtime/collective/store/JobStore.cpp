@@ -87,8 +87,11 @@ Result<Socket> findStore(Rendezvous &rendezvous) {
                   if (found.notice.ifTaken) {
                     DLC_ASSIGN(taken, isTaken(found, deadline));
                   }
-                  if (taken)
-                    DLC_TRY(readNotice(found, deadline));
+                  if (taken) {
+                    const Status read = readNotice(found, deadline);
+                    rendezvous.notice = found.notice;
+                    DLC_TRY(read);
+                  }
                   const auto soon =
                       std::min(deadline, Clock::now() + StoreLimits::kPatience);
                   Result<Socket> joined = join(found, soon, refused);

@@ -2,9 +2,10 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/collective/store/Pmi.h"
 #include "runtime/collective/store/StoreClient.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
@@ -133,6 +134,29 @@ Status listenFor(Rendezvous &rendezvous) {
   return {};
 }
 
+Status leaveAtHydra(Rendezvous &rendezvous, bool hasToken) {
+  if (rendezvous.address.empty())
+    rendezvous.address = ownAddress();
+  DLC_TRY(listenFor(rendezvous));
+  std::string text = textOf(rendezvous, hasToken);
+  text.pop_back();
+  std::replace(text.begin(), text.end(), ' ', ',');
+  return shareByPmi(rendezvous.notice.hydra, 0, text,
+                    Clock::now() + rendezvous.timeout)
+      .status();
+}
+
+// Once: Hydra's barrier is.
+Status readAtHydra(Rendezvous &rendezvous, Clock::time_point deadline) {
+  std::string &said = rendezvous.notice.said;
+  if (said.empty()) {
+    DLC_ASSIGN(said, shareByPmi(rendezvous.notice.hydra, rendezvous.rank, "",
+                                deadline));
+    std::replace(said.begin(), said.end(), ',', ' ');
+  }
+  return parse(std::string(said), rendezvous);
+}
+
 Status leaveInStore(Rendezvous &rendezvous, bool hasToken) {
   const Notice &notice = rendezvous.notice;
   DLC_ASSIGN(StoreClient client,
@@ -156,7 +180,8 @@ Status leaveInFile(Rendezvous &rendezvous, bool hasToken) {
 } // namespace
 
 std::string Notice::text() const {
-  return port == 0
+  return hydra >= 0 ? place
+         : port == 0
              ? fmt::format("'{}'", place)
              : fmt::format("{} in the store at {}:{}", place, address, port);
 }
@@ -167,14 +192,19 @@ Status leaveNotice(Rendezvous &rendezvous) {
     DLC_ASSIGN(rendezvous.token, makeToken());
   }
   rendezvous.notice.said = "";
-  DLC_TRY((rendezvous.notice.port == 0 ? leaveInFile : leaveInStore)(rendezvous,
-                                                                     hasToken));
+  const Notice &notice = rendezvous.notice;
+  const auto leave = notice.hydra >= 0  ? leaveAtHydra
+                     : notice.port == 0 ? leaveInFile
+                                        : leaveInStore;
+  DLC_TRY(leave(rendezvous, hasToken));
   rendezvous.notice.said = textOf(rendezvous, hasToken);
   return {};
 }
 
 Status readNotice(Rendezvous &rendezvous, Clock::time_point deadline) {
   const Notice &notice = rendezvous.notice;
+  if (notice.hydra >= 0)
+    return readAtHydra(rendezvous, deadline);
   if (notice.port == 0) {
     DLC_ASSIGN(const std::string text, readNoticeFile(notice.place));
     return parse(text, rendezvous);
@@ -186,7 +216,7 @@ Status readNotice(Rendezvous &rendezvous, Clock::time_point deadline) {
 
 void removeNotice(const Rendezvous &rendezvous) {
   const Notice &notice = rendezvous.notice;
-  if (notice.said.empty())
+  if (notice.said.empty() || notice.hydra >= 0)
     return;
   if (notice.port == 0) {
     const auto text = readNoticeFile(notice.place);
