@@ -202,6 +202,16 @@ class Restore(dlc.TestCase):
         self.assertEqual(self.token(rows, "stack"), {"w": "8x8"})
         self.assertEqual(self.token(np.zeros_like(rows), "zeros", parameters=["w", "cls"]), {"w": "8x8"})
 
+    def test_weights_folded_to_zeros_are_parted(self):
+        """Of batch norms that start with a scale of zero; products with it have either sign."""
+        zeros = floats(8, 8, 1, 1) * np.float32(0)
+        self.assertEqual(set(np.signbit(zeros).flat), {True, False})
+        nodes = [node("Identity", ["onnx::Conv_5"], ["onnx::Conv_8"]), node("Conv", ["x", "onnx::Conv_5"], ["a"], name="/a/Conv"),
+                 node("Conv", ["a", "onnx::Conv_8"], ["y"], name="/b/Conv")]
+        trained = self.read(nodes, {"onnx::Conv_5": zeros}, [value("x", [4, 8, 2, 2])], [value("y", [4, 8, 2, 2])])
+        self.assertEqual(set(trained.values()), {"8x8x1x1"})
+        self.assertEqual(len(trained), 2)
+
     def test_equal_tokens_in_one_node_are_two(self):
         """The exporter reads one tensor twice in place of two equal ones (a class token and another)."""
         nodes = [call(node("Concat", ["expand", "expand", "x"], ["c"], axis=1), "cat", "[%expand, %expand_1, %x], 1"),

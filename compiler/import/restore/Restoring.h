@@ -73,7 +73,7 @@ void replaceUses(Restoring &work, const std::string &from,
 std::optional<std::string> moduleOf(const TorchNotes &notes,
                                     const onnx::NodeProto &node);
 
-/// All elements of a float tensor are equal, bit for bit.
+/// All elements of a float tensor are equal: bit for bit, or zeros.
 bool isSplat(const Weight &weight);
 
 } // namespace dlc::import

@@ -226,11 +226,23 @@ std::optional<std::string> moduleOf(const TorchNotes &notes,
   return module;
 }
 
+/// Of either sign: folding multiplied something by 0.
+static bool isZeros(const Weight &weight, size_t size) {
+  const char *bytes = static_cast<const char *>(weight.data);
+  for (size_t i = 0; i < weight.bytes; ++i) {
+    const bool hasSign = i % size == size - 1; // little-endian floats
+    if (bytes[i] != 0 && !(hasSign && bytes[i] == char(0x80)))
+      return false;
+  }
+  return true;
+}
+
 bool isSplat(const Weight &weight) {
   size_t size = sizeOf(weight.dtype);
   const char *bytes = static_cast<const char *>(weight.data);
   return weight.bytes >= size && weight.bytes > 0 &&
-         std::memcmp(bytes, bytes + size, weight.bytes - size) == 0;
+         (std::memcmp(bytes, bytes + size, weight.bytes - size) == 0 ||
+          isZeros(weight, size));
 }
 
 Status untieInitializers(Restoring &work) { return Untier(work).run(); }
