@@ -37,8 +37,11 @@ decideTensors(const import::ImportedModel &model,
   for (const auto &[name, found] : model.roles) {
     const import::Weight *weight = model.weights.find(name);
     auto state = trainable.find(name);
-    const bool isState = state != trainable.end();
-    if (isState || (weight && isFloat(weight->dtype)))
+    const bool isState = state != trainable.end(),
+               isWeight = weight && isFloat(weight->dtype) &&
+                          (weight->elements() > 1 ||
+                           found.role != import::Role::Constant);
+    if (isState || isWeight)
       all.push_back(decide(name, found, isState ? &state->second : nullptr));
   }
   return all;

@@ -12,7 +12,8 @@ struct OptimizerOptions;
 /// The artifact's decisions.json; `dlc inspect` reads it.
 std::string decisionsJson(const std::vector<import::Decision> &decisions);
 
-/// What becomes of an initializer of floats, or of one that is state.
+/// What becomes of an initializer of floats, or of one that is state; fixed
+/// numbers aside.
 struct TensorDecision {
   std::string tensor;
   std::string decision; // trained, frozen, statistics, unused

@@ -135,6 +135,15 @@ class Roles(dlc.TestCase):
             proto.producer_name = "pytorch"
             self.assertEqual("dfl.conv.weight" in self.states(self.save(proto))["param"], trains)
 
+    def test_learned_numbers(self):
+        """A temperature of torch's trains; numbers elsewhere, and bounds that must be known, do not."""
+        for name, producer, op, trains in (("logit_scale", "pytorch", "Mul", True), ("logit_scale", "other", "Mul", False),
+                                           ("val_1", "pytorch", "Mul", False), ("m.embed_scale", "pytorch", "Mul", False), ("act.max_val", "pytorch", "Clip", False)):
+            proto = model([node("MatMul", ["x", "w"], ["a"]), node(op, ["a", *[""] * (op == "Clip"), name], ["y"])], [value("x", [4, 4])],
+                          [value("y", [4, 4])], {"w": np.eye(4, dtype=np.float32), name: np.array(2.5, np.float32)})
+            proto.producer_name = producer
+            self.assertEqual(name in self.states(self.save(proto))["param"], trains, (name, producer, op))
+
     def reasons(self, proto, *flags):
         _, out, err = run(IMPORT, self.save(proto), "--roles", "--quiet", *flags)
         return {name: (int(role), why) for name, role, why in re.findall(r"(?m)^role (\S+) (\d) (.*)$", out)}

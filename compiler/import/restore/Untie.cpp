@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <sstream>
 
 namespace dlc::import {
 namespace {
@@ -64,8 +65,12 @@ private:
                       node.input_size() == 1 && node.output_size() == 1;
       const std::string from = identity ? node.input(0) : "";
       const Weight *weight = identity ? edit.weight(from) : nullptr;
-      if (!weight || !isSplat(from, *weight) || edit.isFixed(node.output(0)))
+      if (!weight || edit.isFixed(node.output(0)))
         continue;
+      if (!isSplat(from, *weight)) {
+        noteCopies(from, node.output(0), *weight);
+        continue;
+      }
       DLC_TRY(copy(from, *weight, node.output(0)));
       edit.remove(node);
       work.decide(node.output(0), "parted",
@@ -74,6 +79,36 @@ private:
                               from));
     }
     return {};
+  }
+
+  /// Items of a list of layers that hold equal numbers are one layer, or copies
+  /// of one that nothing has trained yet.
+  void noteCopies(const std::string &from, const std::string &to,
+                  const Weight &weight) {
+    if (isFloat(weight.dtype) && weight.elements() > 1 &&
+        differInANumber(from, to))
+      work.decide(to, "merged",
+                  fmt::format("trains as one tensor with {}, as the exporter "
+                              "merged them because all values are equal",
+                              from),
+                  true);
+  }
+
+  /// "layers.0.weight" and "layers.1.weight"
+  static bool differInANumber(const std::string &a, const std::string &b) {
+    std::stringstream one(a), other(b);
+    std::string x, y;
+    bool numbers = false;
+    while (std::getline(one, x, '.')) {
+      if (!std::getline(other, y, '.'))
+        return false;
+      if (x == y)
+        continue;
+      if (numbers || (x + y).find_first_not_of("0123456789") != x.npos)
+        return false;
+      numbers = true;
+    }
+    return numbers && !std::getline(other, y, '.');
   }
 
   bool isSplat(const std::string &name, const Weight &weight) {

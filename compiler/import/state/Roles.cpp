@@ -17,6 +17,9 @@ const std::set<std::string> kPassThrough = {
     "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
     "Split",    "QuantizeLinear", "DequantizeLinear"};
 
+const std::set<std::string> kArithmetic = {
+    "Add", "Div", "Exp", "Mul", "Neg", "Sigmoid", "Softplus", "Sub", "Tanh"};
+
 /// The inputs of an operator that are weights, as bits.
 const std::map<std::string, unsigned> kWeightInputs = {
     {"Attention", 0b110}, // com.microsoft's; ONNX's has values there
@@ -107,7 +110,7 @@ private:
   struct Reading {
     const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
                           *statisticOf = nullptr, *any = nullptr;
-    bool isLookedUp = false;
+    bool isLookedUp = false, isArithmetic = true;
   };
 
   Found byUse(const std::string &name, const Weight &weight,
@@ -147,7 +150,7 @@ private:
                const Reading &reading) const {
     if (name.ends_with(".weight") || name.ends_with(".bias"))
       return {Role::Param, "named as a module's weight or bias"};
-    if (weight.elements() <= 1)
+    if (weight.elements() <= 1 && !isLearnedNumber(name, reading))
       return {Role::Constant, "a number of " + described(reading.any)};
     if (reading.weightOf)
       return {Role::Param, "a weight of " + described(reading.weightOf)};
@@ -158,6 +161,13 @@ private:
       return {Role::Constant, "named as models name their buffers"};
     return {Role::Param, "named as torch names what a module has; a buffer "
                          "would be, too (--freeze)"};
+  }
+
+  /// A temperature, or a gain: the exporter inlines numbers of the source's
+  /// text. Where it notes parameters, they are known.
+  bool isLearnedNumber(const std::string &name, const Reading &reading) const {
+    return isTorch && fxValues.empty() && reading.any && reading.isArithmetic &&
+           !madeUpNames().search(name) && !bufferNames().search(name);
   }
 
   /// Of a tensor that would be trained. Weights that layers multiply by may
@@ -195,7 +205,7 @@ private:
     static const Pattern pattern = *Pattern::parse(
         "running_|num_batches|mask|inv_freq|freqs|(^|\\.)pe$|anchor|"
         "(^|\\.)(mean|std|var|sin|cos)(_cached)?$|relative_position_index|"
-        "position_ids|relative_coords|attn\\.bias$");
+        "position_ids|relative_coords|embed_scale$|attn\\.bias$");
     return pattern;
   }
 
@@ -295,6 +305,8 @@ private:
       note(reading.settingOf, use, isSetting(node, use.input));
       note(reading.statisticOf, use,
            node.op_type() == "BatchNormalization" && use.input >= 3);
+      reading.isArithmetic &= kArithmetic.count(node.op_type()) > 0 ||
+                              kPassThrough.count(node.op_type()) > 0;
       reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;
       if (use.input == 0 && kPassThrough.count(node.op_type()))
         for (const std::string &output : node.output())
