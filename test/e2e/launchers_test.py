@@ -126,6 +126,27 @@ class Launchers(dlc.TestCase):
         expected, found = whole.state(60), dlc.Run(self.path("run")).state(60)
         self.assertEqual({n: a.tobytes() for n, a in found.items()}, {n: a.tobytes() for n, a in expected.items()})
 
+    def start_at(self, port):
+        return [self.rank(dict(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port),
+                          *self.words(timeout=3)) for rank in range(2)]
+
+    def test_port_of_another_store(self):
+        """A launcher's process serves at MASTER_PORT itself, as under Ray Train: twice the same ranks meet elsewhere."""
+        with contextlib.closing(tcpstore.Store()) as store:
+            for stale in {}, {b"/dlc/store": b"dlc-store-1 127.0.0.1 1 old\n"}:
+                self.new_folder()
+                store.values.update(stale)
+                self.end(self.start_at(store.port))
+                self.expect_ours()
+                self.assertEqual(store.values, {})
+
+    def test_port_of_another_program(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            errors = self.end(self.start_at(port), (dlc.FAILED, dlc.PEER_LOST), 15)
+        self.assertIn(f"rank 0 cannot listen on 127.0.0.1:{port}: Address already in use", errors[0])
+        self.assertIn(f"what listens at 127.0.0.1:{port} does not answer as rank 0 does", errors[1])
+
     def test_a_restart_needs_a_run(self):
         words = [word for word in self.words() if not word.startswith("--run=")]
         with contextlib.closing(tcpstore.Store()) as store:
