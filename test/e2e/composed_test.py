@@ -28,8 +28,12 @@ def renamed(case, prefix):
         copy.CopyFrom(node)
         copy.input[:] = [names.get(i, i) for i in node.input]
         copy.output[:] = [names.get(o, o) for o in node.output]
+        for attribute in copy.attribute:
+            if (copy.op_type, attribute.name, attribute.i) == ("Cast", "to", TensorProto.DOUBLE):
+                attribute.i = TensorProto.FLOAT
         nodes.append(copy)
-    tensors = {names[k]: v.astype(np.float32) for k, v in case.inputs.items()} | {names[k]: v for k, v in case.known.items()}
+    single = lambda v: v.astype(np.float32) if v.dtype == np.float64 else v
+    tensors = {names[k]: single(v) for k, v in [*case.inputs.items(), *case.known.items()]}
     return nodes, tensors, parameters, names["y"]
 
 
