@@ -303,6 +303,20 @@ rounded("quantize_and_back", [helper.make_node("QuantizeLinear", ["x", "s", "z"]
         lambda t, x: ((x / 0.25).round() + 3).clamp(0, 255) * 0.25 - 0.75, LINEAR_CODE, single=True)
 
 
+def normed_by_values(name, **attributes):
+    """Batch norm by statistics of the graph's own, as exporters write weight standardization."""
+    steps = [helper.make_node("ReduceMean", ["x", "axes"], ["m"], keepdims=0), helper.make_node("Mul", ["x", "x"], ["square"]),
+             helper.make_node("ReduceMean", ["square", "axes"], ["q"], keepdims=0), helper.make_node("Mul", ["m", "m"], ["mm"]),
+             helper.make_node("Sub", ["q", "mm"], ["v"]),
+             helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"], epsilon=0.1, **attributes)]
+    nodes(name, steps, {"x": floats(2, 3, 4), "s": floats(3), "b": floats(3)},
+          lambda t, x, s, b: t.nn.functional.batch_norm(x, None, None, s, b, training=True, eps=0.1), {"axes": ints(0, 2)})
+
+
+normed_by_values("batch_norm_by_values")
+normed_by_values("batch_norm_by_values_in_training_mode", training_mode=1)
+
+
 def write():
     import torch
     numbers = {}

@@ -10,27 +10,6 @@ using dlc::ir::Expr;
 namespace dlc::import {
 namespace {
 
-/// As inference, whatever the source ran: training normalises by the batch in
-/// any case (dlc-train-mode).
-LogicalResult batchNorm(const Node &n) {
-  for (size_t i = 1; i < n.outputs(); ++i)
-    if (n.uses(i))
-      return n.fail() << "output '" << n.proto.output(i)
-                      << "' (running statistics) is used as a value; they are "
-                         "state and cannot be read in the step";
-  Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
-        var = n.in(4);
-  for (Value v : {scale, bias, mean, var})
-    if (v && ir::isHalf(ir::elementType(v)))
-      return n.fail() << "a BatchNormalization whose scale, bias or statistics "
-                         "are "
-                      << ir::elementType(v)
-                      << " is not supported, expected them in f32";
-  return n.result(n.make<ir::BatchNormInferOp>(
-      x, scale, bias, mean, var, llvm::APFloat(n.number("epsilon", 1e-5)),
-      llvm::APFloat(n.number("momentum", 0.9)), "nchw"));
-}
-
 /// Scale and bias take the shape of the normalised dimensions.
 LogicalResult layerNorm(const Node &n) {
   Value x = n.in(0);
@@ -154,6 +133,59 @@ FailureOr<int64_t> channelsOf(const Node &n, const Shape &shape, size_t least) {
     return shape[1];
   return n.fail() << "expected an input of rank " << least << " or more, found "
                   << toString(shape);
+}
+
+/// Batch norm by statistics that the graph computes, as weight standardization
+/// writes it: nothing runs, and the gradient goes through them.
+LogicalResult normByValues(const Node &n, Value input, Value scale, Value bias,
+                           Value mean, Value variance) {
+  Shape shape = shapeOf(input);
+  auto channels = channelsOf(n, shape, 2);
+  if (failed(channels))
+    return failure();
+  for (size_t i = 1; i < 5; ++i)
+    if (failed(expectVector(n, i, *channels, "a vector")))
+      return failure();
+  Shape vector = perChannel(*channels, shape.size());
+  Expr x = ir::wide(Expr(n.b, n.loc, input));
+  Expr middle = ir::wide(Expr(n.b, n.loc, n.reshape(mean, vector)));
+  Expr spread = ir::wide(Expr(n.b, n.loc, n.reshape(variance, vector)));
+  if (n.integer("training_mode", 0)) {
+    std::vector<int64_t> others = {0};
+    for (size_t d = 2; d < shape.size(); ++d)
+      others.push_back(int64_t(d));
+    middle = x.mean(others, true);
+    Expr centered = x - middle;
+    spread = (centered * centered).mean(others, true);
+  }
+  Expr y = (x - middle) / sqrt(spread + n.number("epsilon", 1e-5));
+  return scaled(n, y.cast(ir::elementType(input)), scale, bias, vector);
+}
+
+/// As inference, whatever the source ran: training normalises by the batch in
+/// any case (dlc-train-mode).
+LogicalResult batchNorm(const Node &n) {
+  for (size_t i = 1; i < n.outputs(); ++i)
+    if (n.uses(i))
+      return n.fail() << "output '" << n.proto.output(i)
+                      << "' (running statistics) is used as a value; they are "
+                         "state and cannot be read in the step";
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
+        var = n.in(4);
+  for (Value v : {scale, bias, mean, var})
+    if (v && ir::isHalf(ir::elementType(v)))
+      return n.fail() << "a BatchNormalization whose scale, bias or statistics "
+                         "are "
+                      << ir::elementType(v)
+                      << " is not supported, expected them in f32";
+  auto isComputed = [&](size_t input, Value v) {
+    return v && !n.host(input) && !v.getDefiningOp<ir::ReadOp>();
+  };
+  if (x && scale && bias && isComputed(3, mean) && isComputed(4, var))
+    return normByValues(n, x, scale, bias, mean, var);
+  return n.result(n.make<ir::BatchNormInferOp>(
+      x, scale, bias, mean, var, llvm::APFloat(n.number("epsilon", 1e-5)),
+      llvm::APFloat(n.number("momentum", 0.9)), "nchw"));
 }
 
 LogicalResult instanceNorm(const Node &n) {
