@@ -1,6 +1,7 @@
 // dlc-compile: `dlc compile`, `dlc check`, `dlc config` and `dlc export`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
+#include "tools/dlc/Tree.h"
 #include "tools/process/Process.h"
 
 namespace dlc::tool {
@@ -14,6 +15,8 @@ static int run(int argc, char **argv) {
   addCheck(line);
   addConfig(line);
   addExport(line);
+  if (printTree(line, argc, argv))
+    return 0;
   return parseAndRun(line, argc, argv);
 }
 

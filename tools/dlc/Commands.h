@@ -25,6 +25,8 @@ void addEval(CommandLine &line);
 void addPredict(CommandLine &line);
 void addInspect(CommandLine &line);
 void addReplay(CommandLine &line);
+void addCompletion(CommandLine &line);
+void addManual(CommandLine &line);
 
 // How a rank ends.
 struct RankEnd {

@@ -29,6 +29,8 @@ static void describe(CommandLine &line) {
   addReplay(line);
   addCache(line);
   addEnv(line);
+  addCompletion(line);
+  addManual(line);
   line.app.footer(
       "Examples:\n"
       "  dlc compile model.onnx --amp --ddp=2 --ema -o model.dlc\n"

@@ -1,0 +1,217 @@
+// dlc completion and dlc man: made of the command line's own description.
+#include "runtime/base/Text.h"
+#include "tools/dlc/Manual.h"
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+namespace dlc::tool {
+namespace {
+
+std::string joined(const Json &words) {
+  std::string text;
+  for (const Json &word : words)
+    text += (text.empty() ? "" : " ") + word.get<std::string>();
+  return text;
+}
+
+std::string longNameOf(const Json &option) {
+  return option["names"].back().get<std::string>();
+}
+
+// In a text between apostrophes, of any shell.
+std::string quoted(std::string text) {
+  for (size_t at = 0; (at = text.find('\'', at)) != text.npos; at += 4)
+    text.replace(at, 1, "'\\''");
+  return "'" + text + "'";
+}
+
+std::string namesOf(const Json &list) {
+  std::string text;
+  for (const Json &item : list)
+    text += (text.empty() ? "" : " ") + item["name"].get<std::string>();
+  return text;
+}
+
+std::string bash(const Json &tree) {
+  std::string flags, words;
+  for (const Json &command : tree["commands"]) {
+    const auto name = command["name"].get<std::string>();
+    std::string all;
+    for (const Json &option : command["options"]) {
+      all += " " + joined(option["names"]);
+      if (!option["choices"].empty())
+        words += fmt::format("    '{} {}') list='{}' ;;\n", name,
+                             longNameOf(option), joined(option["choices"]));
+    }
+    flags += fmt::format("    {}) list='{}{}' ;;\n", name,
+                         namesOf(command["commands"]), all);
+  }
+  return fmt::format(R"(# bash completion of dlc; made by: dlc completion bash
+_dlc() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} flag= list=
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W '{} --help --version' -- "$word"))
+    return
+  fi
+  # "--flag=word" comes as three.
+  if [[ $word == = ]]; then
+    flag=$before word=
+  elif [[ $before == = ]]; then
+    flag=${{COMP_WORDS[COMP_CWORD - 2]}}
+  elif [[ $before == -* ]]; then
+    flag=$before
+  fi
+  case "${{COMP_WORDS[1]}} $flag" in
+{}    *)
+      [[ $word == -* || $COMP_CWORD == 2 ]] && case ${{COMP_WORDS[1]}} in
+{}      esac ;;
+  esac
+  [[ -n $list ]] && COMPREPLY=($(compgen -W "$list" -- "$word"))
+}}
+complete -o default -F _dlc dlc
+)",
+                     namesOf(tree["commands"]), words, flags);
+}
+
+std::string zsh(const Json &tree) {
+  const auto escaped = [](std::string text) {
+    for (const char c : {':', '[', ']'})
+      for (size_t at = 0; (at = text.find(c, at)) != text.npos; at += 2)
+        text.insert(at, "\\");
+    return text;
+  };
+  std::string text = "#compdef dlc\n# zsh completion of dlc; made by: dlc "
+                     "completion zsh\nlocal -a commands=(\n";
+  std::string cases;
+  for (const Json &command : tree["commands"]) {
+    const auto name = command["name"].get<std::string>();
+    text +=
+        "  " + quoted(name + ":" + command["help"].get<std::string>()) + "\n";
+    cases += "  " + name + ")\n    _arguments";
+    for (const Json &option : command["options"])
+      for (const Json &flag : option["names"]) {
+        const bool takes = !option["word"].get<std::string>().empty();
+        std::string spec = flag.get<std::string>();
+        spec += takes ? spec.starts_with("--") ? "=" : "+" : "";
+        spec += "[" + escaped(option["help"].get<std::string>()) + "]";
+        if (takes)
+          spec += option["choices"].empty()
+                      ? ":word:_files"
+                      : ":word:(" + joined(option["choices"]) + ")";
+        cases += " \\\n      " + quoted("*" + spec);
+      }
+    cases += " \\\n      '*:file:_files' ;;\n";
+  }
+  return text +
+         ")\nif ((CURRENT == 2)); then\n  _describe command commands\n"
+         "  return\nfi\nlocal command=$words[2]\nshift words\n"
+         "((CURRENT--))\ncase $command in\n" +
+         cases + "esac\n";
+}
+
+std::string fish(const Json &tree) {
+  std::string text = "# fish completion of dlc; made by: dlc completion fish\n";
+  for (const Json &command : tree["commands"]) {
+    const auto name = command["name"].get<std::string>();
+    text +=
+        fmt::format("complete -c dlc -n __fish_use_subcommand -a {} -d {}\n",
+                    name, quoted(command["help"].get<std::string>()));
+    for (const Json &option : command["options"]) {
+      text += "complete -c dlc -n '__fish_seen_subcommand_from " + name + "'";
+      for (const Json &flag : option["names"]) {
+        const auto word = flag.get<std::string>();
+        text += word.starts_with("--") ? " -l " + word.substr(2)
+                                       : " -s " + word.substr(1);
+      }
+      if (!option["choices"].empty())
+        text += " -x -a '" + joined(option["choices"]) + "'";
+      else if (!option["word"].get<std::string>().empty())
+        text += " -r";
+      text += " -d " + quoted(option["help"].get<std::string>()) + "\n";
+    }
+  }
+  return text;
+}
+
+// The compiler's commands are described by the compiler.
+Result<Json> compilersTree() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string command =
+      shellQuoted((self.parent_path() / "dlc-compile").string()) + " --tree";
+  std::unique_ptr<FILE, int (*)(FILE *)> pipe(::popen(command.c_str(), "r"),
+                                              ::pclose);
+  std::string text;
+  std::array<char, 65536> room;
+  while (pipe)
+    if (const size_t n = std::fread(room.data(), 1, room.size(), pipe.get()))
+      text.append(room.data(), n);
+    else
+      break;
+  if (!pipe || ::pclose(pipe.release()) != 0)
+    return failed("cannot run {}", command);
+  return parseJson(text);
+}
+
+Result<Json> wholeTree(const CLI::App &app) {
+  DLC_ASSIGN(const Json compiler, compilersTree());
+  Json tree = treeOf(app);
+  for (Json &command : tree["commands"])
+    for (const Json &known : compiler["commands"])
+      if (known["name"] == command["name"])
+        command = known;
+  return tree;
+}
+
+Status complete(const CLI::App &app, const std::string &shell) {
+  DLC_ASSIGN(const Json tree, wholeTree(app));
+  printText(shell == "bash"  ? bash(tree)
+            : shell == "zsh" ? zsh(tree)
+                             : fish(tree));
+  return {};
+}
+
+Status writeManual(const CLI::App &app, const std::string &folder) {
+  DLC_ASSIGN(const Json tree, wholeTree(app));
+  for (const auto &[name, text] : manualPages(tree))
+    DLC_TRY(writeFileAtomically(folder + "/" + name, text));
+  return {};
+}
+
+} // namespace
+
+void addCompletion(CommandLine &line) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App *command = line.app.add_subcommand(
+      "completion", "print what completes dlc's commands in a shell");
+  command->add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->footer(
+      "Examples:\n"
+      "  dlc completion bash > "
+      "~/.local/share/bash-completion/completions/dlc\n"
+      "  dlc completion fish > ~/.config/fish/completions/dlc.fish");
+  command->callback([&line, shell] {
+    line.chosen = [&line, shell] { return report(complete(line.app, *shell)); };
+  });
+}
+
+void addManual(CommandLine &line) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App *command =
+      line.app.add_subcommand("man", "write the manual as man pages");
+  command->add_option("folder", *folder, "where to, an existing folder")
+      ->required();
+  command->footer("Example:\n  dlc man /tmp && man /tmp/dlc-train.1");
+  command->callback([&line, folder] {
+    line.chosen = [&line, folder] {
+      return report(writeManual(line.app, *folder));
+    };
+  });
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,114 @@
+#include "tools/dlc/Manual.h"
+
+#include <map>
+
+namespace dlc::tool {
+namespace {
+
+// As plain text: no escapes, no requests, hyphens that can be copied.
+std::string roff(const std::string &text) {
+  std::string out;
+  bool atStart = true;
+  for (const char c : text) {
+    if (atStart && (c == '.' || c == '\''))
+      out += "\\&";
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
+    atStart = c == '\n';
+  }
+  return out;
+}
+
+std::string textOf(const Json &json, const char *key) {
+  return json[key].get<std::string>();
+}
+
+std::string head(const std::string &name, const std::string &help) {
+  std::string upper = name;
+  for (char &c : upper)
+    c = static_cast<char>(std::toupper(c));
+  return fmt::format(".TH {} 1 \"\" \"dlc {}\"\n.SH NAME\n{} \\- {}\n", upper,
+                     version(), roff(name), roff(help));
+}
+
+std::string optionsOf(const Json &command) {
+  std::map<std::string, std::string> groups;
+  std::vector<std::string> order;
+  for (const Json &option : command["options"]) {
+    const std::string group = textOf(option, "group");
+    if (!groups.count(group))
+      order.push_back(group);
+    std::string names;
+    for (const Json &name : option["names"])
+      names += (names.empty() ? "\\fB" : ", \\fB") +
+               roff(name.get<std::string>()) + "\\fR";
+    const std::string word = textOf(option, "word"),
+                      value = textOf(option, "default");
+    groups[group] +=
+        ".TP\n" + names + (word.empty() ? "" : " \\fI" + roff(word) + "\\fR") +
+        "\n" + roff(textOf(option, "help")) +
+        (value.empty() ? "" : roff(" (default: " + value + ")")) + "\n";
+  }
+  std::string text;
+  for (const std::string &group : order)
+    text += (group == "Options" ? ".SH OPTIONS\n"
+                                : ".SS \"" + roff(group) + "\"\n") +
+            groups[group];
+  return text;
+}
+
+std::string footerOf(const Json &command) {
+  const std::string footer = textOf(command, "footer");
+  return footer.empty() ? "" : ".SH NOTES\n.nf\n" + roff(footer) + "\n.fi\n";
+}
+
+std::string pageOf(const Json &command) {
+  const std::string name = textOf(command, "name");
+  std::string page = head("dlc-" + name, textOf(command, "help"));
+  page += ".SH SYNOPSIS\n\\fBdlc " + roff(name) + "\\fR [\\fIOPTIONS\\fR]";
+  for (const Json &argument : command["arguments"]) {
+    const std::string text = "\\fI" + roff(textOf(argument, "name")) + "\\fR" +
+                             (argument["many"].get<bool>() ? "..." : "");
+    page += argument["required"].get<bool>() ? " " + text : " [" + text + "]";
+  }
+  if (!command["commands"].empty())
+    page += " \\fICOMMAND\\fR";
+  page += "\n";
+  if (!command["arguments"].empty())
+    page += ".SH ARGUMENTS\n";
+  for (const Json &argument : command["arguments"])
+    page += ".TP\n\\fI" + roff(textOf(argument, "name")) + "\\fR\n" +
+            roff(textOf(argument, "help")) + "\n";
+  page += optionsOf(command);
+  for (const Json &part : command["commands"])
+    page += ".SS \"" + roff(name + " " + textOf(part, "name")) + "\"\n" +
+            roff(textOf(part, "help")) + "\n" + optionsOf(part);
+  return page + footerOf(command) + ".SH SEE ALSO\n.BR dlc (1)\n";
+}
+
+} // namespace
+
+std::vector<std::pair<std::string, std::string>> manualPages(const Json &tree) {
+  std::vector<std::pair<std::string, std::string>> pages;
+  std::string page = head("dlc", textOf(tree, "help"));
+  page += ".SH SYNOPSIS\n\\fBdlc\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH "
+          "COMMANDS\n";
+  std::string also;
+  for (const Json &command : tree["commands"]) {
+    const std::string name = textOf(command, "name");
+    page += ".TP\n\\fB" + roff(name) + "\\fR\n" +
+            roff(textOf(command, "help")) + "\n";
+    also +=
+        (also.empty() ? ".BR dlc\\-" : ",\n.BR dlc\\-") + roff(name) + " (1)";
+    pages.emplace_back("dlc-" + name + ".1", pageOf(command));
+  }
+  pages.emplace_back("dlc.1", page + optionsOf(tree) + footerOf(tree) +
+                                  ".SH SEE ALSO\n" + also + "\n");
+  return pages;
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,74 @@
+#include "tools/dlc/Tree.h"
+
+#include "tools/dlc/Print.h"
+
+#include <cstring>
+
+namespace dlc::tool {
+namespace {
+
+// Of "{a,b}", "[{a,b}]" and "TEXT:{a,b}": a and b. What else may be said is no
+// choice: "{a,b}|NAME".
+Json choicesOf(const std::string &word) {
+  Json choices = Json::array();
+  const size_t begin = word.find('{'), end = word.find('}');
+  const bool ends = end != word.npos &&
+                    (end + 1 == word.size() || word.substr(end + 1) == "]");
+  const bool begins =
+      begin == 0 || (begin != word.npos &&
+                     (word[begin - 1] == ':' || word.starts_with("[{")));
+  if (!ends || !begins)
+    return choices;
+  std::istringstream list(word.substr(begin + 1, end - begin - 1));
+  for (std::string one; std::getline(list, one, ',');)
+    choices.push_back(one);
+  return choices;
+}
+
+Json describe(const CLI::Option &option) {
+  Json names = Json::array();
+  for (const std::string &name : option.get_snames())
+    names.push_back("-" + name);
+  for (const std::string &name : option.get_lnames())
+    names.push_back("--" + name);
+  const bool takes =
+      option.get_expected_max() > 0 && option.get_type_size_max() > 0;
+  const std::string word = takes ? option.get_type_name() : "";
+  return {{"names", names},
+          {"word", word},
+          {"choices", choicesOf(word)},
+          {"default", option.get_default_str()},
+          {"group", option.get_group()},
+          {"help", option.get_description()}};
+}
+
+} // namespace
+
+Json treeOf(const CLI::App &app) {
+  Json options = Json::array(), arguments = Json::array(),
+       commands = Json::array();
+  for (const CLI::Option *option : app.get_options()) {
+    if (option->nonpositional())
+      options.push_back(describe(*option));
+    else
+      arguments.push_back({{"name", option->get_name(true)},
+                           {"required", option->get_required()},
+                           {"many", option->get_expected_max() > 1},
+                           {"help", option->get_description()}});
+  }
+  for (const CLI::App *command :
+       app.get_subcommands([](const CLI::App *) { return true; }))
+    commands.push_back(treeOf(*command));
+  return {{"name", app.get_name()},     {"help", app.get_description()},
+          {"footer", app.get_footer()}, {"options", options},
+          {"arguments", arguments},     {"commands", commands}};
+}
+
+bool printTree(const CommandLine &line, int argc, char **argv) {
+  if (argc != 2 || std::strcmp(argv[1], "--tree") != 0)
+    return false;
+  printJson(treeOf(line.app));
+  return true;
+}
+
+} // namespace dlc::tool

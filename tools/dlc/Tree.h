@@ -1,0 +1,17 @@
+// The command line as data: what completions and man pages are made of.
+#pragma once
+
+#include "runtime/base/Json.h"
+#include "tools/dlc/Commands.h"
+
+namespace dlc::tool {
+
+// {"name", "help", "footer", "options": [{"names", "word", "choices", "help",
+// "group"}], "arguments": [{"name", "help", "many"}], "commands": [...]};
+// "word" is empty for a flag alone, "choices" for any word.
+Json treeOf(const CLI::App &app);
+
+// Prints the tree, if that is what the arguments ask for: `--tree`.
+bool printTree(const CommandLine &line, int argc, char **argv);
+
+} // namespace dlc::tool
