@@ -1,10 +1,9 @@
 /* An operator of one's own for dlc: Twist, y = x * tanh(rate * x), in the
- * domain "example".
- *
- *   cc -O2 -shared -fPIC -I. models/examples/twist.c -lm -o libtwist.so (in the
- * checkout: -I is where runtime/ lies) dlc compile model.onnx
- * --op-library=libtwist.so */
-#include "runtime/plan/ops/dlc_op.h"
+   domain "example". -I is not needed where dlc is installed.
+
+     cc -O2 -shared -fPIC -Ibuild/include twist.c -lm -o libtwist.so
+     dlc compile model.onnx --op-library=libtwist.so */
+#include <dlc/dlc_op.h>
 
 #include <math.h>
 #include <stdio.h>

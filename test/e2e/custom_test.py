@@ -14,7 +14,7 @@ RATE = 0.75
 
 def library(source, output, *flags):
     """A shared library of a C file, or of text."""
-    words = ["cc", "-O2", "-shared", "-fPIC", "-Wall", "-Werror", "-I", dlc.ROOT, *flags]
+    words = ["cc", "-O2", "-shared", "-fPIC", "-Wall", "-Werror", "-I", dlc.ROOT, "-I", os.path.join(dlc.BUILD, "include"), *flags]
     if os.path.exists(source):
         subprocess.run([*words, source, "-lm", "-o", output], check=True)
     else:
