@@ -5,7 +5,6 @@
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
-#include <deque>
 #include <filesystem>
 
 using namespace mlir;
@@ -40,6 +39,11 @@ std::optional<DType> typeOf(int32_t opType) {
 bool isReserved(std::string_view domain) {
   return domain == "ai.onnx" || domain.starts_with("ai.onnx.") ||
          domain == "com.microsoft";
+}
+
+/// As operatorName.
+std::string nameOf(const dlc_op &op) {
+  return fmt::format("{}.{}", op.domain, op.name);
 }
 
 FailureOr<OpAttributes> attributesOf(const Node &n) {
@@ -137,12 +141,14 @@ Status CustomOps::add(const std::string &path) {
       return usageError("{}: operator '{}.{}' is in a domain that is not its "
                         "own",
                         path, op.domain, op.name);
-    for (const Loaded &other : loaded_)
-      if (other.library.find(op.domain, op.name))
-        return usageError("{}: operator '{}.{}' is in '{}', too", path,
-                          op.domain, op.name, other.library.name());
+    if (const Found *other = find(nameOf(op)))
+      return usageError("{}: operator '{}' is in '{}', too", path, nameOf(op),
+                        other->library->library.name());
   }
-  loaded_.push_back({file, std::move(*bytes), std::move(*library)});
+  const Loaded &added =
+      loaded_.emplace_back(file, std::move(*bytes), std::move(*library));
+  for (const dlc_op &op : added.library.ops())
+    found_.try_emplace(nameOf(op), Found{&added, &op});
   return {};
 }
 
@@ -156,16 +162,13 @@ Result<CustomOps> CustomOps::load(const std::vector<std::string> &paths,
   return ops;
 }
 
-CustomOps::Found CustomOps::find(const std::string &name) const {
-  for (const Loaded &each : loaded_)
-    for (const dlc_op &op : each.library.ops())
-      if (name == fmt::format("{}.{}", op.domain, op.name))
-        return {&each, &op};
-  return {nullptr, nullptr};
+const CustomOps::Found *CustomOps::find(const std::string &op) const {
+  auto found = found_.find(op);
+  return found == found_.end() ? nullptr : &found->second;
 }
 
-LogicalResult CustomOps::import(const Node &n) {
-  const auto [loaded, op] = find(operatorName(n.proto));
+LogicalResult CustomOps::import(const Node &n, const Found &found) {
+  const auto [loaded, op] = found;
   const dlc_op_code *code = codeFor(*op, device_);
   if (!code)
     return n.fail() << "'" << loaded->library.name() << "' has no code of '"

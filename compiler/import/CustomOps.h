@@ -3,39 +3,40 @@
 #pragma once
 #include "compiler/import/rows/Rows.h"
 #include "runtime/plan/ops/OpLibrary.h"
+#include <deque>
 
 namespace dlc::import {
 
 class CustomOps {
+  struct Loaded {
+    std::string file, bytes;
+    OpLibrary library;
+  };
+
 public:
+  struct Found {
+    const Loaded *library;
+    const dlc_op *op;
+  };
   /// Runs code of the libraries. Usage, naming the file: one that cannot be
   /// read or is no such library, two of one name, an operator that two have or
   /// that is ONNX's.
   static Result<CustomOps> load(const std::vector<std::string> &paths,
                                 std::string device);
 
-  /// By operatorName.
-  bool knows(const std::string &op) const { return find(op).op; }
-  /// Builds the node's call; its libraries are in `used` from then on.
-  LogicalResult import(const Node &node);
+  /// By operatorName; null if no library has it.
+  const Found *find(const std::string &op) const;
+  /// Builds the node's call of that; its libraries are in `used` from then on.
+  LogicalResult import(const Node &node, const Found &found);
   /// The libraries' bytes by their files in the artifact.
   const std::map<std::string, std::string> &used() const { return used_; }
 
 private:
-  struct Loaded {
-    std::string file, bytes;
-    OpLibrary library;
-  };
-  struct Found {
-    const Loaded *library;
-    const dlc_op *op;
-  };
-
   Status add(const std::string &path);
-  Found find(const std::string &name) const;
 
   std::string device_;
-  std::vector<Loaded> loaded_;
+  std::deque<Loaded> loaded_; // `found_` points there
+  std::map<std::string, Found> found_;
   std::map<std::string, std::string> used_;
 };
 

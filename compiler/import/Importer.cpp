@@ -303,11 +303,12 @@ LogicalResult Importer::importNode(const onnx::NodeProto &proto) {
     return node.fail(overBudget);
   if (failed(folded))
     return failure();
-  if (!*folded && custom.knows(operatorName(proto))) {
-    if (failed(custom.import(node)))
-      return failure();
-  } else if (!*folded) {
-    auto row = allRows().find(operatorName(proto));
+  const std::string op = operatorName(proto);
+  const CustomOps::Found *own = *folded ? nullptr : custom.find(op);
+  if (own && failed(custom.import(node, *own)))
+    return failure();
+  if (!*folded && !own) {
+    auto row = allRows().find(op);
     if (row == allRows().end())
       return node.fail() << proto.op_type()
                          << " is supported only on values known at compile "
@@ -406,9 +407,7 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
 
 FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   uses = dropDeadNodes(file);
-  auto folds = [&](auto &op) {
-    return evaluator.knows(op) || custom.knows(op);
-  };
+  auto folds = [&](auto &op) { return evaluator.knows(op) || custom.find(op); };
   if (Status status = checkSupport(file, folds); !status.ok())
     return fail(status);
   auto isKnown = [](auto &op) { return allRows().count(op) > 0; };

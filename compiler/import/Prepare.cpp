@@ -25,6 +25,8 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
   } else if (std::string warning = fusedBatchNorm(file); !warning.empty()) {
     emitWarning(at) << warning;
   }
+  if (std::string warning = ownTraining(file); !warning.empty())
+    emitWarning(at) << warning;
   DLC_ASSIGN(std::string idle, findDropouts(file, options.dropouts));
   if (!idle.empty())
     emitRemark(at) << idle;

@@ -6,6 +6,7 @@
 #include "compiler/import/state/FreshNorms.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
+#include <fmt/ranges.h>
 
 namespace dlc::import {
 namespace {
@@ -65,6 +66,23 @@ Status checkSupport(const OnnxFile &file,
                     const std::function<bool(const std::string &)> &folds) {
   const Missing missing = missingOperators(file, folds);
   return missing.empty() ? Status() : badModel("{}", list(missing));
+}
+
+std::string ownTraining(const OnnxFile &file) {
+  std::vector<std::string> steps;
+  for (const auto &info : file.model->training_info())
+    for (const auto &node : info.algorithm().node())
+      if (operatorName(node) == "ai.onnx.preview.training.Gradient")
+        steps.push_back(fmt::format(
+            "Gradient of '{}'", printable(NodeView(node, 1).text("y", ""))));
+      else if (node.domain() == "ai.onnx.preview.training")
+        steps.push_back(printable(node.op_type()));
+  if (!file.model->training_info_size())
+    return "";
+  steps.resize(std::min<size_t>(steps.size(), 4));
+  return fmt::format("the model's training_info ({}) is not run: the step is "
+                     "that of dlc's options, --loss and --optimizer first",
+                     fmt::join(steps, ", "));
 }
 
 std::string fusedBatchNorm(const OnnxFile &file) {

@@ -26,4 +26,7 @@ Status checkSupport(const OnnxFile &file,
 /// model in training mode; nothing in the file can bring it back.
 std::string fusedBatchNorm(const OnnxFile &file);
 
+/// A warning, or "": the model comes with a training form of its own.
+std::string ownTraining(const OnnxFile &file);
+
 } // namespace dlc::import

@@ -99,7 +99,7 @@ surveyOnnx(const std::string &path, int64_t budget,
   DLC_ASSIGN(OnnxFile file, loadRestored(path, Budget(size_t(budget))));
   const HostEvaluator evaluator(file.budget);
   Missing missing = missingOperators(file, [&](const std::string &op) {
-    return evaluator.knows(op) || custom.knows(op);
+    return evaluator.knows(op) || custom.find(op);
   });
 
   Surveyor surveyor(missing);

@@ -54,16 +54,17 @@ def reasons(refused):
 
 
 def page():
-    names = sorted({s.name for s in onnx.defs.get_all_schemas() if s.domain == ""})
+    names = sorted({".".join(filter(None, [s.domain, s.name])) for s in onnx.defs.get_all_schemas()
+                    if s.domain == "" or s.domain.startswith("ai.onnx.preview")})
     how = imported(names)
     refused, cases = conformance_test.listed(), defaultdict(list)
     for case in conformance_test.load():
-        operators = {n.op_type for n in case.model.graph.node}
+        operators = {".".join(filter(None, [n.domain, n.op_type])) for n in case.model.graph.node}
         if len(operators) == 1:
             cases[operators.pop()].append(case.name)
     gradients = defaultdict(int)
     for case in CASES.values():
-        for op in {n.op_type for n in case.nodes}:
+        for op in {".".join(filter(None, [n.domain, n.op_type])) for n in case.nodes}:
             gradients[op] += 1
     lines = []
     for name in names:

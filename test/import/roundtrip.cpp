@@ -16,6 +16,7 @@
 #include "compiler/import/tensor/HostTensor.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include "compiler/reference/Interpreter.h"
+#include "passes/Gradients.h"
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -135,8 +136,15 @@ static int exportAgain(import::ImportedModel &model, const std::string &path,
   return report(exporter::exportOnnx(*skeleton, values, path, options));
 }
 
+static mlir::DialectRegistry withGradients() {
+  mlir::DialectRegistry registry;
+  registerGradients(registry);
+  return registry;
+}
+
 static void judge(const std::vector<std::string> &words) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext context(withGradients(),
+                            mlir::MLIRContext::Threading::DISABLED);
   std::string message;
   context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
@@ -166,7 +174,7 @@ int main(int argc, char **argv) {
     return judgeAll(argv[2]);
   if (argc < 4)
     return 2;
-  mlir::MLIRContext context;
+  mlir::MLIRContext context(withGradients());
   import::ImportOptions options;
   if (std::string(argv[1]) == "export")
     options.batch = 4;

@@ -1,4 +1,5 @@
 #include "compiler/import/file/GraphEdit.h"
+#include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
@@ -27,6 +28,7 @@ GraphEdit::GraphEdit(OnnxFile &file)
       users[node.input(i)].push_back({&node, i});
     for (const auto &attribute : node.attribute())
       subgraphs |= attribute.has_g() || attribute.graphs_size();
+    subgraphs |= !namesFromOutside(node).empty();
   }
 }
 

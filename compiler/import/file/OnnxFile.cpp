@@ -2,6 +2,7 @@
 #include "compiler/import/file/Functions.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/Names.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"
@@ -87,6 +88,11 @@ Result<int64_t> opsetOf(const onnx::ModelProto &model) {
                       *version, opset.version());
     version = opset.version();
   }
+  const bool isNeeded = std::any_of(
+      model.graph().node().begin(), model.graph().node().end(),
+      [](const auto &node) { return operatorName(node) == node.op_type(); });
+  if (!version && !isNeeded)
+    return kNewestOpset;
   if (!version)
     return badModel("no opset of ai.onnx is imported, expected {} to {}",
                     kOldestOpset, kNewestOpset);

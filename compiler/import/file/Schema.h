@@ -1,5 +1,5 @@
-// ONNX's own definitions of the operators of ai.onnx, made at build time from
-// the installed onnx package by tool/schemas.py.
+// ONNX's own definitions of its operators, by operatorName, made at build time
+// from the installed onnx package by tool/schemas.py.
 #pragma once
 #include <cstdint>
 #include <span>

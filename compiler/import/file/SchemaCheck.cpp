@@ -1,5 +1,6 @@
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/file/GraphCheck.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
@@ -14,8 +15,7 @@ using onnx::AttributeProto;
 using onnx::NodeProto;
 
 const Schema *schemaOf(const NodeProto &node, int64_t opset) {
-  bool isCore = node.domain().empty() || node.domain() == "ai.onnx";
-  return isCore ? findSchema(node.op_type(), opset) : nullptr;
+  return findSchema(operatorName(node), opset);
 }
 
 std::string typeName(int attributeType) {

@@ -6,6 +6,15 @@
 namespace dlc::import {
 namespace {
 
+/// Attributes that name values: y, xs and zs of a Gradient.
+bool isOfNames(const onnx::NodeProto &node,
+               const onnx::AttributeProto &attribute) {
+  return node.op_type() == "Gradient" &&
+         node.domain() == "ai.onnx.preview.training" &&
+         (attribute.name() == "y" || attribute.name() == "xs" ||
+          attribute.name() == "zs");
+}
+
 std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
   std::set<std::string> own{""}, outside;
   for (const auto &input : graph.input())
@@ -29,6 +38,12 @@ std::set<std::string> namesFromAround(const onnx::GraphProto &graph) {
   return outside;
 }
 
+void rename(std::string &name,
+            const std::map<std::string, std::string> &names) {
+  if (auto it = names.find(name); it != names.end())
+    name = it->second;
+}
+
 void renameIn(onnx::GraphProto &graph,
               std::map<std::string, std::string> names) {
   for (const auto &input : graph.input())
@@ -41,8 +56,7 @@ void renameIn(onnx::GraphProto &graph,
   for (auto &node : *graph.mutable_node())
     renameReferences(node, names);
   for (auto &output : *graph.mutable_output())
-    if (auto it = names.find(output.name()); it != names.end())
-      output.set_name(it->second);
+    rename(*output.mutable_name(), names);
 }
 
 } // namespace
@@ -50,23 +64,33 @@ void renameIn(onnx::GraphProto &graph,
 std::set<std::string> namesFromOutside(const onnx::NodeProto &node) {
   std::set<std::string> names;
   for (const auto &attribute : node.attribute())
-    if (attribute.has_g())
+    if (attribute.has_g()) {
       names.merge(namesFromAround(attribute.g()));
+    } else if (isOfNames(node, attribute)) {
+      names.insert(attribute.strings().begin(), attribute.strings().end());
+      names.insert(attribute.s());
+    }
+  names.erase("");
   return names;
 }
 
 void renameInSubgraphs(onnx::NodeProto &node,
                        const std::map<std::string, std::string> &names) {
   for (auto &attribute : *node.mutable_attribute())
-    if (attribute.has_g())
+    if (attribute.has_g()) {
       renameIn(*attribute.mutable_g(), names);
+    } else if (isOfNames(node, attribute)) {
+      if (attribute.has_s())
+        rename(*attribute.mutable_s(), names);
+      for (std::string &name : *attribute.mutable_strings())
+        rename(name, names);
+    }
 }
 
 void renameReferences(onnx::NodeProto &node,
                       const std::map<std::string, std::string> &names) {
   for (std::string &input : *node.mutable_input())
-    if (auto it = names.find(input); it != names.end())
-      input = it->second;
+    rename(input, names);
   renameInSubgraphs(node, names);
 }
 

@@ -1,5 +1,5 @@
 // The graphs in a node's attributes, and the names that they take from around
-// it.
+// it. What a Gradient names in its attributes counts as taken, too.
 #pragma once
 #include <map>
 #include <set>
@@ -15,11 +15,11 @@ namespace dlc::import {
 
 struct OnnxFile;
 
-/// Names that the subgraphs of `node`, at any depth, neither define nor get as
+/// Names that the attributes of `node`, at any depth, neither define nor get as
 /// inputs.
 std::set<std::string> namesFromOutside(const onnx::NodeProto &node);
 
-/// Renames what the subgraphs of `node` take from outside; names that `names`
+/// Renames what the attributes of `node` take from outside; names that `names`
 /// lacks stay.
 void renameInSubgraphs(onnx::NodeProto &node,
                        const std::map<std::string, std::string> &names);

@@ -143,7 +143,8 @@ private:
   }
 
   LogicalResult import(const onnx::NodeProto &node) const {
-    if (!node.domain().empty() && node.domain() != "ai.onnx")
+    const std::string op = operatorName(node);
+    if (op != node.op_type() && !allRows().count(op))
       return n.fail() << describe(node)
                       << " of its body: the operator is not supported";
     for (const std::string &input : node.input())

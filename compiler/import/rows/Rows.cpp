@@ -219,6 +219,7 @@ const Rows &allRows() {
     addLossRows(table);
     addRandomRows(table);
     addIntegerRows(table);
+    addTrainingRows(table);
     addTrigonometryRows(table);
     addRecurrenceRows(table);
     return table;

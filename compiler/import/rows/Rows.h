@@ -166,6 +166,7 @@ void addSignalRows(Rows &rows);
 void addLossRows(Rows &rows);
 void addRandomRows(Rows &rows);
 void addIntegerRows(Rows &rows);
+void addTrainingRows(Rows &rows);
 void addTrigonometryRows(Rows &rows);
 void addRecurrenceRows(Rows &rows);
 

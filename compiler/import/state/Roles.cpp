@@ -1,4 +1,5 @@
 #include "compiler/import/state/Roles.h"
+#include "compiler/import/file/NodeView.h"
 #include "compiler/import/state/FixedNumbers.h"
 #include "compiler/import/state/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
@@ -57,6 +58,14 @@ bool isWeightOperand(const onnx::NodeProto &node, int input) {
          (known->second >> input & 1) != 0;
 }
 
+/// One of the values that the node gives derivatives by.
+bool isDifferentiated(const onnx::NodeProto &node, int input) {
+  if (operatorName(node) != "ai.onnx.preview.training.Gradient")
+    return false;
+  const auto *xs = NodeView(node, 1).find("xs");
+  return xs && input < xs->strings_size();
+}
+
 /// Scales of quantisation and class weights, whatever their names.
 bool isSetting(const onnx::NodeProto &node, int input) {
   static const std::set<std::string> losses = {"SoftmaxCrossEntropyLoss",
@@ -109,7 +118,8 @@ private:
   /// What a value is to the nodes that it reaches.
   struct Reading {
     const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
-                          *statisticOf = nullptr, *any = nullptr;
+                          *statisticOf = nullptr, *any = nullptr,
+                          *derivedBy = nullptr;
     bool isLookedUp = false, isArithmetic = true;
   };
 
@@ -126,6 +136,8 @@ private:
               "is stored in fewer bits than what is trained has"};
     if (reading.settingOf && !reading.weightOf)
       return {Role::Constant, "a setting of " + described(reading.settingOf)};
+    if (reading.derivedBy)
+      return {Role::Param, "one of the xs of " + described(reading.derivedBy)};
     if (!reading.weightOf && triangleOf(weight))
       return {Role::Constant, "a triangular mask"};
     if (auto settled = file.roles.find(name); settled != file.roles.end()) {
@@ -299,6 +311,7 @@ private:
     for (const Use &use : it->second) {
       const onnx::NodeProto &node = *use.node;
       note(reading.any, use, true);
+      note(reading.derivedBy, use, isDifferentiated(node, use.input));
       note(reading.weightOf, use, isWeightOperand(node, use.input));
       if (!reading.weightOf && isVector(value))
         reading.weightOf = layerBehind(node, use.input);

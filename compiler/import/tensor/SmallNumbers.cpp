@@ -1,5 +1,7 @@
 #include "compiler/import/tensor/SmallNumbers.h"
+#include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/numbers/Packed.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,25 +11,46 @@ namespace {
 
 using onnx::TensorProto;
 
-constexpr SmallInteger kIntegers[] = {
-    {TensorProto::INT8, 8, true},     {TensorProto::INT16, 16, true},
-    {TensorProto::UINT16, 16, false}, {TensorProto::UINT32, 32, false},
-    {TensorProto::INT4, 4, true},     {TensorProto::UINT4, 4, false},
-    {TensorProto::INT2, 2, true},     {TensorProto::UINT2, 2, false}};
+/// Those that are not packed; runtime/base/numbers/Packed.h has the others.
+constexpr SmallInteger kWhole[] = {{TensorProto::INT8, 8, true},
+                                   {TensorProto::INT16, 16, true},
+                                   {TensorProto::UINT16, 16, false},
+                                   {TensorProto::UINT32, 32, false}};
 
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr SmallFloat kFloats[] = {
-    {TensorProto::FLOAT8E4M3FN, 8, 3, -6, 8, 448, kNoNumber, true, kNoNumber},
-    {TensorProto::FLOAT8E4M3FNUZ, 8, 3, -7, 7, 240, kNoNumber, false,
-     kNoNumber},
-    {TensorProto::FLOAT8E5M2, 8, 2, -14, 15, 57344, kInfinite, true, kNoNumber},
-    {TensorProto::FLOAT8E5M2FNUZ, 8, 2, -15, 15, 57344, kNoNumber, false,
-     kNoNumber},
-    {TensorProto::FLOAT4E2M1, 4, 1, 0, 2, 6, 6, true, 0}};
+constexpr int kTypes = 32; // more than TensorProto::DataType has
 
-template <typename Row, size_t N>
-const Row *find(const Row (&rows)[N], int type) {
+SmallFloat floatOf(int onnxType, const Packed &p) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  double most = 0;
+  for (float value : valuesOf(p))
+    if (std::isfinite(value))
+      most = std::max(most, double(value));
+  const bool hasNan = p.hasInfinity || p.hasNan || p.hasOneZero;
+  const double tooMuch = p.hasInfinity ? std::numeric_limits<double>::infinity()
+                         : hasNan      ? kNone
+                                       : most;
+  return {onnxType, p.bits,  p.digits,      1 - p.bias,        std::ilogb(most),
+          most,     tooMuch, !p.hasOneZero, hasNan ? kNone : 0};
+}
+
+struct Table {
+  std::vector<SmallInteger> integers{std::begin(kWhole), std::end(kWhole)};
+  std::vector<SmallFloat> floats;
+
+  Table() {
+    for (int type = 0; type < kTypes; ++type)
+      if (const Packed *p = findPacked(onnxTypeName(type)); p && !p->isFloat)
+        integers.push_back({type, p->bits, p->isSigned});
+      else if (p && p->isSigned) // FLOAT8E8M0 has its own rounding
+        floats.push_back(floatOf(type, *p));
+  }
+};
+const Table &table() {
+  static const Table made;
+  return made;
+}
+template <typename Row>
+const Row *find(const std::vector<Row> &rows, int type) {
   for (const Row &row : rows)
     if (row.type == type)
       return &row;
@@ -37,10 +60,12 @@ const Row *find(const Row (&rows)[N], int type) {
 } // namespace
 
 const SmallInteger *smallInteger(int onnxType) {
-  return find(kIntegers, onnxType);
+  return find(table().integers, onnxType);
 }
 
-const SmallFloat *smallFloat(int onnxType) { return find(kFloats, onnxType); }
+const SmallFloat *smallFloat(int onnxType) {
+  return find(table().floats, onnxType);
+}
 
 int64_t wrapTo(const SmallInteger &to, int64_t x) {
   const int64_t range = int64_t(1) << to.bits;

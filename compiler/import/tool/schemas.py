@@ -1,4 +1,4 @@
-"""Writes the operators of ai.onnx, as the installed onnx package defines them, as the tables of SchemaTable.cpp.
+"""Writes the operators of ai.onnx and of its previews, as the installed onnx package defines them, as the tables of SchemaTable.cpp.
 
     schemas.py OLDEST NEWEST OUTPUT      the versions that models of opset OLDEST to NEWEST use
 """
@@ -10,6 +10,7 @@ from onnx import TensorProto, defs
 
 OPTION = {"Single": "Required", "Optional": "Optional", "Variadic": "Variadic"}
 UNBOUNDED = 2**31 - 1
+PREVIEWS = ("ai.onnx.preview", "ai.onnx.preview.training")  # version 1 of them is all there is
 
 
 def types_of(names):
@@ -35,13 +36,18 @@ def attribute(found):
     return f'{{"{found.name}", onnx::AttributeProto::{found.type.name}, {str(found.required).lower()}}},'
 
 
+def full_name(schema):
+    return f"{schema.domain}.{schema.name}" if schema.domain else schema.name
+
+
 def selected(oldest, newest):
     """Of each operator the version that `oldest` has, and every newer one."""
-    for name in sorted({s.name for s in defs.get_all_schemas_with_history() if s.domain == ""}):
+    for name, op, domain in sorted({(full_name(s), s.name, s.domain) for s in defs.get_all_schemas_with_history()
+                                    if s.domain in ("", *PREVIEWS)}):
         versions = {}
-        for version in range(oldest, newest + 1):
+        for version in range(1 if domain else oldest, 2 if domain else newest + 1):
             try:
-                schema = defs.get_schema(name, version, "")
+                schema = defs.get_schema(op, version, domain)
             except defs.SchemaError:
                 continue  # not yet there
             versions[schema.since_version] = schema
@@ -52,7 +58,7 @@ def main(oldest, newest, path):
     parameters, attributes, schemas = [], [], []
     for schema in selected(int(oldest), int(newest)):
         counts = (schema.min_input, schema.max_input, schema.min_output, schema.max_output)
-        schemas.append(f'{{"{schema.name}", {schema.since_version}, {str(schema.deprecated).lower()}, '
+        schemas.append(f'{{"{full_name(schema)}", {schema.since_version}, {str(schema.deprecated).lower()}, '
                        f"{', '.join(str(min(count, UNBOUNDED)) for count in counts)}, "
                        f"{len(parameters)}, {len(schema.inputs)}, {len(schema.outputs)}, "
                        f"{len(attributes)}, {len(schema.attributes)}}},")

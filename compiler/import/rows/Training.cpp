@@ -1,0 +1,268 @@
+// ai.onnx.preview.training: the steps of optimizers, and derivatives of values
+// that the graph has computed so far.
+#include "compiler/import/rows/Build.h"
+#include "mlir/IR/IRMapping.h"
+#include "onnx-ml.pb.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace training {
+namespace {
+
+/// What a step reads for one tensor: itself, its gradient, what is kept of
+/// earlier ones.
+using Parts = std::vector<Expr>;
+
+/// The rate and the count of steps, as the tensor's type.
+struct Progress {
+  Expr rate, count;
+};
+
+/// The new tensor, then what is kept.
+using Step = Parts (*)(const Node &, const Progress &, const Parts &);
+
+Expr regularized(const Node &n, const Parts &p) {
+  const double norm = n.number("norm_coefficient", 0);
+  return norm == 0 ? p[1] : p[0] * norm + p[1];
+}
+
+/// Whether there was a step before.
+Expr isLater(const Progress &now) {
+  return compare(ir::Predicate::gt, now.count, now.count.scalar(0));
+}
+
+Parts adagrad(const Node &n, const Progress &now, const Parts &p) {
+  Expr rate = now.rate / (now.count * n.number("decay_factor", 0) + 1.0);
+  Expr g = regularized(n, p), kept = p[2] + g * g;
+  return {p[0] - rate * g / (sqrt(kept) + n.number("epsilon", 1e-6)), kept};
+}
+
+Parts adam(const Node &n, const Progress &now, const Parts &p) {
+  const double alpha = n.number("alpha", 0.9), beta = n.number("beta", 0.999);
+  Expr g = regularized(n, p);
+  Expr first = p[2] * alpha + g * (1 - alpha),
+       second = p[3] * beta + g * g * (1 - beta);
+  Expr count = maximum(now.count, now.count.scalar(1)); // no 0 / 0
+  auto left = [&](double decay) {
+    return 1.0 - pow(count.scalar(decay), count);
+  };
+  Expr rate =
+      select(isLater(now), now.rate * sqrt(left(beta)) / left(alpha), now.rate);
+  Expr x = p[0] - rate * first / (sqrt(second) + n.number("epsilon", 1e-6));
+  return {x * (1 - n.number("norm_coefficient_post", 0)), first, second};
+}
+
+Parts momentum(const Node &n, const Progress &now, const Parts &p) {
+  const double alpha = n.number("alpha", 0);
+  Expr beta = select(isLater(now), now.rate.scalar(n.number("beta", 0)),
+                     now.rate.scalar(1));
+  Expr g = regularized(n, p), kept = p[2] * alpha + beta * g;
+  Expr way = n.text("mode", "") == "nesterov" ? g + kept * alpha : kept;
+  return {p[0] - now.rate * way, kept};
+}
+
+/// R, T, all tensors, all their gradients, ... to all new tensors, ...
+LogicalResult optimize(const Node &n, size_t parts, Step step) {
+  const size_t count = n.inputs() < 2 ? 0 : (n.inputs() - 2) / parts;
+  if (count == 0 || n.inputs() != 2 + count * parts ||
+      n.outputs() != count * (parts - 1))
+    return n.fail() << "has " << n.inputs() << " inputs and " << n.outputs()
+                    << " outputs, expected 2 + " << parts << " and "
+                    << parts - 1 << " for each tensor";
+  auto rate = input(n, 0), steps = input(n, 1);
+  if (failed(rate) || failed(steps))
+    return failure();
+  for (size_t i = 0; i < count; ++i) {
+    Parts given;
+    for (size_t k = 0; k < parts; ++k) {
+      auto part = input(n, 2 + k * count + i);
+      if (failed(part))
+        return failure();
+      if (k > 0 && part->v.getType() != given[0].v.getType())
+        return n.fail() << "input " << 2 + k * count + i << " has shape "
+                        << toString(shapeOf(*part)) << ", expected "
+                        << toString(shapeOf(given[0])) << " as '"
+                        << n.inputName(2 + i) << "'";
+      given.push_back(*part);
+    }
+    const Type type = given[0].type().getElementType();
+    if (sizeOf(shapeOf(*rate)) != 1 || sizeOf(shapeOf(*steps)) != 1)
+      return n.fail() << "expected one number for the rate and one for the "
+                         "count of steps, found shapes "
+                      << toString(shapeOf(*rate)) << " and "
+                      << toString(shapeOf(*steps));
+    const Progress now{rate->reshape({}).cast(type),
+                       steps->reshape({}).cast(type)};
+    Parts made = step(n, now, given);
+    for (size_t k = 0; k < made.size(); ++k)
+      if (failed(n.result(k * count + i, made[k])))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult checkMode(const Node &n) {
+  const std::string mode = n.text("mode", "");
+  if (mode == "standard" || mode == "nesterov")
+    return success();
+  return n.fail() << "mode '" << mode
+                  << "' is not known, expected standard or nesterov";
+}
+
+/// The ops between some values and one that they decide.
+struct Between {
+  llvm::SetVector<Operation *> ops; // in the order of the program
+  llvm::DenseSet<Value> moving;     // float values that depend on the values
+};
+
+Between between(Value y, ArrayRef<Value> xs) {
+  llvm::DenseSet<Value> known(xs.begin(), xs.end());
+  SmallVector<Operation *> before;
+  llvm::DenseSet<Operation *> seen;
+  SmallVector<Value> next{y};
+  while (!next.empty()) {
+    Value v = next.pop_back_val();
+    Operation *op = known.contains(v) ? nullptr : v.getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    before.push_back(op);
+    llvm::append_range(next, op->getOperands());
+  }
+  llvm::sort(before,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  Between found{{}, known};
+  for (Operation *op : before) {
+    if (llvm::none_of(op->getOperands(),
+                      [&](Value v) { return found.moving.contains(v); }))
+      continue;
+    found.ops.insert(op);
+    for (Value v : op->getResults())
+      if (isa<FloatType>(ir::elementType(v)))
+        found.moving.insert(v);
+  }
+  return found;
+}
+
+/// The derivatives of the sum of y by each of xs; null for an x that no op
+/// between reads.
+FailureOr<SmallVector<Value>> derivatives(const Node &n, Value y,
+                                          ArrayRef<Value> xs) {
+  Between path = between(y, xs);
+  if (Status status = n.table.budget().work(path.ops.size(), "differentiating");
+      !status.ok())
+    return n.fail(status);
+  llvm::DenseMap<Value, Value> sums;
+  sums[y] = filled(n, shapeOf(y), ir::elementType(y), 1);
+  for (Operation *op : llvm::reverse(path.ops)) {
+    SmallVector<Value> dy, dx;
+    for (Value v : op->getResults())
+      dy.push_back(path.moving.contains(v) ? sums.lookup(v) : Value());
+    if (llvm::none_of(dy, [](Value v) { return bool(v); }))
+      continue;
+    auto rule = dyn_cast<ir::DifferentiableInterface>(op);
+    if (!rule)
+      return n.fail() << "'" << op->getName().getStringRef()
+                      << "' between it and the inputs has no gradient";
+    if (failed(rule.buildGradient(n.b, dy, dx)))
+      return failure();
+    for (auto [v, d] : llvm::zip(op->getOperands(), dx))
+      if (d && path.moving.contains(v)) {
+        Value &sum = sums[v];
+        sum = sum ? n.make<ir::AddOp>(sum, d) : d;
+      }
+  }
+  SmallVector<Value> found;
+  for (Value x : xs)
+    found.push_back(sums.lookup(x));
+  return found;
+}
+
+/// y with each of `from` replaced by the one of `to`.
+Value substituted(const Node &n, Value y, ArrayRef<Value> from,
+                  ArrayRef<Value> to) {
+  IRMapping mapping;
+  mapping.map(from, to);
+  for (Operation *op : between(y, from).ops)
+    n.b.clone(*op, mapping);
+  return mapping.lookupOrDefault(y);
+}
+
+std::vector<std::string> names(const Node &n, const char *attribute) {
+  const onnx::AttributeProto *found = n.find(attribute);
+  return found ? std::vector<std::string>(found->strings().begin(),
+                                          found->strings().end())
+               : std::vector<std::string>();
+}
+
+/// The values that `symbols` name, which the node may give others for.
+LogicalResult addValues(const Node &n, const std::vector<std::string> &symbols,
+                        SmallVector<Value> &values, SmallVector<Value> &given) {
+  for (const std::string &symbol : symbols) {
+    Value value = n.table.value(symbol, n.loc);
+    Value other = n.in(values.size());
+    if (!value || !other)
+      return n.fail() << "'" << symbol << "' is no tensor";
+    if (value.getType() != other.getType())
+      return n.fail() << "input '" << n.inputName(values.size())
+                      << "' has shape " << toString(shapeOf(other))
+                      << ", expected " << toString(shapeOf(value)) << " as '"
+                      << symbol << "', and one element type";
+    values.push_back(value);
+    given.push_back(other);
+  }
+  return success();
+}
+
+LogicalResult gradient(const Node &n) {
+  const std::vector<std::string> xs = names(n, "xs"), zs = names(n, "zs");
+  const std::string target = n.text("y", "");
+  if (n.inputs() != xs.size() + zs.size() || n.outputs() > xs.size())
+    return n.fail() << "has " << n.inputs() << " inputs and " << n.outputs()
+                    << " outputs for " << xs.size() << " xs and " << zs.size()
+                    << " zs, expected an input for each and an output for each "
+                       "of xs";
+  Value y = n.table.value(target, n.loc);
+  SmallVector<Value> values, given;
+  if (!y || failed(addValues(n, xs, values, given)) ||
+      failed(addValues(n, zs, values, given)))
+    return failure();
+  if (values != given)
+    y = substituted(n, y, values, given);
+  if (!isa<FloatType>(ir::elementType(y)))
+    return n.fail() << "y '" << target << "' holds no floats";
+  given.resize(xs.size());
+  auto found = derivatives(n, y, given);
+  if (failed(found))
+    return failure();
+  for (auto [i, d] : llvm::enumerate(*found)) {
+    if (!d && !n.uses(i))
+      continue;
+    if (!d)
+      return n.fail() << "'" << target << "' does not depend on '" << xs[i]
+                      << "' in a way that has a derivative, or only by values "
+                         "known at compile time";
+    if (failed(n.result(i, d)))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace
+} // namespace training
+
+void addTrainingRows(Rows &rows) {
+  using namespace training;
+  const std::string domain = "ai.onnx.preview.training.";
+  rows[domain + "Adagrad"] = [](const Node &n) {
+    return optimize(n, 3, adagrad);
+  };
+  rows[domain + "Adam"] = [](const Node &n) { return optimize(n, 4, adam); };
+  rows[domain + "Momentum"] = [](const Node &n) {
+    return failed(checkMode(n)) ? failure() : optimize(n, 3, momentum);
+  };
+  rows[domain + "Gradient"] = gradient;
+}
+
+} // namespace dlc::import
