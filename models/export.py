@@ -250,8 +250,9 @@ def clean(path, fresh):
 
     model = onnx.load(path)
     for tensor in model.graph.initializer:
-        if tensor.name in fresh:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(fresh[tensor.name], tensor.name))
+        value = fresh.get(tensor.name)
+        if value is not None and list(value.shape) == list(tensor.dims) and "running" in tensor.name:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(value, tensor.name))
     for part in [model.graph, *model.graph.node, *model.graph.value_info,
                  *model.graph.input, *model.graph.output, *model.functions]:
         for note in [p for p in part.metadata_props if "stack_trace" in p.key]:

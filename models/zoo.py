@@ -1,9 +1,11 @@
 """The models that people export: names to small builders with random weights, for compare.py. Needs torch and torchvision;
-those of Hugging Face need transformers, those named timm_* need timm (imported when one is asked for).
+those of Hugging Face need transformers, those named timm_* need timm (imported when one is asked for). timm_NAME is small
+where TIMM says how; timm_NAME of others and torchvision_NAME are as their libraries make them.
 
     python zoo.py                                # the names
     python zoo.py unet gpt2 -o /tmp              # each by both exporters, in training form
     python zoo.py bert --exporter=script --form=eval
+    python zoo.py torchvision_resnet50 --weights=resnet50.safetensors    # pretrained, of a file that you have
 """
 
 import argparse
@@ -12,6 +14,7 @@ import warnings
 from collections import namedtuple
 
 import torch
+from export import clean
 from torch import nn
 from torch.nn import functional as F
 
@@ -153,15 +156,20 @@ def vision():
 
     tiny = dict(num_classes=10)
     zoo = {n: Entry(lambda n=n: getattr(tv, n)(**tiny), images(64), 10) for n in
-           ["resnet18", "resnet50", "mobilenet_v3_small", "densenet121", "squeezenet1_1", "shufflenet_v2_x0_5", "regnet_y_400mf",
-            "mnasnet0_5"]}
+           ["squeezenet1_1", "shufflenet_v2_x0_5", "regnet_y_400mf", "mnasnet0_5"]}
+    zoo["resnet50"] = Entry(lambda: tv.ResNet(tv.resnet.Bottleneck, [3, 4, 6, 3], width_per_group=16, zero_init_residual=True,
+                                          **tiny), images(64), 10)
+    zoo["resnet18"] = Entry(lambda: tv.resnet18(zero_init_residual=True, **tiny), images(64), 10)
+    zoo["densenet121"] = Entry(lambda: tv.DenseNet(8, (6, 12, 24, 16), 16, **tiny), images(64), 10)
     zoo["mobilenet_v3_small"] = Entry(lambda: tv.mobilenet_v3_small(dropout=0.0, **tiny), images(64), 10)
     zoo["efficientnet_b0"] = Entry(lambda: tv.efficientnet_b0(dropout=0.0, stochastic_depth_prob=0.0, **tiny), images(64), 10)
     zoo["convnext"] = Entry(lambda: tv.convnext.ConvNeXt(
         [tv.convnext.CNBlockConfig(16, 32, 2), tv.convnext.CNBlockConfig(32, None, 2)], stochastic_depth_prob=0.0, **tiny),
         images(64), 10, "adamw")
-    zoo["vgg11_bn"] = Entry(lambda: tv.vgg11_bn(dropout=0.0, **tiny), images(32), 10)
-    zoo["inception_v3"] = Entry(lambda: tv.inception_v3(aux_logits=False, init_weights=False, dropout=0.0, **tiny), images(96), 10)
+    zoo["vgg"] = Entry(lambda: nn.Sequential(
+        tv.vgg.make_layers([8, "M", 16, "M", 32, 32, "M", 64, 64, "M"], batch_norm=True), nn.Flatten(),
+        nn.Linear(64 * 4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)), images(32), 10)
+    zoo["inception_v3"] = Entry(lambda: tv.inception_v3(aux_logits=False, init_weights=False, dropout=0.0, **tiny), images(96, 8), 10)
     zoo["swin"] = Entry(lambda: tv.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, **tiny),
                         images(64), 10, "adamw")
     zoo["vit"] = Entry(lambda: tv.VisionTransformer(64, 16, 2, 2, 32, 64, **tiny), images(64), 10, "adamw")
@@ -241,12 +249,43 @@ def own():
     }
 
 
+VIT = dict(img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2)
+SWIN = dict(img_size=32, window_size=4, embed_dim=16, depths=(2, 2), num_heads=(2, 4))
+# name: what makes it small; classes of timm.models where their functions fix the size
+TIMM = {
+    "mobilenetv3_small_050": {}, "mobilenetv4_conv_small_050": {}, "efficientnet_lite0": {}, "regnetx_002": {}, "ghostnet_050": {},
+    "edgenext_xx_small": {}, "mobilevit_xxs": {}, "inception_next_atto": {}, "test_resnet": {}, "test_nfnet": {},
+    "test_efficientnet": {}, "test_mambaout": {}, "convnextv2_atto": dict(depths=(1, 1, 1, 1), dims=(8, 16, 24, 32)),
+    "vit_tiny_patch16_224": VIT, "beit_base_patch16_224": VIT, "eva02_tiny_patch14_224": VIT,
+    "cait_xxs24_224": dict(VIT, depth_token_only=1), "xcit_nano_12_p16_224": {k: v for k, v in VIT.items() if k != "patch_size"},
+    "swin_tiny_patch4_window7_224": SWIN, "swinv2_tiny_window8_256": SWIN,
+    "mlp_mixer.MlpMixer": dict(img_size=32, patch_size=8, num_blocks=2, embed_dim=32),
+}
+
+
+def of_timm(name):
+    import timm
+
+    small = TIMM.get(name, {})
+    if "." in name:
+        module, kind = name.split(".")
+        return Entry(lambda: getattr(getattr(timm.models, module), kind)(num_classes=10, **small), images(32), 10, "adamw")
+    size = small.get("img_size", 64 if name in TIMM else 224)
+    return Entry(lambda: timm.create_model(name, num_classes=10, drop_rate=0.0, **small), images(size), 10,
+                 "adamw" if "img_size" in small else "sgd")
+
+
+def of_torchvision(name):
+    import torchvision.models as tv
+
+    return Entry(lambda: tv.get_model(name, weights=None), images(224), 1000)
+
+
 def entry(name):
     """Of a name; a library is imported only for one of its own."""
-    if name.startswith("timm_"):
-        import timm
-
-        return Entry(lambda: timm.create_model(name[5:], num_classes=10, drop_rate=0.0), images(224, 2), 10)
+    for prefix, maker in {"timm_": of_timm, "torchvision_": of_torchvision}.items():
+        if name.startswith(prefix):
+            return maker(name[len(prefix):])
     for group in own, vision, language:
         found = group()
         if name in found:
@@ -254,18 +293,32 @@ def entry(name):
     raise SystemExit(f"unknown model {name}; python zoo.py lists them")
 
 
-def make(name):
-    """A fresh model in training mode; the same weights each time."""
+def names():
+    return [*own(), *vision(), *language(), *("timm_" + name for name in TIMM)]
+
+
+def make(name, weights=None):
+    """A fresh model in training mode; the same weights each time, or those of a safetensors file."""
     torch.manual_seed(SEED)
-    return entry(name).build().train()
+    model = entry(name).build()
+    if weights:
+        from safetensors.torch import load_file
+
+        model.load_state_dict(load_file(weights))
+    for module in model.modules():
+        if isinstance(module, nn.modules.dropout._DropoutNd):
+            module.p = 0.0  # two generators do not agree
+        elif type(module).__name__ == "DropPath":
+            module.drop_prob = 0.0
+    return model.train()
 
 
-def export(name, exporter, form, path):
+def export(name, exporter, form, path, weights=None):
     """exporter: script or dynamo; form: train, or eval with constants folded as people export it."""
-    model, torch_inputs = make(name), entry(name).inputs()
-    names = [f"x{i}" for i in range(len(torch_inputs))] if len(torch_inputs) > 1 else ["x"]
-    options = dict(input_names=names, output_names=["out"])
-    fresh = {key: value.detach().clone() for key, value in model.state_dict().items()}
+    model, torch_inputs = make(name, weights), entry(name).inputs()
+    input_names = [f"x{i}" for i in range(len(torch_inputs))] if len(torch_inputs) > 1 else ["x"]
+    options = dict(input_names=input_names, output_names=["out"])
+    fresh = {key: value.numpy().copy() for key, value in model.state_dict().items()}
     model.train(form == "train")
     if exporter == "dynamo":
         torch.onnx.export(model, torch_inputs, path, dynamo=True, external_data=False, verbose=False,
@@ -276,35 +329,20 @@ def export(name, exporter, form, path):
     clean(path, fresh)
 
 
-def clean(path, fresh):
-    """Undoes what tracing leaves behind: running statistics that it moved, notes with paths of the computer."""
-    import onnx
-
-    model = onnx.load(path)
-    for tensor in model.graph.initializer:
-        value = fresh.get(tensor.name)
-        if value is not None and list(value.shape) == list(tensor.dims) and "running" in tensor.name:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(value.numpy(), tensor.name))
-    for part in [model.graph, *model.graph.node, *model.graph.value_info,
-                 *model.graph.input, *model.graph.output, *model.functions]:
-        for note in [p for p in part.metadata_props if "stack_trace" in p.key]:
-            part.metadata_props.remove(note)
-    onnx.save(model, path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("-o", "--output", default=".")
     parser.add_argument("--exporter", choices=["script", "dynamo"])
     parser.add_argument("--form", choices=["train", "eval"], default="train")
+    parser.add_argument("--weights", metavar="FILE", help="safetensors, with the names and shapes of the model's state")
     options = parser.parse_args()
     if not options.names:
-        print(*[*own(), *vision(), *language()], "timm_NAME", sep="\n")
+        print(*names(), "timm_NAME", "torchvision_NAME", sep="\n")
     for name in options.names:
         for exporter in [options.exporter] if options.exporter else ["script", "dynamo"]:
             path = os.path.join(options.output, f"{name}-{exporter}-{options.form}.onnx")
-            export(name, exporter, options.form, path)
+            export(name, exporter, options.form, path, options.weights)
             print(path, os.path.getsize(path), "bytes")
 
 

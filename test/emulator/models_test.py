@@ -22,6 +22,9 @@ STEPS = {
     "generated attention in bf16": "gpt_tiny --amp --batch=2 --attention=generated",
     "adagrad": "mlp --optimizer=adagrad --batch=7",
     "muon": "mlp --optimizer=muon",
+    "a U-Net in bf16": "zoo_unet-script-train --amp",
+    "experts in fp16": "zoo_experts-dynamo-eval --amp --amp-dtype=fp16",
+    "a detector's own loss": "zoo_yolo-script-train --loss=out:graph",
 }
 
 
@@ -32,7 +35,8 @@ class Models(unittest.TestCase):
         for name, words in STEPS.items():
             with self.subTest(name), tempfile.NamedTemporaryFile("w", suffix=".mlir") as program:
                 model, *options = words.split()
-                text, _ = dlc.dlc("compile", dlc.model(model), "-o", "-", "--stop-after=plan",
+                file = os.path.join(dlc.REFS, model + ".onnx") if model.startswith("zoo_") else dlc.model(model)
+                text, _ = dlc.dlc("compile", file, "-o", "-", "--stop-after=plan",
                                   "--target=cuda", *options)
                 program.write(text)
                 program.flush()

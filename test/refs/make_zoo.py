@@ -33,7 +33,8 @@ def main():
         inputs, labels = (kind[:BATCHES] for kind in compare.samples(name))
         inputs = [[v.half().float() if v.is_floating_point() else v for v in batch] for batch in inputs]
         turns = STEPS // BATCHES
-        losses, _ = compare.train_torch(name, zoo.entry(name).optimizer, inputs * turns, labels * turns, threads=1)
+        setting = compare.settings(zoo.entry(name).optimizer)
+        losses, _ = compare.train_torch(name, setting, inputs * turns, labels * turns)
         for i in range(len(inputs[0])):
             values = np.stack([batch[i].numpy() for batch in inputs])
             out[f"{name}/input{i}"] = values.astype(np.float16) if values.dtype == np.float32 else values
