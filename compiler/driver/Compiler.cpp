@@ -6,6 +6,7 @@
 #include "compiler/driver/Decisions.h"
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
+#include "compiler/driver/Layout.h"
 #include "compiler/driver/Pipeline.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/emit/EmitPlan.h"
@@ -254,6 +255,8 @@ private:
       DLC_TRY(writeNewFile(path("tensors.json"), tensors));
     DLC_TRY(writeNewFile(path("model.mlir"), program));
     DLC_ASSIGN(std::string skeleton, makeSkeleton());
+    if (!layout.empty())
+      DLC_TRY(writeNewFile(path("layout.json"), layoutJson(layout)));
     DLC_TRY(writeNewFile(path("source.onnx"), skeleton));
     return writer.finish(result.plan,
                          "dlc compile " + shellQuoted(options.model));
@@ -292,7 +295,26 @@ private:
     exporter::Tensors tensors;
     for (const auto &[name, w] : model->weights.all())
       tensors[name] = {w.dtype, w.shape, w.data, w.bytes};
+    std::deque<std::string> buffers;
+    DLC_TRY(arrangeAsSource(states, tensors, buffers));
     return exporter::makeSkeleton(*model->source, states, tensors);
+  }
+
+  /// Initializers that the program has under other names: the export makes them
+  /// of states; where there are none, their values are made now.
+  Status arrangeAsSource(std::set<std::string> &states,
+                         exporter::Tensors &tensors,
+                         std::deque<std::string> &buffers) {
+    std::vector<import::Replaced> fixed;
+    for (const import::Replaced &r : model->replaced)
+      (llvm::all_of(r.pieces,
+                    [&](const auto &p) { return states.count(p.tensor); })
+           ? layout
+           : fixed)
+          .push_back(r);
+    for (const import::Replaced &r : layout)
+      states.insert(r.name);
+    return addSourceTensors(fixed, tensors, buffers);
   }
 
   static constexpr size_t kLoweringPhases = 5, kTableRows = 15;
@@ -301,6 +323,7 @@ private:
   DiagnosticLog log;
   std::optional<import::ImportedModel> model;
   std::string program;
+  std::vector<import::Replaced> layout;       // layout.json
   std::map<std::string, std::string> kernels; // files by name
   CompileResult result;
 };

@@ -114,8 +114,13 @@ void addFineTune(OptionTable &table, import::ImportOptions &i) {
   };
   table.count("model.replace-head", i.headClasses, 0,
               "classes of a new last layer; 0: the model's own");
+  table.text("model.names", i.names, "FILE",
+             "a .safetensors file of the weights that the model was exported "
+             "with: tensors get its names and layouts by their values");
   table.text("model.weights", i.weights, "FILE",
-             "takes weights by name from a .safetensors or .onnx file");
+             "takes weights from a .safetensors or .onnx file, by PyTorch's "
+             "names and layouts where the model's file says what its tensors "
+             "are; a prefix such as 'module.' may be there or not");
   table
       .toggle("model.weights-partial", i.weightsPartial,
               "names that the file lacks, or has in another shape, keep their "

@@ -12,6 +12,7 @@
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/forms/StandardBodies.h"
+#include "compiler/import/restore/GiveBack.h"
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/state/Triangles.h"
@@ -474,7 +475,7 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto custom = CustomOps::load(options.opLibraries, options.device);
   if (!custom.ok())
     return fail(UnknownLoc::get(&context), custom.status());
-  auto file = loadRestored(path, Budget(size_t(options.budget)));
+  auto file = loadRestored(path, Budget(size_t(options.budget)), options.names);
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
   Location at = NameLoc::get(StringAttr::get(&context, path));
@@ -488,10 +489,12 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto module = importer.run();
   if (failed(module))
     return Status(importer.code, "");
+  std::vector<Replaced> replaced = giveBack(*file);
   return ImportedModel{std::move(*module),         std::move(file->weights),
                        std::move(file->model),     importer.batch,
                        std::move(*head),           custom->used(),
-                       std::move(file->decisions), std::move(*roles)};
+                       std::move(file->decisions), std::move(*roles),
+                       std::move(replaced)};
 }
 
 } // namespace dlc::import

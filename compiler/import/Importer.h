@@ -1,5 +1,6 @@
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
+#include "compiler/import/file/Replaced.h"
 #include "compiler/import/state/Initialize.h"
 #include "compiler/import/state/Roles.h"
 #include "compiler/import/tensor/Budget.h"
@@ -39,6 +40,8 @@ struct ImportOptions {
   /// --weights=FILE, a .safetensors or .onnx file; --weights-partial: names
   /// that it lacks, or has in another shape, keep the model's values.
   std::string weights;
+  /// --names=FILE: a .safetensors file that has the model's values by name.
+  std::string names;
   bool weightsPartial = false;
   InitOptions init;
   /// --op-library=FILE: libraries of operators (runtime/plan/ops/dlc_op.h),
@@ -62,8 +65,8 @@ struct ImportOptions {
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;
-  /// The parsed model, functions inlined, merged initializers parted: what
-  /// compiler/export fills.
+  /// The parsed model, functions inlined, merged initializers parted, with the
+  /// names and layouts of the file elsewhere: what compiler/export fills.
   std::shared_ptr<onnx::ModelProto> source;
   /// The first dimension of the inputs that have a row for each sample; others
   /// are the same for all samples. 1 if there is no such input.
@@ -76,6 +79,9 @@ struct ImportedModel {
   std::vector<Decision> decisions;
   /// What each initializer is to training, and why.
   std::map<std::string, Found> roles;
+  /// Initializers of `source` that are no states themselves: gather
+  /// (Replaced.h) makes them of states, by the names of their weights.
+  std::vector<Replaced> replaced;
 };
 
 /// Imports the model at `path`. Failures are diagnostics on `context`, warnings

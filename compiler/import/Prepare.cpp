@@ -18,6 +18,8 @@ namespace dlc::import {
 Result<std::vector<std::string>>
 adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
   std::vector<std::string> head;
+  for (const std::string &remark : file.remarks)
+    emitRemark(at) << remark;
   if (options.renewNorms) {
     DLC_ASSIGN(int norms, renewNorms(file, options.renewNormsAt));
     emitRemark(at) << "new batch norms: " << norms

@@ -18,6 +18,7 @@
 #include "compiler/reference/Interpreter.h"
 #include "passes/Gradients.h"
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <iostream>
 
@@ -128,6 +129,18 @@ static int exportAgain(import::ImportedModel &model, const std::string &path,
       view.data = moved.back().data();
     }
     values[name] = view;
+  }
+  std::deque<std::string> buffers;
+  for (const import::Replaced &r : model.replaced) {
+    auto contents = import::gather(r, [&](const std::string &name) {
+      const auto &view =
+          values.count(name) ? values.at(name) : weights.at(name);
+      return std::optional(import::Elements{view.dtype, view.data, view.bytes});
+    });
+    if (!contents.ok())
+      return report(contents.status());
+    const std::string &bytes = buffers.emplace_back(std::move(contents->bytes));
+    weights[r.name] = {contents->dtype, r.shape, bytes.data(), bytes.size()};
   }
   auto skeleton = exporter::makeSkeleton(*model.source, states, weights);
   if (!skeleton.ok())

@@ -37,6 +37,7 @@ MAY_INCLUDE = {
     "compiler/import": RUNTIME + ["compiler/dialect"],
     "compiler/import/tensor": RUNTIME,
     "compiler/import/file": RUNTIME + [IMPORT + "tensor"],
+    "compiler/import/diff": RUNTIME + [IMPORT + "tensor", IMPORT + "file"],
     "compiler/import/restore": RUNTIME + [IMPORT + "tensor", IMPORT + "file"],
     "compiler/import/state": RUNTIME + [IMPORT + "tensor", IMPORT + "file", IMPORT + "restore"],
     "compiler/import/fold": RUNTIME + ["compiler/reference", IMPORT + "tensor", IMPORT + "file"],

@@ -9,5 +9,6 @@ void addCompile(CommandLine &line);
 void addCheck(CommandLine &line);
 void addConfig(CommandLine &line);
 void addExport(CommandLine &line);
+void addDiff(CommandLine &line);
 
 } // namespace dlc::tool

@@ -1,6 +1,7 @@
 // dlc export: trained weights as an ONNX model.
 #include "compiler/export/Export.h"
 #include "compiler/driver/Adapters.h"
+#include "compiler/driver/Layout.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/process/Log.h"
@@ -109,6 +110,20 @@ exporter::Tensors modelTensors(const plan::Plan &plan,
   return tensors;
 }
 
+/// Adds the file's own tensors, where the program has others in their place.
+Status arrangeAsSource(const Artifact &artifact, exporter::Tensors &tensors,
+                       std::deque<std::string> &buffers) {
+  if (!artifact.has("layout.json"))
+    return {};
+  DLC_ASSIGN(std::string text,
+             readFile(artifact.filePath("layout.json"), size_t(256) << 20));
+  auto layout = parseLayout(text);
+  if (!layout.ok())
+    return layout.status().withContext(artifact.path());
+  return addSourceTensors(*layout, tensors, buffers)
+      .withContext(artifact.path());
+}
+
 Status exportCommand(Arguments &a) {
   DLC_TRY(a.flags.apply());
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
@@ -126,6 +141,8 @@ Status exportCommand(Arguments &a) {
     for (const std::string &name : {adapter.a, adapter.b})
       states.erase(name);
   exporter::Tensors tensors = modelTensors(model.artifact.plan(), states);
+  std::deque<std::string> arranged;
+  DLC_TRY(arrangeAsSource(model.artifact, tensors, arranged));
   DLC_ASSIGN(std::string skeleton,
              readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
   DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output,

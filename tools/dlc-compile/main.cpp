@@ -1,4 +1,5 @@
-// dlc-compile: `dlc compile`, `dlc check`, `dlc config` and `dlc export`.
+// dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export` and
+// `dlc diff`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/Tree.h"
@@ -15,6 +16,7 @@ static int run(int argc, char **argv) {
   addCheck(line);
   addConfig(line);
   addExport(line);
+  addDiff(line);
   if (printTree(line, argc, argv))
     return 0;
   return parseAndRun(line, argc, argv);

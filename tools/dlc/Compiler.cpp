@@ -9,7 +9,7 @@ namespace dlc::tool {
 
 bool isCompilerCommand(const std::string &name) {
   return name == "compile" || name == "check" || name == "config" ||
-         name == "export";
+         name == "export" || name == "diff";
 }
 
 // A program of its own, so that training never loads the compiler.

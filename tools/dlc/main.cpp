@@ -25,6 +25,7 @@ static void describe(CommandLine &line) {
   addEval(line);
   addPredict(line);
   line.app.add_subcommand("export", "write trained weights as an ONNX model");
+  line.app.add_subcommand("diff", "say in what two ONNX models differ");
   addInspect(line);
   addReplay(line);
   addCache(line);

@@ -32,10 +32,6 @@ constexpr Warning kWarnings[] = {
      "padding_idx, which this file cannot say; the row trains as the others "
      "do. If it is a padding row, compile with ",
      ", or export with "},
-    {"merged",
-     "layers with equal numbers, which the exporter merged, train as one: ",
-     ". If the source has one for each (as copies of a new layer), export with "
-     "training=TrainingMode.TRAINING, or with "},
     {"fixed",
      "tensors that are named as parameters hold what models keep as it is "
      "(tables of sines, progressions, windows), and are not trained: ",

@@ -9,7 +9,7 @@
 namespace dlc::import {
 
 GraphEdit::GraphEdit(OnnxFile &file)
-    : graph(*file.model->mutable_graph()), weights(file.weights),
+    : graph(*file.model->mutable_graph()), weights(file.weights), file(file),
       oldNodes(graph.node_size()) {
   for (auto &tensor : *graph.mutable_initializer()) {
     order.push_back(tensor.name());
@@ -60,6 +60,7 @@ void GraphEdit::addInitializer(const std::string &name, Weight weight) {
   initializer.insert(name);
   tensors[name] = &tensor;
   names.insert(name);
+  file.added.insert(name);
   weights.add(name, std::move(weight));
 }
 
@@ -104,6 +105,7 @@ onnx::NodeProto &GraphEdit::addNode(const std::string &op,
   node.add_output(output);
   names.insert(output);
   added.insert(&node);
+  file.added.insert(output);
   for (const std::string &input : inputs)
     attach(node, node.input_size(), input);
   return node;
@@ -115,6 +117,10 @@ void GraphEdit::attach(onnx::NodeProto &node, int slot,
     node.add_input();
   node.set_input(slot, value);
   users[value].push_back({&node, slot});
+}
+
+int GraphEdit::typeOf(const std::string &name) const {
+  return tensors.at(name)->data_type();
 }
 
 void GraphEdit::redirect(const Use &use, const std::string &to) {

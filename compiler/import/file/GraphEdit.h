@@ -56,6 +56,8 @@ public:
   /// The node was added here.
   bool isNew(const onnx::NodeProto &node) const { return added.count(&node); }
   void redirect(const Use &use, const std::string &to);
+  /// ONNX's number of an initializer's element type.
+  int typeOf(const std::string &name) const;
   /// Sets an input of a node that it left out.
   void attach(onnx::NodeProto &node, int slot, const std::string &value);
   /// Takes a node away when the graph is closed.
@@ -65,6 +67,7 @@ public:
   void close();
 
 private:
+  OnnxFile &file;
   int oldNodes;
   std::vector<std::string> order; // of initializers
   std::unordered_set<std::string> initializer, names, fixed, orphans, reshaped;

@@ -1,12 +1,14 @@
 // An ONNX file, read defensively: nothing in it is trusted.
 #pragma once
 #include "compiler/import/file/Decisions.h"
+#include "compiler/import/file/Replaced.h"
 #include "compiler/import/tensor/Budget.h"
 #include "compiler/import/tensor/WeightStore.h"
 #include "runtime/base/Status.h"
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,11 @@ struct OnnxFile {
   Budget budget;                     // grown by the files' sizes
   std::map<std::string, Role> roles; // those that restoreParameters settled
   std::vector<Decision> decisions;   // and all that it did
+  std::vector<std::string> remarks;  // what to say of it
+  std::vector<Replaced> replaced;    // initializers that it renamed
+  std::set<std::string> added;       // nodes, by output, and initializers of it
+  std::map<std::string, std::string> aliases; // second name -> initializer
+  std::set<std::string> foldedNorms; // weights with a batch norm in them
   /// Output of a Gather -> row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;
   /// First output of a node -> the ratio at which it drops out in training;

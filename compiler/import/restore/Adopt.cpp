@@ -5,10 +5,8 @@
 #include <numeric>
 
 namespace dlc::import {
-namespace {
+namespace {} // namespace
 
-/// The call of the source computes with the transposed matrix, as aten.linear
-/// does, and the node with the matrix itself.
 bool isStoredTransposed(const TorchNotes &notes, const Use &use,
                         const Weight &weight) {
   if (notes.call(*use.node).target != "linear" || use.slot != 1 ||
@@ -19,6 +17,8 @@ bool isStoredTransposed(const TorchNotes &notes, const Use &use,
       return false;
   return use.node->op_type() == "MatMul" || use.node->op_type() == "Gemm";
 }
+
+namespace {
 
 std::string transposedBytes(const Weight &matrix) {
   size_t size = sizeOf(matrix.dtype), rows = size_t(matrix.shape[0]),
@@ -41,11 +41,13 @@ public:
       auto origin = work.origins.find(name);
       if (origin == work.origins.end() || origin->second.target.empty() ||
           origin->second.target == name || origin->second.buffer ||
-          edit.isFixed(name) || !edit.weight(name))
+          edit.isFixed(name) || !edit.weight(name) || edit.uses(name).empty())
         continue;
       adopt(name, origin->second.target, *edit.weight(name));
     }
     tieCopies();
+    adoptScoped();
+    noteNorms();
   }
 
 private:
@@ -59,7 +61,7 @@ private:
                                        "it in value",
                                        target),
                            true);
-      replaceUses(work, name, arranged(work, target, *how, name));
+      becomes(work, name, target, *how);
       return work.decide(name, "tied",
                          "is the same parameter as " + target + text(*how));
     }
@@ -71,18 +73,76 @@ private:
     work.origins[target] = work.origins[name];
     if (!transposed) {
       edit.addInitializer(target, weight);
-      replaceUses(work, name, target);
+      becomes(work, name, target, {});
       return work.decide(target, "named",
                          "after the source; the file has it as " + name);
     }
+    adoptTransposed(name, target, weight);
+  }
+
+  void adoptTransposed(const std::string &name, const std::string &target,
+                       const Weight weight) {
     edit.ownInitializer(target, weight.dtype,
                         {weight.shape[1], weight.shape[0]},
                         transposedBytes(weight));
-    replaceUses(
-        work, name,
-        arranged(work, target, {Arrangement::Transpose, {1, 0}, {}}, name));
+    becomes(work, name, target, {Arrangement::Transpose, {1, 0}, {}});
     work.decide(target, "unfolded",
                 fmt::format("the exporter stored it transposed, as {}", name));
+  }
+
+  /// Names that scopes give, where one tensor alone has a claim to each.
+  void adoptScoped() {
+    std::map<std::string, std::vector<std::string>> claims;
+    for (const std::string &name : edit.initializers())
+      if (auto origin = work.origins.find(name);
+          origin != work.origins.end() && origin->second.scoped &&
+          !edit.isFixed(name) && edit.weight(name) && !edit.uses(name).empty())
+        claims[origin->second.scoped->target].push_back(name);
+    for (const auto &[target, names] : claims) {
+      const bool one = std::all_of(
+          names.begin(), names.end(), [&, first = names[0]](const auto &name) {
+            auto how = arrangementOf(*edit.weight(first), *edit.weight(name));
+            return how && how->kind == Arrangement::Same;
+          });
+      if (one && !edit.weight(target) && edit.unusedName(target) == target)
+        for (const std::string &name : names)
+          adoptScoped(name, *work.origins[name].scoped);
+    }
+  }
+
+  void adoptScoped(const std::string &name, const ScopedName scoped) {
+    const std::string &target = scoped.target;
+    const Weight weight = *edit.weight(name);
+    work.origins[target].target = target;
+    if (const Weight *known = edit.weight(target))
+      return becomes(work, name, target, *arrangementOf(*known, weight));
+    if (scoped.holdsNorm)
+      work.file.foldedNorms.insert(target);
+    if (scoped.transposed)
+      return adoptTransposed(name, target, weight);
+    Weight own = weight;
+    if (!scoped.shape.empty())
+      own.shape = scoped.shape;
+    edit.addInitializer(target, own);
+    const bool reshaped = own.shape != weight.shape;
+    becomes(work, name, target,
+            {reshaped ? Arrangement::Reshape : Arrangement::Same, {}, {}});
+    work.decide(target, "named",
+                fmt::format("after the module that reads it; the file has it "
+                            "as {}{}",
+                            name,
+                            scoped.holdsNorm
+                                ? ", with a batch norm folded into it"
+                                : ""));
+  }
+
+  /// Convolutions with a norm in them whose weights kept their names.
+  void noteNorms() {
+    for (const auto &node : edit.graph.node())
+      if (holdsNorm(node))
+        for (int i = 1; i < node.input_size(); ++i)
+          if (edit.weight(node.input(i)))
+            work.file.foldedNorms.insert(node.input(i));
   }
 
   static std::string text(const Arrangement &how) {
@@ -131,7 +191,10 @@ private:
     if (name == found.name || (!isMadeUp(work.notes, name) &&
                                found.how.kind != Arrangement::Transpose))
       return;
-    replaceUses(work, name, arranged(work, found.name, found.how, name));
+    becomes(work, name, found.name, found.how);
+    const Origin &origin = work.origins[name];
+    if (origin.scoped)
+      work.file.aliases[origin.scoped->target] = found.name;
     work.decide(name, "tied",
                 "holds the values of " + found.name + text(found.how));
   }
@@ -140,62 +203,8 @@ private:
   GraphEdit &edit;
 };
 
-/// Consecutive ascending numbers.
-bool isRange(const std::vector<int64_t> &rows) {
-  for (size_t i = 1; i < rows.size(); ++i)
-    if (rows[i] != rows[0] + int64_t(i))
-      return false;
-  return true;
-}
-
 } // namespace
 
 void adoptParameters(Restoring &work) { Adopter(work).run(); }
-
-void replaceUses(Restoring &work, const std::string &from,
-                 const std::string &to) {
-  if (from != to)
-    for (const Use &use : work.edit.uses(from))
-      work.edit.redirect(use, to);
-}
-
-std::string arranged(Restoring &work, const std::string &source,
-                     const Arrangement &how, const std::string &copy) {
-  GraphEdit &edit = work.edit;
-  const std::vector<int64_t> shape = edit.weight(copy)->shape;
-  const std::vector<int64_t> own = edit.weight(source)->shape;
-  if (how.kind == Arrangement::Same)
-    return source;
-  if (how.kind == Arrangement::Transpose) {
-    std::string value = edit.unusedName(source + "/transposed");
-    auto &perm = *edit.addNode("Transpose", {source}, value).add_attribute();
-    perm.set_name("perm");
-    perm.set_type(onnx::AttributeProto::INTS);
-    for (int64_t axis : how.perm)
-      perm.add_ints(axis);
-    return value;
-  }
-  std::string value = source;
-  if (how.kind == Arrangement::Rows) {
-    std::string table = source;
-    if (own.size() != 2) {
-      table = edit.unusedName(source + "/table");
-      edit.addNode("Reshape", {source, edit.integers({-1, own.back()})}, table);
-    }
-    value = edit.unusedName(source + "/rows");
-    if (isRange(how.rows))
-      edit.addNode("Slice",
-                   {table, edit.integers({how.rows.front()}),
-                    edit.integers({how.rows.back() + 1}), edit.integers({0})},
-                   value);
-    else
-      edit.addNode("Gather", {table, edit.integers(how.rows)}, value);
-    if (shape.size() == 2)
-      return value;
-  }
-  std::string shaped = edit.unusedName(source + "/reshaped");
-  edit.addNode("Reshape", {value, edit.integers(shape)}, shaped);
-  return shaped;
-}
 
 } // namespace dlc::import

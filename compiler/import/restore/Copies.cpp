@@ -21,7 +21,8 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 32);
 }
 
-/// The same for every order of the elements.
+} // namespace
+
 uint64_t contentHash(const Weight &weight) {
   size_t size = sizeOf(weight.dtype);
   uint64_t sum = 0;
@@ -32,6 +33,8 @@ uint64_t contentHash(const Weight &weight) {
   }
   return mix(sum ^ mix(weight.bytes * 16 + uint64_t(weight.dtype)));
 }
+
+namespace {
 
 /// Of the size, the first and the last element, which no transposition and no
 /// reshape moves: the same for all copies, and cheap.
@@ -44,10 +47,14 @@ uint64_t cornersHash(const Weight &weight) {
          mix(weight.bytes * 16 + uint64_t(weight.dtype));
 }
 
+} // namespace
+
 bool canBeCopied(const Weight &weight) {
   return isFloat(weight.dtype) && weight.elements() >= kFewest &&
          !isSplat(weight);
 }
+
+namespace {
 
 uint64_t rowHash(const Weight &weight, int64_t row, size_t bytes) {
   return llvm::xxh3_64bits(

@@ -20,6 +20,11 @@ struct Arrangement {
 std::optional<Arrangement> arrangementOf(const Weight &source,
                                          const Weight &copy);
 
+/// Large enough, and varied enough, not to be equal to others by chance.
+bool canBeCopied(const Weight &weight);
+/// The same for every order of the elements.
+uint64_t contentHash(const Weight &weight);
+
 /// Finds the tensor that another one is a copy of, by hashes of contents, taken
 /// of those only whose size and corners agree with another's: the cost of all
 /// searches is at most linear in the bytes of what is added and sought.

@@ -1,6 +1,7 @@
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/restore/Filled.h"
+#include "compiler/import/restore/NamesByValue.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <fmt/format.h>
@@ -55,14 +56,22 @@ bool Restoring::spend(size_t steps) {
   return problem.ok();
 }
 
-Status restoreParameters(OnnxFile &file) {
+Status restoreParameters(OnnxFile &file, const std::string &names) {
   Restoring work(file);
   if (work.edit.hasSubgraphs())
-    return {};
+    return names.empty() ? Status()
+                         : badModel("--names={}: the model has graphs inside "
+                                    "of nodes, whose tensors keep their names",
+                                    names);
   restoreBiases(work);
   settleFolded(work);
   DLC_TRY(work.problem);
   DLC_TRY(untieInitializers(work));
+  unpackRecurrent(work);
+  if (!names.empty()) {
+    DLC_ASSIGN(std::string summary, nameByValue(work, names));
+    file.remarks.push_back(std::move(summary));
+  }
   adoptParameters(work);
   unfoldExpressions(work);
   DLC_TRY(work.problem);
@@ -72,9 +81,10 @@ Status restoreParameters(OnnxFile &file) {
   return {};
 }
 
-Result<OnnxFile> loadRestored(const std::string &path, Budget budget) {
+Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
+                              const std::string &names) {
   DLC_ASSIGN(OnnxFile file, loadOnnx(path, std::move(budget)));
-  DLC_TRY(restoreParameters(file).withContext(path));
+  DLC_TRY(restoreParameters(file, names).withContext(path));
   DLC_TRY(fillWeights(file).withContext(path));
   return file;
 }

@@ -4,8 +4,10 @@
 
 namespace dlc::import {
 
-/// loadOnnx, restored.
-Result<OnnxFile> loadRestored(const std::string &path, Budget budget);
+/// loadOnnx, restored. `names`: a .safetensors file that knows the names of the
+/// values (NamesByValue.h), or "".
+Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
+                              const std::string &names = "");
 
 /// Makes the trained tensors of a file those of its source model again, by
 /// torch's notes where the file has them and by structure and value elsewhere:
@@ -15,6 +17,6 @@ Result<OnnxFile> loadRestored(const std::string &path, Budget budget);
 /// Decision of `file`; roles that follow are set there, too. Linear in the size
 /// of the file. `file` must have been checked (sortedNodes); its nodes are
 /// sorted anew.
-Status restoreParameters(OnnxFile &file);
+Status restoreParameters(OnnxFile &file, const std::string &names = "");
 
 } // namespace dlc::import

@@ -5,8 +5,18 @@
 #include "compiler/import/restore/TorchNotes.h"
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace dlc::import {
+
+/// What the names of nodes and biases say of a tensor.
+struct ScopedName {
+  std::string target;
+  bool transposed = false;    // the file has it so
+  std::vector<int64_t> shape; // of the module's, where the file reshaped it
+  bool holdsNorm = false;     // a batch norm was folded into it
+};
 
 /// What a tensor of the file was in the source model.
 struct Origin {
@@ -14,6 +24,8 @@ struct Origin {
   bool buffer = false;          // target is a buffer
   std::set<std::string> values; // folded values of the source: "expand_2"
   std::set<std::string> scopes; // modules that read it
+  /// Where the target is known by scopes alone: how the module has it.
+  std::optional<ScopedName> scoped;
 };
 
 /// The parts of the work; each adds to the same state.
@@ -25,6 +37,9 @@ struct Restoring {
   TorchNotes notes;
   std::set<std::string> unnamed; // parameters that no node names, not yet found
   std::map<std::string, Origin> origins; // of initializers that nodes read
+  /// What inputs of nodes were that went through an Identity, which is dead.
+  std::map<std::pair<const onnx::NodeProto *, int>, std::string> through;
+  std::set<const onnx::NodeProto *> dead;
 
   void decide(const std::string &tensor, const char *kind, std::string text,
               bool warn = false) {
@@ -48,9 +63,17 @@ void restoreBiases(Restoring &work);
 /// Adopt.cpp: tensors that the source has under another name, or transposed,
 /// become the source's; copies of another tensor become that tensor.
 void adoptParameters(Restoring &work);
+/// Recurrent.cpp: the packs W, R and B of recurrent layers become torch's
+/// tensors and the packing.
+void unpackRecurrent(Restoring &work);
 /// Unfold.cpp: values that were computed from parameters when the file was
 /// made become the parameter and the computation; masks become constants.
 void unfoldExpressions(Restoring &work);
+
+/// The call of the source computes with the transposed matrix, as aten.linear
+/// does, and the node with the matrix itself.
+bool isStoredTransposed(const TorchNotes &notes, const Use &use,
+                        const Weight &weight);
 
 /// The name is an exporter's ("val_12", "onnx::Add_7", "expand_2") and not a
 /// module's.
@@ -60,6 +83,10 @@ bool isMadeUp(const TorchNotes &notes, const std::string &name);
 /// an operator.
 std::string operatorOf(const std::string &value);
 
+/// Whose file has the initializer `name` as `how` of `source` reads that from
+/// now on; the export has `name` again.
+void becomes(Restoring &work, const std::string &name,
+             const std::string &source, const Arrangement &how);
 /// The values that make `copy` of `source`, as a value of the graph: a new node
 /// if they are arranged otherwise.
 std::string arranged(Restoring &work, const std::string &source,
@@ -72,6 +99,36 @@ void replaceUses(Restoring &work, const std::string &from,
 /// say. From torch's notes or the older exporter's names "/b/b.0/ln1/Mul".
 std::optional<std::string> moduleOf(const TorchNotes &notes,
                                     const onnx::NodeProto &node);
+
+/// Names of parameters that torch's older exporter folded: from the scopes in
+/// its nodes' names, and from the bias that is added behind a product. Only of
+/// tensors with made-up names; each query takes constant time.
+class ScopeNames {
+public:
+  explicit ScopeNames(const Restoring &work);
+  std::optional<ScopedName> find(const std::string &name, const Use &use,
+                                 const Weight &weight) const;
+
+private:
+  std::optional<std::string> besideBias(const onnx::NodeProto &product,
+                                        int64_t width) const;
+  std::optional<std::string> ofOnlyNode(const onnx::NodeProto &node,
+                                        const char *leaf) const;
+  std::optional<ScopedName> ofConv(const std::string &name, const Use &use,
+                                   const Weight &weight) const;
+  std::optional<ScopedName> ofVector(const Use &use,
+                                     const Weight &weight) const;
+
+  const Restoring &work;
+  std::unordered_map<std::string, int> nodes; // of a module, that compute
+  std::map<std::pair<std::string, std::string>, int> ops; // of a module
+  std::unordered_set<std::string> parents; // modules with modules or parameters
+};
+
+/// torch's notes say that a batch norm was folded into it.
+bool holdsNorm(const onnx::NodeProto &node);
+/// "ln_1" -> "ln": the second call of a module.
+std::string withoutCount(const std::string &path);
 
 /// All elements of a float tensor are equal: bit for bit, or zeros.
 bool isSplat(const Weight &weight);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <sstream>
 
 namespace dlc::import {
 namespace {
@@ -28,7 +27,8 @@ std::string pathOf(const std::string &name) {
   return dot == std::string::npos ? "" : name.substr(0, dot);
 }
 
-/// "ln_1" -> "ln": the second call of a module.
+} // namespace
+
 std::string withoutCount(const std::string &path) {
   size_t digits = path.find_last_not_of("0123456789");
   bool counted = digits != std::string::npos && digits + 1 < path.size() &&
@@ -36,9 +36,12 @@ std::string withoutCount(const std::string &path) {
   return counted ? path.substr(0, digits) : path;
 }
 
+namespace {
+
 class Untier {
 public:
-  explicit Untier(Restoring &work) : work(work), edit(work.edit) {}
+  explicit Untier(Restoring &work)
+      : work(work), edit(work.edit), scopes(work) {}
 
   Status run() {
     DLC_TRY(replaceIdentities());
@@ -67,8 +70,8 @@ private:
       const Weight *weight = identity ? edit.weight(from) : nullptr;
       if (!weight || edit.isFixed(node.output(0)))
         continue;
-      if (!isSplat(from, *weight)) {
-        noteCopies(from, node.output(0), *weight);
+      if (!isSplat(from, *weight) && !isParameter(from, node.output(0))) {
+        passThrough(node);
         continue;
       }
       DLC_TRY(copy(from, *weight, node.output(0)));
@@ -81,34 +84,23 @@ private:
     return {};
   }
 
-  /// Items of a list of layers that hold equal numbers are one layer, or copies
-  /// of one that nothing has trained yet.
-  void noteCopies(const std::string &from, const std::string &to,
-                  const Weight &weight) {
-    if (isFloat(weight.dtype) && weight.elements() > 1 &&
-        differInANumber(from, to))
-      work.decide(to, "merged",
-                  fmt::format("trains as one tensor with {}, as the exporter "
-                              "merged them because all values are equal",
-                              from),
-                  true);
+  /// Tensors that are one in the source have one name, so that an Identity
+  /// with a parameter's name is another parameter of equal values.
+  bool isParameter(const std::string &from, const std::string &to) {
+    return work.file.model->producer_name() == "pytorch" &&
+           isFloat(edit.weight(from)->dtype) && !isMadeUp(work.notes, from) &&
+           !isMadeUp(work.notes, to);
   }
 
-  /// "layers.0.weight" and "layers.1.weight"
-  static bool differInANumber(const std::string &a, const std::string &b) {
-    std::stringstream one(a), other(b);
-    std::string x, y;
-    bool numbers = false;
-    while (std::getline(one, x, '.')) {
-      if (!std::getline(other, y, '.'))
-        return false;
-      if (x == y)
-        continue;
-      if (numbers || (x + y).find_first_not_of("0123456789") != x.npos)
-        return false;
-      numbers = true;
+  /// What reads an Identity of a made-up name reads what is behind it.
+  void passThrough(const onnx::NodeProto &node) {
+    if (!isMadeUp(work.notes, node.output(0)))
+      return;
+    for (const Use &use : edit.uses(node.output(0))) {
+      work.through[{use.node, use.slot}] = node.output(0);
+      edit.redirect(use, node.input(0));
     }
-    return numbers && !std::getline(other, y, '.');
+    work.dead.insert(&node);
   }
 
   bool isSplat(const std::string &name, const Weight &weight) {
@@ -135,19 +127,20 @@ private:
     std::vector<std::string> order;
     bool splat = weight.elements() > 1 && isSplat(name, weight);
     for (const Use &use : edit.uses(name)) {
-      if (edit.isNew(*use.node))
-        continue; // reads what it was made to read
-      auto [key, origin] = identify(name, use, splat);
+      if (edit.isNew(*use.node) || work.dead.count(use.node))
+        continue; // reads what it was made to read, or nothing reads it
+      auto [key, origin] = identify(name, use, weight, splat);
       auto [it, first] = groups.try_emplace(key);
       if (first)
         order.push_back(key);
       Group &group = it->second;
       group.uses.push_back(use);
-      if (!origin.target.empty())
+      if (!origin.target.empty() || origin.scoped)
         group.origin = origin;
       group.origin.values.insert(origin.values.begin(), origin.values.end());
       group.origin.scopes.insert(origin.scopes.begin(), origin.scopes.end());
     }
+    joinCalls(groups, order);
     size_t first = 0;
     for (size_t i = 0; i < order.size(); ++i)
       if (groups[order[i]].origin.target == name)
@@ -157,6 +150,26 @@ private:
       DLC_TRY(i == first ? keep(name, group) : split(name, weight, group));
     }
     return {};
+  }
+
+  /// The second call of a module reads what the first one does.
+  static void joinCalls(std::map<std::string, Group> &groups,
+                        std::vector<std::string> &order) {
+    std::erase_if(order, [&](const std::string &key) {
+      const Group &group = groups[key];
+      if (!group.origin.scoped)
+        return false;
+      const std::string &target = group.origin.scoped->target;
+      const size_t leaf = target.rfind('.');
+      const std::string first =
+          "scope " + withoutCount(target.substr(0, leaf)) + target.substr(leaf);
+      auto called = groups.find(first);
+      if (first == key || called == groups.end())
+        return false;
+      auto &uses = called->second.uses;
+      uses.insert(uses.end(), group.uses.begin(), group.uses.end());
+      return true;
+    });
   }
 
   Status keep(const std::string &name, Group &group) {
@@ -170,7 +183,8 @@ private:
                            ? node.output(0)
                            : node.name();
     std::string wanted = fmt::format("{}/input{}", base, group.uses[0].slot);
-    if (!group.origin.target.empty())
+    if (!group.origin.target.empty() &&
+        !isStoredTransposed(work.notes, group.uses[0], weight))
       wanted = group.origin.target;
     else if (!group.origin.values.empty())
       wanted = *group.origin.values.begin();
@@ -188,7 +202,8 @@ private:
 
   /// What tells tensors of the source apart, and what is known of this one.
   std::pair<std::string, Origin> identify(const std::string &name,
-                                          const Use &use, bool splat) {
+                                          const Use &use, const Weight &weight,
+                                          bool splat) {
     Origin origin;
     auto module = moduleOf(work.notes, *use.node);
     if (module)
@@ -201,6 +216,10 @@ private:
       }
       origin.values.insert(*value);
       return {keyOfFolded(*value, origin, splat), origin};
+    }
+    if (auto scoped = scopes.find(name, use, weight)) {
+      origin.scoped = scoped;
+      return {"scope " + scoped->target, origin};
     }
     if (!splat || !isOwnVector(*use.node, use.slot))
       return {"", origin};
@@ -232,6 +251,7 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
+  ScopeNames scopes;
   std::unordered_map<std::string, std::string> keys; // of folded values
   std::unordered_map<std::string, bool> splats;
   size_t uses = 0;

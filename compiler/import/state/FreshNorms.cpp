@@ -239,7 +239,9 @@ std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
   for (const auto *node : file.nodes)
     if (isNotedAsFolded(*node) ||
         (isTorch && node->op_type().starts_with("Conv") &&
-         node->input_size() > 1 && node->input(1).starts_with("onnx::Conv")))
+         node->input_size() > 1 &&
+         (file.foldedNorms.count(node->input(1)) ||
+          node->input(1).starts_with("onnx::Conv"))))
       found.push_back(node);
   return found;
 }

@@ -1,0 +1,108 @@
+// dlc diff: what tells two models apart.
+#include "compiler/import/diff/Diff.h"
+#include "compiler/import/tensor/Budget.h"
+#include "runtime/base/Text.h"
+#include "tools/dlc-compile/Commands.h"
+#include "tools/dlc/Print.h"
+
+#include <fmt/ranges.h>
+
+namespace dlc::tool {
+namespace {
+
+struct Arguments {
+  std::string a, b;
+  bool json = false;
+};
+
+Json toJson(const import::ModelDiff &d) {
+  Json values = Json::array();
+  for (const import::ValueDiff &v : d.values)
+    values.push_back({{"tensor", v.name},
+                      {"type", v.type},
+                      {"shape", v.shape},
+                      {"elements", v.elements},
+                      {"differing", v.differing},
+                      {"max_absolute", v.absolute},
+                      {"max_relative", v.relative},
+                      {"not_finite", v.notFinite}});
+  return {{"only_first", d.onlyA},
+          {"only_second", d.onlyB},
+          {"layout", d.layout},
+          {"graph", d.graph},
+          {"values", values},
+          {"equal", d.equal},
+          {"only_values", d.sameStructure()},
+          {"same", d.same()}};
+}
+
+void printLines(const char *title, const std::vector<std::string> &lines) {
+  if (!lines.empty())
+    printOut("{}\n", title);
+  for (const std::string &line : lines)
+    printOut("  {}\n", printable(line, 500));
+}
+
+void printValues(const import::ModelDiff &d) {
+  if (!d.values.empty())
+    printOut("values: {} of {} initializers differ\n", d.values.size(),
+             d.values.size() + size_t(d.equal));
+  for (const import::ValueDiff &v : d.values)
+    printOut("  {} {} [{}]: {} of {} elements, by at most {:.4g} (relative "
+             "{:.4g}){}\n",
+             printable(v.name), v.type, fmt::join(v.shape, ", "), v.differing,
+             v.elements, v.absolute, v.relative,
+             v.notFinite ? fmt::format(", {} of them not finite", v.notFinite)
+                         : "");
+}
+
+void printDiff(const import::ModelDiff &d) {
+  printLines("initializers only in the first", d.onlyA);
+  printLines("initializers only in the second", d.onlyB);
+  printLines("types and shapes", d.layout);
+  printLines("graph", d.graph);
+  printValues(d);
+  if (d.same())
+    printOut("no difference in {} initializers and the graph\n", d.equal);
+  else if (d.sameStructure())
+    printOut("names, types, shapes and the graph are the same\n");
+}
+
+Result<bool> diffCommand(const Arguments &a) {
+  DLC_ASSIGN(import::ModelDiff d,
+             import::diffModels(a.a, a.b, size_t(import::kDefaultBudget)));
+  if (a.json)
+    printJson(toJson(d), 2);
+  else
+    printDiff(d);
+  return d.same();
+}
+
+} // namespace
+
+void addDiff(CommandLine &line) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App *c =
+      line.app.add_subcommand("diff", "say in what two ONNX models differ");
+  c->add_option("A", a->a, "an ONNX file")->required();
+  c->add_option("B", a->b, "another one")->required();
+  c->add_flag("--json", a->json, "the same as JSON");
+  c->footer(
+      "Compares initializers by name (also in external data): names, types, "
+      "shapes,\nhow many elements differ and by how much at most; nodes by "
+      "their outputs:\noperators, inputs, attributes; inputs and outputs of "
+      "the models. Order, notes\nand documentation do not count.\n"
+      "Exit code 0 if they are equal, 1 if they differ, 3 for what is no "
+      "model.\n\n"
+      "Examples:\n"
+      "  dlc diff lenet.onnx lenet-trained.onnx\n"
+      "  dlc diff a.onnx b.onnx --json");
+  c->callback([&line, a] {
+    line.chosen = [a] {
+      auto same = diffCommand(*a);
+      return same.ok() ? (*same ? 0 : 1) : report(same.status());
+    };
+  });
+}
+
+} // namespace dlc::tool
