@@ -91,7 +91,7 @@ bool isTransposed(const std::vector<int64_t> &a,
 class Loader {
 public:
   Loader(OnnxFile &file, const WeightsSource &source, Offer offer,
-         std::map<std::string, Role> roles)
+         std::map<std::string, Found> roles)
       : file(file), source(source), offer(std::move(offer)),
         roles(std::move(roles)) {
     for (const Replaced &r : file.replaced)
@@ -117,7 +117,7 @@ public:
   }
 
 private:
-  bool isWanted(const std::string &name, Role role) const {
+  bool isWanted(const std::string &name, const Found &role) const {
     return isWeight(role) && !source.except.count(name);
   }
 
@@ -213,7 +213,7 @@ private:
   void judge(const std::string &name, const Weight &given) {
     auto role = roles.find(name);
     const Weight *own = file.weights.find(name);
-    if (role != roles.end() && role->second == Role::Constant &&
+    if (role != roles.end() && !isWeight(role->second) &&
         isFloat(own->dtype)) {
       if (given.shape != own->shape)
         return mismatch(name, given, *own);
@@ -265,7 +265,7 @@ private:
   OnnxFile &file;
   const WeightsSource &source;
   Offer offer;
-  std::map<std::string, Role> roles;
+  std::map<std::string, Found> roles;
   std::string prefix; // what was done about it, in words
   bool normsApart = false;
   size_t matched = 0;
