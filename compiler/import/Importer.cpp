@@ -22,7 +22,6 @@
 #include "onnx-ml.pb.h"
 #include "runtime/plan/StateNames.h"
 #include "llvm/Support/xxhash.h"
-#include <cmath>
 #include <cstring>
 #include <fmt/ranges.h>
 #include <set>

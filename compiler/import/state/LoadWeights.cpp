@@ -213,8 +213,7 @@ private:
   void judge(const std::string &name, const Weight &given) {
     auto role = roles.find(name);
     const Weight *own = file.weights.find(name);
-    if (role != roles.end() && !isWeight(role->second) &&
-        isFloat(own->dtype)) {
+    if (role != roles.end() && !isWeight(role->second) && isFloat(own->dtype)) {
       if (given.shape != own->shape)
         return mismatch(name, given, *own);
       return take(name, given); // not trained, but the model's
