@@ -1,6 +1,8 @@
 """A model of torch's older exporter trains and loads by the source's names and layouts, and is exported under its own."""
 
+import hashlib
 import json
+import os
 
 import dlc
 import numpy as np
@@ -44,6 +46,20 @@ def old_export(path, s, named=True, external=None):
     else:
         onnx.save(proto, path)
     return path
+
+
+def sign(manifest, file):
+    """Makes a manifest agree with a file that has changed."""
+    with open(manifest) as opened:
+        fields = json.load(opened)
+    with open(file, "rb") as opened:
+        content = opened.read()
+    fields["files"][os.path.basename(file)] = {"size": len(content), "hash": hashlib.sha256(content).hexdigest()}
+    del fields["hash"]
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    fields["hash"] = hashlib.sha256(text.encode()).hexdigest()
+    with open(manifest, "w") as opened:
+        opened.write(json.dumps(fields, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
 
 
 class Weights(dlc.TestCase):
@@ -194,6 +210,29 @@ class Weights(dlc.TestCase):
             self.assertEqual({v["tensor"] for v in diff["values"]}, {"onnx::MatMul_1", "onnx::MatMul_2", "a.bias", "b.bias"})
             trained = {t.name: numpy_helper.to_array(t) for t in onnx.load(self.path("t.onnx")).graph.initializer}
             np.testing.assert_array_equal(trained["onnx::MatMul_1"].T, run.state(4)["a.weight"])
+
+    def test_damaged_layouts(self):
+        artifact = dlc.compile(self.model, self.fresh())
+        file, manifest = os.path.join(artifact, "layout.json"), os.path.join(artifact, "manifest.json")
+        with open(file) as opened:
+            whole = json.load(opened)
+        piece = whole[0]["pieces"][0]
+        for change, message in [
+                ({}, "layout.json: expected a list"),
+                ([1], "'tensor'"),
+                ([whole[0] | {"shape": 3}], "has no list 'shape'"),
+                ([whole[0] | {"perm": [0.5, 0]}], "has a number that is no integer"),
+                ([whole[0] | {"perm": [0, 0]}], "which do not fit its shape"),
+                ([whole[0] | {"pieces": 1}], "has no list 'pieces'"),
+                ([whole[0] | {"pieces": [["a.weight"]]}], "has a part that is no name and two numbers"),
+                ([whole[0] | {"pieces": [["none", 0, 36]]}], "no value for tensor 'none', which 'onnx::MatMul_1' of the source"),
+                ([whole[0] | {"pieces": [[piece[0], 1, piece[2]]]}], "does not hold its part of 'onnx::MatMul_1'"),
+                ([whole[0] | {"pieces": [[piece[0], 0, 1]]}], "which do not fit its shape")]:
+            with open(file, "w") as opened:
+                json.dump(change, opened)
+            sign(manifest, file)
+            _, log = dlc.dlc("export", artifact, "-o", self.path("o.onnx"), code=4)
+            self.assertIn(message, log)
 
 
 if __name__ == "__main__":
