@@ -141,8 +141,8 @@ private:
 
   Status import() {
     Findings findings(context);
-    auto imported =
-        import::importOnnx(context, options.model, options.importing());
+    auto imported = import::importOnnx(
+        context, options.model, options.importing(options.sizes().front()));
     if (imported.ok()) {
       model.emplace(std::move(*imported));
       report.batch = model->batch;
@@ -273,7 +273,8 @@ private:
     if (model->opLibraries.empty() ||
         o.train.target.name == options.train.target.name)
       return model->module->clone();
-    auto imported = import::importOnnx(context, o.model, o.importing());
+    auto imported =
+        import::importOnnx(context, o.model, o.importing(o.sizes().front()));
     return imported.ok() ? std::move(imported->module)
                          : OwningOpRef<ModuleOp>();
   }

@@ -27,7 +27,7 @@ struct LayerCost {
 
 struct CheckReport {
   std::vector<OperatorCheck> ops; // in the model's order
-  int64_t batch = 0;              // rows of a step; 0: not known
+  int64_t batch = 0; // rows of a step, of the largest size; 0: not known
   /// Elements of floating-point tensors of the file, but running statistics.
   int64_t parameters = 0, trainable = 0;
   std::vector<std::string> frozen;        // those that are not trained

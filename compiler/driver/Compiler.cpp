@@ -7,6 +7,7 @@
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/InitialState.h"
 #include "compiler/driver/Layout.h"
+#include "compiler/driver/MergeSizes.h"
 #include "compiler/driver/Pipeline.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/emit/EmitPlan.h"
@@ -21,6 +22,7 @@
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Ports.h"
+#include "runtime/plan/Sizes.h"
 #include "runtime/plan/StateNames.h"
 #include <chrono>
 
@@ -53,17 +55,9 @@ public:
     // What must not be replaced is said before the work, not after it.
     if (options.stopAfter.empty())
       DLC_TRY(ArtifactWriter::check(options.output));
-    DLC_TRY(import());
-    DLC_TRY(checkCastLists());
-    if (mlir::failed(checkPatterns(*model->module, options.train.optimizer)))
-      return error(Code::Usage, "the parameter groups are wrong");
-    if (mlir::failed(checkRecompute(*model->module, options.memory)))
-      return error(Code::Usage, "the nodes to recompute are wrong");
-    DLC_TRY(checkTargets(*model->module, options.train.lora.targets)
-                .withContext(options.model));
-    DLC_TRY(runPhases());
+    DLC_TRY(buildAll());
     if (!options.stopAfter.empty()) {
-      result.program = print(*model->module);
+      result.program = isLowered() ? print(*model->module) : std::move(program);
       return std::move(result);
     }
     DLC_TRY(checkMemory());
@@ -97,14 +91,55 @@ private:
     return Status(code, text);
   }
 
-  Status import() try {
+  /// Sizes that stop before the last phase stay apart.
+  bool isLowered() const {
+    return options.stopAfter.empty() || options.stopAfter == "plan";
+  }
+  /// The first size is the model; programs of the others are added to it.
+  Status buildAll() {
+    std::optional<import::ImportedModel> first;
+    for (const plan::Size &size : options.sizes()) {
+      DLC_TRY(import(size));
+      sizes.push_back(size);
+      sizes.back().set_batch(model->batch);
+      const std::string label = plan::nameOf(sizes.back());
+      DLC_TRY(build(first, label));
+      if (!first)
+        first = std::move(model);
+      else if (isLowered())
+        DLC_TRY(mergeSize(*first, std::move(*model), int64_t(sizes.size()) - 1,
+                          label)
+                    .withContext(options.model));
+    }
+    model = std::move(first);
+    return options.stopAfter.empty() ? checkPlaces() : Status();
+  }
+  /// Lowers one size, for the artifact that `first` is of, if it is another.
+  Status build(std::optional<import::ImportedModel> &first,
+               const std::string &label) {
+    DLC_TRY(checkCastLists());
+    if (mlir::failed(checkPatterns(*model->module, options.train.optimizer)))
+      return error(Code::Usage, "the parameter groups are wrong");
+    if (mlir::failed(checkRecompute(*model->module, options.memory)))
+      return error(Code::Usage, "the nodes to recompute are wrong");
+    DLC_TRY(checkTargets(*model->module, options.train.lora.targets)
+                .withContext(options.model));
+    if (first) {
+      program += fmt::format("// -----\n// {}\n", label);
+      if (isLowered())
+        keepPlaces(*first->module, *model->module);
+    }
+    return runPhases(first ? label : "");
+  }
+
+  Status import(const plan::Size &size) try {
     auto start = Clock::now();
     auto imported =
-        import::importOnnx(context, options.model, options.importing());
+        import::importOnnx(context, options.model, options.importing(size));
     if (!imported.ok())
       return error(imported.status().code(), "the model cannot be imported");
     model.emplace(std::move(*imported));
-    result.importSeconds = secondsSince(start);
+    result.importSeconds += secondsSince(start);
     if (std::string warning =
             regroupedWarning(model->decisions, options.train.optimizer);
         !warning.empty())
@@ -135,10 +170,13 @@ private:
       return error(Code::Usage, "the lists of autocast are wrong");
     return checkNodeRules(*model->module, *lists).withContext(options.model);
   }
-  Status runPhases() {
+  /// Reports of another size than the first are under its `label`.
+  Status runPhases(const std::string &label) {
     auto start = Clock::now();
-    if (options.stopAfter == "import")
+    if (options.stopAfter == "import") {
+      program += print(*model->module);
       return {};
+    }
     std::vector<Phase> phases = allPhases(phaseOptions());
     const size_t lowered = phases.size() - kLoweringPhases;
     if (auto unknown = stopAfter(phases, options.stopAfter))
@@ -149,23 +187,28 @@ private:
       phases[i].add(i < lowered ? training : lowering);
     if (mlir::failed(training.run(*model->module)))
       return error(Code::BadModel, "the training step cannot be built");
-    result.castReport = takeCastReport(*model->module);
+    add(takeCastReport(*model->module), label, result.castReport);
     std::vector<PlacementNote> notes = takePlacementNotes(*model->module);
     if (options.stopAfter.empty())
-      program = print(*model->module);
+      program += print(*model->module);
     if (mlir::failed(lowering.run(*model->module)))
       return error(Code::BadModel, "the training step cannot be lowered");
+    if (!isLowered())
+      program += print(*model->module);
     llvm::append_range(notes, takePlacementNotes(*model->module));
-    result.placementReport = linesOf(notes);
-    DLC_TRY(checkPlaces());
-    result.passSeconds = secondsSince(start);
+    add(linesOf(notes), label, result.placementReport);
+    result.passSeconds += secondsSince(start);
     return {};
+  }
+  static void add(const std::vector<std::string> &lines,
+                  const std::string &label, std::vector<std::string> &report) {
+    if (!lines.empty() && !label.empty())
+      report.push_back(label + ":");
+    llvm::append_range(report, lines);
   }
 
   /// Each word of --place was for something.
   Status checkPlaces() {
-    if (!options.stopAfter.empty())
-      return {};
     for (const std::string &rule :
          unfollowed(*model->module, options.train.placement))
       return usageError("{}: --place={} fits no op; --explain-placement shows "
@@ -206,6 +249,7 @@ private:
     plan.set_producer("dlc " + std::string(dlcVersion()));
     plan.set_world_size(options.train.allReduce.world);
     plan.set_batch(model->batch);
+    plan.mutable_sizes()->Add(sizes.begin(), sizes.end());
     plan.set_accumulate(options.train.accumulate.count);
     if (!options.predictOnly)
       describeTraining(plan);
@@ -322,8 +366,9 @@ private:
   MLIRContext context;
   DiagnosticLog log;
   std::optional<import::ImportedModel> model;
-  std::string program;
-  std::vector<import::Replaced> layout;       // layout.json
+  std::vector<import::Replaced> layout; // layout.json
+  std::vector<plan::Size> sizes;        // that were built
+  std::string program; // before it is lowered, or after stopAfter
   std::map<std::string, std::string> kernels; // files by name
   CompileResult result;
 };

@@ -13,6 +13,8 @@ DiagnosticLog::DiagnosticLog(MLIRContext &context)
         std::string message = (label.empty() ? "" : label + ": ") + d.str();
         if (d.getSeverity() == DiagnosticSeverity::Error)
           text += (text.empty() ? "" : "\n") + message;
+        else if (!said.insert(message).second)
+          return success();
         else if (d.getSeverity() == DiagnosticSeverity::Warning)
           logWarning(message);
         else

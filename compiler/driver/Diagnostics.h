@@ -2,13 +2,14 @@
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
+#include <set>
 #include <string>
 
 namespace dlc {
 
 /// While it lives, errors of the context are collected for `errors()` and
 /// warnings and remarks are printed as they come, each with the ONNX nodes that
-/// it is about.
+/// it is about; what was said once is not said again, of another size perhaps.
 class DiagnosticLog {
 public:
   explicit DiagnosticLog(mlir::MLIRContext &context);
@@ -18,6 +19,7 @@ public:
 private:
   mlir::ScopedDiagnosticHandler handler;
   std::string text;
+  std::set<std::string> said;
 };
 
 } // namespace dlc

@@ -4,22 +4,50 @@
 #include "compiler/import/Padding.h"
 #include "compiler/import/state/Dropouts.h"
 
-#include <fmt/format.h>
+#include "llvm/ADT/StringExtras.h"
+#include <fmt/ranges.h>
 
 namespace dlc {
 namespace {
 
-Status setDims(std::map<std::string, int64_t> &dims, const Words &words) {
+using Dims = std::map<std::string, std::vector<int64_t>>;
+
+/// "8,32", each of at least `low` and there once.
+Result<std::vector<int64_t>> parseCounts(const std::string &text, int64_t low,
+                                         int64_t high) {
+  std::vector<int64_t> counts;
+  for (llvm::StringRef word : llvm::split(text, ',')) {
+    DLC_ASSIGN(int64_t n, parseCount(word.str(), low, high));
+    if (llvm::is_contained(counts, n))
+      return usageError("{} is given twice", n);
+    counts.push_back(n);
+  }
+  return counts;
+}
+
+Status setBatches(std::vector<int64_t> &batches, const Words &words) {
+  constexpr int64_t kMost = int64_t(1) << 30;
+  DLC_ASSIGN(auto counts,
+             parseCounts(fmt::format("{}", fmt::join(words, ",")), 0, kMost));
+  if (counts.size() > 1 && llvm::is_contained(counts, 0))
+    return usageError("expected numbers of at least 1, found 0 among {}",
+                      counts.size());
+  batches = counts == std::vector<int64_t>{0} ? std::vector<int64_t>()
+                                              : std::move(counts);
+  return {};
+}
+
+Status setDims(Dims &dims, const Words &words) {
   dims.clear();
   for (const std::string &word : words) {
     const size_t split = word.find('=');
     if (split == std::string::npos)
       return usageError("expected NAME=N, found '{}'", word);
-    auto n = parseCount(word.substr(split + 1), 1);
-    if (!n)
-      return usageError("expected NAME=N with N of 1 or more, found '{}'",
-                        word);
-    dims[word.substr(0, split)] = *n;
+    auto sizes = parseCounts(word.substr(split + 1), 1, INT64_MAX);
+    if (!sizes)
+      return usageError("expected NAME=N with N of 1 or more, found '{}': {}",
+                        word, sizes.status().message());
+    dims[word.substr(0, split)] = *std::move(sizes);
   }
   return {};
 }
@@ -58,24 +86,46 @@ void addTrainMode(OptionTable &table, import::ImportOptions &i) {
       .only("model.unfold-bn", {});
 }
 
-void addModel(OptionTable &table, CompileOptions &o) {
-  import::ImportOptions &i = o.import;
-  table.count("model.batch", o.batch, 0,
-              "rows of one rank's micro-batch; 0: those that the model was "
-              "exported for, else 32",
-              int64_t(1) << 30);
-  table.toggle("model.predict-only", o.predictOnly,
-               "no training step: the artifact can only predict");
-  Option &dim = table.add("model.dim",
-                          "binds a symbolic dimension of the model", "NAME=N");
+void addSizes(OptionTable &table, CompileOptions &o) {
+  Option &batch =
+      table.add("model.batch",
+                "rows of one rank's micro-batch; 0: those that the model was "
+                "exported for, else 32; several: programs for each, of which "
+                "the data chooses",
+                "N[,N...]");
+  batch.set = [&o](auto &words) { return setBatches(o.batches, words); };
+  batch.get = [&o] {
+    return Words{
+        o.batches.empty() ? "0" : fmt::format("{}", fmt::join(o.batches, ","))};
+  };
+  Option &dim = table.add(
+      "model.dim", "binds a symbolic dimension of the model; several: as above",
+      "NAME=N[,N...]");
   dim.repeats = true;
-  dim.set = [&i](auto &words) { return setDims(i.dims, words); };
-  dim.get = [&i] {
+  dim.set = [&o](auto &words) { return setDims(o.dims, words); };
+  dim.get = [&o] {
     Words words;
-    for (const auto &[name, n] : i.dims)
-      words.push_back(fmt::format("{}={}", name, n));
+    for (const auto &[name, sizes] : o.dims)
+      words.push_back(fmt::format("{}={}", name, fmt::join(sizes, ",")));
     return words;
   };
+  table.require([&o](const OptionTable::Given &) -> Status {
+    size_t count = std::max<size_t>(1, o.batches.size());
+    for (const auto &[name, sizes] : o.dims)
+      count = std::min(count * sizes.size(), kMaxSizes + 1);
+    return count <= kMaxSizes
+               ? Status()
+               : usageError("--batch and --dim make more than {} sizes: "
+                            "compile fewer",
+                            kMaxSizes);
+  });
+}
+
+void addModel(OptionTable &table, CompileOptions &o) {
+  import::ImportOptions &i = o.import;
+  addSizes(table, o);
+  table.toggle("model.predict-only", o.predictOnly,
+               "no training step: the artifact can only predict");
   table.patterns("model.train", i.roles.train,
                  "trains initializers that match, too");
   table.patterns("model.freeze", i.roles.freeze,

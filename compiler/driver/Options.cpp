@@ -16,11 +16,40 @@ static CompileOptions defaultsOf(const CompileOptions &options) {
   return resolved(d);
 }
 
+std::vector<plan::Size> CompileOptions::sizes() const {
+  std::vector<plan::Size> all;
+  for (int64_t batch : batches.empty() ? std::vector<int64_t>{0} : batches)
+    all.emplace_back().set_batch(batch);
+  for (const auto &[name, values] : dims) {
+    std::vector<plan::Size> longer;
+    for (const plan::Size &size : all)
+      for (int64_t value : values) {
+        plan::Size::Dim &dim = *longer.emplace_back(size).add_dims();
+        dim.set_name(name);
+        dim.set_size(value);
+      }
+    all = std::move(longer);
+  }
+  const auto elements = [](const plan::Size &size) {
+    double n = double(std::max<int64_t>(1, size.batch()));
+    for (const plan::Size::Dim &dim : size.dims())
+      n *= double(dim.size());
+    return n;
+  };
+  llvm::stable_sort(all, [&](const plan::Size &a, const plan::Size &b) {
+    return elements(a) > elements(b);
+  });
+  return all;
+}
+
 // A line that begins with `import` is a module's for clang-format.
-auto CompileOptions::importing() const -> import::ImportOptions {
+auto CompileOptions::importing(const plan::Size &size) const
+    -> import::ImportOptions {
   import::ImportOptions o = import;
-  if (batch > 0)
-    o.batch = batch;
+  if (size.batch() > 0)
+    o.batch = size.batch();
+  for (const plan::Size::Dim &dim : size.dims())
+    o.dims[dim.name()] = dim.size();
   o.otherwiseBatch = kDefaultBatch;
   o.init.seed = train.random.seed;
   o.device = train.target.name;

@@ -10,13 +10,16 @@
 namespace dlc {
 
 constexpr int64_t kDefaultBatch = 32;
+constexpr size_t kMaxSizes = 16;
 
 struct CompileOptions {
   std::string model;  // path of the ONNX file
   std::string output; // path of the artifact
-  /// --batch=N: rows of one rank's micro-batch; 0: those that the model was
-  /// exported for, or kDefaultBatch.
-  int64_t batch = 0;
+  /// --batch=N[,N...]: rows of one rank's micro-batch; none: those that the
+  /// model was exported for, or kDefaultBatch.
+  std::vector<int64_t> batches;
+  /// --dim NAME=N[,N...]: symbolic dimensions by name.
+  std::map<std::string, std::vector<int64_t>> dims;
   import::ImportOptions import;
   StepOptions train;
   MemoryOptions memory;
@@ -29,8 +32,11 @@ struct CompileOptions {
   /// an artifact.
   std::string stopAfter;
 
-  /// The importer's, with what it is to know of the others.
-  import::ImportOptions importing() const;
+  /// Every batch with every size of every dimension, the largest first; a batch
+  /// of 0 is the model's own.
+  std::vector<plan::Size> sizes() const;
+  /// The importer's for one of them, with what it is to know of the others.
+  import::ImportOptions importing(const plan::Size &size) const;
   /// All options as rows, but the model, the artifact and where to stop.
   void addTo(OptionTable &table);
 };

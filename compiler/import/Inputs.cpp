@@ -11,11 +11,6 @@
 namespace dlc::import {
 namespace {
 
-/// Whether a symbolic dimension counts samples.
-bool isBatchDim(int index, const std::string &name) {
-  return index == 0 || name == "batch" || name == "batch_size" || name == "N";
-}
-
 class Binder {
 public:
   Binder(const OnnxFile &file, const ImportOptions &options,
@@ -27,6 +22,7 @@ public:
     for (const auto &input : file.model->graph().input())
       if (!file.weights.find(input.name()))
         given.push_back(&input);
+    findBatchNames(given);
     DLC_TRY(chooseBatch(given));
     GraphInputs inputs;
     for (const auto *input : given) {
@@ -44,6 +40,21 @@ public:
   }
 
 private:
+  /// Exporters may call it anything, such as s77: what the first symbolic first
+  /// dimension is called is the batch in other places, too.
+  void findBatchNames(std::span<const onnx::ValueInfoProto *const> inputs) {
+    for (const auto *input : inputs)
+      if (const auto &dims = input->type().tensor_type().shape().dim();
+          !dims.empty() && !dims[0].dim_param().empty()) {
+        batchNames.insert(dims[0].dim_param());
+        return;
+      }
+  }
+  /// Whether a symbolic dimension counts samples.
+  bool isBatchDim(int index, const std::string &name) const {
+    return index == 0 || batchNames.count(name) > 0;
+  }
+
   /// Where a first dimension is symbolic, options bind it; where none is, the
   /// first input says what the model was exported for, or an option which of
   /// the inputs does.
@@ -133,6 +144,7 @@ private:
   const ImportOptions &options;
   mlir::MLIRContext &context;
   std::set<std::string> used;
+  std::set<std::string> batchNames = {"batch", "batch_size", "N"};
   std::optional<int64_t> batch;
 };
 

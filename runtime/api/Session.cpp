@@ -81,6 +81,19 @@ Status checkInput(const dlc_tensor &given, const dlc_tensor &expected) {
   return {};
 }
 
+// Of several, the one that takes these shapes.
+Result<int> sizeOf(const dlc_session &s, const dlc_tensor *given,
+                   size_t count) {
+  const plan::Plan &plan = s.session->plan();
+  if (plan::countSizes(plan) == 1 || !given)
+    return 0;
+  Shapes shapes;
+  for (size_t i = 0; i < count; ++i)
+    shapes.emplace_back(given[i].shape,
+                        given[i].shape + (given[i].shape ? given[i].rank : 0));
+  return findSize(plan, "train_step", shapes);
+}
+
 Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
                  int *updated) {
   size_t expected = 0;
@@ -88,6 +101,10 @@ Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
   if (!inputs)
     return failed("the model has no training program, or one for several "
                   "ranks: dlc_trainer trains those");
+  DLC_ASSIGN(const int size, sizeOf(s, given, count));
+  const std::string &program =
+      findProgram(s.session->plan(), "train_step", size)->name();
+  inputs = dlc_session_inputs(&s, program.c_str(), &expected);
   if (count != expected || !given)
     return usageError("train_step takes {} inputs, found {}", expected,
                       given ? count : 0);
@@ -97,7 +114,7 @@ Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
     s.batch[i].resize(given[i].bytes);
     std::memcpy(s.batch[i].data(), given[i].data, given[i].bytes);
   }
-  DLC_ASSIGN(const auto metrics, s.session->trainStep(s.batch));
+  DLC_ASSIGN(const auto metrics, s.session->trainStep(s.batch, nullptr, size));
   if (!metrics.empty())
     s.metrics.assign(metrics.begin(), metrics.end());
   if (updated)

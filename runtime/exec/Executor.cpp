@@ -7,6 +7,7 @@
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
+#include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
 
 #include <charconv>
@@ -44,7 +45,8 @@ public:
   Result<std::unique_ptr<Program>> bind(int program);
   std::vector<Program *> bound();
   Follower *followerOf(const plan::Program &program) {
-    return follower_ && follower_->program().plan().after() == program.name()
+    return follower_ &&
+                   follower_->program().plan().after() == plan::kindOf(program)
                ? follower_.get()
                : nullptr;
   }
@@ -182,12 +184,15 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
     return withLargestTensors(bound.status(), plan_);
   std::unique_ptr<Program> program = *std::move(bound);
   for (const plan::Program &other : plan_.programs())
-    if (other.after() == plan.name()) {
+    if (other.after() == plan::kindOf(plan)) {
       if (!device_->hostPointer(regions_.front()))
         return incompatible("'{}' runs on the host, which cannot see the "
                             "memory of {}; compile with --ema-device=device",
                             other.name(), device_->name());
-      DLC_ASSIGN(follower_, Follower::create(plan_, other, regions_, kernels_));
+      if (!follower_) {
+        DLC_ASSIGN(follower_,
+                   Follower::create(plan_, other, regions_, kernels_));
+      }
       program->lead(*follower_);
     }
   return program;

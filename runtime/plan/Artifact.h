@@ -15,7 +15,7 @@ namespace dlc {
 
 constexpr char kArtifactFormat[] = "dlc-artifact";
 constexpr uint32_t kArtifactVersion = 2; // layout of the folder
-constexpr uint32_t kPlanVersion = 2;     // meaning of plan.proto
+constexpr uint32_t kPlanVersion = 3;     // meaning of plan.proto
 
 // The version of this program, "0.1.0".
 std::string_view dlcVersion();

@@ -1,6 +1,7 @@
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
+#include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -43,11 +44,41 @@ private:
                      plan_.world_size());
     if (plan_.batch() < 1)
       return corrupt("batch is {}, expected at least 1", plan_.batch());
+    DLC_TRY(sizes());
     std::unordered_set<std::string> names;
     for (const plan::Program &program : plan_.programs())
       if (program.name().empty() || !names.insert(program.name()).second)
         return corrupt("program '{}' has no name or is given twice",
                        program.name());
+    return {};
+  }
+
+  Status sizes() {
+    for (const plan::Size &size : plan_.sizes()) {
+      if (size.batch() < 1)
+        return corrupt("a size has the batch {}", size.batch());
+      for (const plan::Size::Dim &dim : size.dims())
+        if (dim.size() < 1)
+          return corrupt("dimension '{}' of a size is {}", dim.name(),
+                         dim.size());
+    }
+    if (plan::batchOf(plan_, 0) != plan_.batch())
+      return corrupt("batch is {}, but {} in the first size", plan_.batch(),
+                     plan::batchOf(plan_, 0));
+    const auto count = static_cast<uint32_t>(plan::countSizes(plan_));
+    for (const plan::Program &program : plan_.programs()) {
+      if (program.size() >= count)
+        return corrupt("program '{}' is of size {} of {}", program.name(),
+                       program.size(), count);
+      const std::string expected = plan::programName(
+          plan::kindOf(program),
+          program.size() ? plan_.sizes(static_cast<int>(program.size()))
+                         : plan::Size(),
+          static_cast<int>(program.size()));
+      if (program.name() != expected)
+        return corrupt("program '{}' is called so, expected '{}'",
+                       program.name(), expected);
+    }
     return {};
   }
 
@@ -187,7 +218,7 @@ private:
       return corrupt("runs after '{}', but another program follows one, too",
                      program.after());
     const auto leads = [&](const plan::Program &other) {
-      return other.name() == program.after() && other.after().empty();
+      return plan::kindOf(other) == program.after() && other.after().empty();
     };
     if (std::none_of(plan_.programs().begin(), plan_.programs().end(), leads))
       return corrupt("runs after '{}', which is no program that is run",

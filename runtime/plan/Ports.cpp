@@ -13,17 +13,43 @@ const auto &shapeOf(const Program &program, const Port &port) {
 // One or more for each sample of a batch.
 bool hasRows(const Plan &plan, const Program &program, const Port &port) {
   const auto &shape = shapeOf(program, port);
-  return !shape.empty() && shape[0] >= plan.batch() &&
-         shape[0] % plan.batch() == 0;
+  const int64_t batch = batchOf(plan, program);
+  return !shape.empty() && shape[0] >= batch && shape[0] % batch == 0;
+}
+
+// The port in the programs of all sizes: a dimension that is the batch in one
+// of them alone only happens to be.
+template <class Holds>
+bool holdsInAll(const Plan &plan, const Program &program, const Port &port,
+                Holds holds) {
+  if (countSizes(plan) == 1)
+    return holds(program, port);
+  for (const Program &other : plan.programs()) {
+    if (kindOf(other) != kindOf(program))
+      continue;
+    for (const auto *ports : {&other.inputs(), &other.outputs()})
+      for (const Port &p : *ports)
+        if (p.name() == port.name() && !holds(other, p))
+          return false;
+  }
+  return true;
+}
+
+// "x, y -> loss, lr": what programs of one kind have in common.
+std::string portNames(const Program &program) {
+  std::string text;
+  for (const Port &port : program.inputs())
+    text += port.name() + ", ";
+  text += "->";
+  for (const Port &port : program.outputs())
+    text += " " + port.name() + ",";
+  return text;
 }
 
 } // namespace
 
-const Program *findProgram(const Plan &plan, std::string_view name) {
-  for (const Program &program : plan.programs())
-    if (program.name() == name)
-      return &program;
-  return nullptr;
+const Program *findProgram(const Plan &plan, std::string_view kind) {
+  return findProgram(plan, kind, 0);
 }
 
 bool isLabel(const Plan &plan, std::string_view input) {
@@ -35,9 +61,12 @@ bool isLabel(const Plan &plan, std::string_view input) {
 }
 
 bool isShared(const Plan &plan, const Program &program, const Port &input) {
-  const auto &shape = shapeOf(program, input);
+  const auto hasBatch = [&](const Program &p, const Port &port) {
+    const auto &shape = shapeOf(p, port);
+    return !shape.empty() && shape[0] == batchOf(plan, p);
+  };
   return !isLabel(plan, input.name()) &&
-         (shape.empty() || shape[0] != plan.batch());
+         !holdsInAll(plan, program, input, hasBatch);
 }
 
 Status checkInputs(const Plan &plan, const Program &program) {
@@ -46,19 +75,27 @@ Status checkInputs(const Plan &plan, const Program &program) {
       return corrupt("input '{}' has shape [{}], expected rows for each of {} "
                      "samples",
                      port.name(), fmt::join(shapeOf(program, port), ", "),
-                     plan.batch());
+                     batchOf(plan, program));
   return {};
 }
 
 bool isPrediction(const Plan &plan, const Program &program,
                   const Port &output) {
-  return hasRows(plan, program, output);
+  return holdsInAll(plan, program, output,
+                    [&](const Program &p, const Port &port) {
+                      return hasRows(plan, p, port);
+                    });
 }
 
 Status checkPorts(const Plan &plan) {
   for (const Program &program : plan.programs()) {
     DLC_TRY(checkInputs(plan, program));
-    if (program.name() != "predict" && program.after().empty() &&
+    const Program *first = findProgram(plan, kindOf(program));
+    if (!first || portNames(*first) != portNames(program))
+      return corrupt("'{}' has other inputs and outputs than the program of "
+                     "the first size",
+                     program.name());
+    if (kindOf(program) != "predict" && program.after().empty() &&
         std::all_of(
             program.inputs().begin(), program.inputs().end(),
             [&](const Port &port) { return isLabel(plan, port.name()); }))

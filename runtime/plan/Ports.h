@@ -2,14 +2,14 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/plan/plan.pb.h"
+#include "runtime/plan/Sizes.h"
 
 #include <string_view>
 
 namespace dlc::plan {
 
-// Null if the plan has no such program.
-const Program *findProgram(const Plan &plan, std::string_view name);
+// Of the first size. Null if the plan has no such program.
+const Program *findProgram(const Plan &plan, std::string_view kind);
 
 // Labels are the inputs that predict does not take.
 bool isLabel(const Plan &plan, std::string_view input);

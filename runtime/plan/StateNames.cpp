@@ -21,10 +21,11 @@ constexpr std::array<std::string_view, 25> kNames = {
     // what safetensors keeps for itself
     "__metadata__"};
 
-constexpr std::array<std::string_view, 9> kPrefixes = {
-    kPrefix,    "ema/",          "grad/",          "accumulate.",
-    "outlier.", "scaler.scale.", "scaler.growth.", "scaler.hysteresis.",
-    "moment."};
+constexpr std::array<std::string_view, 13> kPrefixes = {
+    kPrefix, "ema/", "grad/", "accumulate.", "outlier.", "scaler.scale.",
+    "scaler.growth.", "scaler.hysteresis.", "moment.",
+    // programs of another size
+    "predict@", "train_step@", "eval_step@", "accumulate_step@"};
 
 constexpr std::array<std::string_view, 3> kMoments = {".m", ".v", ".vmax"};
 

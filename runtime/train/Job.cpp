@@ -169,11 +169,13 @@ Status Job::loadData() {
   const plan::Plan &plan = artifact.plan();
   DLC_TRY(checkNumberOfRanks(plan));
   DLC_ASSIGN(auto source, givenOr(hooks.data, options.data));
-  DLC_ASSIGN(data,
-             openDataset(std::move(source), plan, "train_step", options.scale));
-  sampling = {plan.batch(),        std::max<int64_t>(1, plan.accumulate()),
-              communicator.rank(), communicator.size(),
-              options.shuffle,     options.seed};
+  DLC_ASSIGN(data, openDataset(std::move(source), plan, "train_step",
+                               options.scale, options.batch));
+  size = sizeOf(plan, "train_step", *data);
+  sampling = {
+      plan::batchOf(plan, size), std::max<int64_t>(1, plan.accumulate()),
+      communicator.rank(),       communicator.size(),
+      options.shuffle,           options.seed};
   if (data->samples() < sampling.samplesOfUpdate())
     return failed("'{}' has {} samples, expected at least {}: one step of {} "
                   "on {}",
@@ -206,7 +208,9 @@ Status Job::loadData() {
 Status Job::bindStep() {
   const auto bind = [this]() -> Status {
     for (const plan::Program &program : session->plan().programs())
-      if (program.name() == "train_step" || program.name() == "accumulate_step")
+      if (const auto kind = plan::kindOf(program);
+          (kind == "train_step" || kind == "accumulate_step") &&
+          program.size() == static_cast<uint32_t>(size))
         DLC_TRY(session->executor().prepare(program.name()));
     return {};
   };

@@ -42,6 +42,7 @@ struct Job {
   TrainHooks hooks;
   Communicator &communicator;
   std::optional<Dataset> data, val;
+  int size = 0; // of the model's: that of the data
   Sampling sampling;
   std::string dataHash;
   std::unique_ptr<Session> session;

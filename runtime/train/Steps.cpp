@@ -15,7 +15,7 @@ Status Steps::start(Loader &loader) {
       DLC_ASSIGN(batch, loader.next());
     }
     DLC_TRY(mappedFilesStatus());
-    DLC_TRY(job_.session->startStep(*batch).status());
+    DLC_TRY(job_.session->startStep(*batch, nullptr, job_.size).status());
   }
   started_.push_back({step, since});
   job_.progress.step = step;

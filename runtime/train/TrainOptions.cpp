@@ -48,6 +48,9 @@ void addLength(OptionTable &table, TrainOptions &o) {
 }
 
 void addSamples(OptionTable &table, TrainOptions &o) {
+  table.count("run.batch", o.batch, 0,
+              "rows of a rank's micro-batch, where the model was compiled for "
+              "several; 0: the most that it has");
   table.either("run.shuffle", o.shuffle, "off", "on", "order of the samples")
       .described("{on,off}");
   table.count("run.seed", o.seed, 0, "of the order");

@@ -28,6 +28,7 @@ struct TrainOptions {
   int64_t steps = 0;
   int64_t epochs = 0;
 
+  int64_t batch = 0; // rows of a micro-batch, one of the model's; 0: the most
   bool shuffle = true;
   uint64_t seed = 0;
   std::optional<double> scale; // factor of the data, see Dataset::open

@@ -84,7 +84,10 @@ private:
     const Status written = writeProfile(commands, job_.run + "/profile.json");
     if (!written.ok())
       warning("{}", written.message());
-    info("{}", profileTable(commands, "train_step", kProfileRows));
+    const auto &plan = job_.session->plan();
+    info("{}", profileTable(commands,
+                            findProgram(plan, "train_step", job_.size)->name(),
+                            kProfileRows));
   }
 
   void announce() const {

@@ -39,9 +39,10 @@ protected:
   Status run(int64_t first, int64_t stride, int last = -1) {
     found_.clear();
     int batch = 0;
-    return Sweep(*executor_, *program_, *data_, 2)
+    return Sweep(*executor_, {{program_, 2}}, *data_)
         .run(first, stride,
-             [&](int64_t samples, std::span<const TensorView> outputs) {
+             [&](int64_t samples, const Sweep::Part &,
+                 std::span<const TensorView> outputs) {
                if (batch++ == last)
                  return failed("enough");
                auto *rows = reinterpret_cast<const float *>(outputs[0].data);

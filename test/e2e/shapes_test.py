@@ -75,6 +75,16 @@ class Shapes(dlc.TestCase):
         self.compile([node("Neg", ["x"], ["y"])], [value("x", "N", 3)], [value("y", "N", 3)], "--predict-only")
         self.assertEqual(self.batch(), 32)
 
+    def test_batch_of_any_name(self):
+        """Exporters number their symbols: that of a first dimension is the batch wherever it stands."""
+        self.compile([node("MatMul", ["m", "x"], ["y"])], [value("x", "s77", 3), value("m", "s77", "s77")],
+                     [value("y", "s77", 3)], "--predict-only", "--batch=4")
+        x, m = numbers(4, 3), numbers(4, 4)
+        np.testing.assert_allclose(self.predict(x=x, m=m)["y"], m @ x, rtol=1e-5)
+        _, err = self.compile([node("MatMul", ["x", "m"], ["y"])], [value("x", "s77", "s4"), value("m", "s4", "s9")],
+                              [value("y", "s77", "s9")], "--predict-only", "--batch=4", code=dlc.BAD_MODEL)
+        self.assertIn("input 'x': dimension 1 ('s4') is symbolic; bind it with --dim s4=N", err)
+
     def test_outputs_of_a_whole_batch(self):
         """They are there for exactly one batch; else a warning says so, or an error where nothing is left."""
         self.compile([node("Transpose", ["x"], ["t"]), node("Neg", ["x"], ["n"]), node("ReduceMean", ["x"], ["r"], keepdims=0)],

@@ -59,7 +59,7 @@ protected:
     CompileOptions options;
     options.model = kModels + "/" + GetParam().name + ".onnx";
     options.output = path(target + ".dlc");
-    options.batch = 16;
+    options.batches = {16};
     options.train.target.name = target;
     options.train.ema.enabled = true;
     const auto result = compile(options);

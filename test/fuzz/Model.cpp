@@ -79,9 +79,9 @@ Status compileMutant(Job &job, bool toTheEnd) {
   CompileOptions options;
   DLC_ASSIGN(const Mutant model, mutant(job));
   DLC_ASSIGN(options.model, writeMutant(job, "mutant.onnx", model.bytes));
-  options.batch = model.batch > 0 && !job.random.oneIn(20)
-                      ? model.batch
-                      : 1 + static_cast<int64_t>(job.random.below(4));
+  options.batches = {model.batch > 0 && !job.random.oneIn(20)
+                         ? model.batch
+                         : 1 + static_cast<int64_t>(job.random.below(4))};
   options.output = job.folder + "/mutant.dlc";
   choose(job.random, options);
   if (!toTheEnd)

@@ -67,6 +67,24 @@ TEST(Verifier, RefusesContradictions) {
        [=](auto &p) { train(p)->set_after("nothing"); }},
       {"no program that is run",
        [=](auto &p) { train(p)->set_after(train(p)->name()); }},
+      {"of size 1 of 1", [=](auto &p) { train(p)->set_size(1); }},
+      {"expected 'train_step@batch=1,time=3'",
+       [=](auto &p) {
+         p.add_sizes()->set_batch(p.batch());
+         p.add_sizes()->set_batch(1);
+         auto *dim = p.mutable_sizes(1)->add_dims();
+         dim->set_name("time");
+         dim->set_size(3);
+         train(p)->set_size(1);
+       }},
+      {"a size has the batch 0", [=](auto &p) { p.add_sizes(); }},
+      {"in the first size",
+       [=](auto &p) { p.add_sizes()->set_batch(p.batch() + 1); }},
+      {"dimension 'd' of a size is 0",
+       [=](auto &p) {
+         p.add_sizes()->set_batch(p.batch());
+         p.mutable_sizes(0)->add_dims()->set_name("d");
+       }},
       {"has ports", [=](auto &p) { train(p)->set_after("predict"); }},
       {"reduces",
        [=](auto &p) { train(p)->mutable_commands(0)->set_kind("all_reduce"); }},

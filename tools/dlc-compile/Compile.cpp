@@ -1,6 +1,7 @@
 // dlc compile: an ONNX model becomes a training program.
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/plan/Sizes.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc-compile/Settings.h"
 
@@ -69,6 +70,9 @@ void printSummary(const CompileOptions &o, const CompileResult &r) {
   info("{}: {} trainable parameters, {}, {} commands a step ({} "
        "generated kernels)",
        o.output, parameters, batchText(r.plan), commands, kernels);
+  if (r.plan.sizes_size() > 1)
+    info("{} sizes, of which the data chooses: {}", r.plan.sizes_size(),
+         plan::sizesText(r.plan));
   info("import {:.0f} ms, passes {:.0f} ms, kernels {:.0f} ms",
        r.importSeconds * 1e3, r.passSeconds * 1e3, r.kernelSeconds * 1e3);
 }
@@ -108,6 +112,7 @@ void addCompile(CommandLine &line) {
             "--lr=0.05 --schedule=cosine -o lenet.dlc\n"
             "  dlc compile gpt.onnx --batch=8 --dim time=256 --optimizer=adamw "
             "--clip-grad=1\n"
+            "  dlc compile gpt.onnx --batch=8,32 --dim time=128,256\n"
             "  dlc compile lenet.onnx --weights=base.safetensors "
             "--replace-head=5 --freeze='^c'\n"
             "  dlc compile gpt.onnx --lora=8 --lora-alpha=16 "

@@ -105,6 +105,18 @@ Ordered scheduleOf(const plan::Plan &plan) {
   return schedule;
 }
 
+// One or more, the largest first: {"batch": 8, "time": 128}.
+Ordered sizesOf(const plan::Plan &plan) {
+  Ordered sizes = Ordered::array();
+  for (const plan::Size &size : plan.sizes()) {
+    Ordered entry = {{"batch", size.batch()}};
+    for (const plan::Size::Dim &dim : size.dims())
+      entry[dim.name()] = dim.size();
+    sizes.push_back(std::move(entry));
+  }
+  return sizes;
+}
+
 // What there is machine code for, on a GPU: "sm_90".
 Ordered smsOf(const Artifact &artifact) {
   Ordered names = Ordered::array();
@@ -147,6 +159,7 @@ Ordered summarize(const Model &model, bool costs) {
                      {"sm", smsOf(model.artifact)},
                      {"world_size", plan.world_size()},
                      {"batch", plan.batch()},
+                     {"sizes", sizesOf(plan)},
                      {"loss", plan.loss()}};
   if (model.checkpoint)
     summary["step"] = model.checkpoint->step;
@@ -237,6 +250,12 @@ void printText(const Ordered &summary, bool tensors) {
            printable(made), summary["batch"].get<int64_t>(),
            summary["world_size"].get<uint32_t>(),
            summary["parameters"].get<uint64_t>());
+  if (summary["sizes"].size() > 1) {
+    printOut("sizes:");
+    for (const auto &size : summary["sizes"])
+      printOut(" {}", dumpJson(size));
+    printOut("\n");
+  }
   const std::string loss = textOf(summary["loss"]);
   std::string schedule = loss.empty() ? "predicts only" : "loss: " + loss;
   for (const auto &[name, value] : summary["schedule"].items())

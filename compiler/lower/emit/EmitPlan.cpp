@@ -63,6 +63,8 @@ public:
     out.set_scratch_bytes(program.getScratchBytes());
     if (auto after = program->getAttrOfType<FlatSymbolRefAttr>("dlc.after"))
       out.set_after(after.getValue().str());
+    if (auto size = program->getAttrOfType<IntegerAttr>("dlc.size"))
+      out.set_size(uint32_t(size.getInt()));
     for (Operation &op : program.getBody().front())
       if (failed(emit(&op)))
         return failure();

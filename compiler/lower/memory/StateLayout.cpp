@@ -39,6 +39,9 @@ std::string regionOf(ir::StateOp state) {
 
 StateLayout layoutStates(ModuleOp module) {
   llvm::StringMap<int64_t> written;
+  if (auto order = module->getAttrOfType<ArrayAttr>(kLayoutOrder))
+    for (auto name : order.getAsRange<StringAttr>())
+      written.try_emplace(name.getValue(), written.size());
   module.walk([&](ir::WriteOp write) {
     written.try_emplace(write.getState(), written.size());
   });

@@ -30,6 +30,10 @@ struct StateLayout {
   llvm::MapVector<mlir::StringAttr, int64_t> bytes; // of each region
 };
 
+/// Of a module, if it is there: names of parameters in the order of their
+/// places, which another size of the same model has given them.
+constexpr llvm::StringLiteral kLayoutOrder = "dlc.order";
+
 /// Trainable parameters come first and in the order in which @train_step writes
 /// them, which is that in which their gradients get ready. Moments and averages
 /// follow the order of what they belong to, so that the i-th tensors of all

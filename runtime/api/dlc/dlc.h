@@ -137,12 +137,14 @@ DLC_API void dlc_session_close(dlc_session *session);
 
 /* The inputs of "train_step", "eval_step" or "predict" without data, in the
    order in which they are given; null, and *count 0, if the model has no such
-   program. The session's. */
+   program. Of several sizes, those of the largest; others are of programs as
+   "train_step@batch=8,time=128" (dlc inspect). The session's. */
 DLC_API const dlc_tensor *
 dlc_session_inputs(dlc_session *session, const char *program, size_t *count);
 
 /* One micro-batch of training: `inputs` are those of train_step in order, in
-   its dtypes and shapes; names may be null. *updated, unless null, is 1 if it
+   its dtypes and shapes, those of any size that the model has; names may be
+   null. *updated, unless null, is 1 if it
    was the last of an update, whose metrics are then to be had. */
 DLC_API dlc_code dlc_session_train_step(dlc_session *session,
                                         const dlc_tensor *inputs, size_t count,

@@ -46,6 +46,7 @@ Status Guard::check(const StepReport &report,
                           options.threads,
                           job_.communicator.size(),
                           job_.infiniteSteps.count(report.step) > 0,
+                          job_.size,
                           what,
                           metricTexts(*job_.session, report.values)};
   DLC_TRY(goBack(report.step, skipped));
@@ -59,7 +60,7 @@ Status Guard::check(const StepReport &report,
     return kept;
   if (options.debugOverflow) {
     DLC_ASSIGN(const std::string place,
-               findOverflow(*job_.session, job_.communicator, window,
+               findOverflow(*job_.session, job_.communicator, window, job_.size,
                             job_.injects(report.step)));
     if (job_.isRoot())
       warning("{}: {}", what, place.empty() ? "all values are finite" : place);

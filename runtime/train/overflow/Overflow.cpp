@@ -263,19 +263,20 @@ void checkInputs(const plan::Program &program, const Batch &batch,
 } // namespace
 
 Result<std::string> findOverflow(Session &session, Communicator &communicator,
-                                 std::span<const Batch> window, bool inject) {
+                                 std::span<const Batch> window, int size,
+                                 bool inject) {
   std::optional<Place> first;
   if (inject)
     session.executor().injectInfinity();
   for (size_t i = 0; i < window.size(); ++i) {
     const bool last = i + 1 == window.size();
-    const plan::Program &program =
-        *findProgram(session.plan(), last ? "train_step" : "accumulate_step");
+    const plan::Program &program = *findProgram(
+        session.plan(), last ? "train_step" : "accumulate_step", size);
     Finder finder(program, static_cast<int64_t>(i));
     if (i == 0)
       DLC_TRY(checkStates(session, finder));
     checkInputs(program, window[i], finder);
-    DLC_TRY(session.trainStep(window[i], &finder).status());
+    DLC_TRY(session.trainStep(window[i], &finder, size).status());
     if (finder.place() && (!first || finder.place()->key() < first->key()))
       first = finder.place();
   }

@@ -18,8 +18,9 @@ namespace dlc {
 //
 // Runs the update on its batches with probes, so all ranks must call it and the
 // state moves as in any update. `inject`: with this rank's gradient made
-// infinite (DLC_INJECT_INF).
+// infinite (DLC_INJECT_INF). `size`: of the batches.
 Result<std::string> findOverflow(Session &session, Communicator &communicator,
-                                 std::span<const Batch> window, bool inject);
+                                 std::span<const Batch> window, int size,
+                                 bool inject);
 
 } // namespace dlc

@@ -9,6 +9,8 @@
 #include "runtime/train/run/Run.h"
 #include "runtime/train/session/Inputs.h"
 
+#include <climits>
+
 namespace dlc {
 namespace {
 
@@ -72,6 +74,7 @@ Json toJson(const Incident &incident, const Session &session) {
           {"ranks", incident.ranks},
           {"threads", incident.threads},
           {"injected", incident.injected ? 1 : 0},
+          {"size", incident.size},
           {"reason", incident.reason},
           {"metrics", metrics}};
 }
@@ -87,6 +90,10 @@ Result<Incident> incidentFrom(const Json &json) {
   incident.threads = static_cast<int>(threads);
   incident.ranks = static_cast<int>(ranks);
   incident.injected = injected != 0;
+  if (json.contains("size")) { // not of an older version, which had one
+    DLC_ASSIGN(const uint64_t size, jsonUnsigned(json, "size"));
+    incident.size = static_cast<int>(std::min<uint64_t>(size, INT_MAX));
+  }
   const auto metrics = json.find("metrics");
   if (metrics == json.end() || !metrics->is_object())
     return corrupt("there are no metrics");
@@ -99,7 +106,8 @@ Result<Incident> incidentFrom(const Json &json) {
 Status writeFiles(const std::string &folder, Session &session,
                   const std::vector<std::vector<Batch>> &windows,
                   const Incident &incident) {
-  const plan::Program &program = *findProgram(session.plan(), "train_step");
+  const plan::Program &program =
+      *findProgram(session.plan(), "train_step", incident.size);
   DLC_TRY(session.save(folder + "/state.safetensors"));
   for (size_t rank = 0; rank < windows.size(); ++rank)
     DLC_TRY(writeInputs(folder + "/" + inputsName(static_cast<int>(rank)),
@@ -159,7 +167,9 @@ Result<ReplayResult> replay(const Bundle &bundle, Communicator &communicator,
                             int threads) try {
   DLC_ASSIGN(auto session,
              Session::create(bundle.model, {threads, 0, &communicator}));
-  const plan::Program *program = findProgram(session->plan(), "train_step");
+  const int size = bundle.incident.size;
+  const plan::Program *program =
+      findProgram(session->plan(), "train_step", size);
   if (!program)
     return failed("'{}' has no training program", bundle.path);
   const std::string inputs =
@@ -171,12 +181,12 @@ Result<ReplayResult> replay(const Bundle &bundle, Communicator &communicator,
     session->executor().injectInfinity();
   std::span<const double> values;
   for (const Batch &batch : window) {
-    DLC_ASSIGN(values, session->trainStep(batch));
+    DLC_ASSIGN(values, session->trainStep(batch, nullptr, size));
   }
   ReplayResult result{metricTexts(*session, values), {}};
   DLC_TRY(session->load(session->model().statePath));
   DLC_ASSIGN(result.overflow,
-             findOverflow(*session, communicator, window, inject));
+             findOverflow(*session, communicator, window, size, inject));
   return result;
 } catch (...) {
   return caughtException("the replay");

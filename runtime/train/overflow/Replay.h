@@ -16,6 +16,7 @@ struct Incident {
   int threads = 0;       // of each rank
   int ranks = 1;         // that did it
   bool injected = false; // DLC_INJECT_INF made rank 0's gradient infinite
+  int size = 0;          // of its batches, one of the model's
   std::string reason;
   // The step's metrics as text: "loss" -> "nan".
   std::vector<std::pair<std::string, std::string>> metrics;

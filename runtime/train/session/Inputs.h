@@ -17,15 +17,27 @@ int findOutput(const plan::Program &program, std::string_view name);
 Status setInputs(Executor &executor, const plan::Program &program,
                  const Batch &batch);
 
-// The data set of a source, bound to the inputs of `program` in their order. An
-// input is found by its own name, or as `x` if it is the only one besides the
-// labels, which are `y`.
+// The data set of a source, bound to the inputs of a program in their order:
+// that of this kind for the largest size whose samples have the shapes of those
+// in the source, of so many rows if `batch` is not 0. An input is found by its
+// own name, or as `x` if it is the only one besides the labels, which are `y`.
+// Errors: none of several sizes fits, with what each takes.
 Result<Dataset> openDataset(std::shared_ptr<const Source> source,
-                            const plan::Plan &plan, std::string_view program,
-                            std::optional<double> scale);
+                            const plan::Plan &plan, std::string_view kind,
+                            std::optional<double> scale, int64_t batch = 0);
 // Of the file at `path`.
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
-                            std::string_view program,
-                            std::optional<double> scale);
+                            std::string_view kind, std::optional<double> scale,
+                            int64_t batch = 0);
+
+// The size that a data set was bound for.
+int sizeOf(const plan::Plan &plan, std::string_view kind,
+           const Dataset &dataset);
+
+// The size of the batches in whose program for it the inputs have these shapes,
+// in their order. Code::Usage: there is none, with those that there are.
+using Shapes = std::vector<std::vector<int64_t>>;
+Result<int> findSize(const plan::Plan &plan, std::string_view kind,
+                     const Shapes &shapes);
 
 } // namespace dlc

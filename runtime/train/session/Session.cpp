@@ -34,8 +34,8 @@ uint64_t rowsOf(const plan::Program &program, int output) {
 plan::Plan withoutTraining(plan::Plan plan) {
   auto &programs = *plan.mutable_programs();
   for (int i = programs.size(); i-- > 0;)
-    if (programs[i].name() == kTrain || programs[i].name() == kAccumulate ||
-        programs[i].after() == kTrain)
+    if (const auto kind = plan::kindOf(programs[i]);
+        kind == kTrain || kind == kAccumulate || programs[i].after() == kTrain)
       programs.DeleteSubrange(i, 1);
   plan.set_world_size(1);
   return plan;
@@ -102,29 +102,81 @@ Status Session::findPosition() {
   return {};
 }
 
-Result<bool> Session::startStep(const Batch &batch, Probe *probe) try {
+// The only one that takes so many bytes.
+Result<int> Session::sizeOf(const Batch &batch) const {
+  if (plan::countSizes(plan()) == 1)
+    return 0;
+  int found = -1;
+  for (int size = 0; size < plan::countSizes(plan()); ++size) {
+    const plan::Program &program = stepOf(size, true);
+    bool fits = batch.size() == static_cast<size_t>(program.inputs_size());
+    for (size_t i = 0; fits && i < batch.size(); ++i) {
+      const auto port = static_cast<int>(program.inputs(int(i)).buffer());
+      fits = plan::bytesOf(program.buffers(port).type()) == batch[i].size();
+    }
+    if (fits && found >= 0)
+      return usageError("a batch of so many bytes may be one of {} or of {}: "
+                        "say which",
+                        plan::nameOf(plan().sizes(found)),
+                        plan::nameOf(plan().sizes(size)));
+    if (fits)
+      found = size;
+  }
+  if (found < 0)
+    return usageError("the batch fits none of the sizes that the model was "
+                      "compiled for: {}",
+                      plan::sizesText(plan()));
+  return found;
+}
+
+// A mean over micro-batches of several sizes would be of none of their samples.
+Status Session::checkWindow(int size) {
+  if (position_ > 0 && windowSize_ >= 0 && size != windowSize_)
+    return usageError("a micro-batch of {} in an update that began with {}: "
+                      "all of them are of one size",
+                      plan::nameOf(plan().sizes(size)),
+                      plan::nameOf(plan().sizes(windowSize_)));
+  windowSize_ = size;
+  return {};
+}
+
+const plan::Program &Session::stepOf(int size, bool updates) const {
+  return *findProgram(plan(), updates ? kTrain : kAccumulate, size);
+}
+
+Result<bool> Session::startStep(const Batch &batch, Probe *probe,
+                                std::optional<int> given) try {
   if (metricNames_.empty())
     return failed("the model has no training program");
+  DLC_ASSIGN(const int size, given ? Result<int>(*given) : sizeOf(batch));
+  if (size < 0 || size >= plan::countSizes(plan()))
+    return usageError("size {} of {}", size, plan::countSizes(plan()));
   DLC_TRY(findPosition());
+  DLC_TRY(checkWindow(size));
   const bool updates = position_ + 1 >= window();
-  const char *const program = updates ? kTrain : kAccumulate;
-  DLC_TRY(setInputs(*executor_, *findProgram(plan(), program), batch));
-  DLC_TRY(executor_->run(program, probe));
+  const plan::Program &program = stepOf(size, updates);
+  DLC_TRY(setInputs(*executor_, program, batch));
+  DLC_TRY(executor_->run(program.name(), probe));
   position_ = updates ? 0 : position_ + 1;
-  if (updates)
-    DLC_TRY(executor_->report(kTrain));
+  if (updates) {
+    DLC_TRY(executor_->report(program.name()));
+    sizes_[started_++ % sizes_.size()] = size;
+  }
   return updates;
 } catch (...) {
   return caughtException("a training step");
 }
 
 Result<std::span<const double>> Session::readMetrics() try {
-  DLC_ASSIGN(const auto outputs, executor_->readReport(kTrain));
+  // None is left: an error that the program of the first size gives.
+  const int size = read_ < started_ ? sizes_[read_++ % sizes_.size()] : 0;
+  const std::string &program = stepOf(size, true).name();
+  DLC_ASSIGN(const auto outputs, executor_->readReport(program));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto value = scalarOf(outputs[i]);
     if (!value)
       return value.status().withContext(
-          fmt::format("{}: output '{}'", kTrain, metricNames_[i]));
+          fmt::format("{}: output '{}'", program, metricNames_[i]));
     metrics_[i] = *value;
   }
   return std::span<const double>(metrics_);
@@ -132,23 +184,36 @@ Result<std::span<const double>> Session::readMetrics() try {
   return caughtException("a training step");
 }
 
-Result<std::span<const double>> Session::trainStep(const Batch &batch,
-                                                   Probe *probe) {
-  DLC_ASSIGN(const bool updates, startStep(batch, probe));
+Result<std::span<const double>>
+Session::trainStep(const Batch &batch, Probe *probe, std::optional<int> size) {
+  DLC_ASSIGN(const bool updates, startStep(batch, probe, size));
   if (!updates)
     return std::span<const double>();
   return readMetrics();
 }
 
+std::vector<Sweep::Part> Session::partsFor(std::string_view kind,
+                                           const Dataset &dataset) const {
+  const int bound = dlc::sizeOf(plan(), kind, dataset);
+  std::vector<Sweep::Part> parts;
+  for (int size = 0; size < plan::countSizes(plan()); ++size)
+    if (plan::haveSameSamples(plan(), size, bound))
+      parts.push_back(
+          {findProgram(plan(), kind, size), plan::batchOf(plan(), size)});
+  return parts;
+}
+
 // A sum for each batch, all added in the order of the batches: the bits do not
 // depend on how many ranks share the work. Zeros leave the others' sums exact.
 Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
-  const plan::Program *program = findProgram(plan(), kEval);
-  const int losses = program ? findOutput(*program, "row_loss") : -1;
+  const plan::Program *first = findProgram(plan(), kEval);
+  const int losses = first ? findOutput(*first, "row_loss") : -1;
   if (losses < 0)
     return failed("the model has no program to evaluate it");
+  const std::vector<Sweep::Part> parts = partsFor(kEval, dataset);
+  const auto [program, batch] = parts.front();
   const int hits = findOutput(*program, "row_correct");
-  const int64_t batch = plan().batch(), samples = dataset.samples();
+  const int64_t samples = dataset.samples();
   const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
   const int rank = communicator_ ? communicator_->rank() : 0;
   const int ranks = communicator_ ? communicator_->size() : 1;
@@ -158,7 +223,7 @@ Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
       isWhole ? 1 : rowsOf(*program, losses) / static_cast<uint64_t>(batch);
   std::vector<double> sums(2 * batches); // losses, then hits
   auto at = static_cast<size_t>(rank);
-  const auto add = [&](int64_t count,
+  const auto add = [&](int64_t count, const Sweep::Part &,
                        std::span<const TensorView> outputs) -> Status {
     const TensorView &view = outputs[static_cast<size_t>(losses)];
     const uint64_t counted = rows * static_cast<uint64_t>(count);
@@ -173,7 +238,7 @@ Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
     at += static_cast<size_t>(ranks);
     return {};
   };
-  DLC_TRY(Sweep(*executor_, *program, dataset, batch).run(rank, ranks, add));
+  DLC_TRY(Sweep(*executor_, parts, dataset).run(rank, ranks, add));
   if (communicator_)
     DLC_TRY(communicator_->allReduce(sums.data(), sums.size(), DType::F64,
                                      ReduceOp::Sum));
@@ -193,12 +258,18 @@ Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
 
 Result<std::vector<Session::Output>>
 Session::predict(const Dataset &dataset) try {
-  const plan::Program *program = findProgram(plan(), kPredict);
-  if (!program)
+  if (!findProgram(plan(), kPredict))
     return failed("the model has no program to predict with");
-  const int64_t batch = plan().batch();
+  std::vector<Sweep::Part> parts = partsFor(kPredict, dataset);
   // What fills up a batch would count in what is of one as a whole.
-  const bool isOneBatch = dataset.samples() == batch;
+  const auto whole =
+      std::find_if(parts.begin(), parts.end(), [&](const Sweep::Part &p) {
+        return p.batch == dataset.samples();
+      });
+  const bool isOneBatch = whole != parts.end();
+  if (isOneBatch)
+    parts = {*whole};
+  const auto [program, batch] = parts.front();
   std::vector<Output> outputs;
   std::vector<size_t> taken; // which of the program's outputs they are
   for (int i = 0; i < program->outputs_size(); ++i) {
@@ -223,19 +294,20 @@ Session::predict(const Dataset &dataset) try {
                       "as a whole needs as many samples as one has, {}, found "
                       "{}",
                       batch, dataset.samples());
-  const auto append = [&](int64_t samples, std::span<const TensorView> views) {
+  const auto append = [&](int64_t samples, const Sweep::Part &part,
+                          std::span<const TensorView> views) {
     for (size_t i = 0; i < taken.size(); ++i) {
       const TensorView &view = views[taken[i]];
-      const uint64_t bytes = isOneBatch
-                                 ? view.bytes
-                                 : view.bytes / static_cast<uint64_t>(batch) *
-                                       static_cast<uint64_t>(samples);
+      const uint64_t bytes =
+          isOneBatch ? view.bytes
+                     : view.bytes / static_cast<uint64_t>(part.batch) *
+                           static_cast<uint64_t>(samples);
       outputs[i].bytes.insert(outputs[i].bytes.end(), view.data,
                               view.data + bytes);
     }
     return Status();
   };
-  DLC_TRY(Sweep(*executor_, *program, dataset, batch).run(0, 1, append));
+  DLC_TRY(Sweep(*executor_, parts, dataset).run(0, 1, append));
   return outputs;
 } catch (...) {
   return caughtException("prediction");

@@ -4,8 +4,10 @@
 #include "runtime/data/Loader.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Model.h"
+#include "runtime/train/session/Sweep.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,20 +54,27 @@ public:
   int64_t window() const { return std::max<int64_t>(1, plan().accumulate()); }
 
   // Starts the training on a batch, whose arrays are those of train_step's
-  // inputs in order. True if it is the last of a window: it updates the
-  // weights and has metrics. A device with queues does it later, and the next
-  // may be started meanwhile: see Executor::runsAhead.
-  Result<bool> startStep(const Batch &batch, Probe *probe = nullptr);
+  // inputs in order. Of several sizes it is the one that takes so many bytes;
+  // where two of the model's do (8 x 256 and 16 x 128), `size` must say which
+  // (findSize, Inputs.h). All batches of a window are of one size. True if it
+  // is the last of a window: it updates the weights and has metrics. A device
+  // with queues does it later, and the next may be started meanwhile: see
+  // Executor::runsAhead.
+  Result<bool> startStep(const Batch &batch, Probe *probe = nullptr,
+                         std::optional<int> size = {});
   // The metrics of the oldest update whose were not read yet, by metricNames();
   // waits for it. Valid until the next call. After the first update nothing is
   // allocated here.
   Result<std::span<const double>> readMetrics();
   // Both: waits for the metrics if there are some.
   Result<std::span<const double>> trainStep(const Batch &batch,
-                                            Probe *probe = nullptr);
+                                            Probe *probe = nullptr,
+                                            std::optional<int> size = {});
 
-  // All samples; the last batch is filled up, and what fills it not counted.
-  // With ranks, all must call it: each does a part, all get the result.
+  // All samples, by the programs of the sizes that they fit: those of the
+  // largest batch; the last samples by the smallest that holds them. That is
+  // filled up, and what fills it not counted. With ranks, all must call it:
+  // each does a part, all get the result.
   Result<EvalResult> evaluate(const Dataset &dataset);
 
   struct Output {
@@ -86,6 +95,12 @@ private:
       : model_(std::move(model)), communicator_(communicator) {}
 
   Status findPosition();
+  Result<int> sizeOf(const Batch &batch) const;
+  Status checkWindow(int size);
+  const plan::Program &stepOf(int size, bool updates) const;
+  // The programs of a kind for a data set, the largest batch first.
+  std::vector<Sweep::Part> partsFor(std::string_view kind,
+                                    const Dataset &dataset) const;
 
   Model model_;
   Communicator *communicator_;
@@ -94,6 +109,10 @@ private:
   std::vector<double> metrics_;
   int64_t position_ = 0;      // in the window, as the device has it, too,
   uint64_t positionAsOf_ = 0; // unless the host has written state since
+  int windowSize_ = -1; // of what the window has begun with; below 0: none
+  // Sizes of the updates whose metrics were not read, by their number.
+  std::array<int, 16> sizes_{};
+  uint64_t started_ = 0, read_ = 0;
 };
 
 } // namespace dlc

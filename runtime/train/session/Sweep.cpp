@@ -7,10 +7,19 @@
 
 namespace dlc {
 
-Sweep::Sweep(Executor &executor, const plan::Program &program,
-             const Dataset &dataset, int64_t batch)
-    : executor_(executor), program_(program), dataset_(dataset), size_(batch),
-      batch_(makeBatch(dataset, batch)), rows_(static_cast<size_t>(batch)) {}
+Sweep::Sweep(Executor &executor, std::vector<Part> parts,
+             const Dataset &dataset)
+    : executor_(executor), parts_(std::move(parts)), dataset_(dataset) {
+  for (const Part &part : parts_)
+    batches_.push_back(makeBatch(dataset, part.batch));
+}
+
+size_t Sweep::partFor(int64_t count) const {
+  size_t part = 0;
+  while (part + 1 < parts_.size() && parts_[part + 1].batch >= count)
+    ++part;
+  return part;
+}
 
 Status Sweep::named(const Status &status, const Rows &rows) const {
   if (status.ok())
@@ -21,13 +30,15 @@ Status Sweep::named(const Status &status, const Rows &rows) const {
 }
 
 Status Sweep::start(const Rows &rows) {
-  for (int64_t i = 0; i < size_; ++i)
+  const auto &[program, batch] = parts_[rows.part];
+  rows_.resize(static_cast<size_t>(batch));
+  for (int64_t i = 0; i < batch; ++i)
     rows_[static_cast<size_t>(i)] = rows.first + std::min(i, rows.count - 1);
-  DLC_TRY(fillBatch(dataset_, rows_, batch_));
+  DLC_TRY(fillBatch(dataset_, rows_, batches_[rows.part]));
   DLC_TRY(mappedFilesStatus());
-  DLC_TRY(setInputs(executor_, program_, batch_));
-  DLC_TRY(executor_.run(program_.name()));
-  DLC_TRY(executor_.report(program_.name()));
+  DLC_TRY(setInputs(executor_, *program, batches_[rows.part]));
+  DLC_TRY(executor_.run(program->name()));
+  DLC_TRY(executor_.report(program->name()));
   started_.push_back(rows);
   return {};
 }
@@ -36,9 +47,10 @@ Status Sweep::start(const Rows &rows) {
 Status Sweep::read(const Take &take) {
   const Rows rows = started_.front();
   started_.pop_front();
-  const auto outputs = executor_.readReport(program_.name());
-  return named(outputs.ok() ? take(rows.count, *outputs) : outputs.status(),
-               rows);
+  const Part &part = parts_[rows.part];
+  const auto outputs = executor_.readReport(part.program->name());
+  return named(
+      outputs.ok() ? take(rows.count, part, *outputs) : outputs.status(), rows);
 }
 
 Status Sweep::run(int64_t first, int64_t stride, const Take &take) {
@@ -49,10 +61,12 @@ Status Sweep::run(int64_t first, int64_t stride, const Take &take) {
     return status;
   };
   Status error;
-  for (int64_t batch = first; error.ok() && batch * size_ < dataset_.samples();
+  const int64_t most = parts_.front().batch;
+  for (int64_t batch = first; error.ok() && batch * most < dataset_.samples();
        batch += stride) {
-    const int64_t at = batch * size_;
-    const Rows rows{at, std::min(size_, dataset_.samples() - at)};
+    const int64_t at = batch * most;
+    const int64_t count = std::min(most, dataset_.samples() - at);
+    const Rows rows{at, count, partFor(count)};
     const Status started = start(rows);
     error = readAllBut(started.ok() ? executor_.runsAhead() : 0);
     if (error.ok()) // else it is of a batch before

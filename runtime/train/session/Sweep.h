@@ -12,35 +12,42 @@ namespace dlc {
 
 class Sweep {
 public:
-  // Called for each batch in their order, with how many of its samples count
-  // and the outputs of the program in its order.
-  using Take =
-      std::function<Status(int64_t samples, std::span<const TensorView>)>;
+  // A program for so many samples.
+  struct Part {
+    const plan::Program *program;
+    int64_t batch;
+  };
+  // Called for each batch in their order, with how many of its samples count,
+  // the program that took it and what that put out, in its order.
+  using Take = std::function<Status(int64_t samples, const Part &part,
+                                    std::span<const TensorView>)>;
 
-  // All must outlive it. `batch`: the samples of one.
-  Sweep(Executor &executor, const plan::Program &program,
-        const Dataset &dataset, int64_t batch);
+  // All must outlive it. The same program for one batch or several, the largest
+  // first.
+  Sweep(Executor &executor, std::vector<Part> parts, const Dataset &dataset);
 
-  // Batches `first`, `first` + `stride` ... The last of all is filled up with
-  // repetitions, which do not count. An error names its samples; of several
-  // batches that fail it is the first one's.
+  // Batches `first`, `first` + `stride` ... of the largest size. The last of
+  // all is of the smallest that it fits, and filled up with repetitions, which
+  // do not count. An error names its samples; of several batches that fail it
+  // is the first one's.
   Status run(int64_t first, int64_t stride, const Take &take);
 
 private:
   struct Rows {
     int64_t first, count;
+    size_t part;
   };
+  size_t partFor(int64_t count) const;
   Status start(const Rows &rows);
   Status read(const Take &take);
   Status named(const Status &status, const Rows &rows) const;
 
   Executor &executor_;
-  const plan::Program &program_;
+  const std::vector<Part> parts_;
   const Dataset &dataset_;
-  int64_t size_;
-  Batch batch_;
-  std::vector<int64_t> rows_; // of the data set, in batch_
-  std::deque<Rows> started_;  // and not read
+  std::vector<Batch> batches_; // of each part
+  std::vector<int64_t> rows_;  // of the data set, in batch_
+  std::deque<Rows> started_;   // and not read
 };
 
 } // namespace dlc
