@@ -20,8 +20,8 @@ namespace dlc::import {
 
 struct ImportOptions {
   /// Binds the first dimension of the inputs when it is symbolic, and every
-  /// dimension of its name or named "batch", "batch_size" or "N". A model whose inputs are all
-  /// fixed must have been exported for it.
+  /// dimension of its name or named "batch", "batch_size" or "N". A model whose
+  /// inputs are all fixed must have been exported for it.
   std::optional<int64_t> batch;
   /// Does so where `batch` is not set and something is symbolic.
   std::optional<int64_t> otherwiseBatch;
