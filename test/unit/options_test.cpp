@@ -88,10 +88,10 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->seed, UINT64_MAX);
   EXPECT_EQ(options->scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
-  EXPECT_TRUE(options->missing.empty());
+  EXPECT_EQ(options->missing, std::vector<std::string>{"batch"});
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"
-      "epochs: 10\nshuffle: off\nseed: 18446744073709551615\n"
+      "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
       "scale: null\nsave_every: 0\n"));
   std::filesystem::remove(path);
 }
