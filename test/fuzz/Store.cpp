@@ -66,6 +66,7 @@ Status fuzzStore(Job &job) {
                      .address = "127.0.0.1",
                      .port = listener.port(),
                      .token = kToken,
+                     .notice = {},
                      .timeout = 5s};
   DLC_ASSIGN(auto server,
              TcpStoreServer::serve(std::move(listener), kRanks, kToken));

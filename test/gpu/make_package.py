@@ -127,6 +127,9 @@ class Package:
         shutil.copyfile(source, target)
         shutil.copymode(source, target)
         subprocess.run(["strip", "--strip-unneeded", target], check=True)
+        # Libraries are those of the package, by LD_LIBRARY_PATH, not of where it was built.
+        subprocess.run(["cmake", f"-DFILE={target}", "-P", os.path.join(dlc.ROOT, "tools", "cmake", "RemoveRpath.cmake")],
+                       check=True)
 
     # Compiled models.
 

@@ -1,0 +1,2 @@
+# cmake -DFILE=PROGRAM -P RemoveRpath.cmake: as cmake --install does where there is no INSTALL_RPATH.
+file(RPATH_REMOVE FILE "${FILE}")
