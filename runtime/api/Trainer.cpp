@@ -2,7 +2,6 @@
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Handles.h"
 #include "runtime/api/Options.h"
-#include "runtime/base/process/Parallel.h"
 #include "runtime/collective/launch/Launch.h"
 
 using namespace dlc;
@@ -103,14 +102,9 @@ Status open(dlc_trainer &made, TrainOptions options, const TrainHooks &hooks,
   DLC_ASSIGN(const Launch launch,
              findLaunch(flags, std::chrono::milliseconds(static_cast<int64_t>(
                                    options.timeout * 1000))));
-  made.communicator = makeSingleCommunicator();
-  if (launch.rendezvous.size > 1) {
-    DLC_ASSIGN(made.communicator, makeGlooCommunicator(launch.rendezvous));
-    if (options.threads == 0)
-      options.threads =
-          std::max(1, coresOfProcess() /
-                          launch.localSize.value_or(launch.rendezvous.size));
-  }
+  DLC_ASSIGN(made.communicator, joinJob(launch));
+  if (options.threads == 0)
+    options.threads = threadsOfRank(launch);
   DLC_ASSIGN(made.trainer, Trainer::create(options, *made.communicator, hooks));
   return {};
 }

@@ -2,8 +2,6 @@
 #include "runtime/collective/launch/ErrorFile.h"
 #include "tools/dlc/Commands.h"
 
-#include <cstdlib>
-
 namespace dlc::tool {
 
 RankEnd endOf(const Status &status, bool say) {
@@ -21,21 +19,14 @@ static Result<int> run(const Launch &launch,
                        const std::vector<std::string> &arguments,
                        const std::function<RankEnd(Communicator &)> &body,
                        LostRanks lost) {
-  const Rendezvous &rendezvous = launch.rendezvous;
   if (!launch.isRank()) {
     DLC_ASSIGN(const int ranks, countRanks());
     // Ranks that are well end within their timeout.
-    lost.patience = rendezvous.timeout + std::chrono::seconds(3);
+    lost.patience = launch.rendezvous.timeout + std::chrono::seconds(3);
     if (ranks > 1)
       return runLocalRanks(ranks, arguments, lost);
   }
-  // Whatever chooses a device by it, as Executor does, finds it by one name.
-  if (launch.localRank)
-    ::setenv("LOCAL_RANK", std::to_string(*launch.localRank).c_str(), 1);
-  auto communicator = makeSingleCommunicator();
-  if (rendezvous.size > 1) {
-    DLC_ASSIGN(communicator, makeGlooCommunicator(rendezvous));
-  }
+  DLC_ASSIGN(const auto communicator, joinJob(launch));
   const RankEnd end = body(*communicator);
   if (end.alone)
     communicator->abandon();

@@ -1,6 +1,5 @@
 // dlc train: starts the ranks, or is one of them.
 #include "runtime/base/Text.h"
-#include "runtime/base/process/Parallel.h"
 #include "runtime/base/process/SignalHandlers.h"
 #include "runtime/collective/launch/ErrorFile.h"
 #include "runtime/train/run/Restart.h"
@@ -10,7 +9,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace dlc::tool {
@@ -137,8 +135,7 @@ RankEnd trainAsRank(TrainOptions options, const Launch &launch, bool orStart,
     options = *std::move(settled);
   }
   if (options.threads == 0)
-    options.threads = std::max(
-        1, coresOfProcess() / launch.localSize.value_or(communicator.size()));
+    options.threads = threadsOfRank(launch);
   auto trainer = Trainer::create(options, communicator);
   if (!trainer) {
     const Status &status = trainer.status();

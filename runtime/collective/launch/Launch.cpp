@@ -1,6 +1,7 @@
 #include "runtime/collective/launch/Launch.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Parallel.h"
 #include "runtime/collective/launch/Launchers.h"
 #include "runtime/collective/launch/MeetingPlace.h"
 #include "runtime/collective/launch/Variables.h"
@@ -316,6 +317,19 @@ void LaunchFlags::addTo(OptionTable &table, const std::string &section) {
 Result<Launch> findLaunch(const LaunchFlags &flags,
                           std::chrono::milliseconds timeout) {
   return Finder(flags, timeout).find();
+}
+
+Result<std::unique_ptr<Communicator>> joinJob(const Launch &launch) {
+  if (launch.localRank)
+    ::setenv("LOCAL_RANK", std::to_string(*launch.localRank).c_str(), 1);
+  if (launch.rendezvous.size > 1)
+    return makeGlooCommunicator(launch.rendezvous);
+  return makeSingleCommunicator();
+}
+
+int threadsOfRank(const Launch &launch) {
+  return std::max(1, coresOfProcess() /
+                         launch.localSize.value_or(launch.rendezvous.size));
 }
 
 } // namespace dlc

@@ -50,4 +50,11 @@ struct Launch {
 Result<Launch> findLaunch(const LaunchFlags &flags,
                           std::chrono::milliseconds timeout);
 
+// Meets the other ranks; alone, at once. Sets LOCAL_RANK if the launcher calls
+// it otherwise: what chooses a device by it finds it by one name.
+Result<std::unique_ptr<Communicator>> joinJob(const Launch &launch);
+
+// The cores of this process shared among the ranks of its host, at least 1.
+int threadsOfRank(const Launch &launch);
+
 } // namespace dlc
