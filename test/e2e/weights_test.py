@@ -55,11 +55,7 @@ def sign(manifest, file):
     with open(file, "rb") as opened:
         content = opened.read()
     fields["files"][os.path.basename(file)] = {"size": len(content), "hash": hashlib.sha256(content).hexdigest()}
-    del fields["hash"]
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    fields["hash"] = hashlib.sha256(text.encode()).hexdigest()
-    with open(manifest, "w") as opened:
-        opened.write(json.dumps(fields, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
+    dlc.write_manifest(manifest, fields)
 
 
 class Weights(dlc.TestCase):

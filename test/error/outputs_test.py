@@ -46,11 +46,7 @@ def rewrite_manifest(folder):
         with open(os.path.join(folder, name), "rb") as file:
             content = file.read()
         entry.update(size=len(content), hash=hashlib.sha256(content).hexdigest())
-    del manifest["hash"]
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    manifest["hash"] = hashlib.sha256(text.encode()).hexdigest()
-    with open(path, "w") as file:
-        file.write(json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
+    dlc.write_manifest(path, manifest)
 
 
 class Outputs(dlc.TestCase):

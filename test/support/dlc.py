@@ -3,6 +3,7 @@
 ctest sets DLC_BUILD; by hand:  PYTHONPATH=test/support .venv/bin/python test/e2e/refs_test.py -v
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -23,6 +24,15 @@ REFS = os.path.join(ROOT, "test", "refs")
 OK, FAILED, USAGE, BAD_MODEL, CORRUPT, INCOMPATIBLE, LIMIT, PEER_LOST, DIVERGED = range(9)
 
 CONSTANT_SGD = dict(loss="cross_entropy", optimizer="sgd", schedule="constant")
+
+
+def write_manifest(path, manifest):
+    """As the runtime writes it, with the hash of what it says now."""
+    manifest.pop("hash", None)
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    manifest["hash"] = hashlib.sha256(text.encode()).hexdigest()
+    with open(path, "w") as file:
+        file.write(json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
 
 
 def flip(path, offset=None):
