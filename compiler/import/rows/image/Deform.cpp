@@ -95,14 +95,7 @@ FailureOr<Expr> columns(const Node &n, const Deform &d, Expr x, Expr offset) {
     taps = combined(taps, tapsOf({"linear", "zeros", true}, place, d.x[2 + i]),
                     stride);
   }
-  std::optional<Expr> sum;
-  for (const Tap &tap : taps) {
-    Expr value = gathered(rows, tap.index, 0);
-    Expr term =
-        value * unsqueezed(tap.weight, 4).cast(value.type().getElementType());
-    sum = sum ? *sum + term : term;
-  }
-  return *sum;
+  return sampled(rows, taps);
 }
 
 LogicalResult deformConv(const Node &n) {

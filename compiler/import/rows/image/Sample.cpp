@@ -33,6 +33,18 @@ Expr inDimension(const Grid &g, Expr at, int64_t size) {
 
 } // namespace
 
+Expr sampled(Expr rows, const std::vector<Tap> &taps) {
+  std::optional<Expr> sum;
+  for (const Tap &tap : taps) {
+    Expr value = gathered(rows, tap.index, 0);
+    Expr weight = unsqueezed(tap.weight, int64_t(tap.weight.shape().size()))
+                      .cast(value.type().getElementType());
+    Expr term = value * weight;
+    sum = sum ? *sum + term : term;
+  }
+  return *sum;
+}
+
 std::vector<Tap> tapsOf(const Grid &g, Expr x, int64_t size) {
   std::vector<std::pair<Expr, Expr>> places;
   Expr low = floorOf(x), t = x - low;
@@ -128,16 +140,9 @@ LogicalResult gridSample(const Node &n) {
                     : ((c + 1.0) * double(size) - 1.0) * 0.5;
     taps = combined(taps, tapsOf(*form, c, size), stride);
   }
-  std::optional<Expr> sum;
-  for (const Tap &tap : taps) {
-    Expr value = gathered(rows, tap.index, 0);
-    Expr part =
-        value * unsqueezed(tap.weight, 2).cast(value.type().getElementType());
-    sum = sum ? *sum + part : part;
-  }
   Shape result{batch, channels};
   result.insert(result.end(), at.begin() + 1, at.end() - 1);
-  return n.result(transposed(*sum, {0, 2, 1}).reshape(result));
+  return n.result(transposed(sampled(rows, taps), {0, 2, 1}).reshape(result));
 }
 
 /// theta [N, dims, dims + 1] times (x, y, ..., 1) of each place of a grid.

@@ -22,6 +22,10 @@ std::vector<Tap> tapsOf(const Grid &grid, Expr x, int64_t size);
 std::vector<Tap> combined(const std::vector<Tap> &taps,
                           const std::vector<Tap> &next, int64_t stride);
 
+/// The rows [count, channels] that the taps name, of which there is one at
+/// least, times their weights, added in order: [a tap's shape, channels].
+Expr sampled(Expr rows, const std::vector<Tap> &taps);
+
 Expr floorOf(Expr x);
 /// 0 ... size - 1 along `axis` of `rank` dimensions, the others of 1.
 Expr ramp(const Node &n, int64_t rank, int64_t axis, int64_t size,
