@@ -1,8 +1,6 @@
 // Batches of two sizes by turns, in one artifact, against two artifacts whose
 // state goes from one to the other.
-#include "test/fake/device/FakeDevice.h"
-#include "test/fake/target/FakeTarget.h"
-#include "test/unit/TempFolder.h"
+#include "test/fake/Registered.h"
 
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/files/Files.h"
@@ -17,15 +15,9 @@ namespace {
 
 constexpr int64_t kPixels = 64, kSteps = 6;
 
-class Sizes : public TempFolder,
+class Sizes : public Registered,
               public testing::WithParamInterface<const char *> {
 protected:
-  static void SetUpTestSuite() {
-    if (llvm::is_contained(targetNames(), "fake"))
-      return;
-    registerTarget({"fake", makeFakeTarget});
-    registerDevice({"fake", makeFakeDevice});
-  }
   std::unique_ptr<Session> open(std::vector<int64_t> batches,
                                 int64_t accumulate = 1) {
     CompileOptions options;

@@ -1,7 +1,5 @@
 // Whole runs on the third device, which two lines register, against the CPU's.
-#include "test/fake/device/FakeDevice.h"
-#include "test/fake/target/FakeTarget.h"
-#include "test/unit/TempFolder.h"
+#include "test/fake/Registered.h"
 
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/files/Files.h"
@@ -25,16 +23,9 @@ struct Model {
   std::string name, data; // no data: images are made up
 };
 
-class FakeTraining : public TempFolder,
+class FakeTraining : public Registered,
                      public testing::WithParamInterface<Model> {
 protected:
-  static void SetUpTestSuite() {
-    if (llvm::is_contained(targetNames(), "fake"))
-      return;
-    registerTarget({"fake", makeFakeTarget});
-    registerDevice({"fake", makeFakeDevice});
-  }
-
   std::string data() const {
     if (!GetParam().data.empty())
       return kModels + "/" + GetParam().data;

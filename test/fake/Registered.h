@@ -1,0 +1,20 @@
+// What runs on the third device have in common: it is registered once.
+#pragma once
+
+#include "test/fake/device/FakeDevice.h"
+#include "test/fake/target/FakeTarget.h"
+#include "test/unit/TempFolder.h"
+
+namespace dlc::test {
+
+class Registered : public TempFolder {
+protected:
+  static void SetUpTestSuite() {
+    if (llvm::is_contained(targetNames(), "fake"))
+      return;
+    registerTarget({"fake", makeFakeTarget});
+    registerDevice({"fake", makeFakeDevice});
+  }
+};
+
+} // namespace dlc::test
