@@ -1,6 +1,7 @@
 #include "runtime/api/Options.h"
 
 #include "runtime/api/Handles.h"
+#include "runtime/base/options/Commas.h"
 #include "runtime/base/options/Nearest.h"
 
 namespace dlc::api {
@@ -9,16 +10,7 @@ namespace {
 Words wordsOf(const Option &option, const char *value) {
   if (!value)
     return {"true"};
-  if (!option.commas)
-    return {value};
-  Words words;
-  for (std::string_view rest = value;;) {
-    const size_t comma = rest.find(',');
-    words.emplace_back(rest.substr(0, comma));
-    if (comma == rest.npos)
-      return words;
-    rest.remove_prefix(comma + 1);
-  }
+  return option.commas ? splitAtCommas(value) : Words{value};
 }
 
 Result<const Option *> find(const OptionTable &table, const std::string &name) {

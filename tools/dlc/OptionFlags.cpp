@@ -1,6 +1,6 @@
 #include "tools/dlc/OptionFlags.h"
 
-#include <sstream>
+#include "runtime/base/options/Commas.h"
 
 namespace dlc::tool {
 namespace {
@@ -15,14 +15,6 @@ const std::map<std::string, std::string> kGroups = {
     {"lora", "Low-rank adapters"},
     {"run", "Run"},
 };
-
-std::vector<std::string> splitAtCommas(const std::string &text) {
-  std::vector<std::string> words;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, ',');)
-    words.push_back(word);
-  return words;
-}
 
 // Says for which values of another option this one is read.
 std::string helpOf(const Option &option) {

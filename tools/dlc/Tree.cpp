@@ -1,5 +1,6 @@
 #include "tools/dlc/Tree.h"
 
+#include "runtime/base/options/Commas.h"
 #include "tools/dlc/Print.h"
 
 #include <cstring>
@@ -19,10 +20,7 @@ Json choicesOf(const std::string &word) {
                      (word[begin - 1] == ':' || word.starts_with("[{")));
   if (!ends || !begins)
     return choices;
-  std::istringstream list(word.substr(begin + 1, end - begin - 1));
-  for (std::string one; std::getline(list, one, ',');)
-    choices.push_back(one);
-  return choices;
+  return splitAtCommas(word.substr(begin + 1, end - begin - 1));
 }
 
 Json describe(const CLI::Option &option) {
