@@ -358,20 +358,35 @@ void Job::tellOfOtherRanks() const {
           progress.step, sampling.samplesOfUpdate(), old.samplesOfUpdate());
 }
 
-// A schedule that was compiled without a length lasts as long as the run.
+// A schedule that was compiled without a length lasts as long as the run that
+// was begun.
 Status Job::settleSchedule() {
-  DLC_TRY(setUnlessSet("schedule.steps", total));
-  return setUnlessSet("schedule.epoch_steps", stepsPerEpoch);
+  DLC_TRY(settleStepsOfSchedule());
+  return setUnlessSet("schedule.epoch_steps", stepsPerEpoch).status();
 }
 
-Status Job::setUnlessSet(const char *state, int64_t value) {
-  if (!session->executor().hasState(state))
-    return {};
+Status Job::settleStepsOfSchedule() {
+  const char *state = "schedule.steps";
+  if (options.reschedule && session->executor().hasState(state))
+    return session->executor().writeState(state, &total, sizeof total);
+  DLC_ASSIGN(const int64_t steps, setUnlessSet(state, total));
+  if (isRoot() && steps != 0 && total > steps)
+    warning("the learning rate's schedule is one of {} steps: steps {} to {} "
+            "keep its last rate; --reschedule stretches it over all of them",
+            steps, std::max(steps, progress.step) + 1, total);
+  return {};
+}
+
+// What the state is then; 0 without it.
+Result<int64_t> Job::setUnlessSet(const char *state, int64_t value) {
   int64_t old = 0;
+  if (!session->executor().hasState(state))
+    return old;
   DLC_TRY(session->executor().readState(state, &old, sizeof old));
   if (old != 0)
-    return {};
-  return session->executor().writeState(state, &value, sizeof value);
+    return old;
+  DLC_TRY(session->executor().writeState(state, &value, sizeof value));
+  return value;
 }
 
 } // namespace dlc

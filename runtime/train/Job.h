@@ -76,7 +76,8 @@ private:
   void tellOfOtherRanks() const;
   Status sharePlace();
   Status settleSchedule();
-  Status setUnlessSet(const char *state, int64_t value);
+  Status settleStepsOfSchedule();
+  Result<int64_t> setUnlessSet(const char *state, int64_t value);
 };
 
 // "64 samples", "4 micro-batches of 16"; "2 ranks"

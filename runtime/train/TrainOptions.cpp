@@ -34,6 +34,11 @@ void addLength(OptionTable &table, TrainOptions &o) {
   table.count("run.steps", o.steps, 0, "optimizer steps, instead of --epochs");
   table.count("run.epochs", o.epochs, 0,
               "passes over the data (default: the steps compiled for, or 10)");
+  table
+      .toggle("run.reschedule", o.reschedule,
+              "stretches the schedule over this run's steps: one that was "
+              "compiled with --steps, or that of a run which gets longer")
+      .notKept();
   table.require([&o](const OptionTable::Given &given) -> Status {
     if (o.steps && o.epochs)
       return usageError("--steps and --epochs are both given, expected one");

@@ -27,6 +27,9 @@ struct TrainOptions {
   // or 10 epochs.
   int64_t steps = 0;
   int64_t epochs = 0;
+  // The learning rate's schedule has this run's length, whatever it had; not
+  // kept.
+  bool reschedule = false;
 
   int64_t batch = 0; // rows of a micro-batch, one of the model's; 0: the most
   bool shuffle = true;

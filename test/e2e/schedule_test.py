@@ -168,6 +168,41 @@ class PerEpoch(TorchRates):
         np.testing.assert_allclose(found, np.repeat(expected, 5), rtol=2e-6)
 
 
+class LongerRun(Rates):
+    """A run of more steps than its schedule has keeps the last rate, says so, and can stretch the schedule."""
+
+    WARNING = r"schedule is one of {} steps: steps {} to {} keep its last rate; --reschedule stretches it"
+
+    def begin(self, **options):
+        return dlc.compile(dlc.model("mlp"), self.path("model.dlc"), loss="cross_entropy", optimizer="sgd", lr=LR,
+                           schedule="cosine", batch=32, **options)
+
+    def go(self, *words, **options):
+        return dlc.dlc("train", *words, threads=1, **options)[1]
+
+    def check(self, expected):
+        np.testing.assert_allclose(dlc.Run(self.path("run")).metrics("lr"), expected, rtol=1e-5, atol=1e-7)
+
+    def test_resumed_for_longer(self):
+        said = self.go(self.begin(), data=self.data, run=self.path("run"), steps=STEPS // 2)
+        self.assertNotIn("schedule", said)
+        first = [LR * (1 + np.cos(np.pi * t / (STEPS // 2))) / 2 for t in range(STEPS // 2)]
+        said = self.go(resume=self.path("run"), steps=STEPS)
+        self.assertRegex(said, self.WARNING.format(STEPS // 2, STEPS // 2 + 1, STEPS))
+        self.check(first + [0] * (STEPS // 2))
+        said = self.go(resume=self.path("run"), checkpoint=STEPS // 2, steps=STEPS, reschedule=True)
+        self.assertNotIn("schedule is", said)
+        self.check(first + [cosine(t) for t in range(STEPS // 2, STEPS)])
+
+    def test_compiled_for_less(self):
+        artifact = self.begin(steps=10)
+        said = self.go(artifact, data=self.data, run=self.path("run"), steps=STEPS)
+        self.assertRegex(said, self.WARNING.format(10, 11, STEPS))
+        said = self.go(artifact, data=self.data, run=self.path("other"), steps=STEPS, reschedule=True)
+        np.testing.assert_allclose(dlc.Run(self.path("other")).metrics("lr"), [cosine(t) for t in range(STEPS)],
+                                   rtol=1e-5, atol=1e-7)
+
+
 class CycledMomentum(dlc.TestCase):
     """At a rate of 0 and with one batch the gradient stays what it is, and each moment says what its momentum was."""
 
