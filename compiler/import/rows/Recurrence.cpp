@@ -277,11 +277,11 @@ LogicalResult gruLayer(const Node &n) {
       ofInput = n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
       ofCandidate = elementsOf(n, both, 0, rows + two, 2 * rows);
     }
-    Value h = n.make<ir::GruOp>(
-        gatesOfInput(n, *l, d, ofInput), ofDirection(n, kR, d), ofCandidate,
+    Operation *op = n.makeOp<ir::GruOp>(
+        2, gatesOfInput(n, *l, d, ofInput), ofDirection(n, kR, d), ofCandidate,
         stateBefore(n, *l, kInitialH, d), l->valid,
         n.integer("linear_before_reset", 0) != 0, l->isReverse(d));
-    if (failed(addStates(n, *l, h, d, out)))
+    if (!op || failed(addStates(n, *l, op->getResult(0), d, out)))
       return failure();
   }
   return giveOutputs(n, *l, out);

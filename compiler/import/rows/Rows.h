@@ -96,6 +96,7 @@ public:
   /// Builds an op whose types are inferred; reports an error and gives null
   /// where the operands do not fit or one of them is null.
   template <typename Op, typename... Args> Value make(Args &&...args) const {
+    static_assert(Op::template hasTrait<mlir::OpTrait::OneResult>());
     mlir::Operation *op = makeOp<Op>(1, std::forward<Args>(args)...);
     return op ? op->getResult(0) : Value();
   }
