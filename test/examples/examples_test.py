@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -15,8 +16,9 @@ def example(name):
 
 
 class Examples(dlc.TestCase):
-    def run_example(self, name, *words, code=0):
-        done = subprocess.run([example(name), *words], capture_output=True, text=True, timeout=120, cwd=self.folder)
+    def run_example(self, name, *words, code=0, **variables):
+        done = subprocess.run([example(name), *words], capture_output=True, text=True, timeout=120, cwd=self.folder,
+                              env={**os.environ, **variables})
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout, done.stderr
 
@@ -38,6 +40,25 @@ class Examples(dlc.TestCase):
         self.assertRegex(err, r"^error: .*none\.dlc")
         _, err = self.run_example("embed", self.mlp(), self.path("none.npz"), dlc.data("digits-test"), code=dlc.FAILED)
         self.assertIn("none.npz", err)
+
+    def test_from_onnx_to_onnx(self):
+        shutil.copy(dlc.model("mlp"), self.path("-m.onnx"))  # no flag is taken for a path
+        out, _ = self.run_example("from_onnx", "-m.onnx", dlc.data("digits-train"), self.path("t.onnx"))
+        self.assertRegex(out, r"t.onnx: after \d+ steps, loss \d\.\d+")
+        self.assertTrue(os.path.exists(self.path("t.onnx")))
+        _, err = self.run_example("from_onnx", self.path("no.onnx"), dlc.data("digits-train"), self.path("u.onnx"), code=dlc.BAD_MODEL)
+        self.assertRegex(err, r"^error: .*no\.onnx: no such file$")
+
+    def test_a_compiler_that_is_not_there_or_dies(self):
+        words = "from_onnx", dlc.model("mlp"), dlc.data("digits-train"), self.path("t.onnx")
+        killed = self.path("killed.sh")
+        with open(killed, "w") as file:
+            file.write("#!/bin/sh\necho 'warning: going' >&2\nkill -9 $$\n")
+        os.chmod(killed, 0o755)
+        for compiler, said in ((self.path("none"), r"^error: cannot run '.*none': No such file"),
+                               (killed, r"warning: going\nerror: '.*killed.sh' ended with code 137$")):
+            _, err = self.run_example(*words, code=dlc.FAILED, DLC_COMPILER=compiler)
+            self.assertRegex(err.rstrip(), said)
 
     def test_a_programs_own_samples(self):
         model = self.mlp(optimizer="adamw", lr=0.003, batch=50)

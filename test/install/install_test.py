@@ -16,6 +16,9 @@ add_executable(app embed.cpp)
 target_link_libraries(app PRIVATE dlc::dlc)
 add_executable(app_c embed.c)
 target_link_libraries(app_c PRIVATE dlc::dlc)
+add_executable(compiles from_onnx.cpp)
+target_link_libraries(compiles PRIVATE dlc::compiler)
+dlc_add_model(mlp MODEL mlp.onnx OPTIONS --optimizer=adamw --lr=0.003 --batch=64)
 """
 
 
@@ -66,9 +69,9 @@ class Install(dlc.TestCase):
 
     def test_headers_are_few_and_need_nothing(self):
         headers = sorted(os.listdir(f"{self.prefix}/include/dlc"))
-        self.assertEqual(headers, ["dlc.h", "dlc.hpp", "dlc_op.h"])
-        for header, language, standard in (("dlc.h", "c", "c99"), ("dlc_op.h", "c", "c99"), ("dlc.h", "c++", "c++11"),
-                                           ("dlc.hpp", "c++", "c++17"), ("dlc_op.h", "c++", "c++17")):
+        self.assertEqual(headers, ["compile.h", "dlc.h", "dlc.hpp", "dlc_op.h"])
+        for header, language, standard in (("dlc.h", "c", "c99"), ("compile.h", "c", "c99"), ("dlc_op.h", "c", "c99"),
+                                           ("dlc.h", "c++", "c++11"), ("dlc.hpp", "c++", "c++17"), ("dlc_op.h", "c++", "c++17")):
             subprocess.run(["g++" if language == "c++" else "gcc", "-x", language, f"-std={standard}", "-Wall", "-Wextra",
                             "-Wpedantic", "-Werror", "-fsyntax-only", "-I", f"{self.prefix}/include", "-"],
                            input=f"#include <dlc/{header}>\n", text=True, check=True, cwd=self.folder)
@@ -76,15 +79,16 @@ class Install(dlc.TestCase):
     def test_a_project_of_ones_own(self):
         with open(self.path("CMakeLists.txt"), "w") as file:
             file.write(PROJECT)
-        for name in ("embed.cpp", "embed.c"):
+        for name in ("embed.cpp", "embed.c", "from_onnx.cpp"):
             shutil.copy(f"{self.prefix}/share/doc/dlc/examples/{name}", self.path(name))
+        shutil.copy(dlc.model("mlp"), self.path("mlp.onnx"))
         self.run_installed("cmake", "-S", ".", "-B", "b", f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug")
         self.run_installed("cmake", "--build", "b")
-        self.run_installed(self.dlc, "compile", dlc.model("mlp"), "--optimizer=adamw", "--lr=0.003", "--batch=64", "-o",
-                           "mlp.dlc")
-        self.assertIn("right", self.run_installed("b/app_c", "mlp.dlc", "20"))
-        out = self.run_installed("b/app", "mlp.dlc", dlc.data("digits-train"), dlc.data("digits-test"))
+        self.assertIn("right", self.run_installed("b/app_c", "b/mlp.dlc", "20"))
+        out = self.run_installed("b/app", "b/mlp.dlc", dlc.data("digits-train"), dlc.data("digits-test"))
         self.assertIn("steps, accuracy", out)
+        out = self.run_installed("b/compiles", "mlp.onnx", dlc.data("digits-train"), "trained.onnx")
+        self.assertRegex(out, r"^trained.onnx: after \d+ steps, loss \d\.\d+")
 
     def test_completion_of_bash(self):
         def complete(*words):

@@ -54,6 +54,15 @@ void expectError(dlc_code code, const char *words, F &&body) {
 
 TEST_F(Api, SaysItsVersion) { EXPECT_EQ(version(), "0.1.0"); }
 
+TEST_F(Api, OptionsOfTheCompilerAreFlags) {
+  for (const char *name : {"", "--amp", "a b", "x=y"})
+    expectError(DLC_USAGE, "is no option's name", [&] {
+      compile("m.onnx", path("c.dlc"), {{name, ""}});
+    });
+  EXPECT_EQ(dlc_compile(nullptr, "x", nullptr, 0), DLC_USAGE);
+  EXPECT_EQ(dlc_export("x", nullptr, nullptr, 0), DLC_USAGE);
+}
+
 TEST_F(Api, SizesOfTypes) {
   EXPECT_EQ(dlc_dtype_size(DLC_F32), 4u);
   EXPECT_EQ(dlc_dtype_size(DLC_BF16), 2u);

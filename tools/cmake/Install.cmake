@@ -15,13 +15,14 @@ target_link_options(dlc_runtime PRIVATE -Wl,--disable-new-dtags)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dlc)
 install(TARGETS dlc dlc-compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS dlc_runtime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES runtime/api/dlc/dlc.h runtime/api/dlc/dlc.hpp runtime/plan/ops/dlc_op.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dlc)
+install(FILES runtime/api/dlc/dlc.h runtime/api/dlc/compile.h runtime/api/dlc/dlc.hpp runtime/plan/ops/dlc_op.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dlc)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY models/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 include(CMakePackageConfigHelpers)
 configure_package_config_file(tools/cmake/dlcConfig.cmake.in ${CMAKE_BINARY_DIR}/dlcConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dlc PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dlc PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/dlcConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/dlcConfig.cmake ${CMAKE_BINARY_DIR}/dlcConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dlc)

@@ -1,6 +1,7 @@
 /* dlc from C, and from every language that can call C: training, evaluation
    and prediction with what `dlc compile` made. Link libdlc.so. C++ programs
-   have dlc.hpp, which is this with classes; compile.h compiles models.
+   have dlc.hpp, which is this with classes; compile.h compiles models and
+   exports them.
 
    Errors. A function that can fail returns DLC_OK (0) or the code of what went
    wrong; dlc_message() then says it in words. Nothing throws, nothing ends the

@@ -17,6 +17,7 @@
 // what they stand for, move, and are used by one thread at a time.
 #pragma once
 
+#include "dlc/compile.h"
 #include "dlc/dlc.h"
 
 #include <exception>
@@ -60,6 +61,19 @@ inline std::vector<dlc_option> toC(const Options &options) {
   for (const auto &[name, value] : options)
     list.push_back({name.c_str(), value.empty() ? nullptr : value.c_str()});
   return list;
+}
+
+// What `dlc compile` and `dlc export` do, by the compiler's program
+// (compile.h).
+inline void compile(const std::string &model, const std::string &artifact,
+                    const Options &options = {}) {
+  const auto list = toC(options);
+  check(dlc_compile(model.c_str(), artifact.c_str(), list.data(), list.size()));
+}
+inline void exportOnnx(const std::string &model, const std::string &file,
+                       const Options &options = {}) {
+  const auto list = toC(options);
+  check(dlc_export(model.c_str(), file.c_str(), list.data(), list.size()));
 }
 
 // Name, dtype and shape, and a view of bytes that belong to somebody else.

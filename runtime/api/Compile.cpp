@@ -1,0 +1,128 @@
+#include "runtime/api/dlc/compile.h"
+
+#include "runtime/api/Handles.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/base/process/Subprocess.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <unistd.h>
+
+using namespace dlc;
+
+namespace {
+
+constexpr const char *kProgram = "dlc-compile";
+
+std::vector<std::string> folders() {
+  std::vector<std::string> found;
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<void *>(&dlc_compile), &self) && self.dli_fname)
+    if (char *path = ::realpath(self.dli_fname, nullptr)) {
+      const std::string library = path;
+      std::free(path);
+      const std::string folder = library.substr(0, library.rfind('/'));
+      found = {folder + "/../bin", folder + "/../../bin"};
+    }
+  std::string_view rest = std::getenv("PATH") ? std::getenv("PATH") : "";
+  while (!rest.empty()) {
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    if (colon > 0) // an empty one would be the current folder
+      found.emplace_back(rest.substr(0, colon));
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return found;
+}
+
+Result<std::string> findCompiler() {
+  if (const char *path = std::getenv("DLC_COMPILER"))
+    return std::string(path);
+  for (const std::string &folder : folders())
+    if (const std::string path = folder + "/" + kProgram;
+        ::access(path.c_str(), X_OK) == 0)
+      return path;
+  return failed("no {} beside libdlc.so or in PATH: install dlc's compiler, or "
+                "set DLC_COMPILER to its path",
+                kProgram);
+}
+
+Result<std::string> wordOf(const dlc_option &option) {
+  const std::string name = api::text(option.name);
+  if (name.empty() || name[0] == '-' ||
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") !=
+          name.npos)
+    return usageError("'{}' is no option's name: expected that of a flag, "
+                      "without dashes before it",
+                      name);
+  return "--" + name + (option.value ? "=" + std::string(option.value) : "");
+}
+
+// A path that no flag is taken for.
+std::string pathWord(const std::string &path) {
+  return path.starts_with('-') ? "./" + path : path;
+}
+
+// The lines of the compiler: its error is kept, the others are logged.
+class Said {
+public:
+  void add(std::string_view line) {
+    constexpr std::string_view kError = "error: ", kWarning = "warning: ";
+    if (!error_.empty())
+      error_ += "\n" + std::string(line);
+    else if (line.starts_with(kError))
+      error_ = line.substr(kError.size());
+    else if (line.starts_with(kWarning))
+      logWarning(line.substr(kWarning.size()));
+    else
+      logInfo(line);
+  }
+  const std::string &error() const { return error_; }
+
+private:
+  std::string error_;
+};
+
+Status runCompiler(const char *command, const char *from, const char *to,
+                   const dlc_option *options, size_t count) {
+  DLC_TRY(api::expectGiven(from, "the model's path"));
+  DLC_TRY(api::expectGiven(to, "the result's path"));
+  if (count > 0)
+    DLC_TRY(api::expectGiven(options, "the list of options"));
+  DLC_ASSIGN(std::string program, findCompiler());
+  std::vector<std::string> words = {std::move(program), command, pathWord(from),
+                                    "--output=" + std::string(to)};
+  for (size_t i = 0; i < count; ++i) {
+    DLC_ASSIGN(std::string word, wordOf(options[i]));
+    words.push_back(std::move(word));
+  }
+  Said said;
+  DLC_ASSIGN(const ProgramEnd end,
+             runProgram(words, [&](std::string_view line) { said.add(line); }));
+  if (end.code == 0)
+    return {};
+  if (end.code > static_cast<int>(Code::Diverged))
+    return failed("'{}' ended with code {}{}{}", words[0], end.code,
+                  said.error().empty() ? "" : ": ", said.error());
+  return {static_cast<Code>(end.code),
+          said.error().empty() ? fmt::format("'{}' ended with code {}, without "
+                                             "a word",
+                                             words[0], end.code)
+                               : said.error()};
+}
+
+} // namespace
+
+dlc_code dlc_compile(const char *model, const char *artifact,
+                     const dlc_option *options, size_t count) {
+  return api::call("compiling a model", [&] {
+    return runCompiler("compile", model, artifact, options, count);
+  });
+}
+
+dlc_code dlc_export(const char *model, const char *file,
+                    const dlc_option *options, size_t count) {
+  return api::call("exporting a model", [&] {
+    return runCompiler("export", model, file, options, count);
+  });
+}

@@ -1,0 +1,29 @@
+// Another program, from its start to its end.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlc {
+
+// How a program ended: its exit code, or 128 + the signal's number.
+struct ProgramEnd {
+  int code = 0;
+};
+
+// Runs words[0], a path, with the other words, and waits for its end. It reads
+// nothing, and its standard output goes nowhere. `onLine` gets each line of its
+// standard error, without its end, on this thread; of one longer than 64 KiB
+// the beginning. Signals do in it what they do by default. Code::Failed if it
+// cannot be started, or if this process does not learn how its children end
+// (SIGCHLD is ignored). Files of this process that are not close-on-exec are
+// open in it, too.
+Result<ProgramEnd>
+runProgram(const std::vector<std::string> &words,
+           const std::function<void(std::string_view)> &onLine);
+
+} // namespace dlc
