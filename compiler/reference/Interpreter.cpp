@@ -19,9 +19,11 @@ Tensor constant(ElementsAttr value) {
     }
     return t;
   }
-  bool isBool = dense.getElementType().isInteger(1);
+  const bool isUnsigned = dense.getElementType().isInteger(1) ||
+                          dense.getElementType().isInteger(8);
   for (auto [to, from] : llvm::zip_equal(t.data, dense.getValues<APInt>()))
-    to = double(isBool ? (int64_t)from.getZExtValue() : from.getSExtValue());
+    to =
+        double(isUnsigned ? (int64_t)from.getZExtValue() : from.getSExtValue());
   return t;
 }
 
