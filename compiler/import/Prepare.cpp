@@ -1,6 +1,7 @@
 #include "compiler/import/Prepare.h"
 #include "compiler/import/Padding.h"
 #include "compiler/import/Support.h"
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/state/Dropouts.h"
 #include "compiler/import/state/FixedNumbers.h"
 #include "compiler/import/state/FreshNorms.h"
@@ -46,20 +47,21 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
   return head;
 }
 
-/// Floats that torch's older exporter folded ("onnx::Mul_184") and that nothing
-/// says to be parameters. Parameters have other names or are operands of
-/// products.
+/// Floats that torch's older exporter folded ("onnx::Mul_184"), or a tool after
+/// it ("/h.0/Gather_output_0"), and that nothing says to be parameters.
+/// Parameters have other names or are operands of products.
 static Status noteUntrained(OnnxFile &file,
                             const std::map<std::string, Found> &roles,
                             const std::vector<std::string> &frozen) {
-  if (file.model->producer_name() != "pytorch")
+  if (!isOfTorch(*file.model))
     return {};
   DLC_ASSIGN(auto freeze, parsePatterns(frozen));
+  const Pattern folded = *Pattern::parse("^onnx::|_output_[0-9]+$");
   std::set<std::string> decided;
   for (const Decision &decision : file.decisions)
     decided.insert(decision.tensor);
   for (const auto &[name, found] : roles)
-    if (found.role == Role::Constant && name.starts_with("onnx::") &&
+    if (found.role == Role::Constant && folded.search(name) &&
         isFloat(file.weights.find(name)->dtype) &&
         file.weights.find(name)->elements() > 1 && !decided.count(name) &&
         formulaOf(*file.weights.find(name)) == Formula::None &&

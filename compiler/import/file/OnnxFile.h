@@ -38,6 +38,8 @@ struct OnnxFile {
   std::vector<Replaced> replaced;    // initializers that it renamed
   std::set<std::string> added;       // nodes, by output, and initializers of it
   std::map<std::string, std::string> aliases; // second name -> initializer
+  /// A tensor of the source -> the name of the file's that it was merged into.
+  std::map<std::string, std::string> partedFrom;
   std::set<std::string> foldedNorms; // weights with a batch norm in them
   /// Output of a Gather -> row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;

@@ -1,3 +1,4 @@
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
@@ -202,7 +203,7 @@ private:
 } // namespace
 
 void unpackRecurrent(Restoring &work) {
-  if (work.file.model->producer_name() == "pytorch")
+  if (isOfTorch(*work.file.model))
     Recurrent(work).run();
 }
 

@@ -1,3 +1,4 @@
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
@@ -10,6 +11,8 @@ namespace {
 /// Inputs of `node` that hold one value per channel and belong to the node.
 bool isOwnVector(const onnx::NodeProto &node, int input) {
   const std::string &op = node.op_type();
+  if (!node.domain().empty())
+    return isWeightOperand(node, input);
   if (op == "BatchNormalization")
     return input >= 1 && input <= 4;
   if (op == "LayerNormalization" || op == "InstanceNormalization" ||
@@ -87,9 +90,8 @@ private:
   /// Tensors that are one in the source have one name, so that an Identity
   /// with a parameter's name is another parameter of equal values.
   bool isParameter(const std::string &from, const std::string &to) {
-    return work.file.model->producer_name() == "pytorch" &&
-           isFloat(edit.weight(from)->dtype) && !isMadeUp(work.notes, from) &&
-           !isMadeUp(work.notes, to);
+    return isOfTorch(*work.file.model) && isFloat(edit.weight(from)->dtype) &&
+           !isMadeUp(work.notes, from) && !isMadeUp(work.notes, to);
   }
 
   /// What reads an Identity of a made-up name reads what is behind it.
@@ -197,6 +199,7 @@ private:
                             "because their values are equal; {} '{}' reads it",
                             name, node.op_type(), base));
     work.origins[part] = std::move(group.origin);
+    work.file.partedFrom[part] = name;
     return {};
   }
 

@@ -1,4 +1,5 @@
 #include "compiler/import/state/FreshNorms.h"
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/NodeView.h"
@@ -234,7 +235,7 @@ private:
 } // namespace
 
 std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
-  const bool isTorch = file.model->producer_name() == "pytorch";
+  const bool isTorch = isOfTorch(*file.model);
   std::vector<const onnx::NodeProto *> found;
   for (const auto *node : file.nodes)
     if (isNotedAsFolded(*node) ||

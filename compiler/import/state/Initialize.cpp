@@ -53,6 +53,14 @@ private:
   }
   static Usage of(const onnx::NodeProto &node, int input) {
     const std::string &op = node.op_type();
+    if (op == "FusedMatMul" && input == 1)
+      return {Usage::Weight, !flag(node, "transB")};
+    if (node.domain() == "com.microsoft" && op == "Attention")
+      return {input == 1 ? Usage::Weight : Usage::Shift, input == 1};
+    if (op == "EmbedLayerNormalization" && input < 5)
+      return {};
+    if (op == "EmbedLayerNormalization")
+      return {input == 5 ? Usage::Scale : Usage::Shift, false};
     if (op.ends_with("Normalization")) // x, scale, bias, mean, variance
       return {input == 1 || input == 4 ? Usage::Scale : Usage::Shift, false};
     if (op == "Conv" || op == "ConvTranspose")

@@ -1,4 +1,5 @@
 #include "compiler/import/state/Roles.h"
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/state/FixedNumbers.h"
 #include "compiler/import/state/Triangles.h"
@@ -21,43 +22,6 @@ const std::set<std::string> kPassThrough = {
 const std::set<std::string> kArithmetic = {
     "Add", "Div", "Exp", "Mul", "Neg", "Sigmoid", "Softplus", "Sub", "Tanh"};
 
-/// The inputs of an operator that are weights, as bits.
-const std::map<std::string, unsigned> kWeightInputs = {
-    {"Attention", 0b110}, // com.microsoft's; ONNX's has values there
-    {"BatchNormalization", 0b110},
-    {"BiasGelu", 0b10},
-    {"Conv", 0b110},
-    {"ConvTranspose", 0b110},
-    {"DeformConv", 0b1010},
-    {"Einsum", ~0U},
-    {"EmbedLayerNormalization", 0b1111100},
-    {"FastGelu", 0b10},
-    {"FusedConv", 0b110},
-    {"FusedGemm", 0b111},
-    {"FusedMatMul", 0b11},
-    {"GRU", 0b1110},
-    {"Gather", 0b1},
-    {"Gemm", 0b111},
-    {"GroupNorm", 0b110},
-    {"GroupNormalization", 0b110},
-    {"InstanceNormalization", 0b110},
-    {"LSTM", 0b1110},
-    {"LayerNormalization", 0b110},
-    {"MatMul", 0b11},
-    {"PRelu", 0b10},
-    {"RMSNormalization", 0b110},
-    {"RNN", 0b1110},
-    {"SimplifiedLayerNormalization", 0b10},
-    {"SkipLayerNormalization", 0b11100},
-    {"SkipSimplifiedLayerNormalization", 0b1100},
-};
-
-bool isWeightOperand(const onnx::NodeProto &node, int input) {
-  auto known = kWeightInputs.find(node.op_type());
-  return known != kWeightInputs.end() && input < 32 &&
-         (known->second >> input & 1) != 0;
-}
-
 /// One of the values that the node gives derivatives by.
 bool isDifferentiated(const onnx::NodeProto &node, int input) {
   if (operatorName(node) != "ai.onnx.preview.training.Gradient")
@@ -74,7 +38,13 @@ bool isSetting(const onnx::NodeProto &node, int input) {
                                                "DequantizeLinear"};
   const std::string &op = node.op_type();
   return (losses.count(op) && input == 2) || (scales.count(op) && input == 1) ||
-         op.starts_with("QLinear");
+         op.starts_with("QLinear") ||
+         (op.starts_with("MatMulNBits") && input != 0 && input != 5) ||
+         (op == "GatherBlockQuantized" && input >= 2) ||
+         op == "DynamicQuantizeMatMul" || op == "MatMulIntegerToFloat" ||
+         op == "MatMulBnb4" || op == "QGemm" || op == "QAttention" ||
+         (op == "RotaryEmbedding" && input >= 1) ||
+         (op == "GroupQueryAttention" && (input == 7 || input == 8));
 }
 
 struct Use {
@@ -85,7 +55,7 @@ struct Use {
 class RoleFinder {
 public:
   explicit RoleFinder(const OnnxFile &file)
-      : file(file), isTorch(file.model->producer_name() == "pytorch") {
+      : file(file), isTorch(isOfTorch(*file.model)) {
     for (const auto *node : file.nodes) {
       addUses(*node);
       for (const auto &entry : node->metadata_props())
@@ -158,8 +128,12 @@ private:
     return byName(name, weight, reading);
   }
 
-  Found byName(const std::string &name, const Weight &weight,
+  /// By the name in the file, which one of several merged tensors had.
+  Found byName(const std::string &own, const Weight &weight,
                const Reading &reading) const {
+    auto parted = file.partedFrom.find(own);
+    const std::string &name =
+        parted == file.partedFrom.end() ? own : parted->second;
     if (name.ends_with(".weight") || name.ends_with(".bias"))
       return {Role::Param, "named as a module's weight or bias"};
     if (weight.elements() <= 1 && !isLearnedNumber(name, reading))

@@ -1,0 +1,80 @@
+#include "compiler/import/file/Conventions.h"
+#include "onnx-ml.pb.h"
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace dlc::import {
+
+/// Notes of the newer exporter; of the older one the paths that nodes have, and
+/// names of what it folded.
+static bool hasMarks(const onnx::GraphProto &graph) {
+  const auto isMarked = [](const onnx::NodeProto &node) {
+    return node.name().starts_with('/') ||
+           std::any_of(node.metadata_props().begin(),
+                       node.metadata_props().end(), [](const auto &note) {
+                         return note.key().starts_with("pkg.torch.");
+                       });
+  };
+  return std::any_of(graph.node().begin(), graph.node().end(), isMarked) ||
+         std::any_of(graph.initializer().begin(), graph.initializer().end(),
+                     [](const auto &tensor) {
+                       return tensor.name().starts_with("onnx::");
+                     });
+}
+
+bool isOfTorch(const onnx::ModelProto &model) {
+  const std::string &name = model.producer_name();
+  return name == "pytorch" ||
+         (name.starts_with("onnxruntime") && hasMarks(model.graph()));
+}
+
+/// The inputs of an operator that are weights, as bits.
+static const std::map<std::string, unsigned> kWeightInputs = {
+    {"Attention", 0b110}, // com.microsoft's; ONNX's has values there
+    {"BatchNormalization", 0b110},
+    {"BiasAdd", 0b10},
+    {"BiasDropout", 0b10},
+    {"BiasGelu", 0b10},
+    {"BiasSplitGelu", 0b10},
+    {"Conv", 0b110},
+    {"ConvTranspose", 0b110},
+    {"DeformConv", 0b1010},
+    {"Einsum", ~0U},
+    {"EmbedLayerNormalization", 0b1111100},
+    {"FastGelu", 0b10},
+    {"FusedConv", 0b110},
+    {"FusedGemm", 0b111},
+    {"FusedMatMul", 0b11},
+    {"GRU", 0b1110},
+    {"Gather", 0b1},
+    {"Gemm", 0b111},
+    {"GroupNorm", 0b110},
+    {"GroupNormalization", 0b110},
+    {"GroupQueryAttention", 0b1100100000000000},
+    {"InstanceNormalization", 0b110},
+    {"LSTM", 0b1110},
+    {"LayerNormalization", 0b110},
+    {"MatMul", 0b11},
+    {"MatMulNBits", 0b100000},
+    {"MultiHeadAttention", 0b1000},
+    {"NhwcConv", 0b110},
+    {"NhwcFusedConv", 0b110},
+    {"PRelu", 0b10},
+    {"RMSNormalization", 0b110},
+    {"RNN", 0b1110},
+    {"RelativePositionBias", 0b1},
+    {"SimplifiedLayerNormalization", 0b10},
+    {"SkipGroupNorm", 0b10110},
+    {"SkipLayerNormalization", 0b11100},
+    {"SkipSimplifiedLayerNormalization", 0b1100},
+    {"TransposeMatMul", 0b11},
+};
+
+bool isWeightOperand(const onnx::NodeProto &node, int input) {
+  auto known = kWeightInputs.find(node.op_type());
+  return known != kWeightInputs.end() && input < 32 &&
+         (known->second >> input & 1) != 0;
+}
+
+} // namespace dlc::import
