@@ -11,6 +11,42 @@
 namespace dlc::import {
 namespace {
 
+/// Why operators of com.microsoft are none of a model that is trained, by how
+/// their names begin.
+std::string_view whyNot(const std::string &op) {
+  constexpr std::string_view kSearch = "a search that calls a decoder: compile "
+                                       "the decoder",
+                             kPacked = "its sizes depend on the data: take the "
+                                       "model before it was packed",
+                             kServing = "attention of a server, one word at a "
+                                        "time over a cache: take the model "
+                                        "before that was put in",
+                             kLayout = "an arrangement for one kind of "
+                                       "processor: take the model before that "
+                                       "(ORT_ENABLE_EXTENDED at most)",
+                             kMachine = "machine code of another tool: take "
+                                        "the model before that";
+  static const std::pair<std::string_view, std::string_view> reasons[] = {
+      {"com.microsoft.nchwc.", kLayout},
+      {"com.ms.internal.nhwc.", kLayout},
+      {"com.microsoft.QOrdered", kLayout},
+      {"com.microsoft.BeamSearch", kSearch},
+      {"com.microsoft.GreedySearch", kSearch},
+      {"com.microsoft.Sampling", kSearch},
+      {"com.microsoft.WhisperBeamSearch", kSearch},
+      {"com.microsoft.Packed", kPacked},
+      {"com.microsoft.RemovePadding", kPacked},
+      {"com.microsoft.RestorePadding", kPacked},
+      {"com.microsoft.DecoderMasked", kServing},
+      {"com.microsoft.PagedAttention", kServing},
+      {"com.microsoft.EPContext", kMachine},
+      {"com.microsoft.Snpe", kMachine}};
+  for (auto [start, reason] : reasons)
+    if (op.starts_with(start))
+      return reason;
+  return "";
+}
+
 std::string list(const Missing &missing) {
   constexpr size_t kNamed = 4; // nodes named of each operator
   std::string text = fmt::format(
@@ -27,6 +63,8 @@ std::string list(const Missing &missing) {
       text += fmt::format("{}'{}'", i ? ", " : "", printable(nodes[i]));
     if (nodes.size() > kNamed)
       text += fmt::format(" and {} more", nodes.size() - kNamed);
+    if (!whyNot(op).empty())
+      text += fmt::format(" ({})", whyNot(op));
   }
   return text;
 }

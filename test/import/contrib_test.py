@@ -1,6 +1,5 @@
 """Operators of com.microsoft, which exporters and optimizers write, mean what ONNX Runtime documents of them."""
 
-import math
 import os
 import sys
 import unittest
@@ -10,6 +9,8 @@ from onnx import TensorProto, helper
 
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
+from contrib_cases import CASES, NUMBERS, Case, fed
+from contrib_cases import model as model_of
 from rows_test import Rows
 from support import IMPORT, model, node, run, value
 
@@ -21,115 +22,109 @@ def floats(*shape):
     return R.standard_normal(shape).astype(np.float32)
 
 
-def exact(x):
-    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-
-
-def norm(x, scale, bias=0, epsilon=1e-12, center=True):
-    x = x - x.mean(-1, keepdims=True) if center else x
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * scale + bias
-
-
-def attend(q, k, v, heads, mask=0.0, causal=False):
-    b, t, d = q.shape
-    q, k, v = (a.reshape(b, a.shape[1], heads, -1).transpose(0, 2, 1, 3) for a in (q, k, v))
-    s = q @ k.transpose(0, 1, 3, 2) / np.sqrt(d / heads) + mask
-    if causal:
-        s = np.where(np.tri(*s.shape[-2:], dtype=bool), s, -np.inf)
-    p = np.exp(s - s.max(-1, keepdims=True))
-    return (p / p.sum(-1, keepdims=True) @ v).transpose(0, 2, 1, 3).reshape(b, t, -1)
-
-
 class Contrib(Rows):
-    def proto(self, op, inputs, weights, outputs, domain, **attributes):
-        names = [i for i in inputs]
-        infos = [value(k, v.shape, helper.np_dtype_to_tensor_dtype(v.dtype)) for k, v in inputs.items() if v is not None]
-        names = ["" if inputs[i] is None else i for i in inputs]
-        given = node(op, names + list(weights), list(outputs), domain=domain, **attributes)
-        return model([given], infos, [value(o, None) for o in outputs if o], weights, domains=[MS])
-
-    def check(self, op, inputs, expected, weights=(), outputs=("y",), domain=MS, **attributes):
-        weights = dict(weights)
-        with self.subTest(op=op):
-            proto = self.proto(op, inputs, weights, outputs, domain, **attributes)
-            found = self.imported(proto, {k: v for k, v in inputs.items() if v is not None})
-            self.assertIsNotNone(found, self.error)
-            for name, array in zip([o for o in outputs if o], expected):
-                self.near(found[name], array.astype(np.float32), op, 1e-4, 1e-5)
-
-    def test_activations(self):
-        x, b = floats(3, 4), floats(4)
-        tanh = lambda x: 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
-        self.check("Gelu", {"x": x}, [exact(x)])
-        self.check("BiasGelu", {"x": x}, [exact(x + b)], {"b": b})
-        self.check("FastGelu", {"x": x}, [tanh(x)])
-        self.check("FastGelu", {"x": x}, [tanh(x + b)], {"b": b})
-        self.check("QuickGelu", {"x": x}, [x / (1 + np.exp(-1.702 * x))])
-        self.check("QuickGelu", {"x": x}, [x / (1 + np.exp(-2 * x))], alpha=2.0)
-
-    def test_products(self):
-        a, b, c = floats(2, 3, 4), floats(2, 4, 5), floats(5)
-        self.check("FusedMatMul", {"a": a, "b": b}, [0.5 * (a @ b)], alpha=0.5)
-        self.check("FusedMatMul", {"a": a.swapaxes(1, 2), "b": b.swapaxes(1, 2)}, [a @ b], transA=1, transB=1)
-        self.check("FusedGemm", {"a": a[0]}, [np.maximum(2 * (a[0] @ b[0]) + c, 0)], {"b": b[0], "c": c},
-                   alpha=2.0, activation="Relu")
-        y = a[0] @ b[0] + c
-        self.check("FusedGemm", {"a": a[0]}, [np.where(y < 0, 0.25 * y, y)], {"b": b[0], "c": c},
-                   activation="LeakyRelu", activation_alpha=0.25)
-
-    def test_norms(self):
-        x, s, g, b, c = floats(2, 3, 8), floats(2, 3, 8), floats(8), floats(8), floats(8)
-        self.check("SkipLayerNormalization", {"x": x, "s": s}, [norm(x + s, g, b)], {"g": g, "b": b})
-        self.check("SkipLayerNormalization", {"x": x, "s": s}, [norm(x + s + c, g, b, 1e-3), x + s + c],
-                   {"g": g, "b": b, "c": c}, ("y", "", "", "sum"), epsilon=1e-3)
-        self.check("SkipSimplifiedLayerNormalization", {"x": x, "s": s}, [norm(x + s, g, 0, 1e-5, False)], {"g": g},
-                   epsilon=1e-5)
-        for domain in "", MS:
-            self.check("SimplifiedLayerNormalization", {"x": x}, [norm(x, g, 0, 1e-6, False)], {"g": g}, domain=domain,
-                       axis=-1, epsilon=1e-6)
-
-    def test_attention(self):
-        x, w, c = floats(2, 3, 8), floats(8, 24), floats(24)
-        parts = np.split(x @ w + c, 3, -1)
-        self.check("Attention", {"x": x}, [attend(*parts, 2)], {"w": w, "c": c}, num_heads=2)
-        self.check("Attention", {"x": x}, [attend(*parts, 2, causal=True)], {"w": w, "c": c}, num_heads=2, unidirectional=1)
-        keys = np.array([[1, 1, 0], [1, 0, 1]], np.int32)
-        self.check("Attention", {"x": x}, [attend(*parts, 2, np.where(keys, 0, -1e30)[:, None, None])],
-                   {"w": w, "c": c, "m": keys}, num_heads=2)
-
-    def test_multi_head_attention(self):
-        q, k, v, c = floats(2, 3, 8), floats(2, 5, 8), floats(2, 5, 8), floats(24)
-        bias, keys = floats(1, 2, 3, 5), np.array([[1, 1, 0, 1, 1], [1, 0, 1, 1, 0]], np.int32)
-        shifted = [a + b for a, b in zip((q, k, v), np.split(c, 3))]
-        inputs = {"q": q, "k": k, "v": v}
-        self.check("MultiHeadAttention", inputs, [attend(q, k, v, 2)], num_heads=2)
-        self.check("MultiHeadAttention", inputs, [attend(*shifted, 2, np.where(keys, 0, -1e30)[:, None, None])],
-                   {"c": c, "m": keys}, num_heads=2)
-        self.check("MultiHeadAttention", {**inputs, "none": None, "m": None, "bias": bias}, [attend(q, k, v, 2, bias)],
-                   num_heads=2)
-
-    def test_rotary(self):
-        x, cos, sin = floats(2, 2, 3, 4), floats(10, 2), floats(10, 2)
-        at = np.array([[0, 1, 2], [5, 4, 9]])
-        c, s = cos[at][:, None], sin[at][:, None]
-        a, b = x[..., :2], x[..., 2:]
-        self.check("RotaryEmbedding", {"x": x}, [np.concatenate([c * a - s * b, s * a + c * b], -1)],
-                   {"p": at, "cos": cos, "sin": sin})
+    def test_numbers(self):
+        """Every case has ONNX Runtime's results, or those of a formula."""
+        expected = np.load(NUMBERS)
+        self.assertEqual({name.rsplit(".", 1)[0] for name in expected}, set(CASES))
+        for name, case in CASES.items():
+            with self.subTest(case=name):
+                wide = lambda a: a.astype(np.int32) if a.dtype in (np.int8, np.uint16, np.int16) else a
+                found = self.imported(model_of(case), {k: wide(a) for k, a in fed(case).items()})
+                self.assertIsNotNone(found, self.error)
+                for i in range(case.outputs):
+                    result, wanted = found[f"out{i}"], expected[f"{name}.{i}"]
+                    self.assertEqual(result.shape, wanted.shape, name)
+                    for sample, end in enumerate(case.ends or []):
+                        result[sample, end:] = wanted[sample, end:]
+                    self.near(result.astype(np.float32), wanted.astype(np.float32), name, 1e-4, case.step or 1e-5)
 
     def test_refused(self):
-        x = floats(2, 3, 8)
+        x, w, c = floats(2, 3, 8), floats(8, 24), floats(24)
+        cache, ends, total, table = floats(2, 1, 4, 8), np.array([2, 2], np.int32), np.array(3, np.int32), floats(4, 4)
+        groups = dict(num_heads=1, kv_num_heads=1)
+        packed = np.zeros((5, 1, 8), np.uint8)
         for op, inputs, attributes, message in (
-                ("MultiHeadAttention", {"x": x}, {"num_heads": 2}, "packed queries, keys and values are not supported"),
-                ("Attention", {"x": x, "w": floats(8, 24), "c": floats(24), "m": None, "past": x}, {"num_heads": 2},
-                 r"input 4 \('past'\) is not supported"),
-                ("FusedMatMul", {"x": x, "w": x}, {"transBatchA": 1}, "transBatchA and transBatchB are not supported"),
-                ("NoSuchOp", {"x": x}, {}, "com.microsoft.NoSuchOp in 1 node")):
-            with self.subTest(op=op), open(self.path("m.onnx"), "wb") as file:
-                file.write(self.proto(op, inputs, {}, ("y",), MS, **attributes).SerializeToString())
+                ("MultiHeadAttention", [x], {"num_heads": 2}, "expected queries, keys and values, found no keys or values"),
+                ("MultiHeadAttention", [x, x, x, None, None, None, None, None, total], {"num_heads": 2}, r"input 8 \('in8'\) is not"),
+                ("MultiHeadAttention", [x, x, x, None, np.zeros(8, np.int32)], {"num_heads": 2},
+                 r"a mask of shape \[8\] for 3 queries and 3 keys is not supported"),
+                ("Attention", [x, w, c, None, None, None, total], {"num_heads": 2}, r"input 6 \('in6'\) is not supported"),
+                ("Attention", [x, w, c], {"num_heads": 2, "do_rotary": 1}, "do_rotary is not supported"),
+                ("Attention", [x, w, c], {"num_heads": 2, "qkv_hidden_sizes": [8, 16]}, "expected 3 qkv_hidden_sizes"),
+                ("Attention", [x[0], w, c], {"num_heads": 2}, "expected an input of rank 3"),
+                ("GroupQueryAttention", [x[0], x, x, None, None, ends, total], groups, "expected queries of rank 3"),
+                ("GroupQueryAttention", [x, x, x, None, None, ends, total], {"num_heads": 2, "kv_num_heads": 0},
+                 "expected num_heads and kv_num_heads of 1 or more, found 2 and 0"),
+                ("GroupQueryAttention", [x, x, x, None, None, ends, total], {"k_quant_type": "PER_TENSOR", **groups},
+                 "k_quant_type PER_TENSOR is not supported, expected NONE"),
+                ("GroupQueryAttention", [x, x, x, None, None, ends, total], {"sliding_window_cache": 1, **groups},
+                 "sliding_window_cache is not supported"),
+                ("GroupQueryAttention", [x, x, x, cache, cache, ends, total], {"smooth_softmax": 1, **groups},
+                 "a sink beside a cache, or without causality, is not supported"),
+                ("RotaryEmbedding", [x, ends, table, table], {"is_packed_batching": 1}, "is_packed_batching and scale are not"),
+                ("RelativePositionBias", [table[0], total, total], {}, r"a table of shape \[4\] for 3 queries and 3 keys"),
+                ("EmbedLayerNormalization", [ends, None, table, table, None, table[0], table[0]], {}, "expected input_ids of rank 2"),
+                ("FusedMatMul", [x[0, 0], x], {}, "expected operands of rank 2 or more"),
+                ("MatMulNBits", [x, packed, c], {"K": 8, "N": 5, "bits": 3, "block_size": 16}, "bits is 3, expected 2, 4 or 8"),
+                ("MatMulNBits", [x, packed, c], {"K": 8, "N": 0, "bits": 4, "block_size": 16}, "expected N, K and block_size of 1"),
+                ("MatMulNBits", [x, packed, c], {"K": 8, "N": 5, "bits": 4, "block_size": 16, "weight_prepacked": 1},
+                 "weight_prepacked is not supported"),
+                ("MatMulBnb4", [x, packed, c], {"K": 8, "N": 5, "block_size": 16}, "N 5 and K 8 in blocks of 16 are not supported"),
+                ("GatherBlockQuantized", [packed[0], ends, table], {"gather_axis": 1}, "expected gather_axis 0, quantize_axis the last"),
+                ("GatherBlockQuantized", [packed[0], ends, table], {"bits": 5}, "bits is 5, expected 2, 4 or 8"),
+                ("QLinearConcat", [c[0], np.uint8(1)], {"axis": 0}, "expected inputs to join"),
+                ("NoSuchOp", [x], {}, "com.microsoft.NoSuchOp in 1 node")):
+            with self.subTest(op=op, message=message), open(self.path("m.onnx"), "wb") as file:
+                case = Case(op, [None if a is None else np.asarray(a) for a in inputs], {6} if op == "GroupQueryAttention" else
+                            {1, 2} if op == "RelativePositionBias" else set(), 1, attributes)
+                file.write(model_of(case).SerializeToString())
                 file.flush()
                 code, _, err = run(IMPORT, file.name)
                 self.assertEqual(code, dlc.BAD_MODEL, err)
                 self.assertRegex(err, message)
+
+
+    def test_says_why_others_are_refused(self):
+        for op, domain, reason in (("BeamSearch", MS, "a search that calls a decoder"), ("RemovePadding", MS, "sizes depend on the data"),
+                                   ("PagedAttention", MS, "attention of a server"), ("QOrderedMatMul", MS, "one kind of processor"),
+                                   ("Conv", "com.microsoft.nchwc", "ORT_ENABLE_EXTENDED at most"),
+                                   ("EPContext", MS, "machine code of another tool")):
+            proto = model([node(op, ["x"], ["y"], domain=domain)], [value("x", [2])], [value("y", None)], domains=[domain])
+            self.assertIsNone(self.imported(proto, {"x": np.zeros(2, np.float32)}))
+            self.assertRegex(self.error, f"{domain}.{op} in 1 node: 'y' \\(.*{reason}", op)
+
+
+class Optimized(Rows):
+    """Files of torch's that ONNX Runtime's tools wrote again."""
+
+    def roles(self, proto):
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(proto.SerializeToString())
+        code, out, err = run(IMPORT, self.path("m.onnx"))
+        self.assertEqual(code, dlc.OK, err)
+        states = [line for line in out.splitlines() if "dlc.state" in line]
+        return {line.split('@')[1].split(" ")[0].strip('"'): "trainable" in line for line in states}, err
+
+    def proto(self, producer):
+        """Two norms of one merged scale, a token without a dot in its name, and a folded lookup."""
+        scale, token, places = np.ones(8, np.float32), floats(1, 1, 8), floats(1, 3, 8)
+        steps = [node("Add", ["x", "token"], ["a"], name="/Add"), node("Add", ["a", "/places/Gather_output_0"], ["b"], name="/Add_1"),
+                 node("SkipLayerNormalization", ["b", "b", "n.weight"], ["c"], name="Skip_0", domain=MS),
+                 node("SkipLayerNormalization", ["c", "c", "n.weight"], ["d"], name="Skip_1", domain=MS),
+                 node("Mul", ["d", "gamma"], ["e"], name="/m/Mul"), node("Mul", ["e", "gamma"], ["y"], name="/m2/Mul")]
+        proto = model(steps, [value("x", [2, 3, 8])], [value("y", None)],
+                      {"n.weight": scale, "token": token, "/places/Gather_output_0": places, "gamma": scale / 8}, domains=[MS])
+        proto.producer_name = producer
+        return proto
+
+    def test_roles_are_those_of_torch(self):
+        for producer in "pytorch", "onnxruntime.transformers":
+            roles, err = self.roles(self.proto(producer))
+            self.assertEqual(sorted(roles.values()), [False] + 5 * [True], roles)
+            self.assertFalse(roles["/places/Gather_output_0"])
+            self.assertRegex(err, "values that the exporter computed before.*'/places/Gather_output_0'")
+        self.assertNotIn("token", self.roles(self.proto("other"))[0])  # a number in the program
 
 
 class Masks(Rows):
@@ -143,6 +138,15 @@ class Masks(Rows):
             code, out, err = run(IMPORT, file.name, *([] if name != "mask" else ["--freeze=mask"]))
             self.assertEqual(code, dlc.OK, err)
             self.assertEqual("dlc.attention" in out, is_op, name)
+
+    def test_a_sink_that_is_trained_gets_a_gradient(self):
+        case = CASES["gqa_sink"]
+        for frozen in False, True:
+            with open(self.path("m.onnx"), "wb") as file:
+                file.write(model_of(case).SerializeToString())
+            code, out, err = run(IMPORT, file.name, *["--freeze=in11"] * frozen)
+            self.assertEqual(code, dlc.OK, err)
+            self.assertEqual("dlc.attention" in out, frozen)
 
 
 class Narrow(Rows):

@@ -316,6 +316,69 @@ def normed_by_values(name, **attributes):
 normed_by_values("batch_norm_by_values")
 normed_by_values("batch_norm_by_values_in_training_mode", training_mode=1)
 
+# com.microsoft's, with no gradient case of what they are made of.
+MS = dict(domain="com.microsoft", opset=21)
+
+
+def heads_of(t, q, k, v, heads, keys=0, bias=0):
+    part = lambda x, n: x.reshape(x.shape[0], x.shape[1], n, -1).transpose(1, 2)
+    q, k, v = part(q, heads), part(k, keys or heads), part(v, keys or heads)
+    if keys:
+        k, v = k.repeat_interleave(heads // keys, 1), v.repeat_interleave(heads // keys, 1)
+    p = t.softmax(q @ k.transpose(-1, -2) / q.shape[-1]**0.5 + bias, -1)
+    return (p @ v).transpose(1, 2).reshape(q.shape[0], q.shape[2], -1)
+
+
+def turned_by(t, x, heads):
+    """Half a head apart, by the tables below."""
+    x = x.reshape(1, 3, heads, 4)
+    cos, sin = (t.tensor(table.astype(float))[:3, None] for table in TURNS.values())
+    a, b = x[..., :2], x[..., 2:]
+    return t.cat([a * cos - b * sin, a * sin + b * cos], -1).reshape(1, 3, -1)
+
+
+TURNS = {"cos": np.cos(floats(4, 2)).astype(np.float32), "sin": np.sin(floats(4, 2)).astype(np.float32)}
+CAUSAL = lambda t: t.zeros(3, 3).masked_fill(~t.ones(3, 3, dtype=bool).tril(), -t.inf)
+case("ms_attention", "Attention", {"x": floats(1, 3, 4), "w": floats(4, 12), "b": floats(12)},
+     lambda t, x, w, b: heads_of(t, *(x @ w + b).chunk(3, -1), 2, bias=CAUSAL(t)), num_heads=2, unidirectional=1, **MS)
+case("ms_multi_head_packed", "MultiHeadAttention", {"x": floats(1, 3, 2, 3, 2)},
+     lambda t, x: heads_of(t, *(x[:, :, :, i].flatten(2) for i in range(3)), 2), num_heads=2, **MS)
+SCORES = floats(1, 2, 3, 2)  # a bias that is trained is written out, see contrib_test.py
+case("ms_multi_head_bias", "MultiHeadAttention", {"x": floats(1, 3, 4), "k": floats(1, 2, 4), "v": floats(1, 2, 4), "b": floats(12)},
+     lambda t, q, k, v, b: heads_of(t, q + b[:4], k + b[4:8], v + b[8:], 2, bias=t.tensor(SCORES)), {"s": SCORES},
+     ["x", "k", "v", "b", "", "s"], num_heads=2, **MS)
+GROUPS = {"x": floats(1, 3, 8), "k": floats(1, 3, 4), "v": floats(1, 3, 4)}
+COUNTS = {"n": np.array([2], np.int32), "all": np.array(3, np.int32)}
+case("ms_grouped", "GroupQueryAttention", GROUPS, lambda t, q, k, v: heads_of(
+    t, turned_by(t, q, 2), turned_by(t, k, 1), v, 2, 1, CAUSAL(t)), {**COUNTS, **TURNS},
+     ["x", "k", "v", "", "", "n", "all", "cos", "sin"], num_heads=2, kv_num_heads=1, do_rotary=1,
+     single=True, **MS)
+
+
+case("ms_rotary_from", "RotaryEmbedding", {"x": floats(1, 3, 8)}, lambda t, x: turned_by(t, x, 2), {"p": ints(0), **TURNS}, single=True, **MS)
+case("ms_relative_bias", "RelativePositionBias", {"x": floats(4, 2)},
+     lambda t, x: x[t.tensor([[0, 3, 3], [1, 0, 3], [1, 1, 0]])].permute(2, 0, 1)[None],
+     {"q": ints(3).reshape(()), "k": ints(3).reshape(())}, is_bidirectional=1, max_distance=8, **MS)
+case("ms_embed", "EmbedLayerNormalization", {"x": floats(4, 3), "p": floats(3, 3), "g": floats(3), "b": floats(3)},
+     lambda t, x, p, g, b: t.nn.functional.layer_norm(x[t.tensor([[1, 1], [0, 3]])] + p[:2], (3,), g, b, 1e-3),
+     {"i": np.array([[1, 1], [0, 3]], np.int32)}, ["i", "", "x", "p", "", "g", "b"], epsilon=1e-3, **MS)
+case("ms_fused_conv", "FusedConv", {"x": floats(1, 2, 3, 3), "w": floats(2, 2, 2, 2), "b": floats(2), "z": floats(1, 2, 2, 2)},
+     lambda t, x, w, b, z: t.nn.functional.leaky_relu(t.nn.functional.conv2d(x, w, b) + z, 0.2), activation="LeakyRelu",
+     activation_params=[0.2], **MS)
+case("ms_nhwc_conv", "NhwcConv", {"x": floats(1, 3, 3, 2), "w": floats(2, 2, 2, 2)},
+     lambda t, x, w: t.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)).permute(0, 2, 3, 1), **MS)
+case("ms_fused_matmul", "FusedMatMul", {"x": floats(3, 2, 4), "b": floats(2, 2, 4)},
+     lambda t, x, b: 0.5 * x.permute(1, 0, 2) @ b.transpose(1, 2), transBatchA=1, transB=1, alpha=0.5, **MS)
+case("ms_skip_group_norm", "SkipGroupNorm", {"x": floats(1, 2, 2, 4), "g": floats(4), "b": floats(4), "s": floats(1, 2, 2, 4)},
+     lambda t, x, g, b, s: t.nn.functional.silu(t.nn.functional.group_norm((x + s).permute(0, 3, 1, 2), 2, g, b, 1e-2)).permute(
+         0, 2, 3, 1), groups=2, activation=1, epsilon=1e-2, **MS)
+case("ms_bias_split_gelu", "BiasSplitGelu", {"x": floats(2, 4), "b": floats(4)},
+     lambda t, x, b: (x + b)[:, :2] * t.nn.functional.gelu((x + b)[:, 2:]), **MS)
+CODES = np.arange(16, dtype=np.uint8).reshape(2, 1, 8) * 17
+case("ms_matmul_bits", "MatMulNBits", {"x": floats(2, 16)},
+     lambda t, x: x @ t.tensor([[(i - 8) * s for i in r for _ in (0, 1)] for r, s in ((range(8), 0.5), (range(8, 16), 0.25))],
+                               dtype=t.float64).T, {"w": CODES, "s": np.array([0.5, 0.25])}, K=16, N=2, bits=4, block_size=16, **MS)
+
 
 def write():
     import torch

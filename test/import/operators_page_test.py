@@ -13,6 +13,7 @@ import onnx
 sys.path.insert(0, os.path.dirname(__file__))
 import conformance_test
 import dlc
+from contrib_cases import CASES as CONTRIB_CASES
 from gradient_cases import CASES
 from support import IMPORT, run
 
@@ -33,11 +34,10 @@ dlc has its cases in test/ops. `dlc check MODEL.onnx` says the same of a model, 
 |---|---|---|---|
 """
 FOOT = """
-Operators of com.microsoft: {contrib}. Others come as functions in the model or from a library (`--op-library`).
+Operators of com.microsoft, held to ONNX Runtime's results (test/import/contrib_cases.py): {contrib}. Others come as functions in the model or from a library (`--op-library`).
 """
-CONTRIB = ("Attention BiasAdd BiasGelu BiasSplitGelu FastGelu FusedConv FusedGemm FusedMatMul Gelu GroupNorm GroupQueryAttention Inverse "
-           "LayerNormalization MultiHeadAttention QuickGelu RotaryEmbedding SimplifiedLayerNormalization SkipGroupNorm "
-           "SkipLayerNormalization SkipSimplifiedLayerNormalization").split()
+CONTRIB = sorted({case.op for case in CONTRIB_CASES.values()} | {"BiasDropout", "NhwcConv", "NhwcFusedConv", "QLinearConv",
+                                                                 "QuantizeLinear", "DequantizeLinear", "SimplifiedLayerNormalization"})
 
 
 def imported(names):

@@ -1,4 +1,5 @@
 #include "compiler/import/forms/Contrib.h"
+#include <algorithm>
 
 namespace dlc::import {
 namespace {
@@ -36,6 +37,32 @@ Status quickGelu(Upgrade &up) {
   return {};
 }
 
+/// The activation that a fused node ends with, its numbers in the order of the
+/// attributes named.
+void activate(Upgrade &up, const std::string &activation,
+              const std::vector<float> &numbers) {
+  static const std::map<std::string, std::vector<const char *>> names = {
+      {"LeakyRelu", {"alpha"}},
+      {"Elu", {"alpha"}},
+      {"ThresholdedRelu", {"alpha"}},
+      {"HardSigmoid", {"alpha", "beta"}}};
+  std::string x = up.result();
+  if (activation == "Clip") {
+    std::string low, high;
+    if (!numbers.empty())
+      low = up.number(numbers[0]);
+    if (numbers.size() > 1)
+      high = up.number(numbers[1]);
+    up.add("Clip", {x, low, high});
+    return;
+  }
+  const bool isSwish = activation == "Silu" || activation == "SiLU";
+  onnx::NodeProto &node = up.add(isSwish ? "Swish" : activation.c_str(), {x});
+  if (auto it = names.find(activation); it != names.end())
+    for (size_t i = 0; i < std::min(it->second.size(), numbers.size()); ++i)
+      setNumber(node, it->second[i], numbers[i]);
+}
+
 Status fusedGemm(Upgrade &up) {
   std::vector<std::string> inputs(up.node.input().begin(),
                                   up.node.input().end());
@@ -44,14 +71,13 @@ Status fusedGemm(Upgrade &up) {
   setNumber(gemm, "beta", up.view.number("beta", 1));
   setInteger(gemm, "transA", up.view.integer("transA", 0));
   setInteger(gemm, "transB", up.view.integer("transB", 0));
-  const std::string activation = up.view.text("activation", "");
-  if (!activation.empty()) {
-    onnx::NodeProto &node = up.add(activation.c_str(), {up.result()});
-    for (const char *name : {"alpha", "beta", "gamma"})
-      if (std::string given = std::string("activation_") + name;
-          up.view.has(given))
-        setNumber(node, name, up.view.number(given, 0));
-  }
+  std::vector<float> numbers;
+  for (const char *name : {"alpha", "beta", "gamma"})
+    if (std::string given = std::string("activation_") + name;
+        up.view.has(given))
+      numbers.push_back(float(up.view.number(given, 0)));
+  if (std::string name = up.view.text("activation", ""); !name.empty())
+    activate(up, name, numbers);
   up.finish();
   return {};
 }
@@ -95,95 +121,133 @@ Status skipNorm(Upgrade &up) {
   return {};
 }
 
-/// Three results of equal size along the last dimension.
-std::vector<std::string> thirds(Upgrade &up, const std::string &x) {
-  onnx::NodeProto &split = up.add("Split", {x});
-  setInteger(split, "axis", -1);
-  setInteger(split, "num_outputs", 3);
-  std::string first = split.output(0);
-  split.add_output(up.unique(first + ".1"));
-  split.add_output(up.unique(first + ".2"));
-  return {split.output(0), split.output(1), split.output(2)};
+void copyAttributes(const onnx::NodeProto &from, onnx::NodeProto &to,
+                    std::initializer_list<const char *> without) {
+  for (const auto &attribute : from.attribute())
+    if (std::find(without.begin(), without.end(), attribute.name()) ==
+        without.end())
+      *to.add_attribute() = attribute;
 }
 
-/// The mask [B, Tk] of keys, 0 where one is not seen, as [B, 1, 1, Tk].
-std::string keyMask(Upgrade &up, const std::string &mask) {
-  setInteger(up.add("Cast", {mask}), "to", onnx::TensorProto::BOOL);
-  std::string seen = up.result();
-  up.add("Unsqueeze", {seen, up.integers({1, 2})});
+std::string transposed(Upgrade &up, const std::string &x,
+                       const std::vector<int64_t> &perm) {
+  auto *attribute = up.add("Transpose", {x}).add_attribute();
+  attribute->set_name("perm");
+  attribute->set_type(onnx::AttributeProto::INTS);
+  for (int64_t d : perm)
+    attribute->add_ints(d);
   return up.result();
 }
 
-/// An additive bias and a mask of keys as one.
-std::string joinedMask(Upgrade &up, std::string keys, const std::string &bias) {
-  if (keys.empty())
-    return bias;
-  keys = keyMask(up, keys);
-  if (bias.empty())
-    return keys;
-  onnx::TensorProto none;
-  none.set_data_type(onnx::TensorProto::FLOAT);
-  none.add_float_data(-3.4028234663852886e38f);
-  up.add("CastLike", {up.constant(none), bias});
-  up.add("Where", {keys, bias, up.result()});
-  return up.result();
-}
+const std::vector<int64_t> kToFirst{0, 3, 1, 2}, kToLast{0, 2, 3, 1};
 
-Status attend(Upgrade &up, const std::vector<std::string> &qkv,
-              const std::string &mask) {
-  DLC_TRY(onlyFirst(up, 9));
-  std::vector<std::string> inputs = qkv;
-  if (!mask.empty())
-    inputs.push_back(mask);
-  const int64_t heads = up.view.integer("num_heads", 0);
-  onnx::NodeProto &node = up.add("Attention", inputs);
-  setInteger(node, "q_num_heads", heads);
-  setInteger(node, "kv_num_heads", heads);
-  setInteger(node, "is_causal", up.view.integer("unidirectional", 0));
-  if (up.view.number("scale", 0) != 0)
-    setNumber(node, "scale", up.view.number("scale", 0));
+/// Conv, Z, if any, and an activation. Of images with channels last, weights
+/// have them last, too, but for NhwcFusedConv.
+Status fusedConv(Upgrade &up) {
+  const std::string &op = up.node.op_type();
+  const bool isLast = op.starts_with("Nhwc");
+  std::string x = up.input(0), w = up.input(1), z = up.input(3);
+  if (isLast)
+    x = transposed(up, x, kToFirst);
+  if (op == "NhwcConv")
+    w = transposed(up, w, kToFirst);
+  onnx::NodeProto &conv = up.add("Conv", {x, w, up.input(2)});
+  copyAttributes(up.node, conv, {"activation", "activation_params"});
+  std::string y = up.result();
+  if (!z.empty())
+    sum(up, y, isLast ? transposed(up, z, kToFirst) : z);
+  std::vector<float> numbers;
+  if (const auto *given = up.view.find("activation_params"))
+    numbers.assign(given->floats().begin(), given->floats().end());
+  if (std::string name = up.view.text("activation", ""); !name.empty())
+    activate(up, name, numbers);
+  y = up.result();
+  if (isLast)
+    transposed(up, y, kToLast);
   up.finish();
   return {};
 }
 
-Status refuseInputs(const Upgrade &up, std::initializer_list<int> inputs) {
-  for (int i : inputs)
-    if (!up.input(i).empty())
-      return badModel("input {} ('{}') is not supported", i, up.input(i));
+/// x + skip + bias is the second result of SkipGroupNorm.
+Status contribGroupNorm(Upgrade &up) {
+  const bool isLast = up.view.integer("channels_last", 1);
+  std::string x = up.input(0);
+  if (!up.input(3).empty()) {
+    std::string skip = up.input(3);
+    if (!up.input(4).empty())
+      skip = sum(up, skip, up.input(4));
+    x = sum(up, x, skip);
+    if (up.node.output_size() > 1 && !up.node.output(1).empty()) {
+      up.nodes.back().set_output(0, up.node.output(1));
+      x = up.node.output(1);
+    }
+  }
+  std::string first = isLast ? transposed(up, x, kToFirst) : x;
+  up.add("CastLike", {up.input(1), x});
+  std::string scale = up.result();
+  up.add("CastLike", {up.input(2), x});
+  onnx::NodeProto &node =
+      up.add("GroupNormalization", {first, scale, up.result()});
+  setInteger(node, "num_groups", up.view.integer("groups", 0));
+  setNumber(node, "epsilon", up.view.number("epsilon", 1e-5));
+  std::string y = up.result();
+  if (up.view.integer("activation", 0))
+    up.add("Swish", {y});
+  y = up.result();
+  if (isLast)
+    transposed(up, y, kToLast);
+  up.finish();
   return {};
 }
 
-/// One projection of the input to queries, keys and values.
-Status contribAttention(Upgrade &up) {
-  DLC_TRY(refuseInputs(up, {4, 6}));
-  if (up.view.integer("do_rotary", 0) || up.view.has("qkv_hidden_sizes"))
-    return badModel("do_rotary and qkv_hidden_sizes are not supported");
-  up.add("MatMul", {up.input(0), up.input(1)});
-  std::string projected = sum(up, up.result(), up.input(2));
-  auto qkv = thirds(up, projected);
-  return attend(up, qkv, joinedMask(up, up.input(3), up.input(5)));
+/// Half of x + bias, by Gelu of the other half.
+Status biasSplitGelu(Upgrade &up) {
+  std::string x = sum(up, up.input(0), up.input(1));
+  onnx::NodeProto &split = up.add("Split", {x});
+  setInteger(split, "axis", -1);
+  setInteger(split, "num_outputs", 2);
+  split.add_output(up.unique(split.output(0) + ".1"));
+  std::string left = split.output(0), right = split.output(1);
+  up.add("Gelu", {right});
+  up.add("Mul", {left, up.result()});
+  up.finish();
+  return {};
 }
 
-Status multiHeadAttention(Upgrade &up) {
-  DLC_TRY(refuseInputs(up, {6, 7, 8, 9}));
-  std::vector<std::string> qkv{up.input(0), up.input(1), up.input(2)};
-  if (qkv[1].empty() || qkv[2].empty())
-    return badModel("packed queries, keys and values are not supported, "
-                    "expected three inputs");
-  if (!up.input(3).empty()) {
-    auto bias = thirds(up, up.input(3));
-    for (int i = 0; i < 3; ++i)
-      qkv[i] = sum(up, qkv[i], bias[i]);
-  }
-  return attend(up, qkv, joinedMask(up, up.input(4), up.input(5)));
+Status biasAdd(Upgrade &up) {
+  sum(up, sum(up, up.input(0), up.input(1)), up.input(2));
+  up.finish();
+  return {};
 }
 
-/// Positions come before the tables there.
-Status contribRotary(Upgrade &up) {
-  onnx::NodeProto &node = up.add(
-      "RotaryEmbedding", {up.input(0), up.input(2), up.input(3), up.input(1)});
-  for (const char *name : {"interleaved", "num_heads", "rotary_embedding_dim"})
-    setInteger(node, name, up.view.integer(name, 0));
+/// Dropout(x + bias) + residual
+Status biasDropout(Upgrade &up) {
+  DLC_TRY(onlyFirst(up, 1));
+  std::string x = sum(up, up.input(0), up.input(1));
+  up.add("Dropout", {x, up.input(3), up.input(4)});
+  sum(up, up.result(), up.input(2));
+  up.finish();
+  return {};
+}
+
+/// One of ai.onnx that is the same.
+Status renamed(Upgrade &up) {
+  onnx::NodeProto &node = up.same();
+  node.clear_domain();
+  for (auto &attribute : *node.mutable_attribute())
+    if (attribute.name() == "mode" && attribute.s() == "bilinear")
+      attribute.set_s("linear");
+    else if (attribute.name() == "mode" && attribute.s() == "bicubic")
+      attribute.set_s("cubic");
+  return {};
+}
+
+Status expandDims(Upgrade &up) {
+  std::string one = up.integers({1});
+  setInteger(up.add("Cast", {up.input(1)}), "to", onnx::TensorProto::INT64);
+  std::string axis = up.result();
+  up.add("Reshape", {axis, one});
+  up.add("Unsqueeze", {up.input(0), up.result()});
   up.finish();
   return {};
 }
@@ -193,17 +257,27 @@ Status contribRotary(Upgrade &up) {
 const std::map<std::string, Rule> &contribRules() {
   static const std::map<std::string, Rule> rules = {
       {"SimplifiedLayerNormalization", simplifiedNorm},
-      {"com.microsoft.Attention", contribAttention},
+      {"com.microsoft.BiasAdd", biasAdd},
+      {"com.microsoft.BiasDropout", biasDropout},
       {"com.microsoft.BiasGelu", contribGelu},
+      {"com.microsoft.BiasSplitGelu", biasSplitGelu},
+      {"com.microsoft.ExpandDims", expandDims},
       {"com.microsoft.FastGelu", contribGelu},
+      {"com.microsoft.FusedConv", fusedConv},
       {"com.microsoft.FusedGemm", fusedGemm},
+      {"com.microsoft.GatherND", renamed},
       {"com.microsoft.Gelu", contribGelu},
-      {"com.microsoft.MultiHeadAttention", multiHeadAttention},
+      {"com.microsoft.GridSample", renamed},
+      {"com.microsoft.GroupNorm", contribGroupNorm},
+      {"com.microsoft.NhwcConv", fusedConv},
+      {"com.microsoft.NhwcFusedConv", fusedConv},
+      {"com.microsoft.Pad", renamed},
       {"com.microsoft.QuickGelu", quickGelu},
-      {"com.microsoft.RotaryEmbedding", contribRotary},
       {"com.microsoft.SimplifiedLayerNormalization", simplifiedNorm},
+      {"com.microsoft.SkipGroupNorm", contribGroupNorm},
       {"com.microsoft.SkipLayerNormalization", skipNorm},
       {"com.microsoft.SkipSimplifiedLayerNormalization", skipNorm},
+      {"com.microsoft.Trilu", renamed},
   };
   return rules;
 }

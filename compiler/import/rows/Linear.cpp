@@ -56,20 +56,39 @@ LogicalResult gemm(const Node &n) {
     y = n.make<ir::AddOp>(y, c);
   return n.result(y);
 }
-/// com.microsoft: the product with its last two dimensions swapped or not.
+
+/// An operand of com.microsoft's product [.., M, K]: "transBatchA" says that M
+/// comes before the batch, "transA" that the last two change places after that.
+/// The product itself swaps them; null with an error where it has less than two
+/// dimensions.
+Value operandOf(const Node &n, size_t i, const char *batchFirst) {
+  Value x = n.in(i);
+  if (!x)
+    return x;
+  const size_t rank = shapeOf(x).size();
+  if (rank < 2) {
+    n.fail() << "expected operands of rank 2 or more, found "
+             << toString(shapeOf(x));
+    return nullptr;
+  }
+  if (!n.integer(batchFirst, 0) || rank == 2)
+    return x;
+  std::vector<int64_t> perm;
+  for (size_t d = 1; d + 1 < rank; ++d)
+    perm.push_back(int64_t(d));
+  perm.push_back(0);
+  perm.push_back(int64_t(rank) - 1);
+  return n.transpose(x, perm);
+}
+
 LogicalResult fusedMatMul(const Node &n) {
-  if (n.integer("transBatchA", 0) || n.integer("transBatchB", 0))
-    return n.fail() << "transBatchA and transBatchB are not supported";
-  Value a = n.in(0), b = n.in(1);
-  if (!a || !b)
-    return failure();
-  if (shapeOf(a).size() < 2 || shapeOf(b).size() < 2)
-    return n.fail() << "expected operands of rank 2 or more, found "
-                    << toString(shapeOf(a)) << " and " << toString(shapeOf(b));
+  Value a = operandOf(n, 0, "transBatchA");
+  Value b = a ? operandOf(n, 1, "transBatchB") : a;
   Value y = n.make<ir::MatmulOp>(a, b, Value(), n.integer("transA", 0) != 0,
                                  n.integer("transB", 0) != 0, StringAttr());
   const double alpha = n.number("alpha", 1);
-  return n.result(alpha == 1 ? y : n.make<ir::MulOp>(y, n.constant(alpha, y)));
+  return n.result(
+      !y || alpha == 1 ? y : n.make<ir::MulOp>(y, n.constant(alpha, y)));
 }
 
 /// By minors of the first rows, a set of columns each.
@@ -118,6 +137,7 @@ LogicalResult determinant(const Node &n) {
 
 void addLinearRows(Rows &rows) {
   rows["com.microsoft.FusedMatMul"] = fusedMatMul;
+  rows["com.microsoft.TransposeMatMul"] = fusedMatMul;
   rows["MatMul"] = matmul;
   rows["Gemm"] = gemm;
   rows["Det"] = determinant;

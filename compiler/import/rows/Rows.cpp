@@ -199,6 +199,9 @@ const Rows &allRows() {
     Rows table;
     addArrangeRows(table);
     addAttentionRows(table);
+    addContribAttentionRows(table);
+    addContribPlaceRows(table);
+    addContribQuantizedRows(table);
     addControlFlowRows(table);
     addConvolutionRows(table);
     addDeformRows(table);

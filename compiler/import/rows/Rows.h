@@ -147,6 +147,9 @@ using Rows = std::map<std::string, Row>;
 
 void addArrangeRows(Rows &rows);
 void addAttentionRows(Rows &rows);
+void addContribAttentionRows(Rows &rows);
+void addContribPlaceRows(Rows &rows);
+void addContribQuantizedRows(Rows &rows);
 void addControlFlowRows(Rows &rows);
 void addConvolutionRows(Rows &rows);
 void addEinsumRows(Rows &rows);

@@ -1,0 +1,83 @@
+// Rows made of other operators of ai.onnx, for which shapes must be known.
+#pragma once
+#include "compiler/import/rows/Rows.h"
+#include <variant>
+
+namespace dlc::import {
+
+/// An attribute of a node that is made.
+struct Setting {
+  Setting(const char *name, int64_t value) : name(name), value(value) {}
+  Setting(const char *name, double value) : name(name), value(value) {}
+  Setting(const char *name, const char *value) : name(name), value(value) {}
+  Setting(const char *name, std::vector<int64_t> value)
+      : name(name), value(std::move(value)) {}
+
+  const char *name;
+  std::variant<int64_t, double, const char *, std::vector<int64_t>> value;
+};
+
+/// Makes nodes of the newest opset in place of one, each imported at once. A
+/// value is its name, "" where it is left out. After an error, which has been
+/// reported, nothing is made any more, and names are "".
+class Composer {
+public:
+  explicit Composer(const Node &n);
+
+  /// The first result of a new node.
+  std::string add(const char *op, std::vector<std::string> inputs,
+                  std::vector<Setting> settings = {}) {
+    return addAll(op, std::move(inputs), std::move(settings), 1)[0];
+  }
+  std::vector<std::string> addAll(const char *op,
+                                  std::vector<std::string> inputs,
+                                  std::vector<Setting> settings, int results);
+
+  std::string in(size_t i) const { return n.inputName(i); }
+  /// After an error, and for a value that is left out, empty.
+  Shape shape(const std::string &value) const;
+  bool isGood() const { return !failed; }
+
+  std::string known(const HostTensor &value);
+  std::string integers(std::vector<int64_t> values);
+  std::string integers(std::vector<int64_t> values, Shape shape);
+  /// 0, 1... below `count`.
+  static std::vector<int64_t> upTo(int64_t count);
+  /// A scalar of the type of `like`.
+  std::string number(double value, const std::string &like);
+
+  std::string reshape(const std::string &x, const Shape &shape);
+  std::string transpose(const std::string &x, const std::vector<int64_t> &perm);
+  std::string unsqueeze(const std::string &x, std::vector<int64_t> axes);
+  std::string slice(const std::string &x, int64_t axis, int64_t start,
+                    int64_t end);
+  std::vector<std::string> split(const std::string &x, int64_t axis,
+                                 std::vector<int64_t> sizes);
+  std::string join(std::vector<std::string> values, int64_t axis);
+  /// a where b is left out, or the other way round.
+  std::string sum(const std::string &a, const std::string &b);
+  std::string asLong(const std::string &x);
+  std::string castTo(const std::string &x, int onnxType);
+
+  /// The node's output i is this value.
+  void give(size_t i, const std::string &value);
+  LogicalResult done() const { return LogicalResult(mlir::failure(failed)); }
+  LogicalResult fail(const std::string &message) {
+    failed = true;
+    return n.fail() << message;
+  }
+
+  const Node &n;
+
+private:
+  std::string made(const char *op);
+
+  const std::string label;
+  int count = 0;
+  bool failed = false;
+};
+
+/// An error where the node has one of these inputs.
+LogicalResult refuseInputs(const Node &n, std::initializer_list<int> inputs);
+
+} // namespace dlc::import

@@ -1,0 +1,111 @@
+// Operators of com.microsoft around attention: places, words, distances.
+#include "compiler/import/rows/contrib/Compose.h"
+#include "onnx-ml.pb.h"
+#include <cmath>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace places {
+namespace {
+
+LogicalResult rotaryEmbedding(const Node &n) {
+  if (n.integer("is_packed_batching", 0) || n.number("scale", 1) != 1)
+    return n.fail() << "is_packed_batching and scale are not supported";
+  Composer c(n);
+  const Shape s = c.shape(c.in(0));
+  std::string at = c.in(1);
+  if (c.shape(at) == Shape{1} && s.size() > 2) { // where the first one is
+    const int64_t length = s[s.size() - 2];
+    at = c.add("Add", {c.asLong(at), c.integers(c.upTo(length), {1, length})});
+  }
+  std::vector<Setting> settings;
+  for (const char *name : {"interleaved", "num_heads", "rotary_embedding_dim"})
+    settings.emplace_back(name, n.integer(name, 0));
+  c.give(0,
+         c.add("RotaryEmbedding", {c.in(0), c.in(2), c.in(3), at}, settings));
+  return c.done();
+}
+
+/// Of T5: one number a head for each distance, distances in buckets.
+LogicalResult relativePositionBias(const Node &n) {
+  auto queries = n.number(1, "query_length"), keys = n.number(2, "key_length");
+  if (failed(queries) || failed(keys))
+    return failure();
+  Composer c(n);
+  const Shape table = c.shape(c.in(0));
+  const int64_t rows = int64_t(*queries), columns = int64_t(*keys);
+  const int64_t most = n.integer("max_distance", 128);
+  const bool isBoth = n.integer("is_bidirectional", 0);
+  if (table.size() != 2 || rows < 1 || columns < 1 || rows > (1 << 15) ||
+      columns > (1 << 15) || table[0] < 4 || most < 2)
+    return c.fail(fmt::format("a table of shape {} for {} queries and {} keys "
+                              "is not supported",
+                              toString(table), rows, columns));
+  if (Status s = n.table.budget().work(uint64_t(rows * columns), "buckets");
+      !s.ok())
+    return n.fail(s);
+  const int64_t buckets = isBoth ? table[0] / 2 : table[0], exact = buckets / 2;
+  auto bucketOf = [&](int64_t distance) { // of a key before its query
+    const int64_t base = isBoth && distance < 0 ? buckets : 0;
+    distance = isBoth ? std::abs(distance) : std::max<int64_t>(0, distance);
+    if (distance < exact)
+      return base + distance;
+    const float part = std::log(float(distance) / float(exact)) /
+                       std::log(float(most) / float(exact));
+    return base + std::min(buckets - 1,
+                           exact + int64_t(part * float(buckets - exact)));
+  };
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      all.push_back(bucketOf(i - j));
+  std::string bias =
+      c.add("Gather", {c.in(0), c.integers(all, {rows, columns})},
+            {{"axis", int64_t(0)}});
+  c.give(0, c.unsqueeze(c.transpose(bias, {2, 0, 1}), {0}));
+  return c.done();
+}
+
+/// Words, places and segments looked up, summed and normalised.
+LogicalResult embedLayerNorm(const Node &n) {
+  Composer c(n);
+  const Shape ids = c.shape(c.in(0));
+  if (ids.size() != 2)
+    return c.fail("expected input_ids of rank 2, found " + toString(ids));
+  auto look = [&](size_t table, const std::string &at) {
+    return c.add("Gather", {c.in(table), at}, {{"axis", int64_t(0)}});
+  };
+  std::string places =
+      n.has(8) ? look(3, c.in(8)) : c.slice(c.in(3), 0, 0, ids[1]);
+  std::string x = c.sum(look(2, c.in(0)), places);
+  if (n.has(1) && n.has(4))
+    x = c.sum(x, look(4, c.in(1)));
+  c.give(0, c.add("LayerNormalization", {x, c.in(5), c.in(6)},
+                  {{"axis", int64_t(-1)},
+                   {"epsilon", n.number("epsilon", 1e-12)}}));
+  if (n.uses(1))
+    c.give(
+        1,
+        n.has(7)
+            ? c.castTo(c.add("ReduceSum", {c.asLong(c.in(7)), c.integers({1})},
+                             {{"keepdims", int64_t(0)}}),
+                       onnx::TensorProto::INT32)
+            : c.castTo(c.integers(std::vector<int64_t>(size_t(ids[0]), 0)),
+                       onnx::TensorProto::INT32));
+  c.give(2, x);
+  return c.done();
+}
+
+} // namespace
+} // namespace places
+
+void addContribPlaceRows(Rows &rows) {
+  const std::string domain = "com.microsoft.";
+  rows[domain + "EmbedLayerNormalization"] = places::embedLayerNorm;
+  rows[domain + "RelativePositionBias"] = places::relativePositionBias;
+  rows[domain + "RotaryEmbedding"] = places::rotaryEmbedding;
+}
+
+} // namespace dlc::import
