@@ -48,6 +48,7 @@ int runAsRanks(const Launch &launch,
                const LostRanks &lost = {});
 std::chrono::milliseconds milliseconds(double seconds);
 void addEnv(CommandLine &line);
+void addPlan(CommandLine &line);
 void addCache(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.

@@ -30,6 +30,7 @@ static void describe(CommandLine &line) {
   addReplay(line);
   addCache(line);
   addEnv(line);
+  addPlan(line);
   addCompletion(line);
   addManual(line);
   line.app.footer(

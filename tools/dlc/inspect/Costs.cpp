@@ -1,11 +1,10 @@
-#include "tools/dlc/Costs.h"
+#include "tools/dlc/inspect/Costs.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/Output.h"
 #include "runtime/plan/Attributes.h"
-#include "runtime/plan/Figures.h"
-#include "runtime/plan/Types.h"
+#include "runtime/plan/forecast/Forecast.h"
 
 #include <algorithm>
 #include <map>
@@ -19,42 +18,6 @@ using Ordered = nlohmann::ordered_json;
 // The GPUs that costs are printed for, and their columns.
 constexpr std::pair<const char *, const char *> kColumns[] = {
     {"H100", "h100_us"}, {"H200", "h200_us"}};
-
-bool isHalf(const plan::Program &program, const plan::Command &command) {
-  if (command.inputs_size() == 0)
-    return false;
-  auto id = static_cast<int>(command.inputs(0));
-  plan::DType type = program.buffers(id).type().dtype();
-  return type == plan::F16 || type == plan::BF16;
-}
-
-// With what is read twice: a library's batch norm needs the statistics of the
-// whole batch, which no chip holds, before it normalises.
-uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
-  int twice = 0; // operands
-  if (command.kind() == "fused_batch_norm")
-    twice = 1; // x
-  else if (command.kind() == "fused_batch_norm_backward")
-    twice = 2; // dy and x
-  uint64_t bytes = command.bytes();
-  for (int i = 0; i < std::min(twice, command.inputs_size()); ++i) {
-    auto id = static_cast<int>(command.inputs(i));
-    bytes += plan::bytesOf(program.buffers(id).type()).value_or(0);
-  }
-  return bytes;
-}
-
-double microseconds(const GpuFigures &gpu, const plan::Program &program,
-                    const plan::Command &command) {
-  double rate = gpu.single * kOfPeakLibrary;
-  if (plan::findAttribute(command, "tensor_cores"))
-    rate = gpu.half * kOfPeakGenerated;
-  else if (command.kind() != "kernel" && isHalf(program, command))
-    rate = gpu.half * kOfPeakLibrary;
-  return 1e6 * std::max(double(bytesOf(program, command)) /
-                            (gpu.bandwidth * kOfBandwidth),
-                        double(command.flops()) / rate);
-}
 
 // By kernel, for the SM that comes last.
 Json resourcesOf(const Artifact &artifact) {
@@ -93,11 +56,12 @@ Ordered costsOf(const plan::Program &program, const Json &resources) {
     }
     Ordered &row = rows[at->second];
     row["calls"] = row["calls"].get<uint64_t>() + 1;
-    row["bytes"] = row["bytes"].get<uint64_t>() + bytesOf(program, command);
+    row["bytes"] =
+        row["bytes"].get<uint64_t>() + forecast::bytesOf(program, command);
     row["flops"] = row["flops"].get<uint64_t>() + command.flops();
     for (auto [gpu, column] : kColumns)
       row[column] = row[column].get<double>() +
-                    microseconds(*findGpu(gpu), program, command);
+                    1e6 * forecast::secondsOf(*findGpu(gpu), program, command);
   }
   std::stable_sort(rows.begin(), rows.end(), [](auto &a, auto &b) {
     return a["h100_us"].template get<double>() >

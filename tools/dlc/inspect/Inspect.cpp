@@ -1,7 +1,7 @@
 // dlc inspect: what an artifact holds and what a step of it costs.
 #include "tools/dlc/Commands.h"
-#include "tools/dlc/Costs.h"
 #include "tools/dlc/Print.h"
+#include "tools/dlc/inspect/Costs.h"
 
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Json.h"

@@ -1,0 +1,257 @@
+#include "runtime/plan/forecast/Forecast.h"
+
+#include "runtime/base/Json.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/plan/Attributes.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+#include <map>
+
+namespace dlc::forecast {
+namespace {
+
+constexpr double kForwardShare = 1.0 / 3; // two products of three are backward
+
+bool isCollective(const plan::Command &c) { return c.kind() == "all_reduce"; }
+bool isWait(const plan::Command &c) { return c.kind() == "wait"; }
+
+double bytesOfBucket(const plan::Program &program, const plan::Command &c) {
+  double bytes = 0;
+  for (uint32_t input : c.inputs())
+    bytes += static_cast<double>(
+        plan::bytesOf(program.buffers(static_cast<int>(input)).type())
+            .value_or(0));
+  return bytes;
+}
+
+std::vector<const plan::Program *> programsOfUpdate(const plan::Plan &plan) {
+  const auto find = [&](std::string_view name) -> const plan::Program * {
+    for (const plan::Program &program : plan.programs())
+      if (program.name() == name)
+        return &program;
+    return nullptr;
+  };
+  std::vector<const plan::Program *> programs;
+  if (const auto *accumulate = find("accumulate_step"))
+    programs.assign(
+        static_cast<size_t>(std::max<int64_t>(plan.accumulate(), 1) - 1),
+        accumulate);
+  if (const auto *step = find("train_step"))
+    programs.push_back(step);
+  return programs;
+}
+
+// Two lanes of time.
+class Lanes {
+public:
+  Lanes(const Network &network, int64_t ranks, Sharding sharding)
+      : network_(network), ranks_(ranks),
+        scatters_(sharding >= Sharding::Gradients) {}
+
+  void run(const plan::Program &program, const std::vector<double> &times) {
+    for (int i = 0; i < program.commands_size(); ++i) {
+      const plan::Command &c = program.commands(i);
+      const int64_t bucket = plan::intAttribute(c, "bucket", -1);
+      if (isCollective(c))
+        start(bucket, bytesOfBucket(program, c));
+      else if (isWait(c))
+        waitFor(ends_[bucket]);
+      else {
+        now_ += times[static_cast<size_t>(i)];
+        step.compute += times[static_cast<size_t>(i)];
+      }
+    }
+  }
+  // All parameters, in one go or `beside` so many seconds of commands.
+  void gather(double bytes, double beside) {
+    const double seconds = scatterOrGather(network_, ranks_, bytes).seconds;
+    step.communication += seconds;
+    waitFor(now_ + std::max(0.0, seconds - beside));
+  }
+  Step end() {
+    step.seconds = now_;
+    return step;
+  }
+
+  Step step;
+
+private:
+  void start(int64_t bucket, double bytes) {
+    const Collective c = scatters_ && bytes >= static_cast<double>(ranks_) * 4
+                             ? scatterOrGather(network_, ranks_, bytes)
+                             : allReduce(network_, ranks_, bytes);
+    if (bytes > largest_) {
+      largest_ = bytes;
+      step.algorithm = c.algorithm;
+    }
+    free_ = std::max(free_, now_) + c.seconds;
+    ends_[bucket] = free_;
+    step.communication += c.seconds;
+  }
+  void waitFor(double end) {
+    if (end <= now_)
+      return;
+    step.exposed += end - now_;
+    now_ = end;
+  }
+
+  const Network &network_;
+  int64_t ranks_;
+  bool scatters_;
+  double now_ = 0, free_ = 0, largest_ = 0;
+  std::map<int64_t, double> ends_;
+};
+
+struct Bytes {
+  uint64_t parameters = 0, moments = 0, gradients = 0, all = 0, bucket = 0;
+};
+
+Bytes count(const plan::Plan &plan) {
+  Bytes bytes;
+  for (const plan::State &state : plan.states()) {
+    const uint64_t size = plan::bytesOf(state.type()).value_or(0);
+    if (state.role() == "moment" || state.role() == "ema")
+      bytes.moments += size;
+    else if (state.role() == "param" && state.trainable())
+      bytes.parameters += size;
+  }
+  for (const plan::Region &region : plan.regions()) {
+    bytes.all += region.bytes();
+    if (region.kind() == plan::Region::GRADIENT)
+      bytes.gradients += region.bytes();
+  }
+  for (const plan::Program *program : programsOfUpdate(plan))
+    for (const plan::Command &c : program->commands())
+      if (isCollective(c))
+        bytes.bucket = std::max(
+            bytes.bucket, static_cast<uint64_t>(bytesOfBucket(*program, c)));
+  return bytes;
+}
+
+// A bucket of gradients is whole until it is scattered; two of parameters are
+// there at a time.
+uint64_t memoryOf(const Bytes &b, int64_t ranks, Sharding sharding) {
+  const auto saved = [&](uint64_t bytes) {
+    return bytes - bytes / static_cast<uint64_t>(ranks);
+  };
+  const auto less = [](uint64_t a, uint64_t c) { return a > c ? a - c : 0; };
+  uint64_t bytes = b.all;
+  if (sharding >= Sharding::Moments)
+    bytes -= saved(b.moments);
+  if (sharding >= Sharding::Gradients)
+    bytes -= less(saved(b.gradients), b.bucket);
+  if (sharding >= Sharding::Parameters)
+    bytes -= less(saved(b.parameters), 2 * b.bucket);
+  return bytes;
+}
+
+bool isHalf(const plan::Program &program, const plan::Command &command) {
+  if (command.inputs_size() == 0)
+    return false;
+  auto id = static_cast<int>(command.inputs(0));
+  plan::DType type = program.buffers(id).type().dtype();
+  return type == plan::F16 || type == plan::BF16;
+}
+
+} // namespace
+
+std::string_view nameOf(Sharding sharding) {
+  static constexpr std::string_view kNames[] = {"ddp", "zero 1", "zero 2",
+                                                "zero 3"};
+  return kNames[static_cast<size_t>(sharding)];
+}
+
+// With what is read twice: a library's batch norm needs the statistics of the
+// whole batch, which no chip holds, before it normalises.
+uint64_t bytesOf(const plan::Program &program, const plan::Command &command) {
+  int twice = 0; // operands
+  if (command.kind() == "fused_batch_norm")
+    twice = 1; // x
+  else if (command.kind() == "fused_batch_norm_backward")
+    twice = 2; // dy and x
+  uint64_t bytes = command.bytes();
+  for (int i = 0; i < std::min(twice, command.inputs_size()); ++i) {
+    auto id = static_cast<int>(command.inputs(i));
+    bytes += plan::bytesOf(program.buffers(id).type()).value_or(0);
+  }
+  return bytes;
+}
+
+double secondsOf(const GpuFigures &gpu, const plan::Program &program,
+                 const plan::Command &command) {
+  double rate = gpu.single * kOfPeakLibrary;
+  if (plan::findAttribute(command, "tensor_cores"))
+    rate = gpu.half * kOfPeakGenerated;
+  else if (command.kind() != "kernel" && isHalf(program, command))
+    rate = gpu.half * kOfPeakLibrary;
+  return std::max(static_cast<double>(bytesOf(program, command)) /
+                      (gpu.bandwidth * kOfBandwidth),
+                  static_cast<double>(command.flops()) / rate);
+}
+
+CommandTimes predictedTimes(const plan::Plan &plan, const GpuFigures &gpu) {
+  CommandTimes times;
+  for (const plan::Program *program : programsOfUpdate(plan)) {
+    times.emplace_back(program, std::vector<double>());
+    for (const plan::Command &c : program->commands())
+      times.back().second.push_back(
+          isCollective(c) || isWait(c) ? 0 : secondsOf(gpu, *program, c));
+  }
+  return times;
+}
+
+Result<CommandTimes> measuredTimes(const plan::Plan &plan,
+                                   const std::string &path) {
+  DLC_ASSIGN(const std::string text, readFile(path, 256 << 20));
+  const auto notOne = [&](std::string_view why) {
+    return corrupt("'{}': no profile of this model: {}", path, why);
+  };
+  auto json = parseJson(text);
+  if (!json)
+    return notOne(json.status().message());
+  if (!json->is_array())
+    return notOne("expected a list");
+  std::map<std::string, std::vector<double>> rows;
+  for (const Json &row : *json) {
+    if (!row.is_object() || !row.value("program", Json()).is_string() ||
+        !row.value("seconds", Json()).is_number() ||
+        !row.value("calls", Json()).is_number_unsigned() || row["calls"] == 0)
+      return notOne("expected rows of program, seconds and calls");
+    rows[row["program"].get<std::string>()].push_back(
+        row["seconds"].get<double>() / row["calls"].get<double>());
+  }
+  CommandTimes times;
+  for (const plan::Program *program : programsOfUpdate(plan)) {
+    auto &seconds = rows[program->name()];
+    if (seconds.size() != static_cast<size_t>(program->commands_size()))
+      return notOne(fmt::format("{} has {} commands there, {} here",
+                                program->name(), seconds.size(),
+                                program->commands_size()));
+    times.emplace_back(program, seconds);
+  }
+  return times;
+}
+
+Step predict(const plan::Plan &plan, const CommandTimes &times,
+             const Network &network, int64_t ranks, Sharding sharding) {
+  const Bytes bytes = count(plan);
+  Lanes lanes(network, ranks, sharding);
+  for (const auto &[program, seconds] : times)
+    lanes.run(*program, seconds);
+  const auto parameters = static_cast<double>(bytes.parameters);
+  if (sharding == Sharding::Parameters) {
+    const double compute = lanes.step.compute;
+    lanes.gather(parameters, kForwardShare * compute);
+    // The backward pass has its own scatters to hide, too.
+    lanes.gather(parameters, std::max(0.0, (1 - kForwardShare) * compute -
+                                               lanes.step.communication));
+  } else if (sharding != Sharding::None) {
+    lanes.gather(parameters, 0);
+  }
+  Step step = lanes.end();
+  step.memory = memoryOf(bytes, ranks, sharding);
+  return step;
+}
+
+} // namespace dlc::forecast

@@ -1,0 +1,153 @@
+#include "runtime/plan/forecast/Network.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace dlc::forecast {
+namespace {
+
+// NCCL's, in seconds: of a call, and of a step within a node (NVLink) and
+// across, by algorithm; the share of the bandwidth that the protocol's flags
+// leave.
+struct Protocol {
+  double ringCall, ringInside, ringAcross;
+  double treeCall, treeInside, treeAcross;
+  double ringShare, treeShare;
+};
+constexpr Protocol kProtocols[] = {
+    // Few bytes: a flag with every 4 of them.
+    {6.6e-6, 0.6e-6, 2.7e-6, 6.8e-6, 0.6e-6, 5.0e-6, 0.5, 0.92 / 3.8},
+    // 120 of 128 bytes are data.
+    {14e-6, 1.9e-6, 4.0e-6, 14e-6, 1.25e-6, 8.5e-6, 0.92, 0.92 * 0.9375},
+    {8.4e-6, 3.4e-6, 14e-6, 8.4e-6, 4.0e-6, 14e-6, 1.0, 0.92},
+};
+// What a tuned library reaches of a link's data sheet.
+constexpr double kOfLink = 0.8;
+
+struct Shape {
+  double ranks, nodes, perNode;
+};
+
+Shape shapeOf(const Network &network, int64_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  const double nodes =
+      ranks <= network.node ? 1 : n / static_cast<double>(network.node);
+  return {n, nodes, n / nodes};
+}
+
+// A ring leaves a node by one card: as many rings as a node has cards, a share
+// of the bytes in each, use all of them.
+double slowest(const Network &network, const Shape &s) {
+  return kOfLink * (s.nodes > 1
+                        ? std::min(network.inside, network.across * s.perNode)
+                        : network.inside);
+}
+
+// `rounds` = 2 for an all-reduce, 1 for half of it.
+double ring(const Network &network, const Shape &s, double bytes, double rounds,
+            const Protocol &p) {
+  const double steps = rounds * (s.ranks - 1), far = rounds * (s.nodes - 1);
+  return p.ringCall + (steps - far) * p.ringInside + far * p.ringAcross +
+         rounds * (s.ranks - 1) / s.ranks * bytes /
+             (slowest(network, s) * p.ringShare);
+}
+
+double tree(const Network &network, const Shape &s, double bytes,
+            const Protocol &p) {
+  return p.treeCall +
+         2 * ((s.perNode - 1) * p.treeInside +
+              std::log2(s.nodes) * p.treeAcross) +
+         2 * bytes / (slowest(network, s) * p.treeShare);
+}
+
+double hierarchical(const Network &network, const Shape &s, double bytes,
+                    const Protocol &p) {
+  const Network within{network.node, network.inside, 0, 0},
+      between{1, network.across, network.across, 0};
+  const Shape node{s.perNode, 1, s.perNode}, nodes{s.nodes, s.nodes, 1};
+  return 2 * ring(within, node, bytes, 1, p) +
+         ring(between, nodes, bytes / s.perNode, 2, p);
+}
+
+void take(Collective &best, double seconds, std::string_view algorithm) {
+  if (best.algorithm.empty() || seconds < best.seconds)
+    best = {seconds, algorithm};
+}
+
+// A ring of sockets: its links' whole bandwidth, a latency a step.
+Collective overSockets(const Network &network, const Shape &s, double bytes,
+                       double rounds) {
+  const double bandwidth =
+      s.nodes > 1 ? std::min(network.inside, network.across) : network.inside;
+  return {rounds * (s.ranks - 1) *
+              (network.socketLatency + bytes / s.ranks / bandwidth),
+          "ring"};
+}
+
+} // namespace
+
+Status checkRanks(const Network &network, int64_t ranks) {
+  if (ranks > network.node && ranks % network.node != 0)
+    return usageError("{} ranks do not fill nodes of {}", ranks, network.node);
+  return {};
+}
+
+Collective allReduce(const Network &network, int64_t ranks, double bytes) {
+  if (ranks < 2)
+    return {};
+  const Shape s = shapeOf(network, ranks);
+  if (network.socketLatency > 0)
+    return overSockets(network, s, bytes, 2);
+  Collective best;
+  for (const Protocol &p : kProtocols) {
+    take(best, ring(network, s, bytes, 2, p), "ring");
+    take(best, tree(network, s, bytes, p), "tree");
+    if (s.nodes > 1 && s.perNode > 1)
+      take(best, hierarchical(network, s, bytes, p), "hierarchical");
+  }
+  return best;
+}
+
+Collective scatterOrGather(const Network &network, int64_t ranks,
+                           double bytes) {
+  if (ranks < 2)
+    return {};
+  const Shape s = shapeOf(network, ranks);
+  if (network.socketLatency > 0)
+    return overSockets(network, s, bytes, 1);
+  Collective best;
+  for (const Protocol &p : kProtocols)
+    take(best, ring(network, s, bytes, 1, p), "ring");
+  return best;
+}
+
+double linkOf(std::string_view gpu) {
+  static constexpr std::pair<std::string_view, double> kLinks[] = {
+      {"A100", 300e9}, {"A40", 32e9},   {"L40S", 32e9},
+      {"H100", 450e9}, {"H200", 450e9}, {"B200", 900e9},
+  };
+  for (const auto &[name, link] : kLinks)
+    if (name == gpu)
+      return link;
+  return 0;
+}
+
+Result<double> parseBandwidth(std::string_view text) {
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"Kbps", 125}, {"Mbps", 125e3}, {"Gbps", 125e6}, {"Tbps", 125e9},
+      {"kB/s", 1e3}, {"MB/s", 1e6},   {"GB/s", 1e9},   {"TB/s", 1e12},
+  };
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && std::isfinite(number) && number > 0)
+    for (const auto &[unit, bytes] : kUnits)
+      if (text.substr(static_cast<size_t>(end - text.data())) == unit)
+        return number * bytes;
+  return usageError("expected a bandwidth such as 400Gbps or 50GB/s, found "
+                    "'{}'",
+                    text);
+}
+
+} // namespace dlc::forecast

@@ -1,0 +1,69 @@
+"""dlc plan: its table, JSON and picture, from data sheets and from a run's profile; what it refuses."""
+
+import json
+import os
+import xml.dom.minidom
+
+import dlc
+
+
+class Plan(dlc.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.share_folder()
+        cls.gpu = dlc.compile(dlc.model("gpt_tiny"), os.path.join(cls.shared, "gpu.dlc"), quiet=True, target="cuda", sm=90, ddp=2, amp=True)
+        cls.cpu = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "cpu.dlc"), quiet=True, ddp=2)
+
+    def rows(self, *words, **options):
+        return json.loads(dlc.dlc("plan", *words, json=True, **options)[0])["rows"]
+
+    def test_gpus(self):
+        rows = self.rows(self.gpu, gpus="1,8,64")
+        self.assertEqual([(row["ranks"], row["mode"]) for row in rows],
+                         [(1, "ddp")] + [(n, mode) for n in (8, 64) for mode in ("ddp", "zero 1", "zero 2", "zero 3")])
+        one, memory = rows[0], {row["mode"]: row["memory_bytes"] for row in rows[1:5]}
+        self.assertEqual((one["efficiency"], one["exposed_ms"], one["communication_ms"]), (1, 0, 0))
+        for row in rows[1:]:
+            self.assertGreater(row["communication_ms"], 0)
+            self.assertAlmostEqual(row["step_ms"], row["compute_ms"] + row["exposed_ms"], places=9)
+            self.assertAlmostEqual(row["efficiency"], one["step_ms"] / row["step_ms"], places=9)
+        self.assertGreater(memory["ddp"], memory["zero 1"])
+        self.assertGreaterEqual(memory["zero 1"], memory["zero 2"])
+
+    def test_a_step_that_was_measured(self):
+        row, = self.rows(self.gpu, gpus=1, step=12.5)
+        self.assertAlmostEqual(row["step_ms"], 12.5)
+
+    def test_table_and_picture(self):
+        out, _ = dlc.dlc("plan", self.gpu, gpus="1,16", picture=self.path("p.svg"))
+        self.assertRegex(out, r"ranks +mode +step ms +exposed")
+        self.assertRegex(out, r"\n +16 +zero 3 ")
+        svg = xml.dom.minidom.parse(self.path("p.svg"))
+        self.assertEqual(len(svg.getElementsByTagName("polyline")), 4)
+
+    def test_cpus_by_a_profile(self):
+        _, err = dlc.dlc("plan", self.cpu, code=dlc.USAGE)
+        self.assertRegex(err, r"was compiled for CPUs, of which nothing is predicted: give measured times by --profile")
+        dlc.train(self.cpu, dlc.data("digits-train"), self.path("run"), steps=5, quiet=True, profile=True)
+        profile = self.path("run/profile.json")
+        rows = self.rows(self.cpu, profile=profile, gpus="1,2", node=1, net="1Mbps")
+        self.assertGreater(rows[1]["exposed_ms"], 1)
+        _, err = dlc.dlc("plan", self.gpu, profile=profile, code=dlc.CORRUPT)
+        self.assertRegex(err, r"profile.json': no profile of this model: train_step has \d+ commands there, \d+ here")
+
+    def test_refused(self):
+        alone = dlc.compile(dlc.model("mlp"), self.path("alone.dlc"), quiet=True)
+        for words, said in (((self.gpu, "--gpus=12"), "12 ranks do not fill nodes of 8"),
+                            ((self.gpu, "--gpus=0"), "--gpus: expected whole numbers from 1 to 1048576, found '0'"),
+                            ((self.gpu, "--gpus=8x"), "found '8x'"),
+                            ((self.gpu, "--net=10"), "--net: expected a bandwidth such as 400Gbps or 50GB/s, found '10'"),
+                            ((self.gpu, "--link=fast"), "--link: expected a bandwidth"),
+                            ((self.gpu, "--gpu=V1"), "no figures of a GPU 'V1'"),
+                            ((alone,), "was compiled for one rank: compile it with --ddp=2"),
+                            ((), "expected an artifact")):
+            _, err = dlc.dlc("plan", *words, code=dlc.USAGE)
+            self.assertIn(said, err)
+
+
+if __name__ == "__main__":
+    dlc.main()

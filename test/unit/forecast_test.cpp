@@ -1,0 +1,163 @@
+// The model of links by hand-made numbers, and a step whose lanes are known.
+#include "runtime/base/files/Files.h"
+#include "runtime/plan/forecast/Forecast.h"
+#include "test/unit/TempFolder.h"
+
+namespace dlc::forecast {
+namespace {
+
+Network sockets(double latency, double bandwidth) {
+  Network network;
+  network.node = 1;
+  network.inside = network.across = bandwidth;
+  network.socketLatency = latency;
+  return network;
+}
+
+Network gpus() {
+  Network network;
+  network.inside = 450e9;
+  network.across = 50e9;
+  return network;
+}
+
+TEST(Forecast, ARingOfSockets) {
+  const Network network = sockets(1e-3, 1e6);
+  EXPECT_EQ(allReduce(network, 1, 1e6).seconds, 0);
+  // Two rounds of n - 1 steps, each of a message of 1/n of the bytes.
+  EXPECT_NEAR(allReduce(network, 4, 4e6).seconds, 6 * (1e-3 + 1), 1e-9);
+  EXPECT_NEAR(scatterOrGather(network, 4, 4e6).seconds, 3 * (1e-3 + 1), 1e-9);
+}
+
+TEST(Forecast, AlgorithmsByBytesAndRanks) {
+  const Network network = gpus();
+  // All bytes go twice, less one share, through a link at 0.8 of its rate.
+  EXPECT_NEAR(allReduce(network, 8, 1e10).seconds, 1.75 * 1e10 / 360e9, 1e-3);
+  EXPECT_EQ(allReduce(network, 8, 1e10).algorithm, "ring");
+  // Few bytes at many ranks: 2046 steps of a ring take longer than a tree's.
+  EXPECT_EQ(allReduce(network, 1024, 4).algorithm, "tree");
+  EXPECT_LT(allReduce(network, 1024, 4).seconds, 200e-6);
+  // Cards that are slow for the node's link carry a share each.
+  Network slow = network;
+  slow.across = 1.25e9;
+  EXPECT_GT(allReduce(slow, 16, 1e9).seconds,
+            allReduce(network, 16, 1e9).seconds);
+  double before = 0;
+  for (int64_t ranks : {2, 4, 8, 16, 64, 1024}) {
+    const double seconds = allReduce(network, ranks, 1e8).seconds;
+    EXPECT_GT(seconds, before);
+    before = seconds;
+  }
+}
+
+TEST(Forecast, RanksFillNodes) {
+  EXPECT_TRUE(checkRanks(gpus(), 5).ok());
+  EXPECT_TRUE(checkRanks(gpus(), 24).ok());
+  EXPECT_EQ(checkRanks(gpus(), 12).code(), Code::Usage);
+}
+
+TEST(Forecast, Bandwidths) {
+  EXPECT_EQ(parseBandwidth("400Gbps").value(), 50e9);
+  EXPECT_EQ(parseBandwidth("450GB/s").value(), 450e9);
+  EXPECT_EQ(parseBandwidth("1.5Mbps").value(), 187500);
+  for (const char *text : {"", "10", "Gbps", "-1Gbps", "0Gbps", "nanGbps",
+                           "infGbps", "10 Gbps", "10Gb", "1e999Gbps"})
+    EXPECT_EQ(parseBandwidth(text).status().code(), Code::Usage) << text;
+  EXPECT_EQ(linkOf("H200"), 450e9);
+  EXPECT_EQ(linkOf("none"), 0);
+}
+
+// Two kernels, of which the first gives a bucket of 1 MB that the second does
+// not need, and an update that does.
+class Lanes : public TempFolder {
+protected:
+  Lanes() {
+    auto *gradient = plan_.add_regions();
+    gradient->set_kind(plan::Region::GRADIENT);
+    gradient->set_bytes(1000000);
+    auto *states = plan_.add_regions();
+    states->set_bytes(3000000);
+    add("w", "param", "")->set_trainable(true);
+    add("w.m", "moment", "w");
+    add("w.v", "moment", "w");
+    auto &program = *plan_.add_programs();
+    program.set_name("train_step");
+    auto *buffer = program.add_buffers();
+    buffer->mutable_type()->set_dtype(plan::F32);
+    buffer->mutable_type()->add_shape(250000);
+    for (const char *kind :
+         {"kernel", "all_reduce", "kernel", "wait", "kernel"})
+      program.add_commands()->set_kind(kind);
+    program.mutable_commands(1)->add_inputs(0);
+    times_ = {{&program, {0.1, 7, 0.2, 7, 0.1}}};
+  }
+  plan::State *add(const char *name, const char *role, const char *of) {
+    auto *state = plan_.add_states();
+    state->set_name(name);
+    state->set_role(role);
+    state->set_of(of);
+    state->set_region(1);
+    state->mutable_type()->set_dtype(plan::F32);
+    state->mutable_type()->add_shape(250000);
+    return state;
+  }
+
+  plan::Plan plan_;
+  CommandTimes times_;
+};
+
+TEST_F(Lanes, ACollectiveIsHiddenByWhatFollows) {
+  Step step = predict(plan_, times_, sockets(1e-9, 10e6), 2, Sharding::None);
+  EXPECT_NEAR(step.compute, 0.4, 1e-9);
+  EXPECT_NEAR(step.communication, 0.1, 1e-6);
+  EXPECT_NEAR(step.exposed, 0, 1e-9);
+  EXPECT_NEAR(step.seconds, 0.4, 1e-9);
+  EXPECT_EQ(step.memory, 4000000u);
+  step = predict(plan_, times_, sockets(1e-9, 2e6), 2, Sharding::None);
+  EXPECT_NEAR(step.communication, 0.5, 1e-6);
+  EXPECT_NEAR(step.exposed, 0.3, 1e-6);
+  EXPECT_NEAR(step.seconds, 0.7, 1e-6);
+  EXPECT_NEAR(predict(plan_, times_, sockets(1, 1), 1, Sharding::None).seconds,
+              0.4, 1e-9);
+}
+
+TEST_F(Lanes, WhatIsShardedIsGathered) {
+  const Network network = sockets(1e-9, 10e6);
+  // Moments: 2 MB become half; parameters are gathered after the update.
+  Step step = predict(plan_, times_, network, 2, Sharding::Moments);
+  EXPECT_EQ(step.memory, 3000000u);
+  EXPECT_NEAR(step.seconds, 0.4 + 0.05, 1e-6);
+  EXPECT_NEAR(step.communication, 0.15, 1e-6);
+  // Half the bytes of gradients move; all of a bucket is there meanwhile.
+  step = predict(plan_, times_, network, 2, Sharding::Gradients);
+  EXPECT_EQ(step.memory, 3000000u);
+  EXPECT_NEAR(step.communication, 0.1, 1e-6);
+  // Beside the passes nothing is seen of them.
+  step = predict(plan_, times_, network, 2, Sharding::Parameters);
+  EXPECT_NEAR(step.seconds, 0.4, 1e-6);
+}
+
+TEST_F(Lanes, MeasuredTimes) {
+  const auto times = [&](const std::string &text) {
+    EXPECT_TRUE(writeFileAtomically(path("profile.json"), text).ok());
+    return measuredTimes(plan_, path("profile.json"));
+  };
+  std::string rows;
+  for (int i = 0; i < 5; ++i)
+    rows += std::string(i ? "," : "") +
+            R"({"program":"train_step","seconds":1,"calls":4})";
+  auto good = times("[" + rows + "]");
+  ASSERT_TRUE(good.ok()) << good.status().message();
+  EXPECT_EQ((*good)[0].second, std::vector<double>(5, 0.25));
+  for (const std::string &text :
+       {std::string("{"), std::string("{}"), std::string("[1]"),
+        std::string(R"([{"program":"train_step","seconds":1,"calls":0}])"),
+        std::string(R"([{"program":"train_step","seconds":1,"calls":1}])")}) {
+    const auto bad = times(text);
+    EXPECT_EQ(bad.status().code(), Code::Corrupt) << text;
+    EXPECT_NE(bad.status().message().find("profile.json"), std::string::npos);
+  }
+}
+
+} // namespace
+} // namespace dlc::forecast

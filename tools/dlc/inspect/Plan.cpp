@@ -1,0 +1,214 @@
+// dlc plan: what a step would take on more GPUs than there are.
+#include "runtime/base/Bytes.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/options/Commas.h"
+#include "runtime/plan/Model.h"
+#include "runtime/plan/forecast/Forecast.h"
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Print.h"
+#include "tools/dlc/inspect/PlanPicture.h"
+
+#include <charconv>
+
+namespace dlc::tool {
+namespace {
+
+using forecast::Sharding;
+using Ordered = nlohmann::ordered_json;
+
+struct Arguments {
+  Arguments() {
+    table.group("Options");
+    table.text("plan.model", model, "MODEL", "an artifact, run or checkpoint")
+        .named("model");
+    table.text("plan.gpus", ranks, "N,N", "how many, a rank each");
+    table.text("plan.gpu", gpu, "NAME",
+               "whose figures: A100, A40, L40S, H100, H200, B200");
+    table.count("plan.node", network.node, 1, "ranks of a node");
+    table.text("plan.net", net, "BANDWIDTH",
+               "of each rank's network card, a direction");
+    table.text("plan.link", link, "BANDWIDTH",
+               "between ranks of a node, a direction (default: the GPU's)");
+    table.number("plan.latency", latency, 0, 1e6,
+                 "microseconds of a message by sockets, for ranks on CPUs "
+                 "(default there: 50)");
+    table.text("plan.profile", profile, "FILE",
+               "profile.json of a run (dlc train --profile): measured times of "
+               "its commands, in place of the GPU's");
+    table.number("plan.step", milliseconds, 0, 1e9,
+                 "measured milliseconds of a step of one rank, to which all "
+                 "times are scaled");
+    table.text("plan.picture", picture, "FILE.svg",
+               "efficiency against the number of ranks");
+    table.toggle("plan.json", json, "one object on stdout");
+  }
+
+  std::string model, ranks = "1,8,64,1024", gpu = "H200", net = "400Gbps", link,
+                     profile, picture;
+  std::optional<double> latency, milliseconds;
+  bool json = false;
+  forecast::Network network;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("plan")};
+};
+
+Result<std::vector<int64_t>> ranksOf(const std::string &text) {
+  std::vector<int64_t> ranks;
+  for (const std::string &word : splitAtCommas(text)) {
+    int64_t n = 0;
+    const auto [end, error] =
+        std::from_chars(word.data(), word.data() + word.size(), n);
+    if (error != std::errc() || end != word.data() + word.size() || n < 1 ||
+        n > 1 << 20)
+      return usageError("--gpus: expected whole numbers from 1 to 1048576, "
+                        "found '{}'",
+                        text);
+    ranks.push_back(n);
+  }
+  return ranks;
+}
+
+Status settleNetwork(Arguments &a, const plan::Plan &plan) {
+  const bool cpu = plan.target() == "cpu";
+  const auto bandwidth = [](const char *flag, const std::string &text) {
+    auto parsed = forecast::parseBandwidth(text);
+    return parsed ? parsed : Result<double>(parsed.status().withContext(flag));
+  };
+  DLC_ASSIGN(a.network.across, bandwidth("--net", a.net));
+  a.network.inside = forecast::linkOf(a.gpu);
+  if (!a.link.empty()) {
+    DLC_ASSIGN(a.network.inside, bandwidth("--link", a.link));
+  } else if (cpu) {
+    a.network.inside = a.network.across;
+  }
+  if (a.network.inside == 0)
+    return usageError("no figures of a GPU '{}': expected A100, A40, L40S, "
+                      "H100, H200 or B200",
+                      a.gpu);
+  if (a.latency || cpu)
+    a.network.socketLatency = a.latency.value_or(50) * 1e-6;
+  return {};
+}
+
+Result<forecast::CommandTimes> timesOf(const Arguments &a,
+                                       const plan::Plan &plan) {
+  if (a.profile.empty() && plan.target() == "cpu")
+    return usageError("'{}' was compiled for CPUs, of which nothing is "
+                      "predicted: give measured times by --profile=RUN/"
+                      "profile.json (dlc train --profile)",
+                      a.model);
+  auto times = a.profile.empty()
+                   ? forecast::predictedTimes(plan, *findGpu(a.gpu))
+                   : forecast::measuredTimes(plan, a.profile);
+  if (!times || !a.milliseconds)
+    return times;
+  const double one =
+      forecast::predict(plan, *times, a.network, 1, Sharding::None).seconds;
+  for (auto &[program, seconds] : *times)
+    for (double &s : seconds)
+      s *= one > 0 ? *a.milliseconds * 1e-3 / one : 1;
+  return times;
+}
+
+Ordered rowOf(const plan::Plan &plan, const forecast::Step &step,
+              const forecast::Step &one, int64_t ranks, Sharding sharding) {
+  const double samples = static_cast<double>(
+      ranks * plan.batch() * std::max<int64_t>(1, plan.accumulate()));
+  const double hidden =
+      step.communication > 0 ? 1 - step.exposed / step.communication : 1;
+  return {{"ranks", ranks},
+          {"mode", forecast::nameOf(sharding)},
+          {"step_ms", 1e3 * step.seconds},
+          {"compute_ms", 1e3 * step.compute},
+          {"communication_ms", 1e3 * step.communication},
+          {"exposed_ms", 1e3 * step.exposed},
+          {"overlap", hidden},
+          {"efficiency", one.seconds / step.seconds},
+          {"samples_per_second", samples / step.seconds},
+          {"memory_bytes", step.memory},
+          {"algorithm", step.algorithm}};
+}
+
+void printTable(const Ordered &rows) {
+  printOut("{:>8}  {:7} {:>9} {:>9} {:>8} {:>10} {:>12} {:>10}  {}\n", "ranks",
+           "mode", "step ms", "exposed", "overlap", "efficiency", "samples/s",
+           "memory", "reduced by");
+  for (const Ordered &row : rows) {
+    const auto number = [&](const char *key) { return row[key].get<double>(); };
+    printOut("{:>8}  {:7} {:>9.3f} {:>9.3f} {:>6.0f} % {:>8.1f} % {:>12.0f} "
+             "{:>10}  {}\n",
+             row["ranks"].get<int64_t>(), row["mode"].get<std::string>(),
+             number("step_ms"), number("exposed_ms"), 100 * number("overlap"),
+             100 * number("efficiency"), number("samples_per_second"),
+             roundBytes(number("memory_bytes")),
+             row["algorithm"].get<std::string>());
+  }
+}
+
+Status show(Arguments &a) {
+  DLC_TRY(a.flags.apply());
+  if (a.model.empty())
+    return usageError("expected an artifact, a run or a checkpoint");
+  DLC_ASSIGN(const auto counts, ranksOf(a.ranks));
+  DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
+  const plan::Plan &plan = model.artifact.plan();
+  if (plan.world_size() < 2)
+    return usageError("'{}' was compiled for one rank: compile it with "
+                      "--ddp=2 or more, any number of which may train it",
+                      a.model);
+  DLC_TRY(settleNetwork(a, plan));
+  DLC_ASSIGN(const auto times, timesOf(a, plan));
+  const forecast::Step one =
+      forecast::predict(plan, times, a.network, 1, Sharding::None);
+  Ordered rows = Ordered::array();
+  for (int64_t ranks : counts) {
+    DLC_TRY(forecast::checkRanks(a.network, ranks));
+    for (Sharding sharding : {Sharding::None, Sharding::Moments,
+                              Sharding::Gradients, Sharding::Parameters})
+      if (ranks > 1 || sharding == Sharding::None)
+        rows.push_back(rowOf(
+            plan, forecast::predict(plan, times, a.network, ranks, sharding),
+            one, ranks, sharding));
+  }
+  if (!a.picture.empty())
+    DLC_TRY(writeFileAtomically(a.picture, efficiencyPicture(rows)));
+  if (a.json)
+    printJson(
+        Ordered{{"model", a.model},
+                {"gpu", plan.target() == "cpu" ? Ordered() : Ordered(a.gpu)},
+                {"node", a.network.node},
+                {"inside_bytes_per_second", a.network.inside},
+                {"across_bytes_per_second", a.network.across},
+                {"rows", rows}},
+        2);
+  else
+    printTable(rows);
+  return {};
+}
+
+} // namespace
+
+void addPlan(CommandLine &line) {
+  CLI::App *command = line.app.add_subcommand(
+      "plan", "predict a step's time and memory on many GPUs");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->flags.addTo(*command);
+  command->footer(
+      "A prediction, not a measurement: commands by the GPU's data sheet "
+      "(dlc inspect --costs),\nor as --profile or --step measured them; "
+      "collectives by the algorithm that NCCL's cost\nmodel finds fastest, "
+      "beside the backward pass as the plan has them. Each rank has the\n"
+      "model's batch. zero 1 to 3: what each rank keeps only its share of, "
+      "moments and averages,\ngradients, parameters; parameters are then "
+      "gathered.\n\n"
+      "Examples:\n"
+      "  dlc plan gpt2.dlc --gpus=8,64,1024 --node=8 --net=400Gbps\n"
+      "  dlc plan gpt2.dlc --step=34 --picture=gpt2.svg\n"
+      "  dlc plan lenet.dlc --profile=run/profile.json --net=10Gbps --node=1");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] { return report(show(*arguments)); };
+  });
+}
+
+} // namespace dlc::tool
