@@ -3,7 +3,8 @@
 // The form is that of NCCL's tuner (src/graph/tuning.cc of NCCL): a
 // latency that grows with the steps of an algorithm, and bytes over a
 // bandwidth; of the algorithms and protocols the fastest counts.
-//   ring          2(n-1) steps, 2(n-1)/n of the bytes through every link; several
+//   ring          2(n-1) steps, 2(n-1)/n of the bytes through every link;
+//   several
 //                 rings, so that all cards of a node carry a share
 //   tree          2(g-1 + log2(nodes)) steps, twice the bytes
 //   hierarchical  reduce-scatter within each node, a ring across nodes by each
