@@ -135,7 +135,8 @@ Tensors batchNormInfer(BatchNormInferOp op, const Tensors &t) {
 auto rows(const Tensor &x, int64_t axis) {
   int64_t outer = Tensor::count(ir::Ints(x.shape).take_front(axis));
   return groups(x, outer,
-                [&, n = int64_t(0), size = (int64_t)x.data.size() / outer](
+                [&, n = int64_t(0),
+                 size = (int64_t)x.data.size() / std::max<int64_t>(1, outer)](
                     const Shape &) mutable { return n++ / size; });
 }
 Tensors layerNorm(LayerNormOp op, const Tensors &t) {

@@ -269,6 +269,7 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
     foldSplats<ir::MulOp>(set, [](double a, double b) { return a * b; });
     foldSplats<ir::DivOp>(set, [](double a, double b) { return a / b; });
     addGeluPatterns(set);
+    addEmptyPatterns(set);
     addDropoutPatterns(set);
     patterns = std::move(set);
     return success();
@@ -281,6 +282,8 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
       DominanceInfo dominance(f);
       IRRewriter rewriter(&getContext());
       eliminateCommonSubExpressions(rewriter, dominance, f);
+      if (failed(refuseEmpty(f)))
+        return signalPassFailure();
     }
   }
 

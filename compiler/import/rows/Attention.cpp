@@ -419,7 +419,7 @@ LogicalResult rotary(const Node &n, Value cosTable, Value sinTable,
   Value sin = angles(n, sinTable, positions);
   int64_t width = n.integer("rotary_embedding_dim", 0);
   if (isFlat && n.integer("num_heads", 0) == 0 && cos && width == 0 &&
-      given[2] % (2 * shapeOf(cos).back()) == 0)
+      shapeOf(cos).back() > 0 && given[2] % (2 * shapeOf(cos).back()) == 0)
     x = n.reshape(x, {given[0], given[1], given[2] / (2 * shapeOf(cos).back()),
                       2 * shapeOf(cos).back()});
   else
