@@ -12,6 +12,8 @@
 
 namespace dlc {
 
+class FlightRecorder;
+
 // mean divides each rank's values by the number of ranks, then adds.
 enum class ReduceOp { Sum, Mean };
 
@@ -50,6 +52,14 @@ public:
   // Every rank's text, by rank; a few kilobytes at most, any length each.
   virtual Result<std::vector<std::string>>
   allGather(const std::string &text) = 0;
+
+  // Of all calls, those of siblings too; null for a job of one rank.
+  virtual FlightRecorder *recorder() { return nullptr; }
+  // What the calls from now on are about, of the recorder; below 0: nothing.
+  void setSubject(int subject) { subject_ = subject; }
+
+protected:
+  int subject_ = -1;
 };
 
 // A job of one rank: every call succeeds at once.
@@ -82,6 +92,8 @@ struct Rendezvous {
   int listener = -1; // of rank 0, if it is open already; whoever meets owns it
   Notice notice;     // of address, port and token, or none
   std::chrono::milliseconds timeout{60'000}; // of every call, and of meeting
+  // A rank without a sign of life for so long is lost; 0: by timeouts alone.
+  std::chrono::milliseconds silence{10'000};
 };
 
 // For ranks on this machine: a free port of 127.0.0.1, whose listener stays
@@ -90,8 +102,10 @@ Result<Rendezvous> meetHere(int size);
 
 // Over TCP. Blocks until all ranks are connected. From then on this process
 // ignores SIGPIPE. The death of a rank ends the calls of all others within a
-// second and is named; so is one whose communicator was abandoned. One that
-// left otherwise is only missed by those who still need it.
+// second and is named; so is one whose communicator was abandoned, one that
+// gives no sign of life for `silence`, and one for which another has waited in
+// vain until the timeout. One that left otherwise is only missed by those who
+// still need it.
 Result<std::unique_ptr<Communicator>>
 makeGlooCommunicator(const Rendezvous &rendezvous);
 

@@ -1,8 +1,11 @@
+#include "runtime/base/Text.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"
+#include "runtime/collective/flight/Recorder.h"
 #include "runtime/collective/store/JobStore.h"
+#include "runtime/collective/store/JobWatch.h"
 #include "runtime/collective/store/Notice.h"
 #include "runtime/collective/store/TcpStore.h"
 
@@ -42,6 +45,12 @@ bool isLoopback(const std::string &address) {
          address.starts_with("127.");
 }
 
+std::string hostName() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 // Gloo listens where this rank is seen by the store, and nowhere else.
 gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
                                         const std::string &own) {
@@ -53,9 +62,7 @@ gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
   } else if (!isLoopback(own)) {
     attributes.hostname = own;
   } else { // rank 0's host calls itself by 127.0.1.1
-    char name[256] = "";
-    ::gethostname(name, sizeof name - 1);
-    attributes.hostname = name;
+    attributes.hostname = hostName();
   }
   return attributes;
 }
@@ -74,14 +81,17 @@ public:
       DLC_ASSIGN(Socket listener, listenForRanks(rendezvous_));
       DLC_ASSIGN(server_,
                  TcpStoreServer::serve(std::move(listener), rendezvous_.size,
-                                       rendezvous_.token));
+                                       rendezvous_.token, rendezvous_.silence));
     }
     DLC_ASSIGN(Socket socket, rendezvous_.rank == 0 ? joinStore(rendezvous_)
                                                     : findStore(rendezvous_));
     transport_ =
         std::make_shared<GlooTransport>(gloo::transport::tcp::CreateDevice(
             attributesOf(rendezvous_, socket.address())));
-    watch_.emplace(std::move(socket), [this](int rank) { hear(rank); });
+    watch_.emplace(
+        std::move(socket), rendezvous_.silence,
+        [this](LostRank lost) { hear(lost); },
+        [this] { return recorder.begun(); });
     return {};
   }
 
@@ -95,29 +105,65 @@ public:
       server_->abandon();
   }
 
-  // Once more, on all ranks: connections of their own.
-  Result<std::shared_ptr<gloo::Context>> meet() {
-    return dlc::meet(rendezvous_, transport_, meetings_++);
+  // Once more, on all ranks: connections of their own. The number of the
+  // meeting counts from 0.
+  Result<std::shared_ptr<gloo::Context>> meet(int &number) {
+    number = meetings_++;
+    return dlc::meet(rendezvous_, transport_, number);
   }
 
-  const Rendezvous &rendezvous() const { return rendezvous_; }
+  FlightRecorder recorder;
 
-  // The rank that is lost, if that is heard soon.
-  std::optional<int> lostRank() {
+  // Who is to blame for what went wrong `here` ("in all_reduce"), if that can
+  // be found out soon: at most 0.45 s.
+  std::optional<std::string> blame(const std::string &here, bool late) {
+    if (const auto lost = lostRank(late))
+      return textOf(*lost, here);
+    const auto missing = findMissingRank(rendezvous_, recorder.begun());
+    if (!missing)
+      return std::nullopt;
+    return textOf({missing->rank, true}, here) +
+           (missing->behind ? ": it has not begun it" : "");
+  }
+
+  // By rank, once they are known.
+  void setHosts(std::vector<std::string> hosts) {
+    std::lock_guard lock(mutex_);
+    hosts_ = std::move(hosts);
+  }
+
+private:
+  // The first one, if it is heard soon; at once what waited in vain.
+  std::optional<LostRank> lostRank(bool late) {
     std::unique_lock lock(mutex_);
-    heard_.wait_for(lock, std::chrono::milliseconds(300),
+    heard_.wait_for(lock, std::chrono::milliseconds(late ? 0 : 300),
                     [this] { return lost_.has_value(); });
     return lost_;
   }
 
-private:
-  void hear(int rank) {
+  std::string textOf(const LostRank &lost, const std::string &here) {
+    if (lost.rank == rendezvous_.rank)
+      return fmt::format("rank {}, this one, was given up by the others: it "
+                         "was silent, or did not come, {}",
+                         lost.rank, here);
+    return fmt::format("rank {} {} {}", lost.rank,
+                       lost.silent ? "does not answer" : "is lost", here) +
+           hostText(lost.rank);
+  }
+
+  std::string hostText(int rank) {
+    std::lock_guard lock(mutex_);
+    const auto at = static_cast<size_t>(rank);
+    return at < hosts_.size() ? fmt::format(" (its host: {})", hosts_[at]) : "";
+  }
+
+  void hear(LostRank lost) {
     {
       std::lock_guard lock(mutex_);
-      lost_ = rank;
+      lost_ = lost;
     }
     heard_.notify_all();
-    transport_->lose(rank);
+    transport_->lose(lost.rank);
   }
 
   Rendezvous rendezvous_;
@@ -126,7 +172,8 @@ private:
   bool agreed_ = false;
   std::mutex mutex_;
   std::condition_variable heard_;
-  std::optional<int> lost_;
+  std::optional<LostRank> lost_;
+  std::vector<std::string> hosts_;
   std::unique_ptr<TcpStoreServer> server_;
   std::optional<JobWatch> watch_; // ends first
 };
@@ -134,8 +181,9 @@ private:
 class GlooCommunicator : public Communicator {
 public:
   GlooCommunicator(std::shared_ptr<gloo::Context> context,
-                   std::shared_ptr<Membership> membership)
-      : context_(std::move(context)), membership_(std::move(membership)) {}
+                   std::shared_ptr<Membership> membership, int channel)
+      : context_(std::move(context)), membership_(std::move(membership)),
+        channel_(channel) {}
 
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
@@ -148,7 +196,7 @@ public:
       return {};
     if (op == ReduceOp::Mean)
       scale(data, count, type, 1.0 / size());
-    return guard("all_reduce", [&] {
+    return guard("all_reduce", count * sizeOf(type), [&] {
       gloo::AllreduceOptions options(context_);
       options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
       options.setReduceFunction(sum);
@@ -165,7 +213,7 @@ public:
   Status broadcast(void *data, size_t bytes, int root) override {
     if (bytes == 0)
       return {};
-    return guard("broadcast", [&] {
+    return guard("broadcast", bytes, [&] {
       gloo::BroadcastOptions options(context_);
       options.setOutput(static_cast<char *>(data), bytes);
       options.setRoot(root);
@@ -174,7 +222,7 @@ public:
   }
 
   Status barrier() override {
-    return guard("barrier", [&] {
+    return guard("barrier", 0, [&] {
       gloo::BarrierOptions options(context_);
       gloo::barrier(options);
     });
@@ -184,14 +232,15 @@ public:
   sibling(std::chrono::milliseconds timeout) override {
     std::shared_ptr<gloo::Context> context;
     Status met;
-    DLC_TRY(guard("the meeting of the ranks", [&] {
-      auto made = membership_->meet();
+    int channel = 0;
+    DLC_TRY(guard("the meeting of the ranks", 0, [&] {
+      auto made = membership_->meet(channel);
       made.ok() ? void(context = *std::move(made)) : void(met = made.status());
     }));
     DLC_TRY(met);
     context->setTimeout(timeout);
-    auto made =
-        std::make_unique<GlooCommunicator>(std::move(context), membership_);
+    auto made = std::make_unique<GlooCommunicator>(std::move(context),
+                                                   membership_, channel);
     DLC_TRY(made->learnAddresses());
     return std::unique_ptr<Communicator>(std::move(made));
   }
@@ -214,18 +263,24 @@ public:
 
   void abandon() override { membership_->abandon(); }
   void agreeToEnd() override { membership_->agreeToEnd(); }
+  FlightRecorder *recorder() override { return &membership_->recorder; }
 
-  // Every rank tells the addresses at which the others see it.
+  // Every rank tells its host, and the addresses at which the others see it.
   Status learnAddresses() {
-    std::string own;
+    std::string own = hostName() + "\n";
     for (int peer = 0; peer < size(); ++peer)
       if (peer != rank())
         own += addressOf(peer) + "\n";
     DLC_ASSIGN(std::vector<std::string> all, allGather(own));
-    for (size_t peer = 0; peer < all.size(); ++peer)
-      for (size_t at = 0, end;
+    std::vector<std::string> hosts;
+    for (size_t peer = 0; peer < all.size(); ++peer) {
+      const size_t first = all[peer].find('\n');
+      hosts.push_back(printable(all[peer].substr(0, first)));
+      for (size_t at = first + 1, end;
            (end = all[peer].find('\n', at)) != std::string::npos; at = end + 1)
         peers_[all[peer].substr(at, end - at)] = static_cast<int>(peer);
+    }
+    membership_->setHosts(std::move(hosts));
     return {};
   }
 
@@ -235,7 +290,7 @@ private:
   }
 
   template <class T> Status gather(T *own, T *all, size_t count) {
-    return guard("all_gather", [&] {
+    return guard("all_gather", count * sizeof(T), [&] {
       gloo::AllgatherOptions options(context_);
       options.setInput(own, count);
       options.setOutput(all, count * static_cast<size_t>(size()));
@@ -243,7 +298,17 @@ private:
     });
   }
 
-  template <class F> Status guard(std::string_view name, F &&collective) {
+  template <class F>
+  Status guard(const char *name, uint64_t bytes, F &&collective) {
+    FlightRecorder &recorder = membership_->recorder;
+    const uint64_t number =
+        recorder.begin(channel_, sequence_++, name, bytes, subject_);
+    const Status status = attempt(name, std::forward<F>(collective));
+    recorder.end(number, status.ok());
+    return status;
+  }
+
+  template <class F> Status attempt(const char *name, F &&collective) {
     try {
       collective();
       return {};
@@ -255,27 +320,26 @@ private:
   }
 
   // A connection may have closed because its rank had lost another one.
-  Status explain(std::string_view name, std::string_view what) {
-    if (const auto rank = membership_->lostRank())
-      return peerLost("rank {} is lost in {}", *rank, name);
-    if (const auto rank = findSilentRank(membership_->rendezvous());
-        rank && *rank != this->rank())
-      return peerLost("rank {} does not answer in {}: {}", *rank, name,
-                      withoutPlace(what));
+  Status explain(const char *name, std::string_view what) {
+    const bool late = what.find("imed out") != what.npos;
+    const std::string here =
+        "in " + membership_->recorder.describe(name, subject_);
+    if (const auto blamed = membership_->blame(here, late))
+      return peerLost("{}", *blamed);
     std::string who =
         size() == 2 ? fmt::format("rank {}", 1 - rank()) : "another rank";
     for (const auto &[address, peer] : peers_)
       if (what.find(address) != what.npos)
         who = fmt::format("rank {}", peer);
-    bool silent = what.find("imed out") != what.npos;
-    return peerLost("{} {} in {}: {}", who,
-                    silent ? "does not answer" : "is lost", name,
-                    withoutPlace(what));
+    return peerLost("{} {} {}: {}", who, late ? "does not answer" : "is lost",
+                    here, withoutPlace(what));
   }
 
   std::shared_ptr<gloo::Context> context_;
   std::shared_ptr<Membership> membership_;
   std::map<std::string, int> peers_; // by address
+  const int channel_;
+  uint64_t sequence_ = 0; // of the next collective on it
 };
 
 } // namespace
@@ -302,9 +366,10 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
   try {
     membership = std::make_shared<Membership>(rendezvous);
     DLC_TRY(membership->join());
-    DLC_ASSIGN(auto context, membership->meet());
-    auto communicator =
-        std::make_unique<GlooCommunicator>(std::move(context), membership);
+    int channel = 0;
+    DLC_ASSIGN(auto context, membership->meet(channel));
+    auto communicator = std::make_unique<GlooCommunicator>(std::move(context),
+                                                           membership, channel);
     DLC_TRY(communicator->learnAddresses());
     return std::unique_ptr<Communicator>(std::move(communicator));
   } catch (const std::bad_alloc &) {
@@ -312,15 +377,12 @@ makeGlooCommunicator(const Rendezvous &rendezvous) {
   } catch (const std::system_error &) { // no thread, no descriptor
     return caughtException("the meeting of the ranks", Code::PeerLost);
   } catch (const std::exception &error) {
-    const auto lost = membership ? membership->lostRank() : std::nullopt;
     std::string why(withoutPlace(error.what()));
-    if (lost)
-      why = fmt::format("rank {} is lost", *lost);
-    else if (const auto silent = membership
-                                     ? findSilentRank(membership->rendezvous())
-                                     : std::nullopt;
-             silent && *silent != rendezvous.rank)
-      why = fmt::format("rank {} does not answer: {}", *silent, why);
+    const auto blamed =
+        membership ? membership->blame("in the meeting of the ranks", true)
+                   : std::nullopt;
+    if (blamed)
+      why = fmt::format("{}: {}", *blamed, why);
     return peerLost("rank {} cannot meet the {} others within {} s: {}",
                     rendezvous.rank, rendezvous.size - 1,
                     rendezvous.timeout.count() / 1000.0, why);

@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 namespace dlc {
+
+using std::chrono::milliseconds;
+
 namespace {
 
 constexpr uint64_t kProofSlot = 0x646c63; // no collective's
-constexpr char kSecret[] = "secret", kSilent[] = "silent/";
+constexpr char kSecret[] = "secret";
 
 // Of rank 0, for all.
 std::vector<char> shareSecret(gloo::rendezvous::Store &store, int rank) {
@@ -83,30 +86,38 @@ meet(const Rendezvous &rendezvous,
   return std::shared_ptr<gloo::Context>(std::move(context));
 }
 
-std::optional<int> findSilentRank(const Rendezvous &rendezvous) try {
-  constexpr std::chrono::milliseconds kOthers(400), kAnswer(400);
+std::optional<MissingRank> findMissingRank(const Rendezvous &rendezvous,
+                                           int64_t begun) {
+  constexpr milliseconds kStore(200), kAnswer(200);
   Rendezvous soon = rendezvous;
-  soon.timeout = kAnswer;
+  soon.timeout = kStore;
+  const MissingRank store{0, false};
   auto socket = joinStore(soon);
   if (!socket.ok())
-    return 0;
-  GlooStore store(*std::move(socket), kAnswer);
-  try {
-    store.set(kSilent + std::to_string(rendezvous.rank), {'.'});
-  } catch (const gloo::IoException &) {
-    return 0; // the store is in its process
+    return store;
+  StoreClient client(*std::move(socket), kStore);
+  if (!client.askForBeats().ok())
+    return store;
+  std::this_thread::sleep_for(kAnswer);
+  const auto places = client.places();
+  if (!places.ok())
+    return store;
+  std::optional<MissingRank> found;
+  int64_t least = begun;
+  for (size_t rank = 0; rank < places->size(); ++rank) {
+    const RankPlace &place = (*places)[rank];
+    const int number = static_cast<int>(rank);
+    if (number == rendezvous.rank)
+      continue;
+    if (place.begun < least)
+      found = MissingRank{number, true};
+    else if (!found && (place.since < 0 || place.since > kAnswer.count() + 50))
+      found = MissingRank{number, false};
+    least = std::min(least, place.begun);
   }
-  std::this_thread::sleep_for(kOthers);
-  for (int rank = 0; rank < rendezvous.size; ++rank)
-    try {
-      store.wait({kSilent + std::to_string(rank)},
-                 std::chrono::milliseconds(100));
-    } catch (const gloo::IoException &) {
-      return rank;
-    }
-  return std::nullopt;
-} catch (const std::exception &) {
-  return std::nullopt;
+  if (found)
+    (void)client.accuse(found->rank).ok();
+  return found;
 }
 
 } // namespace dlc

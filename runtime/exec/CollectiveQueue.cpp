@@ -1,6 +1,7 @@
 #include "runtime/exec/CollectiveQueue.h"
 
 #include "runtime/base/process/Boundary.h"
+#include "runtime/collective/flight/Recorder.h"
 
 namespace dlc {
 
@@ -24,6 +25,13 @@ Result<int> CollectiveQueue::add(void *data, size_t count, DType type,
   // at most once, and no reference of work() is ever moved.
   queue_.resize(reductions_.size());
   return static_cast<int>(reductions_.size()) - 1;
+}
+
+void CollectiveQueue::describe(int ticket, int64_t bucket,
+                               const std::string &nodes) {
+  std::lock_guard lock(mutex_);
+  if (FlightRecorder *recorder = communicator_.recorder())
+    reductions_[ticket].subject = recorder->addSubject(bucket, nodes);
 }
 
 Status CollectiveQueue::start(int ticket) {
@@ -65,8 +73,11 @@ void CollectiveQueue::work() {
     if (error_.ok() && !stop_) {
       lock.unlock(); // the step starts and waits for others while this blocks
       Status status = guarded("all_reduce", [&] {
-        return communicator_.allReduce(next.data, next.count, next.type,
-                                       next.op);
+        communicator_.setSubject(next.subject);
+        Status reduced =
+            communicator_.allReduce(next.data, next.count, next.type, next.op);
+        communicator_.setSubject(-1);
+        return reduced;
       });
       lock.lock();
       error_ = std::move(status);

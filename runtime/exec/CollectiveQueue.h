@@ -20,6 +20,7 @@ public:
   ~CollectiveQueue() override;
 
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
+  void describe(int ticket, int64_t bucket, const std::string &nodes) override;
   Status start(int ticket) override;
   Status wait(int ticket) override;
   // Waits for everything that was started.
@@ -33,6 +34,7 @@ private:
     DType type;
     ReduceOp op;
     bool pending = false;
+    int subject = -1;
   };
   void work();
 

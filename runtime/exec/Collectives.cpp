@@ -64,6 +64,7 @@ CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
     DLC_ASSIGN(ticket,
                reducer_->add(range.data, *count, *type,
                              op == "mean" ? ReduceOp::Mean : ReduceOp::Sum));
+    reducer_->describe(ticket, bucket, label);
   }
   tickets_[bucket] = ticket;
   return std::make_unique<AllReduce>(reducer_, ticket);

@@ -6,6 +6,8 @@
 #include "runtime/base/numbers/DType.h"
 #include "runtime/collective/Communicator.h"
 
+#include <string>
+
 namespace dlc {
 
 // For one thread. Reductions are done in the order in which they are started,
@@ -20,6 +22,10 @@ public:
   // Registers an all-reduce in place, at bind; returns its ticket.
   virtual Result<int> add(void *data, size_t count, DType type,
                           ReduceOp op) = 0;
+
+  // What it reduces: a bucket, and the labels of the ONNX nodes whose gradients
+  // are in it; for messages and records.
+  virtual void describe(int, int64_t, const std::string &) {}
 
   // Starts it, after the computation so far; its last start must have been
   // waited for. Allocates nothing.

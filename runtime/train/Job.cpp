@@ -83,6 +83,7 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   DLC_TRY(agree(communicator, job->settleLength()));
   DLC_TRY(agree(communicator, job->checkSameJob()));
   DLC_TRY(agree(communicator, job->openRun()));
+  DLC_TRY(job->shareFolder());
   DLC_TRY(job->restore());
   return job;
 }
@@ -279,6 +280,17 @@ Status Job::openRun() {
   run = made.path;
   lock.emplace(std::move(made.lock));
   checkpoints.emplace(run);
+  return {};
+}
+
+// Each rank may leave something there, if it reaches it.
+Status Job::shareFolder() {
+  if (communicator.size() == 1)
+    return {};
+  const std::string own = isRoot() ? absolutePath(run) : "";
+  DLC_ASSIGN(const auto all, communicator.allGather(own));
+  if (!isRoot())
+    run = all[0];
   return {};
 }
 

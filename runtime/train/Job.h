@@ -69,6 +69,7 @@ private:
   Status checkSameJob();
   Status lockRun();
   Status openRun();
+  Status shareFolder();
   Status saveRoot(bool last);
   Status restoreRoot();
   Status checkNumberOfRanks(const plan::Plan &plan) const;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/collective/flight/Recorder.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Signals.h"
@@ -12,6 +13,7 @@
 #include "runtime/train/session/State.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace dlc {
 
@@ -43,6 +45,21 @@ public:
   }
 
   const std::string &folder() const { return job_.run; }
+
+  // After an error: what the ranks did together before it.
+  void keepFlight(const Status &error) const {
+    FlightRecorder *recorder = job_.communicator.recorder();
+    if (!recorder)
+      return;
+    char host[256] = "";
+    ::gethostname(host, sizeof host - 1);
+    const Status kept = writeFlight(
+        *recorder,
+        {job_.communicator.rank(), job_.communicator.size(), host, error},
+        job_.run);
+    if (!kept.ok())
+      warning("{}", kept.message());
+  }
 
   Result<TrainResult> loop() {
     SignalAgreement agreement(job_.communicator);
@@ -122,6 +139,8 @@ private:
     if (decisive)
       DLC_TRY(guard_.keepState());
     DLC_TRY(checkFolder());
+    if (FlightRecorder *recorder = job_.communicator.recorder())
+      recorder->setStep(job_.progress.step + 1);
     DLC_TRY(steps_.start(loader));
     if (job_.options.profile && !profiling_) { // not the first step: it binds
       profiling_ = true;
@@ -291,8 +310,17 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions &options,
 
 const std::string &Trainer::folder() const { return impl_->folder(); }
 
-Result<TrainResult> Trainer::run() try { return impl_->loop(); } catch (...) {
-  return caughtException("training");
+Result<TrainResult> Trainer::run() {
+  auto result = [this]() -> Result<TrainResult> {
+    try {
+      return impl_->loop();
+    } catch (...) {
+      return caughtException("training");
+    }
+  }();
+  if (!result.ok())
+    impl_->keepFlight(result.status());
+  return result;
 }
 
 } // namespace dlc

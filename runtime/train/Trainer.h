@@ -34,7 +34,7 @@ public:
                                                  const TrainHooks &hooks = {});
   ~Trainer();
 
-  // Of the run; empty but on rank 0 if it is a new one.
+  // Of the run.
   const std::string &folder() const;
 
   // Trains to the end; once. While a trainer lives it handles signals
@@ -42,7 +42,8 @@ public:
   // in, and a checkpoint is written. Code::Diverged when the loss is not finite
   // in a step that was not skipped, or after options.maxSkips skipped steps in
   // a row; RUN/replay-<step> then does the step again (Replay.h), and the last
-  // checkpoint is kept.
+  // checkpoint is kept. After any error each of several ranks leaves
+  // RUN/flight-<rank>.json (collective/flight).
   Result<TrainResult> run();
 
 private:

@@ -1,9 +1,11 @@
 // runtime/collective: sums and means over ranks, lost and silent peers.
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Reduce.h"
+#include "runtime/collective/flight/Recorder.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <functional>
 #include <sys/wait.h>
@@ -115,6 +117,77 @@ TEST_F(Peer, SilentOneOfFourIsNamed) {
       << status.message();
 }
 
+// Its thread of the watch gives signs of life: it is waited for.
+TEST_F(Gloo, ASlowRankIsNotSilent) {
+  Rendezvous meeting = here(2);
+  meeting.silence = 300ms;
+  onRanks(meeting, [](Communicator &ranks) {
+    if (ranks.rank() == 1)
+      std::this_thread::sleep_for(1500ms);
+    float value = 1;
+    EXPECT_TRUE(ranks.allReduce(&value, 1, DType::F32, ReduceOp::Sum).ok());
+    EXPECT_EQ(value, 2);
+  });
+}
+
+// All others wait for it in the same place, and say so at the same time.
+TEST_F(Gloo, OneThatDoesNotComeIsNamedAtTheDeadline) {
+  Rendezvous meeting = here(3);
+  meeting.timeout = 1s;
+  std::vector<Status> ends(3);
+  std::vector<double> seconds(3);
+  std::atomic<int> ended = 0;
+  onRanks(meeting, [&](Communicator &ranks) {
+    const auto at = static_cast<size_t>(ranks.rank());
+    const int bucket = ranks.recorder()->addSubject(7, "/a; /b; /c; /d; /e");
+    ranks.recorder()->setStep(12);
+    if (ranks.rank() == 2) { // alive, and elsewhere
+      while (ended < 2)
+        std::this_thread::sleep_for(5ms);
+      return;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<float> values(1000);
+    ranks.setSubject(bucket);
+    ends[at] = ranks.allReduce(values.data(), values.size(), DType::F32,
+                               ReduceOp::Sum);
+    seconds[at] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    ++ended;
+  });
+  for (size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(ends[rank].code(), Code::PeerLost);
+    EXPECT_TRUE(ends[rank].message().starts_with(
+        "rank 2 does not answer in all_reduce of bucket 7, step 12, gradients "
+        "of '/a', '/b', '/c' and 2 more (its host: "))
+        << ends[rank].message();
+    EXPECT_LT(seconds[rank], 1.5);
+  }
+}
+
+// The last 2,000, of which the one that failed is last.
+TEST(Flight, KeepsTheLast) {
+  FlightRecorder recorder;
+  const int bucket = recorder.addSubject(3, "/a");
+  for (uint64_t i = 0; i < 5000; ++i)
+    recorder.end(recorder.begin(0, i, "barrier", 0, -1), true);
+  recorder.setStep(9);
+  recorder.end(recorder.begin(0, 5000, "all_reduce", 64, bucket), false);
+  const std::string text =
+      recorder.toJson({1, 2, "h", peerLost("rank 0 is lost")});
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find("\"sequence\":", at)) != text.npos; ++at)
+    ++count;
+  EXPECT_EQ(count, FlightRecorder::kKept);
+  EXPECT_EQ(text.find("\"sequence\":3000,"), text.npos);
+  EXPECT_NE(text.find("\"sequence\":3001,"), text.npos);
+  EXPECT_NE(text.find("\"sequence\":5000,\"step\":9,\"operation\":"
+                      "\"all_reduce\",\"bytes\":64,\"subject\":0"),
+            text.npos);
+  EXPECT_TRUE(text.ends_with("\"state\":\"failed\"}]}\n"));
+}
+
 TEST_F(Gloo, SiblingsWorkSideBySide) {
   onRanks(here(3), [](Communicator &ranks) {
     auto first = ranks.sibling(10s);
@@ -187,7 +260,8 @@ TEST_F(Gloo, NoOneComes) {
   Status status = makeGlooCommunicator(meeting).status();
   EXPECT_EQ(status.code(), Code::PeerLost);
   EXPECT_EQ(status.message(), "rank 0 cannot meet the 1 others within 0.3 s: "
-                              "rank 1 does not answer: the other ranks did "
+                              "rank 1 does not answer in the meeting of the "
+                              "ranks: the other ranks did "
                               "not come");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }

@@ -1,6 +1,7 @@
 // runtime/collective/store: a job's meeting point among strangers, in PyTorch's
 // protocol.
 #include "runtime/collective/store/JobStore.h"
+#include "runtime/collective/store/JobWatch.h"
 #include "runtime/collective/store/TcpStore.h"
 
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@ using Clock = Socket::Clock;
 namespace {
 
 const std::string kToken(32, 't');
+int64_t begunNone() { return 0; }
 
 size_t openDescriptors() {
   DIR *folder = ::opendir("/proc/self/fd");
@@ -248,11 +250,14 @@ TEST_F(Store, TenThousandHostilePackets) {
 // Who hears that `gone` is lost.
 TEST_F(Store, ADeathIsToldToAll) {
   std::atomic<int> heard = 0;
-  const auto listen = [&](int rank) { heard += rank == 2 ? 1 : 100; };
+  const auto listen = [&](LostRank lost) {
+    heard += lost.rank == 2 && !lost.silent ? 1 : 100;
+  };
   auto first = joinStore(as(0)), second = joinStore(as(1)),
        third = joinStore(as(2));
   ASSERT_TRUE(first.ok() && second.ok() && third.ok());
-  JobWatch a(*std::move(first), listen), b(*std::move(second), listen);
+  JobWatch a(*std::move(first), 10s, listen, begunNone),
+      b(*std::move(second), 10s, listen, begunNone);
   GlooStore waiting = client(1);
   std::thread waits([&] {
     try {
@@ -265,7 +270,8 @@ TEST_F(Store, ADeathIsToldToAll) {
     }
   });
   {
-    JobWatch c(*std::move(third), [](int) {});
+    JobWatch c(
+        *std::move(third), 10s, [](LostRank) {}, begunNone);
     std::this_thread::sleep_for(100ms);
     c.abandon();
   }
@@ -277,9 +283,11 @@ TEST_F(Store, AFarewellIsNoDeath) {
   std::atomic<int> heard = 0;
   auto first = joinStore(as(1)), second = joinStore(as(2));
   ASSERT_TRUE(first.ok() && second.ok());
-  JobWatch a(*std::move(first), [&](int) { ++heard; });
+  JobWatch a(
+      *std::move(first), 10s, [&](LostRank) { ++heard; }, begunNone);
   {
-    JobWatch b(*std::move(second), [&](int) { ++heard; });
+    JobWatch b(
+        *std::move(second), 10s, [&](LostRank) { ++heard; }, begunNone);
   }
   std::this_thread::sleep_for(100ms);
   server_.reset(); // rank 0 ends well, too
@@ -291,11 +299,70 @@ TEST_F(Store, TheDeathOfRankZeroIsItsClosedStore) {
   std::atomic<int> heard = -1;
   auto first = joinStore(as(1));
   ASSERT_TRUE(first.ok());
-  JobWatch a(*std::move(first), [&](int rank) { heard = rank; });
+  JobWatch a(
+      *std::move(first), 10s, [&](LostRank lost) { heard = lost.rank; },
+      begunNone);
   std::this_thread::sleep_for(50ms);
   server_->abandon();
   server_.reset();
   EXPECT_TRUE(within(1s, [&] { return heard == 0; }));
+}
+
+// Its connection stays open, and says nothing: no collective need wait for it.
+TEST_F(Store, ASilentRankIsLost) {
+  server_.reset();
+  auto listener = Socket::listen("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok());
+  meeting_.port = listener->port();
+  server_ = *TcpStoreServer::serve(*std::move(listener), 3, kToken, 300ms);
+  std::atomic<int> heard = -1, silent = -1;
+  auto first = joinStore(as(1)), second = joinStore(as(2));
+  ASSERT_TRUE(first.ok() && second.ok());
+  const auto begin = Clock::now();
+  JobWatch a(
+      *std::move(first), 300ms,
+      [&](LostRank lost) {
+        silent = lost.silent;
+        heard = lost.rank;
+      },
+      begunNone);
+  const std::string watch = store::textOf({store::Query::Watch, {}, {}, 0});
+  ASSERT_TRUE(second->send(watch.data(), watch.size(), Clock::now() + 1s));
+  EXPECT_TRUE(within(2s, [&] { return heard == 2; })) << heard;
+  EXPECT_EQ(silent, 1);
+  EXPECT_GE(Clock::now() - begin, 300ms);
+}
+
+// The same of the store: what stands there listens and never answers.
+TEST(Silence, OfTheStoreIsThatOfRankZero) {
+  auto listener = Socket::listen("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok());
+  auto socket =
+      Socket::connect("127.0.0.1", listener->port(), Clock::now() + 5s);
+  ASSERT_TRUE(socket.ok());
+  std::atomic<int> heard = -1;
+  JobWatch watch(
+      *std::move(socket), 200ms,
+      [&](LostRank lost) { heard = lost.silent ? lost.rank : 100; }, begunNone);
+  EXPECT_TRUE(within(2s, [&] { return heard == 0; })) << heard;
+}
+
+TEST(Silence, IsCountedFromTheLastBeat) {
+  Heartbeats beats(3, 1000ms);
+  const Clock::time_point start = Clock::now();
+  EXPECT_FALSE(beats.pause());
+  for (int rank = 0; rank < 3; ++rank)
+    beats.hear(rank, 5, start);
+  beats.hear(1, 6, start + 900ms);
+  beats.release(2);
+  EXPECT_TRUE(beats.pause());
+  EXPECT_FALSE(beats.findSilent(start + 1000ms));
+  EXPECT_EQ(beats.findSilent(start + 1001ms), 0);
+  EXPECT_FALSE(beats.findSilent(start + 1002ms)); // it is told once
+  beats.skip(500ms);                              // this process was stopped
+  EXPECT_FALSE(beats.findSilent(start + 2400ms));
+  EXPECT_EQ(beats.findSilent(start + 2401ms), 1);
+  EXPECT_EQ(beats.placesText(start).size(), 3 * sizeof(RankPlace));
 }
 
 // A backlog that is full is waited for no longer than the deadline says.

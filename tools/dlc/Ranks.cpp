@@ -22,7 +22,10 @@ static Result<int> run(const Launch &launch,
   if (!launch.isRank()) {
     DLC_ASSIGN(const int ranks, countRanks());
     // Ranks that are well end within their timeout.
-    lost.patience = launch.rendezvous.timeout + std::chrono::seconds(3);
+    auto patience = launch.rendezvous.timeout;
+    if (launch.rendezvous.silence.count() > 0)
+      patience = std::min(patience, launch.rendezvous.silence * 11 / 10);
+    lost.patience = patience + std::chrono::seconds(3);
     if (ranks > 1)
       return runLocalRanks(ranks, arguments, lost);
   }

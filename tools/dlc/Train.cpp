@@ -20,6 +20,7 @@ struct Arguments {
   TrainOptions options;
   std::optional<int64_t> ranks; // nothing: as the run was, or as compiled
   LostRanks lost;
+  double heartbeat = 10; // seconds
   LaunchFlags launch;
   bool resumeOrStart = false;
   OptionTable table;
@@ -61,6 +62,12 @@ Status checkPlaces(const TrainOptions &o) {
 void addRanks(OptionTable &table, Arguments &a) {
   table.group("Ranks");
   a.launch.addTo(table, "run");
+  table
+      .number("run.heartbeat", a.heartbeat, 0, 1e6,
+              "seconds without a sign of life until a rank is lost, however "
+              "long --timeout is; 0: never")
+      .described("SECONDS")
+      .notKept();
   table
       .count("run.ranks", a.ranks, 1,
              "to go on with, on this machine (default: as before)", 65536)
@@ -175,6 +182,7 @@ Result<int> runTrain(Arguments &arguments,
   DLC_TRY(checkLaunch(arguments, launch));
   DLC_TRY(settleOptions(arguments));
   launch.rendezvous.timeout = milliseconds(options.timeout); // the run's
+  launch.rendezvous.silence = milliseconds(arguments.heartbeat);
   setQuiet(options.quiet);
   DLC_ASSIGN(const bool orStart, mayGoOn(arguments, launch));
   auto countRanks = [&]() -> Result<int> {
@@ -227,9 +235,15 @@ void addTrain(CommandLine &line) {
       "Ranks on several hosts let no stranger in if DLC_JOB_TOKEN, 16 "
       "characters or more,\n"
       "is the same on all.\n\n"
-      "A rank that dies ends the run with code 7 at once, one that is silent "
-      "after\n"
-      "--timeout. With --on-lost-rank=shrink\n"
+      "A rank that dies ends the run with code 7 at once, one that is "
+      "stopped or cannot be\n"
+      "reached after --heartbeat, one that does not come where others wait "
+      "after --timeout;\n"
+      "computing for long is neither. The error names it, its host and what "
+      "was waited for,\n"
+      "and each rank leaves RUN/flight-RANK.json: dlc flight RUN/flight-*.json "
+      "compares them.\n"
+      "With --on-lost-rank=shrink\n"
       "the other local ranks start again from the newest checkpoint: so do "
       "--save-every\n"
       "often enough. A step then has fewer samples; the number of steps and "

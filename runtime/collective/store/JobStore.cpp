@@ -5,9 +5,7 @@
 
 #include <gloo/common/error.h>
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <thread>
 
 namespace dlc {
 
@@ -144,42 +142,6 @@ void GlooStore::wait(const std::vector<std::string> &keys,
   throwUnless(there.status());
   if (!*there)
     throw gloo::IoException("the other ranks did not come");
-}
-
-JobWatch::JobWatch(Socket socket, std::function<void(int)> lost)
-    : socket_(std::move(socket)), lost_(std::move(lost)),
-      wake_(::eventfd(0, EFD_CLOEXEC)) {
-  thread_ = std::thread([this] { listen(); });
-}
-
-JobWatch::~JobWatch() {
-  ::eventfd_write(wake_, 1);
-  thread_.join();
-  ::close(wake_);
-  if (!abandoned_)
-    say(Query::Farewell, std::chrono::seconds(1));
-}
-
-bool JobWatch::say(Query query, std::chrono::seconds patience) const {
-  const std::string bytes = textOf({query, {}, {}, 0});
-  return socket_.send(bytes.data(), bytes.size(), Clock::now() + patience);
-}
-
-void JobWatch::listen() {
-  uint32_t rank = 0; // if the store cannot be reached
-  if (say(Query::Watch, StoreLimits::kPatience)) {
-    pollfd entries[] = {{socket_.descriptor(), POLLIN, 0}, {wake_, POLLIN, 0}};
-    do
-      ::poll(entries, 2, -1);
-    while (!entries[0].revents && !entries[1].revents);
-    if (entries[1].revents)
-      return;
-    if (!socket_.receive(&rank, sizeof rank,
-                         Clock::now() + StoreLimits::kPatience))
-      rank = 0;
-  }
-  if (rank != kEnd)
-    lost_(static_cast<int>(rank));
 }
 
 } // namespace dlc

@@ -1,14 +1,10 @@
-// What a rank does with the job's store: finds it, meets the others, and hears
-// of their deaths.
+// What a rank does with the job's store: finds it and meets the others.
 #pragma once
 
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/store/StoreClient.h"
 
 #include <gloo/rendezvous/store.h>
-
-#include <functional>
-#include <thread>
 
 namespace dlc {
 
@@ -38,29 +34,6 @@ public:
 private:
   StoreClient client_;
   std::chrono::milliseconds timeout_;
-};
-
-// A rank's place in the job for as long as it lives: when its connection closes
-// without a farewell, the rank is lost.
-class JobWatch {
-public:
-  // `lost` is called at most once, by a thread of the watch, with the rank that
-  // is gone first.
-  JobWatch(Socket socket, std::function<void(int rank)> lost);
-  // Says farewell, unless the rank was abandoned.
-  ~JobWatch();
-
-  void abandon() { abandoned_ = true; }
-
-private:
-  void listen();
-  bool say(store::Query query, std::chrono::seconds patience) const;
-
-  Socket socket_;
-  std::function<void(int)> lost_;
-  bool abandoned_ = false;
-  int wake_; // readable: the thread is to end
-  std::thread thread_;
 };
 
 } // namespace dlc

@@ -18,7 +18,8 @@ constexpr Form kForms[] = {
     {Query::Wait, "K"},      {Query::Count, ""},     {Query::Erase, "k"},
     {Query::Append, "kv"},   {Query::MultiGet, "K"}, {Query::MultiSet, "P"},
     {Query::CancelWait, ""}, {Query::Ping, "4"},     {Query::Hello, "4t"},
-    {Query::Watch, ""},      {Query::Farewell, ""},
+    {Query::Watch, ""},      {Query::Farewell, ""},  {Query::Beat, "8"},
+    {Query::Ask, ""},        {Query::Places, ""},    {Query::Accuse, "4"},
 };
 
 const char *partsOf(Query query) {

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 
+#include <cstring>
 #include <fmt/ranges.h>
 
 namespace dlc {
@@ -139,6 +140,23 @@ Result<bool> StoreClient::erase(const std::string &key) {
 
 Status StoreClient::append(const std::string &key, const std::string &value) {
   return send({Query::Append, {key}, {value}, 0}, deadline());
+}
+
+Status StoreClient::askForBeats() {
+  return send({Query::Ask, {}, {}, 0}, deadline());
+}
+
+Result<std::vector<RankPlace>> StoreClient::places() {
+  const auto limit = deadline();
+  DLC_TRY(send({Query::Places, {}, {}, 0}, limit));
+  DLC_ASSIGN(const std::string text, receiveText(limit));
+  std::vector<RankPlace> places(text.size() / sizeof(RankPlace));
+  std::memcpy(places.data(), text.data(), places.size() * sizeof(RankPlace));
+  return places;
+}
+
+Status StoreClient::accuse(int rank) {
+  return send({Query::Accuse, {}, {}, rank}, deadline());
 }
 
 } // namespace dlc

@@ -8,6 +8,12 @@
 
 namespace dlc {
 
+// How far a rank was when it was heard last.
+struct RankPlace {
+  int64_t begun = 0;  // collectives
+  int64_t since = -1; // milliseconds; -1: it was never heard, or it has left
+};
+
 // One thread at a time. Every call ends within the timeout, with
 // Code::PeerLost if the store has not answered; the client is then of no use.
 // Keys are the store's own: PyTorch's clients put a "/" before theirs.
@@ -43,6 +49,12 @@ public:
   Result<std::vector<std::string>> getAll(const std::vector<std::string> &keys);
   Status setAll(const std::vector<std::string> &keys,
                 const std::vector<std::string> &values);
+
+  // Of rank 0's store alone, for ranks: asks all for a sign of life; what came;
+  // tells all that a rank is lost.
+  Status askForBeats();
+  Result<std::vector<RankPlace>> places();
+  Status accuse(int rank);
 
   const Socket &socket() const { return socket_; }
   Socket release() && { return std::move(socket_); }

@@ -2,6 +2,7 @@
 #include "runtime/collective/store/TcpStore.h"
 
 #include "runtime/base/process/Log.h"
+#include "runtime/collective/store/Connection.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,28 +18,6 @@
 #include <unistd.h>
 
 namespace dlc {
-namespace store {
-
-struct Connection {
-  Socket socket;
-  int rank = -1; // not said, or of a client that is none
-  bool validated = false, watches = false, left = false;
-  std::string in, out;             // not read, not sent
-  std::vector<std::string> wanted; // the keys that it waits for
-  Socket::Clock::time_point due;   // of what is half done
-  bool closed = false;
-
-  template <class T> void tell(T value) {
-    out.append(reinterpret_cast<const char *>(&value), sizeof value);
-  }
-  void tellText(const std::string &text) {
-    tell<uint64_t>(text.size());
-    out += text;
-  }
-};
-
-} // namespace store
-
 namespace {
 
 using namespace store;
@@ -68,9 +47,10 @@ std::optional<int64_t> numberOf(std::string_view text) {
 
 class TcpStoreServer::Impl {
 public:
-  Impl(Socket listener, int size, std::string token)
+  Impl(Socket listener, int size, std::string token,
+       std::chrono::milliseconds silence)
       : listener_(std::move(listener)), size_(size), token_(std::move(token)),
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        beats_(size, silence), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     thread_ = std::thread([this] { serve(); });
   }
 
@@ -107,6 +87,9 @@ private:
       entries.push_back({c.socket.descriptor(), static_cast<short>(events), 0});
       due = std::min(due, c.due);
     }
+    const auto pause = beats_.pause();
+    if (pause)
+      due = std::min(due, Clock::now() + *pause);
     int timeout = -1;
     if (due != kNever)
       timeout = static_cast<int>(std::clamp<int64_t>(
@@ -114,12 +97,23 @@ private:
               .count(),
           0, 60'000));
     ::poll(entries.data(), entries.size(), timeout);
+    if (pause)
+      noticeOwnStop(*pause);
+    turned_ = Clock::now();
     size_t i = 2;
     for (Connection &c : connections_)
       handle(c, entries[i++].revents);
     if (entries[1].revents)
       accept();
     dropClosed();
+    while (const auto silent = beats_.findSilent(Clock::now()))
+      tellLost(*silent, store::kSilent);
+  }
+
+  // What was to be heard meanwhile is read after it.
+  void noticeOwnStop(std::chrono::milliseconds pause) {
+    if (const auto passed = Clock::now() - turned_; passed > 3 * pause)
+      beats_.skip(passed);
   }
 
   void handle(Connection &c, int events) {
@@ -182,7 +176,9 @@ private:
   bool mayAsk(const Connection &c, const Message &message) const {
     if (message.query == Query::Validate || message.query == Query::Hello)
       return c.validated == (message.query == Query::Hello) && c.rank < 0;
-    if (message.query == Query::Watch || message.query == Query::Farewell)
+    if (message.query == Query::Beat)
+      return c.watches;
+    if (message.query >= Query::Watch)
       return c.rank >= 0;
     if (!c.wanted.empty() && message.query != Query::CancelWait)
       return false;
@@ -199,7 +195,13 @@ private:
     case Query::Watch:
       return watch(c);
     case Query::Farewell:
+      beats_.release(c.rank);
       return c.left = true;
+    case Query::Beat:
+    case Query::Ask:
+    case Query::Places:
+    case Query::Accuse:
+      return listen(c, message);
     case Query::Ping:
       c.tell(static_cast<uint32_t>(message.number));
       return true;
@@ -274,10 +276,26 @@ private:
   }
 
   bool watch(Connection &c) {
+    beats_.hear(c.rank, 0, Clock::now());
     if (!c.watches)
       for (int rank : lost_)
         c.tell(static_cast<uint32_t>(rank));
     return c.watches = true;
+  }
+
+  bool listen(Connection &c, const Message &message) {
+    if (message.query == Query::Beat) {
+      if (!isLost(c.rank))
+        beats_.hear(c.rank, message.number, Clock::now());
+      c.tell(kBeat);
+    } else if (message.query == Query::Places) {
+      c.tellText(beats_.placesText(Clock::now()));
+    } else if (message.query == Query::Ask) {
+      tellWatchers(kAsk);
+    } else if (message.number < size_) {
+      tellLost(static_cast<int>(message.number), store::kSilent);
+    }
+    return true;
   }
 
   bool areSet(const std::vector<std::string> &keys) const {
@@ -411,22 +429,34 @@ private:
     }
   }
 
-  void tellLost(int rank) {
-    if (std::find(lost_.begin(), lost_.end(), rank) != lost_.end())
+  void tellLost(int rank, uint32_t how = 0) {
+    if (isLost(rank))
       return;
     lost_.push_back(rank);
-    for (Connection &c : connections_) {
-      if (c.watches)
-        c.tell(static_cast<uint32_t>(rank));
+    beats_.release(rank);
+    for (Connection &c : connections_)
       if (!c.wanted.empty())
         answer(c);
-      write(c);
-    }
+    tellWatchers(static_cast<uint32_t>(rank) | how);
+  }
+
+  bool isLost(int rank) const {
+    return std::find(lost_.begin(), lost_.end(), rank) != lost_.end();
+  }
+
+  void tellWatchers(uint32_t word) {
+    for (Connection &c : connections_)
+      if (c.watches) {
+        c.tell(word);
+        write(c);
+      }
   }
 
   const Socket listener_;
   const int size_;
   const std::string token_;
+  Heartbeats beats_; // of the thread alone
+  Clock::time_point turned_ = Clock::now();
   const Socket wake_;
   std::atomic<bool> stop_ = false;
   // Of the thread alone:
@@ -442,9 +472,10 @@ TcpStoreServer::TcpStoreServer(std::unique_ptr<Impl> impl)
 TcpStoreServer::~TcpStoreServer() = default;
 
 Result<std::unique_ptr<TcpStoreServer>>
-TcpStoreServer::serve(Socket listener, int size, const std::string &token) {
+TcpStoreServer::serve(Socket listener, int size, const std::string &token,
+                      std::chrono::milliseconds silence) {
   return std::unique_ptr<TcpStoreServer>(new TcpStoreServer(
-      std::make_unique<Impl>(std::move(listener), size, token)));
+      std::make_unique<Impl>(std::move(listener), size, token, silence)));
 }
 
 void TcpStoreServer::abandon() { impl_->abandoned = true; }

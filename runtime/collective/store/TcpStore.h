@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/collective/Socket.h"
+#include "runtime/collective/store/Heartbeats.h"
 #include "runtime/collective/store/Protocol.h"
 
 #include <memory>
@@ -27,9 +28,11 @@ struct StoreLimits : store::Limits {
 // Serves in a thread until it is destroyed.
 class TcpStoreServer {
 public:
-  // For the ranks of a job of `size`; an empty token: none is asked for.
+  // For the ranks of a job of `size`; an empty token: none is asked for. A rank
+  // without a sign of life for `silence` is lost; 0: only if it closes.
   static Result<std::unique_ptr<TcpStoreServer>>
-  serve(Socket listener, int size, const std::string &token);
+  serve(Socket listener, int size, const std::string &token,
+        std::chrono::milliseconds silence = kSilence);
   ~TcpStoreServer();
 
   // Rank 0 fails: the others take it for lost when it ends.

@@ -1,0 +1,74 @@
+// The last collectives of this process, for when a job fails: which of them
+// began, which ended, and what they were about.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace dlc {
+
+// Any thread. Recording allocates nothing and takes about 0.1 microseconds.
+class FlightRecorder {
+public:
+  static constexpr size_t kKept = 2000;
+
+  FlightRecorder();
+
+  // What collectives may be about: a bucket of gradients and the labels of the
+  // ONNX nodes that these belong to, "/f1/Gemm; /c1/Conv". Its number.
+  int addSubject(int64_t bucket, std::string nodes);
+  // The step that is running; 0: none.
+  void setStep(int64_t step) { step_ = step; }
+
+  // A collective begins: the `sequence`th of its channel, of those ranks that
+  // meet once more have one more. `operation` must live as long; `subject`
+  // below 0: none. Returns what end() takes.
+  uint64_t begin(int channel, uint64_t sequence, const char *operation,
+                 uint64_t bytes, int subject);
+  void end(uint64_t number, bool well);
+
+  // So many began, on all channels.
+  int64_t begun() const { return begun_; }
+
+  // "all_reduce of bucket 3, step 12, gradients of '/a', '/b' and 7 more"
+  std::string describe(const char *operation, int subject) const;
+
+  struct Owner {
+    int rank = 0, ranks = 1;
+    std::string host;
+    Status error; // why it is written
+  };
+  // A JSON object and a newline (README.md says of which members).
+  std::string toJson(const Owner &owner) const;
+
+private:
+  enum class State : uint8_t { Waits, Done, Failed };
+  struct Entry {
+    uint64_t sequence = 0, bytes = 0;
+    const char *operation = "";
+    int64_t step = 0, beginning = 0, end = 0; // of the clock, in ns
+    int channel = 0, subject = -1;
+    State state = State::Waits;
+  };
+  struct Subject {
+    int64_t bucket;
+    std::string nodes;
+  };
+
+  std::atomic<int64_t> begun_ = 0, step_ = 0;
+  mutable std::mutex mutex_; // of what follows
+  std::vector<Entry> ring_;  // kKept
+  std::vector<Subject> subjects_;
+};
+
+// RUN/flight-RANK.json, in one step. If it cannot be written there, in the
+// folder for temporary files, with a warning that says where.
+Status writeFlight(const FlightRecorder &recorder,
+                   const FlightRecorder::Owner &owner, const std::string &run);
+
+} // namespace dlc
