@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -107,6 +108,37 @@ class Peer(dlc.TestCase):
             ranks = self.start(timeout=2)
             os.kill(ranks[rank], signal.SIGSTOP)
             self.expect_peer_lost(ranks, seconds=6)
+
+    def test_stopped_rank_is_silent(self):
+        """Long before --timeout, by its missing signs of life; who waited for it, where and for whom, is known."""
+        for rank in 0, 1:
+            self.new_folder()
+            ranks = self.start(heartbeat=1, timeout=60)
+            os.kill(ranks[rank], signal.SIGSTOP)
+            began = time.monotonic()
+            status, _, err = dlc.finish(self.process, DEADLINE)
+            self.assertEqual(status, dlc.PEER_LOST, err)
+            self.assertLess(time.monotonic() - began, 5)
+            self.assertRegex(err, rf"rank {rank} does not answer in \w+( of bucket 0)?, step \d+.*\(its host: ")
+            self.wait_for_end(ranks)
+            out, _ = dlc.dlc("flight", os.path.join(self.run_folder, f"flight-{1 - rank}.json"))
+            self.assertRegex(out, rf"rank {1 - rank} waited for rank {rank}\n")
+            found = re.search(r"all_reduce of bucket 0, step \d+, gradients of (.*) \(its host", err)
+            if found:
+                self.assertIn("'/f3/Gemm', '/f2/Gemm', '/f1/Gemm' and 2 more", found[1])
+
+    def test_no_room_for_the_record(self):
+        """The last collectives go to the folder for temporary files, and a warning says so."""
+        with dlc.tempfile.TemporaryDirectory() as folder:
+            os.environ["TMPDIR"] = folder
+            self.addCleanup(os.environ.pop, "TMPDIR", None)
+            ranks = self.start()
+            os.mkdir(os.path.join(self.run_folder, "flight-0.json"))
+            os.kill(ranks[1], signal.SIGKILL)
+            _, _, err = dlc.finish(self.process, DEADLINE)
+            name, = os.listdir(folder)
+            self.assertRegex(err, rf"flight-0.json.*: the last collectives are in '.*{name}'")
+            self.assertIn("no file of rank 1", dlc.dlc("flight", os.path.join(folder, name))[0])
 
     def start_rank(self, rank, world, token, timeout, **length):
         """A rank, started as by torchrun."""

@@ -49,6 +49,7 @@ int runAsRanks(const Launch &launch,
 std::chrono::milliseconds milliseconds(double seconds);
 void addEnv(CommandLine &line);
 void addPlan(CommandLine &line);
+void addFlight(CommandLine &line);
 void addCache(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.

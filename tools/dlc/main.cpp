@@ -31,6 +31,7 @@ static void describe(CommandLine &line) {
   addCache(line);
   addEnv(line);
   addPlan(line);
+  addFlight(line);
   addCompletion(line);
   addManual(line);
   line.app.footer(
