@@ -98,6 +98,9 @@ const Preset presets[] = {
       {"Sinh", Deny},
       {"Cosh", Deny},
       {"Tan", Deny},
+      {"Acosh", Infer}, // on none of PyTorch's lists
+      {"Asinh", Infer},
+      {"Atanh", Infer},
       {"ReduceL1", Deny},
       {"ReduceL2", Deny},
       {"ReduceSumSquare", Deny},

@@ -24,16 +24,35 @@ GROUPS = {
 
 
 class Losses(dlc.TestCase):
+    half = None  # the type that outputs are rounded to before the loss
+    tolerance = dict(rtol=1e-3, atol=2e-6)
+    value_tolerance = 5e-5
+    amp = {}
+    groups = list(GROUPS)
+
     def setUp(self):
         super().setUp()
         self.arrays = dict(np.load(os.path.join(dlc.REFS, "losses_ref.npz")))
 
     def save(self, name, nodes, inputs, outputs, weights):
+        if self.half:
+            weights = {**weights, "one": np.ones((1, 1), np.float32), "column": np.array([-1, 1])}
+            nodes = [*nodes, *(step for n, _, _ in outputs for step in self.through_half(nodes, n))]
         infos = [[helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in side] for side in (inputs, outputs)]
         tensors = [numpy_helper.from_array(np.asarray(v), k) for k, v in weights.items()]
         graph = helper.make_graph(nodes, "g", *infos, tensors)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.path(name))
         return self.path(name)
+
+    @staticmethod
+    def through_half(nodes, output):
+        """A product with 1 behind an output, which autocast computes in half."""
+        maker = next(n for n in nodes if output in n.output)
+        maker.output[0] = output + ".exact"
+        steps = [("Shape", [output + ".exact"], "shape"), ("Reshape", [output + ".exact", "column"], "flat"),
+                 ("MatMul", [output + ".flat", "one"], "product")]
+        return [*(helper.make_node(op, inputs, [f"{output}.{to}"]) for op, inputs, to in steps),
+                helper.make_node("Reshape", [output + ".product", output + ".shape"], [output])]
 
     def outputs(self, group, names):
         """Outputs x + p, those of nll and kl behind a softmax."""
@@ -41,7 +60,7 @@ class Losses(dlc.TestCase):
         kinds = GROUPS[group][0]
         for name in names:
             case = {what: self.arrays[f"{group}/{name}/{what}"] for what in ("x", "p", "y")}
-            after = {"nll": "LogSoftmax", "kl": "Softmax"}.get(kinds[name])
+            after = {"nll": "LogSoftmax", "kl": "LogSoftmax" if self.half else "Softmax"}.get(kinds[name])
             nodes.append(helper.make_node("Add", ["x_" + name, name + ".weight"], ["sum_" + name if after else name]))
             if after:
                 nodes.append(helper.make_node(after, ["sum_" + name], [name], axis=1))
@@ -55,10 +74,10 @@ class Losses(dlc.TestCase):
         return self.save("m.onnx", nodes, inputs, outputs, weights)
 
     def test_values_and_gradients(self):
-        for group, (kinds, options) in GROUPS.items():
+        for group, (kinds, options) in [(g, GROUPS[g]) for g in self.groups]:
             loss = ",".join(f"{name}:{kind}" for name, kind in kinds.items())
             artifact = dlc.compile(self.outputs(group, kinds), self.path(group + ".dlc"), loss=loss, optimizer="sgd",
-                                   momentum=0, lr=1, batch=4, quiet=True, **options)
+                                   momentum=0, lr=1, batch=4, quiet=True, **options, **self.amp)
             run = dlc.train(artifact, self.path("d.npz"), self.path(group), steps=1, quiet=True, save_every=1)
             state, total = run.state(1), 0
             for name in kinds:
@@ -66,11 +85,11 @@ class Losses(dlc.TestCase):
                 with self.subTest(case=key):
                     expected = float(self.arrays[key + "loss"])
                     total += expected
-                    self.assertAlmostEqual(run.metrics("loss." + name)[0] / expected, 1, places=4)
+                    self.assertAlmostEqual(run.metrics("loss." + name)[0] / expected, 1, delta=self.value_tolerance, msg=key)
                     found = self.arrays[key + "p"] - state[name + ".weight"]
-                    np.testing.assert_allclose(found, self.arrays[key + "gradient"], 1e-3, 2e-6)
+                    np.testing.assert_allclose(found, self.arrays[key + "gradient"], **self.tolerance)
             evaluated = dlc.evaluate(artifact, self.path("d.npz"))["loss"]
-            self.assertAlmostEqual(evaluated / total, 1, places=4, msg=group)
+            self.assertAlmostEqual(evaluated / total, 1, delta=self.value_tolerance, msg=group)
 
     def sums(self, name, shapes):
         """A model of outputs x + p, each of a shape beside the batch, whose data is x."""
@@ -83,11 +102,11 @@ class Losses(dlc.TestCase):
         """One step and an evaluation give PyTorch's loss, the step its gradient."""
         run = dlc.train(artifact, data, self.path(key.replace("/", "-")), steps=1, quiet=True, save_every=1)
         expected = float(self.arrays[key + "/loss"])
-        self.assertAlmostEqual(run.metrics("loss")[0] / expected, 1, places=4)
-        self.assertAlmostEqual(dlc.evaluate(artifact, data)["loss"] / expected, 1, places=4)
+        self.assertAlmostEqual(run.metrics("loss")[0] / expected, 1, delta=self.value_tolerance)
+        self.assertAlmostEqual(dlc.evaluate(artifact, data)["loss"] / expected, 1, delta=self.value_tolerance)
         state = run.state(1)
         for name, (before, gradient) in gradients.items():
-            np.testing.assert_allclose(before - state[name + ".weight"], gradient, 1e-3, 2e-6, err_msg=name)
+            np.testing.assert_allclose(before - state[name + ".weight"], gradient, err_msg=name, **self.tolerance)
 
     def test_losses_of_several_outputs(self):
         cases = {"plain/cosine_embedding": {}, "plain/triplet_margin": {}, "chosen/cosine_embedding": dict(loss_margin=0.3),
@@ -102,7 +121,7 @@ class Losses(dlc.TestCase):
                 if key + "/y" in self.arrays:
                     data["y"] = self.arrays[key + "/y"].astype(np.int64)
                 np.savez(self.path("d.npz"), **data)
-                artifact = dlc.compile(source, self.path("s.dlc"), loss=key.split("/")[1], batch=4, **SGD, **options)
+                artifact = dlc.compile(source, self.path("s.dlc"), loss=key.split("/")[1], batch=4, **SGD, **options, **self.amp)
                 self.compare(key, artifact, self.path("d.npz"), {n: (p, g) for n, p, g in
                                                                 zip(names, case["p"], case["gradient"])})
 
@@ -134,7 +153,7 @@ class Losses(dlc.TestCase):
                 if name != "padded":
                     data |= dict(input_lengths=case["steps"], target_lengths=case["count"])
                 np.savez(self.path("d.npz"), **data)
-                artifact = dlc.compile(source, self.path("c.dlc"), loss="ctc", ctc_labels=3, batch=4, **SGD, **options)
+                artifact = dlc.compile(source, self.path("c.dlc"), loss="ctc", ctc_labels=3, batch=4, **SGD, **options, **self.amp)
                 self.compare(name + "/ctc", artifact, self.path("d.npz"),
                              {"out": (case["p"], self.arrays[name + "/ctc/gradient"])})
 

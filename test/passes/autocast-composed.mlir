@@ -3,6 +3,7 @@
 // RUN: %dlc-opt %s --dlc-autocast=amp-dtype=fp16 | FileCheck %s --check-prefixes=CHECK,FP16
 // RUN: %dlc-opt %s --dlc-autocast="amp-infer=CumSum,Resize,ReduceLogSumExp" | FileCheck %s --check-prefix=ASKED
 // RUN: %dlc-opt %s --dlc-autocast=amp=O2 | FileCheck %s --check-prefix=LEVEL
+// RUN: %dlc-opt %s --dlc-autocast=amp-preset=torch | FileCheck %s --check-prefix=TORCH
 
 // A sum of running parts is f32, what it moves between is as it comes.
 // CHECK-LABEL: @running_sum
@@ -44,4 +45,25 @@ func.func @fused(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %1 = dlc.mul %0, %0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused["a", fused<"CumSum">["b"]])
   %2 = dlc.matmul %1, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %2 : tensor<4x4xf32>
+}
+
+// Two of torch's functions of angles are on its lists, their inverses of other curves are not.
+// BF16-LABEL: @inverses
+// BF16-COUNT-2: dlc.sub {{.*}} -> tensor<4x4xf32>
+// BF16: dlc.sub {{.*}} -> tensor<4x4xbf16>
+// BF16: dlc.sub {{.*}} -> tensor<4x4xf32>
+// TORCH-LABEL: @inverses
+// TORCH: dlc.sub {{.*}} -> tensor<4x4xf32>
+// TORCH-COUNT-3: dlc.sub {{.*}} -> tensor<4x4xbf16>
+func.func @inverses(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = dlc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = dlc.sub %0, %0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"Acos">["a"])
+  %2 = dlc.matmul %1, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = dlc.sub %2, %2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"Acosh">["b"])
+  %4 = dlc.matmul %3, %3 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = dlc.sub %4, %4 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"Asinh">["c"])
+  %6 = dlc.matmul %5, %5 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %7 = dlc.sub %6, %6 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"Atanh">["d"])
+  %8 = dlc.matmul %7, %7 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %8 : tensor<4x4xf32>
 }
