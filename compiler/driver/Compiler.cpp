@@ -297,6 +297,8 @@ private:
                            decisionsJson(model->decisions)));
     if (std::string tensors = decidedTensors(); !tensors.empty())
       DLC_TRY(writeNewFile(path("tensors.json"), tensors));
+    if (std::string scores = scoresJson(*model->module); !scores.empty())
+      DLC_TRY(writeNewFile(path("scores.json"), scores));
     DLC_TRY(writeNewFile(path("model.mlir"), program));
     DLC_ASSIGN(std::string skeleton, makeSkeleton());
     if (!layout.empty())

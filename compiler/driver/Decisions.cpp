@@ -1,4 +1,5 @@
 #include "compiler/driver/Decisions.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "passes/optimizer/OptimizerRules.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
@@ -81,6 +82,23 @@ std::string regroupedWarning(const std::vector<import::Decision> &decisions,
       rule, fmt::join(names.begin(), names.begin() + shown, "', '"),
       shown < names.size() ? fmt::format(" and {} more", names.size() - shown)
                            : "");
+}
+
+std::string scoresJson(mlir::ModuleOp module) {
+  auto scores = module->getAttrOfType<mlir::DictionaryAttr>("dlc.scores");
+  if (!scores)
+    return "";
+  Json json = {{"ignore", nullptr}};
+  for (mlir::NamedAttribute field : scores) {
+    const std::string name = field.getName().str();
+    if (auto text = llvm::dyn_cast<mlir::StringAttr>(field.getValue()))
+      json[name] = text.str();
+    else if (auto flag = llvm::dyn_cast<mlir::BoolAttr>(field.getValue()))
+      json[name] = flag.getValue();
+    else
+      json[name] = llvm::cast<mlir::IntegerAttr>(field.getValue()).getInt();
+  }
+  return dumpJson(json, 1) + "\n";
 }
 
 } // namespace dlc

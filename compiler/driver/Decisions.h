@@ -1,6 +1,7 @@
 // What an import decided about a file's tensors, kept in the artifact.
 #pragma once
 #include "compiler/import/Importer.h"
+#include "mlir/IR/BuiltinOps.h"
 #include <map>
 #include <string>
 #include <vector>
@@ -32,5 +33,10 @@ std::string tensorsJson(const std::vector<TensorDecision> &tensors);
 /// and some hold a source's parameters in another arrangement; else "".
 std::string regroupedWarning(const std::vector<import::Decision> &decisions,
                              const OptimizerOptions &options);
+
+/// What metrics are computed from, as dlc-append-loss has noted on the module:
+/// the artifact's scores.json, which runtime/train/metrics reads; empty if the
+/// loss is none that metrics judge.
+std::string scoresJson(mlir::ModuleOp module);
 
 } // namespace dlc

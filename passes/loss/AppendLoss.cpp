@@ -11,6 +11,7 @@
 #include "passes/Step.h"
 #include "passes/loss/LossKinds.h"
 #include "passes/loss/LossTerms.h"
+#include "passes/loss/Scores.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -106,6 +107,7 @@ void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
     if (auto argument = dyn_cast<BlockArgument>(labels))
       nameArgument(f, argument.getArgNumber(), "y");
     if (!train) {
+      noteScores(predict, op, outputs);
       correct = classHits(Expr(b, op.getLoc(), op.getLogits()),
                           Expr(b, op.getLoc(), op.getLabels()));
       loss = Expr(b, op.getLoc(), op.getLoss());
@@ -254,6 +256,10 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
         appendFromGraph(predict, *loss, train);
       else
         append(predict, *terms, options.loss, train);
+    for (const Term &term : *terms)
+      if (!term.isGraph() && term.outputs.size() == 1)
+        noteScores(predict, *term.kind, term.outputs[0],
+                   term.nameOf(term.takes.inputs[0]), options.loss);
     return success();
   }
 

@@ -128,7 +128,21 @@ Result<NewestCheckpoint> findNewest(const std::string &run,
   }
 }
 
-Result<Model> openModel(const std::string &path, Artifact::Use use) try {
+// The checkpoint that RUN/best is a link to; any other path as it is.
+static std::string withoutBestLink(const std::string &path) {
+  fs::path folder = fs::path(path).lexically_normal();
+  if (folder.filename().empty())
+    folder = folder.parent_path();
+  std::error_code error;
+  const fs::path target = fs::read_symlink(folder, error);
+  if (error || folder.filename() != "best" ||
+      !stepOfCheckpoint(target.string()))
+    return path;
+  return (folder.parent_path() / target.filename()).string();
+}
+
+Result<Model> openModel(const std::string &given, Artifact::Use use) try {
+  const std::string path = withoutBestLink(given);
   fs::path folder = fs::path(path).lexically_normal();
   if (folder.filename().empty())
     folder = folder.parent_path();
@@ -150,7 +164,7 @@ Result<Model> openModel(const std::string &path, Artifact::Use use) try {
   std::string state = artifact.statePath();
   return Model{std::move(artifact), std::nullopt, std::move(state)};
 } catch (...) {
-  return caughtException(path);
+  return caughtException(given);
 }
 
 } // namespace dlc

@@ -45,9 +45,9 @@ struct Model {
   std::string statePath;                // the state to use
 };
 
-// `path` is an artifact, a checkpoint inside a run, or a run, which means its
-// newest checkpoint that is whole; a warning names those that are newer.
-// Everything is checked, nothing is executed.
+// `path` is an artifact, a checkpoint inside a run, RUN/best, which links to
+// one, or a run, which means its newest checkpoint that is whole; a warning
+// names those that are newer. Everything is checked, nothing is executed.
 Result<Model> openModel(const std::string &path,
                         Artifact::Use use = Artifact::Use::Run);
 

@@ -4,6 +4,7 @@
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/device/TuneChoices.h"
+#include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/session/Buffers.h"
 #include "runtime/train/session/Inputs.h"
@@ -185,10 +186,10 @@ Status Job::loadData() {
   Sampling compiled = sampling;
   compiled.world = static_cast<int>(plan.world_size());
   stepsPerEpoch = compiled.updatesPerEpoch(data->samples());
+  std::shared_ptr<const Source> toJudge;
   if (!options.val.empty()) {
-    DLC_ASSIGN(source, givenOr(hooks.val, options.val));
-    DLC_ASSIGN(
-        val, openDataset(std::move(source), plan, "eval_step", options.scale));
+    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val));
+    DLC_ASSIGN(val, openDataset(toJudge, plan, "eval_step", options.scale));
   }
   DLC_ASSIGN(dataHash, data->source().hash(options.threads));
   options.tune.choices = std::make_shared<TuneChoices>();
@@ -201,6 +202,59 @@ Status Job::loadData() {
                               .timeout = std::chrono::milliseconds(
                                   int64_t(options.timeout * 1000)),
                               .tune = options.tune}));
+  return openValidation(std::move(toJudge));
+}
+
+// Which metrics validations compute, and which decides; errors before the first
+// step.
+Status Job::openValidation(std::shared_ptr<const Source> source) {
+  const bool looksForBest = !options.best.empty() || options.patience > 0;
+  if (!source && (looksForBest || !options.metrics.empty()))
+    return usageError("--metrics, --best and --patience are about "
+                      "validations: expected --val=FILE");
+  std::vector<std::string> names = options.metrics;
+  if (looksForBest) {
+    DLC_ASSIGN(bestBy, parseBest(options.best.empty() ? "loss" : options.best));
+    const plan::Program *eval = findProgram(session->plan(), "eval_step");
+    const bool isKnown =
+        bestBy->metric == "loss" ||
+        (bestBy->metric == "accuracy" && findOutput(*eval, "row_correct") >= 0);
+    if (!isKnown)
+      names.push_back(bestBy->metric);
+    const std::string set = bestBy->key.substr(0, bestBy->key.find('_'));
+    bool exists = set == "val";
+    for (int i = 1; i <= plan::countAverages(session->plan()); ++i)
+      exists |= set == plan::averagesName(i);
+    if (!exists)
+      return usageError("--best={}: the model has no averages '{}'",
+                        options.best, set);
+  }
+  if (names.empty())
+    return {};
+  auto made = Judge::create(*session, names, std::move(source), options.scale);
+  if (!made)
+    return made.status().withContext("--metrics");
+  judge.emplace(*std::move(made));
+  return {};
+}
+
+// A run that went on by another value begins to look for its best anew.
+Status Job::settleBest() {
+  const std::string by = bestBy ? bestBy->key : "";
+  if (progress.bestBy != by) {
+    progress.best = {};
+    progress.bestBy = by;
+  }
+  Best &best = progress.best;
+  DLC_TRY(communicator.broadcast(&best, sizeof best, 0));
+  if (!isRoot() || !bestBy)
+    return {};
+  linkBest(run, best.step);
+  if (best.step >= 0 &&
+      !exists(fmt::format("{}/checkpoint-{}", run, best.step)))
+    warning("the best checkpoint, of step {}, is gone: '{}/best' is the next "
+            "that is better than {} {}",
+            best.step, run, bestBy->key, best.value);
   return {};
 }
 
@@ -337,6 +391,7 @@ Status Job::restoreRoot() {
 Status Job::sharePlace() {
   DLC_TRY(communicator.broadcast(&progress.step, sizeof progress.step, 0));
   DLC_TRY(communicator.broadcast(&progress.cursor, sizeof progress.cursor, 0));
+  DLC_TRY(settleBest());
   progress.dataHash = dataHash;
   progress.samples = data->samples();
   progress.world = communicator.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/train/Hooks.h"
+#include "runtime/train/metrics/Judge.h"
 #include "runtime/train/run/Checkpoints.h"
 #include "runtime/train/run/Run.h"
 
@@ -35,6 +36,10 @@ struct Job {
   // NaN if the program does not report it.
   double metric(std::span<const double> values, std::string_view name) const;
   bool reports(std::string_view metric) const;
+  // Whether validations have been without a better one for long enough.
+  bool isPatienceOver() const {
+    return options.patience > 0 && progress.best.waited >= options.patience;
+  }
   // "48.0 MiB: ...": what the device holds for this rank.
   std::string memoryText() const;
 
@@ -46,8 +51,10 @@ struct Job {
   Sampling sampling;
   std::string dataHash;
   std::unique_ptr<Session> session;
-  std::string run;             // its folder
-  std::optional<RunLock> lock; // of it, and what is in it: rank 0's
+  std::optional<Judge> judge;   // of val, if metrics are asked for
+  std::optional<BestBy> bestBy; // what decides which checkpoint is the best
+  std::string run;              // its folder
+  std::optional<RunLock> lock;  // of it, and what is in it: rank 0's
   std::optional<Checkpoints> checkpoints;
   int64_t savedStep = -1; // of the last of them that this process wrote
   Progress progress;      // of what was started: the device may be behind
@@ -64,6 +71,8 @@ private:
       Communicator &communicator)
       : options(options), hooks(hooks), communicator(communicator) {}
   Status loadData();
+  Status openValidation(std::shared_ptr<const Source> source);
+  Status settleBest();
   Status bindStep();
   Status settleLength();
   Status checkSameJob();

@@ -3,6 +3,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/train/run/Best.h"
 #include "runtime/train/session/Buffers.h"
 
 #include <yaml-cpp/yaml.h>
@@ -65,9 +66,66 @@ void addSamples(OptionTable &table, TrainOptions &o) {
       .described("FACTOR");
 }
 
+// "90s", "10min", "2h" in seconds; nothing for another text.
+std::optional<double> secondsOf(const std::string &word) {
+  for (const auto &[unit, factor] :
+       {std::pair("min", 60.0), std::pair("h", 3600.0), std::pair("s", 1.0)})
+    if (const std::string_view text = word; text.ends_with(unit)) {
+      const auto number =
+          parseNumber(word.substr(0, word.size() - std::string(unit).size()),
+                      kAboveZero, 1e9);
+      return number ? std::optional(*number * factor) : std::nullopt;
+    }
+  return std::nullopt;
+}
+
+void addSaveEvery(OptionTable &table, TrainOptions &o) {
+  Option &row =
+      table.add("run.save-every",
+                "steps between checkpoints, or time: 30s, 10min, 2h; 0: each "
+                "epoch",
+                "N|TIME");
+  row.set = [&o](auto &words) -> Status {
+    DLC_ASSIGN(const std::string word, oneWord(words));
+    const auto seconds = secondsOf(word);
+    const auto steps = parseCount(word, 0);
+    if (!seconds && !steps)
+      return usageError("expected a whole number of at least 0, or a time as "
+                        "30s, 10min or 2h, found '{}'",
+                        word);
+    o.saveSeconds = seconds.value_or(0);
+    o.saveEvery = seconds ? 0 : *steps;
+    return {};
+  };
+  row.get = [&o] {
+    return Words{o.saveSeconds > 0 ? numberText(o.saveSeconds) + "s"
+                                   : std::to_string(o.saveEvery)};
+  };
+}
+
+void addValidation(OptionTable &table, TrainOptions &o) {
+  table.group("Validation");
+  addMetrics(table, "run.metrics", o.metrics);
+  table.text(
+      "run.best", o.best, "METRIC",
+      "keep the checkpoint of the best validation by this, beside --keep "
+      "others, as RUN/best: loss, a metric, or that of averages as "
+      "ema_loss");
+  table.count(
+      "run.patience", o.patience, 0,
+      "validations in a row without a better --best (default loss) that "
+      "end the run; 0: it goes on");
+  table.number("run.min-delta", o.minDelta, 0, kNoLimit,
+               "what is better by no more than this does not count for "
+               "--patience");
+  table.require([&o](auto &) -> Status {
+    DLC_TRY(parseMetrics(o.metrics).status().withContext("--metrics"));
+    return o.best.empty() ? Status() : parseBest(o.best).status();
+  });
+}
+
 void addSteps(OptionTable &table, TrainOptions &o) {
-  table.count("run.save-every", o.saveEvery, 0,
-              "steps between checkpoints; 0: each epoch");
+  addSaveEvery(table, o);
   table.count("run.keep", o.keep, 1, "checkpoints to keep that are whole");
   table.count("run.max-skips", o.maxSkips, 1,
               "skipped steps in a row that end the run");
@@ -114,6 +172,12 @@ std::string placeOf(const std::string &path, const YAML::Mark &mark) {
                      mark.column + 1);
 }
 
+Words wordsOf(const YAML::Node &value) {
+  if (value.IsSequence())
+    return value.as<Words>();
+  return value.IsNull() ? Words() : Words{value.as<std::string>()};
+}
+
 // Sets the option that an entry of the file at `path` is of, unless it is one
 // of `except`.
 Status readEntry(const YAML::Node &name, const YAML::Node &value,
@@ -129,8 +193,7 @@ Status readEntry(const YAML::Node &name, const YAML::Node &value,
       continue;
     if (isGiven(except, option.key))
       return {};
-    const Status set =
-        option.set(value.IsNull() ? Words() : Words{value.as<std::string>()});
+    const Status set = option.set(wordsOf(value));
     return set.ok() ? set
                     : corrupt("{}: {}: {}", placeOf(path, value.Mark()), key,
                               set.message());
@@ -172,6 +235,7 @@ void TrainOptions::addTo(OptionTable &table) {
   addLength(table, *this);
   addSamples(table, *this);
   addSteps(table, *this);
+  addValidation(table, *this);
   addRanks(table, *this);
   tune.addTo(table);
 }

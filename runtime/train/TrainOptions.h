@@ -36,10 +36,11 @@ struct TrainOptions {
   uint64_t seed = 0;
   std::optional<double> scale; // factor of the data, see Dataset::open
 
-  int64_t saveEvery = 0; // steps between checkpoints; 0: at ends of epochs
-  int64_t keep = 3;      // checkpoints to keep
-  int threads = 0;       // of each rank; 0: the machine's, divided by the ranks
-  double timeout = 60;   // seconds that a rank may be silent
+  int64_t saveEvery = 0;  // steps between checkpoints; 0: at ends of epochs
+  double saveSeconds = 0; // or seconds between them; 0: none
+  int64_t keep = 3;       // checkpoints to keep
+  int threads = 0;     // of each rank; 0: the machine's, divided by the ranks
+  double timeout = 60; // seconds that a rank may be silent
   bool quiet = false;
   bool noGraph = false; // on a GPU, launch commands one by one; not kept
   TuneOptions tune;     // of a GPU's libraries; only tf32 is kept
@@ -53,6 +54,11 @@ struct TrainOptions {
   // kept. Copies the state before every step.
   bool debugOverflow = false;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
+
+  std::vector<std::string> metrics; // of validations, see metrics/Metrics.h
+  std::string best; // the value whose best checkpoint is kept, see run/Best.h
+  int64_t patience = 0; // validations without a better one; 0: never ends
+  double minDelta = 0;  // what is better by no more does not end the waiting
 
   // Keys of options that were asked for ("run.keep"), also with their default
   // values: they win over a run's own when it is resumed; not kept.

@@ -1,11 +1,13 @@
 #include "runtime/train/Trainer.h"
 
+#include "runtime/base/files/Files.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/collective/flight/Recorder.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
 #include "runtime/train/Signals.h"
+#include "runtime/train/metrics/Judge.h"
 #include "runtime/train/overflow/Guard.h"
 #include "runtime/train/run/Metrics.h"
 #include "runtime/train/run/Profile.h"
@@ -66,7 +68,7 @@ public:
     Loader loader(*job_.data, job_.sampling, job_.progress.step, job_.total);
     ProgressBar bar(job_.progress.step, job_.total, job_.options.logEvery,
                     job_.isRoot() && !job_.options.quiet);
-    while (job_.progress.step < job_.total) {
+    while (job_.progress.step < job_.total && !job_.isPatienceOver()) {
       if (Status status = step(loader, bar); !status.ok()) {
         writeWhatIsKnown();
         return status;
@@ -92,6 +94,10 @@ private:
   SignalRequest takeRequest() {
     SignalRequest request = signals_ ? signals_->take() : SignalRequest();
     request.end = std::exchange(end_, false);
+    const std::chrono::duration<double> since = Clock::now() - saved_;
+    isTimed_ = !request.save && job_.isRoot() && job_.options.saveSeconds > 0 &&
+               since.count() >= job_.options.saveSeconds;
+    request.save |= isTimed_;
     return request;
   }
 
@@ -118,6 +124,9 @@ private:
       return info("run {} has done {} of {} steps: nothing is left; more are "
                   "--steps=N or --epochs=N",
                   job_.run, job_.progress.step, job_.total);
+    if (job_.isPatienceOver())
+      return info("run {} has ended at step {}: {}", job_.run,
+                  job_.progress.step, patienceText());
     info("run {}: {} steps of {} samples{} ({} an epoch of {}), {}{}", job_.run,
          job_.total, job_.sampling.samplesOfUpdate(),
          job_.sampling.window > 1 ? " (" + batchText(job_.sampling) + " a rank)"
@@ -199,12 +208,13 @@ private:
   // What is due after this step; then every step before is known.
   Status atStepEnd(SignalRequest asked, ProgressBar &bar) {
     const int64_t step = job_.progress.step;
-    const bool ends = step == job_.total || asked.stop || asked.end;
+    bool ends = step == job_.total || asked.stop || asked.end;
     const bool epochEnd = job_.progress.cursor.sample == 0;
     const bool validates = job_.val && (epochEnd || step == job_.total);
     const int64_t every = job_.options.saveEvery;
-    const bool saves =
-        ends || asked.save || (every > 0 ? step % every == 0 : epochEnd);
+    bool saves = ends || asked.save ||
+                 (every > 0 ? step % every == 0
+                            : epochEnd && job_.options.saveSeconds == 0);
     if (!validates && !saves && !epochEnd)
       return {};
     DLC_TRY(readReports(0, bar));
@@ -213,13 +223,20 @@ private:
     if (validates) {
       bar.pause();
       DLC_TRY(validate(event));
+      saves |= isNewBest(event);
+      ends |= job_.isPatienceOver();
+      saves |= ends;
     }
     if (epochEnd && job_.isRoot() && job_.hooks.onEpoch)
       end_ |= !job_.hooks.onEpoch(event);
     if (!saves)
       return {};
     DLC_TRY(job_.save(ends));
-    if (asked.save && !ends && job_.savedStep == step && !job_.options.quiet) {
+    saved_ = Clock::now();
+    if (job_.isPatienceOver() && job_.isRoot() && step < job_.total)
+      info("ended: {}", patienceText());
+    if (asked.save && !isTimed_ && !ends && job_.savedStep == step &&
+        !job_.options.quiet) {
       bar.pause();
       info("asked by a signal: wrote checkpoint-{}", step);
     }
@@ -254,18 +271,67 @@ private:
     if (result.accuracy)
       event.values.emplace_back(fmt::format("{}_accuracy", name),
                                 *result.accuracy);
+    if (!job_.judge)
+      return {};
+    DLC_ASSIGN(const Judgement judgement, job_.judge->judge());
+    for (const auto &[metric, value] : judgement.values)
+      setValue(event, fmt::format("{}_{}", name, metric), value);
+    if (job_.isRoot() && name == "val")
+      writeClasses(classesJson(judgement, event.epoch, event.step));
     return {};
   }
 
-  // "epoch 3: val loss 0.1234 accuracy 97.00 %"
+  // The same on all ranks: so are the values.
+  bool isNewBest(const EpochEvent &event) {
+    if (!job_.bestBy)
+      return false;
+    for (const auto &[name, value] : event.values)
+      if (name == job_.bestBy->key)
+        return takeValue(job_.progress.best, value, event.step,
+                         job_.bestBy->more, job_.options.minDelta);
+    return false;
+  }
+
+  std::string patienceText() const {
+    const Best &best = job_.progress.best;
+    return fmt::format("{} validations without a better {} than {:.6g} of "
+                       "step {} (--patience={})",
+                       best.waited, job_.bestBy->key, best.value, best.step,
+                       job_.options.patience);
+  }
+
+  static void setValue(EpochEvent &event, const std::string &key,
+                       double value) {
+    for (auto &[name, known] : event.values)
+      if (name == key) {
+        known = value;
+        return;
+      }
+    event.values.emplace_back(key, value);
+  }
+
+  // Of the last validation; it is made anew, so that none less is no error.
+  void writeClasses(const std::string &text) const {
+    if (text.empty())
+      return;
+    const Status written =
+        writeFileAtomically(job_.run + "/classes.json", text + "\n");
+    if (!written.ok())
+      warning("{}", written.message());
+  }
+
+  // "epoch 3: val loss 0.1234 accuracy 97.00 % f1 0.9712"
   static std::string epochText(const EpochEvent &event) {
     std::string text = fmt::format("epoch {}:", event.epoch);
     for (const auto &[name, value] : event.values) {
-      const std::string_view whole = name;
-      text += whole.ends_with("_accuracy")
-                  ? fmt::format(" accuracy {:.2f} %", 100 * value)
-                  : fmt::format(" {} loss {:.4f}",
-                                whole.substr(0, whole.rfind('_')), value);
+      const size_t line = name.find('_');
+      const std::string metric = name.substr(line + 1);
+      if (metric == "loss")
+        text += fmt::format(" {} loss {:.4f}", name.substr(0, line), value);
+      else if (metric == "accuracy")
+        text += fmt::format(" accuracy {:.2f} %", 100 * value);
+      else
+        text += fmt::format(" {} {:.4f}", metric, value);
     }
     return text;
   }
@@ -284,12 +350,13 @@ private:
 
   std::optional<RunSignals> signals_; // from here on: all ranks are ready
   bool end_ = false;                  // a callback asked
+  bool isTimed_ = false;              // a checkpoint is due by the clock
   const std::unique_ptr<Job> ownJob_;
   Job &job_;
   Steps steps_;
   Guard guard_;
   bool profiling_ = false;
-  Clock::time_point checked_ = Clock::now();
+  Clock::time_point checked_ = Clock::now(), saved_ = Clock::now();
   std::optional<JsonLines> metrics_, epochs_;
   JsonLine line_;
 };

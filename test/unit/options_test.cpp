@@ -17,6 +17,8 @@ TEST(Options, GoThereAndBack) {
   options.seed = UINT64_MAX;
   options.scale = 0.1;
   options.shuffle = false;
+  options.metrics = {"f1.micro", "top5"};
+  options.saveSeconds = 90;
   std::string path = testing::TempDir() + "dlc-options.yaml";
   ASSERT_TRUE(writeFileAtomically(path, toYaml(options)).ok());
   auto back = optionsFromYaml(path);
@@ -25,6 +27,8 @@ TEST(Options, GoThereAndBack) {
   EXPECT_EQ(back->seed, options.seed);
   EXPECT_EQ(back->scale, options.scale);
   EXPECT_EQ(back->shuffle, false);
+  EXPECT_EQ(back->metrics, options.metrics);
+  EXPECT_EQ(back->saveSeconds, options.saveSeconds);
   EXPECT_TRUE(back->missing.empty());
   for (std::string text : {"", "[1", "{steps: 3}", "- 1", "data: [1, 2]\n",
                            "{data: x, stepz: 3}"}) {
@@ -88,7 +92,9 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->seed, UINT64_MAX);
   EXPECT_EQ(options->scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
-  EXPECT_EQ(options->missing, std::vector<std::string>{"batch"});
+  EXPECT_EQ(options->missing,
+            (std::vector<std::string>{"batch", "metrics", "best", "patience",
+                                      "min_delta"}));
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"

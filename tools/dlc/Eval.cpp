@@ -5,6 +5,8 @@
 #include "tools/dlc/Rows.h"
 
 #include "runtime/base/Json.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/train/metrics/Judge.h"
 
 #include <filesystem>
 
@@ -19,6 +21,7 @@ struct Arguments {
   std::optional<int64_t> threads;
   int averages = 0;
   bool json = false;
+  Words metrics;
   OptionTable table;
   OptionFlags flags{table, onlySection("eval")};
 };
@@ -40,35 +43,103 @@ Arguments::Arguments() {
 struct Loaded {
   std::unique_ptr<Session> session;
   Dataset data;
+  std::shared_ptr<const Source> source;
+  std::optional<double> scale;
 };
 
 Result<Loaded> load(const Arguments &arguments, const char *program) {
   const int threads = static_cast<int>(arguments.threads.value_or(0));
   DLC_ASSIGN(Model model, openModel(arguments.model));
   DLC_ASSIGN(auto scale, dataScale(model, arguments.scale));
-  DLC_ASSIGN(Dataset data, openDataset(arguments.data, model.artifact.plan(),
-                                       program, scale));
+  DLC_ASSIGN(auto source, openSource(arguments.data));
+  DLC_ASSIGN(Dataset data,
+             openDataset(source, model.artifact.plan(), program, scale));
   DLC_ASSIGN(auto session, Session::create(std::move(model),
                                            {.threads = threads,
                                             .averages = arguments.averages}));
-  return Loaded{std::move(session), std::move(data)};
+  return Loaded{std::move(session), std::move(data), std::move(source), scale};
+}
+
+void print(const ClassTable &table) {
+  printOut("{:>8}", "class");
+  for (const std::string &column : table.columns)
+    printOut(" {:>11}", column);
+  printOut("\n");
+  for (size_t c = 0; c < table.rows.size(); ++c) {
+    printOut("{:>8}", c);
+    for (size_t i = 0; i + 1 < table.columns.size(); ++i)
+      printOut(" {:>11.4f}", table.rows[c][i]);
+    printOut(" {:>11}\n", table.rows[c].back());
+  }
+}
+
+// A matrix that no terminal shows is left to --json.
+void print(const std::vector<std::vector<int64_t>> &confusion) {
+  constexpr size_t kWidest = 30;
+  if (confusion.size() > kWidest)
+    return info("a confusion matrix of {} classes: see it by --json",
+                confusion.size());
+  printOut("{:>8}", "is\\found");
+  for (size_t c = 0; c < confusion.size(); ++c)
+    printOut(" {:>6}", c);
+  printOut("\n");
+  for (size_t c = 0; c < confusion.size(); ++c) {
+    printOut("{:>8}", c);
+    for (int64_t count : confusion[c])
+      printOut(" {:>6}", count);
+    printOut("\n");
+  }
+}
+
+void printAsJson(const EvalResult &result, const Judgement &judged) {
+  nlohmann::ordered_json object = {{"loss", result.loss}};
+  if (result.accuracy)
+    object["accuracy"] = *result.accuracy;
+  for (const auto &[name, value] : judged.values)
+    object[name] = value;
+  object["samples"] = result.samples;
+  for (size_t i = 0; i < judged.classes.columns.size(); ++i)
+    for (const auto &row : judged.classes.rows)
+      object["classes"][judged.classes.columns[i]].push_back(row[i]);
+  if (!judged.confusion.empty())
+    object["confusion"] = judged.confusion;
+  if (judged.isBinned)
+    object["binned"] = true;
+  printJson(object);
+}
+
+Result<Judgement> judge(const Loaded &loaded, const Words &metrics) {
+  if (metrics.empty())
+    return Judgement();
+  auto made =
+      Judge::create(*loaded.session, metrics, loaded.source, loaded.scale);
+  if (!made)
+    return made.status().withContext("--metrics");
+  return made->judge();
 }
 
 Status evaluate(const Arguments &arguments) {
   DLC_ASSIGN(Loaded loaded, load(arguments, "eval_step"));
   DLC_ASSIGN(EvalResult result, loaded.session->evaluate(loaded.data));
+  DLC_ASSIGN(const Judgement judged, judge(loaded, arguments.metrics));
   if (arguments.json) {
-    nlohmann::ordered_json object = {{"loss", result.loss}};
-    if (result.accuracy)
-      object["accuracy"] = *result.accuracy;
-    object["samples"] = result.samples;
-    printJson(object);
+    printAsJson(result, judged);
     return {};
   }
   printOut("loss {:.6g}", result.loss);
   if (result.accuracy)
     printOut("  accuracy {:.2f} %", 100 * *result.accuracy);
+  for (const auto &[name, value] : judged.values)
+    if (name != "accuracy" || !result.accuracy)
+      printOut("  {} {:.6g}", name, value);
   printOut("  ({} samples)\n", result.samples);
+  if (!judged.classes.rows.empty())
+    print(judged.classes);
+  if (!judged.confusion.empty())
+    print(judged.confusion);
+  if (judged.isBinned)
+    info("areas under curves are of {} bins: more than {} scores", Tally::kBins,
+         Tally::kMostScores);
   return {};
 }
 
@@ -120,10 +191,16 @@ void addCommand(CommandLine &line, CLI::App &command,
 
 void addEval(CommandLine &line) {
   CLI::App *command =
-      line.app.add_subcommand("eval", "loss and accuracy on samples");
+      line.app.add_subcommand("eval", "loss and metrics on samples");
   auto arguments = std::make_shared<Arguments>();
   arguments->table.toggle("eval.json", arguments->json, "one object on stdout");
-  command->footer("Example:\n  dlc eval runs/lenet-1 --data=test.npz --ema");
+  addMetrics(arguments->table, "eval.metrics", arguments->metrics);
+  arguments->table.require([arguments = arguments.get()](auto &) {
+    return parseMetrics(arguments->metrics).status().withContext("--metrics");
+  });
+  command->footer("Example:\n  dlc eval runs/lenet-1 --data=test.npz --ema\n"
+                  "  dlc eval runs/lenet-1/best --data=test.npz "
+                  "--metrics=top5,f1,confusion");
   addCommand(line, *command, arguments, {"model", "--data"}, evaluate);
 }
 

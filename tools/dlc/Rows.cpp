@@ -5,7 +5,8 @@ namespace dlc::tool {
 Option &addModel(OptionTable &table, std::string key, std::string &path) {
   return table
       .text(std::move(key), path, "TEXT",
-            "a run (its newest checkpoint), a checkpoint or an artifact")
+            "a run (its newest checkpoint), a checkpoint, RUN/best or an "
+            "artifact")
       .named("model");
 }
 

@@ -18,13 +18,25 @@ namespace {
 
 constexpr std::string_view kRemoved = ".removed";
 
+Json toJson(const Best &best, const std::string &by) {
+  Json json = {{"by", by}, {"waited", best.waited}};
+  if (best.step >= 0)
+    json.update({{"value", best.value},
+                 {"step", best.step},
+                 {"reference", best.reference}});
+  return json;
+}
+
 Json toJson(const Progress &progress) {
-  return {{"step", progress.step},
-          {"epoch", progress.cursor.epoch},
-          {"sample", progress.cursor.sample},
-          {"data_hash", progress.dataHash},
-          {"samples", progress.samples},
-          {"world", progress.world}};
+  Json json = {{"step", progress.step},
+               {"epoch", progress.cursor.epoch},
+               {"sample", progress.cursor.sample},
+               {"data_hash", progress.dataHash},
+               {"samples", progress.samples},
+               {"world", progress.world}};
+  if (!progress.bestBy.empty())
+    json["best"] = toJson(progress.best, progress.bestBy);
+  return json;
 }
 
 // A whole number that all arithmetic on it can bear.
@@ -35,8 +47,27 @@ Result<int64_t> countOf(const Json &json, const char *key, uint64_t most) {
   return static_cast<int64_t>(value);
 }
 
+constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+
+Result<double> numberOf(const Json &json, const char *key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number())
+    return corrupt("expected a number '{}'", key);
+  return found->get<double>();
+}
+
+Status readBest(const Json &json, Progress &progress) {
+  DLC_ASSIGN(progress.bestBy, jsonString(json, "by"));
+  DLC_ASSIGN(progress.best.waited, countOf(json, "waited", kMost));
+  if (!json.contains("step"))
+    return {};
+  DLC_ASSIGN(progress.best.step, countOf(json, "step", kMost));
+  DLC_ASSIGN(progress.best.value, numberOf(json, "value"));
+  DLC_ASSIGN(progress.best.reference, numberOf(json, "reference"));
+  return {};
+}
+
 Result<Progress> progressFrom(const Json &json) {
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 2;
   constexpr uint64_t kMostRanks = 1 << 16;
   Progress progress;
   DLC_ASSIGN(progress.step, countOf(json, "step", kMost));
@@ -49,6 +80,8 @@ Result<Progress> progressFrom(const Json &json) {
   DLC_ASSIGN(const int64_t world, countOf(json, "world", kMostRanks));
   DLC_ASSIGN(progress.dataHash, jsonString(json, "data_hash"));
   progress.world = static_cast<int>(world);
+  if (const auto best = json.find("best"); best != json.end())
+    DLC_TRY(readBest(*best, progress).withContext("'best'"));
   if (progress.samples < 1 || world < 1 ||
       progress.cursor.sample > progress.samples)
     return corrupt("sample {} of {}, by {} ranks, is no place in data",
@@ -151,10 +184,13 @@ Status Checkpoints::save(Session &session, const Progress &progress,
                          int64_t keep) {
   DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));
   Status written = write(session, progress);
-  if (!written.ok() && makeRoom(session, progress.step, keep))
+  if (!written.ok() && makeRoom(session, progress, keep))
     written = write(session, progress);
-  if (written.ok())
-    prune(session, progress.step, keep);
+  if (!written.ok())
+    return written;
+  if (!progress.bestBy.empty())
+    linkBest(run_, progress.best.step);
+  prune(session, progress, keep);
   return written;
 }
 
@@ -187,10 +223,12 @@ bool Checkpoints::isWhole(const Checkpoint &checkpoint,
   return true;
 }
 
-void Checkpoints::prune(const Session &session, int64_t step, int64_t keep) {
+void Checkpoints::prune(const Session &session, const Progress &progress,
+                        int64_t keep) {
+  const int64_t step = progress.step;
   int64_t kept = 1; // the one of this step
   for (const Checkpoint &checkpoint : listCheckpoints(run_)) {
-    if (checkpoint.step == step)
+    if (checkpoint.step == step || checkpoint.step == progress.best.step)
       continue;
     if (checkpoint.step > step)
       setAside(checkpoint, ".newer",
@@ -207,16 +245,18 @@ void Checkpoints::prune(const Session &session, int64_t step, int64_t keep) {
 }
 
 // Whether there is room now, which was not before.
-bool Checkpoints::makeRoom(const Session &session, int64_t step, int64_t keep) {
+bool Checkpoints::makeRoom(const Session &session, const Progress &progress,
+                           int64_t keep) {
   constexpr uint64_t kSlack = 16 << 10; // longer numbers, blocks of a folder
   std::vector<std::string> superfluous;
   uint64_t needed = 0, space = spaceIn(run_);
   int64_t kept = 0;
   for (const Checkpoint &checkpoint : listCheckpoints(run_)) {
-    if (checkpoint.step >= step || !isWhole(checkpoint, session))
+    if (checkpoint.step >= progress.step || !isWhole(checkpoint, session))
       continue;
     needed = std::max(needed, spaceOf(checkpoint) + kSlack);
-    if (++kept <= std::max<int64_t>(1, keep - 1))
+    if (++kept <= std::max<int64_t>(1, keep - 1) ||
+        checkpoint.step == progress.best.step)
       continue;
     superfluous.push_back(checkpoint.path);
     space += spaceOf(checkpoint);

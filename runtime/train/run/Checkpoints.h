@@ -3,6 +3,7 @@
 
 #include "runtime/base/Json.h"
 #include "runtime/plan/Model.h"
+#include "runtime/train/run/Best.h"
 #include "runtime/train/session/Session.h"
 
 #include <map>
@@ -16,7 +17,9 @@ struct Progress {
   Cursor cursor;
   std::string dataHash; // of the training data
   int64_t samples = 0;
-  int world = 0; // ranks that did the last step; 0: none was done
+  int world = 0;      // ranks that did the last step; 0: none was done
+  std::string bestBy; // the value that `best` is of; empty: none is looked at
+  Best best;
 };
 
 Result<Progress> readProgress(const std::string &checkpoint);
@@ -36,6 +39,7 @@ public:
   // this run's past and would win over what it does from here on: they become
   // checkpoint-<step>.newer. On a full disk those that `keep` will not keep are
   // removed before, if there is then room, but never the newest that is whole.
+  // The best one stays besides, whatever `keep` is; RUN/best links to it.
   // Code::Diverged, and nothing written, if a parameter is not finite.
   Status save(Session &session, const Progress &progress, int64_t keep);
 
@@ -58,8 +62,8 @@ public:
 private:
   Status write(Session &session, const Progress &progress);
   Result<Progress> loadFrom(Session &session, const std::string &path);
-  void prune(const Session &session, int64_t step, int64_t keep);
-  bool makeRoom(const Session &session, int64_t step, int64_t keep);
+  void prune(const Session &session, const Progress &progress, int64_t keep);
+  bool makeRoom(const Session &session, const Progress &progress, int64_t keep);
   bool isWhole(const Checkpoint &checkpoint, const Session &session);
   void removeUnfinished() const;
 

@@ -86,6 +86,12 @@ public:
   // The outputs of predict for all samples, in order.
   Result<std::vector<Output>> predict(const Dataset &dataset);
 
+  // The programs of a kind for a data set, the largest batch first.
+  std::vector<Sweep::Part> partsFor(std::string_view kind,
+                                    const Dataset &dataset) const;
+  // Null: one rank.
+  Communicator *communicator() const { return communicator_; }
+
   // Another state of the same artifact.
   Status load(const std::string &safetensors);
   Status save(const std::string &safetensors);
@@ -98,9 +104,6 @@ private:
   Result<int> sizeOf(const Batch &batch) const;
   Status checkWindow(int size);
   const plan::Program &stepOf(int size, bool updates) const;
-  // The programs of a kind for a data set, the largest batch first.
-  std::vector<Sweep::Part> partsFor(std::string_view kind,
-                                    const Dataset &dataset) const;
 
   Model model_;
   Communicator *communicator_;

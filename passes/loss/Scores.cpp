@@ -1,0 +1,87 @@
+#include "passes/loss/Scores.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+constexpr char kScores[] = "dlc.scores";
+
+void note(func::FuncOp predict, unsigned output, StringRef labels,
+          StringRef task, int64_t axis, std::optional<int64_t> ignored,
+          bool probabilities) {
+  auto module = predict->getParentOfType<ModuleOp>();
+  auto name = predict.getResultAttrOfType<StringAttr>(output, "dlc.name");
+  if (!name || module->hasAttr(kScores))
+    return;
+  Builder b(predict.getContext());
+  SmallVector<NamedAttribute> fields = {
+      b.getNamedAttr("output", name),
+      b.getNamedAttr("labels", b.getStringAttr(labels)),
+      b.getNamedAttr("task", b.getStringAttr(task)),
+      b.getNamedAttr("axis", b.getI64IntegerAttr(axis)),
+      b.getNamedAttr("probabilities", b.getBoolAttr(probabilities))};
+  if (ignored)
+    fields.push_back(b.getNamedAttr("ignore", b.getI64IntegerAttr(*ignored)));
+  module->setAttr(kScores, b.getDictionaryAttr(fields));
+}
+
+/// What changes no number and no row's place in memory.
+Value belowViews(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ir::ReshapeOp, ir::CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+} // namespace
+
+void noteScores(func::FuncOp predict, const LossKind &kind, unsigned output,
+                StringRef labels, const LossOptions &options) {
+  auto type = cast<RankedTensorType>(predict.getResultTypes()[output]);
+  const int64_t rank = type.getRank();
+  LossOptions plain = options;
+  std::string task = llvm::StringSwitch<std::string>(kind.name)
+                         .Cases({"cross_entropy", "nll", "focal", "dice"},
+                                options.softLabels ? "" : "classes")
+                         .Cases({"bce", "binary_focal"}, "binary")
+                         .Cases({"mse", "l1", "smooth_l1", "huber"}, "values")
+                         .Default("");
+  if (task != "classes")
+    plain.classAxis.reset();
+  const auto axis = classAxis(rank, plain);
+  if (task.empty() || (task == "classes" && (rank < 2 || !axis)))
+    return;
+  if (task == "classes" && type.getDimSize(*axis) == 1)
+    task = "binary";
+  Value out = predict.front().getTerminator()->getOperand(output);
+  Value below = kind.logits(out, options);
+  const bool probabilities =
+      below != out && !isa<ir::LogSoftmaxOp>(out.getDefiningOp());
+  note(predict, output, labels, task, rank < 2 ? -1 : *axis,
+       task == "classes" ? options.ignoreIndex : std::nullopt, probabilities);
+}
+
+void noteScores(func::FuncOp predict, ir::SoftmaxCrossEntropyOp op,
+                ArrayRef<Value> outputs) {
+  if (!isa<BlockArgument>(belowViews(op.getLabels())))
+    return;
+  std::optional<int64_t> ignored;
+  if (auto index = op.getIgnoreIndex())
+    ignored = *index;
+  const Value logits = belowViews(op.getLogits());
+  for (auto [i, output] : llvm::enumerate(outputs)) {
+    auto type = cast<RankedTensorType>(output.getType());
+    if (belowViews(output) == logits && type.getRank() >= 2 &&
+        type.getShape().back() == ir::tensorType(op.getLogits()).getDimSize(1))
+      return note(predict, unsigned(i), "y", "classes", type.getRank() - 1,
+                  ignored, false);
+  }
+}
+
+} // namespace dlc

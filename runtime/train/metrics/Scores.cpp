@@ -1,0 +1,121 @@
+#include "runtime/train/metrics/Scores.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/plan/Ports.h"
+#include "runtime/plan/Types.h"
+
+namespace dlc {
+namespace {
+
+constexpr char kFile[] = "scores.json";
+
+struct Noted {
+  std::string output, labels, task;
+  int64_t axis = -1;
+  std::optional<int64_t> ignored;
+  bool probabilities = false;
+};
+
+Result<Noted> parseNoted(const std::string &text) {
+  DLC_ASSIGN(const Json json, parseJson(text));
+  Noted noted;
+  DLC_ASSIGN(noted.output, jsonString(json, "output"));
+  DLC_ASSIGN(noted.labels, jsonString(json, "labels"));
+  DLC_ASSIGN(noted.task, jsonString(json, "task"));
+  const auto axis = json.find("axis"), ignored = json.find("ignore"),
+             probabilities = json.find("probabilities");
+  if (axis == json.end() || !axis->is_number_integer() ||
+      ignored == json.end() ||
+      !(ignored->is_null() || ignored->is_number_integer()) ||
+      probabilities == json.end() || !probabilities->is_boolean())
+    return corrupt("expected numbers 'axis' and 'ignore' and a truth value "
+                   "'probabilities'");
+  noted.axis = axis->get<int64_t>();
+  if (!ignored->is_null())
+    noted.ignored = ignored->get<int64_t>();
+  noted.probabilities = probabilities->get<bool>();
+  return noted;
+}
+
+Result<Task> taskOf(const std::string &name) {
+  if (name == "classes")
+    return Task::Classes;
+  if (name == "binary")
+    return Task::Binary;
+  if (name == "values")
+    return Task::Values;
+  return corrupt("'{}' is not one of classes, binary, values", name);
+}
+
+// The output's elements of a sample around the axis of the classes.
+Status findExtents(const plan::Plan &plan, int64_t axis, Scores &scores) {
+  const plan::Program *predict = plan::findProgram(plan, "predict");
+  for (int i = 0; predict && i < predict->outputs_size(); ++i) {
+    const plan::Port &port = predict->outputs(i);
+    if (port.name() != scores.output)
+      continue;
+    const auto &shape =
+        predict->buffers(static_cast<int>(port.buffer())).type().shape();
+    if (!plan::isPrediction(plan, *predict, port) || axis >= shape.size())
+      return corrupt("output '{}' has no row for each sample, or no axis {}",
+                     scores.output, axis);
+    scores.port = i;
+    scores.outer = shape[0] / plan.batch();
+    for (int d = 1; d < shape.size(); ++d)
+      (axis < 0 || d < axis || scores.task == Task::Values ? scores.outer
+       : d == axis                                         ? scores.classes
+                   : scores.inner) *= shape[d];
+    return {};
+  }
+  return corrupt("the model has no output '{}'", scores.output);
+}
+
+Result<Scores> scoresOf(const Artifact &artifact) {
+  DLC_ASSIGN(const std::string text,
+             readFile(artifact.filePath(kFile), 1 << 20));
+  DLC_ASSIGN(const Noted noted, parseNoted(text));
+  Scores scores;
+  DLC_ASSIGN(scores.task, taskOf(noted.task));
+  scores.output = noted.output;
+  scores.labels = noted.labels;
+  scores.ignored = noted.ignored;
+  scores.probabilities = noted.probabilities;
+  DLC_TRY(findExtents(artifact.plan(), noted.axis, scores));
+  if (scores.task == Task::Binary && scores.classes > 1)
+    scores.task = Task::Labels;
+  return scores;
+}
+
+} // namespace
+
+std::string_view nameOf(Task task) {
+  switch (task) {
+  case Task::Binary:
+    return "binary";
+  case Task::Labels:
+    return "multilabel";
+  case Task::Classes:
+    return "multiclass";
+  case Task::Values:
+    return "regression";
+  }
+  return "";
+}
+
+Result<Scores> readScores(const Artifact &artifact) {
+  if (!artifact.has(kFile))
+    return usageError("'{}': --metrics needs a loss of class numbers, of 0 and "
+                      "1, or of values (--loss=cross_entropy, nll, focal, "
+                      "dice, bce, binary_focal, mse, l1, smooth_l1, huber) on "
+                      "an output; this model has --loss={}, by which no output "
+                      "can be judged, or was compiled by an older dlc",
+                      artifact.path(), artifact.plan().loss());
+  auto scores = scoresOf(artifact);
+  if (!scores)
+    return scores.status().withContext(
+        fmt::format("'{}'", artifact.filePath(kFile)));
+  return scores;
+}
+
+} // namespace dlc
