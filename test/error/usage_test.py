@@ -124,6 +124,22 @@ class Usage(dlc.TestCase):
             with self.subTest(name):
                 self.refuse(words, message)
 
+    def test_optional_words(self):
+        """They come behind '='; the word behind the flag is the next argument, or another flag."""
+        def phase(*words):
+            return dlc.dlc("compile", *words, "--quiet", "--stop-after=import", "--emit=mlir")[0]
+
+        model = dlc.model("mlp")
+        expected = phase(model)
+        for flags in ["--amp"], ["--ema"], ["--ema", "--amp"]:
+            with self.subTest(flags):
+                self.assertEqual(phase(*flags, model), expected)
+        for flag in "--amp", "--ema", "--dropout":
+            self.refuse(["compile", flag, "none.onnx", "-o", self.path("out.dlc")], r"none\.onnx", code=dlc.BAD_MODEL)
+        self.refuse(self.compile("--amp", "O2"), "O2")
+        self.refuse(self.compile("--amp=O1", "--amp=O2"), "--amp")
+        self.refuse(self.compile("--ema", "--loss", "--amp"), "--loss: expected .*, found the flag '--amp'")
+
     def test_placement_that_cannot_be(self):
         for word, why in ("matmul=generated", "kernels of our own multiply halves"), ("matmul-epilogue=library", "rows of 10 "):
             self.refuse(self.compile("--target=cuda", "--place=" + word), f"--place={word} cannot be: {why}.*; without it",

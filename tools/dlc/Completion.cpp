@@ -42,8 +42,11 @@ std::string bash(const Json &tree) {
     for (const Json &option : command["options"]) {
       all += " " + joined(option["names"]);
       if (!option["choices"].empty())
-        words += fmt::format("    '{} {}') list='{}' ;;\n", name,
-                             longNameOf(option), joined(option["choices"]));
+        words += fmt::format(
+            "    '{0} {1}='{2}) list='{3}' ;;\n", name, longNameOf(option),
+            option["optional"] ? ""
+                               : "|'" + name + " " + longNameOf(option) + "'",
+            joined(option["choices"]));
     }
     flags += fmt::format("    {}) list='{}{}' ;;\n", name,
                          namesOf(command["commands"]), all);
@@ -58,9 +61,9 @@ _dlc() {{
   fi
   # "--flag=word" comes as three.
   if [[ $word == = ]]; then
-    flag=$before word=
+    flag=$before= word=
   elif [[ $before == = ]]; then
-    flag=${{COMP_WORDS[COMP_CWORD - 2]}}
+    flag=${{COMP_WORDS[COMP_CWORD - 2]}}=
   elif [[ $before == -* ]]; then
     flag=$before
   fi
@@ -95,12 +98,15 @@ std::string zsh(const Json &tree) {
       for (const Json &flag : option["names"]) {
         const bool takes = !option["word"].get<std::string>().empty();
         std::string spec = flag.get<std::string>();
+        const bool optional = option["optional"];
         spec += takes ? spec.starts_with("--") ? "=" : "+" : "";
-        spec += "[" + escaped(option["help"].get<std::string>()) + "]";
+        spec += (optional ? "-[" : "[") +
+                escaped(option["help"].get<std::string>()) + "]";
         if (takes)
-          spec += option["choices"].empty()
-                      ? ":word:_files"
-                      : ":word:(" + joined(option["choices"]) + ")";
+          spec += (optional ? "::word:" : ":word:") +
+                  (option["choices"].empty()
+                       ? "_files"
+                       : "(" + joined(option["choices"]) + ")");
         cases += " \\\n      " + quoted("*" + spec);
       }
     cases += " \\\n      '*:file:_files' ;;\n";
@@ -127,8 +133,10 @@ std::string fish(const Json &tree) {
                                        : " -s " + word.substr(1);
       }
       if (!option["choices"].empty())
-        text += " -x -a '" + joined(option["choices"]) + "'";
-      else if (!option["word"].get<std::string>().empty())
+        text += (option["optional"] ? " -f -a '" : " -x -a '") +
+                joined(option["choices"]) + "'";
+      else if (!option["optional"] &&
+               !option["word"].get<std::string>().empty())
         text += " -r";
       text += " -d " + quoted(option["help"].get<std::string>()) + "\n";
     }

@@ -32,19 +32,23 @@ void OptionFlags::addFlag(CLI::App &command, const Option &option) {
       option.alias.empty() ? option.flag : option.alias + "," + option.flag;
   if (option.type.empty()) {
     given->flag = command.add_flag(names)->description(help);
+  } else if (option.optionalWord) {
+    // A flag for CLI11, so that the word behind it is never taken for its own.
+    given->flag = command.add_flag(names)
+                      ->description(help)
+                      ->type_name("[" + option.type + "]")
+                      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   } else {
     given->flag = command.add_option(names, given->words, help)
-                      ->type_name(option.optionalWord ? "[" + option.type + "]"
-                                                      : option.type)
-                      ->expected(option.optionalWord ? 0 : 1, 1)
+                      ->type_name(option.type)
+                      ->expected(1)
                       ->allow_extra_args(false);
-    if (option.repeats)
-      given->flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     const std::string value = option.yaml();
-    if (!option.optionalWord && value != "null" && value != "[]" &&
-        value != "\"\"")
+    if (value != "null" && value != "[]" && value != "\"\"")
       given->flag->default_str(value);
   }
+  if (option.repeats)
+    given->flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   const std::string section = option.key.substr(0, option.key.find('.'));
   if (option.flag.starts_with("-"))
     given->flag->group(option.group.empty() ? kGroups.at(section)
@@ -68,14 +72,25 @@ void OptionFlags::addTo(CLI::App &command) {
     addFlag(command, option);
 }
 
+/// A flag is no other flag's word, as in `--loss --amp`.
+Status OptionFlags::checkWords(const Given &given, const Words &words) {
+  for (const std::string &word : words)
+    for (const auto &other : given_)
+      if (word.starts_with("--") && word == other->option->flag)
+        return usageError("{}: expected {}, found the flag '{}'",
+                          given.option->flag, given.option->type, word);
+  return {};
+}
+
 Status OptionFlags::applyFlag(const Given &given) {
   const Option &option = *given.option;
   Words words = given.words;
-  // A bare flag; CLI11 stands "true" for none, or an empty word.
+  // A bare flag is CLI11's "true".
   if (option.type.empty())
     words = {given.flag->results().back()};
-  else if (option.optionalWord && (words.empty() || words == Words{""}))
-    words = {"true"};
+  else if (option.optionalWord)
+    words = given.flag->results();
+  DLC_TRY(checkWords(given, words));
   if (option.commas) {
     Words split;
     for (const std::string &word : words)

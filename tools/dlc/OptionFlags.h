@@ -33,6 +33,7 @@ private:
   };
   void addFlag(CLI::App &command, const Option &option);
   Status applyConfig(const Config &config);
+  Status checkWords(const Given &given, const Words &words);
   Status applyFlag(const Given &given);
 
   OptionTable &table_;

@@ -29,11 +29,13 @@ Json describe(const CLI::Option &option) {
     names.push_back("-" + name);
   for (const std::string &name : option.get_lnames())
     names.push_back("--" + name);
-  const bool takes =
-      option.get_expected_max() > 0 && option.get_type_size_max() > 0;
+  const bool optional = option.get_type_name().starts_with("[");
+  const bool takes = optional || (option.get_expected_max() > 0 &&
+                                  option.get_type_size_max() > 0);
   const std::string word = takes ? option.get_type_name() : "";
   return {{"names", names},
           {"word", word},
+          {"optional", optional},
           {"choices", choicesOf(word)},
           {"default", option.get_default_str()},
           {"group", option.get_group()},
