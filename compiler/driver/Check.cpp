@@ -59,6 +59,7 @@ public:
     describeOps();
     for (const std::string &target : targetNames())
       DLC_TRY(lower(target));
+    suggestPrediction();
     return std::move(report);
   }
 
@@ -268,6 +269,18 @@ private:
     return llvm::any_of(dx, [](Value v) { return bool(v); }) ? "yes" : "zero";
   }
 
+  /// A model that updates its weights itself leaves nothing to be trained.
+  void suggestPrediction() {
+    if (report.ok() || options.predictOnly)
+      return;
+    for (OperatorCheck &op : report.ops)
+      if (op.name.starts_with("ai.onnx.preview.training.")) {
+        op.advice = "makes the model a training step of its own: "
+                    "--predict-only runs it as it is";
+        report.errors.push_back(printable(op.name) + " " + op.advice);
+        return;
+      }
+  }
   /// Null with errors: a library has no code for the target.
   OwningOpRef<ModuleOp> moduleFor(const CompileOptions &o) {
     if (model->opLibraries.empty() ||

@@ -155,6 +155,16 @@ class Check(dlc.TestCase):
         self.assertEqual(report["trainable_parameters"], 0)
         self.assertIn("no trainable parameter", err)
 
+    def test_step_of_the_model(self):
+        """A model that is a training step itself trains nothing: it says how it is run."""
+        training = "ai.onnx.preview.training"
+        nodes = [helper.make_node("Mul", ["x", "x"], ["a"]), helper.make_node("ReduceSum", ["a"], ["l"], keepdims=0),
+                 helper.make_node("Gradient", ["x"], ["y"], domain=training, xs=["x"], y="l")]
+        _, ops, err = self.of(nodes, code=dlc.BAD_MODEL)
+        self.assertIn(f"{training}.Gradient makes the model a training step of its own: --predict-only runs it as it is", err)
+        self.assertIn("--predict-only", ops[training + ".Gradient"]["advice"])
+        self.assertEqual(self.of(nodes, "--predict-only")[1][training + ".Gradient"]["advice"], "")
+
     def test_what_is_no_model(self):
         path = self.path("m.onnx")
         with open(path, "w") as file:
