@@ -141,6 +141,11 @@ void addModel(OptionTable &table, CompileOptions &o) {
     return {};
   };
   addTrainMode(table, i);
+  Option &features = table.list(
+      "model.features", i.features, "NAME,...",
+      "inner tensors, by their names or those of the nodes that make them, "
+      "that predict and the export return behind the model's outputs");
+  features.commas = true;
   table.list(
       "model.op-library", i.opLibraries, "FILE",
       "a shared library with operators of one's own "

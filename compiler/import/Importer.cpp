@@ -3,6 +3,7 @@
 #include "compiler/import/Inputs.h"
 #include "compiler/import/Narrow.h"
 #include "compiler/import/NodeLocation.h"
+#include "compiler/import/Outputs.h"
 #include "compiler/import/Prepare.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/Survey.h"
@@ -387,21 +388,7 @@ LogicalResult Importer::addReturn(func::FuncOp func) {
   func::ReturnOp::create(builder, func.getLoc(), results);
   func.setType(builder.getFunctionType(func.getArgumentTypes(),
                                        ValueRange(results).getTypes()));
-  std::set<std::string> losses;
-  for (const auto *node : file.nodes)
-    if ((node->op_type() == "SoftmaxCrossEntropyLoss" ||
-         node->op_type() == "NegativeLogLikelihoodLoss") &&
-        node->output_size())
-      losses.insert(node->output(0));
-  SmallVector<DictionaryAttr> attributes;
-  for (const auto &output : file.model->graph().output()) {
-    NamedAttrList list;
-    list.set("dlc.name", builder.getStringAttr(output.name()));
-    if (losses.count(output.name()))
-      list.set("dlc.loss", builder.getUnitAttr());
-    attributes.push_back(list.getDictionary(&context));
-  }
-  func.setAllResultAttrs(attributes);
+  describeOutputs(func, file, narrow);
   return success();
 }
 

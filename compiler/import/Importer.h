@@ -37,6 +37,8 @@ struct ImportOptions {
   std::vector<std::string> renewNormsAt;
   /// --dropout (Dropouts.h).
   std::vector<std::string> dropouts;
+  /// --features=NAME,... (Outputs.h).
+  std::vector<std::string> features;
   /// --weights=FILE, a .safetensors or .onnx file; --weights-partial: names
   /// that it lacks, or has in another shape, keep the model's values.
   std::string weights;

@@ -1,4 +1,5 @@
 #include "compiler/import/Prepare.h"
+#include "compiler/import/Outputs.h"
 #include "compiler/import/Padding.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/file/Conventions.h"
@@ -44,6 +45,7 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
     DLC_ASSIGN(std::string summary, loadWeights(file, source));
     emitRemark(at) << summary;
   }
+  DLC_TRY(addFeatures(file, options.features));
   return head;
 }
 
