@@ -1,0 +1,28 @@
+// Decoded pictures that augmentation works on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dlc {
+
+// Rows of pixels from the top, each red, green and blue, 0 to 255, without
+// padding: height * width * 3 bytes.
+struct Image {
+  int height = 0, width = 0;
+  std::vector<uint8_t> rgb;
+
+  const uint8_t *row(int y) const {
+    return rgb.data() + size_t(y) * size_t(width) * 3;
+  }
+};
+
+// Part of an image, in pixels.
+struct ImageBox {
+  int top = 0, left = 0, height = 0, width = 0;
+
+  bool operator==(const ImageBox &) const = default;
+};
+
+} // namespace dlc

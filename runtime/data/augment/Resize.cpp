@@ -1,0 +1,177 @@
+#include "runtime/data/augment/Resize.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlc {
+namespace {
+
+constexpr int kWeightBits = 22;
+
+double filterReach(ImageFilter filter) {
+  return filter == ImageFilter::Bicubic ? 2 : 1;
+}
+
+double filterAt(ImageFilter filter, double x) {
+  constexpr double a = -0.5;
+  x = std::abs(x);
+  if (filter == ImageFilter::Bilinear)
+    return std::max(0.0, 1 - x);
+  if (x < 1)
+    return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+// Which pixels make one pixel of the result, with weights of fixed point.
+struct FixedTaps {
+  int first = 0;
+  std::vector<int32_t> weights;
+};
+
+FixedTaps fixedTaps(ImageFilter filter, int from, double scale, int index) {
+  const double widening = std::max(scale, 1.0);
+  const double reach = filterReach(filter) * widening;
+  const double centre = (index + 0.5) * scale;
+  const double narrowing = 1 / widening;
+  FixedTaps taps{std::max(int(centre - reach + 0.5), 0), {}};
+  const int last = std::min(int(centre + reach + 0.5), from);
+  std::vector<double> weights;
+  double sum = 0;
+  for (int k = taps.first; k < last; ++k) {
+    weights.push_back(filterAt(filter, (k - centre + 0.5) * narrowing));
+    sum += weights.back();
+  }
+  for (double weight : weights) {
+    const double fixed = weight / sum * (1 << kWeightBits);
+    taps.weights.push_back(int32_t(fixed < 0 ? fixed - 0.5 : fixed + 0.5));
+  }
+  return taps;
+}
+
+std::vector<FixedTaps> allTaps(ImageFilter filter, int from, int to) {
+  std::vector<FixedTaps> result;
+  for (int i = 0; i < to; ++i)
+    result.push_back(fixedTaps(filter, from, double(from) / to, i));
+  return result;
+}
+
+uint8_t fromFixed(int32_t sum) {
+  return uint8_t(std::clamp(sum >> kWeightBits, 0, 255));
+}
+
+constexpr int32_t kFixedHalf = 1 << (kWeightBits - 1);
+
+Image scaledAcross(const Image &image, const ImageBox &box, int width,
+                   ImageFilter filter) {
+  Image result{box.height, width, {}};
+  result.rgb.resize(size_t(box.height) * size_t(width) * 3);
+  const auto taps = allTaps(filter, box.width, width);
+  uint8_t *out = result.rgb.data();
+  for (int y = 0; y < box.height; ++y)
+    for (const FixedTaps &tap : taps) {
+      const uint8_t *in =
+          image.row(box.top + y) + size_t(box.left + tap.first) * 3;
+      int32_t red = kFixedHalf, green = kFixedHalf, blue = kFixedHalf;
+      for (int32_t weight : tap.weights) {
+        red += weight * in[0];
+        green += weight * in[1];
+        blue += weight * in[2];
+        in += 3;
+      }
+      *out++ = fromFixed(red);
+      *out++ = fromFixed(green);
+      *out++ = fromFixed(blue);
+    }
+  return result;
+}
+
+Image scaledDown(const Image &image, int height, ImageFilter filter) {
+  Image result{height, image.width, {}};
+  const size_t stride = size_t(image.width) * 3;
+  result.rgb.resize(size_t(height) * stride);
+  uint8_t *out = result.rgb.data();
+  std::vector<int32_t> sums(stride);
+  for (const FixedTaps &tap : allTaps(filter, image.height, height)) {
+    std::fill(sums.begin(), sums.end(), kFixedHalf);
+    const uint8_t *in = image.row(tap.first);
+    for (int32_t weight : tap.weights) {
+      for (size_t i = 0; i < stride; ++i)
+        sums[i] += weight * in[i];
+      in += stride;
+    }
+    out = std::transform(sums.begin(), sums.end(), out, fromFixed);
+  }
+  return result;
+}
+
+// The pixel that holds the middle of each of the result's; by sums, whose last
+// bits decide where a middle is on an edge.
+std::vector<int> nearestPixels(int from, int to) {
+  const double step = double(from) / to;
+  std::vector<int> result;
+  double at = step * 0.5;
+  for (int i = 0; i < to; ++i, at += step)
+    result.push_back(std::min(int(at), from - 1));
+  return result;
+}
+
+Image nearestScaled(const Image &image, const ImageBox &box, int height,
+                    int width) {
+  Image result{height, width, {}};
+  result.rgb.reserve(size_t(height) * size_t(width) * 3);
+  const auto columns = nearestPixels(box.width, width);
+  for (int y : nearestPixels(box.height, height))
+    for (int x : columns) {
+      const uint8_t *in = image.row(box.top + y) + size_t(box.left + x) * 3;
+      result.rgb.insert(result.rgb.end(), in, in + 3);
+    }
+  return result;
+}
+
+} // namespace
+
+Image resizedCrop(const Image &image, const ImageBox &box, int height,
+                  int width, ImageFilter filter) {
+  if (box.height == height && box.width == width)
+    return crop(image, box);
+  if (filter == ImageFilter::Nearest)
+    return nearestScaled(image, box, height, width);
+  return scaledDown(scaledAcross(image, box, width, filter), height, filter);
+}
+
+ImageBox centreBox(const Image &image, int height, int width) {
+  // Halves to even, as Python rounds.
+  const auto half = [](int n) { return int(std::nearbyint(n / 2.0)); };
+  return {half(image.height - height), half(image.width - width), height,
+          width};
+}
+
+Image crop(const Image &image, const ImageBox &box) {
+  Image result{box.height, box.width, {}};
+  result.rgb.reserve(size_t(box.height) * size_t(box.width) * 3);
+  for (int y = 0; y < box.height; ++y) {
+    const uint8_t *in = image.row(box.top + y) + size_t(box.left) * 3;
+    result.rgb.insert(result.rgb.end(), in, in + size_t(box.width) * 3);
+  }
+  return result;
+}
+
+void flipHorizontally(Image &image) {
+  const size_t stride = size_t(image.width) * 3;
+  for (int y = 0; y < image.height; ++y) {
+    uint8_t *row = image.rgb.data() + size_t(y) * stride;
+    std::reverse(row, row + stride);
+    for (size_t x = 0; x < stride; x += 3)
+      std::swap(row[x], row[x + 2]);
+  }
+}
+
+void flipVertically(Image &image) {
+  const auto stride = ptrdiff_t(image.width) * 3;
+  for (int y = 0; y < image.height / 2; ++y)
+    std::swap_ranges(image.rgb.begin() + y * stride,
+                     image.rgb.begin() + (y + 1) * stride,
+                     image.rgb.begin() + (image.height - 1 - y) * stride);
+}
+
+} // namespace dlc
