@@ -81,6 +81,22 @@ class Scatters(dlc.TestCase):
                     self.assertTrue(known or reduction == "add" or "put" in err)
 
 
+class LinearAttention(Rows):
+    def test_compiles_the_same_for_any_number_of_steps(self):
+        sizes = set()
+        for steps in 4, 400:
+            proto = model([node("LinearAttention", ["q", "k", "v"], ["y", "s"], update_rule="linear", q_num_heads=2, kv_num_heads=1)],
+                          [value("q", [1, steps, 8]), value("k", [1, steps, 4]), value("v", [1, steps, 6])], [value("y", [1, steps, 12])],
+                          opset=27)
+            proto.ir_version = 13
+            with open(self.path("m.onnx"), "wb") as file:
+                file.write(proto.SerializeToString())
+            code, out, err = run(IMPORT, file.name)
+            self.assertEqual(code, dlc.OK, err)
+            sizes.add(out.count("dlc."))
+        self.assertEqual(len(sizes), 1, sizes)
+
+
 class References(Rows):
     def test_logits(self):
         for name in "mlp", "lenet", "gpt_tiny":

@@ -1,6 +1,5 @@
 // LSTM, GRU and RNN: the products with the inputs are one matmul for all steps,
-// the steps an op for each direction. Linear attention: steps one after the
-// other.
+// the steps an op for each direction. Linear attention.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
@@ -413,18 +412,52 @@ FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
   return l;
 }
 
+/// Without a decay or a delta: all steps at once, as attention has them.
+Value allAtOnce(const Node &n, const LinearAttention &l, Expr state) {
+  const int64_t rows = l.steps * l.groups;
+  Value q = l.q->reshape({l.batch, l.heads, rows, l.keys}).v;
+  auto product = [&](Value a, Value b, bool transB) {
+    return Expr(
+        n.b, n.loc,
+        n.make<ir::MatmulOp>(a, b, Value(), false, transB, StringAttr()));
+  };
+  Expr scores = product(q, l.k->v, true)
+                    .reshape({l.batch, l.heads, l.steps, l.groups, l.steps});
+  Expr query = iota(n, {1, 1, l.steps, 1, 1}, 2);
+  Expr key = iota(n, {1, 1, 1, 1, l.steps}, 4);
+  scores =
+      select(compare(ir::Predicate::le, key, query), scores, scores.scalar(0));
+  Expr y = product(scores.reshape({l.batch, l.heads, rows, l.steps}).v, l.v->v,
+                   false);
+  if (n.has(3))
+    y = y + product(q, state.v, false);
+  return y.reshape({l.batch, l.heads, l.steps, l.groups, l.values}).v;
+}
+
+/// The same, step by step, and the last state.
+Value unrolled(const Node &n, const LinearAttention &l, Expr &state) {
+  constexpr size_t kStepBytes = 16 << 10; // of the operations of a step
+  Status fits =
+      n.table.budget().keep(size_t(l.steps) * kStepBytes,
+                            "unrolling " + std::to_string(l.steps) + " steps");
+  if (!fits.ok())
+    return (void)n.fail(fits), nullptr;
+  SmallVector<Expr> outputs;
+  for (int64_t step = 0; step < l.steps; ++step) {
+    state = written(n, l, state, step);
+    Expr queries = squeezed(l.at(*l.q, step), 2);
+    Value y = n.make<ir::MatmulOp>(queries.v, state.v, Value(), false, false,
+                                   StringAttr());
+    outputs.push_back(unsqueezed(Expr(n.b, n.loc, y), 2));
+  }
+  return joined(outputs, 2).v;
+}
 LogicalResult linearAttention(const Node &n) {
   auto given = linearAttentionOf(n);
   if (failed(given))
     return failure();
   const LinearAttention &l = *given;
-  constexpr size_t kStepBytes = 16 << 10; // of the operations of a step
-  Status fits =
-      n.table.budget().keep(size_t(l.steps) * kStepBytes,
-                            "unrolling " + std::to_string(l.steps) + " steps");
   const Shape inner{l.batch, l.heads, l.keys, l.values};
-  if (!fits.ok())
-    return n.fail(fits);
   if (failed(checkInputShape(n, 3, "past_state", inner)))
     return failure();
   const Type type = n.type(0).getElementType();
@@ -435,22 +468,22 @@ LogicalResult linearAttention(const Node &n) {
       return failure();
     state = past->cast(state.type().getElementType());
   }
-  SmallVector<Expr> outputs;
-  for (int64_t step = 0; step < l.steps; ++step) {
-    state = written(n, l, state, step);
-    Expr queries = squeezed(l.at(*l.q, step), 2);
-    Value y = n.make<ir::MatmulOp>(queries.v, state.v, Value(), false, false,
-                                   StringAttr());
-    outputs.push_back(unsqueezed(Expr(n.b, n.loc, y), 2));
-  }
-  double scale = n.number("scale", 0);
-  if (scale == 0)
-    scale = 1 / std::sqrt(double(l.keys));
-  Expr y = transposed(joined(outputs, 2), {0, 2, 1, 3, 4}) * scale;
-  const int64_t width = l.heads * l.groups * l.values;
+  constexpr int64_t kMostSteps = 1 << 13; // whose scores are squares
+  const bool isLong = l.shrink || l.beta || l.steps > kMostSteps;
+  Value steps = isLong ? unrolled(n, l, state) : allAtOnce(n, l, state);
+  if (!isLong)
+    state = state + Expr(n.b, n.loc,
+                         n.make<ir::MatmulOp>(l.k->v, l.v->v, Value(), true,
+                                              false, StringAttr()));
+  if (!steps)
+    return failure();
+  const double asked = n.number("scale", 0);
+  Expr y = transposed(Expr(n.b, n.loc, steps), {0, 2, 1, 3, 4}) *
+           (asked != 0 ? asked : 1 / std::sqrt(double(l.keys)));
   const Type kept = n.has(3) ? n.type(3).getElementType() : type;
   if (n.uses(1) && failed(n.result(1, state.cast(kept))))
     return failure();
+  const int64_t width = l.heads * l.groups * l.values;
   return n.result(y.reshape({l.batch, l.steps, width}).cast(type));
 }
 
