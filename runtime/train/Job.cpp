@@ -348,21 +348,38 @@ Status Job::shareFolder() {
   return {};
 }
 
-Status Job::save(bool last) {
-  return agree(communicator, isRoot() ? saveRoot(last) : Status());
+Status Job::save(bool last, bool now) {
+  return agree(communicator, isRoot() ? saveRoot(last, now) : Status());
 }
 
-Status Job::saveRoot(bool last) {
+Status Job::saveRoot(bool last, bool now) {
+  DLC_TRY(settleSave(true)); // the one before
   DLC_TRY(lock->check().withContext(
       fmt::format("no checkpoint of step {}", progress.step)));
-  const Status saved = checkpoints->save(*session, progress, options.keep);
+  if (!last && !now && options.save == "background") {
+    const Status begun = checkpoints->begin(*session, progress, options.keep);
+    if (begun.code() != Code::Limit)
+      return begun;
+    warning("{}: steps wait for checkpoints (--save=sync)", begun.message());
+    options.save = "sync";
+  }
+  return settleSave(progress.step,
+                    checkpoints->save(*session, progress, options.keep), last);
+}
+
+Status Job::settleSave(bool wait) {
+  const auto written = checkpoints->end(wait);
+  return written ? settleSave(written->step, written->status, false) : Status();
+}
+
+Status Job::settleSave(int64_t step, const Status &saved, bool last) {
   if (saved.ok())
-    savedStep = progress.step;
+    savedStep = step;
   if (saved.code() != Code::Failed)
     return saved;
   const std::string what =
-      fmt::format("no checkpoint of step {}: {}; {}", progress.step,
-                  saved.message(), checkpoints->newestText(*session));
+      fmt::format("no checkpoint of step {}: {}; {}", step, saved.message(),
+                  checkpoints->newestText(*session));
   if (last)
     return failed("{}: go on with it by --resume={} when it can be written",
                   what, run);

@@ -23,8 +23,12 @@ struct Job {
   Status restore();
   // Writes a checkpoint, on all ranks. If that fails, on a full disk perhaps,
   // the training goes on and the next one is tried when it is due; not if this
-  // is the `last`, or the run's folder is gone.
-  Status save(bool last);
+  // is the `last`, or the run's folder is gone. Unless it is written `now`, or
+  // options.save says so, steps go on meanwhile: what became of it is known at
+  // the next one, and of settleSave().
+  Status save(bool last, bool now);
+  // On rank 0: warns if what was written meanwhile failed.
+  Status settleSave(bool wait);
   // What ranks gathered of their own becomes equal, before it is read or saved.
   Status settleBuffers();
 
@@ -79,7 +83,8 @@ private:
   Status lockRun();
   Status openRun();
   Status shareFolder();
-  Status saveRoot(bool last);
+  Status saveRoot(bool last, bool now);
+  Status settleSave(int64_t step, const Status &saved, bool last);
   Status restoreRoot();
   Status checkNumberOfRanks(const plan::Plan &plan) const;
   Status checkSameData() const;

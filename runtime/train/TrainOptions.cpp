@@ -127,6 +127,11 @@ void addValidation(OptionTable &table, TrainOptions &o) {
 void addSteps(OptionTable &table, TrainOptions &o) {
   addSaveEvery(table, o);
   table.count("run.keep", o.keep, 1, "checkpoints to keep that are whole");
+  table
+      .choice("run.save", o.save, {"background", "sync"},
+              "checkpoints are written from a copy of the state (as many bytes "
+              "of memory) while steps go on, or a step waits for them")
+      .notKept();
   table.count("run.max-skips", o.maxSkips, 1,
               "skipped steps in a row that end the run");
   table

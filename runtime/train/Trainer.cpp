@@ -164,6 +164,7 @@ private:
       return {};
     checked_ = Clock::now();
     DLC_TRY(job_.lock->check());
+    DLC_TRY(job_.settleSave(false));
     metrics_->follow();
     epochs_->follow();
     return {};
@@ -231,7 +232,7 @@ private:
       end_ |= !job_.hooks.onEpoch(event);
     if (!saves)
       return {};
-    DLC_TRY(job_.save(ends));
+    DLC_TRY(job_.save(ends, asked.save && !isTimed_));
     saved_ = Clock::now();
     if (job_.isPatienceOver() && job_.isRoot() && step < job_.total)
       info("ended: {}", patienceText());

@@ -1,5 +1,6 @@
 #include "runtime/train/run/Checkpoints.h"
 
+#include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/train/session/State.h"
 
@@ -8,8 +9,10 @@
 #include <filesystem>
 #include <fmt/ranges.h>
 #include <limits>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 namespace fs = std::filesystem;
 
@@ -183,27 +186,62 @@ Result<std::string> checkpointOf(const std::string &run, int64_t step) {
 Status Checkpoints::save(Session &session, const Progress &progress,
                          int64_t keep) {
   DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));
-  Status written = write(session, progress);
-  if (!written.ok() && makeRoom(session, progress, keep))
-    written = write(session, progress);
+  return save({[&](const std::string &path) { return session.save(path); },
+               session.model().artifact.hash(), progress},
+              keep);
+}
+
+Checkpoints::~Checkpoints() { end(true); }
+
+Status Checkpoints::begin(Session &session, const Progress &progress,
+                          int64_t keep) {
+  DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));
+  DLC_TRY(copy_.take(session.executor()));
+  done_ = false;
+  written_ = {progress.step, {}};
+  Content content{[this](const std::string &path) { return copy_.save(path); },
+                  session.model().artifact.hash(), progress};
+  thread_ = std::thread([this, keep, content = std::move(content)] {
+    // The step that goes on has the cores first.
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
+    written_.status =
+        guarded("writing a checkpoint", [&] { return save(content, keep); });
+    done_ = true;
+  });
+  return {};
+}
+
+std::optional<Checkpoints::Written> Checkpoints::end(bool wait) {
+  if (!thread_.joinable() || (!wait && !done_))
+    return std::nullopt;
+  thread_.join();
+  return written_;
+}
+
+Status Checkpoints::save(const Content &content, int64_t keep) {
+  const Progress &progress = content.progress;
+  Status written = write(content);
+  if (!written.ok() && makeRoom(content.artifact, progress, keep))
+    written = write(content);
   if (!written.ok())
     return written;
   if (!progress.bestBy.empty())
     linkBest(run_, progress.best.step);
-  prune(session, progress, keep);
+  prune(content.artifact, progress, keep);
   return written;
 }
 
-Status Checkpoints::write(Session &session, const Progress &progress) {
+Status Checkpoints::write(const Content &content) {
+  const Progress &progress = content.progress;
   const std::string path = fmt::format("{}/checkpoint-{}", run_, progress.step);
   DLC_ASSIGN(AtomicDirectory folder, AtomicDirectory::create(path));
-  DLC_TRY(session.save(folder.folder() + "/state.safetensors"));
+  DLC_TRY(content.saveState(folder.folder() + "/state.safetensors"));
   DLC_TRY(writeNewFile(folder.folder() + "/trainer.json",
                        dumpJson(toJson(progress), 2) + "\n"));
   Json fields = {{"format", kCheckpointFormat},
                  {"version", kCheckpointVersion},
                  {"dlc", dlcVersion()},
-                 {"artifact", session.model().artifact.hash()}};
+                 {"artifact", content.artifact}};
   DLC_TRY(writeManifest(folder.folder(), std::move(fields)).status());
   DLC_TRY(folder.commit());
   whole_[path] = fingerprint(path);
@@ -212,18 +250,18 @@ Status Checkpoints::write(Session &session, const Progress &progress) {
 
 // Hashes it unless that was done since it last changed.
 bool Checkpoints::isWhole(const Checkpoint &checkpoint,
-                          const Session &session) {
+                          const std::string &artifact) {
   const std::string now = fingerprint(checkpoint.path);
   const auto known = whole_.find(checkpoint.path);
   if (known != whole_.end() && known->second == now)
     return true;
-  if (!checkCheckpoint(checkpoint.path, session.model().artifact.hash()).ok())
+  if (!checkCheckpoint(checkpoint.path, artifact).ok())
     return false;
   whole_[checkpoint.path] = now;
   return true;
 }
 
-void Checkpoints::prune(const Session &session, const Progress &progress,
+void Checkpoints::prune(const std::string &artifact, const Progress &progress,
                         int64_t keep) {
   const int64_t step = progress.step;
   int64_t kept = 1; // the one of this step
@@ -236,7 +274,7 @@ void Checkpoints::prune(const Session &session, const Progress &progress,
                            checkpoint.path));
     else if (kept >= keep)
       removeCheckpoint(checkpoint.path);
-    else if (isWhole(checkpoint, session))
+    else if (isWhole(checkpoint, artifact))
       ++kept;
     else
       setAside(checkpoint, ".damaged",
@@ -245,14 +283,14 @@ void Checkpoints::prune(const Session &session, const Progress &progress,
 }
 
 // Whether there is room now, which was not before.
-bool Checkpoints::makeRoom(const Session &session, const Progress &progress,
-                           int64_t keep) {
+bool Checkpoints::makeRoom(const std::string &artifact,
+                           const Progress &progress, int64_t keep) {
   constexpr uint64_t kSlack = 16 << 10; // longer numbers, blocks of a folder
   std::vector<std::string> superfluous;
   uint64_t needed = 0, space = spaceIn(run_);
   int64_t kept = 0;
   for (const Checkpoint &checkpoint : listCheckpoints(run_)) {
-    if (checkpoint.step >= progress.step || !isWhole(checkpoint, session))
+    if (checkpoint.step >= progress.step || !isWhole(checkpoint, artifact))
       continue;
     needed = std::max(needed, spaceOf(checkpoint) + kSlack);
     if (++kept <= std::max<int64_t>(1, keep - 1) ||
@@ -324,7 +362,7 @@ void Checkpoints::goBackTo(int64_t step) {
 
 std::string Checkpoints::newestText(const Session &session) {
   for (const Checkpoint &checkpoint : listCheckpoints(run_))
-    if (isWhole(checkpoint, session))
+    if (isWhole(checkpoint, session.model().artifact.hash()))
       return fmt::format("'{}' is the newest that is whole", checkpoint.path);
   return fmt::format("'{}' has none", run_);
 }

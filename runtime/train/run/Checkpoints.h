@@ -5,9 +5,14 @@
 #include "runtime/plan/Model.h"
 #include "runtime/train/run/Best.h"
 #include "runtime/train/session/Session.h"
+#include "runtime/train/session/State.h"
 
+#include <atomic>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <thread>
 
 namespace dlc {
 
@@ -32,6 +37,7 @@ Result<std::string> checkpointOf(const std::string &run, int64_t step);
 class Checkpoints {
 public:
   explicit Checkpoints(std::string run) : run_(std::move(run)) {}
+  ~Checkpoints(); // what was begun is written
 
   // Writes <run>/checkpoint-<step> in one step; then only the `keep` newest
   // that are whole stay, this one first. Others of earlier steps are removed,
@@ -42,6 +48,17 @@ public:
   // The best one stays besides, whatever `keep` is; RUN/best links to it.
   // Code::Diverged, and nothing written, if a parameter is not finite.
   Status save(Session &session, const Progress &progress, int64_t keep);
+
+  // The same of a copy of the state, by a thread of low priority: returns when
+  // the copy is made. Nothing else may be called until end() has told how it
+  // went. Code::Limit, and nothing begun, if there is no room for the copy.
+  Status begin(Session &session, const Progress &progress, int64_t keep);
+  struct Written {
+    int64_t step;
+    Status status;
+  };
+  // Once for each begin(): when it is done, which is waited for if `wait`.
+  std::optional<Written> end(bool wait);
 
   // Loads the newest that is whole; newer ones that are not are set aside, with
   // a warning. Step 0, with the artifact's state, if there is none.
@@ -60,15 +77,28 @@ public:
   std::string newestText(const Session &session);
 
 private:
-  Status write(Session &session, const Progress &progress);
+  // What is written: the state, by its path, and of which artifact it is.
+  struct Content {
+    std::function<Status(const std::string &)> saveState;
+    std::string artifact;
+    Progress progress;
+  };
+  Status save(const Content &content, int64_t keep);
+  Status write(const Content &content);
   Result<Progress> loadFrom(Session &session, const std::string &path);
-  void prune(const Session &session, const Progress &progress, int64_t keep);
-  bool makeRoom(const Session &session, const Progress &progress, int64_t keep);
-  bool isWhole(const Checkpoint &checkpoint, const Session &session);
+  void prune(const std::string &artifact, const Progress &progress,
+             int64_t keep);
+  bool makeRoom(const std::string &artifact, const Progress &progress,
+                int64_t keep);
+  bool isWhole(const Checkpoint &checkpoint, const std::string &artifact);
   void removeUnfinished() const;
 
   const std::string run_;
   std::map<std::string, std::string> whole_; // path: what its files were then
+  StateCopy copy_;
+  Written written_{};
+  std::atomic<bool> done_ = false;
+  std::thread thread_; // of begin(), until end()
 };
 
 } // namespace dlc

@@ -3,6 +3,7 @@
 #include "runtime/base/files/Mapping.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/FloatCast.h"
+#include "runtime/base/process/Memory.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Types.h"
 
@@ -101,9 +102,10 @@ Status loadState(Executor &executor, const std::string &path,
   return load().withContext(fmt::format("'{}'", path));
 }
 
-Status saveState(Executor &executor, const std::string &path) {
+// Views of live memory, or of `copies` where the host cannot see it.
+static Result<std::vector<NamedTensor>>
+tensorsOf(Executor &executor, std::deque<std::vector<std::byte>> &copies) {
   std::vector<NamedTensor> tensors;
-  std::deque<std::vector<std::byte>> copies;
   DLC_ASSIGN(const int64_t position, windowPosition(executor));
   for (const plan::State &state : executor.plan().states()) {
     if (state.role() == "accumulator" && position == 0)
@@ -113,7 +115,38 @@ Status saveState(Executor &executor, const std::string &path) {
     tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
                        shapeOf(state.type()), view.data, view.bytes});
   }
+  return tensors;
+}
+
+Status saveState(Executor &executor, const std::string &path) {
+  std::deque<std::vector<std::byte>> copies;
+  DLC_ASSIGN(const auto tensors, tensorsOf(executor, copies));
   return writeSafetensors(path, tensors);
+}
+
+Status StateCopy::take(Executor &executor) {
+  std::deque<std::vector<std::byte>> copies;
+  DLC_ASSIGN(tensors_, tensorsOf(executor, copies));
+  uint64_t bytes = 0;
+  for (const NamedTensor &tensor : tensors_)
+    bytes += tensor.bytes;
+  if (bytes > bytes_) {
+    memory_.reset();
+    bytes_ = 0;
+    DLC_TRY(checkMemory(bytes, "a copy of the state"));
+    memory_.reset(new (std::nothrow) std::byte[bytes]);
+    if (!memory_)
+      return limitExceeded("no memory for {} bytes: a copy of the state",
+                           bytes);
+    bytes_ = bytes;
+  }
+  std::byte *to = memory_.get();
+  for (NamedTensor &tensor : tensors_) {
+    std::memcpy(to, tensor.data, tensor.bytes);
+    tensor.data = to;
+    to += tensor.bytes;
+  }
+  return {};
 }
 
 Result<int64_t> windowPosition(Executor &executor) {

@@ -1,9 +1,11 @@
 // The state of a program in memory and in files.
 #pragma once
 
+#include "runtime/base/files/Safetensors.h"
 #include "runtime/exec/Executor.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,23 @@ Status loadState(Executor &executor, const std::string &path,
 // Writes and syncs a new file with every state of the plan; accumulators only
 // within a window, as nothing reads them at its start.
 Status saveState(Executor &executor, const std::string &path);
+
+// What saveState() would write, in memory of its own: about as many bytes as
+// the state has, kept for the next one.
+class StateCopy {
+public:
+  // Code::Limit if there is no room for it.
+  Status take(Executor &executor);
+  // Of the last take(); any thread.
+  Status save(const std::string &path) const {
+    return writeSafetensors(path, tensors_);
+  }
+
+private:
+  std::vector<NamedTensor> tensors_;
+  std::unique_ptr<std::byte[]> memory_;
+  uint64_t bytes_ = 0;
+};
 
 // The micro-batches that were added up since the last update.
 Result<int64_t> windowPosition(Executor &executor);
