@@ -3,6 +3,7 @@
 #include "runtime/base/files/Mapping.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Parallel.h"
 #include "runtime/data/Convert.h"
 
 #include <algorithm>
@@ -162,6 +163,11 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch,
   return {};
 }
 
+void Dataset::setWorkers(int workers, int ranks) {
+  const int cores = source_->isSlow() ? coresOfProcess() / ranks : 1;
+  workers_ = std::max(1, workers > 0 ? workers : cores);
+}
+
 Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, std::optional<double> scale) {
@@ -182,6 +188,7 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
     dataset.samples_ = 1;
   if (dataset.samples_ == 0)
     return failed("'{}' has no samples", name);
+  dataset.setWorkers(0, 1);
   return dataset;
 }
 

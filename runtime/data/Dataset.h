@@ -47,7 +47,7 @@ private:
   Convert convert_ = nullptr;
 };
 
-// Immutable after it is opened; any thread may read.
+// Immutable after it is opened, but for setWorkers(); any thread may read.
 class Dataset {
 public:
   // Reads, as far as they are held in memory, and checks the arrays that
@@ -64,6 +64,11 @@ public:
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, std::optional<double> scale);
 
+  // Threads that fillBatch() may use; 0: the cores, shared by so many ranks,
+  // if samples are slow to read, else 1. Without a call: as (0, 1).
+  void setWorkers(int workers, int ranks);
+  int workers() const { return workers_; }
+
   int64_t samples() const { return samples_; }
   const std::vector<Column> &columns() const { return columns_; }
   const Source &source() const { return *source_; }
@@ -75,6 +80,7 @@ private:
 
   std::shared_ptr<const Source> source_;
   int64_t samples_ = 0;
+  int workers_ = 1;
   std::vector<Column> columns_;
 };
 

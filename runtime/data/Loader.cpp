@@ -1,7 +1,10 @@
 #include "runtime/data/Loader.h"
 
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Parallel.h"
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
 
 namespace dlc {
@@ -56,21 +59,53 @@ Cursor Sampling::cursorAfter(int64_t updates, int64_t samples) const {
           (done - first) % perEpoch * samplesOfUpdate()};
 }
 
-Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
-                 Batch &batch) {
+namespace {
+
+Status fillRow(const Dataset &dataset, int64_t row, size_t at, Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
     const Column &column = dataset.columns()[i];
-    std::byte *to = batch[i].data();
-    if (column.spec().isShared) {
-      DLC_TRY(column.copySample(0, to));
-      continue;
-    }
-    for (int64_t row : rows) {
-      DLC_TRY(column.copySample(row, to));
-      to += column.sampleBytes();
-    }
+    if (!column.spec().isShared)
+      DLC_TRY(
+          column.copySample(row, batch[i].data() + at * column.sampleBytes()));
   }
   return {};
+}
+
+// Each thread takes the next row; of errors the first row's is told, whoever
+// was faster.
+Status fillRows(const Dataset &dataset, std::span<const int64_t> rows,
+                Batch &batch) {
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  size_t failedAt = rows.size();
+  Status error;
+  const auto threads =
+      std::clamp<size_t>(static_cast<size_t>(dataset.workers()), 1,
+                         std::max<size_t>(rows.size(), 1));
+  runTogether(threads, [&] {
+    for (size_t at; (at = next++) < rows.size();) {
+      const Status status = fillRow(dataset, rows[at], at, batch);
+      if (status.ok())
+        continue;
+      next = rows.size();
+      std::lock_guard lock(mutex);
+      if (at < failedAt) {
+        failedAt = at;
+        error = status;
+      }
+    }
+  });
+  return error;
+}
+
+} // namespace
+
+Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
+                 Batch &batch) {
+  for (size_t i = 0; i < batch.size(); ++i)
+    if (const Column &column = dataset.columns()[i]; column.spec().isShared)
+      DLC_TRY(column.copySample(0, batch[i].data()));
+  return fillRows(dataset, rows, batch);
 }
 
 Batch makeBatch(const Dataset &dataset, int64_t rows) {
@@ -104,7 +139,9 @@ Result<const Batch *> Loader::next() {
   std::unique_lock lock(mutex_);
   if (next_ >= last_)
     return nullptr;
+  const auto since = std::chrono::steady_clock::now();
   changed_.wait(lock, [&] { return made_ > next_ || !error_.ok(); });
+  waited_ += std::chrono::steady_clock::now() - since;
   if (made_ <= next_)
     return error_;
   const Batch *batch = &ring_[static_cast<size_t>(next_++ % kRing)];

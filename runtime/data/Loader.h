@@ -3,6 +3,7 @@
 
 #include "runtime/data/Dataset.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -49,7 +50,8 @@ std::vector<int64_t> shuffledOrder(int64_t count, uint64_t seed,
 // One batch: for each column of the data set its bytes.
 using Batch = std::vector<std::vector<std::byte>>;
 
-// Copies `rows` to `batch`, whose buffers have the right size already.
+// Copies `rows` to `batch`, whose buffers have the right size already; the data
+// set's workers share them.
 Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
                  Batch &batch);
 Batch makeBatch(const Dataset &dataset, int64_t rows);
@@ -68,6 +70,9 @@ public:
   // it could not be made.
   Result<const Batch *> next();
 
+  // How long next() has waited so far, in seconds; of its thread.
+  double waited() const { return waited_.count(); }
+
 private:
   void work();
   Status makeBatches();
@@ -81,6 +86,7 @@ private:
   int64_t epoch_ = -1; // of order_
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::chrono::duration<double> waited_{};
   bool stop_ = false;
   Status error_;       // of the thread, after which it makes no more
   std::thread thread_; // last: it uses the rest

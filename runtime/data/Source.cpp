@@ -4,6 +4,8 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/data/DataHash.h"
+#include "runtime/data/pictures/Folder.h"
+#include "runtime/data/pictures/PictureSource.h"
 
 #include <algorithm>
 #include <cstring>
@@ -112,7 +114,12 @@ Status noSuchArray(const Source &source, const std::string &key) {
                 printable(found));
 }
 
-Result<std::shared_ptr<const Source>> openSource(const std::string &path) {
+Result<std::shared_ptr<const Source>> openSource(const std::string &path,
+                                                 BadSamples bad) {
+  if (isFolder(path)) {
+    DLC_ASSIGN(auto pictures, openPictureFolder(path));
+    return pictureSource(std::move(pictures), bad);
+  }
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   return std::make_shared<const FileSource>(std::move(file));
 }

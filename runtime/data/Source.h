@@ -32,6 +32,15 @@ public:
   virtual Result<Array> head(const std::string &key) const = 0;
   virtual Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const = 0;
+  // A source whose samples have no shape of their own, as pictures have none:
+  // the same samples as values of an input that has this shape without its
+  // batch. Null: they have a shape.
+  virtual Result<std::shared_ptr<const Source>>
+  shaped(const std::vector<int64_t> &) const {
+    return nullptr;
+  }
+  // Whether a row costs so much that several threads should read.
+  virtual bool isSlow() const { return false; }
   // What tells these samples from others, between ranks and to a run that goes
   // on; 64 hex digits. `threads` may compute it.
   virtual Result<std::string> hash(int threads) const = 0;
@@ -45,8 +54,16 @@ public:
   bool has(const std::string &key) const;
 };
 
-// The file at `path`, by what it is called: .npy, else .npz.
-Result<std::shared_ptr<const Source>> openSource(const std::string &path);
+// What becomes of samples that cannot be decoded.
+enum class BadSamples {
+  Error, // they end what reads them
+  Skip,  // the next one that can be decoded takes their place, with a warning
+};
+
+// What is at `path`: a folder of pictures (pictures/Folder.h), a .npy, else a
+// .npz.
+Result<std::shared_ptr<const Source>>
+openSource(const std::string &path, BadSamples bad = BadSamples::Error);
 
 // Arrays in memory, which the source keeps; the hash is that of their bytes.
 std::shared_ptr<const Source> sourceOf(std::string name,

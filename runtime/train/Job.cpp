@@ -43,10 +43,12 @@ std::string artifactPath(const TrainOptions &options) {
 }
 
 Result<std::shared_ptr<const Source>>
-givenOr(const std::shared_ptr<const Source> &given, const std::string &path) {
+givenOr(const std::shared_ptr<const Source> &given, const std::string &path,
+        const TrainOptions &options) {
   if (given)
     return given;
-  return openSource(path);
+  return openSource(path, options.badSamples == "skip" ? BadSamples::Skip
+                                                       : BadSamples::Error);
 }
 
 } // namespace
@@ -170,9 +172,10 @@ Status Job::loadData() {
                   artifactPath(options));
   const plan::Plan &plan = artifact.plan();
   DLC_TRY(checkNumberOfRanks(plan));
-  DLC_ASSIGN(auto source, givenOr(hooks.data, options.data));
+  DLC_ASSIGN(auto source, givenOr(hooks.data, options.data, options));
   DLC_ASSIGN(data, openDataset(std::move(source), plan, "train_step",
                                options.scale, options.batch));
+  data->setWorkers(options.workers, communicator.size());
   size = sizeOf(plan, "train_step", *data);
   sampling = {
       plan::batchOf(plan, size), std::max<int64_t>(1, plan.accumulate()),
@@ -188,8 +191,9 @@ Status Job::loadData() {
   stepsPerEpoch = compiled.updatesPerEpoch(data->samples());
   std::shared_ptr<const Source> toJudge;
   if (!options.val.empty()) {
-    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val));
+    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val, options));
     DLC_ASSIGN(val, openDataset(toJudge, plan, "eval_step", options.scale));
+    val->setWorkers(options.workers, communicator.size());
   }
   DLC_ASSIGN(dataHash, data->source().hash(options.threads));
   options.tune.choices = std::make_shared<TuneChoices>();

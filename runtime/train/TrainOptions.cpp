@@ -25,8 +25,10 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       .described("STEP")
       .only("run.resume", {})
       .flagOnly();
-  table.text("run.data", o.data, "FILE", "samples: .npz with arrays x and y");
-  table.text("run.val", o.val, "FILE", "samples to evaluate after each epoch");
+  table.text("run.data", o.data, "PATH",
+             "samples: .npz with arrays x and y, or a folder with a folder of "
+             "pictures for each class");
+  table.text("run.val", o.val, "PATH", "samples to evaluate after each epoch");
   table.text("run.run", o.run, "FOLDER", "run folder (default runs/MODEL-N)")
       .notKept();
 }
@@ -64,6 +66,15 @@ void addSamples(OptionTable &table, TrainOptions &o) {
       .number("run.scale", o.scale, -kNoLimit, kNoLimit,
               "factor of the data (default: 1/255 for u8, else 1)")
       .described("FACTOR");
+  table
+      .count("run.workers", o.workers, 0,
+             "threads of each rank that decode samples beside the step; 0: "
+             "cores / ranks",
+             4096)
+      .notKept();
+  table.choice("run.bad-samples", o.badSamples, {"error", "skip"},
+               "pictures that cannot be decoded: error: end the run, skip: "
+               "take the next one, with a warning");
 }
 
 // "90s", "10min", "2h" in seconds; nothing for another text.
@@ -263,7 +274,8 @@ Result<TrainOptions> optionsFromYaml(const std::string &path) {
 }
 
 Status checkResume(const TrainOptions &o, const OptionTable &table) {
-  for (const char *key : {"run.run", "run.seed", "run.shuffle", "run.scale"})
+  for (const char *key :
+       {"run.run", "run.seed", "run.shuffle", "run.scale", "run.bad-samples"})
     if (isGiven(o.given, key))
       return usageError("{} cannot change in a run that is resumed",
                         table.find(key)->flag);

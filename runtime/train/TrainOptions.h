@@ -35,6 +35,8 @@ struct TrainOptions {
   bool shuffle = true;
   uint64_t seed = 0;
   std::optional<double> scale; // factor of the data, see Dataset::open
+  int workers = 0; // threads that decode samples; 0: cores / ranks; not kept
+  std::string badSamples = "error"; // or "skip", see BadSamples
 
   int64_t saveEvery = 0;  // steps between checkpoints; 0: at ends of epochs
   double saveSeconds = 0; // or seconds between them; 0: none

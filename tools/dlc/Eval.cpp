@@ -30,7 +30,8 @@ struct Arguments {
 Arguments::Arguments() {
   table.group("Options");
   addModel(table, "eval.model", model);
-  table.text("eval.data", data, "FILE", "samples: .npz, or .npy with x only");
+  table.text("eval.data", data, "PATH",
+             "samples: .npz, .npy with x only, or a folder of pictures");
   addAverages(table, "eval.ema", averages);
   table
       .number("eval.scale", scale, -kNoLimit, kNoLimit,

@@ -215,6 +215,10 @@ void addTrain(CommandLine &line) {
   arguments->flags.addTo(*command);
   arguments->flags.addFilesTo(*command);
   command->footer(
+      "A folder with a folder of pictures (.jpg, .png, .webp) for each class "
+      "is data too: classes in\nthe order of their names, pictures scaled and "
+      "cropped to the model's input:\n"
+      "  dlc train net.dlc --data=photos/train --val=photos/val --workers=4\n\n"
       "An artifact is machine code: train, eval, predict and replay execute "
       "it with your\nrights, so run only what you trust. dlc inspect and dlc "
       "export execute nothing of it.\n\n"

@@ -95,7 +95,8 @@ typedef struct dlc_option {
    in several threads, may share one. */
 typedef struct dlc_dataset dlc_dataset;
 
-/* A .npz or .npy file. */
+/* A .npz or .npy file, or a folder with a folder of pictures for each class,
+   which are decoded as they are needed. */
 DLC_API dlc_code dlc_dataset_open(const char *path, dlc_dataset **made);
 
 /* Arrays in memory, which are copied. */

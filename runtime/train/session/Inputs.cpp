@@ -91,6 +91,26 @@ std::string shapeText(const InputSpec &spec, int64_t batch) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+// Pictures in the shape of what the program takes besides labels.
+Result<std::shared_ptr<const Source>>
+shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
+          std::string_view kind, int64_t batch) {
+  int size = 0;
+  while (batch && size + 1 < plan::countSizes(plan) &&
+         plan::batchOf(plan, size) != batch)
+    ++size;
+  const plan::Program &program = *findProgram(plan, kind, size);
+  for (const plan::Port &port : program.inputs()) {
+    const InputSpec spec = specOf(plan, program, port);
+    if (spec.isLabel || spec.isShared)
+      continue;
+    DLC_ASSIGN(auto shaped, source->shaped(sampleOf(spec.shape)));
+    if (shaped)
+      return shaped;
+  }
+  return source;
+}
+
 // The largest size for the arrays of a file.
 Result<int> chooseSize(const Source &file, const plan::Plan &plan,
                        std::string_view kind, int64_t batch) {
@@ -184,6 +204,7 @@ Result<Dataset> openDataset(std::shared_ptr<const Source> source,
                   "--predict-only?",
                   kind);
   DLC_TRY(checkInputs(plan, *first));
+  DLC_ASSIGN(source, shapedFor(source, plan, kind, batch));
   auto size = chooseSize(*source, plan, kind, batch);
   if (!size)
     return size.status().withContext(fmt::format("'{}'", source->name()));

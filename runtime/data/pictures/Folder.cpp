@@ -1,0 +1,153 @@
+#include "runtime/data/pictures/Folder.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/numbers/Hash.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace dlc {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PictureFile {
+  std::string path; // below the folder
+  uint64_t size = 0;
+};
+
+class PictureFolder final : public Pictures {
+public:
+  std::string path;
+  std::vector<PictureFile> files;
+  std::vector<int64_t> labelOf;
+  std::vector<std::string> names;
+
+  std::string name() const override { return path; }
+  int64_t count() const override { return int64_t(files.size()); }
+  std::string nameOf(int64_t index) const override {
+    return path + "/" + files[size_t(index)].path;
+  }
+  Result<SharedBytes> read(int64_t index) const override {
+    DLC_ASSIGN(std::string content, readFile(nameOf(index), kMaxPictureFile));
+    auto owner = std::make_shared<const std::string>(std::move(content));
+    return SharedBytes{std::as_bytes(std::span(*owner)), owner};
+  }
+  const std::vector<int64_t> &labels() const override { return labelOf; }
+  const std::vector<std::string> &classes() const override { return names; }
+  Result<std::string> hash() const override {
+    Sha256 sum;
+    for (const PictureFile &file : files) {
+      const std::string line = fmt::format("{} {}\n", file.size, file.path);
+      sum.add(line.data(), line.size());
+    }
+    return sum.digest();
+  }
+};
+
+// Collects the pictures below a folder.
+class Collector {
+public:
+  explicit Collector(fs::path root)
+      : root_(std::move(root)), real_(fs::canonical(root_)) {}
+
+  // What is in a folder, sorted, without hidden names.
+  std::vector<fs::directory_entry> list(const fs::path &folder) const {
+    std::vector<fs::directory_entry> entries;
+    for (const auto &entry : fs::directory_iterator(folder))
+      if (!entry.path().filename().string().starts_with('.'))
+        entries.push_back(entry);
+    std::sort(entries.begin(), entries.end(), [](auto &a, auto &b) {
+      return a.path().native() < b.path().native();
+    });
+    return entries;
+  }
+
+  Status checkLink(const fs::directory_entry &entry) const {
+    if (!entry.is_symlink())
+      return {};
+    const fs::path target = fs::canonical(entry.path());
+    const auto [end, at] =
+        std::mismatch(real_.begin(), real_.end(), target.begin(), target.end());
+    if (end == real_.end())
+      return {};
+    return failed("'{}' is a link out of '{}', to '{}': copy it, or name the "
+                  "folder that it leads to",
+                  entry.path().string(), root_.string(), target.string());
+  }
+
+  // Recursively if `below`; links to folders are not followed there.
+  Status collect(const fs::path &folder, bool below,
+                 std::vector<PictureFile> &files) const {
+    for (const auto &entry : list(folder)) {
+      if (entry.is_directory()) {
+        if (below && !entry.is_symlink())
+          DLC_TRY(collect(entry.path(), true, files));
+        continue;
+      }
+      if (!isPictureName(entry.path().filename().string()))
+        continue;
+      DLC_TRY(checkLink(entry));
+      if (!entry.is_regular_file())
+        return failed("'{}' is no file", entry.path().string());
+      files.push_back(
+          {entry.path().lexically_relative(root_).string(), entry.file_size()});
+    }
+    return {};
+  }
+
+private:
+  fs::path root_, real_;
+};
+
+Status collectClasses(const Collector &collector, PictureFolder &folder) {
+  for (const auto &entry : collector.list(folder.path)) {
+    if (!entry.is_directory())
+      continue;
+    DLC_TRY(collector.checkLink(entry));
+    DLC_TRY(collector.collect(entry.path(), true, folder.files));
+    if (folder.files.size() == folder.labelOf.size())
+      return failed("'{}' has no pictures, expected .jpg, .jpeg, .png or .webp "
+                    "for each class",
+                    entry.path().string());
+    folder.labelOf.resize(folder.files.size(), int64_t(folder.names.size()));
+    folder.names.push_back(entry.path().filename().string());
+  }
+  return {};
+}
+
+} // namespace
+
+bool isPictureName(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos)
+    return false;
+  std::string ending(name.substr(dot + 1));
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  constexpr std::array kEndings = {"jpg", "jpeg", "png", "webp"};
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+Result<std::shared_ptr<const Pictures>>
+openPictureFolder(const std::string &path) try {
+  auto folder = std::make_shared<PictureFolder>();
+  folder->path = path;
+  while (folder->path.size() > 1 && folder->path.ends_with('/'))
+    folder->path.pop_back();
+  const Collector collector(folder->path);
+  DLC_TRY(collectClasses(collector, *folder));
+  if (folder->names.empty())
+    DLC_TRY(collector.collect(folder->path, false, folder->files));
+  if (folder->files.empty())
+    return failed("'{}' has no pictures, expected a folder of .jpg, .jpeg, "
+                  ".png or .webp for each class",
+                  path);
+  return folder;
+} catch (const fs::filesystem_error &error) {
+  return failed("cannot read the folder '{}': {}: '{}'", path,
+                error.code().message(), error.path1().string());
+}
+
+} // namespace dlc

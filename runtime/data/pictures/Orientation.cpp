@@ -1,0 +1,79 @@
+#include "runtime/data/pictures/Codecs.h"
+
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+// Numbers of a TIFF block, which has a byte order of its own; 0 beyond its end.
+class TiffNumbers {
+public:
+  explicit TiffNumbers(std::span<const uint8_t> block) : block_(block) {}
+
+  bool isTiff() {
+    if (block_.size() < 8)
+      return false;
+    big_ = block_[0] == 'M';
+    return (block_[0] == 'I' || big_) && block_[0] == block_[1] && u16(2) == 42;
+  }
+  uint32_t u16(size_t at) const {
+    if (at > block_.size() || block_.size() - at < 2)
+      return 0;
+    return big_ ? block_[at] << 8 | block_[at + 1]
+                : block_[at + 1] << 8 | block_[at];
+  }
+  uint32_t u32(size_t at) const {
+    return big_ ? u16(at) << 16 | u16(at + 2) : u16(at + 2) << 16 | u16(at);
+  }
+
+private:
+  std::span<const uint8_t> block_;
+  bool big_ = false;
+};
+
+} // namespace
+
+int exifOrientation(std::span<const uint8_t> block) {
+  constexpr size_t kHead = 6; // "Exif", 0, 0
+  constexpr uint32_t kOrientation = 0x0112;
+  if (block.size() < kHead || std::memcmp(block.data(), "Exif\0\0", kHead) != 0)
+    return 1;
+  TiffNumbers tiff(block.subspan(kHead));
+  if (!tiff.isTiff())
+    return 1;
+  const size_t entries = tiff.u32(4);
+  for (size_t i = 0, count = tiff.u16(entries); i < count; ++i) {
+    const size_t entry = entries + 2 + i * 12;
+    if (tiff.u16(entry) != kOrientation)
+      continue;
+    const uint32_t value = tiff.u16(entry + 8);
+    return value >= 1 && value <= 8 ? int(value) : 1;
+  }
+  return 1;
+}
+
+Picture upright(Picture from, int orientation) {
+  if (orientation == 1)
+    return from;
+  const bool turns = orientation > 4; // rows become columns
+  Picture to{
+      turns ? from.height : from.width, turns ? from.width : from.height, {}};
+  to.rgb.resize(from.rgb.size());
+  const bool flipsX = orientation == 2 || orientation == 3 ||
+                      orientation == 7 || orientation == 8;
+  const bool flipsY = orientation == 3 || orientation == 4 ||
+                      orientation == 6 || orientation == 7;
+  uint8_t *out = to.rgb.data();
+  for (int y = 0; y < to.height; ++y)
+    for (int x = 0; x < to.width; ++x, out += 3) {
+      int fromX = turns ? y : x, fromY = turns ? x : y;
+      if (flipsX)
+        fromX = from.width - 1 - fromX;
+      if (flipsY)
+        fromY = from.height - 1 - fromY;
+      std::memcpy(out, from.row(fromY) + size_t(fromX) * 3, 3);
+    }
+  return to;
+}
+
+} // namespace dlc

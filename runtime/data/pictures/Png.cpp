@@ -1,0 +1,102 @@
+#include "runtime/data/pictures/Codecs.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include <png.h>
+
+namespace dlc {
+namespace {
+
+// Nothing with a destructor lives where longjmp passes.
+struct PngReader {
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  std::span<const std::byte> file;
+  size_t at = 0;
+  char message[200] = "no memory";
+
+  explicit PngReader(std::span<const std::byte> bytes) : file(bytes) {
+    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, onError,
+                                 [](png_structp, png_const_charp) {});
+    info = png ? png_create_info_struct(png) : nullptr;
+  }
+  PngReader(const PngReader &) = delete;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+
+  [[noreturn]] static void onError(png_structp png, png_const_charp text) {
+    auto *self = static_cast<PngReader *>(png_get_error_ptr(png));
+    std::snprintf(self->message, sizeof self->message, "%s", text);
+    png_longjmp(png, 1);
+  }
+  static void onRead(png_structp png, png_bytep to, size_t size) {
+    auto *self = static_cast<PngReader *>(png_get_io_ptr(png));
+    if (size > self->file.size() - self->at)
+      png_error(png, "it ends too soon");
+    std::memcpy(to, self->file.data() + self->at, size);
+    self->at += size;
+  }
+
+  bool readHeader() {
+    if (!info || setjmp(png_jmpbuf(png)))
+      return false;
+    png_set_read_fn(png, this, onRead);
+    png_set_user_limits(png, 1 << 30, 1 << 30); // the product is checked
+    png_set_chunk_malloc_max(png, 8 << 20);
+    png_set_chunk_cache_max(png, 64);
+    png_read_info(png, info);
+    return true;
+  }
+
+  // Everything to 8 bits RGB, rows of three bytes a pixel.
+  bool readRows(uint8_t *to, png_bytep *rows) {
+    if (setjmp(png_jmpbuf(png)))
+      return false;
+    png_set_expand(png);
+    png_set_strip_16(png);
+    png_set_gray_to_rgb(png);
+    png_set_strip_alpha(png);
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    const size_t stride = size_t(png_get_image_width(png, info)) * 3;
+    if (png_get_rowbytes(png, info) != stride)
+      png_error(png, "its pixels are of no known kind");
+    for (uint32_t y = 0; y < png_get_image_height(png, info); ++y)
+      rows[y] = to + y * stride;
+    png_read_image(png, rows);
+    png_read_end(png, nullptr);
+    return true;
+  }
+
+  Status error() const { return failed("damaged PNG: {}", message); }
+};
+
+Result<PictureSize> headerOf(PngReader &reader) {
+  if (!reader.readHeader())
+    return reader.error();
+  const auto width = png_get_image_width(reader.png, reader.info);
+  const auto height = png_get_image_height(reader.png, reader.info);
+  DLC_TRY(checkPixels(width, height));
+  return PictureSize{int(width), int(height)};
+}
+
+} // namespace
+
+Result<PictureSize> sizeOfPng(std::span<const std::byte> file) {
+  PngReader reader(file);
+  return headerOf(reader);
+}
+
+Result<Picture> decodePng(std::span<const std::byte> file) {
+  PngReader reader(file);
+  DLC_ASSIGN(const PictureSize size, headerOf(reader));
+  Picture picture{size.width, size.height, {}};
+  picture.rgb.resize(size_t(size.width) * size_t(size.height) * 3);
+  std::vector<png_bytep> rows(static_cast<size_t>(size.height));
+  if (!reader.readRows(picture.rgb.data(), rows.data()))
+    return reader.error();
+  return picture;
+}
+
+} // namespace dlc

@@ -1,0 +1,81 @@
+"""Folders of pictures: the samples are those of the same pixels in a .npz, whoever decodes them and however often the run
+is killed."""
+
+import os
+import shutil
+import time
+import unittest
+
+import dlc
+import numpy as np
+import pictures
+
+COUNT = 200
+
+
+class Pictures(dlc.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.share_artifact()
+        with np.load(dlc.data("digits-train")) as data:
+            order = np.argsort(data["y"][:COUNT], kind="stable")
+            cls.x, cls.y = data["x"][:COUNT][order] * 15, data["y"][:COUNT][order]
+        cls.images = os.path.join(cls.shared, "images")
+        pictures.write_folder(cls.images, cls.x[:, 0], cls.y)
+        np.savez(os.path.join(cls.shared, "same.npz"), x=cls.x, y=cls.y)
+        cls.same = dlc.train(cls.artifact, os.path.join(cls.shared, "same.npz"), os.path.join(cls.shared, "same"), epochs=2)
+        cls.last = 2 * (COUNT // 16)
+
+    def test_any_number_of_workers(self):
+        expected = self.same.state(self.last)
+        for workers in (1, 3):
+            run = dlc.train(self.artifact, self.images, self.path(f"run{workers}"), epochs=2, workers=workers)
+            self.assertBitwise(run.state(self.last), expected, f"{workers} workers")
+
+    def test_killed_and_resumed(self):
+        run = self.path("run")
+        process = dlc.start("train", self.artifact, data=self.images, run=run, epochs=2, save_every=1, workers=2)
+        while not os.path.isdir(os.path.join(run, "checkpoint-2")):
+            self.assertIsNone(process.poll(), "it ended before it could be killed")
+            time.sleep(0.002)
+        dlc.kill(process)
+        dlc.dlc("train", resume=run)
+        self.assertBitwise(dlc.Run(run).state(self.last), self.same.state(self.last), "after kill -9")
+
+    def test_larger_pictures_are_scaled(self):
+        large = self.path("large")
+        pictures.write_folder(large, [np.kron(x, np.ones((4, 4), np.uint8)) for x in self.x[:, 0]], self.y)
+        found, expected = (dlc.evaluate(self.same.folder, path) for path in (large, self.images))
+        self.assertNear(found["loss"], expected["loss"], 0.05, "loss")
+
+    def test_eval_and_predict(self):
+        expected = dlc.evaluate(self.same.folder, os.path.join(self.shared, "same.npz"))
+        self.assertEqual(dlc.evaluate(self.same.folder, self.images), expected)
+        flat = self.path("flat")  # without classes
+        os.mkdir(flat)
+        for i in range(3):
+            pictures.write(os.path.join(flat, f"{i}.PNG"), pictures.png(self.x[i, 0]))
+        dlc.dlc("predict", self.same.folder, data=flat, output=self.path("y.npz"))
+        dlc.dlc("predict", self.same.folder, data=os.path.join(self.shared, "same.npz"), output=self.path("all.npz"))
+        with np.load(self.path("y.npz")) as found, np.load(self.path("all.npz")) as whole:
+            np.testing.assert_array_equal(found["y"], whole["y"][:3])
+
+    def test_bad_samples_are_skipped(self):
+        bad = self.path("bad")
+        shutil.copytree(self.images, bad)
+        broken = os.path.join(bad, "class0", "0003.png")
+        pictures.write(broken, pictures.png(self.x[3, 0])[:60])
+        _, err = dlc.dlc("train", self.artifact, data=bad, run=self.path("error"), epochs=1, code=dlc.FAILED)
+        self.assertRegex(err, r"class0/0003\.png.*damaged PNG")
+        _, err = dlc.dlc("train", self.artifact, data=bad, run=self.path("run"), epochs=2, bad_samples="skip")
+        self.assertEqual(err.count("0003.png"), 1, err)
+        self.assertRegex(err, r"skipped: .*class0/0003\.png': damaged PNG")
+        x, y = self.x.copy(), self.y.copy()
+        x[3], y[3] = x[4], y[4]
+        np.savez(self.path("next.npz"), x=x, y=y)
+        expected = dlc.train(self.artifact, self.path("next.npz"), self.path("next"), epochs=2)
+        self.assertBitwise(dlc.Run(self.path("run")).state(self.last), expected.state(self.last), "the next one instead")
+
+
+if __name__ == "__main__":
+    unittest.main()
