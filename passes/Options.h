@@ -145,6 +145,10 @@ struct AllReduceOptions {
   /// --first-bucket-mb: the same for the first bucket, small so that the first
   /// all-reduce starts early; not more than the others'.
   int64_t firstBucketBytes = 1 << 20;
+  /// --sync-bn: batch norm by the batches of all ranks together.
+  bool syncBatchNorm = false;
+
+  bool syncs() const { return syncBatchNorm && world > 1; }
 
   void addTo(OptionTable &table);
 };

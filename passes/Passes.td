@@ -106,6 +106,13 @@ def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
   let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready.}];
 }
 
+def SyncBatchNorm : Dlc_Pass<"dlc-sync-batch-norm"> {
+  let summary = "batch norm is by the batches of all ranks together";
+  let description = [{With `sync-bn` each dlc.batch_norm and its gradient gets a bucket of its own. What travels is decided where they
+    are decomposed: forward the count, sum and sum of squares of each channel, in f64, in which squares do not cancel; backward the
+    count and the two sums that dx needs. Counts travel because the number of ranks is the run's.}];
+}
+
 def ClipGradients : Dlc_Pass<"dlc-clip-gradients"> {
   let summary = "all gradients together have a norm of at most `max-norm`";
   let description = [{torch's clip_grad_value_, then clip_grad_norm_: coef = min(1, max_norm / (norm + 1e-6)). Adds the

@@ -94,6 +94,9 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        {createAccumulateGradients});
   always("all-reduce", "gradients and loss are means over the ranks",
          {createInsertAllReduce});
+  when(o.allReduce.syncs(), "sync-bn",
+       "batch norm is by the batches of all ranks together",
+       {createSyncBatchNorm});
   when(o.scaler.scale != "none", "unscale",
        "gradients are those of the loss, and a flag says whether they are "
        "finite",

@@ -13,7 +13,7 @@ namespace dlc {
 namespace {
 
 struct TrainMode : impl::TrainModeBase<TrainMode> {
-  TrainMode() { reads<&StepOptions::loss>(); }
+  TrainMode() { reads<&StepOptions::loss, &StepOptions::allReduce>(); }
 
   void runOnOperation() final {
     auto f = findFunction(getOperation(), "train_step");
@@ -44,7 +44,7 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
         values[i] = moved;
     }
     auto x = ir::tensorType(op.getX()), scale = ir::tensorType(op.getScale());
-    if (!options.loss.bnVariancePopulation &&
+    if (!options.loss.bnVariancePopulation && !options.allReduce.syncs() &&
         x.getNumElements() == scale.getNumElements())
       return op.emitError() << "batch norm over one value per channel has no "
                                "variance; use a larger batch";

@@ -110,6 +110,10 @@ void AllReduceOptions::addTo(OptionTable &table) {
   megabytes("ddp.bucket-mb", bucketBytes, "size of an all-reduce bucket");
   megabytes("ddp.first-bucket-mb", firstBucketBytes,
             "the same of the first one, which starts early, if that is less");
+  table
+      .toggle("ddp.sync-bn", syncBatchNorm,
+              "batch norm by the statistics of all ranks' batches")
+      .named("--sync-bn");
 }
 
 void RandomOptions::addTo(OptionTable &table) {

@@ -74,6 +74,10 @@ class Models(standins.StandinTest):
     def test_resnet8_two_ranks(self):
         self.check("resnet8", ranks=2)
 
+    def test_resnet8_sync_bn(self):
+        """Statistics of all ranks: collectives between the kernels of one step."""
+        self.check("resnet8", ranks=2, sync_bn=True)
+
     def test_signal(self):
         self.check("signal")
 

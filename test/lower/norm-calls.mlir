@@ -92,14 +92,16 @@ func.func @layers(%x: tensor<2x4x16xbf16>, %s: tensor<16xf32>) -> (tensor<2x4x16
 // WHY: remark: batch_norm is decomposed: 12 values are no multiple of 8, as cuDNN's norms need
 // WHY: remark: layer_norm is decomposed: it computes in f64
 // WHY: remark: layer_norm is decomposed: its scale is bf16, and cuDNN's norms keep f32
+// WHY: remark: batch_norm is decomposed: its statistics are those of all ranks (--sync-bn)
 // CHECK-LABEL: func @others
 // CHECK-NOT: dlc.fused
 // PLAN-LABEL: func @others
 // PLAN-NOT: norm
-func.func @others(%a: tensor<8x8x4x4xf32>, %s: tensor<8xf32>, %b: tensor<8x4x4x12xf32>, %t: tensor<12xf32>, %c: tensor<4x8xf64>, %u: tensor<8xf64>, %d: tensor<4x8xbf16>, %v: tensor<8xbf16>) -> (tensor<8x8x4x4xf32>, tensor<8x4x4x12xf32>, tensor<4x8xf64>, tensor<4x8xbf16>) {
+func.func @others(%a: tensor<8x8x4x4xf32>, %s: tensor<8xf32>, %b: tensor<8x4x4x12xf32>, %t: tensor<12xf32>, %c: tensor<4x8xf64>, %u: tensor<8xf64>, %d: tensor<4x8xbf16>, %v: tensor<8xbf16>, %e: tensor<8x4x4x8xf32>) -> (tensor<8x8x4x4xf32>, tensor<8x4x4x8xf32>, tensor<8x4x4x12xf32>, tensor<4x8xf64>, tensor<4x8xbf16>) {
   %p:5 = dlc.batch_norm %a, %s, %s, %s, %s {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64} : (tensor<8x8x4x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8x8x4x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
   %q:5 = dlc.batch_norm %b, %t, %t, %t, %t {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64, layout = "nhwc"} : (tensor<8x4x4x12xf32>, tensor<12xf32>, tensor<12xf32>, tensor<12xf32>, tensor<12xf32>) -> (tensor<8x4x4x12xf32>, tensor<12xf32>, tensor<12xf32>, tensor<12xf32>, tensor<12xf32>)
   %r:3 = dlc.layer_norm %c, %u, %u {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<4x8xf64>, tensor<8xf64>, tensor<8xf64>) -> (tensor<4x8xf64>, tensor<4x1xf64>, tensor<4x1xf64>)
   %w:3 = dlc.layer_norm %d, %v, %v {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<4x8xbf16>, tensor<8xbf16>, tensor<8xbf16>) -> (tensor<4x8xbf16>, tensor<4x1xbf16>, tensor<4x1xbf16>)
-  return %p#0, %q#0, %r#0, %w#0 : tensor<8x8x4x4xf32>, tensor<8x4x4x12xf32>, tensor<4x8xf64>, tensor<4x8xbf16>
+  %z:5 = dlc.batch_norm %e, %s, %s, %s, %s {dlc.bucket = 1 : i64, epsilon = 1.0e-5 : f64, momentum = 0.9 : f64, layout = "nhwc"} : (tensor<8x4x4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<8x4x4x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  return %p#0, %z#0, %q#0, %r#0, %w#0 : tensor<8x8x4x4xf32>, tensor<8x4x4x8xf32>, tensor<8x4x4x12xf32>, tensor<4x8xf64>, tensor<4x8xbf16>
 }

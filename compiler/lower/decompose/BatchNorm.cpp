@@ -5,6 +5,7 @@
 // A stage adds up x - pivot and its square, for a pivot that is one of the
 // values: the squares then do not cancel when the mean is large. A part's pivot
 // is its first row, that of the parts together the mean of the first.
+#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Regroup.h"
@@ -47,6 +48,57 @@ Moments momentsOf(Expr images, const ChannelView &view) {
   return {of.mean, squares};
 }
 
+/// Of the batch: mean, population variance, and the variance that moves the
+/// running one.
+struct Statistics {
+  Expr mean, var, running;
+};
+Statistics ofThisRank(const Moments &moments, double n, bool unbiased) {
+  Expr zero = moments.mean.scalar(0);
+  Expr squares = zero.make<MaxOp>(moments.squares.v, zero.v);
+  Expr var = squares / n;
+  return {moments.mean, var, unbiased && n > 1 ? squares / (n - 1) : var};
+}
+
+/// Sums over the ranks, in f64: of two values a channel, and of the number of
+/// elements that these are of.
+struct Sums {
+  Expr a, b, n;
+};
+Sums overRanks(Expr a, Expr b, double n, IntegerAttr bucket) {
+  Type f64 = Float64Type::get(bucket.getContext());
+  const int64_t channels = a.type().getNumElements();
+  Expr count = a.make<ConstantOp>(n, RankedTensorType::get({1}, f64));
+  Value parts[] = {a.cast(f64).reshape({channels}),
+                   b.cast(f64).reshape({channels}), count};
+  Expr sent = a.make<ConcatOp>(ValueRange(parts), 0);
+  Expr sum = a.make<AllReduceOp>(sent.type(), sent.v, bucket, nullptr);
+  sum.v.getDefiningOp()->setDiscardableAttr(kSumOfRanks, a.b->getUnitAttr());
+  auto part = [&](int64_t at, int64_t size, Ints shape) {
+    return sum.make<SliceOp>(sum.v, Ints(at), Ints(size), Ints(1))
+        .reshape(shape);
+  };
+  return {part(0, channels, a.shape()), part(channels, channels, a.shape()),
+          part(2 * channels, 1, {})};
+}
+
+/// The sum of squares is of the values themselves: no rank knows the others'
+/// mean. In f64 the difference to the mean's square keeps what f32 would lose.
+Statistics ofAllRanks(const Moments &moments, double n, bool unbiased,
+                      IntegerAttr bucket) {
+  Type own = moments.mean.type().getElementType();
+  Type f64 = Float64Type::get(bucket.getContext());
+  Expr mean = moments.mean.cast(f64);
+  Sums sums = overRanks(mean * n, moments.squares.cast(f64) + mean * mean * n,
+                        n, bucket);
+  Expr all = sums.a / sums.n, zero = all.scalar(0);
+  Expr squares = maximum(sums.b - all * sums.a, zero);
+  Expr var = squares / sums.n;
+  Expr running =
+      unbiased ? squares / maximum(sums.n - 1.0, all.scalar(1)) : var;
+  return {all.cast(own), var.cast(own), running.cast(own)};
+}
+
 auto batchNorm(Decomposition<BatchNormOp> &d) {
   BatchNormOp op = d.op;
   Expr x = d.expr(op.getX());
@@ -54,12 +106,13 @@ auto batchNorm(Decomposition<BatchNormOp> &d) {
   double n = (double)view.count(),
          momentum = op.getMomentum().convertToDouble();
   Moments moments = momentsOf(x, view);
-  Expr mean = moments.mean, zero = mean.scalar(0);
-  Expr squares = mean.make<MaxOp>(moments.squares.v, zero.v), var = squares / n;
+  auto bucket = op->getAttrOfType<IntegerAttr>(kNormBucket);
+  auto [mean, var, running] =
+      bucket ? ofAllRanks(moments, n, op.getUnbiased(), bucket)
+             : ofThisRank(moments, n, op.getUnbiased());
   auto moved = [&](Value old, Expr batch) {
     return view.vector(d(old)) * momentum + batch * (1 - momentum);
   };
-  Expr running = op.getUnbiased() && n > 1 ? squares / (n - 1) : var;
   Expr newMean = moved(op.getMean(), mean),
        newVar = moved(op.getVar(), running);
   Expr rstd = rsqrt(var + op.getEpsilon().convertToDouble());
@@ -100,7 +153,14 @@ auto batchNormBackward(Decomposition<BatchNormBackwardOp> &d) {
   Expr factor = view.vector(d(op.getScale())) * rstd;
   keepApart(sum, op.getScale());
   double n = (double)view.count();
-  Expr offset = sum / n, slope = product / n * rstd * rstd;
+  Expr offset = sum / n, share = product / n;
+  if (auto bucket = op->getAttrOfType<IntegerAttr>(kNormBucket)) {
+    Type own = sum.type().getElementType();
+    Sums sums = overRanks(sum, product, n, bucket);
+    offset = (sums.a / sums.n).cast(own);
+    share = (sums.b / sums.n).cast(own);
+  }
+  Expr slope = share * rstd * rstd;
   Expr dscale = product * rstd;
   Expr dx = (dy - offset - centered * slope) * factor;
   return d.results({dx, dscale, sum});

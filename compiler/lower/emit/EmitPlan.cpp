@@ -1,5 +1,6 @@
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/dialect/Exec.h"
+#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/memory/StateLayout.h"
 
@@ -134,18 +135,19 @@ private:
     if (auto copy = dyn_cast<exec::CopyOp>(op))
       return finish(c, "copy", copy.getFrom(), copy.getTo(),
                     b.getDictionaryAttr({}));
-    auto bucket = [&](Value buffer, int64_t id, StringRef kind, bool mean) {
+    auto bucket = [&](Value buffer, int64_t id, StringRef kind, StringRef how) {
       NamedAttrList attrs;
       attrs.set("bucket", b.getI64IntegerAttr(id));
-      if (mean)
-        attrs.set("op", b.getStringAttr("mean"));
+      if (!how.empty())
+        attrs.set("op", b.getStringAttr(how));
       return finish(c, kind, buffer, buffer,
                     attrs.getDictionary(op->getContext()));
     };
     if (auto reduce = dyn_cast<exec::AllReduceOp>(op))
-      return bucket(reduce.getBuffer(), reduce.getBucket(), "all_reduce", true);
+      return bucket(reduce.getBuffer(), reduce.getBucket(), "all_reduce",
+                    reduce->hasAttr(ir::kSumOfRanks) ? "sum" : "mean");
     if (auto wait = dyn_cast<exec::WaitOp>(op))
-      return bucket(wait.getBuffer(), wait.getBucket(), "wait", false);
+      return bucket(wait.getBuffer(), wait.getBucket(), "wait", "");
     return op->emitError("is no command");
   }
   LogicalResult finish(plan::Command &c, StringRef kind, ValueRange ins,

@@ -1,4 +1,5 @@
 #include "compiler/lower/emit/EmitProgram.h"
+#include "compiler/dialect/ops/Ranks.h"
 #include <map>
 
 using namespace mlir;
@@ -238,19 +239,23 @@ private:
     if (++bucket.seen < (int64_t)bucket.members.size())
       return;
     bucket.started = true;
-    llvm::MapVector<Type, SmallVector<std::pair<int64_t, int64_t>>> ranges;
+    using Kind = std::pair<Type, unsigned>; // element, 1 for a sum
+    llvm::MapVector<Kind, SmallVector<std::pair<int64_t, int64_t>>> ranges;
     SmallVector<Location> locs;
     for (ir::AllReduceOp member : bucket.members) {
       Place p = places.placeOf(member.getY());
-      ranges[ir::elementType(member.getX())].push_back(
-          {p.offset, p.offset + byteSize(tensorType(member.getX()))});
+      ranges[{ir::elementType(member.getX()), member->hasAttr(ir::kSumOfRanks)}]
+          .push_back(
+              {p.offset, p.offset + byteSize(tensorType(member.getX()))});
       locs.push_back(member.getLoc());
     }
-    for (auto &[element, parts] : ranges)
+    for (auto &[kind, parts] : ranges)
       for (auto [begin, end] : joined(parts)) {
-        Value range = flat(begin, end, element);
-        exec::AllReduceOp::create(b, FusedLoc::get(b.getContext(), locs), range,
-                                  nextBucket);
+        Value range = flat(begin, end, kind.first);
+        auto made = exec::AllReduceOp::create(
+            b, FusedLoc::get(b.getContext(), locs), range, nextBucket);
+        if (kind.second)
+          made->setAttr(ir::kSumOfRanks, b.getUnitAttr());
         bucket.ranges.push_back({range, nextBucket++});
       }
   }

@@ -1,4 +1,5 @@
 #include "compiler/target/cpu/Cpu.h"
+#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
 
 #include <limits>
@@ -7,6 +8,9 @@ using namespace mlir;
 
 namespace dlc {
 namespace {
+
+/// The runtime's batch norm sees this rank's batch alone.
+bool isOfAllRanks(Operation *op) { return op->hasAttr(ir::kNormBucket); }
 
 /// Nothing is chosen by predicted times on a CPU: who computes what is fixed.
 class Cpu final : public Target {
@@ -20,6 +24,8 @@ public:
   Ways waysOf(ir::PlaceableInterface op) const override {
     if (isa<ir::AttentionOp, ir::AttentionBackwardOp>(op))
       return attention();
+    if (isOfAllRanks(op))
+      return {{By::Decomposed}};
     return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}
                                           : Ways{{By::Decomposed}};
   }

@@ -1,5 +1,6 @@
 // Limits by the documentation of cuDNN's SDPA and norm engines.
 #include "compiler/target/cuda/Limits.h"
+#include "compiler/dialect/ops/Ranks.h"
 #include "compiler/dialect/ops/Windows.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -51,6 +52,9 @@ template <class Norm> Ways norm(Norm op) {
   return {{By::Decomposed}, {By::Library, whyNoNorm(op.getX(), op.getScale())}};
 }
 template <class Norm> Ways normOfImages(Norm op) {
+  if (op->hasAttr(ir::kNormBucket))
+    return {{By::Decomposed},
+            {By::Library, "its statistics are those of all ranks (--sync-bn)"}};
   const ImageDims dims = ir::imageDims(op, op.getX());
   if (!ImageDims::areImages(dims.rank) || !dims.channelsLast)
     return {{By::Decomposed},

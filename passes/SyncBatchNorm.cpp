@@ -1,0 +1,38 @@
+// Batch norm by the batches of all ranks together: each, and each gradient of
+// one, has a bucket behind those of the gradients. compiler/lower/decompose
+// makes the collectives of it.
+#include "compiler/dialect/ops/Ranks.h"
+#include "passes/Passes.h"
+#include "passes/Step.h"
+
+using namespace mlir;
+
+namespace dlc {
+#define GEN_PASS_DEF_SYNCBATCHNORM
+#include "passes/Passes.h.inc"
+namespace {
+
+struct SyncBatchNorm : impl::SyncBatchNormBase<SyncBatchNorm> {
+  SyncBatchNorm() { reads<&StepOptions::allReduce>(); }
+
+  void runOnOperation() final {
+    if (options.allReduce.syncs())
+      for (auto f : getOperation().getOps<func::FuncOp>())
+        sync(f);
+  }
+
+  static void sync(func::FuncOp f) {
+    int64_t bucket = 0;
+    for (auto reduce : f.getOps<ir::AllReduceOp>())
+      if (auto taken = reduce.getBucket())
+        bucket = std::max<int64_t>(bucket, *taken + 1);
+    Builder b(f.getContext());
+    for (Operation &op : f.front())
+      if (isa<ir::BatchNormOp, ir::BatchNormBackwardOp>(op))
+        op.setDiscardableAttr(ir::kNormBucket, b.getI64IntegerAttr(bucket++));
+  }
+};
+
+} // namespace
+
+} // namespace dlc
