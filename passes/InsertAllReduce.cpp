@@ -28,7 +28,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
     for (auto g : f.getOps<ir::GradientOp>()) {
       b.setInsertionPoint(g);
-      g.getValueMutable().assign(mean(b, g.getValue(), g.getStateAttr()));
+      g.getValueMutable().assign(gradient(b, g));
     }
     reduceResults(f, [&](unsigned i) { return flags.contains(i); });
   }
@@ -41,6 +41,19 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
           b.setInsertionPointAfterValue(result.get());
           result.set(mean(b, result.get(), nullptr));
         }
+  }
+
+  /// What is rounded on its way has another size than its parameter, and so no
+  /// place by it.
+  Value gradient(OpBuilder &b, ir::GradientOp g) {
+    const std::string &wire = options.allReduce.compress;
+    Value v = g.getValue();
+    if (wire == "none" || options.allReduce.world <= 1 ||
+        !ir::elementType(v).isF32())
+      return mean(b, v, g.getStateAttr());
+    Type half = wire == "bf16" ? Type(b.getBF16Type()) : Type(b.getF16Type());
+    Value sent = mean(b, ir::Expr(b, g.getLoc(), v).cast(half).v, nullptr);
+    return ir::Expr(b, g.getLoc(), sent).cast(b.getF32Type()).v;
   }
 
   /// The value's mean over ranks, in the bucket that is open; `of` is the

@@ -147,6 +147,8 @@ struct AllReduceOptions {
   int64_t firstBucketBytes = 1 << 20;
   /// --sync-bn: batch norm by the batches of all ranks together.
   bool syncBatchNorm = false;
+  /// --compress=none|bf16|fp16: what gradients are rounded to on their way.
+  std::string compress = "none";
 
   bool syncs() const { return syncBatchNorm && world > 1; }
 

@@ -103,7 +103,8 @@ def Unscale : Dlc_Pass<"dlc-unscale"> {
 
 def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
   let summary = "gradients and the reported loss are means over the ranks";
-  let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready.}];
+  let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready.
+    With `compress` a gradient of f32 is rounded before and f32 again behind.}];
 }
 
 def SyncBatchNorm : Dlc_Pass<"dlc-sync-batch-norm"> {

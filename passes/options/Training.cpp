@@ -114,6 +114,10 @@ void AllReduceOptions::addTo(OptionTable &table) {
       .toggle("ddp.sync-bn", syncBatchNorm,
               "batch norm by the statistics of all ranks' batches")
       .named("--sync-bn");
+  table
+      .choice("ddp.compress", compress, {"none", "bf16", "fp16"},
+              "what gradients are rounded to on their way between ranks")
+      .named("--compress");
 }
 
 void RandomOptions::addTo(OptionTable &table) {

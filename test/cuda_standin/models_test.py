@@ -78,6 +78,9 @@ class Models(standins.StandinTest):
         """Statistics of all ranks: collectives between the kernels of one step."""
         self.check("resnet8", ranks=2, sync_bn=True)
 
+    def test_lenet_compressed(self):
+        self.check("lenet", ranks=2, tolerance=1e-3, compress="bf16")
+
     def test_signal(self):
         self.check("signal")
 

@@ -1,5 +1,7 @@
 // RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=2 first-bucket-mb=1.52587890625e-05 bucket-mb=2.288818359375e-05" | FileCheck %s
 // RUN: %dlc-opt %s --dlc-insert-all-reduce=ddp=1 | FileCheck %s --check-prefix=ALONE
+// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=2 compress=bf16" | FileCheck %s --check-prefix=WIRE
+// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=1 compress=fp16" | FileCheck %s --check-prefix=ALONE
 
 // The loss (4 bytes) and @a (12) fill the first bucket; @b (12) and @c (12) the second; @d starts the third.
 // CHECK: @train_step([[LOSS:%.*]]: tensor<f32>, [[D:%.*]]: tensor<3xf32>)
@@ -16,6 +18,13 @@
 // One rank: the gradient is marked, nothing travels.
 // ALONE: dlc.all_reduce {{%.*}} {of = @a} : (tensor<3xf32>)
 // ALONE-NOT: bucket
+
+// A gradient travels in half, the loss does not.
+// WIRE: dlc.all_reduce {{%.*}} {bucket = 0 : i64} : (tensor<f32>)
+// WIRE: [[SENT:%.*]] = dlc.cast {{%.*}} : (tensor<3xf32>) -> tensor<3xbf16>
+// WIRE: [[MEAN:%.*]] = dlc.all_reduce [[SENT]] {bucket = 0 : i64} : (tensor<3xbf16>)
+// WIRE: [[A:%.*]] = dlc.cast [[MEAN]] : (tensor<3xbf16>) -> tensor<3xf32>
+// WIRE: dlc.gradient @a, [[A]]
 dlc.state @a : tensor<3xf32> param init = "a" trainable
 dlc.state @b : tensor<3xf32> param init = "b" trainable
 dlc.state @c : tensor<3xf32> param init = "c" trainable
