@@ -93,12 +93,12 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
   EXPECT_EQ(options->missing,
-            (std::vector<std::string>{"batch", "metrics", "best", "patience",
-                                      "min_delta"}));
+            (std::vector<std::string>{"batch", "bad_samples", "metrics", "best",
+                                      "patience", "min_delta"}));
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
-      "scale: null\nsave_every: 0\n"));
+      "scale: null\nbad_samples: error\n"));
   std::filesystem::remove(path);
 }
 
