@@ -151,6 +151,11 @@ void addSteps(OptionTable &table, TrainOptions &o) {
       .notKept();
   table.count("run.log-every", o.logEvery, 0,
               "steps between lines; 0: every 2 s");
+  table.toggle("run.tensorboard", o.tensorboard,
+               "write RUN/tensorboard for it, beside RUN/results.csv");
+  table.text("run.prometheus", o.prometheus, "FILE",
+             "write the newest numbers there as Prometheus' text, for the node "
+             "exporter's textfile collector (FILE.prom)");
   table.toggle("run.quiet", o.quiet, "no progress").notKept();
   table
       .toggle("run.profile", o.profile,

@@ -58,6 +58,9 @@ struct TrainOptions {
   bool debugOverflow = false;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
 
+  bool tensorboard = false; // files of it in the run's folder
+  std::string prometheus;   // file of the newest numbers; empty: none
+
   std::vector<std::string> metrics; // of validations, see metrics/Metrics.h
   std::string best; // the value whose best checkpoint is kept, see run/Best.h
   int64_t patience = 0; // validations without a better one; 0: never ends

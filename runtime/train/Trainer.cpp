@@ -9,6 +9,7 @@
 #include "runtime/train/Signals.h"
 #include "runtime/train/metrics/Judge.h"
 #include "runtime/train/overflow/Guard.h"
+#include "runtime/train/record/Recorder.h"
 #include "runtime/train/run/Metrics.h"
 #include "runtime/train/run/Profile.h"
 #include "runtime/train/run/ProgressBar.h"
@@ -42,6 +43,7 @@ public:
     DLC_ASSIGN(JsonLines epochs,
                JsonLines::open(job_.run + "/epochs.jsonl", "step", step));
     epochs_.emplace(std::move(epochs));
+    DLC_ASSIGN(recorders_, openRecorders(job_.options, job_.run, step));
     announce();
     return {};
   }
@@ -228,6 +230,9 @@ private:
       ends |= job_.isPatienceOver();
       saves |= ends;
     }
+    if (job_.isRoot() && (epochEnd || validates) && job_.lock->check().ok())
+      for (const auto &recorder : recorders_)
+        recorder->onEpoch(event);
     if (epochEnd && job_.isRoot() && job_.hooks.onEpoch)
       end_ |= !job_.hooks.onEpoch(event);
     if (!saves)
@@ -338,15 +343,19 @@ private:
   }
 
   void tell(const StepReport &report) {
-    if (!job_.hooks.onStep)
-      return;
     const auto [epoch, sample] =
         job_.sampling.cursorAfter(report.step, job_.data->samples());
-    end_ |= !job_.hooks.onStep(
-        {report.step, job_.total, epoch - (sample == 0),
-         job_.session->metricNames(), report.values,
-         static_cast<double>(job_.sampling.samplesOfUpdate()) /
-             report.seconds});
+    const StepEvent event{report.step,
+                          job_.total,
+                          epoch - (sample == 0),
+                          job_.session->metricNames(),
+                          report.values,
+                          static_cast<double>(job_.sampling.samplesOfUpdate()) /
+                              report.seconds};
+    for (const auto &recorder : recorders_)
+      recorder->onStep(event);
+    if (job_.hooks.onStep)
+      end_ |= !job_.hooks.onStep(event);
   }
 
   std::optional<RunSignals> signals_; // from here on: all ranks are ready
@@ -359,6 +368,7 @@ private:
   bool profiling_ = false;
   Clock::time_point checked_ = Clock::now(), saved_ = Clock::now();
   std::optional<JsonLines> metrics_, epochs_;
+  std::vector<std::unique_ptr<Recorder>> recorders_; // rank 0's
   JsonLine line_;
 };
 

@@ -93,7 +93,8 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
   EXPECT_EQ(options->missing,
-            (std::vector<std::string>{"batch", "bad_samples", "metrics", "best",
+            (std::vector<std::string>{"batch", "bad_samples", "tensorboard",
+                                      "prometheus", "metrics", "best",
                                       "patience", "min_delta"}));
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"

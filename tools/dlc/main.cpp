@@ -28,6 +28,7 @@ static void describe(CommandLine &line) {
   line.app.add_subcommand("diff", "say in what two ONNX models differ");
   addInspect(line);
   addReplay(line);
+  addReport(line);
   addCache(line);
   addEnv(line);
   addPlan(line);

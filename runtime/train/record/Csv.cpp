@@ -1,0 +1,118 @@
+#include "runtime/train/record/Recorder.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/options/Commas.h"
+#include "runtime/base/options/OptionTable.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fmt/ranges.h>
+#include <fstream>
+
+namespace dlc {
+namespace {
+
+constexpr char kStepColumn[] = "step";
+
+class Csv : public Recorder {
+public:
+  Csv(std::string path, Words columns, std::vector<Words> rows)
+      : path_(std::move(path)), columns_(std::move(columns)),
+        rows_(std::move(rows)) {}
+
+  void onStep(const StepEvent &event) override {
+    if (const double loss = metricOf(event, "loss"); std::isfinite(loss))
+      sum_ += loss, ++count_;
+    lr_ = metricOf(event, "lr");
+  }
+
+  void onEpoch(const EpochEvent &event) override {
+    const std::chrono::duration<double> since = Clock::now() - begin_;
+    std::vector<std::pair<std::string, double>> values = {
+        {"epoch", double(event.epoch)},
+        {kStepColumn, double(event.step)},
+        {"time", std::round(1000 * since.count()) / 1000},
+        {"train_loss", count_ ? sum_ / double(count_) : NAN}};
+    values.insert(values.end(), event.values.begin(), event.values.end());
+    values.emplace_back("lr", lr_);
+    sum_ = 0, count_ = 0;
+    add(values);
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  void add(const std::vector<std::pair<std::string, double>> &values) {
+    const size_t before = columns_.size();
+    for (const auto &[name, value] : values)
+      if (!isGiven(columns_, name))
+        columns_.push_back(name);
+    Words row(columns_.size());
+    for (const auto &[name, value] : values)
+      row[size_t(std::find(columns_.begin(), columns_.end(), name) -
+                 columns_.begin())] =
+          std::isfinite(value) ? fmt::format("{}", value) : "";
+    rows_.push_back(std::move(row));
+    warning_.check(columns_.size() == before ? append() : write());
+  }
+
+  Status append() const {
+    std::ofstream file(path_, std::ios::app);
+    file << fmt::format("{}\n", fmt::join(rows_.back(), ","));
+    return file.flush() ? Status() : systemError("write", path_);
+  }
+
+  // All of it: a run that goes on may have more columns.
+  Status write() const {
+    std::string text = fmt::format("{}\n", fmt::join(columns_, ","));
+    for (Words row : rows_) {
+      row.resize(columns_.size());
+      text += fmt::format("{}\n", fmt::join(row, ","));
+    }
+    return writeFileAtomically(path_, text);
+  }
+
+  const std::string path_;
+  Words columns_;
+  std::vector<Words> rows_;
+  double sum_ = 0, lr_ = NAN;
+  int64_t count_ = 0;
+  Clock::time_point begin_ = Clock::now();
+  OneWarning warning_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
+                                          int64_t step) {
+  Words columns;
+  std::vector<Words> rows;
+  if (!exists(path))
+    return std::unique_ptr<Recorder>(
+        std::make_unique<Csv>(path, columns, rows));
+  DLC_ASSIGN(const std::string text, readFile(path, 1 << 30));
+  size_t at = 0;
+  std::string kept;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos;
+       begin = end + 1) {
+    Words row = splitAtCommas(text.substr(begin, end - begin));
+    if (columns.empty()) {
+      columns = std::move(row);
+      at = size_t(std::find(columns.begin(), columns.end(), kStepColumn) -
+                  columns.begin());
+    } else if (at < row.size()) {
+      const auto number = parseCount(row[at], 0);
+      if (number && *number <= step) {
+        kept += text.substr(begin, end - begin + 1);
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  DLC_TRY(writeFileAtomically(
+      path, fmt::format("{}\n", fmt::join(columns, ",")) + kept));
+  return std::unique_ptr<Recorder>(
+      std::make_unique<Csv>(path, std::move(columns), std::move(rows)));
+}
+
+} // namespace dlc

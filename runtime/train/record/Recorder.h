@@ -1,0 +1,49 @@
+// Files that other tools read a run by: a class each, one line in Recorder.cpp.
+#pragma once
+
+#include "runtime/train/Hooks.h"
+#include "runtime/train/TrainOptions.h"
+
+#include <memory>
+#include <vector>
+
+namespace dlc {
+
+// Of rank 0. A file that cannot be written never ends a run: a warning says so
+// once.
+class Recorder {
+public:
+  virtual ~Recorder() = default;
+  virtual void onStep(const StepEvent &) {}
+  virtual void onEpoch(const EpochEvent &) {} // or another validation
+};
+
+// Those that are asked for, and results.csv. What files say of steps behind
+// `step`, from which the run goes on, is forgotten.
+Result<std::vector<std::unique_ptr<Recorder>>>
+openRecorders(const TrainOptions &options, const std::string &run,
+              int64_t step);
+
+// RUN/results.csv: a row an epoch or validation.
+Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
+                                          int64_t step);
+// RUN/tensorboard/events.out.tfevents.*: what a step and a validation report.
+Result<std::unique_ptr<Recorder>> openEvents(const std::string &folder,
+                                             int64_t step);
+// The newest numbers as Prometheus' text, once a second and at the end.
+std::unique_ptr<Recorder> openPrometheus(const std::string &path,
+                                         const std::string &run);
+
+// Of a step's metric; NaN if there is none of this name.
+double metricOf(const StepEvent &event, std::string_view name);
+
+// Says once what cannot be written.
+class OneWarning {
+public:
+  void check(const Status &status);
+
+private:
+  bool said_ = false;
+};
+
+} // namespace dlc

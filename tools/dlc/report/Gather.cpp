@@ -1,0 +1,257 @@
+#include "tools/dlc/report/Gather.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/plan/Model.h"
+#include "runtime/plan/Ports.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace dlc::tool {
+namespace {
+
+constexpr size_t kMostText = size_t(1) << 30;
+constexpr int kMostNodes = 3000; // that a browser draws
+constexpr size_t kMostTensors = 20;
+
+// "key: value" lines of a run's config.yaml.
+Json configOf(const std::string &path) {
+  Json config = Json::object();
+  const auto text = readFile(path, 1 << 20);
+  if (!text)
+    return config;
+  for (size_t begin = 0, end; (end = text->find('\n', begin)) != text->npos;
+       begin = end + 1) {
+    const std::string line = text->substr(begin, end - begin);
+    if (const size_t colon = line.find(": "); colon != line.npos)
+      config[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return config;
+}
+
+// Settings of the compilation: "train.lr".
+void addCompiled(const plan::Plan &plan, Json &config) {
+  config["loss"] = plan.loss();
+  config["ranks"] = std::to_string(plan.world_size());
+  for (const plan::Attribute &a : plan.schedule())
+    config["compiled " + a.name()] =
+        a.has_s() ? a.s()
+                  : fmt::format("{}", a.has_i() ? double(a.i()) : a.f());
+}
+
+// Columns of a file of JSON lines; each has all lines' values, null where a
+// line has none. Only every n-th line of a long file, and its last.
+Json columnsOf(const std::string &path) {
+  const auto text = readFile(path, kMostText);
+  Json columns = Json::object();
+  if (!text)
+    return columns;
+  const auto lines =
+      static_cast<size_t>(std::count(text->begin(), text->end(), '\n'));
+  const size_t stride =
+      std::max<size_t>(1, (lines + kMostPoints - 1) / kMostPoints);
+  size_t number = 0, taken = 0;
+  for (size_t begin = 0, end; (end = text->find('\n', begin)) != text->npos;
+       begin = end + 1) {
+    if (number++ % stride && number != lines)
+      continue;
+    const auto line =
+        parseJson(std::string_view(*text).substr(begin, end - begin));
+    if (!line || !line->is_object() || !line->contains("step") ||
+        !(*line)["step"].is_number())
+      continue;
+    for (const auto &[key, value] : line->items()) {
+      Json &column = columns[key];
+      while (column.size() < taken)
+        column.push_back(nullptr);
+      column.push_back(value.is_number() ? value : Json(nullptr));
+    }
+    ++taken;
+    for (Json &column : columns)
+      if (column.size() < taken)
+        column.push_back(nullptr);
+  }
+  return columns;
+}
+
+// Steps that were skipped as they say, or at which the loss scale became
+// smaller.
+Json skippedOf(const Json &steps) {
+  Json skipped = Json::array();
+  if (const auto said = steps.find("skipped"); said != steps.end()) {
+    for (size_t i = 0; i < said->size(); ++i)
+      if ((*said)[i].is_number() && (*said)[i].get<double>() > 0)
+        skipped.push_back(steps["step"][i]);
+    return skipped;
+  }
+  const auto scale = steps.find("loss_scale");
+  if (scale == steps.end())
+    return skipped;
+  for (size_t i = 1; i < scale->size(); ++i)
+    if ((*scale)[i].is_number() && (*scale)[i - 1].is_number() &&
+        (*scale)[i].get<double>() < (*scale)[i - 1].get<double>())
+      skipped.push_back(steps["step"][i]);
+  return skipped;
+}
+
+Json profileOf(const std::string &path) {
+  Json rows = Json::array();
+  const auto text = readFile(path, kMostText);
+  if (!text)
+    return rows;
+  const auto all = parseJson(*text);
+  if (!all || !all->is_array())
+    return rows;
+  for (const Json &row : *all) {
+    if (!row.is_object() || !row.value("program", Json()).is_string() ||
+        !row["program"].get<std::string>().starts_with("train_step") ||
+        !row.value("seconds", Json()).is_number() ||
+        !row.value("calls", Json()).is_number_unsigned() || row["calls"] == 0)
+      continue;
+    rows.push_back({{"nodes", row.value("nodes", Json(""))},
+                    {"command", row.value("command", Json(""))},
+                    {"ms", 1e3 * row["seconds"].get<double>() /
+                               row["calls"].get<double>()}});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Json &a, const Json &b) {
+    return a["ms"].get<double>() > b["ms"].get<double>();
+  });
+  return rows;
+}
+
+uint64_t bytesIn(const plan::Buffer &buffer) {
+  return plan::bytesOf(buffer.type()).value_or(0);
+}
+
+std::string nameOf(const plan::Command &command) {
+  return command.label().empty() ? command.kind() : command.label();
+}
+
+// Bytes of scratch memory in use during each command, and what is largest at
+// their peak. A buffer lives from the first command that names it to the last.
+Json memoryOf(const plan::Plan &plan) {
+  const plan::Program *program = plan::findProgram(plan, "train_step");
+  if (!program || program->commands_size() == 0)
+    return nullptr;
+  const auto buffers = static_cast<size_t>(program->buffers_size());
+  std::vector<int> first(buffers, -1), last(buffers, -1);
+  for (int c = 0; c < program->commands_size(); ++c)
+    for (const auto *ids :
+         {&program->commands(c).inputs(), &program->commands(c).outputs()})
+      for (const uint32_t id : *ids) {
+        if (first[id] < 0)
+          first[id] = c;
+        last[id] = c;
+      }
+  std::vector<int64_t> change(size_t(program->commands_size()) + 1);
+  const auto isScratch = [&](size_t b) {
+    const plan::Buffer &buffer = program->buffers(int(b));
+    return first[b] >= 0 &&
+           plan.regions(int(buffer.region())).kind() == plan::Region::SCRATCH;
+  };
+  for (size_t b = 0; b < buffers; ++b)
+    if (isScratch(b)) {
+      const auto bytes = int64_t(bytesIn(program->buffers(int(b))));
+      change[size_t(first[b])] += bytes;
+      change[size_t(last[b]) + 1] -= bytes;
+    }
+  Json at = Json::array(), live = Json::array();
+  const size_t stride = change.size() / kMostPoints + 1;
+  int64_t now = 0, most = -1;
+  int peak = 0;
+  for (size_t c = 0; c + 1 < change.size(); ++c) {
+    now += change[c];
+    if (now > most)
+      most = now, peak = int(c);
+    if (c % stride == 0)
+      at.push_back(c), live.push_back(now);
+  }
+  std::vector<std::pair<uint64_t, std::string>> tensors;
+  for (size_t b = 0; b < buffers; ++b)
+    if (isScratch(b) && first[b] <= peak && last[b] >= peak)
+      tensors.emplace_back(bytesIn(program->buffers(int(b))),
+                           nameOf(program->commands(first[b])));
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](auto &a, auto &b) { return a.first > b.first; });
+  tensors.resize(std::min(tensors.size(), kMostTensors));
+  Json largest = Json::array();
+  for (const auto &[bytes, name] : tensors)
+    largest.push_back({{"name", name}, {"bytes", bytes}});
+  if (largest.empty())
+    return nullptr;
+  return {{"at", at}, {"live", live}, {"tensors", largest}};
+}
+
+// Commands of predict; an edge leads from who wrote the memory last that a
+// command reads.
+Json graphOf(const plan::Plan &plan) {
+  Json nodes = Json::array(), edges = Json::array();
+  const plan::Program *program = plan::findProgram(plan, "predict");
+  const int count =
+      program ? std::min(program->commands_size(), kMostNodes) : 0;
+  std::map<std::pair<uint32_t, uint64_t>, int> writers; // by where it begins
+  for (int c = 0; c < count; ++c) {
+    const plan::Command &command = program->commands(c);
+    std::set<int> from;
+    for (const uint32_t id : command.inputs()) {
+      const plan::Buffer &b = program->buffers(int(id));
+      if (const auto w = writers.find({b.region(), b.offset()});
+          w != writers.end())
+        from.insert(w->second);
+    }
+    for (const int writer : from)
+      edges.push_back({writer, c});
+    Json type = "", shape = "";
+    for (const uint32_t id : command.outputs()) {
+      const plan::Buffer &b = program->buffers(int(id));
+      writers[{b.region(), b.offset()}] = c;
+      const auto dtype = plan::dtypeOf(b.type().dtype());
+      type = dtype ? std::string(dlc::nameOf(*dtype)) : "";
+      shape = fmt::format("[{}]", fmt::join(b.type().shape(), ", "));
+    }
+    nodes.push_back({{"name", nameOf(command)},
+                     {"kind", command.kind()},
+                     {"type", type},
+                     {"shape", shape},
+                     {"library", command.kind() != "kernel"}});
+  }
+  return {{"nodes", nodes}, {"edges", edges}};
+}
+
+} // namespace
+
+Result<Json> gatherRun(const std::string &run) {
+  if (!isFolder(run))
+    return failed("no run '{}': no such folder", run);
+  if (!isFolder(run + "/model.dlc") || !exists(run + "/config.yaml"))
+    return failed("'{}' is not a run: it has no config.yaml and model.dlc",
+                  run);
+  DLC_ASSIGN(const Artifact artifact,
+             Artifact::open(run + "/model.dlc", Artifact::Use::Inspect));
+  const plan::Plan &plan = artifact.plan();
+  const auto path = std::filesystem::path(run).lexically_normal();
+  Json config = configOf(run + "/config.yaml");
+  Json steps = columnsOf(run + "/metrics.jsonl");
+  const Json done = steps.contains("step") ? steps["step"].back() : Json(0);
+  const std::string model = config.value("artifact", "");
+  addCompiled(plan, config);
+  Json skipped = skippedOf(steps);
+  return Json{
+      {"name",
+       (path.has_filename() ? path : path.parent_path()).filename().string()},
+      {"done", done},
+      {"model", fmt::format("{} ({}, batch {} x {} ranks)", model,
+                            plan.target(), plan.batch(), plan.world_size())},
+      {"config", std::move(config)},
+      {"steps", std::move(steps)},
+      {"epochs", columnsOf(run + "/epochs.jsonl")},
+      {"skipped", std::move(skipped)},
+      {"profile", profileOf(run + "/profile.json")},
+      {"memory", memoryOf(plan)},
+      {"graph", graphOf(plan)}};
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,72 @@
+// dlc report: a page about runs, that needs nothing but a browser.
+#include "runtime/base/files/Files.h"
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Rows.h"
+#include "tools/dlc/report/Gather.h"
+#include "tools/dlc/report/Page.h"
+
+namespace dlc::tool {
+namespace {
+
+struct Arguments {
+  Arguments() {
+    table.group("Options");
+    table.list("report.runs", runs, "RUN", "run folders").named("runs");
+    addOutput(table, "report.output", output, "the page (default report.html)");
+  }
+
+  Words runs;
+  std::string output;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("report")};
+};
+
+// Nothing in it can end the element that it stands in.
+std::string asElement(const Json &data) {
+  std::string text;
+  for (const char c : dumpJson(data, -1, true))
+    text += c == '<' ? "\\u003c" : std::string(1, c);
+  return text;
+}
+
+Status writeReport(const Arguments &arguments) {
+  Json runs = Json::array();
+  for (const std::string &run : arguments.runs) {
+    DLC_ASSIGN(Json gathered, gatherRun(run));
+    runs.push_back(std::move(gathered));
+  }
+  const std::string path =
+      arguments.output.empty() ? "report.html" : arguments.output;
+  DLC_TRY(writeFileAtomically(path, kReportHead + asElement({{"runs", runs}}) +
+                                        kReportTail));
+  printOut("{}\n", path);
+  return {};
+}
+
+} // namespace
+
+void addReport(CommandLine &line) {
+  CLI::App *command =
+      line.app.add_subcommand("report", "a page of curves, time and memory");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->flags.addTo(*command);
+  command->get_option("runs")
+      ->required()
+      ->expected(1, 1 << 16)
+      ->allow_extra_args();
+  command->footer(
+      "One HTML file without a network: loss and metrics of one or several "
+      "runs, settings that\ndiffer, time by node (of runs with --profile), "
+      "memory over a step, the model as a graph.\n\n"
+      "Examples:\n  dlc report runs/lenet-1\n"
+      "  dlc report runs/lenet-1 runs/lenet-2 -o both.html");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] {
+      const Status applied = arguments->flags.apply();
+      return report(applied.ok() ? writeReport(*arguments) : applied);
+    };
+  });
+}
+
+} // namespace dlc::tool
