@@ -395,6 +395,7 @@ Status Job::settleSave(int64_t step, const Status &saved, bool last) {
 // Rank 0 loads; the others get its place and its state.
 Status Job::restoreRoot() {
   if (isRoot()) {
+    DLC_TRY(settleSave(true)); // the newest may still be being written
     DLC_ASSIGN(progress, options.checkpoint
                              ? checkpoints->load(*session, *options.checkpoint)
                              : checkpoints->loadNewest(*session));

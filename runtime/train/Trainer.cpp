@@ -50,6 +50,15 @@ public:
 
   const std::string &folder() const { return job_.run; }
 
+  // After an error: the checkpoint that is being written is one to go on from.
+  void keepCheckpoint() const {
+    if (!job_.isRoot())
+      return;
+    const Status kept = job_.settleSave(true);
+    if (!kept.ok())
+      warning("{}", kept.message());
+  }
+
   // After an error: what the ranks did together before it.
   void keepFlight(const Status &error) const {
     FlightRecorder *recorder = job_.communicator.recorder();
@@ -396,8 +405,10 @@ Result<TrainResult> Trainer::run() {
       return caughtException("training");
     }
   }();
-  if (!result.ok())
+  if (!result.ok()) {
+    impl_->keepCheckpoint();
     impl_->keepFlight(result.status());
+  }
   return result;
 }
 
