@@ -24,9 +24,12 @@ find_program(LLD ld.lld)
 if(MOLD)
   add_link_options(-fuse-ld=mold)
 elseif(LLD)
-  # Else lld may let thread-local data begin in a page that no segment maps, where code ends at a page's end: the
-  # loader cannot protect it, and the program does not start.
-  add_link_options(-fuse-ld=lld -Wl,-z,separate-loadable-segments)
+  add_link_options(-fuse-ld=lld)
+endif()
+if(MOLD OR LLD)
+  # Else thread-local data may begin in a page that no segment maps, where code ends at a page's end: the loader cannot
+  # protect it, and the program does not start.
+  add_link_options(-Wl,-z,separate-loadable-segments)
 endif()
 
 set(DLC_VENV ${CMAKE_SOURCE_DIR}/.venv CACHE PATH
