@@ -29,8 +29,9 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
   } else if (std::string warning = fusedBatchNorm(file); !warning.empty()) {
     emitWarning(at) << warning;
   }
-  if (std::string warning = ownTraining(file); !warning.empty())
-    emitWarning(at) << warning;
+  for (const std::string &warning : {lostNotes(file), ownTraining(file)})
+    if (!warning.empty())
+      emitWarning(at) << warning;
   DLC_ASSIGN(std::string idle, findDropouts(file, options.dropouts));
   if (!idle.empty())
     emitRemark(at) << idle;
@@ -75,6 +76,17 @@ static Status noteUntrained(OnnxFile &file,
   return {};
 }
 
+/// Weights into which onnxruntime's optimizer multiplied a scale.
+static void noteScaled(OnnxFile &file,
+                       const std::map<std::string, Found> &roles) {
+  for (const auto &[name, found] : roles)
+    if (name.starts_with("ConvMulFusion_"))
+      file.decisions.push_back({name, "as it is",
+                                "onnxruntime's optimizer multiplied a scale "
+                                "into it",
+                                true});
+}
+
 /// Numbers that a formula made, though name or notes call them a parameter.
 static void noteFixed(OnnxFile &file,
                       const std::map<std::string, Found> &roles) {
@@ -91,6 +103,7 @@ decideRoles(OnnxFile &file, const ImportOptions &options,
     found[name] = {Role::Param, "new, by --replace-head"};
   DLC_TRY(noteUntrained(file, found, options.roles.freeze));
   noteFixed(file, found);
+  noteScaled(file, found);
   DLC_TRY(findPaddings(file, rolesOf(found), options.paddings));
   DecisionReport decided = report(file.decisions);
   if (!decided.summary.empty())

@@ -135,4 +135,17 @@ std::string fusedBatchNorm(const OnnxFile &file) {
       folded.size(), printable(folded.front()->name()));
 }
 
+std::string lostNotes(const OnnxFile &file) {
+  if (!hasLostNotes(*file.model))
+    return "";
+  return fmt::format(
+      "torch exported this model, and {} dropped the notes that say what was "
+      "merged and folded in it: biases that were zero may be gone, tensors "
+      "that were equal may be one, and scales that were folded are not "
+      "trained. What is left trains. To train the source's parameters, give "
+      "dlc the exporter's own file",
+      isSavedByOnnxRuntime(*file.model) ? "onnxruntime's optimizer"
+                                        : "a tool after it");
+}
+
 } // namespace dlc::import

@@ -29,4 +29,8 @@ std::string fusedBatchNorm(const OnnxFile &file);
 /// A warning, or "": the model comes with a training form of its own.
 std::string ownTraining(const OnnxFile &file);
 
+/// A warning, or "": what a tool between exporter and dlc took out cannot be
+/// known.
+std::string lostNotes(const OnnxFile &file);
+
 } // namespace dlc::import

@@ -68,6 +68,33 @@ class Roles(dlc.TestCase):
             self.assertNotIn("not trained", self.folded_names("c.weight", "onnx::Mul_7", **options), options)
         self.assertEqual(self.folded_names("c.weight", "c.scale"), "")
 
+    def test_folds_of_onnxruntime_are_reported(self):
+        """Its optimizer's names; a scale that it multiplied into a convolution trains as a part of it."""
+        for producer in "pytorch", "other":
+            errors = self.folded_names("ConvBnFusion_W_c.weight", "c.scale", producer)
+            self.assertIn("warning: the exporter folded batch norm into 1 nodes (the first is '/c/Conv')", errors)
+        self.assertRegex(self.folded_names("ConvMulFusion_W_c.weight", "c.scale"),
+                         "folded functions of parameters that cannot be undone; .* trains as it is: 'ConvMulFusion_W_c.weight'")
+
+    def test_a_new_norm_needs_a_layer_of_its_own(self):
+        proto = model([node("FusedConv", ["x", "ConvBnFusion_W_k"], ["y"], name="f", domain="com.microsoft", activation="Relu")],
+                      [value("x", [4, 3, 2, 2])], [value("y", [4, 2, 2, 2])],
+                      {"ConvBnFusion_W_k": np.ones((2, 3, 1, 1), np.float32)}, domains=["com.microsoft"])
+        code, _, err = run(IMPORT, self.save(proto), "--unfold-bn")
+        self.assertEqual(code, dlc.BAD_MODEL, err)
+        self.assertIn("--unfold-bn: 'f' is a FusedConv, which has more in it than", err)
+
+    def test_lost_notes_are_reported(self):
+        """A tool that optimizes a file of torch's newer exporter drops what says which parameters are gone."""
+        for noted, domains, said in (True, [], None), (False, [], "a tool after it"), (False, ["com.microsoft.nchwc"], "onnxruntime's optimizer"):
+            proto = model([node("Relu", ["x"], ["y"], name="node_relu")], [value("x", [4, 3])], [value("y", [4, 3])], {}, domains=domains)
+            proto.producer_name = "pytorch"
+            if noted:
+                proto.graph.node[0].metadata_props.add(key="pkg.torch.onnx.name_scopes", value="['']")
+            self.states(self.save(proto))
+            self.assertEqual("dropped the notes that say what was merged" in self.errors, not noted, self.errors)
+            self.assertIn(said or "", self.errors)
+
     def test_masks_are_kept_once(self):
         self.assertEqual(len(self.states(dlc.model("gpt_tiny"), "--batch=4")["const"]), 1)
 

@@ -6,15 +6,17 @@
 
 namespace dlc::import {
 
+static bool hasNotes(const onnx::NodeProto &node) {
+  return std::any_of(
+      node.metadata_props().begin(), node.metadata_props().end(),
+      [](const auto &note) { return note.key().starts_with("pkg.torch."); });
+}
+
 /// Notes of the newer exporter; of the older one the paths that nodes have, and
 /// names of what it folded.
 static bool hasMarks(const onnx::GraphProto &graph) {
   const auto isMarked = [](const onnx::NodeProto &node) {
-    return node.name().starts_with('/') ||
-           std::any_of(node.metadata_props().begin(),
-                       node.metadata_props().end(), [](const auto &note) {
-                         return note.key().starts_with("pkg.torch.");
-                       });
+    return node.name().starts_with('/') || hasNotes(node);
   };
   return std::any_of(graph.node().begin(), graph.node().end(), isMarked) ||
          std::any_of(graph.initializer().begin(), graph.initializer().end(),
@@ -27,6 +29,24 @@ bool isOfTorch(const onnx::ModelProto &model) {
   const std::string &name = model.producer_name();
   return name == "pytorch" ||
          (name.starts_with("onnxruntime") && hasMarks(model.graph()));
+}
+
+bool hasLostNotes(const onnx::ModelProto &model) {
+  const auto &nodes = model.graph().node();
+  return isOfTorch(model) &&
+         std::any_of(nodes.begin(), nodes.end(),
+                     [](const auto &node) {
+                       return node.name().starts_with("node_");
+                     }) &&
+         std::none_of(nodes.begin(), nodes.end(), [](const auto &node) {
+           return node.name().starts_with('/') || hasNotes(node);
+         });
+}
+
+bool isSavedByOnnxRuntime(const onnx::ModelProto &model) {
+  return std::any_of(
+      model.opset_import().begin(), model.opset_import().end(),
+      [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; });
 }
 
 /// The inputs of an operator that are weights, as bits.

@@ -12,6 +12,14 @@ namespace dlc::import {
 /// names mean what torch means by them.
 bool isOfTorch(const onnx::ModelProto &model);
 
+/// torch's newer exporter wrote it, whose notes say what it merged and folded,
+/// and a tool after it dropped them: no node has any.
+bool hasLostNotes(const onnx::ModelProto &model);
+
+/// A session of onnxruntime optimized and saved it: it declares all the domains
+/// that onnxruntime knows, used or not.
+bool isSavedByOnnxRuntime(const onnx::ModelProto &model);
+
 /// Input `input` is a layer's weight: of ai.onnx's operators and of
 /// com.microsoft's; false for others.
 bool isWeightOperand(const onnx::NodeProto &node, int input);

@@ -6,10 +6,12 @@
 #include "compiler/import/restore/Restoring.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/Text.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <unordered_set>
 
 namespace dlc::import {
 namespace {
@@ -79,12 +81,18 @@ private:
     std::vector<onnx::NodeProto *> layers;
     std::vector<std::string> names;
     std::vector<bool> matched(patterns.size());
-    const auto folded = foldedNorms(file);
+    const auto found = foldedNorms(file);
+    const std::unordered_set<const onnx::NodeProto *> folded(found.begin(),
+                                                             found.end());
     for (auto &node : *edit.graph.mutable_node()) {
+      bool is = patterns.empty() && folded.count(&node);
+      if (is && !isLayer(node))
+        return badModel("--unfold-bn: '{}' is a {}, which has more in it than "
+                        "the layer that a batch norm was folded into; give dlc "
+                        "the file as it was before its optimizer",
+                        printable(labelOf(node)), printable(node.op_type()));
       if (!isLayer(node))
         continue;
-      bool is =
-          patterns.empty() && std::count(folded.begin(), folded.end(), &node);
       names.push_back(labelOf(node));
       for (size_t i = 0; i < patterns.size(); ++i)
         if (patterns[i].search(names.back()))
@@ -236,13 +244,18 @@ private:
 
 std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
   const bool isTorch = isOfTorch(*file.model);
+  const auto isNamedSo = [&](const onnx::NodeProto &node) {
+    if (node.op_type().find("Conv") == std::string::npos ||
+        node.input_size() < 2)
+      return false;
+    const std::string &weight = node.input(1);
+    return weight.starts_with("ConvBnFusion_W_") || // by onnxruntime
+           (isTorch && (file.foldedNorms.count(weight) ||
+                        weight.starts_with("onnx::Conv")));
+  };
   std::vector<const onnx::NodeProto *> found;
   for (const auto *node : file.nodes)
-    if (isNotedAsFolded(*node) ||
-        (isTorch && node->op_type().starts_with("Conv") &&
-         node->input_size() > 1 &&
-         (file.foldedNorms.count(node->input(1)) ||
-          node->input(1).starts_with("onnx::Conv"))))
+    if (isNotedAsFolded(*node) || isNamedSo(*node))
       found.push_back(node);
   return found;
 }
