@@ -9,7 +9,7 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments : Settings {
+struct CheckArguments : Settings {
   bool json = false;
 };
 
@@ -104,7 +104,7 @@ void printReport(const CompileOptions &o, const CheckReport &r) {
     printOut("{} of memory on {}\n", roundBytes(double(bytes)), target);
 }
 
-Status checkCommand(Arguments &a) {
+Status checkCommand(CheckArguments &a) {
   DLC_TRY(a.flags.apply());
   DLC_ASSIGN(CheckReport r, check(a.options));
   if (a.json)
@@ -122,7 +122,7 @@ Status checkCommand(Arguments &a) {
 } // namespace
 
 void addCheck(CommandLine &line) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CheckArguments>();
   CLI::App *c = line.app.add_subcommand(
       "check", "say whether a model can be trained, and what it costs");
   c->add_option("model", a->options.model, "the ONNX file")->required();

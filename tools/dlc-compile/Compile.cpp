@@ -10,12 +10,12 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments : Settings {
+struct CompileArguments : Settings {
   std::string emit;
   bool quiet = false;
 };
 
-void addOutputFlags(CLI::App &c, Arguments &a) {
+void addOutputFlags(CLI::App &c, CompileArguments &a) {
   c.add_option("-o,--output", a.options.output,
                "the artifact (default: the model's name with .dlc)")
       ->type_name("FOLDER");
@@ -29,7 +29,7 @@ void addOutputFlags(CLI::App &c, Arguments &a) {
   c.add_flag("--quiet", a.quiet, "no summary");
 }
 
-Status resolve(Arguments &a) {
+Status resolve(CompileArguments &a) {
   DLC_TRY(a.flags.apply());
   if (!a.emit.empty() && a.options.stopAfter.empty())
     a.options.stopAfter = "plan";
@@ -77,7 +77,7 @@ void printSummary(const CompileOptions &o, const CompileResult &r) {
        r.importSeconds * 1e3, r.passSeconds * 1e3, r.kernelSeconds * 1e3);
 }
 
-Status compileCommand(Arguments &a) {
+Status compileCommand(CompileArguments &a) {
   DLC_TRY(resolve(a));
   if (a.quiet)
     setQuiet(true);
@@ -98,7 +98,7 @@ Status compileCommand(Arguments &a) {
 } // namespace
 
 void addCompile(CommandLine &line) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CompileArguments>();
   CLI::App *c = line.app.add_subcommand(
       "compile", "turn an ONNX model into a training program");
   c->add_option("model", a->options.model, "the ONNX file")->required();

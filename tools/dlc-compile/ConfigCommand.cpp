@@ -6,7 +6,7 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments : Settings {
+struct ConfigArguments : Settings {
   std::string a, b; // of diff
 };
 
@@ -33,13 +33,13 @@ Result<Values> valuesOf(const std::string &path) {
   return values;
 }
 
-Status showCommand(Arguments &a) {
+Status showCommand(ConfigArguments &a) {
   DLC_TRY(a.flags.apply());
   printOut("{}", a.table.yaml(true));
   return {};
 }
 
-Status diffCommand(const Arguments &a) {
+Status diffCommand(const ConfigArguments &a) {
   DLC_ASSIGN(Values before, valuesOf(a.a));
   DLC_ASSIGN(Values after, valuesOf(a.b));
   for (const auto &[key, value] : before)
@@ -51,7 +51,7 @@ Status diffCommand(const Arguments &a) {
 } // namespace
 
 void addConfig(CommandLine &line) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ConfigArguments>();
   CLI::App *c = line.app.add_subcommand(
       "config", "show every setting of dlc compile, or compare two files");
   a->flags.addFilesTo(*c);

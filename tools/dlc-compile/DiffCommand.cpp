@@ -10,7 +10,7 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
+struct DiffArguments {
   std::string a, b;
   bool json = false;
 };
@@ -68,7 +68,7 @@ void printDiff(const import::ModelDiff &d) {
     printOut("names, types, shapes and the graph are the same\n");
 }
 
-Result<bool> diffCommand(const Arguments &a) {
+Result<bool> diffCommand(const DiffArguments &a) {
   DLC_ASSIGN(import::ModelDiff d,
              import::diffModels(a.a, a.b, size_t(import::kDefaultBudget)));
   if (a.json)
@@ -81,7 +81,7 @@ Result<bool> diffCommand(const Arguments &a) {
 } // namespace
 
 void addDiff(CommandLine &line) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<DiffArguments>();
   CLI::App *c =
       line.app.add_subcommand("diff", "say in what two ONNX models differ");
   c->add_option("A", a->a, "an ONNX file")->required();

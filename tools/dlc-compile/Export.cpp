@@ -15,8 +15,8 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
-  Arguments();
+struct ExportArguments {
+  ExportArguments();
 
   std::string model, output, lora = "merged";
   int averages = 0;
@@ -25,7 +25,7 @@ struct Arguments {
   OptionFlags flags{table, onlySection("export")};
 };
 
-Arguments::Arguments() {
+ExportArguments::ExportArguments() {
   table.group("Options");
   addModel(table, "export.model", model);
   addOutput(table, "export.output", output, "the ONNX file");
@@ -71,7 +71,7 @@ Result<std::vector<Adapter>> adaptersOf(const Artifact &artifact) {
 }
 
 /// Only the adapters, as safetensors: NAME.lora_A.weight, NAME.lora_B.weight.
-Status exportAdapters(const Arguments &a, const Model &model,
+Status exportAdapters(const ExportArguments &a, const Model &model,
                       const std::vector<Adapter> &adapters,
                       const NamedTensors &tensors) {
   std::vector<NamedTensor> chosen;
@@ -124,7 +124,7 @@ Status arrangeAsSource(const Artifact &artifact, exporter::Tensors &tensors,
       .withContext(artifact.path());
 }
 
-Status exportCommand(Arguments &a) {
+Status exportCommand(ExportArguments &a) {
   DLC_TRY(a.flags.apply());
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
   DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(model.statePath));
@@ -155,7 +155,7 @@ Status exportCommand(Arguments &a) {
 } // namespace
 
 void addExport(CommandLine &line) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ExportArguments>();
   CLI::App *c = line.app.add_subcommand(
       "export", "write trained weights as an ONNX model");
   a->flags.addTo(*c);

@@ -8,7 +8,7 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
+struct CacheArguments {
   std::string folder, before, output;
   bool json = false;
 };
@@ -35,7 +35,7 @@ std::string text(const Json &key, const char *name) {
                               : dumpJson(*found);
 }
 
-Status list(const Arguments &arguments) {
+Status list(const CacheArguments &arguments) {
   DLC_ASSIGN(const TuneCache cache,
              TuneCache::open(cacheFolder(arguments.folder)));
   DLC_ASSIGN(const auto items, cache.list());
@@ -57,7 +57,7 @@ Status list(const Arguments &arguments) {
   return {};
 }
 
-Status prune(const Arguments &arguments) {
+Status prune(const CacheArguments &arguments) {
   DLC_ASSIGN(const TuneCache cache,
              TuneCache::open(cacheFolder(arguments.folder)));
   DLC_ASSIGN(const size_t removed, cache.prune(arguments.before));
@@ -66,7 +66,7 @@ Status prune(const Arguments &arguments) {
 }
 
 // One object a line, the good entries only.
-Status exportEntries(const Arguments &arguments) {
+Status exportEntries(const CacheArguments &arguments) {
   DLC_ASSIGN(const TuneCache cache,
              TuneCache::open(cacheFolder(arguments.folder)));
   DLC_ASSIGN(const auto items, cache.list());
@@ -78,8 +78,9 @@ Status exportEntries(const Arguments &arguments) {
 }
 
 CLI::App *add(CommandLine &line, CLI::App &parent, const char *name,
-              const char *description, std::shared_ptr<Arguments> arguments,
-              Status (*run)(const Arguments &)) {
+              const char *description,
+              std::shared_ptr<CacheArguments> arguments,
+              Status (*run)(const CacheArguments &)) {
   CLI::App *command = parent.add_subcommand(name, description);
   command
       ->add_option("--cache-dir", arguments->folder,
@@ -98,7 +99,7 @@ void addCache(CommandLine &line) {
   CLI::App *cache = line.app.add_subcommand(
       "cache", "what was measured on this machine's devices");
   cache->require_subcommand(1);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CacheArguments>();
   add(line, *cache, "list", "a line an entry", arguments, list)
       ->add_flag("--json", arguments->json, "an object a line on stdout");
   add(line, *cache, "prune", "remove what is damaged, and the old if asked",

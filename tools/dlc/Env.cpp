@@ -8,8 +8,8 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
-  Arguments() {
+struct EnvArguments {
+  EnvArguments() {
     table.group("Options");
     table.toggle("env.json", json, "one object on stdout");
     table.group("Ranks");
@@ -57,7 +57,7 @@ void printObject(const Launch &launch) {
   printJson(object);
 }
 
-Status show(Arguments &arguments) {
+Status show(EnvArguments &arguments) {
   DLC_TRY(arguments.flags.apply());
   DLC_ASSIGN(Launch launch,
              findLaunch(arguments.launch, std::chrono::seconds(60)));
@@ -75,7 +75,7 @@ Status show(Arguments &arguments) {
 void addEnv(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "env", "say which rank of a job this process would be, and why");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EnvArguments>();
   arguments->flags.addTo(*command);
   command->footer(
       "Reads what dlc train would read, in this order, and starts nothing: "

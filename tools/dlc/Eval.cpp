@@ -13,8 +13,8 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
-  Arguments();
+struct EvalArguments {
+  EvalArguments();
 
   std::string model, data, output;
   std::optional<double> scale;
@@ -27,7 +27,7 @@ struct Arguments {
 };
 
 // What both commands take.
-Arguments::Arguments() {
+EvalArguments::EvalArguments() {
   table.group("Options");
   addModel(table, "eval.model", model);
   table.text("eval.data", data, "PATH",
@@ -48,7 +48,7 @@ struct Loaded {
   std::optional<double> scale;
 };
 
-Result<Loaded> load(const Arguments &arguments, const char *program) {
+Result<Loaded> load(const EvalArguments &arguments, const char *program) {
   const int threads = static_cast<int>(arguments.threads.value_or(0));
   DLC_ASSIGN(Model model, openModel(arguments.model));
   DLC_ASSIGN(auto scale, dataScale(model, arguments.scale));
@@ -119,7 +119,7 @@ Result<Judgement> judge(const Loaded &loaded, const Words &metrics) {
   return made->judge();
 }
 
-Status evaluate(const Arguments &arguments) {
+Status evaluate(const EvalArguments &arguments) {
   DLC_ASSIGN(Loaded loaded, load(arguments, "eval_step"));
   DLC_ASSIGN(EvalResult result, loaded.session->evaluate(loaded.data));
   DLC_ASSIGN(const Judgement judged, judge(loaded, arguments.metrics));
@@ -144,7 +144,7 @@ Status evaluate(const Arguments &arguments) {
   return {};
 }
 
-Status predict(const Arguments &arguments) {
+Status predict(const EvalArguments &arguments) {
   DLC_ASSIGN(Loaded loaded, load(arguments, "predict"));
   DLC_ASSIGN(auto outputs, loaded.session->predict(loaded.data));
   std::vector<NamedArray> arrays;
@@ -174,9 +174,9 @@ namespace {
 
 // A command that does `run` with its flags and those `required`.
 void addCommand(CommandLine &line, CLI::App &command,
-                std::shared_ptr<Arguments> arguments,
+                std::shared_ptr<EvalArguments> arguments,
                 std::initializer_list<const char *> required,
-                Status (*run)(const Arguments &)) {
+                Status (*run)(const EvalArguments &)) {
   arguments->flags.addTo(command);
   for (const char *name : required)
     command.get_option(name)->required();
@@ -193,7 +193,7 @@ void addCommand(CommandLine &line, CLI::App &command,
 void addEval(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("eval", "loss and metrics on samples");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EvalArguments>();
   arguments->table.toggle("eval.json", arguments->json, "one object on stdout");
   addMetrics(arguments->table, "eval.metrics", arguments->metrics);
   arguments->table.require([arguments = arguments.get()](auto &) {
@@ -208,7 +208,7 @@ void addEval(CommandLine &line) {
 void addPredict(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("predict", "outputs of the model for samples");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EvalArguments>();
   addOutput(arguments->table, "eval.output", arguments->output,
             ".npz for the outputs: y, or by name if there are several");
   command->footer("Example:\n  dlc predict runs/lenet-1 --data=x.npz -o y.npz");

@@ -14,7 +14,7 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-struct Arguments {
+struct FlightArguments {
   std::vector<std::string> files;
   bool json = false;
 };
@@ -150,7 +150,7 @@ void printObject(const FlightFinding &f, const ByRank &flights) {
   printJson(object);
 }
 
-Status show(const Arguments &arguments) {
+Status show(const FlightArguments &arguments) {
   std::vector<Flight> flights;
   for (const std::string &file : arguments.files) {
     DLC_ASSIGN(Flight flight, readFlight(file));
@@ -172,7 +172,7 @@ Status show(const Arguments &arguments) {
 void addFlight(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "flight", "find the first collective in which ranks disagree");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<FlightArguments>();
   command
       ->add_option(
           "files", arguments->files,

@@ -45,8 +45,8 @@ RankEnd replayAsRank(const Bundle &bundle, int threads,
   return endOf(same);
 }
 
-struct Arguments {
-  Arguments();
+struct ReplayArguments {
+  ReplayArguments();
 
   std::string path;
   std::optional<int64_t> threads;
@@ -56,7 +56,7 @@ struct Arguments {
   OptionFlags flags{table, onlySection("replay")};
 };
 
-Arguments::Arguments() {
+ReplayArguments::ReplayArguments() {
   table.group("Options");
   table.text("replay.bundle", path, "TEXT", "RUN/replay-<step>")
       .named("bundle");
@@ -70,7 +70,8 @@ Arguments::Arguments() {
   launch.addTo(table, "replay");
 }
 
-Result<int> runReplay(Arguments &a, const std::vector<std::string> &words) {
+Result<int> runReplay(ReplayArguments &a,
+                      const std::vector<std::string> &words) {
   DLC_TRY(a.flags.apply());
   DLC_ASSIGN(const Bundle bundle, openBundle(a.path));
   const int threads =
@@ -88,7 +89,7 @@ Result<int> runReplay(Arguments &a, const std::vector<std::string> &words) {
 void addReplay(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "replay", "do a step again that ended a run, and name the node");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ReplayArguments>();
   a->flags.addTo(*command);
   command->get_option("bundle")->required();
   command->footer("Exit code 0: the step came out as it did then; 1: it did "

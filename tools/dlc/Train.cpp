@@ -14,8 +14,8 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
-  Arguments();
+struct TrainArguments {
+  TrainArguments();
 
   TrainOptions options;
   std::optional<int64_t> ranks; // nothing: as the run was, or as compiled
@@ -27,7 +27,7 @@ struct Arguments {
   OptionFlags flags{table, onlySection("run")};
 };
 
-Status checkRanks(const Arguments &a) {
+Status checkRanks(const TrainArguments &a) {
   if (a.ranks && a.options.resume.empty())
     return usageError("--ranks needs --resume: a new run has as many as it "
                       "was compiled for by --ddp");
@@ -35,7 +35,7 @@ Status checkRanks(const Arguments &a) {
 }
 
 // Whether a launcher other than this program has started this process.
-Status checkLaunch(const Arguments &a, const Launch &launch) {
+Status checkLaunch(const TrainArguments &a, const Launch &launch) {
   if ((a.ranks || a.lost.goOn) && launch.isRank() && !launch.isOwn())
     return usageError("--ranks and --on-lost-rank=shrink are for ranks that "
                       "dlc train starts, but this is rank {} of {}'s ({}): it "
@@ -59,7 +59,7 @@ Status checkPlaces(const TrainOptions &o) {
 }
 
 // What of ranks is decided where they are started.
-void addRanks(OptionTable &table, Arguments &a) {
+void addRanks(OptionTable &table, TrainArguments &a) {
   table.group("Ranks");
   a.launch.addTo(table, "run");
   table
@@ -87,7 +87,7 @@ void addRanks(OptionTable &table, Arguments &a) {
       .notKept();
 }
 
-Arguments::Arguments() {
+TrainArguments::TrainArguments() {
   options.addTo(table);
   table.group("");
   table
@@ -99,7 +99,7 @@ Arguments::Arguments() {
   table.require([this](auto &) { return checkPlaces(options); });
 }
 
-Status settleOptions(Arguments &a) {
+Status settleOptions(TrainArguments &a) {
   TrainOptions &o = a.options;
   o.given = a.flags.given();
   const std::string begun = jobNote(); // by ranks of which some were lost
@@ -157,7 +157,7 @@ RankEnd trainAsRank(TrainOptions options, const Launch &launch, bool orStart,
 // Whether the run may have begun already: it was asked for, or the launcher has
 // started its ranks again. What is resumed then goes on from its newest
 // checkpoint.
-Result<bool> mayGoOn(Arguments &a, const Launch &launch) {
+Result<bool> mayGoOn(TrainArguments &a, const Launch &launch) {
   TrainOptions &o = a.options;
   if (launch.restarts > 0)
     o.checkpoint.reset();
@@ -172,7 +172,7 @@ Result<bool> mayGoOn(Arguments &a, const Launch &launch) {
           : fmt::format("restart {} of {}", launch.restarts, launch.launcher));
 }
 
-Result<int> runTrain(Arguments &arguments,
+Result<int> runTrain(TrainArguments &arguments,
                      const std::vector<std::string> &words) {
   holdSaveSignal(); // nothing to save yet
   DLC_TRY(arguments.flags.apply());
@@ -211,7 +211,7 @@ Result<int> runTrain(Arguments &arguments,
 void addTrain(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("train", "train a compiled model");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrainArguments>();
   arguments->flags.addTo(*command);
   arguments->flags.addFilesTo(*command);
   command->footer(

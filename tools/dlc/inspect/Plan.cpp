@@ -17,8 +17,8 @@ namespace {
 using forecast::Sharding;
 using Ordered = nlohmann::ordered_json;
 
-struct Arguments {
-  Arguments() {
+struct PlanArguments {
+  PlanArguments() {
     table.group("Options");
     table.text("plan.model", model, "MODEL", "an artifact, run or checkpoint")
         .named("model");
@@ -69,7 +69,7 @@ Result<std::vector<int64_t>> ranksOf(const std::string &text) {
   return ranks;
 }
 
-Status settleNetwork(Arguments &a, const plan::Plan &plan) {
+Status settleNetwork(PlanArguments &a, const plan::Plan &plan) {
   const bool cpu = plan.target() == "cpu";
   const auto bandwidth = [](const char *flag, const std::string &text) {
     auto parsed = forecast::parseBandwidth(text);
@@ -91,7 +91,7 @@ Status settleNetwork(Arguments &a, const plan::Plan &plan) {
   return {};
 }
 
-Result<forecast::CommandTimes> timesOf(const Arguments &a,
+Result<forecast::CommandTimes> timesOf(const PlanArguments &a,
                                        const plan::Plan &plan) {
   if (a.profile.empty() && plan.target() == "cpu")
     return usageError("'{}' was compiled for CPUs, of which nothing is "
@@ -146,7 +146,7 @@ void printTable(const Ordered &rows) {
   }
 }
 
-Status show(Arguments &a) {
+Status show(PlanArguments &a) {
   DLC_TRY(a.flags.apply());
   if (a.model.empty())
     return usageError("expected an artifact, a run or a checkpoint");
@@ -192,7 +192,7 @@ Status show(Arguments &a) {
 void addPlan(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "plan", "predict a step's time and memory on many GPUs");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PlanArguments>();
   arguments->flags.addTo(*command);
   command->footer(
       "A prediction, not a measurement: commands by the GPU's data sheet "

@@ -132,7 +132,7 @@ std::string nameOf(const plan::Command &command) {
 
 // Bytes of scratch memory in use during each command, and what is largest at
 // their peak. A buffer lives from the first command that names it to the last.
-Json memoryOf(const plan::Plan &plan) {
+Json memoryOfPlan(const plan::Plan &plan) {
   const plan::Program *program = plan::findProgram(plan, "train_step");
   if (!program || program->commands_size() == 0)
     return nullptr;
@@ -250,7 +250,7 @@ Result<Json> gatherRun(const std::string &run) {
       {"epochs", columnsOf(run + "/epochs.jsonl")},
       {"skipped", std::move(skipped)},
       {"profile", profileOf(run + "/profile.json")},
-      {"memory", memoryOf(plan)},
+      {"memory", memoryOfPlan(plan)},
       {"graph", graphOf(plan)}};
 }
 

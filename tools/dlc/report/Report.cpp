@@ -9,8 +9,8 @@
 namespace dlc::tool {
 namespace {
 
-struct Arguments {
-  Arguments() {
+struct ReportArguments {
+  ReportArguments() {
     table.group("Options");
     table.list("report.runs", runs, "RUN", "run folders").named("runs");
     addOutput(table, "report.output", output, "the page (default report.html)");
@@ -30,7 +30,7 @@ std::string asElement(const Json &data) {
   return text;
 }
 
-Status writeReport(const Arguments &arguments) {
+Status writeReport(const ReportArguments &arguments) {
   Json runs = Json::array();
   for (const std::string &run : arguments.runs) {
     DLC_ASSIGN(Json gathered, gatherRun(run));
@@ -49,7 +49,7 @@ Status writeReport(const Arguments &arguments) {
 void addReport(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("report", "a page of curves, time and memory");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReportArguments>();
   arguments->flags.addTo(*command);
   command->get_option("runs")
       ->required()
