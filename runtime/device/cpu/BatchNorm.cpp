@@ -14,7 +14,7 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kGrain = 8 << 10;  // elements worth a thread
+constexpr int64_t kBatchNormGrain = 8 << 10; // elements worth a thread
 constexpr int64_t kVectorLanes = 64; // lanes that keep the vector unit busy
 constexpr int64_t kChunkElements =
     1024; // per channel, summed in the precision of the computation
@@ -108,7 +108,7 @@ protected:
 
 private:
   template <class F> void forRange(int64_t extent, int64_t work, F &&fn) const {
-    device_.threads().parallelFor(extent, 1 + kGrain / (work + 1), fn);
+    device_.threads().parallelFor(extent, 1 + kBatchNormGrain / (work + 1), fn);
   }
 };
 
@@ -263,8 +263,8 @@ Status expectNorm(const CommandSpec &spec, const Operand &x,
   return {};
 }
 
-Result<std::unique_ptr<Command>> bindForward(CpuDevice &device,
-                                             const CommandSpec &spec) {
+Result<std::unique_ptr<Command>> bindBatchNorm(CpuDevice &device,
+                                               const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, 5, 5));
   const auto &in = spec.inputs, &out = spec.outputs;
   DLC_TRY(expectFloats(spec));
@@ -278,8 +278,8 @@ Result<std::unique_ptr<Command>> bindForward(CpuDevice &device,
   });
 }
 
-Result<std::unique_ptr<Command>> bindBackward(CpuDevice &device,
-                                              const CommandSpec &spec) {
+Result<std::unique_ptr<Command>>
+bindBatchNormBackward(CpuDevice &device, const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, 5, 3));
   const auto &in = spec.inputs, &out = spec.outputs;
   DLC_TRY(expectFloats(spec));
@@ -291,11 +291,12 @@ Result<std::unique_ptr<Command>> bindBackward(CpuDevice &device,
   });
 }
 
-constexpr Kind kKinds[] = {{"batch_norm", bindForward},
-                           {"batch_norm_backward", bindBackward}};
+constexpr Kind kBatchNormKinds[] = {
+    {"batch_norm", bindBatchNorm},
+    {"batch_norm_backward", bindBatchNormBackward}};
 
 } // namespace
 
-std::span<const Kind> batchNormKinds() { return kKinds; }
+std::span<const Kind> batchNormKinds() { return kBatchNormKinds; }
 
 } // namespace dlc

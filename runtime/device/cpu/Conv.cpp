@@ -229,8 +229,8 @@ void buildBackwardFilter(OnednnCommand &command, const CommandSpec &spec,
   command.reorder(mdw, plain);
 }
 
-Result<std::unique_ptr<Command>> bindForward(CpuDevice &device,
-                                             const CommandSpec &spec) {
+Result<std::unique_ptr<Command>> bindConv(CpuDevice &device,
+                                          const CommandSpec &spec) {
   const bool hasBias = plan::intAttribute(spec.command, "has_bias", 0);
   DLC_TRY(expectOperands(spec, 2 + hasBias, 1));
   DLC_TRY(expectFloats(spec));
@@ -245,8 +245,8 @@ Result<std::unique_ptr<Command>> bindForward(CpuDevice &device,
   });
 }
 
-Result<std::unique_ptr<Command>> bindBackwardData(CpuDevice &device,
-                                                  const CommandSpec &spec) {
+Result<std::unique_ptr<Command>> bindConvBackwardData(CpuDevice &device,
+                                                      const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, 2, 1));
   DLC_TRY(expectFloats(spec));
   DLC_ASSIGN(const Conv conv,
@@ -258,8 +258,8 @@ Result<std::unique_ptr<Command>> bindBackwardData(CpuDevice &device,
   });
 }
 
-Result<std::unique_ptr<Command>> bindBackwardFilter(CpuDevice &device,
-                                                    const CommandSpec &spec) {
+Result<std::unique_ptr<Command>>
+bindConvBackwardFilter(CpuDevice &device, const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, 2, 1));
   DLC_TRY(expectFloats(spec));
   DLC_ASSIGN(const Conv conv,
@@ -271,12 +271,13 @@ Result<std::unique_ptr<Command>> bindBackwardFilter(CpuDevice &device,
   });
 }
 
-constexpr Kind kKinds[] = {{"conv", bindForward},
-                           {"conv_backward_data", bindBackwardData},
-                           {"conv_backward_filter", bindBackwardFilter}};
+constexpr Kind kConvKinds[] = {
+    {"conv", bindConv},
+    {"conv_backward_data", bindConvBackwardData},
+    {"conv_backward_filter", bindConvBackwardFilter}};
 
 } // namespace
 
-std::span<const Kind> convKinds() { return kKinds; }
+std::span<const Kind> convKinds() { return kConvKinds; }
 
 } // namespace dlc

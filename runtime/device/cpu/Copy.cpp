@@ -7,7 +7,7 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kGrain = 64 << 10; // bytes worth a thread
+constexpr int64_t kCopyGrain = 64 << 10; // bytes worth a thread
 
 class Copy final : public Command {
 public:
@@ -16,7 +16,7 @@ public:
 
   Status enqueue() override {
     if (from_ != to_)
-      threads_.parallelFor(bytes_, kGrain, [&](int64_t begin, int64_t end) {
+      threads_.parallelFor(bytes_, kCopyGrain, [&](int64_t begin, int64_t end) {
         std::memcpy(to_ + begin, from_ + begin,
                     static_cast<size_t>(end - begin));
       });
@@ -38,10 +38,10 @@ Result<std::unique_ptr<Command>> bindCopy(CpuDevice &device,
                                 bytes(from));
 }
 
-constexpr Kind kKinds[] = {{"copy", bindCopy}};
+constexpr Kind kCopyKinds[] = {{"copy", bindCopy}};
 
 } // namespace
 
-std::span<const Kind> copyKinds() { return kKinds; }
+std::span<const Kind> copyKinds() { return kCopyKinds; }
 
 } // namespace dlc

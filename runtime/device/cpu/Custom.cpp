@@ -21,10 +21,10 @@ Result<std::unique_ptr<Command>> bindCustom(CpuDevice &device,
   return std::make_unique<Custom>(std::move(call));
 }
 
-constexpr Kind kKinds[] = {{"custom", bindCustom}};
+constexpr Kind kCustomKinds[] = {{"custom", bindCustom}};
 
 } // namespace
 
-std::span<const Kind> customKinds() { return kKinds; }
+std::span<const Kind> customKinds() { return kCustomKinds; }
 
 } // namespace dlc

@@ -54,7 +54,7 @@ DLC_FLAT_LOOPS(double, uint64_t, uint64_t(0x7ff) << 52)
 namespace {
 
 constexpr int64_t kChunk = 16 << 10; // elements of a chunk
-constexpr int64_t kGrain = 2;        // chunks worth a thread
+constexpr int64_t kFlatGrain = 2;    // chunks worth a thread
 
 // An operand at [begin, end) of the flat array.
 struct Piece {
@@ -102,7 +102,7 @@ public:
         partials_((pieces_.back().end + kChunk - 1) / kChunk) {}
 
   Status enqueue() override {
-    threads_.parallelFor(static_cast<int64_t>(partials_.size()), kGrain,
+    threads_.parallelFor(static_cast<int64_t>(partials_.size()), kFlatGrain,
                          [&](int64_t begin, int64_t end) {
                            for (int64_t chunk = begin; chunk < end; ++chunk)
                              partials_[chunk] = reduce(chunk);
@@ -158,11 +158,11 @@ Result<std::unique_ptr<Command>> bindFlat(CpuDevice &device,
   return std::make_unique<Flat<R>>(device.threads(), std::move(pieces), y);
 }
 
-constexpr Kind kKinds[] = {{"all_finite", bindFlat<AllFinite>},
-                           {"global_norm", bindFlat<GlobalNorm>}};
+constexpr Kind kFlatKinds[] = {{"all_finite", bindFlat<AllFinite>},
+                               {"global_norm", bindFlat<GlobalNorm>}};
 
 } // namespace
 
-std::span<const Kind> flatKinds() { return kKinds; }
+std::span<const Kind> flatKinds() { return kFlatKinds; }
 
 } // namespace dlc

@@ -8,8 +8,8 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kGrain = 8 << 10;   // elements worth a thread
-constexpr int64_t kScatterBlock = 64; // columns that one task adds up
+constexpr int64_t kGatherGrain = 8 << 10; // elements worth a thread
+constexpr int64_t kScatterBlock = 64;     // columns that one task adds up
 
 // A table [outer, size, inner], indices into `size`, and [outer, count, inner]
 // of what they name.
@@ -69,7 +69,7 @@ public:
 
   Status enqueue() override {
     DLC_TRY(checkIndices(l_));
-    const int64_t grain = 1 + 4 * kGrain / (bytes_ + 1);
+    const int64_t grain = 1 + 4 * kGatherGrain / (bytes_ + 1);
     threads_.parallelFor(l_.outer * l_.count, grain,
                          [&](int64_t begin, int64_t end) {
                            for (int64_t row = begin; row < end; ++row)
@@ -115,7 +115,7 @@ public:
     const int64_t work = std::max<int64_t>(l_.count, l_.size) *
                          std::min(l_.inner, kScatterBlock);
     device_.threads().parallelFor(
-        l_.outer * blocks, 1 + kGrain / (work + 1),
+        l_.outer * blocks, 1 + kGatherGrain / (work + 1),
         [&](int64_t begin, int64_t end) {
           for (int64_t task = begin; task < end; ++task)
             addBlock(task / blocks, task % blocks * kScatterBlock);
@@ -181,11 +181,11 @@ Result<std::unique_ptr<Command>> bindScatterAdd(CpuDevice &device,
   });
 }
 
-constexpr Kind kKinds[] = {{"gather", bindGather},
-                           {"scatter_add", bindScatterAdd}};
+constexpr Kind kGatherKinds[] = {{"gather", bindGather},
+                                 {"scatter_add", bindScatterAdd}};
 
 } // namespace
 
-std::span<const Kind> gatherKinds() { return kKinds; }
+std::span<const Kind> gatherKinds() { return kGatherKinds; }
 
 } // namespace dlc

@@ -46,10 +46,10 @@ Result<std::unique_ptr<Command>> bindKernel(CpuDevice &device,
   return std::make_unique<Kernel>(device.threads(), *function, spec);
 }
 
-constexpr Kind kKinds[] = {{"kernel", bindKernel}};
+constexpr Kind kKernelKinds[] = {{"kernel", bindKernel}};
 
 } // namespace
 
-std::span<const Kind> kernelKinds() { return kKinds; }
+std::span<const Kind> kernelKinds() { return kKernelKinds; }
 
 } // namespace dlc

@@ -87,10 +87,10 @@ Result<std::unique_ptr<Command>> bindMatmul(CpuDevice &device,
   });
 }
 
-constexpr Kind kKinds[] = {{"matmul", bindMatmul}};
+constexpr Kind kMatmulKinds[] = {{"matmul", bindMatmul}};
 
 } // namespace
 
-std::span<const Kind> matmulKinds() { return kKinds; }
+std::span<const Kind> matmulKinds() { return kMatmulKinds; }
 
 } // namespace dlc

@@ -8,12 +8,13 @@
 namespace dlc {
 namespace {
 
-constexpr int64_t kGrain = 8 << 10; // elements read worth a thread
+constexpr int64_t kPoolGrain = 8 << 10; // elements read worth a thread
 
-// Splits `rows` so that each part does at least kGrain elements of `work` in
-// all.
+// Splits `rows` so that each part does at least kPoolGrain elements of `work`
+// in all.
 int64_t grainOf(int64_t rows, int64_t work) {
-  return rows ? std::max<int64_t>(1, kGrain * rows / std::max<int64_t>(work, 1))
+  return rows ? std::max<int64_t>(1, kPoolGrain * rows /
+                                         std::max<int64_t>(work, 1))
               : 1;
 }
 
@@ -176,13 +177,13 @@ Result<std::unique_ptr<Command>> bindAvgPoolBackward(CpuDevice &device,
   });
 }
 
-constexpr Kind kKinds[] = {{"max_pool", bindMaxPool},
-                           {"max_pool_backward", bindMaxPoolBackward},
-                           {"avg_pool", bindAvgPool},
-                           {"avg_pool_backward", bindAvgPoolBackward}};
+constexpr Kind kPoolKinds[] = {{"max_pool", bindMaxPool},
+                               {"max_pool_backward", bindMaxPoolBackward},
+                               {"avg_pool", bindAvgPool},
+                               {"avg_pool_backward", bindAvgPoolBackward}};
 
 } // namespace
 
-std::span<const Kind> poolKinds() { return kKinds; }
+std::span<const Kind> poolKinds() { return kPoolKinds; }
 
 } // namespace dlc

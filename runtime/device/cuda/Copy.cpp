@@ -33,10 +33,10 @@ Result<std::unique_ptr<Command>> bindCopy(CudaDevice &device,
   return std::make_unique<Copy>(device.context(), spec);
 }
 
-constexpr GpuKind kKinds[] = {{"copy", bindCopy}};
+constexpr GpuKind kCopyKinds[] = {{"copy", bindCopy}};
 
 } // namespace
 
-std::span<const GpuKind> gpuCopyKinds() { return kKinds; }
+std::span<const GpuKind> gpuCopyKinds() { return kCopyKinds; }
 
 } // namespace dlc

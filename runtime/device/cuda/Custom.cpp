@@ -24,10 +24,10 @@ Result<std::unique_ptr<Command>> bindCustom(CudaDevice &device,
   return std::make_unique<Custom>(device.context(), std::move(call));
 }
 
-constexpr GpuKind kKinds[] = {{"custom", bindCustom}};
+constexpr GpuKind kCustomKinds[] = {{"custom", bindCustom}};
 
 } // namespace
 
-std::span<const GpuKind> gpuCustomKinds() { return kKinds; }
+std::span<const GpuKind> gpuCustomKinds() { return kCustomKinds; }
 
 } // namespace dlc

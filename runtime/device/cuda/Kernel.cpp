@@ -74,10 +74,10 @@ Result<std::unique_ptr<Command>> bindKernel(CudaDevice &device,
                                   static_cast<unsigned>(shared));
 }
 
-constexpr GpuKind kKinds[] = {{"kernel", bindKernel}};
+constexpr GpuKind kKernelKinds[] = {{"kernel", bindKernel}};
 
 } // namespace
 
-std::span<const GpuKind> gpuKernelKinds() { return kKinds; }
+std::span<const GpuKind> gpuKernelKinds() { return kKernelKinds; }
 
 } // namespace dlc

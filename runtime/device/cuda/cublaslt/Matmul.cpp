@@ -377,7 +377,7 @@ Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
   return std::unique_ptr<Command>(std::move(command));
 }
 
-constexpr GpuKind kKinds[] = {
+constexpr GpuKind kMatmulKinds[] = {
     {"matmul", bindMatmul<2, 1>},
     {"matmul_activation", bindMatmul<2, 2>},
     {"matmul_activation_backward", bindMatmul<3, 1, 1>},
@@ -385,6 +385,6 @@ constexpr GpuKind kKinds[] = {
 
 } // namespace
 
-std::span<const GpuKind> gpuMatmulKinds() { return kKinds; }
+std::span<const GpuKind> gpuMatmulKinds() { return kMatmulKinds; }
 
 } // namespace dlc

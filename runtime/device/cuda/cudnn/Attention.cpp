@@ -58,7 +58,7 @@ Status expectHalves(const CommandSpec &spec, const Attention &a) {
   return {};
 }
 
-constexpr const char *kWayOut =
+constexpr const char *kAttentionWayOut =
     "; compile with --attention=off to do without cuDNN's attention";
 
 // Versions whose attention is known to be wrong (cuDNN's release notes).
@@ -67,7 +67,7 @@ Status expectVersion(const CommandSpec &spec, size_t version) {
     return {};
   return incompatible(spec, fmt::format("attention of cuDNN 9.10.{} is broken; "
                                         "9.10.2 is not{}",
-                                        version % 100, kWayOut));
+                                        version % 100, kAttentionWayOut));
 }
 
 Result<std::unique_ptr<Command>> bindAttention(CudaDevice &device,
@@ -81,12 +81,13 @@ Result<std::unique_ptr<Command>> bindAttention(CudaDevice &device,
   auto graph = (*cudnn)->attention(spec, attention,
                                    device.tuner().options().deterministic);
   if (!graph.ok())
-    return Status(graph.status().code(), graph.status().message() + kWayOut);
+    return Status(graph.status().code(),
+                  graph.status().message() + kAttentionWayOut);
   return bindCudnn(device, spec, **cudnn, std::move(*graph));
 }
 
-constexpr GpuKind kKinds[] = {{"attention", bindAttention},
-                              {"attention_backward", bindAttention}};
+constexpr GpuKind kAttentionKinds[] = {{"attention", bindAttention},
+                                       {"attention_backward", bindAttention}};
 
 } // namespace
 
@@ -120,6 +121,6 @@ Result<Attention> attentionOf(const CommandSpec &spec) {
   return a;
 }
 
-std::span<const GpuKind> gpuAttentionKinds() { return kKinds; }
+std::span<const GpuKind> gpuAttentionKinds() { return kAttentionKinds; }
 
 } // namespace dlc

@@ -34,12 +34,12 @@ Result<std::unique_ptr<Command>> bindConvolution(CudaDevice &device,
   return bindCudnn(device, spec, **cudnn, std::move(graph));
 }
 
-constexpr GpuKind kKinds[] = {{"conv", bindConvolution},
-                              {"conv_backward_data", bindConvolution},
-                              {"conv_backward_filter", bindConvolution}};
+constexpr GpuKind kConvKinds[] = {{"conv", bindConvolution},
+                                  {"conv_backward_data", bindConvolution},
+                                  {"conv_backward_filter", bindConvolution}};
 
 } // namespace
 
-std::span<const GpuKind> gpuConvKinds() { return kKinds; }
+std::span<const GpuKind> gpuConvKinds() { return kConvKinds; }
 
 } // namespace dlc

@@ -8,7 +8,7 @@
 namespace dlc {
 namespace {
 
-constexpr const char *kWayOut =
+constexpr const char *kNormWayOut =
     "; compile with --norm=generated to do without cuDNN's norms";
 
 Status expectCounts(const CommandSpec &spec, const Norm &norm) {
@@ -79,7 +79,7 @@ Status expectOperandsOf(const CommandSpec &spec, const Norm &norm) {
 }
 
 Status withWayOut(const Status &status) {
-  return Status(status.code(), status.message() + kWayOut);
+  return Status(status.code(), status.message() + kNormWayOut);
 }
 
 Result<std::unique_ptr<Command>> bindNorm(CudaDevice &device,
@@ -97,10 +97,10 @@ Result<std::unique_ptr<Command>> bindNorm(CudaDevice &device,
   return command;
 }
 
-constexpr GpuKind kKinds[] = {{"fused_batch_norm", bindNorm},
-                              {"fused_batch_norm_backward", bindNorm},
-                              {"fused_layer_norm", bindNorm},
-                              {"fused_layer_norm_backward", bindNorm}};
+constexpr GpuKind kNormKinds[] = {{"fused_batch_norm", bindNorm},
+                                  {"fused_batch_norm_backward", bindNorm},
+                                  {"fused_layer_norm", bindNorm},
+                                  {"fused_layer_norm_backward", bindNorm}};
 
 } // namespace
 
@@ -123,6 +123,6 @@ Result<Norm> normOf(const CommandSpec &spec) {
   return norm;
 }
 
-std::span<const GpuKind> gpuNormKinds() { return kKinds; }
+std::span<const GpuKind> gpuNormKinds() { return kNormKinds; }
 
 } // namespace dlc
