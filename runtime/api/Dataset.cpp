@@ -68,7 +68,7 @@ public:
   OwnRows(std::shared_ptr<const OwnSamples> samples, size_t column)
       : samples_(std::move(samples)), column_(column) {}
 
-  Status read(int64_t row, std::byte *to) const override {
+  Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
     const int code =
         samples_->calls.read(samples_->calls.user, column_, row, to);
     return code == 0 ? Status()

@@ -133,9 +133,9 @@ Result<double> metric(const dlc_session &s, const std::string &name) {
 }
 
 Status predict(dlc_session &s, const dlc_dataset &samples) {
-  DLC_ASSIGN(
-      const Dataset dataset,
-      openDataset(samples.source, s.session->plan(), "predict", std::nullopt));
+  DLC_ASSIGN(const Dataset dataset,
+             openDataset(samples.source, s.session->plan(), "predict",
+                         SampleOptions()));
   DLC_ASSIGN(s.outputs, s.session->predict(dataset));
   s.outputList = {};
   for (Session::Output &output : s.outputs)
@@ -204,7 +204,7 @@ dlc_code dlc_session_evaluate(dlc_session *session, const dlc_dataset *samples,
     DLC_TRY(expectGiven(result, "the place for the result"));
     DLC_ASSIGN(const Dataset dataset,
                openDataset(samples->source, session->session->plan(),
-                           "eval_step", std::nullopt));
+                           "eval_step", SampleOptions()));
     DLC_ASSIGN(const EvalResult found, session->session->evaluate(dataset));
     *result = {found.loss, found.accuracy.has_value(),
                found.accuracy.value_or(0), found.samples};

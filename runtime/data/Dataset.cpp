@@ -119,7 +119,8 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
                 allowed.first, allowed.last);
 }
 
-Status Column::copySample(int64_t row, std::byte *to) const {
+Status Column::copySample(int64_t row, const TrainingPass *pass,
+                          std::byte *to) const {
   const uint64_t stride = elements_ * sizeOf(found_);
   const int64_t at = spec_.isShared ? 0 : row;
   if (all_) {
@@ -129,7 +130,7 @@ Status Column::copySample(int64_t row, std::byte *to) const {
   thread_local std::vector<std::byte> room;
   room.resize(stride);
   const auto read = [&]() -> Status {
-    DLC_TRY(rows_->read(at, room.data()));
+    DLC_TRY(rows_->read(at, pass, room.data()));
     return checkRange(room.data(), at, 1);
   };
   DLC_TRY(read().withContext(fmt::format("'{}'", spec_.key)));
@@ -138,7 +139,7 @@ Status Column::copySample(int64_t row, std::byte *to) const {
 }
 
 Status Dataset::bind(const InputSpec &spec, int64_t batch,
-                     std::optional<double> scale) {
+                     const SampleOptions &options) {
   DLC_ASSIGN(const Array head, source_->head(spec.key));
   Column column;
   DLC_TRY(checkDType(head, spec));
@@ -149,7 +150,7 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch,
   column.found_ = head.dtype;
   if (column.all_)
     DLC_TRY(column.checkRange(column.all_, 0, spec.isShared ? 1 : head.rows()));
-  column.scale_ = scaleOf(head, spec, scale);
+  column.scale_ = scaleOf(head, spec, options.scale);
   column.convert_ = converter(head.dtype, spec.dtype, column.scale_ != 1);
   if (!spec.isShared) {
     auto first = std::find_if(columns_.begin(), columns_.end(),
@@ -170,7 +171,7 @@ void Dataset::setWorkers(int workers, int ranks) {
 
 Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
                               const std::vector<InputSpec> &inputs,
-                              int64_t batch, std::optional<double> scale) {
+                              int64_t batch, const SampleOptions &options) {
   const std::string name = source->name();
   Dataset dataset;
   dataset.source_ = std::move(source);
@@ -180,7 +181,7 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
                 .withContext(fmt::format("'{}': '{}'", name, spec.key)));
   }
   for (const InputSpec &spec : inputs)
-    DLC_TRY(dataset.bind(spec, batch, scale)
+    DLC_TRY(dataset.bind(spec, batch, options)
                 .withContext(fmt::format("'{}': '{}'", name, spec.key)));
   DLC_TRY(mappedFilesStatus());
   if (std::all_of(inputs.begin(), inputs.end(),
@@ -194,9 +195,9 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
 
 Result<Dataset> Dataset::open(const std::string &path,
                               const std::vector<InputSpec> &inputs,
-                              int64_t batch, std::optional<double> scale) try {
+                              int64_t batch, const SampleOptions &options) try {
   DLC_ASSIGN(auto source, openSource(path));
-  return open(std::move(source), inputs, batch, scale);
+  return open(std::move(source), inputs, batch, options);
 } catch (...) {
   return caughtException(path);
 }

@@ -26,9 +26,10 @@ public:
   uint64_t sampleBytes() const { return elements_ * sizeOf(spec_.dtype); }
 
   // Sample `row`, converted, to `to` (sampleBytes()); what is shared as a
-  // whole. An error, naming the row, if it cannot be read, or its integers are
-  // out of range and could not be checked before.
-  Status copySample(int64_t row, std::byte *to) const;
+  // whole. Without a pass: as it is evaluated. An error, naming the row, if it
+  // cannot be read, or its integers are out of range and could not be checked
+  // before.
+  Status copySample(int64_t row, const TrainingPass *pass, std::byte *to) const;
 
 private:
   friend class Dataset;
@@ -58,11 +59,11 @@ public:
   // expected, by file and key.
   static Result<Dataset> open(std::shared_ptr<const Source> source,
                               const std::vector<InputSpec> &inputs,
-                              int64_t batch, std::optional<double> scale);
+                              int64_t batch, const SampleOptions &options);
   // Of the file at `path`.
   static Result<Dataset> open(const std::string &path,
                               const std::vector<InputSpec> &inputs,
-                              int64_t batch, std::optional<double> scale);
+                              int64_t batch, const SampleOptions &options);
 
   // Threads that fillBatch() may use; 0: the cores, shared by so many ranks,
   // if samples are slow to read, else 1. Without a call: as (0, 1).
@@ -76,7 +77,7 @@ public:
 
 private:
   Status bind(const InputSpec &spec, int64_t batch,
-              std::optional<double> scale);
+              const SampleOptions &options);
 
   std::shared_ptr<const Source> source_;
   int64_t samples_ = 0;

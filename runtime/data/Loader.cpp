@@ -61,12 +61,13 @@ Cursor Sampling::cursorAfter(int64_t updates, int64_t samples) const {
 
 namespace {
 
-Status fillRow(const Dataset &dataset, int64_t row, size_t at, Batch &batch) {
+Status fillRow(const Dataset &dataset, int64_t row, const TrainingPass *pass,
+               size_t at, Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
     const Column &column = dataset.columns()[i];
     if (!column.spec().isShared)
-      DLC_TRY(
-          column.copySample(row, batch[i].data() + at * column.sampleBytes()));
+      DLC_TRY(column.copySample(row, pass,
+                                batch[i].data() + at * column.sampleBytes()));
   }
   return {};
 }
@@ -74,7 +75,7 @@ Status fillRow(const Dataset &dataset, int64_t row, size_t at, Batch &batch) {
 // Each thread takes the next row; of errors the first row's is told, whoever
 // was faster.
 Status fillRows(const Dataset &dataset, std::span<const int64_t> rows,
-                Batch &batch) {
+                const TrainingPass *pass, Batch &batch) {
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   size_t failedAt = rows.size();
@@ -84,7 +85,7 @@ Status fillRows(const Dataset &dataset, std::span<const int64_t> rows,
                          std::max<size_t>(rows.size(), 1));
   runTogether(threads, [&] {
     for (size_t at; (at = next++) < rows.size();) {
-      const Status status = fillRow(dataset, rows[at], at, batch);
+      const Status status = fillRow(dataset, rows[at], pass, at, batch);
       if (status.ok())
         continue;
       next = rows.size();
@@ -101,11 +102,11 @@ Status fillRows(const Dataset &dataset, std::span<const int64_t> rows,
 } // namespace
 
 Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
-                 Batch &batch) {
+                 const TrainingPass *pass, Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i)
     if (const Column &column = dataset.columns()[i]; column.spec().isShared)
-      DLC_TRY(column.copySample(0, batch[i].data()));
-  return fillRows(dataset, rows, batch);
+      DLC_TRY(column.copySample(0, pass, batch[i].data()));
+  return fillRows(dataset, rows, pass, batch);
 }
 
 Batch makeBatch(const Dataset &dataset, int64_t rows) {
@@ -190,9 +191,10 @@ Status Loader::makeBatchOf(int64_t number, Batch &batch) {
   const int64_t first =
       sample + (number % sampling_.window * sampling_.world + sampling_.rank) *
                    sampling_.batch;
+  const TrainingPass pass{sampling_.seed, epoch};
   return fillBatch(
       dataset_, {order_.data() + first, static_cast<size_t>(sampling_.batch)},
-      batch);
+      &pass, batch);
 }
 
 } // namespace dlc

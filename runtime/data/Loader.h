@@ -51,9 +51,9 @@ std::vector<int64_t> shuffledOrder(int64_t count, uint64_t seed,
 using Batch = std::vector<std::vector<std::byte>>;
 
 // Copies `rows` to `batch`, whose buffers have the right size already; the data
-// set's workers share them.
+// set's workers share them. Without a pass: as they are evaluated.
 Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
-                 Batch &batch);
+                 const TrainingPass *pass, Batch &batch);
 Batch makeBatch(const Dataset &dataset, int64_t rows);
 
 // The batches of updates [first, last) of a run, which are counted over all

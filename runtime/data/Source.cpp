@@ -23,7 +23,7 @@ public:
   }
 
   const std::byte *all() const override { return array_.data(); }
-  Status read(int64_t row, std::byte *to) const override {
+  Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
     std::memcpy(to, array_.data() + static_cast<uint64_t>(row) * stride_,
                 stride_);
     return {};

@@ -3,10 +3,18 @@
 #pragma once
 
 #include "runtime/data/Npy.h"
+#include "runtime/data/SampleOptions.h"
 
 #include <map>
 
 namespace dlc {
+
+// A pass over the samples in training. What is drawn for a sample, which part
+// of a picture say, is given by these and its row alone.
+struct TrainingPass {
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+};
 
 // The rows of one array. Any thread may read, several at once.
 class RowReader {
@@ -17,7 +25,9 @@ public:
   // before the first step. Null otherwise.
   virtual const std::byte *all() const { return nullptr; }
   // Row `row`, 0 <= row < the array's rows, to `to`, which has a row's bytes.
-  virtual Status read(int64_t row, std::byte *to) const = 0;
+  // Null: as it is evaluated, with nothing drawn.
+  virtual Status read(int64_t row, const TrainingPass *pass,
+                      std::byte *to) const = 0;
 };
 
 class Source {
@@ -36,7 +46,7 @@ public:
   // the same samples as values of an input that has this shape without its
   // batch. Null: they have a shape.
   virtual Result<std::shared_ptr<const Source>>
-  shaped(const std::vector<int64_t> &) const {
+  shaped(const std::vector<int64_t> &, const SampleOptions &) const {
     return nullptr;
   }
   // Whether a row costs so much that several threads should read.

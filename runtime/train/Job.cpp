@@ -174,7 +174,7 @@ Status Job::loadData() {
   DLC_TRY(checkNumberOfRanks(plan));
   DLC_ASSIGN(auto source, givenOr(hooks.data, options.data, options));
   DLC_ASSIGN(data, openDataset(std::move(source), plan, "train_step",
-                               options.scale, options.batch));
+                               options.samples, options.batch));
   data->setWorkers(options.workers, communicator.size());
   size = sizeOf(plan, "train_step", *data);
   sampling = {
@@ -192,7 +192,7 @@ Status Job::loadData() {
   std::shared_ptr<const Source> toJudge;
   if (!options.val.empty()) {
     DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val, options));
-    DLC_ASSIGN(val, openDataset(toJudge, plan, "eval_step", options.scale));
+    DLC_ASSIGN(val, openDataset(toJudge, plan, "eval_step", options.samples));
     val->setWorkers(options.workers, communicator.size());
   }
   DLC_ASSIGN(dataHash, data->source().hash(options.threads));
@@ -235,7 +235,8 @@ Status Job::openValidation(std::shared_ptr<const Source> source) {
   }
   if (names.empty())
     return {};
-  auto made = Judge::create(*session, names, std::move(source), options.scale);
+  auto made =
+      Judge::create(*session, names, std::move(source), options.samples);
   if (!made)
     return made.status().withContext("--metrics");
   judge.emplace(*std::move(made));

@@ -63,7 +63,7 @@ void addSamples(OptionTable &table, TrainOptions &o) {
       .described("{on,off}");
   table.count("run.seed", o.seed, 0, "of the order");
   table
-      .number("run.scale", o.scale, -kNoLimit, kNoLimit,
+      .number("run.scale", o.samples.scale, -kNoLimit, kNoLimit,
               "factor of the data (default: 1/255 for u8, else 1)")
       .described("FACTOR");
   table

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/data/SampleOptions.h"
 #include "runtime/device/Tuning.h"
 
 #include <cstdint>
@@ -34,7 +35,7 @@ struct TrainOptions {
   int64_t batch = 0; // rows of a micro-batch, one of the model's; 0: the most
   bool shuffle = true;
   uint64_t seed = 0;
-  std::optional<double> scale; // factor of the data, see Dataset::open
+  SampleOptions samples;
   int workers = 0; // threads that decode samples; 0: cores / ranks; not kept
   std::string badSamples = "error"; // or "skip", see BadSamples
 

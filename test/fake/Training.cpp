@@ -88,7 +88,7 @@ protected:
     auto session = Session::open(run, {.threads = 2, .averages = 1});
     EXPECT_TRUE(session.ok()) << session.status().message();
     auto samples =
-        openDataset(data(), (*session)->plan(), "eval_step", std::nullopt);
+        openDataset(data(), (*session)->plan(), "eval_step", SampleOptions());
     EXPECT_TRUE(samples.ok()) << samples.status().message();
     auto result = (*session)->evaluate(*samples);
     EXPECT_TRUE(result.ok()) << result.status().message();

@@ -66,7 +66,7 @@ Status fuzzNpz(Job &job) {
   for (const Column &column : data.columns()) {
     std::vector<std::byte> sample(column.sampleBytes());
     for (int64_t row = 0; row < data.samples(); ++row)
-      DLC_TRY(column.copySample(row, sample.data()));
+      DLC_TRY(column.copySample(row, nullptr, sample.data()));
   }
   return {};
 }

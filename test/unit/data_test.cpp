@@ -241,12 +241,13 @@ TEST_F(Files, ImagesAreScaledToOne) {
   std::vector<uint8_t> x = {0, 51, 255, 102};
   write({named("x", DType::U8, {2, 2}, x)});
   auto values = [&](std::optional<double> scale) {
-    auto data =
-        Dataset::open(path("data.npz"), {{"x", DType::F32, {1, 2}}}, 1, scale);
+    auto data = Dataset::open(path("data.npz"), {{"x", DType::F32, {1, 2}}}, 1,
+                              {scale});
     std::array<float, 2> sample{};
-    EXPECT_TRUE(data->columns()[0]
-                    .copySample(1, reinterpret_cast<std::byte *>(&sample))
-                    .ok());
+    EXPECT_TRUE(
+        data->columns()[0]
+            .copySample(1, nullptr, reinterpret_cast<std::byte *>(&sample))
+            .ok());
     return sample;
   };
   EXPECT_EQ(values({}), (std::array<float, 2>{1, 102 / 255.0f}));

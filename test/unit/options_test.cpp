@@ -15,7 +15,7 @@ TEST(Options, GoThereAndBack) {
   TrainOptions options;
   options.data = "a \"b\": c\n";
   options.seed = UINT64_MAX;
-  options.scale = 0.1;
+  options.samples.scale = 0.1;
   options.shuffle = false;
   options.metrics = {"f1.micro", "top5"};
   options.saveSeconds = 90;
@@ -25,7 +25,7 @@ TEST(Options, GoThereAndBack) {
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(back->data, options.data);
   EXPECT_EQ(back->seed, options.seed);
-  EXPECT_EQ(back->scale, options.scale);
+  EXPECT_EQ(back->samples.scale, options.samples.scale);
   EXPECT_EQ(back->shuffle, false);
   EXPECT_EQ(back->metrics, options.metrics);
   EXPECT_EQ(back->saveSeconds, options.saveSeconds);
@@ -90,7 +90,7 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->val, "");
   EXPECT_FALSE(options->shuffle);
   EXPECT_EQ(options->seed, UINT64_MAX);
-  EXPECT_EQ(options->scale, std::nullopt);
+  EXPECT_EQ(options->samples.scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
   EXPECT_EQ(options->missing,
             (std::vector<std::string>{"batch", "bad_samples", "tensorboard",

@@ -60,8 +60,8 @@ int report(const Status &status);
 int parseAndRun(CommandLine &line, int argc, char **argv);
 
 // The factor for the data: what was given, or what the run was trained with.
-Result<std::optional<double>> dataScale(const Model &model,
-                                        std::optional<double> given);
+Result<SampleOptions> sampleOptions(const Model &model,
+                                    std::optional<double> scale);
 
 // What is wrong with the command line, with a suggestion.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);

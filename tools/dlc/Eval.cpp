@@ -45,20 +45,22 @@ struct Loaded {
   std::unique_ptr<Session> session;
   Dataset data;
   std::shared_ptr<const Source> source;
-  std::optional<double> scale;
+  SampleOptions options;
 };
 
 Result<Loaded> load(const EvalArguments &arguments, const char *program) {
   const int threads = static_cast<int>(arguments.threads.value_or(0));
   DLC_ASSIGN(Model model, openModel(arguments.model));
-  DLC_ASSIGN(auto scale, dataScale(model, arguments.scale));
+  DLC_ASSIGN(const SampleOptions options,
+             sampleOptions(model, arguments.scale));
   DLC_ASSIGN(auto source, openSource(arguments.data));
   DLC_ASSIGN(Dataset data,
-             openDataset(source, model.artifact.plan(), program, scale));
+             openDataset(source, model.artifact.plan(), program, options));
   DLC_ASSIGN(auto session, Session::create(std::move(model),
                                            {.threads = threads,
                                             .averages = arguments.averages}));
-  return Loaded{std::move(session), std::move(data), std::move(source), scale};
+  return Loaded{std::move(session), std::move(data), std::move(source),
+                options};
 }
 
 void print(const ClassTable &table) {
@@ -113,7 +115,7 @@ Result<Judgement> judge(const Loaded &loaded, const Words &metrics) {
   if (metrics.empty())
     return Judgement();
   auto made =
-      Judge::create(*loaded.session, metrics, loaded.source, loaded.scale);
+      Judge::create(*loaded.session, metrics, loaded.source, loaded.options);
   if (!made)
     return made.status().withContext("--metrics");
   return made->judge();
@@ -160,14 +162,14 @@ Status predict(const EvalArguments &arguments) {
 
 } // namespace
 
-Result<std::optional<double>> dataScale(const Model &model,
-                                        std::optional<double> given) {
-  if (given || !model.checkpoint)
-    return given;
+Result<SampleOptions> sampleOptions(const Model &model,
+                                    std::optional<double> scale) {
+  if (scale || !model.checkpoint)
+    return SampleOptions{scale};
   auto run = std::filesystem::path(model.checkpoint->path).parent_path();
   DLC_ASSIGN(TrainOptions options,
              optionsFromYaml((run / "config.yaml").string()));
-  return options.scale;
+  return options.samples;
 }
 
 namespace {

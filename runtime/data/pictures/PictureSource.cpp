@@ -65,7 +65,7 @@ public:
            uint64_t(layout_.channels);
   }
 
-  Status read(int64_t row, std::byte *to) const {
+  Status read(int64_t row, const TrainingPass *, std::byte *to) const {
     if (bad_ == BadSamples::Error)
       return decode(row, to);
     return readable(row, to).status();
@@ -125,8 +125,9 @@ class PixelRows final : public RowReader {
 public:
   explicit PixelRows(std::shared_ptr<const ShapedPictures> pictures)
       : pictures_(std::move(pictures)) {}
-  Status read(int64_t row, std::byte *to) const override {
-    return pictures_->read(row, to);
+  Status read(int64_t row, const TrainingPass *pass,
+              std::byte *to) const override {
+    return pictures_->read(row, pass, to);
   }
 
 private:
@@ -138,7 +139,7 @@ class LabelRows final : public RowReader {
 public:
   explicit LabelRows(std::shared_ptr<const ShapedPictures> pictures)
       : pictures_(std::move(pictures)) {}
-  Status read(int64_t row, std::byte *to) const override {
+  Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
     DLC_ASSIGN(const int64_t label, pictures_->label(row));
     std::memcpy(to, &label, sizeof label);
     return {};
@@ -156,7 +157,7 @@ public:
   const std::byte *all() const override {
     return reinterpret_cast<const std::byte *>(pictures_->labels().data());
   }
-  Status read(int64_t row, std::byte *to) const override {
+  Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
     std::memcpy(to, &pictures_->labels()[size_t(row)], sizeof(int64_t));
     return {};
   }
@@ -200,7 +201,8 @@ public:
     return std::make_shared<const PixelRows>(shaped_);
   }
   Result<std::shared_ptr<const Source>>
-  shaped(const std::vector<int64_t> &sample) const override {
+  shaped(const std::vector<int64_t> &sample,
+         const SampleOptions &) const override {
     const auto layout = layoutOf(sample);
     if (!layout)
       return layout.status().withContext(fmt::format("'{}'", name()));

@@ -44,15 +44,15 @@ Status toDoubles(const std::vector<std::byte> &raw, DType type,
 Result<Judge> Judge::create(Session &session,
                             const std::vector<std::string> &names,
                             std::shared_ptr<const Source> source,
-                            std::optional<double> scale) try {
+                            const SampleOptions &options) try {
   DLC_ASSIGN(std::vector<Metric> metrics, parseMetrics(names));
   DLC_ASSIGN(Scores scores, readScores(session.model().artifact));
   for (const Metric &metric : metrics)
     DLC_TRY(checkFits(metric, scores));
   DLC_ASSIGN(Dataset inputs,
-             openDataset(source, session.plan(), "predict", scale));
+             openDataset(source, session.plan(), "predict", options));
   DLC_ASSIGN(Dataset labels, openDataset(std::move(source), session.plan(),
-                                         "eval_step", scale));
+                                         "eval_step", options));
   Judge judge(session, std::move(scores), std::move(metrics), std::move(inputs),
               std::move(labels));
   for (const Metric &metric : judge.metrics_)
@@ -66,7 +66,7 @@ Result<Judge> Judge::create(Session &session,
     return corrupt("labels '{}' have {} bytes a sample, expected {} numbers",
                    column.spec().key, column.sampleBytes(), expected);
   judge.raw_.resize(column.sampleBytes());
-  DLC_TRY(column.copySample(0, judge.raw_.data()));
+  DLC_TRY(column.copySample(0, nullptr, judge.raw_.data()));
   DLC_TRY(toDoubles(judge.raw_, column.spec().dtype, judge.first_));
   return judge;
 } catch (...) {
@@ -76,7 +76,7 @@ Result<Judge> Judge::create(Session &session,
 Status Judge::addSample(Tally &tally, int64_t batch, int64_t sample,
                         std::span<const float> out) {
   const DType type = column().spec().dtype;
-  DLC_TRY(column().copySample(sample, raw_.data()));
+  DLC_TRY(column().copySample(sample, nullptr, raw_.data()));
   if (scores_.task == Task::Classes) {
     classes_.resize(raw_.size() / sizeOf(type));
     for (size_t i = 0; i < classes_.size(); ++i)

@@ -25,7 +25,7 @@ public:
   static Result<Judge> create(Session &session,
                               const std::vector<std::string> &metrics,
                               std::shared_ptr<const Source> source,
-                              std::optional<double> scale);
+                              const SampleOptions &options);
 
   Result<Judgement> judge();
 

@@ -94,7 +94,7 @@ std::string shapeText(const InputSpec &spec, int64_t batch) {
 // Pictures in the shape of what the program takes besides labels.
 Result<std::shared_ptr<const Source>>
 shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
-          std::string_view kind, int64_t batch) {
+          std::string_view kind, int64_t batch, const SampleOptions &options) {
   int size = 0;
   while (batch && size + 1 < plan::countSizes(plan) &&
          plan::batchOf(plan, size) != batch)
@@ -104,7 +104,7 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
     const InputSpec spec = specOf(plan, program, port);
     if (spec.isLabel || spec.isShared)
       continue;
-    DLC_ASSIGN(auto shaped, source->shaped(sampleOf(spec.shape)));
+    DLC_ASSIGN(auto shaped, source->shaped(sampleOf(spec.shape), options));
     if (shaped)
       return shaped;
   }
@@ -197,28 +197,28 @@ Status setInputs(Executor &executor, const plan::Program &program,
 
 Result<Dataset> openDataset(std::shared_ptr<const Source> source,
                             const plan::Plan &plan, std::string_view kind,
-                            std::optional<double> scale, int64_t batch) {
+                            const SampleOptions &options, int64_t batch) {
   const plan::Program *first = findProgram(plan, kind);
   if (!first)
     return failed("the model has no program '{}': was it compiled with "
                   "--predict-only?",
                   kind);
   DLC_TRY(checkInputs(plan, *first));
-  DLC_ASSIGN(source, shapedFor(source, plan, kind, batch));
+  DLC_ASSIGN(source, shapedFor(source, plan, kind, batch, options));
   auto size = chooseSize(*source, plan, kind, batch);
   if (!size)
     return size.status().withContext(fmt::format("'{}'", source->name()));
   const plan::Program &program = *findProgram(plan, kind, *size);
   const auto specs = specsOf(plan, program, *source);
   return Dataset::open(std::move(source), specs, plan::batchOf(plan, *size),
-                       scale);
+                       options);
 }
 
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
-                            std::string_view kind, std::optional<double> scale,
+                            std::string_view kind, const SampleOptions &options,
                             int64_t batch) try {
   DLC_ASSIGN(auto source, openSource(path));
-  return openDataset(std::move(source), plan, kind, scale, batch);
+  return openDataset(std::move(source), plan, kind, options, batch);
 } catch (...) {
   return caughtException(path);
 }

@@ -24,10 +24,10 @@ Status setInputs(Executor &executor, const plan::Program &program,
 // Errors: none of several sizes fits, with what each takes.
 Result<Dataset> openDataset(std::shared_ptr<const Source> source,
                             const plan::Plan &plan, std::string_view kind,
-                            std::optional<double> scale, int64_t batch = 0);
+                            const SampleOptions &options, int64_t batch = 0);
 // Of the file at `path`.
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
-                            std::string_view kind, std::optional<double> scale,
+                            std::string_view kind, const SampleOptions &options,
                             int64_t batch = 0);
 
 // The size that a data set was bound for.

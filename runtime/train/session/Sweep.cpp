@@ -34,7 +34,7 @@ Status Sweep::start(const Rows &rows) {
   rows_.resize(static_cast<size_t>(batch));
   for (int64_t i = 0; i < batch; ++i)
     rows_[static_cast<size_t>(i)] = rows.first + std::min(i, rows.count - 1);
-  DLC_TRY(fillBatch(dataset_, rows_, batches_[rows.part]));
+  DLC_TRY(fillBatch(dataset_, rows_, nullptr, batches_[rows.part]));
   DLC_TRY(mappedFilesStatus());
   DLC_TRY(setInputs(executor_, *program, batches_[rows.part]));
   DLC_TRY(executor_.run(program->name()));
