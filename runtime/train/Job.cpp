@@ -88,6 +88,8 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   DLC_TRY(agree(communicator, job->openRun()));
   DLC_TRY(job->shareFolder());
   DLC_TRY(job->restore());
+  if (job->isRoot())
+    job->prepareSaves();
   return job;
 }
 
@@ -357,6 +359,22 @@ Status Job::save(bool last, bool now) {
   return agree(communicator, isRoot() ? saveRoot(last, now) : Status());
 }
 
+// Room for copies, if a checkpoint is due before the end.
+void Job::prepareSaves() {
+  int64_t every = std::max<int64_t>(1, stepsPerEpoch);
+  if (options.saveEvery > 0 || options.saveSeconds > 0)
+    every = std::max<int64_t>(1, options.saveEvery);
+  if (options.save != "background" || total - progress.step <= every)
+    return;
+  if (const Status room = checkpoints->prepare(*session); !room.ok())
+    waitForSaves(room);
+}
+
+void Job::waitForSaves(const Status &noRoom) {
+  warning("{}: steps wait for checkpoints (--save=sync)", noRoom.message());
+  options.save = "sync";
+}
+
 Status Job::saveRoot(bool last, bool now) {
   DLC_TRY(settleSave(true)); // the one before
   DLC_TRY(lock->check().withContext(
@@ -365,8 +383,7 @@ Status Job::saveRoot(bool last, bool now) {
     const Status begun = checkpoints->begin(*session, progress, options.keep);
     if (begun.code() != Code::Limit)
       return begun;
-    warning("{}: steps wait for checkpoints (--save=sync)", begun.message());
-    options.save = "sync";
+    waitForSaves(begun);
   }
   return settleSave(progress.step,
                     checkpoints->save(*session, progress, options.keep), last);

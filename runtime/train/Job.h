@@ -83,6 +83,8 @@ private:
   Status lockRun();
   Status openRun();
   Status shareFolder();
+  void prepareSaves();
+  void waitForSaves(const Status &noRoom);
   Status saveRoot(bool last, bool now);
   Status settleSave(int64_t step, const Status &saved, bool last);
   Status restoreRoot();

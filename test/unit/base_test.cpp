@@ -10,9 +10,11 @@
 #include "test/unit/TempFolder.h"
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <sys/resource.h>
 
 using namespace dlc;
 
@@ -203,6 +205,40 @@ TEST_F(Safetensors, GoesThereAndBack) {
   EXPECT_EQ(found->shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(std::memcmp(found->data, a.data(), 24), 0);
   EXPECT_EQ(file->find("c"), nullptr);
+}
+
+// Heads and tails of large writes lie off the blocks that disks have.
+TEST_F(Files, LargeWritesPastTheCacheLeaveTheSameBytes) {
+  std::string all;
+  auto file = FileWriter::create(path("large"));
+  ASSERT_TRUE(file.ok());
+  file->bypassCache();
+  for (const size_t size : {13ul, (9ul << 20) + 5, 3ul, 4ul << 20, 4096ul}) {
+    std::string part(size, 0);
+    for (size_t i = 0; i < size; ++i)
+      part[i] = static_cast<char>((all.size() + i) * 2654435761u >> 13);
+    ASSERT_TRUE(file->write(part).ok());
+    all += part;
+  }
+  EXPECT_EQ(file->written(), all.size());
+  ASSERT_TRUE(file->sync().ok());
+  EXPECT_TRUE(readFile(path("large")).value() == all);
+}
+
+TEST_F(Files, LargeWritesPastTheCacheSayWhatDoesNotFit) {
+  auto file = FileWriter::create(path("large"));
+  ASSERT_TRUE(file.ok());
+  file->bypassCache();
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small { 6 << 20, before.rlim_max };
+  std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const Status status = file->write(std::string(9 << 20, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("cannot write"), std::string::npos)
+      << status.message();
 }
 
 TEST_F(Safetensors, HostileHeadersAreRefused) {

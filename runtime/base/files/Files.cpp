@@ -2,10 +2,13 @@
 
 #include "runtime/base/files/Mapping.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,7 +74,7 @@ Result<FileWriter> FileWriter::create(const std::string &path) {
 }
 
 FileWriter::FileWriter(FileWriter &&other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
+    : descriptor_(std::exchange(other.descriptor_, -1)), direct_(other.direct_),
       written_(other.written_), path_(std::move(other.path_)) {}
 
 FileWriter::~FileWriter() {
@@ -85,8 +88,55 @@ Status FileWriter::error(uint64_t size) const {
                 path_, reason);
 }
 
+// What O_DIRECT wants offsets, sizes and addresses to be multiples of, at most.
+static constexpr uint64_t kDirectBlock = 4096, kDirectChunk = 4 << 20;
+
 Status FileWriter::write(const void *data, uint64_t size) {
   auto *next = static_cast<const char *>(data);
+  if (direct_ && size >= kDirectChunk) {
+    const uint64_t head =
+        (kDirectBlock - written_ % kDirectBlock) % kDirectBlock;
+    DLC_TRY(writeCached(next, head));
+    DLC_ASSIGN(const uint64_t body, writePastCache(next + head, size - head));
+    next += head + body;
+    size -= head + body;
+  }
+  return writeCached(next, size);
+}
+
+// The bytes that it could write so, whole blocks: none where the file system
+// cannot.
+Result<uint64_t> FileWriter::writePastCache(const char *data, uint64_t size) {
+  const int flags = ::fcntl(descriptor_, F_GETFL);
+  const std::unique_ptr<void, void (*)(void *)> block(
+      std::aligned_alloc(kDirectBlock, kDirectChunk), std::free);
+  if (flags < 0 || !block ||
+      ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) != 0)
+    return uint64_t(0);
+  uint64_t done = 0;
+  Status status;
+  while (status.ok() && size - done >= kDirectBlock) {
+    const uint64_t wanted =
+        std::min(kDirectChunk, (size - done) / kDirectBlock * kDirectBlock);
+    std::memcpy(block.get(), data + done, wanted);
+    const ssize_t count = ::write(descriptor_, block.get(), wanted);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0 && errno == EINVAL)
+      break;
+    if (count < 0)
+      status = error(size - done);
+    else
+      written_ += uint64_t(count), done += uint64_t(count);
+    if (uint64_t(count) % kDirectBlock != 0)
+      break; // a disk that is nearly full; the rest says so
+  }
+  ::fcntl(descriptor_, F_SETFL, flags);
+  DLC_TRY(status);
+  return done;
+}
+
+Status FileWriter::writeCached(const char *next, uint64_t size) {
   while (size > 0) {
     ssize_t count = ::write(descriptor_, next, size);
     if (count < 0 && errno == EINTR)

@@ -60,6 +60,10 @@ public:
   Status write(std::string_view text) {
     return write(text.data(), text.size());
   }
+  // From now on what is large goes past the page cache where the file system
+  // lets it: for files that nobody will read soon, as it takes neither memory
+  // nor much of the processor.
+  void bypassCache() { direct_ = true; }
   Status sync(); // everything is on the disk; nothing may follow
 
   uint64_t written() const { return written_; }
@@ -69,8 +73,11 @@ private:
   FileWriter(int descriptor, std::string path)
       : descriptor_(descriptor), path_(std::move(path)) {}
   Status error(uint64_t size) const;
+  Status writeCached(const char *data, uint64_t size);
+  Result<uint64_t> writePastCache(const char *data, uint64_t size);
 
   int descriptor_;
+  bool direct_ = false;
   uint64_t written_ = 0;
   std::string path_;
 };

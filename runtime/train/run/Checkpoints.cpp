@@ -193,6 +193,10 @@ Status Checkpoints::save(Session &session, const Progress &progress,
 
 Checkpoints::~Checkpoints() { end(true); }
 
+Status Checkpoints::prepare(Session &session) {
+  return copy_.reserve(session.executor());
+}
+
 Status Checkpoints::begin(Session &session, const Progress &progress,
                           int64_t keep) {
   DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));

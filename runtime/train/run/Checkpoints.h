@@ -49,6 +49,8 @@ public:
   // Code::Diverged, and nothing written, if a parameter is not finite.
   Status save(Session &session, const Progress &progress, int64_t keep);
 
+  // Makes room for begin(). Code::Limit if there is none.
+  Status prepare(Session &session);
   // The same of a copy of the state, by a thread of low priority: returns when
   // the copy is made. Nothing else may be called until end() has told how it
   // went. Code::Limit, and nothing begun, if there is no room for the copy.

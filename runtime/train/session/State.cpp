@@ -1,5 +1,6 @@
 #include "runtime/train/session/State.h"
 
+#include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Mapping.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/FloatCast.h"
@@ -118,10 +119,46 @@ tensorsOf(Executor &executor, std::deque<std::vector<std::byte>> &copies) {
   return tensors;
 }
 
+// Nobody reads it soon, and steps need the memory and the processor.
+static Status writeState(const std::string &path,
+                         const std::vector<NamedTensor> &tensors) {
+  DLC_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  file.writer().bypassCache();
+  DLC_TRY(writeSafetensors(file.writer(), tensors));
+  return file.commit();
+}
+
 Status saveState(Executor &executor, const std::string &path) {
   std::deque<std::vector<std::byte>> copies;
   DLC_ASSIGN(const auto tensors, tensorsOf(executor, copies));
-  return writeSafetensors(path, tensors);
+  return writeState(path, tensors);
+}
+
+Status StateCopy::save(const std::string &path) const {
+  return writeState(path, tensors_);
+}
+
+// Touched, too: a page costs at its first touch, and no step should wait for
+// half a gigabyte of them.
+Status StateCopy::reserve(Executor &executor) {
+  uint64_t bytes = 0;
+  for (const plan::State &state : executor.plan().states())
+    bytes += plan::bytesOf(state.type()).value_or(0);
+  return reserve(bytes);
+}
+
+Status StateCopy::reserve(uint64_t bytes) {
+  if (bytes <= bytes_)
+    return {};
+  memory_.reset();
+  bytes_ = 0;
+  DLC_TRY(checkMemory(bytes, "a copy of the state"));
+  memory_.reset(new (std::nothrow) std::byte[bytes]);
+  if (!memory_)
+    return limitExceeded("no memory for {} bytes: a copy of the state", bytes);
+  std::memset(memory_.get(), 0, bytes);
+  bytes_ = bytes;
+  return {};
 }
 
 Status StateCopy::take(Executor &executor) {
@@ -130,16 +167,7 @@ Status StateCopy::take(Executor &executor) {
   uint64_t bytes = 0;
   for (const NamedTensor &tensor : tensors_)
     bytes += tensor.bytes;
-  if (bytes > bytes_) {
-    memory_.reset();
-    bytes_ = 0;
-    DLC_TRY(checkMemory(bytes, "a copy of the state"));
-    memory_.reset(new (std::nothrow) std::byte[bytes]);
-    if (!memory_)
-      return limitExceeded("no memory for {} bytes: a copy of the state",
-                           bytes);
-    bytes_ = bytes;
-  }
+  DLC_TRY(reserve(bytes));
   std::byte *to = memory_.get();
   for (NamedTensor &tensor : tensors_) {
     std::memcpy(to, tensor.data, tensor.bytes);

@@ -26,14 +26,16 @@ Status saveState(Executor &executor, const std::string &path);
 // the state has, kept for the next one.
 class StateCopy {
 public:
-  // Code::Limit if there is no room for it.
+  // Makes room, so that take() costs no more than copying. Code::Limit if there
+  // is none.
+  Status reserve(Executor &executor);
   Status take(Executor &executor);
   // Of the last take(); any thread.
-  Status save(const std::string &path) const {
-    return writeSafetensors(path, tensors_);
-  }
+  Status save(const std::string &path) const;
 
 private:
+  Status reserve(uint64_t bytes);
+
   std::vector<NamedTensor> tensors_;
   std::unique_ptr<std::byte[]> memory_;
   uint64_t bytes_ = 0;
