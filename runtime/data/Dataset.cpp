@@ -7,6 +7,7 @@
 #include "runtime/data/Convert.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace dlc {
 namespace {
@@ -119,12 +120,27 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
                 allowed.first, allowed.last);
 }
 
+void Column::write(const std::byte *from, int64_t row, const TrainingPass *pass,
+                   std::byte *to) const {
+  if (!finish_)
+    return convert_(from, to, elements_, scale_);
+  thread_local std::vector<float> room;
+  room.resize(elements_);
+  auto *values = reinterpret_cast<std::byte *>(room.data());
+  convert_(from, values, elements_, scale_);
+  finish_->apply(room, row, pass);
+  if (narrow_)
+    narrow_(values, to, elements_, 1);
+  else
+    std::memcpy(to, values, elements_ * sizeof(float));
+}
+
 Status Column::copySample(int64_t row, const TrainingPass *pass,
                           std::byte *to) const {
   const uint64_t stride = elements_ * sizeOf(found_);
   const int64_t at = spec_.isShared ? 0 : row;
   if (all_) {
-    convert_(all_ + static_cast<uint64_t>(at) * stride, to, elements_, scale_);
+    write(all_ + static_cast<uint64_t>(at) * stride, row, pass, to);
     return {};
   }
   thread_local std::vector<std::byte> room;
@@ -134,7 +150,7 @@ Status Column::copySample(int64_t row, const TrainingPass *pass,
     return checkRange(room.data(), at, 1);
   };
   DLC_TRY(read().withContext(fmt::format("'{}'", spec_.key)));
-  convert_(room.data(), to, elements_, scale_);
+  write(room.data(), row, pass, to);
   return {};
 }
 
@@ -151,7 +167,16 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch,
   if (column.all_)
     DLC_TRY(column.checkRange(column.all_, 0, spec.isShared ? 1 : head.rows()));
   column.scale_ = scaleOf(head, spec, options.scale);
-  column.convert_ = converter(head.dtype, spec.dtype, column.scale_ != 1);
+  const Finish finish(options, sampleShape(spec.shape));
+  const bool isFinished = isFloat(spec.dtype) && !spec.isLabel &&
+                          !spec.isShared && !finish.isNothing();
+  if (isFinished) {
+    column.finish_ = finish;
+    if (spec.dtype != DType::F32)
+      column.narrow_ = converter(DType::F32, spec.dtype, false);
+  }
+  column.convert_ = converter(head.dtype, isFinished ? DType::F32 : spec.dtype,
+                              column.scale_ != 1);
   if (!spec.isShared) {
     auto first = std::find_if(columns_.begin(), columns_.end(),
                               [](auto &c) { return !c.spec_.isShared; });
@@ -161,6 +186,29 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch,
     samples_ = head.rows();
   }
   columns_.push_back(std::move(column));
+  return {};
+}
+
+// What was asked for is done to one input at least.
+Status Dataset::checkFinish(const SampleOptions &options) const {
+  bool normalizes = options.mean.empty(), erases = options.randomErase == 0;
+  std::string found;
+  for (const Column &column : columns_) {
+    normalizes |= column.finish_ && column.finish_->normalizes();
+    erases |= column.finish_ && column.finish_->erases();
+    if (!column.spec_.isLabel)
+      found +=
+          fmt::format("{}'{}' {}", found.empty() ? "" : ", ", column.spec_.key,
+                      describe(column.spec_.dtype, column.spec_.shape));
+  }
+  if (!normalizes)
+    return usageError("--mean and --std have {} and {} numbers, expected one "
+                      "or one for each channel of an input of floats: {}",
+                      options.mean.size(), options.std.size(), found);
+  if (!erases)
+    return usageError("--random-erase needs an input of pictures, floats in 1 "
+                      "or 3 channels: {}",
+                      found);
   return {};
 }
 
@@ -183,6 +231,7 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
   for (const InputSpec &spec : inputs)
     DLC_TRY(dataset.bind(spec, batch, options)
                 .withContext(fmt::format("'{}': '{}'", name, spec.key)));
+  DLC_TRY(dataset.checkFinish(options));
   DLC_TRY(mappedFilesStatus());
   if (std::all_of(inputs.begin(), inputs.end(),
                   [](const InputSpec &spec) { return spec.isShared; }))

@@ -1,7 +1,7 @@
 // Samples checked against what a program takes.
 #pragma once
 
-#include "runtime/data/Source.h"
+#include "runtime/data/Finish.h"
 
 #include <optional>
 #include <string>
@@ -36,6 +36,8 @@ private:
   using Convert = void (*)(const std::byte *from, std::byte *to, uint64_t count,
                            double scale);
 
+  void write(const std::byte *from, int64_t row, const TrainingPass *pass,
+             std::byte *to) const;
   Status checkRange(const std::byte *values, int64_t firstRow,
                     int64_t rows) const;
 
@@ -46,6 +48,9 @@ private:
   uint64_t elements_ = 0;
   double scale_ = 1;
   Convert convert_ = nullptr;
+  // After convert_, which then gives f32, and before narrow_ (null: none).
+  std::optional<Finish> finish_;
+  Convert narrow_ = nullptr;
 };
 
 // Immutable after it is opened, but for setWorkers(); any thread may read.
@@ -78,6 +83,8 @@ public:
 private:
   Status bind(const InputSpec &spec, int64_t batch,
               const SampleOptions &options);
+
+  Status checkFinish(const SampleOptions &options) const;
 
   std::shared_ptr<const Source> source_;
   int64_t samples_ = 0;

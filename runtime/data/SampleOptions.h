@@ -1,12 +1,40 @@
 // What a run makes of samples between their file and its step.
 #pragma once
 
+#include "runtime/data/augment/Augment.h"
+
 #include <optional>
+#include <string>
 
 namespace dlc {
 
+class OptionTable;
+
 struct SampleOptions {
   std::optional<double> scale; // factor; absent: 1/255 for u8, else 1
+  // A float sample becomes (value * scale - mean) / std: a number for each
+  // channel, or one for all. Both or none.
+  std::vector<double> mean, std;
+  Augmentation augmentation; // of pictures: what it draws, in training only
+  // torchvision's RandomErasing: how likely a box of a picture becomes 0, when
+  // all else is done.
+  double randomErase = 0;
+  // How a batch is mixed with itself, see Mix.h: alpha of the share; 0: not.
+  double mixup = 0, cutmix = 0;
+
+  bool mixes() const { return mixup > 0 || cutmix > 0; }
+  // Whether evaluation's samples are changed by `augmentation`, or training's.
+  bool changesPictures(bool training) const {
+    return training ? augmentation.changes() : augmentation.cropPct != 1;
+  }
+
+  // Rows "SECTION.NAME": those of every pass over samples, and those of a pass
+  // of training.
+  void addTo(OptionTable &table, const std::string &section);
+  void addDrawsTo(OptionTable &table, const std::string &section);
 };
+
+// The options that are not as by default: "hflip 0.5, crop random".
+std::string textOf(const SampleOptions &options);
 
 } // namespace dlc

@@ -310,10 +310,11 @@ Status Job::settleLength() {
 
 // Ranks that differ in what decides a step would wait for each other in vain.
 Status Job::checkSameJob() {
-  const std::string own =
-      fmt::format("artifact {}, data {}, {} steps, seed {}, shuffle {}",
-                  session->model().artifact.hash(), dataHash, total,
-                  options.seed, options.shuffle ? "on" : "off");
+  const std::string own = fmt::format(
+      "artifact {}, data {}, {} steps, seed {}, shuffle {}, options of samples "
+      "[{}]",
+      session->model().artifact.hash(), dataHash, total, options.seed,
+      options.shuffle ? "on" : "off", textOf(options.samples));
   DLC_ASSIGN(std::vector<std::string> all, communicator.allGather(own));
   for (size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])

@@ -8,6 +8,7 @@ Status Steps::start(Loader &loader) {
   const int64_t step = job_.progress.step + 1;
   if (job_.injects(step))
     job_.session->executor().injectInfinity();
+  const double before = loader.waited();
   DLC_ASSIGN(const Batch *batch, loader.next());
   const Clock::time_point since = Clock::now();
   for (int64_t i = 0; i < job_.sampling.window; ++i) {
@@ -17,7 +18,12 @@ Status Steps::start(Loader &loader) {
     DLC_TRY(mappedFilesStatus());
     DLC_TRY(job_.session->startStep(*batch, nullptr, job_.size).status());
   }
-  started_.push_back({step, since});
+  const double waited = loader.waited() - before;
+  started_.push_back({step, since, waited});
+  if (first_) // which waits for the loader to begin
+    waited_ += waited;
+  else
+    first_ = since;
   job_.progress.step = step;
   job_.progress.cursor = job_.sampling.cursorAfter(step, job_.data->samples());
   return {};
@@ -30,7 +36,16 @@ Result<StepReport> Steps::read() {
   const Clock::time_point begin = std::max(started.since, lastRead_);
   lastRead_ = Clock::now();
   return StepReport{started.step, values,
-                    std::chrono::duration<double>(lastRead_ - begin).count()};
+                    std::chrono::duration<double>(lastRead_ - begin).count(),
+                    started.waited};
+}
+
+double Steps::shareWaited() const {
+  constexpr double kNothing = 0.1; // s: of a run that is over at once
+  if (waited_ < kNothing)
+    return 0;
+  const std::chrono::duration<double> all = Clock::now() - *first_;
+  return waited_ / std::max(all.count(), 1e-9);
 }
 
 Status Steps::discard() {

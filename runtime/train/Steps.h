@@ -14,6 +14,7 @@ struct StepReport {
   std::span<const double> values; // by Session::metricNames(); until the next
   // From the start of the step, or from the report before if that came later.
   double seconds = 0;
+  double waited = 0; // for its samples, before it started; of rank 0's own
 };
 
 class Steps {
@@ -29,6 +30,9 @@ public:
   int64_t ahead() const { return job_.session->executor().runsAhead(); }
   // The oldest report; waits for its update.
   Result<StepReport> read();
+  // The share of the time since the first step that steps waited for samples;
+  // 0 if it is not worth telling.
+  double shareWaited() const;
   // Waits for all updates without a look at what they report.
   Status discard();
 
@@ -37,11 +41,14 @@ private:
   struct Started {
     int64_t step;
     Clock::time_point since;
+    double waited;
   };
 
   Job &job_;
   std::deque<Started> started_;
   Clock::time_point lastRead_{};
+  std::optional<Clock::time_point> first_; // of this process
+  double waited_ = 0;                      // since then
 };
 
 } // namespace dlc

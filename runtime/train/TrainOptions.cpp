@@ -62,10 +62,7 @@ void addSamples(OptionTable &table, TrainOptions &o) {
   table.either("run.shuffle", o.shuffle, "off", "on", "order of the samples")
       .described("{on,off}");
   table.count("run.seed", o.seed, 0, "of the order");
-  table
-      .number("run.scale", o.samples.scale, -kNoLimit, kNoLimit,
-              "factor of the data (default: 1/255 for u8, else 1)")
-      .described("FACTOR");
+  o.samples.addTo(table, "run");
   table
       .count("run.workers", o.workers, 0,
              "threads of each rank that decode samples beside the step; 0: "
@@ -255,6 +252,8 @@ void TrainOptions::addTo(OptionTable &table) {
   addPlaces(table, *this);
   addLength(table, *this);
   addSamples(table, *this);
+  samples.addDrawsTo(table, "run");
+  table.group("");
   addSteps(table, *this);
   addValidation(table, *this);
   addRanks(table, *this);
@@ -278,9 +277,22 @@ Result<TrainOptions> optionsFromYaml(const std::string &path) {
   return options;
 }
 
+// All that samples are made by.
+static Words sampleKeys(SampleOptions samples) {
+  OptionTable table;
+  samples.addTo(table, "run");
+  samples.addDrawsTo(table, "run");
+  Words keys;
+  for (const Option &option : table.all())
+    keys.push_back(option.key);
+  return keys;
+}
+
 Status checkResume(const TrainOptions &o, const OptionTable &table) {
-  for (const char *key :
-       {"run.run", "run.seed", "run.shuffle", "run.scale", "run.bad-samples"})
+  Words fixed = {"run.run", "run.seed", "run.shuffle", "run.bad-samples"};
+  for (const std::string &key : sampleKeys({}))
+    fixed.push_back(key);
+  for (const std::string &key : fixed)
     if (isGiven(o.given, key))
       return usageError("{} cannot change in a run that is resumed",
                         table.find(key)->flag);

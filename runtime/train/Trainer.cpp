@@ -3,6 +3,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/base/process/Parallel.h"
 #include "runtime/collective/flight/Recorder.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
@@ -17,6 +18,8 @@
 
 #include <fmt/ranges.h>
 #include <unistd.h>
+
+#include <cmath>
 
 namespace dlc {
 
@@ -99,7 +102,30 @@ private:
   Result<TrainResult> finish(SignalRequest asked) {
     if (job_.isRoot() && profiling_)
       reportProfile();
+    if (job_.isRoot() && !job_.options.quiet)
+      tellOfWaiting();
     return TrainResult{job_.run, job_.progress.step, asked.stop, asked.end};
+  }
+
+  // Steps that wait for their samples: with what would help.
+  void tellOfWaiting() const {
+    constexpr double kMuch = 0.1;
+    const double share = steps_.shareWaited();
+    if (share < kMuch)
+      return;
+    const int workers = job_.data->workers();
+    const int wanted =
+        std::max(workers + 1, int(std::ceil(workers / (1.01 - share))));
+    const int most = std::max(1, coresOfProcess() / job_.communicator.size());
+    std::string help = "the samples' files are read too slowly";
+    if (job_.data->source().isSlow())
+      help = workers < most
+                 ? fmt::format("try --workers={}", std::min(wanted, most))
+                 : fmt::format("{} workers are all that these cores have room "
+                               "for: smaller pictures decode faster",
+                               workers);
+    info("data-bound: {:.0f} % of the time steps waited for samples; {}",
+         100 * share, help);
   }
 
   SignalRequest takeRequest() {
@@ -188,7 +214,7 @@ private:
       if (job_.isRoot()) {
         writeMetrics(report);
         bar.update(report.step, job_.metric(report.values, "loss"),
-                   job_.metric(report.values, "lr"));
+                   job_.metric(report.values, "lr"), steps_.shareWaited());
         tell(report);
       }
       DLC_TRY(guard_.check(report, [&] { bar.pause(); }));
@@ -214,6 +240,7 @@ private:
     line_.add("samples_per_second",
               static_cast<double>(job_.sampling.samplesOfUpdate()) /
                   report.seconds);
+    line_.add("data_wait", report.waited);
     metrics_->append(line_.finish());
   }
 

@@ -163,7 +163,7 @@ class Resume(dlc.TestCase):
         """All that does not tell the time."""
         with open(os.path.join(run.folder, "metrics.jsonl")) as file:
             lines = [json.loads(line) for line in file]
-        return [{key: value for key, value in line.items() if key != "samples_per_second"} for line in lines]
+        return [{key: value for key, value in line.items() if key not in ("samples_per_second", "data_wait")} for line in lines]
 
 
 for number in range(SETS):

@@ -1,5 +1,6 @@
 // runtime/data/augment: pixels as Pillow's, parameters as torchvision draws
 // them.
+#include "runtime/data/augment/Augment.h"
 #include "runtime/data/augment/Colour.h"
 #include "runtime/data/augment/Draws.h"
 #include "runtime/data/augment/Resize.h"
@@ -9,13 +10,14 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 using namespace dlc;
 
 namespace {
 
-Image picture(int height, int width) {
-  Image image{height, width, {}};
+Picture picture(int height, int width) {
+  Picture image{height, width, {}};
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       for (int c = 0; c < 3; ++c)
@@ -24,7 +26,7 @@ Image picture(int height, int width) {
   return image;
 }
 
-uint64_t hashOf(const Image &image) {
+uint64_t hashOf(const Picture &image) {
   EXPECT_EQ(image.rgb.size(), size_t(image.height) * size_t(image.width) * 3);
   uint64_t hash = 0xCBF29CE484222325;
   for (uint8_t byte : image.rgb)
@@ -32,7 +34,7 @@ uint64_t hashOf(const Image &image) {
   return hash;
 }
 
-void change(Image &image, int kind, double amount) {
+void change(Picture &image, int kind, double amount) {
   switch (kind) {
   case 0:
     return adjustBrightness(image, float(amount));
@@ -49,26 +51,74 @@ void change(Image &image, int kind, double amount) {
   case 6:
     return flipVertically(image);
   default:
-    image = crop(image, centreBox(image, 32, 32));
+    image = crop(image, middleBox(image.height, image.width, 32, 32));
   }
 }
 
 TEST(Augment, ResizesAsPillow) {
-  const Image image = picture(47, 61);
+  const Picture image = picture(47, 61);
   for (const ResizeReference &r : kResizes)
-    EXPECT_EQ(hashOf(resizedCrop(image, {r.top, r.left, r.height, r.width},
-                                 r.toHeight, r.toWidth, ImageFilter(r.filter))),
-              r.hash)
+    EXPECT_EQ(
+        hashOf(resizedCrop(image, {r.top, r.left, r.height, r.width},
+                           r.toHeight, r.toWidth, PictureFilter(r.filter))),
+        r.hash)
         << "filter " << r.filter << ", " << r.height << " x " << r.width
         << " to " << r.toHeight << " x " << r.toWidth;
 }
 
 TEST(Augment, ColoursFlipsAndCropsAsPillow) {
   for (const ColourReference &r : kColours) {
-    Image image = picture(47, 61);
+    Picture image = picture(47, 61);
     change(image, r.kind, r.amount);
     EXPECT_EQ(hashOf(image), r.hash) << "kind " << r.kind << " " << r.amount;
   }
+}
+
+TEST(Augment, ChangesAsTorchvision) {
+  for (const ChangeReference &r : kChangeReferences) {
+    Picture image = r.square ? picture(40, 40) : picture(47, 61);
+    const auto change = PictureChange(r.change);
+    const auto kind = r.rand ? Policy::Kind::Rand : Policy::Kind::Trivial;
+    const double amount =
+        amountOf(kind, change, r.index, {image.height, image.width});
+    EXPECT_EQ(amount, std::abs(r.amount)) << r.change << " at " << r.index;
+    applyChange(image, change, r.amount);
+    EXPECT_EQ(hashOf(image), r.hash)
+        << "change " << r.change << " by " << r.amount;
+  }
+}
+
+TEST(Augment, PoliciesDrawEachChangeAlike) {
+  for (const auto kind : {Policy::Kind::Rand, Policy::Kind::Trivial}) {
+    std::map<uint64_t, int> found;
+    for (int sample = 0; sample < 300; ++sample) {
+      Picture image = picture(20, 30), again = image;
+      SampleDraws draws(7, 1, sample, 2), same(7, 1, sample, 2);
+      applyPolicy(image, {kind, 1, 9}, draws);
+      applyPolicy(again, {kind, 1, 9}, same);
+      ASSERT_EQ(hashOf(image), hashOf(again));
+      ++found[hashOf(image)];
+    }
+    // 9 with a sign, 5 without; identity, and some that change nothing.
+    EXPECT_GE(found.size(), kind == Policy::Kind::Rand ? 18u : 100u);
+    EXPECT_LT(found[hashOf(picture(20, 30))], 90);
+  }
+}
+
+TEST(Augment, PaddedMovesInABlackFrame) {
+  Augmentation how;
+  how.crop = CropKind::Padded;
+  how.cropPadding = 2;
+  const Picture whole = picture(9, 7);
+  std::set<uint64_t> found;
+  for (int sample = 0; sample < 500; ++sample) {
+    Picture image = whole;
+    augment(image, how, 1, 0, sample);
+    ASSERT_EQ(image.rgb.size(), whole.rgb.size());
+    found.insert(hashOf(image));
+  }
+  EXPECT_EQ(found.size(), 25u); // each place of 5 x 5
+  EXPECT_TRUE(found.count(hashOf(whole)));
 }
 
 TEST(Augment, DrawsDependOnSeedEpochSampleAndStreamOnly) {
@@ -85,12 +135,13 @@ TEST(Augment, DrawsDependOnSeedEpochSampleAndStreamOnly) {
 }
 
 TEST(Augment, CropsHaveTheRangesOfAreaAndRatio) {
-  const Image image{300, 400, {}};
+  const Picture image{300, 400, {}};
   double areas = 0, logs = 0, tops = 0;
   constexpr int kCount = 4000;
   for (int sample = 0; sample < kCount; ++sample) {
     SampleDraws draws(7, 0, sample, 0);
-    const ImageBox box = drawCrop(image, {0.08, 0.5}, {0.75, 4.0 / 3}, draws);
+    const PictureBox box = drawCrop({image.height, image.width}, {0.08, 0.5},
+                                    {0.75, 4.0 / 3}, draws);
     const double area = double(box.height) * box.width / (300 * 400);
     const double ratio = double(box.width) / box.height;
     ASSERT_TRUE(area > 0.075 && area < 0.506) << area;
@@ -108,11 +159,11 @@ TEST(Augment, CropsHaveTheRangesOfAreaAndRatio) {
 
 TEST(Augment, CropsOfNarrowImagesAreInTheMiddle) {
   SampleDraws draws(7, 0, 0, 0);
-  const Image wide{10, 1000, {}}, high{1000, 10, {}};
+  const PictureSize wide{10, 1000}, high{1000, 10};
   EXPECT_EQ(drawCrop(wide, {0.9, 1}, {0.75, 4.0 / 3}, draws),
-            (ImageBox{0, 493, 10, 13}));
+            (PictureBox{0, 493, 10, 13}));
   EXPECT_EQ(drawCrop(high, {0.9, 1}, {0.75, 4.0 / 3}, draws),
-            (ImageBox{493, 0, 13, 10}));
+            (PictureBox{493, 0, 13, 10}));
 }
 
 TEST(Augment, JitterHasItsRangesInAnyOrder) {
@@ -132,7 +183,7 @@ TEST(Augment, JitterHasItsRangesInAnyOrder) {
 }
 
 TEST(Augment, JitterIsDoneInItsOrder) {
-  Image image = picture(9, 8), same = image;
+  Picture image = picture(9, 8), same = image;
   applyJitter(image, {{3, 2, 1, 0}, {0.5, 2, 0.7, 0.2}});
   adjustHue(same, 0.2);
   adjustSaturation(same, 0.7F);

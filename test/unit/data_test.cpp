@@ -241,8 +241,10 @@ TEST_F(Files, ImagesAreScaledToOne) {
   std::vector<uint8_t> x = {0, 51, 255, 102};
   write({named("x", DType::U8, {2, 2}, x)});
   auto values = [&](std::optional<double> scale) {
+    SampleOptions options;
+    options.scale = scale;
     auto data = Dataset::open(path("data.npz"), {{"x", DType::F32, {1, 2}}}, 1,
-                              {scale});
+                              options);
     std::array<float, 2> sample{};
     EXPECT_TRUE(
         data->columns()[0]

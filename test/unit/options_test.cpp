@@ -16,6 +16,11 @@ TEST(Options, GoThereAndBack) {
   options.data = "a \"b\": c\n";
   options.seed = UINT64_MAX;
   options.samples.scale = 0.1;
+  options.samples.mean = {0.485, 1.0 / 3};
+  options.samples.augmentation.crop = CropKind::Padded;
+  options.samples.augmentation.policy = {Policy::Kind::Rand, 3, 11};
+  options.samples.augmentation.jitter.hue = 0.25;
+  options.samples.randomErase = 0.1;
   options.shuffle = false;
   options.metrics = {"f1.micro", "top5"};
   options.saveSeconds = 90;
@@ -26,6 +31,11 @@ TEST(Options, GoThereAndBack) {
   EXPECT_EQ(back->data, options.data);
   EXPECT_EQ(back->seed, options.seed);
   EXPECT_EQ(back->samples.scale, options.samples.scale);
+  EXPECT_EQ(textOf(back->samples), textOf(options.samples));
+  EXPECT_EQ(textOf(back->samples),
+            "scale 0.1, mean [0.485, 0.3333333333333333], crop padded, "
+            "rand-augment [3, 11], color-jitter [0, 0, 0, 0.25], random-erase "
+            "0.1");
   EXPECT_EQ(back->shuffle, false);
   EXPECT_EQ(back->metrics, options.metrics);
   EXPECT_EQ(back->saveSeconds, options.saveSeconds);
@@ -93,13 +103,22 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->samples.scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
   EXPECT_EQ(options->missing,
-            (std::vector<std::string>{"batch", "bad_samples", "tensorboard",
-                                      "prometheus", "metrics", "best",
-                                      "patience", "min_delta"}));
+            (std::vector<std::string>{"batch",        "mean",
+                                      "std",          "interpolation",
+                                      "crop_pct",     "bad_samples",
+                                      "crop",         "crop_scale",
+                                      "crop_ratio",   "crop_padding",
+                                      "hflip",        "vflip",
+                                      "rand_augment", "trivial_augment",
+                                      "color_jitter", "random_erase",
+                                      "tensorboard",  "prometheus",
+                                      "metrics",      "best",
+                                      "patience",     "min_delta"}));
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
-      "scale: null\nbad_samples: error\n"));
+      "scale: null\nmean: []\nstd: []\ninterpolation: bilinear\n"
+      "crop_pct: 1\nbad_samples: error\ncrop: center\n"));
   std::filesystem::remove(path);
 }
 

@@ -1,5 +1,6 @@
 // Pictures encoded by the libraries that dlc decodes with, and damaged by hand.
 #include "runtime/base/files/Files.h"
+#include "runtime/data/augment/Augment.h"
 #include "runtime/data/pictures/Codecs.h"
 #include "runtime/data/pictures/Folder.h"
 
@@ -29,7 +30,7 @@ std::span<const std::byte> spanOf(const Bytes &bytes) {
 
 // Smooth, and different in each corner.
 Picture slope(int width, int height) {
-  Picture picture{width, height, {}};
+  Picture picture{height, width, {}};
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       for (int value : {x * 255 / width, y * 255 / height, 128})
@@ -194,8 +195,10 @@ TEST(Pictures, ExifThatMakesNoSense) {
 
 TEST(Pictures, SmallerJpegCoversWhatIsAskedFor) {
   const Bytes file = jpegOf(slope(640, 480));
-  const auto size = [&](PictureSize cover) {
-    const auto found = decodePicture(spanOf(file), cover);
+  // Of a sample that all of it is fitted to.
+  const auto size = [&](PictureSize sample) {
+    const auto found = decodePicture(
+        spanOf(file), sample.width ? sizeToFit({480, 640}, sample, 1) : sample);
     return std::pair(found->width, found->height);
   };
   EXPECT_EQ(size({}), std::pair(640, 480));
@@ -204,24 +207,28 @@ TEST(Pictures, SmallerJpegCoversWhatIsAskedFor) {
   EXPECT_EQ(size({8, 8}), std::pair(80, 60));
 }
 
+Picture fit(const Picture &picture, PictureSize size) {
+  return fitted(picture, size, {});
+}
+
 TEST(Pictures, FitsAsItIs) {
   const Picture picture = slope(9, 5);
-  EXPECT_EQ(fitPicture(picture, {9, 5}).rgb, picture.rgb);
+  EXPECT_EQ(fit(picture, {5, 9}).rgb, picture.rgb);
 }
 
 TEST(Pictures, FitsTheMiddle) {
-  Picture picture{6, 2, {}};
+  Picture picture{2, 6, {}};
   for (int i = 0; i < 12; ++i)
     picture.rgb.insert(picture.rgb.end(), {uint8_t(i), uint8_t(i), 9});
   // 6 x 2 covers 2 x 2 as it is: columns 2 and 3.
-  EXPECT_EQ(fitPicture(picture, {2, 2}).rgb,
+  EXPECT_EQ(fit(picture, {2, 2}).rgb,
             (Bytes{2, 2, 9, 3, 3, 9, 8, 8, 9, 9, 9, 9}));
 }
 
 // Numbers of Pillow's Resampling.BILINEAR: 8 grey pixels a line to 4, 4 to 8.
 TEST(Pictures, ScalesAsPillow) {
   const auto line = [](Bytes values, int rows) {
-    Picture picture{int(values.size()), rows, {}};
+    Picture picture{rows, int(values.size()), {}};
     for (int y = 0; y < rows; ++y)
       for (uint8_t value : values)
         picture.rgb.insert(picture.rgb.end(), {value, value, value});
@@ -233,10 +240,9 @@ TEST(Pictures, ScalesAsPillow) {
       result.push_back(picture.rgb[size_t(x) * 3]);
     return result;
   };
-  EXPECT_EQ(
-      reds(fitPicture(line({0, 255, 10, 200, 30, 90, 250, 4}, 8), {4, 4})),
-      (Bytes{111, 114, 101, 122}));
-  EXPECT_EQ(reds(fitPicture(line({0, 255, 10, 200}, 4), {8, 8})),
+  EXPECT_EQ(reds(fit(line({0, 255, 10, 200, 30, 90, 250, 4}, 8), {4, 4})),
+            (Bytes{111, 114, 101, 122}));
+  EXPECT_EQ(reds(fit(line({0, 255, 10, 200}, 4), {8, 8})),
             (Bytes{0, 64, 191, 194, 71, 58, 153, 200}));
 }
 
@@ -269,8 +275,7 @@ TEST(Pictures, AnyByteChanged) {
         file[(random >> 8) % file.size()] = uint8_t(random >> 24);
       }
       const auto found = decodePicture(spanOf(file), {16, 16});
-      const size_t size =
-          found.ok() ? fitPicture(*found, {16, 16}).rgb.size() : 768;
+      const size_t size = found.ok() ? fit(*found, {16, 16}).rgb.size() : 768;
       EXPECT_EQ(size, 768u);
     }
 }
@@ -285,9 +290,9 @@ TEST(Pictures, ClaimsTooManyPixels) {
 }
 
 TEST(Pictures, AVeryLongOne) {
-  Picture line{1 << 20, 1, {}};
+  Picture line{1, 1 << 20, {}};
   line.rgb.resize(size_t(3) << 20, 5);
-  EXPECT_EQ(fitPicture(line, {8, 8}).rgb, Bytes(8 * 8 * 3, 5));
+  EXPECT_EQ(fit(line, {8, 8}).rgb, Bytes(8 * 8 * 3, 5));
 }
 
 } // namespace

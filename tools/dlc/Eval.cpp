@@ -17,7 +17,7 @@ struct EvalArguments {
   EvalArguments();
 
   std::string model, data, output;
-  std::optional<double> scale;
+  SampleOptions samples;
   std::optional<int64_t> threads;
   int averages = 0;
   bool json = false;
@@ -33,10 +33,9 @@ EvalArguments::EvalArguments() {
   table.text("eval.data", data, "PATH",
              "samples: .npz, .npy with x only, or a folder of pictures");
   addAverages(table, "eval.ema", averages);
-  table
-      .number("eval.scale", scale, -kNoLimit, kNoLimit,
-              "factor of the data (default: as in training)")
-      .described("FACTOR");
+  table.group("Samples (a run's: as in its training, where nothing is given)");
+  samples.addTo(table, "eval");
+  table.group("Options");
   addThreads(table, "eval.threads", threads, "default: all cores");
 }
 
@@ -52,7 +51,7 @@ Result<Loaded> load(const EvalArguments &arguments, const char *program) {
   const int threads = static_cast<int>(arguments.threads.value_or(0));
   DLC_ASSIGN(Model model, openModel(arguments.model));
   DLC_ASSIGN(const SampleOptions options,
-             sampleOptions(model, arguments.scale));
+             sampleOptions(model, arguments.table, arguments.flags.given()));
   DLC_ASSIGN(auto source, openSource(arguments.data));
   DLC_ASSIGN(Dataset data,
              openDataset(source, model.artifact.plan(), program, options));
@@ -163,13 +162,23 @@ Status predict(const EvalArguments &arguments) {
 } // namespace
 
 Result<SampleOptions> sampleOptions(const Model &model,
-                                    std::optional<double> scale) {
-  if (scale || !model.checkpoint)
-    return SampleOptions{scale};
-  auto run = std::filesystem::path(model.checkpoint->path).parent_path();
-  DLC_ASSIGN(TrainOptions options,
-             optionsFromYaml((run / "config.yaml").string()));
-  return options.samples;
+                                    const OptionTable &table,
+                                    const OptionTable::Given &given) {
+  SampleOptions options;
+  if (model.checkpoint) {
+    auto run = std::filesystem::path(model.checkpoint->path).parent_path();
+    DLC_ASSIGN(TrainOptions trained,
+               optionsFromYaml((run / "config.yaml").string()));
+    options = trained.samples;
+  }
+  OptionTable own;
+  options.addTo(own, "eval");
+  for (const Option &option : own.all())
+    if (isGiven(given, option.key))
+      DLC_TRY(own.set(option, table.find(option.key)->get().value_or(Words()),
+                      option.flag));
+  DLC_TRY(own.check({}));
+  return options;
 }
 
 namespace {

@@ -2,20 +2,30 @@
 // torchvision's functions on Pillow's images give.
 #pragma once
 
-#include "runtime/data/augment/Image.h"
+#include "runtime/data/augment/Picture.h"
 
 namespace dlc {
 
 // Each moves the image away from something plainer: 0 gives that, 1 the image
 // as it is, more goes on beyond it, cut off at 0 and 255. Factors >= 0.
-void adjustBrightness(Image &image, float factor); // from black
-void adjustContrast(Image &image, float factor); // from its mean luma, one grey
-void adjustSaturation(Image &image, float factor); // from its luma, Rec. 601
+void adjustBrightness(Picture &image, float factor); // from black
+void adjustContrast(Picture &image,
+                    float factor); // from its mean luma, one grey
+void adjustSaturation(Picture &image, float factor); // from its luma, Rec. 601
 
 // Turns the hue by -0.5 to 0.5 of the circle, in steps of 1/255.
-void adjustHue(Image &image, double turn);
+void adjustHue(Picture &image, double turn);
 
 // Luma of each pixel in all three channels.
-void makeGrey(Image &image);
+void makeGrey(Picture &image);
+
+// From the mean of 3 x 3 pixels, of which the middle one counts five times; the
+// outermost pixels stay.
+void adjustSharpness(Picture &image, float factor);
+
+void posterize(Picture &image, int bits);   // keeps so many of each byte
+void solarize(Picture &image, double from); // inverts bytes from this on
+void stretchContrast(Picture &image); // a channel's least and most: 0, 255
+void equalize(Picture &image);        // each channel's histogram
 
 } // namespace dlc

@@ -16,9 +16,9 @@ constexpr uint64_t kAugmentKey = 0x61756D656E740000;
 
 int roundedToEven(double value) { return int(std::nearbyint(value)); }
 
-ImageBox cropInMiddle(const Image &image, Range ratio) {
+PictureBox cropInMiddle(PictureSize image, DrawRange ratio) {
   const double of = double(image.width) / image.height;
-  ImageBox box{0, 0, image.height, image.width};
+  PictureBox box{0, 0, image.height, image.width};
   if (of < ratio.low)
     box.height = std::max(1, roundedToEven(image.width / ratio.low));
   else if (of > ratio.high)
@@ -53,8 +53,8 @@ int SampleDraws::below(int count) {
   return int(((next() >> 32) * uint64_t(count)) >> 32);
 }
 
-ImageBox drawCrop(const Image &image, Range area, Range ratio,
-                  SampleDraws &draws) {
+PictureBox drawCrop(PictureSize image, DrawRange area, DrawRange ratio,
+                    SampleDraws &draws) {
   const double whole = double(image.height) * image.width;
   for (int tries = 0; tries < 10; ++tries) {
     const double target = whole * draws.uniform(area.low, area.high);
@@ -83,12 +83,13 @@ Jitter drawJitter(const JitterRanges &ranges, SampleDraws &draws) {
   return jitter;
 }
 
-void applyJitter(Image &image, const Jitter &jitter) {
+void applyJitter(Picture &image, const Jitter &jitter) {
   for (int which : jitter.order) {
     const double amount = jitter.amount[size_t(which)];
+    if (amount == (which == 3 ? 0 : 1))
+      continue; // through hue and back is not exact, the rest takes time
     if (which == 3) {
-      if (amount != 0) // through hue and back is not exact
-        adjustHue(image, amount);
+      adjustHue(image, amount);
       continue;
     }
     constexpr decltype(&adjustBrightness) kAdjust[] = {

@@ -2,7 +2,7 @@
 // epoch, sample), whatever worker or rank makes the sample.
 #pragma once
 
-#include "runtime/data/augment/Image.h"
+#include "runtime/data/augment/Picture.h"
 
 #include <array>
 
@@ -29,15 +29,15 @@ private:
   int left_ = 0;
 };
 
-struct Range {
+struct DrawRange {
   double low = 0, high = 0;
 };
 
 // torchvision's RandomResizedCrop: a share of the area from `area` and width /
 // height from `ratio`, uniform in its logarithm; ten tries, then the largest
 // box in the middle with a ratio in the range.
-ImageBox drawCrop(const Image &image, Range area, Range ratio,
-                  SampleDraws &draws);
+PictureBox drawCrop(PictureSize image, DrawRange area, DrawRange ratio,
+                    SampleDraws &draws);
 
 // torchvision's ColorJitter: three factors uniform in [max(0, 1 - x), 1 + x],
 // the hue's turn in [-hue, hue], done in random order. 0 leaves one out.
@@ -49,6 +49,6 @@ struct Jitter {
   std::array<double, 4> amount = {1, 1, 1, 0};
 };
 Jitter drawJitter(const JitterRanges &ranges, SampleDraws &draws);
-void applyJitter(Image &image, const Jitter &jitter);
+void applyJitter(Picture &image, const Jitter &jitter);
 
 } // namespace dlc

@@ -8,14 +8,14 @@ namespace {
 
 constexpr int kWeightBits = 22;
 
-double filterReach(ImageFilter filter) {
-  return filter == ImageFilter::Bicubic ? 2 : 1;
+double filterReach(PictureFilter filter) {
+  return filter == PictureFilter::Bicubic ? 2 : 1;
 }
 
-double filterAt(ImageFilter filter, double x) {
+double filterAt(PictureFilter filter, double x) {
   constexpr double a = -0.5;
   x = std::abs(x);
-  if (filter == ImageFilter::Bilinear)
+  if (filter == PictureFilter::Bilinear)
     return std::max(0.0, 1 - x);
   if (x < 1)
     return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -28,7 +28,7 @@ struct FixedTaps {
   std::vector<int32_t> weights;
 };
 
-FixedTaps fixedTaps(ImageFilter filter, int from, double scale, int index) {
+FixedTaps fixedTaps(PictureFilter filter, int from, double scale, int index) {
   const double widening = std::max(scale, 1.0);
   const double reach = filterReach(filter) * widening;
   const double centre = (index + 0.5) * scale;
@@ -48,9 +48,11 @@ FixedTaps fixedTaps(ImageFilter filter, int from, double scale, int index) {
   return taps;
 }
 
-std::vector<FixedTaps> allTaps(ImageFilter filter, int from, int to) {
+// Of the pixels [begin, begin + count) of a line scaled from `from` to `to`.
+std::vector<FixedTaps> someTaps(PictureFilter filter, int from, int to,
+                                int begin, int count) {
   std::vector<FixedTaps> result;
-  for (int i = 0; i < to; ++i)
+  for (int i = begin; i < begin + count; ++i)
     result.push_back(fixedTaps(filter, from, double(from) / to, i));
   return result;
 }
@@ -61,11 +63,10 @@ uint8_t fromFixed(int32_t sum) {
 
 constexpr int32_t kFixedHalf = 1 << (kWeightBits - 1);
 
-Image scaledAcross(const Image &image, const ImageBox &box, int width,
-                   ImageFilter filter) {
-  Image result{box.height, width, {}};
-  result.rgb.resize(size_t(box.height) * size_t(width) * 3);
-  const auto taps = allTaps(filter, box.width, width);
+Picture scaledAcross(const Picture &image, const PictureBox &box,
+                     const std::vector<FixedTaps> &taps) {
+  Picture result{box.height, int(taps.size()), {}};
+  result.rgb.resize(size_t(box.height) * taps.size() * 3);
   uint8_t *out = result.rgb.data();
   for (int y = 0; y < box.height; ++y)
     for (const FixedTaps &tap : taps) {
@@ -85,15 +86,17 @@ Image scaledAcross(const Image &image, const ImageBox &box, int width,
   return result;
 }
 
-Image scaledDown(const Image &image, int height, ImageFilter filter) {
-  Image result{height, image.width, {}};
+// Of an image that begins with row `first` of what the taps are of.
+Picture scaledDown(const Picture &image, int first,
+                   const std::vector<FixedTaps> &taps) {
+  Picture result{int(taps.size()), image.width, {}};
   const size_t stride = size_t(image.width) * 3;
-  result.rgb.resize(size_t(height) * stride);
+  result.rgb.resize(taps.size() * stride);
   uint8_t *out = result.rgb.data();
   std::vector<int32_t> sums(stride);
-  for (const FixedTaps &tap : allTaps(filter, image.height, height)) {
+  for (const FixedTaps &tap : taps) {
     std::fill(sums.begin(), sums.end(), kFixedHalf);
-    const uint8_t *in = image.row(tap.first);
+    const uint8_t *in = image.row(tap.first - first);
     for (int32_t weight : tap.weights) {
       for (size_t i = 0; i < stride; ++i)
         sums[i] += weight * in[i];
@@ -106,21 +109,22 @@ Image scaledDown(const Image &image, int height, ImageFilter filter) {
 
 // The pixel that holds the middle of each of the result's; by sums, whose last
 // bits decide where a middle is on an edge.
-std::vector<int> nearestPixels(int from, int to) {
+std::vector<int> nearestPixels(int from, int to, int begin, int count) {
   const double step = double(from) / to;
   std::vector<int> result;
   double at = step * 0.5;
-  for (int i = 0; i < to; ++i, at += step)
-    result.push_back(std::min(int(at), from - 1));
+  for (int i = 0; i < begin + count; ++i, at += step)
+    if (i >= begin)
+      result.push_back(std::min(int(at), from - 1));
   return result;
 }
 
-Image nearestScaled(const Image &image, const ImageBox &box, int height,
-                    int width) {
-  Image result{height, width, {}};
-  result.rgb.reserve(size_t(height) * size_t(width) * 3);
-  const auto columns = nearestPixels(box.width, width);
-  for (int y : nearestPixels(box.height, height))
+Picture nearestScaled(const Picture &image, const PictureBox &box, int height,
+                      int width, const PictureBox &part) {
+  Picture result{part.height, part.width, {}};
+  result.rgb.reserve(size_t(part.height) * size_t(part.width) * 3);
+  const auto columns = nearestPixels(box.width, width, part.left, part.width);
+  for (int y : nearestPixels(box.height, height, part.top, part.height))
     for (int x : columns) {
       const uint8_t *in = image.row(box.top + y) + size_t(box.left + x) * 3;
       result.rgb.insert(result.rgb.end(), in, in + 3);
@@ -128,26 +132,43 @@ Image nearestScaled(const Image &image, const ImageBox &box, int height,
   return result;
 }
 
+// `part` of what `box` is as `height` x `width` pixels.
+Picture scaledPart(const Picture &image, const PictureBox &box, int height,
+                   int width, const PictureBox &part, PictureFilter filter) {
+  if (box.height == height && box.width == width)
+    return crop(image, {box.top + part.top, box.left + part.left, part.height,
+                        part.width});
+  if (filter == PictureFilter::Nearest)
+    return nearestScaled(image, box, height, width, part);
+  const auto across = someTaps(filter, box.width, width, part.left, part.width);
+  const auto down = someTaps(filter, box.height, height, part.top, part.height);
+  const int first = down.front().first;
+  const int last = down.back().first + int(down.back().weights.size());
+  const PictureBox rows{box.top + first, box.left, last - first, box.width};
+  return scaledDown(scaledAcross(image, rows, across), first, down);
+}
+
 } // namespace
 
-Image resizedCrop(const Image &image, const ImageBox &box, int height,
-                  int width, ImageFilter filter) {
-  if (box.height == height && box.width == width)
-    return crop(image, box);
-  if (filter == ImageFilter::Nearest)
-    return nearestScaled(image, box, height, width);
-  return scaledDown(scaledAcross(image, box, width, filter), height, filter);
+Picture resizedCrop(const Picture &image, const PictureBox &box, int height,
+                    int width, PictureFilter filter) {
+  return scaledPart(image, box, height, width, {0, 0, height, width}, filter);
 }
 
-ImageBox centreBox(const Image &image, int height, int width) {
+Picture resizedPart(const Picture &image, int height, int width,
+                    const PictureBox &part, PictureFilter filter) {
+  return scaledPart(image, {0, 0, image.height, image.width}, height, width,
+                    part, filter);
+}
+
+PictureBox middleBox(int fromHeight, int fromWidth, int height, int width) {
   // Halves to even, as Python rounds.
   const auto half = [](int n) { return int(std::nearbyint(n / 2.0)); };
-  return {half(image.height - height), half(image.width - width), height,
-          width};
+  return {half(fromHeight - height), half(fromWidth - width), height, width};
 }
 
-Image crop(const Image &image, const ImageBox &box) {
-  Image result{box.height, box.width, {}};
+Picture crop(const Picture &image, const PictureBox &box) {
+  Picture result{box.height, box.width, {}};
   result.rgb.reserve(size_t(box.height) * size_t(box.width) * 3);
   for (int y = 0; y < box.height; ++y) {
     const uint8_t *in = image.row(box.top + y) + size_t(box.left) * 3;
@@ -156,7 +177,7 @@ Image crop(const Image &image, const ImageBox &box) {
   return result;
 }
 
-void flipHorizontally(Image &image) {
+void flipHorizontally(Picture &image) {
   const size_t stride = size_t(image.width) * 3;
   for (int y = 0; y < image.height; ++y) {
     uint8_t *row = image.rgb.data() + size_t(y) * stride;
@@ -166,7 +187,7 @@ void flipHorizontally(Image &image) {
   }
 }
 
-void flipVertically(Image &image) {
+void flipVertically(Picture &image) {
   const auto stride = ptrdiff_t(image.width) * 3;
   for (int y = 0; y < image.height / 2; ++y)
     std::swap_ranges(image.rgb.begin() + y * stride,

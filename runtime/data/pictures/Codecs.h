@@ -5,9 +5,6 @@
 
 namespace dlc {
 
-// The size that covers `size` with the proportions of `picture`.
-PictureSize coveringSize(PictureSize picture, PictureSize size);
-
 // Code::Failed for what has no pixels or more than kMaxPixels.
 Status checkPixels(int64_t width, int64_t height);
 

@@ -105,17 +105,15 @@ int orientationOf(const jpeg_decompress_struct &info) {
 }
 
 PictureSize turned(PictureSize size, int orientation) {
-  return orientation > 4 ? PictureSize{size.height, size.width} : size;
+  return orientation > 4 ? PictureSize{size.width, size.height} : size;
 }
 
-// Denominator of the smallest scale that leaves enough to cover `size`.
-unsigned scaleFor(const jpeg_decompress_struct &info, PictureSize size) {
-  const PictureSize all{int(info.image_width), int(info.image_height)};
-  const PictureSize need = coveringSize(all, size);
+// Denominator of the smallest scale that leaves `least`.
+unsigned scaleFor(const jpeg_decompress_struct &info, PictureSize least) {
   unsigned scale = 1;
-  if (size.width > 0)
-    while (scale < 8 && all.width / int(scale * 2) >= need.width &&
-           all.height / int(scale * 2) >= need.height)
+  if (least.width > 0)
+    while (scale < 8 && int(info.image_width) / int(scale * 2) >= least.width &&
+           int(info.image_height) / int(scale * 2) >= least.height)
       scale *= 2;
   return scale;
 }
@@ -142,12 +140,12 @@ Result<JpegHeader> readJpegHeader(std::span<const std::byte> file) {
   DLC_TRY(checkPixels(reader.info.image_width, reader.info.image_height));
   const int orientation = orientationOf(reader.info);
   return JpegHeader{
-      turned({int(reader.info.image_width), int(reader.info.image_height)},
+      turned({int(reader.info.image_height), int(reader.info.image_width)},
              orientation),
       orientation};
 }
 
-Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize cover) {
+Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize least) {
   JpegReader reader;
   jpeg_decompress_struct &info = reader.info;
   if (!reader.readHeader(file))
@@ -157,10 +155,10 @@ Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize cover) {
   const bool isCmyk = info.num_components == 4;
   info.out_color_space = isCmyk ? JCS_CMYK : JCS_RGB;
   info.scale_num = 1;
-  info.scale_denom = scaleFor(info, turned(cover, orientation));
+  info.scale_denom = scaleFor(info, turned(least, orientation));
   if (!reader.start())
     return reader.error();
-  Picture picture{int(info.output_width), int(info.output_height), {}};
+  Picture picture{int(info.output_height), int(info.output_width), {}};
   const size_t pixels = size_t(picture.width) * size_t(picture.height);
   picture.rgb.resize(pixels * 3);
   std::vector<uint8_t> inks(isCmyk ? pixels * 4 : 0);

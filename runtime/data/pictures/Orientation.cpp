@@ -57,7 +57,7 @@ Picture upright(Picture from, int orientation) {
     return from;
   const bool turns = orientation > 4; // rows become columns
   Picture to{
-      turns ? from.height : from.width, turns ? from.width : from.height, {}};
+      turns ? from.width : from.height, turns ? from.height : from.width, {}};
   to.rgb.resize(from.rgb.size());
   const bool flipsX = orientation == 2 || orientation == 3 ||
                       orientation == 7 || orientation == 8;

@@ -1,81 +1,80 @@
 #include "runtime/data/pictures/PictureSource.h"
 
 #include "runtime/base/process/Log.h"
+#include "runtime/data/augment/Augment.h"
+#include "runtime/data/pictures/Layout.h"
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 namespace dlc {
 namespace {
 
-// How the pixels of a sample lie.
-struct Layout {
-  PictureSize size;
-  int channels = 3;
-  bool planar = true; // channels first
-};
-
-Result<Layout> layoutOf(const std::vector<int64_t> &shape) {
-  constexpr int64_t kMost = 1 << 15;
-  const auto isCount = [](int64_t n) { return n == 1 || n == 3; };
-  if (shape.size() == 3)
-    for (const size_t at : {size_t(0), size_t(2)}) {
-      const int64_t height = shape[at == 0 ? 1 : 0];
-      const int64_t width = shape[at == 0 ? 2 : 1];
-      if (isCount(shape[at]) && height > 0 && width > 0 && height <= kMost &&
-          width <= kMost)
-        return Layout{{int(width), int(height)}, int(shape[at]), at == 0};
-    }
-  return failed("pictures cannot be samples of shape [{}], expected [3, H, W], "
-                "[1, H, W], [H, W, 3] or [H, W, 1]",
-                fmt::join(shape, ", "));
+// A JPEG may be decoded smaller, as long as it is no larger than it becomes.
+PictureSize leastFor(PictureSize picture, const PictureBox &box,
+                     PictureSize sample) {
+  const auto least = [](int whole, int part, int needed) {
+    return int(
+        std::min<int64_t>((int64_t(whole) * needed + part - 1) / part, whole));
+  };
+  return {least(picture.height, box.height, sample.height),
+          least(picture.width, box.width, sample.width)};
 }
 
-// ITU-R 601-2, as Pillow's "L".
-uint8_t greyOf(const uint8_t *rgb) {
-  return uint8_t(
-      (rgb[0] * 19595U + rgb[1] * 38470U + rgb[2] * 7471U + 0x8000) >> 16);
+// `box` of a picture that was decoded in another size than `size`.
+PictureBox scaledBox(const PictureBox &box, PictureSize size,
+                     const Picture &decoded) {
+  const double down = double(decoded.height) / size.height;
+  const double across = double(decoded.width) / size.width;
+  PictureBox result{int(box.top * down), int(box.left * across),
+                    std::max(1, int(std::lround(box.height * down))),
+                    std::max(1, int(std::lround(box.width * across)))};
+  result.height = std::min(result.height, decoded.height - result.top);
+  result.width = std::min(result.width, decoded.width - result.left);
+  return result;
 }
 
-void layOut(const Picture &picture, const Layout &layout, std::byte *to) {
-  auto *out = reinterpret_cast<uint8_t *>(to);
-  const size_t pixels = picture.rgb.size() / 3;
-  if (layout.channels == 1) {
-    for (size_t i = 0; i < pixels; ++i)
-      out[i] = greyOf(&picture.rgb[i * 3]);
-  } else if (!layout.planar) {
-    std::memcpy(out, picture.rgb.data(), picture.rgb.size());
+Result<Picture> sampleOf(std::span<const std::byte> file, PictureSize sample,
+                         const Augmentation &how, int64_t row,
+                         const TrainingPass *pass) {
+  DLC_ASSIGN(const PictureSize size, sizeOfPicture(file));
+  Picture image;
+  if (pass && how.crop == CropKind::Random) {
+    SampleDraws draws(pass->seed, pass->epoch, row, uint32_t(DrawStream::Crop));
+    const PictureBox box = drawCrop(size, how.cropScale, how.cropRatio, draws);
+    DLC_ASSIGN(image, decodePicture(file, leastFor(size, box, sample)));
+    image = resizedCrop(image, scaledBox(box, size, image), sample.height,
+                        sample.width, how.filter);
   } else {
-    for (size_t c = 0; c < 3; ++c)
-      for (size_t i = 0; i < pixels; ++i)
-        out[c * pixels + i] = picture.rgb[i * 3 + c];
+    DLC_ASSIGN(image,
+               decodePicture(file, sizeToFit(size, sample, how.cropPct)));
+    image = fitted(image, sample, how);
   }
+  if (pass)
+    augment(image, how, pass->seed, pass->epoch, row);
+  return image;
 }
 
 // The samples in one shape. What is known to be bad stays known.
 class ShapedPictures {
 public:
-  ShapedPictures(std::shared_ptr<const Pictures> pictures, Layout layout,
-                 BadSamples bad)
-      : pictures_(std::move(pictures)), layout_(layout), bad_(bad),
+  ShapedPictures(std::shared_ptr<const Pictures> pictures, PixelLayout layout,
+                 const Augmentation &how, BadSamples bad)
+      : pictures_(std::move(pictures)), layout_(layout), how_(how), bad_(bad),
         states_(bad == BadSamples::Skip ? size_t(pictures_->count()) : 0) {}
 
-  uint64_t sampleBytes() const {
-    return uint64_t(layout_.size.width) * uint64_t(layout_.size.height) *
-           uint64_t(layout_.channels);
-  }
-
-  Status read(int64_t row, const TrainingPass *, std::byte *to) const {
+  Status read(int64_t row, const TrainingPass *pass, std::byte *to) const {
     if (bad_ == BadSamples::Error)
-      return decode(row, to);
-    return readable(row, to).status();
+      return decode(row, pass, to);
+    return readable(row, pass, to).status();
   }
 
   // The label of the picture that read() gives for this row.
   Result<int64_t> label(int64_t row) const {
     if (states_[size_t(row)] != State::Good) {
-      std::vector<std::byte> pixels(sampleBytes());
-      DLC_ASSIGN(row, readable(row, pixels.data()));
+      std::vector<std::byte> pixels(layout_.bytes());
+      DLC_ASSIGN(row, readable(row, nullptr, pixels.data()));
     }
     return pictures_->labels()[size_t(row)];
   }
@@ -84,13 +83,14 @@ private:
   enum class State : uint8_t { Unknown, Good, Bad };
 
   // The first row from `row` on that can be decoded, decoded.
-  Result<int64_t> readable(int64_t row, std::byte *to) const {
+  Result<int64_t> readable(int64_t row, const TrainingPass *pass,
+                           std::byte *to) const {
     const int64_t count = pictures_->count();
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = (row + i) % count;
       if (states_[size_t(at)] == State::Bad)
         continue;
-      const Status status = decode(at, to);
+      const Status status = decode(at, pass, to);
       if (status.ok()) {
         states_[size_t(at)] = State::Good;
         return at;
@@ -101,12 +101,12 @@ private:
     return failed("none of {} pictures can be decoded", count);
   }
 
-  Status decode(int64_t row, std::byte *to) const {
+  Status decode(int64_t row, const TrainingPass *pass, std::byte *to) const {
     const auto work = [&]() -> Status {
       DLC_ASSIGN(const SharedBytes file, pictures_->read(row));
-      DLC_ASSIGN(const Picture picture,
-                 decodePicture(file.bytes, layout_.size));
-      layOut(fitPicture(picture, layout_.size), layout_, to);
+      DLC_ASSIGN(const Picture image,
+                 sampleOf(file.bytes, layout_.size, how_, row, pass));
+      layOut(image, layout_, to);
       return {};
     };
     const Status status = work();
@@ -116,7 +116,8 @@ private:
   }
 
   std::shared_ptr<const Pictures> pictures_;
-  Layout layout_;
+  PixelLayout layout_;
+  Augmentation how_;
   BadSamples bad_;
   mutable std::vector<std::atomic<State>> states_;
 };
@@ -202,13 +203,14 @@ public:
   }
   Result<std::shared_ptr<const Source>>
   shaped(const std::vector<int64_t> &sample,
-         const SampleOptions &) const override {
+         const SampleOptions &options) const override {
     const auto layout = layoutOf(sample);
     if (!layout)
       return layout.status().withContext(fmt::format("'{}'", name()));
     return std::make_shared<const PictureSource>(
         pictures_, bad_, sample,
-        std::make_shared<const ShapedPictures>(pictures_, *layout, bad_));
+        std::make_shared<const ShapedPictures>(pictures_, *layout,
+                                               options.augmentation, bad_));
   }
   bool isSlow() const override { return true; }
   Result<std::string> hash(int) const override { return pictures_->hash(); }

@@ -78,7 +78,7 @@ Result<PictureSize> headerOf(PngReader &reader) {
   const auto width = png_get_image_width(reader.png, reader.info);
   const auto height = png_get_image_height(reader.png, reader.info);
   DLC_TRY(checkPixels(width, height));
-  return PictureSize{int(width), int(height)};
+  return PictureSize{int(height), int(width)};
 }
 
 } // namespace
@@ -91,7 +91,7 @@ Result<PictureSize> sizeOfPng(std::span<const std::byte> file) {
 Result<Picture> decodePng(std::span<const std::byte> file) {
   PngReader reader(file);
   DLC_ASSIGN(const PictureSize size, headerOf(reader));
-  Picture picture{size.width, size.height, {}};
+  Picture picture{size.height, size.width, {}};
   picture.rgb.resize(size_t(size.width) * size_t(size.height) * 3);
   std::vector<png_bytep> rows(static_cast<size_t>(size.height));
   if (!reader.readRows(picture.rgb.data(), rows.data()))

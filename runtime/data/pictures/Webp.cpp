@@ -18,12 +18,12 @@ Result<PictureSize> sizeOfWebp(std::span<const std::byte> file) {
   if (features.has_animation)
     return failed("WebP animation, expected one picture");
   DLC_TRY(checkPixels(features.width, features.height));
-  return PictureSize{features.width, features.height};
+  return PictureSize{features.height, features.width};
 }
 
 Result<Picture> decodeWebp(std::span<const std::byte> file) {
   DLC_ASSIGN(const PictureSize size, sizeOfWebp(file));
-  Picture picture{size.width, size.height, {}};
+  Picture picture{size.height, size.width, {}};
   picture.rgb.resize(size_t(size.width) * size_t(size.height) * 3);
   if (!WebPDecodeRGBInto(bytesOf(file), file.size(), picture.rgb.data(),
                          picture.rgb.size(), size.width * 3))

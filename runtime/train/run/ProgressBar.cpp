@@ -40,10 +40,11 @@ bool ProgressBar::isDue(int64_t step, Clock::time_point now) const {
   return now - last_ >= (terminal_ ? 100ms : 2000ms);
 }
 
-void ProgressBar::update(int64_t step, double loss, double lr) {
+void ProgressBar::update(int64_t step, double loss, double lr, double waited) {
   step_ = step;
   loss_ = loss;
   lr_ = lr;
+  waited_ = waited;
   shown_ = false;
   auto now = Clock::now();
   if (!visible_ || !isDue(step, now))
@@ -85,7 +86,10 @@ std::string ProgressBar::line(bool bar) const {
     text +=
         fmt::format("  {}<{}  {:.1f} it/s", duration(elapsed),
                     duration(static_cast<double>(total_ - step_) / rate), rate);
-  return text + fmt::format("  loss {:.4g}  lr {:.3g}", loss_, lr_);
+  text += fmt::format("  loss {:.4g}  lr {:.3g}", loss_, lr_);
+  if (waited_ >= 0.01)
+    text += fmt::format("  data wait {:.0f} %", 100 * waited_);
+  return text;
 }
 
 } // namespace dlc

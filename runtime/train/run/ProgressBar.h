@@ -15,7 +15,8 @@ public:
   ProgressBar(int64_t first, int64_t total, int64_t every, bool visible);
   ~ProgressBar(); // leaves the last state on the screen
 
-  void update(int64_t step, double loss, double lr);
+  // `waited`: the share of the time that steps waited for samples.
+  void update(int64_t step, double loss, double lr, double waited);
   // Ends the line, so that something else can be printed.
   void pause();
 
@@ -28,7 +29,7 @@ private:
   int64_t first_, total_, every_;
   bool visible_, terminal_;
   int64_t step_;
-  double loss_ = 0, lr_ = 0;
+  double loss_ = 0, lr_ = 0, waited_ = 0;
   bool open_ = false, shown_ = true;
   Clock::time_point start_, last_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/train/session/Inputs.h"
 
 #include "runtime/base/process/Boundary.h"
+#include "runtime/data/pictures/ArrayPictures.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
@@ -91,7 +92,8 @@ std::string shapeText(const InputSpec &spec, int64_t batch) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Pictures in the shape of what the program takes besides labels.
+// Pictures in the shape of what the program takes besides labels, or those of
+// an array, augmented.
 Result<std::shared_ptr<const Source>>
 shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
           std::string_view kind, int64_t batch, const SampleOptions &options) {
@@ -100,13 +102,14 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
          plan::batchOf(plan, size) != batch)
     ++size;
   const plan::Program &program = *findProgram(plan, kind, size);
-  for (const plan::Port &port : program.inputs()) {
-    const InputSpec spec = specOf(plan, program, port);
+  for (const InputSpec &spec : specsOf(plan, program, *source)) {
     if (spec.isLabel || spec.isShared)
       continue;
     DLC_ASSIGN(auto shaped, source->shaped(sampleOf(spec.shape), options));
     if (shaped)
       return shaped;
+    if (options.changesPictures(kind == "train_step"))
+      return augmentedArray(std::move(source), spec.key, options);
   }
   return source;
 }

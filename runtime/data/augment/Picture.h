@@ -9,7 +9,7 @@ namespace dlc {
 
 // Rows of pixels from the top, each red, green and blue, 0 to 255, without
 // padding: height * width * 3 bytes.
-struct Image {
+struct Picture {
   int height = 0, width = 0;
   std::vector<uint8_t> rgb;
 
@@ -18,11 +18,15 @@ struct Image {
   }
 };
 
+struct PictureSize {
+  int height = 0, width = 0;
+};
+
 // Part of an image, in pixels.
-struct ImageBox {
+struct PictureBox {
   int top = 0, left = 0, height = 0, width = 0;
 
-  bool operator==(const ImageBox &) const = default;
+  bool operator==(const PictureBox &) const = default;
 };
 
 } // namespace dlc

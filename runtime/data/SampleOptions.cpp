@@ -1,0 +1,256 @@
+#include "runtime/data/SampleOptions.h"
+
+#include "runtime/base/options/OptionTable.h"
+
+#include <fmt/ranges.h>
+
+namespace dlc {
+namespace {
+
+struct NamedNumbers {
+  const char *name;
+  std::vector<double> mean, std;
+};
+
+// As timm calls them.
+const std::vector<NamedNumbers> &normalisations() {
+  static const std::vector<NamedNumbers> all = {
+      {"imagenet", {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}},
+      {"inception", {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}},
+      {"clip",
+       {0.48145466, 0.4578275, 0.40821073},
+       {0.26862954, 0.26130258, 0.27577711}}};
+  return all;
+}
+
+// "0.5", or "3/4".
+Result<double> fraction(const std::string &word, double low, double high) {
+  const size_t bar = word.find('/');
+  if (bar == std::string::npos)
+    return parseNumber(word, low, high);
+  DLC_ASSIGN(const double over,
+             parseNumber(word.substr(0, bar), -kNoLimit, kNoLimit));
+  DLC_ASSIGN(const double under,
+             parseNumber(word.substr(bar + 1), kAboveZero, kNoLimit));
+  DLC_TRY(parseNumber(numberText(over / under), low, high).status());
+  return over / under;
+}
+
+Result<std::vector<double>> numbersOf(const Words &words, double low,
+                                      double high) {
+  std::vector<double> numbers;
+  for (const std::string &word : words) {
+    DLC_ASSIGN(const double number, fraction(word, low, high));
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+Words textsOf(std::span<const double> numbers) {
+  Words words;
+  for (double number : numbers)
+    words.push_back(numberText(number));
+  return words;
+}
+
+void addByChannel(OptionTable &table, std::string key,
+                  std::vector<double> &field,
+                  std::vector<double> NamedNumbers::*named, double low,
+                  std::string help) {
+  Option &row = table.add(std::move(key), std::move(help), "NAME|NUMBER,...");
+  row.commas = true;
+  row.set = [&field, named, low](const Words &words) -> Status {
+    if (words.size() == 1)
+      for (const NamedNumbers &n : normalisations())
+        if (words[0] == n.name)
+          return field = n.*named, Status();
+    auto numbers = numbersOf(words, low, kNoLimit);
+    if (!numbers)
+      return usageError("{}; or imagenet, inception, clip",
+                        numbers.status().message());
+    field = *std::move(numbers);
+    return {};
+  };
+  row.get = [&field] { return textsOf(field); };
+}
+
+void addRange(OptionTable &table, const std::string &key, DrawRange &field,
+              double high, std::string help, const std::string &crop) {
+  Option &row = table.add(key, std::move(help), "LOW,HIGH");
+  row.only(crop, {"random"}).commas = true;
+  row.set = [&field, high](const Words &words) -> Status {
+    DLC_ASSIGN(const auto numbers, numbersOf(words, kAboveZero, high));
+    if (numbers.size() != 2 || numbers[0] > numbers[1])
+      return usageError("expected two numbers, the smaller first, found '{}'",
+                        fmt::join(words, ","));
+    field = {numbers[0], numbers[1]};
+    return {};
+  };
+  row.get = [&field] { return textsOf(std::array{field.low, field.high}); };
+}
+
+// A switch that may be told how likely it is.
+void addChance(OptionTable &table, const std::string &key, double &field,
+               double usual, const std::string &help) {
+  Option &row = table.add(
+      key, fmt::format("{} (alone: {})", help, numberText(usual)), "P");
+  row.optionalWord = true;
+  row.set = [&field, usual](const Words &words) -> Status {
+    DLC_ASSIGN(const std::string word, oneWord(words));
+    if (word == "true" || word == "false")
+      return field = word == "true" ? usual : 0, Status();
+    DLC_ASSIGN(field, parseNumber(word, 0, 1));
+    return {};
+  };
+  row.get = [&field] { return Words{numberText(field)}; };
+}
+
+void addJitter(OptionTable &table, const std::string &key,
+               JitterRanges &field) {
+  Option &row = table.add(
+      key,
+      "brightness, contrast, saturation and hue (at most 0.5) change by up to "
+      "this share, in any order; what is left out is 0",
+      "B,C,S,H");
+  row.commas = true;
+  row.set = [&field](const Words &words) -> Status {
+    DLC_ASSIGN(auto numbers, numbersOf(words, 0, 1000));
+    if (numbers.size() > 4 || (numbers.size() == 4 && numbers[3] > 0.5))
+      return usageError("expected at most four numbers, the hue's at most 0.5, "
+                        "found '{}'",
+                        fmt::join(words, ","));
+    numbers.resize(4);
+    field = {numbers[0], numbers[1], numbers[2], numbers[3]};
+    return {};
+  };
+  row.get = [&field] {
+    return textsOf(std::array{field.brightness, field.contrast,
+                              field.saturation, field.hue});
+  };
+}
+
+void addRandAugment(OptionTable &table, const std::string &key,
+                    Policy &policy) {
+  Option &row = table.add(
+      key,
+      "torchvision's RandAugment: so many changes of this strength, 0 to 30 "
+      "(alone: 2,9)",
+      "OPS,STRENGTH");
+  row.optionalWord = row.commas = true;
+  row.set = [&policy](const Words &words) -> Status {
+    const bool isOff = words == Words{"false"};
+    if (isOff && policy.kind != Policy::Kind::Rand)
+      return {};
+    policy.kind = isOff ? Policy::Kind::None : Policy::Kind::Rand;
+    if (isOff || words == Words{"true"})
+      return {};
+    if (words.size() != 2)
+      return usageError("expected two whole numbers as in 2,9, found '{}'",
+                        fmt::join(words, ","));
+    DLC_ASSIGN(const int64_t ops, parseCount(words[0], 1, 100));
+    DLC_ASSIGN(const int64_t strength, parseCount(words[1], 0, 30));
+    policy.ops = int(ops), policy.magnitude = int(strength);
+    return {};
+  };
+  row.get = [&policy] {
+    return policy.kind == Policy::Kind::Rand
+               ? Words{std::to_string(policy.ops),
+                       std::to_string(policy.magnitude)}
+               : Words{"false"};
+  };
+}
+
+void addTrivialAugment(OptionTable &table, const std::string &key,
+                       Policy &policy) {
+  Option &row = table.add(
+      key, "torchvision's TrivialAugmentWide: one change of any strength", "");
+  row.set = [&policy](const Words &words) -> Status {
+    DLC_ASSIGN(const std::string word, oneWord(words));
+    if (word != "true" && word != "false")
+      return usageError("expected true or false, found '{}'", word);
+    if (word == "true")
+      policy.kind = Policy::Kind::Trivial;
+    else if (policy.kind == Policy::Kind::Trivial)
+      policy.kind = Policy::Kind::None;
+    return {};
+  };
+  row.get = [&policy] {
+    return Words{policy.kind == Policy::Kind::Trivial ? "true" : "false"};
+  };
+}
+
+} // namespace
+
+void SampleOptions::addTo(OptionTable &table, const std::string &section) {
+  const auto key = [&](const char *name) { return section + "." + name; };
+  table
+      .number(key("scale"), scale, -kNoLimit, kNoLimit,
+              "factor of the data (default: 1/255 for u8, else 1)")
+      .described("FACTOR");
+  addByChannel(table, key("mean"), mean, &NamedNumbers::mean, -kNoLimit,
+               "taken off after the factor, for each channel or for all: "
+               "numbers, or imagenet, inception, clip");
+  addByChannel(table, key("std"), std, &NamedNumbers::std, kAboveZero,
+               "divides what --mean has left");
+  table.choice(key("interpolation"), augmentation.filter,
+               {"nearest", "bilinear", "bicubic"},
+               "how pictures are scaled, as Pillow does");
+  table
+      .number(key("crop-pct"), augmentation.cropPct, 0.01, 1,
+              "share of a picture's side that its middle has, where that is "
+              "taken: 0.875 is 224 of 256")
+      .described("SHARE");
+  table.require([this](auto &) -> Status {
+    if (mean.empty() == std.empty())
+      return {};
+    return usageError("--mean and --std belong together, found only --{}",
+                      mean.empty() ? "std" : "mean");
+  });
+}
+
+std::string textOf(const SampleOptions &options) {
+  SampleOptions own = options, usual;
+  OptionTable table, defaults;
+  for (auto &[of, to] : {std::pair(&own, &table), std::pair(&usual, &defaults)})
+    of->addTo(*to, "run"), of->addDrawsTo(*to, "run");
+  std::string text;
+  for (const Option &option : table.all())
+    if (option.yaml() != defaults.find(option.key)->yaml())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", option.name(),
+                          option.yaml());
+  return text;
+}
+
+void SampleOptions::addDrawsTo(OptionTable &table, const std::string &section) {
+  Augmentation &a = augmentation;
+  const auto key = [&](const char *name) { return section + "." + name; };
+  table.group("Augmentation");
+  table.choice(key("crop"), a.crop, {"center", "random", "padded"},
+               "part of a picture that training takes: center: as evaluation, "
+               "random: any, of any size (RandomResizedCrop), padded: framed "
+               "in black and moved (RandomCrop)");
+  addRange(table, key("crop-scale"), a.cropScale, 1,
+           "share of the picture's area", key("crop"));
+  addRange(table, key("crop-ratio"), a.cropRatio, 1000,
+           "width / height, as in 3/4,4/3", key("crop"));
+  table
+      .count(key("crop-padding"), a.cropPadding, 1, "pixels of the frame", 1024)
+      .only(key("crop"), {"padded"});
+  addChance(table, key("hflip"), a.hflip, 0.5, "left becomes right, with P");
+  addChance(table, key("vflip"), a.vflip, 0.5, "upside down, with P");
+  addRandAugment(table, key("rand-augment"), a.policy);
+  addTrivialAugment(table, key("trivial-augment"), a.policy);
+  table.require([both = std::array{key("rand-augment"), key("trivial-augment")},
+                 &a](const OptionTable::Given &given) -> Status {
+    if (a.policy.kind == Policy::Kind::Trivial && isGiven(given, both[0]) &&
+        isGiven(given, both[1]))
+      return usageError("--rand-augment and --trivial-augment are both given, "
+                        "expected one");
+    return {};
+  });
+  addJitter(table, key("color-jitter"), a.jitter);
+  addChance(table, key("random-erase"), randomErase, 0.25,
+            "a box becomes 0, after --mean and --std, with P");
+}
+
+} // namespace dlc

@@ -1,0 +1,27 @@
+// Pictures as samples: how their pixels lie in a model's input.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/data/augment/Picture.h"
+
+namespace dlc {
+
+struct PixelLayout {
+  PictureSize size;
+  int channels = 3;
+  bool planar = true; // channels first
+
+  uint64_t bytes() const {
+    return uint64_t(size.height) * uint64_t(size.width) * uint64_t(channels);
+  }
+};
+
+// Of samples [3, H, W], [1, H, W], [H, W, 3] or [H, W, 1]; an error for others.
+Result<PixelLayout> layoutOf(const std::vector<int64_t> &shape);
+
+// `to` has layout.bytes(), and so has `from`. One channel is luma (Rec. 601, as
+// Pillow's "L"), and grey becomes RGB.
+void layOut(const Picture &image, const PixelLayout &layout, std::byte *to);
+Picture imageOf(const std::byte *from, const PixelLayout &layout);
+
+} // namespace dlc

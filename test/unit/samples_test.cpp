@@ -1,0 +1,225 @@
+// What becomes of samples on their way to a step: the same for a seed, an epoch
+// and a sample, whoever asks and however they are stored.
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/data/Loader.h"
+#include "runtime/data/pictures/ArrayPictures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace dlc;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr int64_t kCount = 24, kSide = 12;
+
+Array bytesOf(std::vector<int64_t> shape) {
+  const auto count = size_t(*checkedElements(shape));
+  auto bytes = std::make_shared<std::vector<std::byte>>(count);
+  for (size_t i = 0; i < count; ++i)
+    (*bytes)[i] = std::byte(i * i / 7 + i * 31);
+  return {DType::U8, std::move(shape), {*bytes, bytes}};
+}
+
+std::shared_ptr<const Source> pictures(std::vector<int64_t> shape) {
+  return sourceOf("pictures", {{"x", bytesOf(std::move(shape))}});
+}
+
+SampleOptions everything() {
+  SampleOptions options;
+  options.mean = {0.485, 0.456, 0.406};
+  options.std = {0.229, 0.224, 0.225};
+  options.randomErase = 0.5;
+  Augmentation &a = options.augmentation;
+  a.crop = CropKind::Random;
+  a.hflip = a.vflip = 0.5;
+  a.policy.kind = Policy::Kind::Trivial;
+  a.jitter = {0.4, 0.4, 0.4, 0.1};
+  return options;
+}
+
+Dataset open(const SampleOptions &options, int64_t batch) {
+  auto source =
+      augmentedArray(pictures({kCount, 3, kSide, kSide}), "x", options);
+  EXPECT_TRUE(source.ok());
+  auto data = Dataset::open(
+      *source, {{"x", DType::F32, {batch, 3, kSide, kSide}}}, batch, options);
+  EXPECT_TRUE(data.ok()) << data.status().message();
+  return *std::move(data);
+}
+
+// The bytes of steps [first, last), those of all ranks in their order.
+std::vector<std::byte> load(Sampling sampling, int workers, int64_t first,
+                            int64_t last,
+                            const SampleOptions &options = everything()) {
+  Dataset data = open(options, sampling.batch);
+  data.setWorkers(workers, 1);
+  std::vector<std::vector<std::byte>> parts;
+  for (sampling.rank = 0; sampling.rank < sampling.world; ++sampling.rank) {
+    Loader loader(data, sampling, first, last);
+    for (size_t step = 0;; ++step) {
+      const auto batch = loader.next();
+      EXPECT_TRUE(batch.ok());
+      if (!batch.ok() || !*batch)
+        break;
+      parts.resize(std::max(parts.size(), step + 1));
+      parts[step].insert(parts[step].end(), (**batch)[0].begin(),
+                         (**batch)[0].end());
+    }
+  }
+  std::vector<std::byte> all;
+  for (const auto &part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST(Samples, AreTheSameForAnyWorkersAndRanks) {
+  const auto one = load({.batch = 6, .seed = 3}, 1, 0, 12);
+  EXPECT_EQ(one.size(), 12u * 6 * 3 * kSide * kSide * sizeof(float));
+  EXPECT_EQ(load({.batch = 6, .seed = 3}, 4, 0, 12), one);
+  EXPECT_EQ(load({.batch = 3, .world = 2, .seed = 3}, 2, 0, 12), one);
+  EXPECT_EQ(load({.batch = 2, .world = 3, .seed = 3}, 1, 0, 12), one);
+  EXPECT_NE(load({.batch = 6, .seed = 4}, 1, 0, 12), one);
+  const auto rest = load({.batch = 6, .seed = 3}, 2, 5, 12);
+  EXPECT_TRUE(std::equal(rest.rbegin(), rest.rend(), one.rbegin()));
+}
+
+TEST(Samples, DifferByEpochAndAreNotDrawnInEvaluation) {
+  const Dataset data = open(everything(), 1);
+  const Column &column = data.columns()[0];
+  const auto read = [&](const TrainingPass *pass) {
+    std::vector<std::byte> bytes(column.sampleBytes());
+    EXPECT_TRUE(column.copySample(5, pass, bytes.data()).ok());
+    return bytes;
+  };
+  const TrainingPass first{1, 0}, second{1, 1};
+  EXPECT_EQ(read(&first), read(&first));
+  EXPECT_NE(read(&first), read(&second));
+  const auto plain = read(nullptr);
+  float value;
+  std::memcpy(&value, plain.data() + 4, sizeof value);
+  const auto byte = size_t(5 * 3 * kSide * kSide + 1);
+  const auto stored = uint8_t(byte * byte / 7 + byte * 31);
+  EXPECT_EQ(value, (float(stored) / 255 - 0.485F) / 0.229F);
+}
+
+// Bytes 0 to 255 by torchvision's ToTensor and Normalize: division by 255, and
+// f32 throughout.
+TEST(Samples, NormalizeAsTorchvision) {
+  SampleOptions options;
+  options.mean = {0.485, 0.456, 0.406};
+  options.std = {0.229, 0.224, 0.225};
+  for (const bool planar : {true, false}) {
+    const std::vector<int64_t> shape = planar
+                                           ? std::vector<int64_t>{1, 3, 16, 16}
+                                           : std::vector<int64_t>{1, 16, 16, 3};
+    auto bytes = std::make_shared<std::vector<std::byte>>(768);
+    for (size_t i = 0; i < 768; ++i)
+      (*bytes)[i] = std::byte(planar ? i % 256 : i / 3);
+    const auto source =
+        sourceOf("bytes", {{"x", Array{DType::U8, shape, {*bytes, bytes}}}});
+    auto data = Dataset::open(source, {{"x", DType::F32, shape}}, 1, options);
+    ASSERT_TRUE(data.ok()) << data.status().message();
+    std::vector<float> found(768);
+    ASSERT_TRUE(
+        data->columns()[0]
+            .copySample(0, nullptr, reinterpret_cast<std::byte *>(found.data()))
+            .ok());
+    for (size_t c = 0; c < 3; ++c)
+      for (size_t i = 0; i < 256; ++i)
+        ASSERT_EQ(found[planar ? c * 256 + i : i * 3 + c],
+                  (float(i) / 255 - float(options.mean[c])) /
+                      float(options.std[c]));
+  }
+}
+
+TEST(Samples, EraseABoxOfTheAreaAsked) {
+  SampleOptions options;
+  options.randomErase = 1;
+  const Finish finish(options, {3, 40, 60});
+  double area = 0;
+  for (int64_t row = 0; row < 500; ++row) {
+    std::vector<float> values(3 * 40 * 60, 1);
+    const TrainingPass pass{5, 0};
+    finish.apply(values, row, &pass);
+    const auto zeros = std::count(values.begin(), values.end(), 0.0F);
+    ASSERT_TRUE(zeros % 3 == 0 && zeros <= 3 * 40 * 60 / 2);
+    area += double(zeros) / double(values.size());
+  }
+  EXPECT_NEAR(area / 500, 0.17, 0.02); // the tallest do not fit
+  std::vector<float> values(3 * 40 * 60, 1);
+  finish.apply(values, 0, nullptr);
+  EXPECT_EQ(std::count(values.begin(), values.end(), 0.0F), 0);
+}
+
+TEST(Samples, GreyAndChannelsLastAreAugmentedToo) {
+  SampleOptions options;
+  options.augmentation.hflip = 1;
+  for (const std::vector<int64_t> &shape :
+       {std::vector<int64_t>{2, 1, 4, 6}, {2, 4, 6, 3}}) {
+    const auto plain = pictures(shape);
+    auto source = augmentedArray(plain, "x", options);
+    ASSERT_TRUE(source.ok());
+    const size_t bytes = size_t(*checkedElements(shape)) / 2;
+    const size_t pixel = shape.back() == 3 ? 3 : 1;
+    std::vector<std::byte> from(bytes), to(bytes);
+    const TrainingPass pass;
+    ASSERT_TRUE((*plain->rows("x"))->read(1, &pass, from.data()).ok());
+    ASSERT_TRUE((*(*source)->rows("x"))->read(1, &pass, to.data()).ok());
+    for (size_t y = 0; y < 4; ++y)
+      for (size_t x = 0; x < 6; ++x)
+        ASSERT_EQ(from[(y * 6 + x) * pixel], to[(y * 6 + 5 - x) * pixel]);
+  }
+}
+
+TEST(Samples, OfOtherShapesAreRefused) {
+  const auto refusal = [](std::vector<int64_t> shape) {
+    return std::string(
+        augmentedArray(pictures(std::move(shape)), "x", {}).status().message());
+  };
+  EXPECT_THAT(refusal({2, 784}), HasSubstr("cannot be augmented: expected"));
+  EXPECT_THAT(refusal({2, 4, 4, 4}), HasSubstr("cannot be augmented"));
+  EXPECT_THAT(refusal({2}), HasSubstr("cannot be augmented"));
+}
+
+// What the words of a flag make of an option, or the error.
+std::string settle(const char *key, const Words &words) {
+  SampleOptions options;
+  OptionTable table;
+  options.addTo(table, "run");
+  options.addDrawsTo(table, "run");
+  const std::string name = std::string("run.") + key;
+  const Status status = table.set(*table.find(name), words, "--x");
+  return status.ok() ? textOf(options) : status.message();
+}
+
+TEST(Samples, OptionsAreRead) {
+  EXPECT_EQ(settle("mean", {"imagenet"}), "mean [0.485, 0.456, 0.406]");
+  EXPECT_EQ(settle("std", {"0.5"}), "std [0.5]");
+  EXPECT_EQ(settle("crop-ratio", {"3/4", "2"}), "crop-ratio [0.75, 2]");
+  EXPECT_EQ(settle("hflip", {"true"}), "hflip 0.5");
+  EXPECT_EQ(settle("hflip", {"0.25"}), "hflip 0.25");
+  EXPECT_EQ(settle("color-jitter", {"0.4", "0.3"}),
+            "color-jitter [0.4, 0.3, 0, 0]");
+  EXPECT_EQ(settle("rand-augment", {"true"}), "rand-augment [2, 9]");
+  EXPECT_EQ(settle("trivial-augment", {"true"}), "trivial-augment true");
+  EXPECT_EQ(settle("random-erase", {"true"}), "random-erase 0.25");
+}
+
+TEST(Samples, OptionsAreChecked) {
+  EXPECT_THAT(settle("mean", {"imagnet"}), HasSubstr("or imagenet, inception"));
+  EXPECT_THAT(settle("std", {"0"}), HasSubstr("found '0'"));
+  EXPECT_THAT(settle("crop-scale", {"0.5"}), HasSubstr("expected two numbers"));
+  EXPECT_THAT(settle("crop-scale", {"0.5", "0.2"}), HasSubstr("smaller first"));
+  EXPECT_THAT(settle("crop-ratio", {"3/0", "1"}), HasSubstr("found '0'"));
+  EXPECT_THAT(settle("hflip", {"1.5"}), HasSubstr("found '1.5'"));
+  EXPECT_THAT(settle("color-jitter", {"0", "0", "0", "0.7"}),
+              HasSubstr("the hue's at most 0.5"));
+  EXPECT_THAT(settle("rand-augment", {"2"}), HasSubstr("as in 2,9"));
+  EXPECT_THAT(settle("rand-augment", {"2", "31"}), HasSubstr("found '31'"));
+  EXPECT_THAT(settle("trivial-augment", {"1"}), HasSubstr("true or false"));
+}
+
+} // namespace
