@@ -245,6 +245,21 @@ class Restore(dlc.TestCase):
         self.assertEqual(self.folded("slice_1", floats(4, 8), ["pos.weight"], "Add"), {"w": "8x8", "slice_1": "4x8"})
         self.assertNotIn("cannot be undone", self.errors)
 
+    def test_what_a_layer_gave_is_no_parameter(self):
+        """Positions that a projection of sines made, moved and repeated (XCiT): they train as they are, with a warning."""
+        rows = np.broadcast_to(floats(1, 3, 8), (4, 3, 8)).copy()
+        nodes = [call(node("Add", ["x", "permute"], ["s"]), "add", "%x, %permute"),
+                 call(node("Concat", ["expand", "s"], ["c"], axis=1), "cat", "[%expand, %s], 1"),
+                 call(node("MatMul", ["c", "w"], ["y"]), "matmul", "%c, %p_w")]
+        weights = {"w": floats(8, 8), "permute": rows, "expand": np.broadcast_to(floats(1, 1, 8), (4, 1, 8)).copy()}
+        def read(*parameters):
+            return self.read(nodes, weights, [value("x", [4, 3, 8])], [value("y", [4, 4, 8])], parameters=["w", "cls", *parameters])
+        self.assertEqual(read("pos.weight", "pos.bias"), {"w": "8x8", "cls": "1x1x8", "permute": "1x3x8"})
+        self.assertRegex(self.errors, "folded functions of parameters that cannot be undone; .* trains as it is: 'permute'")
+        self.assertEqual(read("pos.weight"), {"w": "8x8", "expand": "1x1x8", "permute": "1x3x8"})
+        self.assertNotIn("cannot be undone", self.errors)
+        self.assertEqual(set(read()), {"w", "cls"})
+
     def test_number_plus_weight(self):
         """As the source's text says it, and where the sum is the folded value."""
         for line, number in [("return y * (1.0 + self.weight.float())", "1"), ("return y * (0.5 + s.weight)", "0.5"),

@@ -1,6 +1,8 @@
 #include "compiler/import/restore/FoldedOps.h"
+#include "compiler/import/restore/Layers.h"
 #include "compiler/import/restore/Restoring.h"
 #include "compiler/import/restore/ScoreBias.h"
+#include "compiler/import/restore/Slices.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include <algorithm>
@@ -49,11 +51,16 @@ public:
   /// Parameters are looked for in the modules that read a value first, then
   /// among those that are left.
   void run() {
-    std::vector<std::string> later;
-    for (const std::string &name : std::vector(edit.initializers()))
+    std::vector<std::string> all(edit.initializers()), later;
+    // What a parameter expands to is the surest.
+    std::stable_partition(all.begin(), all.end(), [&](const auto &name) {
+      const auto folded = find(name);
+      return folded && folded->op == "expand";
+    });
+    for (const std::string &name : all)
       if (auto folded = find(name)) {
-        bool moved = kMovers.count(folded->op) || kRepeaters.count(folded->op);
-        if (folded->candidates.empty() && !work.unnamed.empty() && moved)
+        if (folded->candidates.empty() && !work.unnamed.empty() &&
+            isMoved(*folded))
           later.push_back(name);
         else
           unfold(*folded);
@@ -62,9 +69,7 @@ public:
       Folded folded = *find(name);
       if (!work.spend(work.unnamed.size()))
         return;
-      folded.candidates = work.unnamed;
-      for (const std::string &guess : guessed)
-        folded.candidates.erase(guess);
+      lookEverywhere(folded);
       unfold(folded);
     }
     warnLost();
@@ -75,9 +80,32 @@ private:
     std::string name;
     Weight weight;
     Origin origin;
-    std::string op;   // that made it in the source, "" if unknown
-    Names candidates; // parameters of the source that it may come from
+    std::string op;        // that made it in the source, "" if unknown
+    Names candidates;      // parameters of the source that it may come from
+    bool computed = false; // by layers that these are of
   };
+
+  static bool isMoved(const Folded &f) {
+    return kMovers.count(f.op) || kRepeaters.count(f.op);
+  }
+
+  void lookEverywhere(Folded &f) {
+    f.candidates = work.unnamed;
+    for (const std::string &guess : guessed)
+      f.candidates.erase(guess);
+    settleLayers(f);
+  }
+
+  /// What was moved and comes from no parameter is what a layer gave.
+  void settleLayers(Folded &f) const {
+    if (!isMoved(f) || f.op == "stack")
+      return;
+    Names layers =
+        takeLayers(f.candidates, f.origin.scopes, work.notes.bufferTargets());
+    f.computed = f.candidates.empty() && !layers.empty();
+    if (f.computed)
+      f.candidates = std::move(layers);
+  }
 
   /// Whether an initializer is a value that was computed before the export.
   std::optional<Folded> find(const std::string &name) const {
@@ -87,8 +115,10 @@ private:
         !isFloat(weight->dtype) || !origin->second.target.empty() ||
         !isMadeUp(work.notes, name) || edit.uses(name).empty())
       return std::nullopt;
-    return Folded{name, *weight, origin->second, op(name, origin->second),
+    Folded folded{name, *weight, origin->second, op(name, origin->second),
                   work.candidates(origin->second)};
+    settleLayers(folded);
+    return folded;
   }
 
   /// The source's name of a value says more than the file's "val_83".
@@ -151,7 +181,7 @@ private:
   void train(const Folded &f) {
     work.file.roles[f.name] = Role::Param;
     bool joined = f.op == "cat" || f.op == "stack";
-    bool moved = joined || kMovers.count(f.op) || kRepeaters.count(f.op);
+    bool moved = !f.computed && (joined || isMoved(f));
     const char *what = joined  ? "; trains and is exported as one tensor"
                        : moved ? ", each element once"
                                : "; the function cannot be undone";
@@ -244,37 +274,6 @@ private:
 
   //===--- expressions ----------------------------------------------------===//
 
-  /// All slices along `axis` are equal.
-  static bool repeatsAlong(const Weight &weight, size_t axis) {
-    size_t inner = sizeOf(weight.dtype);
-    for (size_t d = axis + 1; d < weight.shape.size(); ++d)
-      inner *= size_t(weight.shape[d]);
-    size_t count = size_t(weight.shape[axis]), block = inner * count;
-    const char *data = static_cast<const char *>(weight.data);
-    for (size_t at = 0; at < weight.bytes; at += block)
-      if (std::memcmp(data + at, data + at + inner, block - inner) != 0)
-        return false;
-    return true;
-  }
-
-  /// The elements at index 0 of `axis`.
-  static Weight first(const Weight &weight, size_t axis, std::string &bytes) {
-    size_t inner = sizeOf(weight.dtype);
-    for (size_t d = axis + 1; d < weight.shape.size(); ++d)
-      inner *= size_t(weight.shape[d]);
-    size_t block = inner * size_t(weight.shape[axis]);
-    const char *data = static_cast<const char *>(weight.data);
-    std::string kept;
-    for (size_t at = 0; at < weight.bytes; at += block)
-      kept.append(data + at, inner);
-    bytes = std::move(kept);
-    Weight smaller = weight;
-    smaller.shape[axis] = 1;
-    smaller.data = bytes.data();
-    smaller.bytes = bytes.size();
-    return smaller;
-  }
-
   /// Rows that are one row of the parameter each: the parameter is the smallest
   /// tensor that expands to the value. Equal numbers only show nothing but the
   /// batch, and, for rows of a table, all dimensions but the last.
@@ -289,7 +288,7 @@ private:
     for (size_t axis = 0; axis + 1 < std::max<size_t>(rank, 1); ++axis) {
       bool mayRepeat = !splat || rows || (axis == 0 && hasBatch(f.weight));
       if (small.shape[axis] > 1 && mayRepeat && repeatsAlong(small, axis))
-        small = first(small, axis, bytes);
+        small = firstAlong(small, axis, bytes);
     }
     if (small.shape == f.weight.shape)
       return false;
@@ -300,10 +299,12 @@ private:
     replaceState(f, state, std::move(bytes), shape);
     edit.addNode("Expand", {state, target}, value);
     moveUses(f.name, state, value);
-    work.decide(state, "unfolded",
-                fmt::format("[{}] expanded to [{}] by the exporter, as {}",
+    work.decide(state, f.computed ? "as it is" : "unfolded",
+                fmt::format("[{}] expanded to [{}] by the exporter, as {}{}",
                             fmt::join(shape, ", "),
-                            fmt::join(f.weight.shape, ", "), f.name));
+                            fmt::join(f.weight.shape, ", "), f.name,
+                            f.computed ? ", of " + among(f.candidates) : ""),
+                f.computed);
     return true;
   }
 
