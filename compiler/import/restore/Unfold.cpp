@@ -2,7 +2,7 @@
 #include "compiler/import/restore/Layers.h"
 #include "compiler/import/restore/Restoring.h"
 #include "compiler/import/restore/ScoreBias.h"
-#include "compiler/import/restore/Slices.h"
+#include "compiler/import/tensor/Slices.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "compiler/import/restore/Slices.h"
+#include "compiler/import/tensor/Slices.h"
 #include <cstring>
 
 namespace dlc::import {
