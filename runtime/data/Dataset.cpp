@@ -16,6 +16,19 @@ std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape) {
   return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
 }
 
+} // namespace
+
+bool becomesShares(const Array &array, const InputSpec &spec, int64_t batch,
+                   const SampleOptions &options) {
+  const auto entries =
+      checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
+  return options.mixes() && spec.isLabel && spec.dtype == DType::F32 &&
+         !isFloat(array.dtype) && entries > 1 &&
+         checkedElements(sampleShape(array.shape)) == 1U;
+}
+
+namespace {
+
 std::string_view kindOf(const InputSpec &spec) {
   return spec.isLabel ? "label" : "value";
 }
@@ -39,7 +52,7 @@ Status checkLabelShape(const Array &array, const InputSpec &spec) {
 }
 
 Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
-                  uint64_t &elements) {
+                  bool isOneHot, uint64_t &elements) {
   if (spec.isShared) {
     if (array.shape != spec.shape)
       return failed("is the same for all samples and has shape [{}], expected "
@@ -63,11 +76,12 @@ Status checkShape(const Array &array, const InputSpec &spec, int64_t batch,
     elements = *checkedElements(found);
     return {};
   }
-  DLC_TRY(checkLabelShape(array, spec));
+  if (!isOneHot)
+    DLC_TRY(checkLabelShape(array, spec));
   elements =
       checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
   const std::optional<uint64_t> count = checkedElements(found);
-  if (count != elements)
+  if (count != elements && !isOneHot)
     return failed("has {} labels a sample, expected {}{}: the array is {}",
                   count ? std::to_string(*count) : "too many", elements,
                   spec.shape.size() > 2
@@ -86,10 +100,12 @@ Status checkDType(const Array &array, const InputSpec &spec) {
 }
 
 // What can be said of an array before its content is read.
-Status check(const Array &array, const InputSpec &spec, int64_t batch) {
+Status check(const Array &array, const InputSpec &spec, int64_t batch,
+             const SampleOptions &options) {
   uint64_t elements = 0;
   DLC_TRY(checkDType(array, spec));
-  return checkShape(array, spec, batch, elements);
+  return checkShape(array, spec, batch,
+                    becomesShares(array, spec, batch, options), elements);
 }
 
 // The factor from the file's numbers to the program's.
@@ -120,10 +136,33 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
                 allowed.first, allowed.last);
 }
 
-void Column::write(const std::byte *from, int64_t row, const TrainingPass *pass,
-                   std::byte *to) const {
-  if (!finish_)
-    return convert_(from, to, elements_, scale_);
+std::optional<PixelLayout> Column::layout() const {
+  auto found = layoutOf(sampleShape(spec_.shape));
+  return found && !spec_.isLabel && !spec_.isShared ? std::optional(*found)
+                                                    : std::nullopt;
+}
+
+Status Column::writeOneHot(const std::byte *from, int64_t row,
+                           std::byte *to) const {
+  const auto classes = static_cast<int64_t>(elements_);
+  const int64_t value = integerAt(from, found_, 0);
+  if (value < 0 || value >= classes)
+    return failed("label {} in row {} is out of range, expected 0 to {}", value,
+                  row, classes - 1);
+  auto *shares = reinterpret_cast<float *>(to);
+  std::fill_n(shares, elements_, 0.0F);
+  shares[value] = 1;
+  return {};
+}
+
+Status Column::write(const std::byte *from, int64_t row,
+                     const TrainingPass *pass, std::byte *to) const {
+  if (isOneHot_)
+    return writeOneHot(from, row, to);
+  if (!finish_) {
+    convert_(from, to, elements_, scale_);
+    return {};
+  }
   thread_local std::vector<float> room;
   room.resize(elements_);
   auto *values = reinterpret_cast<std::byte *>(room.data());
@@ -133,41 +172,43 @@ void Column::write(const std::byte *from, int64_t row, const TrainingPass *pass,
     narrow_(values, to, elements_, 1);
   else
     std::memcpy(to, values, elements_ * sizeof(float));
+  return {};
 }
 
 Status Column::copySample(int64_t row, const TrainingPass *pass,
                           std::byte *to) const {
-  const uint64_t stride = elements_ * sizeOf(found_);
   const int64_t at = spec_.isShared ? 0 : row;
-  if (all_) {
-    write(all_ + static_cast<uint64_t>(at) * stride, row, pass, to);
-    return {};
-  }
+  const auto named = [&](const Status &status) {
+    return status.ok() ? status
+                       : status.withContext(fmt::format("'{}'", spec_.key));
+  };
+  if (all_)
+    return named(
+        write(all_ + static_cast<uint64_t>(at) * stride(), row, pass, to));
   thread_local std::vector<std::byte> room;
-  room.resize(stride);
+  room.resize(stride());
   const auto read = [&]() -> Status {
     DLC_TRY(rows_->read(at, pass, room.data()));
     return checkRange(room.data(), at, 1);
   };
-  DLC_TRY(read().withContext(fmt::format("'{}'", spec_.key)));
-  write(room.data(), row, pass, to);
-  return {};
+  DLC_TRY(named(read()));
+  return named(write(room.data(), row, pass, to));
 }
 
-Status Dataset::bind(const InputSpec &spec, int64_t batch,
-                     const SampleOptions &options) {
+Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   DLC_ASSIGN(const Array head, source_->head(spec.key));
   Column column;
   DLC_TRY(checkDType(head, spec));
-  DLC_TRY(checkShape(head, spec, batch, column.elements_));
+  column.isOneHot_ = becomesShares(head, spec, batch, options_);
+  DLC_TRY(checkShape(head, spec, batch, column.isOneHot_, column.elements_));
   DLC_ASSIGN(column.rows_, source_->rows(spec.key));
   column.all_ = column.rows_->all();
   column.spec_ = spec;
   column.found_ = head.dtype;
   if (column.all_)
     DLC_TRY(column.checkRange(column.all_, 0, spec.isShared ? 1 : head.rows()));
-  column.scale_ = scaleOf(head, spec, options.scale);
-  const Finish finish(options, sampleShape(spec.shape));
+  column.scale_ = scaleOf(head, spec, options_.scale);
+  const Finish finish(options_, sampleShape(spec.shape));
   const bool isFinished = isFloat(spec.dtype) && !spec.isLabel &&
                           !spec.isShared && !finish.isNothing();
   if (isFinished) {
@@ -190,8 +231,8 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch,
 }
 
 // What was asked for is done to one input at least.
-Status Dataset::checkFinish(const SampleOptions &options) const {
-  bool normalizes = options.mean.empty(), erases = options.randomErase == 0;
+Status Dataset::checkFinish() const {
+  bool normalizes = options_.mean.empty(), erases = options_.randomErase == 0;
   std::string found;
   for (const Column &column : columns_) {
     normalizes |= column.finish_ && column.finish_->normalizes();
@@ -204,11 +245,35 @@ Status Dataset::checkFinish(const SampleOptions &options) const {
   if (!normalizes)
     return usageError("--mean and --std have {} and {} numbers, expected one "
                       "or one for each channel of an input of floats: {}",
-                      options.mean.size(), options.std.size(), found);
+                      options_.mean.size(), options_.std.size(), found);
   if (!erases)
     return usageError("--random-erase needs an input of pictures, floats in 1 "
                       "or 3 channels: {}",
                       found);
+  return {};
+}
+
+// Batches are mixed in f32: pictures, other numbers, shares of classes.
+Status Dataset::checkMix() const {
+  if (!options_.mixes())
+    return {};
+  const char *flag = options_.mixup > 0 ? "--mixup" : "--cutmix";
+  for (const Column &column : columns_) {
+    const InputSpec &spec = column.spec_;
+    if (spec.isLabel && !isFloat(spec.dtype))
+      return usageError("{} mixes labels, but '{}' takes classes ({}): compile "
+                        "the model with --soft-labels, which --loss="
+                        "cross_entropy and --loss=dice have",
+                        flag, spec.key, describe(spec.dtype, spec.shape));
+    if (!spec.isShared && spec.dtype != DType::F32)
+      return usageError("{} mixes samples of f32, but '{}' takes {}", flag,
+                        spec.key, describe(spec.dtype, spec.shape));
+    if (options_.cutmix > 0 && !spec.isLabel && !spec.isShared &&
+        !column.layout())
+      return usageError("--cutmix needs inputs of pictures, in 1 or 3 "
+                        "channels, but '{}' takes {}",
+                        spec.key, describe(spec.dtype, spec.shape));
+  }
   return {};
 }
 
@@ -223,15 +288,17 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
   const std::string name = source->name();
   Dataset dataset;
   dataset.source_ = std::move(source);
+  dataset.options_ = options;
   for (const InputSpec &spec : inputs) {
     DLC_ASSIGN(const Array head, dataset.source_->head(spec.key));
-    DLC_TRY(check(head, spec, batch)
+    DLC_TRY(check(head, spec, batch, options)
                 .withContext(fmt::format("'{}': '{}'", name, spec.key)));
   }
   for (const InputSpec &spec : inputs)
-    DLC_TRY(dataset.bind(spec, batch, options)
+    DLC_TRY(dataset.bind(spec, batch)
                 .withContext(fmt::format("'{}': '{}'", name, spec.key)));
-  DLC_TRY(dataset.checkFinish(options));
+  DLC_TRY(dataset.checkFinish());
+  DLC_TRY(dataset.checkMix());
   DLC_TRY(mappedFilesStatus());
   if (std::all_of(inputs.begin(), inputs.end(),
                   [](const InputSpec &spec) { return spec.isShared; }))

@@ -19,11 +19,18 @@ struct InputSpec {
   bool isShared = false;      // the array is that of all samples, as a whole
 };
 
+// Whether the array has classes and the input takes the share of each, which
+// they become if batches are mixed.
+bool becomesShares(const Array &array, const InputSpec &spec, int64_t batch,
+                   const SampleOptions &options);
+
 // An array of the file bound to an input.
 class Column {
 public:
   const InputSpec &spec() const { return spec_; }
   uint64_t sampleBytes() const { return elements_ * sizeOf(spec_.dtype); }
+  // Of an input of pictures.
+  std::optional<PixelLayout> layout() const;
 
   // Sample `row`, converted, to `to` (sampleBytes()); what is shared as a
   // whole. Without a pass: as it is evaluated. An error, naming the row, if it
@@ -36,8 +43,13 @@ private:
   using Convert = void (*)(const std::byte *from, std::byte *to, uint64_t count,
                            double scale);
 
-  void write(const std::byte *from, int64_t row, const TrainingPass *pass,
-             std::byte *to) const;
+  Status write(const std::byte *from, int64_t row, const TrainingPass *pass,
+               std::byte *to) const;
+  Status writeOneHot(const std::byte *from, int64_t row, std::byte *to) const;
+  // Of a row of the source.
+  uint64_t stride() const {
+    return (isOneHot_ ? 1 : elements_) * sizeOf(found_);
+  }
   Status checkRange(const std::byte *values, int64_t firstRow,
                     int64_t rows) const;
 
@@ -51,6 +63,7 @@ private:
   // After convert_, which then gives f32, and before narrow_ (null: none).
   std::optional<Finish> finish_;
   Convert narrow_ = nullptr;
+  bool isOneHot_ = false; // a class becomes its share of 1
 };
 
 // Immutable after it is opened, but for setWorkers(); any thread may read.
@@ -60,8 +73,9 @@ public:
   // `inputs` name: dtype, shape of a sample, the same number of samples in all,
   // the range of integers. A float input takes u8 images times `scale` (1/255
   // if absent), and other numbers times `scale` only if it is given. `batch` is
-  // the first dimension of the inputs in samples. Errors say what was found and
-  // expected, by file and key.
+  // the first dimension of the inputs in samples. If batches are mixed, classes
+  // become shares of 1 where the program takes those. Errors say what was found
+  // and expected, by file and key.
   static Result<Dataset> open(std::shared_ptr<const Source> source,
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, const SampleOptions &options);
@@ -78,15 +92,17 @@ public:
   int64_t samples() const { return samples_; }
   const std::vector<Column> &columns() const { return columns_; }
   const Source &source() const { return *source_; }
+  const SampleOptions &options() const { return options_; }
   std::string path() const { return source_->name(); }
 
 private:
-  Status bind(const InputSpec &spec, int64_t batch,
-              const SampleOptions &options);
+  Status bind(const InputSpec &spec, int64_t batch);
 
-  Status checkFinish(const SampleOptions &options) const;
+  Status checkFinish() const;
+  Status checkMix() const;
 
   std::shared_ptr<const Source> source_;
+  SampleOptions options_;
   int64_t samples_ = 0;
   int workers_ = 1;
   std::vector<Column> columns_;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Parallel.h"
+#include "runtime/data/Mix.h"
 
 #include <atomic>
 #include <chrono>
@@ -124,6 +125,8 @@ Loader::Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
       last_(last * sampling.window), made_(next_) {
   for (int64_t i = 0; i < kRing; ++i)
     ring_.push_back(makeBatch(dataset, sampling.batch));
+  if (dataset.options().mixes())
+    before_ = makeBatch(dataset, 1);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -176,25 +179,42 @@ Status Loader::makeBatches() {
 }
 
 Status Loader::makeBatchOf(int64_t number, Batch &batch) {
-  const auto [epoch, sample] =
+  const Cursor update =
       sampling_.cursorAfter(number / sampling_.window, dataset_.samples());
-  if (epoch != epoch_) {
+  if (update.epoch != epoch_) {
     if (sampling_.shuffle) {
       order_ = shuffledOrder(dataset_.samples(), sampling_.seed,
-                             static_cast<uint64_t>(epoch));
+                             static_cast<uint64_t>(update.epoch));
     } else if (order_.empty()) {
       order_.resize(static_cast<size_t>(dataset_.samples()));
       std::iota(order_.begin(), order_.end(), 0);
     }
-    epoch_ = epoch;
+    epoch_ = update.epoch;
   }
   const int64_t first =
-      sample + (number % sampling_.window * sampling_.world + sampling_.rank) *
-                   sampling_.batch;
-  const TrainingPass pass{sampling_.seed, epoch};
-  return fillBatch(
+      update.sample +
+      (number % sampling_.window * sampling_.world + sampling_.rank) *
+          sampling_.batch;
+  const TrainingPass pass{sampling_.seed, update.epoch};
+  DLC_TRY(fillBatch(
       dataset_, {order_.data() + first, static_cast<size_t>(sampling_.batch)},
-      &pass, batch);
+      &pass, batch));
+  return dataset_.options().mixes() ? mix(first, update, pass, batch)
+                                    : Status();
+}
+
+// A batch whose samples are the update's from `first` on.
+Status Loader::mix(int64_t first, const Cursor &update,
+                   const TrainingPass &pass, Batch &batch) {
+  const int64_t before = first == update.sample
+                             ? update.sample + sampling_.samplesOfUpdate() - 1
+                             : first - 1;
+  DLC_TRY(fillBatch(dataset_, {order_.data() + before, 1}, &pass, before_));
+  const MixDraw draw = drawMix(dataset_, pass, update.sample);
+  for (auto at = static_cast<size_t>(sampling_.batch) - 1; at > 0; --at)
+    mixSample(dataset_, draw, batch, at - 1, batch, at);
+  mixSample(dataset_, draw, before_, 0, batch, 0);
+  return {};
 }
 
 } // namespace dlc

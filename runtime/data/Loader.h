@@ -77,11 +77,14 @@ private:
   void work();
   Status makeBatches();
   Status makeBatchOf(int64_t number, Batch &batch);
+  Status mix(int64_t first, const Cursor &update, const TrainingPass &pass,
+             Batch &batch);
 
   const Dataset &dataset_;
   Sampling sampling_;
   int64_t next_, last_, made_; // batches
   std::vector<Batch> ring_;
+  Batch before_; // a sample, if batches are mixed
   std::vector<int64_t> order_;
   int64_t epoch_ = -1; // of order_
   std::mutex mutex_;

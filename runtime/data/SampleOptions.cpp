@@ -251,6 +251,19 @@ void SampleOptions::addDrawsTo(OptionTable &table, const std::string &section) {
   addJitter(table, key("color-jitter"), a.jitter);
   addChance(table, key("random-erase"), randomErase, 0.25,
             "a box becomes 0, after --mean and --std, with P");
+  for (auto [name, field, what] :
+       {std::tuple("mixup", &mixup,
+                   "samples and labels are blended with others"),
+        std::tuple("cutmix", &cutmix,
+                   "a box comes from another picture, and "
+                   "as much of the label")})
+    table
+        .number(key(name), *field, 0, 1000,
+                fmt::format("{}, the share drawn from Beta(ALPHA, ALPHA); both "
+                            "are given: each half of the time; needs a model "
+                            "compiled with --soft-labels; 0: not",
+                            what))
+        .described("ALPHA");
 }
 
 } // namespace dlc

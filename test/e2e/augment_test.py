@@ -78,6 +78,22 @@ class Augmented(dlc.TestCase):
         plain = dlc.evaluate(run.folder, self.arrays, scale=1 / 255)
         self.assertEqual(dlc.evaluate(run.folder, self.images), plain)
 
+    def test_mixed(self):
+        soft = dlc.compile(dlc.model("mlp"), self.path("soft.dlc"), batch=16, soft_labels=True)
+        options = dict(mixup=0.2, cutmix=1, hflip=True, epochs=2)
+        expected = dlc.train(soft, self.arrays, self.path("one"), workers=1, **options)
+        run = dlc.train(soft, self.images, self.path("two"), workers=3, val=self.images, steps=9, mixup=0.2, cutmix=1, hflip=True)
+        dlc.dlc("train", resume=run.folder, epochs=2)
+        self.assertBitwise(run.state(self.last), expected.state(self.last), "mixed, and resumed in an epoch")
+        self.assertLess(dlc.evaluate(run.folder, self.arrays)["loss"], 2.4)
+        plain = self.path("shares.npz")  # the same labels as shares, which need no mixing
+        np.savez(plain, x=self.x, y=np.eye(10, dtype=np.float32)[self.y])
+        self.assertEqual(dlc.evaluate(run.folder, plain), dlc.evaluate(run.folder, self.arrays))
+        wrong = self.path("wrong.npz")
+        np.savez(wrong, x=self.x, y=self.y + 5)
+        _, err = dlc.dlc("train", soft, data=wrong, run=self.path("bad"), epochs=1, code=dlc.FAILED, mixup=1)
+        self.assertRegex(err, r"'y': label 1\d in row \d+ is out of range, expected 0 to 9")
+
     def refuse(self, message, data=None, **options):
         _, err = dlc.dlc("train", self.artifact, data=data or self.arrays, run=self.path("bad"), epochs=1, code=dlc.USAGE, **options)
         self.assertRegex(err, message)
@@ -89,6 +105,7 @@ class Augmented(dlc.TestCase):
         self.refuse("--crop-padding needs --crop=padded", crop_padding=3)
         self.refuse("--crop-scale needs --crop=random", crop_scale="0.5,1")
         self.refuse("--rand-augment and --trivial-augment are both given", rand_augment=True, trivial_augment=True)
+        self.refuse(r"--mixup mixes labels, but 'y' takes classes \(i64 \[16\]\): compile the model with --soft-labels", mixup=0.2)
         floats = self.path("floats.npz")
         np.savez(floats, x=self.x.astype(np.float32), y=self.y)
         self.refuse(r"'x' is f32 \[160, 1, 8, 8\], which cannot be augmented: expected pictures, u8", data=floats, hflip=True)

@@ -111,6 +111,7 @@ TEST(Options, OfAnOlderRunAreRead) {
                                       "hflip",        "vflip",
                                       "rand_augment", "trivial_augment",
                                       "color_jitter", "random_erase",
+                                      "mixup",        "cutmix",
                                       "tensorboard",  "prometheus",
                                       "metrics",      "best",
                                       "patience",     "min_delta"}));

@@ -3,6 +3,7 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/data/Loader.h"
+#include "runtime/data/Mix.h"
 #include "runtime/data/pictures/ArrayPictures.h"
 
 #include <gmock/gmock.h>
@@ -182,6 +183,129 @@ TEST(Samples, OfOtherShapesAreRefused) {
   EXPECT_THAT(refusal({2, 784}), HasSubstr("cannot be augmented: expected"));
   EXPECT_THAT(refusal({2, 4, 4, 4}), HasSubstr("cannot be augmented"));
   EXPECT_THAT(refusal({2}), HasSubstr("cannot be augmented"));
+}
+
+// Of two steps: pictures of one byte each, f32, and shares of 4 classes.
+struct Mixed {
+  std::vector<float> x, y;
+};
+
+Mixed mixed(const SampleOptions &options, Sampling sampling) {
+  constexpr int64_t kSamples = 16, kPixels = 36;
+  auto x = std::make_shared<std::vector<std::byte>>(kSamples * kPixels);
+  auto y = std::make_shared<std::vector<std::byte>>(kSamples);
+  for (size_t i = 0; i < kSamples; ++i) {
+    std::fill_n(x->begin() + long(i) * kPixels, kPixels, std::byte(i + 1));
+    (*y)[i] = std::byte(i % 4);
+  }
+  const auto source =
+      sourceOf("bytes", {{"x", {DType::U8, {kSamples, 1, 6, 6}, {*x, x}}},
+                         {"y", {DType::U8, {kSamples}, {*y, y}}}});
+  const int64_t batch = sampling.batch;
+  InputSpec labels{"y", DType::F32, {batch, 4}};
+  labels.isLabel = true;
+  SampleOptions whole = options;
+  whole.scale = 1;
+  auto data = Dataset::open(
+      source, {{"x", DType::F32, {batch, 1, 6, 6}}, labels}, batch, whole);
+  EXPECT_TRUE(data.ok()) << data.status().message();
+  Mixed result;
+  std::vector<Mixed> parts;
+  for (sampling.rank = 0; sampling.rank < sampling.world; ++sampling.rank) {
+    Loader loader(*data, sampling, 0, 2);
+    for (size_t at = 0;; ++at) {
+      const auto found = loader.next();
+      EXPECT_TRUE(found.ok());
+      if (!found.ok() || !*found)
+        break;
+      parts.resize(std::max(parts.size(), at + 1));
+      const auto add = [&](const std::vector<std::byte> &from,
+                           std::vector<float> &to) {
+        const auto *values = reinterpret_cast<const float *>(from.data());
+        to.insert(to.end(), values, values + from.size() / sizeof(float));
+      };
+      add((**found)[0], parts[at].x), add((**found)[1], parts[at].y);
+    }
+  }
+  for (const Mixed &part : parts) {
+    result.x.insert(result.x.end(), part.x.begin(), part.x.end());
+    result.y.insert(result.y.end(), part.y.begin(), part.y.end());
+  }
+  return result;
+}
+
+// Sample i of a step of 8, of 36 pixels: what share of it is its own.
+TEST(Samples, MixUpBlendsWithTheOneBefore) {
+  SampleOptions options;
+  options.mixup = 1;
+  const Sampling one{.batch = 8, .shuffle = false, .seed = 5};
+  const Mixed found = mixed(options, one);
+  ASSERT_EQ(found.x.size(), 2u * 8 * 36);
+  for (size_t step = 0; step < 2; ++step) {
+    const double share =
+        drawMix(options, {6, 6}, {5, 0}, int64_t(step) * 8).share;
+    for (size_t i = 0; i < 8; ++i) {
+      const size_t own = step * 8 + i, other = step * 8 + (i + 7) % 8;
+      const float x =
+          float(other + 1) * float(1 - share) + float(own + 1) * float(share);
+      for (size_t p = 0; p < 36; ++p)
+        ASSERT_EQ(found.x[own * 36 + p], x);
+      for (size_t c = 0; c < 4; ++c)
+        ASSERT_EQ(found.y[own * 4 + c], (other % 4 == c) * float(1 - share) +
+                                            (own % 4 == c) * float(share));
+    }
+  }
+  const Mixed two =
+      mixed(options, {.batch = 4, .world = 2, .shuffle = false, .seed = 5});
+  EXPECT_EQ(two.x, found.x);
+  EXPECT_EQ(two.y, found.y);
+  const Mixed windows =
+      mixed(options,
+            {.batch = 2, .window = 2, .world = 2, .shuffle = false, .seed = 5});
+  EXPECT_EQ(windows.x, found.x);
+  EXPECT_EQ(windows.y, found.y);
+}
+
+TEST(Samples, CutMixPastesABox) {
+  SampleOptions options;
+  options.cutmix = 1;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Mixed found =
+        mixed(options, {.batch = 8, .shuffle = false, .seed = seed});
+    const MixDraw draw = drawMix(options, {6, 6}, {seed, 0}, 0);
+    for (size_t i = 0; i < 8; ++i) {
+      const auto own =
+          std::count(found.x.begin() + long(i) * 36,
+                     found.x.begin() + long(i) * 36 + 36, float(i + 1));
+      ASSERT_EQ(own, 36 - draw.box.height * draw.box.width);
+      ASSERT_FLOAT_EQ(found.y[i * 4 + i % 4], float(own) / 36);
+    }
+  }
+}
+
+TEST(Samples, BothMixHalfOfTheTimeEach) {
+  SampleOptions options;
+  options.mixup = 0.2, options.cutmix = 1;
+  int cuts = 0;
+  for (int64_t first = 0; first < 2000; ++first)
+    cuts += drawMix(options, {32, 32}, {1, 0}, first).isCut;
+  EXPECT_NEAR(cuts, 1000, 100);
+}
+
+// Mean 1/2, variance 1 / (4 (2 alpha + 1)).
+TEST(Samples, SharesAreOfBeta) {
+  for (const double alpha : {0.2, 1.0, 4.0}) {
+    constexpr int kDraws = 20000;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < kDraws; ++i) {
+      SampleDraws draws(3, 0, i, 5);
+      const double share = drawBeta(alpha, draws);
+      ASSERT_TRUE(share >= 0 && share <= 1);
+      sum += share, squares += (share - 0.5) * (share - 0.5);
+    }
+    EXPECT_NEAR(sum / kDraws, 0.5, 0.01) << alpha;
+    EXPECT_NEAR(squares / kDraws * 4 * (2 * alpha + 1), 1, 0.04) << alpha;
+  }
 }
 
 // What the words of a flag make of an option, or the error.

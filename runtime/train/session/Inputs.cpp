@@ -69,13 +69,16 @@ std::vector<int64_t> sampleOf(const std::vector<int64_t> &shape) {
 }
 
 // Of the shapes alone; what else is wrong is said when the data is read.
-bool fits(const Array &array, const InputSpec &spec, int64_t batch) {
+bool fits(const Array &array, const InputSpec &spec, int64_t batch,
+          const SampleOptions &options) {
   if (spec.isShared)
     return array.shape == spec.shape;
   if (array.shape.empty())
     return false;
   if (!spec.isLabel)
     return sampleOf(array.shape) == sampleOf(spec.shape);
+  if (becomesShares(array, spec, batch, options))
+    return true;
   return checkedElements(sampleOf(array.shape)).value_or(0) ==
          checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
 }
@@ -116,7 +119,8 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
 
 // The largest size for the arrays of a file.
 Result<int> chooseSize(const Source &file, const plan::Plan &plan,
-                       std::string_view kind, int64_t batch) {
+                       std::string_view kind, int64_t batch,
+                       const SampleOptions &options) {
   std::string found, expected;
   bool isThere = false;
   for (int size = 0; size < plan::countSizes(plan); ++size) {
@@ -131,7 +135,7 @@ Result<int> chooseSize(const Source &file, const plan::Plan &plan,
       const auto head = file.head(spec.key);
       if (!head) // or cannot be read: that is said by who opens it
         return size;
-      fit = fit && fits(*head, spec, rows);
+      fit = fit && fits(*head, spec, rows, options);
       found += fmt::format("{}'{}' is {}", found.empty() ? "" : ", ", spec.key,
                            describe(head->dtype, head->shape));
     }
@@ -208,7 +212,7 @@ Result<Dataset> openDataset(std::shared_ptr<const Source> source,
                   kind);
   DLC_TRY(checkInputs(plan, *first));
   DLC_ASSIGN(source, shapedFor(source, plan, kind, batch, options));
-  auto size = chooseSize(*source, plan, kind, batch);
+  auto size = chooseSize(*source, plan, kind, batch, options);
   if (!size)
     return size.status().withContext(fmt::format("'{}'", source->name()));
   const plan::Program &program = *findProgram(plan, kind, *size);
