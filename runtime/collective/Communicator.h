@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ public:
   // F32, F64, BF16, F16 (added in f32) and I64, I32, for these only Sum.
   virtual Status allReduce(void *data, size_t count, DType type,
                            ReduceOp op) = 0;
+
+  // In place: of adjacent pieces, one a rank, in their order and of these
+  // bytes, each rank has its own; then all have all. A piece may be empty.
+  virtual Status allGather(void *data, std::span<const size_t> pieces) = 0;
 
   // Root's bytes on all ranks.
   virtual Status broadcast(void *data, size_t bytes, int root) = 0;

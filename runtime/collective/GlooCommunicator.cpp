@@ -10,6 +10,7 @@
 #include "runtime/collective/store/TcpStore.h"
 
 #include <gloo/allgather.h>
+#include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
@@ -21,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <unistd.h>
 
@@ -207,6 +209,19 @@ public:
       else
         setBuffer<uint64_t>(options, data, count);
       gloo::allreduce(options);
+    });
+  }
+
+  Status allGather(void *data, std::span<const size_t> pieces) override {
+    const size_t bytes =
+        std::accumulate(pieces.begin(), pieces.end(), size_t(0));
+    if (bytes == 0)
+      return {};
+    return guard("all_gather", bytes, [&] {
+      gloo::AllgathervOptions options(context_);
+      options.setOutput(static_cast<char *>(data),
+                        {pieces.begin(), pieces.end()});
+      gloo::allgatherv(options);
     });
   }
 

@@ -130,6 +130,23 @@ TEST_F(Gloo, ASlowRankIsNotSilent) {
   });
 }
 
+TEST_F(Gloo, GathersPiecesInPlace) {
+  for (int size : {1, 2, 3})
+    onRanks(here(size), [size](Communicator &ranks) {
+      const std::vector<size_t> all{5, 0, 70000};
+      const std::vector<size_t> pieces(all.end() - size, all.end());
+      std::string data, expected;
+      for (int rank = 0; rank < size; ++rank) {
+        const size_t bytes = pieces[static_cast<size_t>(rank)];
+        expected.append(bytes, char('a' + rank));
+        data.append(bytes, rank == ranks.rank() ? char('a' + rank) : '?');
+      }
+      for (int time = 0; time < 3; ++time)
+        EXPECT_TRUE(ranks.allGather(data.data(), pieces).ok());
+      EXPECT_EQ(data, expected);
+    });
+}
+
 // All others wait for it in the same place, and say so at the same time.
 TEST_F(Gloo, OneThatDoesNotComeIsNamedAtTheDeadline) {
   Rendezvous meeting = here(3);
