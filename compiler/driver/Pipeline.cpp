@@ -70,6 +70,7 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       if (!recompute.nodes.empty() || recompute.budget)
                         pm.addPass(createRecompute(recompute));
                     }});
+  const bool shards = options.train.allReduce.shards();
   phases.push_back({"plan",
                     "every step is commands on buffers at fixed places; "
                     "kernels are scheduled",
@@ -77,6 +78,8 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       pm.addPass(createPlanMemory());
                       pm.addPass(createMergeLaunches());
                       pm.addPass(createScheduleKernels());
+                      if (shards)
+                        pm.addPass(createShardUpdates({traits.runsParts}));
                       pm.addPass(with(lowering, createMapThreads()));
                     }});
   return phases;

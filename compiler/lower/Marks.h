@@ -12,4 +12,7 @@ constexpr llvm::StringLiteral kApart = "dlc.apart";
 /// are ranges of its own: no kernel moves them.
 constexpr llvm::StringLiteral kInPlace = "dlc.in_place";
 
+/// Of a launch: elements of an item, of which each rank runs some.
+constexpr llvm::StringLiteral kShard = "shard";
+
 } // namespace dlc

@@ -118,4 +118,12 @@ def MapThreads : Lower_TargetPass<"dlc-map-threads"> {
     out a schedule's items as they run. Behind dlc-schedule-kernels.}];
 }
 
+def ShardUpdates : Lower_ModulePass<"dlc-shard-updates"> {
+  let summary = "each rank updates a part of moments, averages and parameters";
+  let description = [{Of a kernel that updates moments or averages of parameters element by element, each rank runs some of the
+    items: the command has `shard`, the elements of an item. An all_gather behind it completes the parameters; its wait
+    stands before the first other command that touches parameters, else at the end. Behind dlc-schedule-kernels.}];
+  let options = [Option<"parts", "parts", "bool", "true", "the target's devices can run some of a kernel's items">];
+}
+
 #endif

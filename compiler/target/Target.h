@@ -37,6 +37,8 @@ struct LoweringTraits {
   /// Cheap values are computed again where that reads no more, as arithmetic
   /// costs nothing next to memory.
   bool repeatsCheapOps = false;
+  /// A rank can run some of a generated kernel's items alone.
+  bool runsParts = false;
 };
 
 struct CompiledKernels {

@@ -118,6 +118,12 @@ void AllReduceOptions::addTo(OptionTable &table) {
       .choice("ddp.compress", compress, {"none", "bf16", "fp16"},
               "what gradients are rounded to on their way between ranks")
       .named("--compress");
+  table
+      .count("ddp.zero", zero, 0,
+             "1: each rank keeps and computes its part of moments and "
+             "averages; 0: all of them",
+             1)
+      .named("--zero");
 }
 
 void RandomOptions::addTo(OptionTable &table) {

@@ -19,8 +19,16 @@ CollectiveQueue::~CollectiveQueue() {
 
 Result<int> CollectiveQueue::add(void *data, size_t count, DType type,
                                  ReduceOp op) {
+  return add({data, count, type, op});
+}
+
+Result<int> CollectiveQueue::addGather(void *data, std::vector<size_t> pieces) {
+  return add({data, 0, DType::U8, ReduceOp::Sum, std::move(pieces)});
+}
+
+int CollectiveQueue::add(Reduction reduction) {
   std::lock_guard lock(mutex_);
-  reductions_.push_back({data, count, type, op});
+  reductions_.push_back(std::move(reduction));
   // All at bind, so that start() allocates nothing: a reduction is in the ring
   // at most once, and no reference of work() is ever moved.
   queue_.resize(reductions_.size());
@@ -61,6 +69,18 @@ Status CollectiveQueue::endStep() {
   return error_;
 }
 
+Status CollectiveQueue::run(const Reduction &r) {
+  return guarded(r.pieces.empty() ? "all_reduce" : "all_gather", [&] {
+    communicator_.setSubject(r.subject);
+    const Status done =
+        r.pieces.empty()
+            ? communicator_.allReduce(r.data, r.count, r.type, r.op)
+            : communicator_.allGather(r.data, r.pieces);
+    communicator_.setSubject(-1);
+    return done;
+  });
+}
+
 void CollectiveQueue::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -72,13 +92,7 @@ void CollectiveQueue::work() {
     // more is sent; what was started still ends, for those who wait for it.
     if (error_.ok() && !stop_) {
       lock.unlock(); // the step starts and waits for others while this blocks
-      Status status = guarded("all_reduce", [&] {
-        communicator_.setSubject(next.subject);
-        Status reduced =
-            communicator_.allReduce(next.data, next.count, next.type, next.op);
-        communicator_.setSubject(-1);
-        return reduced;
-      });
+      Status status = run(next);
       lock.lock();
       error_ = std::move(status);
     }

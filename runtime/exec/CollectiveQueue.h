@@ -20,6 +20,7 @@ public:
   ~CollectiveQueue() override;
 
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
+  Result<int> addGather(void *data, std::vector<size_t> pieces) override;
   void describe(int ticket, int64_t bucket, const std::string &nodes) override;
   Status start(int ticket) override;
   Status wait(int ticket) override;
@@ -33,9 +34,12 @@ private:
     size_t count;
     DType type;
     ReduceOp op;
+    std::vector<size_t> pieces = {}; // not empty: to gather
     bool pending = false;
     int subject = -1;
   };
+  int add(Reduction reduction);
+  Status run(const Reduction &reduction);
   void work();
 
   Communicator &communicator_;

@@ -1,13 +1,14 @@
 #include "runtime/exec/Collectives.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/shards/Shards.h"
 
 namespace dlc {
 namespace {
 
-class AllReduce final : public Command {
+class Collective final : public Command {
 public:
-  AllReduce(Reducer *reducer, int ticket)
+  Collective(Reducer *reducer, int ticket)
       : reducer_(reducer), ticket_(ticket) {}
   Status enqueue() override {
     return reducer_ ? reducer_->start(ticket_) : Status();
@@ -37,6 +38,8 @@ CollectiveBinder::bind(const CommandSpec &spec) {
   const int64_t bucket = plan::intAttribute(spec.command, "bucket", 0);
   if (spec.command.kind() == "all_reduce")
     return bindAllReduce(spec, bucket);
+  if (spec.command.kind() == "all_gather")
+    return bindAllGather(spec, bucket);
   const auto ticket = tickets_.find(bucket);
   if (ticket == tickets_.end())
     return corrupt("wait '{}': bucket {} was not started before",
@@ -67,7 +70,37 @@ CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
     reducer_->describe(ticket, bucket, label);
   }
   tickets_[bucket] = ticket;
-  return std::make_unique<AllReduce>(reducer_, ticket);
+  return std::make_unique<Collective>(reducer_, ticket);
+}
+
+// Of the range that each rank has updated in part.
+Result<std::unique_ptr<Command>>
+CollectiveBinder::bindAllGather(const CommandSpec &spec, int64_t bucket) {
+  const std::string &label = spec.command.label();
+  const int64_t extent = plan::intAttribute(spec.command, "extent", 0),
+                item = plan::intAttribute(spec.command, "shard", 0);
+  if (spec.inputs.size() != 1 || extent < 1 || item < 1)
+    return corrupt("all_gather '{}': {} inputs, {} items of {} elements", label,
+                   spec.inputs.size(), extent, item);
+  const Operand &range = spec.inputs[0];
+  const std::optional<DType> type = plan::dtypeOf(range.type->dtype());
+  const std::optional<uint64_t> bytes = plan::bytesOf(*range.type);
+  if (!type || !bytes ||
+      *bytes / sizeOf(*type) >
+          static_cast<uint64_t>(extent) * static_cast<uint64_t>(item))
+    return corrupt("all_gather '{}': its range is not its items", label);
+  int ticket = 0;
+  if (reducer_) {
+    DLC_ASSIGN(ticket,
+               reducer_->addGather(
+                   range.data,
+                   plan::piecesOf(*bytes, extent,
+                                  static_cast<uint64_t>(item) * sizeOf(*type),
+                                  ranks_)));
+    reducer_->describe(ticket, bucket, label);
+  }
+  tickets_[bucket] = ticket;
+  return std::make_unique<Collective>(reducer_, ticket);
 }
 
 } // namespace dlc

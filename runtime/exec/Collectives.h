@@ -1,5 +1,5 @@
-// The commands all_reduce and wait, which are the executor's and not the
-// device's: they join computation and communication.
+// The commands all_reduce, all_gather and wait, which are the executor's and
+// not the device's: they join computation and communication.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -13,10 +13,11 @@ namespace dlc {
 // both commands do nothing: the mean over one is the value itself.
 class CollectiveBinder {
 public:
-  explicit CollectiveBinder(Reducer *reducer) : reducer_(reducer) {}
+  CollectiveBinder(Reducer *reducer, int ranks)
+      : reducer_(reducer), ranks_(ranks) {}
 
   static bool binds(std::string_view kind) {
-    return kind == "all_reduce" || kind == "wait";
+    return kind == "all_reduce" || kind == "all_gather" || kind == "wait";
   }
   // Code::Corrupt for a bucket that is waited for and was not started.
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec);
@@ -25,7 +26,11 @@ private:
   Result<std::unique_ptr<Command>> bindAllReduce(const CommandSpec &spec,
                                                  int64_t bucket);
 
+  Result<std::unique_ptr<Command>> bindAllGather(const CommandSpec &spec,
+                                                 int64_t bucket);
+
   Reducer *reducer_;
+  const int ranks_;
   std::map<int64_t, int> tickets_; // by bucket
 };
 

@@ -20,6 +20,9 @@ public:
     return communicator_->registerMemory(data, bytes);
   }
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
+  Result<int> addGather(void *, std::vector<size_t>) override {
+    return incompatible("states in parts (--zero) are for CPUs alone so far");
+  }
   Status start(int ticket) override;
   Status wait(int ticket) override;
   Status endStep() override;

@@ -2,8 +2,10 @@
 #include "runtime/base/process/Memory.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/Follower.h"
+#include "runtime/exec/InputLimits.h"
 #include "runtime/exec/Largest.h"
 #include "runtime/exec/Reports.h"
+#include "runtime/exec/parts/StateParts.h"
 #include "runtime/plan/Artifact.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
@@ -36,7 +38,8 @@ public:
   Result<TensorView> view(const Operand &operand, std::string_view name);
   Result<const plan::State *> findState(std::string_view name);
   std::byte *address(const plan::State &state) const {
-    return regions_[state.region()] + state.offset();
+    return regions_[state.region()] +
+           parts_->shards().offsetOf(state.region(), state.offset());
   }
   Status checkInputsSet(const plan::Program &program);
   Status run(Program &program, Probe *probe);
@@ -56,6 +59,7 @@ public:
   const plan::Plan plan_;
   std::unique_ptr<Device> device_;
   std::vector<std::byte *> regions_;
+  std::optional<StateParts> parts_;
   std::unique_ptr<Reducer> collectives_;
   KernelFiles kernels_;
   std::vector<std::unique_ptr<Program>> programs_; // null until bound
@@ -124,15 +128,23 @@ Executor::create(plan::Plan plan, const KernelFiles &kernels,
 Status Executor::Impl::allocate(const KernelFiles &kernels,
                                 Communicator *communicator,
                                 std::chrono::milliseconds timeout) {
+  const int rank = communicator ? communicator->rank() : 0;
+  DLC_ASSIGN(
+      Shards shards,
+      Shards::create(plan_, rank, communicator ? communicator->size() : 1));
+  uint64_t all = 0;
+  for (int i = 0; i < plan_.regions_size(); ++i)
+    all += shards.bytesOf(i);
   if (device_->isHost())
-    if (Status fits = checkMemory(totalBytes(plan_), "the model"); !fits.ok())
+    if (Status fits = checkMemory(all, "the model"); !fits.ok())
       return withLargestTensors(fits, plan_);
-  for (const plan::Region &region : plan_.regions()) {
-    auto data = device_->allocate(region.bytes(), region.name());
+  for (int i = 0; i < plan_.regions_size(); ++i) {
+    auto data = device_->allocate(shards.bytesOf(i), plan_.regions(i).name());
     if (!data.ok())
       return withLargestTensors(data.status(), plan_);
     regions_.push_back(*data);
   }
+  parts_.emplace(*device_, regions_, std::move(shards), rank == 0);
   programs_.resize(plan_.programs_size());
   if (communicator && communicator->size() > 1) {
     DLC_ASSIGN(collectives_,
@@ -178,8 +190,9 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
     return usageError("'{}' runs after '{}' and not by itself", plan.name(),
                       plan.after());
   DLC_TRY(device_->makeCurrent());
-  auto bound = Program::bind(
-      {*device_, plan_, regions_, collectives_.get(), record_, name_}, plan);
+  auto bound = Program::bind({*device_, plan_, regions_, parts_->shards(),
+                              collectives_.get(), record_, name_},
+                             plan);
   if (!bound)
     return withLargestTensors(bound.status(), plan_);
   std::unique_ptr<Program> program = *std::move(bound);
@@ -190,8 +203,8 @@ Result<std::unique_ptr<Program>> Executor::Impl::bind(int index) {
                             "memory of {}; compile with --ema-device=device",
                             other.name(), device_->name());
       if (!follower_) {
-        DLC_ASSIGN(follower_,
-                   Follower::create(plan_, other, regions_, kernels_));
+        DLC_ASSIGN(follower_, Follower::create(plan_, other, regions_,
+                                               parts_->shards(), kernels_));
       }
       program->lead(*follower_);
     }
@@ -271,6 +284,9 @@ Status Executor::run(std::string_view name, Probe *probe) {
   DLC_TRY(impl.checkInputsSet(program->plan()));
   impl.inputsOf_ = impl.outputsOf_ = nullptr;
   impl.reported_ = nullptr;
+  if (const auto kind = plan::kindOf(program->plan());
+      kind == "train_step" || kind == "accumulate_step")
+    impl.parts_->drop();
   Follower *const follower = impl.followerOf(program->plan());
   if (!follower || probe)
     DLC_TRY(impl.settle());
@@ -303,31 +319,6 @@ static int findPort(const auto &ports, std::string_view name) {
     if (ports[i].name() == name)
       return i;
   return -1;
-}
-
-// Integers of an input lie in [0, limit).
-template <class T>
-static Status checkLimit(const plan::Port &port, const void *data,
-                         uint64_t bytes) {
-  const T *values = static_cast<const T *>(data);
-  for (uint64_t i = 0; i < bytes / sizeof(T); ++i)
-    if (const int64_t value = static_cast<int64_t>(values[i]);
-        value < 0 || value >= port.limit())
-      return usageError("input '{}': {} at position {} is out of range, "
-                        "expected 0 to {}",
-                        port.name(), value, i, port.limit() - 1);
-  return {};
-}
-
-static Status checkValues(const plan::Port &port, plan::DType type,
-                          const void *data, uint64_t bytes) {
-  if (port.limit() <= 0)
-    return {};
-  if (type == plan::I64)
-    return checkLimit<int64_t>(port, data, bytes);
-  if (type == plan::I32)
-    return checkLimit<int32_t>(port, data, bytes);
-  return type == plan::U8 ? checkLimit<uint8_t>(port, data, bytes) : Status();
 }
 
 Status Executor::setInput(std::string_view name, std::string_view portName,
@@ -386,9 +377,31 @@ Executor::readReport(std::string_view program) {
 
 // --- state ---
 
+bool Executor::hasParts() const { return !impl_->parts_->shards().empty(); }
+
+uint64_t Executor::bytesOfRegion(int region) const {
+  return impl_->parts_->shards().bytesOf(region);
+}
+
+Status Executor::gatherState(Communicator &communicator, bool onAllRanks) {
+  if (!hasParts())
+    return {};
+  DLC_TRY(synchronize());
+  DLC_TRY(impl_->settle());
+  const bool keep = onAllRanks || communicator.rank() == 0;
+  for (const plan::State &state : impl_->plan_.states())
+    if (impl_->parts_->isPart(state))
+      DLC_TRY(impl_->parts_->gather(state, communicator, keep));
+  return {};
+}
+
+void Executor::dropGathered() { impl_->parts_->drop(); }
+
 Result<TensorView> Executor::state(std::string_view name) {
   DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
+  if (impl_->parts_->isPart(*state))
+    return impl_->parts_->unknown(*state);
   ++impl_->stateWrites_;
   return impl_->view({impl_->address(*state), &state->type()}, name);
 }
@@ -402,7 +415,7 @@ Result<TensorView> Executor::fetchState(std::string_view name,
   DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   std::byte *const data = impl_->address(*state);
-  if (impl_->device_->hostPointer(data)) {
+  if (!impl_->parts_->isPart(*state) && impl_->device_->hostPointer(data)) {
     ++impl_->stateWrites_;
     return impl_->view({data, &state->type()}, name);
   }
@@ -422,6 +435,8 @@ Status Executor::readState(std::string_view name, void *to, uint64_t bytes) {
   DLC_TRY(impl_->settle());
   DLC_ASSIGN(const plan::State *const state, impl_->findState(name));
   DLC_TRY(checkSize(*state, bytes));
+  if (impl_->parts_->isPart(*state))
+    return impl_->parts_->read(*state, to);
   DLC_TRY(impl_->device_->makeCurrent());
   return impl_->settled(
       impl_->device_->download(to, impl_->address(*state), bytes));
@@ -434,6 +449,8 @@ Status Executor::writeState(std::string_view name, const void *from,
   DLC_TRY(checkSize(*state, bytes));
   DLC_TRY(impl_->device_->makeCurrent());
   ++impl_->stateWrites_;
+  if (impl_->parts_->isPart(*state))
+    return impl_->parts_->write(*state, static_cast<const std::byte *>(from));
   return impl_->device_->upload(impl_->address(*state), from, bytes);
 }
 

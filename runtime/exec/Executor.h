@@ -91,6 +91,15 @@ public:
                                 std::vector<std::byte> &copy);
   Status readState(std::string_view name, void *to, uint64_t bytes);
   Status writeState(std::string_view name, const void *from, uint64_t bytes);
+  // States of which each rank has a part (--zero) are read as a whole where
+  // they were gathered, until the next training step, or on rank 0 what was
+  // written last; elsewhere that is Failed. All ranks call it, between runs; it
+  // keeps them on rank 0, or on all. Written on each rank, they are whole.
+  Status gatherState(Communicator &communicator, bool onAllRanks = false);
+  void dropGathered();   // their memory
+  bool hasParts() const; // of any state
+  // Of a region of the plan, what this rank has of it.
+  uint64_t bytesOfRegion(int region) const;
   // Grows whenever the host may have written state, with writeState() or
   // through a view.
   uint64_t stateWrites() const;

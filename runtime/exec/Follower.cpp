@@ -9,7 +9,7 @@ namespace dlc {
 
 Result<std::unique_ptr<Follower>>
 Follower::create(const plan::Plan &plan, const plan::Program &program,
-                 const std::vector<std::byte *> &regions,
+                 const std::vector<std::byte *> &regions, const Shards &shards,
                  const KernelFiles &kernels) {
   DLC_ASSIGN(auto device, makeDevice("cpu", {.threads = 1}));
   std::unique_ptr<Follower> follower(new Follower(plan, std::move(device)));
@@ -25,7 +25,7 @@ Follower::create(const plan::Plan &plan, const plan::Program &program,
   if (!kernels.empty())
     DLC_TRY(host.loadKernels(kernels));
   DLC_ASSIGN(follower->program_, Program::bind({host, plan, follower->regions_,
-                                                nullptr, false, false},
+                                                shards, nullptr, false, false},
                                                program));
   // Last: from here on the destructor has a thread to join.
   follower->thread_ = std::thread([f = follower.get()] { f->work(); });

@@ -13,10 +13,11 @@ namespace dlc {
 // start() and wait() are for one thread.
 class Follower {
 public:
-  // `plan`, `program` and the memory of `regions` outlive it.
+  // `plan`, `program`, `shards` and the memory of `regions` outlive it.
   static Result<std::unique_ptr<Follower>>
   create(const plan::Plan &plan, const plan::Program &program,
-         const std::vector<std::byte *> &regions, const KernelFiles &kernels);
+         const std::vector<std::byte *> &regions, const Shards &shards,
+         const KernelFiles &kernels);
   ~Follower();
 
   // Starts a run; the last one must have been waited for. Allocates nothing.

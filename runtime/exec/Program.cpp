@@ -28,9 +28,10 @@ Operand Program::buffer(uint32_t id) const {
 }
 
 Status Program::bindCommands() {
-  CollectiveBinder collectives(context_.collectives);
+  CollectiveBinder collectives(context_.collectives, context_.shards.ranks());
   for (const plan::Command &command : program_.commands()) {
-    const CommandSpec spec = specOf(program_, command, context_.regions);
+    const CommandSpec spec = context_.shards.localise(
+        program_, specOf(program_, command, context_.regions), own_);
     DLC_ASSIGN(auto bound, CollectiveBinder::binds(command.kind())
                                ? collectives.bind(spec)
                                : context_.device.bind(spec));
@@ -129,7 +130,9 @@ Status Program::runProbed(Probe &probe) {
     if (i == injectBefore_)
       DLC_TRY(inject());
     const plan::Command &command = program_.commands(static_cast<int>(i));
-    const CommandSpec spec = specOf(program_, command, context_.regions);
+    std::deque<plan::TensorType> types;
+    const CommandSpec spec = context_.shards.narrow(
+        program_, specOf(program_, command, context_.regions), types);
     const ProbedCommand probed{command, static_cast<int>(i), spec.inputs,
                                spec.outputs, context_.device};
     DLC_TRY(probe.before(probed));

@@ -4,7 +4,9 @@
 #include "runtime/device/Device.h"
 #include "runtime/exec/Probe.h"
 #include "runtime/exec/Reducer.h"
+#include "runtime/exec/parts/Shards.h"
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -18,6 +20,7 @@ struct ProgramContext {
   Device &device;
   const plan::Plan &plan;
   const std::vector<std::byte *> &regions; // by region index
+  const Shards &shards;                    // what of it this rank has
   Reducer *collectives;                    // null with one rank
   bool record; // the steps after the first, and launch them as one
   bool name;   // wait after each command, so that its error names it
@@ -74,6 +77,7 @@ private:
   ProgramContext context_;
   const plan::Program &program_;
   std::vector<std::unique_ptr<Command>> commands_;
+  std::deque<plan::Command> own_; // commands as this rank runs them
   std::vector<Timing> timings_;
   size_t injectBefore_ = SIZE_MAX; // command
   Operand injected_;

@@ -1,4 +1,4 @@
-// What runs the all-reduces of a step: on the host's threads, or on a queue of
+// What runs the collectives of a step: on the host's threads, or on a queue of
 // the device.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "runtime/collective/Communicator.h"
 
 #include <string>
+#include <vector>
 
 namespace dlc {
 
@@ -22,6 +23,10 @@ public:
   // Registers an all-reduce in place, at bind; returns its ticket.
   virtual Result<int> add(void *data, size_t count, DType type,
                           ReduceOp op) = 0;
+
+  // The same of an all-gather in place; see Communicator::allGather.
+  // Incompatible where there is none.
+  virtual Result<int> addGather(void *data, std::vector<size_t> pieces) = 0;
 
   // What it reduces: a bucket, and the labels of the ONNX nodes whose gradients
   // are in it; for messages and records.

@@ -3,6 +3,7 @@
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/shards/Shards.h"
 
 #include <algorithm>
 #include <array>
@@ -30,7 +31,7 @@ public:
     for (const plan::Program &program : plan_.programs())
       DLC_TRY(checkProgram(program).withContext(
           fmt::format("program '{}'", program.name())));
-    return {};
+    return plan::shardedRanges(plan_).status();
   }
 
 private:
@@ -226,7 +227,7 @@ private:
     if (program.inputs_size() || program.outputs_size())
       return corrupt("runs after '{}' and has ports", program.after());
     for (const plan::Command &command : program.commands())
-      if (command.kind() == "all_reduce")
+      if (command.kind() == "all_reduce" || command.kind() == "all_gather")
         return corrupt("runs after '{}' and has a collective", program.after());
     return {};
   }
@@ -268,9 +269,10 @@ private:
       std::string op = plan::stringAttribute(command, "op", "");
       if (op != "mean" && op != "sum")
         return corrupt("reduces by '{}', expected mean or sum", op);
-      if (!started.insert(plan::intAttribute(command, "bucket", -1)).second)
-        return corrupt("its bucket is under way already");
     }
+    if ((command.kind() == "all_reduce" || command.kind() == "all_gather") &&
+        !started.insert(plan::intAttribute(command, "bucket", -1)).second)
+      return corrupt("its bucket is under way already");
     if (command.kind() == "wait" &&
         started.erase(plan::intAttribute(command, "bucket", -1)) == 0)
       return corrupt("its bucket was not started");

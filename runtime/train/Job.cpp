@@ -131,20 +131,6 @@ double Job::metric(std::span<const double> values,
   return NAN;
 }
 
-std::string Job::memoryText() const {
-  const auto mebibytes = [](uint64_t bytes) {
-    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-  };
-  const MemoryReport memory = session->executor().memory();
-  std::string text =
-      fmt::format("{}:", mebibytes(memory.regions + memory.workspace));
-  for (const plan::Region &region : session->plan().regions())
-    if (region.bytes() > 0)
-      text += fmt::format(" {} {},", region.name(), mebibytes(region.bytes()));
-  return fmt::format("{} libraries and inputs {}; pinned on the host {}", text,
-                     mebibytes(memory.workspace), mebibytes(memory.host));
-}
-
 Result<std::vector<Batch>> Job::windowOf(int64_t step) const {
   Loader loader(*data, sampling, step - 1, step);
   std::vector<Batch> window;
@@ -269,6 +255,10 @@ Status Job::settleBest() {
 // wherever their caches are. A CPU has nothing to choose.
 Status Job::bindStep() {
   const auto bind = [this]() -> Status {
+    if (options.debugOverflow && session->executor().hasParts())
+      return usageError("--debug-overflow keeps a copy of all state, of which "
+                        "each rank has a part (--zero=1): compile with "
+                        "--zero=0 for it");
     for (const plan::Program &program : session->plan().programs())
       if (const auto kind = plan::kindOf(program);
           (kind == "train_step" || kind == "accumulate_step") &&
@@ -357,7 +347,11 @@ Status Job::shareFolder() {
 }
 
 Status Job::save(bool last, bool now) {
-  return agree(communicator, isRoot() ? saveRoot(last, now) : Status());
+  DLC_TRY(session->executor().gatherState(communicator));
+  const Status saved =
+      agree(communicator, isRoot() ? saveRoot(last, now) : Status());
+  session->executor().dropGathered();
+  return saved;
 }
 
 // Room for copies, if a checkpoint is due before the end.

@@ -44,8 +44,6 @@ struct Job {
   bool isPatienceOver() const {
     return options.patience > 0 && progress.best.waited >= options.patience;
   }
-  // "48.0 MiB: ...": what the device holds for this rank.
-  std::string memoryText() const;
 
   TrainOptions options;
   TrainHooks hooks;

@@ -23,6 +23,22 @@
 
 namespace dlc {
 
+// "48.0 MiB: ...": what the device holds for this rank.
+static std::string memoryText(const Executor &executor) {
+  const auto mebibytes = [](uint64_t bytes) {
+    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+  };
+  const MemoryReport memory = executor.memory();
+  std::string text =
+      fmt::format("{}:", mebibytes(memory.regions + memory.workspace));
+  const auto &regions = executor.plan().regions();
+  for (int i = 0; i < regions.size(); ++i)
+    if (const uint64_t bytes = executor.bytesOfRegion(i))
+      text += fmt::format(" {} {},", regions[i].name(), mebibytes(bytes));
+  return fmt::format("{} libraries and inputs {}; pinned on the host {}", text,
+                     mebibytes(memory.workspace), mebibytes(memory.host));
+}
+
 constexpr size_t kProfileRows = 15;
 
 // One rank's part of a run.
@@ -174,7 +190,7 @@ private:
              ? fmt::format(", from step {}", job_.progress.step)
              : std::string());
     if (!job_.session->executor().isOnHost())
-      info("memory of each GPU: {}", job_.memoryText());
+      info("memory of each GPU: {}", memoryText(job_.session->executor()));
   }
 
   // Starts a step and reads what has been reported meanwhile.
@@ -288,6 +304,8 @@ private:
   Status validate(EpochEvent &event) {
     DLC_TRY(evaluateInto("val", event));
     const int sets = plan::countAverages(job_.session->plan());
+    if (sets > 0)
+      DLC_TRY(job_.session->executor().gatherState(job_.communicator, true));
     for (int set = 1; set <= sets; ++set) {
       DLC_ASSIGN(StateBytes trained,
                  useAverages(job_.session->executor(), set));
@@ -295,6 +313,7 @@ private:
       DLC_TRY(restoreStates(job_.session->executor(), trained));
       DLC_TRY(status);
     }
+    job_.session->executor().dropGathered();
     if (!job_.isRoot())
       return {};
     if (!job_.options.quiet)

@@ -1,6 +1,7 @@
 // runtime/plan: artifacts with any damage are refused before they are used, and
 // plans that contradict themselves too.
 #include "runtime/plan/Model.h"
+#include "runtime/plan/shards/Shards.h"
 #include "test/unit/TempFolder.h"
 #include "test/unit/TinyModel.h"
 
@@ -104,6 +105,77 @@ TEST(Verifier, RefusesContradictions) {
   plan::Plan other = tinyPlan();
   other.set_version(kPlanVersion + 1);
   EXPECT_EQ(verifyPlan(other).code(), Code::Incompatible);
+}
+
+// A kernel that updates a moment of 10 elements in items of 4; a copy of
+// another moment.
+plan::Plan sharded(const std::function<void(plan::Program &)> &edit = {}) {
+  PlanBuilder b;
+  b.state("w", "param", {10});
+  const uint64_t m = b.state("w.m", "moment", {10}, "w");
+  const uint64_t n = b.state("w.n", "moment", {10}, "w");
+  plan::Program &train = b.program("train_step");
+  const uint32_t whole = b.buffer(train, 0, m, plan::F32, {10});
+  auto &update = b.command(train, "kernel", {whole}, {whole});
+  plan::Attribute &symbol = *update.add_attributes();
+  symbol.set_name("symbol");
+  symbol.set_s("k");
+  b.set(update, "extent", 3);
+  b.set(update, "shard", 4);
+  const uint32_t other = b.buffer(train, 0, n, plan::F32, {10});
+  b.command(train, "copy", {other}, {other});
+  if (edit)
+    edit(train);
+  return b.plan;
+}
+
+TEST(Shards, EachRankHasItsItems) {
+  const plan::Plan plan = sharded();
+  ASSERT_TRUE(verifyPlan(plan).ok()) << verifyPlan(plan).message();
+  const auto ranges = plan::shardedRanges(plan);
+  ASSERT_EQ(ranges->size(), 1u);
+  EXPECT_EQ(ranges->front().bytes, 40u);
+  EXPECT_EQ(ranges->front().item, 16u);
+  EXPECT_EQ(plan::piecesOf(40, 3, 16, 2), (std::vector<size_t>{16, 24}));
+  EXPECT_EQ(plan::piecesOf(40, 3, 16, 3), (std::vector<size_t>{16, 16, 8}));
+  EXPECT_EQ(plan::piecesOf(40, 3, 16, 5),
+            (std::vector<size_t>{0, 16, 0, 16, 8}));
+  const int64_t many = int64_t(1) << 60;
+  EXPECT_EQ(plan::itemsOf(many, 65535, 65536).last, many);
+}
+
+TEST(Shards, RefusesContradictions) {
+  using Edit = std::function<void(plan::Program &)>;
+  const std::vector<std::pair<std::string, Edit>> edits = {
+      {"each rank has a part",
+       [](auto &p) { p.mutable_commands(1)->set_inputs(0, 0); }},
+      {"are not all of its range",
+       [](auto &p) { p.mutable_commands(0)->mutable_attributes(1)->set_i(2); }},
+      {"are not all of its range",
+       [](auto &p) {
+         p.mutable_commands(0)->mutable_attributes(2)->set_i(-4);
+       }},
+      {"in another way",
+       [](auto &p) {
+         *p.add_commands() = p.commands(0);
+         p.mutable_commands(2)->mutable_attributes(2)->set_i(5);
+       }},
+      {"in two ways",
+       [](auto &p) {
+         *p.add_commands() = p.commands(0);
+         *p.add_buffers() = p.buffers(0);
+         p.mutable_buffers(2)->set_offset(p.buffers(0).offset() + 4);
+         p.mutable_commands(2)->set_inputs(0, 2);
+       }},
+      {"shared out in part",
+       [](auto &p) { p.mutable_buffers(0)->mutable_type()->set_shape(0, 9); }},
+  };
+  for (const auto &[word, edit] : edits) {
+    const Status status = verifyPlan(sharded(edit));
+    EXPECT_EQ(status.code(), Code::Corrupt) << word;
+    EXPECT_NE(status.message().find(word), std::string::npos)
+        << word << ": " << status.message();
+  }
 }
 
 class Artifacts : public TempFolder {

@@ -2,6 +2,7 @@
 #include "compiler/dialect/Exec.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Labels.h"
+#include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/StateLayout.h"
 
 using namespace mlir;
@@ -121,8 +122,11 @@ private:
       if (!kernel || !kernel.getSchedule())
         return launch.emitError("runs a kernel without a schedule");
       c.set_flops(kernel.getScheduleAttr().getValue().flops);
+      NamedAttrList attrs(attributesOf(kernel));
+      if (auto shard = launch->getAttrOfType<IntegerAttr>(kShard))
+        attrs.set("shard", shard);
       return finish(c, "kernel", launch.getInputs(), launch.getOutputs(),
-                    attributesOf(kernel));
+                    attrs.getDictionary(op->getContext()));
     }
     if (auto call = dyn_cast<exec::CallOp>(op)) {
       c.set_flops(call.getFlops());

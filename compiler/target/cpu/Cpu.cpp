@@ -18,7 +18,7 @@ public:
   explicit Cpu(std::string cpu) : cpu(std::move(cpu)) {}
 
   StringRef name() const override { return "cpu"; }
-  LoweringTraits lowering() const override { return {}; }
+  LoweringTraits lowering() const override { return {.runsParts = true}; }
 
   bool chooses(StringRef) const override { return false; }
   Ways waysOf(ir::PlaceableInterface op) const override {

@@ -11,6 +11,7 @@ public:
   Kernel(const Threads &threads, KernelFunction function,
          const CommandSpec &spec)
       : threads_(threads), function_(function),
+        first_(plan::intAttribute(spec.command, "first", 0)),
         extent_(plan::intAttribute(spec.command, "extent", 1)),
         grain_(plan::intAttribute(spec.command, "grain", 1)) {
     for (const Operand &operand : spec.inputs)
@@ -21,7 +22,7 @@ public:
 
   Status enqueue() override {
     threads_.parallelFor(extent_, grain_, [&](int64_t begin, int64_t end) {
-      function_(args_.data(), begin, end);
+      function_(args_.data(), first_ + begin, first_ + end);
     });
     return {};
   }
@@ -29,6 +30,7 @@ public:
 private:
   const Threads &threads_;
   KernelFunction function_;
+  int64_t first_; // item of a rank that runs a part
   int64_t extent_;
   int64_t grain_;
   std::vector<void *> args_;

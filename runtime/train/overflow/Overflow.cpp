@@ -99,7 +99,8 @@ public:
   }
 
   Status after(const ProbedCommand &c) override {
-    if (found_ || c.command.kind() == "all_reduce")
+    if (found_ || c.command.kind() == "all_reduce" ||
+        c.command.kind() == "all_gather")
       return {};
     const bool readFinite =
         std::all_of(reads_.begin(), reads_.end(),
@@ -266,6 +267,7 @@ Result<std::string> findOverflow(Session &session, Communicator &communicator,
                                  std::span<const Batch> window, int size,
                                  bool inject) {
   std::optional<Place> first;
+  DLC_TRY(session.executor().gatherState(communicator, true));
   if (inject)
     session.executor().injectInfinity();
   for (size_t i = 0; i < window.size(); ++i) {

@@ -129,6 +129,7 @@ metricTexts(const Session &session, std::span<const double> values) {
 Status writeBundle(const std::string &path, Session &session,
                    Communicator &communicator, std::span<const Batch> window,
                    const Incident &incident) {
+  DLC_TRY(session.executor().gatherState(communicator));
   std::vector<std::vector<Batch>> windows;
   for (int rank = 0; rank < communicator.size(); ++rank) {
     windows.emplace_back(window.begin(), window.end());

@@ -1,0 +1,169 @@
+#include "runtime/exec/parts/Shards.h"
+
+#include "runtime/plan/Attributes.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+
+namespace dlc {
+
+constexpr uint64_t kAlignment = 64; // of a part, as of the plan's tensors
+
+static uint64_t aligned(uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+Result<Shards> Shards::create(const plan::Plan &plan, int rank, int ranks) {
+  Shards shards;
+  shards.rank_ = rank;
+  shards.ranks_ = ranks;
+  for (const plan::Region &region : plan.regions())
+    shards.bytes_.push_back(region.bytes());
+  if (ranks == 1)
+    return shards;
+  DLC_ASSIGN(const auto ranges, plan::shardedRanges(plan));
+  uint64_t saved = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const plan::ShardedRange &range = ranges[i];
+    if (i == 0 || ranges[i - 1].region != range.region)
+      saved = 0;
+    Place place{range, plan::itemsOf(range.extent, rank, ranks)};
+    place.ownBytes = plan::piecesOf(range.bytes, range.extent, range.item,
+                                    ranks)[static_cast<size_t>(rank)];
+    place.local = range.offset - saved; // both multiples of its alignment
+    const uint64_t end = range.offset + range.bytes;
+    // What follows keeps its alignment.
+    const uint64_t kept = std::min(aligned(place.ownBytes), range.bytes);
+    saved += (range.bytes - kept) / kAlignment * kAlignment;
+    place.after = end - saved;
+    shards.bytes_[range.region] =
+        plan.regions(static_cast<int>(range.region)).bytes() - saved;
+    shards.places_.push_back(std::move(place));
+  }
+  return shards;
+}
+
+const Shards::Place *Shards::placeBefore(uint32_t region,
+                                         uint64_t offset) const {
+  auto at = std::upper_bound(
+      places_.begin(), places_.end(), std::pair(region, offset),
+      [](const auto &key, const Place &place) {
+        return key < std::pair(place.range.region, place.range.offset);
+      });
+  if (at == places_.begin() || std::prev(at)->range.region != region)
+    return nullptr;
+  return &*std::prev(at);
+}
+
+uint64_t Shards::offsetOf(uint32_t region, uint64_t offset) const {
+  const Place *place = placeBefore(region, offset);
+  return place ? place->after +
+                     (offset - place->range.offset - place->range.bytes)
+               : offset;
+}
+
+std::optional<Shards::Part> Shards::partOf(uint32_t region, uint64_t offset,
+                                           uint64_t bytes) const {
+  const Place *place = placeBefore(region, offset);
+  if (!place || offset >= place->range.offset + place->range.bytes)
+    return std::nullopt;
+  Part part;
+  const uint64_t begin = offset - place->range.offset, end = begin + bytes;
+  uint64_t from = 0;
+  for (const size_t piece :
+       plan::piecesOf(place->range.bytes, place->range.extent,
+                      place->range.item, ranks_)) {
+    const uint64_t low = std::clamp(from, begin, end),
+                   high = std::clamp(from + piece, begin, end);
+    if (part.pieces.size() == static_cast<size_t>(rank_)) {
+      part.skipped = low - begin;
+      part.offset = place->local + (low - std::min(low, from));
+      part.bytes = high - low;
+    }
+    part.pieces.push_back(high - low);
+    from += piece;
+  }
+  return part;
+}
+
+template <class Move>
+void Shards::forEach(const plan::Program &program, CommandSpec &spec,
+                     Move move) const {
+  const auto visit = [&](const auto &ids, std::vector<Operand> &operands) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const plan::Buffer &buffer =
+          program.buffers(static_cast<int>(ids[static_cast<int>(i)]));
+      move(buffer, placeBefore(buffer.region(), buffer.offset()), operands[i]);
+    }
+  };
+  visit(spec.command.inputs(), spec.inputs);
+  visit(spec.command.outputs(), spec.outputs);
+}
+
+CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
+                             std::deque<plan::Command> &own) const {
+  if (empty())
+    return spec;
+  const bool isShared = plan::shardOf(spec.command) != 0;
+  plan::Items items;
+  forEach(
+      program, spec,
+      [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {
+        if (!place)
+          return;
+        const bool inside = buffer.offset() == place->range.offset;
+        if (inside)
+          items = place->items;
+        // Kernels count items from the first of all.
+        const int64_t to =
+            inside ? static_cast<int64_t>(place->local) -
+                         place->items.first *
+                             static_cast<int64_t>(place->range.item)
+                   : static_cast<int64_t>(
+                         offsetOf(buffer.region(), buffer.offset()));
+        operand.data += to - static_cast<int64_t>(buffer.offset());
+      });
+  if (!isShared)
+    return spec;
+  plan::Command &command = own.emplace_back(spec.command);
+  for (plan::Attribute &attribute : *command.mutable_attributes())
+    if (attribute.name() == "extent")
+      attribute.set_i(items.last - items.first);
+  plan::Attribute *first = command.add_attributes();
+  first->set_name("first");
+  first->set_i(items.first);
+  return {command, std::move(spec.inputs), std::move(spec.outputs)};
+}
+
+CommandSpec Shards::narrow(const plan::Program &program, CommandSpec spec,
+                           std::deque<plan::TensorType> &types) const {
+  const int64_t item = plan::shardOf(spec.command);
+  if (empty() || !item)
+    return spec;
+  const plan::Items items = plan::itemsOf(
+      plan::intAttribute(spec.command, "extent", 0), rank_, ranks_);
+  forEach(
+      program, spec,
+      [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {
+        if (buffer.type().shape().empty())
+          return;
+        const auto count =
+            static_cast<int64_t>(*checkedElements(buffer.type().shape()));
+        const auto size =
+            static_cast<int64_t>(sizeOf(*plan::dtypeOf(buffer.type().dtype())));
+        const int64_t begin = std::min(items.first * item, count),
+                      end = std::min(items.last * item, count);
+        if (place && buffer.offset() == place->range.offset)
+          operand.data += static_cast<int64_t>(place->local) -
+                          static_cast<int64_t>(buffer.offset());
+        else
+          operand.data += begin * size;
+        plan::TensorType &type = types.emplace_back();
+        type.set_dtype(buffer.type().dtype());
+        type.add_shape(end - begin);
+        operand.type = &type;
+      });
+  return spec;
+}
+
+} // namespace dlc

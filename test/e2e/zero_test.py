@@ -1,0 +1,148 @@
+"""--zero=1: each rank keeps a part of moments and averages. Not one bit of a run may change by it."""
+
+import json
+import os
+import sys
+import time
+from unittest import mock
+
+import dlc
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "import"))
+import onnx  # noqa: E402
+from support import model, node, value  # noqa: E402
+
+ADAMW = dict(optimizer="adamw", lr=1e-3, schedule="constant", weight_decay=0.01)
+MOMENTUM = dict(dlc.CONSTANT_SGD, lr=0.05, momentum=0.9, weight_decay=1e-4)
+
+
+class Zero(dlc.TestCase):
+    def compile(self, name, zero, model="lenet", ranks=2, **options):
+        return dlc.compile(dlc.model(model), self.path(f"{name}-{zero}.dlc"), ddp=ranks, zero=zero, **(dict(batch=8) | options))
+
+    def train(self, name, zero, steps=6, model="lenet", train=None, **options):
+        artifact = self.compile(name, zero, model, **options)
+        if model == "resnet8":
+            data = dlc.Reference(model).write(self.path("data.npz"))
+        else:
+            data = dlc.data("mnist-train")
+        return dlc.train(artifact, data, self.path(f"{name}-{zero}"), shuffle="off", steps=steps, threads=1, **(train or {}))
+
+    def check(self, name, steps=6, **options):
+        plain, parts = (self.train(name, zero, steps, **options) for zero in (0, 1))
+        self.assertBitwise(parts.state(steps), plain.state(steps), name)
+        np.testing.assert_array_equal(parts.metrics("loss"), plain.metrics("loss"))
+        return plain, parts
+
+    def test_momentum_small_buckets(self):
+        """Some tensors are one item: a rank has nothing of them."""
+        self.check("buckets", bucket_mb=0.01, **MOMENTUM)
+
+    def test_adamw_three_ranks(self):
+        self.check("three", ranks=3, accumulate=2, clip_grad=0.5, **ADAMW)
+
+    def test_averages(self):
+        """Two sets of averages of the parameters, evaluated on all ranks."""
+        data = dlc.data("mnist-test")
+        both = self.check("ema", ema="0.9,0.99", clip_grad=1, **ADAMW, train=dict(val=data))
+        losses = []
+        for run in both:
+            with open(run.folder + "/epochs.jsonl") as file:
+                losses.append([{k: v for k, v in json.loads(line).items() if k.endswith("loss")} for line in file])
+        self.assertEqual(losses[1], losses[0])
+        self.assertIn("ema.2_loss", losses[0][0])
+        evaluated = [dlc.evaluate(run.folder, data, ema=True)["loss"] for run in both]
+        self.assertEqual(evaluated[1], evaluated[0])
+        for run in both:
+            dlc.dlc("export", run.folder, "-o", run.folder + ".onnx", ema=True)
+        weights = [[t.SerializeToString() for t in onnx.load(run.folder + ".onnx").graph.initializer] for run in both]
+        self.assertEqual(weights[1], weights[0])
+
+    def test_averages_by_the_host(self):
+        self.check("host", ema=0.9, ema_device="cpu", **MOMENTUM)
+
+    def test_norms_and_half(self):
+        """Averages of buffers stay whole, as each rank's buffers are its own; a step with an overflow moves nothing."""
+        with mock.patch.dict(os.environ, DLC_INJECT_INF="2"):
+            _, run = self.check("half", steps=3, model="resnet8", amp="O1", amp_dtype="fp16", ema=0.9, batch=4, **MOMENTUM)
+        self.assertEqual(list(run.metrics("found_inf")), [0, 1, 0])
+
+    def test_each_gradient_clipped(self):
+        self.check("each", clip_param_grad=0.01, moments="bf16", **ADAMW)
+
+    def test_another_number_of_ranks(self):
+        """A checkpoint is whole: 3 ranks go on from one of 2, and one rank alone."""
+        runs = [self.train("resume", zero, ema=0.9, **ADAMW) for zero in (0, 1)]
+        for ranks, steps in (3, 8), (1, 10), (2, 12):
+            for run in runs:
+                dlc.dlc("train", resume=run.folder, ranks=ranks, steps=steps, threads=1)
+            self.assertBitwise(runs[1].state(steps), runs[0].state(steps), f"{ranks} ranks")
+
+    def test_refusals(self):
+        """What cannot be in parts is said to be so, by its name."""
+        for options, message in (
+                (dict(optimizer="lamb", lr=1e-3), r"--zero=1: what updates '.*\.m' needs more of its tensor"),
+                (dict(target="cuda", sm=90, **ADAMW), r"--zero=1: the target's devices cannot run a part"),
+        ):
+            _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=1, code=dlc.BAD_MODEL, **options)
+            self.assertRegex(err, message)
+        artifact = self.compile("debug", 1, **ADAMW)
+        _, err = dlc.dlc("train", artifact, data=dlc.data("mnist-train"), run=self.path("debug"), debug_overflow=True, code=dlc.USAGE)
+        self.assertRegex(err, r"--debug-overflow keeps a copy of all state, of which each rank has a part \(--zero=1\)")
+
+    def test_replay(self):
+        """A run that diverges leaves whole state: one step of it can be done again by as many ranks."""
+        artifact = self.compile("diverge", 1, **dict(MOMENTUM, lr=1e30))
+        run = self.path("diverge")
+        dlc.dlc("train", artifact, data=dlc.data("mnist-train"), run=run, steps=20, threads=1, code=dlc.DIVERGED)
+        bundle = next(name for name in os.listdir(run) if name.startswith("replay-"))
+        out, err = dlc.dlc("replay", os.path.join(run, bundle))
+        self.assertRegex(out + err, r"Gemm|Conv|step")
+
+    def test_memory(self):
+        """A rank's memory shrinks as dlc plan predicts, within 5 %."""
+        random = np.random.RandomState(1)
+        weights = {"w": random.randn(3000, 3000).astype("f4") / 50, "v": random.randn(10, 3000).astype("f4") / 50}
+        nodes = [node("Gemm", ["x", "w"], ["h"], transB=1), node("Relu", ["h"], ["r"]), node("Gemm", ["r", "v"], ["y"], transB=1)]
+        onnx.save(model(nodes, [value("x", [1, 3000])], [value("y", [1, 10])], weights, opset=17), self.path("wide.onnx"))
+        np.savez(self.path("wide.npz"), x=random.randn(64, 3000).astype("f4"), y=random.randint(10, size=64))
+        measured, predicted = [], []
+        for zero in 0, 1:
+            artifact = dlc.compile(self.path("wide.onnx"), self.path(f"wide{zero}.dlc"), ddp=2, zero=zero, ema=0.9, **ADAMW)
+            measured.append(self.memory(artifact, self.path("wide.npz"), self.path(f"wide{zero}")))
+            profiled = dlc.train(artifact, self.path("wide.npz"), self.path(f"profiled{zero}"), steps=2, profile=True, threads=1)
+            out, _ = dlc.dlc("plan", artifact, gpus=2, json=True, profile=profiled.folder + "/profile.json", net="10Gbps", node=1)
+            predicted.append({row["mode"]: row["memory_bytes"] for row in json.loads(out)["rows"]})
+        self.assertEqual(predicted[1], predicted[0])
+        saved = predicted[0]["ddp"] - predicted[0]["zero 1"]
+        for rank in 0, 1:
+            self.assertAlmostEqual((measured[0][rank] - measured[1][rank]) / saved, 1, delta=0.05)
+
+    def memory(self, artifact, data, run):
+        """Resident bytes of each rank while it trains."""
+        process = dlc.start("train", artifact, data=data, run=run, steps=100000, threads=1, save_every=0, shuffle="off")
+        try:
+            deadline = time.monotonic() + 60
+            while self.steps(run) < 3:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
+            with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+                ranks = sorted(map(int, file.read().split()))
+            return [self.resident(rank) for rank in ranks]
+        finally:
+            dlc.kill(process)
+
+    def steps(self, run):
+        try:
+            return len(dlc.Run(run).metrics("loss"))
+        except (OSError, ValueError): # not there, or half a line
+            return 0
+
+    def resident(self, process):
+        with open(f"/proc/{process}/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS"))
+
+
+if __name__ == "__main__":
+    dlc.main()

@@ -1,0 +1,65 @@
+// RUN: %dlc-opt %s --dlc-schedule-kernels --dlc-shard-updates --split-input-file --verify-diagnostics | FileCheck %s
+
+// What updates a parameter and its moment runs in items, of which each rank runs some; the parameter is gathered, and waited
+// for before the next command that reads parameters. Averages of buffers are each rank's own.
+// CHECK: exec.program @step
+// CHECK: %[[W:.*]] = exec.buffer @param at 0 : memref<10000xf32>
+// CHECK: exec.launch @move ins({{.*}}) outs({{.*}}) {shard = 2048 : i64}
+// CHECK-NEXT: exec.call "all_gather" ins(%[[W]] : memref<10000xf32>) outs(%[[W]] : memref<10000xf32>) {bucket = 1 : i64, extent = 5 : i64, shard = 2048 : i64}
+// CHECK-NEXT: exec.launch @average ins(%{{.*}}) outs(%{{.*}}){{$}}
+// CHECK-NEXT: exec.wait %[[W]] bucket = 1
+// CHECK-NEXT: exec.copy
+exec.region @param "state" bytes = 40000
+exec.region @moment.m "state" bytes = 40000
+exec.region @buffer "state" bytes = 64
+exec.region @ema "state" bytes = 64
+exec.region @gradient "gradient" bytes = 40000
+exec.region @scratch "scratch" bytes = 40000
+exec.state @w : tensor<10000xf32> "param" in @param at 0 init = "w" trainable
+exec.state @w.m : tensor<10000xf32> "moment" in @moment.m at 0 init = 0.0 : f32 of = @w
+exec.state @b : tensor<4xf32> "buffer" in @buffer at 0 init = "b"
+exec.state @"ema/b" : tensor<4xf32> "ema" in @ema at 0 init = @b of = @b
+exec.program @step scratch = 40000 {
+  %w = exec.buffer @param at 0 : memref<10000xf32>
+  %m = exec.buffer @moment.m at 0 : memref<10000xf32>
+  %g = exec.buffer @gradient at 0 : memref<10000xf32>
+  %b = exec.buffer @buffer at 0 : memref<4xf32>
+  %e = exec.buffer @ema at 0 : memref<4xf32>
+  %s = exec.buffer @scratch at 0 : memref<10000xf32>
+  exec.all_reduce %g bucket = 0 : memref<10000xf32>
+  exec.wait %g bucket = 0 : memref<10000xf32>
+  exec.launch @move ins(%w, %m, %g : memref<10000xf32>, memref<10000xf32>, memref<10000xf32>) outs(%w, %m : memref<10000xf32>, memref<10000xf32>)
+  exec.launch @average ins(%e, %b : memref<4xf32>, memref<4xf32>) outs(%e : memref<4xf32>)
+  exec.copy %w to %s : memref<10000xf32>, memref<10000xf32>
+}
+exec.kernel @move {
+^bb0(%w: tensor<10000xf32>, %m: tensor<10000xf32>, %g: tensor<10000xf32>):
+  %0 = dlc.add %m, %g : (tensor<10000xf32>, tensor<10000xf32>) -> tensor<10000xf32>
+  %1 = dlc.sub %w, %0 : (tensor<10000xf32>, tensor<10000xf32>) -> tensor<10000xf32>
+  dlc.yield %1, %0 : tensor<10000xf32>, tensor<10000xf32>
+}
+exec.kernel @average {
+^bb0(%e: tensor<4xf32>, %b: tensor<4xf32>):
+  %0 = dlc.add %e, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  dlc.yield %0 : tensor<4xf32>
+}
+
+// -----
+
+// A moment that sums of its tensor move is no sum of parts.
+exec.region @param "state" bytes = 64
+exec.region @moment.m "state" bytes = 64
+exec.region @scratch "scratch" bytes = 64
+exec.state @w : tensor<4xf32> "param" in @param at 0 init = "w" trainable
+// expected-error @+1 {{--zero=1: what updates 'w.m' needs more of its tensor than the element that it updates}}
+exec.state @w.m : tensor<4xf32> "moment" in @moment.m at 0 init = 0.0 : f32 of = @w
+exec.program @step scratch = 64 {
+  %m = exec.buffer @moment.m at 0 : memref<4xf32>
+  exec.launch @normed ins(%m : memref<4xf32>) outs(%m : memref<4xf32>)
+}
+exec.kernel @normed {
+^bb0(%m: tensor<4xf32>):
+  %0 = dlc.reduce_sum %m {axes = array<i64: 0>, keepdims} : (tensor<4xf32>) -> tensor<1xf32>
+  %1 = dlc.sub %m, %0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  dlc.yield %1 : tensor<4xf32>
+}
