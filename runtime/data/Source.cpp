@@ -6,6 +6,7 @@
 #include "runtime/data/DataHash.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
+#include "runtime/data/shards/Shards.h"
 
 #include <algorithm>
 #include <cstring>
@@ -116,6 +117,15 @@ Status noSuchArray(const Source &source, const std::string &key) {
 
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
                                                  BadSamples bad) {
+  for (const char *ending : {".tar.gz", ".tgz", ".tar.xz", ".tar.zst"})
+    if (path.ends_with(ending))
+      return failed("'{}' is compressed: unpack it to a .tar, in which samples "
+                    "are read where they are",
+                    path);
+  if (isShards(path)) {
+    DLC_ASSIGN(auto pictures, openShards(path));
+    return pictureSource(std::move(pictures), bad);
+  }
   if (isFolder(path)) {
     DLC_ASSIGN(auto pictures, openPictureFolder(path));
     return pictureSource(std::move(pictures), bad);

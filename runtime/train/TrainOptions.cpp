@@ -26,8 +26,8 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       .only("run.resume", {})
       .flagOnly();
   table.text("run.data", o.data, "PATH",
-             "samples: .npz with arrays x and y, or a folder with a folder of "
-             "pictures for each class");
+             "samples: .npz with arrays x and y, a folder with a folder of "
+             "pictures for each class, or shards: a-{000..127}.tar");
   table.text("run.val", o.val, "PATH", "samples to evaluate after each epoch");
   table.text("run.run", o.run, "FOLDER", "run folder (default runs/MODEL-N)")
       .notKept();

@@ -31,7 +31,7 @@ EvalArguments::EvalArguments() {
   table.group("Options");
   addModel(table, "eval.model", model);
   table.text("eval.data", data, "PATH",
-             "samples: .npz, .npy with x only, or a folder of pictures");
+             "samples: .npz, .npy with x only, a folder of pictures, or .tar");
   addAverages(table, "eval.ema", averages);
   table.group("Samples (a run's: as in its training, where nothing is given)");
   samples.addTo(table, "eval");

@@ -1,0 +1,29 @@
+// Tar archives of samples, as WebDataset has them.
+#pragma once
+
+#include "runtime/data/pictures/PictureSource.h"
+
+#include <string>
+#include <vector>
+
+namespace dlc {
+
+// Whether `path` means shards: a name that ends in .tar, or a folder that has
+// such files and neither folders nor pictures.
+bool isShards(const std::string &path);
+
+// The archives that `path` means, in order: one; "train-{000..127}.tar", with
+// as many digits; or all of a folder. Errors: a range that goes back, or of
+// more than kMaxShards.
+constexpr int64_t kMaxShards = 60000; // each is mapped
+Result<std::vector<std::string>> shardsOf(const std::string &path);
+
+// Pictures and their classes. Members whose names are equal up to the first dot
+// of the last part, in a row, are a sample: key.jpg (.jpeg, .png, .webp) and
+// key.cls, a number from 0. Others are passed over. Errors: a sample without a
+// picture or with two, a class that is no number, a class for some samples
+// only. The archives are mapped; a sample takes 32 bytes. The hash is of the
+// archives' names and of all sizes and classes, not of pixels.
+Result<std::shared_ptr<const Pictures>> openShards(const std::string &path);
+
+} // namespace dlc
