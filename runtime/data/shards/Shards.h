@@ -22,7 +22,7 @@ Result<std::vector<std::string>> shardsOf(const std::string &path);
 // of the last part, in a row, are a sample: key.jpg (.jpeg, .png, .webp) and
 // key.cls, a number from 0. Others are passed over. Errors: a sample without a
 // picture or with two, a class that is no number, a class for some samples
-// only. The archives are mapped; a sample takes 32 bytes. The hash is of the
+// only. The archives are mapped; a sample takes 40 bytes. The hash is of the
 // archives' names and of all sizes and classes, not of pixels.
 Result<std::shared_ptr<const Pictures>> openShards(const std::string &path);
 
