@@ -4,6 +4,7 @@
 #include "runtime/api/Options.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/plan/Types.h"
+#include "runtime/train/TrainOptions.h"
 #include "runtime/train/session/AveragesRow.h"
 #include "runtime/train/session/Inputs.h"
 
@@ -14,6 +15,7 @@ using namespace dlc::api;
 
 struct dlc_session {
   std::unique_ptr<Session> session;
+  SampleOptions samples;                    // as the run made them
   std::map<std::string, TensorList> inputs; // by program
   TensorList states;
   Batch batch;                 // of train_step
@@ -56,6 +58,7 @@ Status open(dlc_session &made, const std::string &path,
   DLC_TRY(apply(rows.table, options, count).status());
   rows.options.record = !rows.noGraph;
   DLC_ASSIGN(made.session, Session::open(path, rows.options));
+  DLC_ASSIGN(made.samples, samplesOf(made.session->model()));
   const plan::Plan &plan = made.session->executor().plan();
   for (const plan::Program &program : plan.programs())
     for (const plan::Port &port : program.inputs())
@@ -133,9 +136,9 @@ Result<double> metric(const dlc_session &s, const std::string &name) {
 }
 
 Status predict(dlc_session &s, const dlc_dataset &samples) {
-  DLC_ASSIGN(const Dataset dataset,
-             openDataset(samples.source, s.session->plan(), "predict",
-                         SampleOptions()));
+  DLC_ASSIGN(
+      const Dataset dataset,
+      openDataset(samples.source, s.session->plan(), "predict", s.samples));
   DLC_ASSIGN(s.outputs, s.session->predict(dataset));
   s.outputList = {};
   for (Session::Output &output : s.outputs)
@@ -204,7 +207,7 @@ dlc_code dlc_session_evaluate(dlc_session *session, const dlc_dataset *samples,
     DLC_TRY(expectGiven(result, "the place for the result"));
     DLC_ASSIGN(const Dataset dataset,
                openDataset(samples->source, session->session->plan(),
-                           "eval_step", SampleOptions()));
+                           "eval_step", session->samples));
     DLC_ASSIGN(const EvalResult found, session->session->evaluate(dataset));
     *result = {found.loss, found.accuracy.has_value(),
                found.accuracy.value_or(0), found.samples};

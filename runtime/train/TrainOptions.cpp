@@ -9,6 +9,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace dlc {
 namespace {
@@ -275,6 +276,15 @@ Result<TrainOptions> optionsFromYaml(const std::string &path) {
   TrainOptions options;
   DLC_TRY(readFileInto(path, {}, options));
   return options;
+}
+
+Result<SampleOptions> samplesOf(const Model &model) {
+  if (!model.checkpoint)
+    return SampleOptions();
+  const auto run = std::filesystem::path(model.checkpoint->path).parent_path();
+  DLC_ASSIGN(TrainOptions trained,
+             optionsFromYaml((run / "config.yaml").string()));
+  return trained.samples;
 }
 
 // All that samples are made by.

@@ -5,6 +5,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/data/SampleOptions.h"
 #include "runtime/device/Tuning.h"
+#include "runtime/plan/Model.h"
 
 #include <cstdint>
 #include <optional>
@@ -83,6 +84,10 @@ struct TrainOptions {
 // Code::Corrupt names line and column.
 std::string toYaml(const TrainOptions &options);
 Result<TrainOptions> optionsFromYaml(const std::string &path);
+
+// How the run that a model is of makes its samples; as by default for an
+// artifact.
+Result<SampleOptions> samplesOf(const Model &model);
 
 // Code::Usage, naming the flag, for a given option that would make the resumed
 // run another run.

@@ -273,6 +273,27 @@ TEST_F(Api, CallbacksSeeStepsAndEpochs) {
   expectError(DLC_USAGE, "runs once", [&] { trainer.run(); });
 }
 
+TEST_F(Api, ASessionMakesSamplesAsItsRunDid) {
+  double loss = 0;
+  Callbacks callbacks;
+  callbacks.epoch = [&](const dlc_epoch &e) {
+    loss = *valueOf(e, "val_loss");
+    return true;
+  };
+  const Dataset data = samples(10);
+  const auto train = [&](const std::string &name, Options more) {
+    more.insert(more.end(), {{"run", path(name)}, {"epochs", "1"}});
+    return Trainer::open(path("m.dlc"), data, data, options(more), callbacks)
+        .run()
+        .folder;
+  };
+  const auto run = train("run", {{"mean", "0.75"}, {"std", "0.125"}});
+  EXPECT_EQ(Session::open(run).evaluate(data).loss, loss);
+  const double normalized = loss;
+  train("plain", {});
+  EXPECT_NE(loss, normalized);
+}
+
 TEST_F(Api, ACallbackEndsARunThatGoesOnLater) {
   const Dataset data = samples(10);
   const auto train = [&](const std::string &name, int64_t last) {

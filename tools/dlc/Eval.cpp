@@ -8,8 +8,6 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/train/metrics/Judge.h"
 
-#include <filesystem>
-
 namespace dlc::tool {
 namespace {
 
@@ -164,13 +162,7 @@ Status predict(const EvalArguments &arguments) {
 Result<SampleOptions> sampleOptions(const Model &model,
                                     const OptionTable &table,
                                     const OptionTable::Given &given) {
-  SampleOptions options;
-  if (model.checkpoint) {
-    auto run = std::filesystem::path(model.checkpoint->path).parent_path();
-    DLC_ASSIGN(TrainOptions trained,
-               optionsFromYaml((run / "config.yaml").string()));
-    options = trained.samples;
-  }
+  DLC_ASSIGN(SampleOptions options, samplesOf(model));
   OptionTable own;
   options.addTo(own, "eval");
   for (const Option &option : own.all())

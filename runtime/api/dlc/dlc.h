@@ -161,6 +161,8 @@ typedef struct dlc_evaluation {
   double accuracy; /* share of rows whose label was hit */
   int64_t samples;
 } dlc_evaluation;
+/* Samples are scaled, cropped and normalized as the run was that the session is
+   of. */
 DLC_API dlc_code dlc_session_evaluate(dlc_session *session,
                                       const dlc_dataset *samples,
                                       dlc_evaluation *result);
