@@ -26,7 +26,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     for (auto [name, index] : namedResults(f, kFoundInf))
       flags.insert(index);
     reduceResults(f, [&](unsigned i) { return !flags.contains(i); });
-    for (auto g : f.getOps<ir::GradientOp>()) {
+    for (auto g : llvm::to_vector(f.getOps<ir::GradientOp>())) {
       b.setInsertionPoint(g);
       g.getValueMutable().assign(gradient(b, g));
     }
@@ -44,7 +44,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   }
 
   /// What is rounded on its way has another size than its parameter, and so no
-  /// place by it.
+  /// place by it. It is f32 again at the end, where its bucket is there.
   Value gradient(OpBuilder &b, ir::GradientOp g) {
     const std::string &wire = options.allReduce.compress;
     Value v = g.getValue();
@@ -53,6 +53,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       return mean(b, v, g.getStateAttr());
     Type half = wire == "bf16" ? Type(b.getBF16Type()) : Type(b.getF16Type());
     Value sent = mean(b, ir::Expr(b, g.getLoc(), v).cast(half).v, nullptr);
+    g->moveBefore(g->getBlock()->getTerminator());
+    b.setInsertionPoint(g);
     return ir::Expr(b, g.getLoc(), sent).cast(b.getF32Type()).v;
   }
 

@@ -10,7 +10,7 @@ OPTIONS = dict(dlc.CONSTANT_SGD, lr=0.02, momentum=0.9)
 
 class Compress(dlc.TestCase):
     def train(self, name, **options):
-        artifact = dlc.compile(dlc.model("lenet"), self.path(name + ".dlc"), batch=16, ddp=2, **(OPTIONS | options))
+        artifact = dlc.compile(dlc.model("lenet"), self.path(name + ".dlc"), ddp=2, **(dict(batch=16) | OPTIONS | options))
         return artifact, dlc.train(artifact, dlc.data("mnist-train"), self.path(name), shuffle="off", steps=8, threads=1)
 
     def test_half_on_the_wire(self):
@@ -22,6 +22,13 @@ class Compress(dlc.TestCase):
             np.testing.assert_allclose(losses, exact.metrics("loss"), rtol=tolerance)
             self.assertGreater(np.abs(losses - exact.metrics("loss")).max(), 0, "nothing was rounded")
             self.assertLess(self.sent(artifact), 0.51 * self.sent(plain))
+
+    def test_norm_of_what_was_sent(self):
+        """What reads all gradients before the update reads them when all have come."""
+        for i, options in enumerate((dict(clip_grad=0.5), dict(clip_param_grad=0.1, accumulate=2, batch=8), dict(clip_value=0.01, ema=0.9))):
+            _, exact = self.train(f"exact{i}", **options)
+            _, run = self.train(f"bf16-{i}", compress="bf16", **options)
+            np.testing.assert_allclose(run.metrics("loss"), exact.metrics("loss"), rtol=2e-2)
 
     def sent(self, artifact):
         out, _ = dlc.dlc("inspect", artifact, json=True)
