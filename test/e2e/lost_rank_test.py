@@ -1,4 +1,5 @@
-"""A lost rank does not end a run that shrinks: the others go on, with the bits of a run that was resumed by so many."""
+"""A lost rank does not end a run that shrinks: the others go on, with the bits of a run that was resumed by so many, though
+the lost one had a part of the state (--zero=1)."""
 
 import json
 import os
@@ -19,7 +20,7 @@ class LostRank(dlc.TestCase):
     def setUpClass(cls):
         cls.share_folder()
         cls.artifact = dlc.compile(dlc.model("lenet"), os.path.join(cls.shared, "model.dlc"), ddp=3, batch=8,
-                                   optimizer="adamw", lr=1e-3, schedule="cosine", ema=0.9)
+                                   optimizer="adamw", lr=1e-3, schedule="cosine", ema=0.9, zero=1)
 
     def start(self, **options):
         """A run that only ends when it is stopped."""
