@@ -3,6 +3,7 @@
 #include "runtime/base/options/OptionTable.h"
 
 #include <fmt/ranges.h>
+#include <span>
 
 namespace dlc {
 namespace {
@@ -200,6 +201,8 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
               "share of a picture's side that its middle has, where that is "
               "taken: 0.875 is 224 of 256")
       .described("SHARE");
+  table.choice(key("tokens"), tokens, {"auto", "uint16", "uint32"},
+               "type of a .bin file of tokens; auto: its header tells");
   table.require([this](auto &) -> Status {
     if (mean.empty() == std.empty())
       return {};

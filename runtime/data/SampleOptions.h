@@ -15,6 +15,9 @@ struct SampleOptions {
   // A float sample becomes (value * scale - mean) / std: a number for each
   // channel, or one for all. Both or none.
   std::vector<double> mean, std;
+  // Type of a token file that has no header: "uint16", "uint32"; "auto": it has
+  // one.
+  std::string tokens = "auto";
   Augmentation augmentation; // of pictures: what it draws, in training only
   // torchvision's RandomErasing: how likely a box of a picture becomes 0, when
   // all else is done.

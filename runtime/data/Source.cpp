@@ -4,9 +4,11 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/data/DataHash.h"
+#include "runtime/data/Range.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/Shards.h"
+#include "runtime/data/tokens/TokenSource.h"
 
 #include <algorithm>
 #include <cstring>
@@ -122,6 +124,10 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
       return failed("'{}' is compressed: unpack it to a .tar, in which samples "
                     "are read where they are",
                     path);
+  if (path.ends_with(".bin")) {
+    DLC_ASSIGN(auto files, expandRange(path));
+    return tokenSource(path, std::move(files));
+  }
   if (isShards(path)) {
     DLC_ASSIGN(auto pictures, openShards(path));
     return pictureSource(std::move(pictures), bad);

@@ -70,8 +70,8 @@ enum class BadSamples {
   Skip,  // the next one that can be decoded takes their place, with a warning
 };
 
-// What is at `path`: shards (shards/Shards.h), a folder of pictures
-// (pictures/Folder.h), a .npy, else a .npz.
+// What is at `path`: tokens (tokens/TokenSource.h), shards (shards/Shards.h), a
+// folder of pictures (pictures/Folder.h), a .npy, else a .npz.
 Result<std::shared_ptr<const Source>>
 openSource(const std::string &path, BadSamples bad = BadSamples::Error);
 

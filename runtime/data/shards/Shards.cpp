@@ -4,6 +4,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/Mapping.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/data/Range.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/shards/Tar.h"
 
@@ -214,28 +215,7 @@ bool isShards(const std::string &path) {
 Result<std::vector<std::string>> shardsOf(const std::string &path) {
   if (isFolder(path))
     return shardsIn(path);
-  const size_t open = path.find('{'), dots = path.find("..", open),
-               close = path.find('}', open);
-  if (open == path.npos || exists(path))
-    return std::vector{path};
-  int64_t first = -1, last = -1;
-  const auto read = [&](size_t from, size_t to, int64_t &value) {
-    const auto [end, error] =
-        std::from_chars(path.data() + from, path.data() + to, value);
-    return error == std::errc() && end == path.data() + to && value >= 0;
-  };
-  if (dots == path.npos || close == path.npos || dots > close ||
-      !read(open + 1, dots, first) || !read(dots + 2, close, last) ||
-      first > last || last - first >= kMaxShards)
-    return usageError("'{}': expected a range of at most {} numbers, as in "
-                      "train-{{000..127}}.tar",
-                      printable(path), kMaxShards);
-  const size_t digits = dots - open - 1;
-  std::vector<std::string> shards;
-  for (int64_t i = first; i <= last; ++i)
-    shards.push_back(fmt::format("{}{:0{}}{}", path.substr(0, open), i, digits,
-                                 path.substr(close + 1)));
-  return shards;
+  return expandRange(path);
 }
 
 Result<std::shared_ptr<const Pictures>> openShards(const std::string &path) {

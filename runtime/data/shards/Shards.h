@@ -12,10 +12,8 @@ namespace dlc {
 // such files and neither folders nor pictures.
 bool isShards(const std::string &path);
 
-// The archives that `path` means, in order: one; "train-{000..127}.tar", with
-// as many digits; or all of a folder. Errors: a range that goes back, or of
-// more than kMaxShards.
-constexpr int64_t kMaxShards = 60000; // each is mapped
+// The archives that `path` means, in order: all of a folder, or a range
+// (Range.h), which may be one.
 Result<std::vector<std::string>> shardsOf(const std::string &path);
 
 // Pictures and their classes. Members whose names are equal up to the first dot

@@ -1,0 +1,101 @@
+#include "runtime/data/tokens/TokenFile.h"
+
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+constexpr uint64_t kHeaderBytes = 256 * 4;
+
+struct Kind {
+  int32_t magic, version;
+  TokenWidth width;
+  std::string_view name;
+};
+constexpr Kind kKinds[] = {{20240520, 1, TokenWidth::Bits16, "uint16"},
+                           {20240801, 7, TokenWidth::Bits32, "uint32"}};
+
+uint64_t bytesOf(TokenWidth width) {
+  return width == TokenWidth::Bits16 ? 2 : 4;
+}
+
+std::string_view nameOf(TokenWidth width) {
+  return kKinds[width == TokenWidth::Bits16 ? 0 : 1].name;
+}
+
+int32_t headerField(const MappedFile &file, size_t field) {
+  int32_t value;
+  std::memcpy(&value, file.bytes().data() + field * sizeof value, sizeof value);
+  return value;
+}
+
+const Kind *kindOf(const MappedFile &file) {
+  if (file.size() >= kHeaderBytes)
+    for (const Kind &kind : kKinds)
+      if (headerField(file, 0) == kind.magic)
+        return &kind;
+  return nullptr;
+}
+
+template <class T>
+void widen(const std::byte *from, int64_t count, int64_t *to) {
+  for (int64_t i = 0; i < count; ++i) {
+    T token;
+    std::memcpy(&token, from + size_t(i) * sizeof token, sizeof token);
+    to[i] = int64_t(token);
+  }
+}
+
+} // namespace
+
+std::optional<TokenWidth> tokenWidthFrom(std::string_view name) {
+  for (const Kind &kind : kKinds)
+    if (name == kind.name)
+      return kind.width;
+  return std::nullopt;
+}
+
+Result<TokenFile> TokenFile::open(const std::string &path,
+                                  std::optional<TokenWidth> width) {
+  TokenFile tokens;
+  DLC_ASSIGN(tokens.file_, MappedFile::open(path));
+  const MappedFile &file = tokens.file_;
+  const Kind *kind = kindOf(file);
+  if (!kind && !width)
+    return failed("'{}' has tokens and no header that tells their type: give "
+                  "--tokens=uint16, as nanoGPT writes them, or uint32",
+                  path);
+  tokens.width_ = kind ? kind->width : *width;
+  const uint64_t size = bytesOf(tokens.width_);
+  if (!kind) {
+    if (file.size() % size != 0)
+      return failed("'{}' has {} bytes, which are no whole number of {} tokens",
+                    path, file.size(), nameOf(tokens.width_));
+    tokens.count_ = int64_t(file.size() / size);
+    return tokens;
+  }
+  if (width && *width != kind->width)
+    return failed("'{}' has a header, and so tokens of {}: not --tokens={}",
+                  path, kind->name, nameOf(*width));
+  if (headerField(file, 1) != kind->version)
+    return failed("'{}' has version {}, expected {}", path,
+                  headerField(file, 1), kind->version);
+  tokens.offset_ = kHeaderBytes;
+  tokens.count_ = headerField(file, 2);
+  if (tokens.count_ < 0 ||
+      uint64_t(tokens.count_) != (file.size() - kHeaderBytes) / size)
+    return failed("'{}' claims {} tokens, but has {}: is it whole?", path,
+                  tokens.count_, (file.size() - kHeaderBytes) / size);
+  return tokens;
+}
+
+void TokenFile::read(int64_t first, int64_t count, int64_t *to) const {
+  const std::byte *from =
+      file_.bytes().data() + offset_ + uint64_t(first) * bytesOf(width_);
+  if (width_ == TokenWidth::Bits16)
+    widen<uint16_t>(from, count, to);
+  else
+    widen<uint32_t>(from, count, to);
+}
+
+} // namespace dlc

@@ -1,0 +1,137 @@
+#include "runtime/data/tokens/TokenSource.h"
+
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/numbers/Philox.h"
+#include "runtime/data/DataHash.h"
+#include "runtime/data/SampleOptions.h"
+#include "runtime/data/tokens/TokenFile.h"
+
+#include <algorithm>
+#include <span>
+
+namespace dlc {
+namespace {
+
+class TokenWindows {
+public:
+  TokenWindows(std::vector<TokenFile> files, int64_t length)
+      : files_(std::move(files)), length_(length) {
+    for (const TokenFile &file : files_)
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) +
+                      std::max<int64_t>(0, file.count() - 1) / length_);
+  }
+
+  int64_t count() const { return ends_.back(); }
+  int64_t length() const { return length_; }
+
+  // Window `row`, `ahead` tokens later.
+  void read(int64_t row, const TrainingPass *pass, int64_t ahead,
+            int64_t *to) const {
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), row);
+    const auto at = size_t(end - ends_.begin());
+    const TokenFile &file = files_[at];
+    const int64_t window = row - (at ? ends_[at - 1] : 0);
+    const int64_t first =
+        std::min(window * length_ + (pass ? offsetOf(*pass) : 0),
+                 file.count() - 1 - length_);
+    file.read(first + ahead, length_, to);
+  }
+
+private:
+  int64_t offsetOf(const TrainingPass &pass) const {
+    constexpr uint64_t kStream = 0x746f6b656e73; // of nothing else's draws
+    const PhiloxBlock drawn = philox(pass.seed, uint64_t(pass.epoch), kStream);
+    return int64_t((uint64_t(drawn[1]) << 32 | drawn[0]) % uint64_t(length_));
+  }
+
+  std::vector<TokenFile> files_;
+  int64_t length_;
+  std::vector<int64_t> ends_; // windows up to the end of each file
+};
+
+class WindowRows final : public RowReader {
+public:
+  WindowRows(std::shared_ptr<const TokenWindows> windows, int64_t ahead)
+      : windows_(std::move(windows)), ahead_(ahead) {}
+  Status read(int64_t row, const TrainingPass *pass,
+              std::byte *to) const override {
+    windows_->read(row, pass, ahead_, reinterpret_cast<int64_t *>(to));
+    return {};
+  }
+
+private:
+  std::shared_ptr<const TokenWindows> windows_;
+  int64_t ahead_;
+};
+
+class TokenSource final : public Source {
+public:
+  TokenSource(std::string path, std::vector<std::string> files,
+              std::shared_ptr<const TokenWindows> windows)
+      : path_(std::move(path)), files_(std::move(files)),
+        windows_(std::move(windows)) {}
+
+  std::string name() const override { return path_; }
+  std::vector<std::string> keys() const override { return {"x", "y"}; }
+  Result<Array> head(const std::string &key) const override {
+    if (!has(key))
+      return noSuchArray(*this, key);
+    if (!windows_)
+      return Array{DType::I64, {0}, {}};
+    return Array{DType::I64, {windows_->count(), windows_->length()}, {}};
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    if (!has(key))
+      return noSuchArray(*this, key);
+    if (!windows_)
+      return failed("'{}' has tokens, whose number a model must tell", path_);
+    return std::make_shared<const WindowRows>(windows_, key == "y" ? 1 : 0);
+  }
+  Result<std::shared_ptr<const Source>>
+  shaped(const std::vector<int64_t> &sample,
+         const SampleOptions &options) const override {
+    if (sample.size() != 1 || sample[0] < 1)
+      return failed("'{}' has tokens, which cannot be samples of shape [{}], "
+                    "expected [T]",
+                    path_, fmt::join(sample, ", "));
+    std::vector<TokenFile> files;
+    int64_t tokens = 0;
+    for (const std::string &path : files_) {
+      DLC_ASSIGN(TokenFile file,
+                 TokenFile::open(path, tokenWidthFrom(options.tokens)));
+      tokens += file.count();
+      files.push_back(std::move(file));
+    }
+    auto windows =
+        std::make_shared<const TokenWindows>(std::move(files), sample[0]);
+    if (windows->count() == 0)
+      return failed("'{}' has {} tokens, expected at least {} in a row: the "
+                    "model takes {}, and each has a next one",
+                    path_, tokens, sample[0] + 1, sample[0]);
+    return std::make_shared<const TokenSource>(path_, files_, windows);
+  }
+  Result<std::string> hash(int threads) const override {
+    std::string all;
+    for (const std::string &file : files_) {
+      DLC_ASSIGN(const std::string one, hashData(file, threads));
+      all += one + "\n";
+    }
+    return sha256(std::as_bytes(std::span(all)));
+  }
+
+private:
+  std::string path_;
+  std::vector<std::string> files_;
+  std::shared_ptr<const TokenWindows> windows_; // null: not shaped yet
+};
+
+} // namespace
+
+std::shared_ptr<const Source> tokenSource(std::string path,
+                                          std::vector<std::string> files) {
+  return std::make_shared<const TokenSource>(std::move(path), std::move(files),
+                                             nullptr);
+}
+
+} // namespace dlc
