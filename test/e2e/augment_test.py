@@ -49,6 +49,16 @@ class Augmented(dlc.TestCase):
         dlc.dlc("train", resume=run)
         self.assertBitwise(dlc.Run(run).state(self.last), self.same.state(self.last), "after kill -9")
 
+    def test_ranks(self):
+        two = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), ddp=2, batch=8)
+        run = dlc.train(two, self.images, self.path("run"), epochs=2, workers=1, **EVERYTHING)
+        self.assertNear(run.metrics("loss"), self.same.metrics("loss"), 1e-4, "two ranks of 8 see what one of 16 does")
+        ranks = [dlc.start("train", two, f"--rank={rank}", data=self.arrays, steps=3, world_size=2, hflip=rank / 2, timeout=20,
+                           init="file://" + self.path("meet"), run=self.path("bad")) for rank in range(2)]
+        errors = [dlc.finish(rank, 60)[2] for rank in ranks]
+        self.assertRegex("".join(errors), r"rank 1 runs another job than rank 0: .*options of samples \[hflip 0\.5\]; expected "
+                                          r".*options of samples \[\]")
+
     def test_each_option_changes_the_samples(self):
         plain = self.train("plain", self.arrays).state(self.last)
         cases = {

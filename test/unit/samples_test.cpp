@@ -308,6 +308,42 @@ TEST(Samples, SharesAreOfBeta) {
   }
 }
 
+// Why an input cannot have what is asked for.
+std::string refusal(const SampleOptions &options, DType type,
+                    std::vector<int64_t> shape) {
+  const auto source = sourceOf("bytes", {{"x", bytesOf({4, shape.at(1)})},
+                                         {"p", bytesOf({4, 3, 8, 8})}});
+  const char *key = shape.size() == 2 ? "x" : "p";
+  return Dataset::open(source, {{key, type, shape}}, shape[0], options)
+      .status()
+      .message();
+}
+
+TEST(Samples, WhatAnInputCannotHaveIsRefused) {
+  SampleOptions erase, mean, mixup, cutmix;
+  erase.randomErase = 0.1;
+  mean.mean = {1, 2, 3}, mean.std = {1, 1, 1};
+  mixup.mixup = cutmix.cutmix = 1;
+  EXPECT_THAT(
+      refusal(erase, DType::F32, {2, 7}),
+      HasSubstr("--random-erase needs an input of pictures, floats in 1 "
+                "or 3 channels: 'x' f32 [2, 7]"));
+  EXPECT_THAT(refusal(erase, DType::I64, {2, 7}), HasSubstr("--random-erase"));
+  EXPECT_THAT(refusal(mean, DType::F32, {2, 7}),
+              HasSubstr("expected one or one for each channel of an input of "
+                        "floats: 'x' f32 [2, 7]"));
+  EXPECT_EQ(refusal(mean, DType::F32, {2, 3, 8, 8}), "");
+  EXPECT_EQ(refusal(mean, DType::BF16, {2, 3, 8, 8}), "");
+  EXPECT_THAT(refusal(mixup, DType::I64, {2, 7}),
+              HasSubstr("--mixup mixes samples of f32, but 'x' takes i64"));
+  EXPECT_EQ(refusal(mixup, DType::F32, {2, 7}), "");
+  EXPECT_THAT(
+      refusal(cutmix, DType::F32, {2, 7}),
+      HasSubstr("--cutmix needs inputs of pictures, in 1 or 3 channels, "
+                "but 'x' takes f32 [2, 7]"));
+  EXPECT_EQ(refusal(cutmix, DType::F32, {2, 3, 8, 8}), "");
+}
+
 // What the words of a flag make of an option, or the error.
 std::string settle(const char *key, const Words &words) {
   SampleOptions options;
