@@ -51,6 +51,7 @@ void addEnv(CommandLine &line);
 void addPlan(CommandLine &line);
 void addFlight(CommandLine &line);
 void addCache(CommandLine &line);
+void addData(CommandLine &line);
 void addReport(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.

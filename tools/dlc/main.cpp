@@ -29,6 +29,7 @@ static void describe(CommandLine &line) {
   addInspect(line);
   addReplay(line);
   addReport(line);
+  addData(line);
   addCache(line);
   addEnv(line);
   addPlan(line);

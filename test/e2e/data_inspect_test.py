@@ -1,0 +1,62 @@
+"""dlc data inspect: what is there, and what is broken, by name."""
+
+import json
+import os
+import unittest
+
+import dlc
+import numpy as np
+import pictures
+import shards
+
+X = np.zeros((6, 8, 8), np.uint8)
+
+
+class Inspect(dlc.TestCase):
+    def inspect(self, path, *words, code=dlc.OK):
+        out, self.err = dlc.dlc("data", "inspect", path, *words, code=code)
+        return out
+
+    def test_folder(self):
+        folder = self.path("images")
+        pictures.write_folder(folder, X, [0, 0, 1, 1, 1, 0])
+        pictures.write(os.path.join(folder, "class1", "large.png"), pictures.png(np.zeros((10, 30), np.uint8)))
+        out = self.inspect(folder)
+        for line in ("a folder of pictures", "7 pictures: 7 PNG", "width 8 to 30, median 8", "height 8 to 10", "class0: 3", "class1: 4"):
+            self.assertIn(line, out)
+        pictures.write(os.path.join(folder, "class0", "0001.png"), b"\x89PNG\r\n\x1a\n")
+        self.assertRegex(self.inspect(folder, code=dlc.FAILED), r"broken: .*class0/0001\.png: damaged PNG")
+        self.assertRegex(self.err, "images': 1 is broken; training ends at them")
+        found = json.loads(self.inspect(folder, "--json", code=dlc.FAILED))
+        self.assertEqual((found["format"], found["samples"], found["kinds"]), ("folder", 7, {"PNG": 6}))
+        self.assertEqual(found["width"], {"least": 8, "median": 8, "most": 30})
+        self.assertEqual([one["name"] for one in found["broken"]], [os.path.join(folder, "class0", "0001.png")])
+
+    def test_shards(self):
+        png = pictures.png(X[0])
+        shards.write(self.path("a.tar"), [("1.png", png), ("1.cls", b"4"), ("2.png", b"?"), ("2.cls", b"4")])
+        out = self.inspect(self.path("a.tar"), code=dlc.FAILED)
+        self.assertIn("1 class\n    4: 2", out)
+        self.assertRegex(out, r"broken: .*a\.tar/2\.png: is no picture")
+
+    def test_arrays(self):
+        np.savez(self.path("a.npz"), x=np.array([[1, np.nan], [np.inf, 2]], np.float32), y=np.array([3, -1]), e=np.zeros((0, 4)))
+        out = self.inspect(self.path("a.npz"), code=dlc.FAILED)
+        for line in ("x: f32 [2, 2], 2 values that are not finite", "y: i64 [2], -1 to 3", "e: f64 [0, 4]"):
+            self.assertIn(line, out)
+        found = json.loads(self.inspect(self.path("a.npz"), "--json", code=dlc.FAILED))
+        self.assertEqual(found["arrays"]["y"], {"dtype": "i64", "shape": [2], "least": -1, "most": 3})
+
+    def test_tokens(self):
+        np.arange(70000, dtype=np.uint32).tofile(self.path("a.bin"))
+        self.assertIn("70000 tokens in 1 file, the largest is 69999", self.inspect(self.path("a.bin"), "--tokens=uint32"))
+        self.inspect(self.path("a.bin"), code=dlc.FAILED)
+        self.assertIn("no header that tells their type", self.err)
+
+    def test_nothing_there(self):
+        self.inspect(self.path("none"), code=dlc.FAILED)
+        self.assertIn("none'", self.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,283 @@
+// dlc data inspect: what is at a path, before anybody trains on it.
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/Print.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/numbers/FloatCast.h"
+#include "runtime/base/process/Parallel.h"
+#include "runtime/data/Convert.h"
+#include "runtime/data/Npy.h"
+#include "runtime/data/Range.h"
+#include "runtime/data/pictures/Folder.h"
+#include "runtime/data/pictures/Picture.h"
+#include "runtime/data/shards/Shards.h"
+#include "runtime/data/tokens/TokenFile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+namespace dlc::tool {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct DataArguments {
+  std::string path, tokens = "auto";
+  bool json = false;
+};
+
+// What is printed, and how much of it is broken.
+struct DataReport {
+  OrderedJson json;
+  std::string text;
+  int64_t broken = 0;
+
+  template <class... Values>
+  void line(fmt::format_string<Values...> format, Values &&...values) {
+    text += fmt::format(format, std::forward<Values>(values)...) + "\n";
+  }
+};
+
+//===--- pictures ---------------------------------------------------------===//
+
+// Decodes all, on all cores.
+class PictureSurvey {
+public:
+  explicit PictureSurvey(const Pictures &pictures) : pictures_(pictures) {}
+
+  void run() {
+    runTogether(size_t(coresOfProcess()), [this] {
+      for (int64_t i; (i = next_++) < pictures_.count();)
+        look(i);
+    });
+    std::sort(broken.begin(), broken.end());
+    std::sort(widths.begin(), widths.end());
+    std::sort(heights.begin(), heights.end());
+  }
+
+  std::vector<std::pair<int64_t, std::string>> broken; // by index
+  std::vector<int> widths, heights;
+  std::map<std::string, int64_t> kinds;
+
+private:
+  void look(int64_t index) {
+    const auto decode = [&]() -> Result<std::pair<std::string, PictureSize>> {
+      DLC_ASSIGN(const SharedBytes file, pictures_.read(index));
+      DLC_ASSIGN(const Picture picture, decodePicture(file.bytes, {0, 0}));
+      return std::pair(std::string(kindOfPicture(file.bytes)),
+                       PictureSize{picture.height, picture.width});
+    };
+    const auto found = decode();
+    const std::lock_guard lock(mutex_);
+    if (!found) {
+      broken.emplace_back(index, found.status().message());
+      return;
+    }
+    ++kinds[found->first];
+    heights.push_back(found->second.height);
+    widths.push_back(found->second.width);
+  }
+
+  const Pictures &pictures_;
+  std::atomic<int64_t> next_ = 0;
+  std::mutex mutex_;
+};
+
+OrderedJson rangeJson(const std::vector<int> &sorted) {
+  return {{"least", sorted.front()},
+          {"median", sorted[sorted.size() / 2]},
+          {"most", sorted.back()}};
+}
+
+void reportClasses(const Pictures &pictures, DataReport &report) {
+  std::map<int64_t, int64_t> counts;
+  for (int64_t label : pictures.labels())
+    ++counts[label];
+  OrderedJson classes = OrderedJson::object();
+  report.line("  {} {}", counts.size(),
+              counts.size() == 1 ? "class" : "classes");
+  for (const auto &[label, count] : counts) {
+    const std::string name = pictures.classes().empty()
+                                 ? std::to_string(label)
+                                 : pictures.classes()[size_t(label)];
+    classes[name] = count;
+    report.line("    {}: {}", printable(name), count);
+  }
+  report.json["classes"] = std::move(classes);
+}
+
+void reportPictures(const Pictures &pictures, DataReport &report) {
+  PictureSurvey survey(pictures);
+  survey.run();
+  report.json["samples"] = pictures.count();
+  std::string kinds;
+  for (const auto &[kind, count] : survey.kinds)
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
+  report.line("  {} pictures: {}", pictures.count(),
+              kinds.empty() ? "none can be read" : kinds);
+  report.json["kinds"] = survey.kinds;
+  if (!survey.widths.empty()) {
+    report.json["width"] = rangeJson(survey.widths);
+    report.json["height"] = rangeJson(survey.heights);
+    for (const auto &[name, sizes] : {std::pair("width", &survey.widths),
+                                      std::pair("height", &survey.heights)})
+      report.line("  {} {} to {}, median {}", name, sizes->front(),
+                  sizes->back(), (*sizes)[sizes->size() / 2]);
+  }
+  if (!pictures.labels().empty())
+    reportClasses(pictures, report);
+  report.broken = int64_t(survey.broken.size());
+  report.json["broken"] = OrderedJson::array();
+  for (const auto &[index, why] : survey.broken) {
+    report.json["broken"].push_back(
+        {{"name", pictures.nameOf(index)}, {"why", why}});
+    report.line("  broken: {}: {}", printable(pictures.nameOf(index)), why);
+  }
+}
+
+//===--- arrays -----------------------------------------------------------===//
+
+// Integers from least to most, or floats that are not finite.
+void reportValues(const Array &array, OrderedJson &json, DataReport &report,
+                  std::string &line) {
+  const uint64_t count =
+      array.content.bytes.size() / std::max<uint64_t>(sizeOf(array.dtype), 1);
+  if (count == 0)
+    return;
+  if (!isFloat(array.dtype)) {
+    int64_t least = integerAt(array.data(), array.dtype, 0), most = least;
+    for (uint64_t i = 1; i < count; ++i) {
+      const int64_t value = integerAt(array.data(), array.dtype, i);
+      least = std::min(least, value), most = std::max(most, value);
+    }
+    json["least"] = least, json["most"] = most;
+    line += fmt::format(", {} to {}", least, most);
+    return;
+  }
+  constexpr uint64_t kChunk = 1 << 20;
+  uint64_t strange = 0;
+  for (uint64_t at = 0; at < count; at += kChunk) {
+    const uint64_t some = std::min(kChunk, count - at);
+    const auto wide = castFloats(array.data() + at * sizeOf(array.dtype), some,
+                                 array.dtype, DType::F64);
+    const auto *values = reinterpret_cast<const double *>(wide.data());
+    strange += uint64_t(std::count_if(
+        values, values + some, [](double v) { return !std::isfinite(v); }));
+  }
+  json["not_finite"] = strange;
+  if (strange) {
+    line += fmt::format(", {} values that are not finite", strange);
+    ++report.broken;
+  }
+}
+
+Status reportArrays(const std::string &path, DataReport &report) {
+  DLC_ASSIGN(const ArrayFile file, ArrayFile::open(path));
+  for (const std::string &key : file.keys()) {
+    DLC_ASSIGN(const Array array, file.read(key));
+    std::string line = fmt::format("  {}: {}", printable(key),
+                                   describe(array.dtype, array.shape));
+    OrderedJson json = {{"dtype", nameOf(array.dtype)}, {"shape", array.shape}};
+    reportValues(array, json, report, line);
+    report.line("{}", line);
+    report.json["arrays"][key] = std::move(json);
+  }
+  return {};
+}
+
+//===--- tokens -----------------------------------------------------------===//
+
+Status reportTokens(const DataArguments &arguments, DataReport &report) {
+  DLC_ASSIGN(const auto paths, expandRange(arguments.path));
+  int64_t count = 0, most = 0;
+  std::vector<int64_t> some(1 << 16);
+  for (const std::string &path : paths) {
+    DLC_ASSIGN(const TokenFile file,
+               TokenFile::open(path, tokenWidthFrom(arguments.tokens)));
+    for (int64_t at = 0; at < file.count(); at += int64_t(some.size())) {
+      const int64_t part = std::min(int64_t(some.size()), file.count() - at);
+      file.read(at, part, some.data());
+      most =
+          std::max(most, *std::max_element(some.begin(), some.begin() + part));
+    }
+    count += file.count();
+  }
+  report.json["files"] = paths.size();
+  report.json["tokens"] = count, report.json["largest"] = most;
+  report.line("  {} tokens in {} {}, the largest is {}", count, paths.size(),
+              paths.size() == 1 ? "file" : "files", most);
+  return {};
+}
+
+Status fill(const DataArguments &arguments, DataReport &report) {
+  const std::string &path = arguments.path;
+  const auto begin = [&](const char *format, const char *text) {
+    report.json["path"] = path, report.json["format"] = format;
+    report.line("{}: {}", printable(path), text);
+  };
+  if (path.ends_with(".bin")) {
+    begin("tokens", "tokens");
+    return reportTokens(arguments, report);
+  }
+  if (isShards(path)) {
+    DLC_ASSIGN(const auto pictures, openShards(path));
+    begin("shards", "shards of pictures");
+    reportPictures(*pictures, report);
+    return {};
+  }
+  if (isFolder(path)) {
+    DLC_ASSIGN(const auto pictures, openPictureFolder(path));
+    begin("folder", "a folder of pictures");
+    reportPictures(*pictures, report);
+    return {};
+  }
+  begin("arrays", "arrays");
+  return reportArrays(path, report);
+}
+
+Status inspectData(const DataArguments &arguments) {
+  DataReport report;
+  DLC_TRY(fill(arguments, report));
+  if (arguments.json)
+    printJson(report.json, 2);
+  else
+    printText(report.text);
+  if (report.broken)
+    return failed("'{}': {} broken; training ends at them, but for pictures "
+                  "with --bad-samples=skip",
+                  arguments.path,
+                  report.broken == 1 ? "1 is"
+                                     : fmt::format("{} are", report.broken));
+  return {};
+}
+
+} // namespace
+
+void addData(CommandLine &line) {
+  CLI::App *data = line.app.add_subcommand("data", "look at data");
+  data->require_subcommand(1);
+  auto arguments = std::make_shared<DataArguments>();
+  CLI::App *inspect = data->add_subcommand(
+      "inspect", "say what is there: samples, classes, sizes, what is broken");
+  inspect->add_option("path", arguments->path, "as --data of dlc train")
+      ->required();
+  inspect
+      ->add_option("--tokens", arguments->tokens,
+                   "type of a .bin file of tokens without a header")
+      ->check(CLI::IsMember({"auto", "uint16", "uint32"}));
+  inspect->add_flag("--json", arguments->json, "an object on stdout");
+  inspect->footer("Every picture is decoded, every number read. Exit code 1 if "
+                  "anything is broken.\n\nExamples:\n"
+                  "  dlc data inspect photos/train\n"
+                  "  dlc data inspect 'train-{000..127}.tar' --json\n"
+                  "  dlc data inspect digits.npz");
+  inspect->callback([&line, arguments] {
+    line.chosen = [arguments] { return report(inspectData(*arguments)); };
+  });
+}
+
+} // namespace dlc::tool
