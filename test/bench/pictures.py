@@ -4,13 +4,14 @@
         --count=10000 --size=500x375 --workers=2 --rounds=2 [--folder=/tmp/pictures]
 
 Both crop (RandomResizedCrop to 224), flip and normalize; dlc trains a linear model on the pictures' means beside it, in one
-thread. Prints pictures a second of both, their ratio (above 1: dlc is faster) and dlc's peak memory, also with a tenth of
-the pictures. --folder keeps the pictures for another run.
+thread. Prints pictures a second of both, their ratio (above 1: dlc is faster), the processors' time for a picture, which a
+busy machine changes less, and dlc's peak memory, also with a tenth of the pictures. --folder keeps the pictures for another run.
 """
 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -47,10 +48,18 @@ def peer(folder, workers):
     steps = [T.RandomResizedCrop(SIDE), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize(MEAN, STD)]
     data = datasets.ImageFolder(folder, T.Compose(steps))
     loader = torch.utils.data.DataLoader(data, BATCH, shuffle=True, num_workers=workers, drop_last=True)
+    before = used()
     for step, (x, _) in enumerate(loader):
         if step == WARM_UP:
             begin = time.perf_counter()
-    print(json.dumps((len(loader) - 1 - WARM_UP) * BATCH / (time.perf_counter() - begin)))
+    rate = (len(loader) - 1 - WARM_UP) * BATCH / (time.perf_counter() - begin)
+    print(json.dumps((rate, 1000 * (used() - before) / (len(loader) * BATCH))))
+
+
+def used():
+    """Seconds of processors, of this process and the workers that have ended."""
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
 def model(path):
@@ -68,7 +77,7 @@ def model(path):
 
 
 def train(dlc, artifact, data, folder, workers):
-    """Pictures a second, the share of waiting, MiB at most."""
+    """Pictures a second, ms of processors for each, MiB at most."""
     run = tempfile.mkdtemp(dir=folder)
     process = subprocess.Popen(
         [dlc.DLC, "train", artifact, f"--data={data}", f"--run={run}/run", "--epochs=1", f"--workers={workers}", "--threads=1",
@@ -80,7 +89,7 @@ def train(dlc, artifact, data, folder, workers):
     seconds = BATCH / found.metrics("samples_per_second")
     waited = found.metrics("data_wait")[WARM_UP:].sum()
     rates = (seconds[WARM_UP:].size * BATCH) / (seconds[WARM_UP:].sum() + waited)
-    return rates, usage.ru_maxrss / 1024
+    return rates, 1000 * (usage.ru_utime + usage.ru_stime) / (BATCH * seconds.size), usage.ru_maxrss / 1024
 
 
 def compare(options):
@@ -97,13 +106,14 @@ def compare(options):
         subprocess.run([python, script, "make", few, str(max(BATCH, options.count // 10)), *options.size.split("x")], check=True)
         model(os.path.join(folder, "means.onnx"))
         artifact = dlc.compile(os.path.join(folder, "means.onnx"), os.path.join(folder, "means.dlc"), batch=BATCH, lr=0.01)
-        _, small = train(dlc, artifact, few, folder, options.workers)
+        _, _, small = train(dlc, artifact, few, folder, options.workers)
         for _ in range(options.rounds):
-            rate, memory = train(dlc, artifact, pictures, folder, options.workers)
-            theirs = json.loads(subprocess.run([python, script, "peer", pictures, str(options.workers)], check=True,
+            rate, ms, memory = train(dlc, artifact, pictures, folder, options.workers)
+            theirs, their_ms = json.loads(subprocess.run([python, script, "peer", pictures, str(options.workers)], check=True,
                                                stdout=subprocess.PIPE, text=True).stdout)
-            print(f"dlc {rate:.0f} pictures/s, PIL and torchvision {theirs:.0f}: {rate / theirs:.2f}; dlc's memory {memory:.0f} MiB, "
-                  f"with a tenth of them {small:.0f} MiB", flush=True)
+            print(f"dlc {rate:.0f} pictures/s, PIL and torchvision {theirs:.0f}: {rate / theirs:.2f}; {ms:.2f} ms of processors each, "
+                  f"theirs {their_ms:.2f}: {their_ms / ms:.2f}; dlc's memory {memory:.0f} MiB, with a tenth of them {small:.0f} MiB",
+                  flush=True)
 
 
 def main():
