@@ -157,6 +157,10 @@ void addSteps(OptionTable &table, TrainOptions &o) {
              "exporter's textfile collector (FILE.prom)");
   table.toggle("run.quiet", o.quiet, "no progress").notKept();
   table
+      .toggle("run.log-json", o.logJson,
+              "progress and messages on stderr as JSON, an object a line")
+      .notKept();
+  table
       .toggle("run.profile", o.profile,
               "time every command: a table at the end, RUN/profile.json")
       .notKept();

@@ -47,6 +47,7 @@ struct TrainOptions {
   int threads = 0;     // of each rank; 0: the machine's, divided by the ranks
   double timeout = 60; // seconds that a rank may be silent
   bool quiet = false;
+  bool logJson = false; // messages are JSON (Log.h); not kept
   bool noGraph = false; // on a GPU, launch commands one by one; not kept
   TuneOptions tune;     // of a GPU's libraries; only tf32 is kept
   bool profile = false; // times every command after the first step; not kept

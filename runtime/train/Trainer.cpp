@@ -97,6 +97,7 @@ public:
     SignalAgreement agreement(job_.communicator);
     Loader loader(*job_.data, job_.sampling, job_.progress.step, job_.total);
     ProgressBar bar(job_.progress.step, job_.total, job_.options.logEvery,
+                    job_.sampling.samplesOfUpdate(),
                     job_.isRoot() && !job_.options.quiet);
     while (job_.progress.step < job_.total && !job_.isPatienceOver()) {
       if (Status status = step(loader, bar); !status.ok()) {

@@ -177,6 +177,7 @@ Result<int> runTrain(TrainArguments &arguments,
   holdSaveSignal(); // nothing to save yet
   DLC_TRY(arguments.flags.apply());
   const TrainOptions &options = arguments.options;
+  setLogJson(options.logJson);
   DLC_ASSIGN(Launch launch,
              findLaunch(arguments.launch, milliseconds(options.timeout)));
   DLC_TRY(checkLaunch(arguments, launch));

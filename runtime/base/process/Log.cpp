@@ -15,7 +15,7 @@
 namespace dlc {
 namespace {
 
-std::atomic<bool> quietMode = false;
+std::atomic<bool> quietMode = false, jsonMode = false;
 std::atomic<int> logRank = -1;
 std::atomic<bool> hasSink = false;
 std::mutex sinkMutex;
@@ -44,10 +44,45 @@ void writeRaw(std::string_view word, std::string_view text) {
       ::writev(STDERR_FILENO, parts.data(), parts.size());
 }
 
+std::string quoted(std::string_view text) {
+  std::string json = "\"";
+  for (const char c : text)
+    if (c == '"' || c == '\\')
+      json += {'\\', c};
+    else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
+      json += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    else
+      json += c;
+  return json + '"';
+}
+
+void writeObject(std::string_view members) {
+  const int rank = logRank;
+  const std::string line =
+      fmt::format("{{{}{}}}\n",
+                  rank < 0 ? "" : fmt::format("\"rank\": {}, ", rank), members);
+  [[maybe_unused]] const ssize_t written =
+      ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+constexpr std::string_view kLevels[] = {"info", "warning", "error"};
+constexpr std::string_view kColours[] = {"", "\x1b[33m", "\x1b[31m"};
+
 // It may be about memory that ran out: then its start without what is no ASCII.
-void writeLine(std::string_view word, std::string_view text) {
+void writeLine(LogLevel level, std::string_view text) {
+  char word[40] = "";
+  if (level != LogLevel::Info)
+    fmt::format_to_n(word, sizeof word - 1, "{}{}:{} ",
+                     stderrHasColour() ? kColours[size_t(level)] : "",
+                     kLevels[size_t(level)],
+                     stderrHasColour() ? "\x1b[0m" : "");
   try {
-    writeRaw(word, messageText(text));
+    if (jsonMode)
+      writeObject(fmt::format("\"level\": \"{}\", \"message\": {}",
+                              kLevels[size_t(level)],
+                              quoted(messageText(text))));
+    else
+      writeRaw(word, messageText(text));
   } catch (const std::bad_alloc &) {
     char plain[512];
     const size_t size = std::min(text.size(), sizeof plain);
@@ -72,6 +107,9 @@ bool stderrHasColour() {
 
 void setQuiet(bool quiet) { quietMode = quiet; }
 void setLogRank(int rank) { logRank = rank; }
+void setLogJson(bool json) { jsonMode = json; }
+bool logsJson() { return jsonMode; }
+void logObject(std::string_view members) { writeObject(members); }
 
 void setLogSink(std::function<void(LogLevel, std::string_view)> sink) {
   const std::lock_guard lock(sinkMutex);
@@ -81,7 +119,7 @@ void setLogSink(std::function<void(LogLevel, std::string_view)> sink) {
 
 void logLine(std::string_view text) {
   if (!goesToSink(LogLevel::Info, text))
-    writeLine("", text);
+    writeLine(LogLevel::Info, text);
 }
 
 void logInfo(std::string_view text) {
@@ -91,13 +129,12 @@ void logInfo(std::string_view text) {
 
 void logWarning(std::string_view text) {
   if (!goesToSink(LogLevel::Warning, text))
-    writeLine(stderrHasColour() ? "\x1b[33mwarning:\x1b[0m " : "warning: ",
-              text);
+    writeLine(LogLevel::Warning, text);
 }
 
 void logError(std::string_view text) {
   if (!goesToSink(LogLevel::Error, text))
-    writeLine(stderrHasColour() ? "\x1b[31merror:\x1b[0m " : "error: ", text);
+    writeLine(LogLevel::Error, text);
 }
 
 } // namespace dlc

@@ -16,6 +16,13 @@ void setQuiet(bool quiet);
 // Process-wide: every line starts with "[rank N] "; below 0: none.
 void setLogRank(int rank);
 
+// Process-wide: every line is a JSON object with "level" ("info", "warning",
+// "error"), "message", and "rank" where one is set.
+void setLogJson(bool json);
+bool logsJson();
+// Members of an object of its own, {"rank": N, MEMBERS}, where logsJson().
+void logObject(std::string_view members);
+
 // One line each; safe from any thread.
 void logLine(std::string_view text);
 void logInfo(std::string_view text);

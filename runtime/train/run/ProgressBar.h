@@ -1,5 +1,5 @@
 // How a run shows where it is: one line that is rewritten on a terminal, a line
-// every now and then elsewhere.
+// every now and then elsewhere, or an object where messages are JSON.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,10 @@ namespace dlc {
 class ProgressBar {
 public:
   // `first` of `total` steps are done already. `every`: steps between lines; 0:
-  // two seconds, and on a terminal a tenth.
-  ProgressBar(int64_t first, int64_t total, int64_t every, bool visible);
+  // two seconds, and on a terminal a tenth. A step takes `samples`, of all
+  // ranks.
+  ProgressBar(int64_t first, int64_t total, int64_t every, int64_t samples,
+              bool visible);
   ~ProgressBar(); // leaves the last state on the screen
 
   // `waited`: the share of the time that steps waited for samples.
@@ -24,9 +26,11 @@ private:
   using Clock = std::chrono::steady_clock;
 
   bool isDue(int64_t step, Clock::time_point now) const;
+  double stepsPerSecond() const;
   std::string line(bool bar) const;
+  std::string members() const; // of the object
 
-  int64_t first_, total_, every_;
+  int64_t first_, total_, every_, samples_;
   bool visible_, terminal_;
   int64_t step_;
   double loss_ = 0, lr_ = 0, waited_ = 0;

@@ -1,0 +1,43 @@
+"""--log-json: everything on stderr is a JSON object a line; without it, the line of progress for people."""
+
+import json
+import os
+import unittest
+
+import dlc
+
+
+class LogJson(dlc.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.share_artifact()
+
+    def train(self, *words, code=dlc.OK, **options):
+        return dlc.dlc("train", self.artifact, *words, data=options.pop("data", dlc.data("digits-train")), run=self.path("run"), code=code,
+                       **options)[1]
+
+    def test_objects(self):
+        name = os.path.join(self.path("a\"b\\c"), "none.npz")
+        lines = [json.loads(line) for line in self.train("--log-json", steps=20, log_every=10).splitlines()]
+        progress = [line for line in lines if line.get("event") == "progress"]
+        self.assertEqual([(line["step"], line["steps"]) for line in progress], [(10, 20), (20, 20)])
+        for key in ("loss", "lr", "steps_per_second", "samples_per_second", "seconds_left", "data_wait", "peak_memory_bytes"):
+            self.assertIsInstance(progress[0][key], (int, float), key)
+        self.assertAlmostEqual(progress[0]["samples_per_second"] / progress[0]["steps_per_second"], 16, 3)
+        self.assertIn("20 steps of 16 samples", "".join(line["message"] for line in lines if line.get("level") == "info"))
+        error = json.loads(self.train("--log-json", steps=1, data=name, code=dlc.FAILED).splitlines()[-1])
+        self.assertEqual(error["level"], "error")
+        self.assertIn(name, error["message"])
+
+    def test_of_two_ranks(self):
+        two = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), batch=8, ddp=2)
+        _, err = dlc.dlc("train", two, "--log-json", data=dlc.data("digits-train"), run=self.path("run"), steps=4)
+        lines = [json.loads(line) for line in err.splitlines()]
+        self.assertEqual([line["steps"] for line in lines if line.get("event") == "progress"], [4])
+
+    def test_for_people(self):
+        self.assertRegex(self.train(steps=20, log_every=10), r"step 10/20  00:00<00:00  [\d.]+ it/s  [\d.e+]+ samples/s  loss \S+  lr 0.01.*  \d+ MB\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
