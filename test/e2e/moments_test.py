@@ -52,7 +52,9 @@ class Moments(dlc.TestCase):
     def test_half_the_memory(self):
         sizes = {}
         for moments in "f32", "bf16":
-            artifact = dlc.compile(dlc.model("lenet"), self.path(moments), optimizer="adamw", moments=moments)
+            artifact = dlc.compile(dlc.model("lenet"), self.path(moments), optimizer="adamw", moments=moments, warmup=20, schedule="cosine",
+                                   lr=0.002)
+            self.assertRegex(dlc.dlc("inspect", artifact)[0], r"optimizer: adamw, lr: 0.002,.* warmup: 20\b[^.]")
             out, _ = dlc.dlc("inspect", artifact, json=True)
             sizes[moments] = dlc.json.loads(out)["memory"]["regions"]["moment.m"]
         self.assertAlmostEqual(sizes["bf16"] / sizes["f32"], 0.5, places=2)

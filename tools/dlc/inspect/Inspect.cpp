@@ -7,6 +7,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/options/OptionTable.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
@@ -261,7 +262,9 @@ void printText(const Ordered &summary, bool tensors) {
   for (const auto &[name, value] : summary["schedule"].items())
     schedule +=
         fmt::format(", {}: {}", printable(name),
-                    value.is_string() ? textOf(value) : dumpJson(value));
+                    value.is_string()         ? textOf(value)
+                    : value.is_number_float() ? numberText(value.get<double>())
+                                              : dumpJson(value));
   printOut("{}\n\nstate\n", schedule);
   for (const auto &[role, state] : summary["state"].items())
     printOut("  {:8} {:5} tensors {:>12} elements {:>10}\n", printable(role),
