@@ -119,11 +119,6 @@ Status noSuchArray(const Source &source, const std::string &key) {
 
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
                                                  BadSamples bad) {
-  for (const char *ending : {".tar.gz", ".tgz", ".tar.xz", ".tar.zst"})
-    if (path.ends_with(ending))
-      return failed("'{}' is compressed: unpack it to a .tar, in which samples "
-                    "are read where they are",
-                    path);
   if (path.ends_with(".bin")) {
     DLC_ASSIGN(auto files, expandRange(path));
     return tokenSource(path, std::move(files));

@@ -38,6 +38,8 @@ class Inspect(dlc.TestCase):
         out = self.inspect(self.path("a.tar"), code=dlc.FAILED)
         self.assertIn("1 class\n    4: 2", out)
         self.assertRegex(out, r"broken: .*a\.tar/2\.png: is no picture")
+        self.inspect(self.path("a.tar.gz"), code=dlc.FAILED)
+        self.assertIn("is compressed: unpack it", self.err)
 
     def test_arrays(self):
         np.savez(self.path("a.npz"), x=np.array([[1, np.nan], [np.inf, 2]], np.float32), y=np.array([3, -1]), e=np.zeros((0, 4)))

@@ -74,6 +74,7 @@ class BadShards(dlc.TestCase):
                 (good[:1024], "it ends without the empty block"),
                 (good[:1024 + 100], "it ends within a header, at byte 1024"),
                 (good[:512 + 10], "it ends within '00.png', which claims"),
+                (good + good, "it has more behind its end, at byte 92160: several archives in one file"),
                 (b"x" * 2048, "what is at byte 0 is no header of a tar archive"),
                 (good[:600] + b"\xff" * 600 + good[1200:], "what is at byte 1024 is no header"),
                 (with_size(good, b"7" * 11 + b"\0"), "it ends within '00.png', which claims 8589934591 bytes"),

@@ -9,6 +9,7 @@
 #include "runtime/data/shards/Tar.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <sys/mman.h>
@@ -206,10 +207,18 @@ std::vector<std::string> shardsIn(const std::string &folder) {
   return found;
 }
 
+bool isCompressed(const std::string &path) {
+  constexpr std::array kEndings = {".tar.gz", ".tgz", ".tar.xz", ".tar.zst"};
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](const char *ending) {
+    return path.ends_with(ending);
+  });
+}
+
 } // namespace
 
 bool isShards(const std::string &path) {
-  return path.ends_with(kTar) || (isFolder(path) && !shardsIn(path).empty());
+  return path.ends_with(kTar) || isCompressed(path) ||
+         (isFolder(path) && !shardsIn(path).empty());
 }
 
 Result<std::vector<std::string>> shardsOf(const std::string &path) {
@@ -219,6 +228,10 @@ Result<std::vector<std::string>> shardsOf(const std::string &path) {
 }
 
 Result<std::shared_ptr<const Pictures>> openShards(const std::string &path) {
+  if (isCompressed(path))
+    return failed("'{}' is compressed: unpack it to a .tar, in which samples "
+                  "are read where they are",
+                  path);
   DLC_ASSIGN(const auto shards, shardsOf(path));
   auto all = std::make_shared<ShardPictures>();
   all->path = path;

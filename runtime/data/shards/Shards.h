@@ -8,7 +8,8 @@
 
 namespace dlc {
 
-// Whether `path` means shards: a name that ends in .tar, or a folder that has
+// Whether `path` means shards: a name that ends in .tar,
+// or .tar.gz and the like, which openShards() refuses, or a folder that has
 // such files and neither folders nor pictures.
 bool isShards(const std::string &path);
 

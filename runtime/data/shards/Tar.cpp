@@ -119,6 +119,14 @@ Result<TarReader::Header> TarReader::readHeader() {
     return failed("it ends within a header, at byte {}", at_);
   const char *block = reinterpret_cast<const char *>(archive_.data()) + at_;
   if (std::all_of(block, block + kBlock, [](char c) { return c == 0; })) {
+    const auto rest = archive_.subspan(at_);
+    const auto more = std::find_if(rest.begin(), rest.end(), [](std::byte b) {
+      return b != std::byte{0};
+    });
+    if (more != rest.end())
+      return failed("it has more behind its end, at byte {}: several archives "
+                    "in one file?",
+                    at_ + uint64_t(more - rest.begin()));
     Header end;
     end.isEnd = true;
     return end;
