@@ -129,7 +129,7 @@ class Waiting(dlc.TestCase):
         noise = np.random.default_rng(0).integers(0, 255, (32, 900, 900), dtype=np.uint8)
         pictures.write_folder(images, noise, np.arange(32) % 10)
         run = self.path("run")
-        _, err = dlc.dlc("train", self.artifact, data=images, run=run, epochs=3, workers=1)
+        _, err = dlc.dlc("train", self.artifact, data=images, run=run, epochs=12, workers=1)
         self.assertRegex(err, r"data-bound: \d+ % of the time steps waited for samples; "
                               r"(try --workers=\d+|1 workers are all that these cores have room for)")
         self.assertGreater(dlc.Run(run).metrics("data_wait").sum(), 0)
