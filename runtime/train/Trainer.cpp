@@ -39,6 +39,18 @@ static std::string memoryText(const Executor &executor) {
                      mebibytes(memory.workspace), mebibytes(memory.host));
 }
 
+// Of the object that --log-json writes.
+static std::string membersOf(const EpochEvent &event) {
+  std::string values;
+  for (const auto &[name, value] : event.values)
+    values +=
+        fmt::format("{}\"{}\": {}", values.empty() ? "" : ", ", name,
+                    std::isfinite(value) ? fmt::format("{}", value) : "null");
+  return fmt::format(
+      "\"event\": \"epoch\", \"epoch\": {}, \"step\": {}, \"values\": {{{}}}",
+      event.epoch, event.step, values);
+}
+
 constexpr size_t kProfileRows = 15;
 
 // One rank's part of a run.
@@ -286,6 +298,8 @@ private:
     if (job_.isRoot() && (epochEnd || validates) && job_.lock->check().ok())
       for (const auto &recorder : recorders_)
         recorder->onEpoch(event);
+    if (job_.isRoot() && (epochEnd || validates) && logsJson())
+      logObject(membersOf(event));
     if (epochEnd && job_.isRoot() && job_.hooks.onEpoch)
       end_ |= !job_.hooks.onEpoch(event);
     if (!saves)

@@ -1,10 +1,17 @@
 """--log-json: everything on stderr is a JSON object a line; without it, the line of progress for people."""
 
+import fcntl
 import json
 import os
+import pty
+import shutil
+import struct
+import subprocess
+import termios
 import unittest
 
 import dlc
+import numpy as np
 
 
 class LogJson(dlc.TestCase):
@@ -28,6 +35,37 @@ class LogJson(dlc.TestCase):
         error = json.loads(self.train("--log-json", steps=1, data=name, code=dlc.FAILED).splitlines()[-1])
         self.assertEqual(error["level"], "error")
         self.assertIn(name, error["message"])
+
+    def test_validations(self):
+        err = self.train("--log-json", epochs=2, val=dlc.data("digits-test"))
+        lines = [json.loads(line) for line in err.splitlines()]
+        epochs = [line for line in lines if line.get("event") == "epoch"]
+        self.assertEqual([line["epoch"] for line in epochs], [1, 2])
+        self.assertEqual(epochs[1]["step"], 2 * epochs[0]["step"])
+        self.assertGreater(epochs[1]["values"]["val_accuracy"], 0)
+
+    def test_memory_is_its_own(self):
+        """Not that of the program which started it."""
+        ballast = np.ones(100 << 20, np.float32)
+        line = json.loads(self.train("--log-json", steps=1).splitlines()[-1])
+        self.assertLess(line["peak_memory_bytes"], ballast.nbytes // 2)
+
+    def test_fits_the_terminal(self):
+        for columns, there, gone in ((200, ["[====", "it/s", "samples/s", "loss", " MB"], []), (80, ["20/20", "loss", "samples/s"], ["[="]),
+                                     (30, ["20/20", "loss"], ["it/s", " MB"])):
+            shutil.rmtree(self.path("run"), ignore_errors=True)
+            main, side = pty.openpty()
+            fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            subprocess.run([dlc.DLC, "train", self.artifact, "--data=" + dlc.data("digits-train"), "--run=" + self.path("run"), "--steps=20"],
+                           stderr=side, check=True)
+            os.close(side)
+            last = os.read(main, 1 << 16).decode().rstrip().replace("\x1b[K", "").split("\r")[-1]
+            os.close(main)
+            self.assertLess(len(last), columns, last)
+            for text in there:
+                self.assertIn(text, last, columns)
+            for text in gone:
+                self.assertNotIn(text, last, columns)
 
     def test_of_two_ranks(self):
         two = dlc.compile(dlc.model("mlp"), self.path("two.dlc"), batch=8, ddp=2)

@@ -83,9 +83,10 @@ Result<TokenFile> TokenFile::open(const std::string &path,
   tokens.offset_ = kHeaderBytes;
   tokens.count_ = headerField(file, 2);
   if (tokens.count_ < 0 ||
-      uint64_t(tokens.count_) != (file.size() - kHeaderBytes) / size)
-    return failed("'{}' claims {} tokens, but has {}: is it whole?", path,
-                  tokens.count_, (file.size() - kHeaderBytes) / size);
+      uint64_t(tokens.count_) * size != file.size() - kHeaderBytes)
+    return failed("'{}' claims {} tokens of {} bytes, but has {} bytes of "
+                  "them: is it whole?",
+                  path, tokens.count_, size, file.size() - kHeaderBytes);
   return tokens;
 }
 

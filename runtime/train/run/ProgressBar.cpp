@@ -1,10 +1,12 @@
 #include "runtime/train/run/ProgressBar.h"
 
+#include "runtime/base/files/Files.h"
 #include "runtime/base/process/Log.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace dlc {
@@ -25,20 +27,20 @@ void write(const std::string &text) {
       ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// The most memory that this process has had.
+// The most memory that this process has had; getrusage() counts what its
+// parent had, too.
 uint64_t peakBytes() {
-  struct rusage used {};
-  ::getrusage(RUSAGE_SELF, &used);
-  return static_cast<uint64_t>(used.ru_maxrss) * 1024;
+  const auto status = readFile("/proc/self/status", 1 << 20);
+  const size_t at = status.ok() ? status->find("VmHWM:") : std::string::npos;
+  return at == std::string::npos
+             ? 0
+             : std::strtoull(status->c_str() + at + 6, nullptr, 10) * 1024;
 }
 
-// A longer line would be shown as two, and rewritten as one.
-std::string cutToTerminal(std::string text) {
+// Columns of the terminal; 0: it does not say.
+size_t terminalWidth() {
   struct winsize size {};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 &&
-      text.size() >= size.ws_col)
-    text.resize(size.ws_col - 1U);
-  return text;
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 std::string number(double value) {
@@ -75,12 +77,12 @@ void ProgressBar::update(int64_t step, double loss, double lr, double waited) {
   last_ = now;
   shown_ = true;
   if (terminal_) {
-    write("\r" + cutToTerminal(line(true)) + "\x1b[K");
+    write("\r" + line(terminalWidth()) + "\x1b[K");
     open_ = true;
   } else if (logsJson()) {
     logObject(members());
   } else {
-    logLine(line(false));
+    logLine(line({}));
   }
 }
 
@@ -88,7 +90,7 @@ void ProgressBar::pause() {
   if (!visible_)
     return;
   if (terminal_ && (open_ || !shown_))
-    write("\r" + cutToTerminal(line(true)) + "\x1b[K\n");
+    write("\r" + line(terminalWidth()) + "\x1b[K\n");
   open_ = false;
   shown_ = true;
 }
@@ -112,29 +114,53 @@ std::string ProgressBar::members() const {
       peakBytes());
 }
 
-std::string ProgressBar::line(bool bar) const {
+std::vector<ProgressBar::Part> ProgressBar::parts() const {
   const double elapsed =
       std::chrono::duration<double>(Clock::now() - start_).count();
   const double rate = stepsPerSecond();
-  std::string text = fmt::format("{}/{}", step_, total_);
-  if (bar) {
-    constexpr int64_t kWidth = 24;
-    const int64_t full = total_ > 0 ? step_ * kWidth / total_ : kWidth;
-    text =
-        fmt::format("[{:=<{}}{: <{}}] {}", "", full, "", kWidth - full, text);
-  } else {
-    text = "step " + text;
+  std::vector<Part> parts = {{fmt::format("{}/{}", step_, total_), 0}};
+  if (rate > 0) {
+    const double left = static_cast<double>(total_ - step_) / rate;
+    parts.push_back({duration(elapsed) + "<" + duration(left), 1});
+    parts.push_back({fmt::format("{:.1f} it/s", rate), 5});
+    parts.push_back(
+        {fmt::format("{:.4g} samples/s", rate * static_cast<double>(samples_)),
+         3});
   }
-  if (rate > 0)
-    text +=
-        fmt::format("  {}<{}  {:.1f} it/s  {:.4g} samples/s", duration(elapsed),
-                    duration(static_cast<double>(total_ - step_) / rate), rate,
-                    rate * static_cast<double>(samples_));
-  text += fmt::format("  loss {:.4g}  lr {:.3g}", loss_, lr_);
+  parts.push_back({fmt::format("loss {:.4g}", loss_), 0});
+  parts.push_back({fmt::format("lr {:.3g}", lr_), 4});
   if (waited_ >= 0.01)
-    text += fmt::format("  data wait {:.0f} %", 100 * waited_);
-  text += fmt::format("  {} MB", peakBytes() / 1'000'000);
-  return text;
+    parts.push_back({fmt::format("data wait {:.0f} %", 100 * waited_), 2});
+  parts.push_back({fmt::format("{} MB", peakBytes() / 1'000'000), 4});
+  return parts;
+}
+
+std::string ProgressBar::line(std::optional<size_t> width) const {
+  std::vector<Part> all = parts();
+  const auto joined = [&all] {
+    std::string text;
+    for (const Part &part : all)
+      text += (text.empty() ? "" : "  ") + part.text;
+    return text;
+  };
+  if (!width)
+    return "step " + joined();
+  // A longer line would be shown as two, and rewritten as one.
+  const auto isTooLong = [&] { return *width && joined().size() >= *width; };
+  while (isTooLong()) {
+    const auto least =
+        std::max_element(all.begin(), all.end(),
+                         [](auto &a, auto &b) { return a.rank < b.rank; });
+    if (least->rank == 0)
+      return joined().substr(0, *width - 1);
+    all.erase(least);
+  }
+  constexpr int64_t kWidth = 24;
+  const int64_t full = total_ > 0 ? step_ * kWidth / total_ : kWidth;
+  const std::string bar =
+      fmt::format("[{:=<{}}{: <{}}] ", "", full, "", kWidth - full);
+  const std::string text = joined();
+  return *width && bar.size() + text.size() >= *width ? text : bar + text;
 }
 
 } // namespace dlc

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace dlc {
 
@@ -27,7 +29,14 @@ private:
 
   bool isDue(int64_t step, Clock::time_point now) const;
   double stepsPerSecond() const;
-  std::string line(bool bar) const;
+  // What is shown; on a narrow terminal those of the highest rank go first.
+  struct Part {
+    std::string text;
+    int rank;
+  };
+  std::vector<Part> parts() const;
+  // With a bar for a terminal of so many columns (0: not known), or without.
+  std::string line(std::optional<size_t> width) const;
   std::string members() const; // of the object
 
   int64_t first_, total_, every_, samples_;
