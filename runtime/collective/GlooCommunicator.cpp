@@ -122,6 +122,9 @@ public:
     if (const auto lost = lostRank(late))
       return textOf(*lost, here);
     const auto missing = findMissingRank(rendezvous_, recorder.begun());
+    // Rank 0 may have found it first and left, and the store with it.
+    if (const auto lost = lostRank(true))
+      return textOf(*lost, here);
     if (!missing)
       return std::nullopt;
     return textOf({missing->rank, true}, here) +
