@@ -1,16 +1,17 @@
 #!/bin/bash
 # Tries to break dlc for as long as it is told: mutants of everything it reads, on the build with ASan and UBSan;
-# allocations that fail; runs of two ranks that are killed at any moment; the runtime's threads under TSan.
-#   tools/soak.sh [--minutes=60] [--parts=fuzz,faults,kills,threads] [--jobs=2] [--seed=1] [--to=soak]
+# allocations that fail; runs of two ranks that are killed at any moment; of two to four that are killed or stopped, or whose
+# links and disks fail (links need root); the runtime's threads under TSan.
+#   tools/soak.sh [--minutes=60] [--parts=fuzz,faults,kills,ranks,threads] [--jobs=2] [--seed=1] [--to=soak]
 # Prints figures; what broke is kept in the folder --to. Exit code 1 if anything did.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-minutes=60 parts=fuzz,faults,kills,threads jobs=2 seed=1 to=soak
+minutes=60 parts=fuzz,faults,kills,ranks,threads jobs=2 seed=1 to=soak
 for word in "$@"; do
   case $word in
   --minutes=* | --parts=* | --jobs=* | --seed=* | --to=*) declare "${word:2}" ;;
   *)
-    sed -n '2,6s/^# \?//p' "${BASH_SOURCE[0]}"
+    sed -n '2,7s/^# \?//p' "${BASH_SOURCE[0]}"
     [[ $word == --help ]] && exit 0
     exit 2
     ;;
@@ -33,7 +34,7 @@ python() { # BUILD SCRIPT [VARIABLE=VALUE...]
 check() { # NAME COMMAND...
   local log=$to/$1-$round.log
   if "${@:2}" >"$log" 2>&1; then
-    grep -hE '^[a-z ]+: [0-9]+ mutants|exit codes|kills' "$log"
+    grep -hE '^[a-z ]+: [0-9]+ mutants|exit codes|kills|faults of ranks' "$log"
     rm "$log"
   else
     bad=$((bad + 1))
@@ -60,6 +61,8 @@ for ((round = seed; ; ++round)); do
   has faults && left && check faults python build test/faults/allocation_test.py \
     DLC_FAULT_SAMPLES=100 DLC_FAULT_SEED="$round"
   has kills && left && check kills python build test/e2e/crash_test.py DLC_KILLS=20 DLC_KILL_SEED="$round"
+  has ranks && left && check ranks python build test/faults/ranks_test.py \
+    DLC_RANK_FAULTS=20 DLC_RANK_FAULT_SEED=$((round * 1000))
   for test in "${threads[@]}"; do
     has threads && left && check "$test" env OMP_NUM_THREADS=1 \
       TSAN_OPTIONS="halt_on_error=0 exitcode=66 suppressions=$PWD/test/support/tsan.supp" "build-tsan/test/$test"
