@@ -247,7 +247,7 @@ dlc_code dlc_session_write(dlc_session *session, const char *state,
 }
 
 dlc_code dlc_session_save(dlc_session *session, const char *path) {
-  return end(session->session->save(text(path)));
+  return end(session->session->save(text(path)).status());
 }
 
 dlc_code dlc_session_load(dlc_session *session, const char *path) {

@@ -6,9 +6,11 @@
 
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Atomic.h"
+#include "runtime/base/numbers/Hash.h"
 #include "runtime/plan/KernelFiles.h"
 #include "runtime/plan/plan.pb.h"
 
+#include <map>
 #include <string>
 
 namespace dlc {
@@ -86,8 +88,11 @@ private:
 // SHA-256; those of version 1 of each format are XXH3-128, and still read.
 //
 // Writes and syncs manifest.json for all files that are in `folder` now, adding
-// `fields`. Returns the manifest's own hash.
-Result<std::string> writeManifest(const std::string &folder, Json fields);
+// `fields`. Returns the manifest's own hash. Those in `known`, by name, are
+// synced already and not read again.
+Result<std::string>
+writeManifest(const std::string &folder, Json fields,
+              const std::map<std::string, FileDigest> &known = {});
 
 // Reads manifest.json and checks format, version (at most `version`) and its
 // own hash, but no other file.

@@ -92,15 +92,23 @@ Status checkVersion(const Json &manifest, std::string_view format,
 
 std::string_view dlcVersion() { return "0.1.0"; }
 
-Result<std::string> writeManifest(const std::string &folder, Json fields) {
+Result<std::string>
+writeManifest(const std::string &folder, Json fields,
+              const std::map<std::string, FileDigest> &known) {
   Json files = Json::object();
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(folder, error)) {
-    std::string path = entry.path().string();
+    const std::string path = entry.path().string();
+    const std::string name = entry.path().filename().string();
+    if (const auto found = known.find(name); found != known.end()) {
+      files[name] = {{"size", found->second.size},
+                     {"hash", found->second.sha256}};
+      continue;
+    }
     DLC_TRY(syncFile(path));
     DLC_ASSIGN(MappedFile file, MappedFile::open(path));
-    files[entry.path().filename().string()] = {
-        {"size", file.size()}, {"hash", hashFor(fields, file.bytes())}};
+    files[name] = {{"size", file.size()},
+                   {"hash", hashFor(fields, file.bytes())}};
   }
   if (error)
     return failed("cannot list '{}': {}", folder, error.message());

@@ -48,7 +48,7 @@ protected:
     return batch;
   }
   std::string save(Session &session, const char *name) {
-    const Status saved = session.save(path(name));
+    const Status saved = session.save(path(name)).status();
     EXPECT_TRUE(saved.ok()) << saved.message();
     return readFile(path(name)).value();
   }

@@ -35,7 +35,7 @@ Status trainTwoSteps(const std::string &path) {
             .value_or(0));
   for (int step = 0; step < 2; ++step)
     DLC_TRY(session->trainStep(batch).status());
-  return session->save(path + "/saved.safetensors");
+  return session->save(path + "/saved.safetensors").status();
 }
 
 } // namespace dlc::fuzz

@@ -263,6 +263,30 @@ TEST_F(Artifacts, MissingCpuFeaturesSayHowToGoOn) {
         << status.message();
 }
 
+// What is known of a file is listed as if it had been read: a checkpoint that
+// is written must not be read again.
+TEST_F(Artifacts, ManifestTakesWhatIsKnown) {
+  const std::string content = "as long as it takes";
+  const Json fields = {{"format", "dlc-checkpoint"}, {"version", 2}};
+  const auto write = [&](const char *name, const std::string &of) {
+    ASSERT_TRUE(makeFolder(path(name)).ok());
+    ASSERT_TRUE(writeNewFile(path(name) + "/known", content).ok());
+    ASSERT_TRUE(writeNewFile(path(name) + "/other", content).ok());
+    const auto bytes = std::as_bytes(std::span(of));
+    ASSERT_TRUE(writeManifest(path(name), fields,
+                              {{"known", {bytes.size(), sha256(bytes)}}})
+                    .ok());
+  };
+  write("right", content);
+  EXPECT_TRUE(checkManifest(path("right"), "dlc-checkpoint", 2).ok());
+  write("wrong", "as long as it was..");
+  const Status status =
+      checkManifest(path("wrong"), "dlc-checkpoint", 2).status();
+  EXPECT_EQ(status.code(), Code::Corrupt);
+  EXPECT_NE(status.message().find("known' has changed"), std::string::npos)
+      << status.message();
+}
+
 // Folders that compile -o must not touch, and what is said of them.
 TEST_F(Artifacts, WriterKeepsForeignFolders) {
   const auto file = [&](const std::string &name, const std::string &content) {

@@ -160,13 +160,19 @@ Status writeSafetensors(const std::string &path,
 
 Status writeSafetensors(FileWriter &file,
                         const std::vector<NamedTensor> &tensors,
-                        const std::map<std::string, std::string> &metadata) {
-  std::string header = makeHeader(tensors, metadata);
-  uint64_t size = header.size();
-  DLC_TRY(file.write(&size, sizeof size));
-  DLC_TRY(file.write(header));
+                        const std::map<std::string, std::string> &metadata,
+                        Sha256 *hash) {
+  const auto write = [&](const void *data, uint64_t bytes) -> Status {
+    if (hash)
+      hash->add(data, bytes);
+    return file.write(data, bytes);
+  };
+  const std::string header = makeHeader(tensors, metadata);
+  const uint64_t size = header.size();
+  DLC_TRY(write(&size, sizeof size));
+  DLC_TRY(write(header.data(), size));
   for (const NamedTensor &tensor : tensors)
-    DLC_TRY(file.write(tensor.data, tensor.bytes));
+    DLC_TRY(write(tensor.data, tensor.bytes));
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/base/files/Files.h"
 #include "runtime/base/numbers/DType.h"
+#include "runtime/base/numbers/Hash.h"
 
 #include <map>
 #include <string>
@@ -47,9 +48,10 @@ Status
 writeSafetensors(const std::string &path,
                  const std::vector<NamedTensor> &tensors,
                  const std::map<std::string, std::string> &metadata = {});
-// The same into a file of the caller's, who syncs it.
-Status
-writeSafetensors(FileWriter &file, const std::vector<NamedTensor> &tensors,
-                 const std::map<std::string, std::string> &metadata = {});
+// The same into a file of the caller's, who syncs it; and into `hash`.
+Status writeSafetensors(FileWriter &file,
+                        const std::vector<NamedTensor> &tensors,
+                        const std::map<std::string, std::string> &metadata = {},
+                        Sha256 *hash = nullptr);
 
 } // namespace dlc

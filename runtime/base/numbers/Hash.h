@@ -4,6 +4,7 @@
 #include "runtime/base/Status.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,6 +30,12 @@ public:
 
 private:
   std::shared_ptr<void> context_;
+};
+
+// What a file's content is known by.
+struct FileDigest {
+  uint64_t size = 0; // bytes
+  std::string sha256;
 };
 
 } // namespace dlc

@@ -108,11 +108,14 @@ Status writeFiles(const std::string &folder, Session &session,
                   const Incident &incident) {
   const plan::Program &program =
       *findProgram(session.plan(), "train_step", incident.size);
-  DLC_TRY(session.save(folder + "/state.safetensors"));
+  DLC_ASSIGN(const FileDigest state,
+             session.save(folder + "/state.safetensors"));
   for (size_t rank = 0; rank < windows.size(); ++rank)
     DLC_TRY(writeInputs(folder + "/" + inputsName(static_cast<int>(rank)),
                         program, windows[rank]));
-  DLC_TRY(writeManifest(folder, toJson(incident, session)).status());
+  DLC_TRY(writeManifest(folder, toJson(incident, session),
+                        {{"state.safetensors", state}})
+              .status());
   return copyArtifact(session.model().artifact.path(), folder + "/model.dlc");
 }
 

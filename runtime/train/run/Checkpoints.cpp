@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 namespace dlc {
 namespace {
 
+constexpr char kState[] = "state.safetensors";
 constexpr std::string_view kRemoved = ".removed";
 
 Json toJson(const Best &best, const std::string &by) {
@@ -199,8 +200,7 @@ Status Checkpoints::prepare(Session &session) {
 
 Status Checkpoints::begin(Session &session, const Progress &progress,
                           int64_t keep) {
-  DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));
-  DLC_TRY(copy_.take(session.executor()));
+  DLC_TRY(copy_.take(session.executor()).withContext("no checkpoint written"));
   done_ = false;
   written_ = {progress.step, {}};
   Content content{[this](const std::string &path) { return copy_.save(path); },
@@ -239,14 +239,16 @@ Status Checkpoints::write(const Content &content) {
   const Progress &progress = content.progress;
   const std::string path = fmt::format("{}/checkpoint-{}", run_, progress.step);
   DLC_ASSIGN(AtomicDirectory folder, AtomicDirectory::create(path));
-  DLC_TRY(content.saveState(folder.folder() + "/state.safetensors"));
+  DLC_ASSIGN(const FileDigest state,
+             content.saveState(folder.folder() + "/" + kState));
   DLC_TRY(writeNewFile(folder.folder() + "/trainer.json",
                        dumpJson(toJson(progress), 2) + "\n"));
   Json fields = {{"format", kCheckpointFormat},
                  {"version", kCheckpointVersion},
                  {"dlc", dlcVersion()},
                  {"artifact", content.artifact}};
-  DLC_TRY(writeManifest(folder.folder(), std::move(fields)).status());
+  DLC_TRY(writeManifest(folder.folder(), std::move(fields), {{kState, state}})
+              .status());
   DLC_TRY(folder.commit());
   whole_[path] = fingerprint(path);
   return {};

@@ -81,7 +81,7 @@ public:
 private:
   // What is written: the state, by its path, and of which artifact it is.
   struct Content {
-    std::function<Status(const std::string &)> saveState;
+    std::function<Result<FileDigest>(const std::string &)> saveState;
     std::string artifact;
     Progress progress;
   };

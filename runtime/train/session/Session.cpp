@@ -88,7 +88,7 @@ Status Session::load(const std::string &safetensors) try {
   return caughtException("reading the state");
 }
 
-Status Session::save(const std::string &safetensors) try {
+Result<FileDigest> Session::save(const std::string &safetensors) try {
   return saveState(*executor_, safetensors);
 } catch (...) {
   return caughtException("writing the state");

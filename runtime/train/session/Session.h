@@ -94,7 +94,7 @@ public:
 
   // Another state of the same artifact.
   Status load(const std::string &safetensors);
-  Status save(const std::string &safetensors);
+  Result<FileDigest> save(const std::string &safetensors);
 
 private:
   Session(Model model, Communicator *communicator)

@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <set>
+#include <string_view>
 
 namespace dlc {
 namespace {
@@ -56,37 +58,46 @@ Status checkNoOthers(const plan::Plan &plan, const SafetensorsFile &file) {
   return {};
 }
 
-template <class T> bool allFinite(const TensorView &view) {
-  const auto *values = reinterpret_cast<const T *>(view.data);
-  // Finite x: x * 0 is 0, else NaN. No branch, so the loop is vectorised.
-  T sum = 0;
-  for (uint64_t i = 0; i < view.bytes / sizeof(T); ++i)
-    sum += values[i] * 0;
-  return std::isfinite(sum);
-}
-
-// No exponent of ones alone.
-bool allFinite(const TensorView &view, uint16_t exponent) {
-  const auto *bits = reinterpret_cast<const uint16_t *>(view.data);
+// No exponent of ones alone. Integers, so that the loop is vectorised.
+template <class Bits>
+bool allFinite(const std::byte *data, uint64_t bytes, Bits exponent) {
+  const auto *bits = reinterpret_cast<const Bits *>(data);
   bool bad = false;
-  for (uint64_t i = 0; i < view.bytes / sizeof(uint16_t); ++i)
+  for (uint64_t i = 0; i < bytes / sizeof(Bits); ++i)
     bad |= (bits[i] & exponent) == exponent;
   return !bad;
 }
 
-bool allFinite(const TensorView &view, plan::DType type) {
+bool allFinite(const std::byte *data, uint64_t bytes, DType type) {
   switch (type) {
-  case plan::F32:
-    return allFinite<float>(view);
-  case plan::F64:
-    return allFinite<double>(view);
-  case plan::BF16:
-    return allFinite(view, uint16_t(0x7f80));
-  case plan::F16:
-    return allFinite(view, uint16_t(0x7c00));
+  case DType::F32:
+    return allFinite(data, bytes, uint32_t(0x7f800000));
+  case DType::F64:
+    return allFinite(data, bytes, uint64_t(0x7ff0000000000000));
+  case DType::BF16:
+    return allFinite(data, bytes, uint16_t(0x7f80));
+  case DType::F16:
+    return allFinite(data, bytes, uint16_t(0x7c00));
   default:
     return true;
   }
+}
+
+Status notFinite(const std::string &name) {
+  return diverged("'{}' is no longer finite", name);
+}
+
+// False if it is to be finite and is not. A step waits for this: what is in the
+// cache is looked at before it leaves.
+bool copyTensor(const NamedTensor &tensor, std::byte *to, bool mustBeFinite) {
+  constexpr uint64_t kPiece = 256 << 10;
+  for (uint64_t at = 0; at < tensor.bytes; at += kPiece) {
+    const uint64_t size = std::min(kPiece, tensor.bytes - at);
+    if (mustBeFinite && !allFinite(tensor.data + at, size, tensor.dtype))
+      return false;
+    std::memcpy(to + at, tensor.data + at, size);
+  }
+  return true;
 }
 
 } // namespace
@@ -120,21 +131,24 @@ tensorsOf(Executor &executor, std::deque<std::vector<std::byte>> &copies) {
 }
 
 // Nobody reads it soon, and steps need the memory and the processor.
-static Status writeState(const std::string &path,
-                         const std::vector<NamedTensor> &tensors) {
+static Result<FileDigest> writeState(const std::string &path,
+                                     const std::vector<NamedTensor> &tensors) {
   DLC_ASSIGN(AtomicFile file, AtomicFile::create(path));
   file.writer().bypassCache();
-  DLC_TRY(writeSafetensors(file.writer(), tensors));
-  return file.commit();
+  Sha256 hash;
+  DLC_TRY(writeSafetensors(file.writer(), tensors, {}, &hash));
+  const uint64_t size = file.writer().written();
+  DLC_TRY(file.commit());
+  return FileDigest{size, hash.digest()};
 }
 
-Status saveState(Executor &executor, const std::string &path) {
+Result<FileDigest> saveState(Executor &executor, const std::string &path) {
   std::deque<std::vector<std::byte>> copies;
   DLC_ASSIGN(const auto tensors, tensorsOf(executor, copies));
   return writeState(path, tensors);
 }
 
-Status StateCopy::save(const std::string &path) const {
+Result<FileDigest> StateCopy::save(const std::string &path) const {
   return writeState(path, tensors_);
 }
 
@@ -168,9 +182,14 @@ Status StateCopy::take(Executor &executor) {
   for (const NamedTensor &tensor : tensors_)
     bytes += tensor.bytes;
   DLC_TRY(reserve(bytes));
+  std::set<std::string_view> parameters;
+  for (const plan::State &state : executor.plan().states())
+    if (state.role() == "param")
+      parameters.insert(state.name());
   std::byte *to = memory_.get();
   for (NamedTensor &tensor : tensors_) {
-    std::memcpy(to, tensor.data, tensor.bytes);
+    if (!copyTensor(tensor, to, parameters.contains(tensor.name)))
+      return notFinite(tensor.name);
     tensor.data = to;
     to += tensor.bytes;
   }
@@ -276,8 +295,8 @@ Status checkFinite(Executor &executor) {
       continue;
     std::vector<std::byte> copy;
     DLC_ASSIGN(TensorView view, executor.fetchState(state.name(), copy));
-    if (!allFinite(view, state.type().dtype()))
-      return diverged("'{}' is no longer finite", state.name());
+    if (!allFinite(view.data, view.bytes, *plan::dtypeOf(state.type().dtype())))
+      return notFinite(state.name());
   }
   return {};
 }

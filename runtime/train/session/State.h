@@ -20,7 +20,7 @@ Status loadState(Executor &executor, const std::string &path,
 
 // Writes and syncs a new file with every state of the plan; accumulators only
 // within a window, as nothing reads them at its start.
-Status saveState(Executor &executor, const std::string &path);
+Result<FileDigest> saveState(Executor &executor, const std::string &path);
 
 // What saveState() would write, in memory of its own: about as many bytes as
 // the state has, kept for the next one.
@@ -29,9 +29,10 @@ public:
   // Makes room, so that take() costs no more than copying. Code::Limit if there
   // is none.
   Status reserve(Executor &executor);
+  // Code::Diverged, naming the tensor, if a float parameter is not finite.
   Status take(Executor &executor);
   // Of the last take(); any thread.
-  Status save(const std::string &path) const;
+  Result<FileDigest> save(const std::string &path) const;
 
 private:
   Status reserve(uint64_t bytes);
