@@ -139,7 +139,7 @@ Result<std::shared_ptr<const Source>> ownSource(const dlc_source &given) {
 dlc_code dlc_dataset_open(const char *path, dlc_dataset **made) {
   return call(text(path), [&]() -> Status {
     DLC_TRY(expectGiven(made, "the place for the data set"));
-    DLC_ASSIGN(auto source, openSource(text(path)));
+    DLC_ASSIGN(auto source, openSource(text(path), {}));
     *made = new dlc_dataset{std::move(source)};
     return {};
   });

@@ -312,7 +312,7 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
 Result<Dataset> Dataset::open(const std::string &path,
                               const std::vector<InputSpec> &inputs,
                               int64_t batch, const SampleOptions &options) try {
-  DLC_ASSIGN(auto source, openSource(path));
+  DLC_ASSIGN(auto source, openSource(path, options));
   return open(std::move(source), inputs, batch, options);
 } catch (...) {
   return caughtException(path);

@@ -203,6 +203,9 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
       .described("SHARE");
   table.choice(key("tokens"), tokens, {"auto", "uint16", "uint32"},
                "type of a .bin file of tokens; auto: its header tells");
+  table.choice(key("bad-samples"), badSamples, {"error", "skip"},
+               "pictures that cannot be decoded: error: end the run, skip: "
+               "take the next one, with a warning");
   table.require([this](auto &) -> Status {
     if (mean.empty() == std.empty())
       return {};

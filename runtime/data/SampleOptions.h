@@ -10,6 +10,12 @@ namespace dlc {
 
 class OptionTable;
 
+// What becomes of samples that cannot be decoded.
+enum class BadSamples {
+  Error, // they end what reads them
+  Skip,  // the next one that can be decoded takes their place, with a warning
+};
+
 struct SampleOptions {
   std::optional<double> scale; // factor; absent: 1/255 for u8, else 1
   // A float sample becomes (value * scale - mean) / std: a number for each
@@ -18,6 +24,7 @@ struct SampleOptions {
   // Type of a token file that has no header: "uint16", "uint32"; "auto": it has
   // one.
   std::string tokens = "auto";
+  BadSamples badSamples = BadSamples::Error;
   Augmentation augmentation; // of pictures: what it draws, in training only
   // torchvision's RandomErasing: how likely a box of a picture becomes 0, when
   // all else is done.

@@ -118,18 +118,18 @@ Status noSuchArray(const Source &source, const std::string &key) {
 }
 
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
-                                                 BadSamples bad) {
+                                                 const SampleOptions &options) {
   if (path.ends_with(".bin")) {
     DLC_ASSIGN(auto files, expandRange(path));
     return tokenSource(path, std::move(files));
   }
   if (isShards(path)) {
     DLC_ASSIGN(auto pictures, openShards(path));
-    return pictureSource(std::move(pictures), bad);
+    return pictureSource(std::move(pictures), options.badSamples);
   }
   if (isFolder(path)) {
     DLC_ASSIGN(auto pictures, openPictureFolder(path));
-    return pictureSource(std::move(pictures), bad);
+    return pictureSource(std::move(pictures), options.badSamples);
   }
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   return std::make_shared<const FileSource>(std::move(file));

@@ -64,16 +64,10 @@ public:
   bool has(const std::string &key) const;
 };
 
-// What becomes of samples that cannot be decoded.
-enum class BadSamples {
-  Error, // they end what reads them
-  Skip,  // the next one that can be decoded takes their place, with a warning
-};
-
 // What is at `path`: tokens (tokens/TokenSource.h), shards (shards/Shards.h), a
 // folder of pictures (pictures/Folder.h), a .npy, else a .npz.
-Result<std::shared_ptr<const Source>>
-openSource(const std::string &path, BadSamples bad = BadSamples::Error);
+Result<std::shared_ptr<const Source>> openSource(const std::string &path,
+                                                 const SampleOptions &options);
 
 // Arrays in memory, which the source keeps; the hash is that of their bytes.
 std::shared_ptr<const Source> sourceOf(std::string name,

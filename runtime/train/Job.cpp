@@ -44,11 +44,10 @@ std::string artifactPath(const TrainOptions &options) {
 
 Result<std::shared_ptr<const Source>>
 givenOr(const std::shared_ptr<const Source> &given, const std::string &path,
-        const TrainOptions &options) {
+        const SampleOptions &options) {
   if (given)
     return given;
-  return openSource(path, options.badSamples == "skip" ? BadSamples::Skip
-                                                       : BadSamples::Error);
+  return openSource(path, options);
 }
 
 } // namespace
@@ -160,7 +159,7 @@ Status Job::loadData() {
                   artifactPath(options));
   const plan::Plan &plan = artifact.plan();
   DLC_TRY(checkNumberOfRanks(plan));
-  DLC_ASSIGN(auto source, givenOr(hooks.data, options.data, options));
+  DLC_ASSIGN(auto source, givenOr(hooks.data, options.data, options.samples));
   DLC_ASSIGN(data, openDataset(std::move(source), plan, "train_step",
                                options.samples, options.batch));
   data->setWorkers(options.workers, communicator.size());
@@ -179,7 +178,7 @@ Status Job::loadData() {
   stepsPerEpoch = compiled.updatesPerEpoch(data->samples());
   std::shared_ptr<const Source> toJudge;
   if (!options.val.empty()) {
-    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val, options));
+    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val, options.samples));
     DLC_ASSIGN(val, openDataset(toJudge, plan, "eval_step", options.samples));
     val->setWorkers(options.workers, communicator.size());
   }

@@ -71,9 +71,6 @@ void addSamples(OptionTable &table, TrainOptions &o) {
              "cores / ranks",
              4096)
       .notKept();
-  table.choice("run.bad-samples", o.badSamples, {"error", "skip"},
-               "pictures that cannot be decoded: error: end the run, skip: "
-               "take the next one, with a warning");
 }
 
 // "90s", "10min", "2h" in seconds; nothing for another text.
@@ -304,7 +301,7 @@ static Words sampleKeys(SampleOptions samples) {
 }
 
 Status checkResume(const TrainOptions &o, const OptionTable &table) {
-  Words fixed = {"run.run", "run.seed", "run.shuffle", "run.bad-samples"};
+  Words fixed = {"run.run", "run.seed", "run.shuffle"};
   for (const std::string &key : sampleKeys({}))
     fixed.push_back(key);
   for (const std::string &key : fixed)

@@ -38,7 +38,6 @@ struct TrainOptions {
   uint64_t seed = 0;
   SampleOptions samples;
   int workers = 0; // threads that decode samples; 0: cores / ranks; not kept
-  std::string badSamples = "error"; // or "skip", see BadSamples
 
   int64_t saveEvery = 0;  // steps between checkpoints; 0: at ends of epochs
   double saveSeconds = 0; // or seconds between them; 0: none

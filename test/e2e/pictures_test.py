@@ -75,6 +75,9 @@ class Pictures(dlc.TestCase):
         np.savez(self.path("next.npz"), x=x, y=y)
         expected = dlc.train(self.artifact, self.path("next.npz"), self.path("next"), epochs=2)
         self.assertBitwise(dlc.Run(self.path("run")).state(self.last), expected.state(self.last), "the next one instead")
+        expected = dlc.evaluate(self.same.folder, self.path("next.npz"))
+        self.assertEqual(dlc.evaluate(self.same.folder, bad, bad_samples="skip"), expected)
+        dlc.dlc("eval", self.same.folder, data=bad, code=dlc.FAILED)
 
 
 if __name__ == "__main__":

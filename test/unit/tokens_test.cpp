@@ -29,7 +29,7 @@ public:
   std::shared_ptr<const Source> open(const std::string &name) {
     SampleOptions options;
     options.tokens = "uint16";
-    auto source = openSource(path(name));
+    auto source = openSource(path(name), options);
     EXPECT_TRUE(source.ok()) << source.status().message();
     auto shaped = (*source)->shaped({kLength}, options);
     EXPECT_TRUE(shaped.ok()) << shaped.status().message();

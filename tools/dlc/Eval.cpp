@@ -50,7 +50,7 @@ Result<Loaded> load(const EvalArguments &arguments, const char *program) {
   DLC_ASSIGN(Model model, openModel(arguments.model));
   DLC_ASSIGN(const SampleOptions options,
              sampleOptions(model, arguments.table, arguments.flags.given()));
-  DLC_ASSIGN(auto source, openSource(arguments.data));
+  DLC_ASSIGN(auto source, openSource(arguments.data, options));
   DLC_ASSIGN(Dataset data,
              openDataset(source, model.artifact.plan(), program, options));
   DLC_ASSIGN(auto session, Session::create(std::move(model),

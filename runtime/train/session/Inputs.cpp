@@ -224,7 +224,7 @@ Result<Dataset> openDataset(std::shared_ptr<const Source> source,
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,
                             std::string_view kind, const SampleOptions &options,
                             int64_t batch) try {
-  DLC_ASSIGN(auto source, openSource(path));
+  DLC_ASSIGN(auto source, openSource(path, options));
   return openDataset(std::move(source), plan, kind, options, batch);
 } catch (...) {
   return caughtException(path);
