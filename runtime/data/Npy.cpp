@@ -182,6 +182,23 @@ Result<std::string_view> headerText(std::span<const std::byte> bytes,
 
 } // namespace
 
+Result<SharedBytes> widened(std::string_view type, const SharedBytes &from) {
+  struct Named {
+    std::string_view tensors, code;
+  };
+  for (const auto &[tensors, code] : {Named{"I8", "i1"}, Named{"I16", "i2"},
+                                      Named{"U16", "u2"}, Named{"U32", "u4"}})
+    if (type == tensors)
+      type = code;
+  for (const Kind &kind : kKinds)
+    if (kind.code == type && kind.convert) {
+      DLC_TRY(checkMemory(from.bytes.size() / kind.size * sizeOf(kind.dtype),
+                          "an array of wider integers"));
+      return kind.convert(from);
+    }
+  return failed("integers of type '{}' are not known", type);
+}
+
 std::string describe(DType dtype, const std::vector<int64_t> &shape) {
   return fmt::format("{} [{}]", nameOf(dtype), fmt::join(shape, ", "));
 }
@@ -206,9 +223,7 @@ static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
   if (content.bytes.size() < size)
     return Array{kind.dtype, std::move(header->shape), {}};
   if (kind.convert) {
-    DLC_TRY(checkMemory(*bytes / kind.size * sizeOf(kind.dtype),
-                        "an array of wider integers"));
-    data = kind.convert(data);
+    DLC_ASSIGN(data, widened(kind.code, data));
   }
   return Array{kind.dtype, std::move(header->shape), std::move(data)};
 }

@@ -56,6 +56,10 @@ struct NamedArray {
   std::span<const std::byte> bytes;
 };
 
+// Integers of numpy's types i1, i2, u2 and u4, or safetensors' I8, I16, U16 and
+// U32, as DType has them: i64 of u4, else i32.
+Result<SharedBytes> widened(std::string_view type, const SharedBytes &from);
+
 // Replaces `path` in one step. BF16 is written as f32.
 Status writeNpz(const std::string &path, const std::vector<NamedArray> &arrays);
 

@@ -1,7 +1,9 @@
 #include "runtime/data/SampleOptions.h"
 
 #include "runtime/base/options/OptionTable.h"
+#include "runtime/data/tables/ColumnList.h"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 #include <span>
 
@@ -204,8 +206,23 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   table.choice(key("tokens"), tokens, {"auto", "uint16", "uint32"},
                "type of a .bin file of tokens; auto: its header tells");
   table.choice(key("bad-samples"), badSamples, {"error", "skip"},
-               "pictures that cannot be decoded: error: end the run, skip: "
-               "take the next one, with a warning");
+               "what cannot be decoded: error: end the run, skip: with a "
+               "warning take the next picture, leave out the row of a table");
+  table.text(key("columns"), columns, "ARRAY:COLUMN,...;...",
+             "columns of a table (.csv, .tsv) that make an array, as in "
+             "x:a,b,f..k;y:label (default: y is the column y, x all others)");
+  table
+      .list(key("classes"), classes, "NAME,...",
+            "classes of a table's labels in the order of their numbers "
+            "(default: those in the training data, sorted)")
+      .commas = true;
+  table.require([this](auto &) -> Status {
+    auto sorted = classes;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+      return usageError("--classes has a name twice");
+    return parseColumnLists(columns).status().withContext("--columns");
+  });
   table.require([this](auto &) -> Status {
     if (mean.empty() == std.empty())
       return {};

@@ -13,7 +13,8 @@ class OptionTable;
 // What becomes of samples that cannot be decoded.
 enum class BadSamples {
   Error, // they end what reads them
-  Skip,  // the next one that can be decoded takes their place, with a warning
+  Skip,  // they are passed over, with a warning: the next picture takes their
+         // place, a table has a row less
 };
 
 struct SampleOptions {
@@ -24,6 +25,10 @@ struct SampleOptions {
   // Type of a token file that has no header: "uint16", "uint32"; "auto": it has
   // one.
   std::string tokens = "auto";
+  // Of tables: which columns make which array (tables/ColumnList.h), and the
+  // names of the labels' classes in the order of their numbers; empty: found.
+  std::string columns;
+  std::vector<std::string> classes;
   BadSamples badSamples = BadSamples::Error;
   Augmentation augmentation; // of pictures: what it draws, in training only
   // torchvision's RandomErasing: how likely a box of a picture becomes 0, when

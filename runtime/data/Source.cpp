@@ -1,6 +1,7 @@
 #include "runtime/data/Source.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/data/DataHash.h"
@@ -8,6 +9,8 @@
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/Shards.h"
+#include "runtime/data/tables/CsvFiles.h"
+#include "runtime/data/tables/TableSource.h"
 #include "runtime/data/tokens/TokenSource.h"
 
 #include <algorithm>
@@ -49,7 +52,7 @@ public:
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const override {
     DLC_ASSIGN(Array array, file_.read(key));
-    return std::make_shared<const ArrayRows>(std::move(array));
+    return readerOf(std::move(array));
   }
   Result<std::string> hash(int threads) const override {
     return hashData(file_.path(), threads);
@@ -61,6 +64,53 @@ public:
 
 private:
   ArrayFile file_;
+};
+
+// Its tensors are mapped; nobody says of them that they are ours, so that an
+// error is one of data.
+class TensorSource final : public Source {
+public:
+  static Result<std::shared_ptr<const Source>> open(const std::string &path) {
+    auto file = SafetensorsFile::open(path, true);
+    if (!file)
+      return Status(Code::Failed, file.status().message());
+    return std::make_shared<const TensorSource>(
+        path, std::make_shared<const SafetensorsFile>(*std::move(file)));
+  }
+
+  TensorSource(std::string path, std::shared_ptr<const SafetensorsFile> file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string name() const override { return path_; }
+  std::vector<std::string> keys() const override {
+    std::vector<std::string> keys;
+    for (const NamedTensor &tensor : file_->tensors())
+      keys.push_back(tensor.name);
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  }
+  Result<Array> head(const std::string &key) const override {
+    const NamedTensor *tensor = file_->find(key);
+    return tensor ? Result<Array>(Array{tensor->dtype, tensor->shape, {}})
+                  : noSuchArray(*this, key);
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    DLC_ASSIGN(Array array, head(key));
+    const NamedTensor &tensor = *file_->find(key);
+    array.content = {{tensor.data, tensor.bytes}, file_};
+    if (!tensor.stored.empty()) {
+      DLC_ASSIGN(array.content, widened(tensor.stored, array.content));
+    }
+    return readerOf(std::move(array));
+  }
+  Result<std::string> hash(int threads) const override {
+    return hashData(path_, threads);
+  }
+
+private:
+  std::string path_;
+  std::shared_ptr<const SafetensorsFile> file_;
 };
 
 class MemorySource final : public Source {
@@ -82,7 +132,7 @@ public:
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const override {
     DLC_ASSIGN(const Array *array, find(key));
-    return std::make_shared<const ArrayRows>(*array);
+    return readerOf(*array);
   }
   Result<std::string> hash(int) const override {
     std::string text;
@@ -106,6 +156,17 @@ private:
 
 } // namespace
 
+const std::vector<int64_t> *shapeOfFirst(std::span<const SampleInput> inputs) {
+  for (const SampleInput &input : inputs)
+    if (!input.isLabel)
+      return &input.shape;
+  return nullptr;
+}
+
+std::shared_ptr<const RowReader> readerOf(Array array) {
+  return std::make_shared<const ArrayRows>(std::move(array));
+}
+
 bool Source::has(const std::string &key) const {
   const auto all = keys();
   return std::find(all.begin(), all.end(), key) != all.end();
@@ -123,6 +184,10 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
     DLC_ASSIGN(auto files, expandRange(path));
     return tokenSource(path, std::move(files));
   }
+  if (isTable(path))
+    return openTable(path, options);
+  if (path.ends_with(".safetensors"))
+    return TensorSource::open(path);
   if (isShards(path)) {
     DLC_ASSIGN(auto pictures, openShards(path));
     return pictureSource(std::move(pictures), options.badSamples);

@@ -6,6 +6,7 @@
 #include "runtime/data/SampleOptions.h"
 
 #include <map>
+#include <span>
 
 namespace dlc {
 
@@ -30,6 +31,15 @@ public:
                       std::byte *to) const = 0;
 };
 
+// An input that samples are to fill.
+struct SampleInput {
+  std::string key;
+  std::vector<int64_t> shape; // of a sample; a label's counts by entries only
+  bool isLabel = false;
+};
+// The shape of the first that is no label; null if all are.
+const std::vector<int64_t> *shapeOfFirst(std::span<const SampleInput> inputs);
+
 class Source {
 public:
   virtual ~Source() = default;
@@ -42,13 +52,18 @@ public:
   virtual Result<Array> head(const std::string &key) const = 0;
   virtual Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const = 0;
-  // A source whose samples have no shape of their own, as pictures have none:
-  // the same samples as values of an input that has this shape without its
-  // batch. Null: they have a shape.
+  // A source whose samples have no shape of their own, as pictures have none,
+  // or more columns than are wanted: the same samples for these inputs, of
+  // which at least one is no label. Null: they are what they are.
   virtual Result<std::shared_ptr<const Source>>
-  shaped(const std::vector<int64_t> &, const SampleOptions &) const {
+  shaped(std::span<const SampleInput>, const SampleOptions &) const {
     return nullptr;
   }
+  // Whether what shaped() gives has been augmented.
+  virtual bool augments() const { return false; }
+  // Names of the labels' classes in the order of their numbers; none if they
+  // have numbers alone.
+  virtual std::vector<std::string> classes() const { return {}; }
   // Whether a row costs so much that several threads should read.
   virtual bool isSlow() const { return false; }
   // What tells these samples from others, between ranks and to a run that goes
@@ -64,14 +79,18 @@ public:
   bool has(const std::string &key) const;
 };
 
-// What is at `path`: tokens (tokens/TokenSource.h), shards (shards/Shards.h), a
-// folder of pictures (pictures/Folder.h), a .npy, else a .npz.
+// What is at `path`: tokens (tokens/TokenSource.h), a table
+// (tables/TableSource.h), shards (shards/Shards.h), a folder of pictures
+// (pictures/Folder.h), arrays: .safetensors, .npy, else .npz.
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
                                                  const SampleOptions &options);
 
 // Arrays in memory, which the source keeps; the hash is that of their bytes.
 std::shared_ptr<const Source> sourceOf(std::string name,
                                        std::map<std::string, Array> arrays);
+
+// All rows of an array that is in memory, or mapped.
+std::shared_ptr<const RowReader> readerOf(Array array);
 
 // The error of a key that a source does not have.
 Status noSuchArray(const Source &source, const std::string &key);

@@ -162,6 +162,8 @@ Status Job::loadData() {
   DLC_ASSIGN(auto source, givenOr(hooks.data, options.data, options.samples));
   DLC_ASSIGN(data, openDataset(std::move(source), plan, "train_step",
                                options.samples, options.batch));
+  if (options.samples.classes.empty()) // other data is to have their numbers
+    options.samples.classes = data->source().classes();
   data->setWorkers(options.workers, communicator.size());
   size = sizeOf(plan, "train_step", *data);
   sampling = {

@@ -26,10 +26,11 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       .described("STEP")
       .only("run.resume", {})
       .flagOnly();
-  table.text("run.data", o.data, "PATH",
-             "samples: .npz with arrays x and y, a folder with a folder of "
-             "pictures for each class, shards (a-{000..127}.tar), or tokens "
-             "(.bin)");
+  table.text(
+      "run.data", o.data, "PATH",
+      "samples: .npz or .safetensors with arrays x and y, a table "
+      "(.csv), a folder with a folder of pictures for each class, shards "
+      "(a-{000..127}.tar), or tokens (.bin)");
   table.text("run.val", o.val, "PATH", "samples to evaluate after each epoch");
   table.text("run.run", o.run, "FOLDER", "run folder (default runs/MODEL-N)")
       .notKept();

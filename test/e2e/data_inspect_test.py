@@ -27,6 +27,7 @@ class Inspect(dlc.TestCase):
         pictures.write(os.path.join(folder, "class0", "0001.png"), b"\x89PNG\r\n\x1a\n")
         self.assertRegex(self.inspect(folder, code=dlc.FAILED), r"broken: .*class0/0001\.png: damaged PNG")
         self.assertRegex(self.err, "images': 1 is broken; training ends at them")
+        self.assertIn("broken: ", self.inspect(folder, "--bad-samples=skip"))
         found = json.loads(self.inspect(folder, "--json", code=dlc.FAILED))
         self.assertEqual((found["format"], found["samples"], found["kinds"]), ("folder", 7, {"PNG": 6}))
         self.assertEqual(found["width"], {"least": 8, "median": 8, "most": 30})
@@ -48,6 +49,22 @@ class Inspect(dlc.TestCase):
             self.assertIn(line, out)
         found = json.loads(self.inspect(self.path("a.npz"), "--json", code=dlc.FAILED))
         self.assertEqual(found["arrays"]["y"], {"dtype": "i64", "shape": [2], "least": -1, "most": 3})
+
+    def test_tables(self):
+        with open(self.path("a.csv"), "w") as file:
+            file.write("age,\"name, first\",height,\n3,ann,1.5,\n-4,bob,NA,\n5,ann,inf,\n")
+        out = self.inspect(self.path("a.csv"))
+        for line in ("a table", "3 rows in 1 file", "age: whole numbers, -4 to 5", "name, first: 2 names: ann 2, bob 1",
+                     "height: numbers, 1.5 to 1.5; 1 not finite; 1 missing", "(column 4): 3 missing"):
+            self.assertIn(line, out)
+        found = json.loads(self.inspect(self.path("a.csv"), "--json"))
+        self.assertEqual((found["format"], found["samples"], found["columns"]["name, first"]["names"]), ("table", 3, {"ann": 2, "bob": 1}))
+        with open(self.path("a.csv"), "a") as file:
+            file.write("1,2\n")
+        self.inspect(self.path("a.csv"), code=dlc.FAILED)
+        self.assertRegex(self.err, r"a\.csv', line 5: 2 fields, expected 4")
+        self.assertIn("3 rows in 1 file", self.inspect(self.path("a.csv"), "--bad-samples=skip"))
+        self.assertIn("1 of 4 rows are left out", self.err)
 
     def test_tokens(self):
         np.arange(70000, dtype=np.uint32).tofile(self.path("a.bin"))

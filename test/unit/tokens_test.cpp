@@ -31,7 +31,8 @@ public:
     options.tokens = "uint16";
     auto source = openSource(path(name), options);
     EXPECT_TRUE(source.ok()) << source.status().message();
-    auto shaped = (*source)->shaped({kLength}, options);
+    auto shaped =
+        (*source)->shaped(std::vector<SampleInput>{{"x", {kLength}}}, options);
     EXPECT_TRUE(shaped.ok()) << shaped.status().message();
     return *shaped;
   }

@@ -29,7 +29,8 @@ EvalArguments::EvalArguments() {
   table.group("Options");
   addModel(table, "eval.model", model);
   table.text("eval.data", data, "PATH",
-             "samples: .npz, .npy with x only, a folder of pictures, or .tar");
+             "samples: .npz, .npy with x only, .safetensors, .csv, a folder of "
+             "pictures, .tar, or .bin");
   addAverages(table, "eval.ema", averages);
   table.group("Samples (a run's: as in its training, where nothing is given)");
   samples.addTo(table, "eval");

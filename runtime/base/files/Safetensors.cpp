@@ -29,11 +29,27 @@ Result<std::vector<int64_t>> readShape(const Json &entry) {
   return result;
 }
 
+// Integers that a DType of more bits holds.
+struct NarrowType {
+  std::string_view name;
+  uint64_t bytes;
+  DType wide;
+};
+constexpr NarrowType kNarrow[] = {{"I8", 1, DType::I32},
+                                  {"I16", 2, DType::I32},
+                                  {"U16", 2, DType::I32},
+                                  {"U32", 4, DType::I64}};
+
 // One entry of the header; `data` are the file's bytes after it.
 Result<NamedTensor> readEntry(const std::string &name, const Json &entry,
-                              std::span<const std::byte> data) {
+                              std::span<const std::byte> data, bool narrow) {
   DLC_ASSIGN(std::string type, jsonString(entry, "dtype"));
   std::optional<DType> dtype = dtypeFromSafetensors(type);
+  uint64_t size = dtype ? sizeOf(*dtype) : 0;
+  std::string_view stored;
+  for (const NarrowType &known : kNarrow)
+    if (narrow && type == known.name)
+      dtype = known.wide, size = known.bytes, stored = known.name;
   if (!dtype)
     return corrupt("dtype '{}' is not supported", type);
   DLC_ASSIGN(std::vector<int64_t> shape, readShape(entry));
@@ -47,12 +63,12 @@ Result<NamedTensor> readEntry(const std::string &name, const Json &entry,
     return corrupt("bytes [{}, {}) are outside of the file's {}", begin, end,
                    data.size());
   std::optional<uint64_t> bytes = checkedElements(shape);
-  bytes = bytes ? checkedMul(*bytes, sizeOf(*dtype)) : bytes;
+  bytes = bytes ? checkedMul(*bytes, size) : bytes;
   if (bytes != end - begin)
     return corrupt("has {} bytes, expected what its shape and dtype need",
                    end - begin);
-  return NamedTensor{name, *dtype, std::move(shape), data.data() + begin,
-                     end - begin};
+  return NamedTensor{name,        *dtype, std::move(shape), data.data() + begin,
+                     end - begin, stored};
 }
 
 Status readMetadata(const Json &object,
@@ -119,7 +135,8 @@ std::string makeHeader(const std::vector<NamedTensor> &tensors,
 
 } // namespace
 
-Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
+Result<SafetensorsFile> SafetensorsFile::open(const std::string &path,
+                                              bool narrow) {
   SafetensorsFile result;
   DLC_ASSIGN(result.file_, MappedFile::open(path));
   auto parse = [&]() -> Status {
@@ -131,7 +148,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
         DLC_TRY(readMetadata(entry, result.metadata_));
         continue;
       }
-      auto tensor = readEntry(name, entry, data);
+      auto tensor = readEntry(name, entry, data, narrow);
       if (!tensor)
         return tensor.status().withContext(fmt::format("tensor '{}'", name));
       result.tensors_.push_back(*std::move(tensor));

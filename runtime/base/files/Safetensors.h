@@ -20,6 +20,9 @@ struct NamedTensor {
   std::vector<int64_t> shape;
   const std::byte *data = nullptr;
   uint64_t bytes = 0; // product(shape) * sizeOf(dtype)
+  // The type in the file, where `dtype` is what holds it and `bytes` are fewer:
+  // I8, I16, U16 (i32), U32 (i64). Of open() with `narrow` only.
+  std::string_view stored = {};
 };
 
 // A mapped file; its views live as long as it does.
@@ -27,7 +30,9 @@ class SafetensorsFile {
 public:
   // Code::Corrupt: the header is over 100 MB or not valid, a tensor's dtype,
   // shape and range disagree, ranges overlap or leave gaps, a key repeats.
-  static Result<SafetensorsFile> open(const std::string &path);
+  // `narrow`: integers of types that tensors of ours do not have are taken.
+  static Result<SafetensorsFile> open(const std::string &path,
+                                      bool narrow = false);
 
   const std::vector<NamedTensor> &tensors() const { return tensors_; }
   const NamedTensor *find(const std::string &name) const;

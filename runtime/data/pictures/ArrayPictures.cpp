@@ -57,6 +57,9 @@ public:
                                                  how_);
   }
   bool isSlow() const override { return true; }
+  std::vector<std::string> classes() const override {
+    return source_->classes();
+  }
   Result<std::string> hash(int threads) const override {
     return source_->hash(threads);
   }

@@ -202,8 +202,9 @@ public:
     return std::make_shared<const PixelRows>(shaped_);
   }
   Result<std::shared_ptr<const Source>>
-  shaped(const std::vector<int64_t> &sample,
+  shaped(std::span<const SampleInput> inputs,
          const SampleOptions &options) const override {
+    const std::vector<int64_t> &sample = *shapeOfFirst(inputs);
     const auto layout = layoutOf(sample);
     if (!layout)
       return layout.status().withContext(fmt::format("'{}'", name()));
@@ -213,6 +214,7 @@ public:
                                                options.augmentation, bad_));
   }
   bool isSlow() const override { return true; }
+  bool augments() const override { return true; }
   Result<std::string> hash(int) const override { return pictures_->hash(); }
 
 private:

@@ -89,8 +89,9 @@ public:
     return std::make_shared<const WindowRows>(windows_, key == "y" ? 1 : 0);
   }
   Result<std::shared_ptr<const Source>>
-  shaped(const std::vector<int64_t> &sample,
+  shaped(std::span<const SampleInput> inputs,
          const SampleOptions &options) const override {
+    const std::vector<int64_t> &sample = *shapeOfFirst(inputs);
     if (sample.size() != 1 || sample[0] < 1)
       return failed("'{}' has tokens, which cannot be samples of shape [{}], "
                     "expected [T]",

@@ -95,8 +95,8 @@ std::string shapeText(const InputSpec &spec, int64_t batch) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Pictures in the shape of what the program takes besides labels, or those of
-// an array, augmented.
+// Samples as the program takes them: pictures in the shape of what it takes
+// besides labels, or those of an array, augmented; columns of a table.
 Result<std::shared_ptr<const Source>>
 shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
           std::string_view kind, int64_t batch, const SampleOptions &options) {
@@ -105,15 +105,22 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
          plan::batchOf(plan, size) != batch)
     ++size;
   const plan::Program &program = *findProgram(plan, kind, size);
+  std::vector<SampleInput> inputs;
+  std::string first;
   for (const InputSpec &spec : specsOf(plan, program, *source)) {
-    if (spec.isLabel || spec.isShared)
+    if (spec.isShared)
       continue;
-    DLC_ASSIGN(auto shaped, source->shaped(sampleOf(spec.shape), options));
-    if (shaped)
-      return shaped;
-    if (options.changesPictures(kind == "train_step"))
-      return augmentedArray(std::move(source), spec.key, options);
+    if (first.empty() && !spec.isLabel)
+      first = spec.key;
+    inputs.push_back({spec.key, sampleOf(spec.shape), spec.isLabel});
   }
+  if (first.empty())
+    return source;
+  DLC_ASSIGN(auto shaped, source->shaped(inputs, options));
+  if (shaped)
+    source = std::move(shaped);
+  if (!source->augments() && options.changesPictures(kind == "train_step"))
+    return augmentedArray(std::move(source), first, options);
   return source;
 }
 

@@ -1,17 +1,20 @@
 // dlc data inspect: what is at a path, before anybody trains on it.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
+#include "tools/dlc/inspect/DataReport.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Files.h"
+#include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/Convert.h"
-#include "runtime/data/Npy.h"
 #include "runtime/data/Range.h"
+#include "runtime/data/Source.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/Picture.h"
 #include "runtime/data/shards/Shards.h"
+#include "runtime/data/tables/CsvFiles.h"
 #include "runtime/data/tokens/TokenFile.h"
 
 #include <algorithm>
@@ -23,23 +26,9 @@
 namespace dlc::tool {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 struct DataArguments {
-  std::string path, tokens = "auto";
+  std::string path, tokens = "auto", badSamples = "error";
   bool json = false;
-};
-
-// What is printed, and how much of it is broken.
-struct DataReport {
-  OrderedJson json;
-  std::string text;
-  int64_t broken = 0;
-
-  template <class... Values>
-  void line(fmt::format_string<Values...> format, Values &&...values) {
-    text += fmt::format(format, std::forward<Values>(values)...) + "\n";
-  }
 };
 
 //===--- pictures ---------------------------------------------------------===//
@@ -176,9 +165,12 @@ void reportValues(const Array &array, OrderedJson &json, DataReport &report,
 }
 
 Status reportArrays(const std::string &path, DataReport &report) {
-  DLC_ASSIGN(const ArrayFile file, ArrayFile::open(path));
-  for (const std::string &key : file.keys()) {
-    DLC_ASSIGN(const Array array, file.read(key));
+  DLC_ASSIGN(const auto source, openSource(path, {}));
+  for (const std::string &key : source->keys()) {
+    DLC_ASSIGN(Array array, source->head(key));
+    DLC_ASSIGN(const auto rows, source->rows(key));
+    const uint64_t bytes = checkedElements(array.shape).value_or(0);
+    array.content = {{rows->all(), bytes * sizeOf(array.dtype)}, rows};
     std::string line = fmt::format("  {}: {}", printable(key),
                                    describe(array.dtype, array.shape));
     OrderedJson json = {{"dtype", nameOf(array.dtype)}, {"shape", array.shape}};
@@ -223,6 +215,13 @@ Status fill(const DataArguments &arguments, DataReport &report) {
     begin("tokens", "tokens");
     return reportTokens(arguments, report);
   }
+  if (isTable(path)) {
+    begin("table", "a table");
+    return reportTable(path,
+                       arguments.badSamples == "skip" ? BadSamples::Skip
+                                                      : BadSamples::Error,
+                       report);
+  }
   if (isShards(path)) {
     DLC_ASSIGN(const auto pictures, openShards(path));
     begin("shards", "shards of pictures");
@@ -246,7 +245,7 @@ Status inspectData(const DataArguments &arguments) {
     printJson(report.json, 2);
   else
     printText(report.text);
-  if (report.broken)
+  if (report.broken && arguments.badSamples == "error")
     return failed("'{}': {} broken; training ends at them, but for pictures "
                   "with --bad-samples=skip",
                   arguments.path,
@@ -269,12 +268,17 @@ void addData(CommandLine &line) {
       ->add_option("--tokens", arguments->tokens,
                    "type of a .bin file of tokens without a header")
       ->check(CLI::IsMember({"auto", "uint16", "uint32"}));
+  inspect
+      ->add_option("--bad-samples", arguments->badSamples,
+                   "skip: what is broken is passed over, as in training, and "
+                   "no error")
+      ->check(CLI::IsMember({"error", "skip"}));
   inspect->add_flag("--json", arguments->json, "an object on stdout");
   inspect->footer("Every picture is decoded, every number read. Exit code 1 if "
                   "anything is broken.\n\nExamples:\n"
                   "  dlc data inspect photos/train\n"
                   "  dlc data inspect 'train-{000..127}.tar' --json\n"
-                  "  dlc data inspect digits.npz");
+                  "  dlc data inspect people.csv");
   inspect->callback([&line, arguments] {
     line.chosen = [arguments] { return report(inspectData(*arguments)); };
   });
