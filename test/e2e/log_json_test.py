@@ -49,6 +49,7 @@ class LogJson(dlc.TestCase):
         ballast = np.ones(100 << 20, np.float32)
         line = json.loads(self.train("--log-json", steps=1).splitlines()[-1])
         self.assertLess(line["peak_memory_bytes"], ballast.nbytes // 2)
+        self.assertGreater(line["peak_memory_bytes"], 10 << 20)
 
     def test_fits_the_terminal(self):
         for columns, there, gone in ((200, ["[====", "it/s", "samples/s", "loss", " MB"], []), (80, ["20/20", "loss", "samples/s"], ["[="]),
@@ -74,7 +75,7 @@ class LogJson(dlc.TestCase):
         self.assertEqual([line["steps"] for line in lines if line.get("event") == "progress"], [4])
 
     def test_for_people(self):
-        self.assertRegex(self.train(steps=20, log_every=10), r"step 10/20  00:00<00:00  [\d.]+ it/s  [\d.e+]+ samples/s  loss \S+  lr 0.01.*  \d+ MB\n")
+        self.assertRegex(self.train(steps=20, log_every=10), r"step 10/20  00:00<00:00  [\d.]+ it/s  [\d.e+]+ samples/s  loss \S+  lr 0.01.*  [1-9]\d+ MB\n")
 
 
 if __name__ == "__main__":

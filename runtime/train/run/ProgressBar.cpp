@@ -1,11 +1,11 @@
 #include "runtime/train/run/ProgressBar.h"
 
-#include "runtime/base/files/Files.h"
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -30,11 +30,12 @@ void write(const std::string &text) {
 // The most memory that this process has had; getrusage() counts what its
 // parent had, too.
 uint64_t peakBytes() {
-  const auto status = readFile("/proc/self/status", 1 << 20);
-  const size_t at = status.ok() ? status->find("VmHWM:") : std::string::npos;
-  return at == std::string::npos
-             ? 0
-             : std::strtoull(status->c_str() + at + 6, nullptr, 10) * 1024;
+  // By a stream: such a file says that it has no bytes.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:"))
+      return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
 }
 
 // Columns of the terminal; 0: it does not say.
