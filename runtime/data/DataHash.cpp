@@ -19,9 +19,12 @@ Result<std::string> hashData(const std::string &path, int threads) {
   std::atomic<size_t> next = 0;
   const size_t most = std::max<size_t>(1, blocks.size());
   runTogether(std::clamp<size_t>(static_cast<size_t>(threads), 1, most), [&] {
-    for (size_t i; (i = next++) < blocks.size();)
-      blocks[i] = sha256(bytes.subspan(
-          i * kBlock, std::min(kBlock, bytes.size() - i * kBlock)));
+    for (size_t i; (i = next++) < blocks.size();) {
+      const auto block = bytes.subspan(
+          i * kBlock, std::min(kBlock, bytes.size() - i * kBlock));
+      blocks[i] = sha256(block);
+      releaseMapped(block.data(), block.size());
+    }
   });
   DLC_TRY(mappedFilesStatus());
   std::string text = fmt::format("{} bytes", bytes.size());

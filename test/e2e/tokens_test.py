@@ -1,5 +1,6 @@
 """Files of tokens train and evaluate as the same windows in a .npz; what is wrong with a file is said by its name."""
 
+import json
 import os
 import shutil
 import unittest
@@ -52,6 +53,20 @@ class Tokens(dlc.TestCase):
         dlc.kill(process)
         dlc.dlc("train", resume=self.path("begun"))
         self.assertBitwise(dlc.Run(self.path("begun")).state(16), whole.state(16), "after kill -9")
+
+    def test_memory(self):
+        """What is read to know the samples again is not kept, nor shown as the run's memory."""
+        path = self.path("large.bin")
+        with open(path, "wb") as file:
+            file.truncate(512 << 20)
+        process = dlc.start("train", self.artifact, "--log-json", data=path, tokens="uint16", steps=1, run=self.path("run"))
+        *_, progress = (line for line in process.stderr.read().splitlines() if '"progress"' in line)
+        process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, dlc.OK)
+        self.assertLess(usage.ru_maxrss << 10, 400 << 20)
+        self.assertLess(json.loads(progress)["memory_bytes"], 100 << 20)
 
     def refuse(self, message, content, code=dlc.FAILED, **options):
         shutil.rmtree(self.path("refused"), ignore_errors=True)

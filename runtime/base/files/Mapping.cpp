@@ -169,6 +169,13 @@ void unmapFile(const std::byte *data, uint64_t size) {
   ::munmap(const_cast<std::byte *>(data), size);
 }
 
+void releaseMapped(const std::byte *data, uint64_t size) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t first = reinterpret_cast<uintptr_t>(data) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(data) + size;
+  ::madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
+}
+
 Status mappedFilesStatus() {
   if (!anyTorn.load(std::memory_order_relaxed))
     return {};

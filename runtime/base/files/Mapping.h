@@ -33,6 +33,10 @@ Result<const std::byte *> mapFile(int descriptor, uint64_t size,
                                   const std::string &name);
 void unmapFile(const std::byte *data, uint64_t size);
 
+// Mapped bytes that are not needed soon count no longer as this process's
+// memory; read again, they come from their file. A hint.
+void releaseMapped(const std::byte *data, uint64_t size);
+
 // Code::Failed, naming the file, once a mapped file has lost bytes that were
 // read: what was made of them since is of no use, and so it stays, also after
 // the file is closed. To be asked before results are used; costs a load. Any

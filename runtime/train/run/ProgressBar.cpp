@@ -27,15 +27,17 @@ void write(const std::string &text) {
       ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// The most memory that this process has had; getrusage() counts what its
-// parent had, too.
-uint64_t peakBytes() {
-  // By a stream: such a file says that it has no bytes.
+// The memory that only this process has: not files that it has mapped, which
+// the system takes back when it wants to. By a stream, as such a file says that
+// it has no bytes.
+uint64_t ownBytes() {
+  uint64_t sum = 0;
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:"))
-      return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
-  return 0;
+    for (const std::string_view field : {"RssAnon:", "RssShmem:"})
+      if (line.starts_with(field))
+        sum += std::strtoull(line.c_str() + field.size(), nullptr, 10) * 1024;
+  return sum;
 }
 
 // Columns of the terminal; 0: it does not say.
@@ -108,11 +110,11 @@ std::string ProgressBar::members() const {
   return fmt::format(
       "\"event\": \"progress\", \"step\": {}, \"steps\": {}, \"loss\": {}, "
       "\"lr\": {}, \"steps_per_second\": {}, \"samples_per_second\": {}, "
-      "\"seconds_left\": {}, \"data_wait\": {}, \"peak_memory_bytes\": {}",
+      "\"seconds_left\": {}, \"data_wait\": {}, \"memory_bytes\": {}",
       step_, total_, number(loss_), number(lr_), number(rate),
       number(rate * static_cast<double>(samples_)),
       number(static_cast<double>(total_ - step_) / rate), number(waited_),
-      peakBytes());
+      ownBytes());
 }
 
 std::vector<ProgressBar::Part> ProgressBar::parts() const {
@@ -132,7 +134,7 @@ std::vector<ProgressBar::Part> ProgressBar::parts() const {
   parts.push_back({fmt::format("lr {:.3g}", lr_), 4});
   if (waited_ >= 0.01)
     parts.push_back({fmt::format("data wait {:.0f} %", 100 * waited_), 2});
-  parts.push_back({fmt::format("{} MB", peakBytes() / 1'000'000), 4});
+  parts.push_back({fmt::format("{} MB", ownBytes() / 1'000'000), 4});
   return parts;
 }
 
