@@ -39,7 +39,9 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
         return op.emitError()
                << "expected the running " << (i ? "variance" : "mean")
                << " to be a buffer of the model; batch norm cannot train "
-                  "without";
+                  "without. Where an exporter folded weights that the source "
+                  "standardises, export the model in training form, or with "
+                  "dynamo=True, optimize=False";
       if (Value moved = running.lookup(states[i]))
         values[i] = moved;
     }

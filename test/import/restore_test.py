@@ -334,6 +334,28 @@ class Restore(dlc.TestCase):
             self.assertEqual(self.folded_from("wave", weight, ["fc.scale", "val_1"], ["fc.scale"]), own | {"wave"})
         self.assertEqual(self.folded_from("wave", floats(8), [], []), own | {"wave"})
 
+    def test_statistics_of_a_module_that_is_called_twice(self):
+        """The exporter's second batch norm reads what the first made of the statistics, an Identity in the file, whatever they hold."""
+        target = "_native_batch_norm_legit_functional"
+        for mean in np.zeros(8, np.float32), floats(8):
+            nodes = [call(node("BatchNormalization", ["x", "n.weight", "n.bias", "n.running_mean", "n.running_var"], ["getitem"]), target,
+                          "%x, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, True, 0.1, 1e-05", "n"),
+                     node("Identity", ["n.running_mean"], ["getitem_3"]), node("Identity", ["n.running_var"], ["getitem_4"]),
+                     call(node("BatchNormalization", ["getitem", "n.weight", "n.bias", "getitem_3", "getitem_4"], ["y"]), target,
+                          "%getitem, %p_n_weight, %p_n_bias, %getitem_3, %getitem_4, True, 0.1, 1e-05", "n")]
+            weights = {"n.weight": floats(8), "n.bias": floats(8), "n.running_mean": mean, "n.running_var": np.ones(8, np.float32)}
+            self.read(nodes, weights, parameters=["n.weight", "n.bias"], buffers=["n.running_mean", "n.running_var"])
+            self.assertEqual(set(re.findall(r"dlc\.state @(\S+) : \S+ buffer", self.text)), {"n.running_mean", "n.running_var"})
+
+    def test_a_view_of_a_function_is_no_view(self):
+        """NFNet's standardised weights: a view of batch_norm(weight) * gain. Without a function between, the view trains."""
+        names = ["norm.weight", "norm.gain"]
+        self.assertIn("view_2", self.folded_from("view_2", floats(8), ["view", "mul", "getitem", "val_1", *names], names, "%q, %view_2"))
+        self.assertIn("functions of parameters that cannot be undone; what they gave trains as it is: 'view_2'", self.errors)
+        self.assertIn("optimize=False", self.errors)
+        self.folded_from("view_2", floats(8), ["view", "val_1", "norm.weight"], names[:1], "%q, %view_2")
+        self.assertNotIn("cannot be undone", self.errors)
+
     def test_equal_numbers_may_be_a_merged_parameter(self):
         ones = np.ones(8, np.float32)
         self.assertEqual(len(self.folded_from("wave", ones, ["ones"], ["norm.weight"])), 3)

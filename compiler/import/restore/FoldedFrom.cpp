@@ -1,3 +1,4 @@
+#include "compiler/import/restore/FoldedOps.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
@@ -64,6 +65,13 @@ private:
     return false;
   }
 
+  /// A value of the source, named after an operator that computes.
+  static bool computes(const std::string &value) {
+    const std::string op = operatorOf(value);
+    return !op.empty() && !kMovers.count(op) && !kRepeaters.count(op) &&
+           !kCreators.count(op);
+  }
+
   void settle(const std::string &name,
               const std::vector<std::string> &sources) {
     std::vector<std::string> parameters;
@@ -71,6 +79,10 @@ private:
                  [&](const std::string &source) {
                    return work.notes.isParameterTarget(source);
                  });
+    if (!parameters.empty())
+      work.sources[name] = {
+          {parameters.begin(), parameters.end()},
+          std::any_of(sources.begin(), sources.end(), computes)};
     if (!sources.empty() && parameters.empty() && !mayBeMerged(name)) {
       work.file.roles[name] = Role::Constant;
       if (edit.weight(name)->elements() > 1)

@@ -28,6 +28,12 @@ struct Origin {
   std::optional<ScopedName> scoped;
 };
 
+/// What the file says that a value was folded from.
+struct FoldedSources {
+  std::set<std::string> parameters; // by the module's names
+  bool computes = false; // not only by operators that move, repeat or create
+};
+
 /// The parts of the work; each adds to the same state.
 struct Restoring {
   explicit Restoring(OnnxFile &file);
@@ -37,6 +43,7 @@ struct Restoring {
   TorchNotes notes;
   std::set<std::string> unnamed; // parameters that no node names, not yet found
   std::map<std::string, Origin> origins; // of initializers that nodes read
+  std::map<std::string, FoldedSources> sources; // of those that were folded
   /// What inputs of nodes were that went through an Identity, which is dead.
   std::map<std::pair<const onnx::NodeProto *, int>, std::string> through;
   std::set<const onnx::NodeProto *> dead;

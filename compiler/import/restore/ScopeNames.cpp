@@ -63,12 +63,12 @@ ScopeNames::ScopeNames(const Restoring &work) : work(work) {
   }
 }
 
-/// A product whose result a module's own bias is added to, and nothing else
-/// reads: the matrix is that module's weight.
+/// A layer with a module's own bias, or a product whose result one is added to,
+/// and nothing else reads: the matrix is that module's weight.
 std::optional<std::string>
 ScopeNames::besideBias(const onnx::NodeProto &product, int64_t width) const {
   std::string bias;
-  if (product.op_type() == "Gemm" && product.input_size() > 2)
+  if (product.op_type() != "MatMul" && product.input_size() > 2)
     bias = product.input(2);
   auto readers = work.edit.uses(product.output(0));
   if (bias.empty() && readers.size() == 1 &&
@@ -103,16 +103,24 @@ std::optional<ScopedName> ScopeNames::ofConv(const std::string &name,
                                              const Weight &weight) const {
   const onnx::NodeProto &node = *use.node;
   const bool noted = holdsNorm(node);
+  const bool isConv = node.op_type() == "Conv";
   const bool vector = use.slot == 2 && weight.shape.size() == 1;
   if (noted && vector && name == node.input(1) + "_bias" &&
       name.ends_with(".weight_bias"))
     return ScopedName{parentOf(name) + ".bias", false, {}, true};
   if (use.slot < 1 || !isMadeUp(work.notes, name))
     return std::nullopt;
+  // The exporter gives a convolution with a norm a new bias: where the bias has
+  // its own name or there is none, the weight was folded for another reason,
+  // such as a cast.
+  const bool isAlone =
+      noted || (node.input_size() > 2 && isMadeUp(work.notes, node.input(2)));
   auto target = ofOnlyNode(node, vector ? "bias" : "weight");
+  if (!target && !vector && isConv && !weight.shape.empty())
+    target = besideBias(node, weight.shape[0]);
   if (!target)
     return std::nullopt;
-  return ScopedName{*target, false, {}, true};
+  return ScopedName{*target, false, {}, isAlone};
 }
 
 /// A vector [n] of the module that the exporter gave more dimensions, [n,1,1]:

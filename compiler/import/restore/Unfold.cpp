@@ -2,9 +2,9 @@
 #include "compiler/import/restore/Layers.h"
 #include "compiler/import/restore/Restoring.h"
 #include "compiler/import/restore/ScoreBias.h"
+#include "compiler/import/tensor/Floats.h"
 #include "compiler/import/tensor/Slices.h"
 #include "onnx-ml.pb.h"
-#include "runtime/base/numbers/FloatCast.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,25 +16,6 @@ namespace {
 constexpr double kMaskedOut = -1e4; // scores below are no learned numbers
 
 using Names = std::set<std::string>;
-
-std::vector<float> numbers(const Weight &weight) {
-  std::vector<float> values(size_t(weight.elements()));
-  auto bytes = castFloats(weight.data, values.size(), weight.dtype, DType::F32);
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
-std::vector<float> numbers(const std::string &bytes, DType dtype) {
-  return numbers({dtype,
-                  {int64_t(bytes.size() / sizeOf(dtype))},
-                  bytes.data(),
-                  bytes.size()});
-}
-
-std::string bytesOf(const std::vector<float> &values, DType dtype) {
-  auto bytes = castFloats(values.data(), values.size(), DType::F32, dtype);
-  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
-}
 
 class Unfolder {
 public:
@@ -118,6 +99,13 @@ private:
     Folded folded{name, *weight, origin->second, op(name, origin->second),
                   work.candidates(origin->second)};
     settleLayers(folded);
+    // A view of a standardised weight is no view of the weight.
+    if (auto known = work.sources.find(name); known != work.sources.end() &&
+                                              known->second.computes &&
+                                              isMoved(folded)) {
+      folded.candidates = known->second.parameters;
+      folded.computed = true;
+    }
     return folded;
   }
 

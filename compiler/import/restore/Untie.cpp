@@ -73,7 +73,10 @@ private:
       const Weight *weight = identity ? edit.weight(from) : nullptr;
       if (!weight || edit.isFixed(node.output(0)))
         continue;
-      if (!isSplat(from, *weight) && !isParameter(from, node.output(0))) {
+      // One buffer is not another, whatever it holds.
+      const bool isBuffer = work.notes.bufferTargets().count(from) > 0;
+      if (isBuffer ||
+          (!isSplat(from, *weight) && !isParameter(from, node.output(0)))) {
         passThrough(node);
         continue;
       }
@@ -211,7 +214,13 @@ private:
     auto module = moduleOf(work.notes, *use.node);
     if (module)
       origin.scopes.insert(*module);
-    if (auto value = work.notes.source(*use.node, use.slot, name)) {
+    auto value = work.notes.source(*use.node, use.slot, name);
+    if (isStatistic(name, use) && !(value && work.notes.parameter(*value))) {
+      origin.target = name;
+      origin.buffer = true;
+      return {"target " + name, origin};
+    }
+    if (value) {
       if (auto target = work.notes.parameter(*value)) {
         origin.target = *target;
         origin.buffer = work.notes.isBuffer(*value);
@@ -231,6 +240,13 @@ private:
     bool owner =
         *module == pathOf(name) || withoutCount(*module) == pathOf(name);
     return {"module " + (owner ? pathOf(name) : *module), origin};
+  }
+
+  /// A module's statistic, which a second call reads by the name of what the
+  /// first made of it.
+  bool isStatistic(const std::string &name, const Use &use) const {
+    return use.node->op_type() == "BatchNormalization" && use.slot >= 3 &&
+           work.notes.bufferTargets().count(name);
   }
 
   /// Folded values of different modules are apart if each may hold a parameter
