@@ -115,7 +115,8 @@ class Norms(Case):
     def proto(self, bias=True, op="Conv", noted=True, weight="c.weight", rows=("n.weight", "n.bias"), own_bias=False, producer="pytorch"):
         """A layer with a batch norm folded into it, a Relu, and another layer."""
         shape = {"Conv": (6, 3, 1, 1), "ConvTranspose": (3, 6, 1, 1), "Gemm": (6, 3)}[op]
-        first = node(op, ["x", weight, *(["c.bias"] if bias else [])], ["a"], name="/c/" + op, **({"transB": 1} if op == "Gemm" else {}))
+        own = "onnx::Conv_6" if weight == "onnx::Conv_5" else "c.bias"
+        first = node(op, ["x", weight, *([own] if bias else [])], ["a"], name="/c/" + op, **({"transB": 1} if op == "Gemm" else {}))
         if noted:
             first.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="FuseBatchNormInto" + op)
             first.metadata_props.add(key="pkg.torch.onnx.fx_node", value=(
@@ -125,7 +126,7 @@ class Norms(Case):
         nodes = [first, node("Relu", ["a"], ["y"], name="act")]
         weights = {weight: floats(*shape)}
         if bias:
-            weights["c.bias"] = floats(6)
+            weights[own] = floats(6)
         proto = model(nodes, [value("x", [4, 3, *image])], [value("y", [4, 6, *image])], weights)
         proto.producer_name = producer
         if noted:

@@ -48,10 +48,10 @@ class Roles(dlc.TestCase):
             self.states(self.save(proto), "--batch=2")
             self.assertIn(f"warning: the exporter folded batch norm into 1 nodes (the first is '{into.name}')", self.errors)
 
-    def folded_names(self, conv, scale, producer="pytorch", flags=()):
+    def folded_names(self, conv, scale, producer="pytorch", flags=(), bias="c.bias"):
         """Warnings of a Conv and a scale with such names of their weights."""
-        weights = {conv: np.ones((2, 3, 1, 1)), scale: np.arange(2).reshape(2, 1, 1)}
-        proto = model([node("Conv", ["x", conv], ["a"], name="/c/Conv"), node("Mul", ["a", scale], ["y"])],
+        weights = {conv: np.ones((2, 3, 1, 1)), bias: np.ones(2), scale: np.arange(2).reshape(2, 1, 1)}
+        proto = model([node("Conv", ["x", conv, bias], ["a"], name="/c/Conv"), node("Mul", ["a", scale], ["y"])],
                       [value("x", [4, 3, 2, 2])], [value("y", [4, 2, 2, 2])], {k: v.astype(np.float32) for k, v in weights.items()})
         proto.producer_name = producer
         self.states(self.save(proto), *flags)
@@ -60,8 +60,10 @@ class Roles(dlc.TestCase):
     def test_folds_of_the_older_exporter_are_reported(self):
         norm = "warning: the exporter folded batch norm into 1 nodes (the first is '/c/Conv')"
         untrained = r"warning: values that the exporter computed before, .* are not trained: 'onnx::Mul_7'\. .*optimize=False"
-        self.assertIn(norm, self.folded_names("onnx::Conv_5", "c.scale"))
+        self.assertIn(norm, self.folded_names("onnx::Conv_5", "c.scale", bias="onnx::Conv_6"))
         self.assertNotIn("not trained", self.errors)
+        # A norm leaves no bias its name: a cast of the weight was folded.
+        self.assertNotIn("batch norm", self.folded_names("onnx::Conv_5", "c.scale"))
         self.assertRegex(self.folded_names("c.weight", "onnx::Mul_7"), untrained)
         self.assertNotIn("batch norm", self.errors)
         for options in (dict(producer="other"), dict(flags=["--train=Mul"]), dict(flags=["--freeze=Mul"])):
@@ -209,6 +211,37 @@ class Roles(dlc.TestCase):
                  two("Sqrt", "v", "r"), two("Div", "s", "r", "n", name="ln"), two("Mul", "g", "n", "o"), two("Add", "o", "h", "p"), two("Mul", "p", "k", "y")]
         proto = model(layer, [value("x", [3, 4])], [value("y", [3, 4])], {k: np.ones(4, np.float32) for k in ("g", "h", "k")})
         self.assertEqual({k: r for k, (r, _) in self.reasons(proto).items()}, {"g": 0, "h": 0, "k": 2})
+
+    def branch(self, scale, tail=(), start="x", scaled="onnx::Mul_1", width=4, reader="Mul"):
+        """The role of a vector behind y = x + scale(W x): of 0 (trained) or 2."""
+        weights = {"w": np.ones((4, 4)), "b": np.ones(4), scaled: scale, "onnx::Add_9": np.ones(4), "onnx::Div_8": np.array(2.0)}
+        nodes = [node("Tanh", ["z"], ["x"]), node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "b"], ["c"]), node("Relu", ["c"], ["d"]),
+                 node(reader, ["d", scaled], ["e"], name="scale"), *tail, node("Add", [start, tail[-1].output[0] if tail else "e"], ["y"], name="join")]
+        proto = model(nodes, [value("z", [3, 4]), value("other", [3, 4])], [value("y", [3, 4])],
+                      {k: np.asarray(v, np.float32) for k, v in weights.items()})
+        proto.producer_name = "pytorch"
+        return self.reasons(proto)[scaled]
+
+    def test_scales_of_branches(self):
+        """A value per channel of what a branch gives, where it is added to what the branch comes from, is learnt; nothing else is."""
+        why = "a value per channel of the branch that Add 'join' adds to what it comes from"
+        self.assertEqual(self.branch(np.full(4, 1e-6)), (0, why))
+        self.assertEqual(self.branch(np.ones(4), reader="Add"), (0, why))
+        tail = [node("Div", ["e", "onnx::Div_8"], ["f"]), node("Add", ["onnx::Add_9", "f"], ["g"]), node("Identity", ["g"], ["h"])]
+        self.assertEqual(self.branch(np.ones(4), tail), (0, why))
+        unlike = {"added to something else": self.branch(np.ones(4), start="other"),
+                  "a mask": self.branch(np.array([0, 1, 1, 0])),
+                  "a function of the branch": self.branch(np.ones(4), [node("Exp", ["e"], ["f"])]),
+                  "not of the layer's channels": self.branch(np.array([[1], [5], [2]]))}
+        self.assertEqual({k: v[0] for k, v in unlike.items()}, dict.fromkeys(unlike, 2))
+
+    def test_biases_of_products_from_the_left(self):
+        """W x + b with a column b, as Mamba writes its step."""
+        for rows, role in (4, 0), (5, 2):
+            proto = model([node("MatMul", ["w", "x"], ["p"], name="dt"), node("Add", ["p", "onnx::Add_1"], ["y"])],
+                          [value("x", [2, 3, rows if rows == 5 else 6])], [value("y", None)],
+                          {"w": np.ones((4, 3), np.float32), "onnx::Add_1": np.ones((4, 1) if rows == 4 else (1, 5), np.float32)})
+            self.assertEqual(self.reasons(proto)["onnx::Add_1"][0], role)
 
     def test_overrides(self):
         self.assertEqual(self.names("other", "--train=^enc"), {"w", "enc.pe"})

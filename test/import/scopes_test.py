@@ -32,8 +32,8 @@ class Scopes(dlc.TestCase):
         proto = model(nodes, inputs or [value("x", [4, 2, 8])], outputs or [value("y", [4, 2, 8])], weights)
         proto.producer_name = producer
         onnx.save(proto, self.path("m.onnx"))
-        status, self.text, errors = run(IMPORT, self.path("m.onnx"), "--batch=4")
-        self.assertEqual(status, 0, errors)
+        status, self.text, self.errors = run(IMPORT, self.path("m.onnx"), "--batch=4")
+        self.assertEqual(status, 0, self.errors)
         found = re.findall(r'dlc\.state @(?:"([^"]+)"|(\S+)) : tensor<(\S+)xf32> (\w+) init', self.text)
         return {a or b: shape for a, b, shape, role in found if role == "param"}
 
@@ -95,6 +95,14 @@ class Scopes(dlc.TestCase):
         found = self.read(nodes, {"onnx::Conv_1": floats(6, 3, 1, 1), "onnx::Conv_2": floats(6)},
                           [value("x", [4, 3, 2, 2])], [value("y", [4, 6, 2, 2])])
         self.assertEqual(found, {"b.0.weight": "6x3x1x1", "b.0.bias": "6"})
+
+    def test_convolution_by_its_bias(self):
+        """Its weight was folded, but not with a norm, which would have changed the bias, too."""
+        nodes = [node("Conv", ["x", "onnx::Conv_1", "b.conv1d.bias"], ["h"], name="/b/Conv"), node("Relu", ["h"], ["y"], name="/b/Relu")]
+        weights = {"onnx::Conv_1": floats(6, 3, 1, 1), "b.conv1d.bias": floats(6)}
+        shapes = [value("x", [4, 3, 2, 2])], [value("y", [4, 6, 2, 2])]
+        self.assertEqual(self.read(nodes, weights, *shapes), {"b.conv1d.weight": "6x3x1x1", "b.conv1d.bias": "6"})
+        self.assertNotIn("batch norm", self.errors)
 
     def test_vectors_that_got_more_dimensions(self):
         """Scale and shift of a group norm, which trained as in PyTorch only where nothing was folded; slopes."""

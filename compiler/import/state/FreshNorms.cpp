@@ -249,9 +249,12 @@ std::vector<const onnx::NodeProto *> foldedNorms(const OnnxFile &file) {
         node.input_size() < 2)
       return false;
     const std::string &weight = node.input(1);
+    // A norm leaves no bias its name, and none without a bias.
+    const bool isFolded = weight.starts_with("onnx::Conv") &&
+                          node.input_size() > 2 && !node.input(2).empty() &&
+                          !node.input(2).ends_with(".bias");
     return weight.starts_with("ConvBnFusion_W_") || // by onnxruntime
-           (isTorch && (file.foldedNorms.count(weight) ||
-                        weight.starts_with("onnx::Conv")));
+           (isTorch && (file.foldedNorms.count(weight) || isFolded));
   };
   std::vector<const onnx::NodeProto *> found;
   for (const auto *node : file.nodes)

@@ -1,9 +1,11 @@
 #include "compiler/import/state/Roles.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/NodeView.h"
+#include "compiler/import/state/Branches.h"
 #include "compiler/import/state/FixedNumbers.h"
 #include "compiler/import/state/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/Floats.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/options/Pattern.h"
@@ -89,7 +91,7 @@ private:
   struct Reading {
     const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
                           *statisticOf = nullptr, *any = nullptr,
-                          *derivedBy = nullptr;
+                          *derivedBy = nullptr, *joinedBy = nullptr;
     bool isLookedUp = false, isArithmetic = true;
   };
 
@@ -140,6 +142,10 @@ private:
       return {Role::Constant, "a number of " + described(reading.any)};
     if (reading.weightOf)
       return {Role::Param, "a weight of " + described(reading.weightOf)};
+    if (isTorch && reading.joinedBy && !isChoice(weight))
+      return {Role::Param, "a value per channel of the branch that " +
+                               described(reading.joinedBy) +
+                               " adds to what it comes from"};
     if (!isTorch || madeUpNames().search(name))
       return {Role::Constant, "no weight of a layer, but an operand of " +
                                   described(reading.any)};
@@ -147,6 +153,14 @@ private:
       return {Role::Constant, "named as models name their buffers"};
     return {Role::Param, "named as torch names what a module has; a buffer "
                          "would be, too (--freeze)"};
+  }
+
+  /// Zeros and ones, as masks hold them.
+  static bool isChoice(const Weight &weight) {
+    const std::vector<float> values = numbers(weight);
+    const auto zeros = std::count(values.begin(), values.end(), 0.0F);
+    const auto ones = std::count(values.begin(), values.end(), 1.0F);
+    return zeros && ones && size_t(zeros + ones) == values.size();
   }
 
   /// A temperature, or a gain: the exporter inlines numbers of the source's
@@ -216,8 +230,20 @@ private:
     const bool isLayer = from->op_type() == "MatMul" ||
                          from->op_type() == "Conv" ||
                          from->op_type() == "ConvTranspose";
-    return isLayer && file.weights.find(behind(from->input(1))) ? from
-                                                                : nullptr;
+    return isLayer && (file.weights.find(behind(from->input(1))) ||
+                       isColumnOf(*from, node.input(slot)))
+               ? from
+               : nullptr;
+  }
+
+  /// Added to W x with a matrix of weights: one number a row of it, [rows, 1].
+  bool isColumnOf(const onnx::NodeProto &product,
+                  const std::string &vector) const {
+    const Weight *matrix = file.weights.find(behind(product.input(0)));
+    const Weight *column = file.weights.find(vector);
+    return product.op_type() == "MatMul" && matrix && column &&
+           matrix->shape.size() == 2 && column->shape.size() > 1 &&
+           column->shape.back() == 1 && column->elements() == matrix->shape[0];
   }
 
   /// x / sqrt(...), or an operator that normalises.
@@ -289,6 +315,10 @@ private:
       note(reading.weightOf, use, isWeightOperand(node, use.input));
       if (!reading.weightOf && isVector(value))
         reading.weightOf = layerBehind(node, use.input);
+      if (!reading.weightOf && !reading.joinedBy && isVector(value))
+        reading.joinedBy = residualBehind(
+            node, use.input, file.weights.find(behind(value))->elements(), file,
+            flow);
       note(reading.settingOf, use, isSetting(node, use.input));
       note(reading.statisticOf, use,
            node.op_type() == "BatchNormalization" && use.input >= 3);
@@ -302,6 +332,17 @@ private:
   }
 
   const OnnxFile &file;
+  const ValueFlow flow{[this](const std::string &value) {
+                         auto it = producers.find(value);
+                         return it == producers.end() ? nullptr : it->second;
+                       },
+                       [this](const std::string &value) {
+                         std::vector<const onnx::NodeProto *> nodes;
+                         if (auto it = uses.find(value); it != uses.end())
+                           for (const Use &use : it->second)
+                             nodes.push_back(use.node);
+                         return nodes;
+                       }};
   const bool isTorch;
   std::unordered_map<std::string, std::string> decisions; // of restoring
   std::unordered_map<std::string, std::vector<Use>> uses;

@@ -1,0 +1,127 @@
+#include "compiler/import/state/Branches.h"
+#include "compiler/import/file/Conventions.h"
+#include "compiler/import/file/NodeView.h"
+#include "onnx-ml.pb.h"
+#include <deque>
+#include <set>
+
+namespace dlc::import {
+namespace {
+
+constexpr int kLongestTail = 16;     // nodes from the vector to the Add
+constexpr size_t kBranchNodes = 512; // looked at to find where it begins
+
+bool isArrangement(const onnx::NodeProto &node) {
+  static const std::set<std::string> ops = {"Identity", "Transpose", "Reshape",
+                                            "Cast", "Dropout"};
+  return ops.count(node.op_type()) > 0;
+}
+
+/// Features that a layer gives; 0 for what is none.
+int64_t widthOf(const onnx::NodeProto &node, const OnnxFile &file) {
+  if (node.input_size() < 2)
+    return 0;
+  const std::string &op = node.op_type();
+  const Weight *weight = file.weights.find(node.input(1));
+  if (!weight || weight->shape.size() < 2 || !isWeightOperand(node, 1))
+    return 0;
+  if (op == "Conv")
+    return weight->shape[0];
+  if (op == "MatMul")
+    return weight->shape.back();
+  if (op == "Gemm")
+    return weight
+        ->shape[NodeView(node, file.opset).integer("transB", 0) ? 0 : 1];
+  return 0;
+}
+
+class BranchWalk {
+public:
+  BranchWalk(const OnnxFile &file, const ValueFlow &flow)
+      : file(file), flow(flow) {}
+
+  const onnx::NodeProto *run(const onnx::NodeProto &node, int slot,
+                             int64_t channels) const {
+    const std::string &branch = node.input(1 - slot);
+    if (lastWidth(branch) != channels)
+      return nullptr;
+    const onnx::NodeProto *at = &node;
+    for (int steps = 0; steps < kLongestTail; ++steps) {
+      const auto readers = flow.readers(at->output(0));
+      if (readers.size() != 1)
+        return nullptr;
+      const onnx::NodeProto &next = *readers[0];
+      if (isArrangement(next) && next.input(0) == at->output(0)) {
+        at = &next;
+        continue;
+      }
+      const std::string &op = next.op_type();
+      if ((op != "Add" && op != "Mul" && op != "Div") || next.input_size() != 2)
+        return nullptr;
+      const std::string &other =
+          next.input(next.input(0) == at->output(0) ? 1 : 0);
+      if (isKnown(other)) {
+        at = &next;
+        continue;
+      }
+      return op == "Add" && isMadeFrom(branch, other) ? &next : nullptr;
+    }
+    return nullptr;
+  }
+
+private:
+  bool isKnown(const std::string &value) const {
+    const auto *maker = flow.maker(value);
+    if (!maker)
+      return file.weights.find(value) != nullptr;
+    return maker->op_type() == "Constant" ||
+           (isArrangement(*maker) && file.weights.find(maker->input(0)));
+  }
+
+  /// Of the nearest layer above, along what is not known.
+  int64_t lastWidth(std::string value) const {
+    for (size_t steps = 0; steps < kBranchNodes; ++steps) {
+      const auto *maker = flow.maker(value);
+      if (!maker || !maker->input_size())
+        return 0;
+      if (int64_t width = widthOf(*maker, file))
+        return width;
+      value = maker->input(0);
+      if (maker->input_size() > 1 && isKnown(value))
+        value = maker->input(1);
+    }
+    return 0;
+  }
+
+  bool isMadeFrom(const std::string &branch, const std::string &start) const {
+    std::deque<std::string> left{branch};
+    std::set<std::string> seen{branch};
+    while (!left.empty() && seen.size() < kBranchNodes) {
+      const auto *maker = flow.maker(left.front());
+      left.pop_front();
+      for (int i = 0; maker && i < maker->input_size(); ++i) {
+        if (maker->input(i) == start)
+          return true;
+        if (seen.insert(maker->input(i)).second)
+          left.push_back(maker->input(i));
+      }
+    }
+    return false;
+  }
+
+  const OnnxFile &file;
+  const ValueFlow &flow;
+};
+
+} // namespace
+
+const onnx::NodeProto *residualBehind(const onnx::NodeProto &node, int slot,
+                                      int64_t channels, const OnnxFile &file,
+                                      const ValueFlow &flow) {
+  if ((node.op_type() != "Mul" && node.op_type() != "Add") ||
+      node.input_size() != 2 || node.output_size() != 1)
+    return nullptr;
+  return BranchWalk(file, flow).run(node, slot, channels);
+}
+
+} // namespace dlc::import
