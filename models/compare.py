@@ -55,7 +55,7 @@ def samples(name):
     row = zoo.entry(name)
     torch.manual_seed(7)
     inputs = [row.inputs() for _ in range(STEPS)]
-    if not row.classes:
+    if not row.classes:  # the losses need none
         return inputs, [torch.zeros(1)] * STEPS
     with torch.no_grad():
         out = zoo.make(name).eval()(*inputs[0])
@@ -80,13 +80,17 @@ def train_torch(name, setting, inputs, labels, threads=1, dtype=torch.float32, f
     fold(model, inputs[0], folded, biases)
     model.to(dtype)
     update, losses = setting and torch_optimizer(setting, model.parameters()), []
+    several = zoo.entry(name).losses
     for x, y in zip(inputs, labels):
-        loss = loss_of(model(*[v.to(dtype) if v.is_floating_point() else v for v in x]), y)
+        out = model(*[v.to(dtype) if v.is_floating_point() else v for v in x])
+        parts = several.of(*out) if several else [(loss_of(out, y), "")]
         if update:
-            update.zero_grad()
-            loss.backward()
+            for loss, start in parts:  # all at the parameters before the step
+                named = [p for n, p in model.named_parameters() if n.startswith(start) and p.requires_grad]
+                for p, gradient in zip(named, torch.autograd.grad(loss, named, retain_graph=True, allow_unused=True)):
+                    p.grad = gradient
             update.step()
-        losses.append(loss.item())
+        losses.append(sum(loss for loss, _ in parts).item())
     return np.array(losses), {k: v.numpy() for k, v in model.state_dict().items()}
 
 
@@ -137,18 +141,18 @@ def load_file(path):
             for k, t in header.items() if t["dtype"] in types}
 
 
-def train_dlc(tool, path, folder, setting, inputs, labels):
-    """Losses, the state at the end, seconds of compiling, warnings."""
+def train_dlc(tool, path, folder, setting, inputs, labels, several=None):
+    """Losses, the state at the end, seconds of compiling, warnings; `several` as in zoo.Losses."""
     graph, arrays = onnx.load(path, load_external_data=False).graph, {}
     for i, value in enumerate(graph.input):
         arrays[value.name] = torch.cat([x[i] for x in inputs]).numpy()
     own = not graph.output[0].type.tensor_type.shape.dim
-    if not own:
+    if not own and not several:
         arrays["y"] = torch.cat(labels).numpy()
     np.savez(folder + "/data.npz", **arrays)
     start = time.time()
-    notes = dlc(tool, "compile", path, "-o", folder + "/m.dlc", batch=len(inputs[0][0]), schedule="constant",
-                loss=graph.output[0].name + ":graph" if own else "cross_entropy", **setting)
+    loss = several.flags if several else ["--loss=" + (graph.output[0].name + ":graph" if own else "cross_entropy")]
+    notes = dlc(tool, "compile", path, "-o", folder + "/m.dlc", *loss, batch=len(inputs[0][0]), schedule="constant", **setting)
     seconds = time.time() - start
     dlc(tool, "train", folder + "/m.dlc", "--quiet", data=folder + "/data.npz", run=folder + "/run", steps=STEPS, shuffle="off",
         threads=1, save_every=STEPS)
@@ -231,7 +235,8 @@ def try_one(name, exporter, form, ref, options):
                 open(path + ".no", "w").write(why)
             return dict(verdict="no export", why=why)
         try:
-            losses, state, seconds, notes = train_dlc(options.dlc, path, folder, ref.setting, ref.inputs, ref.labels)
+            losses, state, seconds, notes = train_dlc(options.dlc, path, folder, ref.setting, ref.inputs, ref.labels,
+                                                      zoo.entry(name).losses)
         except RuntimeError as error:
             return dict(verdict="REFUSED", why=str(error).replace("\n", " "))
     warned = [line for line in notes.splitlines() if "warning" in line]

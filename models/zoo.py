@@ -18,8 +18,11 @@ from export import clean
 from torch import nn
 from torch.nn import functional as F
 
-# build() -> module; inputs() -> its tensors; classes of its labels, 0 where its output is its own loss; step: the optimizer.
-Entry = namedtuple("Entry", "build inputs classes optimizer", defaults=["sgd"])
+# build() -> module; inputs() -> its tensors; classes of its labels, 0 where its output is its own loss; step: the optimizer;
+# losses: of a model with several.
+Entry = namedtuple("Entry", "build inputs classes optimizer losses", defaults=["sgd", None])
+# The names of its outputs; flags of dlc compile; of(*outputs) -> [(loss, how the names of what it trains begin)].
+Losses = namedtuple("Losses", "outputs flags of")
 SEED = 0
 
 
@@ -139,6 +142,32 @@ class Yolo(nn.Module):
         return objects + 2 * boxes + kinds
 
 
+class Gan(nn.Module):
+    """Pictures [N,1,16,16] and noise [N,16] -> whether D takes the pictures, and those that G makes of the noise, for real, [N,1]
+    each (logits): both networks in one graph, as DCGAN has them."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        up = lambda i, o, s, p: [nn.ConvTranspose2d(i, o, 4, s, p, bias=False), nn.BatchNorm2d(o), nn.ReLU()]
+        self.g = nn.Sequential(nn.Unflatten(1, (16, 1, 1)), *up(16, 2 * width, 1, 0), *up(2 * width, width, 2, 1),
+                               nn.ConvTranspose2d(width, 1, 4, 2, 1, bias=False), nn.Tanh())
+        self.d = nn.Sequential(nn.Conv2d(1, width, 4, 2, 1, bias=False), nn.LeakyReLU(0.2),
+                               nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2),
+                               nn.Conv2d(2 * width, 1, 4, bias=False), nn.Flatten())
+
+    def forward(self, x, z):
+        return self.d(x), self.d(self.g(z))
+
+
+def gan_losses(real, fake):
+    loss, one = F.binary_cross_entropy_with_logits, torch.ones_like(real)
+    return [(loss(real, one) + loss(fake, 0 * one), "d."), (loss(fake, one), "g.")]
+
+
+GAN = Losses(["real", "fake"], ["--loss=real:bce:label=1,fake:bce:label=0,fake:bce:label=1:as=fool", "--loss-params=^d:real",
+                                "--loss-params=^d:fake", "--loss-params=^g:fool"], gan_losses)
+
+
 class Only(nn.Module):
     """One output of a model that has many."""
 
@@ -239,6 +268,7 @@ def own():
     edges = lambda: (torch.randn(12, 8), torch.randint(0, 12, (12,)), torch.randint(0, 12, (12,)))
     return {
         "unet": Entry(UNet, images(16), 4),
+        "gan": Entry(Gan, lambda: (torch.randn(8, 1, 16, 16), torch.randn(8, 16)), 0, "adamw", GAN),
         "diffusion": Entry(Diffusion, lambda: (torch.randn(4, 4, 8, 8), torch.rand(4) * 10), 4, "adamw"),
         "lstm": Entry(lambda: Recurrent("LSTM", True), tokens(), 5),
         "gru": Entry(lambda: Recurrent("GRU", False), tokens(), 5),
@@ -317,7 +347,8 @@ def export(name, exporter, form, path, weights=None):
     """exporter: script or dynamo; form: train, or eval with constants folded as people export it."""
     model, torch_inputs = make(name, weights), entry(name).inputs()
     input_names = [f"x{i}" for i in range(len(torch_inputs))] if len(torch_inputs) > 1 else ["x"]
-    options = dict(input_names=input_names, output_names=["out"])
+    losses = entry(name).losses
+    options = dict(input_names=input_names, output_names=losses.outputs if losses else ["out"])
     fresh = {key: value.numpy().copy() for key, value in model.state_dict().items()}
     model.train(form == "train")
     if exporter == "dynamo":

@@ -10,14 +10,17 @@
 // An op that depends on parameters alone (a weight's cast) counts as standing
 // where it is first used, so that gradients become ready layer by layer
 // wherever earlier passes put such ops.
-// Of several losses each has a backward graph of its own, if asked for: that of
-// the total with the other losses taken as constants.
+// Of several losses each has a backward graph of its own, if each has a scale
+// or trains other parameters (--loss-params): one that starts at this loss and
+// goes on to its parameters alone. The forward graph is one, and so all of them
+// see the parameters as they are before the step.
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "passes/loss/LossParams.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -33,30 +36,38 @@ using dlc::ir::tensorType;
 namespace dlc {
 namespace {
 
+/// A scalar that is minimised, and what it counts.
+struct Minimised {
+  Value loss;
+  double weight = 1;
+};
+
+/// What one backward graph is of.
+struct Part {
+  StringAttr name{}; // of the one of several losses that has a scale; null: all
+  SmallVector<Minimised, 1> losses{};
+  /// The states that it trains.
+  llvm::DenseSet<Operation *> states{};
+};
+
 class Differentiator {
 public:
-  /// `part`: the one of several losses that is differentiated, `others` are
-  /// constants.
-  Differentiator(func::FuncOp f, SymbolTable &symbols, StringAttr part = {},
-                 ArrayRef<Value> others = {})
+  Differentiator(func::FuncOp f, SymbolTable &symbols, const Part &part)
       : block(f.front()), symbols(symbols), builder(block.getTerminator()),
-        part(part), constant(others.begin(), others.end()) {}
+        part(part) {}
 
-  LogicalResult run() {
-    Operation *end = block.getTerminator();
-    loss = end->getNumOperands() ? end->getOperand(0) : Value();
-    if (!loss || tensorType(loss).getRank() != 0 ||
-        !isa<Float32Type, Float64Type>(elementType(loss)))
-      return end->getParentOp()->emitOpError(
-          "expected a scalar f32 loss as first result");
+  /// `seed` is the gradient of each of the losses that counts 1.
+  LogicalResult run(Value seed) {
     markActive();
     findPath();
     if (failed(checkRules()))
       return failure();
     sortPath();
-    if (active.contains(loss))
-      add(loss,
-          ir::SeedOp::create(builder, loss.getLoc(), loss.getType(), part));
+    for (auto [loss, weight] : part.losses)
+      if (active.contains(loss)) {
+        ir::Expr one(builder, loss.getLoc(), seed);
+        add(loss, weight == 1 ? one : one * weight);
+      }
     for (Operation *op : path)
       if (failed(differentiate(op)))
         return failure();
@@ -65,19 +76,19 @@ public:
     return success();
   }
 
-  bool hasDeclared(ir::StateOp state) const { return declared.contains(state); }
+  /// The states that got a gradient.
+  const llvm::DenseSet<Operation *> &reached() const { return declared; }
   /// Where the way back from the loss ends before a parameter: ops that depend
   /// on one but give nothing that can be differentiated, or whose gradient is
   /// none.
   ArrayRef<Operation *> ends() const { return dead; }
-  Location lossLocation() const { return loss.getLoc(); }
 
 private:
   ir::StateOp trainable(Value v) {
     auto read = v.getDefiningOp<ir::ReadOp>();
     auto state =
         read ? symbols.lookup<ir::StateOp>(read.getState()) : ir::StateOp();
-    return state && state.getTrainable() ? state : ir::StateOp();
+    return part.states.contains(state) ? state : ir::StateOp();
   }
   bool isActive(Value v) { return active.contains(v); }
 
@@ -93,14 +104,20 @@ private:
       if (alone)
         parameterOnly.insert(&op);
       for (Value v : op.getResults())
-        if (!constant.contains(v) &&
-            ((moves && isa<FloatType>(elementType(v))) || trainable(v)))
+        if ((moves && isa<FloatType>(elementType(v))) || trainable(v))
           active.insert(v);
     }
   }
 
+  llvm::DenseSet<Value> allLosses() const {
+    llvm::DenseSet<Value> values;
+    for (const Minimised &m : part.losses)
+      values.insert(m.loss);
+    return values;
+  }
+
   void findPath() {
-    llvm::DenseSet<Value> needed{loss};
+    llvm::DenseSet<Value> needed = allLosses();
     for (Operation &op : llvm::reverse(block)) {
       bool onPath = llvm::any_of(op.getResults(), [&](Value v) {
         return isActive(v) && needed.contains(v);
@@ -111,13 +128,14 @@ private:
         path.push_back(&op);
       needed.insert(op.operand_begin(), op.operand_end());
     }
-    if (!isActive(loss))
+    if (llvm::none_of(part.losses,
+                      [&](const Minimised &m) { return isActive(m.loss); }))
       findEnds();
   }
 
-  /// What the loss depends on, up to where parameters come in.
+  /// What the losses depend on, up to where parameters come in.
   void findEnds() {
-    llvm::DenseSet<Value> needed{loss};
+    llvm::DenseSet<Value> needed = allLosses();
     for (Operation &op : llvm::reverse(block)) {
       if (llvm::none_of(op.getResults(),
                         [&](Value v) { return needed.contains(v); }))
@@ -207,14 +225,17 @@ private:
   }
   void declare(ir::StateOp state) {
     if (Value d = ofState.lookup(state)) {
-      ir::GradientOp::create(builder, d.getLoc(), state.getSymName(), d, part);
+      ir::GradientOp::create(builder, d.getLoc(), state.getSymName(), d,
+                             part.name);
       declared.insert(state);
     }
   }
-  /// The loss itself may be a state.
+  /// A loss itself may be a state.
   void declareDirect() {
-    if (ir::StateOp state = trainable(loss); state && !declared.contains(state))
-      declare(state);
+    for (const Minimised &m : part.losses)
+      if (ir::StateOp state = trainable(m.loss);
+          state && !declared.contains(state))
+        declare(state);
   }
 
   /// Ops built after `before` are the gradient of the op at `loc`.
@@ -236,9 +257,7 @@ private:
   Block &block;
   SymbolTable &symbols;
   OpBuilder builder;
-  StringAttr part;
-  llvm::DenseSet<Value> constant;
-  Value loss;
+  const Part &part;
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Operation *, int64_t> position;
   llvm::DenseSet<Operation *> parameterOnly; // reads no input of the step
@@ -252,7 +271,7 @@ private:
 struct Autodiff : impl::AutodiffBase<Autodiff> {
   explicit Autodiff(AutodiffOptions given = {})
       : AutodiffBase(std::move(given)) {
-    reads<&StepOptions::scaler>();
+    reads<&StepOptions::scaler, &StepOptions::loss>();
   }
 
   void runOnOperation() final {
@@ -262,70 +281,140 @@ struct Autodiff : impl::AutodiffBase<Autodiff> {
       getOperation().emitError() << "expected a function named @" << function;
       return signalPassFailure();
     }
-    llvm::DenseSet<Operation *> reached;
-    llvm::SetVector<Operation *> ends;
-    Location loss = f.getLoc();
-    auto differentiate = [&](Differentiator d) {
-      LogicalResult done = d.run();
-      if (failed(done))
-        return done;
-      ends.insert(d.ends().begin(), d.ends().end());
-      loss = d.lossLocation();
-      for (auto state : getOperation().getOps<ir::StateOp>())
-        if (d.hasDeclared(state))
-          reached.insert(state);
-      return done;
-    };
-    if (!options.scaler.perLoss) {
-      if (failed(differentiate(Differentiator(f, symbols))))
-        return signalPassFailure();
-      return finish(reached, ends.getArrayRef(), loss);
-    }
-    auto parts = namedResults(f, "loss.");
-    if (parts.empty()) {
-      f.emitError("expected several losses to differentiate one by one");
+    auto parts = partsOf(f);
+    if (failed(parts) || failed(differentiate(f, symbols, *parts)))
       return signalPassFailure();
-    }
-    for (auto &[name, index] : parts) {
-      SmallVector<Value> others;
-      for (auto &[other, at] : parts)
-        if (at != index)
-          others.push_back(f.front().getTerminator()->getOperand(at));
-      if (failed(differentiate(Differentiator(f, symbols, name, others))))
-        return signalPassFailure();
-    }
-    finish(reached, ends.getArrayRef(), loss);
+    if (parts->size() > 1 && !options.scaler.perLoss)
+      Step(f).sumGradients();
+    getOperation().walk([](ir::StopGradientOp op) {
+      op.replaceAllUsesWith(op.getX());
+      op.erase();
+    });
   }
 
-  void finish(const llvm::DenseSet<Operation *> &reached,
-              ArrayRef<Operation *> ends, Location loss) {
-    bool wanted =
-        llvm::any_of(getOperation().getOps<ir::StateOp>(),
-                     [](ir::StateOp state) { return state.getTrainable(); });
-    if (!wanted || !reached.empty())
-      return unmarkAllBut(reached);
+  /// All losses together, or those that have a backward graph each.
+  FailureOr<SmallVector<Part>> partsOf(func::FuncOp f) {
+    Operation *end = f.front().getTerminator();
+    Value total = end->getNumOperands() ? end->getOperand(0) : Value();
+    if (!total || tensorType(total).getRank() != 0 ||
+        !isa<Float32Type, Float64Type>(elementType(total)))
+      return f.emitOpError("expected a scalar f32 loss as first result");
+    Part all;
+    all.losses.push_back({total});
+    for (auto state : getOperation().getOps<ir::StateOp>())
+      if (state.getTrainable())
+        all.states.insert(state);
+    const auto &params = options.loss.params;
+    const bool perLoss = options.scaler.perLoss;
+    if (!perLoss && params.empty())
+      return SmallVector<Part>{all};
+    std::vector<std::string> names;
+    SmallVector<Part> parts;
+    for (auto &[name, index] : namedResults(f, "loss.")) {
+      auto weight = f.getResultAttrOfType<FloatAttr>(index, kLossWeight);
+      names.push_back(name.str());
+      parts.push_back(
+          {name,
+           {{end->getOperand(index), weight ? weight.getValueAsDouble() : 1}},
+           all.states});
+    }
+    if (parts.empty() && perLoss)
+      return f.emitError("expected several losses to differentiate one by one");
+    if (parts.empty()) { // one that the graph computes
+      names = namesOfLosses(options.loss);
+      parts.push_back(all);
+    }
+    auto trained = trainedStates(getOperation(), names, params);
+    if (failed(trained))
+      return failure();
+    for (auto [part, states] : llvm::zip_equal(parts, *trained))
+      part.states = std::move(states);
+    return perLoss ? parts : joined(parts);
+  }
+
+  /// Those that train the same have one backward graph.
+  static SmallVector<Part> joined(ArrayRef<Part> parts) {
+    SmallVector<Part> fewer;
+    for (const Part &part : parts) {
+      auto same = llvm::find_if(fewer, [&](const Part &other) {
+        return other.states == part.states;
+      });
+      if (same == fewer.end())
+        fewer.push_back({{}, part.losses, part.states});
+      else
+        llvm::append_range(same->losses, part.losses);
+    }
+    return fewer;
+  }
+
+  LogicalResult differentiate(func::FuncOp f, SymbolTable &symbols,
+                              ArrayRef<Part> parts) {
+    llvm::DenseMap<StringAttr, ir::SeedOp> seeds;
+    llvm::DenseSet<Operation *> trained, reached;
+    llvm::SetVector<Operation *> ends;
+    for (const Part &part : parts) {
+      Value loss = part.losses[0].loss;
+      OpBuilder b(f.front().getTerminator());
+      ir::SeedOp &seed = seeds[part.name];
+      if (!seed)
+        seed = ir::SeedOp::create(b, loss.getLoc(), loss.getType(), part.name);
+      Differentiator d(f, symbols, part);
+      if (failed(d.run(seed)))
+        return failure();
+      const bool isReached = !d.reached().empty();
+      if (!isReached && !options.loss.params.empty())
+        return unreached(loss.getLoc(), d.ends());
+      ends.insert(d.ends().begin(), d.ends().end());
+      trained.insert(part.states.begin(), part.states.end());
+      reached.insert(d.reached().begin(), d.reached().end());
+    }
+    for (auto [name, seed] : seeds)
+      if (seed.use_empty())
+        seed.erase();
+    if (reached.empty() && !trained.empty())
+      return unreached(parts.back().losses[0].loss.getLoc(),
+                       ends.getArrayRef());
+    unmarkAllBut(reached, trained, f);
+    return success();
+  }
+
+  static LogicalResult unreached(Location loss, ArrayRef<Operation *> ends) {
     constexpr StringRef none = "no gradient reaches any parameter: ";
     if (ends.empty())
-      emitError(loss) << none << "the loss depends on none of them";
-    else if (ends.size() == 1)
-      emitError(ends[0]->getLoc())
-          << none << "the way back from the loss ends at this "
-          << ends[0]->getName();
-    else
-      emitError(ends[0]->getLoc())
-          << none << "the ways back from the loss end at this "
-          << ends[0]->getName() << " and at " << ends.size() - 1
-          << " other ops";
-    signalPassFailure();
+      return emitError(loss) << none << "the loss depends on none of them";
+    if (ends.size() == 1)
+      return emitError(ends[0]->getLoc())
+             << none << "the way back from the loss ends at this "
+             << ends[0]->getName();
+    return emitError(ends[0]->getLoc())
+           << none << "the ways back from the loss end at this "
+           << ends[0]->getName() << " and at " << ends.size() - 1
+           << " other ops";
   }
 
-  void unmarkAllBut(const llvm::DenseSet<Operation *> &reached) {
-    for (auto state : getOperation().getOps<ir::StateOp>())
-      if (state.getTrainable() && !reached.contains(state)) {
+  void unmarkAllBut(const llvm::DenseSet<Operation *> &reached,
+                    const llvm::DenseSet<Operation *> &trained,
+                    func::FuncOp f) {
+    std::vector<std::string> untrained;
+    for (auto state : getOperation().getOps<ir::StateOp>()) {
+      if (!state.getTrainable() || reached.contains(state))
+        continue;
+      if (trained.contains(state))
         state.emitRemark() << "the loss does not depend on @"
                            << state.getSymName() << "; it keeps its value";
-        state.setTrainable(false);
-      }
+      else
+        untrained.push_back(state.getSymName().str());
+      state.setTrainable(false);
+    }
+    constexpr size_t kNamed = 3;
+    if (untrained.empty())
+      return;
+    auto warning = f.emitWarning() << "no loss trains ";
+    for (size_t i = 0; i < std::min(untrained.size(), kNamed); ++i)
+      warning << (i ? ", '" : "'") << untrained[i] << "'";
+    if (untrained.size() > kNamed)
+      warning << " and " << untrained.size() - kNamed << " more";
+    warning << " (--loss-params); their values stay as they are";
   }
 };
 

@@ -25,7 +25,14 @@ struct LossOptions {
   /// with labels 1 and -1, triplet_margin of an anchor, a near and a far one
   /// without labels. Arrays beside the labels are named as these:
   /// input_lengths.OUTPUT.
+  ///   Behind KIND may stand label=NUMBER, the label of all rows (a GAN's
+  /// "real" and "generated"), so that the data file has none, and as=NAME,
+  /// which parts two losses of one output.
   std::string kind = "auto";
+  /// --loss-params=REGEX:LOSS: the parameters that this one of the list trains,
+  /// those of all its rows; a loss without a row trains all. Each loss, or
+  /// those that train the same, then has a backward graph of its own.
+  std::vector<std::string> params;
   /// Of losses by class. --class-axis=N: where the classes are; else axis
   /// 1 of four or more, and the last of less. --ignore-index=LABEL: rows that
   /// do not count. --class-weights=W,...: of the rows of each class, whose

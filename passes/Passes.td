@@ -38,7 +38,8 @@ def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
     cosine_embedding, triplet_margin: the same, of two and three outputs. ctc: the same, with lengths as arguments.
     dice: 1 - (2 sum(p y) + s) / (sum(p) + sum(y) + s) of each sample and class; focal: (1 - p)^gamma times cross_entropy.
     A loss computed by the graph (result attribute dlc.loss) is used as it is.
-    OUTPUT[+OUTPUT]:KIND[:WEIGHT],...: the weighted sum of losses of outputs, with labels "y.OUTPUT" and results "loss.OUTPUT".}];
+    OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as=NAME],...: the weighted sum of losses of outputs, with labels "y.NAME" (none
+    with a NUMBER, which is then the label of all rows) and results "loss.NAME", NAME being OUTPUT if not said.}];
 }
 
 def TrainMode : Dlc_Pass<"dlc-train-mode"> {
@@ -75,7 +76,8 @@ def Autodiff : Dlc_Pass<"dlc-autodiff"> {
   let summary = "every trainable state that the loss depends on gets its gradient";
   let description = [{The function's first result is the loss, a float scalar. Appends the backward graph, started by
     dlc.seed, and one dlc.gradient for each trainable state, the one ready first first. A trainable state that the
-    loss does not depend on loses its mark, with a remark: no optimizer touches it.}];
+    loss does not depend on loses its mark, with a remark: no optimizer touches it. With `loss-params` each loss "loss.NAME" has a
+    graph to its own states alone; what the two give for one state is added up. dlc.stop_gradient is gone from all functions.}];
   let options = [Option<"function", "function", "std::string", "\"train_step\"", "the function whose first result is the loss">];
 }
 

@@ -85,6 +85,21 @@ ir::Expr Step::scalar(Type element, double value) {
                                      RankedTensorType::get({}, element)));
 }
 
+void Step::sumGradients() {
+  llvm::DenseMap<StringAttr, ir::GradientOp> ofState;
+  for (ir::GradientOp g : gradients()) {
+    ir::GradientOp &part = ofState[g.getStateAttr().getAttr()];
+    if (part) {
+      builder.setInsertionPoint(g);
+      ir::Expr value(builder, g.getLoc(), g.getValue());
+      g.getValueMutable().assign(expr(part.getValue()) + value);
+      part.erase();
+    }
+    g.removeLossAttr();
+    part = g;
+  }
+}
+
 void Step::multiplyGradients(ir::Expr factor,
                              ArrayRef<ir::GradientOp> gradients) {
   llvm::DenseMap<Type, Value> rounded;

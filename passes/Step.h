@@ -14,6 +14,10 @@ mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name);
 /// The attribute of the ops that compute the loss from the model's output.
 constexpr llvm::StringLiteral kLossMark = "dlc.loss";
 
+/// The attribute of a result "loss.NAME": what it counts in the total, f64;
+/// none for 1.
+constexpr llvm::StringLiteral kLossWeight = "dlc.weight";
+
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 
@@ -61,6 +65,9 @@ public:
   llvm::SmallVector<ir::GradientOp> gradients() {
     return llvm::to_vector(f.getOps<ir::GradientOp>());
   }
+
+  /// One gradient a state, the sum of its parts, ready when the last one is.
+  void sumGradients();
 
   /// Every gradient, or each of these, becomes gradient * factor, with the
   /// factor rounded to the gradient's type.

@@ -13,6 +13,7 @@
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/placement/Placer.h"
 #include "compiler/target/Target.h"
+#include "passes/loss/LossParams.h"
 #include "passes/optimizer/ParameterGroups.h"
 #include "runtime/base/Bytes.h"
 #include "runtime/base/Text.h"
@@ -120,6 +121,8 @@ private:
     DLC_TRY(checkCastLists());
     if (mlir::failed(checkPatterns(*model->module, options.train.optimizer)))
       return error(Code::Usage, "the parameter groups are wrong");
+    if (mlir::failed(checkLossParams(*model->module, options.train.loss)))
+      return error(Code::Usage, "what the losses train is wrong");
     if (mlir::failed(checkRecompute(*model->module, options.memory)))
       return error(Code::Usage, "the nodes to recompute are wrong");
     DLC_TRY(checkTargets(*model->module, options.train.lora.targets)

@@ -38,7 +38,7 @@ std::optional<DType> typeOf(int32_t opType) {
 /// ONNX's own, and those that dlc has rows for.
 bool isReserved(std::string_view domain) {
   return domain == "ai.onnx" || domain.starts_with("ai.onnx.") ||
-         domain == "com.microsoft";
+         domain == "com.microsoft" || domain == "ai.dlc";
 }
 
 /// As operatorName.

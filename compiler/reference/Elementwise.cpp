@@ -49,6 +49,8 @@ Function functionOf(const Scalar &scalar, Operation *op) {
 }
 
 Function functionOf(Operation *op) {
+  if (isa<StopGradientOp>(op))
+    return [](const double *v) { return v[0]; };
   if (auto form = dyn_cast<GeluOp>(op))
     return
         [isTanh = form.getTanh()](const double *v) { return gelu(*v, isTanh); };

@@ -142,6 +142,6 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
       [](auto &g) { return select(g.a, g.dy, g.dy.scalar(0)); },
       [](auto &g) { return zeroWhere(g.a, g.dy); });
 
-  noGradient<SignOp, FloorOp, CeilOp, NotOp, IsFiniteOp, AndOp, OrOp,
-             CompareOp>(c);
+  noGradient<SignOp, FloorOp, CeilOp, NotOp, IsFiniteOp, AndOp, OrOp, CompareOp,
+             StopGradientOp>(c);
 }

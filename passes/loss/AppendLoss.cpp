@@ -123,9 +123,14 @@ struct Term {
   SmallVector<unsigned> outputs;
   LossInputs takes;
   double weight = 1;
-  std::string name{}; // the outputs', if the loss is one of a list
+  std::string name{}; // of a loss of a list
+  std::optional<double> label{};
 
   bool isGraph() const { return !kind->rows; }
+  /// Whether the data file has it.
+  bool isGiven(const LossInput &input) const {
+    return !label || !input.name.empty();
+  }
   std::string nameOf(const LossInput &input) const {
     const std::string plain = input.name.empty() ? "y" : input.name;
     return name.empty() ? plain : plain + "." + name;
@@ -199,7 +204,9 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
   for (const Term &term : terms) {
     inputs.emplace_back();
     for (const LossInput &input : term.takes.inputs)
-      inputs.back().push_back(addInput(f, input.type, term.nameOf(input)));
+      inputs.back().push_back(term.isGiven(input)
+                                  ? addInput(f, input.type, term.nameOf(input))
+                                  : Value());
     if (!term.isGraph())
       samples = term.takes.samples;
   }
@@ -212,6 +219,10 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
   SmallVector<Expr> parts;
   for (auto [term, given] : llvm::zip(terms, inputs)) {
     SmallVector<Value> outs = term.taken(outputs);
+    for (auto [value, input] : llvm::zip(given, term.takes.inputs))
+      if (!value)
+        value = ir::ConstantOp::create(b, outs[0].getLoc(), *term.label,
+                                       input.type);
     TermLoss found = lossOf(term, outs, given, b, options, train);
     auto asRows = [&](Expr rows) {
       if (terms.size() == 1 || rows.rank() == 0)
@@ -226,9 +237,14 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
       correct = asRows(Expr(b, outs[0].getLoc(), found.correct));
   }
   finish(f, train, *total, correct);
-  for (auto [term, part] : llvm::zip(terms, parts))
-    if (train && !term.name.empty())
-      addResult(f, part, "loss." + term.name);
+  for (auto [term, part] : llvm::zip(terms, parts)) {
+    if (!train || term.name.empty())
+      continue;
+    addResult(f, part, "loss." + term.name);
+    if (term.weight != 1)
+      f.setResultAttr(f.getNumResults() - 1, kLossWeight,
+                      b.getF64FloatAttr(term.weight));
+  }
   for (Operation &op : f.front())
     if (!model.contains(&op))
       markLoss(op);
@@ -257,7 +273,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       else
         append(predict, *terms, options.loss, train);
     for (const Term &term : *terms)
-      if (!term.isGraph() && term.outputs.size() == 1)
+      if (!term.isGraph() && term.outputs.size() == 1 && !term.label)
         noteScores(predict, *term.kind, term.outputs[0],
                    term.nameOf(term.takes.inputs[0]), options.loss);
     return success();
@@ -274,6 +290,8 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     };
     for (const Term &term : terms)
       for (const LossInput &input : term.takes.inputs) {
+        if (!term.isGiven(input))
+          continue;
         auto clash = find(term.nameOf(input));
         if (!clash)
           continue;
@@ -326,7 +344,7 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     return SmallVector<Term>{*term};
   }
 
-  /// OUTPUT[+OUTPUT]:KIND[:WEIGHT],...
+  /// OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as=NAME],...
   Terms readTerms(func::FuncOp predict) {
     std::string wrong;
     auto given = parseLossTerms(kind(), wrong);
@@ -339,8 +357,11 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       FailureOr<Term> term = makeTerm(predict, chosen, *outputs);
       if (failed(term))
         return failure();
+      if (text.label && failed(checkLabel(predict, *term)))
+        return failure();
       term->weight = text.weight;
-      term->name = text.output;
+      term->name = text.name;
+      term->label = text.label;
       if (!terms.empty() && failed(checkSamples(predict, terms[0], *term)))
         return failure();
       terms.push_back(*term);
@@ -401,6 +422,16 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     for (unsigned output : outputs)
       remarkContained(predict, chosen, output);
     return Term{&chosen, llvm::to_vector(outputs), *takes};
+  }
+
+  /// One number is a label where labels are numbers.
+  LogicalResult checkLabel(func::FuncOp predict, const Term &term) {
+    for (const LossInput &input : term.takes.inputs)
+      if (input.name.empty() && isa<FloatType>(input.type.getElementType()))
+        return success();
+    return predict.emitError()
+           << term.kind->name
+           << " has no labels that are numbers, so label= is none of it";
   }
 
   /// Several losses are added up sample by sample; one of the graph's counts

@@ -1,5 +1,7 @@
 #include "passes/loss/LossTerms.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
 using llvm::StringRef;
@@ -8,6 +10,34 @@ namespace dlc {
 
 bool isLossList(StringRef text) { return text.contains(':'); }
 
+namespace {
+
+/// Takes one of what may follow KIND off the end of `word`; false if it ends in
+/// none, or in a second one of a sort.
+bool takeField(StringRef &word, LossTerm &term, bool &weighs) {
+  auto [head, tail] = word.rsplit(':');
+  if (!head.contains(':'))
+    return false;
+  double number;
+  if (!weighs && !tail.getAsDouble(number)) {
+    term.weight = number;
+    weighs = true;
+  } else if (StringRef text = tail; !term.label &&
+                                    text.consume_front("label=") &&
+                                    !text.getAsDouble(number)) {
+    term.label = number;
+  } else if (StringRef name = tail;
+             term.name.empty() && name.consume_front("as=") && !name.empty()) {
+    term.name = name.str();
+  } else {
+    return false;
+  }
+  word = head;
+  return true;
+}
+
+} // namespace
+
 std::optional<std::vector<LossTerm>> parseLossTerms(StringRef text,
                                                     std::string &wrong) {
   llvm::SmallVector<StringRef> words;
@@ -15,25 +45,49 @@ std::optional<std::vector<LossTerm>> parseLossTerms(StringRef text,
   std::vector<LossTerm> terms;
   for (StringRef word : words) {
     LossTerm term;
-    auto [head, tail] = word.rsplit(':');
-    if (double weight; !tail.getAsDouble(weight) && head.contains(':')) {
-      term.weight = weight;
-      std::tie(head, tail) = head.rsplit(':');
-    }
+    bool weighs = false;
+    StringRef rest = word;
+    while (takeField(rest, term, weighs))
+      ;
+    auto [head, tail] = rest.rsplit(':');
     term.output = head.str();
     term.kind = tail.str();
-    bool known = llvm::any_of(terms, [&](const LossTerm &other) {
-      return other.output == term.output;
-    });
-    if (head.empty() || tail.empty() || !std::isfinite(term.weight) || known) {
-      wrong = "expected OUTPUT:KIND[:WEIGHT],... with each output once, found "
-              "'" +
+    if (term.name.empty())
+      term.name = term.output;
+    if (head.empty() || tail.empty() || !std::isfinite(term.weight) ||
+        !std::isfinite(term.label.value_or(0))) {
+      wrong = "expected OUTPUT:KIND[:WEIGHT][:label=NUMBER][:as=NAME],..., "
+              "found '" +
               word.str() + "'";
+      return std::nullopt;
+    }
+    if (llvm::any_of(terms, [&](const LossTerm &other) {
+          return other.name == term.name;
+        })) {
+      wrong = "two losses are called '" + term.name +
+              "'; give one another name, as in '" + word.str() + ":as=NAME'";
       return std::nullopt;
     }
     terms.push_back(std::move(term));
   }
   return terms;
+}
+
+Result<LossParams> parseLossParams(const std::string &text,
+                                   llvm::ArrayRef<std::string> losses) {
+  size_t found = losses.size(); // of several, the one of the longest name
+  for (size_t i = 0; i < losses.size(); ++i)
+    if (text.size() > losses[i].size() + 1 &&
+        StringRef(text).ends_with(":" + losses[i]) &&
+        (found == losses.size() || losses[i].size() > losses[found].size()))
+      found = i;
+  if (found == losses.size())
+    return usageError("expected REGEX:LOSS with one of the losses {}, found "
+                      "'{}'",
+                      llvm::join(losses, ", "), text);
+  DLC_ASSIGN(auto pattern, Pattern::parse(text.substr(
+                               0, text.size() - losses[found].size() - 1)));
+  return LossParams{std::move(pattern), found};
 }
 
 } // namespace dlc

@@ -1,6 +1,7 @@
 // The loss and what is said of it.
 #include "passes/Options.h"
 #include "passes/loss/LossKinds.h"
+#include "passes/loss/LossParams.h"
 #include "passes/loss/LossTerms.h"
 #include "runtime/base/options/Nearest.h"
 
@@ -112,6 +113,20 @@ const std::vector<Reader> &lossReaders() {
   return all;
 }
 
+/// What names losses needs some, and each loss is one of these.
+Status checkParams(const LossOptions &o) {
+  if (o.params.empty())
+    return {};
+  const auto losses = namesOfLosses(o);
+  if (losses.empty())
+    return usageError("--loss-params needs losses with names: "
+                      "--loss=OUTPUT:KIND,...");
+  for (const std::string &text : o.params)
+    DLC_TRY(
+        parseLossParams(text, losses).status().withContext("--loss-params"));
+  return {};
+}
+
 Status checkLoss(const LossOptions &o, const OptionTable::Given &given) {
   const auto kinds = kindsIn(o.kind);
   for (const Reader &reader : lossReaders())
@@ -128,7 +143,7 @@ Status checkLoss(const LossOptions &o, const OptionTable::Given &given) {
   if (o.softLabels && o.ignoreIndex)
     return usageError("--ignore-index is a label's number; --soft-labels have "
                       "none");
-  return {};
+  return checkParams(o);
 }
 
 } // namespace
@@ -139,10 +154,14 @@ void LossOptions::addTo(OptionTable &table) {
       "auto takes the graph's own, else cross_entropy; a list: the weighted "
       "sum for several outputs, KIND graph for a number that the graph "
       "computes",
-      fmt::format("{{{}}}|OUTPUT[+OUTPUT]:KIND[:WEIGHT],...",
+      fmt::format("{{{}}}|OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as="
+                  "NAME],...",
                   fmt::join(lossNames(), ",")));
   loss.set = [this](auto &words) { return setLoss(kind, words); };
   loss.get = [this] { return Words{kind}; };
+  table.list("train.loss-params", params, "REGEX:LOSS",
+             "the parameters that this one of several losses trains; without, "
+             "all");
   table.count("train.class-axis", classAxis, -kMostAxes,
               "axis of the classes; unset: 1 of an output of four or more "
               "dimensions, else the last",

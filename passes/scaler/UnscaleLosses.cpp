@@ -31,7 +31,7 @@ struct UnscaleLosses : impl::UnscaleLossesBase<UnscaleLosses> {
     for (auto &[loss, gradients] : losses)
       if (failed(unscale(step, loss, gradients)))
         return signalPassFailure();
-    add(step);
+    step.sumGradients();
   }
 
   static LogicalResult unscale(Step &step, StringAttr loss,
@@ -59,22 +59,6 @@ struct UnscaleLosses : impl::UnscaleLossesBase<UnscaleLosses> {
       g.getValueMutable().assign(value * inverse.cast(elementType(value)));
     }
     return success();
-  }
-
-  /// One gradient a state, ready when the last loss's part is.
-  static void add(Step &step) {
-    llvm::MapVector<StringAttr, ir::GradientOp> ofState;
-    for (ir::GradientOp g : step.gradients()) {
-      ir::GradientOp &part = ofState[g.getStateAttr().getAttr()];
-      if (part) {
-        step.builder.setInsertionPoint(g);
-        Expr value(step.builder, g.getLoc(), g.getValue());
-        g.getValueMutable().assign(step.expr(part.getValue()) + value);
-        part.erase();
-      }
-      g.removeLossAttr();
-      part = g;
-    }
   }
 };
 

@@ -52,6 +52,8 @@ const Unary kUnary[] = {
      0.01, 3e-7, 0},
     {"sigmoid", "sigmoid", "", sigmoid, -80, 80, 4e-7, 0},
     {"relu", "relu", "", [](double x) { return x < 0 ? 0 : x; }, -9, 9, 0, 0},
+    {"stop_gradient", "stop_gradient", "", [](double x) { return x; }, -9, 9, 0,
+     0},
     {"erf", "erf", "", [](double x) { return std::erf(x); }, -6, 6, 1e-6, 0},
     {"erf_small", "erf", "", [](double x) { return std::erf(x); }, -0.01, 0.01,
      1e-6, 0},

@@ -120,7 +120,7 @@ class Several(dlc.TestCase):
 
     def test_errors(self):
         for options, message in [
-            (dict(loss="kind:cross_entropy,kind:mse"), r"each output once, found 'kind:mse'"),
+            (dict(loss="kind:cross_entropy,kind:mse"), r"two losses are called 'kind'.*'kind:mse:as=NAME'"),
             (dict(loss="kind:entropy"), r"'entropy' for output 'kind' is not one of cross_entropy, nll, mse, l1, smooth_l1, huber, kl, bce, dice, focal, binary_focal, cosine_embedding, triplet_margin, ctc, graph"),
             (dict(loss="kinds:mse"), r"no output 'kinds' to compute a loss of, there are kind, size"),
             (dict(loss="mse", loss_scale_per_loss=True, loss_scale=8), r"--loss-scale-per-loss needs several losses"),

@@ -34,7 +34,7 @@ dlc has its cases in test/ops. `dlc check MODEL.onnx` says the same of a model, 
 |---|---|---|---|
 """
 FOOT = """
-Operators of com.microsoft, held to ONNX Runtime's results (test/import/contrib_cases.py): {contrib}. Others come as functions in the model or from a library (`--op-library`).
+Operators of com.microsoft, held to ONNX Runtime's results (test/import/contrib_cases.py): {contrib}. Others come as functions in the model or from a library (`--op-library`); dlc's own is ai.dlc.StopGradient ([why](guide/losses.md)).
 """
 CONTRIB = sorted({case.op for case in CONTRIB_CASES.values()} | {"BiasDropout", "NhwcConv", "NhwcFusedConv", "QLinearConv",
                                                                  "QuantizeLinear", "DequantizeLinear", "SimplifiedLayerNormalization"})

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.loader import load_model_tests
+from onnx.reference import ReferenceEvaluator
 
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
@@ -20,6 +21,13 @@ DOMAIN = "ai.onnx.preview.training"
 
 def gradient(inputs, outputs, **attributes):
     return node("Gradient", inputs, outputs, name="slope", domain=DOMAIN, **attributes)
+
+
+def stop(inputs, outputs):
+    return node("StopGradient", inputs, outputs, domain="ai.dlc")
+
+
+STOP = helper.make_function("ai.dlc", "StopGradient", ["a"], ["b"], [node("Identity", ["a"], ["b"])], [helper.make_opsetid("", 21)])
 
 
 class Training(Rows):
@@ -83,6 +91,21 @@ class Training(Rows):
         self.assertIsNotNone(found, self.error)
         self.near(found["y"], 2 * x, "y")
         self.near(found["z"], 3 * x * x, "z")
+
+    def test_a_gradient_that_is_stopped(self):
+        """y = x x', of which x' counts as a number, with or without a function for other tools."""
+        x = self.floats(3)
+        nodes = [gradient(["x"], ["d"], xs=["x"], y="y"), stop(["x"], ["x'"]), node("Mul", ["x", "x'"], ["y"])]
+        for functions in [], [STOP]:
+            proto = self.of(nodes, {"x": x}, ["y", "d"], functions=functions)
+            proto.opset_import.append(helper.make_opsetid("ai.dlc", 1))
+            found = self.imported(proto, {"x": x})
+            self.assertIsNotNone(found, self.error)
+            self.near(found["y"], x * x, "y")
+            self.near(found["d"], x, "d")
+        plain = self.of(nodes[1:], {"x": x}, ["y"], functions=[STOP])
+        plain.opset_import.append(helper.make_opsetid("ai.dlc", 1))
+        np.testing.assert_array_equal(ReferenceEvaluator(plain).run(None, {"x": x})[0], x * x)
 
     def test_gradients_that_are_refused(self):
         x = self.floats(3)

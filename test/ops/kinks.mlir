@@ -1,5 +1,5 @@
 // RUN: dlc-gradcheck %s
-// Points without a derivative, where the convention is stated (passes/Gradients.h).
+// Points without a derivative, where the convention is stated (passes/Gradients.h), and a gradient that is none on purpose.
 
 func.func @relu_at_zero(%x: tensor<3xf64> {dlc.value = dense<[-1.0, 0.0, 1.0]> : tensor<3xf64>, dlc.gradient = dense<[0.0, 0.0, 1.0]> : tensor<3xf64>}) -> (tensor<3xf64> {dlc.weight = dense<1.0> : tensor<3xf64>}) attributes {dlc.kink} {
   %y = dlc.relu %x : (tensor<3xf64>) -> tensor<3xf64>
@@ -39,4 +39,10 @@ func.func @max_pool_tie(%x: tensor<1x1x1x3xf64> {dlc.value = dense<2.0> : tensor
 func.func @pow_at_zero(%a: tensor<2xf64> {dlc.value = dense<0.0> : tensor<2xf64>, dlc.gradient = dense<[0.0, 0.0]> : tensor<2xf64>}, %b: tensor<2xf64> {dlc.value = dense<[2.0, 0.0]> : tensor<2xf64>, dlc.gradient = dense<0.0> : tensor<2xf64>}) -> (tensor<2xf64> {dlc.weight = dense<1.0> : tensor<2xf64>}) attributes {dlc.kink} {
   %y = dlc.pow %a, %b : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
   return %y : tensor<2xf64>
+}
+
+func.func @stop_gradient(%x: tensor<3xf64> {dlc.value = dense<[-1.0, 0.5, 3.0]> : tensor<3xf64>, dlc.gradient = dense<[-1.0, 0.5, 3.0]> : tensor<3xf64>}) -> (tensor<3xf64> {dlc.weight = dense<1.0> : tensor<3xf64>}) attributes {dlc.kink} {
+  %s = dlc.stop_gradient %x : (tensor<3xf64>) -> tensor<3xf64>
+  %y = dlc.mul %s, %x : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %y : tensor<3xf64>
 }

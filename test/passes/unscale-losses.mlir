@@ -5,7 +5,7 @@
 // RUN:   --dlc-insert-all-reduce="ddp=2 first-bucket-mb=9.5367431640625e-07 bucket-mb=9.5367431640625e-07" --dlc-unscale=loss-scale=dynamic | FileCheck %s --check-prefix=MOVE
 // RUN: %dlc-opt %s --dlc-autodiff --dlc-scale-loss=loss-scale=dynamic --dlc-unscale-losses | FileCheck %s --check-prefix=ONE
 
-// A backward graph for each loss, in which the other is a constant.
+// A backward graph for each loss, from it alone.
 // DIFF: [[A:%.*]] = dlc.seed {loss = "a"}
 // DIFF: dlc.gradient @u, {{%.*}} {loss = "a"}
 // DIFF: dlc.gradient @w, {{%.*}} {loss = "a"}
@@ -17,7 +17,7 @@
 // Each has a scale; what is divided by it is looked at before, and added up after.
 // CHECK: dlc.state @scaler.scale.a : tensor<f32> scaler init = 6.553600e+04 : f32
 // CHECK: dlc.state @scaler.scale.b : tensor<f32> scaler init = 6.553600e+04 : f32
-// CHECK: {dlc.name = "loss.b"}, tensor<f32> {dlc.name = "found_inf.a"}, tensor<f32> {dlc.name = "found_inf.b"})
+// CHECK: {dlc.name = "loss.b", dlc.weight = 2.500000e-01 : f64}, tensor<f32> {dlc.name = "found_inf.a"}, tensor<f32> {dlc.name = "found_inf.b"})
 // CHECK-DAG: [[SB:%.*]] = dlc.read @scaler.scale.b
 // CHECK-DAG: [[SA:%.*]] = dlc.read @scaler.scale.a
 // CHECK: [[U:%.*]] = dlc.mul [[RAWU:%.*]], {{%.*}} : (tensor<2xf32>, tensor<f32>)
@@ -59,7 +59,7 @@
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 dlc.state @u : tensor<2xf32> param init = "u" trainable
 func.func @train_step(%x: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "loss.a"},
-                                             tensor<f32> {dlc.name = "loss.b"}) {
+                                             tensor<f32> {dlc.name = "loss.b", dlc.weight = 0.25 : f64}) {
   %w = dlc.read @w : tensor<2xf32>
   %u = dlc.read @u : tensor<2xf32>
   %h = dlc.mul %w, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>

@@ -39,6 +39,9 @@ def Dlc_RsqrtOp : Dlc_Unary<"rsqrt", CastDenyFp16> { let summary = "1 / sqrt(x)"
 def Dlc_ReciprocalOp : Dlc_Unary<"reciprocal", CastDenyFp16> { let summary = "1 / x"; }
 def Dlc_TanhOp : Dlc_CostlyUnary<"tanh", CastInfer> { let summary = "hyperbolic tangent"; }
 def Dlc_SigmoidOp : Dlc_CostlyUnary<"sigmoid", CastInfer> { let summary = "1 / (1 + exp(-x))"; }
+def Dlc_StopGradientOp : Dlc_Unary<"stop_gradient", CastClear> {
+  let summary = "x, of which nothing learns: the gradient ends here; gone after autodiff";
+}
 def Dlc_ReluOp : Dlc_Unary<"relu", CastClear> { let summary = "max(x, 0)"; }
 def Dlc_ErfOp : Dlc_CostlyUnary<"erf", CastInfer> { let summary = "error function"; }
 def Dlc_SinOp : Dlc_CostlyUnary<"sin", CastInfer> { let summary = "sine"; }

@@ -17,6 +17,9 @@ constexpr size_t kNodeBytes = 2048;
 
 using Key = std::string; // domain, name and overload
 
+/// dlc's own operator. Its function is for tools that do not know it.
+constexpr std::string_view kStopGradient = "ai.dlc::StopGradient";
+
 Key keyOf(const std::string &domain, const std::string &name,
           const std::string &overload) {
   return fmt::format("{}::{}{}{}", domain == "ai.onnx" ? "" : domain, name,
@@ -138,6 +141,8 @@ public:
   Status run() {
     for (const auto &function : model.functions()) {
       Key key = keyOf(function.domain(), function.name(), function.overload());
+      if (key == kStopGradient)
+        continue;
       if (!functions.emplace(key, &function).second)
         return badModel("function '{}' is defined twice", key);
     }

@@ -13,11 +13,11 @@ class NodeProto;
 
 namespace dlc::import {
 
-/// Replaces every call of a model-local function in the main graph by the
-/// function's body, values renamed to be unique. Refuses recursion (also
-/// through subgraphs), call depth above 64, graphs nested deeper than 16 and
-/// bodies that need another opset version than the model. Nodes that calls add
-/// are charged to `budget`.
+/// Replaces every call of a model-local function in the main graph, but
+/// ai.dlc.StopGradient, by the function's body, values renamed to be unique.
+/// Refuses recursion (also through subgraphs), call depth above 64, graphs
+/// nested deeper than 16 and bodies that need another opset version than the
+/// model. Nodes that calls add are charged to `budget`.
 Status inlineFunctions(onnx::ModelProto &model, Budget &budget);
 
 /// The wanted name, or another where a value has it.

@@ -215,6 +215,7 @@ void addElementwiseRows(Rows &rows) {
   rows["Softplus"] = unary<ir::SoftplusOp>;
   rows["Not"] = unary<ir::NotOp>;
   rows["Identity"] = identity;
+  rows["ai.dlc.StopGradient"] = unary<ir::StopGradientOp>;
   rows["Add"] = binary<ir::AddOp>;
   rows["Sub"] = binary<ir::SubOp>;
   rows["Mul"] = binary<ir::MulOp>;
