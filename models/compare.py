@@ -114,9 +114,11 @@ def fold(model, inputs, norms, biases):
         if not before.get(path):
             raise LookupError(f"no layer before {path}")
         norm, (layer, _) = model.get_submodule(path), before[path]
-        fuse = fuse_linear_bn_eval if isinstance(model.get_submodule(layer), nn.Linear) else fuse_conv_bn_eval
-        fused = fuse(model.get_submodule(layer), norm)
-        fused.bias.requires_grad = biases or model.get_submodule(layer).bias is not None
+        before_norm = model.get_submodule(layer)
+        fuse = fuse_linear_bn_eval if isinstance(before_norm, nn.Linear) else fuse_conv_bn_eval
+        turned = dict(transpose=True) if isinstance(before_norm, nn.modules.conv._ConvTransposeNd) else {}
+        fused = fuse(before_norm, norm, **turned)
+        fused.bias.requires_grad = biases or before_norm.bias is not None
         model.set_submodule(layer, fused)
         model.set_submodule(path, getattr(norm, "act", None) or nn.Identity())
     model.train()
