@@ -136,6 +136,16 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
                 allowed.first, allowed.last);
 }
 
+// Of rows that are made of what is in memory.
+Status Column::checkRows(int64_t rows) const {
+  std::vector<std::byte> values(stride());
+  for (int64_t row = 0; row < rows && !isFloat(spec_.dtype); ++row) {
+    DLC_TRY(rows_->read(row, nullptr, values.data()));
+    DLC_TRY(checkRange(values.data(), row, 1));
+  }
+  return {};
+}
+
 std::optional<PixelLayout> Column::layout() const {
   auto found = layoutOf(sampleShape(spec_.shape));
   return found && !spec_.isLabel && !spec_.isShared ? std::optional(*found)
@@ -207,6 +217,8 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   column.found_ = head.dtype;
   if (column.all_)
     DLC_TRY(column.checkRange(column.all_, 0, spec.isShared ? 1 : head.rows()));
+  else if (column.rows_->isInMemory())
+    DLC_TRY(column.checkRows(head.rows()));
   column.scale_ = scaleOf(head, spec, options_.scale);
   const Finish finish(options_, sampleShape(spec.shape));
   const bool isFinished = isFloat(spec.dtype) && !spec.isLabel &&

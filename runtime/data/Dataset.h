@@ -52,6 +52,7 @@ private:
   }
   Status checkRange(const std::byte *values, int64_t firstRow,
                     int64_t rows) const;
+  Status checkRows(int64_t rows) const;
 
   InputSpec spec_;
   DType found_ = DType::F32; // of the source

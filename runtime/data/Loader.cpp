@@ -6,61 +6,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <numeric>
 
 namespace dlc {
 namespace {
 
 constexpr int64_t kRing = 3; // one in use, two ahead
-
-// SplitMix64 (Steele, Lea, Flood 2014): a counter passed through a mixer.
-class Random {
-public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  uint64_t next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
-  // Uniform in [0, bound), without bias: values that do not divide are redrawn.
-  uint64_t below(uint64_t bound) {
-    const uint64_t rest = -bound % bound;
-    uint64_t value = next();
-    while (value < rest)
-      value = next();
-    return value % bound;
-  }
-
-private:
-  uint64_t state_;
-};
-
-} // namespace
-
-std::vector<int64_t> shuffledOrder(int64_t count, uint64_t seed,
-                                   uint64_t epoch) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  Random random(Random(seed).next() ^ Random(~epoch).next());
-  for (uint64_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[random.below(i)]);
-  return order;
-}
-
-Cursor Sampling::cursorAfter(int64_t updates, int64_t samples) const {
-  const int64_t perEpoch = updatesPerEpoch(samples);
-  const int64_t first = (samples - from.sample) / samplesOfUpdate();
-  const int64_t done = updates - since;
-  if (done < first)
-    return {from.epoch, from.sample + done * samplesOfUpdate()};
-  return {from.epoch + 1 + (done - first) / perEpoch,
-          (done - first) % perEpoch * samplesOfUpdate()};
-}
-
-namespace {
 
 Status fillRow(const Dataset &dataset, int64_t row, const TrainingPass *pass,
                size_t at, Batch &batch) {
@@ -110,23 +60,36 @@ Status fillBatch(const Dataset &dataset, std::span<const int64_t> rows,
   return fillRows(dataset, rows, pass, batch);
 }
 
+void resizeBatch(const Dataset &dataset, int64_t rows, Batch &batch) {
+  batch.resize(dataset.columns().size());
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const Column &column = dataset.columns()[i];
+    batch[i].resize(column.sampleBytes() *
+                    (column.spec().isShared ? 1 : static_cast<uint64_t>(rows)));
+  }
+}
+
 Batch makeBatch(const Dataset &dataset, int64_t rows) {
   Batch batch;
-  for (const Column &column : dataset.columns())
-    batch.emplace_back(
-        column.sampleBytes() *
-        (column.spec().isShared ? 1 : static_cast<uint64_t>(rows)));
+  resizeBatch(dataset, rows, batch);
   return batch;
 }
 
-Loader::Loader(const Dataset &dataset, const Sampling &sampling, int64_t first,
-               int64_t last)
-    : dataset_(dataset), sampling_(sampling), next_(first * sampling.window),
-      last_(last * sampling.window), made_(next_) {
-  for (int64_t i = 0; i < kRing; ++i)
-    ring_.push_back(makeBatch(dataset, sampling.batch));
-  if (dataset.options().mixes())
-    before_ = makeBatch(dataset, 1);
+std::vector<int64_t> countsOf(std::span<const Dataset> sets) {
+  std::vector<int64_t> counts;
+  for (const Dataset &set : sets)
+    counts.push_back(set.samples());
+  return counts;
+}
+
+Loader::Loader(std::span<const Dataset> sets, const Sampling &sampling,
+               int64_t first, int64_t last)
+    : sets_(sets), sampling_(sampling), next_(first * sampling.window),
+      last_(last * sampling.window), made_(next_), ring_(kRing),
+      order_(sampling, countsOf(sets)) {
+  for (const Dataset &set : sets)
+    for (Made &made : ring_) // room for the largest
+      resizeBatch(set, sampling.batch, made.batch);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -139,7 +102,7 @@ Loader::~Loader() {
   thread_.join();
 }
 
-Result<const Batch *> Loader::next() {
+Result<const Loader::Made *> Loader::next() {
   std::unique_lock lock(mutex_);
   if (next_ >= last_)
     return nullptr;
@@ -148,9 +111,9 @@ Result<const Batch *> Loader::next() {
   waited_ += std::chrono::steady_clock::now() - since;
   if (made_ <= next_)
     return error_;
-  const Batch *batch = &ring_[static_cast<size_t>(next_++ % kRing)];
+  const Made *made = &ring_[static_cast<size_t>(next_++ % kRing)];
   changed_.notify_all();
-  return batch;
+  return made;
 }
 
 void Loader::work() {
@@ -178,42 +141,34 @@ Status Loader::makeBatches() {
   return {};
 }
 
-Status Loader::makeBatchOf(int64_t number, Batch &batch) {
-  const Cursor update =
-      sampling_.cursorAfter(number / sampling_.window, dataset_.samples());
-  if (update.epoch != epoch_) {
-    if (sampling_.shuffle) {
-      order_ = shuffledOrder(dataset_.samples(), sampling_.seed,
-                             static_cast<uint64_t>(update.epoch));
-    } else if (order_.empty()) {
-      order_.resize(static_cast<size_t>(dataset_.samples()));
-      std::iota(order_.begin(), order_.end(), 0);
-    }
-    epoch_ = update.epoch;
-  }
-  const int64_t first =
-      update.sample +
+Status Loader::makeBatchOf(int64_t number, Made &made) {
+  SampleOrder::Update update = order_.at(number / sampling_.window);
+  const Dataset &dataset = sets_[update.set];
+  const auto first = static_cast<size_t>(
       (number % sampling_.window * sampling_.world + sampling_.rank) *
-          sampling_.batch;
-  const TrainingPass pass{sampling_.seed, update.epoch};
+      sampling_.batch);
+  const TrainingPass pass{sampling_.seed, update.begin.epoch};
+  resizeBatch(dataset, sampling_.batch, made.batch);
   DLC_TRY(fillBatch(
-      dataset_, {order_.data() + first, static_cast<size_t>(sampling_.batch)},
-      &pass, batch));
-  return dataset_.options().mixes() ? mix(first, update, pass, batch)
-                                    : Status();
+      dataset, update.rows.subspan(first, static_cast<size_t>(sampling_.batch)),
+      &pass, made.batch));
+  if (dataset.options().mixes())
+    DLC_TRY(mix(dataset, update, first, pass, made.batch));
+  made.set = update.set;
+  made.end = std::move(update.end);
+  return {};
 }
 
 // A batch whose samples are the update's from `first` on.
-Status Loader::mix(int64_t first, const Cursor &update,
-                   const TrainingPass &pass, Batch &batch) {
-  const int64_t before = first == update.sample
-                             ? update.sample + sampling_.samplesOfUpdate() - 1
-                             : first - 1;
-  DLC_TRY(fillBatch(dataset_, {order_.data() + before, 1}, &pass, before_));
-  const MixDraw draw = drawMix(dataset_, pass, update.sample);
+Status Loader::mix(const Dataset &dataset, const SampleOrder::Update &update,
+                   size_t first, const TrainingPass &pass, Batch &batch) {
+  const size_t before = (first == 0 ? update.rows.size() : first) - 1;
+  resizeBatch(dataset, 1, before_);
+  DLC_TRY(fillBatch(dataset, update.rows.subspan(before, 1), &pass, before_));
+  const MixDraw draw = drawMix(dataset, pass, update.begin.sample);
   for (auto at = static_cast<size_t>(sampling_.batch) - 1; at > 0; --at)
-    mixSample(dataset_, draw, batch, at - 1, batch, at);
-  mixSample(dataset_, draw, before_, 0, batch, 0);
+    mixSample(dataset, draw, batch, at - 1, batch, at);
+  mixSample(dataset, draw, before_, 0, batch, 0);
   return {};
 }
 

@@ -182,6 +182,40 @@ void addTrivialAugment(OptionTable &table, const std::string &key,
   };
 }
 
+void addPads(OptionTable &table, std::string key,
+             std::vector<InputPadding> &field) {
+  Option &row =
+      table.add(std::move(key),
+                "fills samples up that are shorter than the model was compiled "
+                "for: a number for each input, that of labels one that the "
+                "loss ignores",
+                "INPUT:NUMBER,...");
+  row.commas = true;
+  row.set = [&field](const Words &words) -> Status {
+    std::vector<InputPadding> pads;
+    for (const std::string &word : words) {
+      const size_t colon = word.rfind(':');
+      if (colon == std::string::npos || colon == 0)
+        return usageError("expected INPUT:NUMBER, found '{}'", word);
+      DLC_ASSIGN(const double value,
+                 parseNumber(word.substr(colon + 1), -kNoLimit, kNoLimit));
+      pads.push_back({word.substr(0, colon), value});
+      for (size_t i = 0; i + 1 < pads.size(); ++i)
+        if (pads[i].input == pads.back().input)
+          return usageError("'{}' has two numbers, expected one",
+                            pads[i].input);
+    }
+    field = std::move(pads);
+    return {};
+  };
+  row.get = [&field] {
+    Words words;
+    for (const InputPadding &pad : field)
+      words.push_back(pad.input + ":" + numberText(pad.value));
+    return words;
+  };
+}
+
 } // namespace
 
 void SampleOptions::addTo(OptionTable &table, const std::string &section) {
@@ -223,6 +257,7 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
       return usageError("--classes has a name twice");
     return parseColumnLists(columns).status().withContext("--columns");
   });
+  addPads(table, key("pad"), pads);
   table.require([this](auto &) -> Status {
     if (mean.empty() == std.empty())
       return {};

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dlc {
 
@@ -15,6 +16,13 @@ enum class BadSamples {
   Error, // they end what reads them
   Skip,  // they are passed over, with a warning: the next picture takes their
          // place, a table has a row less
+};
+
+// What samples of an input that are too short are filled up with: a number as
+// the file has them.
+struct InputPadding {
+  std::string input; // by its name, or the array's
+  double value = 0;
 };
 
 struct SampleOptions {
@@ -30,6 +38,7 @@ struct SampleOptions {
   std::string columns;
   std::vector<std::string> classes;
   BadSamples badSamples = BadSamples::Error;
+  std::vector<InputPadding> pads;
   Augmentation augmentation; // of pictures: what it draws, in training only
   // torchvision's RandomErasing: how likely a box of a picture becomes 0, when
   // all else is done.

@@ -1,9 +1,11 @@
 #include "runtime/data/Source.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/base/options/Commas.h"
 #include "runtime/data/DataHash.h"
 #include "runtime/data/Range.h"
 #include "runtime/data/pictures/Folder.h"
@@ -198,6 +200,40 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
   }
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   return std::make_shared<const FileSource>(std::move(file));
+}
+
+std::vector<std::string> pathsIn(const std::string &list) {
+  const std::vector<std::string> words = splitAtCommas(list);
+  std::vector<std::string> paths;
+  for (size_t first = 0; first < words.size();) {
+    size_t last = first;
+    std::string path = words[first];
+    while (!exists(path) && last + 1 < words.size())
+      path += "," + words[++last];
+    if (!exists(path))
+      path = words[last = first];
+    paths.push_back(path);
+    first = last + 1;
+  }
+  return paths;
+}
+
+Result<std::vector<std::shared_ptr<const Source>>>
+openSources(const std::string &list, const SampleOptions &options) {
+  std::vector<std::shared_ptr<const Source>> sources;
+  std::vector<std::string> paths;
+  for (const std::string &path : pathsIn(list))
+    if (!paths.empty() && isTable(paths.back()) && isTable(path))
+      paths.back() += "," + path; // one table
+    else
+      paths.push_back(path);
+  for (const std::string &path : paths) {
+    DLC_ASSIGN(auto source, openSource(path, options));
+    sources.push_back(std::move(source));
+  }
+  if (sources.empty()) // an error, of an empty path
+    return openSource(list, options).status();
+  return sources;
 }
 
 std::shared_ptr<const Source> sourceOf(std::string name,

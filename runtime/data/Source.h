@@ -25,6 +25,9 @@ public:
   // All rows, if they are in memory: what is read again and again, and checked
   // before the first step. Null otherwise.
   virtual const std::byte *all() const { return nullptr; }
+  // Whether rows cost no more than memory: they are checked before the first
+  // step, too.
+  virtual bool isInMemory() const { return all() != nullptr; }
   // Row `row`, 0 <= row < the array's rows, to `to`, which has a row's bytes.
   // Null: as it is evaluated, with nothing drawn.
   virtual Status read(int64_t row, const TrainingPass *pass,
@@ -84,6 +87,12 @@ public:
 // (pictures/Folder.h), arrays: .safetensors, .npy, else .npz.
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
                                                  const SampleOptions &options);
+
+// Several by "PATH,PATH"; a path with commas that is there is one. Tables side
+// by side are one source, as their classes are numbered together.
+std::vector<std::string> pathsIn(const std::string &list);
+Result<std::vector<std::shared_ptr<const Source>>>
+openSources(const std::string &list, const SampleOptions &options);
 
 // Arrays in memory, which the source keeps; the hash is that of their bytes.
 std::shared_ptr<const Source> sourceOf(std::string name,

@@ -3,6 +3,7 @@
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/data/lengths/Joined.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
@@ -10,6 +11,9 @@
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -42,12 +46,12 @@ std::string artifactPath(const TrainOptions &options) {
                                 : options.resume + "/model.dlc";
 }
 
-Result<std::shared_ptr<const Source>>
-givenOr(const std::shared_ptr<const Source> &given, const std::string &path,
-        const SampleOptions &options) {
-  if (given)
-    return given;
-  return openSource(path, options);
+// Of each path of a list.
+std::string absolutePaths(const std::string &list) {
+  std::string result;
+  for (const std::string &path : pathsIn(list))
+    result += (result.empty() ? "" : ",") + absolutePath(path);
+  return result;
 }
 
 } // namespace
@@ -67,9 +71,9 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
                                        const TrainHooks &hooks,
                                        Communicator &communicator) {
   TrainOptions options = given;
-  for (auto member :
-       {&TrainOptions::artifact, &TrainOptions::data, &TrainOptions::val})
-    options.*member = absolutePath(options.*member);
+  options.artifact = absolutePath(options.artifact);
+  options.data = absolutePaths(options.data);
+  options.val = absolutePaths(options.val);
   if (hooks.data)
     options.data = hooks.data->name();
   if (hooks.val)
@@ -130,106 +134,16 @@ double Job::metric(std::span<const double> values,
   return NAN;
 }
 
-Result<std::vector<Batch>> Job::windowOf(int64_t step) const {
-  Loader loader(*data, sampling, step - 1, step);
-  std::vector<Batch> window;
+Result<Job::Window> Job::windowOf(int64_t step) const {
+  Loader loader(data.sets, sampling, step - 1, step);
+  Window window;
   for (;;) {
-    DLC_ASSIGN(const Batch *batch, loader.next());
-    if (!batch)
+    DLC_ASSIGN(const Loader::Made *made, loader.next());
+    if (!made)
       return window;
-    window.push_back(*batch);
+    window.batches.push_back(made->batch);
+    window.size = data.sizes[made->set];
   }
-}
-
-// A run begins as it was compiled, so that its length and its averages are what
-// was asked for.
-Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
-  const auto found = static_cast<uint32_t>(communicator.size());
-  if (!options.resume.empty() || plan.world_size() == found)
-    return {};
-  return wrongNumberOfRanks(plan.world_size(), found);
-}
-
-// The model and the samples, before anything is written.
-Status Job::loadData() {
-  DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
-  if (!findProgram(artifact.plan(), "train_step"))
-    return failed("'{}' has no training program: it was compiled with "
-                  "--predict-only",
-                  artifactPath(options));
-  const plan::Plan &plan = artifact.plan();
-  DLC_TRY(checkNumberOfRanks(plan));
-  DLC_ASSIGN(auto source, givenOr(hooks.data, options.data, options.samples));
-  DLC_ASSIGN(data, openDataset(std::move(source), plan, "train_step",
-                               options.samples, options.batch));
-  if (options.samples.classes.empty()) // other data is to have their numbers
-    options.samples.classes = data->source().classes();
-  data->setWorkers(options.workers, communicator.size());
-  size = sizeOf(plan, "train_step", *data);
-  sampling = {
-      plan::batchOf(plan, size), std::max<int64_t>(1, plan.accumulate()),
-      communicator.rank(),       communicator.size(),
-      options.shuffle,           options.seed};
-  if (data->samples() < sampling.samplesOfUpdate())
-    return failed("'{}' has {} samples, expected at least {}: one step of {} "
-                  "on {}",
-                  options.data, data->samples(), sampling.samplesOfUpdate(),
-                  batchText(sampling), ranksText(sampling));
-  Sampling compiled = sampling;
-  compiled.world = static_cast<int>(plan.world_size());
-  stepsPerEpoch = compiled.updatesPerEpoch(data->samples());
-  std::shared_ptr<const Source> toJudge;
-  if (!options.val.empty()) {
-    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val, options.samples));
-    DLC_ASSIGN(val, openDataset(toJudge, plan, "eval_step", options.samples));
-    val->setWorkers(options.workers, communicator.size());
-  }
-  DLC_ASSIGN(dataHash, data->source().hash(options.threads));
-  options.tune.choices = std::make_shared<TuneChoices>();
-  std::string state = artifact.statePath();
-  DLC_ASSIGN(session,
-             Session::create({std::move(artifact), {}, std::move(state)},
-                             {.threads = options.threads,
-                              .communicator = &communicator,
-                              .record = !options.noGraph,
-                              .timeout = std::chrono::milliseconds(
-                                  int64_t(options.timeout * 1000)),
-                              .tune = options.tune}));
-  return openValidation(std::move(toJudge));
-}
-
-// Which metrics validations compute, and which decides; errors before the first
-// step.
-Status Job::openValidation(std::shared_ptr<const Source> source) {
-  const bool looksForBest = !options.best.empty() || options.patience > 0;
-  if (!source && (looksForBest || !options.metrics.empty()))
-    return usageError("--metrics, --best and --patience are about "
-                      "validations: expected --val=FILE");
-  std::vector<std::string> names = options.metrics;
-  if (looksForBest) {
-    DLC_ASSIGN(bestBy, parseBest(options.best.empty() ? "loss" : options.best));
-    const plan::Program *eval = findProgram(session->plan(), "eval_step");
-    const bool isKnown =
-        bestBy->metric == "loss" ||
-        (bestBy->metric == "accuracy" && findOutput(*eval, "row_correct") >= 0);
-    if (!isKnown)
-      names.push_back(bestBy->metric);
-    const std::string set = bestBy->key.substr(0, bestBy->key.find('_'));
-    bool exists = set == "val";
-    for (int i = 1; i <= plan::countAverages(session->plan()); ++i)
-      exists |= set == plan::averagesName(i);
-    if (!exists)
-      return usageError("--best={}: the model has no averages '{}'",
-                        options.best, set);
-  }
-  if (names.empty())
-    return {};
-  auto made =
-      Judge::create(*session, names, std::move(source), options.samples);
-  if (!made)
-    return made.status().withContext("--metrics");
-  judge.emplace(*std::move(made));
-  return {};
 }
 
 // A run that went on by another value begins to look for its best anew.
@@ -263,7 +177,8 @@ Status Job::bindStep() {
     for (const plan::Program &program : session->plan().programs())
       if (const auto kind = plan::kindOf(program);
           (kind == "train_step" || kind == "accumulate_step") &&
-          program.size() == static_cast<uint32_t>(size))
+          std::find(data.sizes.begin(), data.sizes.end(),
+                    static_cast<int>(program.size())) != data.sizes.end())
         DLC_TRY(session->executor().prepare(program.name()));
     return {};
   };
@@ -426,24 +341,18 @@ Status Job::restoreRoot() {
 // Where rank 0 is, on all ranks, who go on from there.
 Status Job::sharePlace() {
   DLC_TRY(communicator.broadcast(&progress.step, sizeof progress.step, 0));
-  DLC_TRY(communicator.broadcast(&progress.cursor, sizeof progress.cursor, 0));
+  Cursor &cursor = progress.cursor;
+  DLC_TRY(communicator.broadcast(&cursor.epoch, sizeof cursor.epoch, 0));
+  DLC_TRY(communicator.broadcast(&cursor.sample, sizeof cursor.sample, 0));
+  cursor.taken.resize(data.sets.size() > 1 ? data.sets.size() : 0);
+  DLC_TRY(communicator.broadcast(cursor.taken.data(),
+                                 cursor.taken.size() * sizeof(int64_t), 0));
   DLC_TRY(settleBest());
   progress.dataHash = dataHash;
-  progress.samples = data->samples();
+  progress.samples = data.samples();
   progress.world = communicator.size();
   sampling.since = progress.step;
   sampling.from = progress.cursor;
-  return {};
-}
-
-Status Job::checkSameData() const {
-  DLC_ASSIGN(const bool same,
-             data->source().isHash(progress.dataHash, dataHash));
-  if (!same || progress.samples != data->samples())
-    return failed("'{}' is not the data that the run began with ({} samples, "
-                  "hash {}; found {} samples, hash {})",
-                  options.data, progress.samples, progress.dataHash,
-                  data->samples(), dataHash);
   return {};
 }
 

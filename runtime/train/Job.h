@@ -5,6 +5,7 @@
 #include "runtime/train/metrics/Judge.h"
 #include "runtime/train/run/Checkpoints.h"
 #include "runtime/train/run/Run.h"
+#include "runtime/train/session/Inputs.h"
 
 #include <optional>
 #include <set>
@@ -33,8 +34,13 @@ struct Job {
   Status settleBuffers();
 
   bool isRoot() const { return communicator.rank() == 0; }
-  // The batches of an update, as the loader makes them.
-  Result<std::vector<Batch>> windowOf(int64_t step) const;
+  // The batches of an update, as the loader makes them, and which of the
+  // model's sizes they have.
+  struct Window {
+    std::vector<Batch> batches;
+    int size = 0;
+  };
+  Result<Window> windowOf(int64_t step) const;
   // Whether the test hook makes a gradient of this rank infinite in a step.
   bool injects(int64_t step) const;
   // NaN if the program does not report it.
@@ -48,8 +54,8 @@ struct Job {
   TrainOptions options;
   TrainHooks hooks;
   Communicator &communicator;
-  std::optional<Dataset> data, val;
-  int size = 0; // of the model's: that of the data
+  Judge::Sources sources; // of data
+  SizedData data, val;    // val: none without validation
   Sampling sampling;
   std::string dataHash;
   std::unique_ptr<Session> session;
@@ -73,7 +79,9 @@ private:
       Communicator &communicator)
       : options(options), hooks(hooks), communicator(communicator) {}
   Status loadData();
-  Status openValidation(std::shared_ptr<const Source> source);
+  Status settleSampling(const plan::Plan &plan);
+  Status checkPaddedLabels(const Artifact &artifact) const;
+  Status openValidation(const Judge::Sources &sources);
   Status settleBest();
   Status bindStep();
   Status settleLength();

@@ -9,14 +9,16 @@ Status Steps::start(Loader &loader) {
   if (job_.injects(step))
     job_.session->executor().injectInfinity();
   const double before = loader.waited();
-  DLC_ASSIGN(const Batch *batch, loader.next());
+  DLC_ASSIGN(const Loader::Made *made, loader.next());
   const Clock::time_point since = Clock::now();
   for (int64_t i = 0; i < job_.sampling.window; ++i) {
     if (i > 0) {
-      DLC_ASSIGN(batch, loader.next());
+      DLC_ASSIGN(made, loader.next());
     }
     DLC_TRY(mappedFilesStatus());
-    DLC_TRY(job_.session->startStep(*batch, nullptr, job_.size).status());
+    DLC_TRY(job_.session
+                ->startStep(made->batch, nullptr, job_.data.sizes[made->set])
+                .status());
   }
   const double waited = loader.waited() - before;
   started_.push_back({step, since, waited});
@@ -25,7 +27,7 @@ Status Steps::start(Loader &loader) {
   else
     first_ = since;
   job_.progress.step = step;
-  job_.progress.cursor = job_.sampling.cursorAfter(step, job_.data->samples());
+  job_.progress.cursor = made->end;
   return {};
 }
 

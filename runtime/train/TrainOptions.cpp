@@ -30,7 +30,8 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       "run.data", o.data, "PATH",
       "samples: .npz or .safetensors with arrays x and y, a table "
       "(.csv), a folder with a folder of pictures for each class, shards "
-      "(a-{000..127}.tar), or tokens (.bin)");
+      "(a-{000..127}.tar), or tokens (.bin); "
+      "several, also of several lengths, by commas");
   table.text("run.val", o.val, "PATH", "samples to evaluate after each epoch");
   table.text("run.run", o.run, "FOLDER", "run folder (default runs/MODEL-N)")
       .notKept();

@@ -107,7 +107,8 @@ public:
 
   Result<TrainResult> loop() {
     SignalAgreement agreement(job_.communicator);
-    Loader loader(*job_.data, job_.sampling, job_.progress.step, job_.total);
+    Loader loader(job_.data.sets, job_.sampling, job_.progress.step,
+                  job_.total);
     ProgressBar bar(job_.progress.step, job_.total, job_.options.logEvery,
                     job_.sampling.samplesOfUpdate(),
                     job_.isRoot() && !job_.options.quiet);
@@ -142,12 +143,12 @@ private:
     const double share = steps_.shareWaited();
     if (share < kMuch)
       return;
-    const int workers = job_.data->workers();
+    const int workers = job_.data.sets[0].workers();
     const int wanted =
         std::max(workers + 1, int(std::ceil(workers / (1.01 - share))));
     const int most = std::max(1, coresOfProcess() / job_.communicator.size());
     std::string help = "the samples' files are read too slowly";
-    if (job_.data->source().isSlow())
+    if (job_.data.sets[0].source().isSlow())
       help = workers < most
                  ? fmt::format("try --workers={}", std::min(wanted, most))
                  : fmt::format("{} workers are all that these cores have room "
@@ -174,9 +175,10 @@ private:
     if (!written.ok())
       warning("{}", written.message());
     const auto &plan = job_.session->plan();
-    info("{}", profileTable(commands,
-                            findProgram(plan, "train_step", job_.size)->name(),
-                            kProfileRows));
+    info("{}", profileTable(
+                   commands,
+                   findProgram(plan, "train_step", job_.data.sizes[0])->name(),
+                   kProfileRows));
   }
 
   void announce() const {
@@ -197,8 +199,8 @@ private:
          job_.total, job_.sampling.samplesOfUpdate(),
          job_.sampling.window > 1 ? " (" + batchText(job_.sampling) + " a rank)"
                                   : "",
-         job_.sampling.updatesPerEpoch(job_.data->samples()),
-         job_.data->samples(), ranksText(job_.sampling),
+         job_.sampling.updatesPerEpoch(countsOf(job_.data.sets)),
+         job_.data.samples(), ranksText(job_.sampling),
          job_.progress.step > 0
              ? fmt::format(", from step {}", job_.progress.step)
              : std::string());
@@ -278,7 +280,8 @@ private:
     const int64_t step = job_.progress.step;
     bool ends = step == job_.total || asked.stop || asked.end;
     const bool epochEnd = job_.progress.cursor.sample == 0;
-    const bool validates = job_.val && (epochEnd || step == job_.total);
+    const bool validates =
+        !job_.val.sets.empty() && (epochEnd || step == job_.total);
     const int64_t every = job_.options.saveEvery;
     bool saves = ends || asked.save ||
                  (every > 0 ? step % every == 0
@@ -342,7 +345,7 @@ private:
   }
 
   Status evaluateInto(std::string_view name, EpochEvent &event) {
-    DLC_ASSIGN(EvalResult result, job_.session->evaluate(*job_.val));
+    DLC_ASSIGN(EvalResult result, job_.session->evaluate(job_.val.sets));
     event.values.emplace_back(fmt::format("{}_loss", name), result.loss);
     if (result.accuracy)
       event.values.emplace_back(fmt::format("{}_accuracy", name),
@@ -413,11 +416,10 @@ private:
   }
 
   void tell(const StepReport &report) {
-    const auto [epoch, sample] =
-        job_.sampling.cursorAfter(report.step, job_.data->samples());
+    const Cursor cursor = job_.sampling.cursorAfter(report.step, counts_);
     const StepEvent event{report.step,
                           job_.total,
-                          epoch - (sample == 0),
+                          cursor.epoch - (cursor.sample == 0),
                           job_.session->metricNames(),
                           report.values,
                           static_cast<double>(job_.sampling.samplesOfUpdate()) /
@@ -433,6 +435,7 @@ private:
   bool isTimed_ = false;              // a checkpoint is due by the clock
   const std::unique_ptr<Job> ownJob_;
   Job &job_;
+  const std::vector<int64_t> counts_ = countsOf(job_.data.sets);
   Steps steps_;
   Guard guard_;
   bool profiling_ = false;

@@ -309,7 +309,8 @@ protected:
       if (!batch.ok() || !*batch)
         return samples;
       std::vector<int64_t> part(static_cast<size_t>(sampling.batch));
-      std::memcpy(part.data(), (**batch)[0].data(), (**batch)[0].size());
+      std::memcpy(part.data(), (**batch).batch[0].data(),
+                  (**batch).batch[0].size());
       samples.insert(samples.end(), part.begin(), part.end());
     }
   }

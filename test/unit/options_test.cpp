@@ -102,39 +102,24 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->seed, UINT64_MAX);
   EXPECT_EQ(options->samples.scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
-  EXPECT_EQ(options->missing, (std::vector<std::string>{"batch",
-                                                        "mean",
-                                                        "std",
-                                                        "interpolation",
-                                                        "crop_pct",
-                                                        "tokens",
-                                                        "bad_samples",
-                                                        "columns",
-                                                        "classes",
-                                                        "crop",
-                                                        "crop_scale",
-                                                        "crop_ratio",
-                                                        "crop_padding",
-                                                        "hflip",
-                                                        "vflip",
-                                                        "rand_augment",
-                                                        "trivial_augment",
-                                                        "color_jitter",
-                                                        "random_erase",
-                                                        "mixup",
-                                                        "cutmix",
-                                                        "tensorboard",
-                                                        "prometheus",
-                                                        "metrics",
-                                                        "best",
-                                                        "patience",
-                                                        "min_delta"}));
+  EXPECT_EQ(options->missing,
+            (std::vector<std::string>{
+                "batch",         "mean",         "std",
+                "interpolation", "crop_pct",     "tokens",
+                "bad_samples",   "columns",      "classes",
+                "pad",           "crop",         "crop_scale",
+                "crop_ratio",    "crop_padding", "hflip",
+                "vflip",         "rand_augment", "trivial_augment",
+                "color_jitter",  "random_erase", "mixup",
+                "cutmix",        "tensorboard",  "prometheus",
+                "metrics",       "best",         "patience",
+                "min_delta"}));
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
       "scale: null\nmean: []\nstd: []\ninterpolation: bilinear\n"
       "crop_pct: 1\ntokens: auto\nbad_samples: error\n"
-      "columns: \"\"\nclasses: []\ncrop: center\n"));
+      "columns: \"\"\nclasses: []\npad: []\ncrop: center\n"));
   std::filesystem::remove(path);
 }
 

@@ -66,8 +66,8 @@ std::vector<std::byte> load(Sampling sampling, int workers, int64_t first,
       if (!batch.ok() || !*batch)
         break;
       parts.resize(std::max(parts.size(), step + 1));
-      parts[step].insert(parts[step].end(), (**batch)[0].begin(),
-                         (**batch)[0].end());
+      parts[step].insert(parts[step].end(), (**batch).batch[0].begin(),
+                         (**batch).batch[0].end());
     }
   }
   std::vector<std::byte> all;
@@ -224,7 +224,8 @@ Mixed mixed(const SampleOptions &options, Sampling sampling) {
         const auto *values = reinterpret_cast<const float *>(from.data());
         to.insert(to.end(), values, values + from.size() / sizeof(float));
       };
-      add((**found)[0], parts[at].x), add((**found)[1], parts[at].y);
+      add((**found).batch[0], parts[at].x),
+          add((**found).batch[1], parts[at].y);
     }
   }
   for (const Mixed &part : parts) {

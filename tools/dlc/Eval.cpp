@@ -7,6 +7,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/train/metrics/Judge.h"
+#include "runtime/train/session/Inputs.h"
 
 namespace dlc::tool {
 namespace {
@@ -30,7 +31,7 @@ EvalArguments::EvalArguments() {
   addModel(table, "eval.model", model);
   table.text("eval.data", data, "PATH",
              "samples: .npz, .npy with x only, .safetensors, .csv, a folder of "
-             "pictures, .tar, or .bin");
+             "pictures, .tar, or .bin; several by commas");
   addAverages(table, "eval.ema", averages);
   table.group("Samples (a run's: as in its training, where nothing is given)");
   samples.addTo(table, "eval");
@@ -41,8 +42,8 @@ EvalArguments::EvalArguments() {
 // The model, ready, and the samples for one of its programs.
 struct Loaded {
   std::unique_ptr<Session> session;
-  Dataset data;
-  std::shared_ptr<const Source> source;
+  SizedData data;
+  Judge::Sources sources;
   SampleOptions options;
 };
 
@@ -51,13 +52,13 @@ Result<Loaded> load(const EvalArguments &arguments, const char *program) {
   DLC_ASSIGN(Model model, openModel(arguments.model));
   DLC_ASSIGN(const SampleOptions options,
              sampleOptions(model, arguments.table, arguments.flags.given()));
-  DLC_ASSIGN(auto source, openSource(arguments.data, options));
-  DLC_ASSIGN(Dataset data,
-             openDataset(source, model.artifact.plan(), program, options));
+  DLC_ASSIGN(auto sources, openSources(arguments.data, options));
+  DLC_ASSIGN(SizedData data,
+             openDatasets(sources, model.artifact.plan(), program, options));
   DLC_ASSIGN(auto session, Session::create(std::move(model),
                                            {.threads = threads,
                                             .averages = arguments.averages}));
-  return Loaded{std::move(session), std::move(data), std::move(source),
+  return Loaded{std::move(session), std::move(data), std::move(sources),
                 options};
 }
 
@@ -113,7 +114,7 @@ Result<Judgement> judge(const Loaded &loaded, const Words &metrics) {
   if (metrics.empty())
     return Judgement();
   auto made =
-      Judge::create(*loaded.session, metrics, loaded.source, loaded.options);
+      Judge::create(*loaded.session, metrics, loaded.sources, loaded.options);
   if (!made)
     return made.status().withContext("--metrics");
   return made->judge();
@@ -121,7 +122,7 @@ Result<Judgement> judge(const Loaded &loaded, const Words &metrics) {
 
 Status evaluate(const EvalArguments &arguments) {
   DLC_ASSIGN(Loaded loaded, load(arguments, "eval_step"));
-  DLC_ASSIGN(EvalResult result, loaded.session->evaluate(loaded.data));
+  DLC_ASSIGN(EvalResult result, loaded.session->evaluate(loaded.data.sets));
   DLC_ASSIGN(const Judgement judged, judge(loaded, arguments.metrics));
   if (arguments.json) {
     printAsJson(result, judged);
@@ -146,7 +147,11 @@ Status evaluate(const EvalArguments &arguments) {
 
 Status predict(const EvalArguments &arguments) {
   DLC_ASSIGN(Loaded loaded, load(arguments, "predict"));
-  DLC_ASSIGN(auto outputs, loaded.session->predict(loaded.data));
+  if (loaded.data.sets.size() > 1)
+    return usageError("--data has samples of {} lengths: predict for each by "
+                      "itself",
+                      loaded.data.sets.size());
+  DLC_ASSIGN(auto outputs, loaded.session->predict(loaded.data.sets[0]));
   std::vector<NamedArray> arrays;
   for (const Session::Output &output : outputs)
     arrays.push_back({outputs.size() == 1 ? "y" : output.name, output.dtype,

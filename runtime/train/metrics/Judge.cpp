@@ -43,18 +43,23 @@ Status toDoubles(const std::vector<std::byte> &raw, DType type,
 
 Result<Judge> Judge::create(Session &session,
                             const std::vector<std::string> &names,
-                            std::shared_ptr<const Source> source,
+                            const Sources &sources,
                             const SampleOptions &options) try {
   DLC_ASSIGN(std::vector<Metric> metrics, parseMetrics(names));
   DLC_ASSIGN(Scores scores, readScores(session.model().artifact));
   for (const Metric &metric : metrics)
     DLC_TRY(checkFits(metric, scores));
-  DLC_ASSIGN(Dataset inputs,
-             openDataset(source, session.plan(), "predict", options));
-  DLC_ASSIGN(Dataset labels, openDataset(std::move(source), session.plan(),
-                                         "eval_step", options));
-  Judge judge(session, std::move(scores), std::move(metrics), std::move(inputs),
-              std::move(labels));
+  DLC_ASSIGN(SizedData inputs,
+             openDatasets(sources, session.plan(), "predict", options));
+  DLC_ASSIGN(SizedData labels,
+             openDatasets(sources, session.plan(), "eval_step", options));
+  if (inputs.sets.size() != 1 || labels.sets.size() != 1)
+    return usageError("they are of samples of one length, found {}: judge each "
+                      "by dlc eval",
+                      std::max(inputs.sets.size(), labels.sets.size()));
+  DLC_ASSIGN(scores, readScores(session.model().artifact, inputs.sizes[0]));
+  Judge judge(session, std::move(scores), std::move(metrics),
+              std::move(inputs.sets[0]), std::move(labels.sets[0]));
   for (const Metric &metric : judge.metrics_)
     addNeeds(metric, judge.needs_);
   DLC_ASSIGN(judge.column_, findLabels(judge.labels_, judge.scores_));

@@ -21,10 +21,12 @@ struct Judgement {
 class Judge {
 public:
   // Code::Usage, naming those that would do, for a metric that does not fit the
-  // model; the source of samples as openDataset takes it.
+  // model, and for samples of several lengths; the sources as openDatasets
+  // takes them.
+  using Sources = std::vector<std::shared_ptr<const Source>>;
   static Result<Judge> create(Session &session,
                               const std::vector<std::string> &metrics,
-                              std::shared_ptr<const Source> source,
+                              const Sources &sources,
                               const SampleOptions &options);
 
   Result<Judgement> judge();

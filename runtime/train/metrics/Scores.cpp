@@ -49,8 +49,9 @@ Result<Task> taskOf(const std::string &name) {
 }
 
 // The output's elements of a sample around the axis of the classes.
-Status findExtents(const plan::Plan &plan, int64_t axis, Scores &scores) {
-  const plan::Program *predict = plan::findProgram(plan, "predict");
+Status findExtents(const plan::Plan &plan, int size, int64_t axis,
+                   Scores &scores) {
+  const plan::Program *predict = plan::findProgram(plan, "predict", size);
   for (int i = 0; predict && i < predict->outputs_size(); ++i) {
     const plan::Port &port = predict->outputs(i);
     if (port.name() != scores.output)
@@ -61,7 +62,7 @@ Status findExtents(const plan::Plan &plan, int64_t axis, Scores &scores) {
       return corrupt("output '{}' has no row for each sample, or no axis {}",
                      scores.output, axis);
     scores.port = i;
-    scores.outer = shape[0] / plan.batch();
+    scores.outer = shape[0] / plan::batchOf(plan, size);
     for (int d = 1; d < shape.size(); ++d)
       (axis < 0 || d < axis || scores.task == Task::Values ? scores.outer
        : d == axis                                         ? scores.classes
@@ -71,7 +72,7 @@ Status findExtents(const plan::Plan &plan, int64_t axis, Scores &scores) {
   return corrupt("the model has no output '{}'", scores.output);
 }
 
-Result<Scores> scoresOf(const Artifact &artifact) {
+Result<Scores> scoresOf(const Artifact &artifact, int size) {
   DLC_ASSIGN(const std::string text,
              readFile(artifact.filePath(kFile), 1 << 20));
   DLC_ASSIGN(const Noted noted, parseNoted(text));
@@ -81,7 +82,7 @@ Result<Scores> scoresOf(const Artifact &artifact) {
   scores.labels = noted.labels;
   scores.ignored = noted.ignored;
   scores.probabilities = noted.probabilities;
-  DLC_TRY(findExtents(artifact.plan(), noted.axis, scores));
+  DLC_TRY(findExtents(artifact.plan(), size, noted.axis, scores));
   if (scores.task == Task::Binary && scores.classes > 1)
     scores.task = Task::Labels;
   return scores;
@@ -103,7 +104,7 @@ std::string_view nameOf(Task task) {
   return "";
 }
 
-Result<Scores> readScores(const Artifact &artifact) {
+Result<Scores> readScores(const Artifact &artifact, int size) {
   if (!artifact.has(kFile))
     return usageError("'{}': --metrics needs a loss of class numbers, of 0 and "
                       "1, or of values (--loss=cross_entropy, nll, focal, "
@@ -111,7 +112,7 @@ Result<Scores> readScores(const Artifact &artifact) {
                       "an output; this model has --loss={}, by which no output "
                       "can be judged, or was compiled by an older dlc",
                       artifact.path(), artifact.plan().loss());
-  auto scores = scoresOf(artifact);
+  auto scores = scoresOf(artifact, size);
   if (!scores)
     return scores.status().withContext(
         fmt::format("'{}'", artifact.filePath(kFile)));

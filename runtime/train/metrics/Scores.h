@@ -27,8 +27,9 @@ struct Scores {
   int64_t elements() const { return rows() * classes; }
 };
 
+// Of samples of this size of the model's.
 // Code::Usage for a model whose loss says nothing of its outputs; Code::Corrupt
 // for a damaged file.
-Result<Scores> readScores(const Artifact &artifact);
+Result<Scores> readScores(const Artifact &artifact, int size = 0);
 
 } // namespace dlc

@@ -42,26 +42,27 @@ Status Guard::check(const StepReport &report,
                             report.step, skips_)
               : fmt::format("the loss is {} at step {}",
                             std::isnan(loss) ? NAN : loss, report.step);
-  const Incident incident{report.step,
-                          options.threads,
-                          job_.communicator.size(),
-                          job_.infiniteSteps.count(report.step) > 0,
-                          job_.size,
-                          what,
-                          metricTexts(*job_.session, report.values)};
+  Incident incident{report.step,
+                    options.threads,
+                    job_.communicator.size(),
+                    job_.infiniteSteps.count(report.step) > 0,
+                    0,
+                    what,
+                    metricTexts(*job_.session, report.values)};
   DLC_TRY(goBack(report.step, skipped));
-  DLC_ASSIGN(const std::vector<Batch> window, job_.windowOf(report.step));
+  DLC_ASSIGN(const Job::Window window, job_.windowOf(report.step));
+  incident.size = window.size;
   const std::string bundle = fmt::format("{}/replay-{}", job_.run, report.step);
   Status kept;
   if (ends)
-    kept =
-        writeBundle(bundle, *job_.session, job_.communicator, window, incident);
+    kept = writeBundle(bundle, *job_.session, job_.communicator, window.batches,
+                       incident);
   if (kept.code() == Code::PeerLost)
     return kept;
   if (options.debugOverflow) {
     DLC_ASSIGN(const std::string place,
-               findOverflow(*job_.session, job_.communicator, window, job_.size,
-                            job_.injects(report.step)));
+               findOverflow(*job_.session, job_.communicator, window.batches,
+                            window.size, job_.injects(report.step)));
     if (job_.isRoot())
       warning("{}: {}", what, place.empty() ? "all values are finite" : place);
   }
@@ -87,7 +88,7 @@ Status Guard::goBack(int64_t step, bool skipped) {
     info("doing the steps from {} to {} again, to keep the state before step "
          "{}",
          job_.progress.step + 1, step - 1, step);
-  Loader loader(*job_.data, job_.sampling, job_.progress.step, step - 1);
+  Loader loader(job_.data.sets, job_.sampling, job_.progress.step, step - 1);
   while (job_.progress.step + 1 < step) {
     DLC_TRY(steps_.start(loader));
     DLC_TRY(steps_.discard());

@@ -38,6 +38,8 @@ Json toJson(const Progress &progress) {
                {"data_hash", progress.dataHash},
                {"samples", progress.samples},
                {"world", progress.world}};
+  if (!progress.cursor.taken.empty())
+    json["taken"] = progress.cursor.taken;
   if (!progress.bestBy.empty())
     json["best"] = toJson(progress.best, progress.bestBy);
   return json;
@@ -71,6 +73,23 @@ Status readBest(const Json &json, Progress &progress) {
   return {};
 }
 
+// Of several data sets, how much of each the cursor is.
+Status readTaken(const Json &json, Cursor &cursor) {
+  const auto found = json.find("taken");
+  if (found == json.end())
+    return {};
+  int64_t all = 0;
+  for (const Json &taken : *found) {
+    if (!taken.is_number_unsigned() || taken.get<uint64_t>() > kMost)
+      return corrupt("expected whole numbers 'taken'");
+    cursor.taken.push_back(taken.get<int64_t>());
+    all += std::min<int64_t>(cursor.taken.back(), kMost / 1024);
+  }
+  if (!found->is_array() || all != cursor.sample)
+    return corrupt("'taken' are {} samples, expected {}", all, cursor.sample);
+  return {};
+}
+
 Result<Progress> progressFrom(const Json &json) {
   constexpr uint64_t kMostRanks = 1 << 16;
   Progress progress;
@@ -80,6 +99,7 @@ Result<Progress> progressFrom(const Json &json) {
   if (json.contains("sample")) {
     DLC_ASSIGN(progress.cursor.sample, countOf(json, "sample", kMost));
   }
+  DLC_TRY(readTaken(json, progress.cursor));
   DLC_ASSIGN(progress.samples, countOf(json, "samples", kMost));
   DLC_ASSIGN(const int64_t world, countOf(json, "world", kMostRanks));
   DLC_ASSIGN(progress.dataHash, jsonString(json, "data_hash"));

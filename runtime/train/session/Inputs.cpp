@@ -1,49 +1,16 @@
 #include "runtime/train/session/Inputs.h"
 
 #include "runtime/base/process/Boundary.h"
+#include "runtime/data/lengths/Joined.h"
 #include "runtime/data/pictures/ArrayPictures.h"
-#include "runtime/plan/Types.h"
+#include "runtime/train/session/Fit.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace dlc {
 namespace {
-
-InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
-                 const plan::Port &port) {
-  const plan::TensorType &type =
-      program.buffers(static_cast<int>(port.buffer())).type();
-  InputSpec spec;
-  spec.key = port.name();
-  spec.dtype = *plan::dtypeOf(type.dtype());
-  spec.shape = {type.shape().begin(), type.shape().end()};
-  spec.limit = port.limit();
-  spec.isLabel = isLabel(plan, port.name());
-  spec.isShared = isShared(plan, program, port);
-  return spec;
-}
-
-// An only input may be called x, only labels y.
-void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
-            const Source &source) {
-  auto isOne = [&](const InputSpec &spec) { return spec.isLabel == labels; };
-  auto only = std::find_if(specs.begin(), specs.end(), isOne);
-  if (std::count_if(specs.begin(), specs.end(), isOne) == 1 &&
-      (source.has(name) || !source.has(only->key)))
-    only->key = name;
-}
-
-std::vector<InputSpec> specsOf(const plan::Plan &plan,
-                               const plan::Program &program,
-                               const Source &file) {
-  std::vector<InputSpec> specs;
-  for (const plan::Port &port : program.inputs())
-    specs.push_back(specOf(plan, program, port));
-  rename(specs, false, "x", file);
-  rename(specs, true, "y", file);
-  return specs;
-}
 
 Shapes shapesOf(const plan::Program &program) {
   Shapes shapes;
@@ -64,35 +31,8 @@ std::string textOf(const Shapes &shapes) {
   return text;
 }
 
-std::vector<int64_t> sampleOf(const std::vector<int64_t> &shape) {
-  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
-}
-
-// Of the shapes alone; what else is wrong is said when the data is read.
-bool fits(const Array &array, const InputSpec &spec, int64_t batch,
-          const SampleOptions &options) {
-  if (spec.isShared)
-    return array.shape == spec.shape;
-  if (array.shape.empty())
-    return false;
-  if (!spec.isLabel)
-    return sampleOf(array.shape) == sampleOf(spec.shape);
-  if (becomesShares(array, spec, batch, options))
-    return true;
-  return checkedElements(sampleOf(array.shape)).value_or(0) ==
-         checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
-}
-
-// Of a sample, or of what is shared by all: "[128]".
-std::string shapeText(const InputSpec &spec, int64_t batch) {
-  if (spec.isShared)
-    return fmt::format("[{}] for all", fmt::join(spec.shape, ", "));
-  std::vector<int64_t> shape = sampleOf(spec.shape);
-  // Labels count by entries: a batch has one dimension of rows.
-  if (const int64_t rows = spec.shape.empty() ? 1 : spec.shape[0] / batch;
-      spec.isLabel && rows > 1)
-    shape.insert(shape.begin(), rows);
-  return fmt::format("[{}]", fmt::join(shape, ", "));
+std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape) {
+  return {shape.begin() + !shape.empty(), shape.end()};
 }
 
 // Samples as the program takes them: pictures in the shape of what it takes
@@ -112,7 +52,7 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
       continue;
     if (first.empty() && !spec.isLabel)
       first = spec.key;
-    inputs.push_back({spec.key, sampleOf(spec.shape), spec.isLabel});
+    inputs.push_back({spec.key, sampleShape(spec.shape), spec.isLabel});
   }
   if (first.empty())
     return source;
@@ -124,47 +64,47 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
   return source;
 }
 
-// The largest size for the arrays of a file.
-Result<int> chooseSize(const Source &file, const plan::Plan &plan,
-                       std::string_view kind, int64_t batch,
-                       const SampleOptions &options) {
-  std::string found, expected;
-  bool isThere = false;
-  for (int size = 0; size < plan::countSizes(plan); ++size) {
-    const int64_t rows = plan::batchOf(plan, size);
-    if (batch && rows != batch)
-      continue;
-    isThere = true;
-    const auto specs = specsOf(plan, *findProgram(plan, kind, size), file);
-    bool fit = true;
-    found.clear();
-    for (const InputSpec &spec : specs) {
-      const auto head = file.head(spec.key);
-      if (!head) // or cannot be read: that is said by who opens it
-        return size;
-      fit = fit && fits(*head, spec, rows, options);
-      found += fmt::format("{}'{}' is {}", found.empty() ? "" : ", ", spec.key,
-                           describe(head->dtype, head->shape));
-    }
-    if (fit || plan::countSizes(plan) == 1)
-      return size;
-    std::string text;
-    for (const InputSpec &spec : specs)
-      text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", spec.key,
-                          shapeText(spec, rows));
-    if (expected.find(text) == std::string::npos)
-      expected +=
-          fmt::format("\n  {}: {}", plan::nameOf(plan.sizes(size)), text);
+// The files of one size, each checked on its own first, so that errors name
+// it.
+Result<Dataset>
+openJoined(const std::vector<std::shared_ptr<const Source>> &sources,
+           const plan::Plan &plan, std::string_view kind, int size,
+           const SampleOptions &options) {
+  const plan::Program &program = *findProgram(plan, kind, size);
+  const int64_t batch = plan::batchOf(plan, size);
+  const auto specs = specsOf(plan, program, *sources.front());
+  std::vector<std::string> keys;
+  std::set<std::string> shared;
+  for (const InputSpec &spec : specs) {
+    keys.push_back(spec.key);
+    if (spec.isShared)
+      shared.insert(spec.key);
   }
-  if (!isThere)
-    return usageError("no size of batch {}: the model was compiled for {}",
-                      batch, plan::sizesText(plan));
-  return failed("{}, which fits none of the sizes that the model was compiled "
-                "for:{}",
-                found, expected);
+  for (const auto &source : sources)
+    if (sources.size() > 1)
+      DLC_TRY(Dataset::open(source, specs, batch, options).status());
+  DLC_ASSIGN(auto joined, joinedSource(sources, keys, shared));
+  return Dataset::open(std::move(joined), specs, batch, options);
+}
+
+void notePaddedLabels(const plan::Plan &plan, const Fit &fit,
+                      const Source &source, std::string_view kind,
+                      SizedData &data) {
+  const auto specs = specsOf(plan, *findProgram(plan, kind, fit.size), source);
+  for (const Padding &padding : fit.paddings)
+    for (const InputSpec &spec : specs)
+      if (spec.isLabel && spec.key == padding.key)
+        data.paddedLabels.insert_or_assign(spec.key, padding.value);
 }
 
 } // namespace
+
+int64_t SizedData::samples() const {
+  int64_t samples = 0;
+  for (const Dataset &set : sets)
+    samples += set.samples();
+  return samples;
+}
 
 int sizeOf(const plan::Plan &plan, std::string_view kind,
            const Dataset &dataset) {
@@ -209,23 +149,58 @@ Status setInputs(Executor &executor, const plan::Program &program,
   return {};
 }
 
-Result<Dataset> openDataset(std::shared_ptr<const Source> source,
-                            const plan::Plan &plan, std::string_view kind,
-                            const SampleOptions &options, int64_t batch) {
+Result<SizedData>
+openDatasets(const std::vector<std::shared_ptr<const Source>> &sources,
+             const plan::Plan &plan, std::string_view kind,
+             const SampleOptions &options, int64_t batch) {
   const plan::Program *first = findProgram(plan, kind);
   if (!first)
     return failed("the model has no program '{}': was it compiled with "
                   "--predict-only?",
                   kind);
   DLC_TRY(checkInputs(plan, *first));
-  DLC_ASSIGN(source, shapedFor(source, plan, kind, batch, options));
-  auto size = chooseSize(*source, plan, kind, batch, options);
-  if (!size)
-    return size.status().withContext(fmt::format("'{}'", source->name()));
-  const plan::Program &program = *findProgram(plan, kind, *size);
-  const auto specs = specsOf(plan, program, *source);
-  return Dataset::open(std::move(source), specs, plan::batchOf(plan, *size),
-                       options);
+  SizedData data;
+  std::vector<std::string> classes;
+  std::vector<std::vector<std::shared_ptr<const Source>>> bySize;
+  for (const auto &given : sources) {
+    DLC_ASSIGN(auto source, shapedFor(given, plan, kind, batch, options));
+    DLC_TRY(checkPads(*source, plan, options));
+    if (data.sizes.empty())
+      classes = source->classes();
+    else if (classes != source->classes())
+      return failed("'{}' has other classes than '{}': name them all by "
+                    "--classes",
+                    source->name(), sources[0]->name());
+    auto fit = fitTo(*source, plan, kind, batch, options);
+    if (!fit)
+      return fit.status().withContext(fmt::format("'{}'", source->name()));
+    notePaddedLabels(plan, *fit, *source, kind, data);
+    if (!fit->paddings.empty()) {
+      DLC_ASSIGN(source, paddedSource(std::move(source), fit->paddings));
+    }
+    const auto at = static_cast<size_t>(
+        std::find(data.sizes.begin(), data.sizes.end(), fit->size) -
+        data.sizes.begin());
+    if (at == data.sizes.size()) {
+      data.sizes.push_back(fit->size);
+      bySize.emplace_back();
+    }
+    bySize[at].push_back(std::move(source));
+  }
+  for (size_t i = 0; i < bySize.size(); ++i) {
+    DLC_ASSIGN(Dataset set,
+               openJoined(bySize[i], plan, kind, data.sizes[i], options));
+    data.sets.push_back(std::move(set));
+  }
+  return data;
+}
+
+Result<Dataset> openDataset(std::shared_ptr<const Source> source,
+                            const plan::Plan &plan, std::string_view kind,
+                            const SampleOptions &options, int64_t batch) {
+  DLC_ASSIGN(SizedData data,
+             openDatasets({std::move(source)}, plan, kind, options, batch));
+  return std::move(data.sets.front());
 }
 
 Result<Dataset> openDataset(const std::string &path, const plan::Plan &plan,

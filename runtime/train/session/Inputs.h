@@ -5,6 +5,7 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Ports.h"
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -17,11 +18,25 @@ int findOutput(const plan::Program &program, std::string_view name);
 Status setInputs(Executor &executor, const plan::Program &program,
                  const Batch &batch);
 
-// The data set of a source, bound to the inputs of a program in their order:
-// that of this kind for the largest size whose samples have the shapes of those
-// in the source, of so many rows if `batch` is not 0. An input is found by its
-// own name, or as `x` if it is the only one besides the labels, which are `y`.
-// Errors: none of several sizes fits, with what each takes.
+// The samples of several sources: a data set for each length.
+struct SizedData {
+  std::vector<Dataset> sets;
+  std::vector<int> sizes; // of the model's, of each
+  // Labels that were filled up, by what.
+  std::map<std::string, double> paddedLabels;
+
+  int64_t samples() const;
+};
+
+// Bound to the inputs of programs of this kind, in their order; of each source
+// to the one that fitTo() says. Sources of one size become one data set, which
+// are in the order of their first ones.
+Result<SizedData>
+openDatasets(const std::vector<std::shared_ptr<const Source>> &sources,
+             const plan::Plan &plan, std::string_view kind,
+             const SampleOptions &options, int64_t batch = 0);
+
+// That of one source.
 Result<Dataset> openDataset(std::shared_ptr<const Source> source,
                             const plan::Plan &plan, std::string_view kind,
                             const SampleOptions &options, int64_t batch = 0);

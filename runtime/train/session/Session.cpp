@@ -205,7 +205,7 @@ std::vector<Sweep::Part> Session::partsFor(std::string_view kind,
 
 // A sum for each batch, all added in the order of the batches: the bits do not
 // depend on how many ranks share the work. Zeros leave the others' sums exact.
-Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
+Result<Session::Sums> Session::sumUp(const Dataset &dataset) {
   const plan::Program *first = findProgram(plan(), kEval);
   const int losses = first ? findOutput(*first, "row_loss") : -1;
   if (losses < 0)
@@ -242,15 +242,30 @@ Result<EvalResult> Session::evaluate(const Dataset &dataset) try {
   if (communicator_)
     DLC_TRY(communicator_->allReduce(sums.data(), sums.size(), DType::F64,
                                      ReduceOp::Sum));
-  const auto mean = [&](size_t first) {
+  const auto sum = [&](size_t first) {
     return std::accumulate(sums.begin() + static_cast<int64_t>(first),
                            sums.begin() + static_cast<int64_t>(first + batches),
-                           0.0) /
-           (static_cast<double>(rows) * static_cast<double>(samples));
+                           0.0);
   };
-  EvalResult result{mean(0), {}, samples};
-  if (hits >= 0)
-    result.accuracy = mean(batches);
+  return Sums{sum(0), hits >= 0 ? sum(batches) : 0,
+              static_cast<double>(rows) * static_cast<double>(samples),
+              hits >= 0};
+}
+
+Result<EvalResult> Session::evaluate(std::span<const Dataset> sets) try {
+  Sums all;
+  int64_t samples = 0;
+  for (const Dataset &set : sets) {
+    DLC_ASSIGN(const Sums sums, sumUp(set));
+    all.loss += sums.loss;
+    all.hits += sums.hits;
+    all.rows += sums.rows;
+    all.hasHits = sums.hasHits;
+    samples += set.samples();
+  }
+  EvalResult result{all.loss / all.rows, {}, samples};
+  if (all.hasHits)
+    result.accuracy = all.hits / all.rows;
   return result;
 } catch (...) {
   return caughtException("evaluation");

@@ -75,7 +75,11 @@ public:
   // largest batch; the last samples by the smallest that holds them. That is
   // filled up, and what fills it not counted. With ranks, all must call it:
   // each does a part, all get the result.
-  Result<EvalResult> evaluate(const Dataset &dataset);
+  Result<EvalResult> evaluate(const Dataset &dataset) {
+    return evaluate(std::span(&dataset, 1));
+  }
+  // Of several, the means over the samples of all.
+  Result<EvalResult> evaluate(std::span<const Dataset> sets);
 
   struct Output {
     std::string name;
@@ -100,6 +104,13 @@ private:
   Session(Model model, Communicator *communicator)
       : model_(std::move(model)), communicator_(communicator) {}
 
+  // What its batches add up to.
+  struct Sums {
+    double loss = 0, hits = 0;
+    double rows = 0;
+    bool hasHits = false;
+  };
+  Result<Sums> sumUp(const Dataset &dataset);
   Status findPosition();
   Result<int> sizeOf(const Batch &batch) const;
   Status checkWindow(int size);

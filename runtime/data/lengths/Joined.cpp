@@ -1,0 +1,168 @@
+#include "runtime/data/lengths/Joined.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/base/numbers/Checked.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+using Sources = std::vector<std::shared_ptr<const Source>>;
+
+std::vector<std::string> hashesIn(const std::string &text) {
+  std::vector<std::string> all(1);
+  for (const char c : text)
+    if (c == '+')
+      all.emplace_back();
+    else
+      all.back() += c;
+  return all;
+}
+
+class JoinedRows final : public RowReader {
+public:
+  // `firsts`: how many rows lie before each.
+  JoinedRows(std::vector<std::shared_ptr<const RowReader>> rows,
+             std::vector<int64_t> firsts)
+      : rows_(std::move(rows)), firsts_(std::move(firsts)) {}
+
+  Status read(int64_t row, const TrainingPass *pass,
+              std::byte *to) const override {
+    const auto part = static_cast<size_t>(
+        std::upper_bound(firsts_.begin(), firsts_.end(), row) -
+        firsts_.begin() - 1);
+    const int64_t own = row - firsts_[part];
+    if (!pass || part == 0)
+      return rows_[part]->read(own, pass, to);
+    // Row 5 of each draws something else.
+    const TrainingPass drawn{pass->seed + 0x9e3779b97f4a7c15 * part,
+                             pass->epoch};
+    return rows_[part]->read(own, &drawn, to);
+  }
+
+private:
+  std::vector<std::shared_ptr<const RowReader>> rows_;
+  std::vector<int64_t> firsts_;
+};
+
+class JoinedSource final : public Source {
+public:
+  JoinedSource(Sources sources, std::set<std::string> shared)
+      : sources_(std::move(sources)), shared_(std::move(shared)) {}
+
+  std::string name() const override {
+    std::string names;
+    for (const auto &source : sources_)
+      names += (names.empty() ? "" : ",") + source->name();
+    return names;
+  }
+  std::vector<std::string> keys() const override { return sources_[0]->keys(); }
+  Result<Array> head(const std::string &key) const override {
+    DLC_ASSIGN(Array head, sources_[0]->head(key));
+    if (!shared_.contains(key))
+      for (size_t i = 1; i < sources_.size(); ++i) {
+        DLC_ASSIGN(const Array next, sources_[i]->head(key));
+        head.shape[0] += next.rows();
+      }
+    return head;
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    if (shared_.contains(key))
+      return sources_[0]->rows(key);
+    std::vector<std::shared_ptr<const RowReader>> all;
+    std::vector<int64_t> firsts;
+    int64_t first = 0;
+    for (const auto &source : sources_) {
+      DLC_ASSIGN(const Array head, source->head(key));
+      DLC_ASSIGN(auto rows, source->rows(key));
+      all.push_back(std::move(rows));
+      firsts.push_back(first);
+      first += head.rows();
+    }
+    return std::make_shared<const JoinedRows>(std::move(all),
+                                              std::move(firsts));
+  }
+  std::vector<std::string> classes() const override {
+    return sources_[0]->classes();
+  }
+  bool isSlow() const override {
+    return std::any_of(sources_.begin(), sources_.end(),
+                       [](const auto &source) { return source->isSlow(); });
+  }
+  Result<std::string> hash(int threads) const override {
+    return hashOf(sources_, threads);
+  }
+
+private:
+  Sources sources_;
+  std::set<std::string> shared_;
+};
+
+Status checkSame(const Source &a, const Source &b, const std::string &key,
+                 bool isShared) {
+  DLC_ASSIGN(const Array x, a.head(key));
+  DLC_ASSIGN(const Array y, b.head(key));
+  const auto kind = [&](const Array &array) {
+    Array kind{array.dtype, array.shape, {}};
+    if (!isShared && !kind.shape.empty())
+      kind.shape[0] = 0;
+    return std::pair(kind.dtype, kind.shape);
+  };
+  if (kind(x) != kind(y))
+    return failed("'{}' is {} in '{}', but {} in '{}': files of one run have "
+                  "the same arrays",
+                  printable(key), describe(x.dtype, x.shape), a.name(),
+                  describe(y.dtype, y.shape), b.name());
+  if (!isShared)
+    return {};
+  DLC_ASSIGN(const auto rows, a.rows(key));
+  DLC_ASSIGN(const auto other, b.rows(key));
+  const uint64_t bytes = checkedElements(x.shape).value_or(0) * sizeOf(x.dtype);
+  if (rows->all() && other->all() &&
+      std::memcmp(rows->all(), other->all(), bytes) == 0)
+    return {};
+  return failed("'{}' is the same for all samples, but differs between '{}' "
+                "and '{}'",
+                printable(key), a.name(), b.name());
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Source>>
+joinedSource(Sources sources, const std::vector<std::string> &keys,
+             const std::set<std::string> &shared) {
+  if (sources.size() == 1)
+    return sources[0];
+  for (size_t i = 1; i < sources.size(); ++i)
+    for (const std::string &key : keys)
+      DLC_TRY(checkSame(*sources[0], *sources[i], key, shared.contains(key)));
+  return std::make_shared<const JoinedSource>(std::move(sources), shared);
+}
+
+Result<std::string>
+hashOf(std::span<const std::shared_ptr<const Source>> sources, int threads) {
+  std::string all;
+  for (const auto &source : sources) {
+    DLC_ASSIGN(const std::string hash, source->hash(threads));
+    all += (all.empty() ? "" : "+") + hash;
+  }
+  return all;
+}
+
+Result<bool> isHashOf(std::span<const std::shared_ptr<const Source>> sources,
+                      const std::string &hash, const std::string &own) {
+  const auto found = hashesIn(hash), expected = hashesIn(own);
+  if (found.size() != sources.size() || expected.size() != sources.size())
+    return false;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    DLC_ASSIGN(const bool is, sources[i]->isHash(found[i], expected[i]));
+    if (!is)
+      return false;
+  }
+  return true;
+}
+
+} // namespace dlc

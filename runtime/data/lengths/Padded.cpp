@@ -1,0 +1,146 @@
+#include "runtime/data/lengths/Padded.h"
+
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/data/Convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+std::vector<int64_t> sampleOf(const std::vector<int64_t> &shape) {
+  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
+}
+
+// The bytes of one element.
+Result<std::vector<std::byte>> valueAs(double value, DType type) {
+  std::vector<std::byte> bytes(sizeOf(type));
+  if (isFloat(type)) {
+    converter(DType::F64, type, false)(
+        reinterpret_cast<const std::byte *>(&value), bytes.data(), 1, 1);
+    return bytes;
+  }
+  // A f64 has every whole number up to 2^53, and no array a bigger padding.
+  const double most = 9007199254740992.0;
+  const IntegerRange range = rangeOf(type);
+  if (value != std::floor(value) || std::abs(value) > most ||
+      int64_t(value) < range.first || int64_t(value) > range.last)
+    return usageError("{} is no {}", numberText(value), nameOf(type));
+  const auto whole = static_cast<int64_t>(value);
+  converter(DType::I64, type, false)(
+      reinterpret_cast<const std::byte *>(&whole), bytes.data(), 1, 1);
+  return bytes;
+}
+
+class PaddedRows final : public RowReader {
+public:
+  PaddedRows(std::shared_ptr<const RowReader> rows, std::vector<int64_t> from,
+             std::vector<int64_t> to, std::vector<std::byte> value)
+      : rows_(std::move(rows)), from_(std::move(from)), to_(std::move(to)),
+        value_(std::move(value)) {}
+
+  bool isInMemory() const override { return rows_->isInMemory(); }
+
+  Status read(int64_t row, const TrainingPass *pass,
+              std::byte *to) const override {
+    thread_local std::vector<std::byte> room;
+    room.resize(*checkedElements(from_) * value_.size());
+    DLC_TRY(rows_->read(row, pass, room.data()));
+    const uint64_t elements = *checkedElements(to_);
+    for (uint64_t i = 0; i < elements; ++i)
+      std::memcpy(to + i * value_.size(), value_.data(), value_.size());
+    copy(0, room.data(), to);
+    return {};
+  }
+
+private:
+  // Axes from `axis` on, of which the last lies together.
+  void copy(size_t axis, const std::byte *from, std::byte *to) const {
+    if (axis + 1 >= from_.size()) {
+      std::memcpy(to, from,
+                  value_.size() *
+                      static_cast<size_t>(from_.empty() ? 1 : from_.back()));
+      return;
+    }
+    uint64_t small = value_.size(), big = value_.size();
+    for (size_t i = axis + 1; i < from_.size(); ++i)
+      small *= uint64_t(from_[i]), big *= uint64_t(to_[i]);
+    for (int64_t i = 0; i < from_[axis]; ++i)
+      copy(axis + 1, from + uint64_t(i) * small, to + uint64_t(i) * big);
+  }
+
+  std::shared_ptr<const RowReader> rows_;
+  std::vector<int64_t> from_, to_;
+  std::vector<std::byte> value_;
+};
+
+class PaddedSource final : public Source {
+public:
+  PaddedSource(std::shared_ptr<const Source> source,
+               std::map<std::string, Padding> paddings,
+               std::map<std::string, std::vector<std::byte>> values)
+      : source_(std::move(source)), paddings_(std::move(paddings)),
+        values_(std::move(values)) {}
+
+  std::string name() const override { return source_->name(); }
+  std::vector<std::string> keys() const override { return source_->keys(); }
+  Result<Array> head(const std::string &key) const override {
+    DLC_ASSIGN(Array head, source_->head(key));
+    if (const auto found = paddings_.find(key); found != paddings_.end())
+      std::copy(found->second.shape.begin(), found->second.shape.end(),
+                head.shape.begin() + 1);
+    return head;
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    DLC_ASSIGN(auto rows, source_->rows(key));
+    const auto found = paddings_.find(key);
+    if (found == paddings_.end())
+      return rows;
+    DLC_ASSIGN(const Array head, source_->head(key));
+    return std::make_shared<const PaddedRows>(
+        std::move(rows), sampleOf(head.shape), found->second.shape,
+        values_.at(key));
+  }
+  std::vector<std::string> classes() const override {
+    return source_->classes();
+  }
+  bool isSlow() const override { return source_->isSlow(); }
+  Result<std::string> hash(int threads) const override {
+    return source_->hash(threads);
+  }
+  Result<bool> isHash(const std::string &hash,
+                      const std::string &own) const override {
+    return source_->isHash(hash, own);
+  }
+
+private:
+  std::shared_ptr<const Source> source_;
+  std::map<std::string, Padding> paddings_;
+  std::map<std::string, std::vector<std::byte>> values_;
+};
+
+} // namespace
+
+Result<std::shared_ptr<const Source>>
+paddedSource(std::shared_ptr<const Source> source,
+             const std::vector<Padding> &paddings) {
+  std::map<std::string, Padding> byKey;
+  std::map<std::string, std::vector<std::byte>> values;
+  for (const Padding &padding : paddings) {
+    DLC_ASSIGN(const Array head, source->head(padding.key));
+    auto value = valueAs(padding.value, head.dtype);
+    if (!value)
+      return value.status().withContext(
+          fmt::format("--pad: '{}': '{}'", source->name(), padding.key));
+    values[padding.key] = *std::move(value);
+    byKey[padding.key] = padding;
+  }
+  return std::make_shared<const PaddedSource>(
+      std::move(source), std::move(byKey), std::move(values));
+}
+
+} // namespace dlc

@@ -1,0 +1,181 @@
+// The model and the samples of a run.
+#include "runtime/train/Job.h"
+
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/data/lengths/Joined.h"
+#include "runtime/device/TuneChoices.h"
+#include "runtime/plan/Averages.h"
+
+#include <fmt/ranges.h>
+
+namespace dlc {
+namespace {
+
+Result<Judge::Sources> givenOr(const std::shared_ptr<const Source> &given,
+                               const std::string &paths,
+                               const SampleOptions &options) {
+  if (given)
+    return Judge::Sources{given};
+  return openSources(paths, options);
+}
+
+} // namespace
+
+// A run begins as it was compiled, so that its length and its averages are what
+// was asked for.
+Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
+  const auto found = static_cast<uint32_t>(communicator.size());
+  if (!options.resume.empty() || plan.world_size() == found)
+    return {};
+  return wrongNumberOfRanks(plan.world_size(), found);
+}
+
+// The model and the samples, before anything is written.
+Status Job::loadData() {
+  DLC_ASSIGN(Artifact artifact, Artifact::open(artifactPath(options)));
+  if (!findProgram(artifact.plan(), "train_step"))
+    return failed("'{}' has no training program: it was compiled with "
+                  "--predict-only",
+                  artifactPath(options));
+  const plan::Plan &plan = artifact.plan();
+  DLC_TRY(checkNumberOfRanks(plan));
+  DLC_ASSIGN(sources, givenOr(hooks.data, options.data, options.samples));
+  DLC_ASSIGN(data, openDatasets(sources, plan, "train_step", options.samples,
+                                options.batch));
+  if (options.samples.classes.empty()) // other data is to have their numbers
+    options.samples.classes = data.sets[0].source().classes();
+  DLC_TRY(settleSampling(plan));
+  DLC_TRY(checkPaddedLabels(artifact));
+  Judge::Sources toJudge;
+  if (!options.val.empty()) {
+    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val, options.samples));
+    DLC_ASSIGN(val, openDatasets(toJudge, plan, "eval_step", options.samples));
+  }
+  for (SizedData *sized : {&data, &val})
+    for (Dataset &set : sized->sets)
+      set.setWorkers(options.workers, communicator.size());
+  DLC_ASSIGN(dataHash, hashOf(sources, options.threads));
+  options.tune.choices = std::make_shared<TuneChoices>();
+  std::string state = artifact.statePath();
+  DLC_ASSIGN(session,
+             Session::create({std::move(artifact), {}, std::move(state)},
+                             {.threads = options.threads,
+                              .communicator = &communicator,
+                              .record = !options.noGraph,
+                              .timeout = std::chrono::milliseconds(
+                                  int64_t(options.timeout * 1000)),
+                              .tune = options.tune}));
+  return openValidation(toJudge);
+}
+
+// How the samples become steps, all of one batch.
+Status Job::settleSampling(const plan::Plan &plan) {
+  sampling = {.batch = plan::batchOf(plan, data.sizes[0]),
+              .window = std::max<int64_t>(1, plan.accumulate()),
+              .rank = communicator.rank(),
+              .world = communicator.size(),
+              .shuffle = options.shuffle,
+              .seed = options.seed};
+  for (const int size : data.sizes)
+    if (plan::batchOf(plan, size) != sampling.batch)
+      return usageError("samples of several lengths are trained in batches of "
+                        "{} ({}) and of {} ({}): expected one, see --batch",
+                        sampling.batch, plan::nameOf(plan.sizes(data.sizes[0])),
+                        plan::batchOf(plan, size),
+                        plan::nameOf(plan.sizes(size)));
+  const int64_t least = sampling.samplesOfUpdate();
+  const std::vector<int64_t> counts = countsOf(data.sets);
+  if (sampling.updatesPerEpoch(counts) == 0)
+    return failed("'{}' has {} samples, expected at least {}: one step of {} "
+                  "on {}",
+                  options.data, data.samples(), least, batchText(sampling),
+                  ranksText(sampling));
+  for (const Dataset &set : data.sets)
+    if (isRoot() && set.samples() < least)
+      warning("'{}' has {} samples of its length, fewer than the {} of a step: "
+              "they are not used",
+              set.path(), set.samples(), least);
+  Sampling compiled = sampling;
+  compiled.world = static_cast<int>(plan.world_size());
+  stepsPerEpoch = compiled.updatesPerEpoch(counts);
+  return {};
+}
+
+// Labels that fill up a sample are no one's: the loss must not count them.
+Status Job::checkPaddedLabels(const Artifact &artifact) const {
+  for (const auto &[key, value] : data.paddedLabels) {
+    const auto scores = readScores(artifact);
+    const bool isKnown =
+        scores.ok() && scores->task == Task::Classes &&
+        (data.paddedLabels.size() == 1 || scores->labels == key);
+    if (isKnown && scores->ignored != static_cast<int64_t>(value))
+      return usageError(
+          "--pad={}:{}: the loss counts these labels{}: compile the model with "
+          "--ignore-index={}",
+          key, numberText(value),
+          scores->ignored ? fmt::format(", it ignores {}", *scores->ignored)
+                          : "",
+          numberText(value));
+    if (!isKnown && isRoot())
+      warning("--pad={}:{}: the loss may count labels that only fill samples "
+              "up",
+              key, numberText(value));
+  }
+  return {};
+}
+
+// Which metrics validations compute, and which decides; errors before the first
+// step.
+Status Job::openValidation(const Judge::Sources &toJudge) {
+  const bool looksForBest = !options.best.empty() || options.patience > 0;
+  if (toJudge.empty() && (looksForBest || !options.metrics.empty()))
+    return usageError("--metrics, --best and --patience are about "
+                      "validations: expected --val=FILE");
+  std::vector<std::string> names = options.metrics;
+  if (looksForBest) {
+    DLC_ASSIGN(bestBy, parseBest(options.best.empty() ? "loss" : options.best));
+    const plan::Program *eval = findProgram(session->plan(), "eval_step");
+    const bool isKnown =
+        bestBy->metric == "loss" ||
+        (bestBy->metric == "accuracy" && findOutput(*eval, "row_correct") >= 0);
+    if (!isKnown)
+      names.push_back(bestBy->metric);
+    const std::string set = bestBy->key.substr(0, bestBy->key.find('_'));
+    bool exists = set == "val";
+    for (int i = 1; i <= plan::countAverages(session->plan()); ++i)
+      exists |= set == plan::averagesName(i);
+    if (!exists)
+      return usageError("--best={}: the model has no averages '{}'",
+                        options.best, set);
+  }
+  if (names.empty())
+    return {};
+  auto made = Judge::create(*session, names, toJudge, options.samples);
+  if (!made)
+    return made.status().withContext("--metrics");
+  judge.emplace(*std::move(made));
+  return {};
+}
+
+Status Job::checkSameData() const {
+  DLC_ASSIGN(const bool same, isHashOf(sources, progress.dataHash, dataHash));
+  if (!same || progress.samples != data.samples())
+    return failed("'{}' is not the data that the run began with ({} samples, "
+                  "hash {}; found {} samples, hash {})",
+                  options.data, progress.samples, progress.dataHash,
+                  data.samples(), dataHash);
+  const std::vector<int64_t> &taken = progress.cursor.taken;
+  const std::vector<int64_t> counts = countsOf(data.sets);
+  bool isPlace = taken.size() == (counts.size() > 1 ? counts.size() : 0);
+  for (size_t i = 0; isPlace && i < taken.size(); ++i)
+    isPlace = taken[i] <= counts[i];
+  if (!isPlace)
+    return corrupt("the checkpoint of step {} took [{}] samples of each "
+                   "length, which is no place in [{}]",
+                   progress.step, fmt::join(taken, ", "),
+                   fmt::join(counts, ", "));
+  return {};
+}
+
+} // namespace dlc

@@ -1,0 +1,284 @@
+#include "runtime/train/session/Fit.h"
+
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/plan/Types.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <map>
+
+namespace dlc {
+namespace {
+
+InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
+                 const plan::Port &port) {
+  const plan::TensorType &type =
+      program.buffers(static_cast<int>(port.buffer())).type();
+  InputSpec spec;
+  spec.key = port.name();
+  spec.dtype = *plan::dtypeOf(type.dtype());
+  spec.shape = {type.shape().begin(), type.shape().end()};
+  spec.limit = port.limit();
+  spec.isLabel = isLabel(plan, port.name());
+  spec.isShared = isShared(plan, program, port);
+  return spec;
+}
+
+// An only input may be called x, only labels y.
+void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
+            const Source &source) {
+  auto isOne = [&](const InputSpec &spec) { return spec.isLabel == labels; };
+  auto only = std::find_if(specs.begin(), specs.end(), isOne);
+  if (std::count_if(specs.begin(), specs.end(), isOne) == 1 &&
+      (source.has(name) || !source.has(only->key)))
+    only->key = name;
+}
+
+} // namespace
+
+std::vector<InputSpec> specsOf(const plan::Plan &plan,
+                               const plan::Program &program,
+                               const Source &source) {
+  std::vector<InputSpec> specs;
+  for (const plan::Port &port : program.inputs())
+    specs.push_back(specOf(plan, program, port));
+  rename(specs, false, "x", source);
+  rename(specs, true, "y", source);
+  return specs;
+}
+
+namespace {
+
+constexpr const char *kKinds[] = {"train_step", "eval_step", "predict"};
+
+std::vector<int64_t> sampleOf(const std::vector<int64_t> &shape) {
+  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
+}
+
+// Of the shapes alone; what else is wrong is said when the data is read.
+bool fits(const Array &array, const InputSpec &spec, int64_t batch,
+          const SampleOptions &options) {
+  if (spec.isShared)
+    return array.shape == spec.shape;
+  if (array.shape.empty())
+    return false;
+  if (!spec.isLabel)
+    return sampleOf(array.shape) == sampleOf(spec.shape);
+  if (becomesShares(array, spec, batch, options))
+    return true;
+  return checkedElements(sampleOf(array.shape)).value_or(0) ==
+         checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
+}
+
+// Of a sample, or of what is shared by all: "[128]".
+std::string shapeText(const InputSpec &spec, int64_t batch) {
+  if (spec.isShared)
+    return fmt::format("[{}] for all", fmt::join(spec.shape, ", "));
+  std::vector<int64_t> shape = sampleOf(spec.shape);
+  // Labels count by entries: a batch has one dimension of rows.
+  if (const int64_t rows = spec.shape.empty() ? 1 : spec.shape[0] / batch;
+      spec.isLabel && rows > 1)
+    shape.insert(shape.begin(), rows);
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// What a sample of the input has for the program, axis by axis; labels are
+// counted by entries unless they have axes of their own. Nothing: it cannot be
+// compared with an array of so many axes.
+std::optional<std::vector<int64_t>> axesOf(const InputSpec &spec, int64_t batch,
+                                           size_t rank) {
+  std::vector<int64_t> axes = sampleOf(spec.shape);
+  if (spec.isLabel && axes.size() != rank)
+    axes = {static_cast<int64_t>(checkedElements(spec.shape).value_or(0)) /
+            batch};
+  return axes.size() == rank ? std::optional(axes) : std::nullopt;
+}
+
+// The shape of a sample when it is filled up; nothing: it cannot be.
+std::optional<std::vector<int64_t>> grown(const Array &array,
+                                          const InputSpec &spec, int64_t batch,
+                                          const SampleOptions &options) {
+  if (spec.isShared || array.shape.empty() ||
+      becomesShares(array, spec, batch, options))
+    return {};
+  const std::vector<int64_t> found = sampleOf(array.shape);
+  auto axes = axesOf(spec, batch, found.size());
+  for (size_t i = 0; axes && i < found.size(); ++i)
+    if (found[i] > (*axes)[i])
+      return {};
+  return axes;
+}
+
+const InputPadding *padOf(const SampleOptions &options, const InputSpec &spec,
+                          const plan::Port &port) {
+  for (const InputPadding &pad : options.pads)
+    if (pad.input == spec.key || pad.input == port.name())
+      return &pad;
+  return nullptr;
+}
+
+// A source's arrays beside one size.
+struct Trial {
+  int size = 0;
+  std::vector<InputSpec> specs;
+  std::vector<Array> heads;
+  bool fits = true; // as they are, or by `paddings`
+  std::vector<Padding> paddings;
+  std::vector<std::string> lack; // what could be filled up, but has no number
+  bool isTooLong = false;        // something cannot
+  uint64_t filled = 0;           // elements of a sample, then
+};
+
+Result<Trial> tryTo(const Source &source, const plan::Plan &plan,
+                    const plan::Program &program,
+                    const SampleOptions &options) {
+  Trial trial;
+  trial.size = static_cast<int>(program.size());
+  const int64_t batch = plan::batchOf(plan, trial.size);
+  trial.specs = specsOf(plan, program, source);
+  for (size_t i = 0; i < trial.specs.size(); ++i) {
+    const InputSpec &spec = trial.specs[i];
+    DLC_ASSIGN(Array head, source.head(spec.key));
+    trial.heads.push_back(std::move(head));
+    if (fits(trial.heads.back(), spec, batch, options))
+      continue;
+    const auto shape = grown(trial.heads.back(), spec, batch, options);
+    const InputPadding *pad = padOf(options, spec, program.inputs(int(i)));
+    trial.fits &= shape && pad;
+    trial.isTooLong |= !shape;
+    if (shape && !pad)
+      trial.lack.push_back(spec.key);
+    if (!shape || !pad)
+      continue;
+    trial.paddings.push_back({spec.key, *shape, pad->value});
+    trial.filled += checkedElements(*shape).value_or(0);
+  }
+  return trial;
+}
+
+// Axes that are equal in every size, and not the same in all, are one length:
+// so they are in the samples.
+Status checkLengths(const plan::Plan &plan, std::string_view kind,
+                    const Trial &trial) {
+  struct Axis {
+    std::string key;
+    int64_t found;
+  };
+  std::map<std::vector<int64_t>, Axis> lengths; // by what they are in each size
+  for (size_t i = 0; i < trial.specs.size(); ++i) {
+    const std::vector<int64_t> found = sampleOf(trial.heads[i].shape);
+    if (trial.specs[i].isShared)
+      continue;
+    for (size_t axis = 0; axis < found.size(); ++axis) {
+      std::vector<int64_t> sizes;
+      for (int size = 0; size < plan::countSizes(plan); ++size) {
+        const plan::Program &program = *plan::findProgram(plan, kind, size);
+        InputSpec spec = trial.specs[i];
+        const auto &shape =
+            program.buffers(int(program.inputs(int(i)).buffer()))
+                .type()
+                .shape();
+        spec.shape = {shape.begin(), shape.end()};
+        if (const auto axes =
+                axesOf(spec, plan::batchOf(plan, size), found.size()))
+          sizes.push_back((*axes)[axis]);
+      }
+      if (std::all_of(sizes.begin(), sizes.end(),
+                      [&](int64_t n) { return n == sizes.front(); }))
+        continue;
+      const auto [known, isNew] =
+          lengths.try_emplace(sizes, Axis{trial.specs[i].key, found[axis]});
+      if (known->second.found != found[axis])
+        return failed("samples of '{}' have length {}, but those of '{}' {}: "
+                      "expected the same of both",
+                      known->second.key, known->second.found,
+                      trial.specs[i].key, found[axis]);
+    }
+  }
+  return {};
+}
+
+std::string helpFor(const std::vector<std::string> &lack) {
+  std::string pads;
+  for (const std::string &key : lack)
+    pads += fmt::format("{}{}:NUMBER", pads.empty() ? "" : ",", key);
+  return lack.empty() ? "\nwhat is longer than all must be cut, or the model "
+                        "compiled for it (--dim)"
+                      : fmt::format("\nfill them up by --pad={}, or compile "
+                                    "the model for them (--dim)",
+                                    pads);
+}
+
+} // namespace
+
+Result<Fit> fitTo(const Source &source, const plan::Plan &plan,
+                  std::string_view kind, int64_t batch,
+                  const SampleOptions &options) {
+  std::string found, expected;
+  std::optional<Trial> best;
+  std::vector<std::string> lack;
+  bool isThere = false;
+  for (int size = 0; size < plan::countSizes(plan); ++size) {
+    if (batch && plan::batchOf(plan, size) != batch)
+      continue;
+    isThere = true;
+    auto trial =
+        tryTo(source, plan, *plan::findProgram(plan, kind, size), options);
+    if (!trial) // that is said by who opens it
+      return Fit{size, {}};
+    if (trial->fits && trial->paddings.empty())
+      return Fit{size, {}};
+    if (trial->fits && (!best || trial->filled < best->filled))
+      best = *trial;
+    if (!trial->isTooLong && lack.empty())
+      lack = trial->lack;
+    found.clear();
+    std::string text;
+    for (size_t i = 0; i < trial->specs.size(); ++i) {
+      const InputSpec &spec = trial->specs[i];
+      found +=
+          fmt::format("{}'{}' is {}", found.empty() ? "" : ", ", spec.key,
+                      describe(trial->heads[i].dtype, trial->heads[i].shape));
+      text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", spec.key,
+                          shapeText(spec, plan::batchOf(plan, size)));
+    }
+    if (plan::countSizes(plan) > 1 && expected.find(text) == std::string::npos)
+      expected +=
+          fmt::format("\n  {}: {}", plan::nameOf(plan.sizes(size)), text);
+  }
+  if (best) {
+    DLC_TRY(checkLengths(plan, kind, *best));
+    return Fit{best->size, std::move(best->paddings)};
+  }
+  if (!isThere)
+    return usageError("no size of batch {}: the model was compiled for {}",
+                      batch, plan::sizesText(plan));
+  if (plan::countSizes(plan) == 1)
+    return Fit{};
+  return failed("{}, which fits none of the sizes that the model was compiled "
+                "for:{}{}",
+                found, expected, helpFor(lack));
+}
+
+Status checkPads(const Source &source, const plan::Plan &plan,
+                 const SampleOptions &options) {
+  std::vector<std::string> known, keys;
+  for (const char *kind : kKinds) {
+    const plan::Program *program = plan::findProgram(plan, kind);
+    if (!program)
+      continue;
+    for (const plan::Port &port : program->inputs())
+      known.push_back(port.name());
+    for (const InputSpec &spec : specsOf(plan, *program, source))
+      if (std::find(keys.begin(), keys.end(), spec.key) == keys.end())
+        keys.push_back(spec.key);
+  }
+  known.insert(known.end(), keys.begin(), keys.end());
+  for (const InputPadding &pad : options.pads)
+    if (std::find(known.begin(), known.end(), pad.input) == known.end())
+      return usageError("--pad={}: the model has no such input, found: {}",
+                        pad.input, fmt::join(keys, ", "));
+  return {};
+}
+
+} // namespace dlc
