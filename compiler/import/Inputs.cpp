@@ -1,4 +1,5 @@
 #include "compiler/import/Inputs.h"
+#include "compiler/import/DimExpression.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/TensorData.h"
@@ -135,9 +136,43 @@ private:
       return badModel("input '{}': dimension {} is neither a number nor named; "
                       "export the model with that dimension fixed",
                       input, index);
+    if (const auto names = namesInDimension(name); !names.empty())
+      return bindExpression(input, name, index, names);
     return badModel("input '{}': dimension {} ('{}') is symbolic; bind it with "
                     "--dim {}=N",
                     input, index, name, name);
+  }
+
+  /// The value of a name that is bound: by its option, or as the batch.
+  std::optional<int64_t> valueOf(const std::string &name) {
+    if (auto it = options.dims.find(name); it != options.dims.end()) {
+      used.insert(name);
+      return it->second;
+    }
+    return batchNames.count(name) ? batch : std::nullopt;
+  }
+
+  Result<int64_t> bindExpression(const std::string &input,
+                                 const std::string &text, int index,
+                                 const std::vector<std::string> &names) {
+    std::string missing, values;
+    for (const std::string &name : names)
+      if (auto value = valueOf(name))
+        values +=
+            fmt::format("{}{}={}", values.empty() ? "" : ", ", name, *value);
+      else
+        missing += fmt::format(" --dim {}=N", name);
+    if (!missing.empty())
+      return badModel("input '{}': dimension {} ('{}') is symbolic; bind it "
+                      "with{}",
+                      input, index, text, missing);
+    auto size = dimensionOf(
+        text, [&](const std::string &name) { return valueOf(name); });
+    if (!size)
+      return badModel("input '{}': dimension {}: {}, with {}; bind it with "
+                      "other numbers, or by itself with --dim '{}=N'",
+                      input, index, size.status().message(), values, text);
+    return size;
   }
 
   const OnnxFile &file;

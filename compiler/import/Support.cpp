@@ -1,4 +1,5 @@
 #include "compiler/import/Support.h"
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/Schema.h"
 #include "compiler/import/forms/Contrib.h"
 #include "compiler/import/forms/StandardBodies.h"

@@ -1,0 +1,64 @@
+"""Dimensions that a file writes as expressions of others, as both of torch's exporters do."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+import dlc
+from support import IMPORT, model, node, run, value
+
+TIME_4, TIME_3 = "--dim=time=4", "--dim=time=3"
+
+
+class Dimensions(dlc.TestCase):
+    def run_import(self, dims, *flags):
+        proto = model([node("Relu", ["x"], ["y"])], [value("x", dims)], [value("y", None)])
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(proto.SerializeToString())
+        return run(IMPORT, self.path("m.onnx"), "--batch=2", *flags)
+
+    def check(self, text, expected, *flags):
+        code, out, err = self.run_import(["batch", text], *flags)
+        self.assertEqual(code, dlc.OK, err)
+        self.assertIn(f"tensor<2x{expected}xf32>", out, text)
+
+    def refuse(self, text, message, *flags):
+        code, _, err = self.run_import(["batch", text], *flags)
+        self.assertEqual(code, dlc.BAD_MODEL)
+        self.assertIn(message, err)
+
+    def test_values(self):
+        for text, expected in (
+                ("2*time", 8), ("time + 1", 5), ("((time//3))", 1), ("floor(time/2 - 1/2) + 1", 2), ("Max(1, time - 9)", 1),
+                ("PythonMod(-time, 3)", 2), ("2**time % 5", 1), ("-(-time//3)", 2), ("CeilDiv(time, 3)", 2),
+                ("ceiling(time/3)", 2), ("time - 2*batch + 1", 1), ("FloorDiv(time - 1, 2) + 1", 2), ("time", 4)):
+            self.check(text, expected, TIME_4)
+        self.check("Min(time, 3, heads)", 2, TIME_4, "--dim=heads=2")
+        self.check("time*heads - batch", 6, TIME_4, "--dim=heads=2")
+
+    def test_a_text_that_is_bound_itself(self):
+        """Also one that is an expression, or nothing that can be read."""
+        for text in "2*time", "Foo(time)", "f(", "2 3", "time-major", "1" * 40, "2.time", "floor(time, 2)", "x" * 200:
+            self.check(text, 6, f"--dim={text}=6")
+
+    def test_unknown_names(self):
+        self.refuse("2*time + heads", "input 'x': dimension 1 ('2*time + heads') is symbolic; bind it with --dim heads=N\n", TIME_3)
+        self.refuse("2*time + heads", "bind it with --dim time=N --dim heads=N\n")
+        self.refuse("Foo(time)", "('Foo(time)') is symbolic; bind it with --dim Foo(time)=N\n", TIME_3)
+        self.refuse("(" * 5000 + "time" + ")" * 5000, "is symbolic; bind it with --dim ", TIME_3)
+        self.refuse("-" * 5000 + "time", "is symbolic; bind it with --dim ", TIME_3)
+
+    def test_what_is_no_size(self):
+        for text, message in (
+                ("time/2", "dimension 1: 'time/2' is 3/2, expected a whole number, with time=3; bind it with other numbers, or by "
+                           "itself with --dim 'time/2=N'"),
+                ("time - 3", "'time - 3' is 0, expected at least 1"),
+                ("1 - time", "'1 - time' is -2, expected at least 1"),
+                ("time//(time - 3)", "'time//(time - 3)' cannot be counted"),
+                ("time**40*time**40", "'time**40*time**40' cannot be counted"),
+                ("2**(-time)", "cannot be counted")):
+            self.refuse(text, message, TIME_3)
+
+
+if __name__ == "__main__":
+    dlc.main()
