@@ -189,30 +189,36 @@ recurrent("gru_both_ways", "GRU", 3, 2, direction="bidirectional", linear_before
 recurrent("rnn", "RNN", 1)
 
 
-def linear_attention(t, q, k, v, decay=None, beta=None, state=None):
-    """q [B, T, 4 heads * 2], k and v of 2 heads; beta of one number for all heads."""
-    heads = lambda x, count: x.reshape(2, 3, count, -1)
-    q, k, v = heads(q, 4), heads(k, 2), heads(v, 2)
-    state, outputs = t.zeros(2, 2, 2, 3, dtype=q.dtype) if state is None else state, []
-    for i in range(3):
+def linear_attention(t, q, k, v, decay=None, beta=None, state=None, kv=2):
+    """q of twice as many heads as k and v have, K = 2; beta of one number for all heads; step by step."""
+    batch, steps, _ = q.shape
+    heads = lambda x, count: x.reshape(batch, steps, count, -1)
+    q, k, v = heads(q, 2 * kv), heads(k, kv), heads(v, kv)
+    state, outputs = t.zeros(batch, kv, 2, v.shape[-1], dtype=q.dtype) if state is None else state, []
+    for i in range(steps):
         if decay is not None:
-            state = state * t.exp(heads(decay, 2)[:, i])[..., None]
+            state = state * t.exp(heads(decay, kv)[:, i])[..., None]
         write = v[:, i]
         if beta is not None:
             write = beta[:, i, :, None] * (write - t.einsum("bhkv,bhk->bhv", state, k[:, i]))
         state = state + k[:, i, :, :, None] * write[:, :, None]
         outputs.append(t.einsum("bhk,bhkv->bhv", q[:, i], state.repeat_interleave(2, 1)) / 2**0.5)
-    return t.stack(outputs, 1).reshape(2, 3, 12)
+    return t.stack(outputs, 1).reshape(batch, steps, -1)
+
+
+def linear_attention_cases(name, rules, kv, linear):
+    for rule, more in rules.items():
+        case(f"{name}_{rule}", "LinearAttention", {**linear, **more},
+             lambda t, q, k, v, *m, keys=tuple(more): linear_attention(t, q, k, v, kv=kv, **{
+                 dict(d="decay", b="beta", s="state")[key]: value for key, value in zip(keys, m)}),
+             names=["x", "k", "v", *(key if key in more else "" for key in "sdb")], opset=27, single=True, update_rule=rule,
+             q_num_heads=2 * kv, kv_num_heads=kv)
 
 
 LINEAR = {"x": floats(2, 3, 8), "k": floats(2, 3, 4), "v": floats(2, 3, 6)}
 DECAY, BETA, STATE = {"d": floats(2, 3, 4, high=0)}, {"b": floats(2, 3, 1)}, {"s": floats(2, 2, 2, 3)}
-for rule, more in {"linear": {}, "gated": DECAY, "delta": BETA, "gated_delta": {**STATE, **DECAY, **BETA}}.items():
-    case(f"linear_attention_{rule}", "LinearAttention", {**LINEAR, **more},
-         lambda t, q, k, v, *m, keys=tuple(more): linear_attention(t, q, k, v, **{
-             dict(d="decay", b="beta", s="state")[key]: value for key, value in zip(keys, m)}),
-         names=["x", "k", "v", *(key if key in more else "" for key in "sdb")], opset=27, single=True, update_rule=rule, q_num_heads=4,
-         kv_num_heads=2)
+linear_attention_cases("linear_attention", {"linear": {}, "gated": DECAY, "delta": BETA, "gated_delta": {**STATE, **DECAY, **BETA}},
+                       2, LINEAR)
 case("causal_conv", "CausalConvWithState", {"x": floats(2, 3, 4), "w": floats(3, 1, 3), "b": floats(3), "s": floats(2, 3, 2)},
      lambda t, x, w, b, s: t.nn.functional.silu(t.nn.functional.conv1d(t.cat([s, x], 2), w, b, groups=3)), opset=27,
      single=True, activation="silu")
@@ -378,6 +384,14 @@ CODES = np.arange(16, dtype=np.uint8).reshape(2, 1, 8) * 17
 case("ms_matmul_bits", "MatMulNBits", {"x": floats(2, 16)},
      lambda t, x: x @ t.tensor([[(i - 8) * s for i in r for _ in (0, 1)] for r, s in ((range(8), 0.5), (range(8, 16), 0.25))],
                                dtype=t.float64).T, {"w": CODES, "s": np.array([0.5, 0.25])}, K=16, N=2, bits=4, block_size=16, **MS)
+
+# More steps than a chunk has, whose number divides nothing. Decays of the keys, and of the head; that many deltas need small keys.
+SLOW = {"x": floats(1, 37, 4), "k": floats(1, 37, 2, low=-0.6, high=0.6), "v": floats(1, 37, 1)}
+OF_KEYS, OF_HEAD = {"d": floats(1, 37, 2, low=-0.3, high=0)}, {"d": floats(1, 37, 1, low=-3, high=0)}
+PART, FIRST = {"b": floats(1, 37, 1, low=0, high=1)}, {"s": floats(1, 1, 2, 1)}
+linear_attention_cases("linear_attention_37", {"gated": OF_KEYS, "delta": {**FIRST, **PART}, "gated_delta": {**OF_HEAD, **PART}}, 1, SLOW)
+linear_attention_cases("linear_attention_37_keys", {"gated_delta": {**FIRST, **OF_KEYS, **PART}}, 1, SLOW)
+linear_attention_cases("linear_attention_37_head", {"gated": {**FIRST, **OF_HEAD}}, 1, SLOW)
 
 
 def write():

@@ -96,6 +96,22 @@ class LinearAttention(Rows):
             sizes.add(out.count("dlc."))
         self.assertEqual(len(sizes), 1, sizes)
 
+    def test_grows_with_chunks_of_32_steps(self):
+        """Step by step it was 20 operations each."""
+        counts = []
+        for steps in 32, 512, 1024:
+            proto = model([node("LinearAttention", ["q", "k", "v", "", "d", "b"], ["y", "s"], q_num_heads=2, kv_num_heads=1)],
+                          [value("q", [1, steps, 8]), value("k", [1, steps, 4]), value("v", [1, steps, 6]), value("d", [1, steps, 4]),
+                           value("b", [1, steps, 1])], [value("y", [1, steps, 12])], opset=27)
+            proto.ir_version = 13
+            with open(self.path("m.onnx"), "wb") as file:
+                file.write(proto.SerializeToString())
+            code, out, err = run(IMPORT, file.name)
+            self.assertEqual(code, dlc.OK, err)
+            counts.append(out.count("dlc."))
+        self.assertLess(counts[0], 250)
+        self.assertLess(counts[2] - counts[1], 16 * 20)
+
 
 class References(Rows):
     def test_logits(self):

@@ -24,6 +24,14 @@ LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,
   return success();
 }
 
+LogicalResult checkInputShape(const Node &n, size_t input, const char *name,
+                              const Shape &expected) {
+  if (!n.has(input) || n.shape(input) == expected)
+    return success();
+  return n.fail() << name << " is " << toString(n.shape(input)) << ", expected "
+                  << toString(expected);
+}
+
 Shape shapeOf(Expr x) { return Shape(x.shape()); }
 
 int64_t sizeOf(const Shape &shape) {

@@ -16,6 +16,11 @@ FailureOr<Expr> input(const Node &n, size_t i);
 LogicalResult checkFits(const Node &n, const Shape &shape, const char *what,
                         int64_t most = int64_t(1) << 40);
 
+/// An error, which calls it `name`, for an input that is there in another
+/// shape.
+LogicalResult checkInputShape(const Node &n, size_t input, const char *name,
+                              const Shape &expected);
+
 Shape shapeOf(Expr x);
 int64_t sizeOf(const Shape &shape);
 

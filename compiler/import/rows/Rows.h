@@ -177,6 +177,8 @@ void addRecurrenceRows(Rows &rows);
 /// Puts what --dropout asks for behind the first result of a node that has been
 /// built; a Dropout's own row sees to it.
 LogicalResult dropOut(const Node &node);
+/// In a file of its own.
+LogicalResult linearAttention(const Node &node);
 
 /// All rows, by operatorName.
 const Rows &allRows();

@@ -1,0 +1,318 @@
+// Linear attention: a state that each step reads and writes. In chunks of
+// steps: within one, products of all pairs; between them the state. So the
+// graph grows with the number of chunks, not of steps (Yang et al. 2024,
+// "Parallelizing Linear Transformers with the Delta Rule over Sequence
+// Length").
+#include "compiler/import/rows/Build.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace dlc::import {
+namespace linear_attention {
+namespace {
+
+/// What a step reads, [B, H, T, ...] in f32 or wider, and how it writes: gated
+/// states shrink by exp(decay), a delta rule writes beta of what is missing.
+struct LinearAttention {
+  int64_t batch, steps, heads, groups, keys, values;
+  std::optional<Expr> q = {}, k = {}, v = {}, decay = {}, beta = {};
+};
+
+enum Transposed { kNone, kTransA, kTransB };
+Expr product(const Expr &a, const Expr &b, Transposed which = kNone) {
+  return a.make<ir::MatmulOp>(a.v, b.v, Value(), which == kTransA,
+                              which == kTransB, StringAttr());
+}
+
+/// Input `i`, [B, T, heads * D], as [B, heads, T, D].
+FailureOr<Expr> byHead(const Node &n, size_t i, int64_t heads) {
+  auto x = input(n, i);
+  if (failed(x))
+    return failure();
+  const Shape s = shapeOf(*x);
+  if (s.size() != 3 || s[2] % heads != 0 || s[1] < 1)
+    return n.fail() << "input " << i << " has shape " << toString(s)
+                    << ", expected [batch, steps, " << heads << " * size]";
+  return transposed(ir::wide(*x).reshape({s[0], s[1], heads, s[2] / heads}),
+                    {0, 2, 1, 3});
+}
+
+/// Decay is one number a head or one a key, beta one a head or one for all.
+LogicalResult addGates(const Node &n, LinearAttention &l) {
+  if (n.has(4)) {
+    auto decay = byHead(n, 4, l.heads);
+    if (failed(decay) ||
+        failed(checkInputShape(
+            n, 4, "decay",
+            {l.batch, l.steps,
+             shapeOf(*decay)[3] == 1 ? l.heads : l.heads * l.keys})))
+      return failure();
+    l.decay = *decay;
+  }
+  if (n.has(5)) {
+    auto beta = byHead(
+        n, 5, n.shape(5).size() == 3 && n.shape(5)[2] == 1 ? 1 : l.heads);
+    if (failed(beta) ||
+        failed(checkInputShape(n, 5, "beta",
+                               {l.batch, l.steps, shapeOf(*beta)[1]})))
+      return failure();
+    l.beta = *beta;
+  }
+  return success();
+}
+
+FailureOr<LinearAttention> linearAttentionOf(const Node &n) {
+  const int64_t queries = n.integer("q_num_heads", 0);
+  const int64_t heads = n.integer("kv_num_heads", 0);
+  const std::string rule = n.text("update_rule", "gated_delta");
+  const bool isGated = StringRef(rule).starts_with("gated");
+  const bool isDelta = StringRef(rule).ends_with("delta");
+  if (!isGated && !isDelta && rule != "linear")
+    return n.fail() << "update_rule '" << rule
+                    << "' is not supported, expected linear, gated, delta or "
+                       "gated_delta";
+  if (heads < 1 || queries < 1 || queries % heads)
+    return n.fail() << "q_num_heads is " << queries << " and kv_num_heads "
+                    << heads << ", expected a multiple";
+  if (isGated != n.has(4) || isDelta != n.has(5))
+    return n.fail() << "update_rule '" << rule << "' has "
+                    << (isGated ? "a" : "no") << " decay and "
+                    << (isDelta ? "a" : "no") << " beta, found inputs that "
+                    << "differ";
+  auto q = byHead(n, 0, queries), k = byHead(n, 1, heads);
+  auto v = byHead(n, 2, heads);
+  if (failed(q) || failed(k) || failed(v))
+    return failure();
+  const Shape sk = shapeOf(*k), sv = shapeOf(*v);
+  LinearAttention l{sk[0], sk[2], heads, queries / heads, sk[3], sv[3]};
+  if (shapeOf(*q) != Shape{sk[0], queries, sk[2], sk[3]} ||
+      sv != Shape{sk[0], heads, sk[2], sv[3]})
+    return n.fail() << "query, key and value have the shapes "
+                    << toString(n.shape(0)) << ", " << toString(n.shape(1))
+                    << " and " << toString(n.shape(2))
+                    << ", which do not fit together";
+  // The queries of a head stand side by side.
+  l.q = transposed(q->reshape({l.batch, heads, l.groups, l.steps, l.keys}),
+                   {0, 1, 3, 2, 4});
+  l.k = *k;
+  l.v = *v;
+  if (failed(addGates(n, l)))
+    return failure();
+  return l;
+}
+
+/// Without a decay or a delta: all steps at once, as attention has them.
+Value allAtOnce(const Node &n, const LinearAttention &l, Expr state) {
+  const int64_t rows = l.steps * l.groups;
+  Expr q = l.q->reshape({l.batch, l.heads, rows, l.keys});
+  Expr scores = product(q, *l.k, kTransB)
+                    .reshape({l.batch, l.heads, l.steps, l.groups, l.steps});
+  Expr query = iota(n, {1, 1, l.steps, 1, 1}, 2);
+  Expr key = iota(n, {1, 1, 1, 1, l.steps}, 4);
+  scores =
+      select(compare(ir::Predicate::le, key, query), scores, scores.scalar(0));
+  Expr y = product(scores.reshape({l.batch, l.heads, rows, l.steps}), *l.v);
+  if (n.has(3))
+    y = y + product(q, state);
+  return y.reshape({l.batch, l.heads, l.steps, l.groups, l.values}).v;
+}
+
+/// The steps of `count` chunks of `size` each, all at once: dimensions are
+/// [batch, heads * count, size, ...]. The last chunk is filled up with steps
+/// that write nothing.
+struct Chunks {
+  const Node &n;
+  const LinearAttention &l;
+  int64_t size, count, all;
+  Expr q, k, v;                    // q [B, M, size, groups, K]
+  std::optional<Expr> total, beta; // of the decays from a chunk's begin on
+
+  Chunks(const Node &n, const LinearAttention &l, int64_t size)
+      : n(n), l(l), size(size), count(llvm::divideCeil(l.steps, size)),
+        all(l.heads * count), q(cut(*l.q)), k(cut(*l.k)), v(cut(*l.v)) {
+    if (l.decay)
+      total = summedUp(cut(*l.decay));
+    if (l.beta)
+      beta = cut(l.beta->broadcast({l.batch, l.heads, l.steps, 1}));
+  }
+
+  Expr cut(Expr x) const {
+    Shape shape = shapeOf(x);
+    x = padded(x, 2, 0, count * size - l.steps);
+    shape[1] = all;
+    shape[2] = size;
+    return x.reshape(shape);
+  }
+
+  /// Sums from the first step to each, by doubling.
+  Expr summedUp(Expr x) const {
+    for (int64_t by = 1; by < size; by *= 2)
+      x = x + padded(part(x, 2, 0, size - by), 2, by, 0);
+    return x;
+  }
+
+  /// rows [B, M, size, R, K] by the keys of the steps up to their own, or
+  /// before it, as far as these have not decayed: [B, M, size, R, size].
+  /// Exponents of later keys would overflow, and are not taken.
+  Expr scores(const Expr &rows, bool withOwn) const {
+    const int64_t width = rows.shape()[3];
+    auto order = withOwn ? ir::Predicate::le : ir::Predicate::lt;
+    Expr isPast = compare(order, iota(n, {1, 1, 1, 1, size}, 4),
+                          iota(n, {1, 1, size, 1, 1}, 2));
+    auto decayed = [&](const Expr &since, const Expr &mask) {
+      return exp(select(mask, since, since.scalar(0)));
+    };
+    std::optional<Expr> y;
+    if (total && total->shape()[3] > 1) { // a number for each key
+      Expr since = unsqueezed(*total, 3) - unsqueezed(*total, 2);
+      Expr keys = unsqueezed(k, 2) * decayed(since, moved(isPast, 4, 3));
+      y = product(rows.reshape({l.batch, all * size, width, l.keys}),
+                  keys.reshape({l.batch, all * size, size, l.keys}), kTransB);
+    } else {
+      y = product(rows.reshape({l.batch, all, size * width, l.keys}), k,
+                  kTransB);
+    }
+    y = y->reshape({l.batch, all, size, width, size});
+    if (total && total->shape()[3] == 1)
+      y = *y * decayed(total->reshape({l.batch, all, size, 1, 1}) -
+                           total->reshape({l.batch, all, 1, 1, size}),
+                       isPast);
+    return select(isPast, *y, y->scalar(0));
+  }
+
+  /// The inverse of 1 + x, x [B, M, size, size] below the diagonal: of blocks
+  /// on the diagonal, twice as large each time.
+  Expr inverse(const Expr &x) const {
+    Expr y =
+        filled(n, {l.batch, all, size, 1, 1}, x.type().getElementType(), 1);
+    for (int64_t side = 1; side < size; side *= 2) {
+      const int64_t pairs = size / (2 * side);
+      // The blocks between each two.
+      Expr below = x.reshape({l.batch * all, pairs, 2 * side, pairs, 2 * side});
+      below = part(part(below, 2, side, side), 4, 0, side);
+      Expr isOwn = compare(ir::Predicate::eq, iota(n, {1, pairs, 1, 1, 1}, 1),
+                           iota(n, {1, 1, 1, pairs, 1}, 3));
+      const int64_t other[] = {3};
+      below = select(isOwn, below, below.scalar(0))
+                  .sum(other)
+                  .reshape({l.batch, all * pairs, side, side});
+      Expr two = y.reshape({l.batch, all * pairs, 2, side, side});
+      Expr first = squeezed(part(two, 2, 0, 1), 2);
+      Expr second = squeezed(part(two, 2, 1, 1), 2);
+      Expr corner = -product(second, product(below, first));
+      Expr none = first.scalar(0).broadcast(first.shape());
+      y = joined({joined({first, none}, 3), joined({corner, second}, 3)}, 2);
+    }
+    return y.reshape({l.batch, all, size, size});
+  }
+
+  /// Chunk `i` of [B, M, ...], as [B, H, ...].
+  Expr at(const Expr &x, int64_t i) const {
+    Shape shape = shapeOf(x), own = shape;
+    shape.insert(shape.begin() + 2, count);
+    shape[1] = own[1] = l.heads;
+    return part(x.reshape(shape), 2, i, 1).reshape(own);
+  }
+  /// [B, H, ...] of each chunk, as [B, M, ...].
+  Expr together(ArrayRef<Expr> chunks) const {
+    Shape shape = shapeOf(chunks[0]);
+    shape[1] = all;
+    SmallVector<Expr> each;
+    for (const Expr &chunk : chunks)
+      each.push_back(unsqueezed(chunk, 2));
+    return joined(each, 2).reshape(shape);
+  }
+};
+
+/// The steps' results [B, H, T, groups, V], and the last state. With states S
+/// before a chunk and decays g summed up in it, its steps write
+///   U = (1 + beta A)^-1 beta (V - (K exp(g)) S), without a delta rule V,
+/// A the scores of keys by keys before them, and it leaves
+///   exp(g_last) S + (K exp(g_last - g))^T U.
+Value inChunks(const Node &n, const LinearAttention &l, Expr &state) {
+  constexpr int64_t kMostSteps = 32;
+  constexpr size_t kChunkBytes = 16 << 10; // of its operations
+  const Chunks c(n, l,
+                 std::min<int64_t>(kMostSteps, llvm::PowerOf2Ceil(l.steps)));
+  Status fits =
+      n.table.budget().keep(size_t(c.count) * kChunkBytes,
+                            "unrolling " + std::to_string(c.count) + " chunks");
+  if (!fits.ok())
+    return (void)n.fail(fits), nullptr;
+  std::optional<Expr> shrink, writes = c.v, reads;
+  Expr keys = c.k, queries = c.q, readers = c.k;
+  if (c.total) {
+    Expr last = part(*c.total, 2, c.size - 1, 1);
+    shrink = moved(exp(last), 3, 2);
+    keys = keys * exp(last - *c.total);
+    readers = readers * exp(*c.total);
+    queries = queries * exp(unsqueezed(*c.total, 3));
+  }
+  if (c.beta) {
+    Expr own = squeezed(c.scores(unsqueezed(c.k, 3), false), 3);
+    Expr solved = c.inverse(own * *c.beta);
+    writes = product(solved, c.v * *c.beta);
+    reads = product(solved, readers * *c.beta);
+  }
+  SmallVector<Expr> states, written;
+  for (int64_t i = 0; i < c.count; ++i) {
+    states.push_back(state);
+    written.push_back(c.at(*writes, i));
+    if (reads)
+      written.back() = written.back() - product(c.at(*reads, i), state);
+    Expr added = product(c.at(keys, i), written.back(), kTransA);
+    state = (shrink ? state * c.at(*shrink, i) : state) + added;
+  }
+  const int64_t rows = c.size * l.groups;
+  Expr y = product(queries.reshape({l.batch, c.all, rows, l.keys}),
+                   c.together(states)) +
+           product(c.scores(c.q, true).reshape({l.batch, c.all, rows, c.size}),
+                   c.together(written));
+  y = y.reshape({l.batch, l.heads, c.count * c.size, l.groups, l.values});
+  return part(y, 2, 0, l.steps).v;
+}
+
+LogicalResult linearAttention(const Node &n) {
+  auto given = linearAttentionOf(n);
+  if (failed(given))
+    return failure();
+  const LinearAttention &l = *given;
+  const Shape inner{l.batch, l.heads, l.keys, l.values};
+  if (failed(checkInputShape(n, 3, "past_state", inner)))
+    return failure();
+  const Type type = n.type(0).getElementType();
+  Expr state = filled(n, inner, l.k->type().getElementType(), 0);
+  if (n.has(3)) {
+    auto past = input(n, 3);
+    if (failed(past))
+      return failure();
+    state = past->cast(state.type().getElementType());
+  }
+  constexpr int64_t kMostSteps = 1 << 13; // whose scores are squares
+  const bool isLong = l.decay || l.beta || l.steps > kMostSteps;
+  Value steps = isLong ? inChunks(n, l, state) : allAtOnce(n, l, state);
+  if (!isLong)
+    state = state + product(*l.k, *l.v, kTransA);
+  if (!steps)
+    return failure();
+  const double asked = n.number("scale", 0);
+  Expr y = transposed(Expr(n.b, n.loc, steps), {0, 2, 1, 3, 4}) *
+           (asked != 0 ? asked : 1 / std::sqrt(double(l.keys)));
+  const Type kept = n.has(3) ? n.type(3).getElementType() : type;
+  if (n.uses(1) && failed(n.result(1, state.cast(kept))))
+    return failure();
+  const int64_t width = l.heads * l.groups * l.values;
+  return n.result(y.reshape({l.batch, l.steps, width}).cast(type));
+}
+
+} // namespace
+} // namespace linear_attention
+
+LogicalResult linearAttention(const Node &n) {
+  return linear_attention::linearAttention(n);
+}
+
+} // namespace dlc::import
