@@ -172,6 +172,10 @@ void addFineTune(OptionTable &table, import::ImportOptions &i) {
   table.text("model.names", i.names, "FILE",
              "a .safetensors file of the weights that the model was exported "
              "with: tensors get its names and layouts by their values");
+  table.list("model.untie", i.untied, "NAME",
+             "a weight that several modules share, such as embedding and head: "
+             "each gets its own, which starts with the same values; a second "
+             "name of it, such as lm_head.weight, parts that one alone");
   table.text("model.weights", i.weights, "FILE",
              "takes weights from a .safetensors or .onnx file, by PyTorch's "
              "names and layouts where the model's file says what its tensors "

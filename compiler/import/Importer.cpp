@@ -461,7 +461,8 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto custom = CustomOps::load(options.opLibraries, options.device);
   if (!custom.ok())
     return fail(UnknownLoc::get(&context), custom.status());
-  auto file = loadRestored(path, Budget(size_t(options.budget)), options.names);
+  auto file = loadRestored(path, Budget(size_t(options.budget)),
+                           {options.names, options.untied});
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
   Location at = NameLoc::get(StringAttr::get(&context, path));

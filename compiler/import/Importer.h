@@ -45,6 +45,8 @@ struct ImportOptions {
   /// --names=FILE: a .safetensors file that has the model's values by name.
   std::string names;
   bool weightsPartial = false;
+  /// --untie=NAME (Restore.h).
+  std::vector<std::string> untied;
   InitOptions init;
   /// --op-library=FILE: libraries of operators (runtime/plan/ops/dlc_op.h),
   /// whose code for `device`, a target's name, will run.

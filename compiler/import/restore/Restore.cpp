@@ -56,13 +56,16 @@ bool Restoring::spend(size_t steps) {
   return problem.ok();
 }
 
-Status restoreParameters(OnnxFile &file, const std::string &names) {
+Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
+  const std::string &names = options.names;
   Restoring work(file);
   if (work.edit.hasSubgraphs())
-    return names.empty() ? Status()
-                         : badModel("--names={}: the model has graphs inside "
-                                    "of nodes, whose tensors keep their names",
-                                    names);
+    return names.empty() && options.untied.empty()
+               ? Status()
+               : badModel("--{}={}: the model has graphs inside of nodes, "
+                          "whose tensors stay as they are",
+                          names.empty() ? "untie" : "names",
+                          names.empty() ? options.untied[0] : names);
   restoreBiases(work);
   settleFolded(work);
   DLC_TRY(work.problem);
@@ -75,6 +78,7 @@ Status restoreParameters(OnnxFile &file, const std::string &names) {
   adoptParameters(work);
   unfoldExpressions(work);
   DLC_TRY(work.problem);
+  DLC_TRY(separateTies(work, options.untied));
   setRoles(work);
   work.edit.close();
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
@@ -82,9 +86,9 @@ Status restoreParameters(OnnxFile &file, const std::string &names) {
 }
 
 Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
-                              const std::string &names) {
+                              const RestoreOptions &options) {
   DLC_ASSIGN(OnnxFile file, loadOnnx(path, std::move(budget)));
-  DLC_TRY(restoreParameters(file, names).withContext(path));
+  DLC_TRY(restoreParameters(file, options).withContext(path));
   DLC_TRY(fillWeights(file).withContext(path));
   return file;
 }

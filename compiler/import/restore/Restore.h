@@ -4,10 +4,20 @@
 
 namespace dlc::import {
 
-/// loadOnnx, restored. `names`: a .safetensors file that knows the names of the
-/// values (NamesByValue.h), or "".
+/// What a user says of a file's tensors.
+struct RestoreOptions {
+  /// --names: a .safetensors file that knows the names of the values
+  /// (NamesByValue.h), or "".
+  std::string names;
+  /// --untie: weights that several modules read, each of which gets its own
+  /// tensor, of the same values: "lm_head.weight". Given the name of the weight
+  /// itself all are parted, given that of one reader's that one.
+  std::vector<std::string> untied;
+};
+
+/// loadOnnx, restored.
 Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
-                              const std::string &names = "");
+                              const RestoreOptions &options = {});
 
 /// Makes the trained tensors of a file those of its source model again, by
 /// torch's notes where the file has them and by structure and value elsewhere:
@@ -17,6 +27,7 @@ Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
 /// Decision of `file`; roles that follow are set there, too. Linear in the size
 /// of the file. `file` must have been checked (sortedNodes); its nodes are
 /// sorted anew.
-Status restoreParameters(OnnxFile &file, const std::string &names = "");
+/// Code::Usage for an --untie that names no weight of several modules.
+Status restoreParameters(OnnxFile &file, const RestoreOptions &options = {});
 
 } // namespace dlc::import

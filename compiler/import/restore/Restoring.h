@@ -76,6 +76,9 @@ void unpackRecurrent(Restoring &work);
 /// Unfold.cpp: values that were computed from parameters when the file was
 /// made become the parameter and the computation; masks become constants.
 void unfoldExpressions(Restoring &work);
+/// Separate.cpp: a tensor of its own for each module that reads one of `names`
+/// (RestoreOptions).
+Status separateTies(Restoring &work, const std::vector<std::string> &names);
 
 /// The call of the source computes with the transposed matrix, as aten.linear
 /// does, and the node with the matrix itself.
