@@ -129,21 +129,114 @@ class Weights(dlc.TestCase):
         log = self.compile(state_dict() | {"b.weight": floats(WIDTH, CLASSES)}, code=3)
         self.assertIn("b.weight [6, 3], expected [3, 6], the transpose", log)
 
-    def test_folded_norms_are_left_alone(self):
-        conv = helper.make_node("Conv", ["x", "onnx::Conv_1", "onnx::Conv_2"], ["y"], name="/conv/Conv")
-        weights = {"onnx::Conv_1": floats(2, 3, 1, 1), "onnx::Conv_2": floats(2)}
-        graph = helper.make_graph([conv], "g", [helper.make_tensor_value_info("x", 1, [4, 3, 2, 2])],
-                                  [helper.make_tensor_value_info("y", 1, [4, 2, 2, 2])],
+    def conv(self, layers, noted=False, biased=True):
+        """Convolutions [path, weight, bias] one after the other, into each of which an exporter folded a norm. `noted`: by torch's newer
+        one, whose notes say the norm's name, momentum and epsilon."""
+        nodes, weights, lines, x = [], {}, [], "x"
+        for i, (path, w, b, *norm) in enumerate(layers):
+            names = [f"{path}.weight", f"{path}.bias"] if noted else [f"onnx::Conv_{i}", f"onnx::Conv_{i}b"]
+            weights |= {names[0]: w} | ({names[1]: b} if biased else {})
+            title = "" if noted else f"/{path.replace('.', '/')}/Conv"
+            n = helper.make_node("Conv", [x, names[0], *([names[1]] if biased else [])], [f"y{i}"], name=title)
+            if noted:
+                parts = "".join(f"%{'b' if 'running' in k else 'p'}_{norm[0]}_{k}, " for k in ("weight", "bias", "running_mean", "running_var"))
+                n.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="FuseBatchNormIntoConv")
+                n.metadata_props.add(key="pkg.torch.onnx.fx_node", value=(
+                    "%bn : [num_users=1] = call_function[target=torch.ops.aten._native_batch_norm_legit_no_training.default]"
+                    f"(args = (%conv2d, {parts}0.1, 0.001), kwargs = {{}})"))
+                lines += [f"p_{path}_weight: PARAMETER target='{path}.weight'"]
+                lines += [f"p_{norm[0]}_{k}: PARAMETER target='{norm[0]}.{k}'" for k in ("weight", "bias")]
+                lines += [f"b_{norm[0]}_running_{k}: BUFFER target='{norm[0]}.running_{k}' persistent=True" for k in ("mean", "var")]
+            nodes.append(n)
+            x = f"y{i}"
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [4, 3, 2, 2])],
+                                  [helper.make_tensor_value_info(x, 1, [4, len(layers[-1][1]), 2, 2])],
                                   [numpy_helper.from_array(v, k) for k, v in weights.items()])
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10, producer_name="pytorch")
+        if noted:
+            proto.graph.metadata_props.add(key="pkg.torch.export.ExportedProgram.graph_signature",
+                                           value="\n# inputs\n" + "\n".join(lines) + "\nx: USER_INPUT\n")
+        onnx.save(proto, self.path("c.onnx"))
+        return self.path("c.onnx")
+
+    def normed(self, name, n, seed):
+        return {f"{name}.weight": floats(n, seed=seed), f"{name}.bias": floats(n, seed=seed + 1),
+                f"{name}.running_mean": floats(n, seed=seed + 2), f"{name}.running_var": 0.1 + np.abs(floats(n, seed=seed + 3))}
+
+    def through(self, x, weights, steps, epsilon):
+        """Of images: each layer with its norm, in f64."""
+        w = {k: v.astype(np.float64) for k, v in weights.items()}
+        for layer, norm in steps:
+            x = np.einsum("nchw,oc->nohw", x, w[layer + ".weight"][:, :, 0, 0]) + w.get(layer + ".bias", np.zeros(1))[:, None, None]
+            scale = w[norm + ".weight"] / np.sqrt(w[norm + ".running_var"] + epsilon)
+            x = (x - w[norm + ".running_mean"][:, None, None]) * scale[:, None, None] + w[norm + ".bias"][:, None, None]
+        return x
+
+    def test_norms_are_folded_as_the_exporter_did(self):
+        x = floats(4, 3, 2, 2, seed=9)
+        np.savez(self.path("x.npz"), x=x)
+        # By names, and torch's epsilon.
+        model = self.conv([("conv1", floats(5, 3, 1, 1), floats(5)), ("down.0", floats(2, 5, 1, 1), floats(2))])
+        given = {"conv1.weight": floats(5, 3, 1, 1, seed=3), "down.0.weight": floats(2, 5, 1, 1, seed=4), "down.0.bias": floats(2, seed=5)}
+        given |= self.normed("bn1", 5, 20) | self.normed("down.1", 2, 30) | {"bn1.num_batches_tracked": np.array(3)}
+        steps = [("conv1", "bn1"), ("down.0", "down.1")]
+        found, log = self.predict(given, model=model)
+        np.testing.assert_allclose(found, self.through(x, given, steps, 1e-5), rtol=1e-4, atol=1e-4)
+        self.assertIn("2 layers with batch norms of the file, as the model's file has them: conv1 with bn1, down.0 with down.1", log)
+        self.assertRegex(log, "warning: .*belong to the layers that their names suggest, with torch's epsilon of 1e-05: 'conv1 with bn1', "
+                              "'down.0 with down.1'. If that is not so, export with")
+        # New norms get them under their own names; what the layer adds moves the mean.
+        found, log = self.predict(given, "--unfold-bn", model=model)
+        np.testing.assert_allclose(found, self.through(x, given, steps, 1e-5), rtol=1e-4, atol=1e-4)
+        # The values of the file are these, by another epsilon.
+        scale = given["bn1.weight"] / np.sqrt(given["bn1.running_var"] + 1e-3)
+        own = self.conv([("conv1", given["conv1.weight"] * scale[:, None, None, None], floats(5))])
+        alone = {k: v for k, v in given.items() if not k.startswith("down")}
+        found, log = self.predict(alone, model=own)
+        np.testing.assert_allclose(found, self.through(x, alone, steps[:1], 1e-3), rtol=1e-4, atol=1e-4)
+        self.assertNotIn("names suggest", log)
+        # By the exporter's notes; it drops biases of zeros.
+        for biased in True, False:
+            noted = self.conv([("a", floats(5, 3, 1, 1), floats(5), "n"), ("b", floats(5, 5, 1, 1), floats(5), "m")], noted=True, biased=biased)
+            given = {"a.weight": floats(5, 3, 1, 1, seed=3), "b.weight": floats(5, 5, 1, 1, seed=6)}
+            given |= self.normed("n", 5, 20) | self.normed("m", 5, 40)
+            for words in [], ["--unfold-bn"]:
+                found, log = self.predict(given, *words, model=noted)
+                np.testing.assert_allclose(found, self.through(x, given, [("a", "n"), ("b", "m")], 1e-3), rtol=1e-4, atol=1e-4)
+                self.assertNotIn("names suggest", log)
+
+    def test_which_norm_is_whose(self):
+        both = [("p.pw", floats(5, 3, 1, 1), floats(5)), ("p.dw", floats(2, 5, 1, 1), floats(2))]
+        given = {"p.pw.weight": floats(5, 3, 1, 1), "p.dw.weight": floats(2, 5, 1, 1)}
+        log = self.compile(given | self.normed("p.bn1", 5, 2) | self.normed("p.bn10", 2, 4), model=self.conv(both))
+        self.assertIn("p.pw with p.bn1, p.dw with p.bn10", log)
+        # Norms of other sizes, or more of them, belong to nothing.
+        for norms in (self.normed("p.bn1", 2, 2) | self.normed("p.bn2", 5, 4),
+                      self.normed("p.bn1", 5, 2) | self.normed("p.bn2", 2, 4) | self.normed("p.bn3", 2, 4)):
+            log = self.compile(given | norms, model=self.conv(both), code=3)
+            self.assertIn("4 left alone, as the model's file has batch norms folded into them that this one has apart", log)
+            self.assertIn("unknown to the model: p.bn1.bias", log)
+        own = {"p.pw.weight": floats(5, 3, 1, 1), "p.pw.bias": floats(5), "p.dw.weight": floats(2, 5, 1, 1), "p.dw.bias": floats(2)}
+        self.assertIn("4 matched", self.compile(own, model=self.conv(both)))
+        self.assertIn("0 matched", self.compile(given | self.normed("q.bn", 7, 2), "--weights-partial", model=self.conv(both), code=3))
+
+    def test_norms_of_other_layers(self):
+        """Channels of a transposed convolution in groups are its weight's second dimension."""
+        w, b = floats(4, 3, 1, 1), floats(6)
+        node = helper.make_node("ConvTranspose", ["x", "onnx::ConvT", "onnx::ConvTb"], ["y"], name="/up/conv/ConvTranspose", group=2)
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", 1, [4, 4, 2, 2])],
+                                  [helper.make_tensor_value_info("y", 1, [4, 6, 2, 2])],
+                                  [numpy_helper.from_array(w, "onnx::ConvT"), numpy_helper.from_array(b, "onnx::ConvTb")])
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9, producer_name="pytorch"),
-                  self.path("c.onnx"))
-        norm = {f"bn.{k}": floats(2) for k in ("weight", "bias", "running_mean", "running_var")}
-        log = self.compile(norm | {"conv.weight": floats(2, 3, 1, 1)}, model=self.path("c.onnx"), code=3)
-        self.assertIn("2 left alone, as the model's file has batch norms folded into them that this one has apart", log)
-        self.assertIn("0 matched", self.compile(norm | {"conv.weight": floats(2, 3, 1, 1)}, "--weights-partial",
-                                                model=self.path("c.onnx"), code=3))
-        own = {"conv.weight": floats(2, 3, 1, 1), "conv.bias": floats(2)}
-        self.assertIn("2 matched", self.compile(own, model=self.path("c.onnx")))
+                  self.path("t.onnx"))
+        x, given = floats(4, 4, 2, 2, seed=9), {"up.conv.weight": floats(4, 3, 1, 1, seed=2)} | self.normed("up.bn", 6, 20)
+        np.savez(self.path("x.npz"), x=x)
+        found, _ = self.predict(given, model=self.path("t.onnx"))
+        w = given["up.conv.weight"][:, :, 0, 0]
+        y = np.concatenate([np.einsum("nchw,co->nohw", x[:, 2 * g:2 * g + 2], w[2 * g:2 * g + 2]) for g in (0, 1)], 1)
+        scale = given["up.bn.weight"] / np.sqrt(given["up.bn.running_var"] + 1e-5)
+        y = (y - given["up.bn.running_mean"][:, None, None]) * scale[:, None, None] + given["up.bn.bias"][:, None, None]
+        np.testing.assert_allclose(found, y, rtol=1e-4, atol=1e-4)
 
     def test_names_by_value(self):
         source = state_dict()
@@ -190,6 +283,46 @@ class Weights(dlc.TestCase):
                       "exported with", log)
         log, _ = self.names({"p": w}, {"1": w}, code=2, name="n.bin")
         self.assertIn("--names: expected a .safetensors file, found", log)
+
+    def test_tables_that_an_exporter_cut(self):
+        """Rows of a table of positions: with the weights of the export they are the table's again, and any other table fits."""
+        table, other, w = floats(9, WIDTH + 2, seed=3), floats(9, WIDTH + 2, seed=5), floats(WIDTH + 2, WIDTH + 2)
+        rows = [2, 3, 4, 5]
+        nodes = [helper.make_node("Add", ["x", "embedding_2"], ["a"]), helper.make_node("MatMul", ["a", "w.weight"], ["y"])]
+        nodes[0].metadata_props.add(key="pkg.torch.onnx.fx_node", value=(
+            "%add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %embedding_2), kwargs = {})"))
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [2, 4, WIDTH + 2])],
+                                  [helper.make_tensor_value_info("y", 1, [2, 4, WIDTH + 2])],
+                                  [numpy_helper.from_array(table[None, rows], "embedding_2"), numpy_helper.from_array(w, "w.weight")])
+        graph.metadata_props.add(key="pkg.torch.export.ExportedProgram.graph_signature", value=(
+            "\n# inputs\np_w_weight: PARAMETER target='w.weight'\np_pos_weight: PARAMETER target='pos.weight'\nx: USER_INPUT\n"))
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10, producer_name="pytorch"),
+                  self.path("cut.onnx"))
+        x = floats(2, 4, WIDTH + 2, seed=7)
+        np.savez(self.path("x.npz"), x=x)
+        save_file({"pos.weight": table, "w.weight": w}, self.path("n.safetensors"))
+        given, names = {"pos.weight": other, "w.weight": w}, "--names=" + self.path("n.safetensors")
+        log = self.compile(given, model=self.path("cut.onnx"), code=3)
+        self.assertIn("1 cut from the file's tensors when the model was exported (--names=FILE, with the weights that it was exported "
+                      "with, finds their rows): embedding_2 of pos.weight", log)
+        found, log = self.predict(given, names, model=self.path("cut.onnx"))
+        np.testing.assert_allclose(found, (x + other[rows]) @ w, rtol=1e-4, atol=1e-4)
+        self.assertIn("2 given by value", log)
+        self.assertNotIn("does not have", log)
+        # Rows that it does not read stay; the export has the file's form.
+        artifact = self.fresh()
+        dlc.dlc("compile", self.path("cut.onnx"), names, "-o", artifact, loss="mse", lr=0.1, optimizer="sgd", momentum=0)
+        np.savez(self.path("d.npz"), x=x, y=np.zeros_like(x))
+        run = dlc.train(artifact, self.path("d.npz"), self.fresh(), steps=1, threads=1)
+        after = run.state(1)["pos.weight"]
+        gradient = 2 / x.size * (((x + table[rows]) @ w) @ w.T).sum(0)
+        np.testing.assert_allclose(after[rows], table[rows] - 0.1 * gradient, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(np.delete(after, rows, 0), np.delete(table, rows, 0))
+        dlc.dlc("export", run.folder, "-o", self.path("t.onnx"))
+        out, _ = dlc.dlc("diff", self.path("cut.onnx"), self.path("t.onnx"), "--json", code=1)
+        self.assertTrue(json.loads(out)["only_values"], out)
+        tensors = {t.name: numpy_helper.to_array(t) for t in onnx.load(self.path("t.onnx")).graph.initializer}
+        np.testing.assert_array_equal(tensors["embedding_2"], after[None, rows])
 
     def test_an_export_differs_in_values_only(self):
         for external in None, "m.data":

@@ -36,6 +36,10 @@ constexpr Warning kWarnings[] = {
      "tensors that are named as parameters hold what models keep as it is "
      "(tables of sines, progressions, windows), and are not trained: ",
      ". If they are learned, compile with ", "--train=REGEX, which they match"},
+    {"by names",
+     "batch norms of --weights belong to the layers that their names suggest, "
+     "with torch's epsilon of 1e-05: ",
+     ". If that is not so, export with "},
 };
 
 std::string listed(const std::vector<std::string> &names) {
@@ -52,7 +56,8 @@ std::string listed(const std::vector<std::string> &names) {
 /// Decisions about how to train, not about what the exporter did.
 bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
-         decision.kind == "fixed" || decision.kind == "fresh";
+         decision.kind == "fixed" || decision.kind == "fresh" ||
+         decision.kind == "by names" || decision.kind == "untied";
 }
 
 } // namespace

@@ -40,7 +40,11 @@ struct OnnxFile {
   std::map<std::string, std::string> aliases; // second name -> initializer
   /// A tensor of the source -> the name of the file's that it was merged into.
   std::map<std::string, std::string> partedFrom;
+  /// What an exporter made of a parameter, most often rows of a table -> it.
+  std::map<std::string, std::string> cutFrom;
   std::set<std::string> foldedNorms; // weights with a batch norm in them
+  /// Norms of --unfold-bn that no note names -> the layer before, "conv1".
+  std::map<std::string, std::string> freshNorms;
   /// Output of a Gather -> row of its table that gets no gradient from it.
   std::map<std::string, int64_t> paddings;
   /// First output of a node -> the ratio at which it drops out in training;

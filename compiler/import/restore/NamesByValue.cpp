@@ -23,6 +23,8 @@ std::string listed(const char *what, const std::vector<std::string> &names) {
 }
 
 class Namer {
+  using Strings = std::vector<std::string>;
+
 public:
   Namer(Restoring &work, const std::string &path,
         const std::map<std::string, Weight> &given)
@@ -45,6 +47,7 @@ public:
         absent.push_back(name);
     for (auto &[hash, group] : groups)
       settle(group);
+    nameRows();
     return report();
   }
 
@@ -140,6 +143,37 @@ private:
     }
   }
 
+  /// Rows of a table that an exporter cut, of which the file has all: the model
+  /// gets the table.
+  void nameRows() {
+    std::vector<std::string> cut;
+    CopyFinder finder;
+    for (const std::string &name : edit.initializers())
+      if (const Weight *weight = edit.weight(name);
+          weight && !edit.isFixed(name) && isMadeUp(work.notes, name) &&
+          !edit.uses(name).empty()) {
+        cut.push_back(name);
+        finder.expect(*weight, true);
+      }
+    for (const std::string &name : cut.empty() ? Strings() : absent)
+      finder.add(name, given.at(name));
+    for (const std::string &name : cut) {
+      auto found = finder.find(*edit.weight(name));
+      if (!found || found->how.kind != Arrangement::Rows)
+        continue;
+      const Weight &source = given.at(found->name);
+      if (!place(found->name, source))
+        continue;
+      work.decide(
+          found->name, "named",
+          fmt::format("by its rows in {}; the file has {} of them as {}", path,
+                      found->how.rows.size(), name));
+      becomes(work, name, found->name, found->how);
+      std::erase(absent, found->name);
+      ++named;
+    }
+  }
+
   /// The model has a tensor of that name with the file's contents.
   bool place(const std::string &target, const Weight &source) {
     if (const Weight *known = edit.weight(target)) {
@@ -152,6 +186,7 @@ private:
         target, source.dtype, source.shape,
         std::string(static_cast<const char *>(source.data), source.bytes));
     work.origins[target].target = target;
+    work.unnamed.erase(target);
     return true;
   }
 

@@ -123,7 +123,7 @@ private:
     if (scores && (f.candidates.empty() || isMask(f.weight))) {
       constant(f, "only added to scores before a Softmax, with no parameter of "
                   "the source behind it");
-      if (!named && mayBeLearned(f.weight.shape, numbers(f.weight)))
+      if (!named && mayBeLearned(f.weight.shape, floatsOf(f.weight)))
         work.decide(f.name, "untrained",
                     "may be a learned bias of scores: it differs from a mask",
                     true);
@@ -183,6 +183,13 @@ private:
                             what),
                 !moved);
     work.file.decisions.back().regrouped = moved;
+    noteTable(f);
+  }
+
+  /// Where one parameter is known to be behind it, of which it may be a part.
+  void noteTable(const Folded &f) {
+    if (!f.computed && isMoved(f) && f.candidates.size() == 1)
+      work.file.cutFrom[f.name] = *f.candidates.begin();
   }
 
   static std::string among(const Names &names) {
@@ -247,7 +254,7 @@ private:
   /// Zeros and numbers that no score survives.
   static bool isMask(const Weight &weight) {
     bool masks = false;
-    for (float number : numbers(weight)) {
+    for (float number : floatsOf(weight)) {
       bool out = number <= kMaskedOut;
       if (!out && number != 0)
         return false;
@@ -293,6 +300,7 @@ private:
                             fmt::join(f.weight.shape, ", "), f.name,
                             f.computed ? ", of " + among(f.candidates) : ""),
                 f.computed);
+    noteTable(f);
     return true;
   }
 
@@ -400,12 +408,12 @@ private:
     if (!addend)
       return false;
     DType dtype = f.weight.dtype;
-    float number = numbers(bytesOf({float(*addend)}, dtype), dtype)[0];
-    std::vector<float> values = numbers(f.weight);
+    float number = floatsOf(bytesOf({float(*addend)}, dtype), dtype)[0];
+    std::vector<float> values = floatsOf(f.weight);
     for (float &value : values)
       value -= number;
     std::string bytes = bytesOf(values, dtype);
-    std::vector<float> sums = numbers(bytes, dtype);
+    std::vector<float> sums = floatsOf(bytes, dtype);
     for (float &sum : sums)
       sum += number;
     if (std::memcmp(bytesOf(sums, dtype).data(), f.weight.data,
@@ -429,7 +437,7 @@ private:
         f.candidates.begin()->find("log") == std::string::npos)
       return false;
     float sign = f.op == "neg" ? -1 : 1;
-    std::vector<float> values = numbers(f.weight);
+    std::vector<float> values = floatsOf(f.weight);
     for (float &number : values) {
       double log = std::log(double(number) * sign);
       if (!std::isfinite(log) || !std::isfinite(number))

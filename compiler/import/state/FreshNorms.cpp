@@ -4,12 +4,13 @@
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/restore/Restoring.h"
+#include "compiler/import/state/GivenNorms.h"
+#include "compiler/import/state/WeightNames.h"
 #include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/options/Pattern.h"
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <unordered_set>
 
@@ -35,30 +36,12 @@ std::string labelOf(const onnx::NodeProto &node) {
   return node.name().empty() ? node.output(0) : node.name();
 }
 
-std::string withoutEnd(const std::string &name, std::string_view end) {
-  return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
-}
-
-double numberOr(const std::string &text, double otherwise) {
-  double number = otherwise;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number
-                                                                  : otherwise;
-}
-
 std::string floats(int64_t count, float value) {
   std::string bytes;
   for (int64_t i = 0; i < count; ++i)
     bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
   return bytes;
 }
-
-/// What is known of the batch norm that was there.
-struct Norm {
-  std::string name;                      // "layer1.0.bn1"
-  double epsilon = 1e-5, momentum = 0.1; // as torch has them
-};
 
 class NormRenewer {
 public:
@@ -123,7 +106,7 @@ private:
   }
 
   Status renew(onnx::NodeProto &layer) {
-    const Norm norm = normOf(layer);
+    const FoldedNorm norm = normOf(layer);
     DLC_ASSIGN(int64_t channels, channelsOf(layer));
     for (const char *part :
          {".weight", ".bias", ".running_mean", ".running_var"})
@@ -131,6 +114,10 @@ private:
         return badModel("the model already has '{}{}', which the batch norm "
                         "behind '{}' would be called",
                         norm.name, part, labelOf(layer));
+    for (int i = 1; i < layer.input_size(); ++i)
+      file.foldedNorms.erase(layer.input(i));
+    if (!notedNorm(notes, layer))
+      file.freshNorms[norm.name] = withoutEnd(norm.name, ".bn");
     auto own = [&](const char *part, float value) {
       edit.ownInitializer(norm.name + part, DType::F32, {channels},
                           floats(channels, value));
@@ -165,18 +152,9 @@ private:
   }
 
   /// From the call that the exporter noted on the fused node.
-  Norm normOf(const onnx::NodeProto &layer) const {
-    const TorchCall &call = notes.call(layer);
-    if (call.known && call.target.find("batch_norm") != std::string::npos &&
-        call.args.size() > 6 && call.args[1].starts_with('%'))
-      if (auto weight = notes.parameter(call.args[1].substr(1))) {
-        const size_t first = call.target.ends_with("no_training") ? 5 : 6;
-        Norm norm{withoutEnd(*weight, ".weight"), 1e-5, 0.1};
-        norm.momentum = numberOr(call.args[first], norm.momentum);
-        if (first + 1 < call.args.size())
-          norm.epsilon = numberOr(call.args[first + 1], norm.epsilon);
-        return norm;
-      }
+  FoldedNorm normOf(const onnx::NodeProto &layer) const {
+    if (auto noted = notedNorm(notes, layer))
+      return *noted;
     std::string name = layer.input(1);
     if (isMadeUp(notes, name))
       name = moduleOf(notes, layer).value_or(labelOf(layer));
@@ -201,7 +179,7 @@ private:
 
   /// The layer's bias as the norm's; "" where it has none, or where the source
   /// has one in both.
-  std::string takeBias(onnx::NodeProto &layer, const Norm &norm) {
+  std::string takeBias(onnx::NodeProto &layer, const FoldedNorm &norm) {
     if (layer.input_size() < 3 || layer.input(2).empty())
       return "";
     const std::string name = layer.input(2), own = norm.name + ".bias";

@@ -1,6 +1,7 @@
 #include "compiler/import/state/LoadWeights.h"
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/restore/Restoring.h"
+#include "compiler/import/state/GivenNorms.h"
 #include "compiler/import/state/WeightNames.h"
 #include "compiler/import/tensor/HostTensor.h"
 #include "runtime/base/files/Safetensors.h"
@@ -107,7 +108,11 @@ public:
       if (isWanted(name, role))
         names.insert(name);
     prefix = alignPrefix(names, offer.tensors);
-    normsApart = !file.foldedNorms.empty() && hasUnknownStatistics();
+    if (hasUnknownStatistics() &&
+        !(file.foldedNorms.empty() && file.freshNorms.empty())) {
+      norms = foldGivenNorms(file, offer.tensors);
+      names.insert(norms.added.begin(), norms.added.end());
+    }
     for (const std::string &name : names)
       load(name);
     for (const auto &[name, weight] : offer.tensors)
@@ -130,19 +135,31 @@ private:
   }
 
   void load(const std::string &name) {
-    if (normsApart && file.foldedNorms.count(name)) {
+    if (norms.left.count(name)) {
       used.insert(name);
       normed.push_back(name);
       return;
     }
     const Weight &own = *file.weights.find(name);
     auto given = find(name);
+    if (!given && !isCut(name))
+      missing.push_back(name);
     if (!given)
-      return missing.push_back(name);
+      return;
     if (given->shape != own.shape)
       return mismatch(name, *given, own);
     take(name, *given);
     ++matched;
+  }
+
+  /// The file has the table whole of which the model's has a part.
+  bool isCut(const std::string &name) {
+    auto table = file.cutFrom.find(name);
+    if (table == file.cutFrom.end() || !offer.tensors.count(table->second))
+      return false;
+    used.insert(table->second);
+    cut.push_back(fmt::format("{} of {}", name, table->second));
+    return true;
   }
 
   void mismatch(const std::string &name, const Weight &given,
@@ -245,13 +262,21 @@ private:
         list("missing in the file", missing) +
         list("unknown to the model", unknown) +
         list("of another shape", mismatched) +
+        list("cut from the file's tensors when the model was exported "
+             "(--names=FILE, with the weights that it was exported with, finds "
+             "their rows)",
+             cut) +
         list("left alone, as the model's file has batch norms folded into "
              "them that this one has apart (export the model in training "
              "form, or with optimize=False)",
              normed);
     const std::string summary =
-        fmt::format("weights of {}: {} matched{}{}{}{}", source.path, matched,
-                    prefix, lists, list("the same as others (tied)", tied),
+        fmt::format("weights of {}: {} matched{}{}{}{}{}", source.path, matched,
+                    prefix, lists,
+                    list("layers with batch norms of the file, as the model's "
+                         "file has them",
+                         norms.done),
+                    list("the same as others (tied)", tied),
                     list("ignored, as they are no weights", offer.ignored));
     if (!lists.empty() && !source.partial)
       return badModel("{}\n  --weights-partial takes those that match",
@@ -266,9 +291,9 @@ private:
   Offer offer;
   std::map<std::string, Found> roles;
   std::string prefix; // what was done about it, in words
-  bool normsApart = false;
+  GivenNorms norms;
   size_t matched = 0;
-  std::vector<std::string> missing, unknown, mismatched, normed, tied;
+  std::vector<std::string> missing, unknown, mismatched, normed, tied, cut;
   std::set<std::string> used;
   std::vector<Weight> taken;             // not yet hashed
   std::unordered_set<uint64_t> contents; // of what was taken

@@ -157,7 +157,7 @@ private:
 
   /// Zeros and ones, as masks hold them.
   static bool isChoice(const Weight &weight) {
-    const std::vector<float> values = numbers(weight);
+    const std::vector<float> values = floatsOf(weight);
     const auto zeros = std::count(values.begin(), values.end(), 0.0F);
     const auto ones = std::count(values.begin(), values.end(), 1.0F);
     return zeros && ones && size_t(zeros + ones) == values.size();

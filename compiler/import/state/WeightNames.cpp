@@ -78,4 +78,8 @@ std::string alignPrefix(const std::set<std::string> &wanted,
   return best.empty() ? "" : renamed(best[0], given);
 }
 
+std::string withoutEnd(const std::string &name, std::string_view end) {
+  return name.ends_with(end) ? name.substr(0, name.size() - end.size()) : name;
+}
+
 } // namespace dlc::import

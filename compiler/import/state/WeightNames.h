@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace dlc::import {
 
@@ -14,5 +15,8 @@ namespace dlc::import {
 /// lengths of all names.
 std::string alignPrefix(const std::set<std::string> &wanted,
                         std::map<std::string, Weight> &given);
+
+/// "bn1.weight" without ".weight"; as it is where it does not end so.
+std::string withoutEnd(const std::string &name, std::string_view end);
 
 } // namespace dlc::import

@@ -4,18 +4,18 @@
 
 namespace dlc::import {
 
-std::vector<float> numbers(const Weight &weight) {
+std::vector<float> floatsOf(const Weight &weight) {
   std::vector<float> values(size_t(weight.elements()));
   auto bytes = castFloats(weight.data, values.size(), weight.dtype, DType::F32);
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
-std::vector<float> numbers(const std::string &bytes, DType dtype) {
-  return numbers({dtype,
-                  {int64_t(bytes.size() / sizeOf(dtype))},
-                  bytes.data(),
-                  bytes.size()});
+std::vector<float> floatsOf(const std::string &bytes, DType dtype) {
+  return floatsOf({dtype,
+                   {int64_t(bytes.size() / sizeOf(dtype))},
+                   bytes.data(),
+                   bytes.size()});
 }
 
 std::string bytesOf(const std::vector<float> &values, DType dtype) {

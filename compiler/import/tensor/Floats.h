@@ -6,9 +6,9 @@
 
 namespace dlc::import {
 
-std::vector<float> numbers(const Weight &weight);
+std::vector<float> floatsOf(const Weight &weight);
 /// Of a tensor's data.
-std::vector<float> numbers(const std::string &bytes, DType dtype);
+std::vector<float> floatsOf(const std::string &bytes, DType dtype);
 /// Rounded to `dtype`.
 std::string bytesOf(const std::vector<float> &values, DType dtype);
 
