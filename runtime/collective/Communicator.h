@@ -15,8 +15,9 @@ namespace dlc {
 
 class FlightRecorder;
 
-// mean divides each rank's values by the number of ranks, then adds.
-enum class ReduceOp { Sum, Mean };
+// Mean divides each rank's values by the number of ranks, then adds. Max is NaN
+// where one is.
+enum class ReduceOp { Sum, Mean, Max };
 
 // Every rank makes the same calls in the same order, one at a time. A call
 // returns within the deadline: Code::PeerLost, naming the rank if it is known,
@@ -28,10 +29,18 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // In place, `count` elements; the same bits on all ranks and in every run.
-  // F32, F64, BF16, F16 (added in f32) and I64, I32, for these only Sum.
+  // In place, `count` elements; the same bits on all ranks and in every run:
+  // each is added from rank 0's to the last one's. F32, F64, BF16, F16 (added
+  // in f32, rounded once) and I64, I32, of which there are no means.
   virtual Status allReduce(void *data, size_t count, DType type,
                            ReduceOp op) = 0;
+
+  // Of adjacent pieces, one a rank, in their order and of so many elements,
+  // `own`, which may be in `data`, gets this rank's, reduced to the same bits
+  // as by allReduce(), wherever pieces begin. What else is in `data` is
+  // undefined after. A piece may be empty.
+  virtual Status reduceScatter(void *data, std::span<const size_t> pieces,
+                               void *own, DType type, ReduceOp op) = 0;
 
   // In place: of adjacent pieces, one a rank, in their order and of these
   // bytes, each rank has its own; then all have all. A piece may be empty.

@@ -1,6 +1,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/Communicator.h"
+#include "runtime/collective/Exchange.h"
 #include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"
 #include "runtime/collective/flight/Recorder.h"
@@ -11,7 +12,6 @@
 
 #include <gloo/allgather.h>
 #include <gloo/allgatherv.h>
-#include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/common/error.h>
@@ -34,12 +34,6 @@ std::string_view withoutPlace(std::string_view text) {
   size_t end = text.find("] ");
   return text.starts_with('[') && end != text.npos ? text.substr(end + 2)
                                                    : text;
-}
-
-// Rows of gloo::allReduce are typed by size only: the reduction knows the type.
-template <class Word>
-void setBuffer(gloo::AllreduceOptions &options, void *data, size_t count) {
-  options.setOutput(static_cast<Word *>(data), count);
 }
 
 bool isLoopback(const std::string &address) {
@@ -187,32 +181,29 @@ class GlooCommunicator : public Communicator {
 public:
   GlooCommunicator(std::shared_ptr<gloo::Context> context,
                    std::shared_ptr<Membership> membership, int channel)
-      : context_(std::move(context)), membership_(std::move(membership)),
-        channel_(channel) {}
+      : context_(std::move(context)), exchange_(context_),
+        membership_(std::move(membership)), channel_(channel) {}
 
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
   Status allReduce(void *data, size_t count, DType type, ReduceOp op) override {
-    SumFunction sum = sumFunction(type);
-    if (!sum || (op == ReduceOp::Mean && !isFloat(type)))
-      return failed("cannot all-reduce {}", nameOf(type));
+    DLC_TRY(checkReduction(type, op));
     if (count == 0)
       return {};
-    if (op == ReduceOp::Mean)
-      scale(data, count, type, 1.0 / size());
-    return guard("all_reduce", count * sizeOf(type), [&] {
-      gloo::AllreduceOptions options(context_);
-      options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-      options.setReduceFunction(sum);
-      if (sizeOf(type) == 2)
-        setBuffer<uint16_t>(options, data, count);
-      else if (sizeOf(type) == 4)
-        setBuffer<uint32_t>(options, data, count);
-      else
-        setBuffer<uint64_t>(options, data, count);
-      gloo::allreduce(options);
-    });
+    return guard("all_reduce", count * sizeOf(type),
+                 [&] { exchange_.allReduce(data, count, type, op); });
+  }
+
+  Status reduceScatter(void *data, std::span<const size_t> pieces, void *own,
+                       DType type, ReduceOp op) override {
+    DLC_TRY(checkReduction(type, op));
+    const size_t count =
+        std::accumulate(pieces.begin(), pieces.end(), size_t(0));
+    if (count == 0)
+      return {};
+    return guard("reduce_scatter", count * sizeOf(type),
+                 [&] { exchange_.reduceScatter(data, pieces, own, type, op); });
   }
 
   Status allGather(void *data, std::span<const size_t> pieces) override {
@@ -303,6 +294,11 @@ public:
   }
 
 private:
+  static Status checkReduction(DType type, ReduceOp op) {
+    return canReduce(type, op) ? Status()
+                               : failed("cannot all-reduce {}", nameOf(type));
+  }
+
   std::string addressOf(int peer) const {
     return context_->getPair(peer)->address().str();
   }
@@ -354,6 +350,7 @@ private:
   }
 
   std::shared_ptr<gloo::Context> context_;
+  Exchange exchange_;
   std::shared_ptr<Membership> membership_;
   std::map<std::string, int> peers_; // by address
   const int channel_;

@@ -23,58 +23,83 @@ struct F16 {
   template <class T> static uint16_t store(float value) { return toF16(value); }
 };
 
-template <class T, class Form>
-void sum(void *to, const void *a, const void *b, size_t count) {
-  auto *out = static_cast<T *>(to);
-  auto *left = static_cast<const T *>(a);
-  auto *right = static_cast<const T *>(b);
-  for (size_t i = 0; i < count; ++i)
-    out[i] =
-        Form::template store<T>(Form::load(left[i]) + Form::load(right[i]));
+template <class F> auto visit(DType type, F &&f) {
+  switch (type) {
+  case DType::F32:
+    return f(float(), Plain());
+  case DType::F64:
+    return f(double(), Plain());
+  case DType::BF16:
+    return f(uint16_t(), Bf16());
+  case DType::F16:
+    return f(uint16_t(), F16());
+  case DType::I64:
+    return f(int64_t(), Plain());
+  case DType::I32:
+  default:
+    return f(int32_t(), Plain());
+  }
 }
 
-template <class T, class Form>
-void scaleAs(void *data, size_t count, double factor) {
-  auto *values = static_cast<T *>(data);
-  for (size_t i = 0; i < count; ++i) {
-    auto value = Form::load(values[i]);
-    values[i] =
-        Form::template store<T>(value * static_cast<decltype(value)>(factor));
+constexpr size_t kBlock = 1024; // elements whose sums stay near
+
+// `count` is a constant for all blocks but the last, so that they are vectors.
+template <class T, class Form, class Count>
+void reduceBlock(T *to, std::span<const std::byte *const> sources, size_t first,
+                 Count count, bool most) {
+  const auto from = [&](size_t i) {
+    return reinterpret_cast<const T *>(sources[i]) + first;
+  };
+  decltype(Form::load(T())) values[kBlock];
+  const T *x = from(0);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = Form::load(x[i]);
+  for (size_t rank = 1; rank < sources.size(); ++rank) {
+    x = from(rank);
+    if (most)
+      for (size_t i = 0; i < count; ++i) {
+        const auto value = Form::load(x[i]);
+        values[i] = value > values[i] || value != value ? value : values[i];
+      }
+    else
+      for (size_t i = 0; i < count; ++i)
+        values[i] += Form::load(x[i]);
   }
+  for (size_t i = 0; i < count; ++i)
+    to[first + i] = Form::template store<T>(values[i]);
 }
 
 } // namespace
 
-SumFunction sumFunction(DType type) {
-  switch (type) {
-  case DType::F32:
-    return sum<float, Plain>;
-  case DType::F64:
-    return sum<double, Plain>;
-  case DType::BF16:
-    return sum<uint16_t, Bf16>;
-  case DType::F16:
-    return sum<uint16_t, F16>;
-  case DType::I64:
-    return sum<int64_t, Plain>;
-  case DType::I32:
-    return sum<int32_t, Plain>;
-  case DType::U8:
-  case DType::Bool:
-    return nullptr;
-  }
-  return nullptr;
+bool canReduce(DType type, ReduceOp op) {
+  return isFloat(type) ||
+         (op != ReduceOp::Mean && (type == DType::I64 || type == DType::I32));
+}
+
+void reduceInOrder(void *to, std::span<const std::byte *const> sources,
+                   size_t count, DType type, ReduceOp op) {
+  visit(type, [&]<class T, class Form>(T, Form) {
+    const bool most = op == ReduceOp::Max;
+    auto *out = static_cast<T *>(to);
+    size_t i = 0;
+    for (; i + kBlock <= count; i += kBlock)
+      reduceBlock<T, Form>(out, sources, i,
+                           std::integral_constant<size_t, kBlock>(), most);
+    reduceBlock<T, Form>(out, sources, i, count - i, most);
+  });
 }
 
 void scale(void *data, size_t count, DType type, double factor) {
-  if (type == DType::F32)
-    scaleAs<float, Plain>(data, count, factor);
-  else if (type == DType::F64)
-    scaleAs<double, Plain>(data, count, factor);
-  else if (type == DType::BF16)
-    scaleAs<uint16_t, Bf16>(data, count, factor);
-  else if (type == DType::F16)
-    scaleAs<uint16_t, F16>(data, count, factor);
+  visit(type, [&]<class T, class Form>(T, Form) {
+    if constexpr (!std::is_same_v<Form, Plain> || std::is_floating_point_v<T>) {
+      auto *values = static_cast<T *>(data);
+      for (size_t i = 0; i < count; ++i) {
+        auto value = Form::load(values[i]);
+        values[i] = Form::template store<T>(
+            value * static_cast<decltype(value)>(factor));
+      }
+    }
+  });
 }
 
 } // namespace dlc

@@ -1,18 +1,22 @@
-// Elementwise sums of the types that a collective may carry.
+// What a collective does with the elements of several ranks.
 #pragma once
 
 #include "runtime/base/numbers/DType.h"
+#include "runtime/collective/Communicator.h"
 
 #include <cstddef>
+#include <span>
 
 namespace dlc {
 
-// to[i] = a[i] + b[i]; half types add in f32 and round once. `to` may be `a`.
-using SumFunction = void (*)(void *to, const void *a, const void *b,
-                             size_t count);
+// Whether a collective carries elements of that type: means are of floats.
+bool canReduce(DType type, ReduceOp op);
 
-// Null for types that no collective carries.
-SumFunction sumFunction(DType type);
+// to[i] = sources[0][i] + sources[1][i] + ..., from the left, or the largest of
+// them, NaN if one is. Half types add in f32 and round once. `to` may be one of
+// the sources. Mean is the sum: scale() came before.
+void reduceInOrder(void *to, std::span<const std::byte *const> sources,
+                   size_t count, DType type, ReduceOp op);
 
 // data[i] *= factor, for float types.
 void scale(void *data, size_t count, DType type, double factor);

@@ -279,6 +279,10 @@ public:
     order.push_back(count);
     return {};
   }
+  Status reduceScatter(void *, std::span<const size_t>, void *, DType,
+                       ReduceOp) override {
+    return failed("none");
+  }
   Status allGather(void *, std::span<const size_t>) override { return {}; }
   Status broadcast(void *, size_t, int) override { return {}; }
   Status barrier() override { return {}; }

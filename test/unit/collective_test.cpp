@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <functional>
 #include <sys/wait.h>
@@ -62,9 +63,10 @@ protected:
         bool joined =
             ranks.ok() &&
             (*ranks)->allReduce(&value, 1, DType::F32, ReduceOp::Sum).ok();
-        if (rank == 1)
+        if (rank == 1) {
+          std::this_thread::sleep_for(200ms); // the others have ended it, too
           end();
-        else
+        } else
           (void)(*ranks)->barrier().ok();
         ::_exit(joined ? 0 : 1);
       }
@@ -242,6 +244,109 @@ TEST_F(Gloo, SumAndMean) {
     ASSERT_TRUE(
         ranks.allReduce(half.data(), 7, DType::BF16, ReduceOp::Sum).ok());
     EXPECT_EQ(half, std::vector<uint16_t>(7, toBf16(6)));
+  });
+}
+
+// Element i of rank `rank`: values whose sum depends on the order of adding.
+std::vector<float> valuesOf(int rank, size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = std::ldexp(1.0f + 0.37f * static_cast<float>(rank) +
+                               1e-6f * static_cast<float>(i % 9973),
+                           (static_cast<int>(i) * 7 + rank * 5) % 23 - 11);
+  return values;
+}
+
+// In one message, in one segment, in many; the same bits by both functions,
+// wherever pieces begin.
+TEST_F(Gloo, SumsInTheOrderOfTheRanks) {
+  for (int size : {2, 3, 4})
+    for (size_t count : {size_t(1), size_t(7), size_t(30'000), size_t(700'001)})
+      onRanks(here(size), [=](Communicator &ranks) {
+        std::vector<float> all = valuesOf(ranks.rank(), count);
+        ASSERT_TRUE(
+            ranks.allReduce(all.data(), count, DType::F32, ReduceOp::Sum).ok());
+        std::vector<float> expected = valuesOf(0, count);
+        for (int rank = 1; rank < size; ++rank) {
+          const std::vector<float> next = valuesOf(rank, count);
+          for (size_t i = 0; i < count; ++i)
+            expected[i] += next[i];
+        }
+        ASSERT_EQ(all, expected) << size << " ranks, " << count;
+        // Rank 0 has nothing, the last one most.
+        std::vector<size_t> pieces(static_cast<size_t>(size), count / 5);
+        pieces.front() = 0;
+        pieces.back() = count - count / 5 * (static_cast<size_t>(size) - 2);
+        size_t begin = 0;
+        for (int rank = 0; rank < ranks.rank(); ++rank)
+          begin += pieces[static_cast<size_t>(rank)];
+        const size_t mine = pieces[static_cast<size_t>(ranks.rank())];
+        for (bool inPlace : {false, true}) {
+          std::vector<float> data = valuesOf(ranks.rank(), count), own(mine);
+          float *to = inPlace ? data.data() + begin : own.data();
+          ASSERT_TRUE(ranks
+                          .reduceScatter(data.data(), pieces, to, DType::F32,
+                                         ReduceOp::Sum)
+                          .ok());
+          ASSERT_TRUE(std::equal(to, to + mine, expected.begin() + begin));
+        }
+        std::vector<float> gathered(count, -1);
+        std::copy_n(expected.begin() + begin, mine, gathered.begin() + begin);
+        for (size_t &piece : pieces)
+          piece *= sizeof(float);
+        ASSERT_TRUE(ranks.allGather(gathered.data(), pieces).ok());
+        ASSERT_EQ(gathered, expected);
+      });
+}
+
+// 1 + 2^-8 is no bf16 and would be 1; with another 2^-8 the sum is one.
+TEST_F(Gloo, HalvesAreRoundedOnce) {
+  onRanks(here(3), [](Communicator &ranks) {
+    const float part = ranks.rank() == 0 ? 1 : std::ldexp(1.0f, -8);
+    for (size_t count : {5, 100'000}) {
+      std::vector<uint16_t> bf16(count, toBf16(part));
+      ASSERT_TRUE(
+          ranks.allReduce(bf16.data(), count, DType::BF16, ReduceOp::Sum).ok());
+      EXPECT_EQ(bf16, std::vector<uint16_t>(count, toBf16(1 + 2 * 0x1p-8f)));
+      std::vector<uint16_t> f16(
+          count, toF16(ranks.rank() == 0 ? 1 : std::ldexp(1.0f, -11)));
+      const std::vector<size_t> pieces{count, 0, 0};
+      ASSERT_TRUE(ranks
+                      .reduceScatter(f16.data(), pieces, f16.data(), DType::F16,
+                                     ReduceOp::Sum)
+                      .ok());
+      if (ranks.rank() == 0) {
+        EXPECT_EQ(f16, std::vector<uint16_t>(count, toF16(1 + 0x1p-10f)));
+      }
+    }
+  });
+}
+
+TEST_F(Gloo, MaxAndMean) {
+  onRanks(here(3), [](Communicator &ranks) {
+    const auto rank = static_cast<float>(ranks.rank());
+    std::vector<float> values = {rank, -rank, rank == 1 ? NAN : 0.0f};
+    ASSERT_TRUE(
+        ranks.allReduce(values.data(), 3, DType::F32, ReduceOp::Max).ok());
+    EXPECT_EQ(values[0], 2);
+    EXPECT_EQ(values[1], 0);
+    EXPECT_TRUE(std::isnan(values[2]));
+    std::vector<int64_t> counts = {-5 - ranks.rank(), 1LL << 40};
+    ASSERT_TRUE(
+        ranks.allReduce(counts.data(), 2, DType::I64, ReduceOp::Max).ok());
+    EXPECT_EQ(counts, (std::vector<int64_t>{-5, 1LL << 40}));
+    std::vector<double> mean = {rank * 3.0, rank, rank * 2.0};
+    const std::vector<size_t> pieces{1, 1, 1};
+    double own = 0;
+    ASSERT_TRUE(ranks
+                    .reduceScatter(mean.data(), pieces, &own, DType::F64,
+                                   ReduceOp::Mean)
+                    .ok());
+    constexpr double kMeans[] = {3, 1, 2};
+    EXPECT_DOUBLE_EQ(own, kMeans[ranks.rank()]);
+    EXPECT_EQ(
+        ranks.allReduce(counts.data(), 2, DType::I64, ReduceOp::Mean).message(),
+        "cannot all-reduce i64");
   });
 }
 

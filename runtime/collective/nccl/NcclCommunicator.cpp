@@ -161,6 +161,12 @@ Status NcclCommunicator::registerMemory(void *data, size_t bytes) {
   return {};
 }
 
+static ncclRedOp_t ncclOp(ReduceOp op) {
+  return op == ReduceOp::Mean  ? ncclAvg
+         : op == ReduceOp::Max ? ncclMax
+                               : ncclSum;
+}
+
 Status NcclCommunicator::allReduce(void *data, size_t count, DType type,
                                    ReduceOp op, void *queue) {
   if (op == ReduceOp::Mean && !isFloat(type))
@@ -169,8 +175,7 @@ Status NcclCommunicator::allReduce(void *data, size_t count, DType type,
   std::unique_lock lock(mutex_);
   DLC_TRY(known(lock));
   const Status enqueued = settle(
-      nccl_->ncclAllReduce(data, data, count, element,
-                           op == ReduceOp::Mean ? ncclAvg : ncclSum,
+      nccl_->ncclAllReduce(data, data, count, element, ncclOp(op),
                            communicator_, static_cast<cudaStream_t>(queue)),
       "ncclAllReduce");
   if (enqueued.ok())

@@ -22,6 +22,7 @@
 #include <set>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace dlc;
 using namespace dlc::standin;
@@ -83,9 +84,10 @@ bool reduce(const Reduction &r) {
       scale(own, count, r.type, 1.0 / r.segment->ranks());
     if (!r.segment->meet())
       return false;
-    std::memcpy(data, r.segment->slot(0), count * size);
-    for (int rank = 1; rank < r.segment->ranks(); ++rank)
-      sumFunction(r.type)(data, data, r.segment->slot(rank), count);
+    std::vector<const std::byte *> sources;
+    for (int rank = 0; rank < r.segment->ranks(); ++rank)
+      sources.push_back(r.segment->slot(rank));
+    reduceInOrder(data, sources, count, r.type, ReduceOp::Sum);
     if (!r.segment->meet())
       return false;
   }

@@ -1,0 +1,226 @@
+#include "runtime/collective/Exchange.h"
+#include "runtime/collective/Reduce.h"
+
+#include <gloo/common/error.h>
+#include <gloo/transport/unbound_buffer.h>
+#include <gloo/types.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace dlc {
+namespace {
+
+using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
+
+constexpr size_t kSegment = 512 << 10; // bytes
+constexpr size_t kWindow = 4;          // segments on their way, of each rank
+// Up to so many bytes to send each rank gets the whole, which takes one step.
+constexpr size_t kWhole = 16 << 10;
+
+// Gloo's own collectives have the prefixes 1 to 8.
+gloo::Slot slotOf(uint8_t step) { return gloo::Slot::build(0x40, step); }
+
+size_t segmentsOf(size_t bytes) { return (bytes + kSegment - 1) / kSegment; }
+size_t bytesOfSegment(size_t bytes, size_t segment) {
+  return std::min(kSegment, bytes - segment * kSegment);
+}
+
+void received(const Buffer &buffer) {
+  if (!buffer->waitRecv())
+    throw gloo::IoException("the wait was ended");
+}
+void sent(const Buffer &buffer) {
+  if (!buffer->waitSend())
+    throw gloo::IoException("the wait was ended");
+}
+
+// One reduction, in pieces of so many bytes, one a rank.
+class Pieces {
+public:
+  Pieces(gloo::Context &context, std::byte *data, std::vector<size_t> pieces,
+         std::byte *own)
+      : context_(context), rank_(static_cast<size_t>(context.rank)),
+        data_(data), own_(own), pieces_(std::move(pieces)),
+        begins_(pieces_.size()), in_(pieces_.size()), out_(pieces_.size()) {
+    std::exclusive_scan(pieces_.begin(), pieces_.end(), begins_.begin(),
+                        size_t(0));
+    const size_t ranks = pieces_.size();
+    // The next rank first, so that not all send to the same one.
+    for (size_t next = 1; next < ranks; ++next)
+      peers_.push_back((rank_ + next) % ranks);
+    all_ = context.createUnboundBuffer(data, begins_.back() + pieces_.back());
+    result_ = context.createUnboundBuffer(own, pieces_[rank_]);
+  }
+
+  // Room for what other ranks have for this one's piece.
+  size_t roomBytes() const { return pieces_.size() * window(); }
+
+  void expectContributions(std::byte *room) {
+    room_ = room;
+    for (size_t peer : peers_) {
+      in_[peer] =
+          context_.createUnboundBuffer(room + peer * window(), window());
+      for (size_t k = 0; k < std::min(kWindow, segments()); ++k)
+        expect(peer, k);
+    }
+  }
+  // A rank sends what it has added when it has all that was sent to it, so the
+  // place is free.
+  void expectResults() {
+    gathers_ = true;
+    for (size_t peer : peers_) {
+      out_[peer] =
+          context_.createUnboundBuffer(data_ + begins_[peer], pieces_[peer]);
+      for (size_t k = 0; k < segmentsOf(pieces_[peer]); ++k)
+        out_[peer]->recv(static_cast<int>(peer), slotOf(1), k * kSegment,
+                         bytesOfSegment(pieces_[peer], k));
+    }
+  }
+  void sendContributions() {
+    const size_t most =
+        segmentsOf(*std::max_element(pieces_.begin(), pieces_.end()));
+    for (size_t k = 0; k < most; ++k)
+      for (size_t peer : peers_)
+        if (k < segmentsOf(pieces_[peer])) {
+          all_->send(static_cast<int>(peer), slotOf(0),
+                     begins_[peer] + k * kSegment,
+                     bytesOfSegment(pieces_[peer], k));
+          ++contributions_;
+        }
+  }
+  void add(DType type, ReduceOp op) {
+    std::vector<const std::byte *> sources(pieces_.size());
+    for (size_t k = 0; k < segments(); ++k) {
+      const size_t bytes = bytesOfSegment(pieces_[rank_], k);
+      for (size_t peer : peers_) {
+        received(in_[peer]);
+        sources[peer] = room_ + peer * window() + k % kWindow * kSegment;
+      }
+      sources[rank_] = data_ + begins_[rank_] + k * kSegment;
+      reduceInOrder(own_ + k * kSegment, sources, bytes / sizeOf(type), type,
+                    op);
+      for (size_t peer : peers_) {
+        if (gathers_) {
+          result_->send(static_cast<int>(peer), slotOf(1), k * kSegment, bytes);
+          ++results_;
+        }
+        if (k + kWindow < segments())
+          expect(peer, k + kWindow);
+      }
+    }
+  }
+  void finish() {
+    if (gathers_)
+      for (size_t peer : peers_)
+        for (size_t k = 0; k < segmentsOf(pieces_[peer]); ++k)
+          received(out_[peer]);
+    for (; contributions_ > 0; --contributions_)
+      sent(all_);
+    for (; results_ > 0; --results_)
+      sent(result_);
+  }
+
+private:
+  size_t segments() const { return segmentsOf(pieces_[rank_]); }
+  size_t window() const { return std::min(kWindow * kSegment, pieces_[rank_]); }
+  void expect(size_t peer, size_t segment) {
+    in_[peer]->recv(static_cast<int>(peer), slotOf(0),
+                    segment % kWindow * kSegment,
+                    bytesOfSegment(pieces_[rank_], segment));
+  }
+
+  gloo::Context &context_;
+  const size_t rank_;
+  std::byte *const data_, *const own_;
+  std::byte *room_ = nullptr;
+  const std::vector<size_t> pieces_;
+  std::vector<size_t> begins_, peers_;
+  std::vector<Buffer> in_, out_; // by the rank that sends
+  Buffer all_, result_;
+  bool gathers_ = false;
+  size_t contributions_ = 0, results_ = 0; // sent
+};
+
+} // namespace
+
+std::byte *Exchange::room(size_t bytes) {
+  if (room_.size() < bytes)
+    room_.resize(bytes);
+  return room_.data();
+}
+
+void Exchange::run(std::byte *data, std::vector<size_t> pieces, std::byte *own,
+                   bool gathers, DType type, ReduceOp op) {
+  Pieces work(*context_, data, std::move(pieces), own);
+  work.expectContributions(room(work.roomBytes()));
+  if (gathers)
+    work.expectResults();
+  work.sendContributions();
+  work.add(type, op);
+  work.finish();
+}
+
+void Exchange::exchangeWhole(std::byte *data, size_t count, DType type,
+                             ReduceOp op) {
+  const auto ranks = static_cast<size_t>(context_->size),
+             rank = static_cast<size_t>(context_->rank);
+  const size_t bytes = count * sizeOf(type);
+  std::byte *const arrived = room(ranks * bytes);
+  std::memcpy(arrived + rank * bytes, data, bytes);
+  std::vector<Buffer> in(ranks);
+  std::vector<const std::byte *> sources;
+  const Buffer own =
+      context_->createUnboundBuffer(arrived + rank * bytes, bytes);
+  for (size_t peer = 0; peer < ranks; ++peer) {
+    sources.push_back(arrived + peer * bytes);
+    if (peer == rank)
+      continue;
+    in[peer] = context_->createUnboundBuffer(arrived + peer * bytes, bytes);
+    in[peer]->recv(static_cast<int>(peer), slotOf(2), 0, bytes);
+    own->send(static_cast<int>(peer), slotOf(2), 0, bytes);
+  }
+  for (const Buffer &buffer : in)
+    if (buffer)
+      received(buffer);
+  reduceInOrder(data, sources, count, type, op);
+  for (size_t sends = 1; sends < ranks; ++sends)
+    sent(own);
+}
+
+void Exchange::allReduce(void *data, size_t count, DType type, ReduceOp op) {
+  auto *bytes = static_cast<std::byte *>(data);
+  const auto ranks = static_cast<size_t>(context_->size);
+  const size_t size = sizeOf(type);
+  if (op == ReduceOp::Mean)
+    scale(data, count, type, 1.0 / static_cast<double>(ranks));
+  if (count * size * (ranks - 1) <= kWhole)
+    return exchangeWhole(bytes, count, type, op);
+  std::vector<size_t> pieces;
+  std::byte *own = nullptr;
+  size_t begin = 0;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const size_t end = count / ranks * (rank + 1) + // without overflow
+                       count % ranks * (rank + 1) / ranks;
+    if (rank == static_cast<size_t>(context_->rank))
+      own = bytes + begin * size;
+    pieces.push_back((end - begin) * size);
+    begin = end;
+  }
+  run(bytes, std::move(pieces), own, true, type, op);
+}
+
+void Exchange::reduceScatter(void *data, std::span<const size_t> counts,
+                             void *own, DType type, ReduceOp op) {
+  std::vector<size_t> pieces;
+  for (size_t count : counts)
+    pieces.push_back(count * sizeOf(type));
+  if (op == ReduceOp::Mean)
+    scale(data, std::accumulate(counts.begin(), counts.end(), size_t(0)), type,
+          1.0 / context_->size);
+  run(static_cast<std::byte *>(data), std::move(pieces),
+      static_cast<std::byte *>(own), false, type, op);
+}
+
+} // namespace dlc
