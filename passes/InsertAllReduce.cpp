@@ -20,6 +20,12 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     auto f = findFunction(getOperation(), "train_step");
     if (!f)
       return signalPassFailure();
+    if (options.allReduce.scatters() && options.allReduce.compress != "none") {
+      f.emitError("--zero=2: gradients that are rounded on their way "
+                  "(--compress) cannot be kept in parts so far; use --zero=1, "
+                  "or --compress=none");
+      return signalPassFailure();
+    }
     bucket = filled = 0;
     OpBuilder b(f.getContext());
     llvm::DenseSet<unsigned> flags;

@@ -156,10 +156,12 @@ struct AllReduceOptions {
   bool syncBatchNorm = false;
   /// --compress=none|bf16|fp16: what gradients are rounded to on their way.
   std::string compress = "none";
-  /// --zero=0|1: 1: each rank keeps a part of moments and averages.
+  /// --zero=0|1|2: from 1 each rank keeps a part of moments and averages, from
+  /// 2 of gradients.
   int64_t zero = 0;
 
   bool shards() const { return zero > 0 && world > 1; }
+  bool scatters() const { return zero > 1 && world > 1; }
   bool syncs() const { return syncBatchNorm && world > 1; }
 
   void addTo(OptionTable &table);

@@ -70,16 +70,19 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       if (!recompute.nodes.empty() || recompute.budget)
                         pm.addPass(createRecompute(recompute));
                     }});
-  const bool shards = options.train.allReduce.shards();
+  const bool shards = options.train.allReduce.shards(),
+             scatters = options.train.allReduce.scatters();
   phases.push_back({"plan",
                     "every step is commands on buffers at fixed places; "
                     "kernels are scheduled",
                     [=](OpPassManager &pm) {
-                      pm.addPass(createPlanMemory());
-                      pm.addPass(createMergeLaunches());
+                      pm.addPass(createPlanMemory({scatters}));
+                      pm.addPass(createMergeLaunches({scatters}));
                       pm.addPass(createScheduleKernels());
                       if (shards)
                         pm.addPass(createShardUpdates({traits.runsParts}));
+                      if (scatters)
+                        pm.addPass(createScatterGradients());
                       pm.addPass(with(lowering, createMapThreads()));
                     }});
   return phases;

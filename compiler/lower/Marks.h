@@ -15,4 +15,8 @@ constexpr llvm::StringLiteral kInPlace = "dlc.in_place";
 /// Of a launch: elements of an item, of which each rank runs some.
 constexpr llvm::StringLiteral kShard = "shard";
 
+/// Of a program: bytes at the begin of the gradient region that hold what
+/// travels with gradients and belongs to no parameter.
+constexpr llvm::StringLiteral kGradientHead = "dlc.gradient_head";
+
 } // namespace dlc

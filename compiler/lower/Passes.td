@@ -101,10 +101,13 @@ def PlanMemory : Lower_ModulePass<"dlc-plan-memory"> {
   let summary = "turn functions into programs of commands on buffers";
   let description = "State and gradients lie in flat regions, what a step computes in scratch, by liveness.";
   let dependentDialects = ["::dlc::exec::ExecDialect"];
+  let options = [Option<"scatter", "scatter", "bool", "false", "for dlc-scatter-gradients: calls have each gradient apart">];
 }
 
 def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {
   let summary = "one launch for launches of a kernel on adjacent buffers";
+  let options = [Option<"scatter", "scatter", "bool", "false",
+    "for dlc-scatter-gradients: not over gradients of different buckets">];
 }
 
 def ScheduleKernels : Lower_ModulePass<"dlc-schedule-kernels"> {
@@ -124,6 +127,13 @@ def ShardUpdates : Lower_ModulePass<"dlc-shard-updates"> {
     items: the command has `shard`, the elements of an item. An all_gather behind it completes the parameters; its wait
     stands before the first other command that touches parameters, else at the end. Behind dlc-schedule-kernels.}];
   let options = [Option<"parts", "parts", "bool", "true", "the target's devices can run some of a kernel's items">];
+}
+
+def ScatterGradients : Lower_ModulePass<"dlc-scatter-gradients"> {
+  let summary = "each rank keeps the part of gradients that its updates read";
+  let description = [{The all_reduce of gradients that kernels with `shard` read becomes a reduce_scatter; whole gradients live
+    in few slots of scratch memory, for as long as their bucket is filled and travels. What sums up all gradients sums parts
+    and then ranks, by integers, so that the sum has the bits of that of whole gradients. Behind dlc-shard-updates.}];
 }
 
 #endif

@@ -121,8 +121,8 @@ void AllReduceOptions::addTo(OptionTable &table) {
   table
       .count("ddp.zero", zero, 0,
              "1: each rank keeps and computes its part of moments and "
-             "averages; 0: all of them",
-             1)
+             "averages; 2: of gradients, too; 0: all of them",
+             2)
       .named("--zero");
 }
 

@@ -22,6 +22,11 @@ Result<int> CollectiveQueue::add(void *data, size_t count, DType type,
   return add({data, count, type, op});
 }
 
+Result<int> CollectiveQueue::addScatter(void *data, std::vector<size_t> pieces,
+                                        void *own, DType type, ReduceOp op) {
+  return add({data, 0, type, op, std::move(pieces), own});
+}
+
 Result<int> CollectiveQueue::addGather(void *data, std::vector<size_t> pieces) {
   return add({data, 0, DType::U8, ReduceOp::Sum, std::move(pieces)});
 }
@@ -70,10 +75,15 @@ Status CollectiveQueue::endStep() {
 }
 
 Status CollectiveQueue::run(const Reduction &r) {
-  return guarded(r.pieces.empty() ? "all_reduce" : "all_gather", [&] {
+  const char *name = r.own              ? "reduce_scatter"
+                     : r.pieces.empty() ? "all_reduce"
+                                        : "all_gather";
+  return guarded(name, [&] {
     communicator_.setSubject(r.subject);
     const Status done =
-        r.pieces.empty()
+        r.own
+            ? communicator_.reduceScatter(r.data, r.pieces, r.own, r.type, r.op)
+        : r.pieces.empty()
             ? communicator_.allReduce(r.data, r.count, r.type, r.op)
             : communicator_.allGather(r.data, r.pieces);
     communicator_.setSubject(-1);

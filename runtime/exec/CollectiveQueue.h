@@ -20,6 +20,8 @@ public:
   ~CollectiveQueue() override;
 
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
+  Result<int> addScatter(void *data, std::vector<size_t> pieces, void *own,
+                         DType type, ReduceOp op) override;
   Result<int> addGather(void *data, std::vector<size_t> pieces) override;
   void describe(int ticket, int64_t bucket, const std::string &nodes) override;
   Status start(int ticket) override;
@@ -34,7 +36,8 @@ private:
     size_t count;
     DType type;
     ReduceOp op;
-    std::vector<size_t> pieces = {}; // not empty: to gather
+    std::vector<size_t> pieces = {}; // not empty: to scatter, or gather
+    void *own = nullptr;             // not null: to scatter
     bool pending = false;
     int subject = -1;
   };

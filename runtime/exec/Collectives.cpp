@@ -31,6 +31,14 @@ private:
   int ticket_;
 };
 
+Result<ReduceOp> opOf(const plan::Command &command) {
+  const std::string op = plan::stringAttribute(command, "op", "mean");
+  if (op != "mean" && op != "sum")
+    return incompatible("{} '{}': op is '{}', expected mean or sum",
+                        command.kind(), command.label(), op);
+  return op == "mean" ? ReduceOp::Mean : ReduceOp::Sum;
+}
+
 } // namespace
 
 Result<std::unique_ptr<Command>>
@@ -38,6 +46,8 @@ CollectiveBinder::bind(const CommandSpec &spec) {
   const int64_t bucket = plan::intAttribute(spec.command, "bucket", 0);
   if (spec.command.kind() == "all_reduce")
     return bindAllReduce(spec, bucket);
+  if (spec.command.kind() == "reduce_scatter")
+    return bindReduceScatter(spec, bucket);
   if (spec.command.kind() == "all_gather")
     return bindAllGather(spec, bucket);
   const auto ticket = tickets_.find(bucket);
@@ -50,10 +60,7 @@ CollectiveBinder::bind(const CommandSpec &spec) {
 Result<std::unique_ptr<Command>>
 CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
   const std::string &label = spec.command.label();
-  const std::string op = plan::stringAttribute(spec.command, "op", "mean");
-  if (op != "mean" && op != "sum")
-    return incompatible("all_reduce '{}': op is '{}', expected mean or sum",
-                        label, op);
+  DLC_ASSIGN(const ReduceOp op, opOf(spec.command));
   if (spec.inputs.size() != 1)
     return corrupt("all_reduce '{}': {} inputs, expected 1", label,
                    spec.inputs.size());
@@ -64,11 +71,37 @@ CollectiveBinder::bindAllReduce(const CommandSpec &spec, int64_t bucket) {
     return corrupt("all_reduce '{}': its range has no valid type", label);
   int ticket = 0;
   if (reducer_) {
-    DLC_ASSIGN(ticket,
-               reducer_->add(range.data, *count, *type,
-                             op == "mean" ? ReduceOp::Mean : ReduceOp::Sum));
+    DLC_ASSIGN(ticket, reducer_->add(range.data, *count, *type, op));
     reducer_->describe(ticket, bucket, label);
   }
+  tickets_[bucket] = ticket;
+  return std::make_unique<Collective>(reducer_, ticket);
+}
+
+// The second operand is this rank's part.
+Result<std::unique_ptr<Command>>
+CollectiveBinder::bindReduceScatter(const CommandSpec &spec, int64_t bucket) {
+  const std::string &label = spec.command.label();
+  const int64_t extent = plan::intAttribute(spec.command, "extent", 0),
+                item = plan::intAttribute(spec.command, "shard", 0);
+  DLC_ASSIGN(const ReduceOp op, opOf(spec.command));
+  if (!reducer_ || spec.inputs.size() != 1 || spec.outputs.size() != 1 ||
+      extent < 1 || item < 1)
+    return corrupt("reduce_scatter '{}': {} inputs, {} items of {} elements",
+                   label, spec.inputs.size(), extent, item);
+  const plan::TensorType &range = *spec.inputs[0].type;
+  const std::optional<DType> type = plan::dtypeOf(range.dtype());
+  const std::optional<uint64_t> count = checkedElements(range.shape());
+  if (!type || !count ||
+      *count > static_cast<uint64_t>(extent) * static_cast<uint64_t>(item))
+    return corrupt("reduce_scatter '{}': its range is not its items", label);
+  DLC_ASSIGN(
+      const int ticket,
+      reducer_->addScatter(
+          spec.inputs[0].data,
+          plan::piecesOf(*count, extent, static_cast<uint64_t>(item), ranks_),
+          spec.outputs[0].data, *type, op));
+  reducer_->describe(ticket, bucket, label);
   tickets_[bucket] = ticket;
   return std::make_unique<Collective>(reducer_, ticket);
 }

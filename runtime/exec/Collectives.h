@@ -1,5 +1,5 @@
-// The commands all_reduce, all_gather and wait, which are the executor's and
-// not the device's: they join computation and communication.
+// The commands all_reduce, reduce_scatter, all_gather and wait, which are the
+// executor's and not the device's: they join computation and communication.
 #pragma once
 
 #include "runtime/device/Device.h"
@@ -17,14 +17,21 @@ public:
       : reducer_(reducer), ranks_(ranks) {}
 
   static bool binds(std::string_view kind) {
-    return kind == "all_reduce" || kind == "all_gather" || kind == "wait";
+    return kind == "all_reduce" || kind == "reduce_scatter" ||
+           kind == "all_gather" || kind == "wait";
   }
   // Code::Corrupt for a bucket that is waited for and was not started.
   Result<std::unique_ptr<Command>> bind(const CommandSpec &spec);
+  // The bucket is there when it is waited for, by a command of the device.
+  void skip(int64_t bucket) { tickets_[bucket] = 0; }
 
 private:
   Result<std::unique_ptr<Command>> bindAllReduce(const CommandSpec &spec,
                                                  int64_t bucket);
+
+  // Of more than one rank.
+  Result<std::unique_ptr<Command>> bindReduceScatter(const CommandSpec &spec,
+                                                     int64_t bucket);
 
   Result<std::unique_ptr<Command>> bindAllGather(const CommandSpec &spec,
                                                  int64_t bucket);

@@ -20,6 +20,11 @@ public:
     return communicator_->registerMemory(data, bytes);
   }
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
+  Result<int> addScatter(void *, std::vector<size_t>, void *, DType,
+                         ReduceOp) override {
+    return incompatible("gradients in parts (--zero) are for CPUs alone so "
+                        "far");
+  }
   Result<int> addGather(void *, std::vector<size_t>) override {
     return incompatible("states in parts (--zero) are for CPUs alone so far");
   }

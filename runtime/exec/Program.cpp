@@ -27,12 +27,25 @@ Operand Program::buffer(uint32_t id) const {
   return operandOf(program_, id, context_.regions);
 }
 
+// A command as this rank runs it.
+CommandSpec Program::ownSpec(const plan::Command &command) {
+  CommandSpec spec = context_.shards.localise(
+      program_, specOf(program_, command, context_.regions), own_, types_);
+  if (context_.collectives || command.kind() != "reduce_scatter")
+    return spec;
+  plan::Command &copy = own_.emplace_back(); // one rank has all
+  copy.set_kind("copy");
+  copy.set_label(command.label());
+  return {copy, std::move(spec.inputs), std::move(spec.outputs)};
+}
+
 Status Program::bindCommands() {
   CollectiveBinder collectives(context_.collectives, context_.shards.ranks());
   for (const plan::Command &command : program_.commands()) {
-    const CommandSpec spec = context_.shards.localise(
-        program_, specOf(program_, command, context_.regions), own_);
-    DLC_ASSIGN(auto bound, CollectiveBinder::binds(command.kind())
+    const CommandSpec spec = ownSpec(command);
+    if (!context_.collectives)
+      collectives.skip(plan::intAttribute(command, "bucket", -1));
+    DLC_ASSIGN(auto bound, CollectiveBinder::binds(spec.command.kind())
                                ? collectives.bind(spec)
                                : context_.device.bind(spec));
     commands_.push_back(std::move(bound));
@@ -49,6 +62,16 @@ bool Program::isInRegion(uint32_t id, std::string_view region) const {
 }
 
 Status Program::injectInfinity() {
+  // Behind a scatter a rank has a part of a gradient, and may have none.
+  for (int i = 0; i < program_.commands_size(); ++i)
+    if (program_.commands(i).kind() == "reduce_scatter" &&
+        program_.buffers(static_cast<int>(program_.commands(i).inputs(0)))
+                .type()
+                .dtype() == plan::F32) {
+      injectBefore_ = static_cast<size_t>(i);
+      injected_ = buffer(program_.commands(i).inputs(0));
+      return {};
+    }
   for (int i = 0; i < program_.commands_size(); ++i) {
     for (uint32_t id : program_.commands(i).inputs())
       if (isInRegion(id, "gradient")) {

@@ -67,6 +67,7 @@ private:
   Program(const ProgramContext &context, const plan::Program &program)
       : context_(context), program_(program) {}
   Status bindCommands();
+  CommandSpec ownSpec(const plan::Command &command);
   Status inject();
   bool isInRegion(uint32_t buffer, std::string_view region) const;
   Status enqueueAll(bool timed);
@@ -77,7 +78,9 @@ private:
   ProgramContext context_;
   const plan::Program &program_;
   std::vector<std::unique_ptr<Command>> commands_;
-  std::deque<plan::Command> own_; // commands as this rank runs them
+  // Commands as this rank runs them, and types of its parts.
+  std::deque<plan::Command> own_;
+  std::deque<plan::TensorType> types_;
   std::vector<Timing> timings_;
   size_t injectBefore_ = SIZE_MAX; // command
   Operand injected_;

@@ -24,6 +24,11 @@ public:
   virtual Result<int> add(void *data, size_t count, DType type,
                           ReduceOp op) = 0;
 
+  // The same of a reduce-scatter to `own`, pieces in elements; see
+  // Communicator::reduceScatter. Incompatible where there is none.
+  virtual Result<int> addScatter(void *data, std::vector<size_t> pieces,
+                                 void *own, DType type, ReduceOp op) = 0;
+
   // The same of an all-gather in place; see Communicator::allGather.
   // Incompatible where there is none.
   virtual Result<int> addGather(void *data, std::vector<size_t> pieces) = 0;

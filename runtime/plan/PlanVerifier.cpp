@@ -227,7 +227,7 @@ private:
     if (program.inputs_size() || program.outputs_size())
       return corrupt("runs after '{}' and has ports", program.after());
     for (const plan::Command &command : program.commands())
-      if (command.kind() == "all_reduce" || command.kind() == "all_gather")
+      if (startsBucket(command))
         return corrupt("runs after '{}' and has a collective", program.after());
     return {};
   }
@@ -245,6 +245,11 @@ private:
         return corrupt("port '{}' has the limit {}", port.name(), port.limit());
     }
     return {};
+  }
+
+  static bool startsBucket(const plan::Command &command) {
+    return command.kind() == "all_reduce" || command.kind() == "all_gather" ||
+           command.kind() == "reduce_scatter";
   }
 
   template <class Ids>
@@ -265,12 +270,12 @@ private:
     if (command.kind() == "kernel" &&
         plan::stringAttribute(command, "symbol", "").empty())
       return corrupt("names no symbol");
-    if (command.kind() == "all_reduce") {
+    if (command.kind() == "all_reduce" || command.kind() == "reduce_scatter") {
       std::string op = plan::stringAttribute(command, "op", "");
       if (op != "mean" && op != "sum")
         return corrupt("reduces by '{}', expected mean or sum", op);
     }
-    if ((command.kind() == "all_reduce" || command.kind() == "all_gather") &&
+    if (startsBucket(command) &&
         !started.insert(plan::intAttribute(command, "bucket", -1)).second)
       return corrupt("its bucket is under way already");
     if (command.kind() == "wait" &&

@@ -172,7 +172,7 @@ Status Job::bindStep() {
   const auto bind = [this]() -> Status {
     if (options.debugOverflow && session->executor().hasParts())
       return usageError("--debug-overflow keeps a copy of all state, of which "
-                        "each rank has a part (--zero=1): compile with "
+                        "each rank has a part (--zero): compile with "
                         "--zero=0 for it");
     for (const plan::Program &program : session->plan().programs())
       if (const auto kind = plan::kindOf(program);

@@ -45,6 +45,10 @@ const std::vector<Case> &cases() {
       {"copy", {}, {{{500, 64}}}, {{{500, 64}}}},
       {"all_finite", {}, {{{500, 64}}, {{7}}}, {{{}, plan::BOOL}}},
       {"global_norm", {}, {{{500, 64}}, {{7}}}, {{{}, plan::F32}}},
+      {"square_sums", {}, {{{500, 64}}, {{7}}}, {{{69}, plan::I64}}},
+      {"norm_of_squares", {}, {{{69}, plan::I64}}, {{{}, plan::F32}}},
+      {"count_nonfinite", {}, {{{500, 64}}, {{7}}}, {{{1}, plan::I64}}},
+      {"none_counted", {}, {{{1}, plan::I64}}, {{{}, plan::BOOL}}},
   };
   return all;
 }

@@ -152,6 +152,83 @@ TEST(GlobalNorm, ResultIsAFloatScalar) {
             "global_norm 'node': the shape of y is [1], expected []");
 }
 
+// --- sums of parts ---
+
+// What ranks with parts of x make together: sums of each one's, added as
+// integers.
+double ofParts(const std::string &sum, const std::string &result, int64_t words,
+               const Tensor &x, plan::DType type, plan::DType of,
+               const std::vector<int64_t> &ends) {
+  CpuDevice device(2);
+  std::vector<Tensor> all, y;
+  all.emplace_back(plan::I64, Shape{words}, std::vector<double>(words, 0));
+  int64_t begin = 0;
+  for (int64_t end : ends) {
+    std::vector<Tensor> part, own;
+    std::vector<double> values;
+    for (int64_t i = begin; i < end; ++i)
+      values.push_back(x[i]);
+    part.emplace_back(type, Shape{end - begin}, values);
+    own.emplace_back(plan::I64, Shape{words});
+    const Status status = tryRun(device, sum, {}, part, own);
+    EXPECT_TRUE(status.ok()) << status.message();
+    for (int64_t i = 0; i < words; ++i)
+      all[0].set(i, all[0][i] + own[0][i]);
+    begin = end;
+  }
+  y.emplace_back(of, Shape{});
+  const Status status = tryRun(device, result, {}, all, y);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return y[0][0];
+}
+
+// The same bits as of the whole, where parts are whole sixteens.
+TEST(GlobalNorm, OfPartsIsThatOfTheWhole) {
+  Case c = flatCase("global_norm", {40013});
+  c.inputs[0].values.resize(40013);
+  for (size_t i = 0; i < c.inputs[0].values.size(); ++i)
+    c.inputs[0].values[i] =
+        std::ldexp(std::sin(static_cast<double>(i)), int(i * 7 % 60) - 30);
+  for (auto type : {plan::F32, plan::BF16, plan::F64}) {
+    auto inputs = makeInputs(c, type);
+    const double whole = runOn(c, inputs, type);
+    for (const std::vector<int64_t> &ends : {std::vector<int64_t>{40013},
+                                             {16, 40013},
+                                             {0, 16000, 16000, 40013},
+                                             {20480, 30720, 40013}})
+      EXPECT_EQ(ofParts("square_sums", "norm_of_squares", 69, inputs[0], type,
+                        type == plan::F64 ? plan::F64 : plan::F32, ends),
+                whole);
+    inputs[0].set(30000, kInf);
+    EXPECT_EQ(ofParts("square_sums", "norm_of_squares", 69, inputs[0], type,
+                      plan::F32, {16, 40013}),
+              kInf);
+  }
+}
+
+TEST(AllFinite, OfParts) {
+  Tensor x(plan::F32, Shape{64}, std::vector<double>(64, 1));
+  const auto result = [&] {
+    return ofParts("count_nonfinite", "none_counted", 1, x, plan::F32,
+                   plan::BOOL, {16, 16, 64});
+  };
+  EXPECT_EQ(result(), 1);
+  x.set(40, kNan);
+  EXPECT_EQ(result(), 0);
+}
+
+TEST(GlobalNorm, SumsAreIntegers) {
+  CpuDevice device(1);
+  std::vector<Tensor> inputs, few;
+  inputs.emplace_back(plan::F32, Shape{2});
+  few.emplace_back(plan::I64, Shape{68});
+  EXPECT_EQ(tryRun(device, "square_sums", {}, inputs, few).message(),
+            "square_sums 'node': the shape of the sum is [68], expected [69]");
+  EXPECT_EQ(tryRun(device, "norm_of_squares", {}, inputs, few).message(),
+            "norm_of_squares 'node': the element type of the sum is f32, "
+            "expected i64");
+}
+
 TEST(AllFinite, ResultIsABoolScalar) {
   CpuDevice device(1);
   std::vector<Tensor> inputs, outputs;

@@ -51,7 +51,7 @@ exec.region @param "state" bytes = 64
 exec.region @moment.m "state" bytes = 64
 exec.region @scratch "scratch" bytes = 64
 exec.state @w : tensor<4xf32> "param" in @param at 0 init = "w" trainable
-// expected-error @+1 {{--zero=1: what updates 'w.m' needs more of its tensor than the element that it updates}}
+// expected-error @+1 {{--zero: what updates 'w.m' needs more of its tensor than the element that it updates}}
 exec.state @w.m : tensor<4xf32> "moment" in @moment.m at 0 init = 0.0 : f32 of = @w
 exec.program @step scratch = 64 {
   %m = exec.buffer @moment.m at 0 : memref<4xf32>

@@ -1,5 +1,6 @@
 #include "compiler/lower/emit/EmitProgram.h"
 #include "compiler/dialect/ops/Ranks.h"
+#include "compiler/lower/Marks.h"
 #include <map>
 
 using namespace mlir;
@@ -14,8 +15,10 @@ MemRefType memrefOf(ShapedType t) {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(func::FuncOp f, const Placement &places, KernelTable &kernels)
-      : f(f), block(f.front()), places(places), kernels(kernels) {}
+  ProgramEmitter(func::FuncOp f, const Placement &places, KernelTable &kernels,
+                 bool apart)
+      : f(f), block(f.front()), places(places), kernels(kernels), apart(apart) {
+  }
 
   LogicalResult run() {
     for (Operation &op : block)
@@ -29,6 +32,9 @@ public:
     at.setInsertionPoint(f);
     auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
                                            places.scratchBytes());
+    if (apart)
+      program->setAttr(kGradientHead,
+                       at.getI64IntegerAttr(places.gradientHead()));
     if (Attribute after = f->getAttr("dlc.after"))
       program->setAttr("dlc.after", after);
     Block *body = at.createBlock(&program.getBody());
@@ -143,7 +149,7 @@ private:
     SmallVector<Value> ins, outs;
     if (failed(operands(b, op->getOperands(), ins)))
       return failure();
-    if (op.joinsOperands())
+    if (op.joinsOperands() && !apart)
       joinAdjacent(op->getOperands(), ins);
     for (Value v : op->getResults())
       outs.push_back(buffer(v));
@@ -280,6 +286,7 @@ private:
   Block &block;
   const Placement &places;
   KernelTable &kernels;
+  const bool apart;
   int64_t nextBucket = 0;
   std::map<int64_t, Bucket> buckets;
   std::map<std::tuple<std::string, int64_t, const void *>, Value> buffers;
@@ -289,8 +296,8 @@ private:
 } // namespace
 
 LogicalResult emitProgram(func::FuncOp f, const Placement &places,
-                          KernelTable &kernels) {
-  return ProgramEmitter(f, places, kernels).run();
+                          KernelTable &kernels, bool apart) {
+  return ProgramEmitter(f, places, kernels, apart).run();
 }
 
 } // namespace dlc

@@ -14,6 +14,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringSet.h"
+#include <set>
 
 using namespace mlir;
 using dlc::ir::tensorType;
@@ -92,10 +93,12 @@ struct Group {
 
 class Merger {
 public:
-  Merger(ModuleOp module) : module(module), symbols(module) {}
+  Merger(ModuleOp module, bool scatter)
+      : module(module), symbols(module), scatter(scatter) {}
 
   void run(exec::ProgramOp program) {
     SmallVector<std::unique_ptr<Group>> done;
+    findBuckets(program);
     for (Operation &op : program.getBody().front()) {
       if (isa<exec::BufferOp, exec::PortOp>(op))
         continue;
@@ -147,7 +150,19 @@ private:
         return "";
     return key;
   }
-  static bool follows(exec::LaunchOp next, exec::LaunchOp last) {
+  /// Where the gradients of each all-reduce begin.
+  void findBuckets(exec::ProgramOp program) {
+    buckets.clear();
+    if (scatter)
+      for (auto reduce : program.getBody().front().getOps<exec::AllReduceOp>())
+        if (Range r = rangeOf(reduce.getBuffer()); r.region == "gradient")
+          buckets.insert(r.begin);
+  }
+  bool inOneBucket(const Range &a, const Range &b) const {
+    return a.region != "gradient" ||
+           buckets.upper_bound(a.begin) == buckets.upper_bound(b.begin);
+  }
+  bool follows(exec::LaunchOp next, exec::LaunchOp last) const {
     std::optional<int64_t> distance;
     for (auto [a, b] : llvm::zip(last->getOperands(), next->getOperands())) {
       if (isScalar(a))
@@ -156,7 +171,7 @@ private:
       int64_t d = (rb.begin - ra.begin) / elementBytes(a);
       auto type = cast<MemRefType>(a.getType());
       if (ra.region != rb.region || ra.begin + stateStride(type) != rb.begin ||
-          (distance && *distance != d))
+          !inOneBucket(ra, rb) || (distance && *distance != d))
         return false;
       distance = d;
     }
@@ -270,14 +285,18 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  const bool scatter;
+  std::set<int64_t> buckets;
   llvm::StringMap<std::string> forms;
   std::map<std::string, std::unique_ptr<Group>> open;
   int64_t count = 0;
 };
 
 struct MergeLaunches : impl::MergeLaunchesBase<MergeLaunches> {
+  using MergeLaunchesBase::MergeLaunchesBase;
+
   void runOnOperation() final {
-    Merger merger(getOperation());
+    Merger merger(getOperation(), scatter);
     for (auto program : getOperation().getOps<exec::ProgramOp>())
       merger.run(program);
     eraseUnused();

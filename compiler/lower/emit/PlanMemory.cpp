@@ -13,6 +13,8 @@ namespace dlc {
 namespace {
 
 struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
+  using PlanMemoryBase::PlanMemoryBase;
+
   void runOnOperation() final {
     ModuleOp module = getOperation();
     StateLayout layout = layoutStates(module);
@@ -20,7 +22,7 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
     int64_t scratch = 0, gradient = 0;
     for (auto f : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       Placement places(f, layout);
-      if (failed(emitProgram(f, places, kernels)))
+      if (failed(emitProgram(f, places, kernels, scatter)))
         return signalPassFailure();
       gradient = std::max(gradient, places.gradientBytes());
       scratch = std::max(scratch, places.scratchBytes());

@@ -65,7 +65,7 @@ public:
         return failure();
     for (auto &[place, state] : parted)
       if (!done.contains(state))
-        return state.emitError("--zero=1: what updates '")
+        return state.emitError("--zero: what updates '")
                << state.getSymName()
                << "' needs more of its tensor than the element that it "
                   "updates (as lamb and muon do) and cannot be done in parts; "
@@ -184,7 +184,7 @@ struct ShardUpdates : impl::ShardUpdatesBase<ShardUpdates> {
 
   void runOnOperation() final {
     if (!parts) {
-      getOperation().emitError("--zero=1: the target's devices cannot run a "
+      getOperation().emitError("--zero: the target's devices cannot run a "
                                "part of a kernel's items so far; compile with "
                                "--zero=0, or with --target=cpu");
       return signalPassFailure();

@@ -199,7 +199,7 @@ void Placement::placeGradients() {
       head += alignUp(byteSize(tensorType(storage)));
     }
   }
-  gradientEnd = head;
+  headEnd = gradientEnd = head;
   for (auto [storage, offset] : gradients) {
     places[storage] = {"gradient", head + offset};
     gradientEnd = std::max(

@@ -39,6 +39,8 @@ public:
   /// have changed: then it is copied to scratch first.
   bool needsSnapshot(ir::ReadOp read) const;
   int64_t gradientBytes() const { return gradientEnd; }
+  /// Of these, what comes before the gradients of parameters.
+  int64_t gradientHead() const { return headEnd; }
   int64_t scratchBytes() const { return scratchEnd; }
 
 private:
@@ -71,7 +73,7 @@ private:
   llvm::StringMap<ir::WriteOp> writes;
   /// Of a storage that is no state's old value.
   llvm::DenseMap<mlir::Value, Place> places;
-  int64_t gradientEnd = 0, scratchEnd = 0;
+  int64_t headEnd = 0, gradientEnd = 0, scratchEnd = 0;
 };
 
 } // namespace dlc

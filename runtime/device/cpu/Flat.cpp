@@ -1,11 +1,18 @@
 // all_finite and global_norm: one scalar of all elements of all operands, which
-// are seen as one flat array. It is cut into chunks of a fixed size, so results
-// do not depend on the number of threads, nor does the work of many small
-// operands.
+// are seen as one flat array. It is cut into chunks of a fixed size, so the
+// work does not depend on the number of operands.
+//   count_nonfinite and square_sums are what these add up, as integers that
+// ranks may add, and none_counted and norm_of_squares what they make of it. As
+// squares of 16 elements from the beginning of an operand are added first, and
+// then exactly, a norm has the same bits for any number of threads, and of
+// ranks that have parts of the operands, each of whole sixteens.
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"
+#include "runtime/device/cpu/kernels/ExactSum.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace dlc {
@@ -27,23 +34,37 @@ DLC_INLINE bool anyNonFinite(const T *x, int64_t n, Bits exponent) {
   return seen >> (std::numeric_limits<Bits>::digits - 1);
 }
 
+constexpr int64_t kGroup = 16; // elements
+
 // In f64, where the square of an f32 is exact and does not overflow.
-template <class T> DLC_INLINE double sumSquares(const T *x, int64_t n) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) {
-    const double value = load(x[i]);
-    sum += value * value;
+template <class T> DLC_INLINE double squaresOfGroup(const T *x) {
+  double lanes[kGroup / 2];
+  for (int64_t i = 0; i < kGroup / 2; ++i) {
+    const double a = load(x[i]), b = load(x[i + kGroup / 2]);
+    lanes[i] = a * a + b * b;
   }
-  return sum;
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+template <class T>
+DLC_INLINE void addSquares(ExactSum &sum, const T *x, int64_t n) {
+  int64_t i = 0;
+  for (; i + kGroup <= n; i += kGroup)
+    sum.add(squaresOfGroup(x + i));
+  if (i == n)
+    return;
+  T last[kGroup] = {};
+  std::copy(x + i, x + n, last);
+  sum.add(squaresOfGroup(last));
 }
 
 #define DLC_FLAT_LOOPS(T, Bits, exponent)                                      \
   DLC_MULTIVERSION bool nonFinite(const T *x, int64_t n) {                     \
     return anyNonFinite<Bits>(x, n, exponent);                                 \
   }                                                                            \
-  DLC_MULTIVERSION double squares(const T *x, int64_t n) {                     \
-    return sumSquares(x, n);                                                   \
+  DLC_MULTIVERSION void squares(ExactSum &sum, const T *x, int64_t n) {        \
+    addSquares(sum, x, n);                                                     \
   }
 DLC_FLAT_LOOPS(float, uint32_t, 0x7f800000u)
 DLC_FLAT_LOOPS(Bf16, uint16_t, uint16_t(0x7f80))
@@ -56,21 +77,23 @@ namespace {
 constexpr int64_t kChunk = 16 << 10; // elements of a chunk
 constexpr int64_t kFlatGrain = 2;    // chunks worth a thread
 
-// An operand at [begin, end) of the flat array.
+// An operand at [begin, end) of the flat array, where it has whole groups.
 struct Piece {
   const std::byte *data;
   plan::DType type;
-  int64_t begin, end;
+  int64_t begin, end, count;
 };
 
 struct AllFinite {
-  using Partial = uint8_t; // whether some element is not finite
+  using Partial = int64_t; // chunks with an element that is not finite
+  static constexpr size_t kWords = 1;
   template <class T> static void add(Partial &bad, const T *x, int64_t n) {
-    bad |= nonFinite(x, n);
+    bad += nonFinite(x, n);
   }
-  static void add(Partial &bad, Partial other) { bad |= other; }
-  static void finish(Partial bad, const Operand &y) {
-    *y.data = std::byte(!bad);
+  static void add(Partial &bad, const Partial &other) { bad += other; }
+  static void carry(Partial &) {}
+  static void finish(const Partial &bad, const Operand &y) {
+    *y.data = std::byte(bad == 0);
   }
   static Status expectResult(const CommandSpec &spec, const Operand &y) {
     return expectType(spec, y, {plan::BOOL}, "y");
@@ -78,13 +101,15 @@ struct AllFinite {
 };
 
 struct GlobalNorm {
-  using Partial = double; // sum of squares
+  using Partial = ExactSum; // of squares
+  static constexpr size_t kWords = ExactSum::kWords;
   template <class T> static void add(Partial &sum, const T *x, int64_t n) {
-    sum += squares(x, n);
+    squares(sum, x, n);
   }
-  static void add(Partial &sum, Partial other) { sum += other; }
-  static void finish(Partial sum, const Operand &y) {
-    const double norm = std::sqrt(sum);
+  static void add(Partial &sum, const Partial &other) { sum.add(other); }
+  static void carry(Partial &sum) { sum.carry(); }
+  static void finish(const Partial &sum, const Operand &y) {
+    const double norm = std::sqrt(sum.value());
     if (typeOf(y) == plan::F64)
       *reinterpret_cast<double *>(y.data) = norm;
     else
@@ -95,7 +120,8 @@ struct GlobalNorm {
   }
 };
 
-template <class R> class Flat final : public Command {
+// `partial`: y is the sum, not what is made of it.
+template <class R, bool partial> class Flat final : public Command {
 public:
   Flat(const Threads &threads, std::vector<Piece> pieces, Operand y)
       : threads_(threads), pieces_(std::move(pieces)), y_(y),
@@ -107,10 +133,14 @@ public:
                            for (int64_t chunk = begin; chunk < end; ++chunk)
                              partials_[chunk] = reduce(chunk);
                          });
-    Partial all = 0;
-    for (Partial partial : partials_)
-      R::add(all, partial);
-    R::finish(all, y_);
+    Partial all{};
+    for (const Partial &chunk : partials_)
+      R::add(all, chunk);
+    R::carry(all);
+    if constexpr (partial)
+      std::memcpy(y_.data, &all, sizeof all);
+    else
+      R::finish(all, y_);
     return {};
   }
 
@@ -123,15 +153,15 @@ private:
     auto piece = std::upper_bound(
         pieces_.begin(), pieces_.end(), first,
         [](int64_t at, const Piece &piece) { return at < piece.end; });
-    Partial partial = 0;
+    Partial sum{};
     for (; piece != pieces_.end() && piece->begin < last; ++piece)
       dispatchFloat(piece->type, [&]<class T>(T) {
-        const int64_t begin = std::max(first, piece->begin);
-        const int64_t end = std::min(last, piece->end);
+        const int64_t begin = std::max(first, piece->begin) - piece->begin;
+        const int64_t end = std::min(last - piece->begin, piece->count);
         const T *x = reinterpret_cast<const T *>(piece->data);
-        R::add(partial, x + (begin - piece->begin), end - begin);
+        R::add(sum, x + begin, end - begin);
       });
-    return partial;
+    return sum;
   }
 
   const Threads &threads_;
@@ -140,7 +170,28 @@ private:
   std::vector<Partial> partials_; // of each chunk
 };
 
-template <class R>
+template <class R> class FlatResult final : public Command {
+public:
+  FlatResult(Operand x, Operand y) : x_(x), y_(y) {}
+
+  Status enqueue() override {
+    typename R::Partial sum;
+    std::memcpy(&sum, x_.data, sizeof sum);
+    R::carry(sum); // those of ranks were added
+    R::finish(sum, y_);
+    return {};
+  }
+
+private:
+  const Operand x_, y_;
+};
+
+template <class R> Status expectSum(const CommandSpec &spec, const Operand &x) {
+  DLC_TRY(expectType(spec, x, {plan::I64}, "the sum"));
+  return expectShape(spec, x, {static_cast<int64_t>(R::kWords)}, "the sum");
+}
+
+template <class R, bool partial>
 Result<std::unique_ptr<Command>> bindFlat(CpuDevice &device,
                                           const CommandSpec &spec) {
   DLC_TRY(expectOperands(spec, std::max<size_t>(1, spec.inputs.size()), 1));
@@ -148,18 +199,37 @@ Result<std::unique_ptr<Command>> bindFlat(CpuDevice &device,
   int64_t end = 0;
   for (const Operand &x : spec.inputs) {
     DLC_TRY(expectFloats(spec, {x}));
-    const int64_t begin = end;
-    end += elements(x);
-    pieces.push_back({x.data, typeOf(x), begin, end});
+    const int64_t begin = end, count = elements(x);
+    end += (count + kGroup - 1) / kGroup * kGroup;
+    pieces.push_back({x.data, typeOf(x), begin, end, count});
   }
   const Operand &y = spec.outputs[0];
-  DLC_TRY(R::expectResult(spec, y));
-  DLC_TRY(expectShape(spec, y, {}, "y"));
-  return std::make_unique<Flat<R>>(device.threads(), std::move(pieces), y);
+  if constexpr (partial) {
+    DLC_TRY(expectSum<R>(spec, y));
+  } else {
+    DLC_TRY(R::expectResult(spec, y));
+    DLC_TRY(expectShape(spec, y, {}, "y"));
+  }
+  return std::make_unique<Flat<R, partial>>(device.threads(), std::move(pieces),
+                                            y);
 }
 
-constexpr Kind kFlatKinds[] = {{"all_finite", bindFlat<AllFinite>},
-                               {"global_norm", bindFlat<GlobalNorm>}};
+template <class R>
+Result<std::unique_ptr<Command>> bindResult(CpuDevice &,
+                                            const CommandSpec &spec) {
+  DLC_TRY(expectOperands(spec, 1, 1));
+  DLC_TRY(expectSum<R>(spec, spec.inputs[0]));
+  DLC_TRY(R::expectResult(spec, spec.outputs[0]));
+  DLC_TRY(expectShape(spec, spec.outputs[0], {}, "y"));
+  return std::make_unique<FlatResult<R>>(spec.inputs[0], spec.outputs[0]);
+}
+
+constexpr Kind kFlatKinds[] = {{"all_finite", bindFlat<AllFinite, false>},
+                               {"count_nonfinite", bindFlat<AllFinite, true>},
+                               {"none_counted", bindResult<AllFinite>},
+                               {"global_norm", bindFlat<GlobalNorm, false>},
+                               {"square_sums", bindFlat<GlobalNorm, true>},
+                               {"norm_of_squares", bindResult<GlobalNorm>}};
 
 } // namespace
 

@@ -100,8 +100,26 @@ void Shards::forEach(const plan::Program &program, CommandSpec &spec,
   visit(spec.command.outputs(), spec.outputs);
 }
 
+void Shards::relocate(const plan::Buffer &buffer, Operand &operand,
+                      std::deque<plan::TensorType> &types) const {
+  const auto part = partOf(buffer.region(), buffer.offset(),
+                           plan::bytesOf(buffer.type()).value_or(0));
+  const uint64_t to =
+      part ? part->offset : offsetOf(buffer.region(), buffer.offset());
+  operand.data +=
+      static_cast<int64_t>(to) - static_cast<int64_t>(buffer.offset());
+  if (!part)
+    return;
+  plan::TensorType &type = types.emplace_back();
+  type.set_dtype(buffer.type().dtype());
+  type.add_shape(static_cast<int64_t>(
+      part->bytes / sizeOf(*plan::dtypeOf(buffer.type().dtype()))));
+  operand.type = &type;
+}
+
 CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
-                             std::deque<plan::Command> &own) const {
+                             std::deque<plan::Command> &own,
+                             std::deque<plan::TensorType> &types) const {
   if (empty())
     return spec;
   const bool isShared = plan::shardOf(spec.command) != 0;
@@ -109,6 +127,8 @@ CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
   forEach(
       program, spec,
       [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {
+        if (!isShared)
+          return relocate(buffer, operand, types);
         if (!place)
           return;
         const bool inside = buffer.offset() == place->range.offset;
@@ -138,8 +158,15 @@ CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
 CommandSpec Shards::narrow(const plan::Program &program, CommandSpec spec,
                            std::deque<plan::TensorType> &types) const {
   const int64_t item = plan::shardOf(spec.command);
-  if (empty() || !item)
+  if (empty())
     return spec;
+  if (!item) {
+    forEach(program, spec,
+            [&](const plan::Buffer &buffer, const Place *, Operand &operand) {
+              relocate(buffer, operand, types);
+            });
+    return spec;
+  }
   const plan::Items items = plan::itemsOf(
       plan::intAttribute(spec.command, "extent", 0), rank_, ranks_);
   forEach(

@@ -35,9 +35,12 @@ public:
                              uint64_t bytes) const;
 
   // `spec`, whose operands lie as the plan says, with them where they are here.
-  // A kernel that works in items does this rank's: `own` keeps its command.
+  // A kernel that works in items does this rank's: `own` keeps its command. Of
+  // other commands' operands in sharded ranges it is this rank's part, of one
+  // dimension: `types` keeps its type.
   CommandSpec localise(const plan::Program &program, CommandSpec spec,
-                       std::deque<plan::Command> &own) const;
+                       std::deque<plan::Command> &own,
+                       std::deque<plan::TensorType> &types) const;
   // The same for who looks at the operands: only the elements that this rank
   // has. `types` keeps theirs.
   CommandSpec narrow(const plan::Program &program, CommandSpec spec,
@@ -52,6 +55,9 @@ private:
     uint64_t after = 0;    // where what follows the range goes on
   };
   const Place *placeBefore(uint32_t region, uint64_t offset) const;
+  // An operand as it is here: whole, or this rank's part.
+  void relocate(const plan::Buffer &buffer, Operand &operand,
+                std::deque<plan::TensorType> &types) const;
   template <class Move>
   void forEach(const plan::Program &program, CommandSpec &spec,
                Move move) const;

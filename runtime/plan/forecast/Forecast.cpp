@@ -13,7 +13,10 @@ namespace {
 
 constexpr double kForwardShare = 1.0 / 3; // two products of three are backward
 
-bool isCollective(const plan::Command &c) { return c.kind() == "all_reduce"; }
+bool isScatter(const plan::Command &c) { return c.kind() == "reduce_scatter"; }
+bool isCollective(const plan::Command &c) {
+  return c.kind() == "all_reduce" || isScatter(c);
+}
 // Of a plan of --zero; what it takes is foretold of any plan.
 bool isGather(const plan::Command &c) { return c.kind() == "all_gather"; }
 bool isWait(const plan::Command &c) { return c.kind() == "wait"; }
@@ -107,7 +110,27 @@ private:
 
 struct Bytes {
   uint64_t parameters = 0, moments = 0, gradients = 0, all = 0, bucket = 0;
+  uint64_t slots = 0; // of whole gradients where ranks keep parts of them
 };
+
+// Buckets take turns in two slots. A plan that scatters has them in scratch.
+uint64_t slotsOf(const plan::Program &program, bool &scatters) {
+  uint64_t slots[2] = {}, first = UINT64_MAX, last = 0;
+  int number = 0;
+  for (const plan::Command &c : program.commands())
+    if (isScatter(c)) {
+      const plan::Buffer &buffer =
+          program.buffers(static_cast<int>(c.inputs(0)));
+      first = std::min<uint64_t>(first, buffer.offset());
+      last = std::max(last, buffer.offset() +
+                                plan::bytesOf(buffer.type()).value_or(0));
+      scatters = true;
+    } else if (isCollective(c)) {
+      uint64_t &slot = slots[number++ % 2];
+      slot = std::max(slot, static_cast<uint64_t>(bytesOfBucket(program, c)));
+    }
+  return scatters ? last - first : slots[0] + slots[1];
+}
 
 Bytes count(const plan::Plan &plan) {
   Bytes bytes;
@@ -128,11 +151,17 @@ Bytes count(const plan::Plan &plan) {
       if (isCollective(c))
         bytes.bucket = std::max(
             bytes.bucket, static_cast<uint64_t>(bytesOfBucket(*program, c)));
+  for (const plan::Program *program : programsOfUpdate(plan))
+    if (program->name() == "train_step") {
+      bool scatters = false;
+      bytes.slots = slotsOf(*program, scatters);
+      if (scatters)
+        bytes.all -= std::min(bytes.all, bytes.slots);
+    }
   return bytes;
 }
 
-// A bucket of gradients is whole until it is scattered; two of parameters are
-// there at a time.
+// Two buckets of gradients are whole at a time, or of parameters.
 uint64_t memoryOf(const Bytes &b, int64_t ranks, Sharding sharding) {
   const auto saved = [&](uint64_t bytes) {
     return bytes - bytes / static_cast<uint64_t>(ranks);
@@ -142,7 +171,7 @@ uint64_t memoryOf(const Bytes &b, int64_t ranks, Sharding sharding) {
   if (sharding >= Sharding::Moments)
     bytes -= saved(b.moments);
   if (sharding >= Sharding::Gradients)
-    bytes -= less(saved(b.gradients), b.bucket);
+    bytes = bytes - saved(b.gradients) + b.slots;
   if (sharding >= Sharding::Parameters)
     bytes -= less(saved(b.parameters), 2 * b.bucket);
   return bytes;

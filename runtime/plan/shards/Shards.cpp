@@ -28,6 +28,10 @@ std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
   return pieces;
 }
 
+static bool isScatter(const Command &command) {
+  return command.kind() == "reduce_scatter";
+}
+
 int64_t shardOf(const Command &command) {
   return command.kind() == "kernel" ? intAttribute(command, "shard", 0) : 0;
 }
@@ -37,7 +41,16 @@ std::vector<bool> mayShard(const Plan &plan) {
   for (const State &state : plan.states())
     if (state.role() == "moment" || state.role() == "ema")
       may[state.region()] = true;
+  for (const Program &program : plan.programs())
+    for (const Command &command : program.commands())
+      if (isScatter(command))
+        for (uint32_t id : command.outputs())
+          may[program.buffers(static_cast<int>(id)).region()] = true;
   return may;
+}
+
+bool takesParts(const Command &command) {
+  return command.kind() == "wait" || intAttribute(command, "parts", 0) != 0;
 }
 
 namespace {
@@ -48,7 +61,9 @@ public:
 
   Result<std::vector<ShardedRange>> run() {
     forEachOperand([&](const Command &command, const Buffer &buffer) {
-      const int64_t item = shardOf(command);
+      const int64_t item = isScatter(command)
+                               ? intAttribute(command, "shard", 0)
+                               : shardOf(command);
       return item && !buffer.type().shape().empty() ? add(command, buffer, item)
                                                     : Status();
     });
@@ -56,7 +71,9 @@ public:
     DLC_TRY(checkApart());
     if (!found_.empty())
       forEachOperand([&](const Command &command, const Buffer &buffer) {
-        return shardOf(command) ? Status() : checkWhole(command, buffer);
+        return shardOf(command) || isScatter(command) || takesParts(command)
+                   ? Status()
+                   : checkWhole(command, buffer);
       });
     DLC_TRY(status_);
     for (const State &state : plan_.states())

@@ -1,5 +1,6 @@
-// What each rank keeps a part of: moments and averages that are updated in
-// items, as --zero asks for (attribute `shard` of a kernel).
+// What each rank keeps a part of, as --zero asks for: moments and averages that
+// are updated in items (attribute `shard` of a kernel), and gradients that are
+// reduced to these (a reduce_scatter).
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,8 +10,8 @@
 
 namespace dlc::plan {
 
-// A range of a region that one kernel updates in `extent` items of `item`
-// bytes; the last one may be shorter.
+// A range of a region that one kernel updates or reads in `extent` items of
+// `item` bytes; the last one may be shorter.
 struct ShardedRange {
   uint32_t region = 0;
   uint64_t offset = 0, bytes = 0;
@@ -29,8 +30,12 @@ std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
 
 // Elements of an item of a kernel of which ranks run a part; 0: all run it.
 int64_t shardOf(const Command &command);
-// Whether states of that region may be in parts: it holds moments or averages.
+// Whether what is in that region may be in parts: it holds moments or averages,
+// or gradients if the plan scatters them.
 std::vector<bool> mayShard(const Plan &plan);
+// Whether the command takes whatever part of its operands a rank has: a wait,
+// or a sum over parts.
+bool takesParts(const Command &command);
 
 // By region and offset. Code::Corrupt if two overlap, or something else than
 // such a kernel uses one.

@@ -100,6 +100,7 @@ public:
 
   Status after(const ProbedCommand &c) override {
     if (found_ || c.command.kind() == "all_reduce" ||
+        c.command.kind() == "reduce_scatter" ||
         c.command.kind() == "all_gather")
       return {};
     const bool readFinite =

@@ -53,7 +53,7 @@ uint64_t trainableElements(const plan::Plan &plan) {
 Ordered collectivesOf(const plan::Program &program) {
   uint64_t buckets = 0, bytes = 0;
   for (const plan::Command &command : program.commands()) {
-    if (command.kind() != "all_reduce")
+    if (command.kind() != "all_reduce" && command.kind() != "reduce_scatter")
       continue;
     ++buckets;
     for (uint32_t id : command.inputs())
