@@ -20,12 +20,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     auto f = findFunction(getOperation(), "train_step");
     if (!f)
       return signalPassFailure();
-    if (options.allReduce.scatters() && options.allReduce.compress != "none") {
-      f.emitError("--zero=2: gradients that are rounded on their way "
-                  "(--compress) cannot be kept in parts so far; use --zero=1, "
-                  "or --compress=none");
+    if (failed(check(f)))
       return signalPassFailure();
-    }
     bucket = filled = 0;
     OpBuilder b(f.getContext());
     llvm::DenseSet<unsigned> flags;
@@ -37,6 +33,19 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       g.getValueMutable().assign(gradient(b, g));
     }
     reduceResults(f, [&](unsigned i) { return flags.contains(i); });
+  }
+
+  LogicalResult check(func::FuncOp f) {
+    const AllReduceOptions &o = options.allReduce;
+    if (o.scatters() && o.compress != "none")
+      return f.emitError(
+          "--zero=2: gradients that are rounded on their way (--compress) "
+          "cannot be kept in parts so far; use --zero=1, or --compress=none");
+    if (o.world <= 1 && (o.zero > 0 || o.compress != "none"))
+      f.emitWarning(o.zero > 0 ? "--zero" : "--compress")
+          << " changes nothing for one rank: compile with --ddp=2 or more, "
+             "which any number of ranks can run";
+    return success();
   }
 
   void reduceResults(func::FuncOp f, llvm::function_ref<bool(unsigned)> mine) {

@@ -102,6 +102,9 @@ class Zero(dlc.TestCase):
         ):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=2, code=dlc.BAD_MODEL, **ADAMW, **options)
             self.assertRegex(err, message)
+        for option in dict(zero=1), dict(compress="bf16"):
+            _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("one.dlc"), **ADAMW, **option)
+            self.assertRegex(err, rf"warning: .*--{next(iter(option))} changes nothing for one rank: compile with --ddp=2")
         artifact = self.compile("debug", 1, **ADAMW)
         _, err = dlc.dlc("train", artifact, data=dlc.data("mnist-train"), run=self.path("debug"), debug_overflow=True, code=dlc.USAGE)
         self.assertRegex(err, r"--debug-overflow keeps a copy of all state, of which each rank has a part \(--zero\)")

@@ -2,6 +2,8 @@
 // RUN: %dlc-opt %s --dlc-insert-all-reduce=ddp=1 | FileCheck %s --check-prefix=ALONE
 // RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=2 compress=bf16" | FileCheck %s --check-prefix=WIRE
 // RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=1 compress=fp16" | FileCheck %s --check-prefix=ALONE
+// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=1 zero=1" 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: not %dlc-opt %s --dlc-insert-all-reduce="ddp=2 zero=2 compress=bf16" 2>&1 | FileCheck %s --check-prefix=REFUSED
 
 // The loss (4 bytes) and @a (12) fill the first bucket; @b (12) and @c (12) the second; @d starts the third.
 // CHECK: @train_step([[LOSS:%.*]]: tensor<f32>, [[D:%.*]]: tensor<3xf32>)
@@ -18,6 +20,9 @@
 // One rank: the gradient is marked, nothing travels.
 // ALONE: dlc.all_reduce {{%.*}} {of = @a} : (tensor<3xf32>)
 // ALONE-NOT: bucket
+
+// NOTHING: warning: --zero changes nothing for one rank: compile with --ddp=2 or more
+// REFUSED: error: --zero=2: gradients that are rounded on their way (--compress) cannot be kept in parts so far
 
 // A gradient travels in half, the loss does not.
 // WIRE: dlc.all_reduce {{%.*}} {bucket = 0 : i64} : (tensor<f32>)
