@@ -268,7 +268,7 @@ def own():
     edges = lambda: (torch.randn(12, 8), torch.randint(0, 12, (12,)), torch.randint(0, 12, (12,)))
     return {
         "unet": Entry(UNet, images(16), 4),
-        "gan": Entry(Gan, lambda: (torch.randn(8, 1, 16, 16), torch.randn(8, 16)), 0, "adamw", GAN),
+        "gan": Entry(Gan, lambda: (torch.randn(8, 1, 16, 16), torch.randn(8, 16)), 0, "sgd", GAN),
         "diffusion": Entry(Diffusion, lambda: (torch.randn(4, 4, 8, 8), torch.rand(4) * 10), 4, "adamw"),
         "lstm": Entry(lambda: Recurrent("LSTM", True), tokens(), 5),
         "gru": Entry(lambda: Recurrent("GRU", False), tokens(), 5),
