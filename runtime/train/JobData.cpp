@@ -23,10 +23,10 @@ Result<Judge::Sources> givenOr(const std::shared_ptr<const Source> &given,
 } // namespace
 
 // A run begins as it was compiled, so that its length and its averages are what
-// was asked for.
+// was asked for, unless it is one that goes on with the ranks that there are.
 Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
   const auto found = static_cast<uint32_t>(communicator.size());
-  if (!options.resume.empty() || plan.world_size() == found)
+  if (!options.resume.empty() || options.anyRanks || plan.world_size() == found)
     return {};
   return wrongNumberOfRanks(plan.world_size(), found);
 }

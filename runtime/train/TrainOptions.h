@@ -74,8 +74,11 @@ struct TrainOptions {
   // Keys that the run's config.yaml, of an older version, does not have; not
   // kept.
   std::vector<std::string> missing;
+  // A new run may begin with other ranks than the model was compiled for, as
+  // any goes on: there are as many as a launcher has at that time. Not kept.
+  bool anyRanks = false;
 
-  /// All options as rows "run.NAME", but `given` and `missing`.
+  /// All options as rows "run.NAME", but `given`, `missing` and `anyRanks`.
   void addTo(OptionTable &table);
 };
 

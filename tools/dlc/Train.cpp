@@ -134,6 +134,7 @@ RankEnd trainAsRank(TrainOptions options, const Launch &launch, bool orStart,
   const int rank = communicator.rank();
   if (rank > 0)
     setLogRank(rank);
+  options.anyRanks = orStart;
   if (orStart) {
     auto settled = resumeOrStart(options, communicator);
     if (!settled)
