@@ -36,11 +36,6 @@ std::string_view withoutPlace(std::string_view text) {
                                                    : text;
 }
 
-bool isLoopback(const std::string &address) {
-  return address.empty() || address == "localhost" ||
-         address.starts_with("127.");
-}
-
 std::string hostName() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
@@ -53,8 +48,8 @@ gloo::transport::tcp::attr attributesOf(const Rendezvous &rendezvous,
   gloo::transport::tcp::attr attributes;
   if (const char *interface = std::getenv("GLOO_SOCKET_IFNAME")) {
     attributes.iface = interface;
-  } else if (isLoopback(rendezvous.address)) {
-    attributes.hostname = "127.0.0.1";
+  } else if (rendezvous.address.empty() || isLoopback(rendezvous.address)) {
+    attributes.hostname = own == "::1" ? own : "127.0.0.1";
   } else if (!isLoopback(own)) {
     attributes.hostname = own;
   } else { // rank 0's host calls itself by 127.0.1.1

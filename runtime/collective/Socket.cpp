@@ -3,7 +3,6 @@
 #include "runtime/base/files/Files.h"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -21,30 +20,71 @@ Socket::~Socket() {
     ::close(descriptor_);
 }
 
+std::string placeText(const std::string &address, int port) {
+  const bool isSix = address.find(':') != address.npos;
+  return fmt::format("{}{}{}:{}", isSix ? "[" : "", address, isSix ? "]" : "",
+                     port);
+}
+
+bool isLoopback(const std::string &address) {
+  return address == "localhost" || address == "::1" ||
+         address.starts_with("127.");
+}
+
+namespace {
+
+using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo *)>;
+
+// Nothing and what is wrong if there is none.
+AddressList resolve(const std::string &address, int port, int flags,
+                    int &error) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  const std::string service = std::to_string(port);
+  error = ::getaddrinfo(address.c_str(), service.c_str(), &hints, &list);
+  return {error == 0 ? list : nullptr, ::freeaddrinfo};
+}
+
+// Where to listen. Digits are of this machine; of a name the machine may have
+// other addresses than it is known by.
+AddressList localAddress(const std::string &address, int port, int &error) {
+  const std::string digits = address == "localhost" ? "127.0.0.1" : address;
+  if (AddressList found = resolve(digits, port, AI_NUMERICHOST, error))
+    return found;
+  bool hasFour = false, hasSix = false;
+  const AddressList named = resolve(address, port, 0, error);
+  for (const addrinfo *entry = named.get(); entry; entry = entry->ai_next)
+    (entry->ai_family == AF_INET6 ? hasSix : hasFour) = true;
+  return resolve(hasSix && !hasFour ? "::" : "0.0.0.0", port, AI_NUMERICHOST,
+                 error);
+}
+
+} // namespace
+
 Result<Socket> Socket::listen(const std::string &address, int port) {
-  Socket listener(
-      ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  int unknown = 0;
+  const AddressList local = localAddress(address, port, unknown);
+  if (!local)
+    return failed("rank 0 cannot listen on {}: {}", placeText(address, port),
+                  ::gai_strerror(unknown));
+  Socket listener(::socket(local->ai_family,
+                           SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener.descriptor() < 0)
     return systemError("open a socket on", address);
   int on = 1;
   ::setsockopt(listener.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in local{};
-  local.sin_family = AF_INET;
-  local.sin_port = htons(static_cast<uint16_t>(port));
-  if (::inet_pton(AF_INET, address.c_str(), &local.sin_addr) != 1)
-    local.sin_addr.s_addr =
-        address == "localhost" ? htonl(INADDR_LOOPBACK) : htonl(INADDR_ANY);
-  if (::bind(listener.descriptor(), reinterpret_cast<sockaddr *>(&local),
-             sizeof local) != 0 ||
+  if (::bind(listener.descriptor(), local->ai_addr, local->ai_addrlen) != 0 ||
       ::listen(listener.descriptor(), 1024) != 0)
-    return failed("rank 0 cannot listen on {}:{}: {}", address, port,
+    return failed("rank 0 cannot listen on {}: {}", placeText(address, port),
                   std::strerror(errno));
   return listener;
 }
 
 static Status noAnswer(const std::string &address, int port,
                        const char *reason) {
-  return peerLost("rank 0 does not answer at {}:{}: {}", address, port, reason);
+  return peerLost("rank 0 does not answer at {}: {}", placeText(address, port),
+                  reason);
 }
 
 // The error of a connection that was begun, once it is there or has failed.
@@ -59,16 +99,12 @@ static int errorOf(const Socket &socket, bool begun) {
 
 Result<Socket> Socket::connect(const std::string &address, int port,
                                Clock::time_point deadline) {
-  addrinfo hints{}, *list = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  const std::string service = std::to_string(port);
-  if (int error =
-          ::getaddrinfo(address.c_str(), service.c_str(), &hints, &list))
+  int error = 0;
+  const AddressList found = resolve(address, port, 0, error);
+  if (!found)
     return noAnswer(address, port, ::gai_strerror(error));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo *)> found(list,
-                                                              ::freeaddrinfo);
-  int error = EHOSTUNREACH;
-  for (addrinfo *entry = list; entry; entry = entry->ai_next) {
+  error = EHOSTUNREACH;
+  for (const addrinfo *entry = found.get(); entry; entry = entry->ai_next) {
     Socket socket(::socket(entry->ai_family,
                            SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (socket.descriptor() < 0)
@@ -93,10 +129,12 @@ Result<Socket> Socket::connect(const std::string &address, int port,
 }
 
 int Socket::port() const {
-  sockaddr_in local{};
+  sockaddr_storage local{};
   socklen_t size = sizeof local;
   ::getsockname(descriptor_, reinterpret_cast<sockaddr *>(&local), &size);
-  return ntohs(local.sin_port);
+  return ntohs(local.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6 &>(local).sin6_port
+                   : reinterpret_cast<const sockaddr_in &>(local).sin_port);
 }
 
 static std::string addressBy(decltype(::getsockname) ask, int descriptor) {

@@ -9,6 +9,11 @@
 
 namespace dlc {
 
+// "10.0.0.1:29500", "[fd00::1]:29500"
+std::string placeText(const std::string &address, int port);
+// Of this host alone: localhost, 127.0.0.1, ::1.
+bool isLoopback(const std::string &address);
+
 // A descriptor that is closed with it.
 class Socket {
 public:
@@ -23,8 +28,9 @@ public:
   }
   ~Socket();
 
-  // Listens; port 0: one that is free. An address that is not one of this
-  // machine's in digits, or "localhost": all interfaces.
+  // Listens; port 0: one that is free. IPv4 or IPv6, as the address is. One
+  // that is neither in digits nor "localhost": all interfaces, of IPv6 if the
+  // name has no other addresses.
   static Result<Socket> listen(const std::string &address, int port);
   // Tries once; Code::PeerLost. A full backlog is waited for no longer either.
   static Result<Socket> connect(const std::string &address, int port,

@@ -32,8 +32,8 @@ class Launchers(dlc.TestCase):
         options = dict(data=dlc.data("digits-train"), steps=6, threads=1, timeout=20, run=self.path(run)) | options
         return ["train", artifact or self.artifact, "--quiet", *more, *dlc.flags(options)]
 
-    def rank(self, variables, *words):
-        process = subprocess.Popen([dlc.DLC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def rank(self, variables, *words, within=()):
+        process = subprocess.Popen([*within, dlc.DLC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True, env=os.environ | {k: str(v) for k, v in variables.items()})
         self.addCleanup(dlc.kill, process)
         return process
@@ -58,6 +58,38 @@ class Launchers(dlc.TestCase):
             self.end([self.rank({}, *words, f"--rank={rank}") for rank in range(2)])
             self.expect_ours(run=run)
         self.assertFalse(os.path.exists(self.path("meet")))
+
+    def test_ipv6(self):
+        """The store and what goes between ranks, by --init, by MASTER_ADDR and by another store."""
+        try:
+            with socket.create_server(("::1", 0), family=socket.AF_INET6) as free:
+                port = free.getsockname()[1]
+        except OSError as error:
+            self.skipTest(f"no IPv6 loopback here: {error}")
+        words = self.words("--world-size=2", f"--init=tcp://[::1]:{port}", run="flags")
+        self.end([self.rank({}, *words, f"--rank={rank}") for rank in range(2)])
+        self.expect_ours(run="flags")
+        with contextlib.closing(tcpstore.Store("::1")) as store:
+            for place in port, store.port:
+                words = self.words(run=f"run{place}")
+                self.end([self.rank(dict(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="::1", MASTER_PORT=place), *words)
+                          for rank in range(2)])
+                self.expect_ours(run=f"run{place}")
+            self.assertEqual(store.values, {})
+
+    def test_ipv6_alone(self):
+        """Where there is no other: the first of two hosts that have addresses of IPv6 only."""
+        host = f"dlc-{os.getpid()}-six"
+        self.addCleanup(subprocess.run, ["ip", "netns", "del", host], capture_output=True)
+        for words in (["netns", "add", host], ["-n", host, "link", "set", "lo", "up"],
+                      ["-n", host, "addr", "del", "127.0.0.1/8", "dev", "lo"],
+                      ["-n", host, "addr", "add", "fd00:77::1/64", "dev", "lo", "nodad"]):
+            if not shutil.which("ip") or subprocess.run(["ip", *words], capture_output=True).returncode:
+                self.skipTest("a network namespace with IPv6 needs root and ip")
+        for number, place in enumerate(("tcp://[::1]:29500", "tcp://[fd00:77::1]:29501")):
+            words = self.words("--world-size=2", "--init=" + place, run=f"run{number}")
+            self.end([self.rank({}, *words, f"--rank={rank}", within=("ip", "netns", "exec", host)) for rank in range(2)])
+            self.expect_ours(run=f"run{number}")
 
     def test_slurm(self):
         """A step of srun's, as far as its variables say it."""

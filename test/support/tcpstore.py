@@ -1,5 +1,6 @@
 """A store as torchrun's agent serves it: PyTorch's TCPStore protocol, as far as ranks need it."""
 
+import socket
 import socketserver
 import struct
 import threading
@@ -59,11 +60,12 @@ class _Client(socketserver.BaseRequestHandler):
 
 
 class Store(socketserver.ThreadingTCPServer):
-    """Serves on a free port of 127.0.0.1 until it is closed."""
+    """Serves on a free port of this host alone until it is closed."""
     daemon_threads = True
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Client)
+    def __init__(self, address="127.0.0.1"):
+        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        super().__init__((address, 0), _Client)
         self.values, self.changed = {}, threading.Condition()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 

@@ -221,6 +221,7 @@ LaunchFlags flags(std::optional<int64_t> rank, std::optional<int64_t> size,
 TEST(Launch, Flags) {
   const std::vector<std::pair<LaunchFlags, std::string>> cases = {
       {flags(1, 4, "tcp://node0:5"), "node0:5"},
+      {flags(1, 4, "tcp://[fd00::1]:5"), "fd00::1:5"},
       {flags(1, 4, "file:///shared/meet"), "/shared/meet"},
       {flags(1, 4, "store://node0:5"), "/dlc/store at node0:5"},
   };
@@ -306,6 +307,7 @@ TEST(Launch, ContradictionsNameTheVariables) {
       {{}, flags(1, 2, "env://"), {"MASTER_ADDR is not"}},
       {{}, flags(1, 2, "tcp://a:0"), {"--init is 'tcp://a:0'", "1 to 65535"}},
       {{}, flags(1, 2, "tcp://a"), {"--init is 'tcp://a'"}},
+      {{}, flags(1, 2, "tcp://::1:5"), {"--init is 'tcp://::1:5'", "IPv6 as"}},
       {{}, flags(1, 2, "file://relative"), {"--init is 'file://relative'"}},
       {{}, flags(1, 2, "udp://a:1"), {"--init is 'udp://a:1'"}},
       {{}, flags(1, 2, "\x1b[2J"), {"\\x1b"}},

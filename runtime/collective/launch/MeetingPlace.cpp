@@ -1,6 +1,7 @@
 #include "runtime/collective/launch/MeetingPlace.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/collective/Socket.h"
 #include "runtime/collective/launch/Variables.h"
 #include "runtime/collective/store/Protocol.h"
 
@@ -27,15 +28,20 @@ Result<std::string> tokenOfJob() {
                     token.size(), store::Limits::kToken);
 }
 
-// "host:29500"
+// "host:29500", "[fd00::1]:29500"
 bool parsePlace(const std::string &place, Rendezvous &rendezvous) {
   const size_t colon = place.rfind(':');
   if (colon == place.npos || colon == 0)
     return false;
+  std::string address = place.substr(0, colon);
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']')
+    address = address.substr(1, address.size() - 2);
+  else if (address.find(':') != address.npos)
+    return false; // of IPv6: where it ends is not said
   const char *const end = place.data() + place.size();
   auto [stop, error] =
       std::from_chars(place.data() + colon + 1, end, rendezvous.port);
-  rendezvous.address = place.substr(0, colon);
+  rendezvous.address = address;
   return error == std::errc() && stop == end && rendezvous.port >= 1 &&
          rendezvous.port <= 65535;
 }
@@ -106,16 +112,15 @@ Status meetMaster(Launch &launch) {
   rendezvous.notice.port = *number;
   rendezvous.notice.place = keyOf(launch);
   rendezvous.notice.ifTaken = true;
-  note(launch, fmt::format("{}:{}", address.text, *number),
-       "MASTER_ADDR, MASTER_PORT");
+  note(launch, placeText(address.text, *number), "MASTER_ADDR, MASTER_PORT");
   return {};
 }
 
 Status badInit(const std::string &init) {
   return usageError("--init is '{}', expected tcp://HOST:PORT of rank 0 (a "
                     "port of 1 to 65535, since the others could not know one "
-                    "that it finds free), file:///PATH, store://HOST:PORT or "
-                    "env://",
+                    "that it finds free; IPv6 as tcp://[ADDRESS]:PORT), "
+                    "file:///PATH, store://HOST:PORT or env://",
                     printable(init));
 }
 
@@ -156,7 +161,7 @@ Status meetSlurm(Launch &launch) {
   rendezvous.address = hosts.size() == 1 ? "127.0.0.1" : hosts[0];
   const int64_t offset = int64_t(*number) + (step.ok() ? step->value_or(0) : 0);
   rendezvous.port = 15000 + static_cast<int>(offset % 10000);
-  note(launch, fmt::format("{}:{}", rendezvous.address, rendezvous.port),
+  note(launch, placeText(rendezvous.address, rendezvous.port),
        fmt::format("{}, {}", list.name, job.name));
   return {};
 }

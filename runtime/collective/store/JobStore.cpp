@@ -27,11 +27,12 @@ static Result<Socket> join(const Rendezvous &rendezvous,
     return socket;
   refused = answered && answer == kRefused;
   if (refused)
-    return peerLost("rank 0 at {}:{} refuses rank {}: DLC_JOB_TOKEN differs, "
-                    "or it is of another job",
-                    rendezvous.address, rendezvous.port, rendezvous.rank);
-  return peerLost("what listens at {}:{} does not answer as rank 0 does",
-                  rendezvous.address, rendezvous.port);
+    return peerLost("rank 0 at {} refuses rank {}: DLC_JOB_TOKEN differs, or "
+                    "it is of another job",
+                    placeText(rendezvous.address, rendezvous.port),
+                    rendezvous.rank);
+  return peerLost("what listens at {} does not answer as rank 0 does",
+                  placeText(rendezvous.address, rendezvous.port));
 }
 
 // Calls `attempt` until it succeeds, says that another will not help, or the
@@ -69,8 +70,8 @@ static Result<bool> isTaken(const Rendezvous &rendezvous,
   auto serves = client.check({kServes});
   if (serves.ok())
     return !*serves;
-  return peerLost("what listens at {}:{} does not answer as rank 0 does",
-                  rendezvous.address, rendezvous.port);
+  return peerLost("what listens at {} does not answer as rank 0 does",
+                  placeText(rendezvous.address, rendezvous.port));
 }
 
 // A notice may be of a job that has ended, or of one begun again: it is read

@@ -47,25 +47,34 @@ Status parse(const std::string &text, Rendezvous &rendezvous) {
 }
 
 // An address of this machine by which others may know it: of the interface
-// that Gloo is to use, or the first that is up, else the loopback's.
+// that Gloo is to use, or the first that is up; of IPv6 where that has no other
+// and this one is valid beyond its link; else the loopback's.
 std::string ownAddress() {
   ifaddrs *list = nullptr;
   if (::getifaddrs(&list) != 0)
     return "127.0.0.1";
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs *)> all(list, ::freeifaddrs);
   const char *wanted = std::getenv("GLOO_SOCKET_IFNAME");
+  std::string found = "127.0.0.1";
   for (const ifaddrs *entry = list; entry; entry = entry->ifa_next) {
-    if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET ||
+    const int family = entry->ifa_addr ? entry->ifa_addr->sa_family : AF_UNSPEC;
+    const bool chosen = wanted ? std::string_view(wanted) == entry->ifa_name
+                               : !(entry->ifa_flags & IFF_LOOPBACK);
+    if ((family != AF_INET && family != AF_INET6) || !chosen ||
         !(entry->ifa_flags & IFF_UP))
       continue;
     char text[NI_MAXHOST] = "";
-    const bool chosen = wanted ? std::string_view(wanted) == entry->ifa_name
-                               : !(entry->ifa_flags & IFF_LOOPBACK);
-    if (chosen && ::getnameinfo(entry->ifa_addr, sizeof(sockaddr_in), text,
-                                sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+    const socklen_t size =
+        family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (::getnameinfo(entry->ifa_addr, size, text, sizeof text, nullptr, 0,
+                      NI_NUMERICHOST) != 0)
+      continue;
+    if (family == AF_INET)
       return text;
+    if (isLoopback(found) && !std::string_view(text).starts_with("fe80:"))
+      found = text;
   }
-  return "127.0.0.1";
+  return found;
 }
 
 Result<std::string> makeToken() {
@@ -180,10 +189,10 @@ Status leaveInFile(Rendezvous &rendezvous, bool hasToken) {
 } // namespace
 
 std::string Notice::text() const {
-  return hydra >= 0 ? place
-         : port == 0
-             ? fmt::format("'{}'", place)
-             : fmt::format("{} in the store at {}:{}", place, address, port);
+  return hydra >= 0  ? place
+         : port == 0 ? fmt::format("'{}'", place)
+                     : fmt::format("{} in the store at {}", place,
+                                   placeText(address, port));
 }
 
 Status leaveNotice(Rendezvous &rendezvous) {
