@@ -89,9 +89,15 @@ void SampleOrder::begin(int64_t epoch) {
       order.resize(static_cast<size_t>(all));
       std::iota(order.begin(), order.end(), 0);
     }
-    for (size_t set = 0; set < rows_.size(); ++set)
-      rows_[set].clear(), places_[set].clear();
-    for (int64_t place = 0; place < all; ++place) {
+    if (counts_.size() == 1) { // large: there is one copy
+      rows_[0] = std::move(order);
+      order.clear();
+    }
+    for (size_t set = 0; set < rows_.size() && counts_.size() > 1; ++set) {
+      rows_[set].clear(), rows_[set].reserve(size_t(counts_[set]));
+      places_[set].clear(), places_[set].reserve(size_t(counts_[set]));
+    }
+    for (int64_t place = 0; place < int64_t(order.size()); ++place) {
       int64_t row = order[static_cast<size_t>(place)];
       size_t set = 0;
       while (row >= counts_[set])
@@ -107,7 +113,7 @@ void SampleOrder::begin(int64_t epoch) {
 size_t SampleOrder::nextSet() const {
   size_t next = 0;
   int64_t earliest = -1;
-  for (size_t set = 0; set < counts_.size(); ++set) {
+  for (size_t set = 0; set < counts_.size() && counts_.size() > 1; ++set) {
     const int64_t last = taken_[set] + sampling_.samplesOfUpdate() - 1;
     if (last >= counts_[set])
       continue;
