@@ -278,6 +278,37 @@ case("gather_blocks", "GatherBlockQuantized", [bytes_(6, 16), ints([0, 5], [2, 2
      block_size=16, gather_axis=0, quantize_axis=1)
 
 
+# Of kernels for GPUs: formulas of ONNX Runtime's documents.
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def tanh_gelu(x):
+    return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def gated_bias(query, query_bias, places, weight, bias, share, heads=2):
+    b, t, width = query.shape
+    q = (query + query_bias).reshape(b, t, heads, width // heads).transpose(0, 2, 1, 3)
+    gates = 1 / (1 + np.exp(-(q @ weight + bias).reshape(b, heads, t, 2, -1).sum(-1)))
+    return [(gates[..., :1] * (gates[..., 1:] * share - 1) + 2) * places]
+
+
+case("bias_softmax", "BiasSoftmax", [floats(2, 3, 4, 5), floats(2, 1, 1, 5)], expected=lambda x, b: [softmax(x + b)], axis=3,
+     is_inner_broadcast=1)
+case("bias_softmax_flat", "BiasSoftmax", [floats(2, 3, 4), floats(1, 3, 4)], axis=1, is_inner_broadcast=0,
+     expected=lambda x, b: [softmax((x + b).reshape(2, 12)).reshape(2, 3, 4)])
+case("gemm_fast_gelu", "GemmFastGelu", [floats(2, 3, 4), floats(4, 5), floats(5)], {1, 2},
+     expected=lambda x, w, b: [tanh_gelu(x @ w + b)])
+case("matmul_activation", "FusedMatMulActivation", [floats(2, 4, 3), floats(4, 5)], transA=1, alpha=0.5, activation="LeakyRelu",
+     activation_alpha=0.1, expected=lambda a, b: [np.where((y := 0.5 * a.transpose(0, 2, 1) @ b) > 0, y, 0.1 * y)])
+case("matmul_softmax", "FusedMatMulActivation", [floats(2, 3, 4), floats(4, 5)], activation="Softmax", activation_axis=-1,
+     expected=lambda a, b: [softmax(a @ b)])
+case("gated_bias", "GatedRelativePositionBias", [floats(2, 3, 8), floats(8), floats(1, 2, 3, 3), floats(4, 6), floats(6), floats(1, 2, 1, 1)],
+     {3, 4}, num_heads=2, expected=gated_bias)
+
+
 def write():
     import onnxruntime as ort
 

@@ -82,6 +82,33 @@ Status fusedGemm(Upgrade &up) {
   return {};
 }
 
+/// A product of com.microsoft, and an activation.
+Status fusedMatMulActivation(Upgrade &up) {
+  onnx::NodeProto &product = up.add("FusedMatMul", {up.input(0), up.input(1)});
+  product.set_domain("com.microsoft");
+  std::vector<float> numbers;
+  for (const auto &attribute : up.node.attribute())
+    if (!attribute.name().starts_with("activation"))
+      *product.add_attribute() = attribute;
+  for (const char *name : {"alpha", "beta", "gamma"})
+    if (std::string given = std::string("activation_") + name;
+        up.view.has(given))
+      numbers.push_back(float(up.view.number(given, 0)));
+  activate(up, up.view.text("activation", ""), numbers);
+  if (up.view.has("activation_axis"))
+    setInteger(up.nodes.back(), "axis", up.view.integer("activation_axis", -1));
+  up.finish();
+  return {};
+}
+
+Status gemmFastGelu(Upgrade &up) {
+  up.add("MatMul", {up.input(0), up.input(1)});
+  setText(up.add("Gelu", {sum(up, up.result(), up.input(2))}), "approximate",
+          "tanh");
+  up.finish();
+  return {};
+}
+
 /// Statistics are given by the standard operators of LayerNormalization only.
 Status onlyFirst(const Upgrade &up, int last) {
   for (int i = 1; i < up.node.output_size() && i <= last; ++i)
@@ -265,8 +292,10 @@ const std::map<std::string, Rule> &contribRules() {
       {"com.microsoft.FastGelu", contribGelu},
       {"com.microsoft.FusedConv", fusedConv},
       {"com.microsoft.FusedGemm", fusedGemm},
+      {"com.microsoft.FusedMatMulActivation", fusedMatMulActivation},
       {"com.microsoft.GatherND", renamed},
       {"com.microsoft.Gelu", contribGelu},
+      {"com.microsoft.GemmFastGelu", gemmFastGelu},
       {"com.microsoft.GridSample", renamed},
       {"com.microsoft.GroupNorm", contribGroupNorm},
       {"com.microsoft.NhwcConv", fusedConv},

@@ -98,11 +98,60 @@ LogicalResult embedLayerNorm(const Node &n) {
   return c.done();
 }
 
+/// Over all dimensions from the axis on.
+LogicalResult biasSoftmax(const Node &n) {
+  Composer c(n);
+  std::string x = c.add("Add", {c.in(0), c.in(1)});
+  const Shape shape = c.shape(x);
+  auto axis = n.axis("axis", 1, int64_t(shape.size()));
+  if (failed(axis))
+    return failure();
+  int64_t rows = 1;
+  for (int64_t i = 0; i < *axis; ++i)
+    rows *= shape[size_t(i)];
+  const bool isLast = *axis + 1 == int64_t(shape.size());
+  x = c.add("Softmax", {isLast ? x : c.reshape(x, {rows, -1})},
+            {{"axis", int64_t(-1)}});
+  c.give(0, isLast ? x : c.reshape(x, shape));
+  return c.done();
+}
+
+/// Of WavLM: distances, each head's by a gate that the query opens.
+LogicalResult gatedPositionBias(const Node &n) {
+  if (failed(refuseInputs(n, {6})))
+    return failure();
+  Composer c(n);
+  const Shape query = c.shape(c.in(0)), weight = c.shape(c.in(3));
+  const int64_t heads = n.integer("num_heads", 0);
+  if (query.size() != 3 || weight.size() != 2 || heads < 1 ||
+      query[2] % heads || weight[1] % 2)
+    return c.fail(fmt::format("queries of shape {} with weights of shape {} in "
+                              "{} heads are not supported",
+                              toString(query), toString(weight), heads));
+  const int64_t batch = query[0], length = query[1];
+  std::string x = c.sum(c.in(0), c.in(1));
+  x = c.transpose(c.reshape(x, {batch, length, heads, query[2] / heads}),
+                  {0, 2, 1, 3});
+  x = c.sum(c.add("MatMul", {x, c.in(3)}), c.in(4));
+  x = c.reshape(x, {batch, heads, length, 2, weight[1] / 2});
+  x = c.add("Sigmoid", {c.add("ReduceSum", {x, c.integers({4})},
+                              {{"keepdims", int64_t(0)}})});
+  auto gates = c.split(x, 3, {1, 1});
+  std::string open = c.add("Mul", {gates[1], c.in(5)});
+  open = c.add("Sub", {open, c.number(1, open)});
+  open = c.add("Mul", {gates[0], open});
+  open = c.add("Add", {open, c.number(2, open)});
+  c.give(0, c.add("Mul", {open, c.in(2)}));
+  return c.done();
+}
+
 } // namespace
 } // namespace places
 
 void addContribPlaceRows(Rows &rows) {
   const std::string domain = "com.microsoft.";
+  rows[domain + "BiasSoftmax"] = places::biasSoftmax;
+  rows[domain + "GatedRelativePositionBias"] = places::gatedPositionBias;
   rows[domain + "EmbedLayerNormalization"] = places::embedLayerNorm;
   rows[domain + "RelativePositionBias"] = places::relativePositionBias;
   rows[domain + "RotaryEmbedding"] = places::rotaryEmbedding;
