@@ -234,6 +234,17 @@ class Restore(dlc.TestCase):
                             parameters=["w", "types.weight"])
         self.assertEqual(trained, {"w": "8x8", "embedding_1": "1x1x8"})
 
+    def test_rows_that_are_looked_up_twice_are_one(self):
+        """Corners of a box, in tables of a LayoutLM: both read one row of one table. What other modules look up, or compute, is theirs."""
+        rows = np.broadcast_to(floats(8), (4, 3, 8)).copy()
+        for second, scope, shapes in (("embedding_2", "e", ["1x1x8", "8x8"]), ("embedding_2", "f", ["1x1x8", "1x1x8", "8x8"]),
+                                      ("neg_2", "e", ["1x1x8", "1x1x8", "8x8"])):
+            nodes = [call(node("Add", ["x", "embedding_1"], ["s"]), "add", "%x, %embedding_1", "e"),
+                     call(node("Add", ["s", second], ["t"]), "add", f"%s, %{second}", scope), node("MatMul", ["t", "w"], ["y"])]
+            trained = self.read(nodes, {"w": floats(8, 8), "embedding_1": rows, second: rows}, [value("x", [4, 3, 8])],
+                                [value("y", [4, 3, 8])], parameters=["w", "e.x.weight", "e.y.weight", "f.x.weight"])
+            self.assertEqual(sorted(trained.values()), shapes)
+
     def folded(self, name, values, parameters, op="Mul", line=None):
         nodes = [call(node(op, ["x", name], ["p"]), op.lower(), f"%x, %{name}", "norm"), node("MatMul", ["p", "w"], ["y"])]
         if line:
@@ -283,6 +294,19 @@ class Restore(dlc.TestCase):
         self.assertIn("dlc.exp", self.text)
         self.assertIn("dlc.neg", self.text)
 
+    def test_a_scale_among_parameters_that_are_gone(self):
+        """CLIP's exp(logit_scale), beside tables that the exporter cut; SigLIP's mask of zeros is none of them."""
+        nodes = [call(node("Mul", ["x", "exp"], ["p"]), "mul", "%x, %exp"), call(node("Add", ["p", "embedding_1"], ["q"]), "add", "%p, %embedding_1"),
+                 node("MatMul", ["q", "w"], ["y"])]
+        trained = self.read(nodes, {"w": floats(8, 8), "exp": np.full(1, 14.3, np.float32), "embedding_1": floats(4, 8)},
+                            parameters=["w", "logit_scale", "a.weight", "b.weight"])
+        self.assertEqual(trained, {"w": "8x8", "logit_scale": "1", "embedding_1": "4x8"})
+        nodes = [call(node("MatMul", ["x", "k"], ["s"]), "matmul", "%x, %p_k"), call(node("Add", ["s", "expand"], ["t"]), "add", "%s, %expand"),
+                 node("Softmax", ["t"], ["u"]), call(node("Mul", ["u", "exp"], ["y"]), "mul", "%u, %exp")]
+        trained = self.read(nodes, {"k": floats(8, 8), "expand": np.zeros((4, 1, 8, 8), np.float32), "exp": np.ones(1, np.float32)},
+                            [value("x", [4, 1, 8, 8])], [value("y", [4, 1, 8, 8])], parameters=["k", "logit_scale"])
+        self.assertEqual(trained, {"k": "8x8", "logit_scale": "1"})
+
     def test_what_cannot_be_undone_is_one_warning(self):
         self.assertEqual(set(self.folded("sigmoid", floats(8), ["norm.gate"])), {"w", "sigmoid"})
         self.assertEqual(self.errors.count("cannot be undone"), 1)
@@ -301,6 +325,15 @@ class Restore(dlc.TestCase):
                                       r".*torch.onnx.export\(..., dynamo=True, optimize=False\)")
         self.read(nodes, {"w": floats(8, 8)}, parameters=["w"])
         self.assertNotIn("does not have", self.errors)
+
+    def test_tensors_of_nodes_that_a_tool_fused_are_not_lost(self):
+        nodes = [call(node("MatMul", ["x", "w"], ["p"]), "linear", "%x, %p_w", "fc"),
+                 node("SkipLayerNormalization", ["p", "x", "n.weight", "n.bias"], ["y"], domain="com.microsoft")]
+        tensors = {"w": floats(8, 8), "n.weight": floats(8), "n.bias": floats(8)}
+        trained = self.read(nodes, tensors, [value("x", [4, 4, 8])], [value("y", [4, 4, 8])], parameters=["w", "n.weight", "n.bias", "m.bias"])
+        self.assertEqual(set(trained), {"w", "n.weight", "n.bias"})
+        self.assertRegex(self.errors, "parameters of the source that no node names: 'm.bias'. A tool fused nodes after the exporter")
+        self.assertNotIn("They cannot be trained", self.errors)
 
     def test_zero_scale_and_shift_of_one_module_are_parted(self):
         """addcmul of two parameters, both zeros (ConvNeXt V2's response norm)."""

@@ -22,6 +22,10 @@ constexpr Warning kWarnings[] = {
     {"lost", "parameters of the source that the file does not have: ",
      ". They cannot be trained. If the model uses them, the exporter folded "
      "them away: export with "},
+    {"unnamed", "parameters of the source that no node names: ",
+     ". A tool fused nodes after the exporter, whose tensors train under names "
+     "of their own; to have the source's, give dlc ",
+     "the exporter's own file"},
     {"untrained",
      "values that the exporter computed before, so that their parameters, if "
      "they had some, are not trained: ",
@@ -57,7 +61,8 @@ std::string listed(const std::vector<std::string> &names) {
 bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
          decision.kind == "fixed" || decision.kind == "fresh" ||
-         decision.kind == "by names" || decision.kind == "untied";
+         decision.kind == "by names" || decision.kind == "untied" ||
+         decision.kind == "own";
 }
 
 } // namespace

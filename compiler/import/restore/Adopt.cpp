@@ -1,5 +1,7 @@
+#include "compiler/import/restore/FoldedOps.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
+#include <algorithm>
 #include <cstring>
 #include <fmt/ranges.h>
 #include <numeric>
@@ -185,6 +187,38 @@ private:
     for (const std::string &name : copies)
       if (auto found = finder.find(*edit.weight(name)))
         tie(name, *found);
+    tieLookups(copies);
+  }
+
+  /// What one module looks up twice in one table that is gone, such as the two
+  /// corners of a box: equal rows are no coincidence.
+  void tieLookups(const std::vector<std::string> &copies) {
+    std::map<std::pair<uint64_t, std::set<std::string>>, std::string> firsts;
+    for (const std::string &name : copies) {
+      const Weight &weight = *edit.weight(name);
+      const Origin &origin = work.origins[name];
+      if (!origin.target.empty() || edit.uses(name).empty() ||
+          !isLookedUp(name, origin) || !canBeCopied(weight))
+        continue;
+      auto [it, isFirst] =
+          firsts.try_emplace({contentHash(weight), origin.scopes}, name);
+      if (isFirst)
+        continue;
+      auto how = arrangementOf(*edit.weight(it->second), weight);
+      if (!how || how->kind != Arrangement::Same)
+        continue;
+      becomes(work, name, it->second, *how);
+      work.decide(name, "tied",
+                  "the same rows as " + it->second + ", of one table");
+    }
+  }
+
+  static bool isLookedUp(const std::string &name, const Origin &origin) {
+    return kLookups.count(operatorOf(name)) ||
+           std::any_of(origin.values.begin(), origin.values.end(),
+                       [](const std::string &value) {
+                         return kLookups.count(operatorOf(value));
+                       });
   }
 
   void tie(const std::string &name, const CopyFinder::Found &found) {

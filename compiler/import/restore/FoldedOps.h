@@ -15,6 +15,9 @@ inline const std::set<std::string> kCreators = {
 inline const std::set<std::string> kRepeaters = {
     "expand", "expand_as",    "broadcast_to", "embedding", "index",
     "gather", "index_select", "repeat",       "tile",      "repeat_interleave"};
+/// They take rows of a table.
+inline const std::set<std::string> kLookups = {"embedding", "gather", "index",
+                                               "index_select"};
 /// Each element is one of the parameter's, each of those at most once: training
 /// the result is training the parameter.
 inline const std::set<std::string> kMovers = {

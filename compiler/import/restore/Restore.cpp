@@ -4,6 +4,7 @@
 #include "compiler/import/restore/NamesByValue.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlc::import {
@@ -49,6 +50,13 @@ std::set<std::string> Restoring::candidates(const Origin &origin) {
   return found;
 }
 
+bool Restoring::isFused() const {
+  const auto &nodes = edit.graph.node();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const auto &node) {
+    return node.domain() == "com.microsoft" && !notes.call(node).known;
+  });
+}
+
 bool Restoring::spend(size_t steps) {
   if (problem.ok())
     problem = file.budget.work(
@@ -88,8 +96,12 @@ Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
 Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
                               const RestoreOptions &options) {
   DLC_ASSIGN(OnnxFile file, loadOnnx(path, std::move(budget)));
-  DLC_TRY(restoreParameters(file, options).withContext(path));
-  DLC_TRY(fillWeights(file).withContext(path));
+  return restored(std::move(file), options);
+}
+
+Result<OnnxFile> restored(OnnxFile file, const RestoreOptions &options) {
+  DLC_TRY(restoreParameters(file, options).withContext(file.path));
+  DLC_TRY(fillWeights(file).withContext(file.path));
   return file;
 }
 

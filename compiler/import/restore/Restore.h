@@ -15,6 +15,9 @@ struct RestoreOptions {
   std::vector<std::string> untied;
 };
 
+/// A file that has been loaded, restored.
+Result<OnnxFile> restored(OnnxFile file, const RestoreOptions &options = {});
+
 /// loadOnnx, restored.
 Result<OnnxFile> loadRestored(const std::string &path, Budget budget,
                               const RestoreOptions &options = {});

@@ -54,6 +54,8 @@ struct Restoring {
   }
   /// The unnamed parameters of the modules that read a tensor.
   std::set<std::string> candidates(const Origin &origin);
+  /// A tool that keeps no notes fused nodes after the exporter.
+  bool isFused() const;
   /// Charges the import's budget; false, and `problem`, once it is used up.
   bool spend(size_t steps);
   Status problem;

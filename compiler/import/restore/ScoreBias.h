@@ -7,6 +7,20 @@
 
 namespace dlc::import {
 
+/// Zeros and numbers that no score survives; zeros alone where they are alike
+/// for all heads.
+inline bool isScoreMask(const std::vector<int64_t> &shape,
+                        const std::vector<float> &values) {
+  bool masks = shape.size() == 4 && shape[1] == 1;
+  for (float number : values) {
+    const bool out = number <= -1e4F;
+    if (!out && number != 0)
+      return false;
+    masks |= out;
+  }
+  return masks;
+}
+
 /// A mask keeps (0) or leaves out (-1e4 and less), alike for all heads; zeros
 /// for each head are what a learned bias starts from.
 inline bool mayBeLearned(const std::vector<int64_t> &shape,

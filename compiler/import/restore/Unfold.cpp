@@ -13,8 +13,6 @@
 namespace dlc::import {
 namespace {
 
-constexpr double kMaskedOut = -1e4; // scores below are no learned numbers
-
 using Names = std::set<std::string>;
 
 class Unfolder {
@@ -120,7 +118,8 @@ private:
   void unfold(const Folded &f) {
     bool scores = isOnlyAddedToScores(f.name);
     bool named = work.notes.hasSignature();
-    if (scores && (f.candidates.empty() || isMask(f.weight))) {
+    if (scores && (f.candidates.empty() ||
+                   isScoreMask(f.weight.shape, floatsOf(f.weight)))) {
       constant(f, "only added to scores before a Softmax, with no parameter of "
                   "the source behind it");
       if (!named && mayBeLearned(f.weight.shape, floatsOf(f.weight)))
@@ -218,7 +217,7 @@ private:
     for (const std::string &name : guessed)
       work.unnamed.erase(name);
     for (const std::string &name : work.unnamed)
-      work.decide(name, "lost",
+      work.decide(name, work.isFused() ? "unnamed" : "lost",
                   "a parameter of the source that is not in the file: not used "
                   "there, or folded away",
                   true);
@@ -249,18 +248,6 @@ private:
       return use.slot == 3;
     return passes.count(op) && use.node->output_size() == 1 &&
            isOnlyAddedToScores(use.node->output(0), depth + 1);
-  }
-
-  /// Zeros and numbers that no score survives.
-  static bool isMask(const Weight &weight) {
-    bool masks = false;
-    for (float number : floatsOf(weight)) {
-      bool out = number <= kMaskedOut;
-      if (!out && number != 0)
-        return false;
-      masks |= out;
-    }
-    return masks;
   }
 
   bool hasBatch(const Weight &weight) const {
@@ -432,9 +419,11 @@ private:
   }
 
   /// exp(p) and -exp(p), where p is called a logarithm (A_log, logit_scale).
-  bool undoExp(const Folded &f) {
-    if (f.candidates.size() != 1 ||
-        f.candidates.begin()->find("log") == std::string::npos)
+  bool undoExp(Folded f) {
+    std::erase_if(f.candidates, [](const std::string &name) {
+      return name.find("log") == std::string::npos;
+    });
+    if (f.candidates.size() != 1)
       return false;
     float sign = f.op == "neg" ? -1 : 1;
     std::vector<float> values = floatsOf(f.weight);
