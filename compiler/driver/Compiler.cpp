@@ -142,6 +142,8 @@ private:
     if (!imported.ok())
       return error(imported.status().code(), "the model cannot be imported");
     model.emplace(std::move(*imported));
+    if (model->step)
+      follow(*model->step);
     result.importSeconds += secondsSince(start);
     if (std::string warning =
             regroupedWarning(model->decisions, options.train.optimizer);
@@ -157,6 +159,25 @@ private:
     return {};
   } catch (...) {
     return caughtException(options.model, Code::BadModel);
+  }
+  /// The model's own step in place of the options'.
+  void follow(const import::OwnStep &step) {
+    OptimizerOptions &o = options.train.optimizer;
+    o.name = step.optimizer;
+    o.lr = step.lr;
+    o.weightDecay = step.weightDecay;
+    o.momentum = step.momentum;
+    o.nesterov = step.nesterov;
+    o.dampening = step.dampening;
+    o.beta1 = step.beta1;
+    o.beta2 = step.beta2;
+    o.epsilon = step.epsilon;
+    o.alpha.reset();
+    o.amsgrad = false;
+    o.resolve();
+    options.train.loss.kind = step.loss + ":graph";
+    emitRemark(NameLoc::get(StringAttr::get(&context, options.model)))
+        << "the step of the model's training_info: " << toLine(options);
   }
   bool hasTrainableState() {
     return llvm::any_of(model->module->getOps<ir::StateOp>(),
@@ -367,7 +388,7 @@ private:
   }
 
   static constexpr size_t kLoweringPhases = 5, kTableRows = 15;
-  const CompileOptions &options;
+  CompileOptions options; // the model may have a step of its own
   MLIRContext context;
   DiagnosticLog log;
   std::optional<import::ImportedModel> model;

@@ -126,6 +126,10 @@ void addModel(OptionTable &table, CompileOptions &o) {
   addSizes(table, o);
   table.toggle("model.predict-only", o.predictOnly,
                "no training step: the artifact can only predict");
+  table.toggle("model.training-info", i.ownStep,
+               "the step that the model's own training_info says: its loss, "
+               "optimizer, rate and parameters, in place of --loss, "
+               "--optimizer and what that reads");
   table.patterns("model.train", i.roles.train,
                  "trains initializers that match, too");
   table.patterns("model.freeze", i.roles.freeze,

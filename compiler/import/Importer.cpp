@@ -449,6 +449,17 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   return owned;
 }
 
+Result<OnnxFile> load(const std::string &path, const ImportOptions &options,
+                      std::optional<OwnStep> &step) {
+  DLC_ASSIGN(OnnxFile file, loadOnnx(path, Budget(size_t(options.budget))));
+  if (options.ownStep) {
+    auto own = takeOwnStep(file);
+    DLC_TRY(own.status().withContext(path + ": --training-info"));
+    step = *std::move(own);
+  }
+  return restored(std::move(file), {options.names, options.untied});
+}
+
 } // namespace
 
 Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
@@ -461,8 +472,8 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   auto custom = CustomOps::load(options.opLibraries, options.device);
   if (!custom.ok())
     return fail(UnknownLoc::get(&context), custom.status());
-  auto file = loadRestored(path, Budget(size_t(options.budget)),
-                           {options.names, options.untied});
+  std::optional<OwnStep> step;
+  auto file = load(path, options, step);
   if (!file.ok())
     return fail(UnknownLoc::get(&context), file.status());
   Location at = NameLoc::get(StringAttr::get(&context, path));
@@ -480,8 +491,8 @@ Result<ImportedModel> importOnnx(MLIRContext &context, const std::string &path,
   return ImportedModel{std::move(*module),         std::move(file->weights),
                        std::move(file->model),     importer.batch,
                        std::move(*head),           custom->used(),
-                       std::move(file->decisions), std::move(*roles),
-                       std::move(replaced)};
+                       std::move(file->decisions), std::move(step),
+                       std::move(*roles),          std::move(replaced)};
 }
 
 } // namespace dlc::import

@@ -1,6 +1,7 @@
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
 #include "compiler/import/file/Replaced.h"
+#include "compiler/import/forms/OwnStep.h"
 #include "compiler/import/state/Initialize.h"
 #include "compiler/import/state/Roles.h"
 #include "compiler/import/tensor/Budget.h"
@@ -45,6 +46,8 @@ struct ImportOptions {
   /// --names=FILE: a .safetensors file that has the model's values by name.
   std::string names;
   bool weightsPartial = false;
+  /// --training-info (OwnStep.h).
+  bool ownStep = false;
   /// --untie=NAME (Restore.h).
   std::vector<std::string> untied;
   InitOptions init;
@@ -81,6 +84,8 @@ struct ImportedModel {
   std::map<std::string, std::string> opLibraries;
   /// What was merged or folded in the file, and what became of it.
   std::vector<Decision> decisions;
+  /// With ownStep: what the model says of its step.
+  std::optional<OwnStep> step;
   /// What each initializer is to training, and why.
   std::map<std::string, Found> roles;
   /// Initializers of `source` that are no states themselves: gather

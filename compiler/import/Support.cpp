@@ -120,7 +120,8 @@ std::string ownTraining(const OnnxFile &file) {
     return "";
   steps.resize(std::min<size_t>(steps.size(), 4));
   return fmt::format("the model's training_info ({}) is not run: the step is "
-                     "that of dlc's options, --loss and --optimizer first",
+                     "that of dlc's options, --loss and --optimizer first; "
+                     "--training-info takes it from there",
                      fmt::join(steps, ", "));
 }
 
