@@ -9,6 +9,7 @@
 #include "compiler/driver/Layout.h"
 #include "compiler/driver/MergeSizes.h"
 #include "compiler/driver/Pipeline.h"
+#include "compiler/driver/graph/GraphOfModule.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/placement/Placer.h"
@@ -66,6 +67,12 @@ public:
     DLC_TRY(emit());
     DLC_TRY(write());
     return std::move(result);
+  }
+
+  Result<plan::ProgramGraph> graph(const std::string &function) {
+    DLC_TRY(checkOptions());
+    DLC_TRY(buildAll());
+    return graphOf(*model->module, function);
   }
 
 private:
@@ -403,6 +410,13 @@ private:
 
 Result<CompileResult> compile(const CompileOptions &options) try {
   return Compilation(options).run();
+} catch (...) {
+  return caughtException(options.model);
+}
+
+Result<plan::ProgramGraph> compileGraph(const CompileOptions &options,
+                                        const std::string &function) try {
+  return Compilation(options).graph(function);
 } catch (...) {
   return caughtException(options.model);
 }

@@ -3,7 +3,7 @@
 
 #include "compiler/driver/Options.h"
 #include "runtime/base/Status.h"
-#include "runtime/plan/plan.pb.h"
+#include "runtime/plan/graph/ProgramGraph.h"
 
 namespace dlc {
 
@@ -23,5 +23,11 @@ struct CompileResult {
 /// Equal models and options give equal artifacts. Warnings and remarks go to
 /// the log.
 Result<CompileResult> compile(const CompileOptions &options);
+
+/// The program after the phase `options.stopAfter`, which must be given, of the
+/// first size, as a graph (graph/GraphOfModule.h). Writes nothing; errors as
+/// above.
+Result<plan::ProgramGraph> compileGraph(const CompileOptions &options,
+                                        const std::string &function);
 
 } // namespace dlc

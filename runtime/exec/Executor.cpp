@@ -490,7 +490,8 @@ std::vector<CommandProfile> Executor::profile() const {
           {program->plan().name(), command.label(), command.kind(),
            plan::stringAttribute(command, "symbol", command.kind()),
            timing.calls, timing.seconds, timing.least, command.flops(),
-           command.bytes()});
+           command.bytes(), timing.begin,
+           plan::intAttribute(command, "bucket", -1)});
     }
   return result;
 }

@@ -124,6 +124,7 @@ Status Program::record() {
 }
 
 Status Program::enqueueAll(bool timed) {
+  const Clock::time_point begin = Clock::now();
   for (size_t i = 0; i < commands_.size(); ++i) {
     if (i == waitBefore_)
       DLC_TRY(follower_->wait());
@@ -141,6 +142,7 @@ Status Program::enqueueAll(bool timed) {
     Timing &timing = timings_[i];
     timing.least = timing.calls ? std::min(timing.least, seconds) : seconds;
     timing.seconds += seconds;
+    timing.begin += std::chrono::duration<double>(start - begin).count();
     ++timing.calls;
   }
   if (commands_.size() == injectBefore_)

@@ -30,7 +30,7 @@ class Program {
 public:
   struct Timing {
     uint64_t calls = 0;
-    double seconds = 0, least = 0;
+    double seconds = 0, least = 0, begin = 0;
   };
 
   // Binds every command; all_reduce and wait become the queue's.

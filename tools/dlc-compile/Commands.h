@@ -10,5 +10,6 @@ void addCheck(CommandLine &line);
 void addConfig(CommandLine &line);
 void addExport(CommandLine &line);
 void addDiff(CommandLine &line);
+void addGraph(CommandLine &line);
 
 } // namespace dlc::tool

@@ -1,5 +1,5 @@
-// dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export` and
-// `dlc diff`.
+// dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export`, `dlc
+// diff` and `dlc graph`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/Tree.h"
@@ -17,6 +17,7 @@ static int run(int argc, char **argv) {
   addConfig(line);
   addExport(line);
   addDiff(line);
+  addGraph(line);
   if (printTree(line, argc, argv))
     return 0;
   return parseAndRun(line, argc, argv);

@@ -9,7 +9,7 @@ namespace dlc::tool {
 
 bool isCompilerCommand(const std::string &name) {
   return name == "compile" || name == "check" || name == "config" ||
-         name == "export" || name == "diff";
+         name == "export" || name == "diff" || name == "graph";
 }
 
 // A program of its own, so that training never loads the compiler.

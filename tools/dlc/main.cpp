@@ -26,6 +26,8 @@ static void describe(CommandLine &line) {
   addPredict(line);
   line.app.add_subcommand("export", "write trained weights as an ONNX model");
   line.app.add_subcommand("diff", "say in what two ONNX models differ");
+  line.app.add_subcommand(
+      "graph", "draw a model's program after any phase, or an artifact's plan");
   addInspect(line);
   addReplay(line);
   addReport(line);

@@ -74,7 +74,9 @@ Status writeProfile(const std::vector<CommandProfile> &commands,
                       {"seconds", c.seconds},
                       {"least", c.least},
                       {"flops", c.flops},
-                      {"bytes", c.bytes}});
+                      {"bytes", c.bytes},
+                      {"begin", c.begin},
+                      {"bucket", c.bucket < 0 ? Json() : Json(c.bucket)}});
   return writeFileAtomically(path, dumpJson(list, 1) + "\n");
 }
 

@@ -4,17 +4,15 @@
 #include "runtime/plan/Model.h"
 #include "runtime/plan/Ports.h"
 #include "runtime/plan/Types.h"
+#include "tools/dlc/report/GraphJson.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <set>
 
 namespace dlc::tool {
 namespace {
 
 constexpr size_t kMostText = size_t(1) << 30;
-constexpr int kMostNodes = 3000; // that a browser draws
 constexpr size_t kMostTensors = 20;
 
 // "key: value" lines of a run's config.yaml.
@@ -111,10 +109,15 @@ Json profileOf(const std::string &path) {
         !row.value("seconds", Json()).is_number() ||
         !row.value("calls", Json()).is_number_unsigned() || row["calls"] == 0)
       continue;
+    const double calls = row["calls"].get<double>();
     rows.push_back({{"nodes", row.value("nodes", Json(""))},
                     {"command", row.value("command", Json(""))},
-                    {"ms", 1e3 * row["seconds"].get<double>() /
-                               row["calls"].get<double>()}});
+                    {"kind", row.value("kind", Json(""))},
+                    {"bucket", row.value("bucket", Json())},
+                    {"ms", 1e3 * row["seconds"].get<double>() / calls}});
+    // Of a profile that says when commands began.
+    if (const Json begin = row.value("begin", Json()); begin.is_number())
+      rows.back()["begin"] = 1e3 * begin.get<double>() / calls;
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Json &a, const Json &b) {
     return a["ms"].get<double>() > b["ms"].get<double>();
@@ -185,40 +188,28 @@ Json memoryOfPlan(const plan::Plan &plan) {
   return {{"at", at}, {"live", live}, {"tensors", largest}};
 }
 
-// Commands of predict; an edge leads from who wrote the memory last that a
-// command reads.
-Json graphOf(const plan::Plan &plan) {
-  Json nodes = Json::array(), edges = Json::array();
+// Commands of predict, without its state, inputs and outputs.
+Json graphOfPredict(const plan::Plan &plan) {
   const plan::Program *program = plan::findProgram(plan, "predict");
-  const int count =
-      program ? std::min(program->commands_size(), kMostNodes) : 0;
-  std::map<std::pair<uint32_t, uint64_t>, int> writers; // by where it begins
-  for (int c = 0; c < count; ++c) {
-    const plan::Command &command = program->commands(c);
-    std::set<int> from;
-    for (const uint32_t id : command.inputs()) {
-      const plan::Buffer &b = program->buffers(int(id));
-      if (const auto w = writers.find({b.region(), b.offset()});
-          w != writers.end())
-        from.insert(w->second);
+  plan::ProgramGraph commands;
+  if (!program)
+    return graphJson(commands);
+  const plan::ProgramGraph all = plan::graphOf(plan, *program);
+  std::vector<int> places(all.nodes.size(), -1);
+  for (size_t i = 0; i < all.nodes.size(); ++i)
+    if (all.nodes[i].kind == plan::ProgramGraph::Kind::Op) {
+      places[i] = static_cast<int>(commands.nodes.size());
+      commands.nodes.push_back(all.nodes[i]);
+      auto &name = commands.nodes.back().name;
+      name = name.empty() ? commands.nodes.back().op : name;
     }
-    for (const int writer : from)
-      edges.push_back({writer, c});
-    Json type = "", shape = "";
-    for (const uint32_t id : command.outputs()) {
-      const plan::Buffer &b = program->buffers(int(id));
-      writers[{b.region(), b.offset()}] = c;
-      const auto dtype = plan::dtypeOf(b.type().dtype());
-      type = dtype ? std::string(dlc::nameOf(*dtype)) : "";
-      shape = fmt::format("[{}]", fmt::join(b.type().shape(), ", "));
-    }
-    nodes.push_back({{"name", nameOf(command)},
-                     {"kind", command.kind()},
-                     {"type", type},
-                     {"shape", shape},
-                     {"library", command.kind() != "kernel"}});
+  for (const plan::ProgramGraph::Edge &edge : all.edges) {
+    const int from = places[static_cast<size_t>(edge.from)],
+              to = places[static_cast<size_t>(edge.to)];
+    if (from >= 0 && to >= 0)
+      commands.edges.push_back({from, to, edge.label});
   }
-  return {{"nodes", nodes}, {"edges", edges}};
+  return graphJson(commands);
 }
 
 } // namespace
@@ -251,7 +242,7 @@ Result<Json> gatherRun(const std::string &run) {
       {"skipped", std::move(skipped)},
       {"profile", profileOf(run + "/profile.json")},
       {"memory", memoryOfPlan(plan)},
-      {"graph", graphOf(plan)}};
+      {"graph", graphOfPredict(plan)}};
 }
 
 } // namespace dlc::tool

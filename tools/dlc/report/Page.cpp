@@ -1,6 +1,7 @@
 #include "tools/dlc/report/Page.h"
 
 namespace dlc::tool {
+namespace {
 
 // Names from files reach the page as text nodes alone, never as markup.
 const char kReportHead[] = R"HTML(<!doctype html>
@@ -131,6 +132,43 @@ function profile(run) {
   section(`Time by node: ${run.name}`); const all = run.profile.reduce((s, p) => s + p.ms, 0);
   table(['nodes', 'command', 'ms', '%', ''], run.profile.slice(0, 40).map(p => [p.nodes, p.command, p.ms.toFixed(3), (100 * p.ms / all).toFixed(1), {bar: 100 * p.ms / run.profile[0].ms}]), [2, 3]);
 }
+// What a step does when, on average: commands one after another, collectives from their start until they are waited for.
+function timeline(run) {
+  const all = run.profile.filter(p => typeof p.begin === 'number'); if (!all.length) return;
+  const end = Math.max(...all.map(p => p.begin + p.ms)), waited = (run.steps.data_wait || []).filter(x => x !== null);
+  const wait = waited.length ? 1e3 * waited.reduce((s, x) => s + x, 0) / waited.length : 0;
+  const lanes = [['data', []], ['compute', []], ['waiting', []], ['communication', []]], by = name => lanes.find(l => l[0] === name)[1];
+  if (wait > 0) by('data').push({begin: -wait, ms: wait, name: 'waits for samples'});
+  for (const p of all) {
+    const what = {begin: p.begin, ms: p.ms, name: `${p.command}${p.nodes ? ' of ' + p.nodes : ''}`};
+    by(p.kind === 'wait' ? 'waiting' : 'compute').push(what);
+    if (p.kind !== 'all_reduce' && p.kind !== 'all_gather') continue;
+    const last = all.find(q => q.kind === 'wait' && q.bucket === p.bucket && q.begin >= p.begin);
+    if (last) by('communication').push({begin: p.begin, ms: last.begin + last.ms - p.begin, name: `${p.command}, bucket ${p.bucket}`});
+  }
+  section(`Timeline of a step: ${run.name}`);
+  const used = lanes.filter(l => l[1].length), L = 110, W = 1000, H = 34, first = -wait, X = t => L + (t - first) / ((end - first) || 1) * (W - L - 8);
+  const figure = add(main, 'figure'), said = add(figure, 'div', {class: 'said', 'aria-live': 'polite'}, 'left and right arrows read commands');
+  const wide = add(figure, 'div', {class: 'wide'}), svg = add(wide, 'svg', {viewBox: `0 0 ${W} ${used.length * H + 24}`, tabindex: 0, role: 'img', style: 'min-width:40rem', 'aria-label': `timeline of a step of ${run.name}: left and right arrows read commands`});
+  const shown = [];
+  used.forEach(([name, items], row) => {
+    add(svg, 'text', {x: L - 8, y: row * H + 21, 'text-anchor': 'end'}, name);
+    add(svg, 'line', {x1: L, x2: W - 8, y1: row * H + H - 2, y2: row * H + H - 2, stroke: 'var(--line)'});
+    const fill = {data: 4, compute: 0, waiting: 1, communication: 2}[name];
+    for (const item of items.sort((a, b) => a.begin - b.begin)) {
+      const box = add(svg, 'rect', {x: X(item.begin), y: row * H + 6, width: Math.max(.7, X(item.begin + item.ms) - X(item.begin)), height: H - 12, fill: colour(fill), stroke: 'var(--card)', 'stroke-width': .4});
+      const text = `${item.begin.toFixed(3)} ms, for ${item.ms.toFixed(3)} ms: ${item.name}`; shown.push([box, text]);
+      box.addEventListener('pointerenter', () => { said.textContent = text; });
+    }
+  });
+  for (let i = 0; i <= 4; i++) add(svg, 'text', {x: X(first + (end - first) * i / 4), y: used.length * H + 16, 'text-anchor': ['start', 'middle', 'middle', 'middle', 'end'][i]}, short(+(first + (end - first) * i / 4).toPrecision(3)) + ' ms');
+  let at = -1;
+  svg.addEventListener('keydown', e => {
+    const step = {ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9}[e.key]; if (step === undefined) return; e.preventDefault();
+    if (at >= 0) shown[at][0].setAttribute('stroke', 'var(--card)');
+    at = Math.max(0, Math.min(shown.length - 1, at + step)); shown[at][0].setAttribute('stroke', 'var(--ink)'); said.textContent = shown[at][1];
+  });
+}
 function memory(run) {
   if (!run.memory) return;
   section(`Memory over a step: ${run.name}`);
@@ -167,10 +205,26 @@ function graph(run) {
   svg.addEventListener('pointermove', e => { if (!e.buttons) return; const b = svg.getBoundingClientRect(), s = Math.max(view[2] / b.width, view[3] / b.height); view[0] -= e.movementX * s; view[1] -= e.movementY * s; apply(); });
   fit();
 }
-table(['run', 'steps', 'model'], data.runs.map(r => [r.name, r.done, r.model]), [1]);
-runs(); differences();
-for (const run of data.runs) { profile(run); memory(run); graph(run); }
+if (data.runs[0].steps) {
+  table(['run', 'steps', 'model'], data.runs.map(r => [r.name, r.done, r.model]), [1]);
+  runs(); differences();
+}
+for (const run of data.runs) { if (run.steps) { timeline(run); profile(run); memory(run); } graph(run); }
 </script></body></html>
 )HTML";
+
+// Nothing in it can end the element that it stands in.
+std::string asElement(const Json &data) {
+  std::string text;
+  for (const char c : dumpJson(data, -1, true))
+    text += c == '<' ? "\\u003c" : std::string(1, c);
+  return text;
+}
+
+} // namespace
+
+std::string reportPage(const Json &data) {
+  return kReportHead + asElement(data) + kReportTail;
+}
 
 } // namespace dlc::tool

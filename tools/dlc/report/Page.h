@@ -1,8 +1,14 @@
-// The page that dlc report writes: its text before and after the data.
+// The page that dlc report and dlc graph write: text around its data.
 #pragma once
+
+#include "runtime/base/Json.h"
+
+#include <string>
 
 namespace dlc::tool {
 
-extern const char kReportHead[], kReportTail[];
+// The whole page. Of each of data["runs"] sections whose keys are missing are
+// left out.
+std::string reportPage(const Json &data);
 
 } // namespace dlc::tool

@@ -22,14 +22,6 @@ struct ReportArguments {
   OptionFlags flags{table, onlySection("report")};
 };
 
-// Nothing in it can end the element that it stands in.
-std::string asElement(const Json &data) {
-  std::string text;
-  for (const char c : dumpJson(data, -1, true))
-    text += c == '<' ? "\\u003c" : std::string(1, c);
-  return text;
-}
-
 Status writeReport(const ReportArguments &arguments) {
   Json runs = Json::array();
   for (const std::string &run : arguments.runs) {
@@ -38,8 +30,7 @@ Status writeReport(const ReportArguments &arguments) {
   }
   const std::string path =
       arguments.output.empty() ? "report.html" : arguments.output;
-  DLC_TRY(writeFileAtomically(path, kReportHead + asElement({{"runs", runs}}) +
-                                        kReportTail));
+  DLC_TRY(writeFileAtomically(path, reportPage({{"runs", runs}})));
   printOut("{}\n", path);
   return {};
 }

@@ -1,0 +1,125 @@
+"""dlc graph: pictures of the program after a phase, of artifacts and of runs; modules that are closed; names that are no markup."""
+
+import os
+import re
+import shutil
+import subprocess
+import xml.dom.minidom
+
+import dlc
+import onnx
+
+HOSTILE = "a\"];\\n\\\\ <b>&\n]} \u202e"
+
+
+def nodes(dot):
+    """{number: label} of a file of Graphviz's language."""
+    with open(dot, encoding="utf-8") as file:
+        return {int(number): label for number, label in re.findall(r'^n(\d+) \[label="((?:[^"\\]|\\.)*)"', file.read(), re.MULTILINE)}
+
+
+def edges(dot):
+    with open(dot, encoding="utf-8") as file:
+        return {(int(a), int(b)): label for a, b, label in re.findall(r'^n(\d+) -> n(\d+) \[label="((?:[^"\\]|\\.)*)"\]', file.read(), re.MULTILINE)}
+
+
+class Graph(dlc.TestCase):
+    def draw(self, *words, **options):
+        out, err = dlc.dlc("graph", *words, output=self.path("g.dot"), **options)
+        self.assertEqual(out, self.path("g.dot") + "\n")
+        return nodes(self.path("g.dot")), edges(self.path("g.dot"))
+
+    def find(self, labels, text):
+        found = [number for number, label in labels.items() if text in label]
+        self.assertEqual(len(found), 1, (text, labels))
+        return found[0]
+
+    def test_phases_of_a_model(self):
+        labels, links = self.draw(dlc.model("lenet"), phase="import")
+        weight, conv = self.find(labels, "c1.weight"), next(n for n, label in sorted(labels.items()) if label.startswith("conv"))
+        self.assertEqual(links[weight, conv], "f32 [6, 1, 5, 5]")
+        self.assertNotIn("sgd", "".join(labels.values()))
+        labels, links = self.draw(dlc.model("lenet"), phase="autodiff", amp=True)
+        filters = next(n for n, label in labels.items() if "conv_backward_filter" in label)
+        self.assertIn("bf16", " ".join(label for (a, b), label in links.items() if b == filters))
+        simplified, _ = self.draw(dlc.model("lenet"))
+        self.assertTrue(any(label.startswith("write") for label in simplified.values()))
+        self.assertFalse(any(label.startswith("gradient") for label in simplified.values()))
+
+    def test_modules_are_closed_below_the_depth(self):
+        closed, _ = self.draw(dlc.model("gpt_tiny"), depth=0, program="predict")
+        opened, _ = self.draw(dlc.model("gpt_tiny"), depth=9, program="predict")
+        self.assertLess(3 * len(closed), len(opened))
+        both, links = self.draw(dlc.model("gpt_tiny"), depth=0)
+        self.assertTrue(any("(backward)" in label for label in both.values()), both)
+        self.assertEqual([label.split("\\n")[0] for label in both.values()].count("optimizer"), 1, both)
+        self.assertTrue(any(re.fullmatch(r"\d+ tensors", label) for label in links.values()))
+        self.assertTrue(all(a in both and b in both and a != b for a, b in links), links)
+
+    def test_of_an_artifact_and_a_run(self):
+        artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16)
+        run = dlc.train(artifact, dlc.data("digits-train"), self.path("run"), steps=2, quiet=True)
+        shown, links = self.draw(artifact, colour="placement")
+        self.assertTrue(any(label.startswith("matmul") for label in shown.values()))
+        with open(self.path("g.dot")) as file:
+            self.assertEqual(len(set(re.findall(r'^n\d+ .*fillcolor="([^"]+)"', file.read(), re.MULTILINE)) - {"#ffffff"}), 2)
+        self.assertEqual(self.draw(run.folder), (shown, links))
+        self.assertEqual(self.draw(dlc.model("mlp"), batch=16, phase="plan"), (shown, links))
+        fewer, _ = self.draw(run.folder, program="predict")
+        self.assertLess(len(fewer), len(shown))
+        _, err = dlc.dlc("graph", artifact, phase="autodiff", code=dlc.USAGE)
+        self.assertIn(f"dlc graph MODEL.onnx --config={artifact}/config.yaml --phase=autodiff", err)
+
+    def test_hostile_names(self):
+        model = onnx.load(dlc.model("mlp"))
+        for i, node in enumerate(model.graph.node):
+            node.name = f"/{HOSTILE}/{i}" + "/x" * 400
+        onnx.save(model, self.path("m.onnx"))
+        for depth in (0, 1, 1000):
+            labels, links = self.draw(self.path("m.onnx"), depth=depth)
+            self.assertTrue(labels and links)
+            self.assertTrue(all(a in labels and b in labels for a, b in links))
+        dlc.dlc("graph", self.path("m.onnx"), output=self.path("g.html"))
+        with open(self.path("g.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertNotIn("<b>&", page)
+        self.assertNotIn("\u202e", page)
+
+    def test_svg(self):
+        if not shutil.which("dot"):
+            self.skipTest("there is no Graphviz")
+        out, _ = dlc.dlc("graph", dlc.model("gpt_tiny"), output=self.path("g.svg"), amp=True)
+        self.assertEqual(out, self.path("g.svg") + "\n")
+        text = xml.dom.minidom.parse(self.path("g.svg")).toxml()
+        self.assertIn("cylinder" if "cylinder" in text else "<svg", text)
+        self.assertGreater(text.count('class="node"'), 20)
+        self.assertEqual(os.listdir(self.folder), ["g.svg"])
+
+    def test_without_graphviz(self):
+        done = subprocess.run([dlc.DLC, "graph", dlc.model("mlp"), "-o", self.path("g.svg")], env={**os.environ, "PATH": self.folder},
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, self.path("g.dot") + "\n"))
+        self.assertIn("warning: there is no Graphviz (the program dot) to make", done.stderr)
+        self.assertTrue(nodes(self.path("g.dot")))
+        dot = self.path("dot")
+        with open(dot, "w") as file:
+            file.write("#!/bin/sh\necho no room >&2\nexit 3\n")
+        os.chmod(dot, 0o755)
+        done = subprocess.run([dlc.DLC, "graph", dlc.model("mlp"), "-o", self.path("g.svg")],
+                              env={**os.environ, "PATH": f"{self.folder}:/usr/bin:/bin"}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, dlc.FAILED)
+        self.assertIn(f"'{dot}' ended with code 3: no room", done.stderr)
+
+    def test_errors(self):
+        for options, code, message in [(dict(phase="nothing"), dlc.USAGE, "unknown phase 'nothing', known are canonicalize"),
+                                       (dict(program="nothing"), dlc.USAGE, "there is no program 'nothing', only "),
+                                       (dict(output="g.png"), dlc.USAGE, "expected FILE.svg, FILE.dot or FILE.html, found 'g.png'"),
+                                       (dict(depth=-1), dlc.USAGE, "--depth")]:
+            _, err = dlc.dlc("graph", dlc.model("mlp"), code=code, **options)
+            self.assertIn(message, err)
+        _, err = dlc.dlc("graph", self.path("no.onnx"), code=dlc.BAD_MODEL)
+        self.assertIn("no.onnx", err)
+
+
+if __name__ == "__main__":
+    dlc.main()

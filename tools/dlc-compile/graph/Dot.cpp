@@ -1,0 +1,177 @@
+#include "tools/dlc-compile/graph/Dot.h"
+
+#include "runtime/base/Text.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace dlc::tool {
+namespace {
+
+using plan::ProgramGraph;
+using Kind = ProgramGraph::Kind;
+using Part = ProgramGraph::Part;
+
+constexpr const char *kParts[] = {"", " (backward)", ""};
+
+// A string of the language, in which "\n" is meant and no other backslash is.
+std::string dotString(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    if (c == '\n')
+      result += "\\n";
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+struct Colour {
+  const char *name, *fill;
+};
+
+constexpr Colour kPrecisions[] = {{"f32", "#cfe0f7"},
+                                  {"f16, bf16", "#bfe3c8"},
+                                  {"f64", "#f3c9c9"},
+                                  {"whole numbers", "#e6e0f2"},
+                                  {"mixed", "#d7e9e0"}};
+constexpr Colour kPlacements[] = {{"library", "#f8d5b0"},
+                                  {"generated", "#bfe3c8"},
+                                  {"decomposed", "#cfe0f7"},
+                                  {"mixed", "#e9e2c8"}};
+constexpr char kPlain[] = "#ffffff";
+
+const char *precisionOf(const std::string &type) {
+  if (type == "f32")
+    return kPrecisions[0].fill;
+  if (type == "f16" || type == "bf16")
+    return kPrecisions[1].fill;
+  if (type == "f64")
+    return kPrecisions[2].fill;
+  if (type == "mixed")
+    return kPrecisions[4].fill;
+  return type.empty() ? kPlain : kPrecisions[3].fill;
+}
+
+const char *placementOf(const std::string &by) {
+  for (const Colour &colour : kPlacements)
+    if (by == colour.name)
+      return colour.fill;
+  return kPlain;
+}
+
+class DotWriter {
+public:
+  DotWriter(const Drawing &drawing, GraphColour colour)
+      : drawing_(drawing), colour_(colour) {}
+
+  std::string write(const std::string &title) {
+    text_ = fmt::format(
+        "digraph program {{\n"
+        "graph [rankdir=TB, labelloc=t, fontname=Helvetica, fontsize=12, "
+        "nodesep=0.2, ranksep=0.35, label={}];\n"
+        "node [shape=box, style=\"filled,rounded\", fontname=Helvetica, "
+        "fontsize=10, margin=\"0.1,0.04\", height=0.3, color=\"#667788\"];\n"
+        "edge [fontname=Helvetica, fontsize=8, color=\"#8891a0\", "
+        "fontcolor=\"#556677\", arrowsize=0.6];\n",
+        dotString(printable(title)));
+    addKey();
+    for (size_t i = 0; i < drawing_.nodes.size(); ++i)
+      clusters_[int(drawing_.nodes[i].part)].add(drawing_.nodes[i].scope, 0, i);
+    for (int part = 0; part < 3; ++part)
+      addCluster(clusters_[part], part, "");
+    for (const ProgramGraph::Edge &edge : drawing_.edges)
+      text_ += fmt::format("n{} -> n{} [label={}];\n", edge.from, edge.to,
+                           dotString(edge.label));
+    return text_ + "}\n";
+  }
+
+private:
+  struct Cluster {
+    std::vector<size_t> nodes;
+    std::map<std::string, Cluster> parts;
+
+    void add(const std::vector<std::string> &scope, size_t at, size_t node) {
+      if (at == scope.size())
+        nodes.push_back(node);
+      else
+        parts[scope[at]].add(scope, at + 1, node);
+    }
+  };
+
+  void addKey() {
+    text_ += "subgraph cluster_key {\nlabel=\"\"; color=\"#ccd2da\";\n";
+    int number = 0;
+    const auto add = [&](const Colour &c) {
+      text_ += fmt::format("key{} [label={}, fillcolor=\"{}\"];\n", number++,
+                           dotString(c.name), c.fill);
+    };
+    if (colour_ == GraphColour::Precision)
+      for (const Colour &c : kPrecisions)
+        add(c);
+    else
+      for (const Colour &c : kPlacements)
+        add(c);
+    text_ += "}\n";
+  }
+
+  // Nested as modules are: as deep as the drawing is open.
+  void addCluster(const Cluster &cluster, int part, const std::string &path) {
+    for (const size_t node : cluster.nodes)
+      addNode(node);
+    for (const auto &[name, inner] : cluster.parts) {
+      text_ +=
+          fmt::format("subgraph cluster_{} {{\nlabel={}; "
+                      "color=\"#aab4c0\"; fontsize=10;\n",
+                      number_++, dotString(printable(name) + kParts[part]));
+      addCluster(inner, part, path + "/" + name);
+      text_ += "}\n";
+    }
+  }
+
+  void addNode(size_t number) {
+    const DrawnNode &node = drawing_.nodes[number];
+    const std::string name = printable(node.name, 48);
+    std::string label, shape = "box", style = "filled,rounded";
+    if (node.closed) {
+      label = fmt::format("{}{}\n{}", name, kParts[int(node.part)],
+                          printable(node.op, 90));
+      shape = "box3d", style = "filled";
+    } else if (node.kind == Kind::Op) {
+      label = printable(node.op, 40) + (name.empty() ? "" : "\n" + name);
+      style += node.part == Part::Backward ? ",dashed" : "";
+    } else {
+      label = fmt::format("{}\n{} {} {}", name, node.op, node.type, node.shape);
+      shape = node.kind == Kind::State ? "cylinder" : "ellipse";
+      style = "filled";
+    }
+    const char *fill = colour_ == GraphColour::Precision
+                           ? precisionOf(node.type)
+                       : node.kind == Kind::Op ? placementOf(node.by)
+                                               : kPlain;
+    text_ += fmt::format(
+        "n{} [label={}, shape={}, style=\"{}\", fillcolor=\"{}\", "
+        "tooltip={}];\n",
+        number, dotString(label), shape, style, fill,
+        dotString(fmt::format("{}\n{} {} {}", printable(node.name, 400),
+                              node.op, node.type, node.shape)));
+  }
+
+  const Drawing &drawing_;
+  const GraphColour colour_;
+  Cluster clusters_[3];
+  int number_ = 0;
+  std::string text_;
+};
+
+} // namespace
+
+std::string dotOf(const Drawing &drawing, GraphColour colour,
+                  const std::string &title) {
+  return DotWriter(drawing, colour).write(title);
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,215 @@
+#include "tools/dlc-compile/graph/Drawing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace dlc::tool {
+namespace {
+
+using plan::ProgramGraph;
+using Kind = ProgramGraph::Kind;
+using Part = ProgramGraph::Part;
+using Scope = std::vector<std::string>;
+
+constexpr size_t kDeepest = 32;
+
+// {"h.0", "attn"} of "/h.0/attn/MatMul; /h.0/attn/Add".
+Scope scopeOf(const ProgramGraph::Node &node) {
+  Scope scope;
+  const std::string first = node.name.substr(0, node.name.find("; "));
+  for (size_t begin = 0, end; (end = first.find('/', begin)) != first.npos;
+       begin = end + 1)
+    if (end > begin && scope.size() < kDeepest)
+      scope.push_back(first.substr(begin, end - begin));
+  return scope;
+}
+
+// Finds where each node belongs.
+struct Places {
+  std::vector<Scope> scopes; // by node, as parts
+  std::vector<Part> parts;
+
+  explicit Places(const ProgramGraph &graph)
+      : scopes(graph.nodes.size()), parts(graph.nodes.size()), graph_(graph) {
+    for (size_t i = 0; i < scopes.size(); ++i) {
+      parts[i] = graph.nodes[i].part;
+      if (isOp(i) && parts[i] != Part::Update)
+        scopes[i] = scopeOf(graph.nodes[i]);
+    }
+    placeStates();
+    for (int round = 0; round < 2; ++round) { // parameters, then their moments
+      for (size_t i = 0; i < scopes.size(); ++i)
+        if (isOp(i) && parts[i] == Part::Update && scopes[i].size() < 2)
+          placeUpdate(i);
+      placeStates();
+    }
+  }
+
+private:
+  bool isOp(size_t node) const { return graph_.nodes[node].kind == Kind::Op; }
+
+  // Where they are read first.
+  void placeStates() {
+    for (const ProgramGraph::Edge &edge : graph_.edges) {
+      const auto from = static_cast<size_t>(edge.from),
+                 to = static_cast<size_t>(edge.to);
+      if (graph_.nodes[from].kind != Kind::State ||
+          (parts[to] == Part::Update && scopes[to].empty()) ||
+          !states_.try_emplace(graph_.nodes[from].name, scopes[to]).second)
+        continue;
+      scopes[from] = scopes[to];
+      parts[from] = parts[to];
+    }
+  }
+  // Beside those of the module whose state it moves.
+  void placeUpdate(size_t node) {
+    const std::string &name = graph_.nodes[node].name;
+    const auto state = states_.find(name.substr(0, name.find("; ")));
+    scopes[node] = {kUpdates};
+    if (state == states_.end())
+      return;
+    const Scope &scope = state->second;
+    const bool isMoment = !scope.empty() && scope.front() == kUpdates;
+    scopes[node].insert(scopes[node].end(), scope.begin() + (isMoment ? 1 : 0),
+                        scope.end());
+  }
+
+  static constexpr char kUpdates[] = "optimizer";
+  const ProgramGraph &graph_;
+  std::map<std::string, Scope> states_;
+};
+
+class Drawer {
+public:
+  explicit Drawer(const ProgramGraph &graph)
+      : graph_(graph), places_(graph), scopes_(places_.scopes) {
+    for (const Scope &scope : scopes_)
+      deepest_ = std::max(deepest_, scope.size());
+  }
+
+  int deepest() const { return static_cast<int>(deepest_); }
+
+  size_t countAt(int depth) const {
+    std::set<std::string> closed;
+    size_t count = 0;
+    for (size_t i = 0; i < scopes_.size(); ++i)
+      if (isOpen(i, depth))
+        ++count;
+      else
+        closed.insert(keyOf(i, depth));
+    return count + closed.size();
+  }
+
+  Drawing draw(int depth) const {
+    Drawing drawing;
+    drawing.depth = depth;
+    std::map<std::string, size_t> modules;
+    std::map<size_t, std::map<std::string, int64_t>> ops;
+    std::vector<size_t> at(scopes_.size()); // drawn nodes of the program's
+    for (size_t i = 0; i < scopes_.size(); ++i) {
+      at[i] = drawing.nodes.size();
+      if (isOpen(i, depth)) {
+        drawing.nodes.push_back({graph_.nodes[i], scopes_[i]});
+        drawing.nodes.back().part = places_.parts[i];
+        continue;
+      }
+      const auto [found, fresh] =
+          modules.try_emplace(keyOf(i, depth), drawing.nodes.size());
+      at[i] = found->second;
+      if (fresh)
+        drawing.nodes.push_back(emptyModule(i, depth));
+      join(drawing.nodes[at[i]], graph_.nodes[i], fresh);
+      ++ops[at[i]][graph_.nodes[i].kind == Kind::State ? "states"
+                                                       : graph_.nodes[i].op];
+    }
+    for (const auto &[node, counts] : ops)
+      drawing.nodes[node].op = countsText(counts);
+    addEdges(drawing, at);
+    return drawing;
+  }
+
+private:
+  bool isOpen(size_t node, int depth) const {
+    return scopes_[node].size() <= static_cast<size_t>(depth);
+  }
+  std::string keyOf(size_t node, int depth) const {
+    std::string key = std::to_string(int(places_.parts[node]));
+    for (int i = 0; i <= depth; ++i)
+      key += '/' + scopes_[node][size_t(i)];
+    return key;
+  }
+  DrawnNode emptyModule(size_t first, int depth) const {
+    DrawnNode module;
+    module.part = places_.parts[first];
+    module.scope.assign(scopes_[first].begin(), scopes_[first].begin() + depth);
+    module.name = scopes_[first][size_t(depth)];
+    module.count = 0, module.closed = true;
+    return module;
+  }
+  static void join(DrawnNode &module, const ProgramGraph::Node &node,
+                   bool first) {
+    ++module.count;
+    if (node.kind == Kind::State)
+      return;
+    const auto merge = [&](std::string &all, const std::string &one) {
+      if (all.empty() || first)
+        all = one;
+      else if (!one.empty() && all != one)
+        all = "mixed";
+    };
+    merge(module.type, node.type);
+    merge(module.by, node.by);
+  }
+  // "3 conv, 2 relu, 4 others": the most frequent first.
+  static std::string countsText(const std::map<std::string, int64_t> &counts) {
+    std::vector<std::pair<int64_t, std::string>> sorted;
+    for (const auto &[op, count] : counts)
+      sorted.emplace_back(-count, op);
+    std::sort(sorted.begin(), sorted.end());
+    std::string text;
+    int64_t others = 0;
+    for (size_t i = 0; i < sorted.size(); ++i)
+      if (i < 3)
+        text += fmt::format("{}{} {}", i ? ", " : "", -sorted[i].first,
+                            sorted[i].second.substr(0, 24));
+      else
+        others -= sorted[i].first;
+    return others ? fmt::format("{}, {} others", text, others) : text;
+  }
+  // Of several between the same nodes one is drawn, with their number.
+  void addEdges(Drawing &drawing, const std::vector<size_t> &at) const {
+    std::map<std::pair<size_t, size_t>, std::vector<const std::string *>> all;
+    for (const ProgramGraph::Edge &edge : graph_.edges)
+      if (const size_t from = at[size_t(edge.from)], to = at[size_t(edge.to)];
+          from != to)
+        all[{from, to}].push_back(&edge.label);
+    for (const auto &[ends, labels] : all)
+      drawing.edges.push_back({int(ends.first), int(ends.second),
+                               labels.size() == 1
+                                   ? *labels.front()
+                                   : fmt::format("{} tensors", labels.size())});
+  }
+
+  const ProgramGraph &graph_;
+  const Places places_;
+  const std::vector<Scope> &scopes_;
+  size_t deepest_ = 0;
+};
+
+} // namespace
+
+Drawing drawingOf(const ProgramGraph &graph, std::optional<int64_t> depth) {
+  const Drawer drawer(graph);
+  if (depth)
+    return drawer.draw(
+        static_cast<int>(std::min<int64_t>(*depth, drawer.deepest())));
+  int deep = drawer.deepest();
+  while (deep > 0 && drawer.countAt(deep) > kMostDrawn)
+    --deep;
+  return drawer.draw(deep);
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,36 @@
+// What is drawn of a program: modules of a model, open to a depth.
+#pragma once
+
+#include "runtime/plan/graph/ProgramGraph.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace dlc::tool {
+
+// A node of the program, or a module that is closed: then its `op` counts what
+// is in it, its name is the module's, and `type` and `by` are what all in it
+// have, else "mixed".
+struct DrawnNode : plan::ProgramGraph::Node {
+  std::vector<std::string> scope; // modules around it, the outermost first
+  int64_t count = 1;              // nodes of the program
+  bool isClosed() const { return closed; }
+  bool closed = false;
+};
+
+struct Drawing {
+  std::vector<DrawnNode> nodes;
+  std::vector<plan::ProgramGraph::Edge> edges; // in no order of theirs
+  int depth = 0;
+};
+
+// Modules are what stands before the "/" of a node's name; a state is in that
+// of its first reader. The backward part of a module is apart, and updates are
+// in modules of a module "optimizer". Without `depth` as deep as kMostDrawn
+// nodes allow.
+Drawing drawingOf(const plan::ProgramGraph &graph,
+                  std::optional<int64_t> depth);
+
+constexpr size_t kMostDrawn = 160;
+
+} // namespace dlc::tool
