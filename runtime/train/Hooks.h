@@ -19,6 +19,8 @@ struct StepEvent {
   std::span<const std::string> names;
   std::span<const double> values;
   double samplesPerSecond = 0;
+  int64_t samples = 0; // of all ranks
+  double seconds = 0;
 };
 
 // An epoch, after its validation.

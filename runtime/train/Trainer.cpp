@@ -134,6 +134,9 @@ private:
       reportProfile();
     if (job_.isRoot() && !job_.options.quiet)
       tellOfWaiting();
+    if (job_.isRoot() && job_.lock->check().ok())
+      for (const auto &recorder : recorders_)
+        recorder->onEnd();
     return TrainResult{job_.run, job_.progress.step, asked.stop, asked.end};
   }
 
@@ -423,7 +426,9 @@ private:
                           job_.session->metricNames(),
                           report.values,
                           static_cast<double>(job_.sampling.samplesOfUpdate()) /
-                              report.seconds};
+                              report.seconds,
+                          job_.sampling.samplesOfUpdate(),
+                          report.seconds};
     for (const auto &recorder : recorders_)
       recorder->onStep(event);
     if (job_.hooks.onStep)

@@ -185,7 +185,7 @@ class Records(dlc.TestCase):
         self.assertIn(f'dlc_step{{run="{run.folder}"}} 279', lines)
         self.assertTrue(any(line.startswith(f'dlc_validation{{run="{run.folder}",metric="val_f1"}} 0.') for line in lines))
         for line in lines:
-            self.assertRegex(line, r'^(# (HELP|TYPE) dlc_\w+ .+|dlc_\w+\{run="[^"]*"(,metric="[^"]*")?\} [-+\w.]+)$')
+            self.assertRegex(line, r'^(# (HELP|TYPE) dlc_\w+ .+|dlc_\w+\{run="[^"]*"(,(metric|le)="[^"]*")?\} [-+\w.]+)$')
 
     def test_what_cannot_be_written_is_a_warning(self):
         _, err = dlc.dlc("train", self.artifact, data=dlc.data("digits-train"), run=self.path("run"), steps=3,

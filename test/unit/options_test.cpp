@@ -112,6 +112,7 @@ TEST(Options, OfAnOlderRunAreRead) {
                 "vflip",         "rand_augment", "trivial_augment",
                 "color_jitter",  "random_erase", "mixup",
                 "cutmix",        "tensorboard",  "prometheus",
+                "metrics_port",  "metrics_host", "mlflow",
                 "metrics",       "best",         "patience",
                 "min_delta"}));
   EXPECT_TRUE(toYaml(*options).starts_with(

@@ -13,12 +13,22 @@ openRecorders(const TrainOptions &options, const std::string &run,
   std::vector<std::unique_ptr<Recorder>> recorders;
   DLC_ASSIGN(auto csv, openCsv(run + "/results.csv", step));
   recorders.push_back(std::move(csv));
+  DLC_ASSIGN(auto picture, openPicture(run));
+  recorders.push_back(std::move(picture));
   if (options.tensorboard) {
     DLC_ASSIGN(auto events, openEvents(run + "/tensorboard", step));
     recorders.push_back(std::move(events));
   }
   if (!options.prometheus.empty())
     recorders.push_back(openPrometheus(options.prometheus, run));
+  if (options.metricsPort) {
+    DLC_ASSIGN(auto port, openMetricsPort(options, run));
+    recorders.push_back(std::move(port));
+  }
+  if (!options.mlflow.empty()) {
+    DLC_ASSIGN(auto mlflow, openMlflow(options, run, step));
+    recorders.push_back(std::move(mlflow));
+  }
   return recorders;
 }
 

@@ -16,10 +16,11 @@ public:
   virtual ~Recorder() = default;
   virtual void onStep(const StepEvent &) {}
   virtual void onEpoch(const EpochEvent &) {} // or another validation
+  virtual void onEnd() {}                     // unless by an error
 };
 
-// Those that are asked for, and results.csv. What files say of steps behind
-// `step`, from which the run goes on, is forgotten.
+// Those that are asked for, results.csv and results.svg. What files say of
+// steps behind `step`, from which the run goes on, is forgotten.
 Result<std::vector<std::unique_ptr<Recorder>>>
 openRecorders(const TrainOptions &options, const std::string &run,
               int64_t step);
@@ -27,12 +28,24 @@ openRecorders(const TrainOptions &options, const std::string &run,
 // RUN/results.csv: a row an epoch or validation.
 Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
                                           int64_t step);
+// RUN/results.svg: curves of steps and validations, with what metrics.jsonl and
+// epochs.jsonl say already; every 2 s at most, at ends of epochs and of the
+// run.
+Result<std::unique_ptr<Recorder>> openPicture(const std::string &run);
 // RUN/tensorboard/events.out.tfevents.*: what a step and a validation report.
 Result<std::unique_ptr<Recorder>> openEvents(const std::string &folder,
                                              int64_t step);
 // The newest numbers as Prometheus' text, once a second and at the end.
 std::unique_ptr<Recorder> openPrometheus(const std::string &path,
                                          const std::string &run);
+
+// The same over HTTP (MetricsServer.h), to who asks at options.metricsPort.
+Result<std::unique_ptr<Recorder>> openMetricsPort(const TrainOptions &options,
+                                                  const std::string &run);
+// A run of MLflow's in the folder options.mlflow: all that steps and
+// validations report, and the settings of the run and of its model.
+Result<std::unique_ptr<Recorder>>
+openMlflow(const TrainOptions &options, const std::string &run, int64_t step);
 
 // Of a step's metric; NaN if there is none of this name.
 double metricOf(const StepEvent &event, std::string_view name);
