@@ -182,6 +182,14 @@ struct ClipOptions {
   void addTo(OptionTable &table);
 };
 
+/// Numbers about each parameter and its gradient that a step reports.
+struct StatisticsOptions {
+  /// --stats
+  bool enabled = false;
+
+  void addTo(OptionTable &table);
+};
+
 /// Steps that are skipped because a value stands out from the last 128 of its
 /// kind (llm.c's outlier detector).
 struct OutlierOptions {
@@ -356,6 +364,7 @@ struct StepOptions {
   AccumulateOptions accumulate;
   AllReduceOptions allReduce;
   ClipOptions clip;
+  StatisticsOptions statistics;
   OutlierOptions outlier;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;

@@ -127,6 +127,17 @@ def ClipEachGradient : Dlc_Pass<"dlc-clip-each-gradient"> {
   let description = [{torch's clip_grad_norm_ for each parameter alone, as Keras' clipnorm: coef = min(1, max / (norm + 1e-6)).}];
 }
 
+def MeasureGradients : Dlc_Pass<"dlc-measure-gradients"> {
+  let summary = "with `stats`, norm, mean, deviation and largest value of each gradient";
+  let description = [{Adds the result "stats.gradients", four numbers a trainable state in the module's order, of the mean over
+    ranks, unscaled and before clipping.}];
+}
+
+def MeasureParameters : Dlc_Pass<"dlc-measure-parameters"> {
+  let summary = "with `stats`, the same of each parameter that the step leaves, and the norm of its change";
+  let description = [{Adds the result "stats.parameters", five numbers a trainable state in the module's order.}];
+}
+
 def SkipOutliers : Dlc_Pass<"dlc-skip-outliers"> {
   let summary = "a step whose loss or gradient norm stands out changes nothing";
   let description = [{Adds the states outlier.NAME, the last 128 values of that result, and outlier.NAME.count, and the result

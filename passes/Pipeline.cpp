@@ -101,6 +101,8 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        "gradients are those of the loss, and a flag says whether they are "
        "finite",
        {createUnscale});
+  when(o.statistics.enabled, "measure-gradients",
+       "what each gradient is like is reported", {createMeasureGradients});
   when(o.clip.maxParameterNorm != 0, "clip-each",
        "the norm of each parameter's gradient is bounded",
        {createClipEachGradient});
@@ -111,6 +113,8 @@ std::vector<Phase> trainingPhases(StepOptions o) {
   always("optimizer",
          "parameters and moments move, at a rate computed from the step",
          {createInsertOptimizer});
+  when(o.statistics.enabled, "measure-parameters",
+       "and what each parameter becomes", {createMeasureParameters});
   when(o.ema.enabled, "ema", "averages follow the parameters",
        {createInsertEma});
   always("simplify", "nothing is computed twice", {createCanonicalize});

@@ -86,6 +86,12 @@ void ClipOptions::addTo(OptionTable &table) {
                "reports that norm without clipping by it");
 }
 
+void StatisticsOptions::addTo(OptionTable &table) {
+  table.toggle("train.stats", enabled,
+               "steps report norm, mean, deviation and largest value of each "
+               "parameter and its gradient: dlc train --stats-every");
+}
+
 void OutlierOptions::addTo(OptionTable &table) {
   table.number("train.skip-loss-zscore", lossZ, 0, kNoLimit,
                "skips a step whose loss is as many standard deviations above "
@@ -187,6 +193,7 @@ void StepOptions::addTo(OptionTable &table) {
   optimizer.addTo(table);
   accumulate.addTo(table);
   clip.addTo(table);
+  statistics.addTo(table);
   table.toggle("train.debug-overflow", debugOverflow,
                "a kernel for each op, slow: dlc train --debug-overflow names "
                "one node");
@@ -197,6 +204,12 @@ void StepOptions::addTo(OptionTable &table) {
   ema.addTo(table);
   allReduce.addTo(table);
   lora.addTo(table);
+  table.require([this](auto &) {
+    return statistics.enabled && allReduce.shards()
+               ? usageError("--stats needs whole parameters on each rank, and "
+                            "--zero=1 leaves it a part: leave one of them out")
+               : Status();
+  });
   table.require([this](auto &) { return checkScaler(*this); });
   table.require([this](auto &) { return checkPlaces(*this); });
 }

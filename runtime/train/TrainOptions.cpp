@@ -149,6 +149,11 @@ void addSteps(OptionTable &table, TrainOptions &o) {
       .notKept();
   table.count("run.log-every", o.logEvery, 0,
               "steps between lines; 0: every 2 s");
+  table.count(
+      "run.stats-every", o.statsEvery, 0,
+      "steps between lines of RUN/stats.jsonl, about each parameter and "
+      "its gradient, of models compiled with --stats; 0: none "
+      "(default: 10)");
   table.toggle("run.tensorboard", o.tensorboard,
                "write RUN/tensorboard for it, beside RUN/results.csv");
   table.text("run.prometheus", o.prometheus, "FILE",

@@ -60,6 +60,9 @@ struct TrainOptions {
   bool debugOverflow = false;
   int64_t logEvery = 0; // steps between lines of progress; 0: every 2 seconds
 
+  // Steps between lines of RUN/stats.jsonl, of models compiled with --stats;
+  // unset: 10; 0: none.
+  std::optional<int64_t> statsEvery;
   bool tensorboard = false; // files of it in the run's folder
   std::string prometheus;   // file of the newest numbers; empty: none
   // The same over HTTP at this port (0: a free one) of this address.

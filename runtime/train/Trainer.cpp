@@ -74,7 +74,12 @@ public:
     DLC_ASSIGN(JsonLines epochs,
                JsonLines::open(job_.run + "/epochs.jsonl", "step", step));
     epochs_.emplace(std::move(epochs));
-    DLC_ASSIGN(recorders_, openRecorders(job_.options, job_.run, step));
+    const bool hasStatistics = !job_.session->statistics().names().empty();
+    if (job_.options.statsEvery.value_or(0) > 0 && !hasStatistics)
+      return usageError("--stats-every needs a model that was compiled with "
+                        "--stats");
+    DLC_ASSIGN(recorders_,
+               openRecorders(job_.options, job_.run, step, hasStatistics));
     announce();
     return {};
   }
@@ -431,6 +436,12 @@ private:
                           report.seconds};
     for (const auto &recorder : recorders_)
       recorder->onStep(event);
+    const StatisticsReader &statistics = job_.session->statistics();
+    const int64_t every = job_.options.statsEvery.value_or(10);
+    if (!statistics.names().empty() && every > 0 && report.step % every == 0)
+      for (const auto &recorder : recorders_)
+        recorder->onStatistics(
+            {report.step, statistics.names(), statistics.values()});
     if (job_.hooks.onStep)
       end_ |= !job_.hooks.onStep(event);
   }

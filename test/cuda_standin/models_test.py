@@ -78,6 +78,20 @@ class Models(standins.StandinTest):
         """Statistics of all ranks: collectives between the kernels of one step."""
         self.check("resnet8", ranks=2, sync_bn=True)
 
+    def test_statistics(self):
+        """What --stats reports of each parameter: vectors travel with the scalars of a step."""
+        self.losses("lenet", 2, steps=10, stats=True)
+
+        def lines(name):
+            with open(self.path(f"{name}/stats.jsonl")) as file:
+                return [json.loads(line)["parameters"] for line in file]
+        (expected,), (found,) = lines("cpu"), lines("cuda")
+        self.assertEqual(list(found), list(expected))
+        for name, numbers in expected.items():
+            for key, value in numbers.items():
+                scale = expected[name]["gradient_absmax" if "gradient" in key else "absmax"] if key.endswith(("mean", "std")) else value
+                self.assertAlmostEqual(found[name][key], value, delta=1e-3 * scale, msg=f"{name}: {key}")
+
     def test_lenet_compressed(self):
         self.check("lenet", ranks=2, tolerance=1e-3, compress="bf16")
 

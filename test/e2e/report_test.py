@@ -83,13 +83,14 @@ class Report(dlc.TestCase):
         if not browser:
             self.skipTest("there is no Chromium")
         run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("run"), val=dlc.data("digits-test"), epochs=2, profile=True, quiet=True)
-        dlc.train(self.artifact, dlc.data("digits-train"), self.path("other"), steps=3, seed=3, quiet=True)
+        measured = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16, stats=True)
+        dlc.train(measured, dlc.data("digits-train"), self.path("other"), steps=3, seed=3, stats_every=1, quiet=True)
         self.report(run.folder, self.path("other"))
         done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom",
                                f"--user-data-dir={self.path('profile')}", "file://" + self.path("page.html")],
                               capture_output=True, text=True, timeout=120)
         self.assertNotIn("CONSOLE", done.stderr)
-        for title in "Steps", "Validation", "Settings that differ", "Time by node: run", "Memory over a step: run", "Graph: other":
+        for title in "Steps", "Validation", "Settings that differ", "Timeline of a step: run", "Time by node: run", "Parameters over steps: other", "Memory over a step: run", "Graph: other":
             self.assertIn(f"<h2>{title}</h2>", done.stdout)
 
     def test_errors(self):

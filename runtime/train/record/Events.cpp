@@ -86,6 +86,23 @@ public:
     write(field(kEventStep, event.step) + field(kEventSummary, summary));
   }
 
+  void onStatistics(const StatisticsEvent &event) override {
+    std::string summary;
+    for (size_t i = 0; i < event.names.size(); ++i) {
+      const ParameterStatistics &s = event.values[i];
+      summary += value("update_ratio/" + event.names[i], s.ratio());
+      for (const auto &[part, all] : {std::pair("parameters", &s.parameter),
+                                      std::pair("gradients", &s.gradient)}) {
+        const std::string tag = fmt::format("{}/{}/", part, event.names[i]);
+        summary += value(tag + "norm", all->norm) +
+                   value(tag + "mean", all->mean) +
+                   value(tag + "std", all->deviation) +
+                   value(tag + "absmax", all->largest);
+      }
+    }
+    write(field(kEventStep, event.step) + field(kEventSummary, summary));
+  }
+
   // "val_f1": "val/f1"
   void onEpoch(const EpochEvent &event) override {
     std::string summary;

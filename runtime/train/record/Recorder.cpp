@@ -8,13 +8,17 @@
 namespace dlc {
 
 Result<std::vector<std::unique_ptr<Recorder>>>
-openRecorders(const TrainOptions &options, const std::string &run,
-              int64_t step) {
+openRecorders(const TrainOptions &options, const std::string &run, int64_t step,
+              bool hasStatistics) {
   std::vector<std::unique_ptr<Recorder>> recorders;
   DLC_ASSIGN(auto csv, openCsv(run + "/results.csv", step));
   recorders.push_back(std::move(csv));
   DLC_ASSIGN(auto picture, openPicture(run));
   recorders.push_back(std::move(picture));
+  if (hasStatistics && options.statsEvery != 0) {
+    DLC_ASSIGN(auto statistics, openStatistics(run + "/stats.jsonl", step));
+    recorders.push_back(std::move(statistics));
+  }
   if (options.tensorboard) {
     DLC_ASSIGN(auto events, openEvents(run + "/tensorboard", step));
     recorders.push_back(std::move(events));

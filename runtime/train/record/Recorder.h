@@ -3,11 +3,18 @@
 
 #include "runtime/train/Hooks.h"
 #include "runtime/train/TrainOptions.h"
+#include "runtime/train/session/Statistics.h"
 
 #include <memory>
 #include <vector>
 
 namespace dlc {
+
+struct StatisticsEvent {
+  int64_t step = 0;
+  std::span<const std::string> names; // of parameters
+  std::span<const ParameterStatistics> values;
+};
 
 // Of rank 0. A file that cannot be written never ends a run: a warning says so
 // once.
@@ -15,15 +22,16 @@ class Recorder {
 public:
   virtual ~Recorder() = default;
   virtual void onStep(const StepEvent &) {}
-  virtual void onEpoch(const EpochEvent &) {} // or another validation
-  virtual void onEnd() {}                     // unless by an error
+  virtual void onEpoch(const EpochEvent &) {}           // or another validation
+  virtual void onStatistics(const StatisticsEvent &) {} // after onStep
+  virtual void onEnd() {}                               // unless by an error
 };
 
 // Those that are asked for, results.csv and results.svg. What files say of
 // steps behind `step`, from which the run goes on, is forgotten.
 Result<std::vector<std::unique_ptr<Recorder>>>
-openRecorders(const TrainOptions &options, const std::string &run,
-              int64_t step);
+openRecorders(const TrainOptions &options, const std::string &run, int64_t step,
+              bool hasStatistics);
 
 // RUN/results.csv: a row an epoch or validation.
 Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
@@ -32,6 +40,10 @@ Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
 // epochs.jsonl say already; every 2 s at most, at ends of epochs and of the
 // run.
 Result<std::unique_ptr<Recorder>> openPicture(const std::string &run);
+// RUN/stats.jsonl: a line at each of some steps, {"step", "parameters": {NAME:
+// {"norm", "mean", "std", "absmax", "update_ratio", "gradient_norm", ...}}}.
+Result<std::unique_ptr<Recorder>> openStatistics(const std::string &path,
+                                                 int64_t step);
 // RUN/tensorboard/events.out.tfevents.*: what a step and a validation report.
 Result<std::unique_ptr<Recorder>> openEvents(const std::string &folder,
                                              int64_t step);

@@ -71,9 +71,16 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
                 .status()
                 .withContext(fmt::format("'{}'", artifact.path())));
   if (const plan::Program *train =
-          findProgram(session->executor_->plan(), kTrain))
-    for (const plan::Port &port : train->outputs())
-      session->metricNames_.push_back(port.name());
+          findProgram(session->executor_->plan(), kTrain)) {
+    for (int i = 0; i < train->outputs_size(); ++i)
+      if (const std::string &name = train->outputs(i).name();
+          !isStatistics(name)) {
+        session->metricNames_.push_back(name);
+        session->metricAt_.push_back(static_cast<size_t>(i));
+      }
+    DLC_ASSIGN(session->statistics_,
+               StatisticsReader::create(session->executor_->plan(), *train));
+  }
   session->metrics_.resize(session->metricNames_.size());
   return session;
 } catch (...) {
@@ -172,13 +179,14 @@ Result<std::span<const double>> Session::readMetrics() try {
   const int size = read_ < started_ ? sizes_[read_++ % sizes_.size()] : 0;
   const std::string &program = stepOf(size, true).name();
   DLC_ASSIGN(const auto outputs, executor_->readReport(program));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto value = scalarOf(outputs[i]);
+  for (size_t i = 0; i < metricAt_.size(); ++i) {
+    const auto value = scalarOf(outputs[metricAt_[i]]);
     if (!value)
       return value.status().withContext(
           fmt::format("{}: output '{}'", program, metricNames_[i]));
     metrics_[i] = *value;
   }
+  statistics_.read(outputs);
   return std::span<const double>(metrics_);
 } catch (...) {
   return caughtException("a training step");

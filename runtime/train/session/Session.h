@@ -4,6 +4,7 @@
 #include "runtime/data/Loader.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Model.h"
+#include "runtime/train/session/Statistics.h"
 #include "runtime/train/session/Sweep.h"
 
 #include <algorithm>
@@ -49,6 +50,10 @@ public:
 
   // The scalars that a training step reports: "loss", "lr", ...
   const std::vector<std::string> &metricNames() const { return metricNames_; }
+
+  // Of each parameter, as of the update whose metrics were read last; none of a
+  // model that was compiled without --stats.
+  const StatisticsReader &statistics() const { return statistics_; }
 
   // Batches of an update.
   int64_t window() const { return std::max<int64_t>(1, plan().accumulate()); }
@@ -120,7 +125,9 @@ private:
   Communicator *communicator_;
   std::unique_ptr<Executor> executor_;
   std::vector<std::string> metricNames_;
+  std::vector<size_t> metricAt_; // of the program's outputs
   std::vector<double> metrics_;
+  StatisticsReader statistics_;
   int64_t position_ = 0;      // in the window, as the device has it, too,
   uint64_t positionAsOf_ = 0; // unless the host has written state since
   int windowSize_ = -1; // of what the window has begun with; below 0: none

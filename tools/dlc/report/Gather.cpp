@@ -95,6 +95,54 @@ Json skippedOf(const Json &steps) {
   return skipped;
 }
 
+// Of stats.jsonl: {"names", "steps", "values": {"norm": a row of numbers a
+// parameter}}, null where a line has none; at most kMostColumns of its lines
+// and the first kMostParameters.
+Json statisticsOf(const plan::Plan &plan, const std::string &path) {
+  constexpr size_t kMostColumns = 200, kMostParameters = 400;
+  const auto text = readFile(path, kMostText);
+  if (!text)
+    return nullptr;
+  const auto lines =
+      static_cast<size_t>(std::count(text->begin(), text->end(), '\n'));
+  const size_t stride =
+      std::max<size_t>(1, (lines + kMostColumns - 1) / kMostColumns);
+  Json steps = Json::array(), values = Json::object(), names = Json::array();
+  for (const plan::State &state : plan.states())
+    if (state.trainable() && names.size() < kMostParameters)
+      names.push_back(state.name());
+  size_t number = 0;
+  for (size_t begin = 0, end; (end = text->find('\n', begin)) != text->npos;
+       begin = end + 1) {
+    if (number++ % stride)
+      continue;
+    const auto line =
+        parseJson(std::string_view(*text).substr(begin, end - begin));
+    if (!line || !line->is_object() ||
+        !line->value("step", Json()).is_number() ||
+        !line->value("parameters", Json()).is_object())
+      continue;
+    const Json &parameters = (*line)["parameters"];
+    for (size_t i = 0; i < names.size(); ++i) {
+      const Json row = parameters.value(names[i].get<std::string>(), Json());
+      if (!row.is_object())
+        continue;
+      for (const auto &[key, value] : row.items()) {
+        Json &all = values[key];
+        while (all.size() <= i)
+          all.push_back(Json::array());
+        while (all[i].size() < steps.size())
+          all[i].push_back(nullptr);
+        all[i].push_back(value.is_number() ? value : Json(nullptr));
+      }
+    }
+    steps.push_back((*line)["step"]);
+  }
+  if (steps.empty())
+    return nullptr;
+  return {{"names", names}, {"steps", steps}, {"values", values}};
+}
+
 Json profileOf(const std::string &path) {
   Json rows = Json::array();
   const auto text = readFile(path, kMostText);
@@ -240,6 +288,7 @@ Result<Json> gatherRun(const std::string &run) {
       {"steps", std::move(steps)},
       {"epochs", columnsOf(run + "/epochs.jsonl")},
       {"skipped", std::move(skipped)},
+      {"stats", statisticsOf(plan, run + "/stats.jsonl")},
       {"profile", profileOf(run + "/profile.json")},
       {"memory", memoryOfPlan(plan)},
       {"graph", graphOfPredict(plan)}};

@@ -27,6 +27,8 @@ th, td { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--
 .bar { height: .7rem; background: var(--c0); min-width: 1px; } .key i { display: inline-block; width: 1em; height: 1em; margin: 0 .3em 0 1em; vertical-align: -.1em; border: 1px solid var(--edge); }
 button { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line); border-radius: 4px; min-width: 2.2rem; min-height: 2.2rem; }
 #graph svg { height: 70vh; touch-action: none; border: 1px solid var(--line); } #graph text { fill: var(--ink); }
+#heat { display: flex; } #heat .names { flex: none; max-width: 45%; overflow: hidden; } #heat .names div { font-size: 10px; line-height: 15px; height: 15px; white-space: nowrap; padding-right: .5em; overflow: hidden; text-overflow: ellipsis; }
+canvas { flex: 1; min-width: 8rem; align-self: flex-start; } select { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line); min-height: 2.2rem; }
 </style></head><body><h1>dlc report</h1><main id="main"></main>
 <script id="data" type="application/json">)HTML";
 
@@ -75,13 +77,13 @@ function chart(to, title, lines, format = short, mark = []) {
       if (y === null) { open = false; add(svg, 'line', {x1: X(x), x2: X(x), y1: H - B, y2: H - B - 8, stroke: 'var(--c1)', 'stroke-width': 2}); return; }
       path += `${open ? 'L' : 'M'}${X(x).toFixed(1)} ${Y(y).toFixed(1)}`; open = true;
     });
-    add(svg, 'path', {d: path, fill: 'none', stroke: colour(i), 'stroke-width': 1.6, 'stroke-linejoin': 'round'});
-    if (line.x.length === 1 && line.y[0] !== null) add(svg, 'circle', {cx: X(line.x[0]), cy: Y(line.y[0]), r: 3, fill: colour(i)});
+    add(svg, 'path', {d: path, fill: 'none', stroke: colour(line.c ?? i), 'stroke-width': 1.6, 'stroke-linejoin': 'round'});
+    if (line.x.length === 1 && line.y[0] !== null) add(svg, 'circle', {cx: X(line.x[0]), cy: Y(line.y[0]), r: 3, fill: colour(line.c ?? i)});
   });
   for (const x of mark) add(svg, 'circle', {cx: X(x), cy: H - B, r: 2.5, fill: 'var(--c1)'});
   if (lines.length > 1 || lines[0].name) {
     const key = add(figure, 'div', {class: 'key'});
-    lines.forEach((l, i) => { const s = add(key, 'span'); add(s, 'i', {style: `background:${colour(i)}`}); s.append(l.name); });
+    lines.forEach((l, i) => { const s = add(key, 'span'); add(s, 'i', {style: `background:${colour(l.c ?? i)}`}); s.append(l.name); });
   }
   const cursor = add(svg, 'line', {y1: T, y2: H - B, stroke: 'var(--soft)', visibility: 'hidden'});
   const long = lines.reduce((a, b) => a.x.length >= b.x.length ? a : b); let at = long.x.length - 1;
@@ -106,7 +108,7 @@ function runs() {
   for (const r of data.runs) { Object.keys(r.steps).forEach(k => names.add(k)); Object.keys(r.epochs).forEach(k => later.add(k)); }
   names.delete('step'); later.delete('step'); later.delete('epoch');
   const many = data.runs.length > 1;
-  const lines = (part, key) => data.runs.filter(r => r[part][key]).map(r => ({name: many ? r.name : '', x: r[part].step, y: r[part][key]}));
+  const lines = (part, key) => data.runs.map((r, c) => [r, c]).filter(([r]) => r[part][key]).map(([r, c]) => ({name: many ? r.name : '', c, x: r[part].step, y: r[part][key]}));
   if (names.size) {
     const box = add(section('Steps'), 'div', {class: 'charts'});
     for (const key of names) chart(box, key.replaceAll('_', ' '), lines('steps', key), short, key === 'loss_scale' ? data.runs.flatMap(r => r.skipped) : []);
@@ -131,6 +133,35 @@ function profile(run) {
   if (!run.profile.length) return;
   section(`Time by node: ${run.name}`); const all = run.profile.reduce((s, p) => s + p.ms, 0);
   table(['nodes', 'command', 'ms', '%', ''], run.profile.slice(0, 40).map(p => [p.nodes, p.command, p.ms.toFixed(3), (100 * p.ms / all).toFixed(1), {bar: 100 * p.ms / run.profile[0].ms}]), [2, 3]);
+}
+// A row a parameter, a column a step; colours by the logarithm of the size, from the least to the most.
+function statistics(run) {
+  const s = run.stats; if (!s) return;
+  section(`Parameters over steps: ${run.name}`);
+  const bar = add(main, 'p'), label = add(bar, 'label', {}, 'what '), pick = add(label, 'select');
+  for (const key of Object.keys(s.values)) add(pick, 'option', {}, key);
+  pick.value = s.values.gradient_norm ? 'gradient_norm' : pick.value;
+  const figure = add(main, 'figure'), said = add(figure, 'div', {class: 'said', 'aria-live': 'polite'}), wide = add(figure, 'div', {class: 'wide', id: 'heat'});
+  const H = 15, canvas = document.createElement('canvas'), names = add(wide, 'div', {class: 'names'});
+  canvas.width = Math.max(300, s.steps.length * 4); canvas.height = H * s.names.length; canvas.style.height = `${canvas.height}px`; canvas.tabIndex = 0; canvas.setAttribute('role', 'img');
+  canvas.setAttribute('aria-label', 'parameters over steps: arrow keys read values'); wide.append(canvas);
+  s.names.forEach(n => add(names, 'div', {title: n}, n));
+  let row = 0, column = s.steps.length - 1;
+  const read = () => { const v = (s.values[pick.value][row] || [])[column]; said.textContent = `${s.names[row]}, step ${s.steps[column]}: ${pick.value} ${short(v)}`; };
+  function draw() {
+    const rows = s.values[pick.value], size = v => v === null || v === undefined ? null : v === 0 ? -Infinity : Math.log10(Math.abs(v)), c = canvas.getContext('2d');
+    const all = rows.flat().map(size).filter(v => v !== null && isFinite(v)), low = all.reduce((a, b) => Math.min(a, b), Infinity), high = all.reduce((a, b) => Math.max(a, b), -Infinity);
+    c.clearRect(0, 0, canvas.width, canvas.height);
+    rows.forEach((values, i) => values.forEach((v, k) => {
+      const x = size(v), at = x === null ? null : Math.max(0, (x - low) / ((high - low) || 1)), w = canvas.width / s.steps.length;
+      c.fillStyle = at === null ? '#d00' : `hsl(${250 - 200 * at} 75% ${25 + 45 * at}%)`; c.fillRect(k * w, i * H, Math.ceil(w), H - 1);
+    }));
+    read(); said.textContent += all.length ? ` (dark ${short(10 ** low)}, bright ${short(10 ** high)}, red not a number)` : '';
+  }
+  pick.onchange = draw;
+  canvas.addEventListener('pointermove', e => { const b = canvas.getBoundingClientRect(); column = Math.max(0, Math.min(s.steps.length - 1, Math.floor((e.clientX - b.left) / b.width * s.steps.length))); row = Math.max(0, Math.min(s.names.length - 1, Math.floor((e.clientY - b.top) / b.height * s.names.length))); read(); });
+  canvas.addEventListener('keydown', e => { const m = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[e.key]; if (!m) return; e.preventDefault(); row = Math.max(0, Math.min(s.names.length - 1, row + m[0])); column = Math.max(0, Math.min(s.steps.length - 1, column + m[1])); read(); });
+  draw();
 }
 // What a step does when, on average: commands one after another, collectives from their start until they are waited for.
 function timeline(run) {
@@ -209,7 +240,7 @@ if (data.runs[0].steps) {
   table(['run', 'steps', 'model'], data.runs.map(r => [r.name, r.done, r.model]), [1]);
   runs(); differences();
 }
-for (const run of data.runs) { if (run.steps) { timeline(run); profile(run); memory(run); } graph(run); }
+for (const run of data.runs) { if (run.steps) { statistics(run); timeline(run); profile(run); memory(run); } graph(run); }
 </script></body></html>
 )HTML";
 
