@@ -70,7 +70,7 @@ Status checkPlaces(const TrainOptions &o, bool hasData) {
                             o.artifact);
   if (o.artifact.empty())
     return usageError("expected a model, or a run by the option 'resume'");
-  return hasData || !o.data.empty()
+  return hasData || !o.data.empty() || !o.dataCommand.empty()
              ? Status()
              : usageError("expected samples to train on: a data set, or the "
                           "option 'data'");

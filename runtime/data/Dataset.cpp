@@ -197,12 +197,19 @@ Status Column::copySample(int64_t row, const TrainingPass *pass,
         write(all_ + static_cast<uint64_t>(at) * stride(), row, pass, to));
   thread_local std::vector<std::byte> room;
   room.resize(stride());
-  const auto read = [&]() -> Status {
-    DLC_TRY(rows_->read(at, pass, room.data()));
-    return checkRange(room.data(), at, 1);
+  DLC_TRY(named(rows_->read(at, pass, room.data())));
+  return convertSample(room.data(), row, pass, to);
+}
+
+Status Column::convertSample(const std::byte *from, int64_t row,
+                             const TrainingPass *pass, std::byte *to) const {
+  const auto convert = [&]() -> Status {
+    DLC_TRY(checkRange(from, spec_.isShared ? 0 : row, 1));
+    return write(from, row, pass, to);
   };
-  DLC_TRY(named(read()));
-  return named(write(room.data(), row, pass, to));
+  const Status status = convert();
+  return status.ok() ? status
+                     : status.withContext(fmt::format("'{}'", spec_.key));
 }
 
 Status Dataset::bind(const InputSpec &spec, int64_t batch) {

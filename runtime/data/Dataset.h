@@ -37,6 +37,9 @@ public:
   // cannot be read, or its integers are out of range and could not be checked
   // before.
   Status copySample(int64_t row, const TrainingPass *pass, std::byte *to) const;
+  // The same of a row of the source that the caller has, in its type.
+  Status convertSample(const std::byte *from, int64_t row,
+                       const TrainingPass *pass, std::byte *to) const;
 
 private:
   friend class Dataset;

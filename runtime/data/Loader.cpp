@@ -90,6 +90,9 @@ Loader::Loader(std::span<const Dataset> sets, const Sampling &sampling,
   for (const Dataset &set : sets)
     for (Made &made : ring_) // room for the largest
       resizeBatch(set, sampling.batch, made.batch);
+  if ((stream_ = sets[0].source().stream()))
+    records_.resize(static_cast<size_t>(sampling.batch) *
+                    stream_->header().recordBytes);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -98,6 +101,8 @@ Loader::~Loader() {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
+  if (stream_)
+    stream_->stop();
   changed_.notify_all();
   thread_.join();
 }
@@ -142,6 +147,8 @@ Status Loader::makeBatches() {
 }
 
 Status Loader::makeBatchOf(int64_t number, Made &made) {
+  if (stream_)
+    return readBatch(number, made);
   SampleOrder::Update update = order_.at(number / sampling_.window);
   const Dataset &dataset = sets_[update.set];
   const auto first = static_cast<size_t>(
@@ -156,6 +163,37 @@ Status Loader::makeBatchOf(int64_t number, Made &made) {
     DLC_TRY(mix(dataset, update, first, pass, made.batch));
   made.set = update.set;
   made.end = std::move(update.end);
+  return {};
+}
+
+// The next ones of the stream, which begins anew in each epoch.
+Status Loader::readBatch(int64_t number, Made &made) {
+  const int64_t samples = sets_[0].samples();
+  const int64_t done = number / sampling_.window;
+  const Cursor update = sampling_.cursorAfter(done, samples);
+  if (update.epoch != epoch_)
+    DLC_TRY(stream_->start({update.epoch, update.sample}));
+  epoch_ = update.epoch;
+  DLC_TRY(stream_->read(sampling_.batch, records_.data()));
+  const StreamHeader &header = stream_->header();
+  const TrainingPass pass{sampling_.seed, update.epoch};
+  const int64_t first =
+      update.sample +
+      (number % sampling_.window * sampling_.world + sampling_.rank) *
+          sampling_.batch;
+  for (size_t c = 0; c < made.batch.size(); ++c) {
+    const Column &column = sets_[0].columns()[c];
+    const std::byte *from =
+        records_.data() + header.find(column.spec().key)->offset;
+    std::byte *to = made.batch[c].data();
+    for (int64_t i = 0; i < sampling_.batch; ++i) {
+      DLC_TRY(column.convertSample(from, first + i, &pass, to));
+      from += header.recordBytes;
+      to += column.sampleBytes();
+    }
+  }
+  made.set = 0;
+  made.end = sampling_.cursorAfter(done + 1, samples);
   return {};
 }
 

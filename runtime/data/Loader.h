@@ -3,6 +3,7 @@
 
 #include "runtime/data/Dataset.h"
 #include "runtime/data/lengths/Order.h"
+#include "runtime/data/stream/SampleStream.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -26,7 +27,9 @@ void resizeBatch(const Dataset &dataset, int64_t rows, Batch &batch);
 // epochs, of data sets that have the same columns, each in shapes of its own.
 // They must outlive the loader, and one of them fill an update. One thread
 // calls next(); nothing is allocated in it within an epoch. Its thread makes
-// batches until one cannot be made.
+// batches until one cannot be made. Of a source that is a
+// stream, which is then the only one, each rank takes the samples that come,
+// whatever `shuffle` says.
 class Loader {
 public:
   Loader(std::span<const Dataset> sets, const Sampling &sampling, int64_t first,
@@ -53,6 +56,7 @@ private:
   void work();
   Status makeBatches();
   Status makeBatchOf(int64_t number, Made &made);
+  Status readBatch(int64_t number, Made &made);
   Status mix(const Dataset &dataset, const SampleOrder::Update &update,
              size_t first, const TrainingPass &pass, Batch &batch);
 
@@ -62,6 +66,9 @@ private:
   std::vector<Made> ring_;
   Batch before_; // a sample, if batches are mixed
   SampleOrder order_;
+  std::unique_ptr<SampleStream> stream_; // null: samples are files' rows
+  std::vector<std::byte> records_;       // of a batch of it
+  int64_t epoch_ = -1;                   // of it
   std::mutex mutex_;
   std::condition_variable changed_;
   std::chrono::duration<double> waited_{};

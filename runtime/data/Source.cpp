@@ -11,6 +11,7 @@
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/Shards.h"
+#include "runtime/data/stream/SampleStream.h"
 #include "runtime/data/tables/CsvFiles.h"
 #include "runtime/data/tables/TableSource.h"
 #include "runtime/data/tokens/TokenSource.h"
@@ -168,6 +169,8 @@ const std::vector<int64_t> *shapeOfFirst(std::span<const SampleInput> inputs) {
 std::shared_ptr<const RowReader> readerOf(Array array) {
   return std::make_shared<const ArrayRows>(std::move(array));
 }
+
+std::unique_ptr<SampleStream> Source::stream() const { return nullptr; }
 
 bool Source::has(const std::string &key) const {
   const auto all = keys();

@@ -43,6 +43,8 @@ struct SampleInput {
 // The shape of the first that is no label; null if all are.
 const std::vector<int64_t> *shapeOfFirst(std::span<const SampleInput> inputs);
 
+class SampleStream;
+
 class Source {
 public:
   virtual ~Source() = default;
@@ -67,6 +69,10 @@ public:
   // Names of the labels' classes in the order of their numbers; none if they
   // have numbers alone.
   virtual std::vector<std::string> classes() const { return {}; }
+  // Whether samples come in an order of their own (stream/SampleStream.h): no
+  // row can be read; each stream() begins anew.
+  virtual bool isStream() const { return false; }
+  virtual std::unique_ptr<SampleStream> stream() const;
   // Whether a row costs so much that several threads should read.
   virtual bool isSlow() const { return false; }
   // What tells these samples from others, between ranks and to a run that goes

@@ -7,6 +7,7 @@
 #include "runtime/device/TuneChoices.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
+#include "runtime/train/Samples.h"
 #include "runtime/train/session/Buffers.h"
 #include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
@@ -46,8 +47,10 @@ std::string artifactPath(const TrainOptions &options) {
                                 : options.resume + "/model.dlc";
 }
 
-// Of each path of a list.
+// Of each path of a list; standard input has none.
 std::string absolutePaths(const std::string &list) {
+  if (list == kStandardInput)
+    return list;
   std::string result;
   for (const std::string &path : pathsIn(list))
     result += (result.empty() ? "" : ",") + absolutePath(path);
@@ -202,6 +205,7 @@ Status Job::bindStep() {
 Status Job::settleLength() {
   if (options.steps == 0 && options.epochs == 0)
     options.steps = session->plan().schedule_steps();
+  DLC_TRY(checkEnd(options, data));
   if (options.steps == 0 && options.epochs == 0)
     options.epochs = kDefaultEpochs;
   const auto steps =

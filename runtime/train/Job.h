@@ -46,6 +46,8 @@ struct Job {
   // NaN if the program does not report it.
   double metric(std::span<const double> values, std::string_view name) const;
   bool reports(std::string_view metric) const;
+  // Whether the data's end is not known.
+  bool isEndless() const { return data.samples() == kEndlessSamples; }
   // Whether validations have been without a better one for long enough.
   bool isPatienceOver() const {
     return options.patience > 0 && progress.best.waited >= options.patience;
@@ -96,6 +98,7 @@ private:
   Status restoreRoot();
   Status checkNumberOfRanks(const plan::Plan &plan) const;
   Status checkSameData() const;
+  std::string nameOfData() const;
   void tellOfOtherRanks() const;
   Status sharePlace();
   Status settleSchedule();

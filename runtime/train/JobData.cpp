@@ -6,22 +6,11 @@
 #include "runtime/data/lengths/Joined.h"
 #include "runtime/device/TuneChoices.h"
 #include "runtime/plan/Averages.h"
+#include "runtime/train/Samples.h"
 
 #include <fmt/ranges.h>
 
 namespace dlc {
-namespace {
-
-Result<Judge::Sources> givenOr(const std::shared_ptr<const Source> &given,
-                               const std::string &paths,
-                               const SampleOptions &options) {
-  if (given)
-    return Judge::Sources{given};
-  return openSources(paths, options);
-}
-
-} // namespace
-
 // A run begins as it was compiled, so that its length and its averages are what
 // was asked for, unless it is one that goes on with the ranks that there are.
 Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
@@ -40,16 +29,16 @@ Status Job::loadData() {
                   artifactPath(options));
   const plan::Plan &plan = artifact.plan();
   DLC_TRY(checkNumberOfRanks(plan));
-  DLC_ASSIGN(sources, givenOr(hooks.data, options.data, options.samples));
+  DLC_ASSIGN(sources, openSamples(options, hooks, communicator));
   DLC_ASSIGN(data, openDatasets(sources, plan, "train_step", options.samples,
                                 options.batch));
   if (options.samples.classes.empty()) // other data is to have their numbers
     options.samples.classes = data.sets[0].source().classes();
   DLC_TRY(settleSampling(plan));
   DLC_TRY(checkPaddedLabels(artifact));
-  Judge::Sources toJudge;
-  if (!options.val.empty()) {
-    DLC_ASSIGN(toJudge, givenOr(hooks.val, options.val, options.samples));
+  DLC_ASSIGN(const Judge::Sources toJudge,
+             openValidationSamples(options, hooks));
+  if (!toJudge.empty()) {
     DLC_ASSIGN(val, openDatasets(toJudge, plan, "eval_step", options.samples));
   }
   for (SizedData *sized : {&data, &val})
@@ -67,6 +56,10 @@ Status Job::loadData() {
                                   int64_t(options.timeout * 1000)),
                               .tune = options.tune}));
   return openValidation(toJudge);
+}
+
+std::string Job::nameOfData() const {
+  return options.data.empty() ? data.sets[0].path() : options.data;
 }
 
 // How the samples become steps, all of one batch.
@@ -89,7 +82,7 @@ Status Job::settleSampling(const plan::Plan &plan) {
   if (sampling.updatesPerEpoch(counts) == 0)
     return failed("'{}' has {} samples, expected at least {}: one step of {} "
                   "on {}",
-                  options.data, data.samples(), least, batchText(sampling),
+                  nameOfData(), data.samples(), least, batchText(sampling),
                   ranksText(sampling));
   for (const Dataset &set : data.sets)
     if (isRoot() && set.samples() < least)
@@ -163,7 +156,7 @@ Status Job::checkSameData() const {
   if (!same || progress.samples != data.samples())
     return failed("'{}' is not the data that the run began with ({} samples, "
                   "hash {}; found {} samples, hash {})",
-                  options.data, progress.samples, progress.dataHash,
+                  nameOfData(), progress.samples, progress.dataHash,
                   data.samples(), dataHash);
   const std::vector<int64_t> &taken = progress.cursor.taken;
   const std::vector<int64_t> counts = countsOf(data.sets);

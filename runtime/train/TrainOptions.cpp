@@ -32,6 +32,13 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       "(.csv), a folder with a folder of pictures for each class, shards "
       "(a-{000..127}.tar), or tokens (.bin); "
       "several, also of several lengths, by commas");
+  table.text("run.data-command", o.dataCommand, "COMMAND",
+             "instead of --data: a program that writes samples to its output, "
+             "which each rank starts; --data=- reads this one's input");
+  table
+      .number("run.data-timeout", o.dataTimeout, 0.1, 1e6,
+              "seconds that the program may write nothing")
+      .described("SECONDS");
   table.text("run.val", o.val, "PATH", "samples to evaluate after each epoch");
   table.text("run.run", o.run, "FOLDER", "run folder (default runs/MODEL-N)")
       .notKept();

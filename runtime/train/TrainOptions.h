@@ -22,8 +22,10 @@ struct TrainOptions {
   std::string run;      // folder of a new run; empty: runs/<model>-<N>
   std::optional<int64_t> checkpoint; // of this step, to resume; not kept
 
-  std::string data; // arrays x and y of the samples to train on
-  std::string val;  // samples to evaluate after each epoch; may be empty
+  std::string data;        // arrays x and y of the samples to train on
+  std::string dataCommand; // a program that gives them, instead of `data`
+  double dataTimeout = 60; // seconds that it may give nothing
+  std::string val;         // samples to evaluate after each epoch; may be empty
 
   // Length of the run. 0 and 0: the steps that the schedule was compiled for,
   // or 10 epochs.

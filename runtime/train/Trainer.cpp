@@ -3,10 +3,10 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Boundary.h"
 #include "runtime/base/process/Log.h"
-#include "runtime/base/process/Parallel.h"
 #include "runtime/collective/flight/Recorder.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/train/Agree.h"
+#include "runtime/train/Samples.h"
 #include "runtime/train/Signals.h"
 #include "runtime/train/metrics/Judge.h"
 #include "runtime/train/overflow/Guard.h"
@@ -18,8 +18,6 @@
 
 #include <fmt/ranges.h>
 #include <unistd.h>
-
-#include <cmath>
 
 namespace dlc {
 
@@ -151,19 +149,9 @@ private:
     const double share = steps_.shareWaited();
     if (share < kMuch)
       return;
-    const int workers = job_.data.sets[0].workers();
-    const int wanted =
-        std::max(workers + 1, int(std::ceil(workers / (1.01 - share))));
-    const int most = std::max(1, coresOfProcess() / job_.communicator.size());
-    std::string help = "the samples' files are read too slowly";
-    if (job_.data.sets[0].source().isSlow())
-      help = workers < most
-                 ? fmt::format("try --workers={}", std::min(wanted, most))
-                 : fmt::format("{} workers are all that these cores have room "
-                               "for: smaller pictures decode faster",
-                               workers);
     info("data-bound: {:.0f} % of the time steps waited for samples; {}",
-         100 * share, help);
+         100 * share,
+         adviceOnWaiting(job_.data.sets[0], share, job_.communicator.size()));
   }
 
   SignalRequest takeRequest() {
@@ -203,15 +191,23 @@ private:
     if (job_.isPatienceOver())
       return info("run {} has ended at step {}: {}", job_.run,
                   job_.progress.step, patienceText());
-    info("run {}: {} steps of {} samples{} ({} an epoch of {}), {}{}", job_.run,
-         job_.total, job_.sampling.samplesOfUpdate(),
+    info("run {}: {} steps of {} samples{} ({}), {}{}", job_.run, job_.total,
+         job_.sampling.samplesOfUpdate(),
          job_.sampling.window > 1 ? " (" + batchText(job_.sampling) + " a rank)"
                                   : "",
-         job_.sampling.updatesPerEpoch(countsOf(job_.data.sets)),
-         job_.data.samples(), ranksText(job_.sampling),
+         job_.isEndless() ? "as they come"
+                          : fmt::format("{} an epoch of {}",
+                                        job_.sampling.updatesPerEpoch(
+                                            countsOf(job_.data.sets)),
+                                        job_.data.samples()),
+         ranksText(job_.sampling),
          job_.progress.step > 0
              ? fmt::format(", from step {}", job_.progress.step)
              : std::string());
+    if (job_.isEndless() && job_.options.saveEvery == 0 &&
+        job_.options.saveSeconds == 0)
+      warning("no epoch ends, so that no checkpoint is written before the run "
+              "does: --save-every=N or a time writes some");
     if (!job_.session->executor().isOnHost())
       info("memory of each GPU: {}", memoryText(job_.session->executor()));
   }

@@ -81,6 +81,15 @@ def kill(process):
     process.communicate()
 
 
+def is_alive(pid):
+    """Whether a process runs; one that has ended and nobody has waited for does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def finish(process, timeout=120):
     """Waits and returns (exit code, stdout, stderr); a hang is killed and fails the test."""
     try:

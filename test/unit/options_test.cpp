@@ -104,7 +104,8 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->samples.scale, std::nullopt);
   EXPECT_EQ(options->bnBuffers, "mean");
   EXPECT_EQ(fmt::format("{}", fmt::join(options->missing, " ")),
-            "batch mean std interpolation crop_pct tokens bad_samples "
+            "data_command data_timeout batch mean std interpolation crop_pct "
+            "tokens bad_samples "
             "columns classes pad "
             "crop crop_scale crop_ratio crop_padding hflip vflip "
             "rand_augment trivial_augment color_jitter random_erase mixup "
@@ -112,7 +113,8 @@ TEST(Options, OfAnOlderRunAreRead) {
             "tensorboard prometheus metrics_port metrics_host mlflow "
             "metrics best patience min_delta");
   EXPECT_TRUE(toYaml(*options).starts_with(
-      "artifact: /m.dlc\ndata: /x.npz\nval: \"\"\nsteps: 0\n"
+      "artifact: /m.dlc\ndata: /x.npz\ndata_command: \"\"\n"
+      "data_timeout: 60\nval: \"\"\nsteps: 0\n"
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
       "scale: null\nmean: []\nstd: []\ninterpolation: bilinear\n"
       "crop_pct: 1\ntokens: auto\nbad_samples: error\n"

@@ -55,7 +55,9 @@ Status checkPlaces(const TrainOptions &o) {
   if (o.artifact.empty())
     return usageError("expected an artifact, as in: dlc train model.dlc "
                       "--data=train.npz; or --resume=RUN");
-  return o.data.empty() ? usageError("expected --data=FILE") : Status();
+  return o.data.empty() && o.dataCommand.empty()
+             ? usageError("expected --data=FILE")
+             : Status();
 }
 
 // What of ranks is decided where they are started.

@@ -1,0 +1,241 @@
+#include "runtime/data/stream/PipeProgram.h"
+
+#include "runtime/base/Text.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace dlc {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kSlice(100); // a stop is seen so late
+constexpr size_t kLastWords = 2000; // bytes
+// Waits for the end of this process, which holds the other end of its input;
+// then ends its group.
+constexpr const char *kGuard = "read nothing; kill -s KILL 0";
+
+struct PipeEnds {
+  int from = -1, to = -1;
+};
+
+Status makePipe(PipeEnds &ends) {
+  int both[2];
+  if (::pipe2(both, O_CLOEXEC) != 0)
+    return failed("no pipe: {}", std::strerror(errno));
+  ends = {both[0], both[1]};
+  return {};
+}
+
+void closeEnd(int &end) {
+  if (end >= 0)
+    ::close(end);
+  end = -1;
+}
+
+// Runs `command` by /bin/sh with these streams (below 0: none) in the group
+// (0: a new one); 0, or an errno.
+int spawnShell(const char *command, const int (&streams)[3], pid_t group,
+               char **environment, pid_t &child) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (int i = 0; i < 3; ++i)
+    if (streams[i] < 0)
+      posix_spawn_file_actions_addopen(&files, i, "/dev/null",
+                                       i ? O_WRONLY : O_RDONLY, 0);
+    else
+      posix_spawn_file_actions_adddup2(&files, streams[i], i);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t all, none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, group);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF |
+                                            POSIX_SPAWN_SETSIGMASK |
+                                            POSIX_SPAWN_SETPGROUP);
+  const char *words[] = {"/bin/sh", "-c", command, nullptr};
+  const int error =
+      ::posix_spawn(&child, words[0], &files, &attributes,
+                    const_cast<char *const *>(words), environment);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+// This process's variables and others, which win.
+std::vector<char *> withVariables(const std::vector<std::string> &variables) {
+  std::vector<char *> all;
+  for (const std::string &variable : variables)
+    all.push_back(const_cast<char *>(variable.c_str()));
+  for (char **at = environ; *at; ++at) {
+    bool isOurs = false;
+    for (const std::string &variable : variables)
+      isOurs |=
+          std::strncmp(*at, variable.c_str(), variable.find('=') + 1) == 0;
+    if (!isOurs)
+      all.push_back(*at);
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
+// Whether the child has ended, after waiting for it.
+bool hasEnded(pid_t child, milliseconds patience, int &status) {
+  const auto end = steady_clock::now() + patience;
+  for (;;) {
+    const pid_t found = ::waitpid(child, &status, WNOHANG);
+    if (found == child || (found < 0 && errno != EINTR))
+      return true;
+    if (steady_clock::now() >= end)
+      return false;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+}
+
+} // namespace
+
+Result<std::unique_ptr<PipeProgram>>
+PipeProgram::start(const std::string &command,
+                   const std::vector<std::string> &variables) {
+  std::unique_ptr<PipeProgram> program(new PipeProgram);
+  PipeEnds output, errors, life;
+  const auto closeAll = [&] {
+    for (int *end : {&output.to, &errors.to, &life.from})
+      closeEnd(*end);
+  };
+  const auto run = [&]() -> Status {
+    DLC_TRY(makePipe(life));
+    program->life_ = life.to;
+    DLC_TRY(makePipe(output));
+    program->output_ = output.from;
+    DLC_TRY(makePipe(errors));
+    program->errors_ = errors.from;
+    if (const int error = spawnShell(kGuard, {life.from, -1, -1}, 0, environ,
+                                     program->guard_)) {
+      program->guard_ = -1;
+      return failed("{}", std::strerror(error));
+    }
+    std::vector<char *> environment = withVariables(variables);
+    if (const int error = spawnShell(
+            command.c_str(), {-1, output.to, errors.to}, program->guard_,
+            environment.data(), program->program_)) {
+      program->program_ = -1;
+      return failed("{}", std::strerror(error));
+    }
+    return {};
+  };
+  const Status status = run();
+  closeAll();
+  if (!status.ok())
+    return status.withContext(
+        fmt::format("cannot start '{}'", printable(command)));
+  return program;
+}
+
+std::unique_ptr<PipeProgram> PipeProgram::standardInput() {
+  std::unique_ptr<PipeProgram> program(new PipeProgram);
+  program->output_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  return program;
+}
+
+PipeProgram::~PipeProgram() {
+  closeEnd(output_);
+  closeEnd(errors_);
+  if (guard_ > 0) {
+    int status = 0;
+    ::kill(-guard_, SIGTERM);
+    if (program_ > 0 && !hasEnded(program_, milliseconds(1000), status)) {
+      ::kill(-guard_, SIGKILL);
+      hasEnded(program_, std::chrono::hours(1), status);
+    }
+    // What the program has started, too; the guard is not waited for yet, so
+    // the group is still this one.
+    ::kill(-guard_, SIGKILL);
+    hasEnded(guard_, std::chrono::hours(1), status);
+  }
+  closeEnd(life_);
+}
+
+Result<size_t> PipeProgram::read(std::byte *to, size_t size,
+                                 milliseconds patience,
+                                 const std::atomic<bool> &stop) {
+  size_t done = 0;
+  auto last = steady_clock::now();
+  while (done < size) {
+    if (stop)
+      return failed("stopped");
+    pollfd files[] = {{output_, POLLIN, 0}, {errors_, POLLIN, 0}};
+    const int ready = ::poll(files, errors_ >= 0 ? 2 : 1, int(kSlice.count()));
+    if (ready < 0 && errno != EINTR)
+      return failed("cannot wait for samples: {}", std::strerror(errno));
+    if (ready > 0 && files[1].revents)
+      readErrors();
+    if (ready > 0 && files[0].revents) {
+      const ssize_t some = ::read(output_, to + done, size - done);
+      if (some == 0)
+        return done;
+      if (some < 0 && errno != EINTR && errno != EAGAIN)
+        return failed("cannot read samples: {}", std::strerror(errno));
+      if (some > 0) {
+        done += size_t(some);
+        last = steady_clock::now();
+      }
+    } else if (steady_clock::now() - last >= patience) {
+      return failed("nothing came for {} s (--data-timeout)",
+                    double(patience.count()) / 1000);
+    }
+  }
+  return done;
+}
+
+void PipeProgram::readErrors() {
+  char some[4096];
+  const ssize_t count = ::read(errors_, some, sizeof some);
+  if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN))
+    closeEnd(errors_);
+  if (count <= 0)
+    return;
+  lastWords_.append(some, size_t(count));
+  if (lastWords_.size() > kLastWords)
+    lastWords_.erase(0, lastWords_.size() - kLastWords);
+}
+
+std::string PipeProgram::ending() {
+  if (program_ < 0)
+    return "";
+  int status = 0;
+  const bool ended = hasEnded(program_, milliseconds(1000), status);
+  // What is left of what it said; others of its group may hold the pipe.
+  while (errors_ >= 0) {
+    pollfd file = {errors_, POLLIN, 0};
+    if (::poll(&file, 1, 0) <= 0)
+      break;
+    readErrors();
+  }
+  std::string text = "it closed its output";
+  if (ended) {
+    program_ = -1;
+    text = WIFSIGNALED(status)
+               ? fmt::format("signal {} ended it", WTERMSIG(status))
+               : fmt::format("it ended with exit code {}", WEXITSTATUS(status));
+  }
+  while (lastWords_.ends_with('\n'))
+    lastWords_.pop_back();
+  return lastWords_.empty() ? text : text + "; it said:\n" + lastWords_;
+}
+
+} // namespace dlc
