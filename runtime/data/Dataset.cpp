@@ -204,7 +204,11 @@ Status Column::copySample(int64_t row, const TrainingPass *pass,
 Status Column::convertSample(const std::byte *from, int64_t row,
                              const TrainingPass *pass, std::byte *to) const {
   const auto convert = [&]() -> Status {
-    DLC_TRY(checkRange(from, spec_.isShared ? 0 : row, 1));
+    const Status range = checkRange(from, spec_.isShared ? 0 : row, 1);
+    if (!range.ok()) {
+      const std::string place = rows_->placeOf(row, pass);
+      return place.empty() ? range : range.withContext(place);
+    }
     return write(from, row, pass, to);
   };
   const Status status = convert();

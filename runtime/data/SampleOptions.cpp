@@ -239,6 +239,9 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
       .described("SHARE");
   table.choice(key("tokens"), tokens, {"auto", "uint16", "uint32"},
                "type of a .bin file of tokens; auto: its header tells");
+  table.text(
+      key("tokenizer"), tokenizer, "FILE",
+      "tokenizer.json of the model, for text (.txt, or a folder of them)");
   table.choice(key("bad-samples"), badSamples, {"error", "skip"},
                "what cannot be decoded: error: end the run, skip: with a "
                "warning take the next picture, leave out the row of a table");

@@ -33,6 +33,7 @@ struct SampleOptions {
   // Type of a token file that has no header: "uint16", "uint32"; "auto": it has
   // one.
   std::string tokens = "auto";
+  std::string tokenizer; // of text: a tokenizer.json
   // Of tables: which columns make which array (tables/ColumnList.h), and the
   // names of the labels' classes in the order of their numbers; empty: found.
   std::string columns;

@@ -14,6 +14,7 @@
 #include "runtime/data/stream/SampleStream.h"
 #include "runtime/data/tables/CsvFiles.h"
 #include "runtime/data/tables/TableSource.h"
+#include "runtime/data/text/TextFiles.h"
 #include "runtime/data/tokens/TokenSource.h"
 
 #include <algorithm>
@@ -189,6 +190,8 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
     DLC_ASSIGN(auto files, expandRange(path));
     return tokenSource(path, std::move(files));
   }
+  if (isText(path, options))
+    return openText(path, options);
   if (isTable(path))
     return openTable(path, options);
   if (path.ends_with(".safetensors"))

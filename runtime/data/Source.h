@@ -32,6 +32,10 @@ public:
   // Null: as it is evaluated, with nothing drawn.
   virtual Status read(int64_t row, const TrainingPass *pass,
                       std::byte *to) const = 0;
+  // Where it was read from, for messages; nothing if the row says all.
+  virtual std::string placeOf(int64_t, const TrainingPass *) const {
+    return "";
+  }
 };
 
 // An input that samples are to fill.
@@ -88,7 +92,8 @@ public:
   bool has(const std::string &key) const;
 };
 
-// What is at `path`: tokens (tokens/TokenSource.h), a table
+// What is at `path`: tokens (tokens/TokenSource.h), text (text/TextFiles.h), a
+// table
 // (tables/TableSource.h), shards (shards/Shards.h), a folder of pictures
 // (pictures/Folder.h), arrays: .safetensors, .npy, else .npz.
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,

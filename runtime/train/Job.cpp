@@ -77,6 +77,7 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   options.artifact = absolutePath(options.artifact);
   options.data = absolutePaths(options.data);
   options.val = absolutePaths(options.val);
+  options.samples.tokenizer = absolutePath(options.samples.tokenizer);
   if (hooks.data)
     options.data = hooks.data->name();
   if (hooks.val)

@@ -30,7 +30,7 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       "run.data", o.data, "PATH",
       "samples: .npz or .safetensors with arrays x and y, a table "
       "(.csv), a folder with a folder of pictures for each class, shards "
-      "(a-{000..127}.tar), or tokens (.bin); "
+      "(a-{000..127}.tar), tokens (.bin) or text (.txt); "
       "several, also of several lengths, by commas");
   table.text("run.data-command", o.dataCommand, "COMMAND",
              "instead of --data: a program that writes samples to its output, "

@@ -31,7 +31,7 @@ EvalArguments::EvalArguments() {
   addModel(table, "eval.model", model);
   table.text("eval.data", data, "PATH",
              "samples: .npz, .npy with x only, .safetensors, .csv, a folder of "
-             "pictures, .tar, or .bin; several by commas");
+             "pictures, .tar, .bin or .txt; several by commas");
   addAverages(table, "eval.ema", averages);
   table.group("Samples (a run's: as in its training, where nothing is given)");
   samples.addTo(table, "eval");

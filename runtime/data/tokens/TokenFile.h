@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/base/files/Files.h"
+#include "runtime/data/tokens/TokenList.h"
 
 #include <optional>
 #include <string_view>
@@ -16,17 +17,16 @@ std::optional<TokenWidth> tokenWidthFrom(std::string_view name);
 // llm.c's files begin with 256 numbers of 32 bits: 20240520 and version 1 for
 // tokens of 16 bits, 20240801 and version 7 for those of 32, then how many
 // there are. nanoGPT's have tokens alone.
-class TokenFile {
+class TokenFile final : public TokenList {
 public:
   // `width` is needed where there is no header, and must be its own where there
   // is one. Errors name the file.
   static Result<TokenFile> open(const std::string &path,
                                 std::optional<TokenWidth> width);
 
-  const std::string &path() const { return file_.path(); }
-  int64_t count() const { return count_; }
-  // Tokens [first, first + count) of the file.
-  void read(int64_t first, int64_t count, int64_t *to) const;
+  const std::string &path() const override { return file_.path(); }
+  int64_t count() const override { return count_; }
+  void read(int64_t first, int64_t count, int64_t *to) const override;
 
 private:
   MappedFile file_;

@@ -14,11 +14,11 @@ namespace {
 
 class TokenWindows {
 public:
-  TokenWindows(std::vector<TokenFile> files, int64_t length)
+  TokenWindows(TokenLists files, int64_t length)
       : files_(std::move(files)), length_(length) {
-    for (const TokenFile &file : files_)
+    for (const auto &file : files_)
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) +
-                      std::max<int64_t>(0, file.count() - 1) / length_);
+                      std::max<int64_t>(0, file->count() - 1) / length_);
   }
 
   int64_t count() const { return ends_.back(); }
@@ -27,14 +27,19 @@ public:
   // Window `row`, `ahead` tokens later.
   void read(int64_t row, const TrainingPass *pass, int64_t ahead,
             int64_t *to) const {
+    const auto [file, first] = placeOf(row, pass);
+    file->read(first + ahead, length_, to);
+  }
+
+  // Its file, and its first token there.
+  std::pair<const TokenList *, int64_t>
+  placeOf(int64_t row, const TrainingPass *pass) const {
     const auto end = std::upper_bound(ends_.begin(), ends_.end(), row);
     const auto at = size_t(end - ends_.begin());
-    const TokenFile &file = files_[at];
+    const TokenList *file = files_[at].get();
     const int64_t window = row - (at ? ends_[at - 1] : 0);
-    const int64_t first =
-        std::min(window * length_ + (pass ? offsetOf(*pass) : 0),
-                 file.count() - 1 - length_);
-    file.read(first + ahead, length_, to);
+    return {file, std::min(window * length_ + (pass ? offsetOf(*pass) : 0),
+                           file->count() - 1 - length_)};
   }
 
 private:
@@ -44,7 +49,7 @@ private:
     return int64_t((uint64_t(drawn[1]) << 32 | drawn[0]) % uint64_t(length_));
   }
 
-  std::vector<TokenFile> files_;
+  TokenLists files_;
   int64_t length_;
   std::vector<int64_t> ends_; // windows up to the end of each file
 };
@@ -58,20 +63,54 @@ public:
     windows_->read(row, pass, ahead_, reinterpret_cast<int64_t *>(to));
     return {};
   }
+  std::string placeOf(int64_t row, const TrainingPass *pass) const override {
+    const auto [file, first] = windows_->placeOf(row, pass);
+    return fmt::format("tokens {} to {} of '{}'", first + ahead_,
+                       first + ahead_ + windows_->length() - 1, file->path());
+  }
 
 private:
   std::shared_ptr<const TokenWindows> windows_;
   int64_t ahead_;
 };
 
-class TokenSource final : public Source {
+// Files of tokens.
+class BinFiles final : public TokenFiles {
 public:
-  TokenSource(std::string path, std::vector<std::string> files,
-              std::shared_ptr<const TokenWindows> windows)
-      : path_(std::move(path)), files_(std::move(files)),
-        windows_(std::move(windows)) {}
+  BinFiles(std::string path, std::vector<std::string> files)
+      : path_(std::move(path)), files_(std::move(files)) {}
 
   std::string name() const override { return path_; }
+  Result<TokenLists> open(const SampleOptions &options) const override {
+    TokenLists lists;
+    for (const std::string &path : files_) {
+      DLC_ASSIGN(TokenFile file,
+                 TokenFile::open(path, tokenWidthFrom(options.tokens)));
+      lists.push_back(std::make_shared<const TokenFile>(std::move(file)));
+    }
+    return lists;
+  }
+  Result<std::string> hash(int threads) const override {
+    std::string all;
+    for (const std::string &file : files_) {
+      DLC_ASSIGN(const std::string one, hashData(file, threads));
+      all += one + "\n";
+    }
+    return all;
+  }
+
+private:
+  std::string path_;
+  std::vector<std::string> files_;
+};
+
+class TokenSource final : public Source {
+public:
+  TokenSource(std::shared_ptr<const TokenFiles> files,
+              std::shared_ptr<const TokenWindows> windows)
+      : files_(std::move(files)), windows_(std::move(windows)) {}
+
+  std::string name() const override { return files_->name(); }
   std::vector<std::string> keys() const override { return {"x", "y"}; }
   Result<Array> head(const std::string &key) const override {
     if (!has(key))
@@ -85,7 +124,7 @@ public:
     if (!has(key))
       return noSuchArray(*this, key);
     if (!windows_)
-      return failed("'{}' has tokens, whose number a model must tell", path_);
+      return failed("'{}' has tokens, whose number a model must tell", name());
     return std::make_shared<const WindowRows>(windows_, key == "y" ? 1 : 0);
   }
   Result<std::shared_ptr<const Source>>
@@ -95,44 +134,40 @@ public:
     if (sample.size() != 1 || sample[0] < 1)
       return failed("'{}' has tokens, which cannot be samples of shape [{}], "
                     "expected [T]",
-                    path_, fmt::join(sample, ", "));
-    std::vector<TokenFile> files;
+                    name(), fmt::join(sample, ", "));
+    DLC_ASSIGN(TokenLists files, files_->open(options));
     int64_t tokens = 0;
-    for (const std::string &path : files_) {
-      DLC_ASSIGN(TokenFile file,
-                 TokenFile::open(path, tokenWidthFrom(options.tokens)));
-      tokens += file.count();
-      files.push_back(std::move(file));
-    }
+    for (const auto &file : files)
+      tokens += file->count();
     auto windows =
         std::make_shared<const TokenWindows>(std::move(files), sample[0]);
     if (windows->count() == 0)
       return failed("'{}' has {} tokens, expected at least {} in a row: the "
                     "model takes {}, and each has a next one",
-                    path_, tokens, sample[0] + 1, sample[0]);
-    return std::make_shared<const TokenSource>(path_, files_, windows);
+                    name(), tokens, sample[0] + 1, sample[0]);
+    return std::make_shared<const TokenSource>(files_, windows);
   }
   Result<std::string> hash(int threads) const override {
-    std::string all;
-    for (const std::string &file : files_) {
-      DLC_ASSIGN(const std::string one, hashData(file, threads));
-      all += one + "\n";
-    }
+    DLC_ASSIGN(const std::string all, files_->hash(threads));
     return sha256(std::as_bytes(std::span(all)));
   }
 
 private:
-  std::string path_;
-  std::vector<std::string> files_;
+  std::shared_ptr<const TokenFiles> files_;
   std::shared_ptr<const TokenWindows> windows_; // null: not shaped yet
 };
 
 } // namespace
 
+std::shared_ptr<const Source>
+tokenSource(std::shared_ptr<const TokenFiles> files) {
+  return std::make_shared<const TokenSource>(std::move(files), nullptr);
+}
+
 std::shared_ptr<const Source> tokenSource(std::string path,
                                           std::vector<std::string> files) {
-  return std::make_shared<const TokenSource>(std::move(path), std::move(files),
-                                             nullptr);
+  return tokenSource(
+      std::make_shared<const BinFiles>(std::move(path), std::move(files)));
 }
 
 } // namespace dlc

@@ -15,6 +15,7 @@
 #include "runtime/data/pictures/Picture.h"
 #include "runtime/data/shards/Shards.h"
 #include "runtime/data/tables/CsvFiles.h"
+#include "runtime/data/text/TextFiles.h"
 #include "runtime/data/tokens/TokenFile.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace dlc::tool {
 namespace {
 
 struct DataArguments {
-  std::string path, tokens = "auto", badSamples = "error";
+  std::string path, tokens = "auto", tokenizer, badSamples = "error";
   bool json = false;
 };
 
@@ -215,6 +216,12 @@ Status fill(const DataArguments &arguments, DataReport &report) {
     begin("tokens", "tokens");
     return reportTokens(arguments, report);
   }
+  SampleOptions options;
+  options.tokenizer = arguments.tokenizer;
+  if (isText(path, options)) {
+    begin("text", "text");
+    return reportText(path, arguments.tokenizer, report);
+  }
   if (isTable(path)) {
     begin("table", "a table");
     return reportTable(path,
@@ -257,7 +264,8 @@ Status inspectData(const DataArguments &arguments) {
 } // namespace
 
 void addData(CommandLine &line) {
-  CLI::App *data = line.app.add_subcommand("data", "look at data");
+  CLI::App *data =
+      line.app.add_subcommand("data", "look at data, tokenize text");
   data->require_subcommand(1);
   auto arguments = std::make_shared<DataArguments>();
   CLI::App *inspect = data->add_subcommand(
@@ -268,6 +276,8 @@ void addData(CommandLine &line) {
       ->add_option("--tokens", arguments->tokens,
                    "type of a .bin file of tokens without a header")
       ->check(CLI::IsMember({"auto", "uint16", "uint32"}));
+  inspect->add_option("--tokenizer", arguments->tokenizer,
+                      "tokenizer.json of the model, for text");
   inspect
       ->add_option("--bad-samples", arguments->badSamples,
                    "skip: what is broken is passed over, as in training, and "
@@ -282,6 +292,8 @@ void addData(CommandLine &line) {
   inspect->callback([&line, arguments] {
     line.chosen = [arguments] { return report(inspectData(*arguments)); };
   });
+  addPreview(line, *data);
+  addTokenize(line, *data);
 }
 
 } // namespace dlc::tool

@@ -1,6 +1,8 @@
 // What dlc data inspect says of a path.
 #pragma once
 
+#include "tools/dlc/Commands.h"
+
 #include "runtime/base/Json.h"
 #include "runtime/data/SampleOptions.h"
 
@@ -27,5 +29,12 @@ struct DataReport {
 // A table's rows and columns: what is in each, and how often nothing. An error
 // for rows that cannot be split, unless they are left out.
 Status reportTable(const std::string &path, BadSamples bad, DataReport &report);
+
+// Text's tokens.
+Status reportText(const std::string &path, const std::string &tokenizer,
+                  DataReport &report);
+
+void addTokenize(CommandLine &line, CLI::App &data);
+void addPreview(CommandLine &line, CLI::App &data);
 
 } // namespace dlc::tool

@@ -98,9 +98,10 @@ Status reportTable(const std::string &path, BadSamples bad,
   int64_t count = 0;
   for (size_t file = 0; file < rows.places.size(); ++file)
     for (const uint64_t at : rows.places[file]) {
-      DLC_TRY(record.split(files->files()[file].file.text().substr(at))
-                  .status()
-                  .withContext(files->placeOf(file, at)));
+      const Status split =
+          record.split(files->files()[file].file.text().substr(at)).status();
+      if (!split.ok())
+        return split.withContext(files->placeOf(file, at));
       for (size_t i = 0; i < std::min(columns.size(), record.fields()); ++i)
         columns[i].add(record, i);
       ++count;

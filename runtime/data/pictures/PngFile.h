@@ -1,0 +1,13 @@
+// Pictures as PNG files.
+#pragma once
+
+#include "runtime/data/augment/Picture.h"
+
+#include <string>
+
+namespace dlc {
+
+// A whole PNG, RGB of 8 bits, without filters.
+std::string encodePng(const Picture &picture);
+
+} // namespace dlc

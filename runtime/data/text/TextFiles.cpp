@@ -1,0 +1,125 @@
+#include "runtime/data/text/TextFiles.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Mapping.h"
+#include "runtime/data/DataHash.h"
+#include "runtime/data/Range.h"
+#include "runtime/data/text/Tokenizer.h"
+#include "runtime/data/tokens/TokenSource.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+
+namespace dlc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTxt = ".txt";
+
+// The tokens of a text.
+class TextTokens final : public TokenList {
+public:
+  TextTokens(std::string path, std::vector<uint32_t> tokens)
+      : path_(std::move(path)), tokens_(std::move(tokens)) {}
+
+  const std::string &path() const override { return path_; }
+  int64_t count() const override { return int64_t(tokens_.size()); }
+  void read(int64_t first, int64_t count, int64_t *to) const override {
+    std::copy_n(tokens_.begin() + first, count, to);
+  }
+
+private:
+  std::string path_;
+  std::vector<uint32_t> tokens_;
+};
+
+class TextFiles final : public TokenFiles {
+public:
+  TextFiles(std::string path, std::vector<std::string> files,
+            std::string tokenizer)
+      : path_(std::move(path)), files_(std::move(files)),
+        tokenizer_(std::move(tokenizer)) {}
+
+  std::string name() const override { return path_; }
+  // Once: a text may be long.
+  Result<TokenLists> open(const SampleOptions &) const override {
+    const std::lock_guard lock(mutex_);
+    if (!lists_.empty())
+      return lists_;
+    DLC_ASSIGN(const auto tokenizer, Tokenizer::open(tokenizer_));
+    TokenLists lists;
+    for (const std::string &file : files_) {
+      DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
+      auto tokens = tokenizer->encode(text.text());
+      if (!tokens)
+        return tokens.status().withContext(fmt::format("'{}'", file));
+      lists.push_back(
+          std::make_shared<const TextTokens>(file, *std::move(tokens)));
+    }
+    DLC_TRY(mappedFilesStatus());
+    return lists_ = std::move(lists);
+  }
+  Result<std::string> hash(int threads) const override {
+    std::string all;
+    for (const std::string &file : files_) {
+      DLC_ASSIGN(const std::string one, hashData(file, threads));
+      all += one + "\n";
+    }
+    DLC_ASSIGN(const std::string tokenizer, hashData(tokenizer_, threads));
+    return all + "tokenizer " + tokenizer;
+  }
+
+private:
+  std::string path_;
+  std::vector<std::string> files_;
+  std::string tokenizer_;
+  mutable std::mutex mutex_;
+  mutable TokenLists lists_;
+};
+
+} // namespace
+
+bool isText(const std::string &path, const SampleOptions &options) {
+  return path.ends_with(kTxt) || (!options.tokenizer.empty() && isFolder(path));
+}
+
+Result<std::vector<std::string>> textFilesOf(const std::string &path) try {
+  if (!isFolder(path))
+    return expandRange(path);
+  std::vector<std::string> files;
+  for (auto at = fs::recursive_directory_iterator(path);
+       at != fs::recursive_directory_iterator(); ++at) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with('.')) {
+      if (at->is_directory())
+        at.disable_recursion_pending();
+      continue;
+    }
+    if (!name.ends_with(kTxt))
+      continue;
+    if (at->is_symlink() || !at->is_regular_file())
+      return failed("'{}' is no file", at->path().string());
+    files.push_back(at->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  if (files.empty())
+    return failed("'{}' has no text, expected files .txt", path);
+  return files;
+} catch (const fs::filesystem_error &error) {
+  return failed("cannot read the folder '{}': {}: '{}'", path,
+                error.code().message(), error.path1().string());
+}
+
+Result<std::shared_ptr<const Source>> openText(const std::string &path,
+                                               const SampleOptions &options) {
+  if (options.tokenizer.empty())
+    return failed("'{}' is text: give --tokenizer=tokenizer.json, the model's",
+                  path);
+  DLC_ASSIGN(auto files, textFilesOf(path));
+  return tokenSource(std::make_shared<const TextFiles>(path, std::move(files),
+                                                       options.tokenizer));
+}
+
+} // namespace dlc

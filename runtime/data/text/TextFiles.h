@@ -1,0 +1,24 @@
+// Text as samples for language models, by the model's tokenizer.
+#pragma once
+
+#include "runtime/data/Source.h"
+
+namespace dlc {
+
+// Whether `path` is text: a name that ends in .txt, or a folder if there is a
+// tokenizer.
+bool isText(const std::string &path, const SampleOptions &options);
+
+// The files that it means: numbered ones (Range.h), or all *.txt below a
+// folder, in the order of their paths' bytes. Hidden ones are passed over,
+// links refused.
+Result<std::vector<std::string>> textFilesOf(const std::string &path);
+
+// Windows of them, as of files of tokens (tokens/TokenSource.h): a token for
+// each that options.tokenizer finds, held in memory, 4 bytes each; none is
+// added at the begin or the end of a file. The hash is of the files' content
+// and of the tokenizer's.
+Result<std::shared_ptr<const Source>> openText(const std::string &path,
+                                               const SampleOptions &options);
+
+} // namespace dlc

@@ -1,0 +1,39 @@
+// Text to tokens, by a tokenizer.json of Hugging Face's.
+#pragma once
+
+#include "runtime/data/text/TokenizerJson.h"
+
+#include <array>
+#include <memory>
+
+namespace dlc {
+
+// Byte-level BPE, as of GPT-2, Llama 3 and Qwen 2. Immutable; any thread may
+// use it.
+class Tokenizer {
+public:
+  // Errors name the file: what is not JSON, and by its name any model,
+  // normalizer, pre-tokenizer or flag that would give other tokens than this.
+  static Result<std::shared_ptr<const Tokenizer>> open(const std::string &path);
+
+  // The tokens of UTF-8 text, as encode(text, add_special_tokens=False) of the
+  // package tokenizers gives them: texts of added tokens, special ones too,
+  // become these. Uses all cores; 4 bytes a token. Errors, without the file's
+  // name but with the line: no UTF-8, and for a tokenizer with NFC a character
+  // that it may change.
+  Result<std::vector<uint32_t>> encode(std::string_view text) const;
+
+private:
+  class Encoder;
+  // By their first byte, the longest first.
+  using AddedByByte = std::array<std::vector<AddedToken>, 256>;
+
+  size_t nextCut(std::string_view text, size_t from) const;
+
+  TokenizerJson json_;
+  // Those that are found first, and those in what is left.
+  std::array<AddedByByte, 2> added_;
+  bool mayCut_ = true; // no added token has white space
+};
+
+} // namespace dlc

@@ -1,0 +1,39 @@
+// Characters of UTF-8 text, and what tokenizers ask of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace dlc {
+
+struct UnicodeRange {
+  char32_t first, last;
+  uint8_t value = 0;
+};
+
+// Sorted; made by tools/unicode_tables.py.
+extern const UnicodeRange kLetters[], kNumbers[], kNfc[];
+extern const size_t kLettersCount, kNumbersCount, kNfcCount;
+
+enum class CharKind : uint8_t { Letter, Number, Space, Other };
+
+// \p{L}, \p{N}, \s, as the regular expressions of Hugging Face's tokenizers
+// have them (Unicode 16).
+CharKind charKind(char32_t character);
+
+// A character and the bytes that it takes.
+struct Utf8Char {
+  char32_t character = 0;
+  uint8_t bytes = 0; // 0: no UTF-8, or the end
+};
+Utf8Char firstChar(std::string_view text);
+
+// The first byte that is no UTF-8; npos: it is.
+size_t findNoUtf8(std::string_view text);
+
+// The first byte of a character that NFC may change; npos: the text is in NFC
+// for sure (the quick check of Unicode's annex 15).
+size_t findNotNfc(std::string_view text);
+
+} // namespace dlc

@@ -1,0 +1,146 @@
+"""Text becomes the tokens that Hugging Face's tokenizers give (tokenizer_ref.npz), and trains as a file of them."""
+
+import importlib.util
+import json
+import os
+import unittest
+
+import dlc
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SPEC = importlib.util.spec_from_file_location("make_tokenizer", os.path.join(dlc.REFS, "make_tokenizer.py"))
+make_tokenizer = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(make_tokenizer)
+TEXT = os.path.join(dlc.REFS, "tokenizer.txt")
+T, VOCABULARY = 16, 512
+
+
+def save_model(path):
+    """Logits of the next token from this one."""
+    random = np.random.default_rng(0)
+    table, head = (random.normal(size=shape).astype(np.float32) for shape in ((VOCABULARY, 8), (8, VOCABULARY)))
+    nodes = [helper.make_node("Gather", ["table", "tokens"], ["e"]), helper.make_node("MatMul", ["e", "head"], ["logits"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("tokens", TensorProto.INT64, [4, T])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [4, T, VOCABULARY])],
+                              [numpy_helper.from_array(table, "table"), numpy_helper.from_array(head, "head")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), path)
+
+
+def tokens_of(path):
+    with open(path, "rb") as file:
+        header = np.frombuffer(file.read(1024), np.int32)
+        tokens = np.frombuffer(file.read(), {20240520: np.uint16, 20240801: np.uint32}[header[0]])
+    assert len(tokens) == header[2]
+    return tokens
+
+
+class Tokenize(dlc.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.share_folder()
+        with open(os.path.join(dlc.REFS, "tokenizer.json")) as file:
+            cls.forms = make_tokenizer.forms(json.load(file))
+        with np.load(os.path.join(dlc.REFS, "tokenizer_ref.npz")) as data:
+            cls.expected = dict(data)
+
+    def write(self, name, content):
+        with open(self.path(name), "w", newline="") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+        return self.path(name)
+
+    def tokenize(self, text, form, code=dlc.OK):
+        tokenizer = self.write("tokenizer.json", form)
+        _, self.err = dlc.dlc("data", "tokenize", text, tokenizer=tokenizer, output=self.path("out.bin"), code=code)
+        return tokens_of(self.path("out.bin")) if code == dlc.OK else None
+
+    def test_every_form(self):
+        for name, form in self.forms.items():
+            with self.subTest(name):
+                np.testing.assert_array_equal(self.tokenize(TEXT, form), self.expected[name])
+
+    def test_long_text(self):
+        """Threads take parts of it; each ends where a piece does."""
+        with open(TEXT, newline="") as file:
+            text = file.read()
+        times = 3_000_000 // len(text)
+        once = self.tokenize(self.write("once.txt", "x" + text + "x"), self.forms["llama3"])
+        twice = self.tokenize(self.write("twice.txt", "x" + text + "x" + text + "x"), self.forms["llama3"])
+        # What a repetition adds is the same each time.
+        begin = next((i for i in range(len(once)) if once[i] != twice[i]), len(once))
+        period = len(twice) - len(once)
+        found = self.tokenize(self.write("long.txt", "x" + (text + "x") * times), self.forms["llama3"])
+        expected = np.concatenate([twice[:begin], np.tile(twice[begin:begin + period], times - 1), once[begin:]])
+        np.testing.assert_array_equal(found, expected)
+
+    def test_training(self):
+        save_model(self.path("lm.onnx"))
+        artifact = dlc.compile(self.path("lm.onnx"), self.path("lm.dlc"), loss="cross_entropy")
+        tokenizer = self.write("tokenizer.json", self.forms["gpt2"])
+        tokens = self.expected["gpt2"]
+        tokens.astype(np.uint16).tofile(self.path("same.bin"))
+        last = 3 * ((len(tokens) - 1) // T // 4)
+        expected = dlc.train(artifact, self.path("same.bin"), self.path("expected"), tokens="uint16", epochs=3, val=self.path("same.bin"))
+        os.makedirs(self.path("books/.hidden"))
+        with open(TEXT, newline="") as file:
+            self.write("books/a.txt", file.read())
+        self.write("books/.hidden/b.txt", "not this")
+        self.write("books/c.md", "nor this")
+        process = dlc.start("train", artifact, data=self.path("books"), val=TEXT, tokenizer=tokenizer, epochs=3, run=self.path("run"), save_every=3)
+        while not os.path.isdir(self.path("run/checkpoint-3")):
+            self.assertIsNone(process.poll(), "it ended before it could be killed")
+        dlc.kill(process)
+        dlc.dlc("train", resume=self.path("run"))
+        self.assertBitwise(dlc.Run(self.path("run")).state(last), expected.state(last), "after kill -9")
+        self.assertEqual(dlc.evaluate(self.path("run"), TEXT), dlc.evaluate(expected.folder, self.path("same.bin"), tokens="uint16"))
+        out, _ = dlc.dlc("data", "inspect", TEXT, tokenizer=tokenizer)
+        self.assertIn(f"{len(tokens)} tokens, the largest is 500", out)
+        with open(self.path("books/a.txt"), "a") as file:
+            file.write("more")
+        _, err = dlc.dlc("train", resume=self.path("run"), epochs=4, code=dlc.FAILED)
+        self.assertIn("is not the data that the run began with", err)
+        _, err = dlc.dlc("train", artifact, data=TEXT, epochs=1, run=self.path("none"), code=dlc.FAILED)
+        self.assertIn("is text: give --tokenizer=tokenizer.json", err)
+        large = self.write("large.json", dict(self.forms["gpt2"], added_tokens=[dict(self.forms["gpt2"]["added_tokens"][0], id=700)]))
+        _, err = dlc.dlc("train", artifact, data=TEXT, tokenizer=large, epochs=1, run=self.path("none"), code=dlc.FAILED)
+        self.assertRegex(err, r"tokens \d+ to \d+ of '.*tokenizer\.txt': value 700 in row \d+ is out of range, expected 0 to 511")
+
+    def test_what_is_refused(self):
+        def changed(form="gpt2", **model):
+            other = json.loads(json.dumps(self.forms[form]))
+            other["model"].update(model)
+            return other
+
+        gpt2 = self.forms["gpt2"]
+        vocabulary = {k: v for k, v in gpt2["model"]["vocab"].items() if k != "Q"}
+        split = json.loads(json.dumps(self.forms["llama3"]["pre_tokenizer"]))
+        split["pretokenizers"][0]["pattern"]["Regex"] = r"\w+"
+        for form, message in [
+                (changed(type="Unigram"), "its model 'Unigram' is not supported: byte-level BPE is"),
+                (changed(type="WordPiece"), "its model 'WordPiece'"),
+                (changed(dropout=0.1), "its model's 'dropout'"),
+                (changed(byte_fallback=True), "its model's 'byte_fallback'"),
+                (changed(end_of_word_suffix="</w>"), "its model's 'end_of_word_suffix'"),
+                (changed(vocab=vocabulary), "its vocabulary lacks 'Q'"),
+                (changed(merges=["t"]), "its merge \"t\" is not of two texts"),
+                (dict(gpt2, normalizer={"type": "Lowercase"}), "its normalizer 'Lowercase'"),
+                (dict(gpt2, pre_tokenizer=None), "its pre-tokenizer 'none'"),
+                (dict(gpt2, pre_tokenizer={"type": "Metaspace"}), "its pre-tokenizer 'Metaspace'"),
+                (dict(gpt2, pre_tokenizer=dict(gpt2["pre_tokenizer"], add_prefix_space=True)), "add_prefix_space"),
+                (dict(gpt2, pre_tokenizer=split), r"its pre-tokenizer '\{.*w\+"),
+                (dict(gpt2, added_tokens=[dict(gpt2["added_tokens"][0], lstrip=True)]), r"its added token '<\|endoftext\|>': 'lstrip'"),
+                ({}, "is no tokenizer"), ("{", "is no JSON")]:
+            with self.subTest(message):
+                self.tokenize(TEXT, form, code=dlc.FAILED)
+                self.assertRegex(self.err, r"tokenizer\.json': " + message if not message.startswith("add_") else message)
+        self.tokenize(self.write("a.txt", "one\ntwo e\u0301\n"), self.forms["qwen2"], code=dlc.FAILED)
+        self.assertRegex(self.err, r"a\.txt': line 2 has U\+0301, which the tokenizer's normalizer NFC may change")
+        with open(self.path("b.txt"), "wb") as file:
+            file.write(b"one\n\ntwo\xff\n")
+        self.tokenize(self.path("b.txt"), gpt2, code=dlc.FAILED)
+        self.assertRegex(self.err, r"b\.txt': line 3 is no UTF-8")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,209 @@
+// dlc data preview: pictures as training sees them, in a grid.
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Rows.h"
+#include "tools/dlc/inspect/DataReport.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/numbers/Checked.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/data/Convert.h"
+#include "runtime/data/Loader.h"
+#include "runtime/data/pictures/ArrayPictures.h"
+#include "runtime/data/pictures/Layout.h"
+#include "runtime/data/pictures/PngFile.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dlc::tool {
+namespace {
+
+constexpr int kGridColumns = 6;
+constexpr int kGridGap = 4; // pixels between pictures
+
+struct PreviewArguments {
+  PreviewArguments();
+
+  std::string path, output;
+  SampleOptions samples;
+  int64_t count = 24, size = 224, epoch = 0, seed = 0;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("preview")};
+};
+
+PreviewArguments::PreviewArguments() {
+  table.group("Options");
+  table.text("preview.path", path, "PATH", "pictures, as --data of dlc train")
+      .named("path");
+  addOutput(table, "preview.output", output, ".html, with labels, or .png");
+  table.count("preview.count", count, 1, "samples that are shown", 1000);
+  table.count("preview.size", size, 8,
+              "pixels of a side of pictures in files, as the model takes them",
+              4096);
+  table.count("preview.seed", seed, 0, "as of dlc train");
+  table.count("preview.epoch", epoch, 0, "of which samples are drawn");
+  table.group("Samples");
+  samples.addTo(table, "preview");
+  samples.addDrawsTo(table, "preview");
+}
+
+struct PreviewSample {
+  Picture picture;
+  std::string label;
+};
+
+// The pictures of a source, or of an array of bytes, changed as in training.
+Result<std::shared_ptr<const Source>>
+picturesOf(const PreviewArguments &arguments) {
+  DLC_ASSIGN(auto source, openSource(arguments.path, arguments.samples));
+  const std::vector<SampleInput> inputs = {
+      {"x", {3, arguments.size, arguments.size}}};
+  DLC_ASSIGN(auto shaped, source->shaped(inputs, arguments.samples));
+  if (shaped && shaped->augments())
+    return shaped;
+  return augmentedArray(std::move(source), "x", arguments.samples);
+}
+
+Result<std::vector<PreviewSample>>
+samplesOf(const PreviewArguments &arguments) {
+  DLC_ASSIGN(const auto source, picturesOf(arguments));
+  DLC_ASSIGN(const Array head, source->head("x"));
+  DLC_ASSIGN(const PixelLayout layout,
+             layoutOf({head.shape.begin() + 1, head.shape.end()}));
+  DLC_ASSIGN(const auto pixels, source->rows("x"));
+  std::shared_ptr<const RowReader> labels;
+  DType type = DType::I64;
+  if (source->has("y")) {
+    DLC_ASSIGN(const Array y, source->head("y"));
+    type = y.dtype;
+    if (y.shape.size() == 1 && !isFloat(type)) {
+      DLC_ASSIGN(labels, source->rows("y"));
+    }
+  }
+  const auto classes = source->classes();
+  const auto order = shuffledOrder(head.rows(), uint64_t(arguments.seed),
+                                   uint64_t(arguments.epoch));
+  const TrainingPass pass{uint64_t(arguments.seed), arguments.epoch};
+  std::vector<PreviewSample> samples;
+  std::vector<std::byte> room(layout.bytes()), number(sizeOf(type));
+  for (const int64_t row : order) {
+    if (int64_t(samples.size()) == arguments.count)
+      break;
+    DLC_TRY(pixels->read(row, &pass, room.data()));
+    PreviewSample sample{imageOf(room.data(), layout),
+                         fmt::format("sample {}", row)};
+    if (labels) {
+      DLC_TRY(labels->read(row, &pass, number.data()));
+      const int64_t label = integerAt(number.data(), type, 0);
+      sample.label += ": " + (label >= 0 && size_t(label) < classes.size()
+                                  ? classes[size_t(label)]
+                                  : fmt::format("class {}", label));
+    }
+    samples.push_back(std::move(sample));
+  }
+  if (samples.empty())
+    return failed("'{}' has no samples", arguments.path);
+  return samples;
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (char c : text)
+    result += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return result;
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t three = 0;
+    for (size_t i = 0; i < 3; ++i)
+      three = three << 8 |
+              (at + i < bytes.size() ? uint8_t(bytes[at + i]) : uint8_t(0));
+    for (size_t i = 0; i < 4; ++i)
+      text += at + i > bytes.size() ? '=' : kDigits[three >> (18 - 6 * i) & 63];
+  }
+  return text;
+}
+
+std::string pageOf(const PreviewArguments &arguments,
+                   const std::vector<PreviewSample> &samples) {
+  const std::string how = textOf(arguments.samples);
+  const std::string title =
+      escaped(printable(arguments.path) + (how.empty() ? "" : ": " + how));
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>{0}</title>"
+      "<style>body {{ font: 14px sans-serif; margin: 16px }} figure {{ "
+      "display: "
+      "inline-block; margin: 4px }} img {{ min-width: 96px; image-rendering: "
+      "pixelated; display: block }}</style></head>\n<body><p>{0}</p>\n",
+      title);
+  for (const PreviewSample &sample : samples)
+    page += fmt::format(
+        "<figure><img src=\"data:image/png;base64,{}\" alt=\"\">"
+        "<figcaption>{}</figcaption></figure>\n",
+        base64(encodePng(sample.picture)), escaped(printable(sample.label)));
+  return page + "</body></html>\n";
+}
+
+// In rows of kGridColumns.
+Picture gridOf(const std::vector<PreviewSample> &samples) {
+  const Picture &first = samples[0].picture;
+  const int count = int(samples.size());
+  const int columns = std::min(kGridColumns, count);
+  const int rows = (count + columns - 1) / columns;
+  Picture grid{rows * (first.height + kGridGap) - kGridGap,
+               columns * (first.width + kGridGap) - kGridGap,
+               {}};
+  grid.rgb.assign(size_t(grid.height) * size_t(grid.width) * 3, 255);
+  for (int i = 0; i < count; ++i)
+    for (int y = 0; y < first.height; ++y) {
+      const int top = i / columns * (first.height + kGridGap) + y;
+      const int left = i % columns * (first.width + kGridGap);
+      std::memcpy(grid.rgb.data() +
+                      (size_t(top) * size_t(grid.width) + size_t(left)) * 3,
+                  samples[size_t(i)].picture.row(y), size_t(first.width) * 3);
+    }
+  return grid;
+}
+
+Status preview(const PreviewArguments &arguments) {
+  const bool isPage = arguments.output.ends_with(".html");
+  if (!isPage && !arguments.output.ends_with(".png"))
+    return usageError("--output={}: expected a name that ends in .html or .png",
+                      arguments.output);
+  if (arguments.samples.mixes())
+    return usageError("--mixup and --cutmix make one sample of two: a preview "
+                      "shows them before that");
+  DLC_ASSIGN(const auto samples, samplesOf(arguments));
+  DLC_TRY(writeFileAtomically(arguments.output,
+                              isPage ? pageOf(arguments, samples)
+                                     : encodePng(gridOf(samples))));
+  info("{}: {} samples", arguments.output, samples.size());
+  return {};
+}
+
+} // namespace
+
+void addPreview(CommandLine &line, CLI::App &data) {
+  auto arguments = std::make_shared<PreviewArguments>();
+  CLI::App *command = data.add_subcommand(
+      "preview", "pictures as training sees them, in a grid");
+  arguments->flags.addTo(*command);
+  for (const char *name : {"path", "--output"})
+    command->get_option(name)->required();
+  command->footer("Example:\n  dlc data preview photos/train --crop=random "
+                  "--hflip -o preview.html");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] {
+      const Status applied = arguments->flags.apply();
+      return report(applied.ok() ? preview(*arguments) : applied);
+    };
+  });
+}
+
+} // namespace dlc::tool

@@ -1,0 +1,112 @@
+// dlc data tokenize: text to a file of tokens, which many runs can map.
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/inspect/DataReport.h"
+
+#include "runtime/base/files/Atomic.h"
+#include "runtime/base/files/Mapping.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/data/text/TextFiles.h"
+#include "runtime/data/text/Tokenizer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace dlc::tool {
+namespace {
+
+struct TokenizeArguments {
+  std::string path, tokenizer, output;
+};
+
+Result<std::vector<uint32_t>> tokensOf(const std::string &path,
+                                       const std::string &tokenizer) {
+  DLC_ASSIGN(const auto read, Tokenizer::open(tokenizer));
+  DLC_ASSIGN(const auto files, textFilesOf(path));
+  std::vector<uint32_t> all;
+  for (const std::string &file : files) {
+    DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
+    auto some = read->encode(text.text());
+    if (!some)
+      return some.status().withContext(fmt::format("'{}'", file));
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  DLC_TRY(mappedFilesStatus());
+  return all;
+}
+
+// As llm.c writes them, in 16 bits where all have room.
+Status writeTokens(const std::string &path,
+                   const std::vector<uint32_t> &tokens) {
+  if (tokens.size() > size_t(INT32_MAX))
+    return limitExceeded("{} tokens are more than a file's header can count: "
+                         "tokenize parts of the text",
+                         tokens.size());
+  const bool isWide =
+      std::any_of(tokens.begin(), tokens.end(),
+                  [](uint32_t token) { return token > UINT16_MAX; });
+  std::array<int32_t, 256> header{};
+  header[0] = isWide ? 20240801 : 20240520;
+  header[1] = isWide ? 7 : 1;
+  header[2] = int32_t(tokens.size());
+  DLC_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  DLC_TRY(file.writer().write(header.data(), sizeof header));
+  if (isWide) {
+    DLC_TRY(
+        file.writer().write(tokens.data(), tokens.size() * sizeof(uint32_t)));
+  } else {
+    const std::vector<uint16_t> narrow(tokens.begin(), tokens.end());
+    DLC_TRY(
+        file.writer().write(narrow.data(), narrow.size() * sizeof(uint16_t)));
+  }
+  return file.commit();
+}
+
+Status tokenize(const TokenizeArguments &arguments) {
+  DLC_ASSIGN(const auto tokens, tokensOf(arguments.path, arguments.tokenizer));
+  if (tokens.empty())
+    return failed("'{}' has no text", arguments.path);
+  DLC_TRY(writeTokens(arguments.output, tokens));
+  info("{}: {} tokens, the largest is {}", arguments.output, tokens.size(),
+       *std::max_element(tokens.begin(), tokens.end()));
+  return {};
+}
+
+} // namespace
+
+Status reportText(const std::string &path, const std::string &tokenizer,
+                  DataReport &report) {
+  if (tokenizer.empty())
+    return failed("'{}' is text: give --tokenizer=tokenizer.json, the model's",
+                  path);
+  DLC_ASSIGN(const auto tokens, tokensOf(path, tokenizer));
+  const uint32_t most =
+      tokens.empty() ? 0 : *std::max_element(tokens.begin(), tokens.end());
+  report.json["tokens"] = tokens.size(), report.json["largest"] = most;
+  report.line("  {} tokens, the largest is {}", tokens.size(), most);
+  return {};
+}
+
+void addTokenize(CommandLine &line, CLI::App &data) {
+  auto arguments = std::make_shared<TokenizeArguments>();
+  CLI::App *command = data.add_subcommand(
+      "tokenize", "text as a file of tokens, which any number of runs may map");
+  command
+      ->add_option("path", arguments->path,
+                   "a .txt, numbered ones, or a folder of them")
+      ->required();
+  command
+      ->add_option("--tokenizer", arguments->tokenizer,
+                   "tokenizer.json of the model")
+      ->required();
+  command->add_option("-o,--output", arguments->output, ".bin for the tokens")
+      ->required();
+  command->footer("Files follow each other. The output is that of llm.c, with "
+                  "a header that tells the type.\n\nExample:\n"
+                  "  dlc data tokenize book.txt --tokenizer=tokenizer.json -o "
+                  "book.bin");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] { return report(tokenize(*arguments)); };
+  });
+}
+
+} // namespace dlc::tool
