@@ -28,18 +28,32 @@ public:
              std::vector<int64_t> firsts)
       : rows_(std::move(rows)), firsts_(std::move(firsts)) {}
 
-  Status read(int64_t row, const TrainingPass *pass,
-              std::byte *to) const override {
+private:
+  template <class F>
+  auto in(int64_t row, const TrainingPass *pass, F &&act) const {
     const auto part = static_cast<size_t>(
         std::upper_bound(firsts_.begin(), firsts_.end(), row) -
         firsts_.begin() - 1);
     const int64_t own = row - firsts_[part];
     if (!pass || part == 0)
-      return rows_[part]->read(own, pass, to);
+      return act(*rows_[part], own, pass);
     // Row 5 of each draws something else.
     const TrainingPass drawn{pass->seed + 0x9e3779b97f4a7c15 * part,
                              pass->epoch};
-    return rows_[part]->read(own, &drawn, to);
+    return act(*rows_[part], own, &drawn);
+  }
+
+public:
+  Status read(int64_t row, const TrainingPass *pass,
+              std::byte *to) const override {
+    return in(row, pass, [&](auto &rows, int64_t own, auto *drawn) {
+      return rows.read(own, drawn, to);
+    });
+  }
+  std::string placeOf(int64_t row, const TrainingPass *pass) const override {
+    return in(row, pass, [](auto &rows, int64_t own, auto *drawn) {
+      return rows.placeOf(own, drawn);
+    });
   }
 
 private:
