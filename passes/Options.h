@@ -70,6 +70,9 @@ struct LossOptions {
   int64_t ctcBlank = 0;
   CtcLayout ctcLayout = CtcLayout::rowsFirst;
   bool ctcPadded = false, ctcZeroInfinity = false;
+  /// --last-batch=drop|pad: what does not fill a step at the end of an epoch is
+  /// left out, or filled up with samples that do not count.
+  bool padsLast = false;
   /// --bn-variance=unbiased|population: running variance as frameworks keep it,
   /// or as the ONNX text says.
   bool bnVariancePopulation = false;

@@ -18,6 +18,10 @@ constexpr llvm::StringLiteral kLossMark = "dlc.loss";
 /// none for 1.
 constexpr llvm::StringLiteral kLossWeight = "dlc.weight";
 
+/// @train_step's input of --last-batch=pad: how much each sample counts, 0 for
+/// those that fill up a batch (runtime/plan/Ports.h).
+constexpr llvm::StringLiteral kSampleWeight = "dlc.sample_weight";
+
 /// Appends a result with the attribute dlc.name.
 void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 

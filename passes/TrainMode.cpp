@@ -21,11 +21,23 @@ struct TrainMode : impl::TrainModeBase<TrainMode> {
       return signalPassFailure();
     Step step(f);
     llvm::MapVector<ir::StateOp, Value> running;
+    if (options.loss.padsLast && failed(checkNoBatchNorm(f)))
+      return signalPassFailure();
     for (auto op : llvm::to_vector(f.getOps<ir::BatchNormInferOp>()))
       if (failed(train(op, step, running)))
         return signalPassFailure();
     for (auto [state, value] : running)
       step.write(state, value);
+  }
+
+  static LogicalResult checkNoBatchNorm(func::FuncOp f) {
+    for (Operation &op : f.front())
+      if (isa<ir::BatchNormInferOp, ir::BatchNormOp>(op))
+        return op.emitError()
+               << "batch norm in training is by all samples of a batch, also "
+                  "those that would fill up the last one (--last-batch=pad); "
+                  "compile with --last-batch=drop";
+    return success();
   }
 
   LogicalResult train(ir::BatchNormInferOp op, Step &step,

@@ -150,28 +150,14 @@ Expr perSample(Expr rows, int64_t samples) {
                           : rows.reshape({samples, count / samples}).mean({1});
 }
 
-/// The rows' mean. For evaluation the rows whose plain mean that is; rows
-/// without any weight are 0.
-Expr averaged(Expr loss, Value weight, bool train) {
-  if (train && !weight)
-    return loss.mean(ir::axesBetween(0, loss.rank()));
-  if (!weight)
-    return loss;
-  Expr sum = Expr(*loss.b, loss.loc, weight).sum({0});
-  if (train)
-    return loss.sum({0}) / sum;
-  Expr isZero = compare(ir::Predicate::eq, sum, sum.scalar(0));
-  Expr count = loss.scalar(double(loss.type().getNumElements()));
-  return loss * (count / select(isZero, sum.scalar(1), sum));
-}
-
 /// What a term gives: its loss, for evaluation row by row, and its hits.
 struct TermLoss {
   Expr loss;
   Value correct;
 };
 TermLoss lossOf(const Term &term, ArrayRef<Value> outs, ArrayRef<Value> inputs,
-                OpBuilder &b, const LossOptions &options, bool train) {
+                Value present, OpBuilder &b, const LossOptions &options,
+                bool train) {
   if (term.isGraph())
     return {Expr(b, outs[0].getLoc(), outs[0]).reshape({}), nullptr};
   SmallVector<Expr> all, taken;
@@ -182,7 +168,11 @@ TermLoss lossOf(const Term &term, ArrayRef<Value> outs, ArrayRef<Value> inputs,
   for (Value input : inputs)
     taken.push_back(Expr(b, logits.loc, input));
   LossRows rows = term.kind->rows(all, taken, options);
-  Expr loss = averaged(Expr(b, logits.loc, rows.loss), rows.weight, train);
+  Expr loss(b, logits.loc, rows.loss);
+  if (present)
+    return {averagedOver(Expr(b, logits.loc, present), loss, rows.weight),
+            nullptr};
+  loss = averaged(loss, rows.weight, train);
   if (!rows.correct || !rows.weight || train)
     return {loss, rows.correct};
   // Hits of what counts, each once.
@@ -210,6 +200,11 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
     if (!term.isGraph())
       samples = term.takes.samples;
   }
+  Value present;
+  if (train && options.padsLast)
+    present = addInput(
+        f, RankedTensorType::get({samples}, Float32Type::get(f.getContext())),
+        kSampleWeight);
   OpBuilder b(f.front().getTerminator());
   llvm::DenseSet<Operation *> model;
   for (Operation &op : f.front())
@@ -223,7 +218,7 @@ void append(func::FuncOp predict, ArrayRef<Term> terms,
       if (!value)
         value = ir::ConstantOp::create(b, outs[0].getLoc(), *term.label,
                                        input.type);
-    TermLoss found = lossOf(term, outs, given, b, options, train);
+    TermLoss found = lossOf(term, outs, given, present, b, options, train);
     auto asRows = [&](Expr rows) {
       if (terms.size() == 1 || rows.rank() == 0)
         return rows;
@@ -265,7 +260,8 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     auto terms = isLossList(kind()) ? readTerms(predict) : theTerm(predict);
     if (failed(terms))
       return failure();
-    if (failed(makeRoom(predict, *terms)))
+    if (failed(makeRoom(predict, *terms)) ||
+        (options.loss.padsLast && failed(checkPads(predict, *terms))))
       return failure();
     for (bool train : {true, false})
       if (auto loss = graphLoss(predict))
@@ -276,6 +272,26 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
       if (!term.isGraph() && term.outputs.size() == 1 && !term.label)
         noteScores(predict, *term.kind, term.outputs[0],
                    term.nameOf(term.takes.inputs[0]), options.loss);
+    return success();
+  }
+
+  /// Samples that fill up a batch are left out of its mean: of rows, not of a
+  /// number that the graph has made of all.
+  LogicalResult checkPads(func::FuncOp predict, ArrayRef<Term> terms) {
+    for (unsigned i = 0; i < predict.getNumArguments(); ++i)
+      if (auto name = predict.getArgAttrOfType<StringAttr>(i, "dlc.name");
+          name && name.getValue() == kSampleWeight)
+        return predict.emitError()
+               << "input '" << name.getValue()
+               << "' has the name of what --last-batch=pad adds; rename it in "
+                  "the model";
+    if (graphLoss(predict) ||
+        llvm::any_of(terms, [](const Term &term) { return term.isGraph(); }))
+      return predict.emitError()
+             << "the graph computes its loss itself, of a batch as a whole, so "
+                "that no samples of it can be left out (--last-batch=pad): "
+                "name an output and a kind, as in --loss=logits:cross_entropy, "
+                "or compile with --last-batch=drop";
     return success();
   }
 

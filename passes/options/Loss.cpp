@@ -203,6 +203,9 @@ void LossOptions::addTo(OptionTable &table) {
                "input_lengths and target_lengths in the data file");
   table.toggle("train.ctc-zero-infinity", ctcZeroInfinity,
                "samples with more labels than steps count as 0");
+  table.either("train.last-batch", padsLast, "drop", "pad",
+               "samples that fill no step at the end of an epoch are left out, "
+               "or make one with others that do not count");
   table.either("train.bn-variance", bnVariancePopulation, "unbiased",
                "population",
                "running variance as frameworks or as the ONNX text keeps it");

@@ -187,6 +187,11 @@ Status Column::write(const std::byte *from, int64_t row,
 
 Status Column::copySample(int64_t row, const TrainingPass *pass,
                           std::byte *to) const {
+  if (spec_.isWeight) {
+    constexpr float kOne = 1;
+    std::memcpy(to, &kOne, sizeof kOne);
+    return {};
+  }
   const int64_t at = spec_.isShared ? 0 : row;
   const auto named = [&](const Status &status) {
     return status.ok() ? status
@@ -217,8 +222,14 @@ Status Column::convertSample(const std::byte *from, int64_t row,
 }
 
 Status Dataset::bind(const InputSpec &spec, int64_t batch) {
-  DLC_ASSIGN(const Array head, source_->head(spec.key));
   Column column;
+  if (spec.isWeight) {
+    column.spec_ = spec;
+    column.elements_ = 1;
+    columns_.push_back(std::move(column));
+    return {};
+  }
+  DLC_ASSIGN(const Array head, source_->head(spec.key));
   DLC_TRY(checkDType(head, spec));
   column.isOneHot_ = becomesShares(head, spec, batch, options_);
   DLC_TRY(checkShape(head, spec, batch, column.isOneHot_, column.elements_));
@@ -242,8 +253,9 @@ Status Dataset::bind(const InputSpec &spec, int64_t batch) {
   column.convert_ = converter(head.dtype, isFinished ? DType::F32 : spec.dtype,
                               column.scale_ != 1);
   if (!spec.isShared) {
-    auto first = std::find_if(columns_.begin(), columns_.end(),
-                              [](auto &c) { return !c.spec_.isShared; });
+    auto first = std::find_if(columns_.begin(), columns_.end(), [](auto &c) {
+      return !c.spec_.isShared && !c.spec_.isWeight;
+    });
     if (first != columns_.end() && samples_ != head.rows())
       return failed("has {} samples, but '{}' has {}", head.rows(),
                     first->spec_.key, samples_);
@@ -313,6 +325,8 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
   dataset.source_ = std::move(source);
   dataset.options_ = options;
   for (const InputSpec &spec : inputs) {
+    if (spec.isWeight)
+      continue;
     DLC_ASSIGN(const Array head, dataset.source_->head(spec.key));
     DLC_TRY(check(head, spec, batch, options)
                 .withContext(fmt::format("'{}': '{}'", name, spec.key)));
@@ -323,8 +337,9 @@ Result<Dataset> Dataset::open(std::shared_ptr<const Source> source,
   DLC_TRY(dataset.checkFinish());
   DLC_TRY(dataset.checkMix());
   DLC_TRY(mappedFilesStatus());
-  if (std::all_of(inputs.begin(), inputs.end(),
-                  [](const InputSpec &spec) { return spec.isShared; }))
+  if (std::all_of(inputs.begin(), inputs.end(), [](const InputSpec &spec) {
+        return spec.isShared || spec.isWeight;
+      }))
     dataset.samples_ = 1;
   if (dataset.samples_ == 0)
     return failed("'{}' has no samples", name);

@@ -17,6 +17,8 @@ struct InputSpec {
   int64_t limit = 0;          // integers must lie in [0, limit); 0: any
   bool isLabel = false;       // its shape counts by entries a sample only
   bool isShared = false;      // the array is that of all samples, as a whole
+  // How much each sample counts, f32: of no array, but made by the Loader.
+  bool isWeight = false;
 };
 
 // Whether the array has classes and the input takes the share of each, which
@@ -33,9 +35,9 @@ public:
   std::optional<PixelLayout> layout() const;
 
   // Sample `row`, converted, to `to` (sampleBytes()); what is shared as a
-  // whole. Without a pass: as it is evaluated. An error, naming the row, if it
-  // cannot be read, or its integers are out of range and could not be checked
-  // before.
+  // whole; a weight of 1. Without a pass: as it is evaluated. An error, naming
+  // the row, if it cannot be read, or its integers are out of range and could
+  // not be checked before.
   Status copySample(int64_t row, const TrainingPass *pass, std::byte *to) const;
   // The same of a row of the source that the caller has, in its type.
   Status convertSample(const std::byte *from, int64_t row,

@@ -86,6 +86,7 @@ Loader::Loader(std::span<const Dataset> sets, const Sampling &sampling,
                int64_t first, int64_t last)
     : sets_(sets), sampling_(sampling), next_(first * sampling.window),
       last_(last * sampling.window), made_(next_), ring_(kRing),
+      rows_(static_cast<size_t>(sampling.batch)),
       order_(sampling, countsOf(sets)) {
   for (const Dataset &set : sets)
     for (Made &made : ring_) // room for the largest
@@ -156,11 +157,12 @@ Status Loader::makeBatchOf(int64_t number, Made &made) {
       sampling_.batch);
   const TrainingPass pass{sampling_.seed, update.begin.epoch};
   resizeBatch(dataset, sampling_.batch, made.batch);
-  DLC_TRY(fillBatch(
-      dataset, update.rows.subspan(first, static_cast<size_t>(sampling_.batch)),
-      &pass, made.batch));
+  for (size_t i = 0; i < rows_.size(); ++i)
+    rows_[i] = update.rows[std::min(first + i, update.rows.size() - 1)];
+  DLC_TRY(fillBatch(dataset, rows_, &pass, made.batch));
   if (dataset.options().mixes())
     DLC_TRY(mix(dataset, update, first, pass, made.batch));
+  weigh(dataset, update, first, made.batch);
   made.set = update.set;
   made.end = std::move(update.end);
   return {};
@@ -197,10 +199,27 @@ Status Loader::readBatch(int64_t number, Made &made) {
   return {};
 }
 
+// The samples of an update that are there, whose `first` is the batch's.
+void Loader::weigh(const Dataset &dataset, const SampleOrder::Update &update,
+                   size_t first, Batch &batch) const {
+  const size_t present = update.rows.size();
+  const auto weight =
+      static_cast<float>(static_cast<double>(sampling_.samplesOfUpdate()) /
+                         static_cast<double>(present));
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (!dataset.columns()[i].spec().isWeight)
+      continue;
+    auto *weights = reinterpret_cast<float *>(batch[i].data());
+    for (size_t at = 0; at < rows_.size(); ++at)
+      weights[at] = first + at < present ? weight : 0.0F;
+  }
+}
+
 // A batch whose samples are the update's from `first` on.
 Status Loader::mix(const Dataset &dataset, const SampleOrder::Update &update,
                    size_t first, const TrainingPass &pass, Batch &batch) {
-  const size_t before = (first == 0 ? update.rows.size() : first) - 1;
+  const size_t there = update.rows.size();
+  const size_t before = (first == 0 ? there : std::min(first, there)) - 1;
   resizeBatch(dataset, 1, before_);
   DLC_TRY(fillBatch(dataset, update.rows.subspan(before, 1), &pass, before_));
   const MixDraw draw = drawMix(dataset, pass, update.begin.sample);

@@ -25,9 +25,9 @@ void resizeBatch(const Dataset &dataset, int64_t rows, Batch &batch);
 
 // The batches of updates [first, last) of a run, which are counted over all
 // epochs, of data sets that have the same columns, each in shapes of its own.
-// They must outlive the loader, and one of them fill an update. One thread
-// calls next(); nothing is allocated in it within an epoch. Its thread makes
-// batches until one cannot be made. Of a source that is a
+// They must outlive the loader, and one of them fill an update, unless that is
+// padded. One thread calls next(); nothing is allocated in it within an epoch.
+// Its thread makes batches until one cannot be made. Of a source that is a
 // stream, which is then the only one, each rank takes the samples that come,
 // whatever `shuffle` says.
 class Loader {
@@ -59,6 +59,8 @@ private:
   Status readBatch(int64_t number, Made &made);
   Status mix(const Dataset &dataset, const SampleOrder::Update &update,
              size_t first, const TrainingPass &pass, Batch &batch);
+  void weigh(const Dataset &dataset, const SampleOrder::Update &update,
+             size_t first, Batch &batch) const;
 
   std::span<const Dataset> sets_;
   Sampling sampling_;
@@ -66,6 +68,7 @@ private:
   std::vector<Made> ring_;
   Batch before_; // a sample, if batches are mixed
   SampleOrder order_;
+  std::vector<int64_t> rows_;            // of a batch
   std::unique_ptr<SampleStream> stream_; // null: samples are files' rows
   std::vector<std::byte> records_;       // of a batch of it
   int64_t epoch_ = -1;                   // of it

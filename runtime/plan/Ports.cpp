@@ -60,6 +60,14 @@ bool isLabel(const Plan &plan, std::string_view input) {
                       [&](const Port &port) { return port.name() == input; });
 }
 
+bool padsLast(const Plan &plan) {
+  const Program *train = findProgram(plan, "train_step");
+  return train && std::any_of(train->inputs().begin(), train->inputs().end(),
+                              [](const Port &port) {
+                                return port.name() == kSampleWeight;
+                              });
+}
+
 bool isShared(const Plan &plan, const Program &program, const Port &input) {
   const auto hasBatch = [&](const Program &p, const Port &port) {
     const auto &shape = shapeOf(p, port);

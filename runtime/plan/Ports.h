@@ -14,6 +14,14 @@ const Program *findProgram(const Plan &plan, std::string_view kind);
 // Labels are the inputs that predict does not take.
 bool isLabel(const Plan &plan, std::string_view input);
 
+// The training programs' input that says how much each sample counts, if they
+// were compiled with --last-batch=pad: 0 for those that fill up an update, the
+// others as many times as makes the mean over all of it theirs. No data file
+// has it.
+constexpr std::string_view kSampleWeight = "dlc.sample_weight";
+// Whether what fills no update at the end of an epoch makes one.
+bool padsLast(const Plan &plan);
+
 // An input without a row for each sample: all samples have the same.
 bool isShared(const Plan &plan, const Program &program, const Port &input);
 

@@ -69,7 +69,15 @@ Status Job::settleSampling(const plan::Plan &plan) {
               .rank = communicator.rank(),
               .world = communicator.size(),
               .shuffle = options.shuffle,
-              .seed = options.seed};
+              .seed = options.seed,
+              .pads = plan::padsLast(plan)};
+  if (sampling.pads &&
+      (data.sets.size() > 1 || data.sets[0].source().isStream()))
+    return usageError("the model was compiled with --last-batch=pad, which is "
+                      "for samples of one length in files: '{}' has {}",
+                      nameOfData(),
+                      data.sets.size() > 1 ? "several lengths"
+                                           : "them of another program");
   for (const int size : data.sizes)
     if (plan::batchOf(plan, size) != sampling.batch)
       return usageError("samples of several lengths are trained in batches of "

@@ -267,14 +267,19 @@ private:
     }
   }
 
+  double samplesPerSecond(const StepReport &report) const {
+    const Cursor begin = job_.sampling.cursorAfter(report.step - 1, counts_);
+    return static_cast<double>(
+               job_.sampling.samplesFrom(begin, job_.data.samples())) /
+           report.seconds;
+  }
+
   void writeMetrics(const StepReport &report) {
     line_.clear();
     line_.add("step", report.step);
     for (size_t i = 0; i < report.values.size(); ++i)
       line_.add(job_.session->metricNames()[i], report.values[i]);
-    line_.add("samples_per_second",
-              static_cast<double>(job_.sampling.samplesOfUpdate()) /
-                  report.seconds);
+    line_.add("samples_per_second", samplesPerSecond(report));
     line_.add("data_wait", report.waited);
     metrics_->append(line_.finish());
   }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 
 using namespace dlc;
@@ -399,6 +400,62 @@ TEST(Cursors, ARestThatIsTooSmallIsLeftOut) {
   EXPECT_EQ(sampling.cursorAfter(4, 12).epoch, 3);
   EXPECT_EQ(sampling.cursorAfter(4, 12).sample, 0);
   EXPECT_EQ(sampling.cursorAfter(6, 12).epoch, 4);
+}
+
+TEST_F(Loading, FillsUpTheLastUpdate) {
+  // 11 samples are left for the 12 of the second update, 10 of 24 for the
+  // other.
+  for (const int64_t window : {1, 2, 4}) {
+    Sampling sampling{.batch = 2,
+                      .window = window,
+                      .world = 3,
+                      .shuffle = false,
+                      .pads = true};
+    const int64_t all = sampling.samplesOfUpdate(),
+                  updates = (23 + all - 1) / all;
+    EXPECT_EQ(sampling.updatesPerEpoch(23), updates);
+    EXPECT_EQ(sampling.cursorAfter(updates, 23).epoch, 1);
+    EXPECT_EQ(sampling.cursorAfter(updates, 23).sample, 0);
+    std::map<int64_t, int> taken;
+    double last = 0; // weight of the last update
+    for (sampling.rank = 0; sampling.rank < 3; ++sampling.rank) {
+      auto data = Dataset::open(
+          path("data.npz"),
+          {{"x", DType::I64, {2, 1}},
+           {.key = "w", .dtype = DType::F32, .shape = {2}, .isWeight = true}},
+          2, {});
+      ASSERT_TRUE(data.ok()) << data.status().message();
+      Loader loader(*data, sampling, 0, updates);
+      for (int64_t batch = 0; batch < updates * window; ++batch) {
+        const auto made = loader.next();
+        ASSERT_TRUE(made.ok() && *made);
+        int64_t samples[2];
+        float weights[2];
+        std::memcpy(samples, (*made)->batch[0].data(), sizeof samples);
+        std::memcpy(weights, (*made)->batch[1].data(), sizeof weights);
+        const bool isLast = batch / window == updates - 1;
+        for (int i = 0; i < 2; ++i) {
+          taken[samples[i]] += weights[i] > 0;
+          last += isLast ? weights[i] : 0;
+          if (!isLast) {
+            EXPECT_EQ(weights[i], 1);
+          }
+        }
+      }
+    }
+    EXPECT_EQ(taken.size(), 23u);
+    for (const auto &[sample, times] : taken)
+      EXPECT_EQ(times, 1) << sample;
+    EXPECT_NEAR(last, static_cast<double>(all), 1e-4); // the mean's are 1
+  }
+}
+
+TEST(Cursors, ARestOfAnEpochIsFilledUp) {
+  const Sampling sampling{.batch = 5, .pads = true, .since = 4, .from = {2, 8}};
+  EXPECT_EQ(sampling.cursorAfter(4, 12).epoch, 2);
+  EXPECT_EQ(sampling.cursorAfter(5, 12).epoch, 3);
+  EXPECT_EQ(sampling.cursorAfter(5, 12).sample, 0);
+  EXPECT_EQ(sampling.cursorAfter(8, 12).epoch, 4);
 }
 
 TEST_F(Loading, StopsEarly) {

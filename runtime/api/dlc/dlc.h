@@ -146,8 +146,10 @@ dlc_session_inputs(dlc_session *session, const char *program, size_t *count);
 
 /* One micro-batch of training: `inputs` are those of train_step in order, in
    its dtypes and shapes, those of any size that the model has; names may be
-   null. *updated, unless null, is 1 if it
-   was the last of an update, whose metrics are then to be had. */
+   null. Compiled with --last-batch=pad it takes "dlc.sample_weight", too: 1 for
+   each sample, or 0 for what does not count and all / those that do for the
+   others. *updated, unless null, is 1 if it was the last of an update, whose
+   metrics are then to be had. */
 DLC_API dlc_code dlc_session_train_step(dlc_session *session,
                                         const dlc_tensor *inputs, size_t count,
                                         int *updated);

@@ -47,10 +47,15 @@ int64_t Sampling::takenOf(size_t set) const {
   return from.taken.empty() ? from.sample : from.taken[set];
 }
 
+int64_t Sampling::updatesOf(int64_t samples) const {
+  const int64_t all = samplesOfUpdate();
+  return samples / all + (pads && samples % all != 0);
+}
+
 int64_t Sampling::updatesPerEpoch(std::span<const int64_t> counts) const {
   int64_t updates = 0;
   for (const int64_t count : counts)
-    updates += count / samplesOfUpdate();
+    updates += updatesOf(count);
   return updates;
 }
 
@@ -59,7 +64,7 @@ Cursor Sampling::cursorAfter(int64_t updates,
   const int64_t perEpoch = updatesPerEpoch(counts);
   int64_t first = 0;
   for (size_t set = 0; set < counts.size(); ++set)
-    first += (counts[set] - takenOf(set)) / samplesOfUpdate();
+    first += updatesOf(counts[set] - takenOf(set));
   const int64_t done = updates - since;
   if (done < first)
     return {from.epoch, from.sample + done * samplesOfUpdate()};
@@ -139,10 +144,11 @@ SampleOrder::Update SampleOrder::at(int64_t number) {
     if (end.epoch != epoch_)
       end.taken.assign(counts_.size(), 0);
   }
+  const int64_t there = std::min(size, counts_[set] - taken_[set]);
   return {std::move(cursor), std::move(end), set,
           std::span(rows_[set])
               .subspan(static_cast<size_t>(taken_[set]),
-                       static_cast<size_t>(size))};
+                       static_cast<size_t>(there))};
 }
 
 } // namespace dlc

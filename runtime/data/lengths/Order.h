@@ -1,6 +1,7 @@
 // Which samples each update of a run takes, the same on all machines.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,9 +20,13 @@ struct Cursor {
 //   rows of batch s of an update = order[sample + s * B * world + rank * B, +
 //   B)
 // where (epoch, sample) is the update's cursor and order the identity, or a
-// permutation given by (seed, epoch). An update takes `window` batches; what
-// does not fill an update at the end of an epoch is left out. Of several data
-// sets, all samples are in one order; see SampleOrder.
+// permutation given by (seed, epoch). An update takes `window` batches. What
+// does not fill one at the end of an epoch is left out, or it makes one
+// (`pads`) with repetitions of its last sample that do not count: their weight
+// is 0 and that of each other G / n, where n of its G = B * world * window
+// samples are there, so that means over ranks, window and rows are those of the
+// n samples. All have weight 1 in an update that is full. Of several data sets,
+// which are not padded, all samples are in one order; see SampleOrder.
 struct Sampling {
   int64_t batch = 1; // B, of one rank
   int64_t window = 1;
@@ -29,12 +34,18 @@ struct Sampling {
   int world = 1;
   bool shuffle = true;
   uint64_t seed = 0;
+  bool pads = false;
   // Where these ranks begin to share the samples: `since` updates were done,
   // maybe by more ranks or fewer, and took the data up to `from`.
   int64_t since = 0;
   Cursor from = {};
 
   int64_t samplesOfUpdate() const { return batch * world * window; }
+  // Of those of an update, how many are there from this place of `samples` on.
+  int64_t samplesFrom(const Cursor &cursor, int64_t samples) const {
+    return pads ? std::min(samplesOfUpdate(), samples - cursor.sample)
+                : samplesOfUpdate();
+  }
   // Of data sets with so many samples each.
   int64_t updatesPerEpoch(std::span<const int64_t> counts) const;
   int64_t updatesPerEpoch(int64_t samples) const {
@@ -50,6 +61,7 @@ struct Sampling {
 
 private:
   int64_t takenOf(size_t set) const;
+  int64_t updatesOf(int64_t samples) const;
 };
 
 // The permutation of [0, count) that (seed, epoch) gives.
@@ -68,7 +80,8 @@ public:
   struct Update {
     Cursor begin, end;
     size_t set = 0;
-    std::span<const int64_t> rows; // of the set; valid until the next call
+    // Of the set, those that are there; valid until the next call.
+    std::span<const int64_t> rows;
   };
   // Update `number` of the run, at least sampling.since. Going forward costs a
   // look at each set for every update between; going back begins the epoch

@@ -21,13 +21,16 @@ InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
   spec.limit = port.limit();
   spec.isLabel = isLabel(plan, port.name());
   spec.isShared = isShared(plan, program, port);
+  spec.isWeight = port.name() == plan::kSampleWeight;
   return spec;
 }
 
 // An only input may be called x, only labels y.
 void rename(std::vector<InputSpec> &specs, bool labels, const char *name,
             const Source &source) {
-  auto isOne = [&](const InputSpec &spec) { return spec.isLabel == labels; };
+  auto isOne = [&](const InputSpec &spec) {
+    return spec.isLabel == labels && !spec.isWeight;
+  };
   auto only = std::find_if(specs.begin(), specs.end(), isOne);
   if (std::count_if(specs.begin(), specs.end(), isOne) == 1 &&
       (source.has(name) || !source.has(only->key)))
@@ -138,6 +141,10 @@ Result<Trial> tryTo(const Source &source, const plan::Plan &plan,
   trial.specs = specsOf(plan, program, source);
   for (size_t i = 0; i < trial.specs.size(); ++i) {
     const InputSpec &spec = trial.specs[i];
+    if (spec.isWeight) { // of no array
+      trial.heads.emplace_back();
+      continue;
+    }
     DLC_ASSIGN(Array head, source.head(spec.key));
     trial.heads.push_back(std::move(head));
     if (fits(trial.heads.back(), spec, batch, options))
@@ -167,7 +174,7 @@ Status checkLengths(const plan::Plan &plan, std::string_view kind,
   std::map<std::vector<int64_t>, Axis> lengths; // by what they are in each size
   for (size_t i = 0; i < trial.specs.size(); ++i) {
     const std::vector<int64_t> found = sampleOf(trial.heads[i].shape);
-    if (trial.specs[i].isShared)
+    if (trial.specs[i].isShared || trial.specs[i].isWeight)
       continue;
     for (size_t axis = 0; axis < found.size(); ++axis) {
       std::vector<int64_t> sizes;
@@ -236,6 +243,8 @@ Result<Fit> fitTo(const Source &source, const plan::Plan &plan,
     std::string text;
     for (size_t i = 0; i < trial->specs.size(); ++i) {
       const InputSpec &spec = trial->specs[i];
+      if (spec.isWeight)
+        continue;
       found +=
           fmt::format("{}'{}' is {}", found.empty() ? "" : ", ", spec.key,
                       describe(trial->heads[i].dtype, trial->heads[i].shape));
@@ -268,9 +277,11 @@ Status checkPads(const Source &source, const plan::Plan &plan,
     if (!program)
       continue;
     for (const plan::Port &port : program->inputs())
-      known.push_back(port.name());
+      if (port.name() != plan::kSampleWeight)
+        known.push_back(port.name());
     for (const InputSpec &spec : specsOf(plan, *program, source))
-      if (std::find(keys.begin(), keys.end(), spec.key) == keys.end())
+      if (!spec.isWeight &&
+          std::find(keys.begin(), keys.end(), spec.key) == keys.end())
         keys.push_back(spec.key);
   }
   known.insert(known.end(), keys.begin(), keys.end());

@@ -48,7 +48,7 @@ shapedFor(std::shared_ptr<const Source> source, const plan::Plan &plan,
   std::vector<SampleInput> inputs;
   std::string first;
   for (const InputSpec &spec : specsOf(plan, program, *source)) {
-    if (spec.isShared)
+    if (spec.isShared || spec.isWeight)
       continue;
     if (first.empty() && !spec.isLabel)
       first = spec.key;
@@ -76,7 +76,8 @@ openJoined(const std::vector<std::shared_ptr<const Source>> &sources,
   std::vector<std::string> keys;
   std::set<std::string> shared;
   for (const InputSpec &spec : specs) {
-    keys.push_back(spec.key);
+    if (!spec.isWeight)
+      keys.push_back(spec.key);
     if (spec.isShared)
       shared.insert(spec.key);
   }

@@ -1,0 +1,27 @@
+// RUN: %dlc-opt %s --split-input-file --dlc-append-loss=last-batch=pad 2>/dev/null | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file "--dlc-append-loss=last-batch=pad ignore-index=-1" 2>/dev/null | FileCheck %s --check-prefix=IGNORE
+
+// Training takes a weight for each sample, of all of its rows; evaluation, which fills up nothing that counts, does not.
+// CHECK: @train_step({{.*}}"in"}, {{.*}}"y"}, [[W:%.*]]: tensor<4xf32> {dlc.name = "dlc.sample_weight"})
+// CHECK: [[ROWS:%.*]], {{.*}} = dlc.softmax_cross_entropy
+// CHECK: [[C:%.*]] = dlc.reshape [[W]] {{.*}} -> tensor<4x1xf32>
+// CHECK: [[B:%.*]] = dlc.broadcast [[C]] {{.*}} -> tensor<4x3xf32>
+// CHECK: [[EACH:%.*]] = dlc.reshape [[B]] {{.*}} -> tensor<12xf32>
+// CHECK: [[M:%.*]] = dlc.mul [[ROWS]], [[EACH]]
+// CHECK: dlc.reduce_mean [[M]] {axes = array<i64: 0>
+// CHECK: @eval_step({{[^,]*}}"in"}, {{[^,]*}}"y"}) ->
+
+// Rows that have weights of their own: their mean over those that are there, by the share of these.
+// IGNORE: @train_step({{.*}}[[W:%.*]]: tensor<4xf32> {dlc.name = "dlc.sample_weight"})
+// IGNORE: [[EACH:%.*]] = dlc.reshape {{.*}} -> tensor<12xf32>
+// IGNORE: [[SHARE:%.*]] = dlc.reduce_mean [[EACH]]
+// IGNORE: dlc.compare gt [[EACH]]
+// IGNORE: dlc.reduce_sum
+// IGNORE: dlc.compare eq [[SHARE]]
+// IGNORE: dlc.mul {{.*}}[[SHARE]]
+// IGNORE: dlc.select
+// IGNORE: dlc.div
+func.func @predict(%x: tensor<4x3x10xf32> {dlc.name = "in"}) -> (tensor<4x3x10xf32> {dlc.name = "logits"}) {
+  %0 = dlc.relu %x : (tensor<4x3x10xf32>) -> tensor<4x3x10xf32>
+  return %0 : tensor<4x3x10xf32>
+}
