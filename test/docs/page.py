@@ -26,6 +26,7 @@ import dlc
 FENCE = re.compile(r"(?:^<!-- (not run|file|from): ([^\n]*?) -->\n+)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+GROUPS = ("cache", "data")  # commands of commands
 COMMAND = re.compile(r"(?:^|[\s(])dlc (\w+)([^\n]*)")
 # Lines of other programs, and flags that dlc hands to nobody else's.
 OTHERS = re.compile(r"\b(cmake|ctest|torchrun|srun|sbatch|mpirun|mpiexec|jsrun|docker|python3?|pip|apt|kubectl|bash|cpack|git|dlc-opt)\b")
@@ -128,9 +129,10 @@ class Page:
     def look_up_flags(self, command, words, fails):
         if command not in commands():
             raise Wrong(f"no command: dlc {command}")
+        command = [command, *(words.split()[:1] if command in GROUPS else [])]
         for flag in FLAG.findall(words):
-            if flag not in flags_of(command) | {"--help"} and not fails:
-                raise Wrong(f"dlc {command} has no {flag}")
+            if flag not in flags_of(*command) | {"--help"} and not fails:
+                raise Wrong(f"dlc {' '.join(command)} has no {flag}")
 
     def check_flags(self):
         """Those in prose: `--flag`, or a row of a table about another tool, which names it in the row's first cell."""
