@@ -148,6 +148,10 @@ class OwnStep(dlc.TestCase):
             del parts["nodes"][4], parts["tensors"]["W0"], parts["tensors"]["B0"]
         refused("the training algorithm has no Adagrad, Adam or Momentum of ai.onnx.preview.training", without)
         proto = model("Momentum", **settings)
+        proto.training_info[0].update_binding.append(proto.training_info[0].update_binding[0])
+        self.compile(proto, code=dlc.BAD_MODEL)
+        self.assertRegex(self.log, "m.onnx: --training-info: .*'[A-Z]' is updated twice")
+        proto = model("Momentum", **settings)
         proto.training_info.append(proto.training_info[0])
         self.compile(proto, code=dlc.BAD_MODEL)
         self.assertIn("the model has 2 entries of training_info, expected one", self.log)
