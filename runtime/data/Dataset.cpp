@@ -10,13 +10,6 @@
 #include <cstring>
 
 namespace dlc {
-namespace {
-
-std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape) {
-  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
-}
-
-} // namespace
 
 bool becomesShares(const Array &array, const InputSpec &spec, int64_t batch,
                    const SampleOptions &options) {

@@ -228,6 +228,10 @@ static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
   return Array{kind.dtype, std::move(header->shape), std::move(data)};
 }
 
+std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape) {
+  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
+}
+
 Result<Array> parseNpy(const SharedBytes &content) {
   return parseNpyOf(content, content.bytes.size());
 }

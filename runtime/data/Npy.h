@@ -22,6 +22,9 @@ struct Array {
 // "f32 [64, 1, 28, 28]"
 std::string describe(DType dtype, const std::vector<int64_t> &shape);
 
+// The shape of a row; of a scalar none.
+std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape);
+
 // The content of a .npy file. Little-endian bool, u8, i32, i64, f16, f32, f64;
 // i8, i16 and u16 become i32, u32 becomes i64. Others and column-major order
 // are refused by name.

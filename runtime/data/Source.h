@@ -92,9 +92,39 @@ public:
   bool has(const std::string &key) const;
 };
 
+// Another source's arrays, but for what is overridden.
+class SourceOver : public Source {
+public:
+  explicit SourceOver(std::shared_ptr<const Source> source)
+      : source_(std::move(source)) {}
+
+  std::string name() const override { return source_->name(); }
+  std::vector<std::string> keys() const override { return source_->keys(); }
+  Result<Array> head(const std::string &key) const override {
+    return source_->head(key);
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    return source_->rows(key);
+  }
+  std::vector<std::string> classes() const override {
+    return source_->classes();
+  }
+  bool isSlow() const override { return source_->isSlow(); }
+  Result<std::string> hash(int threads) const override {
+    return source_->hash(threads);
+  }
+  Result<bool> isHash(const std::string &hash,
+                      const std::string &own) const override {
+    return source_->isHash(hash, own);
+  }
+
+protected:
+  const std::shared_ptr<const Source> source_;
+};
+
 // What is at `path`: tokens (tokens/TokenSource.h), text (text/TextFiles.h), a
-// table
-// (tables/TableSource.h), shards (shards/Shards.h), a folder of pictures
+// table (tables/TableSource.h), shards (shards/Shards.h), a folder of pictures
 // (pictures/Folder.h), arrays: .safetensors, .npy, else .npz.
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
                                                  const SampleOptions &options);

@@ -11,10 +11,6 @@
 namespace dlc {
 namespace {
 
-std::vector<int64_t> sampleOf(const std::vector<int64_t> &shape) {
-  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
-}
-
 // The bytes of one element.
 Result<std::vector<std::byte>> valueAs(double value, DType type) {
   std::vector<std::byte> bytes(sizeOf(type));
@@ -77,16 +73,14 @@ private:
   std::vector<std::byte> value_;
 };
 
-class PaddedSource final : public Source {
+class PaddedSource final : public SourceOver {
 public:
   PaddedSource(std::shared_ptr<const Source> source,
                std::map<std::string, Padding> paddings,
                std::map<std::string, std::vector<std::byte>> values)
-      : source_(std::move(source)), paddings_(std::move(paddings)),
+      : SourceOver(std::move(source)), paddings_(std::move(paddings)),
         values_(std::move(values)) {}
 
-  std::string name() const override { return source_->name(); }
-  std::vector<std::string> keys() const override { return source_->keys(); }
   Result<Array> head(const std::string &key) const override {
     DLC_ASSIGN(Array head, source_->head(key));
     if (const auto found = paddings_.find(key); found != paddings_.end())
@@ -102,23 +96,11 @@ public:
       return rows;
     DLC_ASSIGN(const Array head, source_->head(key));
     return std::make_shared<const PaddedRows>(
-        std::move(rows), sampleOf(head.shape), found->second.shape,
+        std::move(rows), sampleShape(head.shape), found->second.shape,
         values_.at(key));
-  }
-  std::vector<std::string> classes() const override {
-    return source_->classes();
-  }
-  bool isSlow() const override { return source_->isSlow(); }
-  Result<std::string> hash(int threads) const override {
-    return source_->hash(threads);
-  }
-  Result<bool> isHash(const std::string &hash,
-                      const std::string &own) const override {
-    return source_->isHash(hash, own);
   }
 
 private:
-  std::shared_ptr<const Source> source_;
   std::map<std::string, Padding> paddings_;
   std::map<std::string, std::vector<std::byte>> values_;
 };

@@ -36,18 +36,13 @@ private:
   Augmentation how_;
 };
 
-class AugmentedArray final : public Source {
+class AugmentedArray final : public SourceOver {
 public:
   AugmentedArray(std::shared_ptr<const Source> source, std::string key,
                  const PixelLayout &layout, const Augmentation &how)
-      : source_(std::move(source)), key_(std::move(key)), layout_(layout),
+      : SourceOver(std::move(source)), key_(std::move(key)), layout_(layout),
         how_(how) {}
 
-  std::string name() const override { return source_->name(); }
-  std::vector<std::string> keys() const override { return source_->keys(); }
-  Result<Array> head(const std::string &key) const override {
-    return source_->head(key);
-  }
   Result<std::shared_ptr<const RowReader>>
   rows(const std::string &key) const override {
     DLC_ASSIGN(auto rows, source_->rows(key));
@@ -57,19 +52,8 @@ public:
                                                  how_);
   }
   bool isSlow() const override { return true; }
-  std::vector<std::string> classes() const override {
-    return source_->classes();
-  }
-  Result<std::string> hash(int threads) const override {
-    return source_->hash(threads);
-  }
-  Result<bool> isHash(const std::string &hash,
-                      const std::string &own) const override {
-    return source_->isHash(hash, own);
-  }
 
 private:
-  std::shared_ptr<const Source> source_;
   std::string key_;
   PixelLayout layout_;
   Augmentation how_;
@@ -81,8 +65,7 @@ Result<std::shared_ptr<const Source>>
 augmentedArray(std::shared_ptr<const Source> source, std::string key,
                const SampleOptions &options) {
   DLC_ASSIGN(const Array head, source->head(key));
-  const auto layout =
-      layoutOf({head.shape.begin() + !head.shape.empty(), head.shape.end()});
+  const auto layout = layoutOf(sampleShape(head.shape));
   if (!layout || head.dtype != DType::U8)
     return usageError("'{}': '{}' is {}, which cannot be augmented: expected "
                       "pictures, u8 in 3 or 1 channels, as [N, 3, H, W]",

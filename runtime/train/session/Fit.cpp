@@ -54,10 +54,6 @@ namespace {
 
 constexpr const char *kKinds[] = {"train_step", "eval_step", "predict"};
 
-std::vector<int64_t> sampleOf(const std::vector<int64_t> &shape) {
-  return {shape.begin() + (shape.empty() ? 0 : 1), shape.end()};
-}
-
 // Of the shapes alone; what else is wrong is said when the data is read.
 bool fits(const Array &array, const InputSpec &spec, int64_t batch,
           const SampleOptions &options) {
@@ -66,10 +62,10 @@ bool fits(const Array &array, const InputSpec &spec, int64_t batch,
   if (array.shape.empty())
     return false;
   if (!spec.isLabel)
-    return sampleOf(array.shape) == sampleOf(spec.shape);
+    return sampleShape(array.shape) == sampleShape(spec.shape);
   if (becomesShares(array, spec, batch, options))
     return true;
-  return checkedElements(sampleOf(array.shape)).value_or(0) ==
+  return checkedElements(sampleShape(array.shape)).value_or(0) ==
          checkedElements(spec.shape).value_or(0) / static_cast<uint64_t>(batch);
 }
 
@@ -77,7 +73,7 @@ bool fits(const Array &array, const InputSpec &spec, int64_t batch,
 std::string shapeText(const InputSpec &spec, int64_t batch) {
   if (spec.isShared)
     return fmt::format("[{}] for all", fmt::join(spec.shape, ", "));
-  std::vector<int64_t> shape = sampleOf(spec.shape);
+  std::vector<int64_t> shape = sampleShape(spec.shape);
   // Labels count by entries: a batch has one dimension of rows.
   if (const int64_t rows = spec.shape.empty() ? 1 : spec.shape[0] / batch;
       spec.isLabel && rows > 1)
@@ -90,7 +86,7 @@ std::string shapeText(const InputSpec &spec, int64_t batch) {
 // compared with an array of so many axes.
 std::optional<std::vector<int64_t>> axesOf(const InputSpec &spec, int64_t batch,
                                            size_t rank) {
-  std::vector<int64_t> axes = sampleOf(spec.shape);
+  std::vector<int64_t> axes = sampleShape(spec.shape);
   if (spec.isLabel && axes.size() != rank)
     axes = {static_cast<int64_t>(checkedElements(spec.shape).value_or(0)) /
             batch};
@@ -104,7 +100,7 @@ std::optional<std::vector<int64_t>> grown(const Array &array,
   if (spec.isShared || array.shape.empty() ||
       becomesShares(array, spec, batch, options))
     return {};
-  const std::vector<int64_t> found = sampleOf(array.shape);
+  const std::vector<int64_t> found = sampleShape(array.shape);
   auto axes = axesOf(spec, batch, found.size());
   for (size_t i = 0; axes && i < found.size(); ++i)
     if (found[i] > (*axes)[i])
@@ -173,7 +169,7 @@ Status checkLengths(const plan::Plan &plan, std::string_view kind,
   };
   std::map<std::vector<int64_t>, Axis> lengths; // by what they are in each size
   for (size_t i = 0; i < trial.specs.size(); ++i) {
-    const std::vector<int64_t> found = sampleOf(trial.heads[i].shape);
+    const std::vector<int64_t> found = sampleShape(trial.heads[i].shape);
     if (trial.specs[i].isShared || trial.specs[i].isWeight)
       continue;
     for (size_t axis = 0; axis < found.size(); ++axis) {

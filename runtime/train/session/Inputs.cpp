@@ -31,10 +31,6 @@ std::string textOf(const Shapes &shapes) {
   return text;
 }
 
-std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape) {
-  return {shape.begin() + !shape.empty(), shape.end()};
-}
-
 // Samples as the program takes them: pictures in the shape of what it takes
 // besides labels, or those of an array, augmented; columns of a table.
 Result<std::shared_ptr<const Source>>
