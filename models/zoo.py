@@ -106,6 +106,23 @@ class Graphs(nn.Module):
         return self.head(h)
 
 
+class Gains(nn.Module):
+    """[N,8] -> [N,3]: parameters of one element, cast and reshaped as models do: ReZero's, a gate, a slope, a power, a scale."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+        self.slope = nn.PReLU()
+        self.alpha, self.gate, self.p = (nn.Parameter(torch.full((1,), n)) for n in (0.1, 0.3, 2.0))
+        self.logit_scale, self.logit_bias = nn.Parameter(torch.zeros(())), nn.Parameter(torch.zeros(()))
+
+    def forward(self, x):
+        x = x + self.alpha.view(1, 1) * self.slope(self.first(x))
+        share = torch.sigmoid(self.gate.unsqueeze(0))
+        x = share * x + (1 - share) * torch.sigmoid(self.second(x)) ** self.p
+        return self.head(x) * self.logit_scale.to(x.device).clamp(max=4.6).exp() + self.logit_bias.to(x.device)
+
+
 class Experts(nn.Module):
     """[N,8] -> [N,3]: the two best of four experts, weighted."""
 
@@ -178,6 +195,17 @@ class Only(nn.Module):
     def forward(self, *inputs):
         outputs = self.model(*inputs, **self.fixed)
         return outputs[self.key] if isinstance(outputs, dict) else getattr(outputs, self.key)
+
+
+class Pairs(nn.Module):
+    """Texts [N,T] and images [N,3,S,S] -> how well each text fits each image, [N,N], by a learned scale."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.m = model
+
+    def forward(self, texts, x):
+        return self.m(input_ids=texts, pixel_values=x).logits_per_text
 
 
 def vision():
@@ -261,6 +289,12 @@ def language():
             return self.m(input_ids=source, decoder_input_ids=target, use_cache=False).logits
 
     zoo["t5"] = Entry(Translate, tokens(12, parts=2), 100, "adamw")
+    sides = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64)
+    text, vision = dict(sides, vocab_size=100, max_position_embeddings=16), dict(sides, image_size=32, patch_size=8)
+    pairs = lambda: (torch.randint(3, 100, (4, 8)), torch.randn(4, 3, 32, 32))
+    zoo["clip"] = Entry(lambda: Pairs(T.CLIPModel(T.CLIPConfig(
+        text_config=dict(text, eos_token_id=2), vision_config=vision, projection_dim=16))), pairs, 4, "adamw")
+    zoo["siglip"] = Entry(lambda: Pairs(T.SiglipModel(T.SiglipConfig(text_config=text, vision_config=vision))), pairs, 4, "adamw")
     return zoo
 
 
@@ -274,6 +308,7 @@ def own():
         "gru": Entry(lambda: Recurrent("GRU", False), tokens(), 5),
         "rnn": Entry(lambda: Recurrent("RNN", True), tokens(6), 5),
         "graph": Entry(Graphs, edges, 3),
+        "gains": Entry(Gains, lambda: (torch.randn(8, 8),), 3),
         "experts": Entry(Experts, lambda: (torch.randn(8, 8),), 3, "adamw"),
         "yolo": Entry(Yolo, lambda: (torch.randn(4, 3, 32, 32), torch.randn(4, 6, 8, 8)), 0),
     }

@@ -64,11 +64,14 @@ static Status noteUntrained(OnnxFile &file,
   for (const Decision &decision : file.decisions)
     decided.insert(decision.tensor);
   for (const auto &[name, found] : roles)
-    if (found.role == Role::Constant && folded.search(name) &&
-        isFloat(file.weights.find(name)->dtype) &&
-        file.weights.find(name)->elements() > 1 && !decided.count(name) &&
-        formulaOf(*file.weights.find(name)) == Formula::None &&
-        !searchAny(freeze, name))
+    if (found.unsure)
+      file.decisions.push_back(
+          {name, "number", found.reason + ", which may be learned", true});
+    else if (found.role == Role::Constant && folded.search(name) &&
+             isFloat(file.weights.find(name)->dtype) &&
+             file.weights.find(name)->elements() > 1 && !decided.count(name) &&
+             formulaOf(*file.weights.find(name)) == Formula::None &&
+             !searchAny(freeze, name))
       file.decisions.push_back({name, "untrained",
                                 "was computed by the exporter, and nothing "
                                 "says that a parameter is behind it",

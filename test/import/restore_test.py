@@ -279,6 +279,7 @@ class Restore(dlc.TestCase):
                              {"w": "8x8", "norm.weight": "8"}, line)
             self.assertIn("dlc.add", self.text)
             self.assertIn(f"dense<{float(number):.6e}>", self.text)
+        self.assertEqual(self.folded("add_1", np.float32([1.25]), ["norm.eps"], line="return y * (1 + self.eps)"), {"w": "8x8", "norm.eps": "1"})
 
     def test_what_was_added_is_not_guessed(self):
         for line in [None, "return y * scale", "return y * (1 + self.weight_2)", "return y * (1 + self.weight) + b",
@@ -306,6 +307,16 @@ class Restore(dlc.TestCase):
         trained = self.read(nodes, {"k": floats(8, 8), "expand": np.zeros((4, 1, 8, 8), np.float32), "exp": np.ones(1, np.float32)},
                             [value("x", [4, 1, 8, 8])], [value("y", [4, 1, 8, 8])], parameters=["k", "logit_scale"])
         self.assertEqual(trained, {"k": "8x8", "logit_scale": "1"})
+
+    def test_a_row_for_each_sample_that_was_moved(self):
+        """SigLIP's probe, repeated for the batch and transposed; other rows that were moved are the parameter's own."""
+        probe = floats(1, 1, 8)
+        for rows, kept in (np.repeat(probe, 4, 1), "1x1x8"), (np.repeat(probe, 3, 1), "1x3x8"), (floats(1, 4, 8), "1x4x8"):
+            nodes = [call(node("MatMul", ["transpose", "w"], ["p"]), "matmul", "%transpose, %p_w"), call(node("Add", ["x", "p"], ["y"]), "add", "%x, %p")]
+            shape = [1, rows.shape[1], 8]
+            trained = self.read(nodes, {"transpose": rows, "w": floats(8, 8)}, [value("x", [4, *shape[1:]])], [value("y", [4, *shape[1:]])],
+                                parameters=["w", "probe", "other"])
+            self.assertEqual(trained, {"w": "8x8", "transpose": kept})
 
     def test_what_cannot_be_undone_is_one_warning(self):
         self.assertEqual(set(self.folded("sigmoid", floats(8), ["norm.gate"])), {"w", "sigmoid"})

@@ -173,6 +173,88 @@ class Roles(dlc.TestCase):
             proto.producer_name = producer
             self.assertEqual(name in self.states(self.save(proto))["param"], trains, (name, producer, op))
 
+    def numbers(self, nodes, flags=(), producer="pytorch", **numbers):
+        """The roles of one-element tensors behind x, a = Relu(x w) and b = Tanh(a), as (role, whether it is warned about)."""
+        first = [node("MatMul", ["x", "w"], ["p"], name="/fc/MatMul"), node("Relu", ["p"], ["a"], name="/Relu"), node("Tanh", ["a"], ["b"])]
+        names = {k.replace("__", "::").replace("_of_", "/").replace("_dot_", "."): np.asarray(v, np.float32) for k, v in numbers.items()}
+        proto = model([*first, *nodes], [value("x", [4, 4])], [value("y", [4, 4])], {"w": np.eye(4, dtype=np.float32) + 1} | names)
+        proto.producer_name = producer
+        found = self.reasons(proto, *flags)
+        _, _, self.errors = run(IMPORT, self.path("m.onnx"), *flags)
+        warning = re.search("numbers that are not trained, as the file does not say .*--train=REGEX.*--freeze=REGEX.*", self.errors)
+        return {k: (found[k][0], bool(warning and f"'{k}'" in warning.group())) for k in names}
+
+    def test_numbers_of_folded_exports(self):
+        """The older exporter gives parameters that it cast or reshaped names of its own: their use says whether they are learned."""
+        trained, unsure, given = (0, False), (2, True), (2, False)
+        cast = [node("Exp", ["onnx::Exp_8"], ["e"]), node("Mul", ["a", "e"], ["m"])]
+        siglip = [*cast, node("Identity", ["onnx::Exp_8"], ["onnx::Add_9"]), node("Add", ["m", "onnx::Add_9"], ["y"])]
+        self.assertEqual(self.numbers(siglip, onnx__Exp_8=[0]), {"onnx::Exp_8": trained})
+        self.assertIn("onnx::Add_9", self.states(self.path("m.onnx"))["param"])
+        one = {"clamped": (trained, [node("Clip", ["k", "", "most"], ["c"]), node("Exp", ["c"], ["e"]), node("Mul", ["e", "a"], ["y"])]),
+               "gate": (trained, [node("Sigmoid", ["k"], ["s"]), node("Mul", ["s", "a"], ["y"])]),
+               "softplus": (trained, [node("Reshape", ["k", "shape"], ["r"]), node("Softplus", ["r"], ["s"]), node("Div", ["a", "s"], ["y"])]),
+               "residual": (trained, [node("Mul", ["k", "b"], ["m"]), node("Add", ["x", "m"], ["y"])]),
+               "other side": (trained, [node("Mul", ["k", "x"], ["m"]), node("Add", ["b", "m"], ["y"])]),
+               "scale": (unsure, [node("Mul", ["k", "a"], ["y"])]), "bias": (unsure, [node("Add", ["a", "k"], ["y"])]),
+               "negated": (unsure, [node("Neg", ["k"], ["n"]), node("Mul", ["n", "a"], ["y"])]),
+               "no branch": (unsure, [node("Mul", ["k", "b"], ["m"]), node("Add", ["m", "a2"], ["y"]), node("Neg", ["x"], ["a2"])]),
+               "limit": (given, [node("Clip", ["a", "k"], ["y"])]), "fill": (unsure, [node("Where", ["mask", "a", "k"], ["y"])]),
+               "both": (given, [node("Clip", ["a", "k"], ["c"]), node("Mul", ["c", "k"], ["y"])])}
+        for name, (role, nodes) in one.items():
+            for n in nodes:
+                n.input[:] = ["onnx::Any_5" if i == "k" else i for i in n.input]
+            if name == "fill":
+                nodes.insert(0, node("Greater", ["a", "b"], ["mask"]))
+            if name == "clamped":
+                nodes.insert(0, node("Constant", [], ["most"], value_float=4.6))
+            if name == "softplus":
+                nodes.insert(0, node("Constant", [], ["shape"], value_ints=[1, 1]))
+            if name == "no branch":
+                nodes[1], nodes[2] = nodes[2], nodes[1]
+            with self.subTest(name):
+                self.assertEqual(self.numbers(nodes, onnx__Any_5=0.5), {"onnx::Any_5": role})
+                if role is unsure:
+                    self.assertEqual(self.numbers(nodes, ["--train=Any"], onnx__Any_5=0.5), {"onnx::Any_5": trained})
+                    self.assertEqual(self.numbers(nodes, ["--freeze=Any"], onnx__Any_5=0.5), {"onnx::Any_5": given})
+                self.assertEqual(self.numbers(nodes, producer="other", onnx__Any_5=0.5), {"onnx::Any_5": given})
+
+    def test_numbers_that_a_tool_folded(self):
+        """What maps any number to a scale was probably of a learned one; roots and quotients are the source's numbers."""
+        for name, warned in ("_of_m_of_Exp_output_0", True), ("_of_Sigmoid_2_output_0", True), ("_of_m_of_Sqrt_output_0", False), \
+                ("_of_Constant_1_output_0", False):
+            own = name.replace("_of_", "/")
+            self.assertEqual(self.numbers([node("Mul", [own, "a"], ["y"])], **{name: 2}), {own: (2, warned)})
+
+    def test_numbers_of_a_module(self):
+        """Under its own name one is trained wherever it is computed with, also where torch calls an operator so (t, norm)."""
+        trained, unsure, given = (0, False), (2, True), (2, False)
+        limit = node("Constant", [], ["least"], value_float=0.1)
+        one = {"inverse": (trained, [node("Reciprocal", ["k"], ["r"]), node("Mul", ["r", "a"], ["y"])]),
+               "clamped": (trained, [limit, node("Clip", ["k", "least"], ["c"]), node("Div", ["a", "c"], ["y"])]),
+               "power": (trained, [node("Pow", ["a", "k"], ["y"])]), "root": (trained, [node("Sqrt", ["k"], ["r"]), node("Div", ["a", "r"], ["y"])]),
+               "at least": (trained, [limit, node("Max", ["k", "least"], ["c"]), node("Mul", ["a", "c"], ["y"])]),
+               "floor": (unsure, [node("Max", ["a", "k"], ["y"])]), "limit": (given, [node("Clip", ["a", "k"], ["y"])]),
+               "ratio": (given, [node("Dropout", ["a", "k"], ["y"])])}
+        for own in "temp", "t", "norm_1", "b.view":
+            for what, (role, nodes) in one.items():
+                renamed = [node(n.op_type, [own if i == "k" else i for i in n.input], n.output) for n in nodes]
+                for n, old in zip(renamed, nodes):
+                    n.attribute.extend(old.attribute)
+                with self.subTest(own + " " + what):
+                    self.assertEqual(self.numbers(renamed, **{own.replace(".", "_dot_"): 0.5}), {own: role})
+        score = [node("Greater", ["a", "b"], ["m"]), node("Where", ["m", "a", "fill"], ["y"])]
+        self.assertEqual(self.numbers(score, fill=-1e9), {"fill": given})
+        self.assertEqual(self.numbers(score, fill=0.5), {"fill": unsure})
+
+    def test_weights_of_one_element(self):
+        """Of a layer from one channel to one."""
+        weights = {"onnx::MatMul_5": np.ones((1, 1), np.float32), "onnx::Conv_6": np.ones((1, 1, 1, 1), np.float32)}
+        proto = model([node("MatMul", ["x", "onnx::MatMul_5"], ["a"]), node("Conv", ["a", "onnx::Conv_6"], ["y"])],
+                      [value("x", [4, 1, 3, 1])], [value("y", [4, 1, 3, 1])], weights)
+        proto.producer_name = "pytorch"
+        self.assertEqual(self.states(self.save(proto))["param"], set(weights))
+
     def reasons(self, proto, *flags):
         _, out, err = run(IMPORT, self.save(proto), "--roles", "--quiet", *flags)
         return {name: (int(role), why) for name, role, why in re.findall(r"(?m)^role (\S+) (\d) (.*)$", out)}

@@ -107,13 +107,13 @@ class Scopes(dlc.TestCase):
     def test_vectors_that_got_more_dimensions(self):
         """Scale and shift of a group norm, which trained as in PyTorch only where nothing was folded; slopes."""
         nodes = [node("Reshape", ["x", "shape"], ["r"], name="/n/Reshape"),
-                 node("InstanceNormalization", ["r", "ones", "zeros"], ["i"], name="/n/InstanceNormalization"),
+                 node("InstanceNormalization", ["r", "/n/Constant_output_0", "/n/Constant_1_output_0"], ["i"], name="/n/InstanceNormalization"),
                  node("Reshape", ["i", "back"], ["h"], name="/n/Reshape_1"),
                  node("Mul", ["h", "onnx::Mul_1"], ["m"], name="/n/Mul"),
                  node("Add", ["m", "onnx::Add_2"], ["a"], name="/n/Add"),
                  node("PRelu", ["a", "onnx::PRelu_3"], ["y"], name="/act/PRelu")]
-        weights = {"shape": np.array([0, 2, -1]), "back": np.array([4, 6, 2, 2]), "ones": np.ones(2, np.float32),
-                   "zeros": np.zeros(2, np.float32), "onnx::Mul_1": floats(6, 1, 1), "onnx::Add_2": floats(6, 1, 1),
+        weights = {"shape": np.array([0, 2, -1]), "back": np.array([4, 6, 2, 2]), "/n/Constant_output_0": np.ones(2, np.float32),
+                   "/n/Constant_1_output_0": np.zeros(2, np.float32), "onnx::Mul_1": floats(6, 1, 1), "onnx::Add_2": floats(6, 1, 1),
                    "onnx::PRelu_3": floats(6, 1, 1)}
         found = self.read(nodes, weights, [value("x", [4, 6, 2, 2])], [value("y", [4, 6, 2, 2])])
         self.assertEqual({k: v for k, v in found.items() if len(v) == 1},

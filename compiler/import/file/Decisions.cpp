@@ -31,6 +31,11 @@ constexpr Warning kWarnings[] = {
      "they had some, are not trained: ",
      ". To train them as they are, compile with --train=REGEX, which they "
      "match; to train the parameters, export with "},
+    {"number",
+     "numbers that are not trained, as the file does not say whether they are "
+     "parameters or settings: ",
+     ". Compile with --train=REGEX, which those match that are learned, and "
+     "--freeze=REGEX for others, or export with "},
     {"zero row",
      "a row of zeros in an embedding table, as torch makes for its "
      "padding_idx, which this file cannot say; the row trains as the others "
@@ -61,8 +66,8 @@ std::string listed(const std::vector<std::string> &names) {
 bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
          decision.kind == "fixed" || decision.kind == "fresh" ||
-         decision.kind == "by names" || decision.kind == "untied" ||
-         decision.kind == "own";
+         decision.kind == "by names" || decision.kind == "number" ||
+         decision.kind == "untied" || decision.kind == "own";
 }
 
 } // namespace

@@ -16,7 +16,7 @@ enum class Role {
 struct Decision {
   std::string tensor; // an initializer
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
-                      // joined, as it is, lost, untrained, padding, zero
+                    // joined, as it is, lost, untrained, number, padding, zero
   // row, filled, fixed, fresh, by names, untied, own, unnamed
   std::string text;       // what and why
   bool warn = false;      // it may train otherwise than the source model

@@ -130,7 +130,7 @@ bool isMadeUp(const TorchNotes &notes, const std::string &name) {
          name.starts_with("val_") || name.starts_with('_') || isNumber(name) ||
          name.starts_with("Constant") ||
          (output != std::string::npos && isNumber(name.substr(output + 8))) ||
-         !operatorOf(name).empty();
+         (notes.namesByOperator() && !operatorOf(name).empty());
 }
 
 } // namespace dlc::import

@@ -228,6 +228,11 @@ void TorchNotes::readCalls(const onnx::GraphProto &graph) {
     indexTensors(call);
     calls[&node] = std::move(call);
   }
+  isNewer =
+      !calls.empty() || std::none_of(graph.node().begin(), graph.node().end(),
+                                     [](const auto &node) {
+                                       return node.name().starts_with('/');
+                                     });
 }
 
 void TorchNotes::indexTensors(TorchCall &call) const {

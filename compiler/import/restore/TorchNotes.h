@@ -35,6 +35,9 @@ class TorchNotes {
 public:
   explicit TorchNotes(const onnx::GraphProto &graph);
 
+  /// The newer exporter wrote the file: it calls a value that it folded by the
+  /// operator that gave it. In a file of the older one "mean" is a module's.
+  bool namesByOperator() const { return isNewer; }
   /// The file says which parameters its module has.
   bool hasSignature() const { return !parameters.empty(); }
   const TorchCall &call(const onnx::NodeProto &node) const;
@@ -71,6 +74,7 @@ private:
   std::map<std::string, std::string> parameters, buffers; // value -> target
   std::set<std::string> targets, bufferNames;
   std::unordered_map<const onnx::NodeProto *, TorchCall> calls;
+  bool isNewer = true;
   static const TorchCall none;
 };
 

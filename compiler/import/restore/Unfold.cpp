@@ -134,11 +134,14 @@ private:
       return constant(f, fmt::format("made by {} in the source", f.op));
     if (named && f.candidates.empty())
       return constant(f, "no parameter of the source is behind it");
-    if (f.weight.elements() < 2 && f.op != "exp")
+    if (f.weight.elements() < 2 && f.op != "exp") {
+      if (!named || (f.op == "add" && undoAdd(f)))
+        return; // the rules of findRoles
       return constant(f, "a number");
+    }
     if (scores && gatherTable(f))
       return;
-    if (kRepeaters.count(f.op) || hasBatch(f.weight)) {
+    if (kRepeaters.count(f.op) || hasBatch(f.weight) || repeatsBatch(f)) {
       if (expand(f))
         return;
       if (!named)
@@ -252,6 +255,16 @@ private:
 
   bool hasBatch(const Weight &weight) const {
     return batch > 1 && weight.shape.size() > 1 && weight.shape[0] == batch;
+  }
+
+  /// A table's rows for each sample, moved: alike along the batch, inside.
+  bool repeatsBatch(const Folded &f) const {
+    const auto &shape = f.weight.shape;
+    for (size_t axis = 1; axis + 1 < shape.size(); ++axis)
+      if (batch > 1 && shape[axis] == batch && isMoved(f) &&
+          !isSplat(f.weight) && repeatsAlong(f.weight, axis))
+        return true;
+    return false;
   }
 
   //===--- expressions ----------------------------------------------------===//

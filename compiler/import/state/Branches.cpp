@@ -43,7 +43,9 @@ public:
   const onnx::NodeProto *run(const onnx::NodeProto &node, int slot,
                              int64_t channels) const {
     const std::string &branch = node.input(1 - slot);
-    if (lastWidth(branch) != channels)
+    const bool isNumber = channels == 1;
+    const int64_t width = lastWidth(branch);
+    if (isNumber ? isKnown(branch) : width != channels)
       return nullptr;
     const onnx::NodeProto *at = &node;
     for (int steps = 0; steps < kLongestTail; ++steps) {
@@ -64,7 +66,12 @@ public:
         at = &next;
         continue;
       }
-      return op == "Add" && isMadeFrom(branch, other) ? &next : nullptr;
+      if (op != "Add")
+        return nullptr;
+      return (width && isMadeFrom(branch, other)) ||
+                     (isNumber && lastWidth(other) && isMadeFrom(other, branch))
+                 ? &next
+                 : nullptr;
     }
     return nullptr;
   }

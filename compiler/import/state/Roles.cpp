@@ -3,6 +3,7 @@
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/state/Branches.h"
 #include "compiler/import/state/FixedNumbers.h"
+#include "compiler/import/state/LearnedNumbers.h"
 #include "compiler/import/state/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/Floats.h"
@@ -20,9 +21,6 @@ const std::set<std::string> kPassThrough = {
     "Identity", "Transpose",      "Reshape",         "Cast",  "CastLike",
     "Squeeze",  "Unsqueeze",      "Flatten",         "Slice", "Expand",
     "Split",    "QuantizeLinear", "DequantizeLinear"};
-
-const std::set<std::string> kArithmetic = {
-    "Add", "Div", "Exp", "Mul", "Neg", "Sigmoid", "Softplus", "Sub", "Tanh"};
 
 /// One of the values that the node gives derivatives by.
 bool isDifferentiated(const onnx::NodeProto &node, int input) {
@@ -92,7 +90,7 @@ private:
     const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
                           *statisticOf = nullptr, *any = nullptr,
                           *derivedBy = nullptr, *joinedBy = nullptr;
-    bool isLookedUp = false, isArithmetic = true;
+    bool isLookedUp = false;
   };
 
   Found byUse(const std::string &name, const Weight &weight,
@@ -138,10 +136,13 @@ private:
         parted == file.partedFrom.end() ? own : parted->second;
     if (name.ends_with(".weight") || name.ends_with(".bias"))
       return {Role::Param, "named as a module's weight or bias"};
-    if (weight.elements() <= 1 && !isLearnedNumber(name, reading))
-      return {Role::Constant, "a number of " + described(reading.any)};
-    if (reading.weightOf)
+    if (reading.weightOf && isOfText(name, *reading.weightOf))
+      return {Role::Constant, "numbers of the source's text, which a group "
+                              "norm is written with"};
+    if (reading.weightOf && (weight.elements() > 1 || isTorch))
       return {Role::Param, "a weight of " + described(reading.weightOf)};
+    if (weight.elements() <= 1)
+      return ofNumber(own, weight, name, reading);
     if (isTorch && reading.joinedBy && !isChoice(weight))
       return {Role::Param, "a value per channel of the branch that " +
                                described(reading.joinedBy) +
@@ -151,8 +152,15 @@ private:
                                   described(reading.any)};
     if (bufferNames().search(name))
       return {Role::Constant, "named as models name their buffers"};
-    return {Role::Param, "named as torch names what a module has; a buffer "
-                         "would be, too (--freeze)"};
+    return {Role::Param, kNamed};
+  }
+
+  /// The ones and zeros that the older exporter gives the norm of a group.
+  bool isOfText(const std::string &name, const onnx::NodeProto &norm) const {
+    static const Pattern constant =
+        *Pattern::parse("(^|/)Constant(_[0-9]+)?_output_[0-9]+$");
+    return isTorch && norm.op_type() == "InstanceNormalization" &&
+           constant.search(name);
   }
 
   /// Zeros and ones, as masks hold them.
@@ -163,11 +171,29 @@ private:
     return zeros && ones && size_t(zeros + ones) == values.size();
   }
 
-  /// A temperature, or a gain: the exporter inlines numbers of the source's
-  /// text. Where it notes parameters, they are known.
-  bool isLearnedNumber(const std::string &name, const Reading &reading) const {
-    return isTorch && fxValues.empty() && reading.any && reading.isArithmetic &&
-           !madeUpNames().search(name) && !bufferNames().search(name);
+  /// The older exporter keeps numbers of the source's text in nodes, so that an
+  /// initializer is a parameter or a buffer: of its own name, or of none where
+  /// it was cast, reshaped or computed with. Tools after it fold as well.
+  Found ofNumber(const std::string &own, const Weight &weight,
+                 const std::string &name, const Reading &reading) const {
+    static const Pattern computed = *Pattern::parse(
+        "/(Exp|Sigmoid|Softplus|Tanh)(_[0-9]+)?_output_[0-9]+$");
+    const Found number{Role::Constant, "a number of " + described(reading.any)};
+    const bool folded = name.starts_with("onnx::");
+    const bool named =
+        !madeUpNames().search(name) && !bufferNames().search(name);
+    if (!isTorch || !fxValues.empty() || weight.elements() < 1 ||
+        !(folded || named || computed.search(name)))
+      return number;
+    const NumberUse use = numberUseOf(own, file, flow);
+    if (use == NumberUse::Setting)
+      return number;
+    if (use == NumberUse::Learned && folded)
+      return {Role::Param, "a number that is used as learned ones are, by " +
+                               described(reading.any)};
+    if (use >= NumberUse::Operand && named)
+      return {Role::Param, kNamed};
+    return {number.role, number.reason, false, true};
   }
 
   /// Of a tensor that would be trained. Weights that layers multiply by may
@@ -191,7 +217,9 @@ private:
 
   static constexpr const char
       *kNotedParameter = "a parameter of the source, as the exporter noted",
-      *kNotedBuffer = "a buffer of the source, as the exporter noted";
+      *kNotedBuffer = "a buffer of the source, as the exporter noted",
+      *kNamed = "named as torch names what a module has; a buffer would be, "
+                "too (--freeze)";
 
   /// torch exports initializers under the module's own names (class_token,
   /// layer_scale, in_proj_bias) and names what it made up otherwise. Buffers
@@ -322,8 +350,6 @@ private:
       note(reading.settingOf, use, isSetting(node, use.input));
       note(reading.statisticOf, use,
            node.op_type() == "BatchNormalization" && use.input >= 3);
-      reading.isArithmetic &= kArithmetic.count(node.op_type()) > 0 ||
-                              kPassThrough.count(node.op_type()) > 0;
       reading.isLookedUp |= node.op_type() == "Gather" && use.input == 0;
       if (use.input == 0 && kPassThrough.count(node.op_type()))
         for (const std::string &output : node.output())

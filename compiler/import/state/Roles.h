@@ -16,6 +16,7 @@ struct Found {
   Role role;
   std::string reason;   // "the weight of Conv '/c1/Conv'"
   bool byValue = false; // its name or use says Param, its values (Formula) not
+  bool unsure = false;  // a number that may be learned; nothing says so
 };
 
 std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
@@ -24,10 +25,11 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 /// of a Conv, Gemm, MatMul, norm or Gather (also through a Transpose, Reshape,
 /// Cast ...), the bias added to such a product, scale or shift of a norm that
 /// was written as several nodes, or named *.weight or *.bias, or named like
-/// module state in a torch export (class_token). Where the exporter recorded
-/// parameters and buffers (torch's fx_node metadata), that decides. In a file
-/// of torch's, numbers that are a formula's are not trained whatever the file
-/// says: requires_grad is not in it.
+/// module state in a torch export (class_token). A tensor of one element is a
+/// number of the source's text but for torch's files (LearnedNumbers.h). Where
+/// the exporter recorded parameters and buffers (torch's fx_node metadata),
+/// that decides. In a file of torch's, numbers that are a formula's are not
+/// trained whatever the file says: requires_grad is not in it.
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides);
 
