@@ -245,13 +245,16 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   table.choice(key("bad-samples"), badSamples, {"error", "skip"},
                "what cannot be decoded: error: end the run, skip: with a "
                "warning take the next picture, leave out the row of a table");
-  table.text(key("columns"), columns, "ARRAY:COLUMN,...;...",
-             "columns of a table (.csv, .tsv) that make an array, as in "
-             "x:a,b,f..k;y:label (default: y is the column y, x all others)");
+  table.text(
+      key("columns"), columns, "ARRAY:COLUMN,...;...",
+      "columns of a table (.csv, .tsv, .parquet) that make an array, as in "
+      "x:a,b,f..k;y:label (default: y is the column y, x all others)");
   table
-      .list(key("classes"), classes, "NAME,...",
-            "classes of a table's labels in the order of their numbers "
-            "(default: those in the training data, sorted)")
+      .list(
+          key("classes"), classes, "NAME,...",
+          "classes by name in the order of their numbers, of a table's labels "
+          "or a folder's folders "
+          "(default: those in the training data, sorted)")
       .commas = true;
   table.require([this](auto &) -> Status {
     auto sorted = classes;

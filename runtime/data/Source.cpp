@@ -12,7 +12,7 @@
 #include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/Shards.h"
 #include "runtime/data/stream/SampleStream.h"
-#include "runtime/data/tables/CsvFiles.h"
+#include "runtime/data/tables/Table.h"
 #include "runtime/data/tables/TableSource.h"
 #include "runtime/data/text/TextFiles.h"
 #include "runtime/data/tokens/TokenSource.h"

@@ -26,12 +26,12 @@ void addPlaces(OptionTable &table, TrainOptions &o) {
       .described("STEP")
       .only("run.resume", {})
       .flagOnly();
-  table.text(
-      "run.data", o.data, "PATH",
-      "samples: .npz or .safetensors with arrays x and y, a table "
-      "(.csv), a folder with a folder of pictures for each class, shards "
-      "(a-{000..127}.tar), tokens (.bin) or text (.txt); "
-      "several, also of several lengths, by commas");
+  table.text("run.data", o.data, "PATH",
+             "samples: .npz or .safetensors with arrays x and y, a table "
+             "(.csv, .parquet), a folder with a folder of pictures for each "
+             "class, shards "
+             "(a-{000..127}.tar), tokens (.bin) or text (.txt); "
+             "several, also of several lengths, by commas");
   table.text("run.data-command", o.dataCommand, "COMMAND",
              "instead of --data: a program that writes samples to its output, "
              "which each rank starts; --data=- reads this one's input");

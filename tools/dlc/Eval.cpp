@@ -30,7 +30,8 @@ EvalArguments::EvalArguments() {
   table.group("Options");
   addModel(table, "eval.model", model);
   table.text("eval.data", data, "PATH",
-             "samples: .npz, .npy with x only, .safetensors, .csv, a folder of "
+             "samples: .npz, .npy with x only, .safetensors, .csv, .parquet, a "
+             "folder of "
              "pictures, .tar, .bin or .txt; several by commas");
   addAverages(table, "eval.ema", averages);
   table.group("Samples (a run's: as in its training, where nothing is given)");

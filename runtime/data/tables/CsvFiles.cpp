@@ -1,7 +1,6 @@
 #include "runtime/data/tables/CsvFiles.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/data/Range.h"
 
 #include <algorithm>
 
@@ -15,11 +14,8 @@ std::vector<std::string> namesOf(const CsvRecord &header) {
   return names;
 }
 
-Status checkNames(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  for (size_t i = 1; i < names.size(); ++i)
-    if (names[i] == names[i - 1] && !names[i].empty())
-      return failed("two columns are named '{}'", printable(names[i]));
+Status checkNames(const std::vector<std::string> &names) {
+  DLC_TRY(checkColumnNames(names));
   if (names.size() == 1 && names[0].find(';') != std::string::npos)
     return failed("its header has semicolons, expected commas between fields "
                   "(or tabs in a .tsv)");
@@ -31,11 +27,6 @@ bool hasEnding(std::string_view path, std::string_view ending) {
 }
 
 } // namespace
-
-bool isTable(const std::string &path) {
-  return hasEnding(path, ".csv") || hasEnding(path, ".tsv") ||
-         hasEnding(path, ".csv.gz") || hasEnding(path, ".tsv.gz");
-}
 
 Result<CsvFiles::CsvFile> CsvFiles::openOne(const std::string &path) {
   if (hasEnding(path, ".gz"))
@@ -69,17 +60,10 @@ Result<CsvFiles::CsvFile> CsvFiles::openOne(const std::string &path) {
 }
 
 Result<std::shared_ptr<const CsvFiles>>
-CsvFiles::open(const std::string &path) {
+CsvFiles::open(const std::string &name, const std::vector<std::string> &paths) {
   auto table = std::make_shared<CsvFiles>();
-  table->name_ = path;
-  std::vector<std::string> paths;
-  for (size_t at = 0; at != path.npos;) {
-    const size_t end = exists(path) ? path.npos : path.find(',', at);
-    DLC_ASSIGN(const auto some, expandRange(path.substr(at, end - at)));
-    paths.insert(paths.end(), some.begin(), some.end());
-    at = end == path.npos ? end : end + 1;
-  }
-  table->separator_ = path.find(".tsv") != path.npos ? '\t' : ',';
+  table->name_ = name;
+  table->separator_ = name.find(".tsv") != name.npos ? '\t' : ',';
   for (const std::string &one : paths) {
     auto file = table->openOne(one);
     if (!file)
@@ -89,6 +73,13 @@ CsvFiles::open(const std::string &path) {
     table->files_.push_back(*std::move(file));
   }
   return table;
+}
+
+std::vector<std::string> CsvFiles::paths() const {
+  std::vector<std::string> paths;
+  for (const CsvFile &file : files_)
+    paths.push_back(file.file.path());
+  return paths;
 }
 
 std::string CsvFiles::placeOf(size_t file, size_t offset) const {

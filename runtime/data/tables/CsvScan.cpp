@@ -1,6 +1,5 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Mapping.h"
-#include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/tables/CsvFiles.h"
 
@@ -11,7 +10,11 @@ namespace dlc {
 namespace {
 
 constexpr size_t kScanned = 8 << 20; // bytes that a thread takes at once
-constexpr size_t kMostClasses = 1 << 16;
+
+// What was found in a column: of numbers and of texts the first one.
+struct CsvFacts : ColumnFacts {
+  std::optional<std::pair<size_t, size_t>> number, text; // file, byte
+};
 
 // What one thread found in a part of a file.
 struct CsvPart {
@@ -22,7 +25,7 @@ struct CsvPart {
   bool inQuotes = false;   // at its begin
   size_t quotes = 0;
   std::vector<uint64_t> rows;
-  std::vector<ColumnFacts> facts;
+  std::vector<CsvFacts> facts;
   // Of rows that cannot be used: how many, the first one and why.
   int64_t bad = 0;
   size_t badAt = 0;
@@ -41,7 +44,7 @@ public:
     }
   }
 
-  Result<CsvRows> run() {
+  Result<CsvPlaces> run() {
     // A line end is in quotes if the quotes before it are odd.
     eachPart([this](CsvPart &part) {
       const std::string_view text = textOf(part);
@@ -147,7 +150,7 @@ private:
   }
 
   void note(const CsvRecord &record, const ColumnUse &use, CsvKind kind,
-            std::pair<size_t, size_t> place, ColumnFacts &facts) const {
+            std::pair<size_t, size_t> place, CsvFacts &facts) const {
     auto &first = kind == CsvKind::Text ? facts.text : facts.number;
     if (!first)
       first = place;
@@ -157,10 +160,10 @@ private:
       facts.names.insert(record.text(use.column));
   }
 
-  Result<CsvRows> merge() {
-    CsvRows all;
+  Result<CsvPlaces> merge() {
+    CsvPlaces all;
+    std::vector<CsvFacts> facts(uses_.size());
     all.places.resize(files_.files().size());
-    all.facts.resize(uses_.size());
     int64_t bad = 0, rows = 0;
     std::string first;
     for (CsvPart &part : parts_) {
@@ -169,23 +172,24 @@ private:
                             part.why.message());
       bad += part.bad;
       if (bad && bad_ == BadSamples::Error)
-        return failed("{}; --bad-samples=skip leaves such rows out", first);
+        return badRow(first);
       auto &places = all.places[part.file];
       places.insert(places.end(), part.rows.begin(), part.rows.end());
       rows += int64_t(part.rows.size());
       part.rows = {};
       for (size_t i = 0; i < uses_.size(); ++i)
-        add(part.facts[i], all.facts[i]);
+        add(part.facts[i], facts[i]);
     }
-    if (bad)
-      warning("'{}': {} of {} rows are left out, the first: {}", files_.name(),
-              bad, rows + bad, first);
-    for (size_t i = 0; i < uses_.size(); ++i)
-      DLC_TRY(checkLabel(all.facts[i], uses_[i]));
+    warnOfBadRows(files_.name(), bad, rows + bad, first);
+    for (size_t i = 0; i < uses_.size(); ++i) {
+      DLC_TRY(checkLabel(facts[i], uses_[i]));
+      facts[i].isNamed = facts[i].text.has_value();
+      all.facts.push_back(std::move(facts[i]));
+    }
     return all;
   }
 
-  static void add(ColumnFacts &from, ColumnFacts &to) {
+  static void add(CsvFacts &from, CsvFacts &to) {
     to.isWhole &= from.isWhole;
     to.number = to.number ? to.number : from.number;
     to.text = to.text ? to.text : from.text;
@@ -193,7 +197,7 @@ private:
   }
 
   // Names, or numbers: a slip of the pen must not number all classes anew.
-  Status checkLabel(const ColumnFacts &facts, const ColumnUse &use) const {
+  Status checkLabel(const CsvFacts &facts, const ColumnUse &use) const {
     const std::string name = printable(files_.columns()[use.column]);
     if (facts.text && facts.number)
       return failed("column '{}' has a number in {} and none in {}: labels are "
@@ -217,9 +221,9 @@ private:
 
 } // namespace
 
-Result<CsvRows> scanRows(const CsvFiles &files,
-                         const std::vector<ColumnUse> &uses,
-                         const ClassNumbers &classes, BadSamples bad) {
+Result<CsvPlaces> scanRows(const CsvFiles &files,
+                           const std::vector<ColumnUse> &uses,
+                           const ClassNumbers &classes, BadSamples bad) {
   return CsvScan(files, uses, classes, bad).run();
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/base/process/Memory.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/DataHash.h"
+#include "runtime/data/parquet/ParquetTable.h"
 #include "runtime/data/tables/ColumnList.h"
 #include "runtime/data/tables/CsvFiles.h"
 
@@ -23,10 +24,14 @@ namespace {
 struct TableArray {
   std::string key;
   std::vector<size_t> columns;
-  std::vector<int64_t> shape; // of a sample
+  // Shape of an input's sample: the array's if it has as many entries.
+  std::optional<std::vector<int64_t>> wanted;
   bool isLabel = false;
-  DType dtype = DType::F64;
-  bool isNamed = false; // classes
+  // When its rows have been found:
+  // Of a sample; none of a label that is one number.
+  std::vector<int64_t> shape = {};
+  uint64_t entries = 0; // of a sample
+  UsesOfArray uses = {};
 };
 
 bool isLabelKey(const std::string &key) {
@@ -37,49 +42,30 @@ bool isLabelKey(const std::string &key) {
 class ScannedTable {
 public:
   static Result<std::shared_ptr<const ScannedTable>>
-  scan(std::shared_ptr<const CsvFiles> files, std::vector<TableArray> arrays,
+  scan(const TableFiles &from, std::vector<TableArray> arrays,
        const SampleOptions &options) {
     auto table = std::make_shared<ScannedTable>();
-    table->files_ = std::move(files);
     table->arrays_ = std::move(arrays);
     std::vector<ColumnUse> uses;
-    for (const TableArray &array : table->arrays_)
+    for (TableArray &array : table->arrays_) {
+      array.uses = {uses.size(), array.columns.size()};
       for (size_t column : array.columns)
         uses.push_back({column, array.isLabel && array.columns.size() == 1});
+    }
     table->classes_ = options.classes;
     table->number();
-    DLC_ASSIGN(CsvRows rows, scanRows(*table->files_, uses, table->numbers_,
-                                      options.badSamples));
-    table->places_ = std::move(rows.places);
-    for (const auto &places : table->places_)
-      table->ends_.push_back((table->ends_.empty() ? 0 : table->ends_.back()) +
-                             int64_t(places.size()));
-    DLC_TRY(table->settle(rows.facts)
-                .withContext(fmt::format("'{}'", table->files_->name())));
+    DLC_ASSIGN(table->rows_,
+               from.rows(uses, table->numbers_, options.badSamples));
+    DLC_TRY(table->settle().withContext(fmt::format("'{}'", from.name())));
     return table;
   }
 
   const std::vector<TableArray> &arrays() const { return arrays_; }
   const std::vector<std::string> &classes() const { return classes_; }
-  int64_t count() const { return ends_.back(); }
-
+  int64_t count() const { return rows_->count(); }
+  bool isDecoded() const { return rows_->isDecoded(); }
   Status read(const TableArray &array, int64_t row, std::byte *to) const {
-    const auto file = size_t(std::upper_bound(ends_.begin(), ends_.end(), row) -
-                             ends_.begin());
-    const auto in = size_t(row - (file ? ends_[file - 1] : 0));
-    const size_t at = places_[file][in];
-    thread_local CsvRecord record(',');
-    record = files_->record();
-    const auto size =
-        record.split(files_->files()[file].file.text().substr(at));
-    if (!size || record.fields() != files_->columns().size())
-      return failed("{} has changed", files_->placeOf(file, at));
-    for (size_t column : array.columns) {
-      if (!write(record, column, array, to))
-        return failed("{} has changed", files_->placeOf(file, at));
-      to += sizeof(int64_t);
-    }
-    return {};
+    return rows_->read(row, array.uses, numbers_, to);
   }
 
 private:
@@ -89,60 +75,61 @@ private:
   }
 
   // What the arrays are, now that all is known of their columns.
-  Status settle(std::vector<ColumnFacts> &facts) {
-    size_t use = 0;
+  Status settle() {
     for (TableArray &array : arrays_) {
       bool isWhole = true;
-      for (size_t i = 0; i < array.columns.size(); ++i, ++use) {
-        isWhole &= facts[use].isWhole || facts[use].text;
-        if (!facts[use].text || !array.isLabel || array.columns.size() > 1)
-          continue;
-        array.isNamed = true;
-        if (!numbers_.empty())
-          continue;
-        if (!classes_.empty())
-          return failed("'{}' is a second label of names, expected one",
-                        array.key);
-        classes_.assign(facts[use].names.begin(), facts[use].names.end());
+      for (size_t i = 0; i < array.uses.count; ++i) {
+        const ColumnFacts &facts = rows_->facts()[array.uses.first + i];
+        isWhole &= facts.isWhole;
+        const auto entries = checkedElements(facts.shape);
+        const auto sum =
+            entries ? checkedAdd(array.entries, *entries) : entries;
+        if (!sum)
+          return failed("'{}' is too large", array.key);
+        array.entries = *sum;
+        if (facts.isNamed)
+          DLC_TRY(setNamed(array, facts));
       }
-      array.dtype = isWhole ? DType::I64 : DType::F64;
+      array.uses.dtype =
+          isWhole || array.uses.isNamed ? DType::I64 : DType::F64;
+      array.shape = shapeOf(array);
     }
     number();
     return {};
   }
 
-  bool write(const CsvRecord &record, size_t column, const TableArray &array,
-             std::byte *to) const {
-    if (array.isNamed) {
-      const auto found = numbers_.find(record.text(column));
-      if (found == numbers_.end())
-        return false;
-      std::memcpy(to, &found->second, sizeof found->second);
-      return true;
-    }
-    const CsvValue value = csvValue(record.raw(column));
-    if (value.kind != CsvKind::Whole &&
-        (value.kind != CsvKind::Number || array.dtype == DType::I64))
-      return false;
-    if (array.dtype == DType::I64)
-      std::memcpy(to, &value.whole, sizeof value.whole);
-    else
-      std::memcpy(to, &value.number, sizeof value.number);
-    return true;
+  Status setNamed(TableArray &array, const ColumnFacts &facts) {
+    array.uses.isNamed = true;
+    if (!numbers_.empty())
+      return {};
+    if (!classes_.empty())
+      return failed("'{}' is a second label of names, expected one", array.key);
+    classes_.assign(facts.names.begin(), facts.names.end());
+    return {};
   }
 
-  std::shared_ptr<const CsvFiles> files_;
+  std::vector<int64_t> shapeOf(const TableArray &array) const {
+    const bool isOne = array.uses.count == 1;
+    const auto &own = rows_->facts()[array.uses.first].shape;
+    if (!array.isLabel && array.wanted &&
+        checkedElements(*array.wanted) == array.entries)
+      return *array.wanted;
+    if (isOne && (array.isLabel || !own.empty()))
+      return own;
+    return {int64_t(array.entries)};
+  }
+
+  std::shared_ptr<const TableRows> rows_;
   std::vector<TableArray> arrays_;
   std::vector<std::string> classes_; // in the order of their numbers
   ClassNumbers numbers_;
-  std::vector<std::vector<uint64_t>> places_;
-  std::vector<int64_t> ends_; // rows up to the end of each file
 };
 
 class TableRowReader final : public RowReader {
 public:
   TableRowReader(std::shared_ptr<const ScannedTable> table, size_t array)
       : table_(std::move(table)), array_(array) {}
+  bool isInMemory() const override { return table_->isDecoded(); }
   Status read(int64_t row, const TrainingPass *, std::byte *to) const override {
     return table_->read(table_->arrays()[array_], row, to);
   }
@@ -156,7 +143,7 @@ private:
 Result<Array> parseAll(const ScannedTable &table, const TableArray &array,
                        std::vector<int64_t> shape) {
   constexpr int64_t kRows = 4096; // that a thread takes at once
-  const size_t stride = array.columns.size() * sizeof(int64_t);
+  const size_t stride = array.entries * sizeof(int64_t);
   auto bytes =
       std::make_shared<std::vector<std::byte>>(size_t(table.count()) * stride);
   std::atomic<int64_t> next = 0;
@@ -176,18 +163,18 @@ Result<Array> parseAll(const ScannedTable &table, const TableArray &array,
   });
   DLC_TRY(error);
   DLC_TRY(mappedFilesStatus());
-  return Array{array.dtype, std::move(shape), {*bytes, bytes}};
+  return Array{array.uses.dtype, std::move(shape), {*bytes, bytes}};
 }
 
 class TableSource final : public Source {
 public:
-  TableSource(std::shared_ptr<const CsvFiles> files, SampleOptions options,
+  TableSource(std::shared_ptr<const TableFiles> files, SampleOptions options,
               std::vector<ColumnList> lists, uint64_t held)
       : files_(std::move(files)), options_(std::move(options)),
         lists_(std::move(lists)), held_(held) {}
 
   static Result<std::shared_ptr<const TableSource>>
-  create(std::shared_ptr<const CsvFiles> files, const SampleOptions &options,
+  create(std::shared_ptr<const TableFiles> files, const SampleOptions &options,
          uint64_t held) {
     DLC_ASSIGN(auto lists, parseColumnLists(options.columns));
     for (const ColumnList &list : lists)
@@ -216,7 +203,7 @@ public:
   Result<Array> head(const std::string &key) const override {
     DLC_ASSIGN(const auto table, scanned());
     DLC_ASSIGN(const size_t at, find(*table, key));
-    return Array{table->arrays()[at].dtype, shapeOf(*table, at), {}};
+    return Array{table->arrays()[at].uses.dtype, shapeOf(*table, at), {}};
   }
 
   Result<std::shared_ptr<const RowReader>>
@@ -226,7 +213,7 @@ public:
     const TableArray &array = table->arrays()[at];
     if (!isHeld(*table))
       return std::make_shared<const TableRowReader>(table, at);
-    DLC_TRY(checkMemory(size_t(table->count()) * array.columns.size() * 8,
+    DLC_TRY(checkMemory(size_t(table->count()) * array.entries * 8,
                         "an array of a table"));
     DLC_ASSIGN(Array all, parseAll(*table, array, shapeOf(*table, at)));
     return readerOf(std::move(all));
@@ -239,20 +226,17 @@ public:
     std::vector<TableArray> arrays;
     for (const SampleInput &input : inputs) {
       DLC_ASSIGN(std::vector<size_t> columns, source->columnsOf(input.key));
-      std::vector<int64_t> shape{int64_t(columns.size())};
-      if (!input.isLabel && checkedElements(input.shape) == columns.size())
-        shape = input.shape;
       arrays.push_back(
-          {input.key, std::move(columns), std::move(shape), input.isLabel});
+          {input.key, std::move(columns), input.shape, input.isLabel});
     }
     DLC_ASSIGN(source->scanned_,
-               ScannedTable::scan(files_, std::move(arrays), options));
+               ScannedTable::scan(*files_, std::move(arrays), options));
     return source;
   }
 
   bool isSlow() const override {
     const std::lock_guard lock(mutex_);
-    return scanned_ && !isHeld(*scanned_);
+    return scanned_ && !scanned_->isDecoded() && !isHeld(*scanned_);
   }
   std::vector<std::string> classes() const override {
     const std::lock_guard lock(mutex_);
@@ -260,8 +244,8 @@ public:
   }
   Result<std::string> hash(int threads) const override {
     std::string all;
-    for (const auto &file : files_->files()) {
-      DLC_ASSIGN(const std::string one, hashData(file.file.path(), threads));
+    for (const std::string &path : files_->paths()) {
+      DLC_ASSIGN(const std::string one, hashData(path, threads));
       all += one + "\n";
     }
     return sha256(std::as_bytes(std::span(all)));
@@ -316,11 +300,11 @@ private:
       if (!isOwn)
         continue;
       DLC_ASSIGN(auto columns, columnsOf(key));
-      const auto count = int64_t(columns.size());
-      arrays.push_back({key, std::move(columns), {count}, isLabelKey(key)});
+      arrays.push_back(
+          {key, std::move(columns), std::nullopt, isLabelKey(key)});
     }
     DLC_ASSIGN(scanned_,
-               ScannedTable::scan(files_, std::move(arrays), options_));
+               ScannedTable::scan(*files_, std::move(arrays), options_));
     return scanned_;
   }
 
@@ -334,22 +318,22 @@ private:
   static std::vector<int64_t> shapeOf(const ScannedTable &table, size_t at) {
     const TableArray &array = table.arrays()[at];
     std::vector<int64_t> shape{table.count()};
-    // A label is one number.
-    if (!array.isLabel || array.columns.size() > 1)
-      shape.insert(shape.end(), array.shape.begin(), array.shape.end());
+    shape.insert(shape.end(), array.shape.begin(), array.shape.end());
     return shape;
   }
 
   bool isHeld(const ScannedTable &table) const {
-    uint64_t columns = 0;
+    std::optional<uint64_t> entries = 0;
     for (const TableArray &array : table.arrays())
-      columns += array.columns.size();
+      entries = entries ? checkedAdd(*entries, array.entries) : entries;
     const auto bytes =
-        checkedMul(uint64_t(table.count()), columns * sizeof(int64_t));
+        entries
+            ? checkedMul(uint64_t(table.count()) * sizeof(int64_t), *entries)
+            : entries;
     return bytes && *bytes <= held_;
   }
 
-  std::shared_ptr<const CsvFiles> files_;
+  std::shared_ptr<const TableFiles> files_;
   SampleOptions options_;
   std::vector<ColumnList> lists_;
   uint64_t held_;
@@ -362,8 +346,15 @@ private:
 Result<std::shared_ptr<const Source>> openTable(const std::string &path,
                                                 const SampleOptions &options,
                                                 uint64_t held) {
-  DLC_ASSIGN(auto files, CsvFiles::open(path));
-  DLC_ASSIGN(auto source, TableSource::create(std::move(files), options, held));
+  DLC_ASSIGN(const auto files, filesOfTable(path));
+  DLC_ASSIGN(const bool isParquet, areParquet(files));
+  std::shared_ptr<const TableFiles> table;
+  if (isParquet) {
+    DLC_ASSIGN(table, ParquetTable::open(path, files, held));
+  } else {
+    DLC_ASSIGN(table, CsvFiles::open(path, files));
+  }
+  DLC_ASSIGN(auto source, TableSource::create(std::move(table), options, held));
   return std::shared_ptr<const Source>(std::move(source));
 }
 

@@ -14,7 +14,7 @@
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/Picture.h"
 #include "runtime/data/shards/Shards.h"
-#include "runtime/data/tables/CsvFiles.h"
+#include "runtime/data/tables/Table.h"
 #include "runtime/data/text/TextFiles.h"
 #include "runtime/data/tokens/TokenFile.h"
 

@@ -3,9 +3,12 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Mapping.h"
+#include "runtime/data/parquet/ColumnRows.h"
+#include "runtime/data/parquet/ParquetTable.h"
 #include "runtime/data/tables/CsvFiles.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace dlc::tool {
@@ -19,26 +22,50 @@ struct ColumnSurvey {
   bool isWhole = true, isCut = false; // cut: more names than are kept
   double least = 0, most = 0;
   std::map<std::string, int64_t> names;
+  std::string what; // besides: "lists of 8", "dates"
 
   void add(const CsvRecord &record, size_t column) {
     const CsvValue value = csvValue(record.raw(column));
-    if (value.kind == CsvKind::Missing) {
+    if (value.kind == CsvKind::Missing)
       ++missing;
-    } else if (value.kind == CsvKind::NotFinite) {
+    else if (value.kind == CsvKind::NotFinite)
       ++infinite;
-    } else if (value.kind == CsvKind::Text) {
-      ++texts;
-      const std::string name = record.text(column);
-      if (names.size() < kMostNames || names.count(name))
-        ++names[name];
+    else if (value.kind == CsvKind::Text)
+      addText(record.text(column));
+    else
+      addNumber(value.number, value.kind == CsvKind::Whole);
+  }
+  void add(const ParquetColumn &column, const ColumnPage &page) {
+    for (const int64_t whole : page.values.whole)
+      addNumber(double(whole), true);
+    for (const double number : page.values.numbers)
+      if (std::isnan(number))
+        ++missing;
+      else if (std::isinf(number))
+        ++infinite;
       else
-        isCut = true;
-    } else {
-      isWhole &= value.kind == CsvKind::Whole;
-      least = numbers ? std::min(least, value.number) : value.number;
-      most = numbers ? std::max(most, value.number) : value.number;
-      ++numbers;
-    }
+        addNumber(number, false);
+    for (const std::string_view text : page.values.texts)
+      addText(std::string(text));
+    missing += int64_t(page.entries) -
+               (page.definition.empty()
+                    ? int64_t(page.entries)
+                    : std::count(page.definition.begin(), page.definition.end(),
+                                 column.mostDefinition));
+  }
+
+  void addText(const std::string &name) {
+    ++texts;
+    if (names.size() < kMostNames || names.count(name))
+      ++names[name];
+    else
+      isCut = true;
+  }
+  void addNumber(double number, bool whole) {
+    isWhole &= whole;
+    least = numbers ? std::min(least, number) : number;
+    most = numbers ? std::max(most, number) : number;
+    ++numbers;
   }
 
   std::string text() const {
@@ -46,6 +73,8 @@ struct ColumnSurvey {
     const auto add = [&](const std::string &part) {
       text += (text.empty() ? "" : "; ") + part;
     };
+    if (!what.empty())
+      add(what);
     if (numbers)
       add(fmt::format("{}, {} to {}", isWhole ? "whole numbers" : "numbers",
                       least, most));
@@ -63,6 +92,8 @@ struct ColumnSurvey {
                         {"texts", texts},
                         {"not_finite", infinite},
                         {"missing", missing}};
+    if (!what.empty())
+      json["kind"] = what;
     if (numbers)
       json["least"] = least, json["most"] = most, json["whole"] = isWhole;
     if (texts && !isCut)
@@ -87,31 +118,15 @@ private:
   }
 };
 
-} // namespace
-
-Status reportTable(const std::string &path, BadSamples bad,
+// Columns of `rows` rows in `files` files.
+void reportColumns(const TableFiles &table,
+                   const std::vector<ColumnSurvey> &columns, int64_t rows,
                    DataReport &report) {
-  DLC_ASSIGN(const auto files, CsvFiles::open(path));
-  DLC_ASSIGN(const CsvRows rows, scanRows(*files, {}, {}, bad));
-  std::vector<ColumnSurvey> columns(files->columns().size());
-  CsvRecord record = files->record();
-  int64_t count = 0;
-  for (size_t file = 0; file < rows.places.size(); ++file)
-    for (const uint64_t at : rows.places[file]) {
-      const Status split =
-          record.split(files->files()[file].file.text().substr(at)).status();
-      if (!split.ok())
-        return split.withContext(files->placeOf(file, at));
-      for (size_t i = 0; i < std::min(columns.size(), record.fields()); ++i)
-        columns[i].add(record, i);
-      ++count;
-    }
-  DLC_TRY(mappedFilesStatus());
-  report.json["files"] = rows.places.size(), report.json["samples"] = count;
-  report.line("  {} rows in {} {}", count, rows.places.size(),
-              rows.places.size() == 1 ? "file" : "files");
+  const size_t files = table.paths().size();
+  report.json["files"] = files, report.json["samples"] = rows;
+  report.line("  {} rows in {} {}", rows, files, files == 1 ? "file" : "files");
   for (size_t i = 0; i < columns.size(); ++i) {
-    const std::string &name = files->columns()[i];
+    const std::string &name = table.columns()[i];
     report.json["columns"][name.empty() ? fmt::format("column {}", i + 1)
                                         : name] = columns[i].json();
     report.line("  {}: {}",
@@ -119,7 +134,76 @@ Status reportTable(const std::string &path, BadSamples bad,
                              : printable(name),
                 columns[i].text());
   }
+}
+
+Status reportCsv(const CsvFiles &files, BadSamples bad, DataReport &report) {
+  DLC_ASSIGN(const CsvPlaces rows, scanRows(files, {}, {}, bad));
+  std::vector<ColumnSurvey> columns(files.columns().size());
+  CsvRecord record = files.record();
+  int64_t count = 0;
+  for (size_t file = 0; file < rows.places.size(); ++file)
+    for (const uint64_t at : rows.places[file]) {
+      const Status split =
+          record.split(files.files()[file].file.text().substr(at)).status();
+      if (!split.ok())
+        return split.withContext(files.placeOf(file, at));
+      for (size_t i = 0; i < std::min(columns.size(), record.fields()); ++i)
+        columns[i].add(record, i);
+      ++count;
+    }
+  DLC_TRY(mappedFilesStatus());
+  reportColumns(files, columns, count, report);
   return {};
+}
+
+Status surveyParquet(const ParquetFile &file, size_t column,
+                     ColumnSurvey &survey) {
+  const ParquetColumn &of = file.columns[column];
+  if (of.kind == ParquetKind::Other) {
+    survey.what = of.what;
+    return {};
+  }
+  if (of.mostRepetition > 0) {
+    DLC_ASSIGN(const auto shape, shapeOfRows(file, column));
+    survey.what = fmt::format("lists of {}", fmt::join(shape, " x "));
+  }
+  for (size_t group = 0; group < file.groups.size(); ++group) {
+    PageReader pages(file, column, group);
+    ColumnPage page;
+    for (bool more = true; more;) {
+      DLC_ASSIGN(more, pages.next(page));
+      if (more)
+        survey.add(of, page);
+    }
+  }
+  return {};
+}
+
+Status reportParquet(const ParquetTable &table, DataReport &report) {
+  std::vector<ColumnSurvey> columns(table.columns().size());
+  uint64_t rows = 0;
+  for (const ParquetFile &file : table.files()) {
+    rows += file.rows;
+    for (size_t i = 0; i < columns.size(); ++i)
+      DLC_TRY(surveyParquet(file, i, columns[i]));
+  }
+  DLC_TRY(mappedFilesStatus());
+  reportColumns(table, columns, int64_t(rows), report);
+  return {};
+}
+
+} // namespace
+
+Status reportTable(const std::string &path, BadSamples bad,
+                   DataReport &report) {
+  DLC_ASSIGN(const auto paths, filesOfTable(path));
+  DLC_ASSIGN(const bool isParquet, areParquet(paths));
+  if (isParquet) {
+    DLC_ASSIGN(const auto table, ParquetTable::open(path, paths, 0));
+    return reportParquet(*table, report);
+  }
+  DLC_ASSIGN(const auto files, CsvFiles::open(path, paths));
+  return reportCsv(*files, bad, report);
 }
 
 } // namespace dlc::tool
