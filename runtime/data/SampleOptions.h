@@ -34,9 +34,10 @@ struct SampleOptions {
   // one.
   std::string tokens = "auto";
   std::string tokenizer; // of text: a tokenizer.json
-  // Of tables: which columns make which array (tables/ColumnList.h), and the
-  // names of the labels' classes in the order of their numbers; empty: found.
+  // Of tables: which columns make which array (tables/ColumnList.h).
   std::string columns;
+  // Of tables and folders of pictures: the names of the labels' classes in the
+  // order of their numbers; empty: found.
   std::vector<std::string> classes;
   BadSamples badSamples = BadSamples::Error;
   std::vector<InputPadding> pads;

@@ -60,6 +60,32 @@ class Pictures(dlc.TestCase):
         with np.load(self.path("y.npz")) as found, np.load(self.path("all.npz")) as whole:
             np.testing.assert_array_equal(found["y"], whole["y"][:3])
 
+    def test_other_folders_have_the_classes_of_training(self):
+        """Numbers are those of the names, also where a folder has fewer, in training or later."""
+        some = np.flatnonzero(self.y > 4)
+        part, known = self.path("part"), os.path.join(self.shared, "same.npz")
+        shutil.copytree(self.images, part)
+        for label in range(5):
+            shutil.rmtree(os.path.join(part, f"class{label}"))
+        np.savez(self.path("some.npz"), x=self.x[some], y=self.y[some])
+        run = dlc.train(self.artifact, self.images, self.path("run"), epochs=1, val=part)
+        expected = dlc.train(self.artifact, known, self.path("expected"), epochs=1, val=self.path("some.npz"))
+        with open(self.path("run/epochs.jsonl")) as found, open(self.path("expected/epochs.jsonl")) as other:
+            self.assertEqual(found.read(), other.read())
+        self.assertEqual(dlc.evaluate(run.folder, part), dlc.evaluate(expected.folder, self.path("some.npz")))
+        with open(self.path("run/config.yaml")) as file:
+            self.assertIn("classes: [class0, class1, ", file.read())
+        # A class that training does not know; without labels nobody asks.
+        os.rename(os.path.join(part, "class7"), os.path.join(part, "tulip"))
+        message = r"part': 'tulip' is none of the 10 classes \(class0, class1, "
+        for words in (["train", self.artifact], dict(data=self.images, val=part, run=self.path("none"))), (["eval", run.folder], dict(data=part)):
+            _, err = dlc.dlc(*words[0], code=dlc.FAILED, **words[1])
+            self.assertRegex(err, message)
+        dlc.dlc("predict", run.folder, data=part, output=self.path("y.npz"))
+        # Side by side they must be named.
+        _, err = dlc.dlc("train", self.artifact, data=f"{self.images},{part}", run=self.path("none"), epochs=1, code=dlc.FAILED)
+        self.assertIn("has other classes than", err)
+
     def test_bad_samples_are_skipped(self):
         bad = self.path("bad")
         shutil.copytree(self.images, bad)

@@ -1,9 +1,11 @@
 #include "runtime/data/pictures/PictureSource.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/augment/Augment.h"
 #include "runtime/data/pictures/Layout.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -167,6 +169,48 @@ private:
   std::shared_ptr<const Pictures> pictures_;
 };
 
+// Pictures whose classes have other numbers.
+class RenumberedPictures final : public Pictures {
+public:
+  // Those of `classes`, which has all that the pictures have.
+  static Result<std::shared_ptr<const Pictures>>
+  create(std::shared_ptr<const Pictures> of,
+         const std::vector<std::string> &classes) {
+    std::vector<int64_t> numbers;
+    for (const std::string &name : of->classes()) {
+      const auto found = std::find(classes.begin(), classes.end(), name);
+      if (found == classes.end())
+        return failed("'{}': '{}' is none of the {} classes ({})", of->name(),
+                      printable(name), classes.size(),
+                      printable(fmt::format("{}", fmt::join(classes, ", "))));
+      numbers.push_back(found - classes.begin());
+    }
+    auto made = std::make_shared<RenumberedPictures>();
+    made->classes_ = classes;
+    for (const int64_t label : of->labels())
+      made->labels_.push_back(numbers[size_t(label)]);
+    made->of_ = std::move(of);
+    return made;
+  }
+
+  std::string name() const override { return of_->name(); }
+  int64_t count() const override { return of_->count(); }
+  std::string nameOf(int64_t index) const override {
+    return of_->nameOf(index);
+  }
+  Result<SharedBytes> read(int64_t index) const override {
+    return of_->read(index);
+  }
+  const std::vector<int64_t> &labels() const override { return labels_; }
+  const std::vector<std::string> &classes() const override { return classes_; }
+  Result<std::string> hash() const override { return of_->hash(); }
+
+private:
+  std::shared_ptr<const Pictures> of_;
+  std::vector<int64_t> labels_;
+  std::vector<std::string> classes_;
+};
+
 class PictureSource final : public Source {
 public:
   PictureSource(std::shared_ptr<const Pictures> pictures, BadSamples bad,
@@ -208,10 +252,22 @@ public:
     const auto layout = layoutOf(sample);
     if (!layout)
       return layout.status().withContext(fmt::format("'{}'", name()));
-    return std::make_shared<const PictureSource>(
-        pictures_, bad_, sample,
-        std::make_shared<const ShapedPictures>(pictures_, *layout,
-                                               options.augmentation, bad_));
+    std::shared_ptr<const Pictures> pictures = pictures_;
+    const bool isLabelled =
+        std::any_of(inputs.begin(), inputs.end(),
+                    [](const SampleInput &input) { return input.isLabel; });
+    if (isLabelled && !options.classes.empty() &&
+        !pictures->classes().empty()) {
+      DLC_ASSIGN(pictures, RenumberedPictures::create(std::move(pictures),
+                                                      options.classes));
+    }
+    auto shaped = std::make_shared<const ShapedPictures>(
+        pictures, *layout, options.augmentation, bad_);
+    return std::make_shared<const PictureSource>(std::move(pictures), bad_,
+                                                 sample, std::move(shaped));
+  }
+  std::vector<std::string> classes() const override {
+    return pictures_->classes();
   }
   bool isSlow() const override { return true; }
   bool augments() const override { return true; }

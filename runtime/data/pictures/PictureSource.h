@@ -29,7 +29,8 @@ constexpr uint64_t kMaxPictureFile = 256 << 20;
 
 // Arrays x, u8 in the shape that shaped() is asked for ([3, H, W], [1, H, W],
 // [H, W, 3] or [H, W, 1]; others are refused), and y, i64, if there are
-// classes. Errors name the picture.
+// classes: by their names their numbers in options.classes, if that has any; a
+// class that it lacks is an error. Errors name the picture.
 std::shared_ptr<const Source> pictureSource(std::shared_ptr<const Pictures>,
                                             BadSamples bad);
 
