@@ -1,5 +1,5 @@
 // Samples of a program: files, arrays, and what it makes as it is asked.
-#include "runtime/api/Handles.h"
+#include "runtime/api/Options.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/Hash.h"
@@ -137,10 +137,28 @@ Result<std::shared_ptr<const Source>> ownSource(const dlc_source &given) {
 } // namespace
 
 dlc_code dlc_dataset_open(const char *path, dlc_dataset **made) {
+  return dlc_dataset_open_with(path, nullptr, 0, made);
+}
+
+dlc_code dlc_dataset_open_with(const char *path, const dlc_option *options,
+                               size_t count, dlc_dataset **made) {
   return call(text(path), [&]() -> Status {
     DLC_TRY(expectGiven(made, "the place for the data set"));
-    DLC_ASSIGN(auto source, openSource(text(path), {}));
-    *made = new dlc_dataset{std::move(source)};
+    if (count > 0)
+      DLC_TRY(expectGiven(options, "the list of options"));
+    std::vector<KeptOption> kept;
+    for (size_t i = 0; i < count; ++i)
+      kept.push_back({text(options[i].name),
+                      options[i].value
+                          ? std::optional<std::string>(options[i].value)
+                          : std::nullopt});
+    DLC_ASSIGN(const SampleOptions samples, withOptions({}, kept));
+    DLC_ASSIGN(auto sources, openSources(text(path), samples));
+    if (sources.size() > 1)
+      return usageError("'{}' names {} sources of samples, expected one: a "
+                        "trainer takes several by its option 'data'",
+                        text(path), sources.size());
+    *made = new dlc_dataset{std::move(sources[0]), std::move(kept)};
     return {};
   });
 }

@@ -8,8 +8,19 @@
 
 #include <deque>
 
+namespace dlc::api {
+
+// An option that outlives the call that gave it.
+struct KeptOption {
+  std::string name;
+  std::optional<std::string> value;
+};
+
+} // namespace dlc::api
+
 struct dlc_dataset {
   std::shared_ptr<const dlc::Source> source;
+  std::vector<dlc::api::KeptOption> options = {}; // of samples
 };
 
 namespace dlc::api {

@@ -1,6 +1,5 @@
 #include "runtime/api/Options.h"
 
-#include "runtime/api/Handles.h"
 #include "runtime/base/options/Commas.h"
 #include "runtime/base/options/Nearest.h"
 
@@ -39,6 +38,23 @@ Result<OptionTable::Given> apply(OptionTable &table, const dlc_option *options,
   }
   DLC_TRY(table.check(given));
   return given;
+}
+
+std::vector<dlc_option> given(const std::vector<KeptOption> &kept) {
+  std::vector<dlc_option> options;
+  for (const auto &[name, value] : kept)
+    options.push_back({name.c_str(), value ? value->c_str() : nullptr});
+  return options;
+}
+
+Result<SampleOptions> withOptions(SampleOptions samples,
+                                  const std::vector<KeptOption> &kept) {
+  OptionTable table;
+  samples.addTo(table, "run");
+  samples.addDrawsTo(table, "run");
+  const std::vector<dlc_option> options = given(kept);
+  DLC_TRY(apply(table, options.data(), options.size()).status());
+  return samples;
 }
 
 } // namespace dlc::api

@@ -1,7 +1,7 @@
 // Options of dlc.h as rows of a table.
 #pragma once
 
-#include "runtime/api/dlc/dlc.h"
+#include "runtime/api/Handles.h"
 #include "runtime/base/options/OptionTable.h"
 
 namespace dlc::api {
@@ -10,5 +10,12 @@ namespace dlc::api {
 // that were given; Code::Usage for an unknown name, with the nearest one.
 Result<OptionTable::Given> apply(OptionTable &table, const dlc_option *options,
                                  size_t count);
+
+// The same in the caller's terms, as long as `kept` lives.
+std::vector<dlc_option> given(const std::vector<KeptOption> &kept);
+
+// What is made of samples, with a data set's own options instead.
+Result<SampleOptions> withOptions(SampleOptions samples,
+                                  const std::vector<KeptOption> &kept);
 
 } // namespace dlc::api

@@ -135,10 +135,16 @@ Result<double> metric(const dlc_session &s, const std::string &name) {
   return s.metrics[static_cast<size_t>(found - names.begin())];
 }
 
+// As the run made its samples, where the data set's options say nothing else.
+Result<Dataset> open(const dlc_session &s, const dlc_dataset &samples,
+                     const char *program) {
+  DLC_ASSIGN(const SampleOptions options,
+             withOptions(s.samples, samples.options));
+  return openDataset(samples.source, s.session->plan(), program, options);
+}
+
 Status predict(dlc_session &s, const dlc_dataset &samples) {
-  DLC_ASSIGN(
-      const Dataset dataset,
-      openDataset(samples.source, s.session->plan(), "predict", s.samples));
+  DLC_ASSIGN(const Dataset dataset, open(s, samples, "predict"));
   DLC_ASSIGN(s.outputs, s.session->predict(dataset));
   s.outputList = {};
   for (Session::Output &output : s.outputs)
@@ -205,9 +211,7 @@ dlc_code dlc_session_evaluate(dlc_session *session, const dlc_dataset *samples,
   return call("evaluation", [&]() -> Status {
     DLC_TRY(expectGiven(samples, "the data set"));
     DLC_TRY(expectGiven(result, "the place for the result"));
-    DLC_ASSIGN(const Dataset dataset,
-               openDataset(samples->source, session->session->plan(),
-                           "eval_step", session->samples));
+    DLC_ASSIGN(const Dataset dataset, open(*session, *samples, "eval_step"));
     DLC_ASSIGN(const EvalResult found, session->session->evaluate(dataset));
     *result = {found.loss, found.accuracy.has_value(),
                found.accuracy.value_or(0), found.samples};

@@ -4,6 +4,8 @@
 #include "runtime/api/Options.h"
 #include "runtime/collective/launch/Launch.h"
 
+#include <algorithm>
+
 using namespace dlc;
 using namespace dlc::api;
 
@@ -76,24 +78,66 @@ Status checkPlaces(const TrainOptions &o, bool hasData) {
                           "option 'data'");
 }
 
+// What makes samples is the run's affair: a data set's own options must make
+// the same of them.
+Status checkSamples(const dlc_dataset *data, const SampleOptions &run) {
+  if (!data)
+    return {};
+  DLC_ASSIGN(const SampleOptions own, withOptions(run, data->options));
+  if (textOf(own) == textOf(run))
+    return {};
+  return usageError("'{}' was opened with options that make other samples than "
+                    "the run has: '{}', expected '{}'",
+                    data->source->name(), textOf(own), textOf(run));
+}
+
+// The options of the run and of the data that it trains on.
+Result<OptionTable::Given> applyAll(OptionTable &table,
+                                    const dlc_dataset *train,
+                                    std::span<const dlc_option> own) {
+  std::vector<dlc_option> all;
+  if (train)
+    all = given(train->options);
+  for (const dlc_option &option : own) {
+    for (const dlc_option &other : all)
+      if (text(option.name) == other.name)
+        return usageError("option '{}' is given to the data set and to the "
+                          "trainer, expected one",
+                          other.name);
+  }
+  all.insert(all.end(), own.begin(), own.end());
+  return apply(table, all.data(), all.size());
+}
+
+struct GivenData {
+  const dlc_dataset *train = nullptr, *val = nullptr;
+};
+
 // Options of the run; what is given in other ways is not asked for.
 Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
-                               LaunchFlags &launch, const dlc_option *given,
-                               size_t count) {
+                               const GivenData &data, LaunchFlags &launch,
+                               std::span<const dlc_option> given) {
   TrainOptions options;
   hooks.signals = false;
   OptionTable table;
   options.addTo(table);
   launch.addTo(table, "run");
   table.toggle("run.signals", hooks.signals, "handled by the run").notKept();
-  DLC_ASSIGN(options.given, apply(table, given, count));
+  const bool resumes =
+      std::any_of(given.begin(), given.end(), [](const dlc_option &option) {
+        return text(option.name) == "resume";
+      });
+  DLC_ASSIGN(options.given,
+             applyAll(table, resumes ? nullptr : data.train, given));
   options.artifact = model;
   DLC_TRY(checkPlaces(options, hooks.data != nullptr));
-  if (options.resume.empty())
-    return options;
-  DLC_TRY(checkResume(options, table));
-  DLC_ASSIGN(options, resumeOptions(options));
-  options.artifact = options.resume + "/model.dlc";
+  if (resumes) {
+    DLC_TRY(checkResume(options, table));
+    DLC_ASSIGN(options, resumeOptions(options));
+    options.artifact = options.resume + "/model.dlc";
+    DLC_TRY(checkSamples(data.train, options.samples));
+  }
+  DLC_TRY(checkSamples(data.val, options.samples));
   return options;
 }
 
@@ -131,8 +175,10 @@ dlc_code dlc_trainer_open(const char *model, const dlc_dataset *train,
     DLC_TRY(expectGiven(made, "the place for the trainer"));
     TrainHooks hooks = hooksOf(train, val, callbacks);
     LaunchFlags launch;
-    DLC_ASSIGN(TrainOptions chosen,
-               optionsOf(text(model), hooks, launch, options, count));
+    if (count > 0)
+      DLC_TRY(expectGiven(options, "the list of options"));
+    DLC_ASSIGN(TrainOptions chosen, optionsOf(text(model), hooks, {train, val},
+                                              launch, {options, count}));
     auto trainer = std::make_unique<dlc_trainer>();
     DLC_TRY(open(*trainer, std::move(chosen), hooks, launch));
     *made = trainer.release();

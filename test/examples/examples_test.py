@@ -93,6 +93,22 @@ class Examples(dlc.TestCase):
         _, err = self.run_example("embed_c", self.path("none.dlc"), "1", code=dlc.FAILED)
         self.assertIn("none.dlc", err)
 
+    def test_c_table(self):
+        import numpy as np
+        model = self.mlp(optimizer="adamw", lr=0.003, batch=64)
+        dlc.train(model, dlc.data("digits-train"), self.path("run"), epochs=1)
+        with np.load(dlc.data("digits-test")) as data, open(self.path("digits.csv"), "w") as file:
+            print("digit," + ",".join(f"p{i}" for i in range(64)), file=file)
+            for x, y in zip(data["x"].reshape(-1, 64) / 255, data["y"]):
+                print(",".join(map(repr, [int(y), *map(float, x)])), file=file)
+            print("4" + ",unknown" * 64, file=file)
+        expected = dlc.evaluate(self.path("run"), dlc.data("digits-test"))
+        out, err = self.run_example("table_c", self.path("run"), self.path("digits.csv"), "x:p0..p63;y:digit")
+        self.assertEqual(out, f"{expected['samples']} rows, loss {expected['loss']:.4f}, accuracy {expected['accuracy']:.4f}\n")
+        self.assertIn("1 of ", err)
+        _, err = self.run_example("table_c", self.path("run"), self.path("digits.csv"), "x:p0..p64;y:digit", code=dlc.FAILED)
+        self.assertIn("no column 'p64'", err)
+
 
 if __name__ == "__main__":
     dlc.main()

@@ -7,6 +7,7 @@
 #include "test/unit/TinyModel.h"
 
 #include <csignal>
+#include <fstream>
 #include <numeric>
 
 namespace {
@@ -294,6 +295,52 @@ TEST_F(Api, ASessionMakesSamplesAsItsRunDid) {
   EXPECT_NE(loss, normalized);
 }
 
+TEST_F(Api, AFileOpenedWithOptions) {
+  std::ofstream(path("a.csv")) << "id,a,b,c,d,kind\n7,1,2,3,4,u\n8,5,6,7,8,v\n"
+                                  "9,1,1,1,1,v\n1,2,2,2,2,u\n";
+  const Options columns = {{"columns", "x:a..d;y:kind"}};
+  const Dataset table = Dataset::open(path("a.csv"), columns);
+  EXPECT_EQ(session().evaluate(table).loss, (10 + 26 + 4 + 8) / 4.0);
+  const auto halved = Dataset::open(
+      path("a.csv"), {{"columns", "x:a..d;y:kind"}, {"scale", "0.5"}});
+  EXPECT_EQ(session().evaluate(halved).loss, (10 + 26 + 4 + 8) / 8.0);
+  expectError(DLC_USAGE, "no option 'colums'; did you mean 'columns'?", [&] {
+    Dataset::open(path("a.csv"), {{"colums", "x:a"}});
+  });
+  expectError(DLC_FAILED, "no column 'e'", [&] {
+    Dataset::open(path("a.csv"), {{"columns", "x:a..e"}});
+  });
+  expectError(DLC_USAGE, "names 2 sources of samples, expected one", [&] {
+    Dataset::open(path("a.csv") + "," + path("m.dlc/state.safetensors"));
+  });
+
+  // A run takes them as its own, and goes on with them.
+  const auto train = [&](const std::string &name, Options more) {
+    more.insert(more.end(), {{"run", path(name)}, {"steps", "4"}});
+    return Trainer::open(path("m.dlc"), halved, halved, options(more)).run();
+  };
+  const auto run = train("run", {});
+  EXPECT_EQ(
+      Session::open(run.folder).evaluate(Dataset::open(path("a.csv"))).loss,
+      (10 + 26 + 4 + 8) / 8.0);
+  Trainer::resume(run.folder, options({{"steps", "6"}}), {}, &halved).run();
+  expectError(DLC_USAGE,
+              "option 'scale' is given to the data set and to the "
+              "trainer, expected one",
+              [&] {
+                train("twice", {{"scale", "1"}});
+              });
+  const auto whole = Dataset::open(
+      path("a.csv"), {{"columns", "x:a..d;y:kind"}, {"scale", "1"}});
+  expectError(DLC_USAGE, "that make other samples than the run has", [&] {
+    Trainer::open(path("m.dlc"), halved, whole,
+                  options({{"run", path("val")}, {"steps", "4"}}));
+  });
+  expectError(DLC_USAGE, "that make other samples than the run has", [&] {
+    Trainer::resume(run.folder, options({{"steps", "8"}}), {}, &whole);
+  });
+}
+
 TEST_F(Api, ACallbackEndsARunThatGoesOnLater) {
   const Dataset data = samples(10);
   const auto train = [&](const std::string &name, int64_t last) {
@@ -388,6 +435,9 @@ TEST_F(Api, NullPlaces) {
   EXPECT_EQ(dlc_session_open(nullptr, nullptr, 0, nullptr), DLC_USAGE);
   EXPECT_EQ(dlc_session_open("x", nullptr, 0, nullptr), DLC_USAGE);
   EXPECT_EQ(dlc_dataset_open("x", nullptr), DLC_USAGE);
+  EXPECT_EQ(dlc_dataset_open_with("x", nullptr, 0, nullptr), DLC_USAGE);
+  dlc_dataset *none = nullptr;
+  EXPECT_EQ(dlc_dataset_open_with("x", nullptr, 1, &none), DLC_USAGE);
   EXPECT_EQ(dlc_dataset_from_arrays(nullptr, 1, nullptr), DLC_USAGE);
   dlc_session *made = nullptr;
   EXPECT_EQ(dlc_session_open("x", nullptr, 2, &made), DLC_USAGE);

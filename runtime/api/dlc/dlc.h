@@ -95,9 +95,18 @@ typedef struct dlc_option {
    in several threads, may share one. */
 typedef struct dlc_dataset dlc_dataset;
 
-/* A .npz or .npy file, or a folder with a folder of pictures for each class,
-   which are decoded as they are needed. */
+/* What `dlc train --data` takes, by its path: a file of arrays, tables, tokens
+   or text, shards, or a folder with a folder of pictures for each class. */
 DLC_API dlc_code dlc_dataset_open(const char *path, dlc_dataset **made);
+
+/* The same with options of `dlc train` that make samples of what is there:
+   "columns", "classes", "tokens", "tokenizer", "bad-samples", "scale", "mean",
+   "std", "pad", "crop", "hflip", ... A run that trains on it takes them as its
+   own and keeps them; what it validates on must agree. A session takes them
+   instead of those of the run that it is of. */
+DLC_API dlc_code dlc_dataset_open_with(const char *path,
+                                       const dlc_option *options, size_t count,
+                                       dlc_dataset **made);
 
 /* Arrays in memory, which are copied. */
 DLC_API dlc_code dlc_dataset_from_arrays(const dlc_tensor *arrays, size_t count,

@@ -136,10 +136,12 @@ public:
 
 class Dataset {
 public:
-  // A .npz or .npy file.
-  static Dataset open(const std::string &path) {
+  // What `dlc train --data` takes, and flags of it that make samples of that:
+  // {"columns", "x:a..f;y:label"}.
+  static Dataset open(const std::string &path, const Options &options = {}) {
     dlc_dataset *made = nullptr;
-    check(dlc_dataset_open(path.c_str(), &made));
+    const auto list = toC(options);
+    check(dlc_dataset_open_with(path.c_str(), list.data(), list.size(), &made));
     return Dataset(made);
   }
   // Named arrays of which a row is a sample; copied.
