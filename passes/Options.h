@@ -159,12 +159,18 @@ struct AllReduceOptions {
   bool syncBatchNorm = false;
   /// --compress=none|bf16|fp16: what gradients are rounded to on their way.
   std::string compress = "none";
-  /// --zero=0|1|2: from 1 each rank keeps a part of moments and averages, from
-  /// 2 of gradients.
+  /// --zero=0|1|2|3: from 1 each rank keeps a part of moments and averages,
+  /// from 2 of gradients, from 3 of parameters.
   int64_t zero = 0;
+  /// --zero-prefetch=N: buckets of parameters that are gathered ahead.
+  int64_t zeroPrefetch = 1;
+  /// --zero-whole-mb: parameters that are updated together and are less stay
+  /// whole.
+  int64_t zeroWholeBytes = 64 << 10;
 
   bool shards() const { return zero > 0 && world > 1; }
   bool scatters() const { return zero > 1 && world > 1; }
+  bool gathers() const { return zero > 2 && world > 1; }
   bool syncs() const { return syncBatchNorm && world > 1; }
 
   void addTo(OptionTable &table);

@@ -71,20 +71,26 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                         pm.addPass(createRecompute(recompute));
                     }});
   const bool shards = options.train.allReduce.shards(),
-             scatters = options.train.allReduce.scatters();
-  phases.push_back({"plan",
-                    "every step is commands on buffers at fixed places; "
-                    "kernels are scheduled",
-                    [=](OpPassManager &pm) {
-                      pm.addPass(createPlanMemory({scatters}));
-                      pm.addPass(createMergeLaunches({scatters}));
-                      pm.addPass(createScheduleKernels());
-                      if (shards)
-                        pm.addPass(createShardUpdates({traits.runsParts}));
-                      if (scatters)
-                        pm.addPass(createScatterGradients());
-                      pm.addPass(with(lowering, createMapThreads()));
-                    }});
+             scatters = options.train.allReduce.scatters(),
+             gathers = options.train.allReduce.gathers();
+  const GatherParametersOptions gather{options.train.allReduce.zeroPrefetch,
+                                       options.train.allReduce.zeroWholeBytes};
+  phases.push_back(
+      {"plan",
+       "every step is commands on buffers at fixed places; "
+       "kernels are scheduled",
+       [=](OpPassManager &pm) {
+         pm.addPass(createPlanMemory({scatters}));
+         pm.addPass(createMergeLaunches({scatters, gathers}));
+         pm.addPass(createScheduleKernels());
+         if (shards)
+           pm.addPass(createShardUpdates({traits.runsParts, scatters}));
+         if (gathers)
+           pm.addPass(createGatherParameters(gather));
+         if (scatters)
+           pm.addPass(createScatterGradients());
+         pm.addPass(with(lowering, createMapThreads()));
+       }});
   return phases;
 }
 

@@ -107,7 +107,9 @@ def PlanMemory : Lower_ModulePass<"dlc-plan-memory"> {
 def MergeLaunches : Lower_ModulePass<"dlc-merge-launches"> {
   let summary = "one launch for launches of a kernel on adjacent buffers";
   let options = [Option<"scatter", "scatter", "bool", "false",
-    "for dlc-scatter-gradients: not over gradients of different buckets">];
+    "for dlc-scatter-gradients: not over gradients of different buckets">,
+    Option<"gather", "gather", "bool", "false",
+    "for dlc-gather-parameters: nor over parameters whose gradients are">];
 }
 
 def ScheduleKernels : Lower_ModulePass<"dlc-schedule-kernels"> {
@@ -126,7 +128,18 @@ def ShardUpdates : Lower_ModulePass<"dlc-shard-updates"> {
   let description = [{Of a kernel that updates moments or averages of parameters element by element, each rank runs some of the
     items: the command has `shard`, the elements of an item. An all_gather behind it completes the parameters; its wait
     stands before the first other command that touches parameters, else at the end. Behind dlc-schedule-kernels.}];
-  let options = [Option<"parts", "parts", "bool", "true", "the target's devices can run some of a kernel's items">];
+  let options = [Option<"parts", "parts", "bool", "true", "the target's devices can run some of a kernel's items">,
+    Option<"all", "all", "bool", "false", "also kernels that update parameters alone, which have no moments">];
+}
+
+def GatherParameters : Lower_ModulePass<"dlc-gather-parameters"> {
+  let summary = "each rank keeps the part of parameters that it updates";
+  let description = [{Commands use parameters in scratch memory, where they are gathered bucket by bucket, as their gradients
+    travel, ahead of their first use, and given up for others behind their last; so in every program. Which is in memory
+    when: memory/Stays.h. What is smaller than `least`, or used by more than commands that read one part, stays whole
+    (the latter with a warning). Behind dlc-shard-updates, before dlc-scatter-gradients.}];
+  let options = [Option<"ahead", "ahead", "int64_t", "1", "buckets that are gathered ahead of the one in use">,
+    Option<"least", "least", "int64_t", "0", "bytes of a part, below which it stays whole">];
 }
 
 def ScatterGradients : Lower_ModulePass<"dlc-scatter-gradients"> {

@@ -103,7 +103,8 @@ void OutlierOptions::addTo(OptionTable &table) {
 void AllReduceOptions::addTo(OptionTable &table) {
   table.count("ddp.ranks", world, 1, "ranks that train together", 65536)
       .named("--ddp");
-  auto megabytes = [&](const char *key, int64_t &field, const char *help) {
+  auto megabytes = [&](const char *key, int64_t &field,
+                       const char *help) -> Option & {
     Option &row = table.add(key, help, "NUMBER");
     row.set = [&field](auto &words) -> Status {
       DLC_ASSIGN(std::string word, oneWord(words));
@@ -112,6 +113,7 @@ void AllReduceOptions::addTo(OptionTable &table) {
       return {};
     };
     row.get = [&field] { return Words{numberText(double(field) / (1 << 20))}; };
+    return row;
   };
   megabytes("ddp.bucket-mb", bucketBytes, "size of an all-reduce bucket");
   megabytes("ddp.first-bucket-mb", firstBucketBytes,
@@ -127,9 +129,18 @@ void AllReduceOptions::addTo(OptionTable &table) {
   table
       .count("ddp.zero", zero, 0,
              "1: each rank keeps and computes its part of moments and "
-             "averages; 2: of gradients, too; 0: all of them",
-             2)
+             "averages; 2: of gradients, too; 3: of parameters, too; 0: all "
+             "of them",
+             3)
       .named("--zero");
+  table
+      .count("ddp.zero-prefetch", zeroPrefetch, 0,
+             "buckets of parameters that --zero=3 gathers ahead of their use",
+             1024)
+      .only("ddp.zero", {"3"});
+  megabytes("ddp.zero-whole-mb", zeroWholeBytes,
+            "parameters of a bucket that take less stay whole with --zero=3")
+      .only("ddp.zero", {"3"});
 }
 
 void RandomOptions::addTo(OptionTable &table) {

@@ -3,6 +3,9 @@
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/flight/Recorder.h"
 
+#include <cstring>
+#include <numeric>
+
 namespace dlc {
 
 CollectiveQueue::CollectiveQueue(Communicator &communicator)
@@ -27,8 +30,10 @@ Result<int> CollectiveQueue::addScatter(void *data, std::vector<size_t> pieces,
   return add({data, 0, type, op, std::move(pieces), own});
 }
 
-Result<int> CollectiveQueue::addGather(void *data, std::vector<size_t> pieces) {
-  return add({data, 0, DType::U8, ReduceOp::Sum, std::move(pieces)});
+Result<int> CollectiveQueue::addGather(void *data, std::vector<size_t> pieces,
+                                       const void *own) {
+  return add(
+      {data, 0, DType::U8, ReduceOp::Sum, std::move(pieces), nullptr, own});
 }
 
 int CollectiveQueue::add(Reduction reduction) {
@@ -74,6 +79,17 @@ Status CollectiveQueue::endStep() {
   return error_;
 }
 
+// Each rank's piece, from where it keeps it.
+Status CollectiveQueue::gather(const Reduction &r) {
+  const auto rank = static_cast<ptrdiff_t>(communicator_.rank());
+  const size_t begin =
+      std::accumulate(r.pieces.begin(), r.pieces.begin() + rank, size_t(0));
+  if (const size_t bytes = r.pieces[static_cast<size_t>(rank)];
+      r.source && bytes > 0)
+    std::memmove(static_cast<std::byte *>(r.data) + begin, r.source, bytes);
+  return communicator_.allGather(r.data, r.pieces);
+}
+
 Status CollectiveQueue::run(const Reduction &r) {
   const char *name = r.own              ? "reduce_scatter"
                      : r.pieces.empty() ? "all_reduce"
@@ -85,7 +101,7 @@ Status CollectiveQueue::run(const Reduction &r) {
             ? communicator_.reduceScatter(r.data, r.pieces, r.own, r.type, r.op)
         : r.pieces.empty()
             ? communicator_.allReduce(r.data, r.count, r.type, r.op)
-            : communicator_.allGather(r.data, r.pieces);
+            : gather(r);
     communicator_.setSubject(-1);
     return done;
   });

@@ -22,7 +22,8 @@ public:
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
   Result<int> addScatter(void *data, std::vector<size_t> pieces, void *own,
                          DType type, ReduceOp op) override;
-  Result<int> addGather(void *data, std::vector<size_t> pieces) override;
+  Result<int> addGather(void *data, std::vector<size_t> pieces,
+                        const void *own) override;
   void describe(int ticket, int64_t bucket, const std::string &nodes) override;
   Status start(int ticket) override;
   Status wait(int ticket) override;
@@ -38,11 +39,13 @@ private:
     ReduceOp op;
     std::vector<size_t> pieces = {}; // not empty: to scatter, or gather
     void *own = nullptr;             // not null: to scatter
+    const void *source = nullptr;    // of this rank's piece of a gather
     bool pending = false;
     int subject = -1;
   };
   int add(Reduction reduction);
   Status run(const Reduction &reduction);
+  Status gather(const Reduction &reduction);
   void work();
 
   Communicator &communicator_;

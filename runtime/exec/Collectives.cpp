@@ -106,16 +106,18 @@ CollectiveBinder::bindReduceScatter(const CommandSpec &spec, int64_t bucket) {
   return std::make_unique<Collective>(reducer_, ticket);
 }
 
-// Of the range that each rank has updated in part.
+// Of the range that each rank has updated in part; or to another one, from the
+// part that this rank keeps.
 Result<std::unique_ptr<Command>>
 CollectiveBinder::bindAllGather(const CommandSpec &spec, int64_t bucket) {
   const std::string &label = spec.command.label();
   const int64_t extent = plan::intAttribute(spec.command, "extent", 0),
                 item = plan::intAttribute(spec.command, "shard", 0);
-  if (spec.inputs.size() != 1 || extent < 1 || item < 1)
+  if (spec.inputs.size() != 1 || spec.outputs.size() != 1 || extent < 1 ||
+      item < 1)
     return corrupt("all_gather '{}': {} inputs, {} items of {} elements", label,
                    spec.inputs.size(), extent, item);
-  const Operand &range = spec.inputs[0];
+  const Operand &range = spec.outputs[0];
   const std::optional<DType> type = plan::dtypeOf(range.type->dtype());
   const std::optional<uint64_t> bytes = plan::bytesOf(*range.type);
   if (!type || !bytes ||
@@ -124,12 +126,15 @@ CollectiveBinder::bindAllGather(const CommandSpec &spec, int64_t bucket) {
     return corrupt("all_gather '{}': its range is not its items", label);
   int ticket = 0;
   if (reducer_) {
-    DLC_ASSIGN(ticket,
-               reducer_->addGather(
-                   range.data,
-                   plan::piecesOf(*bytes, extent,
-                                  static_cast<uint64_t>(item) * sizeOf(*type),
-                                  ranks_)));
+    auto pieces = plan::piecesOf(
+        *bytes, extent, static_cast<uint64_t>(item) * sizeOf(*type), ranks_);
+    const bool isElsewhere = plan::gathersElsewhere(spec.command);
+    const Operand &own = spec.inputs[0];
+    if (isElsewhere &&
+        plan::bytesOf(*own.type) != pieces[static_cast<size_t>(rank_)])
+      return corrupt("all_gather '{}': a rank's part is not its items", label);
+    DLC_ASSIGN(ticket, reducer_->addGather(range.data, std::move(pieces),
+                                           isElsewhere ? own.data : nullptr));
     reducer_->describe(ticket, bucket, label);
   }
   tickets_[bucket] = ticket;

@@ -13,8 +13,8 @@ namespace dlc {
 // both commands do nothing: the mean over one is the value itself.
 class CollectiveBinder {
 public:
-  CollectiveBinder(Reducer *reducer, int ranks)
-      : reducer_(reducer), ranks_(ranks) {}
+  CollectiveBinder(Reducer *reducer, int rank, int ranks)
+      : reducer_(reducer), rank_(rank), ranks_(ranks) {}
 
   static bool binds(std::string_view kind) {
     return kind == "all_reduce" || kind == "reduce_scatter" ||
@@ -37,7 +37,7 @@ private:
                                                  int64_t bucket);
 
   Reducer *reducer_;
-  const int ranks_;
+  const int rank_, ranks_;
   std::map<int64_t, int> tickets_; // by bucket
 };
 

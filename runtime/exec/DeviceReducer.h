@@ -25,7 +25,7 @@ public:
     return incompatible("gradients in parts (--zero) are for CPUs alone so "
                         "far");
   }
-  Result<int> addGather(void *, std::vector<size_t>) override {
+  Result<int> addGather(void *, std::vector<size_t>, const void *) override {
     return incompatible("states in parts (--zero) are for CPUs alone so far");
   }
   Status start(int ticket) override;

@@ -4,6 +4,7 @@
 #include "runtime/exec/Follower.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/shards/Shards.h"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +32,8 @@ Operand Program::buffer(uint32_t id) const {
 CommandSpec Program::ownSpec(const plan::Command &command) {
   CommandSpec spec = context_.shards.localise(
       program_, specOf(program_, command, context_.regions), own_, types_);
-  if (context_.collectives || command.kind() != "reduce_scatter")
+  if (context_.collectives ||
+      (command.kind() != "reduce_scatter" && !plan::gathersElsewhere(command)))
     return spec;
   plan::Command &copy = own_.emplace_back(); // one rank has all
   copy.set_kind("copy");
@@ -40,7 +42,8 @@ CommandSpec Program::ownSpec(const plan::Command &command) {
 }
 
 Status Program::bindCommands() {
-  CollectiveBinder collectives(context_.collectives, context_.shards.ranks());
+  CollectiveBinder collectives(context_.collectives, context_.shards.rank(),
+                               context_.shards.ranks());
   for (const plan::Command &command : program_.commands()) {
     const CommandSpec spec = ownSpec(command);
     if (!context_.collectives)

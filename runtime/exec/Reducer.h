@@ -29,9 +29,11 @@ public:
   virtual Result<int> addScatter(void *data, std::vector<size_t> pieces,
                                  void *own, DType type, ReduceOp op) = 0;
 
-  // The same of an all-gather in place; see Communicator::allGather.
-  // Incompatible where there is none.
-  virtual Result<int> addGather(void *data, std::vector<size_t> pieces) = 0;
+  // The same of an all-gather in place, see Communicator::allGather; this
+  // rank's piece comes from `own`, or is there if that is null. Incompatible
+  // where there is none.
+  virtual Result<int> addGather(void *data, std::vector<size_t> pieces,
+                                const void *own) = 0;
 
   // What it reduces: a bucket, and the labels of the ONNX nodes whose gradients
   // are in it; for messages and records.

@@ -283,7 +283,12 @@ public:
                        ReduceOp) override {
     return failed("none");
   }
-  Status allGather(void *, std::span<const size_t>) override { return {}; }
+  Status allGather(void *data, std::span<const size_t> pieces) override {
+    std::fill_n(
+        reinterpret_cast<float *>(static_cast<char *>(data) + pieces[0]),
+        pieces[1] / sizeof(float), other);
+    return {};
+  }
   Status broadcast(void *, size_t, int) override { return {}; }
   Status barrier() override { return {}; }
   Result<std::unique_ptr<Communicator>>
@@ -381,6 +386,44 @@ TEST(Collectives, OneRankHasNothingToDo) {
   ASSERT_TRUE(executor->run("train_step").ok());
   EXPECT_EQ(valuesOf(*executor, "y0"), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(valuesOf(*executor, "y1"), (std::vector<float>{3, 4}));
+}
+
+// Gathers w, in parts of 4 elements, to scratch, and copies it from there.
+plan::Plan gatherPlan(uint32_t ranks) {
+  PlanBuilder b;
+  b.plan.set_world_size(ranks);
+  b.addState("w", 0, {7});
+  plan::Program &p = b.addProgram("train_step");
+  const uint32_t w = b.addBuffer(p, 0, 0, {7});
+  const uint32_t whole = b.addBuffer(p, 2, 0, {7});
+  const uint32_t y = b.addBuffer(p, 2, 64, {7});
+  b.port(*p.mutable_outputs(), "y", y);
+  plan::Command &gather = b.addCommand(p, "all_gather", {w}, {whole});
+  b.set(gather, "bucket", int64_t(0));
+  b.set(gather, "extent", int64_t(2));
+  b.set(gather, "shard", int64_t(4));
+  b.set(b.addCommand(p, "wait", {whole}, {whole}), "bucket", int64_t(0));
+  b.addCommand(p, "copy", {whole}, {y});
+  return b.plan;
+}
+
+TEST(Collectives, WhatRanksHavePartsOfIsGatheredElsewhere) {
+  const float w[] = {1, 2, 3, 4, 5, 6, 7};
+  FakeCommunicator communicator;
+  auto two = make(gatherPlan(2), &communicator), one = make(gatherPlan(1));
+  for (Executor *executor : {two.get(), one.get()}) {
+    ASSERT_TRUE(executor->writeState("w", w, sizeof w).ok());
+    ASSERT_TRUE(executor->run("train_step").ok());
+  }
+  EXPECT_EQ(valuesOf(*two, "y"), (std::vector<float>{1, 2, 3, 4, 10, 10, 10}));
+  EXPECT_EQ(valuesOf(*one, "y"), (std::vector<float>{1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_TRUE(two->hasParts());
+  EXPECT_FALSE(one->hasParts());
+  plan::Plan wrong = gatherPlan(2);
+  wrong.mutable_programs(0)->mutable_buffers(1)->mutable_type()->set_shape(0,
+                                                                           6);
+  auto executor = make(wrong, &communicator);
+  EXPECT_EQ(executor->prepare("train_step").code(), Code::Corrupt);
 }
 
 TEST(Collectives, ALostPeerEndsTheRunAndAllLaterOnes) {

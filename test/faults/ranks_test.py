@@ -62,7 +62,7 @@ class Case:
         draw = random.Random(f"ranks {number}")
         self.number = number
         self.world = draw.randint(2, 4)
-        self.zero = draw.randint(0, 1)
+        self.zero = draw.randint(0, 3)
         self.save = draw.choice(("background", "sync"))
         ways = [("local", kind) for kind in LOCAL] + [("apart", kind) for kind in APART]
         self.way, self.kind = draw.choice([way for way in ways if way[1] in kinds and (can_link or way[1] not in LINKS)])

@@ -133,8 +133,9 @@ TEST_F(Lanes, WhatIsShardedIsGathered) {
   step = predict(plan_, times_, network, 2, Sharding::Gradients);
   EXPECT_EQ(step.memory, 3500000u);
   EXPECT_NEAR(step.communication, 0.1, 1e-6);
-  // Beside the passes nothing is seen of them.
+  // Beside the passes nothing is seen of them; the only bucket is whole then.
   step = predict(plan_, times_, network, 2, Sharding::Parameters);
+  EXPECT_EQ(step.memory, 4000000u);
   EXPECT_NEAR(step.seconds, 0.4, 1e-6);
 }
 

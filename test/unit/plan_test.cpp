@@ -144,6 +144,44 @@ TEST(Shards, EachRankHasItsItems) {
   EXPECT_EQ(plan::itemsOf(many, 65535, 65536).last, many);
 }
 
+// Parameters of 10 elements that kernels update in items; "w" is gathered to
+// scratch, "v" is not.
+plan::Plan gathered() {
+  PlanBuilder b;
+  plan::Program &train = b.program("train_step");
+  for (const char *name : {"v", "w"}) {
+    const uint32_t whole =
+        b.buffer(train, 0, b.state(name, "param", {10}), plan::F32, {10});
+    auto &update = b.command(train, "kernel", {whole}, {whole});
+    plan::Attribute &symbol = *update.add_attributes();
+    symbol.set_name("symbol");
+    symbol.set_s("k");
+    b.set(update, "extent", 3);
+    b.set(update, "shard", 4);
+  }
+  auto &gather =
+      b.command(train, "all_gather", {1}, {b.scratch(train, plan::F32, {10})});
+  b.set(gather, "bucket", 0);
+  b.set(gather, "extent", 3);
+  b.set(gather, "shard", 4);
+  b.set(b.command(train, "wait", {2}, {2}), "bucket", 0);
+  return b.plan;
+}
+
+TEST(Shards, ParametersInPartsAreThoseThatAreGathered) {
+  plan::Plan plan = gathered();
+  ASSERT_TRUE(verifyPlan(plan).ok()) << verifyPlan(plan).message();
+  const auto ranges = plan::shardedRanges(plan);
+  ASSERT_EQ(ranges->size(), 1u);
+  EXPECT_EQ(ranges->front().offset, plan.states(1).offset());
+  plan::Command &look = *plan.mutable_programs(0)->add_commands();
+  look.set_kind("copy");
+  look.add_inputs(1);
+  look.add_outputs(2);
+  EXPECT_NE(verifyPlan(plan).message().find("each rank has a part"),
+            std::string::npos);
+}
+
 TEST(Shards, RefusesContradictions) {
   using Edit = std::function<void(plan::Program &)>;
   const std::vector<std::pair<std::string, Edit>> edits = {

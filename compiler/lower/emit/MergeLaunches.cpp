@@ -10,6 +10,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/emit/Buckets.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
@@ -93,8 +94,13 @@ struct Group {
 
 class Merger {
 public:
-  Merger(ModuleOp module, bool scatter)
-      : module(module), symbols(module), scatter(scatter) {}
+  Merger(ModuleOp module, bool scatter, bool gather)
+      : module(module), symbols(module), scatter(scatter) {
+    if (gather)
+      for (auto program : module.getOps<exec::ProgramOp>())
+        for (int64_t begin : parameterBuckets(program))
+          parameters.insert(begin);
+  }
 
   void run(exec::ProgramOp program) {
     SmallVector<std::unique_ptr<Group>> done;
@@ -159,8 +165,11 @@ private:
           buckets.insert(r.begin);
   }
   bool inOneBucket(const Range &a, const Range &b) const {
-    return a.region != "gradient" ||
-           buckets.upper_bound(a.begin) == buckets.upper_bound(b.begin);
+    if (a.region != "gradient" && a.region != "param")
+      return true;
+    const std::set<int64_t> &begins =
+        a.region == "gradient" ? buckets : parameters;
+    return begins.upper_bound(a.begin) == begins.upper_bound(b.begin);
   }
   bool follows(exec::LaunchOp next, exec::LaunchOp last) const {
     std::optional<int64_t> distance;
@@ -286,7 +295,8 @@ private:
   ModuleOp module;
   SymbolTable symbols;
   const bool scatter;
-  std::set<int64_t> buckets;
+  std::set<int64_t> buckets;    // of this program's gradients
+  std::set<int64_t> parameters; // of those that are gathered
   llvm::StringMap<std::string> forms;
   std::map<std::string, std::unique_ptr<Group>> open;
   int64_t count = 0;
@@ -296,7 +306,7 @@ struct MergeLaunches : impl::MergeLaunchesBase<MergeLaunches> {
   using MergeLaunchesBase::MergeLaunchesBase;
 
   void runOnOperation() final {
-    Merger merger(getOperation(), scatter);
+    Merger merger(getOperation(), scatter, gather);
     for (auto program : getOperation().getOps<exec::ProgramOp>())
       merger.run(program);
     eraseUnused();

@@ -14,6 +14,7 @@
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
+#include "compiler/lower/emit/Buckets.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/Pass/Pass.h"
 #include <map>
@@ -56,6 +57,7 @@ class Scatterer {
 public:
   Scatterer(exec::ProgramOp program, SymbolTable &symbols)
       : program(program), block(program.getBody().front()), symbols(symbols),
+        nextId(firstFreeBucket(program)),
         end(alignUp(program.getScratchBytes())) {}
 
   LogicalResult run() {
@@ -106,7 +108,6 @@ private:
     auto head = program->getAttrOfType<IntegerAttr>(kGradientHead);
     int64_t position = 0;
     for (auto reduce : block.getOps<exec::AllReduceOp>()) {
-      nextId = std::max<int64_t>(nextId, reduce.getBucket() + 1);
       auto range = gradientRange(reduce.getBuffer());
       if (!head || !range || range->end <= head.getInt() ||
           reduce->hasAttr(ir::kSumOfRanks))
@@ -117,9 +118,6 @@ private:
           Bucket{.reduce = reduce, .range = *range, .loc = reduce.getLoc()});
       byId[reduce.getBucket()] = &at.first->second;
     }
-    for (auto call : block.getOps<exec::CallOp>())
-      if (auto id = call.getArguments().getAs<IntegerAttr>("bucket"))
-        nextId = std::max(nextId, id.getInt() + 1);
     for (Operation &op : block) {
       ++position;
       if (isa<exec::BufferOp, exec::PortOp>(op))
@@ -351,7 +349,7 @@ private:
   std::map<int64_t, Value> partBuffers;
   SmallVector<Slot> slots;
   llvm::DenseMap<Value, Value> moved;
-  int64_t nextId = 0, end;
+  int64_t nextId, end;
 };
 
 struct ScatterGradients : impl::ScatterGradientsBase<ScatterGradients> {

@@ -51,7 +51,8 @@ int64_t itemOf(exec::KernelOp kernel) {
 
 class Sharder {
 public:
-  explicit Sharder(ModuleOp module) : module(module), symbols(module) {
+  Sharder(ModuleOp module, bool all)
+      : module(module), symbols(module), all(all) {
     for (auto state : module.getOps<exec::StateOp>())
       if (state.getRole() == "moment" ||
           (state.getRole() == "ema" && isOfParameter(state)))
@@ -151,7 +152,10 @@ private:
     SmallVector<exec::StateOp> states;
     for (Value out : launch.getOutputs())
       llvm::append_range(states, statesIn(out));
-    if (states.empty())
+    const bool updates = all && llvm::any_of(launch.getOutputs(), [](Value v) {
+                           return homeOf(v) == "param";
+                         });
+    if (states.empty() && !updates)
       return 0;
     const int64_t item =
         itemOf(symbols.lookup<exec::KernelOp>(launch.getKernel()));
@@ -169,6 +173,7 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
+  const bool all;
   struct Before {
     bool operator()(const Key &a, const Key &b) const {
       return std::pair(a.first.getValue(), a.second) <
@@ -189,7 +194,7 @@ struct ShardUpdates : impl::ShardUpdatesBase<ShardUpdates> {
                                "--zero=0, or with --target=cpu");
       return signalPassFailure();
     }
-    if (failed(Sharder(getOperation()).run()))
+    if (failed(Sharder(getOperation(), all).run()))
       signalPassFailure();
   }
 };

@@ -1,5 +1,6 @@
 #include "compiler/lower/memory/Scratch.h"
 #include "compiler/lower/memory/StateLayout.h"
+#include "llvm/ADT/STLExtras.h"
 #include <map>
 #include <queue>
 #include <set>
@@ -98,6 +99,34 @@ int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges) {
   for (auto [range, placed] : llvm::zip(ranges, best))
     range.offset = placed.offset;
   return std::min(size, other);
+}
+
+int64_t assignPlaces(llvm::MutableArrayRef<LiveRange> ranges) {
+  struct Shared {
+    int64_t bytes, until;
+  };
+  std::vector<Shared> places;
+  std::vector<size_t> taken;
+  for (const LiveRange &range : ranges) {
+    const int64_t bytes = alignUp(range.bytes);
+    // Of those that are free the one that grows, or is wasted, least.
+    size_t best = places.size();
+    for (size_t i = 0; i < places.size(); ++i)
+      if (places[i].until < range.begin &&
+          (best == places.size() || std::abs(places[i].bytes - bytes) <
+                                        std::abs(places[best].bytes - bytes)))
+        best = i;
+    if (best == places.size())
+      places.push_back({0, 0});
+    places[best] = {std::max(places[best].bytes, bytes), range.end};
+    taken.push_back(best);
+  }
+  int64_t end = 0;
+  for (Shared &place : places)
+    place.until = std::exchange(end, end + place.bytes); // its offset now
+  for (auto [range, place] : llvm::zip(ranges, taken))
+    range.offset = places[place].until;
+  return end;
 }
 
 } // namespace dlc

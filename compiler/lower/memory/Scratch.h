@@ -17,4 +17,9 @@ struct LiveRange {
 /// time running backwards, whichever needs less; O(n log n).
 int64_t assignOffsets(llvm::MutableArrayRef<LiveRange> ranges);
 
+/// The same for buffers in the order of birth that take turns in a few places,
+/// each as large as its largest one: where sizes are alike, and few live at a
+/// time, nothing is lost between them. O(n * places).
+int64_t assignPlaces(llvm::MutableArrayRef<LiveRange> ranges);
+
 } // namespace dlc

@@ -17,6 +17,7 @@ public:
   // Of a plan that was verified.
   static Result<Shards> create(const plan::Plan &plan, int rank, int ranks);
 
+  int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   bool empty() const { return places_.empty(); }
   uint64_t bytesOf(int region) const { return bytes_[region]; }

@@ -4,6 +4,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/shards/Shards.h"
 
 #include <algorithm>
 #include <map>
@@ -111,25 +112,58 @@ private:
 struct Bytes {
   uint64_t parameters = 0, moments = 0, gradients = 0, all = 0, bucket = 0;
   uint64_t slots = 0; // of whole gradients where ranks keep parts of them
+  // Of parameters that ranks keep parts of, and where they are whole.
+  uint64_t gathered = 0, room = 0;
+};
+
+// Scratch memory: first and last byte.
+struct Hull {
+  uint64_t first = UINT64_MAX, last = 0;
+  void add(const plan::Program &program, uint32_t id) {
+    const plan::Buffer &buffer = program.buffers(static_cast<int>(id));
+    first = std::min<uint64_t>(first, buffer.offset());
+    last = std::max(last,
+                    buffer.offset() + plan::bytesOf(buffer.type()).value_or(0));
+  }
+  uint64_t bytes() const { return last > first ? last - first : 0; }
 };
 
 // Buckets take turns in two slots. A plan that scatters has them in scratch.
 uint64_t slotsOf(const plan::Program &program, bool &scatters) {
-  uint64_t slots[2] = {}, first = UINT64_MAX, last = 0;
+  uint64_t slots[2] = {};
+  Hull whole;
   int number = 0;
   for (const plan::Command &c : program.commands())
     if (isScatter(c)) {
-      const plan::Buffer &buffer =
-          program.buffers(static_cast<int>(c.inputs(0)));
-      first = std::min<uint64_t>(first, buffer.offset());
-      last = std::max(last, buffer.offset() +
-                                plan::bytesOf(buffer.type()).value_or(0));
+      whole.add(program, c.inputs(0));
       scatters = true;
     } else if (isCollective(c)) {
       uint64_t &slot = slots[number++ % 2];
       slot = std::max(slot, static_cast<uint64_t>(bytesOfBucket(program, c)));
     }
-  return scatters ? last - first : slots[0] + slots[1];
+  return scatters ? whole.bytes() : slots[0] + slots[1];
+}
+
+// What a plan gathers, and where. Else all, and two buckets are there at a
+// time.
+void countGathered(const plan::Program &program, Bytes &bytes) {
+  std::map<uint64_t, uint64_t> ranges;
+  Hull whole;
+  for (const plan::Command &c : program.commands())
+    if (plan::gathersElsewhere(c)) {
+      const plan::Buffer &own = program.buffers(static_cast<int>(c.inputs(0)));
+      ranges[own.offset()] = plan::bytesOf(own.type()).value_or(0);
+      whole.add(program, c.outputs(0));
+    }
+  bytes.gathered = bytes.parameters;
+  bytes.room = std::min(2 * bytes.bucket, bytes.parameters);
+  if (ranges.empty())
+    return;
+  bytes.gathered = 0;
+  for (const auto &[offset, size] : ranges)
+    bytes.gathered += size;
+  bytes.room = whole.bytes();
+  bytes.all -= std::min(bytes.all, bytes.room);
 }
 
 Bytes count(const plan::Plan &plan) {
@@ -157,23 +191,22 @@ Bytes count(const plan::Plan &plan) {
       bytes.slots = slotsOf(*program, scatters);
       if (scatters)
         bytes.all -= std::min(bytes.all, bytes.slots);
+      countGathered(*program, bytes);
     }
   return bytes;
 }
 
-// Two buckets of gradients are whole at a time, or of parameters.
 uint64_t memoryOf(const Bytes &b, int64_t ranks, Sharding sharding) {
   const auto saved = [&](uint64_t bytes) {
     return bytes - bytes / static_cast<uint64_t>(ranks);
   };
-  const auto less = [](uint64_t a, uint64_t c) { return a > c ? a - c : 0; };
   uint64_t bytes = b.all;
   if (sharding >= Sharding::Moments)
     bytes -= saved(b.moments);
   if (sharding >= Sharding::Gradients)
     bytes = bytes - saved(b.gradients) + b.slots;
   if (sharding >= Sharding::Parameters)
-    bytes -= less(saved(b.parameters), 2 * b.bucket);
+    bytes = bytes - saved(b.gathered) + b.room;
   return bytes;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace dlc::plan {
 
@@ -36,17 +37,9 @@ int64_t shardOf(const Command &command) {
   return command.kind() == "kernel" ? intAttribute(command, "shard", 0) : 0;
 }
 
-std::vector<bool> mayShard(const Plan &plan) {
-  std::vector<bool> may(static_cast<size_t>(plan.regions_size()));
-  for (const State &state : plan.states())
-    if (state.role() == "moment" || state.role() == "ema")
-      may[state.region()] = true;
-  for (const Program &program : plan.programs())
-    for (const Command &command : program.commands())
-      if (isScatter(command))
-        for (uint32_t id : command.outputs())
-          may[program.buffers(static_cast<int>(id)).region()] = true;
-  return may;
+bool gathersElsewhere(const Command &command) {
+  return command.kind() == "all_gather" && command.inputs_size() == 1 &&
+         command.outputs_size() == 1 && command.inputs(0) != command.outputs(0);
 }
 
 bool takesParts(const Command &command) {
@@ -57,21 +50,31 @@ namespace {
 
 class Finder {
 public:
-  explicit Finder(const Plan &plan) : plan_(plan), may_(mayShard(plan)) {}
+  explicit Finder(const Plan &plan)
+      : plan_(plan), may_(static_cast<size_t>(plan.regions_size())) {
+    for (const State &state : plan.states())
+      if (state.role() == "moment" || state.role() == "ema")
+        may_[state.region()] = May::All;
+    for (const Program &program : plan.programs())
+      for (const Command &command : program.commands())
+        note(program, command);
+  }
 
   Result<std::vector<ShardedRange>> run() {
     forEachOperand([&](const Command &command, const Buffer &buffer) {
-      const int64_t item = isScatter(command)
+      const int64_t item = isScatter(command) || gathersElsewhere(command)
                                ? intAttribute(command, "shard", 0)
                                : shardOf(command);
-      return item && !buffer.type().shape().empty() ? add(command, buffer, item)
-                                                    : Status();
+      return item && !buffer.type().shape().empty() && mayBePart(buffer)
+                 ? add(command, buffer, item)
+                 : Status();
     });
     DLC_TRY(status_);
     DLC_TRY(checkApart());
     if (!found_.empty())
       forEachOperand([&](const Command &command, const Buffer &buffer) {
-        return shardOf(command) || isScatter(command) || takesParts(command)
+        return shardOf(command) || isScatter(command) ||
+                       gathersElsewhere(command) || takesParts(command)
                    ? Status()
                    : checkWhole(command, buffer);
       });
@@ -86,6 +89,28 @@ public:
 
 private:
   using Key = std::pair<uint32_t, uint64_t>; // region, offset
+  // What of a region may be in parts.
+  enum class May { Nothing, Gathered, All };
+
+  // Gradients are in parts in the region that the plan scatters them to, and
+  // parameters where it gathers them from.
+  void note(const Program &program, const Command &command) {
+    const auto bufferOf = [&](uint32_t id) -> const Buffer & {
+      return program.buffers(static_cast<int>(id));
+    };
+    if (isScatter(command))
+      for (uint32_t id : command.outputs())
+        may_[bufferOf(id).region()] = May::All;
+    if (!gathersElsewhere(command))
+      return;
+    const Buffer &from = bufferOf(command.inputs(0));
+    gathered_.insert({from.region(), from.offset()});
+    may_[from.region()] = std::max(may_[from.region()], May::Gathered);
+  }
+  bool mayBePart(const Buffer &buffer) const {
+    return may_[buffer.region()] == May::All ||
+           gathered_.count({buffer.region(), buffer.offset()});
+  }
 
   // Of the regions that may be in parts; until the first error.
   template <class Visit> void forEachOperand(Visit visit) {
@@ -94,7 +119,7 @@ private:
         for (const auto *ids : {&command.inputs(), &command.outputs()})
           for (uint32_t id : *ids) {
             const Buffer &buffer = program.buffers(static_cast<int>(id));
-            if (status_.ok() && may_[buffer.region()])
+            if (status_.ok() && may_[buffer.region()] != May::Nothing)
               status_ = visit(command, buffer);
           }
   }
@@ -165,7 +190,8 @@ private:
   }
 
   const Plan &plan_;
-  const std::vector<bool> may_;
+  std::vector<May> may_; // by region
+  std::set<Key> gathered_;
   std::map<Key, ShardedRange> found_;
   Status status_;
 };

@@ -1,6 +1,7 @@
 // What each rank keeps a part of, as --zero asks for: moments and averages that
-// are updated in items (attribute `shard` of a kernel), and gradients that are
-// reduced to these (a reduce_scatter).
+// are updated in items (attribute `shard` of a kernel), gradients that are
+// reduced to these (a reduce_scatter), and parameters that are gathered from
+// these to be used (an all_gather to somewhere else).
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -30,9 +31,8 @@ std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
 
 // Elements of an item of a kernel of which ranks run a part; 0: all run it.
 int64_t shardOf(const Command &command);
-// Whether what is in that region may be in parts: it holds moments or averages,
-// or gradients if the plan scatters them.
-std::vector<bool> mayShard(const Plan &plan);
+// Whether the command completes what each rank has a part of in another place.
+bool gathersElsewhere(const Command &command);
 // Whether the command takes whatever part of its operands a rank has: a wait,
 // or a sum over parts.
 bool takesParts(const Command &command);

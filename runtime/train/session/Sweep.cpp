@@ -1,6 +1,7 @@
 #include "runtime/train/session/Sweep.h"
 
 #include "runtime/base/files/Mapping.h"
+#include "runtime/plan/shards/Shards.h"
 #include "runtime/train/session/Inputs.h"
 
 #include <algorithm>
@@ -21,19 +22,26 @@ size_t Sweep::partFor(int64_t count) const {
   return part;
 }
 
+bool Sweep::gathers() const {
+  const auto &commands = parts_.front().program->commands();
+  return std::any_of(commands.begin(), commands.end(),
+                     [](const auto &c) { return plan::gathersElsewhere(c); });
+}
+
 Status Sweep::named(const Status &status, const Rows &rows) const {
   if (status.ok())
     return status;
-  return status.withContext(fmt::format("samples {} to {} of '{}'", rows.first,
-                                        rows.first + rows.count - 1,
-                                        dataset_.path()));
+  return status.withContext(fmt::format(
+      "samples {} to {} of '{}'", rows.first,
+      rows.first + std::max<int64_t>(rows.count, 1) - 1, dataset_.path()));
 }
 
 Status Sweep::start(const Rows &rows) {
   const auto &[program, batch] = parts_[rows.part];
   rows_.resize(static_cast<size_t>(batch));
   for (int64_t i = 0; i < batch; ++i)
-    rows_[static_cast<size_t>(i)] = rows.first + std::min(i, rows.count - 1);
+    rows_[static_cast<size_t>(i)] =
+        rows.first + std::clamp<int64_t>(rows.count - 1, 0, i);
   DLC_TRY(fillBatch(dataset_, rows_, nullptr, batches_[rows.part]));
   DLC_TRY(mappedFilesStatus());
   DLC_TRY(setInputs(executor_, *program, batches_[rows.part]));
@@ -49,6 +57,8 @@ Status Sweep::read(const Take &take) {
   started_.pop_front();
   const Part &part = parts_[rows.part];
   const auto outputs = executor_.readReport(part.program->name());
+  if (rows.count == 0)
+    return outputs.status();
   return named(
       outputs.ok() ? take(rows.count, part, *outputs) : outputs.status(), rows);
 }
@@ -61,12 +71,17 @@ Status Sweep::run(int64_t first, int64_t stride, const Take &take) {
     return status;
   };
   Status error;
-  const int64_t most = parts_.front().batch;
-  for (int64_t batch = first; error.ok() && batch * most < dataset_.samples();
-       batch += stride) {
-    const int64_t at = batch * most;
-    const int64_t count = std::min(most, dataset_.samples() - at);
-    const Rows rows{at, count, partFor(count)};
+  const int64_t most = parts_.front().batch, samples = dataset_.samples();
+  const bool together = stride > 1 && gathers();
+  for (int64_t batch = first; error.ok(); batch += stride) {
+    const int64_t round = batch - first, at = batch * most;
+    if ((together ? round * most : at) >= samples)
+      break;
+    const int64_t count = std::clamp<int64_t>(samples - at, 0, most);
+    // The first rank of a round has the most samples.
+    const Rows rows{
+        std::min(at, samples - 1), count,
+        partFor(together ? std::min(most, samples - round * most) : count)};
     const Status started = start(rows);
     error = readAllBut(started.ok() ? executor_.runsAhead() : 0);
     if (error.ok()) // else it is of a batch before

@@ -11,6 +11,7 @@
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/shards/Shards.h"
 
 #include <map>
 
@@ -51,15 +52,43 @@ uint64_t trainableElements(const plan::Plan &plan) {
 
 // The collectives of a program: how many buckets, of how many bytes in all.
 Ordered collectivesOf(const plan::Program &program) {
-  uint64_t buckets = 0, bytes = 0;
+  uint64_t buckets = 0, bytes = 0, gathers = 0, gathered = 0;
   for (const plan::Command &command : program.commands()) {
+    if (plan::gathersElsewhere(command)) {
+      ++gathers;
+      gathered += tensorBytes(
+          program.buffers(static_cast<int>(command.outputs(0))).type());
+    }
     if (command.kind() != "all_reduce" && command.kind() != "reduce_scatter")
       continue;
     ++buckets;
     for (uint32_t id : command.inputs())
       bytes += tensorBytes(program.buffers(static_cast<int>(id)).type());
   }
-  return {{"buckets", buckets}, {"bytes", bytes}};
+  return {{"buckets", buckets},
+          {"bytes", bytes},
+          {"gathers", gathers},
+          {"gathered_bytes", gathered}};
+}
+
+// Bytes of trainable parameters that ranks keep in parts, and of those that
+// each has whole.
+Ordered partsOf(const plan::Plan &plan) {
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> ends; // by their begin
+  if (const auto ranges = plan::shardedRanges(plan))
+    for (const plan::ShardedRange &range : *ranges)
+      ends[{range.region, range.offset}] = range.offset + range.bytes;
+  uint64_t parts = 0, whole = 0;
+  for (const plan::State &state : plan.states()) {
+    if (state.role() != "param" || !state.trainable())
+      continue;
+    const auto after = ends.upper_bound({state.region(), state.offset()});
+    const bool isPart = after != ends.begin() &&
+                        std::prev(after)->first.first == state.region() &&
+                        state.offset() < std::prev(after)->second;
+    (isPart ? parts : whole) += tensorBytes(state.type());
+  }
+  return {{"parts", parts}, {"whole", whole}};
 }
 
 Ordered programsOf(const plan::Plan &plan) {
@@ -166,6 +195,7 @@ Ordered summarize(const Model &model, bool costs) {
     summary["step"] = model.checkpoint->step;
   summary["schedule"] = scheduleOf(plan);
   summary["parameters"] = trainableElements(plan);
+  summary["parameter_bytes"] = partsOf(plan);
   summary["state"] = statesOf(plan);
   summary["programs"] = programsOf(plan);
   summary["memory"] = memoryOf(plan);
@@ -206,6 +236,10 @@ void printProgram(const std::string &name, const Ordered &program) {
     printOut("  collectives: {} buckets, {}\n",
              collectives["buckets"].get<uint64_t>(),
              human(collectives["bytes"], "B"));
+  if (collectives["gathers"].get<uint64_t>() > 0)
+    printOut("  parameters: {} gathers, {}\n",
+             collectives["gathers"].get<uint64_t>(),
+             human(collectives["gathered_bytes"], "B"));
 }
 
 void printDecisions(const Ordered &decisions) {
@@ -280,6 +314,10 @@ void printText(const Ordered &summary, bool tensors) {
   printOut("\nmemory: {}\n", human(summary["memory"]["bytes"], "B"));
   for (const auto &[name, bytes] : summary["memory"]["regions"].items())
     printOut("  {:12} {:>10}\n", printable(name), human(bytes, "B"));
+  const Ordered &parameters = summary["parameter_bytes"];
+  if (parameters["parts"].get<uint64_t>() > 0)
+    printOut("parameters: {} in parts, {} whole on each rank\n",
+             human(parameters["parts"], "B"), human(parameters["whole"], "B"));
   if (summary.contains("costs"))
     printCosts(summary["costs"]);
 }

@@ -144,9 +144,6 @@ void printTable(const Ordered &rows) {
              roundBytes(number("memory_bytes")),
              row["algorithm"].get<std::string>());
   }
-  if (!rows.empty() && rows.back()["mode"] == "zero 3")
-    printOut("zero 3 is a prediction alone: dlc compile has --zero=0, 1 and "
-             "2\n");
 }
 
 Status show(PlanArguments &a) {
@@ -204,7 +201,7 @@ void addPlan(CommandLine &line) {
       "beside the backward pass as the plan has them. Each rank has the\n"
       "model's batch. zero 1 to 3: what each rank keeps only its share of, "
       "moments and averages,\ngradients, parameters; parameters are then "
-      "gathered. zero 3 cannot be compiled so far.\n\n"
+      "gathered.\n\n"
       "Examples:\n"
       "  dlc plan gpt2.dlc --gpus=8,64,1024 --node=8 --net=400Gbps\n"
       "  dlc plan gpt2.dlc --step=34 --picture=gpt2.svg\n"

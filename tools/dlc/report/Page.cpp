@@ -173,7 +173,7 @@ function timeline(run) {
   for (const p of all) {
     const what = {begin: p.begin, ms: p.ms, name: `${p.command}${p.nodes ? ' of ' + p.nodes : ''}`};
     by(p.kind === 'wait' ? 'waiting' : 'compute').push(what);
-    if (p.kind !== 'all_reduce' && p.kind !== 'all_gather') continue;
+    if (!['all_reduce', 'reduce_scatter', 'all_gather'].includes(p.kind)) continue;
     const last = all.find(q => q.kind === 'wait' && q.bucket === p.bucket && q.begin >= p.begin);
     if (last) by('communication').push({begin: p.begin, ms: last.begin + last.ms - p.begin, name: `${p.command}, bucket ${p.bucket}`});
   }
