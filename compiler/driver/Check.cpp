@@ -172,7 +172,8 @@ private:
       else
         report.frozen.push_back(state.getSymName().str());
     }
-    report.tensors = decideTensors(*model, trainable);
+    report.tensors =
+        decideTensors(*model, trainable, options.train.lora.rank != 0);
     if (report.trainable == 0 && !options.predictOnly)
       report.errors.push_back("no trainable parameter; --train=REGEX trains "
                               "initializers that match");

@@ -344,8 +344,10 @@ private:
     for (auto state : model->module->getOps<exec::StateOp>())
       if (auto weight = dyn_cast<StringAttr>(state.getInit()))
         trainable[weight.str()] |= state.getTrainable();
-    return options.predictOnly ? ""
-                               : tensorsJson(decideTensors(*model, trainable));
+    return options.predictOnly
+               ? ""
+               : tensorsJson(decideTensors(*model, trainable,
+                                           options.train.lora.rank != 0));
   }
   std::string stateOf(const std::string &weight) {
     return plan::stateName(weight, [&](const std::string &name) {

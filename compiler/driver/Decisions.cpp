@@ -18,7 +18,7 @@ std::string decisionsJson(const std::vector<import::Decision> &decisions) {
 }
 
 static TensorDecision decide(const std::string &name, import::Found found,
-                             const bool *trainable) {
+                             const bool *trainable, bool lora) {
   using enum import::Role;
   if (found.role == Constant)
     return {name, "frozen", std::move(found.reason)};
@@ -28,12 +28,14 @@ static TensorDecision decide(const std::string &name, import::Found found,
     return {name, "statistics", std::move(found.reason)};
   if (*trainable)
     return {name, "trained", std::move(found.reason)};
-  return {name, "frozen", "only adapters are trained, and what --train names"};
+  return {name, "frozen",
+          lora ? "only adapters are trained, and what --train names"
+               : "no loss gives it a gradient"};
 }
 
 std::vector<TensorDecision>
 decideTensors(const import::ImportedModel &model,
-              const std::map<std::string, bool> &trainable) {
+              const std::map<std::string, bool> &trainable, bool lora) {
   std::vector<TensorDecision> all;
   for (const auto &[name, found] : model.roles) {
     const import::Weight *weight = model.weights.find(name);
@@ -43,7 +45,8 @@ decideTensors(const import::ImportedModel &model,
                           (weight->elements() > 1 ||
                            found.role != import::Role::Constant);
     if (isState || isWeight)
-      all.push_back(decide(name, found, isState ? &state->second : nullptr));
+      all.push_back(
+          decide(name, found, isState ? &state->second : nullptr, lora));
   }
   return all;
 }

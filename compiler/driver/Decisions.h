@@ -21,10 +21,11 @@ struct TensorDecision {
   std::string reason;
 };
 
-/// `trainable`: states by their initializers, and whether they are trained.
+/// `trainable`: states by their initializers, and whether they are trained;
+/// `lora`: whether adapters are what trains.
 std::vector<TensorDecision>
 decideTensors(const import::ImportedModel &model,
-              const std::map<std::string, bool> &trainable);
+              const std::map<std::string, bool> &trainable, bool lora);
 
 /// The artifact's tensors.json; `dlc inspect` reads it.
 std::string tensorsJson(const std::vector<TensorDecision> &tensors);

@@ -100,6 +100,8 @@ class Gan(dlc.TestCase):
         """They are named, and keep their values."""
         artifact = self.compile(params=["^d:real", "^d:fake", "^g.7:fool"], **ADAM)
         self.assertIn("no loss trains 'g.1.weight', 'g.2.weight', 'g.2.bias' and 3 more (--loss-params)", self.notes)
+        out, _ = dlc.dlc("inspect", artifact, "--tensors")
+        self.assertRegex(out, r"g\.4\.weight +frozen +no loss gives it a gradient")
         run = self.train(artifact, steps=2)
         before, after = run.initial(artifact), run.state(2)
         self.assertEqual(before["g.4.weight"].tobytes(), after["g.4.weight"].tobytes())

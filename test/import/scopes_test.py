@@ -96,6 +96,16 @@ class Scopes(dlc.TestCase):
                           [value("x", [4, 3, 2, 2])], [value("y", [4, 6, 2, 2])])
         self.assertEqual(found, {"b.0.weight": "6x3x1x1", "b.0.bias": "6"})
 
+    def test_second_call_of_a_convolution_with_a_norm_in_it(self):
+        """Its bias is a copy by another name, its weight the same tensor."""
+        nodes = [node("Conv", ["x", "onnx::Conv_1", "onnx::Conv_2"], ["h"], name="/d/d.2/Conv"),
+                 node("Conv", ["h", "onnx::Conv_1", "onnx::Conv_3"], ["y"], name="/d/d.2_1/Conv")]
+        bias, shapes = floats(3), ([value("x", [4, 3, 2, 2])], [value("y", [4, 3, 2, 2])])
+        weights = {"onnx::Conv_1": floats(3, 3, 1, 1), "onnx::Conv_2": bias, "onnx::Conv_3": bias.copy()}
+        self.assertEqual(self.read(nodes, weights, *shapes), {"d.2.weight": "3x3x1x1", "d.2.bias": "3"})
+        weights["onnx::Conv_3"] = floats(3)  # then nobody's claim holds
+        self.assertEqual(set(self.read(nodes, weights, *shapes)), {"d.2.weight", "onnx::Conv_2", "onnx::Conv_3"})
+
     def test_convolution_by_its_bias(self):
         """Its weight was folded, but not with a norm, which would have changed the bias, too."""
         nodes = [node("Conv", ["x", "onnx::Conv_1", "b.conv1d.bias"], ["h"], name="/b/Conv"), node("Relu", ["h"], ["y"], name="/b/Relu")]

@@ -77,6 +77,8 @@ Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
   restoreBiases(work);
   settleFolded(work);
   DLC_TRY(work.problem);
+  partCalls(work);
+  DLC_TRY(work.problem);
   DLC_TRY(untieInitializers(work));
   unpackRecurrent(work);
   if (!names.empty()) {

@@ -64,10 +64,14 @@ struct Restoring {
 /// FoldedFrom.cpp: values of which the file says what they were folded from:
 /// those of no parameter become constants, rows of a parameter that parameter.
 void settleFolded(Restoring &work);
-/// Untie.cpp: one initializer for each tensor of the source.
+/// parts/Untie.cpp: one initializer for each tensor of the source.
 Status untieInitializers(Restoring &work);
-/// Untie.cpp: biases of zeros that an optimizer took from Conv and Gemm.
+/// parts/Untie.cpp: biases of zeros that an optimizer took from Conv and Gemm.
 void restoreBiases(Restoring &work);
+
+/// parts/PartCalls.cpp: norms of one value that had equal parameters (a
+/// parallel residual's) are two again.
+void partCalls(Restoring &work);
 
 /// Adopt.cpp: tensors that the source has under another name, or transposed,
 /// become the source's; copies of another tensor become that tensor.
@@ -78,8 +82,8 @@ void unpackRecurrent(Restoring &work);
 /// Unfold.cpp: values that were computed from parameters when the file was
 /// made become the parameter and the computation; masks become constants.
 void unfoldExpressions(Restoring &work);
-/// Separate.cpp: a tensor of its own for each module that reads one of `names`
-/// (RestoreOptions).
+/// parts/Separate.cpp: a tensor of its own for each module that reads one of
+/// `names` (RestoreOptions).
 Status separateTies(Restoring &work, const std::vector<std::string> &names);
 
 /// The call of the source computes with the transposed matrix, as aten.linear
@@ -124,6 +128,8 @@ public:
 private:
   std::optional<std::string> besideBias(const onnx::NodeProto &product,
                                         int64_t width) const;
+  bool isSecondCall(const onnx::NodeProto &node,
+                    const std::string &module) const;
   std::optional<std::string> ofOnlyNode(const onnx::NodeProto &node,
                                         const char *leaf) const;
   std::optional<ScopedName> ofConv(const std::string &name, const Use &use,
@@ -139,6 +145,8 @@ private:
 
 /// torch's notes say that a batch norm was folded into it.
 bool holdsNorm(const onnx::NodeProto &node);
+/// "b.0.ln.weight" -> "b.0.ln"
+std::string parentOf(const std::string &name);
 /// "ln_1" -> "ln": the second call of a module.
 std::string withoutCount(const std::string &path);
 

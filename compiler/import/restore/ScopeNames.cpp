@@ -2,14 +2,10 @@
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
+#include <algorithm>
 
 namespace dlc::import {
 namespace {
-
-std::string parentOf(const std::string &name) {
-  size_t dot = name.rfind('.');
-  return dot == std::string::npos ? "" : name.substr(0, dot);
-}
 
 /// "fc.bias" -> "fc.weight", "attn.in_proj_bias" -> "attn.in_proj_weight".
 std::optional<std::string> weightOfBias(const std::string &bias) {
@@ -34,6 +30,11 @@ bool flag(const onnx::NodeProto &node, const char *name) {
 }
 
 } // namespace
+
+std::string parentOf(const std::string &name) {
+  size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
 
 bool holdsNorm(const onnx::NodeProto &node) {
   for (const auto &note : node.metadata_props())
@@ -94,7 +95,20 @@ std::optional<std::string> ScopeNames::ofOnlyNode(const onnx::NodeProto &node,
   auto count = nodes.find(*module);
   if (count == nodes.end() || count->second != 1)
     return std::nullopt;
-  return *module + "." + leaf;
+  return (isSecondCall(node, *module) ? withoutCount(*module) : *module) + "." +
+         leaf;
+}
+
+/// "conv_1" is the second call of "conv", if both read one weight.
+bool ScopeNames::isSecondCall(const onnx::NodeProto &node,
+                              const std::string &module) const {
+  const std::string first = withoutCount(module);
+  if (first == module || node.input_size() < 2)
+    return false;
+  const auto readers = work.edit.uses(node.input(1));
+  return std::any_of(readers.begin(), readers.end(), [&](const Use &use) {
+    return use.slot == 1 && moduleOf(work.notes, *use.node) == first;
+  });
 }
 
 /// Weights of convolutions have names of their own, unless a norm is in them.

@@ -25,11 +25,6 @@ bool isOwnVector(const onnx::NodeProto &node, int input) {
   return (op == "Conv" || op == "ConvTranspose" || op == "Gemm") && input == 2;
 }
 
-std::string pathOf(const std::string &name) {
-  size_t dot = name.rfind('.');
-  return dot == std::string::npos ? "" : name.substr(0, dot);
-}
-
 } // namespace
 
 std::string withoutCount(const std::string &path) {
@@ -238,8 +233,8 @@ private:
     if (!module)
       return {fmt::format("use {}", uses++), origin};
     bool owner =
-        *module == pathOf(name) || withoutCount(*module) == pathOf(name);
-    return {"module " + (owner ? pathOf(name) : *module), origin};
+        *module == parentOf(name) || withoutCount(*module) == parentOf(name);
+    return {"module " + (owner ? parentOf(name) : *module), origin};
   }
 
   /// A module's statistic, which a second call reads by the name of what the
@@ -261,7 +256,7 @@ private:
       const std::string &scope = *origin.scopes.begin();
       auto own = std::count_if(work.unnamed.begin(), work.unnamed.end(),
                                [&](const std::string &parameter) {
-                                 return pathOf(parameter) == scope;
+                                 return parentOf(parameter) == scope;
                                });
       key = splat && own > 1 ? "value " + value : "module " + scope;
     }
