@@ -2,6 +2,7 @@
 // made of.
 #pragma once
 
+#include "runtime/base/Status.h"
 #include "runtime/base/numbers/DType.h"
 #include "runtime/data/SampleOptions.h"
 
