@@ -1,4 +1,4 @@
-"""What a run writes for other programs and for people: results.svg, Prometheus' text over HTTP, MLflow's folder."""
+"""What a run writes for other programs and for people: results.svg and results.png, Prometheus' text over HTTP, MLflow's folder."""
 
 import glob
 import http.client
@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 import xml.dom.minidom
+import zlib
 
 import dlc
 import numpy as np
@@ -38,6 +39,37 @@ class Picture(dlc.TestCase):
         """Of the paths of a class, in order: [(x, y)] in the picture."""
         return [[tuple(map(float, pair.split())) for pair in re.split("[ML]", path.getAttribute("d"))[1:]]
                 for path in self.picture(run).getElementsByTagName("path") if path.getAttribute("class") == f"{kind} c{colour}"]
+
+    def pixels(self, run):
+        """Of results.png, [height, width, 3]."""
+        with open(os.path.join(run.folder, "results.png"), "rb") as file:
+            content = file.read()
+        self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
+        chunks, at = {}, 8
+        while at < len(content):
+            size, kind = int.from_bytes(content[at:at + 4], "big"), content[at + 4:at + 8]
+            self.assertEqual(zlib.crc32(content[at + 4:at + 8 + size]), int.from_bytes(content[at + 8 + size:at + 12 + size], "big"))
+            chunks[kind], at = content[at + 8:at + 8 + size], at + 12 + size
+        width, height = (int.from_bytes(chunks[b"IHDR"][i:i + 4], "big") for i in (0, 4))
+        rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + 3 * width)
+        self.assertFalse(rows[:, 0].any())
+        return rows[:, 1:].reshape(height, width, 3)
+
+    def test_pixels_are_those_of_the_svg(self):
+        """Two pixels for one: lines in their colours, where the SVG has them, and letters where its texts are."""
+        run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("run"), val=dlc.data("digits-test"), epochs=3, quiet=True)
+        pixels, svg = self.pixels(run).astype(int), self.picture(run).documentElement
+        self.assertEqual(pixels.shape[1::-1], tuple(2 * int(svg.getAttribute(side)) for side in ("width", "height")))
+        for colour, ink in (0, (0x00, 0x72, 0xb2)), (1, (0xd5, 0x5e, 0x00)):
+            for line in self.points(run, "line", colour):
+                far = [np.abs(pixels[int(2 * y), int(2 * x)] - ink).max() for x, y in line if 2 * x < pixels.shape[1] - 1]
+                self.assertLess(np.median(far), 40, f"colour {colour}")
+        for text in svg.getElementsByTagName("text"):
+            if text.getAttribute("class") == "head":
+                x, y = (int(2 * float(text.getAttribute(side))) for side in "xy")
+                box = pixels[y - 20:y, x:x + 30]
+                self.assertGreater((box.max(axis=2) < 100).sum(), 30, text.firstChild.data)
+        self.assertGreater((pixels == 255).all(axis=2).mean(), 0.8)
 
     def test_has_the_run_so_far(self):
         run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("run"), val=dlc.data("digits-test"), epochs=3, metrics="f1", quiet=True)

@@ -1,6 +1,7 @@
 #include "runtime/train/record/Curves.h"
 
-#include "runtime/base/Text.h"
+#include "runtime/data/pictures/PngFile.h"
+#include "runtime/train/record/CurveCanvas.h"
 
 #include <fmt/format.h>
 
@@ -15,28 +16,6 @@ constexpr double kWidth = 460, kHeight = 250, kTop = 44; // of a panel; title
 constexpr double kLeft = 62, kRight = 12, kAbove = 28, kBelow = 40;
 constexpr size_t kManyPoints = 50;
 constexpr double kManyDecades = 50;
-
-std::string xmlText(std::string_view text) {
-  std::string escaped;
-  for (const char c : printable(text))
-    switch (c) {
-    case '&':
-      escaped += "&amp;";
-      break;
-    case '<':
-      escaped += "&lt;";
-      break;
-    case '>':
-      escaped += "&gt;";
-      break;
-    case '"':
-      escaped += "&quot;";
-      break;
-    default:
-      escaped += c;
-    }
-  return escaped;
-}
 
 // 1, 2 or 5 times a power of ten: about four a range.
 double stepOf(double range) {
@@ -65,17 +44,15 @@ public:
         });
   }
 
-  std::string draw() {
-    text_ = fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"head\">{}{}"
-                        "</text>\n",
-                        left_ + kLeft, top_ + 18, xmlText(panel_.title),
-                        isLog_ ? " (logarithmic)" : "");
-    drawAxes();
+  void draw(CurveCanvas &canvas) {
+    canvas.text({left_ + kLeft, top_ + 18},
+                panel_.title + (isLog_ ? " (logarithmic)" : ""),
+                {.isHead = true});
+    drawAxes(canvas);
     for (size_t i = 0; i < lines_.size(); ++i)
-      drawLine(lines_[i], i);
+      drawLine(lines_[i], i, canvas);
     if (panel_.curves.size() > 1)
-      drawNames();
-    return std::move(text_);
+      drawNames(canvas);
   }
 
 private:
@@ -138,47 +115,41 @@ private:
     return found;
   }
 
-  void drawAxes() {
-    for (const double mark : marks())
-      text_ += fmt::format(
-          "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" "
-          "class=\"grid\"/><text x=\"{3:.1f}\" y=\"{4:.1f}\" class=\"end\">"
-          "{5:.6g}</text>\n",
-          left_ + kLeft, left_ + kWidth - kRight, y(mark), left_ + kLeft - 6,
-          y(mark) + 4, mark);
+  void drawAxes(CurveCanvas &canvas) {
+    const double right = left_ + kWidth - kRight;
+    for (const double mark : marks()) {
+      canvas.grid({left_ + kLeft, y(mark)}, right);
+      canvas.text({left_ + kLeft - 6, y(mark) + 4}, fmt::format("{:.6g}", mark),
+                  {.isEnd = true});
+    }
     const double foot = top_ + kHeight - kBelow + 16;
-    text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{:.6g}</text>"
-                         "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"end\">"
-                         "step {:.12g}</text>\n",
-                         left_ + kLeft, foot, first_, left_ + kWidth - kRight,
-                         foot, last_);
+    canvas.text({left_ + kLeft, foot}, fmt::format("{:.6g}", first_), {});
+    canvas.text({right, foot}, fmt::format("step {:.12g}", last_),
+                {.isEnd = true});
   }
 
   // Parts that hang together; a part of one point is a dot.
-  void drawLine(const Points &line, size_t number) {
+  void drawLine(const Points &line, size_t number, CurveCanvas &canvas) {
     const bool isThin = panel_.isNoisy && line.size() > kManyPoints;
-    addPath(line, number, isThin ? "thin" : "line");
+    addPath(line, number, isThin, canvas);
     if (isThin)
-      addPath(smooth(line), number, "line");
+      addPath(smooth(line), number, false, canvas);
   }
-  void addPath(const Points &line, size_t number, const char *kind) {
-    std::string path;
+  void addPath(const Points &line, size_t number, bool isThin,
+               CurveCanvas &canvas) {
+    std::vector<std::vector<CanvasPoint>> parts;
     bool open = false;
-    for (size_t i = 0; i < line.size(); ++i) {
-      const Curve::Point &p = line[i];
-      if (!isShown(p)) {
-        open = false;
-        continue;
-      }
-      path += fmt::format("{}{:.1f} {:.1f}", open ? "L" : "M", x(p.x), y(p.y));
-      if (!open && (i + 1 == line.size() || !isShown(line[i + 1])))
-        text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" "
-                             "class=\"dot{}\"/>\n",
-                             x(p.x), y(p.y), number % 4);
-      open = true;
+    for (const Curve::Point &p : line) {
+      if (isShown(p) && !open)
+        parts.emplace_back();
+      open = isShown(p);
+      if (open)
+        parts.back().push_back({x(p.x), y(p.y)});
     }
-    text_ += fmt::format("<path d=\"{}\" class=\"{} c{}\"/>\n", path, kind,
-                         number % 4);
+    for (const auto &part : parts)
+      if (part.size() == 1)
+        canvas.dot(part[0], 3, number);
+    canvas.path(parts, isThin, number);
   }
   // A mean that forgets within a fiftieth of the curve.
   static Points smooth(const Points &line) {
@@ -194,16 +165,14 @@ private:
     return result;
   }
 
-  void drawNames() {
+  void drawNames(CurveCanvas &canvas) {
     double at = left_ + kLeft;
     for (size_t i = 0; i < panel_.curves.size(); ++i) {
-      const std::string name = xmlText(panel_.curves[i]->name());
+      const std::string &name = panel_.curves[i]->name();
       const double foot = top_ + kHeight - 6;
-      text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" "
-                           "class=\"dot{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}"
-                           "</text>\n",
-                           at + 4, foot - 4, i % 4, at + 12, foot, name);
-      at += 30 + 7.2 * static_cast<double>(panel_.curves[i]->name().size());
+      canvas.dot({at + 4, foot - 4}, 4, i);
+      canvas.text({at + 12, foot}, name, {});
+      at += 30 + 7.2 * static_cast<double>(name.size());
     }
   }
 
@@ -212,18 +181,27 @@ private:
   std::vector<Points> lines_;
   double low_, high_, first_, last_; // low and high: logarithms if isLog_
   bool isLog_ = false;
-  std::string text_;
 };
 
-// Colours that eyes tell apart, on light and on dark.
-constexpr char kStyle[] = R"(<style>
-svg { background: #fff } text { fill: #222 } .head { font-weight: bold } .end { text-anchor: end } .grid { stroke: #8886 }
-path { fill: none; stroke-width: 1.8; stroke-linejoin: round } .thin { stroke-width: 1; opacity: .35 }
-.c0 { stroke: #0072b2 } .c1 { stroke: #d55e00 } .c2 { stroke: #009e73 } .c3 { stroke: #cc79a7 }
-.dot0 { fill: #0072b2 } .dot1 { fill: #d55e00 } .dot2 { fill: #009e73 } .dot3 { fill: #cc79a7 }
-@media (prefers-color-scheme: dark) { svg { background: #1b1b1b } text { fill: #ddd } .c0 { stroke: #56b4e9 } .dot0 { fill: #56b4e9 } }
-</style>
-)";
+struct CurveSheet {
+  std::vector<const CurvePanel *> panels; // that have anything to show
+  double width = 2 * kWidth, height = 0;
+
+  explicit CurveSheet(const std::vector<CurvePanel> &given) {
+    for (const CurvePanel &panel : given)
+      if (PanelPicture::hasPoints(panel))
+        panels.push_back(&panel);
+    height = kTop + kHeight * double((panels.size() + 1) / 2);
+  }
+
+  void draw(std::string_view title, CurveCanvas &canvas) const {
+    canvas.text({16, 26}, title, {.size = 15, .isHead = true});
+    for (size_t i = 0; i < panels.size(); ++i)
+      PanelPicture(*panels[i], kWidth * double(i % 2),
+                   kTop + kHeight * double(i / 2))
+          .draw(canvas);
+  }
+};
 
 } // namespace
 
@@ -246,24 +224,20 @@ std::vector<Curve::Point> Curve::points() const {
   return points;
 }
 
-std::string curvesPicture(std::string_view title,
-                          const std::vector<CurvePanel> &panels) {
-  std::string body;
-  int count = 0;
-  for (const CurvePanel &panel : panels)
-    if (PanelPicture::hasPoints(panel)) {
-      body += PanelPicture(panel, kWidth * (count % 2),
-                           kTop + kHeight * (count / 2))
-                  .draw();
-      ++count;
-    }
-  const double width = 2 * kWidth, height = kTop + kHeight * ((count + 1) / 2);
-  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" "
-                     "height=\"{1}\" viewBox=\"0 0 {0} {1}\" font-family="
-                     "\"sans-serif\" font-size=\"12\" role=\"img\">\n"
-                     "<title>{2}</title>\n{3}<text x=\"16\" y=\"26\" "
-                     "class=\"head\" font-size=\"15\">{2}</text>\n{4}</svg>\n",
-                     width, height, xmlText(title), kStyle, body);
+std::string curvesSvg(std::string_view title,
+                      const std::vector<CurvePanel> &panels) {
+  const CurveSheet sheet(panels);
+  SvgCanvas canvas;
+  sheet.draw(title, canvas);
+  return canvas.file(title, sheet.width, sheet.height);
+}
+
+std::string curvesPng(std::string_view title,
+                      const std::vector<CurvePanel> &panels) {
+  const CurveSheet sheet(panels);
+  PixelCanvas canvas(sheet.width, sheet.height);
+  sheet.draw(title, canvas);
+  return encodePng(canvas.picture());
 }
 
 } // namespace dlc

@@ -1,4 +1,4 @@
-// Curves as an SVG, for a run's results.svg.
+// Curves as pictures, for a run's results.svg and results.png.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,11 @@ struct CurvePanel {
   bool isNoisy = false;
 };
 
-// Panels in two columns, with axes and names of curves. Panels without a finite
-// point are left out. Texts may hold anything.
-std::string curvesPicture(std::string_view title,
-                          const std::vector<CurvePanel> &panels);
+// Panels in two columns, with axes and names of curves, as an SVG or a PNG.
+// Panels without a finite point are left out. Texts may hold anything.
+std::string curvesSvg(std::string_view title,
+                      const std::vector<CurvePanel> &panels);
+std::string curvesPng(std::string_view title,
+                      const std::vector<CurvePanel> &panels);
 
 } // namespace dlc

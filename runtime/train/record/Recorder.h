@@ -27,8 +27,8 @@ public:
   virtual void onEnd() {}                               // unless by an error
 };
 
-// Those that are asked for, results.csv and results.svg. What files say of
-// steps behind `step`, from which the run goes on, is forgotten.
+// Those that are asked for, results.csv, results.svg and results.png. What
+// files say of steps behind `step`, from which the run goes on, is forgotten.
 Result<std::vector<std::unique_ptr<Recorder>>>
 openRecorders(const TrainOptions &options, const std::string &run, int64_t step,
               bool hasStatistics);
@@ -36,9 +36,9 @@ openRecorders(const TrainOptions &options, const std::string &run, int64_t step,
 // RUN/results.csv: a row an epoch or validation.
 Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
                                           int64_t step);
-// RUN/results.svg: curves of steps and validations, with what metrics.jsonl and
-// epochs.jsonl say already; every 2 s at most, at ends of epochs and of the
-// run.
+// RUN/results.svg and results.png: curves of steps and validations, with what
+// metrics.jsonl and epochs.jsonl say already, at ends of epochs and of the run:
+// the one every 2 s at most, the other every minute.
 Result<std::unique_ptr<Recorder>> openPicture(const std::string &run);
 // RUN/stats.jsonl: a line at each of some steps, {"step", "parameters": {NAME:
 // {"norm", "mean", "std", "absmax", "update_ratio", "gradient_norm", ...}}}.

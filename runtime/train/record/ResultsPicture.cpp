@@ -1,4 +1,4 @@
-// RUN/results.svg: the run so far, at ends of epochs.
+// RUN/results.svg and results.png: the run so far, at ends of epochs.
 #include "runtime/train/record/Curves.h"
 #include "runtime/train/record/Recorder.h"
 
@@ -19,8 +19,7 @@ constexpr size_t kMostPanels = 12;
 
 class ResultsPicture : public Recorder {
 public:
-  ResultsPicture(std::string path, std::string title)
-      : path_(std::move(path)), title_(std::move(title)) {}
+  explicit ResultsPicture(std::string run) : run_(std::move(run)) {}
 
   // What the run has said before it was resumed.
   Status readLines(const std::string &path, bool isStep) {
@@ -53,11 +52,13 @@ public:
   void onEpoch(const EpochEvent &event) override {
     for (const auto &[name, value] : event.values)
       curve(false, name).add(static_cast<double>(event.step), value);
-    if (Clock::now() - written_ >= std::chrono::seconds(2))
-      write();
+    // Pixels take a while.
+    const auto now = Clock::now();
+    if (now - written_ >= std::chrono::seconds(2))
+      write(now - painted_ >= std::chrono::seconds(60));
   }
 
-  void onEnd() override { write(); }
+  void onEnd() override { write(true); }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -76,7 +77,7 @@ private:
 
   // The losses of training and validation together, then what a step reports,
   // then each metric, of the weights and of their averages.
-  void write() {
+  void write(bool asPixels) {
     written_ = Clock::now();
     std::vector<CurvePanel> panels = {{"loss", {}, true}};
     const auto panel = [&](const std::string &title) -> CurvePanel & {
@@ -92,19 +93,25 @@ private:
       panel(curve.name().substr(line + 1)).curves.push_back(&curve);
     }
     panels.resize(std::min(panels.size(), kMostPanels));
-    warning_.check(writeFileAtomically(path_, curvesPicture(title_, panels)));
+    warning_.check(
+        writeFileAtomically(run_ + "/results.svg", curvesSvg(run_, panels)));
+    if (!asPixels)
+      return;
+    painted_ = written_;
+    warning_.check(
+        writeFileAtomically(run_ + "/results.png", curvesPng(run_, panels)));
   }
 
-  const std::string path_, title_;
+  const std::string run_;
   std::deque<Curve> steps_, epochs_; // stay where they are
-  Clock::time_point written_{};
+  Clock::time_point written_{}, painted_{};
   OneWarning warning_;
 };
 
 } // namespace
 
 Result<std::unique_ptr<Recorder>> openPicture(const std::string &run) {
-  auto picture = std::make_unique<ResultsPicture>(run + "/results.svg", run);
+  auto picture = std::make_unique<ResultsPicture>(run);
   DLC_TRY(picture->readLines(run + "/metrics.jsonl", true));
   DLC_TRY(picture->readLines(run + "/epochs.jsonl", false));
   return std::unique_ptr<Recorder>(std::move(picture));
