@@ -1,13 +1,16 @@
-"""Writes tables of Unicode: letters and numbers as Hugging Face's tokenizers see them, and what NFC may change.
+"""Writes tables of Unicode: letters and numbers as Hugging Face's tokenizers see them, what NFC may change, and what
+BERT's normalizer and pre-tokenizer make of each character.
 
     python tools/unicode_tables.py letters > runtime/data/text/LetterTables.cpp      (needs the package tokenizers)
     python tools/unicode_tables.py nfc > runtime/data/text/NfcTable.cpp
+    python tools/unicode_tables.py bert > runtime/data/text/BertTables.cpp
+    python tools/unicode_tables.py bert-bases > runtime/data/text/BertBases.cpp
 """
 
 import sys
 import unicodedata
 
-from tokenizers import Regex, pre_tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 UNKNOWN = 255
@@ -45,6 +48,60 @@ def nfc():
     return found
 
 
+def normalized(**flags):
+    """{character: text} of those that BertNormalizer changes, each alone, with these of its steps."""
+    steps = dict(clean_text=False, handle_chinese_chars=False, strip_accents=False, lowercase=False)
+    normalizer = normalizers.BertNormalizer(**steps | flags)
+    texts = {c: normalizer.normalize_str(chr(c)) for c in POINTS}
+    return {c: text for c, text in texts.items() if text != chr(c)}
+
+
+def strides(mapping):
+    """[first, last, stride, to - from] of {character: character}."""
+    rows = []
+    for c, to in sorted(mapping.items()):
+        if rows and rows[-1][3] == to - c:
+            step = c - rows[-1][1]
+            if step <= 2 and rows[-1][2] in (0, step):
+                rows[-1][1:3] = c, step
+                continue
+        rows.append([c, c, 0, to - c])
+    return [[first, last, stride or 1, delta] for first, last, stride, delta in rows]
+
+
+def bert():
+    isolated = pre_tokenizers.BertPreTokenizer()
+    clean, strip, lower = normalized(clean_text=True), normalized(strip_accents=True), normalized(lowercase=True)
+    assert lower.pop(0x130) == "i\u0307" and all(len(text) == 1 for text in lower.values())
+    table("kBertRemoved", ranges({c: 0 for c, text in clean.items() if not text}), "What cleaning takes out; it makes a blank of other white space.")
+    assert all(text in ("", " ") for text in clean.values())
+    table("kBertPunctuation", ranges({c: 0 for c in POINTS if len(isolated.pre_tokenize_str(f"a{chr(c)}a")) == 3}), "A word each.")
+    table("kBertAccents", ranges({c: 0 for c, text in strip.items() if not text}), "Marks that are stripped.")
+    table("kBertMarks", ranges({c: unicodedata.combining(chr(c)) for c in POINTS if unicodedata.combining(chr(c)) and strip.get(c, "-") != ""}),
+          "Marks that are not, and their combining classes.")
+    table("kBertChinese", ranges({c: 0 for c in normalized(handle_chinese_chars=True)}), "Characters with blanks around them.")
+    rows("kBertLower", "BertStride", strides({c: ord(text) for c, text in lower.items()}), "Upper case, each `stride`th, but for U+0130.")
+
+
+def bert_bases():
+    strip = normalized(strip_accents=True)
+    rows("kBertBases", "BertMapping", [(c, *map(ord, text)) for c, text in sorted(strip.items()) if text and not 0xAC00 <= c < 0xD7A4],
+         "What is left of a character, decomposed, without accents; but for Hangul.")
+
+
+def rows(name, kind, values, note):
+    print(f"// {note}\nconst {kind} {name}[] = {{")
+    line = ""
+    for value in values:
+        item = "{" + ",".join(f"{v:#x}" if v >= 16 else str(v) for v in value) + "},"
+        if len(line) + len(item) > 78:
+            print("   " + line)
+            line = ""
+        line += " " + item
+    print("   " + line + "\n};")
+    print(f"const size_t {name}Count = std::size({name});\n")
+
+
 def ranges(values):
     """[first, last, value] of {character: value}."""
     rows = []
@@ -70,10 +127,15 @@ def table(name, rows, note):
 
 
 kind = sys.argv[1]
-print(f"// Made by tools/unicode_tables.py {kind}.\n#include \"runtime/data/text/Unicode.h\"\n\n#include <iterator>\n\n// clang-format off\nnamespace dlc {{\n")
+header = "BertText" if kind.startswith("bert") else "Unicode"
+print(f"// Made by tools/unicode_tables.py {kind}.\n#include \"runtime/data/text/{header}.h\"\n\n#include <iterator>\n\n// clang-format off\nnamespace dlc {{\n")
 if kind == "letters":
     table("kLetters", ranges(dict.fromkeys(members(r"\p{L}"), 0)), r"\p{L}")
     table("kNumbers", ranges(dict.fromkeys(members(r"\p{N}"), 0)), r"\p{N}")
+elif kind == "bert":
+    bert()
+elif kind == "bert-bases":
+    bert_bases()
 else:
     table("kNfc", ranges(nfc()), "Combining classes; 255: NFC may change it, or it is not known.")
 print("} // namespace dlc")

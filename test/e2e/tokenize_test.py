@@ -118,7 +118,7 @@ class Tokenize(dlc.TestCase):
         split["pretokenizers"][0]["pattern"]["Regex"] = r"\w+"
         for form, message in [
                 (changed(type="Unigram"), "its model 'Unigram' is not supported: byte-level BPE is"),
-                (changed(type="WordPiece"), "its model 'WordPiece'"),
+                (changed(type="WordLevel"), "its model 'WordLevel'"),
                 (changed(dropout=0.1), "its model's 'dropout'"),
                 (changed(byte_fallback=True), "its model's 'byte_fallback'"),
                 (changed(end_of_word_suffix="</w>"), "its model's 'end_of_word_suffix'"),

@@ -30,8 +30,8 @@ Result<std::shared_ptr<const Tokenizer>>
 Tokenizer::open(const std::string &path) {
   DLC_ASSIGN(const std::string text, readFile(path, kMaxTokenizer));
   auto json = parseTokenizerJson(text);
-  if (!json)
-    return json.status().withContext(fmt::format("'{}'", path));
+  if (!json) // nobody says of it that it is ours, so that it is not corrupt
+    return failed("'{}': {}", path, json.status().message());
   auto tokenizer = std::make_shared<Tokenizer>();
   tokenizer->json_ = *std::move(json);
   for (const AddedToken &token : tokenizer->json_.added) {
@@ -81,6 +81,10 @@ private:
   }
 
   void encodePieces(std::string_view text, std::vector<uint32_t> &tokens) {
+    if (tokenizer_.json_.words)
+      return eachBertWord(
+          text, tokenizer_.json_.bert,
+          [&](std::string_view word) { encodePiece(word, tokens); });
     while (!text.empty()) {
       const size_t size = firstPiece(text, tokenizer_.json_.pattern);
       encodePiece(text.substr(0, size), tokens);
@@ -90,16 +94,23 @@ private:
 
   void encodePiece(std::string_view piece, std::vector<uint32_t> &tokens) {
     if (piece.size() > kLongestKept)
-      return tokenizer_.json_.pairs.encode(piece, tokens);
+      return encodeNew(piece, tokens);
     key_.assign(piece);
     auto found = known_.find(key_);
     if (found == known_.end()) {
       if (known_.size() >= kPiecesKept)
         known_.clear();
       found = known_.emplace(key_, std::vector<uint32_t>()).first;
-      tokenizer_.json_.pairs.encode(piece, found->second);
+      encodeNew(piece, found->second);
     }
     tokens.insert(tokens.end(), found->second.begin(), found->second.end());
+  }
+
+  void encodeNew(std::string_view piece, std::vector<uint32_t> &tokens) const {
+    if (tokenizer_.json_.words)
+      tokenizer_.json_.words->encode(piece, tokens);
+    else
+      tokenizer_.json_.pairs.encode(piece, tokens);
   }
 
   const Tokenizer &tokenizer_;
@@ -116,16 +127,25 @@ size_t Tokenizer::nextCut(std::string_view text, size_t from) const {
   return text.size();
 }
 
-Result<std::vector<uint32_t>> Tokenizer::encode(std::string_view text) const {
+// What could not be encoded exactly.
+Status Tokenizer::check(std::string_view text) const {
   if (const size_t wrong = findNoUtf8(text); wrong != text.npos)
     return failed("line {} is no UTF-8", lineOf(text, wrong));
-  if (const size_t wrong = json_.isNfc ? findNotNfc(text) : text.npos;
-      wrong != text.npos)
-    return failed("line {} has U+{:04X}, which the tokenizer's normalizer NFC "
-                  "may change: write tokens with its own tokenizer as a .bin "
-                  "instead",
-                  lineOf(text, wrong),
-                  uint32_t(firstChar(text.substr(wrong)).character));
+  const bool strips = json_.words && json_.bert.stripsAccents;
+  const size_t wrong = json_.isNfc ? findNotNfc(text)
+                       : strips    ? findMisplacedMark(text)
+                                   : text.npos;
+  if (wrong == text.npos)
+    return {};
+  return failed(
+      "line {} has U+{:04X}, which the tokenizer's normalizer {}: "
+      "write tokens with its own tokenizer as a .bin instead",
+      lineOf(text, wrong), uint32_t(firstChar(text.substr(wrong)).character),
+      json_.isNfc ? "NFC may change" : "puts before the mark that it follows");
+}
+
+Result<std::vector<uint32_t>> Tokenizer::encode(std::string_view text) const {
+  DLC_TRY(check(text));
   std::vector<std::string_view> parts;
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.size() - at <= kTextPart

@@ -8,8 +8,8 @@
 
 namespace dlc {
 
-// Byte-level BPE, as of GPT-2, Llama 3 and Qwen 2. Immutable; any thread may
-// use it.
+// Byte-level BPE, as of GPT-2, Llama 3 and Qwen 2, and WordPiece, as of BERT.
+// Immutable; any thread may use it.
 class Tokenizer {
 public:
   // Errors name the file: what is not JSON, and by its name any model,
@@ -19,8 +19,9 @@ public:
   // The tokens of UTF-8 text, as encode(text, add_special_tokens=False) of the
   // package tokenizers gives them: texts of added tokens, special ones too,
   // become these. Uses all cores; 4 bytes a token. Errors, without the file's
-  // name but with the line: no UTF-8, and for a tokenizer with NFC a character
-  // that it may change.
+  // name but with the line: no UTF-8, for a tokenizer with NFC a character that
+  // it may change, for one that strips accents marks that it may put in another
+  // order.
   Result<std::vector<uint32_t>> encode(std::string_view text) const;
 
 private:
@@ -28,6 +29,7 @@ private:
   // By their first byte, the longest first.
   using AddedByByte = std::array<std::vector<AddedToken>, 256>;
 
+  Status check(std::string_view text) const;
   size_t nextCut(std::string_view text, size_t from) const;
 
   TokenizerJson json_;

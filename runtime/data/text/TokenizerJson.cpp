@@ -65,6 +65,12 @@ public:
   Result<TokenizerJson> read() {
     if (!memberOf(json_, "model").is_object())
       return failed("is no tokenizer: it has no 'model'");
+    if (typeOf(memberOf(json_, "model")) == "WordPiece") {
+      DLC_TRY(readBert());
+      DLC_TRY(readAdded());
+      DLC_TRY(readWordPiece());
+      return std::move(found_);
+    }
     DLC_TRY(readNormalizer());
     DLC_TRY(readPreTokenizer());
     DLC_TRY(readAdded());
@@ -75,8 +81,8 @@ public:
 private:
   static Status refused(std::string_view what, const std::string &found) {
     return failed("{} '{}' is not supported: byte-level BPE is, as of GPT-2, "
-                  "Llama 3 and Qwen 2; write tokens with its own tokenizer as "
-                  "a .bin instead",
+                  "Llama 3 and Qwen 2, and WordPiece, as of BERT; write tokens "
+                  "with its own tokenizer as a .bin instead",
                   what, printable(found));
   }
 
@@ -110,6 +116,60 @@ private:
     if (usesRegex == splits)
       return refused("its pre-tokenizer", dumpJson(pre));
     return {};
+  }
+
+  // BertNormalizer and BertPreTokenizer.
+  Status readBert() {
+    const Json &normalizer = memberOf(json_, "normalizer");
+    if (typeOf(normalizer) != "BertNormalizer")
+      return refused("its normalizer",
+                     normalizer.is_null() ? "none" : typeOf(normalizer));
+    BertRules &bert = found_.bert;
+    const auto read = [&](const char *name, bool otherwise) {
+      return memberOf(normalizer, name).is_null() ? otherwise
+                                                  : isSet(normalizer, name);
+    };
+    bert.cleans = read("clean_text", true);
+    bert.spacesChinese = read("handle_chinese_chars", true);
+    bert.lowers = read("lowercase", true);
+    bert.stripsAccents = read("strip_accents", bert.lowers);
+    const Json &pre = memberOf(json_, "pre_tokenizer");
+    if (typeOf(pre) != "BertPreTokenizer")
+      return refused("its pre-tokenizer", pre.is_null() ? "none" : typeOf(pre));
+    return {};
+  }
+
+  Status readWordPiece() {
+    for (const AddedToken &token : found_.added)
+      if (token.isNormalized)
+        return refused(
+            fmt::format("its added token '{}':", printable(token.text, 60)),
+            "normalized");
+    const Json &model = memberOf(json_, "model");
+    DLC_ASSIGN(auto ids, readVocabulary(memberOf(model, "vocab")));
+    DLC_ASSIGN(std::string prefix,
+               jsonString(model, "continuing_subword_prefix"));
+    DLC_ASSIGN(const std::string unknown, jsonString(model, "unk_token"));
+    DLC_ASSIGN(const uint64_t most,
+               jsonUnsigned(model, "max_input_chars_per_word"));
+    DLC_ASSIGN(
+        found_.words,
+        WordPieces::create(std::move(ids), std::move(prefix), unknown, most));
+    return {};
+  }
+
+  static Result<std::unordered_map<std::string, uint32_t>>
+  readVocabulary(const Json &vocabulary) {
+    if (!vocabulary.is_object())
+      return failed("its model has no 'vocab'");
+    std::unordered_map<std::string, uint32_t> ids;
+    for (const auto &[text, id] : vocabulary.items()) {
+      if (!id.is_number_unsigned() || id.get<uint64_t>() > UINT32_MAX)
+        return failed("its vocabulary has '{}' with the id {}",
+                      printable(text, 60), dumpJson(id));
+      ids.emplace(text, id.get<uint32_t>());
+    }
+    return ids;
   }
 
   Status readSplit(const Json &split) {
@@ -157,18 +217,12 @@ private:
         return refused("its model's", name);
     if (isSet(model, "byte_fallback"))
       return refused("its model's", "byte_fallback");
+    DLC_ASSIGN(const auto vocabulary, readVocabulary(memberOf(model, "vocab")));
     std::unordered_map<std::string, uint32_t> ids;
-    const Json &vocabulary = memberOf(model, "vocab");
-    if (!vocabulary.is_object())
-      return failed("its model has no 'vocab'");
-    for (const auto &[text, id] : vocabulary.items()) {
-      if (!id.is_number_unsigned() || id.get<uint64_t>() > UINT32_MAX)
-        return failed("its vocabulary has '{}' with the id {}",
-                      printable(text, 60), dumpJson(id));
-      // Others are never made of bytes: added tokens that are here, too.
+    // Others are never made of bytes: added tokens that are here, too.
+    for (const auto &[text, id] : vocabulary)
       if (const auto bytes = alphabet_.bytesOf(text))
-        ids.emplace(*bytes, id.get<uint32_t>());
-    }
+        ids.emplace(*bytes, id);
     DLC_ASSIGN(const auto merges, readMerges(memberOf(model, "merges")));
     DLC_ASSIGN(found_.pairs, BytePairs::create(std::move(ids), merges,
                                                isSet(model, "ignore_merges")));

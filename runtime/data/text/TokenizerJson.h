@@ -1,9 +1,12 @@
 // What of a tokenizer.json decides how text is encoded.
 #pragma once
 
+#include "runtime/data/text/BertText.h"
 #include "runtime/data/text/BytePairs.h"
 #include "runtime/data/text/Pieces.h"
+#include "runtime/data/text/WordPieces.h"
 
+#include <optional>
 #include <vector>
 
 namespace dlc {
@@ -15,6 +18,10 @@ struct AddedToken {
 };
 
 struct TokenizerJson {
+  // WordPiece of BERT's words; otherwise byte-level BPE, of pieces by
+  // `pattern`.
+  std::optional<WordPieces> words;
+  BertRules bert;
   BytePairs pairs;
   PiecePattern pattern = PiecePattern::Gpt2;
   bool isNfc = false; // text is to be in NFC

@@ -1,0 +1,151 @@
+#include "runtime/data/text/BertText.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace dlc {
+namespace {
+
+constexpr char32_t kHangul = 0xac00, kHangulEnd = 0xd7a4;
+constexpr char32_t kDottedI = 0x130;
+
+const UnicodeRange *rangeOf(const UnicodeRange *ranges, size_t count,
+                            char32_t c) {
+  const UnicodeRange *end = ranges + count;
+  const UnicodeRange *found = std::lower_bound(
+      ranges, end, c,
+      [](const UnicodeRange &range, char32_t at) { return range.last < at; });
+  return found != end && found->first <= c ? found : nullptr;
+}
+
+bool isBertPunctuation(char32_t c) {
+  return rangeOf(kBertPunctuation, kBertPunctuationCount, c);
+}
+
+void appendUtf8(char32_t c, std::string &to) {
+  if (c < 0x80) {
+    to += char(c);
+    return;
+  }
+  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  to += char(0xff00 >> (more + 1) | c >> 6 * more);
+  for (int i = more; i-- > 0;)
+    to += char(0x80 | (c >> 6 * i & 0x3f));
+}
+
+char32_t lowerOf(char32_t c) {
+  const BertStride *end = kBertLower + kBertLowerCount;
+  const BertStride *found = std::lower_bound(
+      kBertLower, end, c,
+      [](const BertStride &range, char32_t at) { return range.last < at; });
+  const bool isUpper = found != end && found->first <= c &&
+                       (c - found->first) % found->stride == 0;
+  return isUpper ? char32_t(int64_t(c) + found->delta) : c;
+}
+
+// Characters one by one through the rules, and words as they end.
+class BertSplitter {
+public:
+  BertSplitter(const BertRules &rules,
+               const std::function<void(std::string_view)> &word)
+      : rules_(rules), take_(word) {}
+
+  void add(char32_t c) {
+    if (rules_.cleans && rangeOf(kBertRemoved, kBertRemovedCount, c))
+      return;
+    if (!rules_.spacesChinese || c < 0x2e80 ||
+        !rangeOf(kBertChinese, kBertChineseCount, c))
+      return strip(c);
+    end();
+    strip(c);
+    end();
+  }
+  void end() {
+    if (!word_.empty())
+      take_(word_);
+    word_.clear();
+  }
+
+private:
+  void strip(char32_t c) {
+    if (!rules_.stripsAccents || c < 0x80)
+      return lower(c);
+    if (c >= kHangul && c < kHangulEnd)
+      return decompose(c - kHangul);
+    if (rangeOf(kBertAccents, kBertAccentsCount, c))
+      return;
+    const BertMapping *end = kBertBases + kBertBasesCount;
+    const BertMapping *found = std::lower_bound(
+        kBertBases, end, c,
+        [](const BertMapping &row, char32_t at) { return row.from < at; });
+    if (found == end || found->from != c)
+      return lower(c);
+    for (const char32_t part : found->to)
+      if (part)
+        lower(part);
+  }
+
+  // A syllable's leading consonant, vowel and trailing consonant (Unicode,
+  // section 3.12).
+  void decompose(char32_t syllable) {
+    lower(0x1100 + syllable / 588);
+    lower(0x1161 + syllable % 588 / 28);
+    if (syllable % 28)
+      lower(0x11a7 + syllable % 28);
+  }
+
+  void lower(char32_t c) {
+    if (rules_.lowers && c == kDottedI) {
+      put('i');
+      return put(0x307);
+    }
+    put(rules_.lowers ? lowerOf(c) : c);
+  }
+
+  void put(char32_t c) {
+    if (charKind(c) == CharKind::Space)
+      return end();
+    if (!isBertPunctuation(c))
+      return appendUtf8(c, word_);
+    end();
+    appendUtf8(c, word_);
+    end();
+  }
+
+  const BertRules &rules_;
+  const std::function<void(std::string_view)> &take_;
+  std::string word_;
+};
+
+} // namespace
+
+void eachBertWord(std::string_view text, const BertRules &rules,
+                  const std::function<void(std::string_view)> &word) {
+  BertSplitter splitter(rules, word);
+  while (!text.empty()) {
+    const Utf8Char c = firstChar(text);
+    splitter.add(c.character);
+    text.remove_prefix(std::max<size_t>(c.bytes, 1));
+  }
+  splitter.end();
+}
+
+size_t findMisplacedMark(std::string_view text) {
+  uint8_t before = 0;
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char c = firstChar(text.substr(at));
+    const bool isPlain = c.character < 0x300;
+    const UnicodeRange *mark =
+        isPlain ? nullptr : rangeOf(kBertMarks, kBertMarksCount, c.character);
+    if (mark && mark->value < before)
+      return at;
+    if (mark)
+      before = mark->value;
+    else if (isPlain || !rangeOf(kBertAccents, kBertAccentsCount, c.character))
+      before = 0;
+    at += std::max<size_t>(c.bytes, 1);
+  }
+  return text.npos;
+}
+
+} // namespace dlc
