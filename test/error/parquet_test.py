@@ -45,6 +45,7 @@ class BadParquet(dlc.TestCase):
                 with open(self.path(name + ".parquet"), "wb") as file:
                     file.write(content)
                 self.refuse(message, self.path(name + ".parquet"), columns="x:int8;y:uint8")
+        self.refuse(r"parquet' has no pictures, .*; it has 'brotli\.parquet': name the file, or several as in .*parquet/a-\{000\.\.127\}\.parquet", FOLDER)
         self.refuse("no-such.parquet", self.path("no-such.parquet"))
         self.refuse("its compression is Brotli: write it with Snappy, gzip or Zstandard", os.path.join(FOLDER, "brotli.parquet"), columns="x:int8;y:int8")
 

@@ -101,6 +101,22 @@ private:
   fs::path root_, real_;
 };
 
+// Of a folder without pictures: which other samples are in it.
+std::string adviceOnOthers(const Collector &collector,
+                           const std::string &folder) {
+  constexpr std::string_view kOthers[] = {".npz", ".npy",     ".safetensors",
+                                          ".csv", ".parquet", ".bin"};
+  for (const auto &entry : collector.list(folder)) {
+    const std::string name = entry.path().filename().string();
+    for (const std::string_view ending : kOthers)
+      if (name.ends_with(ending))
+        return fmt::format("; it has '{}': name the file, or several as in "
+                           "{}/a-{{000..127}}{}",
+                           name, folder, ending);
+  }
+  return "";
+}
+
 Status collectClasses(const Collector &collector, PictureFolder &folder) {
   for (const auto &entry : collector.list(folder.path)) {
     if (!entry.is_directory())
@@ -142,8 +158,8 @@ openPictureFolder(const std::string &path) try {
     DLC_TRY(collector.collect(folder->path, false, folder->files));
   if (folder->files.empty())
     return failed("'{}' has no pictures, expected a folder of .jpg, .jpeg, "
-                  ".png or .webp for each class",
-                  path);
+                  ".png or .webp for each class{}",
+                  path, adviceOnOthers(collector, folder->path));
   return folder;
 } catch (const fs::filesystem_error &error) {
   return failed("cannot read the folder '{}': {}: '{}'", path,
