@@ -17,10 +17,12 @@
 #include <gloo/common/error.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fmt/ranges.h>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -82,9 +84,26 @@ public:
     watch_.emplace(
         std::move(socket), rendezvous_.silence,
         [this](LostRank lost) { hear(lost); },
-        [this] { return recorder.begun(); });
+        [this] { return progressOf(recorder.begun(), waits_ > 0); });
     return {};
   }
+
+  // A collective that ends at the job's deadline, for as long as it lives; one
+  // with more patience tells others nothing of who waits for whom.
+  class Wait {
+  public:
+    Wait(Membership &membership, std::chrono::milliseconds timeout)
+        : count_(membership.waits_),
+          one_(timeout <= membership.rendezvous_.timeout) {
+      count_ += one_;
+    }
+    ~Wait() { count_ -= one_; }
+    Wait(const Wait &) = delete;
+
+  private:
+    std::atomic<int> &count_;
+    const int one_;
+  };
 
   void agreeToEnd() { agreed_ = true; }
 
@@ -108,11 +127,14 @@ public:
   // Who is to blame for what went wrong `here` ("in all_reduce"), if that can
   // be found out soon: at most 0.45 s.
   std::optional<std::string> blame(const std::string &here, bool late) {
-    if (const auto lost = lostRank(late))
+    constexpr std::chrono::milliseconds kAtOnce(0), kSoon(300), kVerdict(200);
+    if (const auto lost = lostRank(late ? kAtOnce : kSoon))
       return textOf(*lost, here);
-    const auto missing = findMissingRank(rendezvous_, recorder.begun());
+    const auto peer =
+        late && transport_ ? transport_->waitedFor() : std::nullopt;
+    const auto missing = findMissingRank(rendezvous_, recorder.begun(), peer);
     // Rank 0 may have found it first and left, and the store with it.
-    if (const auto lost = lostRank(true))
+    if (const auto lost = lostRank(!missing && peer ? kVerdict : kAtOnce))
       return textOf(*lost, here);
     if (!missing)
       return std::nullopt;
@@ -127,28 +149,36 @@ public:
   }
 
 private:
-  // The first one, if it is heard soon; at once what waited in vain.
-  std::optional<LostRank> lostRank(bool late) {
+  // The first one, if it is heard in time.
+  std::optional<LostRank> lostRank(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
-    heard_.wait_for(lock, std::chrono::milliseconds(late ? 0 : 300),
-                    [this] { return lost_.has_value(); });
+    heard_.wait_for(lock, patience, [this] { return lost_.has_value(); });
     return lost_;
   }
 
   std::string textOf(const LostRank &lost, const std::string &here) {
+    if (lost.partedFrom)
+      return fmt::format("ranks {} and {} do not reach each other {}{}",
+                         lost.rank, *lost.partedFrom, here,
+                         hostText({lost.rank, *lost.partedFrom}));
     if (lost.rank == rendezvous_.rank)
       return fmt::format("rank {}, this one, was given up by the others: it "
                          "was silent, or did not come, {}",
                          lost.rank, here);
     return fmt::format("rank {} {} {}", lost.rank,
                        lost.silent ? "does not answer" : "is lost", here) +
-           hostText(lost.rank);
+           hostText({lost.rank});
   }
 
-  std::string hostText(int rank) {
+  std::string hostText(const std::vector<int> &ranks) {
     std::lock_guard lock(mutex_);
-    const auto at = static_cast<size_t>(rank);
-    return at < hosts_.size() ? fmt::format(" (its host: {})", hosts_[at]) : "";
+    if (hosts_.empty())
+      return "";
+    std::vector<std::string> hosts;
+    for (const int rank : ranks)
+      hosts.push_back(hosts_[static_cast<size_t>(rank)]);
+    return fmt::format(" ({}: {})", ranks.size() > 1 ? "hosts" : "its host",
+                       fmt::join(hosts, ", "));
   }
 
   void hear(LostRank lost) {
@@ -164,6 +194,7 @@ private:
   std::shared_ptr<GlooTransport> transport_;
   int meetings_ = 0;
   bool agreed_ = false;
+  std::atomic<int> waits_ = 0;
   std::mutex mutex_;
   std::condition_variable heard_;
   std::optional<LostRank> lost_;
@@ -310,6 +341,7 @@ private:
   template <class F>
   Status guard(const char *name, uint64_t bytes, F &&collective) {
     FlightRecorder &recorder = membership_->recorder;
+    const Membership::Wait wait(*membership_, context_->getTimeout());
     const uint64_t number =
         recorder.begin(channel_, sequence_++, name, bytes, subject_);
     const Status status = attempt(name, std::forward<F>(collective));

@@ -60,32 +60,50 @@ public:
   }
 
   bool waitRecv(int *rank, milliseconds timeout) override {
-    const bool done = inner_->waitRecv(rank, timeout);
-    if (!done)
-      owner_.throwIfLost();
-    return done;
+    return wait(from_, [&] { return inner_->waitRecv(rank, timeout); });
   }
   bool waitSend(int *rank, milliseconds timeout) override {
-    const bool done = inner_->waitSend(rank, timeout);
-    if (!done)
-      owner_.throwIfLost();
-    return done;
+    return wait(to_, [&] { return inner_->waitSend(rank, timeout); });
   }
   void abortWaitRecv() override { inner_->abortWaitRecv(); }
   void abortWaitSend() override { inner_->abortWaitSend(); }
 
   void send(int peer, uint64_t slot, size_t offset, size_t bytes) override {
+    note(to_, peer);
     inner_->send(peer, slot, offset, bytes);
   }
   void recv(int peer, uint64_t slot, size_t offset, size_t bytes) override {
+    note(from_, peer);
     inner_->recv(peer, slot, offset, bytes);
   }
   void recv(std::vector<int> peers, uint64_t slot, size_t offset,
             size_t bytes) override {
+    for (const int peer : peers)
+      note(from_, peer);
     inner_->recv(std::move(peers), slot, offset, bytes);
   }
 
 private:
+  // Ranks that the buffer was sent to, or is to come from.
+  static constexpr int kNone = -1, kSeveral = -2;
+  static void note(int &known, int peer) {
+    known = known == kNone || known == peer ? peer : kSeveral;
+  }
+
+  template <class Wait> bool wait(int peer, Wait &&begin) {
+    try {
+      const bool done = begin();
+      if (!done)
+        owner_.throwIfLost();
+      return done;
+    } catch (const gloo::IoException &) {
+      std::lock_guard lock(owner_.mutex_);
+      owner_.waitedFor_ = peer < 0 ? std::nullopt : std::optional(peer);
+      throw;
+    }
+  }
+
+  int from_ = kNone, to_ = kNone;
   const std::shared_ptr<GlooTransport::Context> context_;
   GlooTransport &owner_;
   const std::unique_ptr<transport::UnboundBuffer> inner_;
@@ -122,6 +140,11 @@ void GlooTransport::lose(int rank) {
   lost_ = rank;
   for (Context *context : contexts_)
     context->fail();
+}
+
+std::optional<int> GlooTransport::waitedFor() const {
+  std::lock_guard lock(mutex_);
+  return waitedFor_;
 }
 
 void GlooTransport::throwIfLost() const {

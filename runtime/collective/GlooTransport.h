@@ -32,6 +32,9 @@ public:
   // Ends, with gloo::IoException, what waits now and what is tried later.
   void lose(int rank);
 
+  // The one rank for which the wait that failed last has waited.
+  std::optional<int> waitedFor() const;
+
 private:
   class Context;
   class Buffer;
@@ -40,7 +43,7 @@ private:
 
   const std::shared_ptr<gloo::transport::Device> device_;
   mutable std::mutex mutex_; // of what follows
-  std::optional<int> lost_;
+  std::optional<int> lost_, waitedFor_;
   std::set<Context *> contexts_;
 };
 

@@ -104,8 +104,7 @@ Result<int> runLocalRanks(int count, const std::vector<std::string> &arguments,
   std::iota(places.begin(), places.end(), 0);
   const SignalHandlers signals(LocalRanks::remember);
   for (int restarts = 0;; ++restarts) {
-    LocalRanks ranks(signals, places,
-                     lost.goOn ? std::optional(lost.patience) : std::nullopt);
+    LocalRanks ranks(signals, places, lost.goOn, lost.patience);
     DLC_TRY(ranks.start(arguments));
     const Ending ending = ranks.wait();
     if (!goesOn(lost, ending, restarts))

@@ -17,7 +17,9 @@ struct LostRanks {
   int fewest = 1;    // ranks to go on with
   int restarts = 10; // at most
   // When others have lost a rank and none is known to have failed: those that
-  // do not end by themselves within so long are the lost ones.
+  // do not end by themselves within so long are the lost ones. So are those
+  // that are left so long after another one has ended well: but rank 0, which
+  // may have something to write, only if it is stopped.
   std::chrono::milliseconds patience{63'000};
 };
 

@@ -24,6 +24,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kGrace{3000}, kSilentGrace{300};
 constexpr int kPeerLost = static_cast<int>(Code::PeerLost);
 
+// A turn of the loop that took so long: this process was stopped, as by Ctrl-Z,
+// and the ranks with it.
+constexpr std::chrono::milliseconds kOwnStop{500};
+
 // By the place of a signal in kRunSignals.
 static std::atomic<int> caught[kRunSignals.size()];
 static std::atomic<int> interrupts;
@@ -32,6 +36,13 @@ void LocalRanks::remember(int signal, siginfo_t *, void *) {
   interrupts += signal == SIGINT;
   for (size_t i = 0; i < kRunSignals.size(); ++i)
     caught[i] += signal == kRunSignals[i];
+}
+
+static bool isStopped(pid_t process) {
+  siginfo_t found{};
+  return ::waitid(P_PID, static_cast<id_t>(process), &found,
+                  WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         found.si_pid == process;
 }
 
 // By the signal that was passed on to it: before a run begins, no rank handles
@@ -86,8 +97,11 @@ Status LocalRanks::startAll(const sigset_t &mask,
 }
 
 Ending LocalRanks::wait() {
-  std::optional<Clock::time_point> deadline;
-  while (running() > 0) {
+  std::optional<Clock::time_point> deadline, lastEnd;
+  for (Clock::time_point turn = Clock::now(); running() > 0;) {
+    const auto passed = Clock::now() - std::exchange(turn, Clock::now());
+    if (lastEnd && passed > kOwnStop)
+      *lastEnd += passed;
     passSignalsOn();
     reap(WNOHANG);
     if (anyFailed() && (!deadline || (patient_ && !isPatient()))) {
@@ -96,9 +110,28 @@ Ending LocalRanks::wait() {
     }
     if (deadline && Clock::now() > *deadline)
       killAll(SIGKILL), killed_ = true;
+    if (!lastEnd && anyEndedWell())
+      lastEnd = Clock::now() + patience_;
+    if (lastEnd && Clock::now() > *lastEnd)
+      endLateOnes();
     ::usleep(5000);
   }
   return ending();
+}
+
+// Nobody waits for them any more, and no store is there to miss them.
+void LocalRanks::endLateOnes() {
+  for (size_t rank = 0; rank < children_.size(); ++rank) {
+    Child &child = children_[rank];
+    if (!child.running || child.late ||
+        (rank == 0 && !isStopped(child.process)))
+      continue;
+    logError(fmt::format("rank {} (process {}) does not end: another has ended "
+                         "well {} s ago",
+                         rank, child.process, patience_.count() / 1000.0));
+    child.late = true;
+    ::kill(child.process, SIGKILL);
+  }
 }
 
 void LocalRanks::passSignalsOn() {
@@ -168,9 +201,9 @@ void LocalRanks::reap(int options) {
     child.running = false;
     if (!WIFSIGNALED(child.status))
       continue;
-    child.ended = killed_;
-    child.silent = killed_ && patient_;
-    if (!killed_ && !endedAsAsked(child))
+    child.ended = killed_ || child.late;
+    child.silent = (killed_ && patient_) || child.late;
+    if (!child.ended && !endedAsAsked(child))
       reportDeath(rank, WTERMSIG(child.status));
   }
 }
@@ -184,7 +217,7 @@ void LocalRanks::reportDeath(size_t rank, int signal) {
 // Whether the ranks that are silent are those to blame: others have lost them,
 // and none is known to have failed. Else it does not matter who ends by itself.
 bool LocalRanks::isPatient() const {
-  return patience_ && !asked_ && !jobNote().empty() &&
+  return goesOn_ && !asked_ && !jobNote().empty() &&
          std::none_of(
              children_.begin(), children_.end(),
              [this](const Child &child) { return failedItself(child); });
@@ -192,7 +225,7 @@ bool LocalRanks::isPatient() const {
 
 std::chrono::milliseconds LocalRanks::grace() const {
   if (patient_)
-    return *patience_;
+    return patience_;
   return anyFailed(kPeerLost) ? kSilentGrace : kGrace;
 }
 
@@ -204,6 +237,12 @@ bool LocalRanks::anyFailed(int code) const {
          (WIFEXITED(child.status) && WEXITSTATUS(child.status) == code)))
       return true;
   return false;
+}
+
+bool LocalRanks::anyEndedWell() const {
+  return std::any_of(
+      children_.begin(), children_.end(),
+      [](const Child &child) { return !child.running && child.status == 0; });
 }
 
 // A rank that lost a peer is not the cause if another one has its own error.

@@ -26,12 +26,13 @@ struct Ending {
 
 class LocalRanks {
 public:
-  // `places` are their LOCAL_RANKs. `patience`: once one has kept a note, ranks
-  // that others have lost may take so long to end, unless it is known which one
-  // has failed; else they have a moment. `signals` calls remember().
+  // `places` are their LOCAL_RANKs. `goesOn`: once one has kept a note, ranks
+  // that others have lost may take `patience` to end, unless it is known which
+  // one has failed; else they have a moment. `signals` calls remember().
   LocalRanks(const SignalHandlers &signals, std::vector<int> places,
-             std::optional<std::chrono::milliseconds> patience)
-      : signals_(signals), places_(std::move(places)), patience_(patience) {}
+             bool goesOn, std::chrono::milliseconds patience)
+      : signals_(signals), places_(std::move(places)), goesOn_(goesOn),
+        patience_(patience) {}
   ~LocalRanks(); // kills what runs
 
   // Signals that are remembered are passed on to the ranks; by a second SIGINT
@@ -48,6 +49,7 @@ private:
     bool running = true;
     bool ended = false;  // by this process,
     bool silent = false; // which had waited for it in vain
+    bool late = false;   // when others had ended well
     int status = 0;      // of waitpid
   };
 
@@ -57,6 +59,7 @@ private:
                            const std::vector<std::string> &arguments);
   int running() const;
   void passSignalsOn();
+  void endLateOnes();
   void killAll(int signal);
   void reap(int options);
   void reportDeath(size_t rank, int signal);
@@ -65,13 +68,15 @@ private:
   bool isPatient() const;
   std::chrono::milliseconds grace() const;
   bool anyFailed(int code = 0) const;
+  bool anyEndedWell() const;
   int verdict() const;
   Ending ending() const;
 
   const SignalHandlers &signals_;
   Rendezvous meeting_;
   const std::vector<int> places_;
-  const std::optional<std::chrono::milliseconds> patience_;
+  const bool goesOn_;
+  const std::chrono::milliseconds patience_;
   std::vector<Child> children_;
   bool dead_ = false;    // a rank was killed, not by this process,
   bool killed_ = false;  // which kills what has not ended in time

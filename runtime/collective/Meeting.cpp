@@ -87,7 +87,8 @@ meet(const Rendezvous &rendezvous,
 }
 
 std::optional<MissingRank> findMissingRank(const Rendezvous &rendezvous,
-                                           int64_t begun) {
+                                           int64_t begun,
+                                           std::optional<int> waitedFor) {
   constexpr milliseconds kStore(200), kAnswer(200);
   Rendezvous soon = rendezvous;
   soon.timeout = kStore;
@@ -109,14 +110,19 @@ std::optional<MissingRank> findMissingRank(const Rendezvous &rendezvous,
     const int number = static_cast<int>(rank);
     if (number == rendezvous.rank)
       continue;
-    if (place.begun < least)
+    if (place.waits() && place.since >= 0 &&
+        place.since <= kAnswer.count() + 50)
+      continue; // for another
+    if (place.begun() < least)
       found = MissingRank{number, true};
     else if (!found && (place.since < 0 || place.since > kAnswer.count() + 50))
       found = MissingRank{number, false};
-    least = std::min(least, place.begun);
+    least = std::min(least, place.begun());
   }
   if (found)
     (void)client.accuse(found->rank).ok();
+  else if (waitedFor)
+    (void)client.miss(*waitedFor).ok();
   return found;
 }
 

@@ -28,10 +28,12 @@ struct MissingRank {
 };
 
 // Asks the store how far the ranks are: one that has not begun as many
-// collectives as this one, which began `begun`, or else one that does not
-// answer now. The others are told that it is lost. Nothing if all wait alike.
-// Takes at most 0.45 s.
+// collectives as this one, which began `begun`, and waits in none, or else one
+// that does not answer now. The others are told that it is lost. Nothing if all
+// wait alike: then the store is told for whom this one waits, and tells all if
+// two do not reach each other (store/Parted.h). Takes at most 0.45 s.
 std::optional<MissingRank> findMissingRank(const Rendezvous &rendezvous,
-                                           int64_t begun);
+                                           int64_t begun,
+                                           std::optional<int> waitedFor);
 
 } // namespace dlc

@@ -241,19 +241,21 @@ class RankFaults(dlc.TestCase):
             self.worst[kind] = max(self.worst.get(kind, 0), took)
         self.assertLess(took, deadline + GRACE + late.seconds, job.said())
         for rank in survivors:
-            self.check_end(case, rank, victims)
+            self.check_end(case, rank, victims, begun)
         if kind == "cut":
             job.network.mend(case.victim, case.inside)
         if kind == "stop" and not job.launcher:
             job.signal(signal.SIGCONT, case.victim)
         job.wait(TIMEOUT + GRACE + late.seconds)
 
-    def check_end(self, case, rank, victims):
+    def check_end(self, case, rank, victims, begun):
         code, said = self.job.code(rank), self.job.said(rank)
         if code == 0:  # it had ended before
             return
         self.assertEqual(code, dlc.PEER_LOST, said)
-        if case.kind == "part":  # both are there
+        if case.kind == "part":  # both are there, and all know it
+            if begun:
+                self.assertIn(f"ranks {min(victims)} and {max(victims)} do not reach each other", said)
             return
         accused = {int(one or other) for one, other in ACCUSED.findall(said)}
         self.assertTrue(accused, said)

@@ -1,11 +1,15 @@
 // runtime/collective/launch: what flags and a launcher's variables make of a
-// process.
+// process; and how local ranks end.
+#include "runtime/collective/Launcher.h"
 #include "runtime/collective/launch/Launch.h"
 #include "runtime/collective/launch/Variables.h"
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <map>
+#include <thread>
+#include <unistd.h>
 
 using namespace dlc;
 using namespace std::chrono_literals;
@@ -403,6 +407,43 @@ TEST(Nodes, TasksOnEach) {
   EXPECT_EQ(tasksOnNode("4", 0), 4);
   for (const char *text : {"", "x", "2(x", "2(x)", "0", "2(x-1)", ",", "2(x3)"})
     EXPECT_FALSE(tasksOnNode(text, 3)) << text;
+}
+
+// A rank of what follows; this program is run again for each.
+TEST(LocalRanks, DISABLED_ARank) {
+  const std::string what =
+      std::getenv("RANK") + std::string(" ") + std::getenv("DLC_TEST_WHAT");
+  if (what == "0 stopped 0" || what == "1 stopped 1")
+    ::raise(SIGSTOP);
+  if (what == "0 writes")
+    std::this_thread::sleep_for(1s);
+  ::_exit(0);
+}
+
+// After the last step the store has gone: nobody but the launcher misses it.
+TEST(LocalRanks, OneThatIsStoppedWhenAnotherHasEndedWell) {
+  LostRanks lost;
+  lost.patience = 200ms;
+  for (const auto &[what, code] :
+       {std::pair("stopped 0", 7), std::pair("stopped 1", 7),
+        std::pair("writes", 0)}) {
+    ::setenv("DLC_TEST_WHAT", what, 1);
+    testing::internal::CaptureStderr();
+    const auto ended =
+        runLocalRanks(2,
+                      {"unit-launch", "--gtest_also_run_disabled_tests",
+                       "--gtest_filter=LocalRanks.DISABLED_ARank"},
+                      lost);
+    const std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(ended.ok()) << ended.status().message();
+    EXPECT_EQ(*ended, code) << said;
+    if (code)
+      EXPECT_NE(said.find(fmt::format("rank {} (process ", what[8])),
+                std::string::npos)
+          << said;
+    else
+      EXPECT_EQ(said, "");
+  }
 }
 
 } // namespace

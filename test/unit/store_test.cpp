@@ -365,6 +365,23 @@ TEST(Silence, IsCountedFromTheLastBeat) {
   EXPECT_EQ(beats.placesText(start).size(), 3 * sizeof(RankPlace));
 }
 
+TEST_F(Store, RanksThatArePartedAreToldToAll) {
+  std::atomic<int> heard = 0;
+  const auto listen = [&](LostRank lost) {
+    heard += lost.rank == 1 && lost.silent && lost.partedFrom == 2;
+  };
+  auto first = joinStore(as(0)), second = joinStore(as(1));
+  ASSERT_TRUE(first.ok() && second.ok());
+  JobWatch a(*std::move(first), 10s, listen, begunNone),
+      b(*std::move(second), 10s, listen, begunNone);
+  StoreClient one(*joinStore(as(1)), 5s), two(*joinStore(as(2)), 5s);
+  std::this_thread::sleep_for(50ms); // both watch
+  ASSERT_TRUE(one.miss(7).ok());     // no rank
+  ASSERT_TRUE(two.miss(1).ok());
+  EXPECT_TRUE(within(2s, [&] { return heard == 2; })) << heard;
+  expectWell();
+}
+
 // A backlog that is full is waited for no longer than the deadline says.
 TEST(Connect, EndsAtTheDeadline) {
   auto listener = Socket::listen("127.0.0.1", 0);

@@ -12,8 +12,8 @@ milliseconds pauseBetweenBeats(milliseconds silence) {
   return std::clamp(silence / 10, milliseconds(20), milliseconds(1000));
 }
 
-void Heartbeats::hear(int rank, int64_t begun, Clock::time_point now) {
-  places_[static_cast<size_t>(rank)] = {begun, true, now};
+void Heartbeats::hear(int rank, int64_t progress, Clock::time_point now) {
+  places_[static_cast<size_t>(rank)] = {progress, true, now};
 }
 
 void Heartbeats::release(int rank) {
@@ -52,7 +52,7 @@ std::string Heartbeats::placesText(Clock::time_point now) const {
             ? std::chrono::duration_cast<milliseconds>(now - place.heard)
                   .count()
             : -1;
-    for (const int64_t number : {place.begun, since})
+    for (const int64_t number : {place.progress, since})
       text.append(reinterpret_cast<const char *>(&number), sizeof number);
   }
   return text;

@@ -25,8 +25,8 @@ public:
   Heartbeats(int size, std::chrono::milliseconds silence)
       : silence_(silence), places_(static_cast<size_t>(size)) {}
 
-  // A rank lives, and has begun so many collectives.
-  void hear(int rank, int64_t begun, Clock::time_point now);
+  // A rank lives, and says how far it is (progressOf(), StoreClient.h).
+  void hear(int rank, int64_t progress, Clock::time_point now);
   // It has left: it may be silent.
   void release(int rank);
   // This process did not run for so long: nobody could be heard.
@@ -37,13 +37,13 @@ public:
   // Whether and how soon to look again.
   std::optional<std::chrono::milliseconds> pause() const;
 
-  // Of each rank, in order, two numbers of 8 bytes: collectives begun, and
+  // Of each rank, in order, two numbers of 8 bytes: what it said last, and
   // milliseconds since it was heard (-1: it never was, or it has left).
   std::string placesText(Clock::time_point now) const;
 
 private:
   struct Place {
-    int64_t begun = 0;
+    int64_t progress = 0;
     bool known = false;
     Clock::time_point heard{};
   };

@@ -14,9 +14,9 @@ using std::chrono::milliseconds;
 
 JobWatch::JobWatch(Socket socket, milliseconds silence,
                    std::function<void(LostRank)> lost,
-                   std::function<int64_t()> begun)
+                   std::function<int64_t()> progress)
     : socket_(std::move(socket)), silence_(silence), lost_(std::move(lost)),
-      begun_(std::move(begun)), wake_(::eventfd(0, EFD_CLOEXEC)) {
+      progress_(std::move(progress)), wake_(::eventfd(0, EFD_CLOEXEC)) {
   thread_ = std::thread([this] {
     if (const auto lost = watch())
       lost_(*lost);
@@ -46,7 +46,7 @@ std::optional<LostRank> JobWatch::watch() {
   Clock::time_point heard = Clock::now(), turn = heard, due = heard;
   for (;;) {
     if (Clock::now() >= due) {
-      if (!say({Query::Beat, {}, {}, begun_()}, StoreLimits::kPatience))
+      if (!say({Query::Beat, {}, {}, progress_()}, StoreLimits::kPatience))
         return closed;
       due = Clock::now() + pause;
     }
@@ -66,6 +66,13 @@ std::optional<LostRank> JobWatch::watch() {
         return closed;
       if (word == kEnd)
         return std::nullopt;
+      if (word == kParted) {
+        uint32_t pair[2] = {};
+        if (!socket_.receive(pair, sizeof pair, now + StoreLimits::kPatience))
+          return closed;
+        return LostRank{static_cast<int>(pair[0]), true,
+                        static_cast<int>(pair[1])};
+      }
       if (word == kAsk)
         due = now;
       else if (word != kBeat)

@@ -17,6 +17,8 @@ struct LostRank {
   // It is stopped, cannot be reached, or did not come where others waited;
   // else its connection closed.
   bool silent = false;
+  // Not to be reached by this one, nor it by that: both are there.
+  std::optional<int> partedFrom = {};
 };
 
 // A rank's place in the job for as long as it lives: when its connection closes
@@ -26,9 +28,10 @@ class JobWatch {
 public:
   // `socket` as joinStore() makes it. `lost` is called at most once, by a
   // thread of the watch, with the rank that is gone first: this one, if the
-  // others gave it up. `begun`, by the same thread: collectives so far.
+  // others gave it up. `progress`, by the same thread: progressOf().
   JobWatch(Socket socket, std::chrono::milliseconds silence,
-           std::function<void(LostRank)> lost, std::function<int64_t()> begun);
+           std::function<void(LostRank)> lost,
+           std::function<int64_t()> progress);
   // Says farewell, unless the rank was abandoned.
   ~JobWatch();
 
@@ -43,7 +46,7 @@ private:
   Socket socket_;
   const std::chrono::milliseconds silence_;
   std::function<void(LostRank)> lost_;
-  std::function<int64_t()> begun_;
+  std::function<int64_t()> progress_;
   bool abandoned_ = false;
   int wake_; // readable: the thread is to end
   std::thread thread_;

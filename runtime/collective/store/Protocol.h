@@ -32,14 +32,16 @@ enum class Query : uint8_t {
 
   // Of dlc's ranks alone:
   Hello = 0xd0, // u32 rank, token -> u32 kWelcome or kRefused
-  // -> u32 for each rank that is lost, with kSilent if it is still there; kBeat
-  // for each beat; kAsk; kEnd.
+  // -> u32 for each rank that is lost, with kSilent if it is still there;
+  // kParted and two u32, ranks that do not reach each other; kBeat for each
+  // beat; kAsk; kEnd.
   Watch = 0xd1,
   Farewell = 0xd2, // no answer; who closes without it is lost
-  Beat = 0xd3,     // i64 collectives begun, over the connection that watches
+  Beat = 0xd3,     // i64 progressOf(), over the connection that watches
   Ask = 0xd4,      // no answer; all who watch are asked for a beat
   Places = 0xd5,   // -> text, Heartbeats::placesText
   Accuse = 0xd6,   // u32 rank, for which others wait; no answer: it is lost
+  Miss = 0xd7,     // u32 rank, for which this one waits in vain; no answer
 };
 
 constexpr uint32_t kMagic = 0x3c85f7ce;
@@ -49,6 +51,7 @@ constexpr uint8_t kStopWaiting = 0, kWaitCancelled = 1;
 constexpr uint8_t kLost = 2;
 constexpr uint32_t kWelcome = 0x21636c64, kRefused = 0x3f636c64;
 constexpr uint32_t kEnd = 0xfffffffe, kBeat = 0xfffffffd, kAsk = 0xfffffffc;
+constexpr uint32_t kParted = 0xfffffffb;
 constexpr uint32_t kSilent = 0x40000000;
 
 struct Limits {

@@ -159,4 +159,8 @@ Status StoreClient::accuse(int rank) {
   return send({Query::Accuse, {}, {}, rank}, deadline());
 }
 
+Status StoreClient::miss(int rank) {
+  return send({Query::Miss, {}, {}, rank}, deadline());
+}
+
 } // namespace dlc

@@ -10,9 +10,17 @@ namespace dlc {
 
 // How far a rank was when it was heard last.
 struct RankPlace {
-  int64_t begun = 0;  // collectives
-  int64_t since = -1; // milliseconds; -1: it was never heard, or it has left
+  int64_t progress = 0; // as progressOf() makes it
+  int64_t since = -1;   // milliseconds; -1: it was never heard, or it has left
+
+  int64_t begun() const { return progress >> 1; } // collectives
+  bool waits() const { return (progress & 1) != 0; }
 };
+// What a beat says: how many collectives have begun, and whether the rank is in
+// one that ends at the job's deadline.
+constexpr int64_t progressOf(int64_t begun, bool waits) {
+  return begun << 1 | int64_t(waits);
+}
 
 // One thread at a time. Every call ends within the timeout, with
 // Code::PeerLost if the store has not answered; the client is then of no use.
@@ -51,10 +59,12 @@ public:
                 const std::vector<std::string> &values);
 
   // Of rank 0's store alone, for ranks: asks all for a sign of life; what came;
-  // tells all that a rank is lost.
+  // tells all that a rank is lost, or the store that this one waits for it in
+  // vain (Parted.h).
   Status askForBeats();
   Result<std::vector<RankPlace>> places();
   Status accuse(int rank);
+  Status miss(int rank);
 
   const Socket &socket() const { return socket_; }
   Socket release() && { return std::move(socket_); }

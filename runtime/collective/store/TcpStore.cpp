@@ -3,6 +3,7 @@
 
 #include "runtime/base/process/Log.h"
 #include "runtime/collective/store/Connection.h"
+#include "runtime/collective/store/Parted.h"
 
 #include <algorithm>
 #include <atomic>
@@ -90,6 +91,7 @@ private:
     const auto pause = beats_.pause();
     if (pause)
       due = std::min(due, Clock::now() + *pause);
+    due = std::min(due, parted_.due().value_or(kNever));
     int timeout = -1;
     if (due != kNever)
       timeout = static_cast<int>(std::clamp<int64_t>(
@@ -108,6 +110,10 @@ private:
     dropClosed();
     while (const auto silent = beats_.findSilent(Clock::now()))
       tellLost(*silent, store::kSilent);
+    if (const auto pair = parted_.find(Clock::now()))
+      for (const uint32_t word : {kParted, static_cast<uint32_t>(pair->first),
+                                  static_cast<uint32_t>(pair->second)})
+        tellWatchers(word);
   }
 
   // What was to be heard meanwhile is read after it.
@@ -201,6 +207,7 @@ private:
     case Query::Ask:
     case Query::Places:
     case Query::Accuse:
+    case Query::Miss:
       return listen(c, message);
     case Query::Ping:
       c.tell(static_cast<uint32_t>(message.number));
@@ -292,6 +299,9 @@ private:
       c.tellText(beats_.placesText(Clock::now()));
     } else if (message.query == Query::Ask) {
       tellWatchers(kAsk);
+    } else if (message.query == Query::Miss) {
+      if (message.number < size_)
+        parted_.miss(c.rank, static_cast<int>(message.number), Clock::now());
     } else if (message.number < size_) {
       tellLost(static_cast<int>(message.number), store::kSilent);
     }
@@ -456,6 +466,7 @@ private:
   const int size_;
   const std::string token_;
   Heartbeats beats_; // of the thread alone
+  Parted parted_;    // the same
   Clock::time_point turned_ = Clock::now();
   const Socket wake_;
   std::atomic<bool> stop_ = false;
