@@ -312,8 +312,6 @@ Status Executor::synchronize() {
   return impl_->settled(impl_->device_->synchronize());
 }
 
-// --- inputs and outputs ---
-
 static int findPort(const auto &ports, std::string_view name) {
   for (int i = 0; i < ports.size(); ++i)
     if (ports[i].name() == name)
@@ -375,8 +373,6 @@ Executor::readReport(std::string_view program) {
   return settled.ok() ? outputs : settled;
 }
 
-// --- state ---
-
 bool Executor::hasParts() const { return !impl_->parts_->shards().empty(); }
 
 uint64_t Executor::bytesOfRegion(int region) const {
@@ -393,6 +389,12 @@ Status Executor::gatherState(Communicator &communicator, bool onAllRanks) {
     if (impl_->parts_->isPart(state))
       DLC_TRY(impl_->parts_->gather(state, communicator, keep));
   return {};
+}
+
+Result<StateParts *> Executor::parts() {
+  DLC_TRY(impl_->settle());
+  DLC_TRY(impl_->device_->makeCurrent());
+  return &*impl_->parts_;
 }
 
 void Executor::dropGathered() { impl_->parts_->drop(); }
@@ -457,8 +459,6 @@ Status Executor::writeState(std::string_view name, const void *from,
 uint64_t Executor::stateWrites() const { return impl_->stateWrites_; }
 
 void Executor::injectInfinity() { impl_->inject_ = true; }
-
-// --- profiling ---
 
 std::vector<Program *> Executor::Impl::bound() {
   std::vector<Program *> all;

@@ -7,6 +7,7 @@
 #include "runtime/device/Tuning.h"
 #include "runtime/exec/Probe.h"
 #include "runtime/exec/TensorView.h"
+#include "runtime/exec/parts/StateParts.h"
 
 #include <chrono>
 #include <memory>
@@ -98,8 +99,9 @@ public:
   // written last; elsewhere that is Failed. All ranks call it, between runs; it
   // keeps them on rank 0, or on all. Written on each rank, they are whole.
   Status gatherState(Communicator &communicator, bool onAllRanks = false);
-  void dropGathered();   // their memory
-  bool hasParts() const; // of any state
+  Result<StateParts *> parts(); // what this rank has without that
+  void dropGathered();          // their memory
+  bool hasParts() const;        // of any state
   // Of a region of the plan, what this rank has of it.
   uint64_t bytesOfRegion(int region) const;
   // Grows whenever the host may have written state, with writeState() or

@@ -103,6 +103,9 @@ Result<Json> readManifest(const std::string &folder, std::string_view format,
 Result<Json> checkManifest(const std::string &folder, std::string_view format,
                            uint32_t version);
 
+// Only that, of a manifest that was read.
+Status checkFiles(const std::string &folder, const Json &manifest);
+
 // A copy of a file of a manifest that was read, if the copy has its hash.
 Result<std::string> readListed(const std::string &folder, const Json &manifest,
                                const std::string &name);

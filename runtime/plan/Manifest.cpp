@@ -96,15 +96,14 @@ Result<std::string>
 writeManifest(const std::string &folder, Json fields,
               const std::map<std::string, FileDigest> &known) {
   Json files = Json::object();
+  for (const auto &[name, digest] : known) // listed by another host later
+    files[name] = {{"size", digest.size}, {"hash", digest.sha256}};
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(folder, error)) {
     const std::string path = entry.path().string();
     const std::string name = entry.path().filename().string();
-    if (const auto found = known.find(name); found != known.end()) {
-      files[name] = {{"size", found->second.size},
-                     {"hash", found->second.sha256}};
+    if (known.contains(name))
       continue;
-    }
     DLC_TRY(syncFile(path));
     DLC_ASSIGN(MappedFile file, MappedFile::open(path));
     files[name] = {{"size", file.size()},
@@ -145,9 +144,14 @@ Result<Json> readManifest(const std::string &folder, std::string_view format,
 Result<Json> checkManifest(const std::string &folder, std::string_view format,
                            uint32_t version) {
   DLC_ASSIGN(Json manifest, readManifest(folder, format, version));
+  DLC_TRY(checkFiles(folder, manifest));
+  return manifest;
+}
+
+Status checkFiles(const std::string &folder, const Json &manifest) {
   for (const auto &[name, entry] : manifest["files"].items())
     DLC_TRY(checkFile(folder, manifest, name));
-  return manifest;
+  return {};
 }
 
 Result<std::string> readListed(const std::string &folder, const Json &manifest,

@@ -1,9 +1,9 @@
 #include "runtime/plan/Model.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/base/process/Log.h"
-
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/plan/shards/StateFiles.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +16,25 @@ namespace {
 
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr char kArtifactFolder[] = "/model.dlc";
+
+constexpr char kStateFile[] = "state.safetensors";
+
+// That they are there, before all are read.
+Result<std::vector<std::string>> partsIn(const std::string &checkpoint,
+                                         const Json &manifest) {
+  auto parts = plan::partsOf(manifest);
+  if (!parts)
+    return parts.status().withContext(
+        fmt::format("'{}/manifest.json'", checkpoint));
+  for (const std::string &part : *parts)
+    if (!exists(checkpoint + "/" + part))
+      return corrupt("'{}/{}' is missing: each rank has written a part of this "
+                     "checkpoint (--save=sharded), and all belong into this "
+                     "folder, which hosts must share; bring it there, or use "
+                     "another checkpoint",
+                     checkpoint, part);
+  return parts;
+}
 
 // The step that trainer.json says must be that of the name.
 Status checkStep(const std::string &checkpoint) {
@@ -39,7 +58,7 @@ Result<Model> openCheckpoint(const std::string &run, Checkpoint checkpoint,
                              Artifact::Use use) {
   DLC_ASSIGN(Artifact artifact, Artifact::open(run + kArtifactFolder, use));
   DLC_TRY(checkCheckpoint(checkpoint.path, artifact.hash()));
-  std::string state = checkpoint.path + "/state.safetensors";
+  std::string state = stateOf(checkpoint.path);
   return Model{std::move(artifact), std::move(checkpoint), std::move(state)};
 }
 
@@ -51,7 +70,7 @@ Result<Model> openRun(const std::string &run, Artifact::Use use) {
     return failed("run '{}' has no checkpoint yet", run);
   for (const auto &[damaged, why] : newest.damaged)
     warning("{}: '{}' is used instead", why.message(), newest.checkpoint->path);
-  std::string state = newest.checkpoint->path + "/state.safetensors";
+  std::string state = stateOf(newest.checkpoint->path);
   return Model{std::move(artifact), *std::move(newest.checkpoint),
                std::move(state)};
 }
@@ -72,6 +91,11 @@ std::optional<int64_t> stepOfCheckpoint(std::string_view path) {
   return step;
 }
 
+std::string stateOf(const std::string &checkpoint) {
+  const std::string file = checkpoint + "/" + kStateFile;
+  return exists(file) ? file : checkpoint;
+}
+
 std::vector<Checkpoint> listCheckpoints(const std::string &run) {
   std::vector<Checkpoint> found;
   std::error_code ignored;
@@ -86,14 +110,17 @@ std::vector<Checkpoint> listCheckpoints(const std::string &run) {
 Status checkCheckpoint(const std::string &checkpoint,
                        const std::string &artifactHash) try {
   DLC_ASSIGN(Json manifest,
-             checkManifest(checkpoint, kCheckpointFormat, kCheckpointVersion));
+             readManifest(checkpoint, kCheckpointFormat, kCheckpointVersion));
+  DLC_ASSIGN(const auto parts, partsIn(checkpoint, manifest));
+  DLC_TRY(checkFiles(checkpoint, manifest));
   DLC_ASSIGN(std::string artifact, jsonString(manifest, "artifact"));
   if (artifact != artifactHash)
     return corrupt("'{}' was written by another compilation of a model ({}) "
                    "than the run's artifact ({})",
                    checkpoint, printable(artifact), artifactHash);
-  for (const char *name : {"state.safetensors", "trainer.json"})
-    if (!manifest["files"].contains(name))
+  for (const char *name : {kStateFile, "trainer.json"})
+    if (!manifest["files"].contains(name) &&
+        (name != kStateFile || parts.empty()))
       return corrupt("'{}' has no {}", checkpoint, name);
   return checkStep(checkpoint);
 } catch (...) {

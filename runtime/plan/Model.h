@@ -10,7 +10,8 @@
 namespace dlc {
 
 // A run folder holds model.dlc/, config.yaml, metrics.jsonl and checkpoints.
-// A checkpoint folder holds state.safetensors, trainer.json and manifest.json.
+// A checkpoint folder holds state.safetensors, or a file of each rank's part of
+// it (shards/StateFiles.h), trainer.json and manifest.json.
 struct Checkpoint {
   std::string path;
   int64_t step = 0; // steps done; also in its name, checkpoint-<step>
@@ -27,6 +28,9 @@ std::vector<Checkpoint> listCheckpoints(const std::string &run);
 // another version of dlc has written it.
 Status checkCheckpoint(const std::string &checkpoint,
                        const std::string &artifactHash);
+
+// Where its state is: a file, or itself if that is in parts.
+std::string stateOf(const std::string &checkpoint);
 
 // The newest that passes, and those that are newer, newest first.
 struct NewestCheckpoint {
@@ -51,8 +55,8 @@ struct Model {
 Result<Model> openModel(const std::string &path,
                         Artifact::Use use = Artifact::Use::Run);
 
-// Manifests of checkpoints.
+// Manifests of checkpoints. One whose state is in one file is of version 2.
 constexpr char kCheckpointFormat[] = "dlc-checkpoint";
-constexpr uint32_t kCheckpointVersion = 2;
+constexpr uint32_t kWholeCheckpointVersion = 2, kCheckpointVersion = 3;
 
 } // namespace dlc

@@ -94,8 +94,9 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   DLC_TRY(agree(communicator, job->checkSameJob()));
   DLC_TRY(agree(communicator, job->openRun()));
   DLC_TRY(job->shareFolder());
+  DLC_TRY(job->openParts());
   DLC_TRY(job->restore());
-  if (job->isRoot())
+  if (job->checkpoints)
     job->prepareSaves();
   return job;
 }
@@ -267,7 +268,20 @@ Status Job::shareFolder() {
   return {};
 }
 
+// Before a run has begun its first step, which would be in vain.
+Status Job::openParts() {
+  if (!inParts())
+    return {};
+  DLC_ASSIGN(auto parts, Parts::create(run, communicator));
+  if (!checkpoints)
+    checkpoints.emplace(run);
+  checkpoints->writeInParts(std::move(parts));
+  return {};
+}
+
 Status Job::save(bool last, bool now) {
+  if (inParts())
+    return saveParts(last, now);
   DLC_TRY(session->executor().gatherState(communicator));
   const Status saved =
       agree(communicator, isRoot() ? saveRoot(last, now) : Status());
@@ -280,26 +294,67 @@ void Job::prepareSaves() {
   int64_t every = std::max<int64_t>(1, stepsPerEpoch);
   if (options.saveEvery > 0 || options.saveSeconds > 0)
     every = std::max<int64_t>(1, options.saveEvery);
-  if (options.save != "background" || total - progress.step <= every)
+  if (!inBackground() || total - progress.step <= every)
     return;
-  if (const Status room = checkpoints->prepare(*session); !room.ok())
+  const Status room = checkpoints->prepare(*session);
+  if (!room.ok() && !inParts()) // else copyForParts() says it on all ranks
     waitForSaves(room);
 }
 
 void Job::waitForSaves(const Status &noRoom) {
   warning("{}: steps wait for checkpoints (--save=sync)", noRoom.message());
-  options.save = "sync";
+  hasRoom_ = false;
+}
+
+Status Job::settleRoot() {
+  DLC_TRY(settleSave(true)); // the one before
+  return lock->check().withContext(
+      fmt::format("no checkpoint of step {}", progress.step));
+}
+
+// What went wrong on one rank ends the save, or the run, on all.
+Status Job::saveParts(bool last, bool now) {
+  if (!isRoot())
+    checkpoints->end(true); // rank 0 knows how it went
+  DLC_TRY(agree(communicator, isRoot() ? settleRoot() : Status()));
+  bool copied = false;
+  if (!last && !now && inBackground()) {
+    DLC_ASSIGN(copied, copyForParts());
+  }
+  if (copied) {
+    checkpoints->begin(*session, progress, options.keep);
+    return {};
+  }
+  DLC_TRY(agree(communicator, checkpoints->check(*session)));
+  const Status saved = checkpoints->save(*session, progress, options.keep);
+  return agree(communicator,
+               isRoot() ? settleSave(progress.step, saved, last) : Status());
+}
+
+// False, from now on, if one rank has no room for it.
+Result<bool> Job::copyForParts() {
+  const Status copied = checkpoints->copy(*session);
+  int64_t tight = copied.code() == Code::Limit;
+  DLC_TRY(communicator.allReduce(&tight, 1, DType::I64, ReduceOp::Max));
+  if (tight == 0) {
+    DLC_TRY(agree(communicator, copied));
+    return true;
+  }
+  hasRoom_ = false;
+  if (copied.code() == Code::Limit)
+    waitForSaves(copied);
+  return false;
 }
 
 Status Job::saveRoot(bool last, bool now) {
-  DLC_TRY(settleSave(true)); // the one before
-  DLC_TRY(lock->check().withContext(
-      fmt::format("no checkpoint of step {}", progress.step)));
-  if (!last && !now && options.save == "background") {
-    const Status begun = checkpoints->begin(*session, progress, options.keep);
-    if (begun.code() != Code::Limit)
-      return begun;
-    waitForSaves(begun);
+  DLC_TRY(settleRoot());
+  if (!last && !now && inBackground()) {
+    const Status copied = checkpoints->copy(*session);
+    if (copied.ok())
+      checkpoints->begin(*session, progress, options.keep);
+    if (copied.code() != Code::Limit)
+      return copied;
+    waitForSaves(copied);
   }
   return settleSave(progress.step,
                     checkpoints->save(*session, progress, options.keep), last);

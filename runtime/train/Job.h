@@ -65,7 +65,7 @@ struct Job {
   std::optional<BestBy> bestBy; // what decides which checkpoint is the best
   std::string run;              // its folder
   std::optional<RunLock> lock;  // of it, and what is in it: rank 0's
-  std::optional<Checkpoints> checkpoints;
+  std::optional<Checkpoints> checkpoints; // rank 0's; in parts each has one
   int64_t savedStep = -1; // of the last of them that this process wrote
   Progress progress;      // of what was started: the device may be behind
   int64_t total = 0;      // steps of the run
@@ -91,9 +91,18 @@ private:
   Status lockRun();
   Status openRun();
   Status shareFolder();
+  Status openParts();
   void prepareSaves();
   void waitForSaves(const Status &noRoom);
   Status saveRoot(bool last, bool now);
+  Status saveParts(bool last, bool now);
+  Result<bool> copyForParts();
+  Status settleRoot();
+  // Whether each rank writes its part of checkpoints.
+  bool inParts() const {
+    return options.save == "sharded" && communicator.size() > 1;
+  }
+  bool inBackground() const { return options.save != "sync" && hasRoom_; }
   Status settleSave(int64_t step, const Status &saved, bool last);
   Status restoreRoot();
   Status checkNumberOfRanks(const plan::Plan &plan) const;
@@ -104,6 +113,8 @@ private:
   Status settleSchedule();
   Status settleStepsOfSchedule();
   Result<int64_t> setUnlessSet(const char *state, int64_t value);
+
+  bool hasRoom_ = true; // for copies of the state
 };
 
 // "64 samples", "4 micro-batches of 16"; "2 ranks"

@@ -144,9 +144,11 @@ void addSteps(OptionTable &table, TrainOptions &o) {
   addSaveEvery(table, o);
   table.count("run.keep", o.keep, 1, "checkpoints to keep that are whole");
   table
-      .choice("run.save", o.save, {"background", "sync"},
-              "checkpoints are written from a copy of the state (as many bytes "
-              "of memory) while steps go on, or a step waits for them")
+      .choice("run.save", o.save, {"background", "sync", "sharded"},
+              "background: checkpoints are written from a copy of the state "
+              "(as many bytes of memory) while steps go on; sync: a step waits "
+              "for them; sharded: in the background, each rank writes its part "
+              "into the run's folder, which all hosts share")
       .notKept();
   table.count("run.max-skips", o.maxSkips, 1,
               "skipped steps in a row that end the run");

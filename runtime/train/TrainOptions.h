@@ -44,7 +44,9 @@ struct TrainOptions {
   int64_t saveEvery = 0;  // steps between checkpoints; 0: at ends of epochs
   double saveSeconds = 0; // or seconds between them; 0: none
   int64_t keep = 3;       // checkpoints to keep
-  std::string save = "background"; // or "sync": the step waits; not kept
+  // Or "sync": the step waits; "sharded": as "background", and each rank writes
+  // its part. Not kept.
+  std::string save = "background";
   int threads = 0;     // of each rank; 0: the machine's, divided by the ranks
   double timeout = 60; // seconds that a rank may be silent
   bool quiet = false;

@@ -63,7 +63,7 @@ class Case:
         self.number = number
         self.world = draw.randint(2, 4)
         self.zero = draw.randint(0, 3)
-        self.save = draw.choice(("background", "sync"))
+        self.save = draw.choice(("background", "sync", "sharded"))
         ways = [("local", kind) for kind in LOCAL] + [("apart", kind) for kind in APART]
         self.way, self.kind = draw.choice([way for way in ways if way[1] in kinds and (can_link or way[1] not in LINKS)])
         if self.kind in ("kill two", "part"):

@@ -130,6 +130,27 @@ def compile(source, artifact, **options):
     return artifact
 
 
+def load_parts(folder):
+    """The same of a checkpoint that each rank has written its part of."""
+    names = sorted(name for name in os.listdir(folder) if name.startswith("state-"))
+    whole, pieces = {}, {}
+    for name in names:
+        path = os.path.join(folder, name)
+        with open(path, "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        shapes = header.get("__metadata__", {})
+        for key, array in load_file(path).items():
+            if key not in shapes:
+                whole[key] = array
+                continue
+            tensor, _, place = key.rpartition("[")
+            shape = [int(extent) for extent in shapes[key].split(",") if extent]
+            pieces.setdefault((tensor, tuple(shape)), {})[int(place.split(":")[0])] = array
+    for (tensor, shape), arrays in pieces.items():
+        whole[tensor] = np.concatenate([arrays[first] for first in sorted(arrays)]).reshape(shape)
+    return whole
+
+
 class Run:
     """A run folder."""
 
@@ -141,7 +162,9 @@ class Run:
             return np.array([json.loads(line)[key] for line in file])
 
     def state(self, step):
-        return load_file(os.path.join(self.folder, f"checkpoint-{step}", "state.safetensors"))
+        checkpoint = os.path.join(self.folder, f"checkpoint-{step}")
+        whole = os.path.join(checkpoint, "state.safetensors")
+        return load_file(whole) if os.path.exists(whole) else load_parts(checkpoint)
 
     def initial(self, artifact):
         return load_file(os.path.join(artifact, "state.safetensors"))

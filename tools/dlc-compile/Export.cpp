@@ -8,6 +8,7 @@
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Model.h"
 #include "runtime/plan/StateNames.h"
+#include "runtime/plan/shards/StateFiles.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Rows.h"
@@ -38,14 +39,15 @@ ExportArguments::ExportArguments() {
               "<output>.<hash>.data");
 }
 
-/// The file's tensors by name; an average of the set, if it is above 0, stands
-/// for what it averages.
-Result<NamedTensors> values(const SafetensorsFile &file,
+/// The state's tensors by name, views of `files` or of `copies`; an average of
+/// the set, if it is above 0, stands for what it averages.
+Result<NamedTensors> values(const plan::StateFiles &files,
+                            std::deque<std::vector<std::byte>> &copies,
                             const Artifact &artifact, int averages) {
   NamedTensors tensors;
   bool found = false;
-  for (const NamedTensor &t : file.tensors())
-    tensors[t.name] = t;
+  for (const std::string &name : files.names())
+    tensors[name] = *files.find(name, copies.emplace_back());
   for (const auto &state : artifact.plan().states())
     if (plan::isAverage(state, averages)) {
       tensors[state.of()] = tensors[state.name()];
@@ -127,8 +129,10 @@ Status arrangeAsSource(const Artifact &artifact, exporter::Tensors &tensors,
 Status exportCommand(ExportArguments &a) {
   DLC_TRY(a.flags.apply());
   DLC_ASSIGN(Model model, openModel(a.model, Artifact::Use::Inspect));
-  DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(model.statePath));
-  DLC_ASSIGN(NamedTensors states, values(file, model.artifact, a.averages));
+  DLC_ASSIGN(const auto files, plan::StateFiles::open(model.statePath));
+  std::deque<std::vector<std::byte>> copies;
+  DLC_ASSIGN(NamedTensors states,
+             values(files, copies, model.artifact, a.averages));
   DLC_ASSIGN(std::vector<Adapter> adapters, adaptersOf(model.artifact));
   if (isGiven(a.flags.given(), "export.lora") && adapters.empty())
     return usageError("--lora: '{}' has no adapters: compile with --lora=RANK",

@@ -13,6 +13,27 @@ std::optional<Shards::Part> StateParts::partOf(const plan::State &state) const {
   return shards_.partOf(state.region(), state.offset(), bytesOf(state));
 }
 
+StateParts::Range StateParts::rangeOf(const plan::State &state) const {
+  const auto part = partOf(state);
+  return part ? Range{part->skipped, part->skipped + part->bytes}
+              : Range{0, bytesOf(state)};
+}
+
+Result<TensorView> StateParts::fetch(const plan::State &state, Range range,
+                                     std::vector<std::byte> &copy) {
+  const auto part = partOf(state);
+  std::byte *const data =
+      regions_[state.region()] +
+      (part ? part->offset + (range.begin - part->skipped)
+            : shards_.offsetOf(state.region(), state.offset()) + range.begin);
+  const uint64_t bytes = range.end - range.begin;
+  if (std::byte *const host = device_.hostPointer(data))
+    return TensorView{&state.type(), host, bytes};
+  copy.resize(bytes);
+  DLC_TRY(device_.download(copy.data(), data, bytes));
+  return TensorView{&state.type(), copy.data(), bytes};
+}
+
 Status StateParts::gather(const plan::State &state, Communicator &communicator,
                           bool keep) {
   const Shards::Part part = *partOf(state);

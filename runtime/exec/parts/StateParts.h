@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/collective/Communicator.h"
+#include "runtime/exec/TensorView.h"
 #include "runtime/exec/parts/Shards.h"
 
 #include <map>
@@ -22,6 +23,17 @@ public:
   bool isPart(const plan::State &state) const {
     return partOf(state).has_value();
   }
+
+  // Bytes [begin, end) of a state that this rank has; of one that is no part
+  // all of them.
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  };
+  Range rangeOf(const plan::State &state) const;
+  // So many of these: a view of memory, or of `copy` where the host cannot see
+  // it.
+  Result<TensorView> fetch(const plan::State &state, Range range,
+                           std::vector<std::byte> &copy);
 
   // Of a state that is a part. All ranks gather the same, in one order.
   Status gather(const plan::State &state, Communicator &communicator,

@@ -4,6 +4,7 @@
 #include "runtime/base/process/Log.h"
 #include "runtime/train/session/State.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -125,15 +126,17 @@ void findCursor(Progress &progress, const plan::Plan &plan) {
 
 // Changes when a file does.
 std::string fingerprint(const std::string &checkpoint) {
-  std::string text;
-  for (const char *name :
-       {"state.safetensors", "trainer.json", "manifest.json"}) {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(checkpoint, ignored)) {
     struct stat found {};
-    if (::stat((checkpoint + "/" + name).c_str(), &found) == 0)
-      text += fmt::format("{} {} {}.{};", found.st_ino, found.st_size,
-                          found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
+    if (::stat(entry.path().c_str(), &found) == 0)
+      files.push_back(fmt::format(
+          "{} {} {} {}.{}", entry.path().filename().string(), found.st_ino,
+          found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec));
   }
-  return text;
+  std::sort(files.begin(), files.end());
+  return fmt::format("{}", fmt::join(files, ";"));
 }
 
 // Under another name, of which nothing is a checkpoint.
@@ -206,10 +209,18 @@ Result<std::string> checkpointOf(const std::string &run, int64_t step) {
 
 Status Checkpoints::save(Session &session, const Progress &progress,
                          int64_t keep) {
-  DLC_TRY(checkFinite(session.executor()).withContext("no checkpoint written"));
-  return save({[&](const std::string &path) { return session.save(path); },
-               session.model().artifact.hash(), progress},
-              keep);
+  if (!parts_)
+    DLC_TRY(check(session));
+  const Share share = parts_ ? parts_->share() : Share();
+  return save(
+      {[&](const std::string &path) { return session.save(path, share); },
+       session.model().artifact.hash(), progress},
+      keep);
+}
+
+Status Checkpoints::check(Session &session) const {
+  return checkFinite(session.executor(), parts_ ? parts_->share() : Share())
+      .withContext("no checkpoint written");
 }
 
 Checkpoints::~Checkpoints() { end(true); }
@@ -218,9 +229,12 @@ Status Checkpoints::prepare(Session &session) {
   return copy_.reserve(session.executor());
 }
 
-Status Checkpoints::begin(Session &session, const Progress &progress,
-                          int64_t keep) {
-  DLC_TRY(copy_.take(session.executor()).withContext("no checkpoint written"));
+Status Checkpoints::copy(Session &session) {
+  return copy_.take(session.executor()).withContext("no checkpoint written");
+}
+
+void Checkpoints::begin(Session &session, const Progress &progress,
+                        int64_t keep) {
   done_ = false;
   written_ = {progress.step, {}};
   Content content{[this](const std::string &path) { return copy_.save(path); },
@@ -232,7 +246,6 @@ Status Checkpoints::begin(Session &session, const Progress &progress,
         guarded("writing a checkpoint", [&] { return save(content, keep); });
     done_ = true;
   });
-  return {};
 }
 
 std::optional<Checkpoints::Written> Checkpoints::end(bool wait) {
@@ -243,6 +256,16 @@ std::optional<Checkpoints::Written> Checkpoints::end(bool wait) {
 }
 
 Status Checkpoints::save(const Content &content, int64_t keep) {
+  if (!parts_)
+    return saveWhole(content, keep);
+  if (parts_->share().rank > 0)
+    return parts_->follow(content.saveState);
+  const Status saved = saveWhole(content, keep);
+  const Status ended = parts_->end();
+  return saved.ok() ? ended : saved;
+}
+
+Status Checkpoints::saveWhole(const Content &content, int64_t keep) {
   const Progress &progress = content.progress;
   Status written = write(content);
   if (!written.ok() && makeRoom(content.artifact, progress, keep))
@@ -259,19 +282,27 @@ Status Checkpoints::write(const Content &content) {
   const Progress &progress = content.progress;
   const std::string path = fmt::format("{}/checkpoint-{}", run_, progress.step);
   DLC_ASSIGN(AtomicDirectory folder, AtomicDirectory::create(path));
-  DLC_ASSIGN(const FileDigest state,
-             content.saveState(folder.folder() + "/" + kState));
+  DLC_ASSIGN(const Files state, writeState(content, folder.folder()));
   DLC_TRY(writeNewFile(folder.folder() + "/trainer.json",
                        dumpJson(toJson(progress), 2) + "\n"));
-  Json fields = {{"format", kCheckpointFormat},
-                 {"version", kCheckpointVersion},
-                 {"dlc", dlcVersion()},
-                 {"artifact", content.artifact}};
-  DLC_TRY(writeManifest(folder.folder(), std::move(fields), {{kState, state}})
-              .status());
+  Json fields = {
+      {"format", kCheckpointFormat},
+      {"version", parts_ ? kCheckpointVersion : kWholeCheckpointVersion},
+      {"dlc", dlcVersion()},
+      {"artifact", content.artifact}};
+  DLC_TRY(writeManifest(folder.folder(), std::move(fields), state).status());
   DLC_TRY(folder.commit());
   whole_[path] = fingerprint(path);
   return {};
+}
+
+// Its files, which are synced.
+Result<Checkpoints::Files> Checkpoints::writeState(const Content &content,
+                                                   const std::string &folder) {
+  if (parts_)
+    return parts_->write(folder, content.saveState);
+  DLC_ASSIGN(const FileDigest state, content.saveState(folder + "/" + kState));
+  return Files{{kState, state}};
 }
 
 // Hashes it unless that was done since it last changed.
@@ -372,7 +403,7 @@ Result<Progress> Checkpoints::loadFrom(Session &session,
                                        const std::string &path) {
   const std::string now = fingerprint(path);
   DLC_ASSIGN(Progress progress, readProgress(path));
-  DLC_TRY(session.load(path + "/state.safetensors"));
+  DLC_TRY(session.load(stateOf(path)));
   findCursor(progress, session.plan());
   whole_[path] = now;
   return progress;

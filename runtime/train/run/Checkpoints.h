@@ -4,12 +4,13 @@
 #include "runtime/base/Json.h"
 #include "runtime/plan/Model.h"
 #include "runtime/train/run/Best.h"
+#include "runtime/train/run/Parts.h"
 #include "runtime/train/session/Session.h"
 #include "runtime/train/session/State.h"
 
 #include <atomic>
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -33,11 +34,18 @@ Result<Progress> readProgress(const std::string &checkpoint);
 // there are.
 Result<std::string> checkpointOf(const std::string &run, int64_t step);
 
-// Of a run that this process has locked (RunLock.h); one thread.
+// Of a run that this process has locked (RunLock.h); one thread. In parts also
+// on ranks that have not: these write theirs, and do nothing else.
 class Checkpoints {
 public:
   explicit Checkpoints(std::string run) : run_(std::move(run)) {}
   ~Checkpoints(); // what was begun is written
+
+  // From now on all ranks make checkpoints together.
+  void writeInParts(std::unique_ptr<Parts> parts) {
+    copy_.shareWith(parts->share());
+    parts_ = std::move(parts);
+  }
 
   // Writes <run>/checkpoint-<step> in one step; then only the `keep` newest
   // that are whole stay, this one first. Others of earlier steps are removed,
@@ -46,15 +54,19 @@ public:
   // checkpoint-<step>.newer. On a full disk those that `keep` will not keep are
   // removed before, if there is then room, but never the newest that is whole.
   // The best one stays besides, whatever `keep` is; RUN/best links to it.
-  // Code::Diverged, and nothing written, if a parameter is not finite.
+  // Code::Diverged, and nothing written, if a parameter is not finite: in parts
+  // that is check()'s to say, before.
   Status save(Session &session, const Progress &progress, int64_t keep);
+  Status check(Session &session) const;
 
   // Makes room for begin(). Code::Limit if there is none.
   Status prepare(Session &session);
-  // The same of a copy of the state, by a thread of low priority: returns when
-  // the copy is made. Nothing else may be called until end() has told how it
-  // went. Code::Limit, and nothing begun, if there is no room for the copy.
-  Status begin(Session &session, const Progress &progress, int64_t keep);
+  // Copies the state. Code::Limit if there is no room for it, Code::Diverged as
+  // save().
+  Status copy(Session &session);
+  // As save(), of the copy, by a thread of low priority. Nothing else may be
+  // called until end() has told how it went.
+  void begin(Session &session, const Progress &progress, int64_t keep);
   struct Written {
     int64_t step;
     Status status;
@@ -79,14 +91,18 @@ public:
   std::string newestText(const Session &session);
 
 private:
-  // What is written: the state, by its path, and of which artifact it is.
+  // What is written: the state, or this rank's part, by its path, and of which
+  // artifact it is.
   struct Content {
-    std::function<Result<FileDigest>(const std::string &)> saveState;
+    Parts::Writer saveState;
     std::string artifact;
     Progress progress;
   };
   Status save(const Content &content, int64_t keep);
+  Status saveWhole(const Content &content, int64_t keep);
   Status write(const Content &content);
+  using Files = std::map<std::string, FileDigest>;
+  Result<Files> writeState(const Content &content, const std::string &folder);
   Result<Progress> loadFrom(Session &session, const std::string &path);
   void prune(const std::string &artifact, const Progress &progress,
              int64_t keep);
@@ -97,6 +113,7 @@ private:
 
   const std::string run_;
   std::map<std::string, std::string> whole_; // path: what its files were then
+  std::unique_ptr<Parts> parts_;             // or rank 0 writes all
   StateCopy copy_;
   Written written_{};
   std::atomic<bool> done_ = false;

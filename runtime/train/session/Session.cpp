@@ -87,16 +87,17 @@ Result<std::unique_ptr<Session>> Session::create(Model model,
   return caughtException("a session");
 }
 
-Status Session::load(const std::string &safetensors) try {
-  bool compiled = safetensors == model_.artifact.statePath();
-  DLC_TRY(loadState(*executor_, safetensors, compiled));
+Status Session::load(const std::string &path) try {
+  bool compiled = path == model_.artifact.statePath();
+  DLC_TRY(loadState(*executor_, path, compiled));
   return setRank(*executor_, communicator_ ? communicator_->rank() : 0);
 } catch (...) {
   return caughtException("reading the state");
 }
 
-Result<FileDigest> Session::save(const std::string &safetensors) try {
-  return saveState(*executor_, safetensors);
+Result<FileDigest> Session::save(const std::string &safetensors,
+                                 Share share) try {
+  return saveState(*executor_, safetensors, share);
 } catch (...) {
   return caughtException("writing the state");
 }

@@ -4,6 +4,7 @@
 #include "runtime/data/Loader.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Model.h"
+#include "runtime/train/session/State.h"
 #include "runtime/train/session/Statistics.h"
 #include "runtime/train/session/Sweep.h"
 
@@ -101,9 +102,9 @@ public:
   // Null: one rank.
   Communicator *communicator() const { return communicator_; }
 
-  // Another state of the same artifact.
-  Status load(const std::string &safetensors);
-  Result<FileDigest> save(const std::string &safetensors);
+  // Another state of the same artifact: a file, or a folder of parts.
+  Status load(const std::string &path);
+  Result<FileDigest> save(const std::string &safetensors, Share share = {});
 
 private:
   Session(Model model, Communicator *communicator)

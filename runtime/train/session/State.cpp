@@ -2,11 +2,11 @@
 
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/files/Mapping.h"
-#include "runtime/base/files/Safetensors.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/process/Memory.h"
 #include "runtime/plan/Averages.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/shards/StateFiles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,8 +26,9 @@ std::vector<int64_t> shapeOf(const plan::TensorType &type) {
 }
 
 Status loadTensor(Executor &executor, const plan::State &state,
-                  const SafetensorsFile &file, bool mayOmitMoments) {
-  const NamedTensor *tensor = file.find(state.name());
+                  const plan::StateFiles &file, bool mayOmitMoments) {
+  std::vector<std::byte> copy;
+  const auto tensor = file.find(state.name(), copy);
   const bool mayOmit = state.role() == "accumulator" ||
                        (state.role() == "moment" && mayOmitMoments);
   if (!tensor && mayOmit) {
@@ -46,15 +47,14 @@ Status loadTensor(Executor &executor, const plan::State &state,
   return executor.writeState(state.name(), tensor->data, tensor->bytes);
 }
 
-Status checkNoOthers(const plan::Plan &plan, const SafetensorsFile &file) {
+Status checkNoOthers(const plan::Plan &plan, const plan::StateFiles &file) {
   std::vector<std::string> names;
   for (const plan::State &state : plan.states())
     names.push_back(state.name());
   std::sort(names.begin(), names.end());
-  for (const NamedTensor &tensor : file.tensors())
-    if (!std::binary_search(names.begin(), names.end(), tensor.name))
-      return incompatible("tensor '{}' is none of the program's states",
-                          tensor.name);
+  for (const std::string &name : file.names())
+    if (!std::binary_search(names.begin(), names.end(), name))
+      return incompatible("tensor '{}' is none of the program's states", name);
   return {};
 }
 
@@ -104,7 +104,7 @@ bool copyTensor(const NamedTensor &tensor, std::byte *to, bool mustBeFinite) {
 
 Status loadState(Executor &executor, const std::string &path,
                  bool mayOmitMoments) {
-  DLC_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
+  DLC_ASSIGN(const plan::StateFiles file, plan::StateFiles::open(path));
   auto load = [&]() -> Status {
     for (const plan::State &state : executor.plan().states())
       DLC_TRY(loadTensor(executor, state, file, mayOmitMoments));
@@ -114,50 +114,143 @@ Status loadState(Executor &executor, const std::string &path,
   return load().withContext(fmt::format("'{}'", path));
 }
 
-// Views of live memory, or of `copies` where the host cannot see it.
-static Result<std::vector<NamedTensor>>
-tensorsOf(Executor &executor, std::deque<std::vector<std::byte>> &copies) {
+static uint64_t bytesOf(const plan::State &state) {
+  return plan::bytesOf(state.type()).value_or(0);
+}
+
+static bool isAlike(const plan::State &state) {
+  constexpr std::string_view kRoles[] = {"param", "buffer", "const", "moment",
+                                         "ema"};
+  return std::find(std::begin(kRoles), std::end(kRoles), state.role()) !=
+         std::end(kRoles);
+}
+
+// The bytes of each state that a rank writes, in the plan's order. What all
+// have alike is cut, as if it were one array, into pieces of whole elements.
+static Result<std::vector<StateParts::Range>> shareOf(Executor &executor,
+                                                      Share share) {
+  DLC_ASSIGN(StateParts *const parts, executor.parts());
+  uint64_t all = 0, before = 0;
+  const auto isCut = [&](const plan::State &state) {
+    return isAlike(state) && !parts->isPart(state);
+  };
+  for (const plan::State &state : executor.plan().states())
+    all += isCut(state) ? bytesOf(state) : 0;
+  const auto ranks = static_cast<uint64_t>(share.ranks);
+  const auto cut = [&](int rank) { // without overflow
+    return all / ranks * static_cast<uint64_t>(rank) +
+           all % ranks * static_cast<uint64_t>(rank) / ranks;
+  };
+  std::vector<StateParts::Range> ranges;
+  for (const plan::State &state : executor.plan().states()) {
+    const uint64_t bytes = bytesOf(state);
+    const uint64_t size = sizeOf(*plan::dtypeOf(state.type().dtype()));
+    const auto within = [&](uint64_t place) {
+      return (std::clamp(place, before, before + bytes) - before + size - 1) /
+             size * size;
+    };
+    if (parts->isPart(state)) {
+      ranges.push_back(parts->rangeOf(state));
+    } else if (isCut(state)) {
+      ranges.push_back({within(cut(share.rank)), within(cut(share.rank + 1))});
+      before += bytes;
+    } else {
+      ranges.push_back({0, share.rank == 0 ? bytes : 0});
+    }
+  }
+  return ranges;
+}
+
+namespace {
+
+struct Written {
   std::vector<NamedTensor> tensors;
+  std::map<std::string, std::string> metadata;
+  std::deque<std::vector<std::byte>> copies; // where the host cannot see it
+};
+
+} // namespace
+
+// As loadState() wants it.
+static Result<Written> partOf(Executor &executor, Share share) {
+  Written part;
+  DLC_ASSIGN(const int64_t position, windowPosition(executor));
+  DLC_ASSIGN(const auto ranges, shareOf(executor, share));
+  DLC_ASSIGN(StateParts *const parts, executor.parts());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto &state = executor.plan().states(static_cast<int>(i));
+    const auto [begin, end] = ranges[i];
+    const bool isEmpty = bytesOf(state) == 0 ? share.rank > 0 : begin == end;
+    if ((state.role() == "accumulator" && position == 0) || isEmpty)
+      continue;
+    DLC_ASSIGN(const TensorView view,
+               parts->fetch(state, ranges[i], part.copies.emplace_back()));
+    const DType type = *plan::dtypeOf(state.type().dtype());
+    NamedTensor tensor{state.name(), type, shapeOf(state.type()), view.data,
+                       view.bytes};
+    if (end - begin < bytesOf(state)) {
+      tensor.name = plan::sliceName(state.name(), begin / sizeOf(type),
+                                    end / sizeOf(type));
+      part.metadata[tensor.name] = plan::extentsText(tensor.shape);
+      tensor.shape = {static_cast<int64_t>((end - begin) / sizeOf(type))};
+    }
+    part.tensors.push_back(std::move(tensor));
+  }
+  return part;
+}
+
+// Views of live memory, or of copies.
+static Result<Written> tensorsOf(Executor &executor, Share share) {
+  if (share.ranks > 1)
+    return partOf(executor, share);
+  Written all;
   DLC_ASSIGN(const int64_t position, windowPosition(executor));
   for (const plan::State &state : executor.plan().states()) {
     if (state.role() == "accumulator" && position == 0)
       continue;
     DLC_ASSIGN(TensorView view,
-               executor.fetchState(state.name(), copies.emplace_back()));
-    tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
-                       shapeOf(state.type()), view.data, view.bytes});
+               executor.fetchState(state.name(), all.copies.emplace_back()));
+    all.tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
+                           shapeOf(state.type()), view.data, view.bytes});
   }
-  return tensors;
+  return all;
 }
 
 // Nobody reads it soon, and steps need the memory and the processor.
-static Result<FileDigest> writeState(const std::string &path,
-                                     const std::vector<NamedTensor> &tensors) {
+static Result<FileDigest>
+writeState(const std::string &path, const std::vector<NamedTensor> &tensors,
+           const std::map<std::string, std::string> &metadata) {
   DLC_ASSIGN(AtomicFile file, AtomicFile::create(path));
   file.writer().bypassCache();
   Sha256 hash;
-  DLC_TRY(writeSafetensors(file.writer(), tensors, {}, &hash));
+  DLC_TRY(writeSafetensors(file.writer(), tensors, metadata, &hash));
   const uint64_t size = file.writer().written();
   DLC_TRY(file.commit());
   return FileDigest{size, hash.digest()};
 }
 
-Result<FileDigest> saveState(Executor &executor, const std::string &path) {
-  std::deque<std::vector<std::byte>> copies;
-  DLC_ASSIGN(const auto tensors, tensorsOf(executor, copies));
-  return writeState(path, tensors);
+Result<FileDigest> saveState(Executor &executor, const std::string &path,
+                             Share share) {
+  DLC_ASSIGN(const Written written, tensorsOf(executor, share));
+  return writeState(path, written.tensors, written.metadata);
 }
 
 Result<FileDigest> StateCopy::save(const std::string &path) const {
-  return writeState(path, tensors_);
+  return writeState(path, tensors_, metadata_);
 }
 
 // Touched, too: a page costs at its first touch, and no step should wait for
 // half a gigabyte of them.
 Status StateCopy::reserve(Executor &executor) {
   uint64_t bytes = 0;
+  if (share_.ranks > 1) {
+    DLC_ASSIGN(const auto ranges, shareOf(executor, share_));
+    for (const auto &[begin, end] : ranges)
+      bytes += end - begin;
+    return reserve(bytes);
+  }
   for (const plan::State &state : executor.plan().states())
-    bytes += plan::bytesOf(state.type()).value_or(0);
+    bytes += bytesOf(state);
   return reserve(bytes);
 }
 
@@ -176,8 +269,9 @@ Status StateCopy::reserve(uint64_t bytes) {
 }
 
 Status StateCopy::take(Executor &executor) {
-  std::deque<std::vector<std::byte>> copies;
-  DLC_ASSIGN(tensors_, tensorsOf(executor, copies));
+  DLC_ASSIGN(Written live, tensorsOf(executor, share_));
+  tensors_ = std::move(live.tensors);
+  metadata_ = std::move(live.metadata);
   uint64_t bytes = 0;
   for (const NamedTensor &tensor : tensors_)
     bytes += tensor.bytes;
@@ -188,8 +282,12 @@ Status StateCopy::take(Executor &executor) {
       parameters.insert(state.name());
   std::byte *to = memory_.get();
   for (NamedTensor &tensor : tensors_) {
-    if (!copyTensor(tensor, to, parameters.contains(tensor.name)))
-      return notFinite(tensor.name);
+    const std::string_view name = // without what says which part it is
+        metadata_.contains(tensor.name)
+            ? std::string_view(tensor.name).substr(0, tensor.name.rfind('['))
+            : tensor.name;
+    if (!copyTensor(tensor, to, parameters.contains(name)))
+      return notFinite(std::string(name));
     tensor.data = to;
     to += tensor.bytes;
   }
@@ -289,12 +387,20 @@ Status restoreStates(Executor &executor, const StateBytes &states) {
   return {};
 }
 
-Status checkFinite(Executor &executor) {
-  for (const plan::State &state : executor.plan().states()) {
+Status checkFinite(Executor &executor, Share share) {
+  DLC_ASSIGN(StateParts *const parts, executor.parts());
+  std::vector<StateParts::Range> ranges;
+  if (share.ranks > 1) {
+    DLC_ASSIGN(ranges, shareOf(executor, share));
+  }
+  for (int i = 0; i < executor.plan().states_size(); ++i) {
+    const plan::State &state = executor.plan().states(i);
     if (state.role() != "param")
       continue;
     std::vector<std::byte> copy;
-    DLC_ASSIGN(TensorView view, executor.fetchState(state.name(), copy));
+    DLC_ASSIGN(const TensorView view,
+               ranges.empty() ? executor.fetchState(state.name(), copy)
+                              : parts->fetch(state, ranges[i], copy));
     if (!allFinite(view.data, view.bytes, *plan::dtypeOf(state.type().dtype())))
       return notFinite(state.name());
   }

@@ -11,21 +11,30 @@
 
 namespace dlc {
 
-// Every state of the plan from a safetensors file. Code::Incompatible if a
-// tensor is missing or has another type or shape, or is not the plan's. Moments
-// that the file leaves out become zero if `mayOmitMoments`; accumulators
-// always.
+// Every state of the plan from a safetensors file, or from a folder of parts
+// (plan/shards/StateFiles.h). Code::Incompatible if a tensor is missing or has
+// another type or shape, or is not the plan's. Moments that the file leaves out
+// become zero if `mayOmitMoments`; accumulators always.
 Status loadState(Executor &executor, const std::string &path,
                  bool mayOmitMoments);
 
-// Writes and syncs a new file with every state of the plan; accumulators only
-// within a window, as nothing reads them at its start.
-Result<FileDigest> saveState(Executor &executor, const std::string &path);
+// What a rank writes. Of several each writes a part: what it alone has
+// (--zero), and of what all have alike about as many bytes as another; rank 0
+// the rest, such as numbers that are a rank's own.
+struct Share {
+  int rank = 0, ranks = 1;
+};
 
-// What saveState() would write, in memory of its own: about as many bytes as
-// the state has, kept for the next one.
+// Writes and syncs a new file with every state of the plan, or a part of them;
+// accumulators only within a window, as nothing reads them at its start.
+Result<FileDigest> saveState(Executor &executor, const std::string &path,
+                             Share share = {});
+
+// What saveState() would write, in memory of its own, kept for the next one.
 class StateCopy {
 public:
+  // Once, before anything else.
+  void shareWith(Share share) { share_ = share; }
   // Makes room, so that take() costs no more than copying. Code::Limit if there
   // is none.
   Status reserve(Executor &executor);
@@ -37,7 +46,9 @@ public:
 private:
   Status reserve(uint64_t bytes);
 
+  Share share_;
   std::vector<NamedTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
   std::unique_ptr<std::byte[]> memory_;
   uint64_t bytes_ = 0;
 };
@@ -64,7 +75,8 @@ using StateBytes = std::map<std::string, std::vector<std::byte>>;
 Result<StateBytes> useAverages(Executor &executor, int set = 1);
 Status restoreStates(Executor &executor, const StateBytes &states);
 
-// Code::Diverged, naming the tensor, if a float parameter is not finite.
-Status checkFinite(Executor &executor);
+// Code::Diverged, naming the tensor, if a float parameter is not finite, of
+// those that this rank writes.
+Status checkFinite(Executor &executor, Share share = {});
 
 } // namespace dlc

@@ -1,0 +1,121 @@
+#include "runtime/train/run/Parts.h"
+
+#include "runtime/base/Json.h"
+#include "runtime/base/files/Atomic.h"
+#include "runtime/base/process/Boundary.h"
+#include "runtime/plan/shards/StateFiles.h"
+#include "runtime/train/Agree.h"
+
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace dlc {
+namespace {
+
+// A disk may be slow; a rank that dies or falls silent ends the wait.
+constexpr std::chrono::hours kWriting(1);
+
+std::string fullPath(const std::string &path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+Status notShared(int rank, const std::string &path) {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  return failed("rank {} (its host: {}) does not see '{}', which rank 0 has "
+                "made: --save=sharded needs a folder that all hosts share; "
+                "--save=background lets rank 0 write all of it",
+                rank, host, path);
+}
+
+// What a rank tells: a JSON object, of its digest or its error.
+std::string textOf(const Result<FileDigest> &written) {
+  if (written.ok())
+    return dumpJson(Json{{"size", written->size}, {"hash", written->sha256}});
+  return dumpJson(Json{{"code", static_cast<int>(written.status().code())},
+                       {"error", written.status().message()}});
+}
+
+Result<FileDigest> digestOf(const std::string &text, size_t rank) {
+  DLC_ASSIGN(const Json json, parseJson(text));
+  if (json.contains("error"))
+    return Status(static_cast<Code>(json.value("code", 1)),
+                  fmt::format("rank {}: {}", rank, json.value("error", "")));
+  DLC_ASSIGN(const uint64_t size, jsonUnsigned(json, "size"));
+  DLC_ASSIGN(std::string hash, jsonString(json, "hash"));
+  return FileDigest{size, std::move(hash)};
+}
+
+} // namespace
+
+Result<std::unique_ptr<Parts>> Parts::create(const std::string &run,
+                                             Communicator &communicator) {
+  const int rank = communicator.rank();
+  std::optional<Unfinished> made;
+  const auto make = [&]() -> Status {
+    DLC_ASSIGN(Unfinished folder, Unfinished::create(Unfinished::Kind::Folder,
+                                                     run, "parts", 0700));
+    made.emplace(std::move(folder));
+    return {};
+  };
+  DLC_TRY(agree(communicator, rank == 0 ? make() : Status()));
+  DLC_ASSIGN(const auto all,
+             communicator.allGather(made ? fullPath(made->path()) : ""));
+  DLC_TRY(agree(communicator,
+                isFolder(all[0]) ? Status() : notShared(rank, all[0])));
+  DLC_ASSIGN(auto ranks, communicator.sibling(kWriting));
+  return std::unique_ptr<Parts>(new Parts(std::move(ranks)));
+}
+
+// What this rank tells.
+std::string Parts::attempt(const std::string &folder, const Writer &own) const {
+  if (!isFolder(folder))
+    return textOf(notShared(ranks_->rank(), folder));
+  const auto write = [&]() -> Result<FileDigest> {
+    try {
+      return own(folder + "/" + plan::partName(ranks_->rank(), ranks_->size()));
+    } catch (...) {
+      return caughtException("writing a part of a checkpoint");
+    }
+  };
+  return textOf(write());
+}
+
+Result<std::map<std::string, FileDigest>> Parts::write(const std::string &given,
+                                                       const Writer &own) {
+  const std::string folder = fullPath(given);
+  DLC_TRY(ranks_->allGather(folder).status());
+  DLC_ASSIGN(const auto all, ranks_->allGather(attempt(folder, own)));
+  std::map<std::string, FileDigest> parts;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const std::string name =
+        plan::partName(static_cast<int>(rank), ranks_->size());
+    DLC_ASSIGN(const FileDigest digest, digestOf(all[rank], rank));
+    struct stat found {};
+    if (::stat((folder + "/" + name).c_str(), &found) != 0 ||
+        static_cast<uint64_t>(found.st_size) != digest.size)
+      return failed("rank 0 does not see '{}' as rank {} has written it: "
+                    "--save=sharded needs a folder that all hosts share",
+                    name, rank);
+    parts[name] = digest;
+  }
+  return parts;
+}
+
+Status Parts::end() { return ranks_->allGather(std::string()).status(); }
+
+Status Parts::follow(const Writer &own) {
+  while (true) {
+    DLC_ASSIGN(const auto all, ranks_->allGather(std::string()));
+    if (all[0].empty())
+      return {};
+    DLC_TRY(ranks_->allGather(attempt(all[0], own)).status());
+  }
+}
+
+} // namespace dlc
