@@ -8,14 +8,11 @@
 namespace dlc {
 
 // Every rank enqueues the same reductions in the same order. One thread
-// enqueues; a thread of the communicator watches that work gets done.
+// enqueues; a thread of the communicator watches that work gets done. Destroyed
+// after all that was recorded with it.
 class DeviceCommunicator {
 public:
   virtual ~DeviceCommunicator() = default;
-
-  // Memory that reductions will be of, registered once where the library is
-  // faster for it. Before the first reduction.
-  virtual Status registerMemory(void *data, size_t bytes) = 0;
 
   // In place, after what is on `queue` (a stream of the device); returns before
   // it is done. May be recorded. F32, F64, BF16, F16, and I64, I32 for Sum.
@@ -37,6 +34,8 @@ struct DeviceGroup {
   // Of these ranks; nothing else uses it. It tells who failed.
   std::unique_ptr<Communicator> control;
   std::chrono::milliseconds timeout{60'000};
+  // What no other device has, on any machine; empty if that is not known.
+  std::string device;
   // The number of the last work that the device has done, as expect() counts;
   // called by another thread.
   std::function<Result<uint64_t>()> completed;
@@ -47,7 +46,8 @@ struct DeviceGroup {
 
 // By NCCL, for the device that is current on this thread. All ranks call it; it
 // returns when all have met. Incompatible if a rank has no NCCL or another
-// version than rank 0, naming it; PeerLost when they do not meet in time.
+// version than rank 0, naming it; Usage if two ranks have one device, naming
+// both; PeerLost when they do not meet in time.
 Result<std::unique_ptr<DeviceCommunicator>>
 makeNcclCommunicator(DeviceGroup group);
 

@@ -52,6 +52,8 @@ class CommunicationQueue {
 public:
   virtual ~CommunicationQueue() = default;
 
+  // What no other device has, on any machine: "GPU-" and its UUID.
+  virtual std::string device() const = 0;
   // What a communicator of the device enqueues on: a CUstream.
   virtual void *handle() const = 0;
 

@@ -16,9 +16,6 @@ public:
                 std::unique_ptr<DeviceCommunicator> communicator)
       : queue_(queue), communicator_(std::move(communicator)) {}
 
-  Status addMemory(void *data, uint64_t bytes) override {
-    return communicator_->registerMemory(data, bytes);
-  }
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
   Result<int> addScatter(void *, std::vector<size_t>, void *, DType,
                          ReduceOp) override {

@@ -35,6 +35,7 @@ makeNcclReducer(CommunicationQueue &queue, Communicator &communicator,
   DeviceGroup group;
   DLC_ASSIGN(group.control, communicator.sibling(kAnswer));
   group.timeout = timeout;
+  group.device = queue.device();
   group.completed = [&queue] { return queue.completed(); };
   group.computed = [&queue] { return queue.passed(); };
   DLC_ASSIGN(auto nccl, makeNcclCommunicator(std::move(group)));

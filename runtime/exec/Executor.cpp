@@ -149,10 +149,6 @@ Status Executor::Impl::allocate(const KernelFiles &kernels,
   if (communicator && communicator->size() > 1) {
     DLC_ASSIGN(collectives_,
                makeReducer(plan_.target(), *device_, *communicator, timeout));
-    for (int i = 0; i < plan_.regions_size(); ++i)
-      if (const plan::Region &region = plan_.regions(i);
-          region.kind() == plan::Region::GRADIENT && region.bytes() > 0)
-        DLC_TRY(collectives_->addMemory(regions_[i], region.bytes()));
   }
   DLC_TRY(openFeed());
   kernels_ = kernels;

@@ -17,9 +17,6 @@ class Reducer {
 public:
   virtual ~Reducer() = default;
 
-  // Memory that reductions will lie in, before the first add().
-  virtual Status addMemory(void *, uint64_t) { return {}; }
-
   // Registers an all-reduce in place, at bind; returns its ticket.
   virtual Result<int> add(void *data, size_t count, DType type,
                           ReduceOp op) = 0;

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 using namespace dlc;
 using namespace dlc::test;
@@ -175,6 +176,25 @@ TEST_F(Cuda, StampsSayWhatIsDone) {
     EXPECT_EQ(*queue.stamp(), i);
   ASSERT_TRUE(device->synchronize().ok());
   EXPECT_EQ(*queue.completed(), 20u);
+}
+
+TEST_F(Cuda, AnyThreadMayAskWhatIsDone) {
+  auto device = open();
+  CommunicationQueue &queue = *device->communicationQueue();
+  ASSERT_TRUE(queue.stamp().ok());
+  ASSERT_TRUE(device->synchronize().ok());
+  std::thread([&] {
+    const auto completed = queue.completed();
+    ASSERT_TRUE(completed.ok()) << completed.status().message();
+    EXPECT_EQ(*completed, 1u);
+    EXPECT_EQ(queue.passed(), 0u);
+  }).join();
+}
+
+TEST_F(Cuda, KeepsTheContextForTheNextDevice) {
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(openWithKernels()->synchronize().ok());
+  EXPECT_FALSE(has(trace(), "cuDevicePrimaryCtxRelease"));
 }
 
 TEST_F(Cuda, ShortMemoryComesWithATable) {

@@ -1,6 +1,9 @@
 // Faults of the driver, in processes of their own: the stand-in counts calls
 // and an asynchronous error is for good.
 #include "Fixture.h"
+#include "runtime/collective/nccl/Nccl.h"
+
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +75,77 @@ TEST(CudaFaults, AnOrdinalThatIsNotThere) {
   EXPECT_EQ(inChild({{"DLC_STANDIN_DEVICES", "1"}},
                     [] { return CudaDevice::create(2).status(); }),
             "0 ");
+}
+
+// What the runtime never does, since libraries have handles in the context.
+TEST(CudaFaults, AContextThatIsReleasedTakesItsHandlesAlong) {
+  const std::string answer = inChild({}, []() -> Status {
+    DLC_ASSIGN(auto device, CudaDevice::create(0));
+    DLC_TRY(device->synchronize());
+    void *driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+    const auto release = reinterpret_cast<CUresult (*)(CUdevice)>(
+        ::dlsym(driver, "cuDevicePrimaryCtxRelease_v2"));
+    if (const CUresult released = release(0); released != CUDA_SUCCESS)
+      return failed("not released: {}", static_cast<int>(released));
+    return device->synchronize();
+  });
+  EXPECT_NE(answer.find("CUDA_ERROR_INVALID_CONTEXT"), std::string::npos)
+      << answer;
+}
+
+// NCCL's rules for communicators that do not block, each broken once: what the
+// stand-in complains about.
+std::string complaint(const std::function<void(const Nccl &, ncclComm_t)> &body,
+                      bool polls = true) {
+  return inChild({}, [&]() -> Status {
+    const int before = standin::standin()->violations();
+    DLC_ASSIGN(auto device, CudaDevice::create(0));
+    DLC_ASSIGN(auto nccl, Nccl::open());
+    ncclUniqueId id = {};
+    nccl->ncclGetUniqueId(&id);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t communicator = nullptr;
+    nccl->ncclCommInitRankConfig(&communicator, 1, id, 0, &config);
+    ncclResult_t state = ncclInProgress;
+    while (polls && state == ncclInProgress)
+      nccl->ncclCommGetAsyncError(communicator, &state);
+    body(*nccl, communicator);
+    return standin::standin()->violations() == before
+               ? Status()
+               : failed("{}", standin::standin()->lastViolation());
+  });
+}
+
+TEST(CudaFaults, CallsOfNcclThatDoNotBlockHaveAnOrder) {
+  const auto finalize = [](const Nccl &nccl, ncclComm_t communicator) {
+    nccl.ncclCommFinalize(communicator);
+    ncclResult_t state = ncclInProgress;
+    while (state == ncclInProgress)
+      nccl.ncclCommGetAsyncError(communicator, &state);
+  };
+  EXPECT_EQ(complaint([&](const Nccl &nccl, ncclComm_t communicator) {
+              finalize(nccl, communicator);
+              nccl.ncclCommDestroy(communicator);
+            }),
+            "0 ");
+  EXPECT_EQ(complaint([](const Nccl &nccl, ncclComm_t communicator) {
+              nccl.ncclCommDestroy(communicator);
+            }),
+            "1 ncclCommDestroy before ncclCommFinalize");
+  EXPECT_EQ(complaint(
+                [](const Nccl &nccl, ncclComm_t communicator) {
+                  nccl.ncclCommFinalize(communicator);
+                },
+                false),
+            "1 ncclCommFinalize while another call is in progress");
+  EXPECT_EQ(complaint([&](const Nccl &nccl, ncclComm_t communicator) {
+              finalize(nccl, communicator);
+              float data = 0;
+              nccl.ncclAllReduce(&data, &data, 1, ncclFloat32, ncclSum,
+                                 communicator, nullptr);
+            }),
+            "1 ncclAllReduce while the communicator is finalized");
 }
 
 class CudaLaunch : public Cuda {};

@@ -189,14 +189,17 @@ protected:
   }
   // What each of two ranks says; `between` comes between the steps.
   std::vector<std::string>
-  trainTwoSteps(const std::function<Status(Executor &, int)> &between) {
+  trainTwoSteps(const std::function<Status(Executor &, int)> &between,
+                bool record = false) {
     return onRanks(2, path(""), [&](Communicator &ranks) {
       const auto run = [&]() -> Result<std::string> {
         DLC_ASSIGN(auto executor,
                    Executor::create(planFor("cuda", 2), "", &ranks,
-                                    {.record = false, .timeout = 1500ms}));
+                                    {.record = record, .timeout = 1500ms}));
         DLC_TRY(writeState(*executor, path(""), ranks.rank()));
-        DLC_TRY(step(*executor, ranks.rank(), 0));
+        // A program is recorded when it runs for the second time.
+        for (int i = 0; i < 1 + 2 * record; ++i)
+          DLC_TRY(step(*executor, ranks.rank(), i));
         DLC_TRY(between(*executor, ranks.rank()));
         DLC_TRY(step(*executor, ranks.rank(), 1));
         DLC_TRY(executor->synchronize());
@@ -238,14 +241,31 @@ TEST_F(CudaPeers, ARankThatIsBehindIsNamed) {
         << answer;
 }
 
+// Also where steps were recorded, whose graphs keep the communicator until they
+// are destroyed.
 TEST_F(CudaPeers, ARankThatIsGoneIsNamed) {
-  const auto answers = trainTwoSteps([](Executor &executor, int rank) {
-    Status status = executor.synchronize();
-    if (status.ok() && rank == 1)
-      ::kill(::getpid(), SIGKILL);
-    return status;
+  for (bool record : {false, true}) {
+    const auto answers = trainTwoSteps(
+        [](Executor &executor, int rank) {
+          Status status = executor.synchronize();
+          if (status.ok() && rank == 1)
+            ::kill(::getpid(), SIGKILL);
+          return status;
+        },
+        record);
+    EXPECT_EQ(answers[0].find("7 rank 1 is lost in"), 0u)
+        << "record " << record << ": " << answers[0];
+  }
+}
+
+TEST_F(CudaPeers, TwoRanksOnOneGpuAreRefused) {
+  const auto answers = onRanks(2, path(""), [&](Communicator &ranks) {
+    ::setenv("DLC_STANDIN_DEVICES", "1", 1); // each process sees one GPU
+    return textOf(train(planFor("cuda", 2), path(""), &ranks, {}, 1));
   });
-  EXPECT_EQ(answers[0].find("7 rank 1 is lost in"), 0u) << answers[0];
+  for (const std::string &answer : answers)
+    EXPECT_EQ(answer.find("2 ranks 0 and 1 are on the same GPU, GPU-01"), 0u)
+        << answer;
 }
 
 TEST_F(CudaPeers, AnotherVersionOfNcclIsRefused) {

@@ -101,6 +101,7 @@ protected:
   void SetUp() override {
     DeviceGroup group;
     group.control = makeSingleCommunicator();
+    group.device = gpu().communicationQueue()->device();
     group.completed = [] { return gpu().communicationQueue()->completed(); };
     group.computed = [] { return gpu().communicationQueue()->passed(); };
     ASSERT_TRUE(gpu().makeCurrent().ok());
@@ -110,7 +111,6 @@ protected:
     ASSERT_TRUE(made.ok()) << made.status().message();
     nccl_ = *std::move(made);
     data_ = *gpu().allocate(4 * kCount, "gradients");
-    ASSERT_TRUE(nccl_->registerMemory(data_, 4 * kCount).ok());
     ASSERT_TRUE(gpu().upload(data_, values_.data(), 4 * kCount).ok());
     queue_ = gpu().communicationQueue();
   }

@@ -53,6 +53,18 @@ struct Interface {
   void (*clearTrace)();
   // Adds a line to the trace.
   void (*note)(const char *line);
+  // For a library: a wrong use of it, counted like the driver's own.
+  void (*complain)(const char *what);
+  // The GPU whose context is current on this thread, -1 if there is none.
+  int (*currentDevice)();
+  // Whether work on the stream goes into a graph.
+  bool (*isCaptured)(CUstream stream);
+  // What this thread has waited for and its context, for one thread that a
+  // library starts, which adopts it.
+  void *(*shareOrder)();
+  void (*adoptOrder)(void *order);
+  // Has all work done that was enqueued, as a GPU does without being asked.
+  void (*wantAll)();
 };
 
 // Null when the process has the real driver, or none.

@@ -37,8 +37,8 @@ class StandinTest(dlc.TestCase):
 
     def run_on_standins(self, artifact, *words, command="train", code=dlc.OK, environment=(), **options):
         """dlc COMMAND over the stand-ins: (stdout, stderr). A wrong use of CUDA fails the test."""
-        variables = dict(os.environ, LD_LIBRARY_PATH=STANDINS, DLC_STANDIN_KERNELS=self.path("kernels.so"),
-                         **dict(environment))
+        variables = {**os.environ, "LD_LIBRARY_PATH": STANDINS, "DLC_STANDIN_KERNELS": self.path("kernels.so"),
+                     "DLC_STANDIN_DEVICES": "4", **dict(environment)} # a GPU for each rank
         with mock.patch.dict(os.environ, variables):
             out, err = dlc.dlc(command, artifact, *words, code=code, **options)
         self.assertNotIn("stand-in driver:", err)

@@ -18,8 +18,6 @@ namespace dlc {
   F(ncclCommFinalize)                                                          \
   F(ncclCommDestroy)                                                           \
   F(ncclCommAbort)                                                             \
-  F(ncclCommRegister)                                                          \
-  F(ncclCommDeregister)                                                        \
   F(ncclAllReduce)
 
 struct NcclFunctions {
@@ -31,7 +29,7 @@ struct NcclFunctions {
 class Nccl : public NcclFunctions {
 public:
   // Opens libnccl.so.2. Incompatible when there is none, it is older than 2.19
-  // (buffer registration) or lacks a function.
+  // or lacks a function.
   static Result<std::shared_ptr<const Nccl>> open();
 
   int version() const { return version_; } // 22809 for 2.28.9

@@ -1,5 +1,5 @@
 // Reductions by NCCL. Nothing blocks: initialisation and calls are polled, and
-// a thread aborts everything when a reduction fails or is late.
+// a thread has everything aborted when a reduction fails or is late.
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/nccl/Culprit.h"
 #include "runtime/collective/nccl/Nccl.h"
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -45,14 +46,14 @@ public:
   Status meet();
   void watch();
 
-  Status registerMemory(void *data, size_t bytes) override;
   Status allReduce(void *data, size_t count, DType type, ReduceOp op,
                    void *queue) override;
   void expect(uint64_t stamp) override;
   Status status() override;
 
 private:
-  Status settle(ncclResult_t result, std::string_view action);
+  ncclResult_t settle(ncclResult_t result);
+  std::string describe(ncclResult_t result, std::string_view action) const;
   Status known(std::unique_lock<std::mutex> &lock);
   std::optional<Report> ask();
   std::optional<Report> look();
@@ -61,12 +62,11 @@ private:
 
   const std::shared_ptr<const Nccl> nccl_;
   DeviceGroup group_;
-  std::thread watchdog_;
+  std::thread watchdog_, aborting_;
 
   std::mutex mutex_; // of what follows
   std::condition_variable changed_;
   ncclComm_t communicator_ = nullptr; // null once aborted
-  std::vector<void *> registered_;
   uint64_t expected_ = 0, done_ = 0;
   Clock::time_point since_;      // of the last progress
   std::optional<Report> failed_; // what this thread should tell the peers
@@ -75,39 +75,59 @@ private:
   bool stop_ = false;
 };
 
-// Every rank learns whether all can take part.
+// Every rank learns whether all can take part, each on a device of its own.
 Status agree(Communicator &control, const Status &own,
-             const std::string &version) {
-  DLC_ASSIGN(const auto all,
+             const std::string &version, const std::string &device) {
+  DLC_ASSIGN(const auto versions,
              control.allGather(own.ok() ? "=" + version : own.message()));
-  for (size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank] != all[0] || !all[rank].starts_with('='))
+  DLC_ASSIGN(const auto devices, control.allGather(device));
+  std::map<std::string, size_t> taken;
+  for (size_t rank = 0; rank < devices.size(); ++rank)
+    if (const auto [other, isNew] = taken.try_emplace(devices[rank], rank);
+        !isNew && !devices[rank].empty())
+      return usageError("ranks {} and {} are on the same GPU, {}: NCCL reduces "
+                        "between GPUs; start at most one rank for each GPU, or "
+                        "see CUDA_VISIBLE_DEVICES",
+                        other->second, rank, devices[rank]);
+  for (size_t rank = 0; rank < versions.size(); ++rank)
+    if (versions[rank] != versions[0] || !versions[rank].starts_with('='))
       return incompatible("rank {}: {}", rank,
-                          all[rank].starts_with('=')
+                          versions[rank].starts_with('=')
                               ? fmt::format("NCCL {}, expected {} as on rank 0",
-                                            all[rank].substr(1),
-                                            all[0].substr(1))
-                              : all[rank]);
+                                            versions[rank].substr(1),
+                                            versions[0].substr(1))
+                              : versions[rank]);
   return own;
 }
 
+// A call is mostly done within the first; then the core is for others.
+constexpr std::chrono::microseconds kEager{200}, kPause{50};
+
 // NCCL's functions return at once; what they began is done when the state is no
-// longer "in progress".
-Status NcclCommunicator::settle(ncclResult_t result, std::string_view action) {
-  const Clock::time_point end = Clock::now() + group_.timeout;
-  while (result == ncclInProgress && Clock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(1));
+// longer "in progress". Nothing else may be asked of it before.
+ncclResult_t NcclCommunicator::settle(ncclResult_t result) {
+  const Clock::time_point begin = Clock::now(), end = begin + group_.timeout;
+  for (Clock::time_point now = begin; result == ncclInProgress && now < end;
+       now = Clock::now()) {
+    if (now - begin < kEager)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kPause);
     const ncclResult_t asked =
         nccl_->ncclCommGetAsyncError(communicator_, &result);
     if (asked != ncclSuccess)
       result = asked;
   }
-  if (result == ncclSuccess)
-    return {};
-  return peerLost("{}", result == ncclInProgress
-                            ? fmt::format("{} takes longer than {} s", action,
-                                          group_.timeout.count() / 1000.0)
-                            : nccl_->describe(result, action, communicator_));
+  return result;
+}
+
+// The error of a call that was settled.
+std::string NcclCommunicator::describe(ncclResult_t result,
+                                       std::string_view action) const {
+  return result == ncclInProgress
+             ? fmt::format("{} takes longer than {} s", action,
+                           group_.timeout.count() / 1000.0)
+             : nccl_->describe(result, action, communicator_);
 }
 
 Status NcclCommunicator::meet() {
@@ -121,15 +141,15 @@ Status NcclCommunicator::meet() {
   DLC_TRY(group_.control->broadcast(&id, sizeof id, 0));
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  const Status met = settle(
+  const ncclResult_t met = settle(
       nccl_->ncclCommInitRankConfig(&communicator_, group_.control->size(), id,
-                                    group_.control->rank(), &config),
-      "the meeting of the ranks in NCCL");
-  if (met.ok())
+                                    group_.control->rank(), &config));
+  if (met == ncclSuccess)
     return {};
+  const std::string what = describe(met, "the meeting of the ranks in NCCL");
   if (communicator_)
     nccl_->ncclCommAbort(std::exchange(communicator_, nullptr));
-  return findCulprit(*group_.control, {Report::Failed, 0, 0, 0, met.message()});
+  return findCulprit(*group_.control, {Report::Failed, 0, 0, 0, what});
 }
 
 NcclCommunicator::~NcclCommunicator() {
@@ -140,25 +160,15 @@ NcclCommunicator::~NcclCommunicator() {
   changed_.notify_all();
   if (watchdog_.joinable())
     watchdog_.join();
+  if (aborting_.joinable()) // no recorded step keeps it any more
+    aborting_.join();
   if (!communicator_)
     return;
-  for (void *handle : registered_)
-    nccl_->ncclCommDeregister(communicator_, handle);
   // A peer may be gone: what cannot be ended is aborted.
-  if (settle(nccl_->ncclCommFinalize(communicator_), "ncclCommFinalize").ok())
+  if (settle(nccl_->ncclCommFinalize(communicator_)) == ncclSuccess)
     nccl_->ncclCommDestroy(communicator_);
   else
     nccl_->ncclCommAbort(communicator_);
-}
-
-Status NcclCommunicator::registerMemory(void *data, size_t bytes) {
-  std::unique_lock lock(mutex_);
-  DLC_TRY(known(lock));
-  void *handle = nullptr;
-  DLC_TRY(settle(nccl_->ncclCommRegister(communicator_, data, bytes, &handle),
-                 "ncclCommRegister"));
-  registered_.push_back(handle);
-  return {};
 }
 
 static ncclRedOp_t ncclOp(ReduceOp op) {
@@ -174,13 +184,14 @@ Status NcclCommunicator::allReduce(void *data, size_t count, DType type,
   DLC_ASSIGN(const ncclDataType_t element, ncclType(type));
   std::unique_lock lock(mutex_);
   DLC_TRY(known(lock));
-  const Status enqueued = settle(
+  const ncclResult_t enqueued = settle(
       nccl_->ncclAllReduce(data, data, count, element, ncclOp(op),
-                           communicator_, static_cast<cudaStream_t>(queue)),
-      "ncclAllReduce");
-  if (enqueued.ok())
+                           communicator_, static_cast<cudaStream_t>(queue)));
+  if (enqueued == ncclSuccess)
     return {};
-  return fail(lock, {Report::Failed, expected_, done_, 0, enqueued.message()});
+  return fail(lock,
+              {enqueued == ncclRemoteError ? Report::Told : Report::Failed,
+               expected_, done_, 0, describe(enqueued, "ncclAllReduce")});
 }
 
 void NcclCommunicator::expect(uint64_t stamp) {
@@ -272,8 +283,11 @@ void NcclCommunicator::guard() {
       failing_ = true;
       ncclComm_t communicator = std::exchange(communicator_, nullptr);
       lock.unlock();
-      // What waits for the device goes on, and the peers learn it.
-      nccl_->ncclCommAbort(communicator);
+      // What waits for the device goes on, and the peers learn it. The call
+      // returns when no graph has a reduction of it any more: these are
+      // destroyed by the thread that waits for what follows.
+      aborting_ = std::thread(
+          [nccl = nccl_, communicator] { nccl->ncclCommAbort(communicator); });
       Status culprit = findCulprit(*group_.control, *report);
       lock.lock();
       error_ = std::move(culprit);
@@ -291,7 +305,7 @@ Result<std::unique_ptr<DeviceCommunicator>>
 makeNcclCommunicator(DeviceGroup group) {
   auto nccl = Nccl::open();
   DLC_TRY(agree(*group.control, nccl.status(),
-                nccl.ok() ? (*nccl)->versionText() : ""));
+                nccl.ok() ? (*nccl)->versionText() : "", group.device));
   auto communicator =
       std::make_unique<NcclCommunicator>(*std::move(nccl), std::move(group));
   DLC_TRY(communicator->meet());

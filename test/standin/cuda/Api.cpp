@@ -1,6 +1,7 @@
 // CUDA's interface: what runtime/device/cuda/driver/Driver.h calls, and no
 // more.
 #include "runtime/device/cuda/driver/Driver.h"
+#include "test/standin/cuda/Contexts.h"
 #include "test/standin/cuda/Engine.h"
 #include "test/standin/cuda/Memory.h"
 #include "test/standin/cuda/Modules.h"
@@ -14,6 +15,11 @@ using namespace dlc::standin;
   Call call(name, __VA_ARGS__);                                                \
   if (call.error() != CUDA_SUCCESS)                                            \
   return call.error()
+// Of a call that the driver documents to return INVALID_CONTEXT, or that is
+// given a handle of a context.
+#define STANDIN_IN_CONTEXT(name, ...)                                          \
+  STANDIN_BEGIN(name, __VA_ARGS__);                                            \
+  STANDIN_TRY(checkContext(name))
 #define STANDIN_TRY(...)                                                       \
   if (const CUresult result = (__VA_ARGS__); result != CUDA_SUCCESS)           \
   return result
@@ -27,8 +33,8 @@ int devices() { return environment("DLC_STANDIN_DEVICES", 1); }
 
 CUresult copy(const char *name, void *to, const void *from, size_t bytes,
               CUstream stream, bool toDevice, bool fromDevice) {
-  STANDIN_BEGIN(name, "{} <- {} {} bytes {}", placeOf(to), placeOf(from), bytes,
-                nameOf('s', stream));
+  STANDIN_IN_CONTEXT(name, "{} <- {} {} bytes {}", placeOf(to), placeOf(from),
+                     bytes, nameOf('s', stream));
   STANDIN_TRY(toDevice ? checkDevice(name, to, bytes)
                        : checkPinned(name, to, bytes));
   STANDIN_TRY(fromDevice ? checkDevice(name, from, bytes)
@@ -107,6 +113,13 @@ CUresult CUDAAPI cuDeviceGetName(char *name, int length, CUdevice) {
   return CUDA_SUCCESS;
 }
 
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+  STANDIN_BEGIN("cuDeviceGetUuid", "{}", device);
+  std::memset(uuid, 0, sizeof *uuid);
+  uuid->bytes[0] = static_cast<char>(device + 1);
+  return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
                                       CUdevice) {
   STANDIN_BEGIN("cuDeviceGetAttribute", "{}", int(attribute));
@@ -141,18 +154,18 @@ CUresult CUDAAPI cuDeviceTotalMem(size_t *bytes, CUdevice) {
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   STANDIN_BEGIN("cuDevicePrimaryCtxRetain", "{}", device);
-  *context = reinterpret_cast<CUcontext>(static_cast<uintptr_t>(device) + 1);
-  return CUDA_SUCCESS;
+  return retainPrimary(context, device);
 }
 
+// Not called: tests see by it what a release would do.
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
   STANDIN_BEGIN("cuDevicePrimaryCtxRelease", "{}", device);
-  return CUDA_SUCCESS;
+  return releasePrimary(device);
 }
 
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
-  setCurrentDevice(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
-  return CUDA_SUCCESS;
+  std::lock_guard lock(world());
+  return setCurrent(context);
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *least, int *greatest) {
@@ -164,16 +177,14 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 // --- memory ---
 
 CUresult CUDAAPI cuMemGetInfo(size_t *free, size_t *total) {
-  STANDIN_BEGIN("cuMemGetInfo", "");
+  STANDIN_IN_CONTEXT("cuMemGetInfo", "");
   *free = deviceMemoryFree(), *total = deviceMemoryTotal();
   return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes) {
-  STANDIN_BEGIN("cuMemAlloc", "{} bytes", bytes);
+  STANDIN_IN_CONTEXT("cuMemAlloc", "{} bytes", bytes);
   STANDIN_TRY(checkNotCapturing("cuMemAlloc"));
-  if (currentDevice() < 0)
-    return violation(CUDA_ERROR_INVALID_CONTEXT, "cuMemAlloc with no context");
   void *data = nullptr;
   STANDIN_TRY(allocateBlock(bytes, false, data));
   *address = reinterpret_cast<CUdeviceptr>(data);
@@ -181,19 +192,19 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes) {
 }
 
 CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
-  STANDIN_BEGIN("cuMemFree", "{}", placeOf(pointer(address)));
+  STANDIN_IN_CONTEXT("cuMemFree", "{}", placeOf(pointer(address)));
   STANDIN_TRY(checkNotCapturing("cuMemFree"));
   return freeBlock(pointer(address), false);
 }
 
 CUresult CUDAAPI cuMemHostAlloc(void **data, size_t bytes, unsigned) {
-  STANDIN_BEGIN("cuMemHostAlloc", "{} bytes", bytes);
+  STANDIN_IN_CONTEXT("cuMemHostAlloc", "{} bytes", bytes);
   STANDIN_TRY(checkNotCapturing("cuMemHostAlloc"));
   return allocateBlock(bytes, true, *data);
 }
 
 CUresult CUDAAPI cuMemFreeHost(void *data) {
-  STANDIN_BEGIN("cuMemFreeHost", "{}", placeOf(data));
+  STANDIN_IN_CONTEXT("cuMemFreeHost", "{}", placeOf(data));
   return freeBlock(data, true);
 }
 
@@ -217,8 +228,8 @@ CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from,
 
 CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value,
                                  size_t bytes, CUstream stream) {
-  STANDIN_BEGIN("cuMemsetD8Async", "{} {} bytes {}", placeOf(pointer(to)),
-                bytes, nameOf('s', stream));
+  STANDIN_IN_CONTEXT("cuMemsetD8Async", "{} {} bytes {}", placeOf(pointer(to)),
+                     bytes, nameOf('s', stream));
   STANDIN_TRY(checkDevice("cuMemsetD8Async", pointer(to), bytes));
   return enqueue(as<Stream>(stream), "memset",
                  [=] {
@@ -232,34 +243,32 @@ CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value,
 
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *stream, unsigned,
                                             int priority) {
-  STANDIN_BEGIN("cuStreamCreateWithPriority", "priority {}", priority);
-  if (currentDevice() < 0)
-    return violation(CUDA_ERROR_INVALID_CONTEXT, "a stream with no context");
+  STANDIN_IN_CONTEXT("cuStreamCreateWithPriority", "priority {}", priority);
   *stream = reinterpret_cast<CUstream>(createStream());
   nameOf('s', *stream);
   return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
-  STANDIN_BEGIN("cuStreamDestroy", "{}", nameOf('s', stream));
+  STANDIN_IN_CONTEXT("cuStreamDestroy", "{}", nameOf('s', stream));
   return destroyStream(as<Stream>(stream));
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
-  STANDIN_BEGIN("cuStreamSynchronize", "{}", nameOf('s', stream));
+  STANDIN_IN_CONTEXT("cuStreamSynchronize", "{}", nameOf('s', stream));
   STANDIN_TRY(checkNotCapturing("cuStreamSynchronize"));
   STANDIN_TRY(synchronize(as<Stream>(stream), call.lock()));
   return stickyError();
 }
 
 CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  STANDIN_BEGIN("cuStreamWaitEvent", "{} {}", nameOf('s', stream),
-                nameOf('e', event));
+  STANDIN_IN_CONTEXT("cuStreamWaitEvent", "{} {}", nameOf('s', stream),
+                     nameOf('e', event));
   return waitEvent(as<Stream>(stream), as<Event>(event));
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned flags) {
-  STANDIN_BEGIN("cuEventCreate", "");
+  STANDIN_IN_CONTEXT("cuEventCreate", "");
   const bool isTimed = !(flags & CU_EVENT_DISABLE_TIMING);
   *event = reinterpret_cast<CUevent>(createEvent(isTimed));
   return CUDA_SUCCESS;
@@ -267,12 +276,13 @@ CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned flags) {
 
 CUresult CUDAAPI cuEventDestroy(CUevent event) {
   Call call("cuEventDestroy", "{}", nameOf('e', event));
+  STANDIN_TRY(checkContext("cuEventDestroy"));
   return destroyEvent(as<Event>(event));
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
-  STANDIN_BEGIN("cuEventRecord", "{} {}", nameOf('e', event),
-                nameOf('s', stream));
+  STANDIN_IN_CONTEXT("cuEventRecord", "{} {}", nameOf('e', event),
+                     nameOf('s', stream));
   return recordEvent(as<Event>(event), as<Stream>(stream));
 }
 
@@ -281,11 +291,12 @@ CUresult CUDAAPI cuEventQuery(CUevent event) {
   std::lock_guard lock(world());
   if (const CUresult error = stickyError(); error != CUDA_SUCCESS)
     return error;
+  STANDIN_TRY(checkContext("cuEventQuery"));
   return queryEvent(as<Event>(event));
 }
 
 CUresult CUDAAPI cuEventSynchronize(CUevent event) {
-  STANDIN_BEGIN("cuEventSynchronize", "{}", nameOf('e', event));
+  STANDIN_IN_CONTEXT("cuEventSynchronize", "{}", nameOf('e', event));
   STANDIN_TRY(checkNotCapturing("cuEventSynchronize"));
   STANDIN_TRY(synchronizeEvent(as<Event>(event), call.lock()));
   return stickyError();
@@ -293,28 +304,28 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event) {
 
 CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start,
                                     CUevent end) {
-  STANDIN_BEGIN("cuEventElapsedTime", "{} {}", nameOf('e', start),
-                nameOf('e', end));
+  STANDIN_IN_CONTEXT("cuEventElapsedTime", "{} {}", nameOf('e', start),
+                     nameOf('e', end));
   return elapsed(milliseconds, as<Event>(start), as<Event>(end));
 }
 
 // --- modules ---
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image) {
-  STANDIN_BEGIN("cuModuleLoadData", "");
+  STANDIN_IN_CONTEXT("cuModuleLoadData", "");
   STANDIN_TRY(checkNotCapturing("cuModuleLoadData"));
   *module = reinterpret_cast<CUmodule>(loadModule(image));
   return *module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
-  STANDIN_BEGIN("cuModuleUnload", "");
+  STANDIN_IN_CONTEXT("cuModuleUnload", "");
   return unloadModule(as<Module>(module));
 }
 
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module,
                                      const char *name) {
-  STANDIN_BEGIN("cuModuleGetFunction", "{}", name);
+  STANDIN_IN_CONTEXT("cuModuleGetFunction", "{}", name);
   *function =
       reinterpret_cast<CUfunction>(findFunction(as<Module>(module), name));
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
@@ -322,8 +333,8 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module,
 
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction function,
                                     CUfunction_attribute attribute, int value) {
-  STANDIN_BEGIN("cuFuncSetAttribute", "{} {} = {}",
-                as<Function>(function)->name, int(attribute), value);
+  STANDIN_IN_CONTEXT("cuFuncSetAttribute", "{} {} = {}",
+                     as<Function>(function)->name, int(attribute), value);
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
       value > 227 << 10)
     return violation(CUDA_ERROR_INVALID_VALUE, "bad attribute of a kernel");
@@ -335,9 +346,13 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy,
                                 unsigned gz, unsigned bx, unsigned by,
                                 unsigned bz, unsigned shared, CUstream stream,
                                 void **parameters, void **) {
-  STANDIN_BEGIN("cuLaunchKernel", "{} grid {},{},{} block {},{},{} {}",
-                as<Function>(function)->name, gx, gy, gz, bx, by, bz,
-                nameOf('s', stream));
+  STANDIN_TRY(isLive(as<Function>(function))
+                  ? CUDA_SUCCESS
+                  : violation(CUDA_ERROR_INVALID_HANDLE,
+                              "launch of a kernel whose module is gone"));
+  STANDIN_IN_CONTEXT("cuLaunchKernel", "{} grid {},{},{} block {},{},{} {}",
+                     as<Function>(function)->name, gx, gy, gz, bx, by, bz,
+                     nameOf('s', stream));
   return launchKernel(as<Function>(function),
                       {{gx, gy, gz}, {bx, by, bz}, shared, parameters}, stream);
 }
@@ -346,13 +361,14 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy,
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream stream,
                                       CUstreamCaptureMode mode) {
-  STANDIN_BEGIN("cuStreamBeginCapture", "{}", nameOf('s', stream));
+  STANDIN_IN_CONTEXT("cuStreamBeginCapture", "{}", nameOf('s', stream));
   return beginCapture(as<Stream>(stream),
                       mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 }
 
 CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   Call call("cuStreamEndCapture", "{}", nameOf('s', stream));
+  STANDIN_TRY(checkContext("cuStreamEndCapture"));
   *graph = nullptr;
   STANDIN_TRY(endCapture(as<Stream>(stream), graph));
   return call.error();
@@ -360,7 +376,7 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph *graph) {
 
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *executable, CUgraph graph,
                                     unsigned long long) {
-  STANDIN_BEGIN("cuGraphInstantiate", "");
+  STANDIN_IN_CONTEXT("cuGraphInstantiate", "");
   GraphExec *made = nullptr;
   STANDIN_TRY(instantiate(graph, &made));
   *executable = reinterpret_cast<CUgraphExec>(made);
@@ -368,8 +384,9 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *executable, CUgraph graph,
 }
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream stream) {
-  STANDIN_BEGIN("cuGraphLaunch", "{} with {} nodes {}", nameOf('g', executable),
-                nodesOf(as<GraphExec>(executable)), nameOf('s', stream));
+  STANDIN_IN_CONTEXT("cuGraphLaunch", "{} with {} nodes {}",
+                     nameOf('g', executable),
+                     nodesOf(as<GraphExec>(executable)), nameOf('s', stream));
   return launch(as<GraphExec>(executable), as<Stream>(stream));
 }
 

@@ -4,12 +4,10 @@
 #include "test/standin/cuda/Trace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dlc::standin {
 namespace {
-
-// Captures that restrict this thread.
-thread_local int captures = 0;
 
 std::set<const GraphExec *> executables;
 std::map<CUgraph, std::shared_ptr<Nodes>> owned;
@@ -56,10 +54,15 @@ void checkRaces(const Nodes &nodes,
 
 } // namespace
 
-bool capturing() { return captures > 0; }
+int &captures() {
+  thread_local int count = 0;
+  return count;
+}
+
+bool capturing() { return captures() > 0; }
 
 CUresult checkNotCapturing(const char *call) {
-  return captures == 0
+  return captures() == 0
              ? CUDA_SUCCESS
              : violation(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
                          fmt::format("{} while a stream is captured", call));
@@ -76,7 +79,7 @@ CUresult beginCapture(Stream *stream, bool thisThreadOnly) {
   stream->capture->origin = stream;
   stream->capture->streams.insert(stream);
   stream->tips.clear();
-  ++captures;
+  ++captures();
   return CUDA_SUCCESS;
 }
 
@@ -91,8 +94,8 @@ CUresult endCapture(Stream *stream, CUgraph *graph) {
     joined->tips.clear();
   }
   session->open = false;
-  --captures;
-  const Nodes &nodes = session->nodes;
+  --captures();
+  const Nodes nodes = std::move(session->nodes); // events may keep the session
   const auto before = ancestors(nodes);
   for (size_t i = 0; i < nodes.size(); ++i)
     if (std::none_of(tips.begin(), tips.end(),

@@ -1,4 +1,5 @@
 #include "test/standin/cuda/Engine.h"
+#include "test/standin/cuda/Contexts.h"
 #include "test/standin/cuda/Memory.h"
 #include "test/standin/cuda/State.h"
 #include "test/standin/cuda/Trace.h"
@@ -38,7 +39,6 @@ Engine &engine() {
   return *engine;
 }
 
-thread_local int device = -1;
 thread_local Clock seen; // what this host thread has waited for
 
 bool isReady(const Op &op) {
@@ -137,17 +137,49 @@ size_t choose(size_t count) {
   return engine().random() % count;
 }
 
-void setCurrentDevice(int ordinal) { device = ordinal; }
-int currentDevice() { return device; }
+namespace {
+struct Order {
+  Clock seen;
+  CUcontext context;
+  int captures;
+};
+} // namespace
+
+void *shareOrder() {
+  std::lock_guard lock(world());
+  return new Order{seen, currentContext(), captures()};
+}
+
+void adoptOrder(void *order) {
+  const std::unique_ptr<Order> shared(static_cast<Order *>(order));
+  std::lock_guard lock(world());
+  seen.merge(shared->seen);
+  (void)setCurrent(shared->context);
+  captures() = shared->captures;
+}
 
 Stream *createStream() {
   auto *stream = new Stream;
+  const int device = currentDevice();
   stream->number = ++engine().numbers;
   stream->device = device;
   engine().streams.insert(stream);
   if (engine().workers.insert(device).second)
     std::thread(work, device).detach();
   return stream;
+}
+
+void forgetStreams(int device) {
+  std::erase_if(engine().streams,
+                [&](const Stream *s) { return s->device == device; });
+  std::erase_if(engine().events,
+                [&](const Event *e) { return e->device == device; });
+}
+
+bool isCaptured(CUstream stream) {
+  std::lock_guard lock(world());
+  const auto *known = reinterpret_cast<const Stream *>(stream);
+  return isLive(known) && known->capture;
 }
 
 CUresult destroyStream(Stream *stream) {
@@ -196,6 +228,8 @@ CUresult enqueueWork(CUstream stream, const Work &work) {
   });
   if (call.error() != CUDA_SUCCESS)
     return call.error();
+  if (const CUresult bad = checkContext(work.name); bad != CUDA_SUCCESS)
+    return bad;
   std::vector<Access> accesses(work.accesses, work.accesses + work.accessCount);
   for (const Access &access : accesses)
     if (const CUresult bad = checkDevice(work.name, access.data, access.bytes);
@@ -207,6 +241,12 @@ CUresult enqueueWork(CUstream stream, const Work &work) {
         return recordOnly() ? CUDA_SUCCESS : run(data.get());
       },
       std::move(accesses));
+}
+
+void wantAll() {
+  std::lock_guard lock(world());
+  for (const auto &op : engine().pending)
+    want(op);
 }
 
 CUresult synchronize(Stream *stream,
@@ -225,7 +265,7 @@ CUresult synchronize(Stream *stream,
 // --- events ---
 
 Event *createEvent(bool isTimed) {
-  auto *event = new Event{isTimed, nullptr, nullptr, {}};
+  auto *event = new Event{isTimed, currentDevice(), nullptr, nullptr, {}};
   engine().events.insert(event);
   return event;
 }

@@ -20,13 +20,19 @@ struct GraphExec;
 
 using Run = std::function<CUresult()>;
 
-// Device `ordinal` of the calling thread; streams are made on it.
-void setCurrentDevice(int ordinal); // below 0: none
-int currentDevice();
+// What the calling thread has waited for, its context and its capture, for a
+// thread that a library starts.
+void *shareOrder();
+void adoptOrder(void *order);
 
-Stream *createStream();
+Stream *createStream(); // on the GPU whose context is current
+// Those of a GPU are no more, nor are its events.
+void forgetStreams(int device);
+bool isCaptured(CUstream stream);
 CUresult destroyStream(Stream *stream);
 CUresult synchronize(Stream *stream, std::unique_lock<std::recursive_mutex> &);
+
+void wantAll(); // work of all streams
 
 // Checks the ranges, orders the work, and does it when it is asked for.
 CUresult enqueue(Stream *stream, const std::string &name, Run run,
@@ -45,6 +51,7 @@ CUresult synchronizeEvent(Event *event,
 // --- capture ---
 
 bool capturing(); // this thread, on any stream
+int &captures();  // how many restrict this thread
 // Success unless the thread captures: then `call` is not allowed.
 CUresult checkNotCapturing(const char *call);
 CUresult beginCapture(Stream *stream, bool thisThreadOnly);

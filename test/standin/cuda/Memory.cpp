@@ -1,4 +1,5 @@
 #include "test/standin/cuda/Memory.h"
+#include "test/standin/cuda/Contexts.h"
 #include "test/standin/cuda/Trace.h"
 
 #include <cstring>
@@ -10,6 +11,7 @@ namespace dlc::standin {
 struct Block {
   uint64_t bytes, mapped;
   bool pinned, freed;
+  int device;
 };
 
 namespace {
@@ -77,7 +79,8 @@ CUresult allocateBlock(uint64_t bytes, bool pinned, void *&data) {
   start += (mapped - kPage - bytes) / 256 * 256;
   if (!pinned && !recordOnly())
     std::memset(start, 0xff, bytes);
-  blocks()[reinterpret_cast<uintptr_t>(start)] = {bytes, mapped, pinned, false};
+  blocks()[reinterpret_cast<uintptr_t>(start)] = {bytes, mapped, pinned, false,
+                                                  currentDevice()};
   used += pinned ? 0 : bytes;
   data = start;
   return CUDA_SUCCESS;
@@ -98,6 +101,12 @@ CUresult freeBlock(void *data, bool pinned) {
   ::mmap(reinterpret_cast<void *>(first), last - first, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   return CUDA_SUCCESS;
+}
+
+void freeBlocks(int device) {
+  for (const auto &[address, block] : blocks())
+    if (block.device == device && !block.freed)
+      (void)freeBlock(reinterpret_cast<void *>(address), block.pinned);
 }
 
 std::string placeOf(const void *data) {

@@ -11,6 +11,7 @@ namespace dlc::standin {
 // addresses are never used again, and touching them ends the process.
 CUresult allocateBlock(uint64_t bytes, bool pinned, void *&data);
 CUresult freeBlock(void *data, bool pinned);
+void freeBlocks(int device); // all that were allocated in its context
 
 uint64_t deviceMemoryFree();
 uint64_t deviceMemoryTotal();

@@ -1,4 +1,5 @@
 #include "test/standin/cuda/Modules.h"
+#include "test/standin/cuda/Contexts.h"
 #include "test/standin/cuda/Engine.h"
 #include "test/standin/cuda/Memory.h"
 #include "test/standin/cuda/Trace.h"
@@ -154,7 +155,7 @@ void registerKernel(const char *name, KernelFunction function,
 }
 
 Module *loadModule(const void *image) {
-  auto module = std::make_unique<Module>();
+  auto module = std::make_unique<Module>(currentDevice());
   const auto *text = static_cast<const char *>(image);
   if (std::memcmp(text, ELFMAG, SELFMAG) == 0)
     readCubin(text, *module);
@@ -173,7 +174,22 @@ CUresult unloadModule(Module *module) {
   return CUDA_SUCCESS;
 }
 
+void forgetModules(int device) {
+  std::erase_if(modules(),
+                [&](const Module *m) { return m->device == device; });
+}
+
+bool isLive(const Function *function) {
+  for (const Module *module : modules())
+    for (const auto &[name, known] : module->functions)
+      if (&known == function)
+        return true;
+  return false;
+}
+
 Function *findFunction(Module *module, const std::string &name) {
+  if (!modules().count(module))
+    return nullptr;
   const auto function = module->functions.find(name);
   return function == module->functions.end() ? nullptr : &function->second;
 }

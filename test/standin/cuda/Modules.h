@@ -17,13 +17,16 @@ struct Function {
 };
 
 struct Module {
+  int device; // in whose context it was loaded
   std::map<std::string, Function> functions;
 };
 
 // Null if the image is neither or has no kernel.
 Module *loadModule(const void *image);
 CUresult unloadModule(Module *module);
+void forgetModules(int device); // all of its context
 Function *findFunction(Module *module, const std::string &name);
+bool isLive(const Function *function);
 
 // Checks a launch; then the kernel's host function is what runs.
 CUresult launchKernel(Function *function, Launch launch, CUstream stream);

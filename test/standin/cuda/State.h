@@ -53,6 +53,7 @@ struct Stream {
 
 struct Event {
   bool isTimed;
+  int device;
   std::shared_ptr<Op> op; // null: nothing was recorded, or it was all done
   std::shared_ptr<Session> capture;
   std::vector<size_t> tips;

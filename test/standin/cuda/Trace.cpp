@@ -1,5 +1,6 @@
 #include "test/standin/cuda/Trace.h"
 #include "test/standin/Standin.h"
+#include "test/standin/cuda/Contexts.h"
 #include "test/standin/cuda/Engine.h"
 
 #include <cstdio>
@@ -124,6 +125,7 @@ bool listed(const char *variable, const std::string &name) {
 namespace {
 
 void note(const char *line) { traceLine(line); }
+void complain(const char *what) { (void)violation(CUDA_ERROR_UNKNOWN, what); }
 int countViolations() { return state().violations; }
 const char *lastViolation() { return state().lastViolation.c_str(); }
 
@@ -144,6 +146,7 @@ void clearTrace() {
 using namespace dlc::standin;
 
 extern "C" const Interface dlcStandin;
-const Interface dlcStandin = {enqueueWork,   registerKernel, countViolations,
-                              lastViolation, trace,          clearTrace,
-                              note};
+const Interface dlcStandin = {
+    enqueueWork, registerKernel, countViolations, lastViolation, trace,
+    clearTrace,  note,           complain,        currentDevice, isCaptured,
+    shareOrder,  adoptOrder,     wantAll};

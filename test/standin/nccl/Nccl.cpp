@@ -1,6 +1,10 @@
 // NCCL's interface: what runtime/collective/nccl/Nccl.h calls, and no more. A
 // reduction is work on a stream of the stand-in driver and really reduces.
 //
+// Communicators are non-blocking: a call returns "in progress", and what it
+// begins is done by a thread of its own. Until then only
+// ncclCommGetAsyncError, ncclGetLastError and ncclCommAbort may be called.
+//
 // DLC_STANDIN_NCCL_FAULT=<rank>:<n>:<what>: the n-th reduction of that rank
 // fails when it is called ("call"), is never enqueued ("stall"), fails when it
 // runs ("run") or never ends ("hang"). DLC_STANDIN_NCCL_VERSION is what
@@ -18,24 +22,41 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <random>
-#include <set>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 using namespace dlc;
 using namespace dlc::standin;
+using std::chrono::microseconds, std::chrono::milliseconds;
 
-struct ncclComm {
+// What a communicator is to its calls and its work, which may outlive it.
+struct CommunicatorState {
   std::shared_ptr<Segment> segment;
   int rank;
   int reductions = 0;
-  std::atomic<ncclResult_t> error = ncclSuccess;
-  std::set<const void *> registered;
+  std::atomic<ncclResult_t> result = ncclInProgress; // of the call before
+  std::atomic<int> graphs = 0; // reductions that a graph has
+  bool isMet = false, isFinal = false;
+};
+
+struct ncclComm {
+  std::shared_ptr<CommunicatorState> state;
 };
 
 namespace {
+
+using State = CommunicatorState;
+
+std::mutex textMutex;
+std::string lastError;
+
+void say(const std::string &text) {
+  std::lock_guard lock(textMutex);
+  lastError = text;
+}
 
 // "call", "run", "hang" or nothing for this reduction.
 std::string fault(int rank, int number) {
@@ -64,31 +85,33 @@ DType typeOf(ncclDataType_t type) {
 }
 
 struct Reduction {
-  ncclComm *communicator;
-  std::shared_ptr<Segment> segment;
-  int rank, number;
+  std::shared_ptr<State> state;
+  int number;
   std::byte *data;
   size_t count;
   DType type;
-  bool mean;
+  bool mean, isCaptured;
+
+  ~Reduction() { state->graphs -= isCaptured; }
 };
 
 // All ranks add the slots in the same order: the same bits everywhere.
 bool reduce(const Reduction &r) {
+  Segment &segment = *r.state->segment;
   const size_t size = sizeOf(r.type), most = kSlot / size;
   for (size_t at = 0; at < r.count; at += most) {
     const size_t count = std::min(most, r.count - at);
-    std::byte *own = r.segment->slot(r.rank), *data = r.data + at * size;
+    std::byte *own = segment.slot(r.state->rank), *data = r.data + at * size;
     std::memcpy(own, data, count * size);
     if (r.mean)
-      scale(own, count, r.type, 1.0 / r.segment->ranks());
-    if (!r.segment->meet())
+      scale(own, count, r.type, 1.0 / segment.ranks());
+    if (!segment.meet())
       return false;
     std::vector<const std::byte *> sources;
-    for (int rank = 0; rank < r.segment->ranks(); ++rank)
-      sources.push_back(r.segment->slot(rank));
+    for (int rank = 0; rank < segment.ranks(); ++rank)
+      sources.push_back(segment.slot(rank));
     reduceInOrder(data, sources, count, r.type, ReduceOp::Sum);
-    if (!r.segment->meet())
+    if (!segment.meet())
       return false;
   }
   return true;
@@ -96,15 +119,70 @@ bool reduce(const Reduction &r) {
 
 CUresult run(void *data) {
   const Reduction &r = *static_cast<Reduction *>(data);
-  const std::string what = fault(r.rank, r.number);
+  const std::string what = fault(r.state->rank, r.number);
   if (what == "run") {
-    r.communicator->error = ncclUnhandledCudaError;
+    r.state->result = ncclUnhandledCudaError;
     return CUDA_SUCCESS;
   }
-  while (what == "hang" && !r.segment->aborted())
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (what == "hang" && !r.state->segment->aborted())
+    std::this_thread::sleep_for(milliseconds(1));
   reduce(r); // an abort ends it, as it ends NCCL's kernels
   return CUDA_SUCCESS;
+}
+
+// On the thread of the call.
+ncclResult_t enqueue(Reduction *reduction, cudaStream_t stream) {
+  const Interface &driver = *standin::standin();
+  const Access access{reduction->data,
+                      reduction->count * sizeOf(reduction->type), true};
+  const std::string name = fmt::format(
+      "ncclAllReduce {} x {}", reduction->count, nameOf(reduction->type));
+  const Work work{
+      name.c_str(), run,
+      reduction,    [](void *data) { delete static_cast<Reduction *>(data); },
+      &access,      1};
+  return driver.enqueue(reinterpret_cast<CUstream>(stream), work) ==
+                 CUDA_SUCCESS
+             ? ncclSuccess
+             : ncclUnhandledCudaError;
+}
+
+// The call may be made now.
+bool isAllowed(ncclComm_t communicator, const char *call) {
+  const State &state = *communicator->state;
+  if (state.result != ncclInProgress && !state.isFinal)
+    return true;
+  standin::standin()->complain(fmt::format("{} while {}", call,
+                                           state.isFinal
+                                               ? "the communicator is finalized"
+                                               : "another call is in progress")
+                                   .c_str());
+  return false;
+}
+
+// As NCCL does, which lets go of a communicator when no graph can use it.
+void waitForGraphs(const State &state) {
+  while (state.graphs > 0) {
+    standin::standin()->wantAll();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+// Once all ranks are there.
+ncclResult_t met(State &state) {
+  Segment &segment = *state.segment;
+  if (segment.joined() < segment.ranks())
+    return ncclInProgress;
+  state.isMet = true;
+  for (int rank = 0; rank < segment.ranks(); ++rank)
+    for (int other = 0; other < rank; ++other)
+      if (segment.device(rank) == segment.device(other)) {
+        say(fmt::format("Duplicate GPU detected : rank {} and rank {} both on "
+                        "CUDA device {}",
+                        other, rank, segment.device(rank)));
+        return ncclInvalidUsage;
+      }
+  return ncclSuccess;
 }
 
 } // namespace
@@ -121,10 +199,16 @@ const char *ncclGetErrorString(ncclResult_t result) {
   return result == ncclRemoteError          ? "remote error"
          : result == ncclUnhandledCudaError ? "unhandled cuda error"
          : result == ncclInvalidArgument    ? "invalid argument"
+         : result == ncclInvalidUsage       ? "invalid usage"
                                             : "an error of the stand-in NCCL";
 }
 
-const char *ncclGetLastError(ncclComm_t) { return ""; }
+const char *ncclGetLastError(ncclComm_t) {
+  thread_local std::string text;
+  std::lock_guard lock(textMutex);
+  text = lastError;
+  return text.c_str();
+}
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   std::snprintf(id->internal, sizeof id->internal, "dlc-standin-%d-%08x",
@@ -135,55 +219,58 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks,
                                     ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
+  const auto *driver = standin::standin();
   if (!config || config->blocking != 0 || ranks > kMostRanks || rank >= ranks)
     return ncclInvalidArgument;
+  if (!driver || driver->currentDevice() < 0)
+    return ncclUnhandledCudaError;
   Segment *segment = Segment::open(id, ranks);
   if (!segment)
     return ncclSystemError;
-  auto *made = new ncclComm;
-  made->segment.reset(segment, [](Segment *s) { s->close(); });
-  made->rank = rank;
-  made->error = ncclInProgress;
-  segment->join();
-  *communicator = made;
+  auto state = std::make_shared<State>();
+  state->segment.reset(segment, [](Segment *s) { s->close(); });
+  state->rank = rank;
+  segment->join(rank, driver->currentDevice());
+  *communicator = new ncclComm{std::move(state)};
   return ncclInProgress;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator,
                                    ncclResult_t *result) {
-  Segment &segment = *communicator->segment;
-  if (communicator->error == ncclInProgress && communicator->reductions == 0 &&
-      segment.joined() == segment.ranks())
-    communicator->error = ncclSuccess;
-  if (communicator->error == ncclSuccess && segment.aborted())
-    communicator->error = ncclRemoteError;
-  *result = communicator->error;
+  State &state = *communicator->state;
+  if (!state.isMet)
+    state.result = met(state);
+  else if (state.isFinal && state.graphs == 0)
+    state.result = ncclSuccess;
+  if (state.result == ncclSuccess && state.segment->aborted())
+    state.result = ncclRemoteError;
+  *result = state.result;
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+// Done when the ranks are and no graph has a reduction.
+ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  if (!isAllowed(communicator, "ncclCommFinalize"))
+    return ncclInvalidUsage;
+  communicator->state->isFinal = true;
+  return communicator->state->result = ncclInProgress;
+}
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  const State &state = *communicator->state;
+  if (!state.isFinal || state.result == ncclInProgress)
+    standin::standin()->complain("ncclCommDestroy before ncclCommFinalize");
+  waitForGraphs(state);
   delete communicator;
   return ncclSuccess;
 }
 
-// Kept: work that was enqueued may know it.
+// Ends what runs at once; returns when nothing can use it again.
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  communicator->segment->abort();
+  communicator->state->segment->abort();
+  waitForGraphs(*communicator->state);
+  delete communicator;
   return ncclSuccess;
-}
-
-ncclResult_t ncclCommRegister(const ncclComm_t communicator, void *data, size_t,
-                              void **handle) {
-  communicator->registered.insert(data);
-  *handle = data;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommDeregister(const ncclComm_t communicator, void *handle) {
-  return communicator->registered.erase(handle) ? ncclSuccess
-                                                : ncclInvalidArgument;
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
@@ -191,34 +278,30 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
                            ncclComm_t communicator, cudaStream_t stream) {
   if (from != to || (op != ncclSum && op != ncclAvg))
     return ncclInvalidArgument;
-  const int number = ++communicator->reductions;
-  if (fault(communicator->rank, number) == "call") {
-    communicator->error = ncclUnhandledCudaError;
-    return ncclUnhandledCudaError;
-  }
-  if (fault(communicator->rank, number) == "stall")
-    return communicator->error = ncclInProgress;
-  const DType element = typeOf(type);
-  auto *reduction = new Reduction{communicator,
-                                  communicator->segment,
-                                  communicator->rank,
-                                  number,
-                                  static_cast<std::byte *>(to),
-                                  count,
-                                  element,
-                                  op == ncclAvg};
-  const Access access{to, count * sizeOf(element), true};
-  const std::string name =
-      fmt::format("ncclAllReduce {} x {}", count, nameOf(element));
-  const Work work{
-      name.c_str(), run,
-      reduction,    [](void *data) { delete static_cast<Reduction *>(data); },
-      &access,      1};
-  const auto *driver = standin::standin();
-  return driver && driver->enqueue(reinterpret_cast<CUstream>(stream), work) ==
-                       CUDA_SUCCESS
-             ? ncclSuccess
-             : ncclUnhandledCudaError;
+  if (!isAllowed(communicator, "ncclAllReduce"))
+    return ncclInvalidUsage;
+  const std::shared_ptr<State> state = communicator->state;
+  const Interface &driver = *standin::standin();
+  const int number = ++state->reductions;
+  const std::string what = fault(state->rank, number);
+  if (what == "call")
+    return state->result = ncclUnhandledCudaError;
+  state->result = ncclInProgress;
+  if (what == "stall")
+    return ncclInProgress;
+  const bool isCaptured = driver.isCaptured(reinterpret_cast<CUstream>(stream));
+  state->graphs += isCaptured;
+  auto *reduction =
+      new Reduction{state,     number,       static_cast<std::byte *>(to),
+                    count,     typeOf(type), op == ncclAvg,
+                    isCaptured};
+  std::thread([=, order = driver.shareOrder()] {
+    standin::standin()->adoptOrder(order);
+    std::this_thread::sleep_for(microseconds(50)); // the caller is back before
+    ncclResult_t before = ncclInProgress; // else the work itself failed
+    state->result.compare_exchange_strong(before, enqueue(reduction, stream));
+  }).detach();
+  return ncclInProgress;
 }
 
 } // extern "C"

@@ -25,7 +25,11 @@ public:
   bool meet();
   std::byte *slot(int rank) { return slots_ + kSlot * rank; }
 
-  void join() { shared_->joined++; }
+  void join(int rank, int device) {
+    shared_->devices[rank] = device;
+    shared_->joined++;
+  }
+  int device(int rank) const { return shared_->devices[rank]; }
   int joined() const { return shared_->joined; }
   int ranks() const { return ranks_; }
 
@@ -37,6 +41,7 @@ private:
     std::atomic<uint64_t> arrived;
     std::atomic<int> joined;
     std::atomic<bool> aborted;
+    std::atomic<int> devices[kMostRanks]; // of each rank that has joined
   };
 
   std::string name_;

@@ -17,6 +17,8 @@ void CommunicationStream::forgetPoints() {
 
 uint64_t CommunicationStream::passed() {
   std::lock_guard lock(mutex_);
+  if (!context_.makeCurrent().ok())
+    return 0;
   uint64_t count = 0;
   for (const Point &point : points_) {
     if (recorded_)
@@ -61,6 +63,7 @@ Result<uint64_t> CommunicationStream::stamp() {
 
 Result<uint64_t> CommunicationStream::completed() {
   std::lock_guard lock(mutex_);
+  DLC_TRY(context_.makeCurrent());
   for (const Stamp &stamp : ring_) {
     if (stamp.number <= completed_)
       continue;

@@ -14,6 +14,7 @@ class CommunicationStream final : public CommunicationQueue {
 public:
   explicit CommunicationStream(const GpuContext &context) : context_(context) {}
 
+  std::string device() const override { return context_.properties().uuid; }
   void *handle() const override { return context_.communication(); }
   Result<int> addPoint() override;
   Status fork(int point) override;

@@ -1,6 +1,21 @@
 #include "runtime/device/cuda/driver/Context.h"
 
+#include <map>
+#include <mutex>
+
 namespace dlc {
+
+// Retained by the first who asks, for the life of the process.
+static Result<CUcontext> primaryContext(const Driver &driver, CUdevice device) {
+  static std::mutex mutex;
+  static std::map<CUdevice, CUcontext> retained;
+  std::lock_guard lock(mutex);
+  CUcontext &context = retained[device];
+  if (!context)
+    DLC_TRY(driver.check(driver.cuDevicePrimaryCtxRetain(&context, device),
+                         fmt::format("cannot use GPU {}", device)));
+  return context;
+}
 
 Result<std::unique_ptr<GpuContext>>
 GpuContext::create(std::shared_ptr<const Driver> driver, int ordinal) {
@@ -20,8 +35,7 @@ Status GpuContext::open(int ordinal) {
                       ordinal_, count);
   DLC_TRY(check(driver_->cuDeviceGet(&device_, ordinal_), "cuDeviceGet"));
   DLC_TRY(readProperties());
-  DLC_TRY(check(driver_->cuDevicePrimaryCtxRetain(&context_, device_),
-                fmt::format("cannot use GPU {}", ordinal_)));
+  DLC_ASSIGN(context_, primaryContext(*driver_, device_));
   DLC_TRY(makeCurrent());
   int least = 0, greatest = 0;
   DLC_TRY(check(driver_->cuCtxGetStreamPriorityRange(&least, &greatest),
@@ -42,6 +56,11 @@ Status GpuContext::readProperties() {
   DLC_TRY(check(driver_->cuDeviceGetName(name, sizeof name - 1, device_),
                 "cuDeviceGetName"));
   properties_.name = name;
+  CUuuid uuid = {};
+  DLC_TRY(check(driver_->cuDeviceGetUuid(&uuid, device_), "cuDeviceGetUuid"));
+  properties_.uuid = "GPU-";
+  for (const char byte : uuid.bytes)
+    properties_.uuid += fmt::format("{:02x}", static_cast<uint8_t>(byte));
   const auto read = [&](CUdevice_attribute attribute, int &value) {
     return check(driver_->cuDeviceGetAttribute(&value, attribute, device_),
                  "cuDeviceGetAttribute");
@@ -71,7 +90,6 @@ GpuContext::~GpuContext() {
   for (CUstream stream : {compute_, communication_, copies_, results_})
     if (stream)
       driver_->cuStreamDestroy(stream);
-  driver_->cuDevicePrimaryCtxRelease(device_);
 }
 
 Status GpuContext::makeCurrent() const {

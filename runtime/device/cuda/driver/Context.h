@@ -13,6 +13,7 @@ constexpr std::string_view kEarlierWork = "a command that was started earlier "
 
 struct GpuProperties {
   std::string name; // "NVIDIA H200"
+  std::string uuid; // "GPU-" and 32 digits: no other GPU has it
   int sm = 0;       // 90 for compute capability 9.0
   int multiprocessors = 0;
   int sharedPerBlock = 0; // bytes, at most, when a kernel opts in
@@ -20,8 +21,10 @@ struct GpuProperties {
   uint64_t l2 = 0;        // bytes of its cache
 };
 
-// Retains the primary context, so that libraries of vendors share it. Created
-// and destroyed by the thread that uses it.
+// The primary context, so that libraries of vendors share it. It is retained
+// once and never released: these keep handles in it that would die with it.
+// Created and destroyed by the thread that uses it; another one that calls the
+// driver first makes it current there.
 class GpuContext {
 public:
   // `ordinal` among the GPUs that CUDA_VISIBLE_DEVICES leaves. A process that

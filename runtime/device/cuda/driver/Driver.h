@@ -18,10 +18,10 @@ namespace dlc {
   F(cuDeviceGetCount, 12000)                                                   \
   F(cuDeviceGet, 12000)                                                        \
   F(cuDeviceGetName, 12000)                                                    \
+  F(cuDeviceGetUuid, 12000)                                                    \
   F(cuDeviceGetAttribute, 12000)                                               \
   F(cuDeviceTotalMem, 12000)                                                   \
   F(cuDevicePrimaryCtxRetain, 12000)                                           \
-  F(cuDevicePrimaryCtxRelease, 12000)                                          \
   F(cuCtxSetCurrent, 12000)                                                    \
   F(cuCtxGetStreamPriorityRange, 12000)                                        \
   F(cuMemGetInfo, 12000)                                                       \
