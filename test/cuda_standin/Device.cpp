@@ -240,18 +240,35 @@ TEST_F(Cuda, BadCommandsAreRefused) {
   EXPECT_EQ(refuse(overlap).message(), "copy 'copy_node': its buffers overlap");
 }
 
-TEST_F(Cuda, KernelsForAnotherGpuAreRefused) {
-  auto device = open();
-  const auto list = [&] { // what is in the folder now, in its manifest
+// Files of kernels in a folder that is an artifact.
+class CudaKernels : public Cuda {
+protected:
+  void list() { // what is in the folder now, in its manifest
     std::filesystem::remove(path("manifest.json"));
     ASSERT_TRUE(writeManifest(path(""), {{"format", kArtifactFormat},
                                          {"version", kArtifactVersion}})
                     .ok());
-  };
-  const auto load = [&]() -> Status {
+  }
+  Status load(CudaDevice &device) {
     DLC_ASSIGN(const KernelFiles files, KernelFiles::ofFolder(path("")));
-    return device->loadKernels(files);
-  };
+    return device.loadKernels(files);
+  }
+  // The head of machine code as ptxas 13 writes it: no kernels, which matters
+  // to no driver that refuses it.
+  void writeCubin(const std::string &name, int sm) {
+    std::string head(64, '\0');
+    head.replace(0, 9,
+                 std::string("\x7f"
+                             "ELF\2\1\1\x41\x08",
+                             9));
+    head[0x31] = static_cast<char>(sm); // of the flags
+    write(name, head);
+  }
+};
+
+TEST_F(CudaKernels, ForAnotherGpuAreRefused) {
+  auto device = open();
+  const auto load = [&] { return this->load(*device); };
   write("kernels.sm_80.cubin", "x");
   write("kernels.sm_100.ptx", kPtx); // newer than the GPU
   list();
@@ -271,6 +288,105 @@ TEST_F(Cuda, KernelsForAnotherGpuAreRefused) {
   EXPECT_TRUE(has(device->loadKernels(write("k.ptx", "no kernel")).message(),
                   "on Stand-in GPU (sm_90, driver for CUDA 13.0): "
                   "CUDA_ERROR_INVALID_IMAGE"));
+}
+
+TEST_F(CudaKernels, OfANewerAssemblerAreCompiledByTheDriver) {
+  Environment old("DLC_STANDIN_DRIVER_VERSION", "12080");
+  auto device = open();
+  writeCubin("kernels.sm_90.cubin", 90);
+  list();
+  Status status = load(*device);
+  EXPECT_EQ(status.code(), Code::Incompatible);
+  EXPECT_TRUE(has(status.message(), "kernels.sm_90.cubin' on Stand-in GPU "
+                                    "(sm_90, driver for CUDA 12.8): "
+                                    "CUDA_ERROR_INVALID_IMAGE"))
+      << status.message();
+  EXPECT_TRUE(
+      has(status.message(), "\nupdate the driver, or compile again for sm_90"));
+  write("kernels.sm_90.ptx", ".version 9.0\n.target sm_90\n");
+  list();
+  status = load(*device);
+  EXPECT_TRUE(has(status.message(), "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"));
+  EXPECT_TRUE(has(status.message(), "\nptxas fatal : Unsupported .version 9.0; "
+                                    "current version is '8.7'"))
+      << status.message();
+  write("kernels.sm_80.ptx", kPtx); // of an older SM, and an older version
+  list();
+  testing::internal::CaptureStderr();
+  status = load(*device);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(has(testing::internal::GetCapturedStderr(),
+                  "the driver compiles kernels.sm_80.ptx instead"));
+}
+
+TEST_F(CudaKernels, OfAnotherSmAreNotTaken) {
+  auto device = open();
+  writeCubin("kernels.sm_90.cubin", 80);
+  list();
+  const Status status = load(*device);
+  EXPECT_TRUE(has(status.message(), "CUDA_ERROR_NO_BINARY_FOR_GPU"))
+      << status.message();
+}
+
+// Kernels with memory and a limit of threads of their own.
+TEST_F(CudaKernels, FitTheirLaunches) {
+  auto device = open();
+  std::byte *const memory = *device->allocate(4096, "scratch");
+  const auto kernel = [&](const char *name, const char *limits, int shared) {
+    return fmt::format(".visible .entry {}(.param .u64 a, .param .u64 b, "
+                       ".param .u64 y) {}\n{{\n.shared .align 4 .b8 "
+                       "own[{}];\nret;\n}}\n",
+                       name, limits, shared);
+  };
+  for (const char *name : {"narrow", "large"})
+    standin_->registerKernel(name, addOnHost, addAccesses);
+  const Status loaded = device->loadKernels(
+      write("kernels.ptx", ".version 8.0\n.target sm_80\n" +
+                               kernel("narrow", ".maxntid 128", 4) +
+                               kernel("large", "", 40 << 10)));
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  const auto run = [&](const char *name, int64_t block,
+                       int64_t shared) -> Status {
+    TestCommand command("kernel");
+    command.in(memory, {256}).in(memory, {256}).out(memory + 1024, {256});
+    command.set("symbol", name).set("grid", 256 / block).set("block", block);
+    command.set("shared", shared);
+    const CommandSpec spec = command.spec();
+    DLC_ASSIGN(auto bound, device->bind(spec));
+    DLC_TRY(bound->enqueue());
+    return device->synchronize();
+  };
+  EXPECT_TRUE(run("narrow", 128, 0).ok());
+  EXPECT_EQ(run("narrow", 256, 0).message(),
+            "kernel 'kernel_node': kernel 'narrow': block is 256, but it was "
+            "compiled for at most 128 threads on Stand-in GPU");
+  EXPECT_TRUE(run("large", 256, 8 << 10).ok());
+  // Together more than a block has without consent, which is asked for.
+  const Status both = run("large", 256, 12 << 10);
+  EXPECT_TRUE(both.ok()) << both.message();
+  const Status greedy = run("large", 256, 200 << 10);
+  EXPECT_EQ(greedy.code(), Code::Incompatible);
+  EXPECT_EQ(greedy.message(),
+            "kernel 'kernel_node': kernel 'large': wants 245760 bytes of "
+            "shared memory for a block, 40960 of its own and 204800 more, "
+            "Stand-in GPU has 232448");
+}
+
+TEST_F(Cuda, LibrariesForANewerCudaAreRefused) {
+  Environment old("DLC_STANDIN_DRIVER_VERSION", "12080");
+  auto device = open();
+  const std::string update = " is for CUDA 13, but the driver for CUDA 12.8: "
+                             "update the driver to one for CUDA 13.0 or newer, "
+                             "or install the library for CUDA 12";
+  const Status blas = device->libraries().cublasLt().status();
+  EXPECT_EQ(blas.code(), Code::Incompatible);
+  EXPECT_EQ(blas.message(), "cuBLASLt" + update);
+  const Status cudnn = device->libraries().cudnn().status();
+  EXPECT_EQ(cudnn.code(), Code::Incompatible);
+  EXPECT_TRUE(has(cudnn.message(), "libcudnn.so.9" + update));
+  Environment twelve("DLC_STANDIN_CUDNN_CUDA", "12090"); // of the same major
+  device = open();
+  EXPECT_TRUE(device->libraries().cudnn().ok());
 }
 
 } // namespace

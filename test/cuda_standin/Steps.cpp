@@ -278,6 +278,15 @@ TEST_F(CudaPeers, AnotherVersionOfNcclIsRefused) {
     EXPECT_EQ(answer, "5 rank 1: NCCL 2.27.3, expected 2.28.9 as on rank 0");
 }
 
+TEST_F(CudaPeers, ANcclForANewerCudaIsRefused) {
+  Environment old("DLC_STANDIN_DRIVER_VERSION", "12080");
+  for (const std::string &answer : trainOn("cuda", 2, {}))
+    EXPECT_NE(answer.find("NCCL is for a newer CUDA than the driver: update "
+                          "the driver, or install NCCL for the driver's CUDA"),
+              std::string::npos)
+        << answer;
+}
+
 TEST_F(CudaSteps, ShortMemoryNamesTheLargestTensors) {
   Environment memory("DLC_STANDIN_MEMORY_MIB", "1");
   const auto answers = onRanks(1, path(""), [&](Communicator &) {

@@ -65,6 +65,7 @@ struct Interface {
   void (*adoptOrder)(void *order);
   // Has all work done that was enqueued, as a GPU does without being asked.
   void (*wantAll)();
+  int (*driverVersion)();
 };
 
 // Null when the process has the real driver, or none.

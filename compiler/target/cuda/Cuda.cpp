@@ -124,7 +124,7 @@ public:
     if (mlir::failed(cuda::compileKernels(module, sms, *toolkit,
                                           cuda::CudaCodegenOptions(), images)))
       return failed("the kernels cannot be compiled");
-    return filesOf(images, sms.back());
+    return filesOf(images);
   }
 
 private:
@@ -175,9 +175,9 @@ private:
     return sms;
   }
 
-  /// Machine code for every SM, and PTX for those that are newer than the last.
-  static CompiledKernels filesOf(const std::vector<cuda::Image> &images,
-                                 cuda::Sm last) {
+  /// For every SM machine code; and PTX, which drivers compile that are older
+  /// than the assembler, and for SMs that are newer.
+  static CompiledKernels filesOf(const std::vector<cuda::Image> &images) {
     CompiledKernels result;
     Json resources = Json::object();
     for (const cuda::Image &image : images) {
@@ -185,8 +185,7 @@ private:
       result.files[name + ".cubin"] = {image.cubin.bytes.begin(),
                                        image.cubin.bytes.end()};
       resources[image.sm.name()] = resourcesOf(image);
-      if (image.sm.number == last.number)
-        result.files[name + ".ptx"] = image.ptx;
+      result.files[name + ".ptx"] = image.ptx;
     }
     result.files["kernels.json"] = dumpJson(resources, 2) + "\n";
     return result;

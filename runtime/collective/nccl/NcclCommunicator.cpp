@@ -130,6 +130,14 @@ std::string NcclCommunicator::describe(ncclResult_t result,
              : nccl_->describe(result, action, communicator_);
 }
 
+// NCCL tells its version of CUDA by the runtime's error alone.
+static const char *wayOut(const std::string &error) {
+  return error.find("driver version is insufficient") == error.npos
+             ? ""
+             : "; NCCL is for a newer CUDA than the driver: update the driver, "
+               "or install NCCL for the driver's CUDA";
+}
+
 Status NcclCommunicator::meet() {
   ncclUniqueId id;
   std::memset(&id, 0, sizeof id);
@@ -149,7 +157,8 @@ Status NcclCommunicator::meet() {
   const std::string what = describe(met, "the meeting of the ranks in NCCL");
   if (communicator_)
     nccl_->ncclCommAbort(std::exchange(communicator_, nullptr));
-  return findCulprit(*group_.control, {Report::Failed, 0, 0, 0, what});
+  return findCulprit(*group_.control,
+                     {Report::Failed, 0, 0, 0, what + wayOut(what)});
 }
 
 NcclCommunicator::~NcclCommunicator() {

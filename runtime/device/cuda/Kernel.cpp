@@ -60,16 +60,10 @@ Result<std::unique_ptr<Command>> bindKernel(CudaDevice &device,
   if (shared < 0)
     return corrupt(spec,
                    fmt::format("shared is {}, expected at least 0", shared));
-  if (shared > context.properties().sharedPerBlock)
-    return incompatible(
-        spec, fmt::format("wants {} bytes of shared memory for a block, {} has "
-                          "{}",
-                          shared, context.properties().name,
-                          context.properties().sharedPerBlock));
   auto function = device.modules().function(
-      plan::stringAttribute(spec.command, "symbol", ""), shared);
+      plan::stringAttribute(spec.command, "symbol", ""), block, shared);
   if (!function)
-    return function.status();
+    return function.status().withContext(describe(spec));
   return std::make_unique<Kernel>(context, spec, *function, grid, block,
                                   static_cast<unsigned>(shared));
 }

@@ -9,6 +9,8 @@ Libraries::~Libraries() {
 
 Status Libraries::openCublasLt() {
   DLC_ASSIGN(blas_.functions, CublasLt::open());
+  DLC_TRY(context_.driver().checkLibrary(
+      "cuBLASLt", blas_.functions->cublasLtGetCudartVersion()));
   DLC_TRY(context_.makeCurrent());
   return blas_.functions->check(blas_.functions->cublasLtCreate(&blas_.handle),
                                 "cublasLtCreate");
@@ -17,7 +19,7 @@ Status Libraries::openCublasLt() {
 Result<Cudnn *> Libraries::cudnn() {
   if (!cudnn_ && cudnnStatus_.ok()) {
     DLC_TRY(context_.makeCurrent());
-    auto opened = openCudnn(context_.properties().sm);
+    auto opened = openCudnn(context_.driver(), context_.properties().sm);
     cudnnStatus_ = opened.status();
     if (opened.ok())
       cudnn_ = *std::move(opened);

@@ -42,7 +42,8 @@ struct Preference {
 struct Algorithm {
   char mark[8];
   uint64_t workspace;
-  uint32_t alignment[4];
+  // Of A, B, C, D as preferred; of bias and aux as they were in the descriptor.
+  uint32_t alignment[4], vectorAlignment, auxAlignment;
   int number;
 };
 // It knows so many, of which number DLC_STANDIN_FAST_ALGORITHM (default: 0) is
@@ -154,6 +155,13 @@ CUresult run(void *data) {
 }
 
 cublasStatus_t check(const Desc &desc, const Layout &d) {
+  // It may have none of these for f32 that is not rounded to TF32.
+  const bool keepsOrSums = desc.epilogue.hasAux() || desc.epilogue.sumsA() ||
+                           desc.epilogue.sumsB() || desc.epilogue.sumsResult();
+  if (keepsOrSums && d.type == CUDA_R_32F &&
+      desc.compute == CUBLAS_COMPUTE_32F &&
+      std::getenv("DLC_STANDIN_NO_F32_EPILOGUES"))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   return standin::check(desc.epilogue, desc.transA, desc.transB,
                         static_cast<int64_t>(d.rows), d.batch, d.type);
 }
@@ -163,6 +171,12 @@ uint64_t alignmentOf(const void *data) {
   return bits & -bits;
 }
 
+// Whether an algorithm may have the bias and what is kept where they are.
+bool fits(const Algorithm &algorithm, const Epilogue &epilogue) {
+  return alignmentOf(epilogue.vector) >= algorithm.vectorAlignment &&
+         alignmentOf(epilogue.aux) >= algorithm.auxAlignment;
+}
+
 } // namespace
 
 extern "C" {
@@ -170,6 +184,10 @@ extern "C" {
 size_t cublasLtGetVersion() {
   const char *own = std::getenv("DLC_STANDIN_CUBLASLT_VERSION");
   return own ? static_cast<size_t>(std::atol(own)) : 130100;
+}
+size_t cublasLtGetCudartVersion() {
+  const char *own = std::getenv("DLC_STANDIN_CUBLASLT_CUDA");
+  return own ? static_cast<size_t>(std::atol(own)) : 13000;
 }
 const char *cublasLtGetStatusName(cublasStatus_t status) {
   return status == CUBLAS_STATUS_INVALID_VALUE   ? "CUBLAS_STATUS_INVALID_VALUE"
@@ -305,6 +323,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
         std::min<uint64_t>(as(preference)->workspace, (i + 1) << 16);
     std::memcpy(algorithm.alignment, as(preference)->alignment,
                 sizeof algorithm.alignment);
+    algorithm.vectorAlignment =
+        static_cast<uint32_t>(alignmentOf(as(desc)->epilogue.vector));
+    algorithm.auxAlignment =
+        static_cast<uint32_t>(alignmentOf(as(desc)->epilogue.aux));
     static_assert(sizeof algorithm <= sizeof results->algo);
     std::memcpy(&results[i].algo, &algorithm, sizeof algorithm);
     results[i].workspaceSize = algorithm.workspace;
@@ -313,13 +335,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 }
 
 cublasStatus_t cublasLtMatmulAlgoCheck(
-    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t ld,
     const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result) {
   Algorithm algorithm;
   std::memcpy(&algorithm, algo, sizeof algorithm);
   if (std::memcmp(algorithm.mark, kMark, sizeof kMark) != 0)
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (const cublasStatus_t answer = check(*as(desc), *as(ld)))
+    return answer;
+  if (!fits(algorithm, as(desc)->epilogue))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   result->workspaceSize = algorithm.workspace;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -351,6 +377,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
     return CUBLAS_STATUS_INVALID_VALUE;
   if (const cublasStatus_t answer = check(m, *as(ld)))
     return answer;
+  if (!fits(algorithm, m.epilogue))
+    return CUBLAS_STATUS_INVALID_VALUE;
   auto product = std::make_unique<Product>();
   product->algorithm = algorithm.number;
   product->epilogue = m.epilogue;

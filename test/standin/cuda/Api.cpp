@@ -7,9 +7,15 @@
 #include "test/standin/cuda/Modules.h"
 #include "test/standin/cuda/Trace.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 using namespace dlc::standin;
+
+int dlc::standin::driverVersion() {
+  return environment("DLC_STANDIN_DRIVER_VERSION", 13000);
+}
 
 #define STANDIN_BEGIN(name, ...)                                               \
   Call call(name, __VA_ARGS__);                                                \
@@ -29,7 +35,19 @@ namespace {
 template <class T> T *as(void *handle) { return static_cast<T *>(handle); }
 void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
 
+int ownSm() { return environment("DLC_STANDIN_SM", 90); }
+// The CUDA version that brought a form of a function with the parameters that
+// cuda.h declares, as cudaTypedefs.h lists them; of most, 7.0 or older.
+int formOf(std::string_view function) {
+  return function == "cuGraphInstantiate"     ? 12000
+         : function == "cuStreamBeginCapture" ? 10010
+         : function == "cuStreamEndCapture"   ? 10000
+         : function == "cuDeviceGetUuid"      ? 9020
+                                              : 7000;
+}
 int devices() { return environment("DLC_STANDIN_DEVICES", 1); }
+
+constexpr int kMostShared = 227 << 10; // bytes of a block, with consent
 
 CUresult copy(const char *name, void *to, const void *from, size_t bytes,
               CUstream stream, bool toDevice, bool fromDevice) {
@@ -57,7 +75,7 @@ CUresult CUDAAPI cuInit(unsigned) {
 }
 
 CUresult CUDAAPI cuDriverGetVersion(int *version) {
-  *version = environment("DLC_STANDIN_DRIVER_VERSION", 13000);
+  *version = driverVersion();
   return CUDA_SUCCESS;
 }
 
@@ -71,6 +89,10 @@ CUresult CUDAAPI cuGetErrorName(CUresult error, const char **name) {
     NAME(CUDA_ERROR_OUT_OF_MEMORY)
     NAME(CUDA_ERROR_NO_DEVICE)
     NAME(CUDA_ERROR_INVALID_IMAGE)
+    NAME(CUDA_ERROR_NO_BINARY_FOR_GPU)
+    NAME(CUDA_ERROR_INVALID_PTX)
+    NAME(CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+    NAME(CUDA_ERROR_INVALID_CONTEXT)
     NAME(CUDA_ERROR_INVALID_HANDLE)
     NAME(CUDA_ERROR_NOT_FOUND)
     NAME(CUDA_ERROR_NOT_READY)
@@ -123,7 +145,7 @@ CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
 CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
                                       CUdevice) {
   STANDIN_BEGIN("cuDeviceGetAttribute", "{}", int(attribute));
-  const int sm = environment("DLC_STANDIN_SM", 90);
+  const int sm = ownSm();
   switch (attribute) {
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
     *value = sm / 10;
@@ -138,7 +160,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
     *value = 1 << 20;
     return CUDA_SUCCESS;
   case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-    *value = 227 << 10;
+    *value = kMostShared;
     return CUDA_SUCCESS;
   default:
     return violation(CUDA_ERROR_NOT_SUPPORTED,
@@ -311,11 +333,26 @@ CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent start,
 
 // --- modules ---
 
-CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image) {
-  STANDIN_IN_CONTEXT("cuModuleLoadData", "");
-  STANDIN_TRY(checkNotCapturing("cuModuleLoadData"));
-  *module = reinterpret_cast<CUmodule>(loadModule(image));
-  return *module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image,
+                                    unsigned count, CUjit_option *options,
+                                    void **values) {
+  STANDIN_IN_CONTEXT("cuModuleLoadDataEx", "");
+  STANDIN_TRY(checkNotCapturing("cuModuleLoadDataEx"));
+  Module *loaded = nullptr;
+  std::string log;
+  const CUresult result =
+      loadModule(image, driverVersion(), ownSm(), loaded, log);
+  *module = reinterpret_cast<CUmodule>(loaded);
+  char *text = nullptr;
+  for (unsigned i = 0; i < count; ++i)
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+      text = static_cast<char *>(values[i]);
+    else if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES && text)
+      std::snprintf(text, reinterpret_cast<size_t>(values[i]), "%s",
+                    log.c_str());
+    else
+      return violation(CUDA_ERROR_INVALID_VALUE, "an option of the JIT");
+  return result;
 }
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
@@ -331,14 +368,28 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module,
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
+                                    CUfunction function) {
+  STANDIN_IN_CONTEXT("cuFuncGetAttribute", "{} {}",
+                     as<Function>(function)->name, int(attribute));
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+    *value = static_cast<int>(as<Function>(function)->most);
+  else if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)
+    *value = as<Function>(function)->ownShared;
+  else
+    return violation(CUDA_ERROR_INVALID_VALUE, "attribute of a kernel");
+  return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction function,
                                     CUfunction_attribute attribute, int value) {
   STANDIN_IN_CONTEXT("cuFuncSetAttribute", "{} {} = {}",
                      as<Function>(function)->name, int(attribute), value);
+  Function &f = *as<Function>(function);
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
-      value > 227 << 10)
+      f.ownShared + value > kMostShared)
     return violation(CUDA_ERROR_INVALID_VALUE, "bad attribute of a kernel");
-  as<Function>(function)->dynamicShared = value;
+  f.dynamicShared = std::max(f.dynamicShared, f.ownShared + value);
   return CUDA_SUCCESS;
 }
 
@@ -400,21 +451,29 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph graph) {
   return destroyGraph(graph);
 }
 
+// By the rules of the documentation: no driver knows newer versions than its
+// own, and who asks for an old version gets the function's old form.
 CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **function,
                                   int version, cuuint64_t,
                                   CUdriverProcAddressQueryResult *state) {
   *function = nullptr;
   *state = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (version > driverVersion())
+    return CUDA_ERROR_INVALID_VALUE;
   const std::string name = symbol;
   if (listed("DLC_STANDIN_MISSING", name))
-    return CUDA_ERROR_NOT_FOUND;
-#define STANDIN_FIND(own, oldest)                                              \
-  if (name == #own && version >= oldest)                                       \
+    return CUDA_SUCCESS;
+#define STANDIN_FIND(own, asked)                                               \
+  if (name == #own)                                                            \
     *function = reinterpret_cast<void *>(&own);
   DLC_DRIVER_FUNCTIONS(STANDIN_FIND)
-  if (!*function)
-    return CUDA_ERROR_NOT_FOUND;
-  *state = CU_GET_PROC_ADDRESS_SUCCESS;
+  if (*function && formOf(name) > version)
+    return violation(CUDA_ERROR_INVALID_VALUE,
+                     fmt::format("the form of {} for CUDA {} has other "
+                                 "parameters",
+                                 name, version));
+  if (*function)
+    *state = CU_GET_PROC_ADDRESS_SUCCESS;
   return CUDA_SUCCESS;
 }
 

@@ -62,6 +62,8 @@ CUresult destroyGraph(CUgraph graph);
 CUresult destroyExecutable(GraphExec *executable);
 size_t nodesOf(GraphExec *executable);
 
+int driverVersion(); // 13000 for CUDA 13.0
+
 // --- modules ---
 
 void registerKernel(const char *name, KernelFunction function,

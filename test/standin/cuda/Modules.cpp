@@ -4,6 +4,7 @@
 #include "test/standin/cuda/Memory.h"
 #include "test/standin/cuda/Trace.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,27 +31,64 @@ std::set<const Module *> &modules() {
   return *modules;
 }
 
-// .entry name( .param .u64 a, .param .align 8 .b8 b[16] ) { ...
+// By PTX ISA (80: 8.0), the CUDA version of the first driver that compiles it.
+constexpr std::pair<int, int> kIsas[] = {
+    {80, 12000}, {81, 12010}, {82, 12020}, {83, 12030}, {84, 12040},
+    {85, 12050}, {86, 12070}, {87, 12080}, {88, 12090}, {90, 13000}};
+
+// The driver compiles it for its GPU: `.version 8.0`, `.target sm_80`.
+CUresult checkPtx(const std::string &text, int driver, int sm,
+                  std::string &log) {
+  static const std::regex version(R"(\.version\s+(\d+)\.(\d))"),
+      target(R"(\.target\s+sm_(\d+)\b)");
+  std::smatch isa, own;
+  if (!std::regex_search(text, isa, version) ||
+      !std::regex_search(text, own, target)) {
+    log = "ptxas fatal : Missing .version or .target directive";
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  int newest = 78; // of older drivers
+  for (const auto &[known, first] : kIsas)
+    if (first <= driver)
+      newest = known;
+  if (std::stoi(isa[1]) * 10 + std::stoi(isa[2]) > newest) {
+    log = fmt::format("ptxas fatal : Unsupported .version {}.{}; current "
+                      "version is '{}.{}'",
+                      isa[1].str(), isa[2].str(), newest / 10, newest % 10);
+    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  }
+  return std::stoi(own[1]) <= sm ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+// .entry name( .param .u64 a, .param .align 8 .b8 b[16] ) .maxntid 256 { ...
 void readPtx(const std::string &text, Module &module) {
-  static const std::regex entry(R"(\.entry\s+([\w$]+)\s*\(([^)]*)\))");
+  static const std::regex entry(R"(\.entry\s+([\w$]+)\s*\(([^)]*)\)([^{]*))");
   static const std::regex parameter(
       R"(\.param(?:\s+\.align\s+\d+)?\s+\.[a-z]+(\d+)[^,\[]*(?:\[(\d+)\])?)");
+  static const std::regex threads(R"(\.maxntid\s+(\d+))"),
+      shared(R"(\.shared\s+\.align\s+\d+\s+\.b8\s+\w+\[(\d+)\])");
   using Iterator = std::sregex_iterator;
   for (Iterator it(text.begin(), text.end(), entry), end; it != end; ++it) {
     Function function{(*it)[1], {}};
-    const std::string list = (*it)[2];
+    const std::string list = (*it)[2], limits = (*it)[3];
     for (Iterator p(list.begin(), list.end(), parameter); p != end; ++p)
       function.parameters.push_back(
           std::stoul((*p)[1]) / 8 *
           ((*p)[2].matched ? std::stoul((*p)[2]) : 1));
+    if (std::smatch most; std::regex_search(limits, most, threads))
+      function.most = static_cast<unsigned>(std::stoul(most[1]));
+    const std::string body(it->suffix().first, text.end());
+    const std::string own = body.substr(0, body.find("\n}"));
+    for (Iterator s(own.begin(), own.end(), shared); s != end; ++s)
+      function.ownShared += std::stoi((*s)[1]);
     module.functions[function.name] = function;
   }
 }
 
-// Sections .nv.info.<kernel> list the parameters of each kernel: records of
-// format, attribute (0x17: a parameter) and size; the parameter's size is in
-// the upper bits of its last word.
-std::vector<size_t> readParameters(const char *data, size_t bytes) {
+// Sections .nv.info.<kernel> list what is known of each kernel: records of
+// format, attribute and size. 0x17 is a parameter, whose size is in the upper
+// bits of its last word; 0x05 the threads of a block at most, by dimension.
+void readInfo(const char *data, size_t bytes, Function &function) {
   std::map<uint16_t, size_t> sizes;
   for (size_t at = 0; at + 4 <= bytes;) {
     uint16_t size = 0;
@@ -66,27 +104,57 @@ std::vector<size_t> readParameters(const char *data, size_t bytes) {
       std::memcpy(&packed, data + at + 12, 4);
       sizes[ordinal] = packed >> 18;
     }
+    if (data[at + 1] == 0x05 && size >= 12) {
+      uint32_t most[3];
+      std::memcpy(most, data + at + 4, sizeof most);
+      function.most = most[0] * most[1] * most[2];
+    }
     at += 4 + size;
   }
-  std::vector<size_t> result;
   for (const auto &[ordinal, size] : sizes)
-    result.push_back(size);
-  return result;
+    function.parameters.push_back(size);
 }
+
+// Machine code says by its ABI which drivers know it (0x41: CUDA 13 and newer),
+// and in its flags its SM, whose major version the GPU must have.
+CUresult checkCubin(const char *image, int driver, int sm) {
+  const auto *header = reinterpret_cast<const Elf64_Ehdr *>(image);
+  const bool isNew = header->e_ident[EI_OSABI] == 0x41;
+  if (isNew && driver < 13000)
+    return CUDA_ERROR_INVALID_IMAGE;
+  const int own = static_cast<int>(header->e_flags >> (isNew ? 8 : 0) & 0xff);
+  return own / 10 == sm / 10 && own <= sm ? CUDA_SUCCESS
+                                          : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+// From SM 90 on the driver has the first of a block's shared memory.
+constexpr int kReservedShared = 1024;
 
 void readCubin(const char *image, Module &module) {
   const auto *header = reinterpret_cast<const Elf64_Ehdr *>(image);
   const auto *sections =
       reinterpret_cast<const Elf64_Shdr *>(image + header->e_shoff);
   const char *names = image + sections[header->e_shstrndx].sh_offset;
+  bool isReserved = false;
   for (int i = 0; i < header->e_shnum; ++i) {
     const std::string name = names + sections[i].sh_name;
+    const auto function = [&](size_t prefix) -> Function & {
+      Function &found = module.functions[name.substr(prefix)];
+      found.name = name.substr(prefix);
+      return found;
+    };
     if (name.starts_with(".text."))
-      module.functions[name.substr(6)].name = name.substr(6);
+      function(6);
     if (name.starts_with(".nv.info."))
-      module.functions[name.substr(9)].parameters =
-          readParameters(image + sections[i].sh_offset, sections[i].sh_size);
+      readInfo(image + sections[i].sh_offset, sections[i].sh_size, function(9));
+    if (name.starts_with(".nv.shared.reserved."))
+      isReserved = true;
+    else if (name.starts_with(".nv.shared."))
+      function(11).ownShared = static_cast<int>(sections[i].sh_size);
   }
+  for (auto &[name, function] : module.functions)
+    if (isReserved && function.ownShared >= kReservedShared)
+      function.ownShared -= kReservedShared;
 }
 
 // Of test/emulator/HostKernels.h. Its kernels call libgpu_threads.so without
@@ -132,11 +200,13 @@ CUresult checkLaunch(const Function &function, const Launch &launch) {
     if (launch.grid[i] == 0 || launch.grid[i] > most || launch.block[i] == 0)
       return bad("bad grid or block");
   }
-  if (threads > 1024)
-    return bad(fmt::format("{} threads in a block", threads));
-  if (int64_t(launch.shared) > function.dynamicShared)
-    return bad(fmt::format("{} bytes of dynamic shared memory, {} allowed",
-                           launch.shared, function.dynamicShared));
+  if (threads > function.most)
+    return bad(fmt::format("{} threads in a block, at most {} by .maxntid",
+                           threads, function.most));
+  const int64_t shared = int64_t(launch.shared) + function.ownShared;
+  if (shared > std::max(function.dynamicShared, function.ownShared))
+    return bad(fmt::format("{} bytes of shared memory, {} allowed", shared,
+                           function.dynamicShared));
   return CUDA_SUCCESS;
 }
 
@@ -154,17 +224,25 @@ void registerKernel(const char *name, KernelFunction function,
   hostKernels()[name] = {function, accesses};
 }
 
-Module *loadModule(const void *image) {
+CUresult loadModule(const void *image, int driver, int sm, Module *&loaded,
+                    std::string &log) {
   auto module = std::make_unique<Module>(currentDevice());
   const auto *text = static_cast<const char *>(image);
-  if (std::memcmp(text, ELFMAG, SELFMAG) == 0)
+  const bool isCubin = std::memcmp(text, ELFMAG, SELFMAG) == 0;
+  const bool isPtx = !isCubin && std::strstr(text, ".version");
+  if (!isCubin && !isPtx)
+    return CUDA_ERROR_INVALID_IMAGE;
+  if (const CUresult refused = isCubin ? checkCubin(text, driver, sm)
+                                       : checkPtx(text, driver, sm, log);
+      refused != CUDA_SUCCESS)
+    return refused;
+  if (isCubin)
     readCubin(text, *module);
   else
     readPtx(text, *module);
-  if (module->functions.empty())
-    return nullptr;
   modules().insert(module.get());
-  return module.release();
+  loaded = module.release();
+  return CUDA_SUCCESS;
 }
 
 CUresult unloadModule(Module *module) {

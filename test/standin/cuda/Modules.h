@@ -13,7 +13,9 @@ namespace dlc::standin {
 struct Function {
   std::string name;
   std::vector<size_t> parameters; // bytes of each
-  int dynamicShared = 48 << 10;   // at most
+  int ownShared = 0;              // bytes, static
+  int dynamicShared = 48 << 10;   // at most, with its own
+  unsigned most = 1024;           // threads of a block
 };
 
 struct Module {
@@ -21,8 +23,10 @@ struct Module {
   std::map<std::string, Function> functions;
 };
 
-// Null if the image is neither or has no kernel.
-Module *loadModule(const void *image);
+// As a driver of this version (13000) for this SM takes it. `log` is what its
+// compiler says of PTX.
+CUresult loadModule(const void *image, int driver, int sm, Module *&module,
+                    std::string &log);
 CUresult unloadModule(Module *module);
 void forgetModules(int device); // all of its context
 Function *findFunction(Module *module, const std::string &name);

@@ -149,4 +149,4 @@ extern "C" const Interface dlcStandin;
 const Interface dlcStandin = {
     enqueueWork, registerKernel, countViolations, lastViolation, trace,
     clearTrace,  note,           complain,        currentDevice, isCaptured,
-    shareOrder,  adoptOrder,     wantAll};
+    shareOrder,  adoptOrder,     wantAll,         driverVersion};

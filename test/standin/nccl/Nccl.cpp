@@ -168,6 +168,12 @@ void waitForGraphs(const State &state) {
   }
 }
 
+// The version of CUDA that it was made for.
+int ownCuda() {
+  const char *own = std::getenv("DLC_STANDIN_NCCL_CUDA");
+  return own ? std::atoi(own) : 13000;
+}
+
 // Once all ranks are there.
 ncclResult_t met(State &state) {
   Segment &segment = *state.segment;
@@ -224,6 +230,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks,
     return ncclInvalidArgument;
   if (!driver || driver->currentDevice() < 0)
     return ncclUnhandledCudaError;
+  if (ownCuda() / 1000 > driver->driverVersion() / 1000) {
+    say("Cuda failure 35 'CUDA driver version is insufficient for CUDA runtime "
+        "version'");
+    return ncclUnhandledCudaError;
+  }
   Segment *segment = Segment::open(id, ranks);
   if (!segment)
     return ncclSystemError;

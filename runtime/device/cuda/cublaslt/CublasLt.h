@@ -10,6 +10,7 @@
 namespace dlc {
 
 #define DLC_CUBLASLT_FUNCTIONS(F)                                              \
+  F(cublasLtGetCudartVersion)                                                  \
   F(cublasLtCreate)                                                            \
   F(cublasLtDestroy)                                                           \
   F(cublasLtGetStatusName)                                                     \

@@ -11,7 +11,15 @@
 namespace dlc {
 static constexpr const char *kNeeds =
     "which convolutions, attention and --norm=library on GPUs need";
+
+static Status checkCuda(const SharedLibrary &library, const Driver &driver) {
+  void *version = library.find("cudnnGetCudartVersion");
+  return version
+             ? driver.checkLibrary(library.path(),
+                                   reinterpret_cast<size_t (*)()>(version)())
+             : Status();
 }
+} // namespace dlc
 
 #ifdef DLC_HAS_CUDNN_FRONTEND
 
@@ -60,8 +68,9 @@ Numbers stridesOf(const Image &i) {
 
 class ConvBuilder final : public GraphBuilder {
 public:
-  ConvBuilder(const CommandSpec &spec, const Conv &conv)
-      : GraphBuilder(spec, typeOf(spec.inputs[0])), c_(conv) {}
+  ConvBuilder(const CommandSpec &spec, const Conv &conv, bool filterLast)
+      : GraphBuilder(spec, typeOf(spec.inputs[0])), c_(conv),
+        filterLast_(filterLast) {}
 
   Status build() override {
     const std::string &kind = spec_.command.kind();
@@ -79,8 +88,17 @@ private:
     return tensor(name, operand, dimsOf(image), stridesOf(image));
   }
   Tensor filter(const Operand &operand) {
+    return tensor("w", operand, filterDims(), filterStrides());
+  }
+  Numbers filterStrides() const {
     const Numbers dims = filterDims();
-    return tensor("w", operand, dims, packed(dims));
+    if (!filterLast_)
+      return packed(dims);
+    Numbers last = dims; // k, c, r, s become k, r, s, c
+    std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+    Numbers strides = packed(last);
+    std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
+    return strides;
   }
   Numbers filterDims() const {
     return behind({c_.y.c, c_.x.c / c_.group}, list(&Sliding::kernel));
@@ -123,16 +141,16 @@ private:
     const Tensor dw = graph.conv_wgrad(
         image("dy", spec_.inputs[1], c_.y), image("x", spec_.inputs[0], c_.x),
         window<fe::graph::Conv_wgrad_attributes>());
-    const Numbers dims = filterDims();
-    output(dw, spec_.outputs[0], dims, packed(dims));
+    output(dw, spec_.outputs[0], filterDims(), filterStrides());
   }
 
   const Conv c_;
+  const bool filterLast_; // its channels are innermost
 };
 
-MakeBuilder convBuilder(const Conv &conv) {
+MakeBuilder convBuilder(const Conv &conv, bool filterLast = false) {
   return [=](const CommandSpec &spec) {
-    return std::make_unique<ConvBuilder>(spec, conv);
+    return std::make_unique<ConvBuilder>(spec, conv, filterLast);
   };
 }
 
@@ -150,11 +168,17 @@ template <class F> Status guard(const CommandSpec &spec, F &&body) {
   }
 }
 
+// A GPU that is not here; null: the one that is.
+using Described = std::shared_ptr<const fe::DeviceProperties>;
+
 // The frontend would ask the CUDA runtime for the GPU if it were not told; and
 // use it for memory that some versions want set before a command.
 Status buildOperations(GraphBuilder &builder, const CommandSpec &spec,
-                       cudnnHandle_t handle, int sm) {
+                       cudnnHandle_t handle, int sm,
+                       const Described &device = nullptr) {
   builder.graph.set_sm_version(sm);
+  if (device)
+    builder.graph.set_device_properties(device);
   DLC_TRY(builder.build());
   DLC_TRY(statusOf(spec, builder.graph.validate()));
   DLC_TRY(statusOf(spec, builder.graph.build_operation_graph(handle)));
@@ -169,16 +193,28 @@ Status buildOperations(GraphBuilder &builder, const CommandSpec &spec,
 
 class Graph final : public CudnnGraph {
 public:
-  Graph(cudnnHandle_t handle, int sm, const CommandSpec &spec, MakeBuilder make)
-      : handle_(handle), sm_(sm), spec_(spec), make_(std::move(make)) {}
+  Graph(cudnnHandle_t handle, int sm, const CommandSpec &spec, MakeBuilder make,
+        Described device = nullptr)
+      : handle_(handle), sm_(sm), spec_(spec), make_(std::move(make)),
+        device_(std::move(device)) {}
 
   // Without plans; what was built before is gone.
   Status open() {
     return guard(spec_, [&] {
       plans_.clear();
       builder_ = make_(spec_);
-      return buildOperations(*builder_, spec_, handle_, sm_);
+      return buildOperations(*builder_, spec_, handle_, sm_, device_);
     });
+  }
+
+  // Engines that the library lists for it.
+  Result<int64_t> count() {
+    int64_t engines = 0;
+    DLC_TRY(open());
+    DLC_TRY(guard(spec_, [&] {
+      return statusOf(spec_, graph().get_engine_count(engines));
+    }));
+    return engines;
   }
 
   Result<std::vector<TuneEntry>> propose(const CudnnLimits &limits) override {
@@ -290,6 +326,7 @@ private:
   const int sm_;
   const CommandSpec spec_;
   const MakeBuilder make_;
+  const Described device_;
   std::unique_ptr<GraphBuilder> builder_;
   std::vector<int64_t> plans_; // as the graph numbers them
 };
@@ -337,8 +374,9 @@ Result<SharedLibrary> load() {
 
 } // namespace
 
-Result<std::unique_ptr<Cudnn>> openCudnn(int sm) {
+Result<std::unique_ptr<Cudnn>> openCudnn(const Driver &driver, int sm) {
   DLC_ASSIGN(const SharedLibrary library, load());
+  DLC_TRY(checkCuda(library, driver));
   if (void *standin = library.find("dlcCudnn"))
     return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
   try {
@@ -374,6 +412,42 @@ Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm) {
   return check(spec, normBuilder(norm), sm);
 }
 
+static Result<Graph> absentGraph(const CommandSpec &spec, MakeBuilder make,
+                                 const AbsentGpu &gpu) {
+  DLC_TRY(load().status());
+  auto device = std::make_shared<fe::DeviceProperties>();
+  DLC_TRY(guard(spec, [&] {
+    return statusOf(
+        spec, device->deserialize({gpu.device.begin(), gpu.device.end()}));
+  }));
+  return Graph(nullptr, gpu.sm, spec, std::move(make), std::move(device));
+}
+
+Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &spec,
+                                                  const Conv &conv,
+                                                  const CudnnLimits &limits,
+                                                  const AbsentGpu &gpu,
+                                                  bool filterChannelsLast) {
+  DLC_ASSIGN(Graph graph,
+             absentGraph(spec, convBuilder(conv, filterChannelsLast), gpu));
+  return graph.propose(limits);
+}
+
+Result<int64_t> countAttention(const CommandSpec &spec,
+                               const Attention &attention, bool deterministic,
+                               const AbsentGpu &gpu) {
+  DLC_ASSIGN(
+      Graph graph,
+      absentGraph(spec, attentionBuilder(attention, deterministic), gpu));
+  return graph.count();
+}
+
+Result<int64_t> countNorm(const CommandSpec &spec, const Norm &norm,
+                          const AbsentGpu &gpu) {
+  DLC_ASSIGN(Graph graph, absentGraph(spec, normBuilder(norm), gpu));
+  return graph.count();
+}
+
 } // namespace dlc
 
 #else
@@ -384,9 +458,10 @@ constexpr const char *kAbsent = "this build has no cuDNN: it was made without "
                                 "cudnn-frontend (tools/requirements.txt)";
 
 // A stand-in needs no frontend.
-Result<std::unique_ptr<Cudnn>> openCudnn(int) {
+Result<std::unique_ptr<Cudnn>> openCudnn(const Driver &driver, int) {
   DLC_ASSIGN(const SharedLibrary library,
              SharedLibrary::open({"libcudnn.so.9"}, kNeeds));
+  DLC_TRY(checkCuda(library, driver));
   if (void *standin = library.find("dlcCudnn"))
     return std::unique_ptr<Cudnn>(reinterpret_cast<CudnnFactory>(standin)());
   return incompatible("{}", kAbsent);
@@ -401,6 +476,23 @@ Status checkAttention(const CommandSpec &, const Attention &, bool, int) {
 }
 
 Status checkNorm(const CommandSpec &, const Norm &, int) {
+  return incompatible("{}", kAbsent);
+}
+
+Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &,
+                                                  const Conv &,
+                                                  const CudnnLimits &,
+                                                  const AbsentGpu &, bool) {
+  return incompatible("{}", kAbsent);
+}
+
+Result<int64_t> countAttention(const CommandSpec &, const Attention &, bool,
+                               const AbsentGpu &) {
+  return incompatible("{}", kAbsent);
+}
+
+Result<int64_t> countNorm(const CommandSpec &, const Norm &,
+                          const AbsentGpu &) {
   return incompatible("{}", kAbsent);
 }
 

@@ -67,10 +67,11 @@ public:
                                                    const Norm &norm) = 0;
 };
 
-// Opens libcudnn.so.9 for the GPU that is current, of this SM. A library that
-// exports `dlcCudnn`, a function of this type, is asked instead: a stand-in.
+// Opens libcudnn.so.9 for the GPU that is current, of this SM. Incompatible if
+// it is for a newer CUDA than the driver. A library that exports `dlcCudnn`, a
+// function of this type, is asked instead: a stand-in.
 using CudnnFactory = Cudnn *(*)();
-Result<std::unique_ptr<Cudnn>> openCudnn(int sm);
+Result<std::unique_ptr<Cudnn>> openCudnn(const Driver &driver, int sm);
 
 // Whether cuDNN accepts the graph of a command, without a GPU or a driver:
 // validates it and builds its operations. Engines are not looked for. Nor is
@@ -79,6 +80,27 @@ Status checkConvolution(const CommandSpec &spec, const Conv &conv);
 Status checkAttention(const CommandSpec &spec, const Attention &attention,
                       bool deterministic, int sm);
 Status checkNorm(const CommandSpec &spec, const Norm &norm, int sm);
+
+// What cuDNN would choose from on a GPU that is not here: `device` describes it
+// as the library does (JSON, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION;
+// facts.json of gpu-facts has one). Convolutions' plans are built, within the
+// limits; of the others, whose engines ask for a driver when they are built,
+// the engines are counted. Incompatible if there is none, with the library's
+// words.
+struct AbsentGpu {
+  int sm;
+  std::string device;
+};
+Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &spec,
+                                                  const Conv &conv,
+                                                  const CudnnLimits &limits,
+                                                  const AbsentGpu &gpu,
+                                                  bool filterChannelsLast);
+Result<int64_t> countAttention(const CommandSpec &spec,
+                               const Attention &attention, bool deterministic,
+                               const AbsentGpu &gpu);
+Result<int64_t> countNorm(const CommandSpec &spec, const Norm &norm,
+                          const AbsentGpu &gpu);
 
 // Conv of a command of one of the three kinds.
 Result<Conv> convolutionOf(const CommandSpec &spec);

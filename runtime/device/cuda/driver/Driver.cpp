@@ -52,6 +52,7 @@ static Code codeOf(CUresult result) {
     return Code::Limit;
   case CUDA_ERROR_NO_DEVICE:
   case CUDA_ERROR_INVALID_DEVICE:
+  case CUDA_ERROR_INVALID_IMAGE:
   case CUDA_ERROR_NO_BINARY_FOR_GPU:
   case CUDA_ERROR_INVALID_PTX:
   case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
@@ -63,6 +64,16 @@ static Code codeOf(CUresult result) {
   default:
     return Code::Failed;
   }
+}
+
+Status Driver::checkLibrary(std::string_view library, size_t cuda) const {
+  const int wanted = static_cast<int>(cuda) / 1000, own = version_ / 1000;
+  if (wanted <= own)
+    return {};
+  return incompatible("{} is for CUDA {}, but the driver for CUDA {}: update "
+                      "the driver to one for CUDA {}.0 or newer, or install "
+                      "the library for CUDA {}",
+                      library, wanted, versionText(), wanted, own);
 }
 
 Status Driver::check(CUresult result, std::string_view action) const {

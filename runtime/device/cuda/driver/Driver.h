@@ -45,9 +45,10 @@ namespace dlc {
   F(cuEventQuery, 12000)                                                       \
   F(cuEventSynchronize, 12000)                                                 \
   F(cuEventElapsedTime, 12000)                                                 \
-  F(cuModuleLoadData, 12000)                                                   \
+  F(cuModuleLoadDataEx, 12000)                                                 \
   F(cuModuleUnload, 12000)                                                     \
   F(cuModuleGetFunction, 12000)                                                \
+  F(cuFuncGetAttribute, 12000)                                                 \
   F(cuFuncSetAttribute, 12000)                                                 \
   F(cuLaunchKernel, 12000)                                                     \
   F(cuGraphInstantiate, 12000)                                                 \
@@ -74,6 +75,10 @@ public:
   // "<action>: CUDA_ERROR_NAME: the driver's text". Limit when memory is short,
   // Incompatible when the GPU cannot run the code.
   Status check(CUresult result, std::string_view action) const;
+
+  // Incompatible if `library` was made for a newer major version of CUDA than
+  // the driver (`cuda`: 13000): then none of its kernels runs.
+  Status checkLibrary(std::string_view library, size_t cuda) const;
 
 private:
   int version_ = 0;

@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/driver/Modules.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/process/Log.h"
 
 namespace dlc {
 
@@ -11,15 +12,27 @@ GpuModules::~GpuModules() {
     context_.driver().cuModuleUnload(module);
 }
 
-// Text must end in a zero.
+// Text must end in a zero. What the driver's compiler says of PTX is a part of
+// the error.
 Status GpuModules::loadImage(const std::string &image,
                              const std::string &path) {
+  std::string log(8192, '\0');
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
   CUmodule module = nullptr;
-  DLC_TRY(context_.check(
-      context_.driver().cuModuleLoadData(&module, image.c_str()),
+  const Status status = context_.check(
+      context_.driver().cuModuleLoadDataEx(&module, image.c_str(), 2, options,
+                                           values),
       fmt::format("cannot load '{}' on {} (sm_{}, driver for CUDA {})", path,
                   context_.properties().name, context_.properties().sm,
-                  context_.driver().versionText())));
+                  context_.driver().versionText()));
+  log.resize(log.find('\0'));
+  if (!status.ok())
+    return log.empty()
+               ? status
+               : Status(status.code(), fmt::format("{}\n{}", status.message(),
+                                                   withoutControls(log)));
   modules_.push_back(module);
   path_ = path;
   return {};
@@ -43,21 +56,72 @@ Status GpuModules::load(const KernelFiles &files) {
   if (files.names().empty())
     return {}; // said by the first command that needs one
   const int sm = context_.properties().sm;
-  std::string chosen = fmt::format("kernels.sm_{}.cubin", sm);
-  for (int older = sm; older > 0 && !files.has(chosen); --older)
-    chosen = fmt::format("kernels.sm_{}.ptx", older);
-  if (files.has(chosen)) {
-    DLC_ASSIGN(const std::string image, files.read(chosen));
-    return loadImage(image, path + "/" + chosen);
+  std::vector<std::string> names = {fmt::format("kernels.sm_{}.cubin", sm)};
+  for (int older = sm; older > 0; --older)
+    names.push_back(fmt::format("kernels.sm_{}.ptx", older));
+  std::erase_if(names,
+                [&](const std::string &name) { return !files.has(name); });
+  if (names.empty())
+    return incompatible(
+        "'{}' has {}, but nothing for {} (sm_{}): compile again "
+        "for sm_{}",
+        path, kernelsIn(files), context_.properties().name, sm, sm);
+  std::string refusals;
+  for (const std::string &name : names) {
+    DLC_ASSIGN(const std::string image, files.read(name));
+    const Status loaded = loadImage(image, path + "/" + name);
+    if (loaded.ok() && !refusals.empty())
+      info("{}\nthe driver compiles {} instead, at every start; it may take "
+           "minutes",
+           refusals, name);
+    if (loaded.code() != Code::Incompatible)
+      return loaded;
+    refusals += (refusals.empty() ? "" : "\n") + loaded.message();
   }
-  return incompatible("'{}' has {}, but nothing for {} (sm_{}): compile again "
-                      "for sm_{}",
-                      path, kernelsIn(files), context_.properties().name, sm,
-                      sm);
+  return incompatible("{}\nupdate the driver, or compile again for sm_{}",
+                      refusals, sm);
+}
+
+static Result<int> attributeOf(const GpuContext &context, CUfunction function,
+                               CUfunction_attribute attribute,
+                               const std::string &symbol) {
+  int value = 0;
+  DLC_TRY(context.check(
+      context.driver().cuFuncGetAttribute(&value, attribute, function),
+      fmt::format("kernel '{}': cuFuncGetAttribute", symbol)));
+  return value;
+}
+
+// What a launch would be refused for, before anything runs.
+Status GpuModules::checkLaunch(CUfunction function, const std::string &symbol,
+                               unsigned block, int64_t shared) const {
+  const GpuProperties &gpu = context_.properties();
+  DLC_ASSIGN(const int threads,
+             attributeOf(context_, function,
+                         CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, symbol));
+  if (block > static_cast<unsigned>(threads))
+    return incompatible("kernel '{}': block is {}, but it was compiled for at "
+                        "most {} threads on {}",
+                        symbol, block, threads, gpu.name);
+  DLC_ASSIGN(const int own,
+             attributeOf(context_, function,
+                         CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, symbol));
+  if (own + shared > gpu.sharedPerBlock)
+    return incompatible("kernel '{}': wants {} bytes of shared memory for a "
+                        "block, {} of its own and {} more, {} has {}",
+                        symbol, own + shared, own, shared, gpu.name,
+                        gpu.sharedPerBlock);
+  if (own + shared <= kSharedWithoutConsent || shared == 0)
+    return {};
+  return context_.check(
+      context_.driver().cuFuncSetAttribute(
+          function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+          static_cast<int>(shared)),
+      fmt::format("kernel '{}': {} bytes of shared memory", symbol, shared));
 }
 
 Result<CUfunction> GpuModules::function(const std::string &symbol,
-                                        int64_t shared) const {
+                                        unsigned block, int64_t shared) const {
   if (modules_.empty())
     return corrupt("kernel '{}': no kernels are loaded", symbol);
   CUfunction function = nullptr;
@@ -71,12 +135,7 @@ Result<CUfunction> GpuModules::function(const std::string &symbol,
   }
   if (!function)
     return corrupt("{}: no kernel '{}' in it", path_, symbol);
-  if (shared > kSharedWithoutConsent)
-    DLC_TRY(context_.check(
-        context_.driver().cuFuncSetAttribute(
-            function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-            static_cast<int>(shared)),
-        fmt::format("kernel '{}': {} bytes of shared memory", symbol, shared)));
+  DLC_TRY(checkLaunch(function, symbol, block, shared));
   return function;
 }
 
