@@ -31,7 +31,7 @@ class Engines(standins.StandinTest):
         for trace in sorted(glob.glob(self.path("trace-*"))):
             with open(trace) as file:
                 lines = file.read()
-            step = lines[lines.index("cuStreamBeginCapture"):]
+            step = lines[lines.rindex("cuStreamBeginCapture"):]
             engines = [int(e or 7) for e in re.findall(r"library cudnn \w+(?: engine (\d+))?", step)]
             ranks.append((engines, lines.count("plan cudnn"), re.findall(r"restore cudnn \w+ from (\w+)", lines)))
         return ranks

@@ -36,7 +36,7 @@ class Tuning(standins.StandinTest):
         for trace in sorted(glob.glob(self.path("trace-*"))):
             with open(trace) as file:
                 lines = self.trace = file.read()
-            step = lines[lines.index("cuStreamBeginCapture"):]
+            step = lines[lines.rindex("cuStreamBeginCapture"):]
             algorithms = re.findall(r"library cublasLtMatmul(?: algorithm (\d))?", step)
             ranks.append(([int(a or 0) for a in algorithms], lines.count("plan cublasLt")))
         return ranks if len(ranks) > 1 else ranks[0]

@@ -1,13 +1,15 @@
 #include "runtime/device/cuda/Tuner.h"
 
 #include "runtime/base/process/Log.h"
+#include "runtime/device/cuda/driver/Graph.h"
 
 #include <algorithm>
 #include <limits>
 
 namespace dlc {
 
-constexpr int kRuns = 16; // the fastest counts
+constexpr int kRuns = 16;      // the fastest counts
+constexpr uint64_t kFlush = 4; // caches: what is written of memory to empty one
 constexpr double kTie = 1.02, kNever = std::numeric_limits<double>::infinity();
 
 // Device memory while it is in scope.
@@ -63,7 +65,7 @@ TuneKey Tuner::key() const {
       .add("memory", gpu.memory)
       .add("l2", gpu.l2)
       .add("driver", context_.driver().version())
-      .add("timed", "cold cache")
+      .add("timed", "recorded, cold cache")
       .add("tf32", options_.tf32)
       .add("workspace_limit", options_.workspace);
   return key;
@@ -85,11 +87,21 @@ std::optional<TuneEntry> Tuner::find(const TuneKey &key) const {
   return entry;
 }
 
-// The flush also gives the host time to start the command before the GPU gets
-// there, so that no gap between them is timed.
-Result<double> Tuner::milliseconds(const Candidate &candidate,
-                                   CUdeviceptr draft,
-                                   const Draft &flush) const {
+// A candidate as one launch. In a recorded step the time that the host takes
+// to start it does not count, so it must not here.
+static Result<std::unique_ptr<Command>> recorded(const GpuContext &context,
+                                                 const Candidate &candidate,
+                                                 CUdeviceptr draft) {
+  DLC_TRY(beginGraph(context));
+  const Status enqueued = candidate.enqueue(draft);
+  auto graph = endGraph(context); // after an error, too
+  DLC_TRY(enqueued);
+  return graph;
+}
+
+// The flush also gives the host time for the launch before the GPU gets there,
+// so that no gap between them is timed.
+Result<double> Tuner::milliseconds(Command &launch, const Draft &flush) const {
   DLC_ASSIGN(const GpuEvent start, GpuEvent::create(context_, true));
   DLC_ASSIGN(const GpuEvent end, GpuEvent::create(context_, true));
   double best = kNever;
@@ -100,7 +112,7 @@ Result<double> Tuner::milliseconds(const Candidate &candidate,
                                             context_.compute()),
           "memset to empty the cache"));
     DLC_TRY(start.record(context_.compute()));
-    DLC_TRY(candidate.enqueue(draft));
+    DLC_TRY(launch.enqueue());
     DLC_TRY(end.record(context_.compute()));
     DLC_TRY(end.wait().withContext("an algorithm that was measured failed"));
     DLC_ASSIGN(const double taken, end.millisecondsSince(start));
@@ -121,7 +133,7 @@ Result<size_t> Tuner::measure(const TuneKey &key, std::string_view command,
     return 0;
   }
   DLC_ASSIGN(const Draft flush,
-             Draft::create(context_, 2 * context_.properties().l2));
+             Draft::create(context_, kFlush * context_.properties().l2));
   if (!flush.data())
     info("{}: the GPU has not enough memory to empty its cache between runs: "
          "its algorithms are measured with a warm one, for this run only",
@@ -129,10 +141,12 @@ Result<size_t> Tuner::measure(const TuneKey &key, std::string_view command,
   double least = kNever;
   for (Candidate &candidate : candidates) {
     candidate.entry.milliseconds = kNever;
-    if (!candidate.enqueue(draft.data()).ok())
+    if (!candidate.enqueue(draft.data()).ok()) // it loads what it needs
       continue;
-    DLC_ASSIGN(candidate.entry.milliseconds,
-               milliseconds(candidate, draft.data(), flush));
+    auto launch = recorded(context_, candidate, draft.data());
+    if (!launch.ok()) // nor could a step be
+      continue;
+    DLC_ASSIGN(candidate.entry.milliseconds, milliseconds(**launch, flush));
     least = std::min(least, candidate.entry.milliseconds);
   }
   size_t chosen = 0; // of none that starts, the first: its error is the run's

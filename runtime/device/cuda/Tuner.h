@@ -38,14 +38,15 @@ public:
   // What was measured before, here or by the rank that chooses; none in a mode
   // that does not ask.
   std::optional<TuneEntry> find(const TuneKey &key) const;
-  // The fastest of at least one, which is kept for this key. Each is timed with
-  // the GPU's cache emptied before every run, since in a step other commands
-  // have filled it. The library's order decides between those that are within
-  // 2 % of the fastest. One that does not start is left out. Waits for the GPU.
+  // The fastest of at least one, which is kept for this key. Each is recorded
+  // and timed as one launch, as in a step, with the GPU's cache emptied before
+  // every run, since in a step other commands have filled it. The library's
+  // order decides between those that are within 2 % of the fastest. One that
+  // does not start or cannot be recorded is left out. Waits for the GPU.
   //
-  // All memory for it is given back: `draft` bytes for results and twice the
-  // cache to empty it. Where the GPU has not so much the cache stays warm, or
-  // nothing is measured, with a note that names the command, and nothing is
+  // All memory for it is given back: `draft` bytes for results and four times
+  // the cache to empty it. Where the GPU has not so much the cache stays warm,
+  // or nothing is measured, with a note that names the command, and nothing is
   // kept on disk. Errors are those of the GPU.
   Result<size_t> measure(const TuneKey &key, std::string_view command,
                          uint64_t draft, std::span<Candidate> candidates) const;
@@ -55,8 +56,7 @@ private:
     return options_.mode != TuneOptions::Mode::Off && !options_.deterministic;
   }
   void remember(const TuneKey &key, std::optional<TuneEntry> entry) const;
-  Result<double> milliseconds(const Candidate &candidate, CUdeviceptr draft,
-                              const Draft &flush) const;
+  Result<double> milliseconds(Command &launch, const Draft &flush) const;
 
   const GpuContext &context_;
   TuneOptions options_;

@@ -61,7 +61,10 @@ void work(int number) {
     }
     const auto op = ready[choose(ready.size())];
     op->running = true;
+    for (const auto &before : op->before)
+      op->begin = std::max(op->begin, before->end);
     lock.unlock();
+    const auto start = std::chrono::steady_clock::now();
     CUresult result = injectedInto(op->name);
     if (result == CUDA_SUCCESS)
       result = op->run();
@@ -69,7 +72,7 @@ void work(int number) {
     if (result != CUDA_SUCCESS)
       setSticky(result);
     op->done = true;
-    op->end = std::chrono::steady_clock::now();
+    op->end = op->begin + (std::chrono::steady_clock::now() - start);
     op->run = nullptr;
     op->before.clear();
     engine().pending.remove(op);
@@ -209,8 +212,12 @@ CUresult enqueue(Stream *stream, const std::string &name, Run run,
   if (stream->last)
     op->before.push_back(stream->last);
   op->clock = seen;
-  for (const auto &before : op->before)
+  op->begin = std::chrono::steady_clock::now();
+  for (const auto &before : op->before) {
     op->clock.merge(before->clock);
+    if (before->done)
+      op->begin = std::max(op->begin, before->end);
+  }
   op->clock[stream->number] = ++stream->length;
   checkRaces(*op, *stream, accesses);
   std::erase_if(op->before, [](const auto &before) { return before->done; });

@@ -24,7 +24,10 @@ struct Op {
   int device;
   Clock clock; // of what happens before it, and itself
   bool wanted = false, running = false, done = false;
-  std::chrono::steady_clock::time_point end; // when it was done
+  // On the clock of a GPU that begins work as soon as it can: when that is,
+  // known of what it follows and of when the host enqueued it; and when it
+  // ends.
+  std::chrono::steady_clock::time_point begin, end;
 };
 
 struct Node {
