@@ -17,8 +17,9 @@ MAKER = os.path.join(dlc.ROOT, "tools", "gpu-package.sh")
 MOST_BYTES = 64 << 20
 # Takes its options as run.sh gives them, and runs the program.
 FAKE_SANITIZER = """#!/bin/bash
+[[ $1 == --version ]] && echo "Version 0" && exit
 [[ $1 == --tool && $3 == --error-exitcode && $5 == --target-processes ]] || exit 3
-echo "$2 $7" >> "$OUT/checked"
+[[ $8 == --gtest_filter=-* ]] || echo "$2 $7" >> "$OUT/checked"
 exec "${@:7}"
 """
 
@@ -91,6 +92,18 @@ class Package(unittest.TestCase):
         with open(os.path.join(self.folder, "out", "checked")) as file:
             self.assertEqual(file.read(), "memcheck gpu-device\nmemcheck gpu-kernels\nmemcheck dlc\n")
         os.remove(os.path.join(self.folder, "out", "checked"))
+        with open(os.path.join(self.folder, "out", "summary.txt")) as file:
+            self.assertRegex(file.read(), r"(?s)kernel: Linux .*NVIDIA's kernel module: \S.*CUDA runtime: \S")
+
+    def test_2_sanitizer_that_cannot_run(self):
+        """Not even with a program that does nothing: no fault of dlc."""
+        path = os.path.join(self.folder, "barred")
+        os.mkdir(path)
+        with open(path + "/compute-sanitizer", "w") as file:
+            file.write("#!/bin/bash\necho '========= Error: no device'\nexit 1\n")
+        os.chmod(path + "/compute-sanitizer", 0o755)
+        out = self.start("--standins", "--only=^racecheck", path=path + ":/usr/bin:/bin", code=77)
+        self.assertRegex(out, r"SKIP +racecheck-kernels .*cannot run here, it says: ========= Error: no device")
 
     def test_3_wrong_numbers_fail(self):
         path = os.path.join(self.folder, "work", "package", "cases.json")

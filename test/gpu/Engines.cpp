@@ -52,6 +52,51 @@ Ordered product(plan::DType type, int64_t rows, int64_t columns,
       {{"kind", "matmul"}, {"columns", columns}, {"activation", activation}});
 }
 
+// What a product keeps for gradients and sums: the epilogues AUX and BGRAD.
+Ordered epilogue(plan::DType type, int64_t columns, const std::string &kind,
+                 const std::string &what) {
+  constexpr int64_t kRows = 512;
+  Trial trial(kind);
+  const bool isRelu = what == "relu";
+  const std::vector<int64_t> y = {kRows, columns},
+                             kept = {kRows, isRelu ? (columns + 127) / 128 * 16
+                                                   : columns};
+  const plan::DType keptType = isRelu ? plan::U8 : type;
+  if (kind == "matmul_bias_backward") { // what: the operand that is summed
+    trial.in(type, y);
+    trial.in(type, y);
+    trial.out(type, {columns, columns});
+    trial.out(type, {columns});
+    trial.attribute("trans_a").set_i(1);
+    trial.attribute("of").set_s(what);
+  } else {
+    const bool isBackward = kind == "matmul_activation_backward";
+    trial.in(type, y);
+    trial.in(type, {columns, columns});
+    if (isBackward)
+      trial.in(keptType, kept);
+    else
+      trial.in(type, {columns});
+    trial.out(type, y);
+    if (isBackward)
+      trial.out(type, {columns});
+    else
+      trial.out(keptType, kept);
+    trial.attribute("has_bias").set_i(!isBackward);
+    trial.attribute("activation").set_s(what);
+  }
+  return trial.measured({{"kind", kind}, {"columns", columns}, {"of", what}});
+}
+
+// A long sum for few results: libraries split it between blocks.
+Ordered longSum(plan::DType type) {
+  Trial trial("matmul");
+  trial.in(type, {64, 65536});
+  trial.in(type, {65536, 64});
+  trial.out(type, {64, 64});
+  return trial.measured({{"kind", "matmul"}, {"summed", 65536}});
+}
+
 Ordered attention(plan::DType type, int64_t depth, bool causal, bool mask,
                   bool backward) {
   const std::vector<int64_t> rows = {1, 64, 1, depth}, sums = {1, 1, 64, 1};
@@ -143,7 +188,30 @@ Ordered productFacts() {
     for (const int64_t columns : {255, 260, 264})
       for (const char *activation : {"", "relu", "gelu_tanh"})
         list.push_back(product(type, 512, columns, activation));
+  for (const plan::DType type : kFloats) {
+    list.push_back(longSum(type));
+    for (const int64_t columns : {64, 255, 264}) {
+      for (const char *kind :
+           {"matmul_activation", "matmul_activation_backward"})
+        for (const char *activation : {"relu", "gelu_tanh"})
+          list.push_back(epilogue(type, columns, kind, activation));
+      for (const char *of : {"a", "b"})
+        list.push_back(epilogue(type, columns, "matmul_bias_backward", of));
+    }
+  }
   return list;
+}
+
+// A GPU that was opened, closed and opened again does what it did.
+Ordered reopenFacts() {
+  const auto run = [] {
+    return Ordered::array({convolution(plan::BF16, 64, 64, "conv"),
+                           product(plan::BF16, 512, 264, "")});
+  };
+  Ordered facts = {{"first", run()}};
+  closeGpu();
+  facts["again"] = run();
+  return facts;
 }
 
 Ordered attentionFacts() {

@@ -119,16 +119,19 @@ void print(const Ordered &facts) {
 
 // What there is no engine for, and what gives other bytes from run to run.
 void print(const char *what, const Ordered &list) {
-  size_t missing = 0, changing = 0;
+  size_t missing = 0, changing = 0, unrecorded = 0;
   for (const auto &entry : list) {
     if (entry.contains("missing") && ++missing <= 10)
       fmt::print("no engine: {}\n", entry.dump());
     if (entry.value("same_bytes", true) == false && ++changing <= 10)
       fmt::print("other bytes from run to run: {}\n", entry.dump());
+    if (!entry.contains("missing") &&
+        !entry.value("recorded_same_bytes", false) && ++unrecorded <= 10)
+      fmt::print("not in a recording, or with other bytes: {}\n", entry.dump());
   }
   fmt::print("{}: {} of {} have an engine, {} not with the same bytes each "
-             "time\n",
-             what, list.size() - missing, list.size(), changing);
+             "time, {} not in a recording\n",
+             what, list.size() - missing, list.size(), changing, unrecorded);
 }
 
 // In one mode, by kind.
@@ -163,6 +166,7 @@ int run(int argc, char **argv) {
   keep("cublaslt_gelu",
        {{"f32", geluFacts(plan::F32)}, {"f16", geluFacts(plan::F16)}});
   print(facts);
+  keep("reopened", reopenFacts());
   keep("engines", engineFacts("", true));
   closeGpu();
   TuneOptions tune;

@@ -24,4 +24,7 @@ Ordered productFacts();
 Ordered attentionFacts();
 Ordered normFacts();
 
+// A convolution and a product before and after the GPU was closed and opened.
+Ordered reopenFacts();
+
 } // namespace dlc::test

@@ -66,6 +66,22 @@ Result<std::string> Trial::bytesAfterARun(Command &command) {
   return all;
 }
 
+Result<bool> Trial::recordedGives(Command &command, const std::string &bytes) {
+  DLC_TRY(gpu().beginRecording());
+  const Status enqueued = command.enqueue();
+  auto recording = gpu().endRecording();
+  DLC_TRY(enqueued);
+  DLC_TRY(recording.status());
+  bool same = true;
+  for (int i = 0; i < 3; ++i) {
+    for (const Operand &output : outputs_)
+      DLC_TRY(gpu().fill(output.data, 0, *plan::bytesOf(*output.type)));
+    DLC_ASSIGN(const std::string again, bytesAfterARun(**recording));
+    same = same && again == bytes;
+  }
+  return same;
+}
+
 Status Trial::measure(Ordered &about) {
   DLC_ASSIGN(auto command, bind());
   DLC_ASSIGN(const std::string first, bytesAfterARun(*command));
@@ -83,6 +99,11 @@ Status Trial::measure(Ordered &about) {
       std::chrono::duration<double, std::micro>(Clock::now() - start).count() /
       5;
   about["same_bytes"] = same;
+  const auto recorded = recordedGives(*command, first);
+  if (recorded)
+    about["recorded_same_bytes"] = *recorded;
+  else
+    about["not_recorded"] = recorded.status().message();
   return {};
 }
 

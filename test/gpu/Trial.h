@@ -20,13 +20,15 @@ public:
   const Operand &output(size_t i) const { return outputs_[i]; }
 
   Result<std::unique_ptr<Command>> bind();
-  // Adds "us", "same_bytes" of five runs, or "missing", to `about`.
+  // Adds "us", "same_bytes" of five runs, "recorded_same_bytes" of three
+  // launches of a recording ("not_recorded": why), or "missing", to `about`.
   Ordered measured(Ordered about);
 
 private:
   Operand allocate(plan::DType type, const std::vector<int64_t> &shape);
   Result<std::string> bytesAfterARun(Command &command);
   Status measure(Ordered &about);
+  Result<bool> recordedGives(Command &command, const std::string &bytes);
 
   plan::Command command_;
   std::vector<std::unique_ptr<plan::TensorType>> types_;

@@ -12,6 +12,15 @@ checked() {
   $CHECK "$@"
 }
 
+# What the libraries say of themselves is kept beside the log.
+logged() { # COMMAND...
+  local logs=${LOGS:-$SCRATCH}/libraries
+  mkdir -p "$logs"
+  NCCL_DEBUG=${NCCL_DEBUG:-INFO} NCCL_DEBUG_FILE=$logs/nccl.%h.%p.log \
+    CUBLASLT_LOG_LEVEL=${CUBLASLT_LOG_LEVEL:-1} CUBLASLT_LOG_FILE=$logs/cublaslt.%i.log \
+    CUDNN_LOGLEVEL_DBG=${CUDNN_LOGLEVEL_DBG:-2} CUDNN_LOGDEST_DBG=$logs/cudnn.%i.log "$@"
+}
+
 training() { # FILTER
   gpu-training cases.json "$ROOT/bin/dlc" --gtest_filter="$1"
 }
@@ -104,5 +113,14 @@ sanitized() { # TOOL COMMAND...
   found=$(PATH=$PATH:$(IFS=:; echo "${places[*]}") type -P compute-sanitizer) ||
     skip "no compute-sanitizer in PATH, ${places[*]}"
   CHECK="$found --tool $tool --error-exitcode 9 --target-processes all"
+  "$found" --version | tail -n 1
+  # Containers and virtual machines may keep it from its work: then not even a program that only opens the GPU runs.
+  local trial=(gpu-device '--gtest_filter=-*' --gtest_brief=1)
+  "${trial[@]}" || return
+  if ! timeout 90 $CHECK "${trial[@]}" > "$SCRATCH/trial" 2>&1; then
+    cat "$SCRATCH/trial"
+    skip "compute-sanitizer cannot run here, it says: $( (grep -iE 'error|fail|unable|cannot' "$SCRATCH/trial" ||
+      tail -n 1 "$SCRATCH/trial") | head -n 1)"
+  fi
   if [[ $(type -t "$1") == function ]]; then "$@"; else checked "$@"; fi
 }

@@ -70,7 +70,7 @@ if [[ ! -e $work/unpacked-$id ]]; then
 fi
 out=${out:-gpu-results}
 mkdir -p "$out" "$work/logs" "$work/bench" && out=$(cd "$out" && pwd) || exit 1
-export OUT=$out BENCH=$work/bench SCRATCH=$work/scratch
+export OUT=$out BENCH=$work/bench SCRATCH=$work/scratch LOGS=$work/logs
 rm -rf "$work/logs" "$work/results.tsv" && mkdir -p "$work/logs"
 : > "$out/summary.txt"
 say() { printf '%s\n' "$*" | tee -a "$out/summary.txt"; }
@@ -117,6 +117,12 @@ if ! gpu-report >/dev/null 2>"$work/loader"; [[ -s $work/loader ]] && ! grep -q 
   export LD_LIBRARY_PATH=$ROOT/fallback:$LD_LIBRARY_PATH # an older libstdc++ is here
   gpu-report 2>&1 | grep -q usage || { say "the programs do not start: $(head -n 1 "$work/loader")"; exit 1; }
 fi
+say "kernel: $(uname -srm), $(getconf GNU_LIBC_VERSION 2>/dev/null || echo 'no glibc'), in $(
+  (systemd-detect-virt 2>/dev/null || :) | grep . || echo 'an unknown machine')"
+say "NVIDIA's kernel module: $(head -n 1 /proc/driver/nvidia/version 2>/dev/null || echo 'not seen in /proc')"
+runtime=$( (tr ':' '\n' <<< "$LD_LIBRARY_PATH" | while IFS= read -r folder; do
+  ls "$folder"/libcudart.so.* 2>/dev/null; done; ldconfig -p 2>/dev/null | awk '/libcudart.so/ {print $NF}') | head -n 1)
+say "CUDA runtime: $([[ -n $runtime ]] && readlink -f "$runtime" || echo 'none found, and none is needed')"
 type -P nvidia-smi >/dev/null && timeout 20 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm \
   --format=csv,noheader 2>/dev/null | tee -a "$out/summary.txt"
 
