@@ -2,76 +2,13 @@
 // and layer norms, as graphs that the real libcudnn accepts: without a driver,
 // so engines are not looked for and nothing runs.
 #include "runtime/device/cuda/cudnn/Cudnn.h"
-#include "Fixture.h"
+#include "CudnnCases.h"
 #include "runtime/base/process/SharedLibrary.h"
-#include "test/device/AttentionCases.h"
 
 using namespace dlc;
 using namespace dlc::test;
 
 namespace {
-
-struct Layer {
-  int64_t channels, size, outputs, kernel, stride;
-  // Behind its norm: a ReLU, the residual's addition first.
-  bool relu = true, residual = false;
-};
-
-// The stem; then in each stage 1x1, 3x3, 1x1 and the shortcut of its first
-// block, and 1x1, 3x3, 1x1 of the others.
-std::vector<Layer> resnet50() {
-  std::vector<Layer> layers = {{3, 224, 64, 7, 2}};
-  int64_t channels = 64, size = 56;
-  const int64_t blocks[] = {3, 4, 6, 3};
-  for (int stage = 0; stage < 4; ++stage) {
-    const int64_t width = int64_t(64) << stage;
-    for (int64_t block = 0; block < blocks[stage]; ++block) {
-      const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-      layers.push_back({channels, size, width, 1, 1});
-      layers.push_back({width, size, width, 3, stride});
-      layers.push_back({width, size / stride, width * 4, 1, 1, true, true});
-      if (block == 0)
-        layers.push_back({channels, size, width * 4, 1, stride, false});
-      channels = width * 4;
-      size /= stride;
-    }
-  }
-  return layers;
-}
-
-// Of images of `dims` equal sizes.
-TestCommand commandOf(const Layer &l, const char *kind, bool nhwc,
-                      plan::DType type, int64_t batch = 8, size_t dims = 2) {
-  const int64_t out = (l.size + 2 * (l.kernel / 2) - l.kernel) / l.stride + 1;
-  const auto image = [&](int64_t channels, int64_t size) {
-    std::vector<int64_t> shape(dims, size);
-    shape.insert(shape.begin(), batch);
-    shape.insert(nhwc ? shape.end() : shape.begin() + 1, channels);
-    return shape;
-  };
-  const auto x = image(l.channels, l.size), y = image(l.outputs, out);
-  std::vector<int64_t> w(dims, l.kernel);
-  w.insert(w.begin(), {l.outputs, l.channels});
-  // Never read: only shapes matter.
-  const auto at = [](uintptr_t n) {
-    return reinterpret_cast<std::byte *>(n << 32);
-  };
-  TestCommand command(kind);
-  if (std::string_view(kind) == "conv")
-    command.in(at(1), x, type).in(at(2), w, type).out(at(3), y, type);
-  else if (std::string_view(kind) == "conv_backward_data")
-    command.in(at(3), y, type).in(at(2), w, type).out(at(1), x, type);
-  else
-    command.in(at(1), x, type).in(at(3), y, type).out(at(2), w, type);
-  const int64_t pad = l.kernel / 2;
-  command.list("strides", std::vector<int64_t>(dims, l.stride));
-  command.list("pads", std::vector<int64_t>(2 * dims, pad));
-  command.list("dilations", std::vector<int64_t>(dims, 1));
-  command.set("group", int64_t(1));
-  if (nhwc)
-    command.set("layout", "nhwc");
-  return command;
-}
 
 class CudnnGraphs : public testing::Test {
 protected:
@@ -149,41 +86,6 @@ TEST_F(CudnnGraphs, AcceptEpilogues) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-struct NormCase {
-  std::vector<int64_t> x; // images channels last, or rows
-  bool isLayer = false, relu = false, residual = false;
-};
-
-TestCommand commandOf(const NormCase &c, bool backward, plan::DType type) {
-  const auto at = [](uintptr_t n) {
-    return reinterpret_cast<std::byte *>(n << 32);
-  };
-  const std::vector<int64_t> width = {c.x.back()};
-  std::vector<int64_t> saved = width;
-  if (c.isLayer) {
-    saved = c.x;
-    saved.back() = 1;
-  }
-  TestCommand command(std::string(c.isLayer ? "fused_layer" : "fused_batch") +
-                      (backward ? "_norm_backward" : "_norm"));
-  if (backward) {
-    command.in(at(1), c.x, type).in(at(2), c.x, type).in(at(3), width);
-    command.in(at(4), saved).in(at(5), saved);
-    if (c.relu && !c.residual)
-      command.in(at(6), width).set("has_bias", int64_t(1));
-    command.out(at(7), c.x, type).out(at(8), width).out(at(9), width);
-  } else {
-    command.in(at(1), c.x, type).in(at(2), width).in(at(3), width);
-    if (c.residual)
-      command.in(at(4), c.x, type).set("has_residual", int64_t(1));
-    command.out(at(5), c.x, type).out(at(6), saved).out(at(7), saved);
-    command.set("relu", int64_t(c.relu));
-  }
-  if (c.isLayer)
-    command.set("axis", static_cast<int64_t>(c.x.size()) - 1);
-  return command;
-}
-
 // ResNet-50's 53 batch norms as --norm=library makes them; GPT-2's, BERT's,
 // ViT's and ConvNeXt's layer norms.
 TEST_F(CudnnGraphs, AcceptNorms) {
@@ -230,33 +132,6 @@ TEST_F(CudnnGraphs, WrongNormsComeBack) {
                                   "cuDNN: "),
             0u)
       << status.message();
-}
-
-// Attention, and its gradient, of operands at addresses that are never read.
-TestCommand attentionOfShape(const AttentionShape &s, bool backward,
-                             plan::DType type) {
-  const auto at = [](uintptr_t n) {
-    return reinterpret_cast<std::byte *>(n << 32);
-  };
-  const std::vector<int64_t> q = s.rows(s.queries, s.depth),
-                             k = s.rows(s.keys, s.depth),
-                             sums = {s.batch, s.heads, s.queries, 1};
-  TestCommand command(backward ? "attention_backward" : "attention");
-  if (backward)
-    command.in(at(1), q, type);
-  command.in(at(2), q, type).in(at(3), k, type).in(at(4), k, type);
-  if (backward)
-    command.in(at(5), q, type).in(at(6), sums);
-  if (s.hasMask())
-    command.in(at(7), {s.mask.begin(), s.mask.end()}, type)
-        .set("has_mask", int64_t(1));
-  if (backward)
-    command.out(at(8), q, type).out(at(9), k, type).out(at(10), k, type);
-  else
-    command.out(at(5), q, type).out(at(6), sums);
-  command.set("layout", s.lengthFirst ? "bthd" : "bhtd");
-  command.set("causal", int64_t(s.causal));
-  return command;
 }
 
 // Why an older version cannot do the gradient; empty if it can.
