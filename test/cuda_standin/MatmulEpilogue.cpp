@@ -79,12 +79,80 @@ TEST_F(CudaMatmulEpilogue, AreTheLibrarys) {
   expect(160, "GELU_AUX", make(first, "gelu_tanh", false));
   expect(164, "GELU_AUX_BIAS", make(first, "gelu_tanh", true));
   expect(136, "DRELU", make(second, "relu", false));
-  expect(152, "DRELU_BGRAD", make(second, "relu", true));
   expect(192, "DGELU", make(second, "gelu_tanh", false));
-  expect(208, "DGELU_BGRAD", make(second, "gelu_tanh", true));
+}
+
+// Without the epilogue that sums, the sum is a product: the same numbers, in a
+// graph, too.
+TEST_F(CudaMatmulEpilogue, SumsMayBeApart) {
+  auto gpu = open();
+  const auto run = [&](const char *missing, const auto &commandOf) {
+    const Environment none("DLC_STANDIN_NO_EPILOGUE", missing);
+    for (bool recorded : {false, true}) {
+      std::vector<float> found, expected;
+      standin_->clearTrace();
+      ASSERT_NO_FATAL_FAILURE(
+          runOnBoth(*gpu, commandOf, kAll / 4, recorded, found, expected));
+      for (int64_t i = 0; i < kAll / 4; ++i)
+        EXPECT_NEAR(found[i], expected[i], 1e-4) << missing << " " << i;
+      const std::string lines = trace();
+      const size_t first = lines.find("library cublasLtMatmul");
+      ASSERT_NE(first, lines.npos);
+      EXPECT_NE(lines.find("library cublasLtMatmul", first + 1), lines.npos);
+    }
+  };
   // The library's A is our second operand.
-  expect(512, "BGRADB", sumOf("a", base));
-  expect(256, "BGRADA", sumOf("b", base));
+  run("512", [](std::byte *base) { return sumOf("a", base); });
+  run("256", [](std::byte *base) { return sumOf("b", base); });
+  run("208", [](std::byte *base) {
+    return commandOf("matmul_activation_backward", "gelu_tanh", true, base);
+  });
+}
+
+// The documentation promises no epilogue that keeps or sums in f32, but with
+// TF32.
+TEST_F(CudaMatmulEpilogue, InF32MayBeMissing) {
+  const Environment none("DLC_STANDIN_NO_F32_EPILOGUES", "1");
+  auto gpu = open();
+  std::byte *const base = *gpu->allocate(kAll, "memory");
+  EXPECT_EQ(refuse(*gpu, sumOf("a", base)), "");
+  const std::string kind = "matmul_activation";
+  EXPECT_NE(refuse(*gpu, commandOf(kind, "gelu_tanh", true, base))
+                .find("no algorithm for it with GELU_AUX_BIAS"),
+            std::string::npos);
+  EXPECT_EQ(refuse(*gpu, commandOf(kind, "gelu_tanh", true, base, plan::BF16)),
+            "");
+  TuneOptions options;
+  options.tf32 = true;
+  auto fast = CudaDevice::create(0, options);
+  ASSERT_TRUE(fast.ok());
+  std::byte *const there = *(*fast)->allocate(kAll, "memory");
+  EXPECT_EQ(refuse(**fast, commandOf(kind, "gelu_tanh", true, there)), "");
+}
+
+// What was measured for aligned vectors is not taken for others.
+TEST_F(CudaMatmulEpilogue, AlignmentIsAPartOfTheKey) {
+  TuneOptions options;
+  options.mode = TuneOptions::Mode::Benchmark;
+  options.cacheFolder = path("cache");
+  auto gpu = CudaDevice::create(0, options);
+  ASSERT_TRUE(gpu.ok()) << gpu.status().message();
+  std::byte *const base = *(*gpu)->allocate(kAll, "memory");
+  for (const int64_t offset : {0, 4}) {
+    TestCommand command("matmul");
+    command.in(base, {8, 16}).in(base + kB, {16, 24});
+    command.in(base + kVector + offset, {24}).set("has_bias", int64_t(1));
+    command.out(base + kY, {8, 24});
+    for (int round = 0; round < 2; ++round) {
+      standin_->clearTrace();
+      const CommandSpec spec = command.spec();
+      auto bound = (*gpu)->bind(spec);
+      ASSERT_TRUE(bound.ok()) << bound.status().message();
+      // Measured at first, then known; nothing is refused.
+      EXPECT_EQ(trace().find("plan cublasLt") == std::string::npos, round == 1);
+      ASSERT_TRUE((*bound)->enqueue().ok() && (*gpu)->synchronize().ok());
+    }
+  }
 }
 
 // Also with a graph, whose work must say what it touches.

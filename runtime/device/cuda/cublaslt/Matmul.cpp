@@ -7,6 +7,7 @@
 #include "runtime/device/Operands.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/device/cuda/cublaslt/MatmulEpilogue.h"
+#include "runtime/device/cuda/cublaslt/ProductApart.h"
 #include "runtime/plan/Attributes.h"
 
 #include <algorithm>
@@ -180,6 +181,11 @@ Status Matmul::build(const CommandSpec &spec, const Product &p) {
   return choose(spec);
 }
 
+uint32_t alignmentOf(const std::byte *data) {
+  const uintptr_t bits = 256 | reinterpret_cast<uintptr_t>(data);
+  return static_cast<uint32_t>(bits & -bits);
+}
+
 // The largest power of two, at most 256, that divides all addresses.
 uint32_t alignmentOf(const std::vector<Launch> &launches,
                      std::byte *Launch::*member) {
@@ -261,6 +267,14 @@ TuneKey Matmul::keyOf(const CommandSpec &spec) const {
   add("y", spec.outputs[0], &Launch::y);
   if (epilogue_.biasGradient)
     key.add("sum", ltEpilogue_.name);
+  const auto align = [&](const char *name,
+                         const std::optional<Operand> &operand) {
+    if (operand)
+      key.add(name, alignmentOf(operand->data));
+  };
+  align("vector_alignment",
+        epilogue_.bias ? epilogue_.bias : epilogue_.biasGradient);
+  align("kept_alignment", epilogue_.kept);
   for (const plan::Attribute &attribute : spec.command.attributes())
     key.add("attribute." + attribute.name(), plan::valueText(attribute));
   return key;
@@ -373,7 +387,10 @@ Result<std::unique_ptr<Command>> bindMatmul(CudaDevice &device,
     return blas.status().withContext(describe(spec));
   auto command =
       std::make_unique<Matmul>(device, *blas, spec, epilogue, ltEpilogue);
-  DLC_TRY(command->build(spec, product));
+  const Status built = command->build(spec, product);
+  if (built.code() == Code::Incompatible && epilogue.biasGradient)
+    return bindProductApart(device, spec, epilogue, built);
+  DLC_TRY(built);
   return std::unique_ptr<Command>(std::move(command));
 }
 

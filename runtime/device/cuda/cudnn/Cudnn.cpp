@@ -207,8 +207,7 @@ public:
     });
   }
 
-  // Engines that the library lists for it.
-  Result<int64_t> count() {
+  Result<int64_t> count() { // engines that the library lists
     int64_t engines = 0;
     DLC_TRY(open());
     DLC_TRY(guard(spec_, [&] {
