@@ -25,6 +25,7 @@ void addEval(CommandLine &line);
 void addPredict(CommandLine &line);
 void addInspect(CommandLine &line);
 void addReplay(CommandLine &line);
+void addCompare(CommandLine &line);
 void addCompletion(CommandLine &line);
 void addManual(CommandLine &line);
 

@@ -30,6 +30,7 @@ static void describe(CommandLine &line) {
       "graph", "draw a model's program after any phase, or an artifact's plan");
   addInspect(line);
   addReplay(line);
+  addCompare(line);
   addReport(line);
   addData(line);
   addCache(line);

@@ -1,7 +1,7 @@
 #include "runtime/train/overflow/Overflow.h"
 
-#include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/graph/Commands.h"
 #include "runtime/train/overflow/Range.h"
 #include "runtime/train/session/Inputs.h"
 
@@ -30,16 +30,6 @@ struct Place {
                        command + 1);
   }
 };
-
-// "tanh" of a kernel named "k3_tanh", else the kind.
-std::string operationOf(const plan::Command &command) {
-  const std::string symbol = plan::stringAttribute(command, "symbol", "");
-  const size_t split = symbol.find('_');
-  if (command.kind() != "kernel" || split == std::string::npos)
-    return command.kind();
-  std::string name = symbol.substr(split + 1);
-  return name.substr(0, name.find("_flat"));
-}
 
 bool isHalf(const Operand &operand) {
   return operand.type->dtype() == plan::F16 ||
@@ -79,7 +69,8 @@ template <class Place> Memory memoryOf(const Place &place) {
 class Finder final : public Probe {
 public:
   Finder(const plan::Program &program, int64_t microBatch)
-      : program_(program), microBatch_(microBatch), loss_(findLoss()) {}
+      : program_(program), microBatch_(microBatch),
+        loss_(plan::findLossCommand(program)) {}
 
   Status before(const ProbedCommand &c) override {
     reads_.clear();
@@ -153,22 +144,6 @@ private:
     found_ = kind == Kind::Origin;
   }
 
-  // The command that computes the loss; what follows it is the backward pass.
-  int findLoss() const {
-    for (const plan::Port &port : program_.outputs())
-      if (port.name() == "loss")
-        for (int i = 0; i < program_.commands_size(); ++i)
-          for (uint32_t id : program_.commands(i).outputs())
-            if (isSamePlace(id, port.buffer()))
-              return i;
-    return INT32_MAX;
-  }
-  bool isSamePlace(uint32_t a, uint32_t b) const {
-    const plan::Buffer &x = program_.buffers(static_cast<int>(a));
-    const plan::Buffer &y = program_.buffers(static_cast<int>(b));
-    return x.region() == y.region() && x.offset() == y.offset();
-  }
-
   static std::string resultText(const Range &r) {
     const uint64_t infinite = r.plus + r.minus;
     if (infinite == r.count || r.nan == r.count)
@@ -181,9 +156,10 @@ private:
 
   std::string describe(const ProbedCommand &c) const {
     const bool named = !c.command.label().empty();
-    return fmt::format(
-        "{} ({}, {})", named ? "'" + c.command.label() + "'" : "a command",
-        operationOf(c.command), c.index <= loss_ ? "forward" : "backward");
+    return fmt::format("{} ({}, {})",
+                       named ? "'" + c.command.label() + "'" : "a command",
+                       plan::operationOf(c.command),
+                       c.index <= loss_ ? "forward" : "backward");
   }
 
   std::string whatComes(const ProbedCommand &c, const Operand &output,

@@ -1,0 +1,240 @@
+#include "runtime/train/compare/ResultProbes.h"
+
+#include "runtime/data/Convert.h"
+#include "runtime/plan/Types.h"
+#include "runtime/plan/graph/Commands.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlc {
+namespace {
+
+constexpr double kEpsilonF32 = 0x1p-24, kEpsilonF16 = 0x1p-11,
+                 kEpsilonBf16 = 0x1p-8;
+
+double countOf(const plan::TensorType &type) {
+  return static_cast<double>(checkedElements(type.shape()).value_or(0));
+}
+
+bool isFloatOperand(const Operand &operand) {
+  const auto type = plan::dtypeOf(operand.type->dtype());
+  return type && isFloat(*type);
+}
+
+Result<WideTensor> fetchWide(Device &device, const Operand &operand) {
+  if (const std::byte *data = device.hostPointer(operand.data))
+    return widen(*operand.type, data);
+  std::vector<std::byte> copy(plan::bytesOf(*operand.type).value_or(0));
+  DLC_TRY(device.download(copy.data(), operand.data, copy.size()));
+  return widen(*operand.type, copy.data());
+}
+
+Status replaceValues(const WideTensor &values, Device &device,
+                     const Operand &output) {
+  const DType type = *plan::dtypeOf(output.type->dtype());
+  std::vector<std::byte> bytes(values.values.size() * sizeOf(type));
+  converter(DType::F64, type,
+            false)(reinterpret_cast<const std::byte *>(values.values.data()),
+                   bytes.data(), values.values.size(), 1);
+  return device.upload(output.data, bytes.data(), bytes.size());
+}
+
+} // namespace
+
+double epsilonOf(const plan::TensorType &type) {
+  switch (type.dtype()) {
+  case plan::BF16:
+    return kEpsilonBf16;
+  case plan::F16:
+    return kEpsilonF16;
+  case plan::F64:
+    return 0x1p-53;
+  default:
+    return kEpsilonF32;
+  }
+}
+
+double toleranceOf(double epsilon, const CompareOptions &options) {
+  if (options.tolerance)
+    return *options.tolerance;
+  return epsilon >= kEpsilonBf16 ? 8e-3 : epsilon >= kEpsilonF16 ? 2e-3 : 1e-4;
+}
+
+Status OperandsNoise::read(const ProbedCommand &c) {
+  operands_.clear();
+  epsilon_ = 0;
+  for (const Operand &input : c.inputs) {
+    if (!isFloatOperand(input))
+      continue;
+    epsilon_ = std::max(epsilon_, epsilonAt(input));
+    DLC_ASSIGN(const WideTensor wide, fetchWide(c.device, input));
+    operands_.push_back({rootMeanSquare(wide), countOf(*input.type)});
+  }
+  return {};
+}
+
+RoundingNoise OperandsNoise::of(const Operand &output) const {
+  constexpr double kRoundings = 32;
+  RoundingNoise noise{std::max(epsilon_, epsilonOf(*output.type)), 0};
+  const double elements = std::max(countOf(*output.type), 1.0);
+  const Size *least = nullptr;
+  for (const Size &operand : operands_)
+    if (operand.elements > elements &&
+        (!least || operand.rootMeanSquare < least->rootMeanSquare))
+      least = &operand;
+  if (least)
+    noise.level = kRoundings * noise.epsilon * least->rootMeanSquare *
+                  std::sqrt(least->elements / elements);
+  return noise;
+}
+
+double OperandsNoise::epsilonAt(const Operand &operand) const {
+  double epsilon = epsilonOf(*operand.type);
+  const std::byte *end =
+      operand.data + plan::bytesOf(*operand.type).value_or(0);
+  auto next = written_.lower_bound(operand.data);
+  if (next != written_.begin() && std::prev(next)->second.end > operand.data)
+    --next;
+  for (; next != written_.end() && next->first < end; ++next)
+    epsilon = std::max(epsilon, next->second.epsilon);
+  return epsilon;
+}
+
+void OperandsNoise::remember(const Operand &output, bool isReplaced) {
+  const std::byte *begin = output.data;
+  const std::byte *end = begin + plan::bytesOf(*output.type).value_or(0);
+  auto next = written_.lower_bound(begin);
+  if (next != written_.begin() && std::prev(next)->second.end > begin)
+    --next;
+  while (next != written_.end() && next->first < end) {
+    const auto [from, old] = *next;
+    next = written_.erase(next);
+    if (from < begin)
+      written_[from] = {begin, old.epsilon};
+    if (old.end > end)
+      written_[end] = {old.end, old.epsilon};
+  }
+  const double own = epsilonOf(*output.type);
+  if (begin < end)
+    written_[begin] = {end, isReplaced ? own : std::max(own, epsilon_)};
+}
+
+ResultKeeper::ResultKeeper(const ResultPairs &pairs, KeptResults &kept)
+    : kept_(kept) {
+  kept_.clear();
+  for (const ResultPair &pair : pairs.certain)
+    kept_[pair.a];
+  for (const auto &[place, candidates] : pairs.possible)
+    for (const ResultPlace &candidate : candidates)
+      kept_[candidate];
+}
+
+Status ResultKeeper::before(const ProbedCommand &c) { return noise_.read(c); }
+
+Status ResultKeeper::after(const ProbedCommand &c) {
+  for (size_t i = 0; i < c.outputs.size(); ++i) {
+    const auto found = kept_.find({c.index, static_cast<int>(i)});
+    noise_.remember(c.outputs[i], found != kept_.end());
+    if (found == kept_.end())
+      continue;
+    DLC_ASSIGN(WideTensor values, fetchWide(c.device, c.outputs[i]));
+    found->second = {&c.command, *c.outputs[i].type, std::move(values),
+                     noise_.of(c.outputs[i])};
+  }
+  return {};
+}
+
+ResultComparer::ResultComparer(const ResultPairs &pairs,
+                               const KeptResults &kept,
+                               const plan::Program &program,
+                               const CompareOptions &options)
+    : kept_(kept), loss_(plan::findLossCommand(program)), options_(options),
+      possible_(pairs.possible) {
+  for (const ResultPair &pair : pairs.certain)
+    certain_[pair.b] = pair.a;
+}
+
+Status ResultComparer::before(const ProbedCommand &c) { return noise_.read(c); }
+
+Status ResultComparer::after(const ProbedCommand &c) {
+  for (size_t i = 0; i < c.outputs.size(); ++i) {
+    const ResultPlace place{c.index, static_cast<int>(i)};
+    const auto certain = certain_.find(place);
+    const auto possible = possible_.find(place);
+    noise_.remember(c.outputs[i], false);
+    if (certain == certain_.end() && possible == possible_.end())
+      continue;
+    DLC_ASSIGN(const WideTensor values, fetchWide(c.device, c.outputs[i]));
+    const Chosen chosen =
+        certain != certain_.end()
+            ? Chosen{certain->second,
+                     compareTensors(kept_.at(certain->second).values, values)}
+            : nearest(possible->second, values);
+    if (chosen.close.axes.size() == values.shape.size())
+      DLC_TRY(take(chosen, c, c.outputs[i], values));
+  }
+  return {};
+}
+
+ResultComparer::Chosen
+ResultComparer::nearest(const std::vector<ResultPlace> &candidates,
+                        const WideTensor &values) const {
+  // Farther apart, as a share of how much its elements vary, it is another
+  // tensor.
+  constexpr double kSame = 0.1;
+  Chosen best;
+  for (const ResultPlace &candidate : candidates) {
+    if (found_.count(candidate))
+      continue;
+    const WideTensor &a = kept_.at(candidate).values;
+    Closeness close = compareTensors(a, values);
+    const double variation = standardDeviation(a), size = rootMeanSquare(a);
+    if (close.axes.size() == values.shape.size() &&
+        close.error * size <= kSame * variation &&
+        (best.close.axes.empty() || close.error < best.close.error))
+      best = {candidate, std::move(close)};
+  }
+  return best;
+}
+
+Status ResultComparer::take(const Chosen &chosen, const ProbedCommand &c,
+                            const Operand &output, const WideTensor &values) {
+  const KeptResult &a = kept_.at(chosen.a);
+  const Closeness &close = chosen.close;
+  const RoundingNoise noise = noise_.of(output);
+  // Rounding may choose other maxima of windows, whose gradients then are
+  // elsewhere: that says nothing of the rest.
+  const bool isBackward = c.index > loss_;
+  const bool chooses = isBackward && a.noise.epsilon != noise.epsilon;
+  found_[chosen.a] = {
+      .name = c.command.label(),
+      .operationA = plan::operationOf(*a.command),
+      .operationB = plan::operationOf(c.command),
+      .phase = isBackward ? ComparedTensor::Phase::Backward
+                          : ComparedTensor::Phase::Forward,
+      .typeA = a.type,
+      .typeB = *output.type,
+      .error = chooses
+                   ? trimmedError(permute(a.values, close.axes), values, 0.05)
+                   : close.error,
+      .tolerance =
+          toleranceOf(std::max(noise.epsilon, a.noise.epsilon), options_),
+      .at = positionOf(close.worst, values.shape),
+      .a = close.a,
+      .b = close.b,
+      .isNoise =
+          rootMeanSquare(a.values) < std::max(noise.level, a.noise.level)};
+  return options_.drift
+             ? Status()
+             : replaceValues(permute(a.values, close.axes), c.device, output);
+}
+
+std::vector<ComparedTensor> ResultComparer::tensors() const {
+  std::vector<ComparedTensor> all;
+  for (const auto &[place, tensor] : found_)
+    all.push_back(tensor);
+  return all;
+}
+
+} // namespace dlc

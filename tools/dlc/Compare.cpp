@@ -1,0 +1,222 @@
+// dlc compare: where two compilations of one model part.
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Print.h"
+#include "tools/dlc/Rows.h"
+
+#include "runtime/base/Json.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/train/compare/CompareSteps.h"
+#include "runtime/train/overflow/Range.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlc::tool {
+namespace {
+
+struct CompareArguments {
+  CompareArguments();
+
+  std::string a, b, data;
+  CompareOptions options;
+  SampleOptions samples;
+  std::optional<int64_t> threads;
+  bool json = false;
+  int64_t worst = 5;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("compare")};
+};
+
+CompareArguments::CompareArguments() {
+  table.group("Options");
+  table.text("compare.a", a, "A", "an artifact, run or checkpoint").named("a");
+  table.text("compare.b", b, "B", "another one of the same model").named("b");
+  table.text("compare.data", data, "PATH",
+             "samples, as dlc train takes them; they are used in their order");
+  table.choice("compare.program", options.program,
+               {"train_step", "eval_step", "predict"}, "what is compared");
+  table.count("compare.steps", options.steps, 1,
+              "at most: the first that differs is the last");
+  table.number("compare.tolerance", options.tolerance, 0, 1e6,
+               "relative error of a tensor that is borne (default: 1e-4, where "
+               "f16 takes part 2e-3, bf16 8e-3)");
+  table.toggle("compare.drift", options.drift,
+               "let B go on with its own values, so that differences add up");
+  table.count("compare.worst", worst, 0,
+              "so many tensors are shown, those of the largest errors");
+  table.toggle("compare.json", json, "one object on stdout");
+  addThreads(table, "compare.threads", threads, "default: all cores");
+  table.group("Samples (a run's: as in its training, where nothing is given)");
+  samples.addTo(table, "compare");
+}
+
+// A side, ready.
+struct LoadedSide {
+  std::unique_ptr<Session> session;
+  Dataset data;
+};
+
+Result<LoadedSide> loadSide(const CompareArguments &a, const std::string &path,
+                            Communicator &communicator) {
+  DLC_ASSIGN(Model model, openModel(path));
+  DLC_ASSIGN(const SampleOptions options,
+             sampleOptions(model, a.table, a.flags.given()));
+  DLC_ASSIGN(Dataset data, openDataset(a.data, model.artifact.plan(),
+                                       a.options.program, options));
+  DLC_ASSIGN(
+      auto session,
+      Session::create(std::move(model),
+                      {.threads = static_cast<int>(a.threads.value_or(0)),
+                       .communicator = &communicator}));
+  return LoadedSide{std::move(session), std::move(data)};
+}
+
+const char *phaseOf(const ComparedTensor &tensor) {
+  constexpr const char *kNames[] = {"forward", "backward", "update"};
+  return kNames[static_cast<int>(tensor.phase)];
+}
+std::string operationText(const ComparedTensor &t) {
+  return t.operationA == t.operationB ? t.operationA
+                                      : t.operationA + " / " + t.operationB;
+}
+std::string typesText(const ComparedTensor &t) {
+  const std::string a = typeText(t.typeA), b = typeText(t.typeB);
+  return a == b ? a : a + " / " + b;
+}
+
+// The judged tensors with the largest errors of all steps.
+std::vector<const ComparedTensor *> worstOf(const StepsComparison &result,
+                                            int64_t most) {
+  std::vector<const ComparedTensor *> all;
+  for (const ComparedStep &step : result.steps)
+    for (const ComparedTensor &tensor : step.tensors)
+      if (!tensor.isNoise && tensor.error > 0)
+        all.push_back(&tensor);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ComparedTensor *x, const ComparedTensor *y) {
+                     return x->error / x->tolerance > y->error / y->tolerance;
+                   });
+  all.resize(std::min(all.size(), static_cast<size_t>(most)));
+  return all;
+}
+
+// Of the last step.
+int64_t countCompared(const StepsComparison &result) {
+  return static_cast<int64_t>(result.steps.back().tensors.size());
+}
+int64_t countNoise(const StepsComparison &result) {
+  const auto &tensors = result.steps.back().tensors;
+  return std::count_if(tensors.begin(), tensors.end(),
+                       [](const ComparedTensor &t) { return t.isNoise; });
+}
+
+Json jsonOf(const ComparedTensor &t) {
+  return {{"name", t.name},
+          {"phase", phaseOf(t)},
+          {"operation_a", t.operationA},
+          {"operation_b", t.operationB},
+          {"type_a", typeText(t.typeA)},
+          {"type_b", typeText(t.typeB)},
+          {"error", t.error},
+          {"tolerance", t.tolerance},
+          {"at", t.at},
+          {"a", t.a},
+          {"b", t.b}};
+}
+
+void printAsJson(const StepsComparison &result, int64_t worst) {
+  Json steps = Json::array(), largest = Json::array();
+  for (const ComparedStep &step : result.steps) {
+    Json one = {{"step", step.step}};
+    if (step.losses)
+      one["loss"] = {step.losses->first, step.losses->second};
+    steps.push_back(std::move(one));
+  }
+  for (const ComparedTensor *tensor : worstOf(result, worst))
+    largest.push_back(jsonOf(*tensor));
+  const ComparedTensor *first = result.first();
+  printJson(Json{{"agree", !first},
+                 {"first", first ? jsonOf(*first) : Json()},
+                 {"steps", std::move(steps)},
+                 {"compared", countCompared(result)},
+                 {"results", {result.resultsA, result.resultsB}},
+                 {"noise", countNoise(result)},
+                 {"states", result.states},
+                 {"worst", std::move(largest)}});
+}
+
+void print(const StepsComparison &result, int64_t worst) {
+  for (const ComparedStep &step : result.steps)
+    if (step.losses)
+      printOut("step {}  loss {:.8g}  {:.8g}\n", step.step, step.losses->first,
+               step.losses->second);
+  printOut(
+      "{} tensors compared (results: {} and {}); {} of them are what rounding "
+      "leaves of zero\n",
+      countCompared(result), result.resultsA, result.resultsB,
+      countNoise(result));
+  for (const ComparedTensor *t : worstOf(result, worst))
+    printOut("  {:.2e} of {:.0e}  {} {}  {}  {}\n", t->error, t->tolerance,
+             phaseOf(*t), t->name, operationText(*t), typesText(*t));
+  const ComparedTensor *first = result.first();
+  if (!first)
+    return printOut("no tensor differs\n");
+  printOut("step {}: the first that differs is {}, {} ({}, {}): relative error "
+           "{:.3g}, borne is {:.0e}; most at [{}]: {:.6g} and {:.6g}\n",
+           result.steps.back().step, first->name, phaseOf(*first),
+           operationText(*first), typesText(*first), first->error,
+           first->tolerance, fmt::join(first->at, ", "), first->a, first->b);
+}
+
+Result<int> runCompare(const CompareArguments &a) {
+  const auto communicator = makeSingleCommunicator();
+  auto first = loadSide(a, a.a, *communicator);
+  if (!first)
+    return first.status();
+  auto second = loadSide(a, a.b, *communicator);
+  if (!second)
+    return second.status();
+  DLC_ASSIGN(const StepsComparison result,
+             compareSteps(*first->session, *second->session, first->data,
+                          second->data, a.options));
+  if (!result.states.empty())
+    warning("{} begins with {} states of other values, '{}'{}", a.b,
+            result.states.size(), result.states.front(),
+            a.options.drift ? "" : "; it goes on with those of " + a.a);
+  if (a.json)
+    printAsJson(result, a.worst);
+  else
+    print(result, a.worst);
+  return result.first() ? static_cast<int>(Code::Failed) : 0;
+}
+
+} // namespace
+
+void addCompare(CommandLine &line) {
+  CLI::App *command = line.app.add_subcommand(
+      "compare", "where two compilations of one model part, by node");
+  auto a = std::make_shared<CompareArguments>();
+  a->flags.addTo(*command);
+  for (const char *name : {"a", "b", "--data"})
+    command->get_option(name)->required();
+  command->footer(
+      "Two artifacts of one model, of other targets, precisions or versions, "
+      "train on the same samples.\nEach result of B is compared with A's of "
+      "the same nodes, then replaced by it: an error is that of\nthe "
+      "commands since. Exit code 0: no result differs; 1: one does.\n\n"
+      "Examples:\n  dlc compare f32.dlc bf16.dlc --data=train.npz\n"
+      "  dlc compare cpu.dlc gpu.dlc --data=train.npz --steps=20\n"
+      "  dlc compare old-run new.dlc --data=test.npz --program=predict --json");
+  command->callback([&line, a] {
+    line.chosen = [a] {
+      const Status applied = a->flags.apply();
+      if (!applied.ok())
+        return report(applied);
+      auto code = runCompare(*a);
+      return code ? *code : report(code.status());
+    };
+  });
+}
+
+} // namespace dlc::tool
