@@ -38,6 +38,7 @@ struct CommunicatorState {
   int rank;
   int reductions = 0;
   std::atomic<ncclResult_t> result = ncclInProgress; // of the call before
+  std::atomic<ncclResult_t> failure = ncclSuccess;   // of work; it stays
   std::atomic<int> graphs = 0; // reductions that a graph has
   bool isMet = false, isFinal = false;
 };
@@ -121,7 +122,7 @@ CUresult run(void *data) {
   const Reduction &r = *static_cast<Reduction *>(data);
   const std::string what = fault(r.state->rank, r.number);
   if (what == "run") {
-    r.state->result = ncclUnhandledCudaError;
+    r.state->failure = ncclUnhandledCudaError;
     return CUDA_SUCCESS;
   }
   while (what == "hang" && !r.state->segment->aborted())
@@ -255,7 +256,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator,
     state.result = ncclSuccess;
   if (state.result == ncclSuccess && state.segment->aborted())
     state.result = ncclRemoteError;
-  *result = state.result;
+  const ncclResult_t failure = state.failure;
+  *result = failure == ncclSuccess ? state.result.load() : failure;
   return ncclSuccess;
 }
 
@@ -292,6 +294,8 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
   if (!isAllowed(communicator, "ncclAllReduce"))
     return ncclInvalidUsage;
   const std::shared_ptr<State> state = communicator->state;
+  if (const ncclResult_t failure = state->failure; failure != ncclSuccess)
+    return failure;
   const Interface &driver = *standin::standin();
   const int number = ++state->reductions;
   const std::string what = fault(state->rank, number);
@@ -309,8 +313,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
   std::thread([=, order = driver.shareOrder()] {
     standin::standin()->adoptOrder(order);
     std::this_thread::sleep_for(microseconds(50)); // the caller is back before
-    ncclResult_t before = ncclInProgress; // else the work itself failed
-    state->result.compare_exchange_strong(before, enqueue(reduction, stream));
+    state->result = enqueue(reduction, stream);
   }).detach();
   return ncclInProgress;
 }
