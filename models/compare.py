@@ -213,7 +213,8 @@ class Reference:
 def compare(name, optimizer, options):
     """A row: {model, optimizer, lr, halvings, noise, moves, cells: {exporter-form: cell}}."""
     ref = Reference(name, optimizer, options.lr)
-    row = dict(model=name, optimizer=optimizer, lr=ref.setting["lr"], halvings=ref.halvings, noise=ref.noise, moves=ref.moves)
+    row = dict(model=name, optimizer=optimizer, lr=ref.setting["lr"], halvings=ref.halvings, noise=ref.noise, moves=ref.moves,
+               commit=options.commit)
     if options.exact:
         row["exact"] = worst(ref.train(dtype=torch.float64)[0], ref.curve()[0])
     files = [f for f in FILES if f[0] in options.exporters.split(",") and f[1] in options.forms.split(",")]
@@ -281,6 +282,22 @@ def table(rows):
     return ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|", *map(line, rows)]
 
 
+def commit_here():
+    """Of this checkout, as git names it; with -dirty where files differ."""
+    done = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return done.stdout.strip() or "an unknown commit"
+
+
+def commits(rows):
+    """Which rows were computed at which commit."""
+    at = collections.defaultdict(list)
+    for row in rows:
+        at[row.get("commit", "an unknown commit")].append(f"{row['model']} ({row['optimizer']})")
+    if len(at) == 1:
+        return [f"All at {next(iter(at))}."]
+    return [f"- at {commit}: {', '.join(found)}" for commit, found in at.items()]
+
+
 def page(rows, version):
     """curves.md."""
     cells = [cell for row in rows for cell in row["cells"].values()]
@@ -300,8 +317,8 @@ def page(rows, version):
         "Written by `compare.py --write`; its head says the setting and the bounds. Cells: the largest relative difference of a",
         "loss. `<`: lr halved until PyTorch's own noise was small; `~`: within 10 times that noise only; `f`: batch norms that the",
         "exporter folded, so did PyTorch; `w`: dlc compile warned. lr, how far training moves a loss, and noise are PyTorch's.", "",
-        f"{version}, torch {torch.__version__}: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()) + ".", "",
-        *table(rows), "", "What was not trained, or not as PyTorch does:", "", *told, ""])
+        f"{version}, torch {torch.__version__}: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()) + ".",
+        *commits(rows), "", *table(rows), "", "What was not trained, or not as PyTorch does:", "", *told, ""])
 
 
 def plain(message):
@@ -324,6 +341,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="the page curves.md beside this file")
     parser.add_argument("--exact", action="store_true", help="a column more: PyTorch's f32 against its f64")
     parser.add_argument("--verbose", action="store_true", help="every loss")
+    parser.add_argument("--commit", default=commit_here(), help="what dlc was built of, if not of this checkout")
     options = parser.parse_args()
     rows = [json.loads(text) for text in open(options.rows)] if options.rows and os.path.exists(options.rows) else []
     done = {(row["model"], row["optimizer"]) for row in rows}
