@@ -317,6 +317,19 @@ class Roles(dlc.TestCase):
                   "not of the layer's channels": self.branch(np.array([[1], [5], [2]]))}
         self.assertEqual({k: v[0] for k, v in unlike.items()}, dict.fromkeys(unlike, 2))
 
+    def test_biases_before_a_softmax(self):
+        """A layer's, though it is added to scores (EfficientViM); what is added to the scores of two values is not known to be learned."""
+        vector = np.array([[0.5, 2, 1]], np.float32)
+        for weight, role in (["x", "w"], 0), (["x", "z"], 2):
+            nodes = [node("MatMul", weight, ["p"], name="fc"), node("Split", ["p", "parts"], ["s", "t"], axis=1), node("Add", ["s", "onnx::Add_1"], ["a"]),
+                     node("Softmax", ["a"], ["b"], axis=1), node("Mul", ["b", "t"], ["y"])]
+            proto = model(nodes, [value("x", [4, 4]), value("z", [4, 6])], [value("y", [4, 3])],
+                          {"w": np.ones((4, 6), np.float32), "parts": np.array([3, 3]), "onnx::Add_1": vector})
+            proto.producer_name = "pytorch"
+            self.assertEqual(self.reasons(proto)["onnx::Add_1"][0], role)
+            _, _, errors = run(IMPORT, self.path("m.onnx"))
+            self.assertEqual("not trained: 'onnx::Add_1'" in errors, role == 2)
+
     def test_biases_of_products_from_the_left(self):
         """W x + b with a column b, as Mamba writes its step."""
         for rows, role in (4, 0), (5, 2):

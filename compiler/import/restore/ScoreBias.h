@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 namespace dlc::import {
@@ -19,6 +20,11 @@ inline bool isScoreMask(const std::vector<int64_t> &shape,
     masks |= out;
   }
   return masks;
+}
+
+/// One number a row, or a column: a layer's bias may have found its way there.
+inline bool isRow(const std::vector<int64_t> &shape) {
+  return std::count(shape.begin(), shape.end(), 1) + 1 == std::ssize(shape);
 }
 
 /// A mask keeps (0) or leaves out (-1e4 and less), alike for all heads; zeros

@@ -120,12 +120,15 @@ private:
     bool named = work.notes.hasSignature();
     if (scores && (f.candidates.empty() ||
                    isScoreMask(f.weight.shape, floatsOf(f.weight)))) {
+      const bool learned =
+          !named && mayBeLearned(f.weight.shape, floatsOf(f.weight));
+      if (learned && f.name.starts_with("onnx::") && isRow(f.weight.shape))
+        return; // the rules of findRoles: a layer's bias, or a warning
       constant(f, "only added to scores before a Softmax, with no parameter of "
                   "the source behind it");
-      if (!named && mayBeLearned(f.weight.shape, floatsOf(f.weight)))
+      if (learned)
         work.decide(f.name, "untrained",
-                    "may be a learned bias of scores: it differs from a mask",
-                    true);
+                    "may be a learned bias of scores, not a mask", true);
       return;
     }
     if (named && f.origin.values.empty())
@@ -259,9 +262,8 @@ private:
 
   /// A table's rows for each sample, moved: alike along the batch, inside.
   bool repeatsBatch(const Folded &f) const {
-    const auto &shape = f.weight.shape;
-    for (size_t axis = 1; axis + 1 < shape.size(); ++axis)
-      if (batch > 1 && shape[axis] == batch && isMoved(f) &&
+    for (size_t axis = 1; axis + 1 < f.weight.shape.size(); ++axis)
+      if (batch > 1 && f.weight.shape[axis] == batch && isMoved(f) &&
           !isSplat(f.weight) && repeatsAlong(f.weight, axis))
         return true;
     return false;
