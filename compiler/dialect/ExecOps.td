@@ -99,11 +99,12 @@ def Exec_BufferOp : Exec_SymbolUser<"buffer", [Pure]> {
 }
 def Exec_PortOp : Exec_Op<"port"> {
   let summary = "a buffer that the host fills before the program (input) or reads after it (output)";
-  let description = "`limit`: what its integers are below; 0: nothing is known. (C1) the direction is input or output; "
-    "(C2) the limit is not below 0.";
+  let description = "`limit`: what its integers are below; 0: nothing is known. They are not below 0, but for `from_end`: "
+    "not below -limit. (C1) the direction is input or output; "
+    "(C2) the limit is not below 0; (C3) from_end has a limit.";
   let example = [{exec.port "input" "labels" %x {limit = 10 : i64} : memref<4xi64>}];
   let arguments = (ins StrAttr:$direction, StrAttr:$name, AnyMemRef:$buffer,
-      DefaultValuedAttr<I64Attr, "0">:$limit);
+      DefaultValuedAttr<I64Attr, "0">:$limit, UnitAttr:$from_end);
   let assemblyFormat = "$direction $name $buffer attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }

@@ -79,6 +79,8 @@ def LookupInterface : OpInterface<"LookupInterface"> {
   let methods = [
     InterfaceMethod<"How many things the operand is an index of: it is less. 0: nothing is known of it.", "int64_t",
       "countOf", (ins "unsigned":$operand)>,
+    InterfaceMethod<"Whether the operand may be negative: it counts from the end, then, and is not below -countOf.", "bool",
+      "countsFromEnd", (ins "unsigned":$operand), "", "return false;">,
   ];
 }
 

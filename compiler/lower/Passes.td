@@ -23,7 +23,7 @@ def Layout : Lower_FunctionPass<"dlc-layout"> {
 def InferLimits : Lower_FunctionPass<"dlc-infer-limits"> {
   let summary = "note on integer inputs the bound of what they index";
   let description = [{Arguments of integers get the attribute `dlc.limit`: the rows of the table, or the classes, that they
-    index.}];
+    index, and `dlc.from_end` where all of these count negative ones from the end.}];
 }
 
 def MatmulEpilogues : Lower_PlacingPass<"dlc-matmul-epilogues"> {

@@ -117,16 +117,19 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
     return {};
   IntegerRange allowed = rangeOf(spec_.dtype);
   if (spec_.limit > 0)
-    allowed = {0, std::min(allowed.last, spec_.limit - 1)};
+    allowed = {spec_.fromEnd ? std::max(allowed.first, -spec_.limit) : 0,
+               std::min(allowed.last, spec_.limit - 1)};
   const std::optional<uint64_t> wrong = findOutside(
       values, found_, elements_ * static_cast<uint64_t>(rows), allowed);
   if (!wrong)
     return {};
+  const int64_t value = integerAt(values, found_, *wrong);
   return failed("{} {} in row {} is out of range, expected {} to {}",
-                kindOf(spec_), integerAt(values, found_, *wrong),
+                kindOf(spec_), value,
                 static_cast<uint64_t>(firstRow) +
                     *wrong / std::max<uint64_t>(elements_, 1),
-                allowed.first, allowed.last);
+                value < 0 ? allowed.first : std::max<int64_t>(allowed.first, 0),
+                allowed.last);
 }
 
 // Of rows that are made of what is in memory.

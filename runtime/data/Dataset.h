@@ -17,6 +17,7 @@ struct InputSpec {
   int64_t limit = 0;          // integers must lie in [0, limit); 0: any
   bool isLabel = false;       // its shape counts by entries a sample only
   bool isShared = false;      // the array is that of all samples, as a whole
+  bool fromEnd = false;       // a limit's integers may count from the end
   // How much each sample counts, f32: of no array, but made by the Loader.
   bool isWeight = false;
 };

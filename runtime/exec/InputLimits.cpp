@@ -2,17 +2,19 @@
 
 namespace dlc {
 
-// Integers of an input lie in [0, limit).
+// Integers of an input lie in [0, limit), or from -limit on.
 template <class T>
 static Status checkLimit(const plan::Port &port, const void *data,
                          uint64_t bytes) {
   const T *values = static_cast<const T *>(data);
+  const int64_t least = port.from_end() ? -port.limit() : 0;
   for (uint64_t i = 0; i < bytes / sizeof(T); ++i)
     if (const int64_t value = static_cast<int64_t>(values[i]);
-        value < 0 || value >= port.limit())
+        value < least || value >= port.limit())
       return usageError("input '{}': {} at position {} is out of range, "
-                        "expected 0 to {}",
-                        port.name(), value, i, port.limit() - 1);
+                        "expected {} to {}",
+                        port.name(), value, i, value < 0 ? least : 0,
+                        port.limit() - 1);
   return {};
 }
 

@@ -241,7 +241,7 @@ private:
       if (port.buffer() >= static_cast<uint32_t>(program.buffers_size()))
         return corrupt("port '{}' is buffer {} of {}", port.name(),
                        port.buffer(), program.buffers_size());
-      if (port.limit() < 0)
+      if (port.limit() < 0 || (port.from_end() && port.limit() == 0))
         return corrupt("port '{}' has the limit {}", port.name(), port.limit());
     }
     return {};

@@ -154,6 +154,18 @@ TEST(Executor, IntegersAreCheckedAgainstTheirLimit) {
             "input 'ids': 4 at position 2 is out of range, expected 0 to 3");
 }
 
+TEST(Executor, IntegersMayCountFromTheEnd) {
+  plan::Plan plan = lookupPlan(4);
+  plan.mutable_programs(0)->mutable_inputs(0)->set_from_end(true);
+  auto executor = make(plan);
+  const int64_t good[] = {0, -4, -1}, low[] = {0, -5, 3}, high[] = {0, 4, 3};
+  EXPECT_TRUE(executor->setInput("predict", "ids", good, sizeof good).ok());
+  EXPECT_EQ(executor->setInput("predict", "ids", low, sizeof low).message(),
+            "input 'ids': -5 at position 1 is out of range, expected -4 to 3");
+  EXPECT_EQ(executor->setInput("predict", "ids", high, sizeof high).message(),
+            "input 'ids': 4 at position 1 is out of range, expected 0 to 3");
+}
+
 TEST(Executor, AnErrorInACommandIsTheRunsAndTheNextRunWorks) {
   auto executor = make(lookupPlan(0));
   const int64_t bad[] = {0, 3, 4}, good[] = {0, 3, -1};

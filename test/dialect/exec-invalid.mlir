@@ -277,6 +277,14 @@ exec.port "input" "x" %x {limit = -1 : i64} : memref<4xf32>
 exec.region @a "scratch" bytes = 64
 exec.program @p scratch = 0 {
 %x = exec.buffer @a at 0 : memref<4xf32>
+// expected-error @+1 {{(C3) expected a limit beside from_end}}
+exec.port "input" "x" %x {from_end} : memref<4xf32>
+}
+
+// -----
+exec.region @a "scratch" bytes = 64
+exec.program @p scratch = 0 {
+%x = exec.buffer @a at 0 : memref<4xf32>
 // expected-error @+1 {{(C1) there is no kernel @f}}
 exec.launch @f ins(%x : memref<4xf32>) outs(%x : memref<4xf32>)
 }

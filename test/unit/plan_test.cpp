@@ -60,6 +60,8 @@ TEST(Verifier, RefusesContradictions) {
       {"port", [=](auto &p) { train(p)->mutable_inputs(0)->set_buffer(99); }},
       {"port", [=](auto &p) { train(p)->mutable_inputs(0)->set_name("y"); }},
       {"limit", [=](auto &p) { train(p)->mutable_inputs(1)->set_limit(-1); }},
+      {"limit",
+       [=](auto &p) { train(p)->mutable_inputs(0)->set_from_end(true); }},
       {"buffer 99",
        [=](auto &p) { train(p)->mutable_commands(0)->set_inputs(0, 99); }},
       {"kind", [=](auto &p) { train(p)->mutable_commands(0)->set_kind(""); }},

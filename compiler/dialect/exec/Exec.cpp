@@ -96,6 +96,8 @@ LogicalResult PortOp::verify() {
   if ((int64_t)getLimit() < 0)
     return emitOpError("(C2) expected a limit of 0 or more, found ")
            << (int64_t)getLimit();
+  if (getFromEnd() && getLimit() == 0)
+    return emitOpError("(C3) expected a limit beside from_end");
   return success();
 }
 

@@ -100,6 +100,7 @@ def Dlc_GatherOp : Dlc_Library<"gather", CastClear, "inferGather", [LookupInterf
   let answers = [{int64_t countOf(unsigned i) {
       return i == 1 ? tensorType(getData()).getDimSize(getAxis()) : 0;
     }
+    bool countsFromEnd(unsigned) { return true; }
   }] # PlacedAs<"gather">.text;
 }
 def Dlc_ScatterAddOp : Dlc_Op<"scatter_add", CastInfer,

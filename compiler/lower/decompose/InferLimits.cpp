@@ -15,20 +15,30 @@ namespace dlc {
 
 namespace {
 
-int64_t limitOf(OpOperand &use) {
+/// What integers lie below, 0 when nothing is known, and whether they may count
+/// from the end.
+struct Limit {
+  int64_t count = 0;
+  bool fromEnd = false;
+};
+
+Limit limitOf(OpOperand &use) {
   auto lookup = dyn_cast<ir::LookupInterface>(use.getOwner());
-  return lookup ? lookup.countOf(use.getOperandNumber()) : 0;
+  const unsigned i = use.getOperandNumber();
+  return lookup ? Limit{lookup.countOf(i), lookup.countsFromEnd(i)} : Limit();
 }
 
-/// The smallest limit among the uses of `v`, through reshapes; 0 when there is
-/// none.
-int64_t smallestLimit(Value v) {
-  int64_t limit = 0;
+/// What all uses of `v` bear, through reshapes. A negative index of two lengths
+/// would be two places, but either takes it: the shorter one is the limit.
+Limit smallestLimit(Value v) {
+  Limit limit;
   for (OpOperand &use : v.getUses()) {
     auto view = dyn_cast<ir::ReshapeOp>(use.getOwner());
-    int64_t other = view ? smallestLimit(view.getY()) : limitOf(use);
-    if (other && (!limit || other < limit))
-      limit = other;
+    Limit other = view ? smallestLimit(view.getY()) : limitOf(use);
+    if (!other.count)
+      continue;
+    limit = {limit.count ? std::min(limit.count, other.count) : other.count,
+             other.fromEnd && (limit.fromEnd || !limit.count)};
   }
   return limit;
 }
@@ -38,9 +48,13 @@ struct InferLimits : impl::InferLimitsBase<InferLimits> {
     func::FuncOp f = getOperation();
     for (BlockArgument arg : f.getArguments())
       if (isa<IntegerType>(ir::elementType(arg)))
-        if (int64_t limit = smallestLimit(arg))
+        if (const Limit limit = smallestLimit(arg); limit.count) {
+          Builder b(&getContext());
           f.setArgAttr(arg.getArgNumber(), "dlc.limit",
-                       Builder(&getContext()).getI64IntegerAttr(limit));
+                       b.getI64IntegerAttr(limit.count));
+          if (limit.fromEnd)
+            f.setArgAttr(arg.getArgNumber(), "dlc.from_end", b.getUnitAttr());
+        }
   }
 };
 

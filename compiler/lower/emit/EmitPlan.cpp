@@ -89,6 +89,7 @@ private:
       p->set_name(port.getName().str());
       p->set_buffer(ids[port.getBuffer()]);
       p->set_limit(port.getLimit());
+      p->set_from_end(port.getFromEnd());
       return success();
     }
     return command(op);

@@ -105,13 +105,13 @@ private:
       exec::PortOp::create(
           b, arg.getLoc(), "input",
           name(f.getArgAttrDict(i), "input" + std::to_string(i)), buffer(arg),
-          limit ? limit.getInt() : 0);
+          limit ? limit.getInt() : 0, bool(f.getArgAttr(i, "dlc.from_end")));
     }
     for (auto [i, v] : llvm::enumerate(block.getTerminator()->getOperands()))
       exec::PortOp::create(
           b, v.getLoc(), "output",
           name(f.getResultAttrDict(i), "output" + std::to_string(i)), buffer(v),
-          0);
+          0, false);
   }
 
   LogicalResult ensureArrived(OpBuilder &b, Value v) {

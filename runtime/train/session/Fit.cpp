@@ -20,6 +20,8 @@ InputSpec specOf(const plan::Plan &plan, const plan::Program &program,
   spec.shape = {type.shape().begin(), type.shape().end()};
   spec.limit = port.limit();
   spec.isLabel = isLabel(plan, port.name());
+  // A loss may look a weight up for each label; -1 is no class all the same.
+  spec.fromEnd = port.from_end() && !spec.isLabel;
   spec.isShared = isShared(plan, program, port);
   spec.isWeight = port.name() == plan::kSampleWeight;
   return spec;
