@@ -40,3 +40,21 @@ func.func @joined(%table: tensor<8x4xf32>, %a: tensor<2xi64>, %b: tensor<2xi64>)
   %y = dlc.exp %rows : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return %y : tensor<4x4xf32>
 }
+
+// What chooses the index and what masks the row read one comparison, and are two kernels all the same.
+// CHECK-LABEL: func @masked
+// CHECK: dlc.fused
+// CHECK: dlc.select
+// CHECK: dlc.fused
+// CHECK: dlc.gather
+// CHECK: dlc.select
+func.func @masked(%table: tensor<5xf32>, %labels: tensor<4xi64>) -> tensor<4xf32> {
+  %none = dlc.constant dense<1> : tensor<i64>
+  %first = dlc.constant dense<0> : tensor<i64>
+  %zero = dlc.constant dense<0.0> : tensor<f32>
+  %ignored = dlc.compare eq %labels, %none : (tensor<4xi64>, tensor<i64>) -> tensor<4xi1>
+  %at = dlc.select %ignored, %first, %labels : (tensor<4xi1>, tensor<i64>, tensor<4xi64>) -> tensor<4xi64>
+  %w = dlc.gather %table, %at by = generated {axis = 0 : i64} : (tensor<5xf32>, tensor<4xi64>) -> tensor<4xf32>
+  %y = dlc.select %ignored, %zero, %w : (tensor<4xi1>, tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -105,6 +105,16 @@ bool Cluster::hasRoomFor(ArrayRef<Operation *> more) const {
   return codeSize(all) <= kMaxCode;
 }
 
+bool Cluster::isIndexedBy(Operation *op) const {
+  return llvm::any_of(op->getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (!members.contains(user) || classify(user) != Class::Move)
+      return false;
+    return (isa<ir::LookupInterface>(user) && use.getOperandNumber() > 0) ||
+           isIndexedBy(user);
+  });
+}
+
 bool Cluster::isWorthJoining() const {
   return domain.reduces || elementCount(domain.full) <= kTiny;
 }
@@ -140,8 +150,9 @@ bool Clusters::atEnd(Operation *op) {
 
 bool Clusters::mayJoin(Cluster &c, Cluster &home) const {
   bool fits = c.domain == home.domain || c.finishes(home) || home.finishes(c);
-  if (!fits || c.ops.size() + home.ops.size() > kMaxOps)
-    return false;
+  if (!fits || c.ops.size() + home.ops.size() > kMaxOps ||
+      llvm::any_of(c.ops, [&](Operation *op) { return home.isIndexedBy(op); }))
+    return false; // indices lie in memory
   auto inside = [&](Operation *op) {
     return c.members.contains(op) || home.members.contains(op);
   };

@@ -59,6 +59,8 @@ struct Cluster {
   bool finishes(const Cluster &reduction) const;
   /// Whether its code stays small with `more`.
   bool hasRoomFor(llvm::ArrayRef<mlir::Operation *> more) const;
+  /// Whether op's elements are indices of a move of it, maybe moved before.
+  bool isIndexedBy(mlir::Operation *op) const;
   /// Whether it should run together with another one that reads the same.
   bool isWorthJoining() const;
 };

@@ -111,16 +111,6 @@ private:
       return c.members.contains(u) && classify(u) == Class::Move;
     });
   }
-  /// Whether op's elements are indices of a move of c, maybe moved before.
-  bool feedsIndex(Operation *op, Cluster &c) {
-    return llvm::any_of(op->getUses(), [&](OpOperand &use) {
-      Operation *user = use.getOwner();
-      if (!c.members.contains(user) || classify(user) != Class::Move)
-        return false;
-      return (isa<ir::LookupInterface>(user) && use.getOperandNumber() > 0) ||
-             feedsIndex(user, c);
-    });
-  }
   /// A kernel's addresses may read indices, but not choose among places, nor
   /// read them at an address that reads others.
   static bool isOneRead(Operation *op) {
@@ -147,7 +137,7 @@ private:
     const Domain &d = c.domain;
     if (feedsMove(op, c))
       return cls == Class::Move && isOnlyMoved(op, c) &&
-                     (isOneRead(op) || !feedsIndex(op, c))
+                     (isOneRead(op) || !c.isIndexedBy(op))
                  ? std::optional(d)
                  : std::nullopt;
     if (cls == Class::Reduce)
