@@ -125,6 +125,23 @@ S convert(S x, Type to) {
   return unsignedFrom ? make(arith::ExtUIOp()) : make(arith::ExtSIOp());
 }
 
+/// A half comes as f32, and leaves as what it is.
+S sameBits(S x, Type from, Type to) {
+  OpBuilder &b = *x.b;
+  auto cast = [&](Type type, Value v) -> Value {
+    return arith::BitcastOp::create(b, x.loc, type, v);
+  };
+  if (isHalf(from)) {
+    Value half = arith::TruncFOp::create(b, x.loc, from, x.v);
+    return x.with(
+        arith::ExtUIOp::create(b, x.loc, to, cast(b.getI16Type(), half)));
+  }
+  if (isHalf(to))
+    return x.with(
+        cast(to, arith::TruncIOp::create(b, x.loc, b.getI16Type(), x.v)));
+  return x.with(cast(to, x.v));
+}
+
 } // namespace
 
 /// Defines OP's body: `x` are the scalar operands, `op` the op; the expression
@@ -168,6 +185,8 @@ DLC_BODY(NotOp, x[0].with(arith::XOrIOp::create(builder, getLoc(), x[0].v,
 DLC_BODY(GeluOp, gelu(x[0], op.getTanh()))
 DLC_BODY(IsFiniteOp, compare(Predicate::eq, x[0] - x[0], x[0].constant(0)))
 DLC_BODY(CastOp, convert(x[0], elementType(op.getY())))
+DLC_BODY(BitCastOp,
+         sameBits(x[0], elementType(op.getX()), elementType(op.getY())))
 DLC_BODY(AddOp, x[0] + x[1])
 DLC_BODY(SubOp, x[0] - x[1])
 DLC_BODY(MulOp, x[0] * x[1])

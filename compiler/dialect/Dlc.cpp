@@ -157,6 +157,17 @@ LogicalResult CastOp::verify() {
     return emitOpError("(C1) expected operand and result of one shape");
   return success();
 }
+LogicalResult BitCastOp::verify() {
+  if (failed(verifyCompatibleShape(getX().getType(), getY().getType())))
+    return emitOpError("(C1) expected operand and result of one shape");
+  Type x = elementType(getX()), y = elementType(getY());
+  Type real = isa<FloatType>(x) ? x : y, whole = isa<FloatType>(x) ? y : x;
+  if (!isa<FloatType>(real) || !whole.isInteger(real.isF64() ? 64 : 32))
+    return emitOpError("(C2) expected i64 beside f64, or i32 beside another "
+                       "float, found ")
+           << x << " and " << y;
+  return success();
+}
 LogicalResult IotaOp::verify() {
   int64_t axis = getAxis(), rank = tensorType(getY()).getRank();
   if (axis < 0 || axis >= rank)

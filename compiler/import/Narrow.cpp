@@ -28,14 +28,14 @@ int resultType(const Node &node, const TypeCheck &types, int i) {
 
 /// Moves and choices of elements cannot.
 bool leavesRange(const std::string &op) {
-  static const std::set<std::string> ops = {
-      "Abs",        "Add",        "BitCast",
-      "BitShift",   "BitwiseNot", "Cast",
-      "CastLike",   "CumSum",     "CumProd",
-      "Div",        "Mean",       "Mul",
-      "Neg",        "Pow",        "ReduceL1",
-      "ReduceProd", "ReduceSum",  "ReduceSumSquare",
-      "Range",      "Sub",        "Sum"};
+  static const std::set<std::string_view> ops = {
+      "Abs",        "Add",       "BitShift",
+      "BitwiseNot", "Cast",      "CastLike",
+      "CumSum",     "CumProd",   "Div",
+      "Mean",       "Mul",       "Neg",
+      "Pow",        "ReduceL1",  "ReduceL2",
+      "ReduceProd", "ReduceSum", "ReduceSumSquare",
+      "Range",      "Sub",       "Sum"};
   return ops.count(op);
 }
 

@@ -1,5 +1,7 @@
 #include "compiler/reference/Interpreter.h"
 #include "compiler/reference/Scalars.h"
+#include "runtime/base/numbers/FloatCast.h"
+#include <bit>
 #include <cmath>
 
 using namespace mlir;
@@ -28,6 +30,22 @@ double convert(double x, Type to) {
   if (to.isInteger(1))
     return x != 0;
   return isa<IntegerType>(to) ? std::trunc(x) : x;
+}
+
+/// Of an integer, or into one; 64 bits as far as a double holds them.
+double sameBits(double x, Type from, Type to) {
+  if (from.isF64())
+    return double(std::bit_cast<int64_t>(x));
+  if (from.isF32())
+    return std::bit_cast<int32_t>(float(x));
+  if (from.isF16() || from.isBF16())
+    return from.isF16() ? toF16(float(x)) : toBf16(float(x));
+  const auto bits = int64_t(x);
+  if (to.isF64())
+    return std::bit_cast<double>(bits);
+  if (to.isF32())
+    return std::bit_cast<float>(int32_t(bits));
+  return to.isF16() ? fromF16(uint16_t(bits)) : fromBf16(uint16_t(bits));
 }
 
 using Function = std::function<double(const double *)>;
@@ -62,6 +80,9 @@ Function functionOf(Operation *op) {
     return [to = elementType(cast.getY())](const double *v) {
       return convert(*v, to);
     };
+  if (auto cast = dyn_cast<BitCastOp>(op))
+    return [from = elementType(cast.getX()), to = elementType(cast.getY())](
+               const double *v) { return sameBits(*v, from, to); };
   StringRef name = op->getName().stripDialect();
   if (auto c = dyn_cast<CompareOp>(op))
     name = stringifyPredicate(c.getPredicate());

@@ -143,5 +143,5 @@ void dlc::attachElementwiseGradients(MLIRContext &c) {
       [](auto &g) { return zeroWhere(g.a, g.dy); });
 
   noGradient<SignOp, FloorOp, CeilOp, NotOp, IsFiniteOp, AndOp, OrOp, CompareOp,
-             StopGradientOp>(c);
+             BitCastOp, StopGradientOp>(c);
 }

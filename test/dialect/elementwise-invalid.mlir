@@ -26,6 +26,22 @@ func.func @f(%x: tensor<2xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C1) expected operand and result of one shape}}
+  %z = dlc.bit_cast %x : (tensor<2xf32>) -> tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C2) expected i64 beside f64, or i32 beside another float, found 'f32' and 'i64'}}
+  %z = dlc.bit_cast %x : (tensor<2xf32>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
 func.func @f(%p: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<2xf64>) {
   // expected-error @+2 {{failed to infer returned types}}
   // expected-error @+1 {{(C1) expected operands of one element type, found 'f32' and 'f64'}}

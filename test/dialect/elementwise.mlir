@@ -38,6 +38,8 @@ func.func @elementwise(%x: tensor<2x3xf32>, %b: tensor<3xf32>, %p: tensor<2x3xi1
   %or = dlc.or %p, %and : (tensor<2x3xi1>, tensor<2x3xi1>) -> tensor<2x3xi1>
   %finite = dlc.is_finite %x : (tensor<2x3xf32>) -> tensor<2x3xi1>
   %cast = dlc.cast %x : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  %bits = dlc.bit_cast %x : (tensor<2x3xf32>) -> tensor<2x3xi32>
+  %half = dlc.bit_cast %bits : (tensor<2x3xi32>) -> tensor<2x3xbf16>
   %less = dlc.compare lt %x, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi1>
   %select = dlc.select %p, %x, %b : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   %lerp = dlc.lerp %x, %x, %b : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>

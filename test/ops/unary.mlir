@@ -149,6 +149,16 @@ func.func @through_integers(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   return %y : tensor<2x3xf64>
 }
 
+// its sign alone
+func.func @bit_cast_gate(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
+  %i = dlc.bit_cast %x : (tensor<2x3xf64>) -> tensor<2x3xi64>
+  %zero = dlc.constant dense<0> : tensor<i64>
+  %c = dlc.compare lt %i, %zero : (tensor<2x3xi64>, tensor<i64>) -> tensor<2x3xi1>
+  %n = dlc.neg %x : (tensor<2x3xf64>) -> tensor<2x3xf64>
+  %y = dlc.select %c, %n, %x : (tensor<2x3xi1>, tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  return %y : tensor<2x3xf64>
+}
+
 func.func @is_finite_gate(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   %c = dlc.is_finite %x : (tensor<2x3xf64>) -> tensor<2x3xi1>
   %n = dlc.neg %x : (tensor<2x3xf64>) -> tensor<2x3xf64>

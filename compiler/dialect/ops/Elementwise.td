@@ -91,6 +91,16 @@ def Dlc_CastOp : Dlc_Op<"cast", CastClear, [Pure, DeclareOpInterfaceMethods<Elem
   let hasFolder = 1;
   let hasVerifier = 1;
 }
+def Dlc_BitCastOp : Dlc_Op<"bit_cast", CastNever, [Pure, DeclareOpInterfaceMethods<ElementwiseInterface>]> {
+  let summary = "the bits of a number as another type's: of halves the lower 16, the others 0 or left out";
+  let shapes = "y as x";
+  let description = [{Which NaN a half is is not kept. (C1) operand and result have one shape; (C2) one is i64 and the other
+    f64, or one i32 and the other f32, f16 or bf16.}];
+  let example = [{%y = dlc.bit_cast %x : (tensor<2x3xf32>) -> tensor<2x3xi32>}];
+  let arguments = (ins Dlc_Tensor:$x);
+  let results = (outs Dlc_Tensor:$y);
+  let hasVerifier = 1;
+}
 
 def Dlc_AddOp : Dlc_Binary<"add", CastInfer> { let summary = "a + b"; let hasFolder = 1; }
 def Dlc_SubOp : Dlc_Binary<"sub", CastInfer> { let summary = "a - b"; }

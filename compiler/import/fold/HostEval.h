@@ -33,7 +33,7 @@ using HostResults = Result<std::vector<HostTensor>>;
 using HostOp = std::function<HostResults(HostCall &)>;
 using HostOps = std::map<std::string, HostOp>;
 
-/// Arithmetic, comparison, logic, Cast, BitCast, reductions, MelWeightMatrix.
+/// Arithmetic, comparison, logic, Cast, reductions, MelWeightMatrix.
 void addHostMath(HostOps &ops);
 /// Constant, ConstantOfShape, Range and everything that moves elements.
 void addHostMovement(HostOps &ops);

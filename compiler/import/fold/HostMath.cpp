@@ -282,59 +282,6 @@ void addElementwise(HostOps &ops) {
   ops["IsNaN"] = [](HostCall &c) { return unary(c, kIsNan, true); };
 }
 
-//===--- Bits -------------------------------------------------------------===//
-
-uint64_t bitsOf(const HostTensor &x, int64_t i) {
-  switch (x.dtype) {
-  case DType::F64:
-    return std::bit_cast<uint64_t>(x.number(i));
-  case DType::F32:
-    return std::bit_cast<uint32_t>(float(x.number(i)));
-  case DType::F16:
-    return toF16(float(x.number(i)));
-  case DType::BF16:
-    return toBf16(float(x.number(i)));
-  default:
-    return uint64_t(x.integer(i));
-  }
-}
-
-void setBits(HostTensor &y, int64_t i, uint64_t bits) {
-  switch (y.dtype) {
-  case DType::F64:
-    return y.setNumber(i, std::bit_cast<double>(bits));
-  case DType::F32:
-    return y.setNumber(i, std::bit_cast<float>(uint32_t(bits)));
-  case DType::F16:
-    return y.setNumber(i, fromF16(uint16_t(bits)));
-  case DType::BF16:
-    return y.setNumber(i, fromBf16(uint16_t(bits)));
-  default:
-    return y.setInteger(i, int64_t(bits));
-  }
-}
-
-/// Integers that a wider type holds are brought into their range later.
-HostResults bitCast(HostCall &call) {
-  DLC_TRY(call.require(1));
-  const HostTensor &x = *call.input(0);
-  const int to = int(call.node.integer("to", 0));
-  auto dtype = toDType(to);
-  const bool isFloat = dtype && dlc::isFloat(*dtype);
-  if (!dtype || (isFloat && isNarrow(to)))
-    return badModel("BitCast to {} is not supported", onnxTypeName(to));
-  if (isFloat && x.holdsFloats() && sizeOf(*dtype) != sizeOf(x.dtype))
-    return badModel("BitCast of {} to {}, which has another size",
-                    onnxTypeName(toOnnxType(x.dtype)), onnxTypeName(to));
-  DLC_ASSIGN(auto y, call.make(*dtype, x.shape));
-  for (int64_t i = 0, count = y.elements(); i < count; ++i) {
-    setBits(y, i, bitsOf(x, i));
-    if (to == onnx::TensorProto::UINT64 && y.integer(i) < 0)
-      return badModel("a UINT64 above 2^63 - 1 is not supported");
-  }
-  return one(std::move(y));
-}
-
 //===--- MelWeightMatrix --------------------------------------------------===//
 
 /// Triangles on the mel scale, each from the place of one bin's edge over the
@@ -397,7 +344,6 @@ void addHostMath(HostOps &ops) {
     DLC_TRY(c.require(1));
     return castTo(c, c.node.integer("to", 0));
   };
-  ops["BitCast"] = bitCast;
   ops["MelWeightMatrix"] = melWeights;
   ops["CastLike"] = [](HostCall &c) -> HostResults {
     DLC_TRY(c.require(2));

@@ -1,10 +1,17 @@
 // Integers and their bits: ops that dlc has no op for, as what it has. Integers
 // wrap in the type that holds them.
-#include "compiler/import/rows/Rows.h"
+#include "compiler/import/rows/Build.h"
+#include "compiler/import/rows/Quantize.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/SmallNumbers.h"
 #include "onnx-ml.pb.h"
+#include "runtime/base/numbers/Packed.h"
+#include <bit>
 #include <cmath>
+#include <map>
 
 using namespace mlir;
+using onnx::TensorProto;
 
 namespace dlc::import {
 namespace integers {
@@ -193,6 +200,178 @@ LogicalResult isInf(const Node &n) {
   return n.result(compare(n, ir::Predicate::eq, tested, n.constant(limit, x)));
 }
 
+//===--- BitCast ----------------------------------------------------------===//
+
+/// Of an ONNX type, whatever holds it.
+int widthOf(int onnxType, DType held) {
+  if (const SmallInteger *small = smallInteger(onnxType))
+    return small->bits;
+  const Packed *packed = findPacked(onnxTypeName(onnxType));
+  return packed ? packed->bits : 8 * int(sizeOf(held));
+}
+
+/// A float of at most 8 bits; null for every other type.
+const Packed *smallFloatOf(int onnxType) {
+  const Packed *packed = findPacked(onnxTypeName(onnxType));
+  return packed && packed->isFloat ? packed : nullptr;
+}
+
+uint64_t bitsOf(const HostTensor &x, int64_t i) {
+  switch (x.dtype) {
+  case DType::F64:
+    return std::bit_cast<uint64_t>(x.number(i));
+  case DType::F32:
+    return std::bit_cast<uint32_t>(float(x.number(i)));
+  case DType::F16:
+    return toF16(float(x.number(i)));
+  case DType::BF16:
+    return toBf16(float(x.number(i)));
+  default:
+    return uint64_t(x.integer(i));
+  }
+}
+
+void setBits(HostTensor &y, int64_t i, uint64_t bits) {
+  switch (y.dtype) {
+  case DType::F64:
+    return y.setNumber(i, std::bit_cast<double>(bits));
+  case DType::F32:
+    return y.setNumber(i, std::bit_cast<float>(uint32_t(bits)));
+  case DType::F16:
+    return y.setNumber(i, fromF16(uint16_t(bits)));
+  case DType::BF16:
+    return y.setNumber(i, fromBf16(uint16_t(bits)));
+  default:
+    return y.setInteger(i, int64_t(bits));
+  }
+}
+
+/// By value, the codes of a float of at most 8 bits; NaNs are one.
+class Codes {
+public:
+  explicit Codes(const Packed &type) : values(valuesOf(type)) {
+    for (size_t code = values.size(); code-- > 0;)
+      codes[keyOf(values[code])] = code;
+  }
+  /// Of a value that the type has.
+  uint64_t of(double value) const { return codes.at(keyOf(float(value))); }
+  double at(uint64_t code) const { return values[code % values.size()]; }
+  size_t size() const { return values.size(); }
+
+private:
+  static uint32_t keyOf(float value) {
+    return std::bit_cast<uint32_t>(std::isnan(value) ? float(NAN) : value);
+  }
+  std::vector<float> values;
+  std::map<uint32_t, uint64_t> codes;
+};
+
+using SomeCodes = std::optional<Codes>;
+SomeCodes codesOf(int onnxType) {
+  const Packed *type = smallFloatOf(onnxType);
+  return type ? SomeCodes(*type) : std::nullopt;
+}
+
+Result<HostTensor> castBits(const Node &n, const HostTensor &x, int to,
+                            DType dtype) {
+  DLC_TRY(n.table.budget().work(uint64_t(x.elements()), "folding a value"));
+  DLC_ASSIGN(Lease lease,
+             n.table.budget().take(HostTensor::bytesOf(x.elements()),
+                                   "folding a value"));
+  HostTensor y(dtype, x.shape, std::move(lease));
+  const SomeCodes from = codesOf(n.onnxType(0)), into = codesOf(to);
+  for (int64_t i = 0, count = y.elements(); i < count; ++i) {
+    const uint64_t bits = from ? from->of(x.number(i)) : bitsOf(x, i);
+    if (into)
+      y.setNumber(i, into->at(bits));
+    else
+      setBits(y, i, bits);
+    if (to == TensorProto::UINT64 && y.integer(i) < 0)
+      return badModel("a UINT64 above 2^63 - 1 is not supported");
+  }
+  return smallInteger(to) ? narrowed(n, y, to, false) : y;
+}
+
+Expr sameBits(Expr x, Type element) {
+  return x.make<ir::BitCastOp>(x.type().clone(element), x.v);
+}
+Expr lowBits(Expr x, double mask) {
+  return x.make<ir::AndOp>(x.v, x.scalar(mask).v);
+}
+
+/// The codes of f32s that are values of the type: their exponent and fraction
+/// lie side by side there, too, but below the least normal number.
+Expr codesOf(const Node &n, const Packed &type, Expr x) {
+  const Codes codes(type);
+  Expr bits = sameBits(x, n.b.getI32Type()), size = abs(x);
+  Expr normal =
+      lowBits(bits, double(INT32_MAX)) / std::ldexp(1.0, 23 - type.digits) -
+      std::ldexp(127 - type.bias, type.digits);
+  const double least = std::ldexp(1.0, 1 - type.bias);
+  Expr small = (size / std::ldexp(least, -type.digits)).cast(n.b.getI32Type());
+  Expr code = select(compare(ir::Predicate::lt, size, size.scalar(least)),
+                     small, normal);
+  auto where = [&](ir::Predicate p, Expr b, double value) {
+    code =
+        select(compare(p, size, b), code.scalar(double(codes.of(value))), code);
+  };
+  if (type.hasInfinity)
+    where(ir::Predicate::eq, size.scalar(INFINITY), INFINITY);
+  if (type.isSigned)
+    code = code + select(compare(ir::Predicate::lt, bits, bits.scalar(0)),
+                         code.scalar(double(codes.size() / 2)), code.scalar(0));
+  if (type.hasInfinity || type.hasNan || type.hasOneZero)
+    where(ir::Predicate::ne, size, NAN);
+  return code;
+}
+
+LogicalResult bitCast(const Node &n) {
+  if (!n.type(0))
+    return n.fail() << "input 0 is missing";
+  const int from = n.onnxType(0), to = int(n.integer("to", 0));
+  const auto dtype = toDType(to);
+  if (!dtype)
+    return n.fail() << "BitCast to " << onnxTypeName(to) << " is not supported";
+  Type held = n.type(0).getElementType(),
+       element = toMlir(*dtype, n.b.getContext());
+  if (widthOf(from, toDType(held)) != widthOf(to, *dtype))
+    return n.fail() << "BitCast of " << onnxTypeName(from) << " to "
+                    << onnxTypeName(to) << ", which has another size";
+  if (const HostTensor *known = n.host(0)) {
+    auto y = castBits(n, *known, to, *dtype);
+    return y.ok() ? n.result(0, std::move(*y)) : n.fail(y.status());
+  }
+  if (to == TensorProto::UINT64 && from != to)
+    return n.fail() << "BitCast of " << onnxTypeName(from)
+                    << " to UINT64 is not supported where it is not known when "
+                       "the model is compiled: numbers above 2^63 - 1 have no "
+                       "place in a program";
+  Type word = held.isF64() || element.isF64() ? n.b.getI64Type()
+                                              : Type(n.b.getI32Type());
+  auto x = input(n, 0);
+  if (failed(x))
+    return failure();
+  Expr bits = *x;
+  if (const Packed *small = smallFloatOf(from))
+    bits = codesOf(n, *small, bits);
+  else if (isa<FloatType>(held))
+    bits = sameBits(bits, word);
+  if (const Packed *small = smallFloatOf(to)) {
+    HostTensor values(DType::F32, {int64_t(1) << small->bits});
+    for (auto [code, value] : llvm::enumerate(valuesOf(*small)))
+      values.setNumber(int64_t(code), value);
+    auto table = known(n, std::move(values), "values");
+    if (failed(table))
+      return failure();
+    Expr code = lowBits(bits.cast(word), (1 << small->bits) - 1);
+    return n.result(gathered(*table, code.cast(n.b.getI64Type()), 0));
+  }
+  if (isa<FloatType>(element))
+    return n.result(sameBits(bits.cast(word), element));
+  Value y = bits.cast(element);
+  return n.result(smallInteger(to) ? narrowed(n, y, to, false) : y);
+}
+
 } // namespace
 } // namespace integers
 
@@ -208,6 +387,7 @@ void addIntegerRows(Rows &rows) {
   rows["BitwiseXor"] = integers::bitwiseXor;
   rows["BitwiseNot"] = integers::bitwiseNot;
   rows["BitShift"] = integers::bitShift;
+  rows["BitCast"] = integers::bitCast;
   rows["Xor"] = integers::logicalXor;
   rows["Mod"] = integers::mod;
   rows["Pow"] = integers::power;
