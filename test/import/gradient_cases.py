@@ -303,6 +303,9 @@ def cast_and_back(name, to, most):
 
 cast_and_back("float8_e4m3fn", 17, 448.0)
 cast_and_back("float8_e5m2", 19, 57344.0)
+nodes("cast_to_powers_of_two", [helper.make_node("Cast", ["x"], ["q"], to=24), helper.make_node("Cast", ["q"], ["y"], to=11)],
+      {"x": np.array([-700.0, -3.7, -0.3, 0.1, 0.26, 0.9, 7.1, 900.0])},
+      lambda t, x: x.abs() + (t.exp2(x.abs().log2().ceil()) - x.abs()).detach(), kink=True, opset=25)
 LINEAR_CODE = {"s": np.float32(0.25), "z": np.uint8(3)}
 rounded("quantize_and_back", [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
                               helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])], -0.75, 63.0,

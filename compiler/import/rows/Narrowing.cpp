@@ -83,6 +83,9 @@ Value roundedToPower(const Node &n, Value value, bool saturate) {
     y = select(compare(ir::Predicate::gt, rest, x.scalar(1)), y * 2, y);
   else if (*rounding == PowerRounding::Nearest)
     y = select(compare(ir::Predicate::ge, rest, x.scalar(1.5)), y * 2, y);
+  // The rounding has gradient 1. The difference is exact: either number is at
+  // most twice the other.
+  y = size + y.make<ir::StopGradientOp>((y - size).v);
   const double least = 0x1p-127, most = 0x1p127;
   y = choose(ir::Predicate::lt, size, least, saturate ? least : NAN, y);
   y = choose(ir::Predicate::gt, size, most, saturate ? most : NAN, y);
