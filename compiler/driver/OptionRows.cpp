@@ -43,10 +43,14 @@ Status setDims(Dims &dims, const Words &words) {
     const size_t split = word.find('=');
     if (split == std::string::npos)
       return usageError("expected NAME=N, found '{}'", word);
-    auto sizes = parseCounts(word.substr(split + 1), 1, INT64_MAX);
+    auto sizes = parseCounts(word.substr(split + 1), 0, INT64_MAX);
     if (!sizes)
-      return usageError("expected NAME=N with N of 1 or more, found '{}': {}",
+      return usageError("expected NAME=N with N of 0 or more, found '{}': {}",
                         word, sizes.status().message());
+    if (sizes->size() > 1 && llvm::is_contained(*sizes, 0))
+      return usageError("expected NAME=N,M with numbers of at least 1, found "
+                        "'{}'",
+                        word);
     dims[word.substr(0, split)] = *std::move(sizes);
   }
   return {};

@@ -33,7 +33,7 @@ std::vector<plan::Size> CompileOptions::sizes() const {
   const auto elements = [](const plan::Size &size) {
     double n = double(std::max<int64_t>(1, size.batch()));
     for (const plan::Size::Dim &dim : size.dims())
-      n *= double(dim.size());
+      n *= double(std::max<int64_t>(1, dim.size()));
     return n;
   };
   llvm::stable_sort(all, [&](const plan::Size &a, const plan::Size &b) {

@@ -405,8 +405,8 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   if (!inputs.ok())
     return fail(inputs.status());
   batch = inputs->batch;
-  if (std::string text = sharedInputs(*inputs); !text.empty())
-    emitRemark(here()) << text;
+  for (const std::string &remark : remarksOn(*inputs))
+    emitRemark(here()) << remark;
   auto initialized = initializeWeights(file, roles, head, options.init);
   if (!initialized.ok())
     return fail(initialized.status());
@@ -429,13 +429,15 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
     define(input.name, func.getArgument(i));
   }
   func.setAllArgAttrs(attributes);
+  for (const GraphInput &input : inputs->empty)
+    define(input.name, valueOfEmpty(input));
   for (const auto &[name, weight] : file.weights.all()) {
     entries[name].weight = &weight;
     if (Status status = checkDeclared(name); !status.ok())
       return fail(status);
   }
-  for (const GraphInput &input : inputs->all)
-    if (Status status = checkDeclared(input.name); !status.ok())
+  for (auto &i : llvm::concat<const GraphInput>(inputs->all, inputs->empty))
+    if (Status status = checkDeclared(i.name); !status.ok())
       return fail(status);
 
   builder.setInsertionPointToEnd(body);

@@ -28,6 +28,10 @@ public:
     GraphInputs inputs;
     for (const auto *input : given) {
       DLC_ASSIGN(auto type, bind(*input));
+      if (llvm::is_contained(type.getShape(), 0)) {
+        inputs.empty.push_back({input->name(), type});
+        continue;
+      }
       inputs.all.push_back({input->name(), type});
       if (type.getRank() > 0 && type.getDimSize(0) == batch)
         inputs.batch = *batch;
@@ -74,7 +78,7 @@ private:
           batch = bound->second;
         return {};
       }
-      if (!first && !dims.empty())
+      if (!first && !dims.empty() && !isEmpty(*input))
         first = input;
       isOne |= !dims.empty() && dims[0].dim_value() == options.batch;
     }
@@ -88,6 +92,12 @@ private:
                       first->name(), value, *options.batch, value);
     batch = value;
     return {};
+  }
+  static bool isEmpty(const onnx::ValueInfoProto &input) {
+    return llvm::any_of(input.type().tensor_type().shape().dim(),
+                        [](const auto &dim) {
+                          return dim.has_dim_value() && dim.dim_value() == 0;
+                        });
   }
   static int64_t firstDim(const onnx::ValueInfoProto &input) {
     return input.type().tensor_type().shape().dim(0).dim_value();
@@ -116,10 +126,10 @@ private:
   Result<int64_t> bindDim(const std::string &input,
                           const onnx::TensorShapeProto::Dimension &dim,
                           int index) {
-    if (dim.has_dim_value() && dim.dim_value() > 0)
+    if (dim.has_dim_value() && dim.dim_value() >= 0)
       return dim.dim_value();
     if (dim.has_dim_value())
-      return badModel("input '{}': dimension {} is {}, expected at least 1",
+      return badModel("input '{}': dimension {} is {}, expected at least 0",
                       input, index, dim.dim_value());
     const std::string &name = dim.dim_param();
     if (auto it = options.dims.find(name); it != options.dims.end()) {
@@ -191,16 +201,29 @@ Result<GraphInputs> bindInputs(const OnnxFile &file,
   return Binder(file, options, context).run();
 }
 
-std::string sharedInputs(const GraphInputs &inputs) {
-  std::vector<std::string> names;
+HostTensor valueOfEmpty(const GraphInput &input) {
+  return HostTensor(toDType(input.type.getElementType()),
+                    Shape(input.type.getShape()));
+}
+
+std::vector<std::string> remarksOn(const GraphInputs &inputs) {
+  std::vector<std::string> shared, empty, remarks;
   for (const GraphInput &input : inputs.all)
     if (input.type.getRank() == 0 || input.type.getDimSize(0) != inputs.batch)
-      names.push_back("'" + printable(input.name) + "'");
-  if (names.empty())
-    return "";
-  return fmt::format("{} the same for all samples: {}",
-                     names.size() > 1 ? "inputs that are" : "an input is",
-                     fmt::join(names, ", "));
+      shared.push_back("'" + printable(input.name) + "'");
+  for (const GraphInput &input : inputs.empty)
+    empty.push_back("'" + printable(input.name) + "'");
+  auto say = [&](const std::vector<std::string> &names, const char *one,
+                 const char *several) {
+    if (!names.empty())
+      remarks.push_back(fmt::format("{}: {}", names.size() > 1 ? several : one,
+                                    fmt::join(names, ", ")));
+  };
+  say(shared, "an input is the same for all samples",
+      "inputs that are the same for all samples");
+  say(empty, "an input without elements is none of the data's",
+      "inputs without elements are none of the data's");
+  return remarks;
 }
 
 } // namespace dlc::import

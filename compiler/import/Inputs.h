@@ -2,6 +2,7 @@
 #pragma once
 #include "compiler/import/Importer.h"
 #include "compiler/import/file/OnnxFile.h"
+#include "compiler/import/tensor/HostTensor.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace dlc::import {
@@ -13,7 +14,8 @@ struct GraphInput {
 
 struct GraphInputs {
   std::vector<GraphInput> all;
-  int64_t batch = 1; // see ImportedModel
+  std::vector<GraphInput> empty; // those without elements, which are known
+  int64_t batch = 1;             // see ImportedModel
 };
 
 /// The inputs that are not initializers, with static types. An error names the
@@ -22,7 +24,10 @@ Result<GraphInputs> bindInputs(const OnnxFile &file,
                                const ImportOptions &options,
                                mlir::MLIRContext &context);
 
-/// "inputs that are the same for all samples: ...", or "".
-std::string sharedInputs(const GraphInputs &inputs);
+HostTensor valueOfEmpty(const GraphInput &input);
+
+/// What is to be said of inputs that are the same for all samples, and of those
+/// without elements.
+std::vector<std::string> remarksOn(const GraphInputs &inputs);
 
 } // namespace dlc::import

@@ -59,7 +59,7 @@ private:
       if (size.batch() < 1)
         return corrupt("a size has the batch {}", size.batch());
       for (const plan::Size::Dim &dim : size.dims())
-        if (dim.size() < 1)
+        if (dim.size() < 0)
           return corrupt("dimension '{}' of a size is {}", dim.name(),
                          dim.size());
     }

@@ -215,7 +215,8 @@ class Sizes(dlc.TestCase):
                 (["--batch=8,8", "--dim", "time=6"], "--batch: 8 is given twice"),
                 (["--batch=8,0", "--dim", "time=6"], "--batch: expected numbers of at least 1, found 0 among 2"),
                 (["--batch=8,", "--dim", "time=6"], "--batch: expected a whole number"),
-                (["--dim", "time=6,x"], "expected NAME=N with N of 1 or more, found 'time=6,x'"),
+                (["--dim", "time=6,x"], "expected NAME=N with N of 0 or more, found 'time=6,x'"),
+                (["--dim", "time=6,0"], "expected NAME=N,M with numbers of at least 1, found 'time=6,0'"),
                 (["--batch=1,2,3,4,5,6", "--dim", "time=6,7,8"], "--batch and --dim make more than 16 sizes")):
             _, err = dlc.dlc("compile", self.onnx, "-o", self.path("m.dlc"), *words, code=dlc.USAGE)
             self.assertIn(message, err)

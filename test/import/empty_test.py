@@ -7,6 +7,7 @@ import sys
 import unittest
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
 
@@ -87,13 +88,15 @@ def cases():
     case("Resize", IMAGES, "Resize", ["i", "", "s"], {"s": np.array([1, 1, 2, 2], np.float32)}, floats(0, 3, 8, 8))
     case("Attention", ROWS + [node("Reshape", ["e", "to"], ["q"], allowzero=1)], "Attention", ["q", "q", "q"], {"to": ints(1, 2, 0, 3)},
          floats(1, 2, 0, 3))
+    case("TensorScatter", [node("Reshape", ["x", "cache"], ["past"]), node("Slice", ["past", "zero", "zero", "one"], ["e"])], "TensorScatter",
+         ["past", "e"], {"cache": ints(1, 2, 3)}, floats(1, 2, 3), axis=1)
     case("SoftmaxCrossEntropyLoss", ROWS, "SoftmaxCrossEntropyLoss", ["e", "none"], expected=np.float32(np.nan))
     return found
 
 
 def alone(steps, known):
     used = {n for step in steps for n in step.input}
-    proto = model(steps, [value("x", [2, 3])], [value("y", None)], {k: v for k, v in {**KNOWN, **known}.items() if k in used}, opset=23)
+    proto = model(steps, [value("x", [2, 3])], [value("y", None)], {k: v for k, v in {**KNOWN, **known}.items() if k in used}, opset=24)
     proto.graph.output[0].ClearField("type")
     return proto
 
@@ -125,7 +128,7 @@ class Empty(dlc.TestCase):
                 nodes.append(step)
             expected[f"y.{i}"] = (name, np.asarray(result))
         used = {n for step in nodes for n in step.input}
-        proto = model(nodes, [value("x", [2, 3])], [value(o, None) for o in expected], {k: v for k, v in known.items() if k in used}, opset=23)
+        proto = model(nodes, [value("x", [2, 3])], [value(o, None) for o in expected], {k: v for k, v in known.items() if k in used}, opset=24)
         for info in proto.graph.output:
             info.ClearField("type")
         np.savez(self.path("d.npz"), x=x)
@@ -160,6 +163,30 @@ class Empty(dlc.TestCase):
                 losses.append([line.split('"loss":')[1].split(",")[0] for line in file])
             self.run_dlc("export", run, "-o", self.path("trained.onnx"))
         self.assertEqual(*losses)
+
+    def test_inputs(self):
+        """An input without elements is none of the data's, as the past of a decoder that begins; the batch is another's."""
+        nodes = [node("Concat", ["past", "x"], ["k"], axis=1), node("MatMul", ["k", "w"], ["h"]), node("ReduceSum", ["h", "one"], ["logits"], keepdims=0),
+                 node("Concat", ["none", "x"], ["all"], axis=0), node("ReduceMax", ["all"], ["most"], keepdims=0)]
+        proto = model(nodes, [value("none", [0, 2, 3]), value("past", ["batch", "past_length", 3]), value("x", ["batch", 2, 3])],
+                      [value("logits", ["batch", 4]), value("most", [])], {"w": floats(3, 4), "one": ints(1)})
+        x = floats(4, 2, 3)
+        np.savez(self.path("d.npz"), x=x, y=np.arange(4))
+        for length, words in ((0, ["--dim", "past_length=0"]), (2, ["--dim", "past_length=2"])):
+            done = self.dlc("compile", self.write(proto), "--batch=4", "--predict-only", *words, "-o", self.path("m.dlc"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            names = "inputs without elements are none of the data's: 'none', 'past'" if length == 0 else "an input without elements is none of the data's: 'none'"
+            self.assertIn(names, done.stderr)
+        self.run_dlc("compile", self.write(proto), "--batch=4", "--dim", "past_length=0", "--loss=logits:cross_entropy", "-o", self.path("m.dlc"))
+        self.run_dlc("predict", self.path("m.dlc"), "--data=" + self.path("d.npz"), "-o", self.path("o.npz"))
+        expected = ReferenceEvaluator(proto).run(None, {"x": x, "past": floats(4, 0, 3), "none": floats(0, 2, 3)})
+        found = np.load(self.path("o.npz"))
+        np.testing.assert_allclose(found["logits"], expected[0])
+        self.assertEqual(found["most"], expected[1])
+        self.run_dlc("train", self.path("m.dlc"), "--data=" + self.path("d.npz"), "--run=" + self.path("run"), "--steps=2", "--quiet")
+        self.run_dlc("export", self.path("run"), "-o", self.path("trained.onnx"))
+        inputs = onnx.load(self.path("trained.onnx")).graph.input
+        self.assertEqual([i.name for i in inputs], ["none", "past", "x"])
 
     def test_refused(self):
         for op, inputs, message in (("ArgMax", ["e"], "ArgMax -> y.*: dimension 0 is empty"),

@@ -151,6 +151,15 @@ class SmallTypes(dlc.TestCase):
         self.check({"d": model(back, {"x": x}, ("y", number("FLOAT16"), [5]), [scale, zero])},
                    {"d": (whole - 32769).astype(np.float16)})
 
+    def test_refuses_a_zero_point_of_another_shape(self):
+        x, one = np.ones((2, 4), np.uint8), np.ones((), np.uint8)
+        for shape in (0,), (5,):
+            weights = {"s": np.float32(1), "z": one, "w": np.ones((4, 3), np.uint8), "yz": np.ones(shape, np.uint8)}
+            made = model([node("QLinearMatMul", ["x", "s", "z", "w", "s", "z", "s", "yz"], ["y"])], {"x": x}, ("y", TensorProto.UINT8, [2, 3]),
+                         [numpy_helper.from_array(v, k) for k, v in weights.items()])
+            verdict = cases.run_all({"m": made})["m"]
+            self.assertIn(f"a zero point of shape [{shape[0]}] for a result of shape [2, 3]", verdict.refused or "")
+
     def test_convolutions_of_integers(self):
         random = np.random.default_rng(3)
         x = random.integers(0, 256, (2, 4, 6, 5)).astype(np.uint8)

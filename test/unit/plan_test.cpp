@@ -86,10 +86,12 @@ TEST(Verifier, RefusesContradictions) {
       {"a size has the batch 0", [=](auto &p) { p.add_sizes(); }},
       {"in the first size",
        [=](auto &p) { p.add_sizes()->set_batch(p.batch() + 1); }},
-      {"dimension 'd' of a size is 0",
+      {"dimension 'd' of a size is -1",
        [=](auto &p) {
          p.add_sizes()->set_batch(p.batch());
-         p.mutable_sizes(0)->add_dims()->set_name("d");
+         auto *dim = p.mutable_sizes(0)->add_dims();
+         dim->set_name("d");
+         dim->set_size(-1);
        }},
       {"has ports", [=](auto &p) { train(p)->set_after("predict"); }},
       {"reduces",

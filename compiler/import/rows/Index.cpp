@@ -417,6 +417,8 @@ LogicalResult tensorScatter(const Node &n) {
                     << " does not fit into " << toString(shape)
                     << " along axis " << *axis;
   const int64_t batch = shape[0], size = shape[*axis], steps = added[*axis];
+  if (sizeOf(added) == 0)
+    return n.result(*past);
   Expr first = filled(n, {batch}, n.b.getI64Type(), 0);
   if (n.has(2)) {
     auto given = input(n, 2);

@@ -344,6 +344,10 @@ LogicalResult requantized(const Node &n, Expr sum, Value scale, size_t yScale,
   Expr point = Expr(n.b, n.loc, zero).cast(f32);
   if (shapeOf(zero) == Shape{1})
     point = point.reshape({});
+  auto shape = broadcastShapes(shapeOf(y), shapeOf(point.v));
+  if (!shape.ok() || *shape != shapeOf(y))
+    return n.fail() << "a zero point of shape " << toString(shapeOf(zero))
+                    << " for a result of shape " << toString(shapeOf(y));
   return n.result(quantized(Expr(n.b, n.loc, y), point, *range, type));
 }
 
