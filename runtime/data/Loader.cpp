@@ -86,8 +86,8 @@ Loader::Loader(std::span<const Dataset> sets, const Sampling &sampling,
                int64_t first, int64_t last)
     : sets_(sets), sampling_(sampling), next_(first * sampling.window),
       last_(last * sampling.window), made_(next_), ring_(kRing),
-      rows_(static_cast<size_t>(sampling.batch)),
-      order_(sampling, countsOf(sets)) {
+      order_(sampling, countsOf(sets)),
+      rows_(static_cast<size_t>(sampling.batch)) {
   for (const Dataset &set : sets)
     for (Made &made : ring_) // room for the largest
       resizeBatch(set, sampling.batch, made.batch);
