@@ -29,8 +29,10 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
   const LoweringTraits traits = target->lowering();
   const LoweringOptions lowering{target, wishesOf(options.train)};
   const auto &nodes = options.memory.recompute;
+  // What is gathered twice need not be kept in another form.
   const RecomputeOptions recompute{{nodes.begin(), nodes.end()},
-                                   options.memory.budget};
+                                   options.memory.budget,
+                                   options.train.allReduce.gathers()};
   const bool channelsLast =
       options.layout == "auto" ? traits.channelsLast : options.layout == "nhwc";
   phases.push_back({"layout", "images are laid out as the device likes them",
@@ -67,7 +69,8 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",
                     [recompute](OpPassManager &pm) {
-                      if (!recompute.nodes.empty() || recompute.budget)
+                      if (!recompute.nodes.empty() || recompute.budget ||
+                          recompute.parameters)
                         pm.addPass(createRecompute(recompute));
                     }});
   const bool shards = options.train.allReduce.shards(),

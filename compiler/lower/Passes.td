@@ -92,7 +92,8 @@ def Recompute : Lower_ModulePass<"dlc-recompute"> {
   let description = [{Of fused functions with gradients: the activations of the nodes that are named, then, for a budget, what
     saves most for what it costs.}];
   let options = [ListOption<"nodes", "nodes", "std::string", "of the nodes that one of these expressions is found in">,
-    Option<"budget", "memory", "int64_t", "0", "most bytes of all regions; 0: no limit">];
+    Option<"budget", "memory", "int64_t", "0", "most bytes of all regions; 0: no limit">,
+    Option<"parameters", "parameters", "bool", "false", "also what is made of parameters alone, such as their halves">];
 }
 
 //===--- plan -------------------------------------------------------------===//

@@ -57,12 +57,29 @@ struct Recompute : impl::RecomputeBase<Recompute> {
     auto patterns = Patterns::parse(nodes, getOperation());
     if (failed(patterns))
       return signalPassFailure();
+    const SymbolTable symbols(getOperation());
     for (auto f : getOperation().getOps<func::FuncOp>()) {
       Activations activations(f);
-      activations.recompute(matching(activations, *patterns));
+      llvm::BitVector chosen = matching(activations, *patterns);
+      if (parameters)
+        for (auto [i, item] : llvm::enumerate(activations.items()))
+          if (isOfParameters(item.value, symbols))
+            chosen.set(i);
+      activations.recompute(chosen);
     }
     if (budget)
       fitMemory(getOperation(), budget);
+  }
+
+  /// Whether a cluster makes it of trainable parameters alone.
+  static bool isOfParameters(OpResult v, const SymbolTable &symbols) {
+    auto fused = dyn_cast<ir::FusedOp>(v.getOwner());
+    return fused && !fused.getInputs().empty() &&
+           llvm::all_of(fused.getInputs(), [&](Value input) {
+             auto read = ir::viewedBy(input).getDefiningOp<ir::ReadOp>();
+             return read &&
+                    symbols.lookup<ir::StateOp>(read.getState()).getTrainable();
+           });
   }
 
   /// What no later command reads is computed again where what matches
