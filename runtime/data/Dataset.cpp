@@ -3,11 +3,13 @@
 #include "runtime/base/files/Mapping.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/Convert.h"
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace dlc {
 
@@ -111,6 +113,17 @@ double scaleOf(const Array &array, const InputSpec &spec,
 
 } // namespace
 
+// Most data that has such numbers has them by mistake (-100 where a label is to
+// be ignored), but to ONNX they are places.
+static void tellFromEnd(const InputSpec &spec, int64_t value, uint64_t row) {
+  static std::once_flag told;
+  std::call_once(told, [&] {
+    warning("'{}': {} in row {} counts from the end, as all values below 0 do: "
+            "{} is the last",
+            spec.key, value, row, spec.limit - 1);
+  });
+}
+
 Status Column::checkRange(const std::byte *values, int64_t firstRow,
                           int64_t rows) const {
   if (isFloat(spec_.dtype))
@@ -119,17 +132,24 @@ Status Column::checkRange(const std::byte *values, int64_t firstRow,
   if (spec_.limit > 0)
     allowed = {spec_.fromEnd ? std::max(allowed.first, -spec_.limit) : 0,
                std::min(allowed.last, spec_.limit - 1)};
-  const std::optional<uint64_t> wrong = findOutside(
-      values, found_, elements_ * static_cast<uint64_t>(rows), allowed);
-  if (!wrong)
+  const uint64_t count = elements_ * static_cast<uint64_t>(rows);
+  const auto rowOf = [&](uint64_t element) {
+    return static_cast<uint64_t>(firstRow) +
+           element / std::max<uint64_t>(elements_, 1);
+  };
+  if (const auto wrong = findOutside(values, found_, count, allowed)) {
+    const int64_t value = integerAt(values, found_, *wrong);
+    return failed("{} {} in row {} is out of range, expected {} to {}",
+                  kindOf(spec_), value, rowOf(*wrong),
+                  value < 0 ? allowed.first
+                            : std::max<int64_t>(allowed.first, 0),
+                  allowed.last);
+  }
+  if (spec_.limit <= 0 || !spec_.fromEnd)
     return {};
-  const int64_t value = integerAt(values, found_, *wrong);
-  return failed("{} {} in row {} is out of range, expected {} to {}",
-                kindOf(spec_), value,
-                static_cast<uint64_t>(firstRow) +
-                    *wrong / std::max<uint64_t>(elements_, 1),
-                value < 0 ? allowed.first : std::max<int64_t>(allowed.first, 0),
-                allowed.last);
+  if (const auto below = findOutside(values, found_, count, {0, allowed.last}))
+    tellFromEnd(spec_, integerAt(values, found_, *below), rowOf(*below));
+  return {};
 }
 
 // Of rows that are made of what is in memory.

@@ -49,6 +49,7 @@ class Indices(dlc.TestCase):
                          "--shuffle=off", code=code)
         if code != dlc.OK:
             return err
+        self.messages = err
         dlc.dlc("export", self.path(name), "-o", self.path(name + ".onnx"))
         weights = {t.name: numpy_helper.to_array(t) for t in onnx.load(self.path(name + ".onnx")).graph.initializer}
         return dlc.Run(self.path(name)).metrics("loss").tolist(), weights
@@ -68,6 +69,7 @@ class Indices(dlc.TestCase):
             self.save(name, i - ROWS * signs[0], j - ROWS * signs[1], labels)
             found, trained = self.train(name)
             self.assertEqual(found, losses)
+            self.assertRegex(self.messages, "'i': -[0-9]+ in row [0-9]+ counts from the end, as all values below 0 do: 4 is the last")
             for key in weights:
                 np.testing.assert_array_equal(trained[key], weights[key], key)
 
