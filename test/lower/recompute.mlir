@@ -1,7 +1,6 @@
 // RUN: %dlc-opt %s --dlc-fuse --dlc-recompute=nodes=relu --split-input-file | FileCheck %s --check-prefixes=CHECK,RELU
 // RUN: %dlc-opt %s --dlc-fuse "--dlc-recompute=nodes=relu,first" --split-input-file | FileCheck %s --check-prefixes=CHECK,BOTH
 // RUN: %dlc-opt %s --dlc-fuse --dlc-recompute=nodes=other --split-input-file | FileCheck %s --check-prefixes=CHECK,NONE
-// RUN: %dlc-opt %s --dlc-fuse --dlc-recompute=parameters --split-input-file | FileCheck %s --check-prefix=PARAMETERS
 
 // A product of the backward part reads the relu's result. A copy of the relu's whole cluster stands in front of that
 // product and reads what the cluster read, or a copy of that; what comes later reads the same copies.
@@ -86,32 +85,4 @@ func.func @predict(%x: tensor<4x4xf32>) -> (tensor<4x4xf32> {dlc.name = "y"}) {
   %p = dlc.matmul %r, %r : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %q = dlc.matmul %r, %p : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %q : tensor<4x4xf32>
-}
-
-// -----
-// What is made of trained parameters alone is computed again, as are their halves with --zero=3; what data or frozen ones
-// are made to is not.
-// PARAMETERS-LABEL: func @halves
-// PARAMETERS: %[[W:.*]] = dlc.read @w
-// PARAMETERS: dlc.fused(%[[W]])
-// PARAMETERS: %[[F:.*]] = dlc.fused(%{{.*}})
-// PARAMETERS: dlc.matmul %arg1, %arg1
-// PARAMETERS: %[[A:.*]] = dlc.fused(%[[W]])
-// PARAMETERS: %[[G:.*]] = dlc.matmul %[[A]], %{{.*}}
-// PARAMETERS-NOT: dlc.fused
-// PARAMETERS: dlc.matmul %[[F]], %[[G]]
-dlc.state @w : tensor<4x4xf32> param init = 0.0 : f32 trainable
-dlc.state @f : tensor<4x4xf32> param init = 0.0 : f32
-func.func @halves(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<f32> {dlc.name = "loss"}, tensor<4x4xf32> {dlc.name = "g"}) {
-  %w = dlc.read @w : tensor<4x4xf32>
-  %h = dlc.relu %w : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %m = dlc.matmul %x, %h : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  %v = dlc.read @f : tensor<4x4xf32>
-  %i = dlc.tanh %v : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %p = dlc.matmul %m, %i : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  %loss = dlc.reduce_sum %p {axes = array<i64: 0, 1>} : (tensor<4x4xf32>) -> tensor<f32>
-  %d = dlc.matmul %y, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
-  %g = dlc.matmul %h, %d : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
-  %k = dlc.matmul %i, %g : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc(fused<"gradient">["d"])
-  return %loss, %k : tensor<f32>, tensor<4x4xf32>
 }
