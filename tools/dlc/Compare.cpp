@@ -40,7 +40,7 @@ CompareArguments::CompareArguments() {
               "at most: the first that differs is the last");
   table.number("compare.tolerance", options.tolerance, 0, 1e6,
                "relative error of a tensor that is borne (default: 1e-4, where "
-               "f16 takes part 2e-3, bf16 8e-3)");
+               "f16 takes part 1e-3, bf16 6e-3)");
   table.toggle("compare.drift", options.drift,
                "let B go on with its own values, so that differences add up");
   table.count("compare.worst", worst, 0,

@@ -124,22 +124,27 @@ WideTensor permute(const WideTensor &a, std::span<const int> axes) {
   return b;
 }
 
-Closeness compareTensors(const WideTensor &a, const WideTensor &b) {
-  Closeness best;
+std::optional<Closeness> compareTensors(const WideTensor &a,
+                                        const WideTensor &b) {
   if (a.shape.size() != b.shape.size())
-    return best;
-  bool found = false;
+    return std::nullopt;
+  std::optional<Closeness> best;
   for (const std::vector<int> &axes :
        likelyOrders(static_cast<int>(a.shape.size()))) {
     if (!fits(a, b, axes))
       continue;
     Closeness one = compareInOrder(permute(a, axes), b);
     one.axes = axes;
-    if (!found || one.error < best.error)
+    if (!best || one.error < best->error)
       best = one;
-    found = true;
   }
   return best;
+}
+
+WideTensor scaled(WideTensor tensor, double factor) {
+  for (double &x : tensor.values)
+    x *= factor;
+  return tensor;
 }
 
 std::vector<int64_t> positionOf(size_t element,

@@ -4,6 +4,7 @@
 #include "runtime/plan/plan.pb.h"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,8 +20,7 @@ WideTensor widen(const plan::TensorType &type, const std::byte *data);
 
 // The shape in which `to` has what `from` has: which axis of `from` is axis i
 // of `to`. The same axes, channels moved to the end or back, or a matrix
-// transposed, whichever brings the values nearest. Empty: no such order has
-// this shape.
+// transposed, whichever brings the values nearest.
 struct Closeness {
   std::vector<int> axes;
   double error = 0;    // |b - a| / |a|, Euclidean; of zeros |b|
@@ -28,12 +28,15 @@ struct Closeness {
   double a = 0, b = 0; // there
 };
 // Elements that are NaN or the same infinity in both count as equal; where one
-// alone is so the error is infinite.
-Closeness compareTensors(const WideTensor &a, const WideTensor &b);
+// alone is so the error is infinite. None: no such order of a has b's shape.
+std::optional<Closeness> compareTensors(const WideTensor &a,
+                                        const WideTensor &b);
 
 // Closeness::error but for so large a share of the elements, those that differ
 // most; of the same shape.
 double trimmedError(const WideTensor &a, const WideTensor &b, double share);
+
+WideTensor scaled(WideTensor tensor, double factor);
 
 // `a` with its axes in this order.
 WideTensor permute(const WideTensor &a, std::span<const int> axes);

@@ -65,6 +65,18 @@ Status checkSides(const ComparedSide &a, const ComparedSide &b) {
   return {};
 }
 
+// 1 without a scaler.
+Result<double> lossScaleOf(Executor &executor) {
+  std::vector<std::byte> copy;
+  for (const plan::State &state : executor.plan().states())
+    if (state.role() == "scaler" && state.type().dtype() == plan::F32) {
+      DLC_ASSIGN(const TensorView view,
+                 executor.fetchState(state.name(), copy));
+      return scalarOf(view);
+    }
+  return 1.0;
+}
+
 class Comparer {
 public:
   Comparer(ComparedSide &a, ComparedSide &b, const CompareOptions &options)
@@ -107,10 +119,13 @@ private:
       result.resultsA = pairs.resultsA;
       result.resultsB = pairs.resultsB;
     }
+    DLC_ASSIGN(const double lossScaleA, lossScaleOf(a_.session().executor()));
+    DLC_ASSIGN(const double lossScaleB, lossScaleOf(b_.session().executor()));
     ResultKeeper keeper(pairs, kept_);
     ComparedStep &step = result.steps.back();
     DLC_ASSIGN(const auto lossA, a_.run(*a, number, keeper));
-    ResultComparer comparer(pairs, kept_, *b, options_);
+    ResultComparer comparer(pairs, kept_, *b, lossScaleB / lossScaleA,
+                            options_);
     DLC_ASSIGN(const auto lossB, b_.run(*b, number, comparer));
     if (options_.drift && lossA && lossB)
       step.losses = std::pair(*lossA, *lossB);

@@ -16,7 +16,7 @@ struct CompareOptions {
   std::string program = "train_step"; // or eval_step, predict
   int64_t steps = 1; // at most: it ends with the first that differs
   // The largest relative error (Closeness::error) of a tensor. None: by the
-  // lowest precision that takes part in it, 1e-4 of f32, 2e-3 of f16, 8e-3 of
+  // lowest precision that takes part in it, 1e-4 of f32, 1e-3 of f16, 6e-3 of
   // bf16: some roundings of one operation.
   std::optional<double> tolerance;
   // Every tensor is compared as A's tensors make it: after each result of B

@@ -77,8 +77,8 @@ Status ComparedStates::compareOne(const plan::State &state,
     now.a = movedFrom(before->second.first, std::move(now.a));
     now.b = movedFrom(before->second.second, std::move(now.b));
   }
-  const Closeness close = compareTensors(now.a, now.b);
-  if (close.axes.size() != now.b.shape.size())
+  const auto close = compareTensors(now.a, now.b);
+  if (!close)
     return {};
   const double epsilon = std::max(epsilonOf(*now.typeA), epsilonOf(*now.typeB));
   tensors.push_back(
@@ -88,11 +88,11 @@ Status ComparedStates::compareOne(const plan::State &state,
        .phase = ComparedTensor::Phase::Update,
        .typeA = *now.typeA,
        .typeB = *now.typeB,
-       .error = close.error,
+       .error = close->error,
        .tolerance = std::max(tolerance_, toleranceOf(epsilon, options_)),
-       .at = positionOf(close.worst, now.b.shape),
-       .a = close.a,
-       .b = close.b,
+       .at = positionOf(close->worst, now.b.shape),
+       .a = close->a,
+       .b = close->b,
        .isNoise = rootMeanSquare(now.a) < level});
   return {};
 }

@@ -58,7 +58,7 @@ double epsilonOf(const plan::TensorType &type) {
 double toleranceOf(double epsilon, const CompareOptions &options) {
   if (options.tolerance)
     return *options.tolerance;
-  return epsilon >= kEpsilonBf16 ? 8e-3 : epsilon >= kEpsilonF16 ? 2e-3 : 1e-4;
+  return epsilon >= kEpsilonBf16 ? 6e-3 : epsilon >= kEpsilonF16 ? 1e-3 : 1e-4;
 }
 
 Status OperandsNoise::read(const ProbedCommand &c) {
@@ -147,10 +147,10 @@ Status ResultKeeper::after(const ProbedCommand &c) {
 
 ResultComparer::ResultComparer(const ResultPairs &pairs,
                                const KeptResults &kept,
-                               const plan::Program &program,
+                               const plan::Program &program, double lossScale,
                                const CompareOptions &options)
-    : kept_(kept), loss_(plan::findLossCommand(program)), options_(options),
-      possible_(pairs.possible) {
+    : kept_(kept), loss_(plan::findLossCommand(program)), lossScale_(lossScale),
+      options_(options), possible_(pairs.possible) {
   for (const ResultPair &pair : pairs.certain)
     certain_[pair.b] = pair.a;
 }
@@ -166,34 +166,47 @@ Status ResultComparer::after(const ProbedCommand &c) {
     if (certain == certain_.end() && possible == possible_.end())
       continue;
     DLC_ASSIGN(const WideTensor values, fetchWide(c.device, c.outputs[i]));
-    const Chosen chosen =
-        certain != certain_.end()
-            ? Chosen{certain->second,
-                     compareTensors(kept_.at(certain->second).values, values)}
-            : nearest(possible->second, values);
-    if (chosen.close.axes.size() == values.shape.size())
-      DLC_TRY(take(chosen, c, c.outputs[i], values));
+    const bool isBackward = c.index > loss_;
+    if (const auto chosen = certain != certain_.end()
+                                ? measure(certain->second, isBackward, values)
+                                : nearest(possible->second, isBackward, values))
+      DLC_TRY(take(*chosen, c, c.outputs[i], values));
   }
   return {};
 }
 
-ResultComparer::Chosen
+std::optional<ResultComparer::Chosen>
+ResultComparer::measure(const ResultPlace &place, bool isBackward,
+                        const WideTensor &b) const {
+  const WideTensor &a = kept_.at(place).values;
+  std::optional<Closeness> close = compareTensors(a, b);
+  if (!close)
+    return std::nullopt;
+  Chosen chosen{place, 1, *std::move(close)};
+  if (isBackward && lossScale_ != 1)
+    if (auto times = compareTensors(scaled(a, lossScale_), b);
+        times->error < chosen.close.error)
+      chosen = {place, lossScale_, *std::move(times)};
+  return chosen;
+}
+
+std::optional<ResultComparer::Chosen>
 ResultComparer::nearest(const std::vector<ResultPlace> &candidates,
-                        const WideTensor &values) const {
+                        bool isBackward, const WideTensor &b) const {
   // Farther apart, as a share of how much its elements vary, it is another
   // tensor.
   constexpr double kSame = 0.1;
-  Chosen best;
+  std::optional<Chosen> best;
   for (const ResultPlace &candidate : candidates) {
     if (found_.count(candidate))
       continue;
+    auto one = measure(candidate, isBackward, b);
+    if (!one)
+      continue;
     const WideTensor &a = kept_.at(candidate).values;
-    Closeness close = compareTensors(a, values);
-    const double variation = standardDeviation(a), size = rootMeanSquare(a);
-    if (close.axes.size() == values.shape.size() &&
-        close.error * size <= kSame * variation &&
-        (best.close.axes.empty() || close.error < best.close.error))
-      best = {candidate, std::move(close)};
+    if (one->close.error * rootMeanSquare(a) <= kSame * standardDeviation(a) &&
+        (!best || one->close.error < best->close.error))
+      best = std::move(one);
   }
   return best;
 }
@@ -202,6 +215,8 @@ Status ResultComparer::take(const Chosen &chosen, const ProbedCommand &c,
                             const Operand &output, const WideTensor &values) {
   const KeptResult &a = kept_.at(chosen.a);
   const Closeness &close = chosen.close;
+  const WideTensor expected =
+      scaled(permute(a.values, close.axes), chosen.factor);
   const RoundingNoise noise = noise_.of(output);
   // Rounding may choose other maxima of windows, whose gradients then are
   // elsewhere: that says nothing of the rest.
@@ -215,19 +230,15 @@ Status ResultComparer::take(const Chosen &chosen, const ProbedCommand &c,
                           : ComparedTensor::Phase::Forward,
       .typeA = a.type,
       .typeB = *output.type,
-      .error = chooses
-                   ? trimmedError(permute(a.values, close.axes), values, 0.05)
-                   : close.error,
+      .error = chooses ? trimmedError(expected, values, 0.05) : close.error,
       .tolerance =
           toleranceOf(std::max(noise.epsilon, a.noise.epsilon), options_),
       .at = positionOf(close.worst, values.shape),
       .a = close.a,
       .b = close.b,
-      .isNoise =
-          rootMeanSquare(a.values) < std::max(noise.level, a.noise.level)};
-  return options_.drift
-             ? Status()
-             : replaceValues(permute(a.values, close.axes), c.device, output);
+      .isNoise = rootMeanSquare(expected) <
+                 std::max(noise.level, a.noise.level * chosen.factor)};
+  return options_.drift ? Status() : replaceValues(expected, c.device, output);
 }
 
 std::vector<ComparedTensor> ResultComparer::tensors() const {

@@ -6,6 +6,7 @@
 #include "runtime/train/compare/CompareSteps.h"
 
 #include <map>
+#include <optional>
 
 namespace dlc {
 
@@ -74,26 +75,32 @@ private:
 // that is given must outlive it.
 class ResultComparer final : public Probe {
 public:
+  // `lossScale`: B's over A's; results of the backward pass may bear it.
   ResultComparer(const ResultPairs &pairs, const KeptResults &kept,
-                 const plan::Program &program, const CompareOptions &options);
+                 const plan::Program &program, double lossScale,
+                 const CompareOptions &options);
   Status before(const ProbedCommand &command) override;
   Status after(const ProbedCommand &command) override;
 
   std::vector<ComparedTensor> tensors() const; // in the order of A
 
 private:
-  // A result of A, and how near B's is.
+  // A result of A, times `factor`, and how near B's is.
   struct Chosen {
     ResultPlace a;
+    double factor;
     Closeness close;
   };
-  Chosen nearest(const std::vector<ResultPlace> &candidates,
-                 const WideTensor &values) const;
+  std::optional<Chosen> measure(const ResultPlace &a, bool isBackward,
+                                const WideTensor &b) const;
+  std::optional<Chosen> nearest(const std::vector<ResultPlace> &candidates,
+                                bool isBackward, const WideTensor &b) const;
   Status take(const Chosen &chosen, const ProbedCommand &command,
               const Operand &output, const WideTensor &values);
 
   const KeptResults &kept_;
   const int loss_;
+  const double lossScale_;
   const CompareOptions &options_;
   std::map<ResultPlace, ResultPlace> certain_; // of B's, A's
   const std::map<ResultPlace, std::vector<ResultPlace>> &possible_;
