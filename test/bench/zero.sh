@@ -6,28 +6,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 model=${1:-models/gpt_tiny.onnx} data=${2:-models/text-train.npz} steps=${3:-60}
 PATH=$PWD/build/bin:$PATH
-folder=$(mktemp -d)
-delete() {
-  ip netns del dlc-y 2>/dev/null || true
-  ip netns del dlc-z 2>/dev/null || true
-}
-trap 'delete; rm -rf "$folder"' EXIT
-delete
-ip netns add dlc-y
-ip netns add dlc-z
-ip link add dlc-y0 netns dlc-y type veth peer name dlc-z0 netns dlc-z
-for side in y:1 z:2; do
-  ip -n "dlc-${side%:*}" addr add "10.78.0.${side#*:}/24" dev "dlc-${side%:*}0"
-  ip -n "dlc-${side%:*}" link set "dlc-${side%:*}0" up
-  ip -n "dlc-${side%:*}" link set lo up
-done
-
-rank() { # RANK SIDE ARTIFACT RUN
-  ip netns exec "dlc-$2" taskset -c "$1" dlc train "$3" --data="$data" --steps="$steps" --rank="$1" --world-size=2 \
-    --init=tcp://10.78.0.1:29999 --threads=1 --quiet --run="$4" >"$folder/log-$1" 2>&1 ||
-    { tail -n 3 "$folder/log-$1" >&2; return 1; }
-}
-sent() { ip netns exec dlc-y cat /sys/class/net/dlc-y0/statistics/tx_bytes; }
+. test/bench/network.sh
+sent() { ip netns exec dlc-a cat /sys/class/net/dlc-a0/statistics/tx_bytes; }
 printf '%8s %8s %8s %10s\n' --zero Mbit/s 'MB sent' 'ms a step'
 for zero in 0 1 2 3; do
   more=()
@@ -35,12 +15,10 @@ for zero in 0 1 2 3; do
   dlc compile "$model" --ddp=2 --batch=16 --optimizer=adamw --lr=1e-3 --bucket-mb=0.05 --first-bucket-mb=0.05 --zero="$zero" \
     "${more[@]}" --quiet -o "$folder/$zero.dlc"
   for rate in 1000 300 100; do
-    for side in y z; do
-      tc -n "dlc-$side" qdisc replace dev "dlc-${side}0" root tbf rate "${rate}mbit" burst 64kb latency 100ms
-    done
+    shape "$rate"
     before=$(sent)
-    rank 1 z "$folder/$zero.dlc" "$folder/$zero-$rate" &
-    rank 0 y "$folder/$zero.dlc" "$folder/$zero-$rate"
+    rank 1 b "$folder/$zero.dlc" "$folder/$zero-$rate" &
+    rank 0 a "$folder/$zero.dlc" "$folder/$zero-$rate"
     wait
     python3 -c '
 import json, statistics, sys

@@ -1,6 +1,5 @@
 """Text becomes the tokens that Hugging Face's tokenizers give (tokenizer_ref.npz), and trains as a file of them."""
 
-import importlib.util
 import json
 import os
 import unittest
@@ -9,10 +8,8 @@ import dlc
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from tokens import TokenizerTest
 
-SPEC = importlib.util.spec_from_file_location("make_tokenizer", os.path.join(dlc.REFS, "make_tokenizer.py"))
-make_tokenizer = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(make_tokenizer)
 TEXT = os.path.join(dlc.REFS, "tokenizer.txt")
 T, VOCABULARY = 16, 512
 
@@ -28,32 +25,10 @@ def save_model(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), path)
 
 
-def tokens_of(path):
-    with open(path, "rb") as file:
-        header = np.frombuffer(file.read(1024), np.int32)
-        tokens = np.frombuffer(file.read(), {20240520: np.uint16, 20240801: np.uint32}[header[0]])
-    assert len(tokens) == header[2]
-    return tokens
-
-
-class Tokenize(dlc.TestCase):
+class Tokenize(TokenizerTest):
     @classmethod
     def setUpClass(cls):
-        cls.share_folder()
-        with open(os.path.join(dlc.REFS, "tokenizer.json")) as file:
-            cls.forms = make_tokenizer.forms(json.load(file))
-        with np.load(os.path.join(dlc.REFS, "tokenizer_ref.npz")) as data:
-            cls.expected = dict(data)
-
-    def write(self, name, content):
-        with open(self.path(name), "w", newline="") as file:
-            file.write(content if isinstance(content, str) else json.dumps(content))
-        return self.path(name)
-
-    def tokenize(self, text, form, code=dlc.OK):
-        tokenizer = self.write("tokenizer.json", form)
-        _, self.err = dlc.dlc("data", "tokenize", text, tokenizer=tokenizer, output=self.path("out.bin"), code=code)
-        return tokens_of(self.path("out.bin")) if code == dlc.OK else None
+        cls.share_forms("make_tokenizer", "tokenizer.json", "tokenizer_ref.npz")
 
     def test_every_form(self):
         for name, form in self.forms.items():

@@ -1,40 +1,20 @@
 """Text becomes the tokens that Hugging Face's tokenizers give by WordPiece (wordpiece_ref.npz), in many languages."""
 
-import importlib.util
 import json
 import os
 import unittest
 
 import dlc
 import numpy as np
+from tokens import TokenizerTest
 
-SPEC = importlib.util.spec_from_file_location("make_wordpiece", os.path.join(dlc.REFS, "make_wordpiece.py"))
-make_wordpiece = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(make_wordpiece)
 TEXT = os.path.join(dlc.REFS, "wordpiece.txt")
 
 
-class WordPiece(dlc.TestCase):
+class WordPiece(TokenizerTest):
     @classmethod
     def setUpClass(cls):
-        cls.share_folder()
-        with open(os.path.join(dlc.REFS, "wordpiece.json")) as file:
-            cls.forms = make_wordpiece.forms(json.load(file))
-        with np.load(os.path.join(dlc.REFS, "wordpiece_ref.npz")) as data:
-            cls.expected = dict(data)
-
-    def write(self, name, content):
-        with open(self.path(name), "w", newline="") as file:
-            file.write(content if isinstance(content, str) else json.dumps(content))
-        return self.path(name)
-
-    def tokenize(self, text, form, code=dlc.OK):
-        _, self.err = dlc.dlc("data", "tokenize", text, tokenizer=self.write("tokenizer.json", form), output=self.path("out.bin"), code=code)
-        if code != dlc.OK:
-            return None
-        with open(self.path("out.bin"), "rb") as file:
-            header = np.frombuffer(file.read(1024), np.int32)
-            return np.frombuffer(file.read(), {20240520: np.uint16, 20240801: np.uint32}[header[0]])
+        cls.share_forms("make_wordpiece", "wordpiece.json", "wordpiece_ref.npz")
 
     def test_every_form(self):
         self.assertEqual(set(self.forms), set(self.expected))

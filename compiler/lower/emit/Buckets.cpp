@@ -36,4 +36,12 @@ SmallVector<int64_t> parameterBuckets(exec::ProgramOp program) {
   return begins;
 }
 
+std::optional<RegionRange> rangeInRegion(Value v, llvm::StringRef region) {
+  auto buffer = v.getDefiningOp<exec::BufferOp>();
+  if (!buffer || buffer.getRegion() != region)
+    return std::nullopt;
+  const int64_t begin = buffer.getOffset();
+  return RegionRange{begin, begin + byteSize(cast<MemRefType>(v.getType()))};
+}
+
 } // namespace dlc

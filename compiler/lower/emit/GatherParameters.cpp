@@ -30,24 +30,13 @@ namespace dlc {
 
 namespace {
 
-/// Bytes of the parameter region.
-struct ParameterRange {
-  int64_t begin = 0, end = 0;
-  bool operator==(const ParameterRange &o) const = default;
-  int64_t bytes() const { return end - begin; }
-};
-
-std::optional<ParameterRange> parameterRange(Value v) {
-  auto buffer = v.getDefiningOp<exec::BufferOp>();
-  if (!buffer || buffer.getRegion() != "param")
-    return std::nullopt;
-  const int64_t begin = buffer.getOffset();
-  return ParameterRange{begin, begin + byteSize(cast<MemRefType>(v.getType()))};
+std::optional<RegionRange> parameterRange(Value v) {
+  return rangeInRegion(v, "param");
 }
 
 /// What a kernel updates in items, and the gather behind it tells of.
 struct ParameterPart {
-  ParameterRange range;
+  RegionRange range;
   Type element;
   int64_t extent, item;
   Location loc;
@@ -56,7 +45,7 @@ using ParameterParts = std::map<int64_t, ParameterPart>; // by their begin
 
 /// Those that overlap a range.
 std::pair<ParameterParts::iterator, ParameterParts::iterator>
-overlapping(ParameterParts &parts, const ParameterRange &range) {
+overlapping(ParameterParts &parts, const RegionRange &range) {
   auto first = parts.upper_bound(range.begin);
   if (first != parts.begin() &&
       std::prev(first)->second.range.end > range.begin)
@@ -109,7 +98,7 @@ public:
 private:
   void add(exec::CallOp call) {
     Value v = call.getInputs().front();
-    const ParameterRange range = *parameterRange(v);
+    const RegionRange range = *parameterRange(v);
     parts.try_emplace(
         range.begin,
         ParameterPart{range, cast<MemRefType>(v.getType()).getElementType(),
@@ -141,7 +130,7 @@ private:
         auto [first, last] = overlapping(parts, *range);
         if (first == last)
           continue;
-        const ParameterRange &part = first->second.range;
+        const RegionRange &part = first->second.range;
         const bool isWithin =
             part.begin <= range->begin && range->end <= part.end;
         if (isUpdate ? part == *range

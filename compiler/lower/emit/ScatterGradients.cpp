@@ -28,18 +28,8 @@ namespace dlc {
 
 namespace {
 
-/// Bytes of the gradient region.
-struct GradientRange {
-  int64_t begin = 0, end = 0;
-  bool operator==(const GradientRange &o) const = default;
-};
-
-std::optional<GradientRange> gradientRange(Value v) {
-  auto buffer = v.getDefiningOp<exec::BufferOp>();
-  if (!buffer || buffer.getRegion() != "gradient")
-    return std::nullopt;
-  const int64_t begin = buffer.getOffset();
-  return GradientRange{begin, begin + byteSize(cast<MemRefType>(v.getType()))};
+std::optional<RegionRange> gradientRange(Value v) {
+  return rangeInRegion(v, "gradient");
 }
 
 /// What sums up gradients, by its call: the calls for the sum, an integer of so
@@ -76,13 +66,13 @@ public:
 
 private:
   struct Part {
-    GradientRange range;
+    RegionRange range;
     int64_t extent, item; // of the kernel that reads it
     int64_t id = 0;
   };
   struct Bucket {
     exec::AllReduceOp reduce;
-    GradientRange range; // without what else travels with it
+    RegionRange range; // without what else travels with it
     SmallVector<Part> parts = {};
     int64_t first = INT64_MAX, start = 0; // commands: writes it, is its reduce
     size_t slot = 0;
@@ -96,7 +86,7 @@ private:
     Bucket *last = nullptr;
   };
 
-  Bucket *bucketAt(const GradientRange &range) {
+  Bucket *bucketAt(const RegionRange &range) {
     auto at = buckets.upper_bound(range.begin);
     if (at == buckets.begin())
       return nullptr;

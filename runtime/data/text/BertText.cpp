@@ -9,17 +9,8 @@ namespace {
 constexpr char32_t kHangul = 0xac00, kHangulEnd = 0xd7a4;
 constexpr char32_t kDottedI = 0x130;
 
-const UnicodeRange *rangeOf(const UnicodeRange *ranges, size_t count,
-                            char32_t c) {
-  const UnicodeRange *end = ranges + count;
-  const UnicodeRange *found = std::lower_bound(
-      ranges, end, c,
-      [](const UnicodeRange &range, char32_t at) { return range.last < at; });
-  return found != end && found->first <= c ? found : nullptr;
-}
-
 bool isBertPunctuation(char32_t c) {
-  return rangeOf(kBertPunctuation, kBertPunctuationCount, c);
+  return findRange(kBertPunctuation, kBertPunctuationCount, c);
 }
 
 void appendUtf8(char32_t c, std::string &to) {
@@ -51,10 +42,10 @@ public:
       : rules_(rules), take_(word) {}
 
   void add(char32_t c) {
-    if (rules_.cleans && rangeOf(kBertRemoved, kBertRemovedCount, c))
+    if (rules_.cleans && findRange(kBertRemoved, kBertRemovedCount, c))
       return;
     if (!rules_.spacesChinese || c < 0x2e80 ||
-        !rangeOf(kBertChinese, kBertChineseCount, c))
+        !findRange(kBertChinese, kBertChineseCount, c))
       return strip(c);
     end();
     strip(c);
@@ -72,7 +63,7 @@ private:
       return lower(c);
     if (c >= kHangul && c < kHangulEnd)
       return decompose(c - kHangul);
-    if (rangeOf(kBertAccents, kBertAccentsCount, c))
+    if (findRange(kBertAccents, kBertAccentsCount, c))
       return;
     const BertMapping *end = kBertBases + kBertBasesCount;
     const BertMapping *found = std::lower_bound(
@@ -136,12 +127,13 @@ size_t findMisplacedMark(std::string_view text) {
     const Utf8Char c = firstChar(text.substr(at));
     const bool isPlain = c.character < 0x300;
     const UnicodeRange *mark =
-        isPlain ? nullptr : rangeOf(kBertMarks, kBertMarksCount, c.character);
+        isPlain ? nullptr : findRange(kBertMarks, kBertMarksCount, c.character);
     if (mark && mark->value < before)
       return at;
     if (mark)
       before = mark->value;
-    else if (isPlain || !rangeOf(kBertAccents, kBertAccentsCount, c.character))
+    else if (isPlain ||
+             !findRange(kBertAccents, kBertAccentsCount, c.character))
       before = 0;
     at += std::max<size_t>(c.bytes, 1);
   }

@@ -4,7 +4,6 @@
 #include <array>
 
 namespace dlc {
-namespace {
 
 const UnicodeRange *findRange(const UnicodeRange *ranges, size_t count,
                               char32_t c) {
@@ -14,6 +13,8 @@ const UnicodeRange *findRange(const UnicodeRange *ranges, size_t count,
       [](const UnicodeRange &range, char32_t at) { return range.last < at; });
   return found != end && found->first <= c ? found : nullptr;
 }
+
+namespace {
 
 bool isWhite(char32_t c) {
   return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xa0 ||

@@ -12,6 +12,10 @@ struct UnicodeRange {
   uint8_t value = 0;
 };
 
+// The range that a character is in, of `count` in order; null: none.
+const UnicodeRange *findRange(const UnicodeRange *ranges, size_t count,
+                              char32_t c);
+
 // Sorted; made by tools/unicode_tables.py.
 extern const UnicodeRange kLetters[], kNumbers[], kNfc[];
 extern const size_t kLettersCount, kNumbersCount, kNfcCount;

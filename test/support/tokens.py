@@ -1,0 +1,39 @@
+"""Text to tokens: forms of a tokenizer.json that test/refs/make_NAME.py lists, each with the ids that its makers give."""
+
+import importlib.util
+import json
+import os
+
+import dlc
+import numpy as np
+
+
+def tokens_of(path):
+    with open(path, "rb") as file:
+        header = np.frombuffer(file.read(1024), np.int32)
+        tokens = np.frombuffer(file.read(), {20240520: np.uint16, 20240801: np.uint32}[header[0]])
+    assert len(tokens) == header[2]
+    return tokens
+
+
+class TokenizerTest(dlc.TestCase):
+    @classmethod
+    def share_forms(cls, maker, tokenizer, expected):
+        spec = importlib.util.spec_from_file_location(maker, os.path.join(dlc.REFS, maker + ".py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        cls.share_folder()
+        with open(os.path.join(dlc.REFS, tokenizer)) as file:
+            cls.forms = module.forms(json.load(file))
+        with np.load(os.path.join(dlc.REFS, expected)) as data:
+            cls.expected = dict(data)
+
+    def write(self, name, content):
+        with open(self.path(name), "w", newline="") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+        return self.path(name)
+
+    def tokenize(self, text, form, code=dlc.OK):
+        tokenizer = self.write("tokenizer.json", form)
+        _, self.err = dlc.dlc("data", "tokenize", text, tokenizer=tokenizer, output=self.path("out.bin"), code=code)
+        return tokens_of(self.path("out.bin")) if code == dlc.OK else None
