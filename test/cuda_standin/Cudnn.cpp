@@ -3,32 +3,19 @@
 // so engines are not looked for and nothing runs.
 #include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "CudnnCases.h"
-#include "runtime/base/process/SharedLibrary.h"
 
 using namespace dlc;
 using namespace dlc::test;
 
 namespace {
 
-class CudnnGraphs : public testing::Test {
+class CudnnGraphs : public RealCudnn {
 protected:
-  void SetUp() override {
-    auto library = SharedLibrary::open({"libcudnn.so.9"}, "the test");
-    if (!library.ok() || library->find("dlcCudnn"))
-      GTEST_SKIP() << "there is no real libcudnn.so.9";
-#ifndef DLC_HAS_CUDNN_FRONTEND
-    GTEST_SKIP() << "built without cudnn-frontend";
-#endif
-    version_ =
-        reinterpret_cast<size_t (*)()>(library->find("cudnnGetVersion"))();
-  }
   // No graph has made the frontend open the CUDA runtime.
   void TearDown() override {
     for (const char *name : {"libcudart.so.12", "libcudart.so.13"})
       EXPECT_EQ(::dlopen(name, RTLD_NOW | RTLD_NOLOAD), nullptr) << name;
   }
-
-  size_t version_ = 0; // 91900 for 9.19.0
 };
 
 TEST_F(CudnnGraphs, AcceptResNet50) {

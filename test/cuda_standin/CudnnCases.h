@@ -3,10 +3,28 @@
 #pragma once
 
 #include "Fixture.h"
+#include "runtime/base/process/SharedLibrary.h"
 #include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "test/device/AttentionCases.h"
 
 namespace dlc::test {
+
+// Skipped without the real library.
+class RealCudnn : public testing::Test {
+protected:
+  void SetUp() override {
+    auto library = SharedLibrary::open({"libcudnn.so.9"}, "the test");
+    if (!library.ok() || library->find("dlcCudnn"))
+      GTEST_SKIP() << "there is no real libcudnn.so.9";
+#ifndef DLC_HAS_CUDNN_FRONTEND
+    GTEST_SKIP() << "built without cudnn-frontend";
+#endif
+    version_ =
+        reinterpret_cast<size_t (*)()>(library->find("cudnnGetVersion"))();
+  }
+
+  size_t version_ = 0; // 91900 for 9.19.0
+};
 
 struct Layer {
   int64_t channels, size, outputs, kernel, stride;

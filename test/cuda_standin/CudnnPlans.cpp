@@ -5,7 +5,6 @@
 // plan's scratch, which shows hidden conversions of filters.
 #include "CudnnCases.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/process/SharedLibrary.h"
 
 #include <set>
 
@@ -14,19 +13,14 @@ using namespace dlc::test;
 
 namespace {
 
-class CudnnPlans : public testing::Test {
+class CudnnPlans : public RealCudnn {
 protected:
   void SetUp() override {
-    auto library = SharedLibrary::open({"libcudnn.so.9"}, "the test");
-    if (!library.ok() || library->find("dlcCudnn"))
-      GTEST_SKIP() << "there is no real libcudnn.so.9";
-#ifndef DLC_HAS_CUDNN_FRONTEND
-    GTEST_SKIP() << "built without cudnn-frontend";
-#endif
-    const size_t version =
-        reinterpret_cast<size_t (*)()>(library->find("cudnnGetVersion"))();
-    if (version < 90800)
-      GTEST_SKIP() << "cuDNN " << version << " takes no descriptions of GPUs";
+    RealCudnn::SetUp();
+    if (IsSkipped())
+      return;
+    if (version_ < 90800)
+      GTEST_SKIP() << "cuDNN " << version_ << " takes no descriptions of GPUs";
     auto json = readFile(DLC_H200_JSON);
     ASSERT_TRUE(json.ok()) << json.status().message();
     gpu_ = {90, *json};

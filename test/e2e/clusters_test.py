@@ -35,9 +35,9 @@ TorchTrainer(work, train_loop_config={"words": sys.argv[2:]}, torch_config=Torch
 class Clusters(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.share_folder()
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "model.dlc"), ddp=2, batch=16)
-        cls.ours = dlc.train(cls.artifact, dlc.data("digits-train"), os.path.join(cls.shared, "run"), steps=6, threads=1)
+        cls.share_artifact(ddp=2)
+        cls.share_run(steps=6, threads=1)
+        cls.ours = dlc.Run(cls.run_folder)
 
     def words(self, **options):
         options = dict(data=dlc.data("digits-train"), steps=6, threads=1, timeout=30, run=self.path("run"), quiet=True) | options

@@ -24,9 +24,9 @@ def torchrun():
 class Launchers(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.share_folder()
-        cls.artifact = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "model.dlc"), ddp=2, batch=16)
-        cls.ours = dlc.train(cls.artifact, dlc.data("digits-train"), os.path.join(cls.shared, "run"), steps=6, threads=1)
+        cls.share_artifact(ddp=2)
+        cls.share_run(steps=6, threads=1)
+        cls.ours = dlc.Run(cls.run_folder)
 
     def words(self, *more, run="run", artifact=None, **options):
         options = dict(data=dlc.data("digits-train"), steps=6, threads=1, timeout=20, run=self.path(run)) | options

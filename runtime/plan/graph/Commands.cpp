@@ -1,6 +1,7 @@
 #include "runtime/plan/graph/Commands.h"
 
 #include "runtime/plan/Attributes.h"
+#include "runtime/plan/Types.h"
 
 #include <cstdint>
 
@@ -28,6 +29,11 @@ int findLossCommand(const Program &program) {
           if (isSamePlace(id, port.buffer()))
             return i;
   return INT32_MAX;
+}
+
+bool isFloating(const TensorType &type) {
+  const auto dtype = dtypeOf(type.dtype());
+  return dtype && isFloat(*dtype);
 }
 
 } // namespace dlc::plan

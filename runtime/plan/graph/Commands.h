@@ -1,4 +1,4 @@
-// What a command of a program is to people, and which computes the loss.
+// What is asked of the commands and tensors of a program.
 #pragma once
 
 #include "runtime/plan/plan.pb.h"
@@ -13,5 +13,8 @@ std::string operationOf(const Command &command);
 // The command that computes the output "loss"; what follows it is the backward
 // pass and the update. A program without one has none behind it: INT32_MAX.
 int findLossCommand(const Program &program);
+
+// f64, f32 or a half.
+bool isFloating(const TensorType &type);
 
 } // namespace dlc::plan

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
+#include "runtime/plan/graph/Commands.h"
 #include "runtime/plan/graph/LastWriters.h"
 
 #include <fmt/ranges.h>
@@ -23,11 +24,6 @@ std::string typeText(const TensorType &type) {
 
 std::string shapeText(const TensorType &type) {
   return fmt::format("[{}]", fmt::join(type.shape(), ", "));
-}
-
-bool isFloating(const TensorType &type) {
-  const auto dtype = dtypeOf(type.dtype());
-  return dtype && isFloat(*dtype);
 }
 
 class PlanGraph {

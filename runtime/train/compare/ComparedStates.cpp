@@ -1,6 +1,6 @@
 #include "runtime/train/compare/ComparedStates.h"
 
-#include "runtime/plan/Types.h"
+#include "runtime/plan/graph/Commands.h"
 #include "runtime/train/compare/ResultProbes.h"
 
 #include <algorithm>
@@ -8,11 +8,6 @@
 
 namespace dlc {
 namespace {
-
-bool isFloatState(const plan::State &state) {
-  const auto type = plan::dtypeOf(state.type().dtype());
-  return type && isFloat(*type);
-}
 
 // What of a state a step is judged by. A rounding of the whole remains.
 WideTensor movedFrom(const WideTensor &before, WideTensor now) {
@@ -43,7 +38,8 @@ Result<std::vector<std::string>> ComparedStates::begin() {
       if (!options_.drift)
         DLC_TRY(b_.writeState(state.name(), a.data, a.bytes));
     }
-    if (state.role() == "param" && state.trainable() && isFloatState(state)) {
+    if (state.role() == "param" && state.trainable() &&
+        plan::isFloating(state.type())) {
       DLC_ASSIGN(Sides sides, fetch(state.name()));
       before_[state.name()] = {std::move(sides.a), std::move(sides.b)};
     }
@@ -61,7 +57,8 @@ Status ComparedStates::compare(std::vector<ComparedTensor> &tensors) {
                                : state.role() == "buffer" ||
                                      state.role() == "moment" ||
                                      state.role() == "ema";
-    if (isUpdated && isFloatState(state) && b_.hasState(state.name()))
+    if (isUpdated && plan::isFloating(state.type()) &&
+        b_.hasState(state.name()))
       DLC_TRY(compareOne(state, tensors));
   }
   return {};

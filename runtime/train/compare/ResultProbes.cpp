@@ -3,6 +3,7 @@
 #include "runtime/data/Convert.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/Commands.h"
+#include "runtime/train/overflow/Range.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,17 +18,16 @@ double countOf(const plan::TensorType &type) {
   return static_cast<double>(checkedElements(type.shape()).value_or(0));
 }
 
-bool isFloatOperand(const Operand &operand) {
-  const auto type = plan::dtypeOf(operand.type->dtype());
-  return type && isFloat(*type);
+Result<WideTensor> fetchWide(Device &device, const Operand &operand) {
+  std::vector<std::byte> copy;
+  DLC_ASSIGN(const std::byte *data, fetchBytes(device, operand, copy));
+  return widen(*operand.type, data);
 }
 
-Result<WideTensor> fetchWide(Device &device, const Operand &operand) {
-  if (const std::byte *data = device.hostPointer(operand.data))
-    return widen(*operand.type, data);
-  std::vector<std::byte> copy(plan::bytesOf(*operand.type).value_or(0));
-  DLC_TRY(device.download(copy.data(), operand.data, copy.size()));
-  return widen(*operand.type, copy.data());
+// Where an operand lies, as plan::LastWriters has it.
+std::pair<uint64_t, uint64_t> addressesOf(const Operand &operand) {
+  const auto begin = reinterpret_cast<uintptr_t>(operand.data);
+  return {begin, begin + plan::bytesOf(*operand.type).value_or(0)};
 }
 
 Status replaceValues(const WideTensor &values, Device &device,
@@ -65,7 +65,7 @@ Status OperandsNoise::read(const ProbedCommand &c) {
   operands_.clear();
   epsilon_ = 0;
   for (const Operand &input : c.inputs) {
-    if (!isFloatOperand(input))
+    if (!plan::isFloating(*input.type))
       continue;
     epsilon_ = std::max(epsilon_, epsilonAt(input));
     DLC_ASSIGN(const WideTensor wide, fetchWide(c.device, input));
@@ -90,34 +90,20 @@ RoundingNoise OperandsNoise::of(const Operand &output) const {
 }
 
 double OperandsNoise::epsilonAt(const Operand &operand) const {
+  const auto [begin, end] = addressesOf(operand);
+  std::set<int> writers;
+  writers_.read(begin, end, writers);
   double epsilon = epsilonOf(*operand.type);
-  const std::byte *end =
-      operand.data + plan::bytesOf(*operand.type).value_or(0);
-  auto next = written_.lower_bound(operand.data);
-  if (next != written_.begin() && std::prev(next)->second.end > operand.data)
-    --next;
-  for (; next != written_.end() && next->first < end; ++next)
-    epsilon = std::max(epsilon, next->second.epsilon);
+  for (int writer : writers)
+    epsilon = std::max(epsilon, written_[static_cast<size_t>(writer)]);
   return epsilon;
 }
 
 void OperandsNoise::remember(const Operand &output, bool isReplaced) {
-  const std::byte *begin = output.data;
-  const std::byte *end = begin + plan::bytesOf(*output.type).value_or(0);
-  auto next = written_.lower_bound(begin);
-  if (next != written_.begin() && std::prev(next)->second.end > begin)
-    --next;
-  while (next != written_.end() && next->first < end) {
-    const auto [from, old] = *next;
-    next = written_.erase(next);
-    if (from < begin)
-      written_[from] = {begin, old.epsilon};
-    if (old.end > end)
-      written_[end] = {old.end, old.epsilon};
-  }
+  const auto [begin, end] = addressesOf(output);
   const double own = epsilonOf(*output.type);
-  if (begin < end)
-    written_[begin] = {end, isReplaced ? own : std::max(own, epsilon_)};
+  writers_.write(begin, end, static_cast<int>(written_.size()));
+  written_.push_back(isReplaced ? own : std::max(own, epsilon_));
 }
 
 ResultKeeper::ResultKeeper(const ResultPairs &pairs, KeptResults &kept)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/exec/Probe.h"
+#include "runtime/plan/graph/LastWriters.h"
 #include "runtime/train/compare/Closeness.h"
 #include "runtime/train/compare/CompareSteps.h"
 
@@ -39,15 +40,12 @@ private:
     double rootMeanSquare;
     double elements;
   };
-  struct Written {
-    const std::byte *end;
-    double epsilon;
-  };
   double epsilonAt(const Operand &operand) const;
 
   std::vector<Size> operands_; // of floats
   double epsilon_ = 0;
-  std::map<const std::byte *, Written> written_; // by begin; none overlap
+  plan::LastWriters writers_;   // of addresses: what was written, by number
+  std::vector<double> written_; // epsilons
 };
 
 // A result of A.

@@ -1,6 +1,6 @@
 #include "runtime/train/compare/TensorPairs.h"
 
-#include "runtime/plan/Types.h"
+#include "runtime/exec/Collectives.h"
 #include "runtime/plan/graph/Commands.h"
 
 #include <fmt/ranges.h>
@@ -10,16 +10,6 @@
 
 namespace dlc {
 namespace {
-
-bool isCollective(const plan::Command &command) {
-  return command.kind() == "all_reduce" || command.kind() == "all_gather" ||
-         command.kind() == "reduce_scatter" || command.kind() == "wait";
-}
-
-bool isFloatTensor(const plan::TensorType &type) {
-  const std::optional<DType> dtype = plan::dtypeOf(type.dtype());
-  return dtype && isFloat(*dtype);
-}
 
 struct LabelledResult {
   ResultPlace place;
@@ -34,13 +24,13 @@ std::vector<LabelledResult> resultsOf(const plan::Plan &plan,
   std::vector<LabelledResult> results;
   for (int i = 0; i < program.commands_size(); ++i) {
     const plan::Command &command = program.commands(i);
-    if (isCollective(command) || command.label().empty())
+    if (CollectiveBinder::binds(command.kind()) || command.label().empty())
       continue;
     for (int k = 0; k < command.outputs_size(); ++k) {
       const plan::Buffer &buffer =
           program.buffers(static_cast<int>(command.outputs(k)));
       const plan::TensorType &type = buffer.type();
-      if (!isFloatTensor(type) ||
+      if (!plan::isFloating(type) ||
           plan.regions(static_cast<int>(buffer.region())).kind() ==
               plan::Region::STATE)
         continue;

@@ -51,11 +51,18 @@ Range rangeOf(const plan::TensorType &type, const std::byte *data) {
 }
 
 Result<Range> rangeOf(Device &device, const Operand &operand) {
+  std::vector<std::byte> copy;
+  DLC_ASSIGN(const std::byte *data, fetchBytes(device, operand, copy));
+  return rangeOf(*operand.type, data);
+}
+
+Result<const std::byte *> fetchBytes(Device &device, const Operand &operand,
+                                     std::vector<std::byte> &copy) {
   if (const std::byte *data = device.hostPointer(operand.data))
-    return rangeOf(*operand.type, data);
-  std::vector<std::byte> copy(plan::bytesOf(*operand.type).value_or(0));
+    return data;
+  copy.resize(plan::bytesOf(*operand.type).value_or(0));
   DLC_TRY(device.download(copy.data(), operand.data, copy.size()));
-  return rangeOf(*operand.type, copy.data());
+  return copy.data();
 }
 
 std::string typeText(const plan::TensorType &type) {

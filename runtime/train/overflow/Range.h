@@ -4,6 +4,7 @@
 #include "runtime/device/Device.h"
 
 #include <string>
+#include <vector>
 
 namespace dlc {
 
@@ -20,6 +21,11 @@ struct Range {
 Range rangeOf(const plan::TensorType &type, const std::byte *data);
 // The same of a tensor on a device.
 Result<Range> rangeOf(Device &device, const Operand &operand);
+
+// An operand's bytes: where they are if the host sees them, else `copy`, which
+// gets them.
+Result<const std::byte *> fetchBytes(Device &device, const Operand &operand,
+                                     std::vector<std::byte> &copy);
 
 // "f32 [16, 48]"
 std::string typeText(const plan::TensorType &type);
