@@ -8,12 +8,12 @@
 namespace dlc {
 
 Result<std::vector<std::unique_ptr<Recorder>>>
-openRecorders(const TrainOptions &options, const std::string &run, int64_t step,
-              bool hasStatistics) {
+openRecorders(const TrainOptions &options, const std::string &run,
+              RunLock &lock, int64_t step, bool hasStatistics) {
   std::vector<std::unique_ptr<Recorder>> recorders;
   DLC_ASSIGN(auto csv, openCsv(run + "/results.csv", step));
   recorders.push_back(std::move(csv));
-  DLC_ASSIGN(auto picture, openPicture(run));
+  DLC_ASSIGN(auto picture, openPicture(run, lock));
   recorders.push_back(std::move(picture));
   if (hasStatistics && options.statsEvery != 0) {
     DLC_ASSIGN(auto statistics, openStatistics(run + "/stats.jsonl", step));

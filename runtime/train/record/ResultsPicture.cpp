@@ -19,7 +19,8 @@ constexpr size_t kMostPanels = 12;
 
 class ResultsPicture : public Recorder {
 public:
-  explicit ResultsPicture(std::string run) : run_(std::move(run)) {}
+  ResultsPicture(std::string run, RunLock &lock)
+      : run_(std::move(run)), lock_(lock) {}
 
   // What the run has said before it was resumed.
   Status readLines(const std::string &path, bool isStep) {
@@ -93,16 +94,21 @@ private:
       panel(curve.name().substr(line + 1)).curves.push_back(&curve);
     }
     panels.resize(std::min(panels.size(), kMostPanels));
-    warning_.check(
-        writeFileAtomically(run_ + "/results.svg", curvesSvg(run_, panels)));
+    writeDrawn("/results.svg", curvesSvg(run_, panels));
     if (!asPixels)
       return;
     painted_ = written_;
-    warning_.check(
-        writeFileAtomically(run_ + "/results.png", curvesPng(run_, panels)));
+    writeDrawn("/results.png", curvesPng(run_, panels));
+  }
+
+  // Training finds by itself that the folder is another's, and ends.
+  void writeDrawn(std::string_view name, const std::string &picture) {
+    if (lock_.check().ok())
+      warning_.check(writeFileAtomically(run_ + std::string(name), picture));
   }
 
   const std::string run_;
+  RunLock &lock_;
   std::deque<Curve> steps_, epochs_; // stay where they are
   Clock::time_point written_{}, painted_{};
   OneWarning warning_;
@@ -110,8 +116,9 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Recorder>> openPicture(const std::string &run) {
-  auto picture = std::make_unique<ResultsPicture>(run);
+Result<std::unique_ptr<Recorder>> openPicture(const std::string &run,
+                                              RunLock &lock) {
+  auto picture = std::make_unique<ResultsPicture>(run, lock);
   DLC_TRY(picture->readLines(run + "/metrics.jsonl", true));
   DLC_TRY(picture->readLines(run + "/epochs.jsonl", false));
   return std::unique_ptr<Recorder>(std::move(picture));
