@@ -14,6 +14,10 @@ import unittest
 
 import numpy as np
 
+import orphans
+
+orphans.watch()
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("DLC_BUILD", os.path.join(ROOT, "build"))
 DLC = os.path.join(BUILD, "bin", "dlc")
