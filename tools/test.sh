@@ -1,8 +1,8 @@
 #!/bin/bash
-# Sets up, builds and tests everything; arguments go to ctest (-R NAME, -L lit, -j2 ...).
+# Sets up, builds and tests everything, a test a processor; arguments go to ctest (-R NAME, -L lit, -j1 ...).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bash tools/setup.sh
 cmake --preset release
 cmake --build --preset release
-exec ctest --preset release "$@"
+exec ctest --preset release -j"$(nproc)" "$@"

@@ -1,4 +1,5 @@
 """A rank that dies or stops is an error on the others, in time; nothing hangs and nothing is left behind."""
+# processors: 2
 
 import os
 import random

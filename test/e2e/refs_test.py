@@ -4,6 +4,7 @@ One exception: resnet8 amplifies rounding, under AdamW so much that PyTorch's ow
 threads differ by 6e-4 within 20 steps. There the state is compared after 2 steps, and losses 11 to 20 to 1e-3. Under
 SGD the two agree bit by bit in NCHW, where both call the same code, and part from a first difference of 1e-7 in NHWC.
 """
+# processors: 2
 
 import dlc
 import numpy as np

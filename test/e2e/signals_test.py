@@ -1,4 +1,5 @@
 """What signals do to a run: a checkpoint and on, a checkpoint and the end, the end at once; and what is ignored."""
+# processors: 2
 
 import os
 import resource

@@ -1,4 +1,5 @@
 """--zero: each rank keeps a part of moments and averages (1), of gradients (2), of parameters (3). Not one bit of a run may change by it."""
+# processors: 2
 
 import json
 import os

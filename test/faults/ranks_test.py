@@ -5,6 +5,7 @@ does; a resumed run has the bits of the undisturbed one, and nothing is left beh
 DLC_RANK_FAULTS=200 for more cases, DLC_RANK_FAULT_SEED=N for the first one's number (a case is given by its number alone),
 DLC_RANK_FAULT_KINDS=kill,cut for some kinds. Links need root: each rank gets a network namespace.
 """
+# processors: 2
 
 import contextlib
 import glob
