@@ -174,7 +174,8 @@ static LogicalResult slide(MaybeLoc loc, StringRef law,
 
 LogicalResult convShape(MaybeLoc loc, RankedTensorType tx, RankedTensorType tw,
                         const WindowSizes &window, StringRef layout,
-                        int64_t group, SmallVectorImpl<int64_t> &shape) {
+                        bool filtersLast, int64_t group,
+                        SmallVectorImpl<int64_t> &shape) {
   if (!ImageDims::areImages(tx.getRank()) || tx.getRank() != tw.getRank())
     return emitOptionalError(
         loc, "(C1) expected x and weights of one rank from 3 to 5, found ",
@@ -191,9 +192,10 @@ LogicalResult convShape(MaybeLoc loc, RankedTensorType tx, RankedTensorType tw,
     return emitOptionalError(loc, "(C3) ", tw.getDimSize(0),
                              " output channels do not divide by ", group,
                              " groups");
-  int64_t c = tx.getDimSize(dims.channel());
-  if (c != group * tw.getDimSize(1))
-    return emitOptionalError(loc, "(C2) expected ", group * tw.getDimSize(1),
+  const int64_t c = tx.getDimSize(dims.channel()),
+                inputs = FilterDims(filtersLast).inputs(tw.getShape());
+  if (c != group * inputs)
+    return emitOptionalError(loc, "(C2) expected ", group * inputs,
                              " input channels, found ", c);
   shape.assign(tx.getShape().begin(), tx.getShape().end());
   if (failed(slide(loc, "(C6)", window, dims, shape)))
@@ -205,8 +207,8 @@ LogicalResult convShape(MaybeLoc loc, RankedTensorType tx, RankedTensorType tw,
 LogicalResult inferConv(MaybeLoc loc, ConvOp::Adaptor a, Types &types) {
   auto tx = tensorType(a.getX()), tw = tensorType(a.getW());
   SmallVector<int64_t> shape;
-  if (failed(convShape(loc, tx, tw, windowOf(a, tw), a.getLayout(),
-                       a.getGroup(), shape)))
+  if (failed(convShape(loc, tx, tw, windowOf(a, tw.getShape()), a.getLayout(),
+                       a.getFiltersLast(), a.getGroup(), shape)))
     return failure();
   if (a.getBias() &&
       tensorType(a.getBias()).getShape() != Ints{tw.getDimSize(0)})

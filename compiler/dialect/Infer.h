@@ -64,7 +64,8 @@ llvm::LogicalResult checkRowGradients(MaybeLoc loc, mlir::Value dy,
 llvm::LogicalResult convShape(MaybeLoc loc, mlir::RankedTensorType x,
                               mlir::RankedTensorType w,
                               const WindowSizes &window, llvm::StringRef layout,
-                              int64_t group, llvm::SmallVectorImpl<int64_t> &y);
+                              bool filtersLast, int64_t group,
+                              llvm::SmallVectorImpl<int64_t> &y);
 /// The shape of a pooling's result: (C1) to (C4) of dlc.max_pool.
 llvm::LogicalResult poolShape(MaybeLoc loc, mlir::RankedTensorType x,
                               const WindowSizes &window, llvm::StringRef layout,

@@ -11,8 +11,8 @@ namespace {
 template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
   SmallVector<int64_t> shape;
   if (failed(convShape(op.getLoc(), tensorType(x), tensorType(w),
-                       windowOf(op, tensorType(w)), op.getLayout(),
-                       op.getGroup(), shape)) ||
+                       windowOf(op, tensorType(w).getShape()), op.getLayout(),
+                       op.getFiltersLast(), op.getGroup(), shape)) ||
       failed(sameElements(op.getLoc(), "(C5)", {x, w, dy})))
     return failure();
   return expectShape(op.getLoc(), "(C9)", dy, shape);

@@ -39,7 +39,8 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                     [=](OpPassManager &pm) {
                       if (!channelsLast)
                         return;
-                      pm.addNestedPass<func::FuncOp>(createLayout());
+                      pm.addNestedPass<func::FuncOp>(
+                          createLayout({traits.filtersLast}));
                       pm.addPass(mlir::createCanonicalizerPass());
                     }});
   phases.push_back(

@@ -8,10 +8,13 @@
 //   Elementwise ops, reductions, broadcasts and what moves elements follow an
 //   operand that has been moved.
 //   Broadcasts, and elementwise ops with one user, are moved when a user is.
+//   Filters, if asked for, are transposed where a convolution reads or writes
+//   them and nowhere else: what updates them is not about images.
 #include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -52,7 +55,8 @@ Dims permuted(ir::Ints dims, ir::Ints order) {
 
 class Mover {
 public:
-  explicit Mover(func::FuncOp f) : f(f), builder(f.getContext()) {}
+  Mover(func::FuncOp f, bool movesFilters)
+      : f(f), builder(f.getContext()), movesFilters(movesFilters) {}
 
   void run() {
     SmallVector<Operation *> ops;
@@ -158,7 +162,26 @@ private:
     builder.setInsertionPoint(op);
     Operation *made = copy(op, operands, op.imageResults());
     cast<ir::ImageInterface>(made).setImageLayout("nhwc");
+    if (movesFilters)
+      TypeSwitch<Operation *>(made)
+          .Case<ir::ConvOp, ir::ConvBackwardDataOp>(
+              [&](auto conv) { readFilter(conv); })
+          .Case([&](ir::ConvBackwardFilterOp conv) { writeFilter(op, conv); });
     replace(op, made, op.imageResults());
+  }
+
+  template <class Conv> void readFilter(Conv conv) {
+    conv.getWMutable().set(last(conv.getW()));
+    conv.setFiltersLast(true);
+  }
+  /// In place of `old`.
+  void writeFilter(Operation *old, ir::ConvBackwardFilterOp conv) {
+    auto type = ir::tensorType(conv.getDw());
+    conv.getDw().setType(
+        type.clone(permuted(type.getShape(), channelsLast(type.getRank()))));
+    conv.setFiltersLast(true);
+    const Value first = permute(conv.getDw(), channelsFirst(type.getRank()));
+    old->getResult(0).replaceAllUsesWith(first);
   }
 
   /// False for an op whose operands cannot be moved.
@@ -229,14 +252,16 @@ private:
 
   func::FuncOp f;
   OpBuilder builder;
+  const bool movesFilters;
   llvm::DenseMap<Value, Value> lasts; // channels last, by the value
   llvm::DenseSet<Value> moved;        // transposes of what has been moved
 };
 
 struct Layout : impl::LayoutBase<Layout> {
+  using LayoutBase::LayoutBase;
   void runOnOperation() final {
     if (!getOperation().isExternal())
-      Mover(getOperation()).run();
+      Mover(getOperation(), filters).run();
   }
 };
 

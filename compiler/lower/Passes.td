@@ -15,7 +15,9 @@ class Lower_PlacingPass<string argument> : PassBase<argument, "::dlc::PlacingPas
 def Layout : Lower_FunctionPass<"dlc-layout"> {
   let summary = "images channels last, in library calls and between them";
   let description = [{In convolutions, pooling, batch norm and what stands between them; transposes stand only at the
-    borders. Weights, state, and what goes in and out of the function stay as they are.}];
+    borders. Weights, state, and what goes in and out of the function stay as they are; with `filters` convolutions read
+    weights whose channels are last, and write such gradients, by transposes that fuse with the casts around them.}];
+  let options = [Option<"filters", "filters", "bool", "false", "filters of convolutions as well">];
 }
 
 //===--- decompose --------------------------------------------------------===//

@@ -85,7 +85,9 @@ void forEachTap(const std::vector<Sliding> &window, const Shape &output,
 template <class OpTy, class F>
 void forEachProduct(OpTy op, ir::Ints x, ir::Ints w, ir::Ints y, F f) {
   const Image image = imageOf(op, x);
-  const auto window = slidings(windowOf(op, w.drop_front(2)));
+  const auto window = slidings(windowOf(op, w));
+  const bool last = op.getFiltersLast();
+  const size_t inputs = last ? w.size() - 1 : 1, taps = last ? 1 : 2;
   const Shape in = image.spatial(x), sx = stridesOf(x.vec()),
               sw = stridesOf(w.vec()), spatial = image.spatial(sx);
   const int64_t perGroup = w[0] / op.getGroup(), channel = image.channel(sx);
@@ -94,14 +96,15 @@ void forEachProduct(OpTy op, ir::Ints x, ir::Ints w, ir::Ints y, F f) {
     const int64_t o = image.channel(at);
     forEachTap(window, image.spatial(at), in,
                [&](const Shape &tap, const Shape &place) {
-                 int64_t ix = at[0] * sx[0] + o / perGroup * w[1] * channel,
+                 int64_t ix =
+                             at[0] * sx[0] + o / perGroup * w[inputs] * channel,
                          iw = o * sw[0];
                  for (size_t d = 0; d < tap.size(); ++d) {
                    ix += place[d] * spatial[d];
-                   iw += tap[d] * sw[2 + d];
+                   iw += tap[d] * sw[taps + d];
                  }
-                 for (int64_t c = 0; c < w[1]; ++c)
-                   f(ix + c * channel, iw + c * sw[1], iy);
+                 for (int64_t c = 0; c < w[inputs]; ++c)
+                   f(ix + c * channel, iw + c * sw[inputs], iy);
                });
     ++iy;
   });

@@ -32,6 +32,9 @@ using Ways = llvm::SmallVector<Way, 3>;
 struct LoweringTraits {
   /// Images are channels last where the user does not say.
   bool channelsLast = true;
+  /// If they are, the filters of convolutions are as well: what the library
+  /// would else rearrange in each call.
+  bool filtersLast = false;
   /// Results of a reduction that leave the device's threads idle.
   int64_t fewOutputs = 16;
   /// Cheap values are computed again where that reads no more, as arithmetic

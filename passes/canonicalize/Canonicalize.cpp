@@ -79,7 +79,7 @@ struct AddToConvBias : OpRewritePattern<ir::AddOp> {
           .replaceOpWithNewOp<ir::ConvOp>(
               add, add.getType(), conv.getX(), conv.getW(), vector,
               conv.getStrides(), conv.getPads(), conv.getDilations(),
-              conv.getGroup(), conv.getLayout())
+              conv.getGroup(), conv.getLayout(), conv.getFiltersLast())
           ->setLoc(both);
       return success();
     }

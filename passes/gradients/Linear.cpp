@@ -48,10 +48,12 @@ Values conv(Gradient<ConvOp> &g) {
   Location loc = op.getLoc();
   Value dx = ConvBackwardDataOp::create(
       g.builder, loc, op.getX().getType(), g.dy, op.getW(), op.getStrides(),
-      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout());
+      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout(),
+      op.getFiltersLast());
   Value dw = ConvBackwardFilterOp::create(
       g.builder, loc, op.getW().getType(), op.getX(), g.dy, op.getStrides(),
-      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout());
+      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout(),
+      op.getFiltersLast());
   Values values{dx, dw};
   if (op.getBias()) {
     const ImageDims dims = imageDims(op, op.getY());
@@ -67,12 +69,14 @@ Values conv(Gradient<ConvOp> &g) {
 Values convBackwardData(Gradient<ConvBackwardDataOp> &g) {
   ConvBackwardDataOp op = g.op;
   Location loc = op.getLoc();
-  Value dx = ConvOp::create(g.builder, loc, op.getDy().getType(), g.dy,
-                            op.getW(), Value(), op.getStrides(), op.getPads(),
-                            op.getDilations(), op.getGroup(), op.getLayout());
+  Value dx =
+      ConvOp::create(g.builder, loc, op.getDy().getType(), g.dy, op.getW(),
+                     Value(), op.getStrides(), op.getPads(), op.getDilations(),
+                     op.getGroup(), op.getLayout(), op.getFiltersLast());
   Value dw = ConvBackwardFilterOp::create(
       g.builder, loc, op.getW().getType(), g.dy, op.getDy(), op.getStrides(),
-      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout());
+      op.getPads(), op.getDilations(), op.getGroup(), op.getLayout(),
+      op.getFiltersLast());
   return {dx, dw};
 }
 

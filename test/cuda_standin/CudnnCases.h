@@ -7,6 +7,8 @@
 #include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "test/device/AttentionCases.h"
 
+#include <optional>
+
 namespace dlc::test {
 
 // Skipped without the real library.
@@ -55,10 +57,13 @@ inline std::vector<Layer> resnet50() {
   return layers;
 }
 
-// Of images of `dims` equal sizes.
+// Of images of `dims` equal sizes; filters are channels last where images are,
+// unless told.
 inline TestCommand commandOf(const Layer &l, const char *kind, bool nhwc,
                              plan::DType type, int64_t batch = 8,
-                             size_t dims = 2) {
+                             size_t dims = 2,
+                             std::optional<bool> filters = {}) {
+  const bool filtersLast = filters.value_or(nhwc);
   const int64_t pad = l.pad < 0 ? l.kernel / 2 : l.pad;
   const int64_t out = (l.size + 2 * pad - l.kernel) / l.stride + 1;
   const auto image = [&](int64_t channels, int64_t size) {
@@ -69,7 +74,8 @@ inline TestCommand commandOf(const Layer &l, const char *kind, bool nhwc,
   };
   const auto x = image(l.channels, l.size), y = image(l.outputs, out);
   std::vector<int64_t> w(dims, l.kernel);
-  w.insert(w.begin(), {l.outputs, l.channels / l.group});
+  w.insert(filtersLast ? w.end() : w.begin(), l.channels / l.group);
+  w.insert(w.begin(), l.outputs);
   // Never read: only shapes matter.
   const auto at = [](uintptr_t n) {
     return reinterpret_cast<std::byte *>(n << 32);
@@ -87,6 +93,8 @@ inline TestCommand commandOf(const Layer &l, const char *kind, bool nhwc,
   command.set("group", l.group);
   if (nhwc)
     command.set("layout", "nhwc");
+  if (filtersLast)
+    command.set("filters_last", int64_t(1));
   return command;
 }
 

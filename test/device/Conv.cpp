@@ -55,44 +55,51 @@ struct Shapes {
   Shape x, w, y;
 };
 
-Shape image(int64_t n, int64_t c, const Shape &sizes,
-            const std::string &layout) {
+// Of images, and of filters.
+struct Layout {
+  std::string name;
+  bool last, filtersLast = false;
+};
+
+Shape image(int64_t n, int64_t c, const Shape &sizes, bool last) {
   Shape shape = {n};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
-  shape.insert(layout == "nhwc" ? shape.end() : shape.begin() + 1, c);
+  shape.insert(last ? shape.end() : shape.begin() + 1, c);
   return shape;
 }
 
-Shapes shapesOf(const ConvGeometry &g, const std::string &layout) {
+Shapes shapesOf(const ConvGeometry &g, const Layout &layout) {
   const size_t dims = g.in.size();
-  Shape out, w = {g.o, g.c / g.group};
+  Shape out;
   for (size_t d = 0; d < dims; ++d)
     out.push_back((g.in[d] + g.pads[d] + g.pads[dims + d] -
                    (g.dilations[d] * (g.kernel[d] - 1) + 1)) /
                       g.strides[d] +
                   1);
-  w.insert(w.end(), g.kernel.begin(), g.kernel.end());
-  return {image(g.n, g.c, g.in, layout), w, image(g.n, g.o, out, layout)};
+  return {image(g.n, g.c, g.in, layout.last),
+          image(g.o, g.c / g.group, g.kernel, layout.filtersLast),
+          image(g.n, g.o, out, layout.last)};
 }
 
-Attributes attributesOf(const ConvGeometry &g, const std::string &layout) {
+Attributes attributesOf(const ConvGeometry &g, const Layout &layout) {
   return {{"dilations", g.dilations},
+          {"filters_last", int64_t(layout.filtersLast)},
           {"group", g.group},
-          {"layout", layout},
+          {"layout", std::string(layout.last ? "nhwc" : "nchw")},
           {"pads", g.pads},
           {"strides", g.strides}};
 }
 
-Case forwardCase(const ConvGeometry &g, const std::string &layout) {
+Case forwardCase(const ConvGeometry &g, const Layout &layout) {
   const Shapes s = shapesOf(g, layout);
   return {"conv", attributesOf(g, layout), {{s.x}, {s.w}}, {{s.y}}};
 }
 
 class ConvTest
-    : public testing::TestWithParam<std::tuple<ConvGeometry, std::string>> {
+    : public testing::TestWithParam<std::tuple<ConvGeometry, Layout>> {
 protected:
   const ConvGeometry &g = std::get<0>(GetParam());
-  const std::string layout = std::get<1>(GetParam());
+  const Layout layout = std::get<1>(GetParam());
   const Shapes s = shapesOf(g, layout);
 };
 
@@ -145,13 +152,15 @@ TEST_P(ConvTest, BackwardIsTheGradient) {
   expectIsGradient(forwardCase(g, layout), 1, 0, dy, dw[0].values());
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, ConvTest,
-                         testing::Combine(testing::ValuesIn(kConvGeometries),
-                                          testing::Values("nchw", "nhwc")),
-                         [](const auto &info) {
-                           return std::get<0>(info.param).name + "_" +
-                                  std::get<1>(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ConvTest,
+    testing::Combine(testing::ValuesIn(kConvGeometries),
+                     testing::Values(Layout{"nchw", false},
+                                     Layout{"nhwc", true},
+                                     Layout{"ohwi", true, true})),
+    [](const auto &info) {
+      return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name;
+    });
 
 // Ranks that contradict each other are errors, not reads outside.
 TEST(Conv, RanksMustAgree) {

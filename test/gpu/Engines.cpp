@@ -9,9 +9,13 @@ namespace {
 constexpr plan::DType kFloats[] = {plan::F32, plan::BF16, plan::F16};
 
 Ordered convolution(plan::DType type, int64_t channels, int64_t outputs,
-                    const std::string &kind) {
+                    const std::string &kind, bool filtersLast = true) {
   const std::vector<int64_t> x = {16, 28, 28, channels},
-                             w = {outputs, channels, 3, 3},
+                             w = filtersLast
+                                     ? std::vector<int64_t>{outputs, 3, 3,
+                                                            channels}
+                                     : std::vector<int64_t>{outputs, channels,
+                                                            3, 3},
                              y = {16, 28, 28, outputs};
   Trial trial(kind);
   if (kind == "conv") {
@@ -35,8 +39,11 @@ Ordered convolution(plan::DType type, int64_t channels, int64_t outputs,
   trial.ints("dilations", {1, 1});
   trial.attribute("group").set_i(1);
   trial.attribute("layout").set_s("nhwc");
-  return trial.measured(
-      {{"kind", kind}, {"channels", channels}, {"outputs", outputs}});
+  trial.attribute("filters_last").set_i(filtersLast);
+  return trial.measured({{"kind", kind},
+                         {"channels", channels},
+                         {"outputs", outputs},
+                         {"filters", filtersLast ? "krsc" : "kcrs"}});
 }
 
 Ordered product(plan::DType type, int64_t rows, int64_t columns,
@@ -179,6 +186,10 @@ Ordered convolutionFacts(bool all) {
              {"conv", "conv_backward_data", "conv_backward_filter"})
           if (all || (channels >= 8 && outputs == 64))
             list.push_back(convolution(type, channels, outputs, kind));
+  // What filters cost that are not laid out as the images.
+  for (const char *kind :
+       {"conv", "conv_backward_data", "conv_backward_filter"})
+    list.push_back(convolution(plan::BF16, 64, 64, kind, false));
   return list;
 }
 

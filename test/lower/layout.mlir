@@ -1,5 +1,6 @@
 // Images become channels last from one end of the function to the other.
 // RUN: %dlc-opt %s --pass-pipeline='builtin.module(func.func(dlc-layout),canonicalize)' --split-input-file | FileCheck %s
+// RUN: %dlc-opt %s --pass-pipeline='builtin.module(func.func(dlc-layout{filters}),canonicalize)' --split-input-file | FileCheck %s --check-prefix=FILTERS
 
 // One transpose at the input, none between, none for [N,C,1,1].
 // CHECK-LABEL: func.func @network
@@ -139,4 +140,28 @@ func.func @more_dimensions(%x: tensor<2x3x8x6xf32>, %s: tensor<5x1x1x1x1xf32>) -
   %a = dlc.avg_pool %x {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>) -> tensor<2x3x8x6xf32>
   %m = dlc.mul %a, %s : (tensor<2x3x8x6xf32>, tensor<5x1x1x1x1xf32>) -> tensor<5x2x3x8x6xf32>
   return %m : tensor<5x2x3x8x6xf32>
+}
+
+// -----
+
+// Filters, if asked for: one transpose for both convolutions that read them, one behind the gradient, which what updates
+// the filters does not follow; none for 1x1. Without, as they are.
+// CHECK-LABEL: func.func @filters
+// CHECK-NOT: filters_last
+// FILTERS-LABEL: func.func @filters
+// FILTERS-DAG: %[[W:.*]] = dlc.transpose %arg1 {perm = array<i64: 0, 2, 3, 1>} : (tensor<4x3x3x2xf32>) -> tensor<4x3x2x3xf32>
+// FILTERS-DAG: %[[V:.*]] = dlc.reshape %arg2 : (tensor<5x4x1x1xf32>) -> tensor<5x1x1x4xf32>
+// FILTERS: dlc.conv {{.*}}, %[[W]] {{.*}}filters_last
+// FILTERS: dlc.conv {{.*}}, %[[V]] {{.*}}filters_last
+// FILTERS: %[[DW:.*]] = dlc.conv_backward_filter {{.*}}filters_last{{.*}} -> tensor<4x3x2x3xf32>
+// FILTERS: %[[FIRST:.*]] = dlc.transpose %[[DW]] {perm = array<i64: 0, 3, 1, 2>} : (tensor<4x3x2x3xf32>) -> tensor<4x3x3x2xf32>
+// FILTERS: dlc.conv_backward_data {{.*}}, %[[W]] {{.*}}filters_last
+// FILTERS: dlc.sub %arg1, %[[FIRST]]
+func.func @filters(%x: tensor<2x3x8x6xf32>, %w: tensor<4x3x3x2xf32>, %v: tensor<5x4x1x1xf32>, %dy: tensor<2x4x6x5xf32>) -> (tensor<4x3x3x2xf32>, tensor<2x5x6x5xf32>, tensor<2x3x8x6xf32>) {
+  %c = dlc.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>, tensor<4x3x3x2xf32>) -> tensor<2x4x6x5xf32>
+  %d = dlc.conv %c, %v {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x4x6x5xf32>, tensor<5x4x1x1xf32>) -> tensor<2x5x6x5xf32>
+  %dw = dlc.conv_backward_filter %x, %dy {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x3x8x6xf32>, tensor<2x4x6x5xf32>) -> tensor<4x3x3x2xf32>
+  %dx = dlc.conv_backward_data %dy, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<2x4x6x5xf32>, tensor<4x3x3x2xf32>) -> tensor<2x3x8x6xf32>
+  %u = dlc.sub %w, %dw : (tensor<4x3x3x2xf32>, tensor<4x3x3x2xf32>) -> tensor<4x3x3x2xf32>
+  return %u, %d, %dx : tensor<4x3x3x2xf32>, tensor<2x5x6x5xf32>, tensor<2x3x8x6xf32>
 }

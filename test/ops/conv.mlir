@@ -36,6 +36,11 @@ func.func @pointwise(%x: tensor<2x3x2x2xf64>, %w: tensor<4x3x1x1xf64>, %b: tenso
   return %y : tensor<2x4x2x2xf64>
 }
 
+func.func @filters_last(%x: tensor<1x4x5x4xf64>, %w: tensor<6x3x2x2xf64>, %b: tensor<6xf64>) -> tensor<1x2x4x6xf64> {
+  %y = dlc.conv %x, %w, %b {strides = array<i64: 2, 1>, pads = array<i64: 1, 0, 0, 0>, dilations = array<i64: 1, 1>, group = 2 : i64, layout = "nhwc", filters_last} : (tensor<1x4x5x4xf64>, tensor<6x3x2x2xf64>, tensor<6xf64>) -> tensor<1x2x4x6xf64>
+  return %y : tensor<1x2x4x6xf64>
+}
+
 func.func @nhwc(%x: tensor<1x4x4x2xf64>, %w: tensor<3x2x3x3xf64>, %b: tensor<3xf64>) -> tensor<1x2x3x3xf64> {
   %y = dlc.conv %x, %w, %b {strides = array<i64: 2, 1>, pads = array<i64: 1, 0, 0, 1>, dilations = array<i64: 1, 1>, layout = "nhwc"} : (tensor<1x4x4x2xf64>, tensor<3x2x3x3xf64>, tensor<3xf64>) -> tensor<1x2x3x3xf64>
   return %y : tensor<1x2x3x3xf64>

@@ -22,10 +22,11 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
 
 defvar Dlc_ConvLaws = [{(C1) x and w have one rank, 3 to 5; (C2) x's channels are group * w's; (C3) O divides by group, which
     is positive; (C5) element types agree; (C6) the window fits into the padded input; (C7) each spatial dimension has a stride,
-    two pads and a dilation, positive but for the pads, as is the window; (C8) the layout is nchw or nhwc: channels first or last}];
+    two pads and a dilation, positive but for the pads, as is the window; (C8) the layout is nchw or nhwc: channels first or last. With filters_last, which
+    lowering alone sets, w and its gradient are [O, K..., C / group]}];
 class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer, [ImageInterface]> {
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
-      DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
+      DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout, UnitAttr:$filters_last);
 }
 def Dlc_ConvOp : Dlc_Conv<"conv", "inferConv"> {
   let summary = "convolution over 1 to 3 dimensions; pads are [begin..., end...]";
@@ -44,7 +45,7 @@ class Dlc_ConvBackward<string mnemonic> : Dlc_Op<mnemonic, CastAllow,
   let description = !strconcat("Of the convolution of x and w: ", Dlc_ConvLaws, "; (C9) dy has its result's shape.");
   let hasVerifier = 1;
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
-      DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout);
+      DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout, UnitAttr:$filters_last);
 }
 def Dlc_ConvBackwardDataOp : Dlc_ConvBackward<"conv_backward_data"> {
   let summary = "gradient of conv's input";

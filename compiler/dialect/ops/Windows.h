@@ -7,19 +7,37 @@
 
 namespace dlc::ir {
 
+/// Where a convolution's weights [O, I/group, K...] or, channels last, [O,
+/// K..., I/group] have what. Weights of no such rank have no kernel and no
+/// inputs.
+class FilterDims {
+public:
+  explicit FilterDims(bool channelsLast) : channelsLast(channelsLast) {}
+
+  Ints kernel(Ints weights) const {
+    return weights.size() < 2 ? Ints()
+           : channelsLast     ? weights.drop_front().drop_back()
+                              : weights.drop_front(2);
+  }
+  int64_t inputs(Ints weights) const {
+    return weights.size() < 2 ? 0 : channelsLast ? weights.back() : weights[1];
+  }
+
+private:
+  bool channelsLast;
+};
+
 /// Over a kernel of these sizes; valid as long as they and the op's attributes.
-template <class OpTy> WindowSizes windowOf(OpTy op, Ints kernel) {
+template <class OpTy> WindowSizes windowOfKernel(OpTy op, Ints kernel) {
   return {kernel, op.getStrides(), op.getPads(), op.getDilations()};
 }
-/// Of a convolution by weights [O, I/group, ...].
-template <class OpTy>
-WindowSizes windowOf(OpTy op, mlir::RankedTensorType weights) {
-  const Ints shape = weights.getShape();
-  return windowOf(op, shape.drop_front(std::min<size_t>(2, shape.size())));
+/// Of a convolution by weights of this shape.
+template <class OpTy> WindowSizes windowOf(OpTy op, Ints weights) {
+  return windowOfKernel(op, FilterDims(op.getFiltersLast()).kernel(weights));
 }
 /// Of a pooling.
 template <class OpTy> WindowSizes windowOf(OpTy op) {
-  return windowOf(op, op.getKernel());
+  return windowOfKernel(op, op.getKernel());
 }
 
 /// The dimensions of images that are an operand or result of `op`.

@@ -46,7 +46,7 @@ public:
 
   StringRef name() const override { return "cuda"; }
   LoweringTraits lowering() const override {
-    return {.fewOutputs = 16384, .repeatsCheapOps = true};
+    return {.filtersLast = true, .fewOutputs = 16384, .repeatsCheapOps = true};
   }
 
   bool chooses(StringRef row) const override {

@@ -6,11 +6,15 @@
 namespace dlc {
 
 // y[n,o,..] = sum over i and taps of x[n,i,..] w[o,i,taps], in each of `group`
-// groups of channels.
+// groups of channels. Filters are [O,I,taps..] or, if their channels come last,
+// [O,taps..,I].
 struct Conv {
   Image x, y;
   Window window;
   int64_t group;
+  bool filtersLast;
+
+  int64_t inputs() const { return x.c / group; } // of a filter
 };
 
 // Checks x, w and y against each other and the attributes.

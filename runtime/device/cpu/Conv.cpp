@@ -37,7 +37,9 @@ constexpr int64_t kChannelBlock = 16;
 constexpr Tag kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw},
               kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc},
               kWeights[] = {Tag::oiw, Tag::oihw, Tag::oidhw},
-              kGroups[] = {Tag::goiw, Tag::goihw, Tag::goidhw};
+              kWeightsLast[] = {Tag::owi, Tag::ohwi, Tag::odhwi},
+              kGroups[] = {Tag::goiw, Tag::goihw, Tag::goidhw},
+              kGroupsLast[] = {Tag::gowi, Tag::gohwi, Tag::godhwi};
 
 Tag first(const Image &image) { return kFirst[image.dims - 1]; }
 Tag last(const Image &image) { return kLast[image.dims - 1]; }
@@ -64,14 +66,18 @@ memory::desc plainDesc(const Image &image, plan::DType type,
 }
 
 memory::desc weightDesc(const Conv &c, plan::DType type, Tag tag) {
-  memory::dims dims = behind({c.y.c / c.group, c.x.c / c.group},
+  memory::dims dims = behind({c.y.c / c.group, c.inputs()},
                              c.window.list(c.x.dims, &Sliding::kernel));
   if (c.group > 1)
     dims.insert(dims.begin(), c.group);
   return {dims, onednnType(type), tag};
 }
 memory::desc plainWeightDesc(const Conv &c, plan::DType type) {
-  return weightDesc(c, type, (c.group > 1 ? kGroups : kWeights)[c.x.dims - 1]);
+  const Tag *const tags = c.filtersLast
+                              ? c.group > 1 ? kGroupsLast : kWeightsLast
+                          : c.group > 1 ? kGroups
+                                        : kWeights;
+  return weightDesc(c, type, tags[c.x.dims - 1]);
 }
 
 memory::dims strides(const Conv &c) {
@@ -146,7 +152,7 @@ Tags layouts(const Conv &c) {
 }
 
 Tags layoutsOfBackwardData(const Conv &c) {
-  const int64_t inputs = c.x.c / c.group;
+  const int64_t inputs = c.inputs();
   if (c.group == 1 && inputs <= kFewChannels)
     return {c.x.channelsLast ? last(c.x) : first(c.x)};
   if (c.group == 1 && inputs < kChannelBlock)

@@ -16,10 +16,10 @@ template <class F> static void forEachPlace(const Spatial &size, F &&fn) {
 template <class F> static void forEachTap(const Conv &c, F &&fn) {
   const auto &along = c.window.along;
   const Spatial kernel = {along[0].kernel, along[1].kernel, along[2].kernel};
-  const int64_t outputs = c.y.c / c.group, inputs = c.x.c / c.group;
-  int64_t iw = 0;
-  const auto products = [&](int64_t n, int64_t o, int64_t i,
-                            const Spatial &tap) {
+  const int64_t outputs = c.y.c / c.group, inputs = c.inputs(),
+                taps = c.window.taps();
+  const auto products = [&](int64_t n, int64_t o, int64_t i, const Spatial &tap,
+                            int64_t iw) {
     forEachPlace(c.y.size, [&](const Spatial &out) {
       Spatial in;
       for (size_t d = 0; d < kSpatial; ++d) {
@@ -30,15 +30,17 @@ template <class F> static void forEachTap(const Conv &c, F &&fn) {
       fn(c.x.index(n, o / outputs * inputs + i, in), iw, c.y.index(n, o, out));
     });
   };
-  for (int64_t n = 0; n < c.y.n; ++n) {
-    iw = 0;
+  for (int64_t n = 0; n < c.y.n; ++n)
     for (int64_t o = 0; o < c.y.c; ++o)
-      for (int64_t i = 0; i < inputs; ++i)
+      for (int64_t i = 0; i < inputs; ++i) {
+        int64_t t = 0;
         forEachPlace(kernel, [&](const Spatial &tap) {
-          products(n, o, i, tap);
-          ++iw;
+          products(n, o, i, tap,
+                   c.filtersLast ? (o * taps + t) * inputs + i
+                                 : (o * inputs + i) * taps + t);
+          ++t;
         });
-  }
+      }
 }
 
 // Sums in double whatever the precision of `to`.

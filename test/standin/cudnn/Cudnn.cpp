@@ -52,6 +52,11 @@ void note(const std::string &line) {
     driver->note(line.c_str());
 }
 
+void complain(const std::string &what) {
+  if (const auto *driver = standin::standin())
+    driver->complain(("cuDNN: " + what).c_str());
+}
+
 struct Job {
   CommandSpec spec;
   bool isSlow;
@@ -170,7 +175,11 @@ public:
   }
   size_t frontendVersion() const override { return 0; }
   Result<std::unique_ptr<CudnnGraph>> convolution(const CommandSpec &spec,
-                                                  const Conv &) override {
+                                                  const Conv &conv) override {
+    if (conv.x.channelsLast && !conv.filtersLast && conv.inputs() > 1 &&
+        conv.window.taps() > 1)
+      complain(fmt::format("{}: images are channels last, filters are not",
+                           describe(spec)));
     return std::unique_ptr<CudnnGraph>(std::make_unique<Graph>(spec));
   }
   Result<std::unique_ptr<CudnnGraph>>

@@ -68,9 +68,8 @@ Numbers stridesOf(const Image &i) {
 
 class ConvBuilder final : public GraphBuilder {
 public:
-  ConvBuilder(const CommandSpec &spec, const Conv &conv, bool filterLast)
-      : GraphBuilder(spec, typeOf(spec.inputs[0])), c_(conv),
-        filterLast_(filterLast) {}
+  ConvBuilder(const CommandSpec &spec, const Conv &conv)
+      : GraphBuilder(spec, typeOf(spec.inputs[0])), c_(conv) {}
 
   Status build() override {
     const std::string &kind = spec_.command.kind();
@@ -92,7 +91,7 @@ private:
   }
   Numbers filterStrides() const {
     const Numbers dims = filterDims();
-    if (!filterLast_)
+    if (!c_.filtersLast)
       return packed(dims);
     Numbers last = dims; // k, c, r, s become k, r, s, c
     std::rotate(last.begin() + 1, last.begin() + 2, last.end());
@@ -101,7 +100,7 @@ private:
     return strides;
   }
   Numbers filterDims() const {
-    return behind({c_.y.c, c_.x.c / c_.group}, list(&Sliding::kernel));
+    return behind({c_.y.c, c_.inputs()}, list(&Sliding::kernel));
   }
   Numbers list(int64_t Sliding::*number) const {
     return c_.window.list(spatial(c_.x), number);
@@ -145,12 +144,11 @@ private:
   }
 
   const Conv c_;
-  const bool filterLast_; // its channels are innermost
 };
 
-MakeBuilder convBuilder(const Conv &conv, bool filterLast = false) {
+MakeBuilder convBuilder(const Conv &conv) {
   return [=](const CommandSpec &spec) {
-    return std::make_unique<ConvBuilder>(spec, conv, filterLast);
+    return std::make_unique<ConvBuilder>(spec, conv);
   };
 }
 
@@ -425,10 +423,8 @@ static Result<Graph> absentGraph(const CommandSpec &spec, MakeBuilder make,
 Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &spec,
                                                   const Conv &conv,
                                                   const CudnnLimits &limits,
-                                                  const AbsentGpu &gpu,
-                                                  bool filterChannelsLast) {
-  DLC_ASSIGN(Graph graph,
-             absentGraph(spec, convBuilder(conv, filterChannelsLast), gpu));
+                                                  const AbsentGpu &gpu) {
+  DLC_ASSIGN(Graph graph, absentGraph(spec, convBuilder(conv), gpu));
   return graph.propose(limits);
 }
 

@@ -94,8 +94,7 @@ struct AbsentGpu {
 Result<std::vector<TuneEntry>> plansOfConvolution(const CommandSpec &spec,
                                                   const Conv &conv,
                                                   const CudnnLimits &limits,
-                                                  const AbsentGpu &gpu,
-                                                  bool filterChannelsLast);
+                                                  const AbsentGpu &gpu);
 Result<int64_t> countAttention(const CommandSpec &spec,
                                const Attention &attention, bool deterministic,
                                const AbsentGpu &gpu);
