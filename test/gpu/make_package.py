@@ -32,7 +32,7 @@ STANDINS = ["libcuda.so.1", "libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2"
 SYSTEM = r"(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt)\.so"
 FALLBACK = r"(libstdc\+\+|libgcc_s)\.so"
 
-# model: data (None: that of test/refs), options. The same as in test/cuda_standin/models_test.py, which says why.
+# model: data (None: that of test/refs), options. The same as in test/support/gpu_models.py, which says why.
 MODELS = {
     "mlp": ("digits-train", dict(batch=32, optimizer="sgd", lr=0.05, momentum=0.9)),
     "lenet": ("mnist-train", dict(batch=32, optimizer="sgd", lr=0.05, momentum=0.9)),

@@ -1,0 +1,45 @@
+"""The models of models_test.py in fp16, with a scale that overflows first."""
+
+import dlc
+import numpy as np
+from gpu_models import STEPS, GpuModels
+
+
+class Halves(GpuModels):
+    def test_resnet8_fp16(self):
+        self.check_half("resnet8")
+
+    def check_half(self, name, ranks=1):
+        """fp16 with a scale that overflows first: the same steps are skipped, if scores, products and sums are stored as
+        the CPU stores them. cuBLASLt stores a bias's gradient in half."""
+        cuda = dict(attention="off", matmul="library", matmul_epilogues="off")
+        options = dict(amp=True, amp_dtype="fp16", loss_scale_init=2.0**22, cuda=cuda)
+        self.check(name, ranks, tolerance=5e-4, **options)
+        on_cpu, on_cuda = dlc.Run(self.path("cpu")), dlc.Run(self.path("cuda"))
+        skipped = on_cpu.metrics("found_inf")
+        self.assertGreater(skipped.sum(), 0)
+        self.assertLess(skipped.sum(), STEPS / 2)
+        for key in ("found_inf", "loss_scale"):
+            np.testing.assert_array_equal(on_cuda.metrics(key), on_cpu.metrics(key))
+
+    def test_mlp_fp16(self):
+        self.check_half("mlp")
+
+    def test_lenet_fp16(self):
+        self.check_half("lenet")
+
+    def test_gpt_tiny_fp16_two_ranks(self):
+        self.check_half("gpt_tiny", 2)
+
+    def test_lenet_fp16_two_ranks(self):
+        self.check_half("lenet", 2)
+
+    def test_resnet8_fp16_two_ranks(self):
+        self.check_half("resnet8", 2)
+
+    def test_gpt_tiny_fp16(self):
+        self.check_half("gpt_tiny")
+
+
+if __name__ == "__main__":
+    dlc.main()

@@ -1,0 +1,52 @@
+"""Models that train on the CUDA backend without a GPU, beside the CPU: the base of test/cuda_standin/models*_test.py."""
+
+import os
+
+import dlc
+import numpy as np
+import standins
+
+STEPS = 20
+
+IMAGES = "signal", "volume"  # of one and three dimensions: test/refs/make_images.py
+
+# model: data, batch of all ranks, options
+MODELS = {
+    "mlp": ("digits-train", 32, dict(optimizer="sgd", lr=0.05, momentum=0.9)),
+    "lenet": ("mnist-train", 32, dict(optimizer="sgd", lr=0.05, momentum=0.9)),
+    # With larger steps some ReLU's input is soon zero but for rounding, and from there on the runs part.
+    "resnet8": (None, 8, dict(optimizer="sgd", lr=0.005, momentum=0.9)),
+    "gpt_tiny": ("text-train", 8, dict(optimizer="adamw", lr=1e-3, weight_decay=0.01)),
+    "signal": (None, 8, dict(optimizer="sgd", lr=0.02, momentum=0.9)),
+    "volume": (None, 8, dict(optimizer="sgd", lr=0.02, momentum=0.9)),
+}
+
+
+class GpuModels(standins.StandinTest):
+    def reference(self, name):
+        """The data file of a model that has its data in test/refs."""
+        if name not in IMAGES:
+            return dlc.Reference(name).write(self.path("data.npz"))
+        with np.load(os.path.join(dlc.REFS, "images_ref.npz")) as file:
+            np.savez(self.path("data.npz"), x=np.concatenate(file[f"{name}/inputs"]),
+                     y=np.concatenate(file[f"{name}/labels"]))
+        return self.path("data.npz")
+
+    def losses(self, name, ranks, steps=STEPS, cuda=None, **options):
+        """The losses of the CPU and of the CUDA backend, which `cuda` are further options of."""
+        data, batch, own = MODELS[name]
+        options = dict(own, batch=batch // ranks, ddp=ranks, **options)
+        path = dlc.data(data) if data else self.reference(name)
+        source = os.path.join(dlc.REFS, name + ".onnx") if name in IMAGES else dlc.model(name)
+        training = dict(steps=steps, seed=1, threads=1)
+        on_cpu = dlc.compile(source, self.path("cpu.dlc"), **options)
+        expected = dlc.train(on_cpu, path, self.path("cpu"), **training).metrics("loss")
+        artifact = self.compile_for_cuda(source, **options, **(cuda or {}))
+        self.run_on_standins(artifact, data=path, run=self.path("cuda"), **training)
+        found = dlc.Run(self.path("cuda")).metrics("loss")
+        self.assertEqual(len(found), steps)
+        return expected, found
+
+    def check(self, name, ranks=1, tolerance=1e-4, **options):
+        expected, found = self.losses(name, ranks, **options)
+        np.testing.assert_allclose(found, expected, rtol=tolerance)
