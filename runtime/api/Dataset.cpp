@@ -42,14 +42,43 @@ Result<Described> describeGiven(const dlc_tensor &tensor) {
   return d;
 }
 
-Result<Array> copyOf(const dlc_tensor &tensor, const Described &d) {
+// Null keeps nothing alive: a copy is made.
+Result<Array> arrayOf(const dlc_tensor &tensor, const Described &d,
+                      const std::shared_ptr<void> &owner) {
   if (tensor.bytes != d.bytes || (d.bytes > 0 && !tensor.data))
     return usageError("array '{}' has {} bytes, expected {} for {}", d.name,
                       tensor.data ? tensor.bytes : 0, d.bytes,
                       describe(d.dtype, d.shape));
   const auto *from = static_cast<const std::byte *>(tensor.data);
+  if (owner)
+    return Array{d.dtype, d.shape, {{from, d.bytes}, owner}};
   auto copy = std::make_shared<std::vector<std::byte>>(from, from + d.bytes);
   return Array{d.dtype, d.shape, {*copy, copy}};
+}
+
+// Arrays that are the program's, until nobody reads them.
+struct Lent {
+  void (*release)(void *user) = nullptr;
+  void *user = nullptr;
+  ~Lent() {
+    if (release)
+      release(user);
+  }
+};
+
+Status ofArrays(std::span<const dlc_tensor> given,
+                const std::shared_ptr<void> &owner, dlc_dataset **made) {
+  DLC_TRY(expectGiven(made, "the place for the data set"));
+  DLC_TRY(expectGiven(given.data(), "the list of arrays"));
+  std::map<std::string, Array> arrays;
+  for (const dlc_tensor &tensor : given) {
+    DLC_ASSIGN(Described d, describeGiven(tensor));
+    DLC_ASSIGN(Array array, arrayOf(tensor, d, owner));
+    if (!arrays.emplace(d.name, std::move(array)).second)
+      return usageError("two arrays are named '{}'", d.name);
+  }
+  *made = new dlc_dataset{sourceOf("arrays in memory", std::move(arrays))};
+  return {};
 }
 
 // What all columns of a program's own source share.
@@ -165,17 +194,19 @@ dlc_code dlc_dataset_open_with(const char *path, const dlc_option *options,
 
 dlc_code dlc_dataset_from_arrays(const dlc_tensor *arrays, size_t count,
                                  dlc_dataset **made) {
+  return call("a data set", [&] {
+    return ofArrays({arrays, count}, nullptr, made);
+  });
+}
+
+dlc_code dlc_dataset_from_views(const dlc_tensor *arrays, size_t count,
+                                void (*release)(void *user), void *user,
+                                dlc_dataset **made) {
   return call("a data set", [&]() -> Status {
-    DLC_TRY(expectGiven(made, "the place for the data set"));
-    DLC_TRY(expectGiven(arrays, "the list of arrays"));
-    std::map<std::string, Array> copies;
-    for (size_t i = 0; i < count; ++i) {
-      DLC_ASSIGN(Described d, describeGiven(arrays[i]));
-      DLC_ASSIGN(Array copy, copyOf(arrays[i], d));
-      if (!copies.emplace(d.name, std::move(copy)).second)
-        return usageError("two arrays are named '{}'", d.name);
-    }
-    *made = new dlc_dataset{sourceOf("arrays in memory", std::move(copies))};
+    auto owner = std::make_shared<Lent>();
+    DLC_TRY(ofArrays({arrays, count}, owner, made));
+    owner->release = release; // from now on it is called
+    owner->user = user;
     return {};
   });
 }

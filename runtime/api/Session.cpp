@@ -1,14 +1,11 @@
 // A model that is loaded, for programs.
 #include "runtime/train/session/Session.h"
 #include "runtime/api/Handles.h"
-#include "runtime/api/Options.h"
+#include "runtime/api/Rows.h"
 #include "runtime/base/options/Nearest.h"
 #include "runtime/plan/Types.h"
 #include "runtime/train/TrainOptions.h"
-#include "runtime/train/session/AveragesRow.h"
 #include "runtime/train/session/Inputs.h"
-
-#include <cstring>
 
 using namespace dlc;
 using namespace dlc::api;
@@ -18,27 +15,13 @@ struct dlc_session {
   SampleOptions samples;                    // as the run made them
   std::map<std::string, TensorList> inputs; // by program
   TensorList states;
-  Batch batch;                 // of train_step
-  std::vector<double> metrics; // of the last update
+  std::vector<std::span<const std::byte>> batch; // of train_step
+  std::vector<double> metrics;                   // of the last update
   std::vector<Session::Output> outputs;
   TensorList outputList;
 };
 
 namespace {
-
-// What of a session may be chosen.
-struct SessionRows {
-  Session::Options options;
-  bool noGraph = false;
-  OptionTable table;
-
-  SessionRows() {
-    table.count("run.threads", options.threads, 0, "of a CPU");
-    addAverages(table, "run.ema", options.averages).flag = "--ema";
-    table.toggle("run.no-graph", noGraph, "launch commands one by one");
-    options.tune.addTo(table);
-  }
-};
 
 const plan::TensorType &portType(const plan::Program &program,
                                  const plan::Port &port) {
@@ -114,10 +97,11 @@ Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
   s.batch.resize(count);
   for (size_t i = 0; i < count; ++i) {
     DLC_TRY(checkInput(given[i], inputs[i]));
-    s.batch[i].resize(given[i].bytes);
-    std::memcpy(s.batch[i].data(), given[i].data, given[i].bytes);
+    s.batch[i] = {static_cast<const std::byte *>(given[i].data),
+                  given[i].bytes};
   }
-  DLC_ASSIGN(const auto metrics, s.session->trainStep(s.batch, nullptr, size));
+  DLC_ASSIGN(const auto metrics,
+             s.session->trainStep(BatchView(s.batch), nullptr, size));
   if (!metrics.empty())
     s.metrics.assign(metrics.begin(), metrics.end());
   if (updated)
@@ -204,6 +188,12 @@ dlc_code dlc_session_metric(dlc_session *session, const char *name,
     DLC_ASSIGN(*value, metric(*session, text(name)));
     return {};
   });
+}
+
+void dlc_session_on_batch(dlc_session *session, int (*batch)(void *user),
+                          void *user) {
+  session->session->setGoesOn(batch ? [batch, user] { return batch(user) == 0; }
+                                    : std::function<bool()>());
 }
 
 dlc_code dlc_session_evaluate(dlc_session *session, const dlc_dataset *samples,

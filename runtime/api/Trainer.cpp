@@ -1,8 +1,7 @@
 // A training run, for programs.
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Handles.h"
-#include "runtime/api/Options.h"
-#include "runtime/collective/launch/Launch.h"
+#include "runtime/api/Rows.h"
 
 #include <algorithm>
 
@@ -120,9 +119,7 @@ Result<TrainOptions> optionsOf(const std::string &model, TrainHooks &hooks,
   TrainOptions options;
   hooks.signals = false;
   OptionTable table;
-  options.addTo(table);
-  launch.addTo(table, "run");
-  table.toggle("run.signals", hooks.signals, "handled by the run").notKept();
+  addTrainerRows(table, options, launch, hooks.signals);
   const bool resumes =
       std::any_of(given.begin(), given.end(), [](const dlc_option &option) {
         return text(option.name) == "resume";

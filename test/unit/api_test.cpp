@@ -133,6 +133,57 @@ TEST_F(Api, EvaluatesAndPredictsAnyNumber) {
     EXPECT_EQ(outputs[0].as<float>()[i], 3);
 }
 
+TEST_F(Api, ArraysThatAreReadWhereTheyAre) {
+  Session s = session();
+  Floats x(5 * 4, 1);
+  Longs y(5, 1);
+  bool gone = false;
+  const auto view = [&](const Tensor &first) {
+    const auto release = [&gone](const void *) { gone = true; };
+    return Dataset::view({first, {"y", DLC_I64, {5}, y.data()}},
+                         std::shared_ptr<const void>(&gone, release));
+  };
+  {
+    const Dataset samples = view({"x", DLC_F32, {5, 4}, x.data()});
+    EXPECT_EQ(s.evaluate(samples).loss, 4);
+    x.assign(20, 2); // what a copy would not see
+    EXPECT_EQ(s.evaluate(samples).loss, 8);
+    EXPECT_FALSE(gone);
+  }
+  EXPECT_TRUE(gone);
+  expectError(DLC_USAGE, "two arrays", [&] {
+    view({"y", DLC_F32, {5, 4}, x.data()});
+  });
+  const dlc_tensor wrong = Tensor("x", DLC_F32, {2}).c();
+  dlc_dataset *made = nullptr;
+  const auto fail = [](void *) { ADD_FAILURE() << "released"; };
+  EXPECT_EQ(dlc_dataset_from_views(&wrong, 1, fail, nullptr, &made), DLC_USAGE);
+}
+
+TEST_F(Api, EvaluationAndPredictionCanBeEnded) {
+  Session s = session();
+  int batches = 0;
+  s.onBatch([&] { return ++batches < 2; });
+  expectError(DLC_FAILED, "stopped", [&] { s.evaluate(samples(10)); });
+  EXPECT_EQ(batches, 2);
+  expectError(DLC_FAILED, "stopped", [&] { s.predict(samples(10)); });
+  s.onBatch([] { return true; });
+  EXPECT_EQ(s.evaluate(samples(10)).loss, 4);
+}
+
+TEST_F(Api, OptionsAsRows) {
+  const auto find = [](const char *of, const std::string &name) {
+    for (const OptionRow &row : optionsOf(of))
+      if (name == row.name)
+        return row;
+    throw std::out_of_range(name);
+  };
+  EXPECT_STREQ(find("trainer", "epochs").word, "N");
+  EXPECT_STREQ(find("trainer", "quiet").help, "no progress");
+  EXPECT_EQ(find("dataset", "mean").list, 1);
+  EXPECT_TRUE(optionsOf("nothing").empty());
+}
+
 TEST_F(Api, StateByName) {
   Session s = session();
   const auto states = s.states();

@@ -474,7 +474,7 @@ TEST_F(Sessions, AModelForTwoRanksIsEvaluatedByOne) {
   ASSERT_TRUE(writeTinyModel(path("m.dlc"), 2).ok());
   auto session = open();
   EXPECT_TRUE(session->evaluate(data(*session, "eval_step")).ok());
-  EXPECT_FALSE(session->trainStep({}).ok());
+  EXPECT_FALSE(session->trainStep(Batch()).ok());
 }
 
 TEST_F(Sessions, StateOfAnotherModelIsRefused) {

@@ -87,6 +87,21 @@ typedef struct dlc_option {
   const char *value;
 } dlc_option;
 
+/* What an option is. */
+typedef struct dlc_option_row {
+  const char *name;  /* "epochs" */
+  const char *word;  /* of its value, "N", "{a,b}"; "": a flag alone */
+  const char *group; /* its heading among the flags of the tool */
+  const char *help;  /* a sentence */
+  int optional;      /* 1: it may come without a value, too */
+  int list;          /* 1: the value is a list, of words between commas */
+} dlc_option_row;
+
+/* The options of a "dataset", a "session" or a "trainer", as long as the
+   library is loaded; null, and *count 0, for other words. Those of dlc_compile
+   are the compiler's: `dlc compile --help`. */
+DLC_API const dlc_option_row *dlc_options(const char *of, size_t *count);
+
 /* ---- Samples ------------------------------------------------------------ */
 
 /* Named arrays of which a row is a sample; bound to a model's inputs, and
@@ -132,6 +147,13 @@ typedef struct dlc_source {
 } dlc_source;
 DLC_API dlc_code dlc_dataset_from_source(const dlc_source *source,
                                          dlc_dataset **made);
+/* Arrays in memory, read where they are: `release`, unless null, is called with
+   `user` once nobody reads them any more, by any thread. Elements are aligned
+   as C aligns them. If this fails, `release` is not called. */
+DLC_API dlc_code dlc_dataset_from_views(const dlc_tensor *arrays, size_t count,
+                                        void (*release)(void *user), void *user,
+                                        dlc_dataset **made);
+
 DLC_API void dlc_dataset_close(dlc_dataset *dataset);
 
 /* ---- A model that is loaded --------------------------------------------- */
@@ -158,13 +180,19 @@ dlc_session_inputs(dlc_session *session, const char *program, size_t *count);
    null. Compiled with --last-batch=pad it takes "dlc.sample_weight", too: 1 for
    each sample, or 0 for what does not count and all / those that do for the
    others. *updated, unless null, is 1 if it was the last of an update, whose
-   metrics are then to be had. */
+   metrics are then to be had. The data is read where it is, once, and is the
+   caller's again when this returns. */
 DLC_API dlc_code dlc_session_train_step(dlc_session *session,
                                         const dlc_tensor *inputs, size_t count,
                                         int *updated);
 /* "loss", "lr", "grad_norm", ... of the last update. */
 DLC_API dlc_code dlc_session_metric(dlc_session *session, const char *name,
                                     double *value);
+
+/* Called after each batch of an evaluation or a prediction, by its thread, from
+   now on; null: nothing is. Not 0: it ends, with DLC_FAILED. */
+DLC_API void dlc_session_on_batch(dlc_session *session,
+                                  int (*batch)(void *user), void *user);
 
 typedef struct dlc_evaluation {
   double loss; /* mean over all samples */

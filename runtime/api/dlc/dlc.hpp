@@ -63,6 +63,15 @@ inline std::vector<dlc_option> toC(const Options &options) {
   return list;
 }
 
+// What an option is: dlc_option_row.
+using OptionRow = dlc_option_row;
+// Of a "dataset", a "session" or a "trainer".
+inline std::vector<OptionRow> optionsOf(const std::string &what) {
+  size_t count = 0;
+  const dlc_option_row *rows = dlc_options(what.c_str(), &count);
+  return {rows, rows + count};
+}
+
 // What `dlc compile` and `dlc export` do, by the compiler's program
 // (compile.h).
 inline void compile(const std::string &model, const std::string &artifact,
@@ -151,6 +160,20 @@ public:
     check(dlc_dataset_from_arrays(list.data(), list.size(), &made));
     return Dataset(made);
   }
+  // The same, read where they are; `owner` goes when nobody reads them.
+  static Dataset view(const std::vector<Tensor> &arrays,
+                      std::shared_ptr<const void> owner) {
+    using Kept = std::shared_ptr<const void>;
+    dlc_dataset *made = nullptr;
+    const auto list = toC(arrays);
+    auto kept = std::make_unique<Kept>(std::move(owner));
+    check(dlc_dataset_from_views(
+        list.data(), list.size(),
+        [](void *user) { delete static_cast<Kept *>(user); }, kept.get(),
+        &made));
+    kept.release(); // by the data set's end
+    return Dataset(made);
+  }
   static Dataset of(std::shared_ptr<const Source> source) {
     using Kept = std::shared_ptr<const Source>;
     const std::vector<Tensor> columns = source->columns();
@@ -226,6 +249,16 @@ public:
     check(dlc_session_metric(c(), name.c_str(), &value));
     return value;
   }
+  // Called after each batch of what follows; false ends it, by an exception.
+  void onBatch(std::function<bool()> goesOn) {
+    goesOn_ = std::make_unique<std::function<bool()>>(std::move(goesOn));
+    dlc_session_on_batch(
+        c(),
+        [](void *user) {
+          return (*static_cast<std::function<bool()> *>(user))() ? 0 : 1;
+        },
+        goesOn_.get());
+  }
   Evaluation evaluate(const Dataset &samples) {
     dlc_evaluation found;
     check(dlc_session_evaluate(c(), samples.c(), &found));
@@ -268,6 +301,7 @@ private:
   };
   explicit Session(dlc_session *made) : handle_(made) {}
   dlc_session *c() const { return handle_.get(); }
+  std::unique_ptr<std::function<bool()>> goesOn_;
   std::unique_ptr<dlc_session, Close> handle_;
 };
 
@@ -310,6 +344,12 @@ public:
                       const Dataset &val, const Options &options,
                       Callbacks callbacks = {}) {
     return Trainer(&model, &train, &val, options, std::move(callbacks));
+  }
+  // Any of these: null for what there is none of.
+  static Trainer make(const std::string *model, const Dataset *train,
+                      const Dataset *val, const Options &options,
+                      Callbacks callbacks = {}) {
+    return Trainer(model, train, val, options, std::move(callbacks));
   }
   // Goes on with a run; data sets as it began with, null for its files.
   static Trainer resume(const std::string &run, const Options &options = {},

@@ -134,8 +134,10 @@ int findOutput(const plan::Program &program, std::string_view name) {
   return -1;
 }
 
-Status setInputs(Executor &executor, const plan::Program &program,
-                 const Batch &batch) {
+namespace {
+template <class Arrays>
+Status setEach(Executor &executor, const plan::Program &program,
+               const Arrays &batch) {
   if (batch.size() != static_cast<size_t>(program.inputs_size()))
     return usageError("{} takes {} inputs, found {}", program.name(),
                       program.inputs_size(), batch.size());
@@ -144,6 +146,17 @@ Status setInputs(Executor &executor, const plan::Program &program,
                               program.inputs(static_cast<int>(i)).name(),
                               batch[i].data(), batch[i].size()));
   return {};
+}
+} // namespace
+
+Status setInputs(Executor &executor, const plan::Program &program,
+                 const Batch &batch) {
+  return setEach(executor, program, batch);
+}
+
+Status setInputs(Executor &executor, const plan::Program &program,
+                 BatchView batch) {
+  return setEach(executor, program, batch);
 }
 
 Result<SizedData>

@@ -14,9 +14,14 @@ namespace dlc {
 // Which of its outputs has this name; none: below 0.
 int findOutput(const plan::Program &program, std::string_view name);
 
+// The bytes of each array of a batch, which stay where they are.
+using BatchView = std::span<const std::span<const std::byte>>;
+
 // The arrays of a batch are those of the program's inputs, in order.
 Status setInputs(Executor &executor, const plan::Program &program,
                  const Batch &batch);
+Status setInputs(Executor &executor, const plan::Program &program,
+                 BatchView batch);
 
 // The samples of several sources: a data set for each length.
 struct SizedData {

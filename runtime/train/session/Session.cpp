@@ -111,7 +111,7 @@ Status Session::findPosition() {
 }
 
 // The only one that takes so many bytes.
-Result<int> Session::sizeOf(const Batch &batch) const {
+Result<int> Session::sizeOf(BatchView batch) const {
   if (plan::countSizes(plan()) == 1)
     return 0;
   int found = -1;
@@ -153,6 +153,12 @@ const plan::Program &Session::stepOf(int size, bool updates) const {
 }
 
 Result<bool> Session::startStep(const Batch &batch, Probe *probe,
+                                std::optional<int> size) {
+  views_.assign(batch.begin(), batch.end());
+  return startStep(BatchView(views_), probe, size);
+}
+
+Result<bool> Session::startStep(BatchView batch, Probe *probe,
                                 std::optional<int> given) try {
   if (metricNames_.empty())
     return failed("the model has no training program");
@@ -195,10 +201,20 @@ Result<std::span<const double>> Session::readMetrics() try {
 
 Result<std::span<const double>>
 Session::trainStep(const Batch &batch, Probe *probe, std::optional<int> size) {
+  views_.assign(batch.begin(), batch.end());
+  return trainStep(BatchView(views_), probe, size);
+}
+
+Result<std::span<const double>>
+Session::trainStep(BatchView batch, Probe *probe, std::optional<int> size) {
   DLC_ASSIGN(const bool updates, startStep(batch, probe, size));
   if (!updates)
     return std::span<const double>();
   return readMetrics();
+}
+
+Status Session::checkGoesOn() const {
+  return !goesOn_ || goesOn_() ? Status() : failed("stopped by the program");
 }
 
 std::vector<Sweep::Part> Session::partsFor(std::string_view kind,
@@ -245,7 +261,7 @@ Result<Session::Sums> Session::sumUp(const Dataset &dataset) {
       sums[batches + at] = sumOf(found, counted);
     }
     at += static_cast<size_t>(ranks);
-    return {};
+    return checkGoesOn();
   };
   DLC_TRY(Sweep(*executor_, parts, dataset).run(rank, ranks, add));
   if (communicator_)
@@ -329,7 +345,7 @@ Session::predict(const Dataset &dataset) try {
       outputs[i].bytes.insert(outputs[i].bytes.end(), view.data,
                               view.data + bytes);
     }
-    return Status();
+    return checkGoesOn();
   };
   DLC_TRY(Sweep(*executor_, parts, dataset).run(0, 1, append));
   return outputs;

@@ -4,12 +4,14 @@
 #include "runtime/data/Loader.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Model.h"
+#include "runtime/train/session/Inputs.h"
 #include "runtime/train/session/State.h"
 #include "runtime/train/session/Statistics.h"
 #include "runtime/train/session/Sweep.h"
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +70,10 @@ public:
   // Executor::runsAhead.
   Result<bool> startStep(const Batch &batch, Probe *probe = nullptr,
                          std::optional<int> size = {});
+  // The same of arrays that lie elsewhere: they are read where they are, and
+  // may go once it returns.
+  Result<bool> startStep(BatchView batch, Probe *probe = nullptr,
+                         std::optional<int> size = {});
   // The metrics of the oldest update whose were not read yet, by metricNames();
   // waits for it. Valid until the next call. After the first update nothing is
   // allocated here.
@@ -76,6 +82,13 @@ public:
   Result<std::span<const double>> trainStep(const Batch &batch,
                                             Probe *probe = nullptr,
                                             std::optional<int> size = {});
+  Result<std::span<const double>> trainStep(BatchView batch,
+                                            Probe *probe = nullptr,
+                                            std::optional<int> size = {});
+
+  // Asked after each batch of an evaluation or a prediction: false ends it with
+  // an error. Empty: nobody is asked.
+  void setGoesOn(std::function<bool()> goesOn) { goesOn_ = std::move(goesOn); }
 
   // All samples, by the programs of the sizes that they fit: those of the
   // largest batch; the last samples by the smallest that holds them. That is
@@ -118,7 +131,8 @@ private:
   };
   Result<Sums> sumUp(const Dataset &dataset);
   Status findPosition();
-  Result<int> sizeOf(const Batch &batch) const;
+  Result<int> sizeOf(BatchView batch) const;
+  Status checkGoesOn() const;
   Status checkWindow(int size);
   const plan::Program &stepOf(int size, bool updates) const;
 
@@ -129,6 +143,8 @@ private:
   std::vector<size_t> metricAt_; // of the program's outputs
   std::vector<double> metrics_;
   StatisticsReader statistics_;
+  std::function<bool()> goesOn_;
+  std::vector<std::span<const std::byte>> views_; // of a batch
   int64_t position_ = 0;      // in the window, as the device has it, too,
   uint64_t positionAsOf_ = 0; // unless the host has written state since
   int windowSize_ = -1; // of what the window has begun with; below 0: none

@@ -1,0 +1,98 @@
+#include "runtime/api/Rows.h"
+
+#include "runtime/train/session/AveragesRow.h"
+
+namespace dlc::api {
+
+SessionRows::SessionRows() {
+  table.count("run.threads", options.threads, 0, "of a CPU");
+  addAverages(table, "run.ema", options.averages).flag = "--ema";
+  table.toggle("run.no-graph", noGraph, "launch commands one by one");
+  options.tune.addTo(table);
+}
+
+void addTrainerRows(OptionTable &table, TrainOptions &options,
+                    LaunchFlags &launch, bool &signals) {
+  options.addTo(table);
+  launch.addTo(table, "run");
+  table.toggle("run.signals", signals, "handled by the run").notKept();
+}
+
+namespace {
+
+// A table as a program reads it.
+class ListedRows {
+public:
+  explicit ListedRows(const OptionTable &table) {
+    for (const Option &option : table.all())
+      if (option.flag.starts_with("--"))
+        rows_.push_back({keep(option.name()), keep(option.type),
+                         keep(option.group), keep(option.help),
+                         option.optionalWord, option.commas || option.repeats});
+  }
+  ListedRows(const ListedRows &) = delete;
+  ListedRows &operator=(const ListedRows &) = delete;
+
+  const dlc_option_row *get(size_t *count) const {
+    if (count)
+      *count = rows_.size();
+    return rows_.data();
+  }
+
+private:
+  const char *keep(std::string text) {
+    return texts_.emplace_back(std::move(text)).c_str();
+  }
+
+  std::deque<std::string> texts_;
+  std::vector<dlc_option_row> rows_;
+};
+
+const ListedRows &datasetRows() {
+  static const ListedRows rows = [] {
+    SampleOptions samples;
+    OptionTable table;
+    samples.addTo(table, "run");
+    samples.addDrawsTo(table, "run");
+    return ListedRows(table);
+  }();
+  return rows;
+}
+
+const ListedRows &sessionRows() {
+  static const ListedRows rows(SessionRows().table);
+  return rows;
+}
+
+const ListedRows &trainerRows() {
+  static const ListedRows rows = [] {
+    TrainOptions options;
+    LaunchFlags launch;
+    bool signals = false;
+    OptionTable table;
+    addTrainerRows(table, options, launch, signals);
+    return ListedRows(table);
+  }();
+  return rows;
+}
+
+} // namespace
+} // namespace dlc::api
+
+const dlc_option_row *dlc_options(const char *of, size_t *count) {
+  const std::string what = dlc::api::text(of);
+  if (count)
+    *count = 0;
+  const dlc_option_row *found = nullptr;
+  // Only memory can be lacking.
+  (void)dlc::api::call("options", [&]() -> dlc::Status {
+    if (what == "dataset")
+      found = dlc::api::datasetRows().get(count);
+    else if (what == "session")
+      found = dlc::api::sessionRows().get(count);
+    else if (what == "trainer")
+      found = dlc::api::trainerRows().get(count);
+    return {};
+  });
+  return found;
+}
