@@ -36,6 +36,8 @@ Json describe(const CLI::Option &option) {
   return {{"names", names},
           {"word", word},
           {"optional", optional},
+          {"repeats",
+           option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll},
           {"choices", choicesOf(word)},
           {"default", option.get_default_str()},
           {"group", option.get_group()},

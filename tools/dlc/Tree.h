@@ -7,9 +7,9 @@
 namespace dlc::tool {
 
 // {"name", "help", "footer", "options": [{"names", "word", "optional",
-// "choices", "help", "group"}], "arguments": [{"name", "help", "many"}],
-// "commands": [...]}; "word" is empty for a flag alone, "choices" for any word;
-// an "optional" word comes behind '='.
+// "repeats", "choices", "help", "group"}], "arguments": [{"name", "help",
+// "many"}], "commands": [...]}; "word" is empty for a flag alone, "choices" for
+// any word; an "optional" word comes behind '='.
 Json treeOf(const CLI::App &app);
 
 // Prints the tree, if that is what the arguments ask for: `--tree`.
