@@ -1,6 +1,7 @@
 #!/bin/bash
-# Installs what building and testing need on Debian 12: the packages of tools/packages.txt
-# and the Python environment .venv of tools/requirements.txt. Does nothing where all is there.
+# Installs what building and testing need on Debian 12: the packages of tools/packages.txt and the
+# Python environments .venv of tools/requirements.txt and, to make the wheel, .venv-wheel of
+# tools/wheel.txt. Does nothing where all is there.
 #   tools/setup.sh            install what is missing (as root, or with sudo)
 #   tools/setup.sh --check    say what is missing and exit 1; change nothing
 set -euo pipefail
@@ -13,7 +14,7 @@ check=no
 case "${1-}" in
   '') ;;
   --check) check=yes ;;
-  -h | --help) sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  -h | --help) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   *) printf 'setup: unknown option %s; see --help\n' "$1" >&2; exit 2 ;;
 esac
 
@@ -31,9 +32,12 @@ missing_packages() {
   done <"$root/tools/packages.txt"
 }
 
+# The environments, and the lists of tools/ that they are made of.
+declare -A lists=([.venv]=requirements.txt [.venv-wheel]=wheel.txt)
+
 environment_is_current() {
-  [[ -x $root/.venv/bin/python ]] && cmp -s "$root/tools/requirements.txt" "$root/.venv/requirements.txt" &&
-    "$root/.venv/bin/python" -c '' 2>/dev/null
+  [[ -x $root/$1/bin/python ]] && cmp -s "$root/tools/${lists[$1]}" "$root/$1/requirements.txt" &&
+    "$root/$1/bin/python" -c '' 2>/dev/null
 }
 
 require_debian_12() {
@@ -62,18 +66,18 @@ install_packages() {
   ((${#missing[@]} == 0)) || fail "still missing after the installation: ${missing[*]}"
 }
 
-# Made beside the old one and then moved into place, so that .venv is never half of one.
+# Made beside the old one and then moved into place, so that it is never half of one.
 make_environment() {
-  local new=$root/.venv.new old=$root/.venv.old
-  say "making the Python environment .venv with $(grep -c == "$root/tools/requirements.txt") packages"
+  local list=$root/tools/${lists[$1]} new=$root/$1.new old=$root/$1.old
+  say "making the Python environment $1 with $(grep -c == "$list") packages"
   rm -rf "$new" "$old"
   python3 -m venv "$new" || fail "python3 -m venv failed; python3 is $(command -v python3), expected 3.11 or newer"
   "$new/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
-    -r "$root/tools/requirements.txt" || fail "pip install failed; is a package index within reach?"
-  grep -IlF "$new" "$new"/bin/* "$new/pyvenv.cfg" | xargs sed -i "s|$new|$root/.venv|g"
-  cp "$root/tools/requirements.txt" "$new/requirements.txt"
-  if [[ -e $root/.venv ]]; then mv "$root/.venv" "$old"; fi
-  mv "$new" "$root/.venv"
+    -r "$list" || fail "pip install failed; is a package index within reach?"
+  grep -d skip -IlF "$new" "$new"/bin/* "$new/pyvenv.cfg" | xargs sed -i "s|$new|$root/$1|g"
+  cp "$list" "$new/requirements.txt"
+  if [[ -e $root/$1 ]]; then mv "$root/$1" "$old"; fi
+  mv "$new" "$root/$1"
   rm -rf "$old"
 }
 
@@ -81,7 +85,9 @@ mapfile -t missing < <(missing_packages)
 if [[ $check == yes ]]; then
   ok=yes
   ((${#missing[@]} == 0)) || { say "missing packages: ${missing[*]}"; ok=no; }
-  environment_is_current || { say ".venv is missing or not of tools/requirements.txt"; ok=no; }
+  for name in "${!lists[@]}"; do
+    environment_is_current "$name" || { say "$name is missing or not of tools/${lists[$name]}"; ok=no; }
+  done
   [[ $ok == yes ]] || exit 1
   say "all is there"
   exit 0
@@ -93,6 +99,8 @@ if ((${#missing[@]})); then
   require_debian_12
   install_packages
 fi
-environment_is_current || make_environment
+for name in "${!lists[@]}"; do
+  environment_is_current "$name" || make_environment "$name"
+done
 rm -f "$log"
 say "all is there"
