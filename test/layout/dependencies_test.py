@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "runtime/exec": RUNTIME + ["runtime/device", "runtime/collective"],
     "runtime/train": ["runtime"],
     "runtime/api": ["runtime"],
+    "runtime/python": [],  # <dlc/dlc.hpp>, as it is installed
     "runtime": ["runtime"],  # dlc.h, all rooms for the tools
     "compiler/dialect": ["runtime/base"],
     "compiler/options": ["runtime/base"],

@@ -1,0 +1,58 @@
+// Data sets of Python: files, arrays where they are, rows as they are asked.
+#pragma once
+
+#include "runtime/python/Arrays.h"
+#include "runtime/python/Calls.h"
+
+#include <mutex>
+
+namespace dlc::python {
+
+// Rows that a function of Python reads.
+class RowsOfPython final : public Source {
+public:
+  // `read(column, sample)` gives an array. Made and ended with the lock held.
+  RowsOfPython(int64_t samples, std::vector<Tensor> columns,
+               nanobind::object read, std::string identity);
+  ~RowsOfPython() override;
+
+  std::string name() const override { return "rows of Python"; }
+  std::string identity() const override { return identity_; }
+  int64_t samples() const override { return samples_; }
+  std::vector<Tensor> columns() const override { return columns_; }
+  void read(size_t column, int64_t sample, void *to) const override;
+
+  // Raises what the function raised first, if it did.
+  void rethrow() const;
+
+private:
+  void copy(size_t column, int64_t sample, void *to) const;
+
+  const int64_t samples_;
+  const std::vector<Tensor> columns_;
+  nanobind::object read_;
+  const std::string identity_;
+  mutable std::mutex mutex_;
+  mutable std::exception_ptr thrown_;
+};
+
+struct Samples {
+  Dataset dataset;
+  std::shared_ptr<const RowsOfPython> rows = {};
+
+  // call()'s result; what a function of rows raised instead of the error that
+  // dlc made of it.
+  template <class F> decltype(auto) during(F &&call) const {
+    try {
+      return call();
+    } catch (const Error &) {
+      if (rows)
+        rows->rethrow();
+      throw;
+    }
+  }
+};
+
+void bindSamples(nanobind::module_ &module);
+
+} // namespace dlc::python

@@ -1,0 +1,3 @@
+from dlc.cli import main
+
+main()

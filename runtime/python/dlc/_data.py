@@ -1,0 +1,90 @@
+"""Samples: files, arrays where they lie, rows that Python makes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, Union
+
+import numpy as np
+
+from dlc import _dlc
+from dlc._arguments import options_of
+from dlc.errors import UsageError
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from dlc.options import DatasetOptions, Path
+
+
+class SupportsDLPack(Protocol):
+    """An array of NumPy, torch, JAX, ...; in the host's memory, row by row without gaps."""
+
+    def __dlpack__(self) -> Any: ...
+
+    def __dlpack_device__(self) -> Any: ...
+
+
+Array = Union["np.ndarray[Any, Any]", SupportsDLPack]
+Sample = Mapping[str, Array]
+Samples = Union["Dataset", Mapping[str, Array], str, "os.PathLike[str]"]
+
+
+class Dataset:
+    """Named arrays of which a row is a sample. Of a model's inputs one that is alone may be named "x", labels "y"."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        """Arrays that are read where they are: nothing is copied, and what is written to them later is seen."""
+        self._handle = _dlc.Dataset.arrays(list(arrays.items()))
+
+    @classmethod
+    def _of(cls, handle: _dlc.Dataset) -> Dataset:
+        made = cls.__new__(cls)
+        made._handle = handle
+        return made
+
+    @classmethod
+    def open(cls, path: Path, **options: Unpack[DatasetOptions]) -> Dataset:
+        """What `dlc train --data` takes, with its flags that make samples: columns="x:a..f;y:label", mean="imagenet"."""
+        return cls._of(_dlc.Dataset.open(os.fspath(path), options_of(options)))
+
+    @classmethod
+    def rows(cls, samples: Union[Sequence[Sample], Callable[[int], Sample]], count: int | None = None,
+             identity: str = "") -> Dataset:
+        """Samples that Python makes as they are asked for, each a dict of arrays: a sequence, or a function of
+        the sample's number and how many there are. The same number must give the same sample each time, if a run is to
+        be resumed exactly; `identity` tells this data from other data then. Several threads may ask at once."""
+        read = samples if callable(samples) else samples.__getitem__
+        length = count if count is not None else len(samples) if not callable(samples) else None
+        if not length or length < 0:
+            raise UsageError("a data set of rows needs samples: expected a sequence that has some, or a function and count")
+        first = {name: np.asarray(array) for name, array in read(0).items()}
+        columns = [(name, str(array.dtype), list(array.shape)) for name, array in first.items()]
+        return cls._of(_dlc.Dataset.rows(length, columns, _Rows(read), identity))
+
+
+class _Rows:
+    """Columns one by one of samples that are made whole; the last sample of a thread is kept for its next column."""
+
+    def __init__(self, read: Callable[[int], Sample]) -> None:
+        import threading
+
+        self._read, self._last = read, threading.local()
+
+    def __call__(self, column: str, number: int) -> Array:
+        last = getattr(self._last, "sample", None)
+        if last is None or last[0] != number:
+            last = self._last.sample = (number, self._read(number))
+        found: Array = np.asarray(last[1][column])
+        return np.ascontiguousarray(found).reshape(found.shape)
+
+
+def dataset_of(samples: Samples) -> Dataset:
+    """A data set as it is, arrays by name, or a path."""
+    if isinstance(samples, Dataset):
+        return samples
+    if isinstance(samples, (str, os.PathLike)):
+        return Dataset.open(samples)
+    if isinstance(samples, Mapping):
+        return Dataset(samples)
+    raise UsageError(f"samples are a dlc.Dataset, a dict of arrays or a path, found {type(samples).__name__}")

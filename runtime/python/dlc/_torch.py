@@ -1,0 +1,182 @@
+"""PyTorch's modules to artifacts, and their weights back."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import warnings
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
+
+from dlc import _dlc
+from dlc._arguments import options_of
+from dlc.errors import Failed, UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from typing import Unpack
+
+    from dlc._session import Session
+    from dlc.options import CompileOptions, Path
+
+# Of what a float32 network's outputs may differ between two programs, relative to the largest.
+TOLERANCE = 1e-4
+OPSET = 17
+
+
+def _axes(inputs: Sequence[Any], outputs: Sequence[Any], names: Sequence[str]) -> dict[str, dict[int, str]]:
+    """The first dimension of all whose first is the batch's."""
+    batch = inputs[0].shape[0] if inputs[0].dim() else None
+    tensors = zip(names, [*inputs, *outputs])
+    return {name: {0: "batch"} for name, tensor in tensors if tensor.dim() and tensor.shape[0] == batch}
+
+
+def _tensors(found: Any) -> Iterator[Any]:
+    """The tensors of what a module returned, in order."""
+    if hasattr(found, "dim") and hasattr(found, "shape"):
+        yield found
+    elif isinstance(found, dict) or hasattr(found, "values"):
+        for part in found.values():
+            yield from _tensors(part)
+    elif isinstance(found, (tuple, list)):
+        for part in found:
+            yield from _tensors(part)
+
+
+class _Modes:
+    """All training modes and buffers of a module, brought back at the end: tracing runs the module."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+
+    def __enter__(self) -> None:
+        self._modes = {part: part.training for part in self._module.modules()}
+        self._buffers = {name: buffer.detach().clone() for name, buffer in self._module.named_buffers()}
+
+    def __exit__(self, *_: object) -> None:
+        import torch
+
+        for part, training in self._modes.items():
+            part.training = training
+        with torch.no_grad():
+            for name, buffer in self._module.named_buffers():
+                buffer.copy_(self._buffers[name])
+
+
+def _export(module: torch.nn.Module, inputs: tuple[Any, ...], names: Sequence[str], axes: Any) -> bytes:
+    """In training form: nothing folded, names kept, Dropout and batch norms as in training."""
+    import torch
+
+    count = len(inputs)
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the exporter is the older one; the newer folds training away
+        torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
+                          training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                          input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes)
+    return buffer.getvalue()
+
+
+def _restored(model: bytes, module: torch.nn.Module) -> bytes:
+    """The model with the module's running statistics: one traced step has moved them."""
+    import numpy as np
+    import onnx
+
+    proto = onnx.load_from_string(model)
+    buffers = {name: buffer.detach().cpu().numpy() for name, buffer in module.named_buffers()}
+    for tensor in proto.graph.initializer:
+        value = buffers.get(tensor.name)
+        if value is not None and list(value.shape) == list(tensor.dims):
+            tensor.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(value), tensor.name))
+    return bytes(proto.SerializeToString())
+
+
+def _check(path: str, inputs: Sequence[Any], names: Sequence[str], expected: Sequence[Any]) -> None:
+    """The artifact predicts what the module gives in eval()."""
+    import numpy as np
+
+    from dlc._session import Session
+
+    session = Session(path)
+    ports = session.inputs("predict")
+    given = {name: tensor.detach().cpu().contiguous() for name, tensor in zip(names, inputs)}
+    found = session.predict({port.name: given[port.name] for port in ports})
+    for name, tensor in zip(names[len(inputs):], expected):
+        if name not in found or not tensor.is_floating_point():
+            continue
+        right = tensor.detach().cpu().float().numpy()
+        error = float(np.abs(found[name] - right).max()) if right.size else 0.0
+        largest = max(1.0, float(np.abs(right).max())) if right.size else 1.0
+        if not error <= TOLERANCE * largest:
+            raise Failed(f"output '{name}' of the compiled model differs from the module's in eval() by {error:.3g}, "
+                         f"expected at most {TOLERANCE * largest:.3g}: does the module compute something else on each "
+                         "call, or in eval() than what a trace sees? check=False compiles it all the same")
+
+
+def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, input_names: Sequence[str] | None = None,
+               output_names: Sequence[str] | None = None, check: bool = True,
+               **options: Unpack[CompileOptions]) -> str:
+    """Compiles a module of PyTorch as it trains, to the folder `artifact`, and returns that.
+
+    It is exported in training form: nothing is folded, parameters keep the names of its state_dict, Dropout drops out and
+    batch norms move their statistics. `example_inputs` is a tensor or a tuple of them, whose first dimension is the batch,
+    as large as options' `batch` or, without that, as that of the example. What the artifact predicts is compared with the
+    module in eval() (1e-4), in f32. The module is left as it was. Needs torch, onnx and onnxscript."""
+    import torch
+
+    inputs = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    if not inputs or not all(isinstance(tensor, torch.Tensor) for tensor in inputs):
+        raise UsageError("example_inputs are a tensor or a tuple of tensors, found "
+                         + (", ".join(type(value).__name__ for value in inputs) or "none"))
+    with _Modes(module), torch.no_grad():
+        module.eval()
+        expected = list(_tensors(module(*inputs)))
+    made = os.fspath(artifact)
+    names = [*(input_names or _numbered("input", len(inputs))), *(output_names or _numbered("output", len(expected)))]
+    if len(names) != len(inputs) + len(expected):
+        raise UsageError(f"the module has {len(inputs)} inputs and {len(expected)} outputs, found {len(names)} names")
+    with _Modes(module):
+        module.train()
+        model = _export(module, inputs, names, _axes(inputs, expected, names))
+    given = dict(options)
+    given.setdefault("batch", inputs[0].shape[0])
+    with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
+        path = os.path.join(folder, "model.onnx")
+        with open(path, "wb") as file:
+            file.write(_restored(model, module))
+        _dlc.compile(path, made, options_of(given))
+        if check:
+            plain = os.path.join(folder, "check.dlc")
+            _dlc.compile(path, plain, [("batch", str(inputs[0].shape[0])), ("predict-only", ""), ("quiet", "")])
+            _check(plain, inputs, names, expected)
+    return made
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
+
+
+def load_into(session: Session, module: torch.nn.Module) -> None:
+    """See Session.load_into."""
+    import torch
+
+    trained, found, missing = set(session.state), {}, []
+    same = {}  # tensors with several names, tied weights, by where they lie
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        same.setdefault((tensor.data_ptr(), tensor.shape), []).append(name)
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        names = [other for other in same[tensor.data_ptr(), tensor.shape] if other in trained]
+        if names:
+            if session.state.port(names[0]).shape != tuple(tensor.shape):
+                raise UsageError(f"'{name}' of the module is {list(tensor.shape)}, of the session "
+                                 f"{list(session.state.port(names[0]).shape)}: is it another module?")
+            found[name] = names[0]
+        elif isinstance(tensor, torch.nn.Parameter):
+            missing.append(name)
+    if missing:
+        raise UsageError(f"the session has no state for the module's parameters {', '.join(missing)}: was it made from "
+                         "another module, or under other names?")
+    with torch.no_grad():
+        for name, tensor in module.state_dict(keep_vars=True).items():
+            if name in found:
+                tensor.copy_(torch.from_dlpack(session.state[found[name]]))

@@ -1,0 +1,74 @@
+"""Whole runs, as of `dlc train`: resumable with the same bits, with callbacks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
+
+from dlc import _dlc
+from dlc._arguments import options_of
+from dlc._data import Samples, dataset_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from dlc.options import Path, TrainerOptions
+
+
+class Step(NamedTuple):
+    """An update; the first of a run is 1. `metrics` has "loss", "lr", ..."""
+
+    step: int
+    steps: int
+    epoch: int
+    samples_per_second: float
+    metrics: Mapping[str, float]
+
+
+class Epoch(NamedTuple):
+    """An epoch that is done, after its validation. `metrics` has "val_loss", "val_accuracy", ..."""
+
+    epoch: int
+    step: int
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run has come to."""
+
+    folder: str
+    steps: int
+    stopped: bool  # by a callback or stop(), before its end
+    signal: int  # that ended it early; 0: none
+
+
+class Trainer:
+    """A run of the artifact `model`. Options are the flags of `dlc train`: epochs=3, run="run", resume="run" (with no
+    model). `data` and `val` are paths, a dlc.Dataset or arrays by name. False from a callback ends the run, with a
+    checkpoint, as Ctrl-C does; what a callback raises comes out of run()."""
+
+    def __init__(self, model: Path | None = None, data: Samples | None = None, val: Samples | None = None,
+                 on_step: Callable[[Step], object] | None = None, on_epoch: Callable[[Epoch], object] | None = None,
+                 **options: Unpack[TrainerOptions]) -> None:
+        words = options_of(options)
+        handles: list[_dlc.Dataset | None] = []
+        for name, samples in (("data", data), ("val", val)):
+            if samples is None or isinstance(samples, (str, os.PathLike)):
+                words += [] if samples is None else [(name, os.fspath(samples))]
+                handles.append(None)
+            else:
+                handles.append(dataset_of(samples)._handle)
+        step = None if on_step is None else (lambda *event: on_step(Step(*event)))
+        epoch = None if on_epoch is None else (lambda *event: on_epoch(Epoch(*event)))
+        path = None if model is None else os.fspath(model)
+        self._handle = _dlc.Trainer(path, handles[0], handles[1], words, step, epoch)
+
+    def run(self) -> Run:
+        """Trains to the end, once."""
+        return Run(*self._handle.run())
+
+    def stop(self) -> None:
+        """Ends the run after its current step; from a callback, or another thread."""
+        self._handle.stop()

@@ -1,0 +1,63 @@
+"""What can go wrong, as classes named like the exit codes of the tool `dlc`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Error(Exception):
+    """Of dlc; `code` is the tool's exit code."""
+
+    code: ClassVar[int] = 1
+
+
+class Failed(Error):
+    """A file, the data, the system."""
+
+
+class UsageError(Error, ValueError):
+    """An argument or an option."""
+
+    code = 2
+
+
+class BadModel(Error):
+    """The ONNX file."""
+
+    code = 3
+
+
+class Corrupt(Error):
+    """An artifact or a checkpoint is damaged."""
+
+    code = 4
+
+
+class Incompatible(Error):
+    """Made for another version, device or CPU."""
+
+    code = 5
+
+
+class LimitExceeded(Error, MemoryError):
+    """Out of memory, or over a limit."""
+
+    code = 6
+
+
+class PeerLost(Error, ConnectionError):
+    """Another rank is gone or silent."""
+
+    code = 7
+
+
+class Diverged(Error, ArithmeticError):
+    """The loss is no longer finite."""
+
+    code = 8
+
+
+BY_CODE: dict[int, type[Error]] = {
+    kind.code: kind
+    for kind in (Failed, UsageError, BadModel, Corrupt, Incompatible, LimitExceeded, PeerLost, Diverged)
+}

@@ -1,0 +1,153 @@
+"""PyTorch's modules train in dlc as they do there, and come back with their weights.
+
+Needs torch, onnx and onnxscript in the environment of DLC_TORCH_PYTHON, an interpreter.
+"""
+
+import os
+
+import wheel
+
+wheel.enter(os.environ.get("DLC_TORCH_PYTHON", "DLC_TORCH_PYTHON"), ": set it to an interpreter that has torch, onnx and onnxscript")
+
+import shutil
+import sys
+import tempfile
+import unittest
+
+import dlc
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+sys.path.insert(0, wheel.MODELS)
+import export as models
+
+STEPS = 20
+
+
+class Classifier(nn.Module):
+    """A transformer with dropout over a sequence's vectors."""
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.inner = nn.ModuleList(nn.TransformerEncoderLayer(32, 4, 64, dropout, batch_first=True, norm_first=True)
+                                   for _ in range(2))
+        self.head = nn.Linear(32, 5)
+
+    def forward(self, x):
+        for layer in self.inner:
+            x = layer(x)
+        return self.head(x.mean(1))
+
+
+class Torch(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="dlc-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        torch.manual_seed(0)
+        torch.set_num_threads(2)
+        dlc.set_log(lambda level, line: None)
+
+    def losses_equal(self, module, x, y, **options):
+        """Twenty steps of SGD here and there; the session."""
+        artifact = dlc.from_torch(module, x, f"{self.folder}/m.dlc", loss="cross_entropy", optimizer="sgd", lr=0.05,
+                                  momentum=0.9, **options)
+        session = dlc.Session(artifact)
+        found = session.train((x.roll(step, 0).contiguous(), y.roll(step, 0)) for step in range(STEPS))
+        optimizer, expected = torch.optim.SGD(module.parameters(), lr=0.05, momentum=0.9), []
+        module.train()
+        for step in range(STEPS):
+            loss = F.cross_entropy(module(x.roll(step, 0)), y.roll(step, 0))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            expected.append(loss.item())
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+        self.assertLess(expected[-1], expected[0])
+        return session
+
+    def comes_back(self, session, trained, fresh):
+        """Into a fresh module: what the trained one has, and predicts."""
+        session.load_into(fresh)
+        for name, tensor in trained.state_dict().items():
+            if not name.endswith("num_batches_tracked"):
+                error = (fresh.state_dict()[name] - tensor).norm() / tensor.norm().clamp(min=1e-3)
+                self.assertLess(error.item(), 0.01, name)
+
+    def test_resnet(self):
+        module = models.make("resnet8")
+        x, y = torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,))
+        before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+        dlc.from_torch(module, x, f"{self.folder}/untouched.dlc")
+        self.assertTrue(module.training)
+        for name, tensor in module.state_dict().items():
+            torch.testing.assert_close(tensor, before[name], rtol=0, atol=0)
+        session = self.losses_equal(module, x, y)
+        self.comes_back(session, module, models.make("resnet8", seed=5))
+
+    def test_transformer(self):
+        torch.manual_seed(1)
+        module = Classifier(dropout=0.0)
+        session = self.losses_equal(module, torch.randn(8, 6, 32), torch.randint(0, 5, (8,)))
+        self.comes_back(session, module, Classifier(0.0))
+
+    def test_language_model_with_tied_weights(self):
+        module = models.Gpt(96, layers=2, width=32, heads=2, length=16, tied=True)
+        tokens = torch.randint(0, 96, (4, 16))
+        artifact = dlc.from_torch(module, tokens, f"{self.folder}/g.dlc", optimizer="adamw", lr=0.003)
+        session = dlc.Session(artifact)
+        losses = session.train((tokens, tokens.reshape(-1)) for _ in range(15))
+        self.assertLess(losses[-1], losses[0] / 2)
+        fresh = models.Gpt(96, layers=2, width=32, heads=2, length=16, tied=True)
+        session.load_into(fresh)
+        with torch.no_grad():
+            found, = session.predict({"x": tokens}).values()
+            np.testing.assert_allclose(fresh.eval()(tokens).numpy(), found, rtol=1e-3, atol=1e-3)
+
+    def test_dropout_drops_out_in_training_alone(self):
+        module, x = Classifier(dropout=0.5), torch.randn(8, 6, 32)
+        session = dlc.Session(dlc.from_torch(module, x, f"{self.folder}/d.dlc", loss="cross_entropy", lr=0))
+        y = torch.randint(0, 5, (8,))
+        losses = session.train((x, y) for _ in range(4))
+        self.assertEqual(len(set(losses)), 4)
+        with torch.no_grad():
+            expected = F.cross_entropy(module.eval()(x), y).item()
+        self.assertAlmostEqual(session.evaluate({"x": x, "y": y}).loss, expected, places=4)
+
+    def test_a_batch_of_torch_is_not_copied(self):
+        x = torch.randn(4, 3)
+        self.assertEqual(dlc._dlc.address(x), x.data_ptr())
+        self.assertEqual(dlc._dlc.address(x.to(torch.bfloat16)) % 2, 0)
+        with self.assertRaisesRegex(dlc.UsageError, "no array that can be read|has gaps"):
+            dlc._dlc.address(x.T)
+        with self.assertRaisesRegex(dlc.UsageError, "no array that can be read|on the device meta"):
+            dlc._dlc.address(torch.empty(3, device="meta"))
+
+    def test_a_module_that_computes_something_else_is_refused(self):
+        class Odd(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.f = nn.Linear(3, 2)
+
+            def forward(self, x):
+                return self.f(x) if self.training else self.f(x) + 1
+
+        with self.assertRaisesRegex(dlc.Failed, r"output 'output' .* differs from the module's in eval\(\)"):
+            dlc.from_torch(Odd(), torch.randn(4, 3), f"{self.folder}/o.dlc", loss="cross_entropy")
+        with self.assertRaisesRegex(dlc.UsageError, "a tensor or a tuple of tensors, found list|found int"):
+            dlc.from_torch(Odd(), 3, f"{self.folder}/o.dlc")
+
+    def test_another_module_is_refused(self):
+        session = dlc.Session(dlc.from_torch(nn.Linear(3, 2), torch.randn(4, 3), f"{self.folder}/l.dlc", loss="cross_entropy"))
+        other = nn.Linear(3, 4)
+        before = other.weight.clone()
+        with self.assertRaisesRegex(dlc.UsageError, r"'weight' of the module is \[4, 3\], of the session \[2, 3\]"):
+            session.load_into(other)
+        with self.assertRaisesRegex(dlc.UsageError, "no state for the module's parameters 0.weight, 0.bias"):
+            session.load_into(nn.Sequential(nn.Linear(3, 2)))
+        self.assertTrue(torch.equal(other.weight, before))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,82 @@
+"""tools/wheel.sh makes a wheel that needs nothing but NumPy: in an empty environment it compiles, trains, evaluates, exports.
+
+It stays installed in the build folder for the other tests of this folder.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+import dlc
+import wheel
+
+PROGRAM = """
+import sys
+import dlc
+models, folder = sys.argv[1:]
+train, test = f"{models}/mnist-train.npz", f"{models}/mnist-test.npz"
+artifact = dlc.compile(f"{models}/lenet.onnx", f"{folder}/lenet.dlc", optimizer="adamw", lr=0.003, schedule="cosine",
+                       ema=0.99, batch=32, quiet=True)
+run = dlc.Trainer(artifact, data=train, val=test, epochs=6, run=f"{folder}/run", quiet=True).run()
+print(dlc.Session(run.folder).evaluate(test).accuracy)
+dlc.export(run.folder, f"{folder}/trained.onnx")
+assert not [name for name in sys.modules if name.split(".")[0] in ("onnx", "torch")]
+maps = open("/proc/self/maps").read()
+assert "libdlc.so" in maps and "LLVM" not in maps and "dlc-compile" not in maps
+"""
+
+
+class Wheel(dlc.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        os.makedirs(wheel.HOME, exist_ok=True)
+        made = subprocess.run(["bash", f"{wheel.ROOT}/tools/wheel.sh", "--no-build", wheel.HOME], text=True, capture_output=True,
+                              env={**os.environ, "DLC_BUILD": wheel.BUILD})
+        assert made.returncode == 0, made.stdout + made.stderr
+        cls.said = made.stdout
+        cls.file, = glob.glob(f"{wheel.HOME}/*.whl")
+        shutil.rmtree(wheel.SITE, ignore_errors=True)
+        cls.install("--target", wheel.SITE)
+
+    @classmethod
+    def install(cls, *where, python=sys.executable):
+        subprocess.run([f"{wheel.TOOLS}/python", "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index",
+                        "--disable-pip-version-check", *where, cls.file], check=True)
+
+    def test_it_says_what_it_is(self):
+        self.assertIn("-manylinux_2_36_x86_64.whl", self.file)
+        mebibytes = os.path.getsize(self.file) >> 20
+        self.assertIn(f"{self.file}, {mebibytes} MiB", self.said)
+        self.assertLess(mebibytes, 90)
+
+    def test_an_unknown_flag(self):
+        ended = subprocess.run(["bash", f"{wheel.ROOT}/tools/wheel.sh", "--fast"], text=True, capture_output=True)
+        self.assertEqual((ended.returncode, ended.stderr), (2, "wheel: unknown option --fast; see --help\n"))
+
+    def test_an_empty_environment(self):
+        venv = self.path("venv")
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+        self.install(python=f"{venv}/bin/python")
+        site, = glob.glob(f"{venv}/lib/python3*/site-packages")
+        import numpy
+        for name in ("numpy", "numpy.libs"):
+            os.symlink(os.path.join(os.path.dirname(os.path.dirname(numpy.__file__)), name), f"{site}/{name}")
+        clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        ended = subprocess.run([f"{venv}/bin/python", "-c", PROGRAM, dlc.MODELS, self.folder], text=True, capture_output=True,
+                               timeout=600, env=clean, cwd=self.folder)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertGreaterEqual(float(ended.stdout), 0.97)
+        self.assertGreater(os.path.getsize(self.path("trained.onnx")), 100_000)
+        for command in ([f"{venv}/bin/dlc"], [f"{venv}/bin/python", "-m", "dlc"]):
+            tool = subprocess.run([*command, "inspect", self.path("run")], text=True, capture_output=True, env=clean)
+            self.assertEqual(tool.returncode, 0, tool.stderr)
+            self.assertIn("61706 parameters", tool.stdout)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(f"{wheel.TOOLS}/scikit-build"):
+        wheel.skip("no environment to make it with: run tools/setup.sh")
+    dlc.main()
