@@ -10,6 +10,8 @@ Commands run in the page's order in one empty folder that has models/ in it.
     <!-- file: NAME -->        before any other block: its text is written to NAME, for what comes after
     <!-- from: FILE -->        before any other block: these lines are in FILE of the sources; `...` skips some
 
+    <!-- needs: PATH -->       a page that is skipped (77) where the build folder has no PATH
+
 Everywhere: flags of dlc are in a --help, links lead to a file and a heading.
 """
 
@@ -72,7 +74,8 @@ class Page:
             self.text = file.read()
         os.symlink(dlc.MODELS, os.path.join(folder, "models"))
         venv = os.path.dirname(sys.executable)
-        self.environment = {**os.environ, "PATH": f"{os.path.abspath(os.path.dirname(dlc.DLC))}:{venv}:{os.environ['PATH']}", "NO_COLOR": "1"}
+        self.environment = {**os.environ, "PATH": f"{os.path.abspath(os.path.dirname(dlc.DLC))}:{venv}:{os.environ['PATH']}", "NO_COLOR": "1",
+                            "PYTHONPATH": os.path.join(os.path.abspath(dlc.BUILD), "python", "site")}
 
     def check(self):
         ran = 0
@@ -166,6 +169,11 @@ def anchors(path):
 
 def main():
     path = os.path.abspath(sys.argv[1])
+    with open(path, encoding="utf-8") as file:
+        needed = re.search(r"^<!-- needs: (\S+) -->$", file.read(), re.MULTILINE)
+    if needed and not os.path.exists(os.path.join(dlc.BUILD, needed.group(1))):
+        print(f"skipped: {dlc.BUILD} has no {needed.group(1)}")
+        sys.exit(77)
     folder = tempfile.mkdtemp(prefix="dlc-docs-")
     try:
         ran = Page(path, folder).check()
