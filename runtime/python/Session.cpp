@@ -133,12 +133,17 @@ void bindSession(nb::module_ &module) {
   nb::class_<LoadedModel>(module, "Session")
       .def(nb::init<const std::string &, const Options &>(), nb::arg("path"),
            nb::arg("options"))
-      .def("inputs", &LoadedModel::inputs, nb::arg("program"))
+      .def("inputs", &LoadedModel::inputs, nb::arg("program"),
+           nb::sig("def inputs(self, program: str) -> "
+                   "list[tuple[str, str, tuple[int, ...]]]"))
       .def("train_step", &LoadedModel::trainStep, nb::arg("arrays"))
       .def("metric", &LoadedModel::metric, nb::arg("name"))
       .def("evaluate", &LoadedModel::evaluate, nb::arg("samples"))
-      .def("predict", &LoadedModel::predict, nb::arg("samples"))
-      .def("states", &LoadedModel::states)
+      .def("predict", &LoadedModel::predict, nb::arg("samples"),
+           nb::sig("def predict(self, samples: Dataset) -> dict[str, object]"))
+      .def(
+          "states", &LoadedModel::states,
+          nb::sig("def states(self) -> list[tuple[str, str, tuple[int, ...]]]"))
       .def("read", &LoadedModel::read, nb::arg("name"))
       .def("write", &LoadedModel::write, nb::arg("name"), nb::arg("array"))
       .def("save", &LoadedModel::save, nb::arg("path"))

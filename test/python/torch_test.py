@@ -138,6 +138,32 @@ class Torch(unittest.TestCase):
         with self.assertRaisesRegex(dlc.UsageError, "a tensor or a tuple of tensors, found list|found int"):
             dlc.from_torch(Odd(), 3, f"{self.folder}/o.dlc")
 
+    def test_frozen_parameters_stay(self):
+        module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2))
+        module[0].requires_grad_(False)
+        session = dlc.Session(dlc.from_torch(module, torch.randn(4, 3), f"{self.folder}/f.dlc", loss="cross_entropy", lr=0.1,
+                                             freeze="^1", momentum=0.9))
+        session.train([(torch.randn(4, 3), torch.tensor([0, 1, 0, 1]))] * 3)
+        self.assertEqual([name for name in session.state if name.endswith(".m")], ["2.weight.m", "2.bias.m"])
+        before = module[2].weight.detach().clone()
+        with self.assertRaisesRegex(dlc.UsageError, "no state for .* 1.weight, 1.bias: .*frozen by an option"):
+            session.load_into(module)
+        self.assertTrue(torch.equal(module[2].weight, before))
+        module[1].requires_grad_(False)
+        session.load_into(module)
+        self.assertFalse(torch.equal(module[2].weight, before))
+        x = torch.randn(4, 3)
+        with torch.no_grad():
+            np.testing.assert_allclose(module(x).numpy(), session.predict({"x": x})["output"], rtol=1e-4, atol=1e-5)
+
+    def test_what_the_exporter_cannot_write_is_said(self):
+        class Steps(nn.Module):
+            def forward(self, x):
+                return torch.diff(x)
+
+        with self.assertRaisesRegex(dlc.BadModel, "cannot write the module: .*aten::diff.* give the file to dlc.compile"):
+            dlc.from_torch(Steps(), torch.randn(4, 3), f"{self.folder}/s.dlc")
+
     def test_another_module_is_refused(self):
         session = dlc.Session(dlc.from_torch(nn.Linear(3, 2), torch.randn(4, 3), f"{self.folder}/l.dlc", loss="cross_entropy"))
         other = nn.Linear(3, 4)

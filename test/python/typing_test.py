@@ -34,11 +34,12 @@ WRONG = {
 }
 
 
-def check(text):
+def check(text, *flags):
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/program.py", "w") as file:
             file.write(text)
-        ended = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", f"{folder}/cache", "program.py"],
+        ended = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", f"{folder}/cache",
+                                *(flags or ["program.py"])],
                                cwd=folder, capture_output=True, text=True)
         return ended.returncode, ended.stdout + ended.stderr
 
@@ -46,6 +47,10 @@ def check(text):
 class Typing(unittest.TestCase):
     def test_a_program(self):
         self.assertEqual(check(RIGHT)[0], 0, check(RIGHT)[1])
+
+    def test_the_package_itself(self):
+        code, said = check("", "--ignore-missing-imports", "--package", "dlc")
+        self.assertEqual(code, 0, said)
 
     def test_wrong_options(self):
         code, said = check("import dlc\n" + "\n".join(WRONG))

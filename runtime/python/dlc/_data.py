@@ -75,7 +75,7 @@ class _Rows:
         last = getattr(self._last, "sample", None)
         if last is None or last[0] != number:
             last = self._last.sample = (number, self._read(number))
-        found: Array = np.asarray(last[1][column])
+        found = np.asarray(last[1][column])
         return np.ascontiguousarray(found).reshape(found.shape)
 
 

@@ -135,7 +135,8 @@ class Session:
 
     def load_into(self, module: torch.nn.Module) -> None:
         """Copies the weights and running statistics into the module that they came from, by name. Nothing is written
-        unless every parameter of the module is found with its shape."""
+        unless every parameter of the module is found with its shape. A frozen one (requires_grad=False) that the model has as
+        a constant stays as it is."""
         from dlc._torch import load_into
 
         load_into(self, module)

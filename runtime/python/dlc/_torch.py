@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 import warnings
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from dlc import _dlc
 from dlc._arguments import options_of
-from dlc.errors import Failed, UsageError
+from dlc.errors import BadModel, Failed, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -71,10 +72,21 @@ def _export(module: torch.nn.Module, inputs: tuple[Any, ...], names: Sequence[st
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the exporter is the older one; the newer folds training away
-        torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
-                          training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                          input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes)
+        try:
+            torch.onnx.export(module, inputs, buffer, dynamo=False, opset_version=OPSET,
+                              training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                              input_names=list(names[:count]), output_names=list(names[count:]), dynamic_axes=axes)
+        except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise BadModel(f"torch's exporter in training form cannot write the module: {reason}. Write that part of the "
+                           "module in other words, or export the module by dynamo=True, optimize=False and give the file to "
+                           "dlc.compile") from error
     return buffer.getvalue()
+
+
+def _frozen(module: torch.nn.Module) -> list[str]:
+    """Patterns of the parameters that do not train."""
+    return [f"^{re.escape(name)}$" for name, parameter in module.named_parameters() if not parameter.requires_grad]
 
 
 def _restored(model: bytes, module: torch.nn.Module) -> bytes:
@@ -119,7 +131,7 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
     """Compiles a module of PyTorch as it trains, to the folder `artifact`, and returns that.
 
     It is exported in training form: nothing is folded, parameters keep the names of its state_dict, Dropout drops out and
-    batch norms move their statistics. `example_inputs` is a tensor or a tuple of them, whose first dimension is the batch,
+    batch norms move their statistics; what has requires_grad=False is frozen. `example_inputs` is a tensor or a tuple of them, whose first dimension is the batch,
     as large as options' `batch` or, without that, as that of the example. What the artifact predicts is compared with the
     module in eval() (1e-4), in f32. The module is left as it was. Needs torch, onnx and onnxscript."""
     import torch
@@ -138,8 +150,11 @@ def from_torch(module: torch.nn.Module, example_inputs: Any, artifact: Path, *, 
     with _Modes(module):
         module.train()
         model = _export(module, inputs, names, _axes(inputs, expected, names))
-    given = dict(options)
-    given.setdefault("batch", inputs[0].shape[0])
+    given: dict[str, Any] = {"batch": inputs[0].shape[0], **options}
+    frozen = _frozen(module)
+    if frozen:
+        own = given.get("freeze") or []
+        given["freeze"] = [*([own] if isinstance(own, str) else own), *frozen]
     with tempfile.TemporaryDirectory(prefix="dlc-") as folder:
         path = os.path.join(folder, "model.onnx")
         with open(path, "wb") as file:
@@ -161,21 +176,22 @@ def load_into(session: Session, module: torch.nn.Module) -> None:
     import torch
 
     trained, found, missing = set(session.state), {}, []
-    same = {}  # tensors with several names, tied weights, by where they lie
+    same: dict[Any, list[str]] = {}  # tensors with several names, tied weights, by where they lie
     for name, tensor in module.state_dict(keep_vars=True).items():
         same.setdefault((tensor.data_ptr(), tensor.shape), []).append(name)
     for name, tensor in module.state_dict(keep_vars=True).items():
         names = [other for other in same[tensor.data_ptr(), tensor.shape] if other in trained]
         if names:
-            if session.state.port(names[0]).shape != tuple(tensor.shape):
+            if session.state.port(names[0]).shape != tuple(tensor.shape):  # before anything is written
                 raise UsageError(f"'{name}' of the module is {list(tensor.shape)}, of the session "
                                  f"{list(session.state.port(names[0]).shape)}: is it another module?")
             found[name] = names[0]
-        elif isinstance(tensor, torch.nn.Parameter):
+        elif isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
             missing.append(name)
     if missing:
         raise UsageError(f"the session has no state for the module's parameters {', '.join(missing)}: was it made from "
-                         "another module, or under other names?")
+                         "another module, or under other names? What was frozen by an option stays as it is where the "
+                         "module says requires_grad_(False)")
     with torch.no_grad():
         for name, tensor in module.state_dict(keep_vars=True).items():
             if name in found:
