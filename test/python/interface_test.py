@@ -9,6 +9,8 @@ import gc
 import os
 import signal
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,6 +18,7 @@ import unittest
 
 import dlc
 import numpy as np
+import onnx
 
 TRAIN, TEST = (f"{wheel.MODELS}/digits-{part}.npz" for part in ("train", "test"))
 
@@ -101,12 +104,7 @@ class Interface(unittest.TestCase):
     def test_models_as_bytes_and_as_messages(self):
         with open(f"{wheel.MODELS}/mlp.onnx", "rb") as file:
             model = file.read()
-
-        class Proto:
-            def SerializeToString(self):
-                return model
-
-        for form in (model, Proto()):
+        for form in (model, onnx.load_from_string(model)):
             made = dlc.compile(form, f"{self.folder}/form.dlc", betas=[0.9, 0.99], optimizer="adam", ema=True,
                                lr_scale=["f1:0.5", "f2:0.1"], cycle_momentum=None)
             self.assertEqual(dlc.Session(made).inputs()[0].shape[1:], (1, 8, 8))
@@ -246,6 +244,19 @@ class Interface(unittest.TestCase):
             while True:
                 session.evaluate(samples)
         self.assertEqual(session.evaluate(TEST).samples, len(arrays(TEST)["y"]))
+
+    def test_ctrl_c_ends_the_compiler(self):
+        program = f"""import dlc
+print("begins", flush=True)
+while True:
+    dlc.compile("{wheel.MODELS}/resnet8.onnx", "{self.folder}/interrupted.dlc", quiet=True)"""
+        process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, said = process.communicate(timeout=60)
+        self.assertTrue(said.rstrip().endswith("KeyboardInterrupt"), said)
 
     def test_other_threads_go_on(self):
         stops, count = threading.Event(), [0]
