@@ -3,6 +3,7 @@
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/exec/CollectiveQueue.h"
 #ifdef DLC_HAS_CUDA
+#include "runtime/collective/nccl/Nccl.h"
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/exec/DeviceReducer.h"
 #endif
@@ -42,13 +43,26 @@ makeNcclReducer(CommunicationQueue &queue, Communicator &communicator,
   return std::unique_ptr<Reducer>(
       std::make_unique<DeviceReducer>(queue, std::move(nccl)));
 }
+
+// NCCL is a need of several GPUs only.
+static Findings findGpusAndNccl() {
+  Findings found = findGpus();
+  const auto gpus =
+      std::count_if(found.begin(), found.end(), [](const Finding &one) {
+        return one.what.starts_with("GPU ") && !one.value.empty();
+      });
+  const auto nccl = Nccl::open();
+  found.push_back({"NCCL", nccl ? (*nccl)->versionText() : "",
+                   nccl.status().message(), !nccl && gpus > 1});
+  return found;
+}
 #endif
 
 static std::vector<DeviceType> &types() {
   static std::vector<DeviceType> all = {
-      {"cpu", makeCpuDevice},
+      {"cpu", makeCpuDevice, nullptr, findCpuLibraries},
 #ifdef DLC_HAS_CUDA
-      {"cuda", makeCudaDevice, makeNcclReducer},
+      {"cuda", makeCudaDevice, makeNcclReducer, findGpusAndNccl},
 #endif
   };
   return all;
@@ -79,6 +93,14 @@ Result<std::unique_ptr<Device>> makeDevice(std::string_view target,
   return incompatible("compiled for device '{}', which this machine cannot "
                       "run: {}; or compile the model again with --target=cpu",
                       target, device.status().message());
+}
+
+std::vector<std::pair<std::string, Findings>> findDevices() {
+  std::vector<std::pair<std::string, Findings>> found;
+  for (const DeviceType &type : types())
+    if (type.find)
+      found.emplace_back(type.name, type.find());
+  return found;
 }
 
 Result<std::unique_ptr<Reducer>>

@@ -4,6 +4,7 @@
 
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Device.h"
+#include "runtime/device/Findings.h"
 #include "runtime/device/Tuning.h"
 #include "runtime/exec/Reducer.h"
 
@@ -24,6 +25,8 @@ struct DeviceType {
   Result<std::unique_ptr<Reducer>> (*makeReducer)(
       CommunicationQueue &, Communicator &,
       std::chrono::milliseconds) = nullptr;
+  // What this machine has for it; null: nothing is told.
+  Findings (*find)() = nullptr;
 };
 
 // Adds to what this library has: for a program with a device of its own. Before
@@ -34,6 +37,9 @@ void registerDevice(const DeviceType &type);
 // have.
 Result<std::unique_ptr<Device>> makeDevice(std::string_view target,
                                            const DeviceRequest &request);
+
+// What this machine has for each device of this build, by the device's name.
+std::vector<std::pair<std::string, Findings>> findDevices();
 
 // What reduces on the queue of a device of `target`, or on the host that it is.
 // Code::Incompatible for a device that can do neither. Device and communicator

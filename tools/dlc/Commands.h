@@ -49,6 +49,7 @@ int runAsRanks(const Launch &launch,
                const LostRanks &lost = {});
 std::chrono::milliseconds milliseconds(double seconds);
 void addEnv(CommandLine &line);
+void addDoctor(CommandLine &line);
 void addPlan(CommandLine &line);
 void addFlight(CommandLine &line);
 void addCache(CommandLine &line);

@@ -35,6 +35,7 @@ static void describe(CommandLine &line) {
   addData(line);
   addCache(line);
   addEnv(line);
+  addDoctor(line);
   addPlan(line);
   addFlight(line);
   addCompletion(line);

@@ -1,4 +1,5 @@
 #include "runtime/device/cpu/Onednn.h"
+#include "runtime/device/Findings.h"
 #include "runtime/device/commands/Activation.h"
 #include "runtime/device/cpu/kernels/HalfLoops.h"
 
@@ -156,6 +157,45 @@ Status onednnError(const CommandSpec &spec, const dnnl::error &error) {
   if (error.status == dnnl_out_of_memory)
     return limitExceeded("{}: {}", describe(spec), what);
   return incompatible(spec, what);
+}
+
+// By oneDNN's names, of the numbers of dnnl_cpu_isa_t.
+static std::string isaText(dnnl::cpu_isa isa) {
+  switch (isa) {
+  case dnnl::cpu_isa::sse41:
+    return "SSE4.1";
+  case dnnl::cpu_isa::avx:
+    return "AVX";
+  case dnnl::cpu_isa::avx2:
+    return "AVX2";
+  case dnnl::cpu_isa::avx2_vnni:
+    return "AVX2 with VNNI";
+  case dnnl::cpu_isa::avx512_core:
+    return "AVX-512";
+  case dnnl::cpu_isa::avx512_core_vnni:
+    return "AVX-512 with VNNI";
+  case dnnl::cpu_isa::avx512_core_bf16:
+    return "AVX-512 with bf16";
+  case dnnl::cpu_isa::avx512_core_fp16:
+    return "AVX-512 with bf16 and fp16";
+  case dnnl::cpu_isa::avx512_core_amx:
+    return "AVX-512 and AMX";
+  case dnnl::cpu_isa::avx512_core_amx_fp16:
+    return "AVX-512 and AMX with fp16";
+  default:
+    return fmt::format("instruction set 0x{:x} of dnnl_cpu_isa_t",
+                       static_cast<unsigned>(isa));
+  }
+}
+
+Findings findCpuLibraries() {
+  const dnnl_version_t *version = dnnl_version();
+  Findings found = {
+      {"oneDNN",
+       fmt::format("{}.{}.{}, uses {}", version->major, version->minor,
+                   version->patch, isaText(dnnl::get_effective_cpu_isa())),
+       "", false}};
+  return found;
 }
 
 } // namespace dlc

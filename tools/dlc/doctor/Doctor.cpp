@@ -1,0 +1,128 @@
+// dlc doctor: what this machine has, what dlc makes of it, and what to mend.
+#include "tools/dlc/doctor/Machine.h"
+
+#include "runtime/exec/Devices.h"
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Print.h"
+
+namespace dlc::tool {
+namespace {
+
+struct DoctorArguments {
+  DoctorArguments() {
+    table.group("Options");
+    table.toggle("doctor.json", json, "one object on stdout");
+    table.group("Ranks");
+    launch.addTo(table, "doctor");
+  }
+
+  bool json = false;
+  LaunchFlags launch;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("doctor")};
+};
+
+struct DoctorSection {
+  std::string name;
+  Findings findings;
+};
+
+std::vector<DoctorSection> examine(const LaunchFlags &flags) {
+  std::vector<DoctorSection> sections = {{"cpu", findCpu()},
+                                         {"memory", findMemory()}};
+  for (auto &[device, findings] : findDevices()) {
+    auto same = std::find_if(
+        sections.begin(), sections.end(),
+        [&name = device](const DoctorSection &s) { return s.name == name; });
+    if (same == sections.end())
+      sections.push_back({device, std::move(findings)});
+    else
+      same->findings.insert(same->findings.end(), findings.begin(),
+                            findings.end());
+  }
+  sections.push_back({"files", findFiles()});
+  sections.push_back({"network", findNetwork()});
+  sections.push_back(
+      {"use", findUse(findLaunch(flags, std::chrono::seconds(60)))});
+  return sections;
+}
+
+int64_t countWarnings(const std::vector<DoctorSection> &sections) {
+  int64_t count = 0;
+  for (const DoctorSection &section : sections)
+    count += std::count_if(section.findings.begin(), section.findings.end(),
+                           [](const Finding &one) { return one.warns; });
+  return count;
+}
+
+void printSections(const std::vector<DoctorSection> &sections) {
+  for (const DoctorSection &section : sections) {
+    printOut("{}\n", section.name);
+    for (const Finding &one : section.findings) {
+      printOut("  {:<14} {}\n", one.what,
+               one.value.empty() ? "none" : one.value);
+      if (!one.problem.empty())
+        printOut("  {:<14} {}{}\n", "", one.warns ? "warning: " : "",
+                 one.problem);
+    }
+  }
+  const int64_t warnings = countWarnings(sections);
+  if (warnings == 0)
+    printOut("nothing to mend\n");
+  else
+    printOut("{} to mend: see the warnings\n", warnings);
+}
+
+void printSectionsAsJson(const std::vector<DoctorSection> &sections) {
+  nlohmann::ordered_json object = {{"version", version()}};
+  for (const DoctorSection &section : sections) {
+    auto &list = object["sections"][section.name];
+    list = Json::array();
+    for (const Finding &one : section.findings)
+      list.push_back(
+          {{"what", one.what},
+           {"value", one.value.empty() ? Json() : Json(one.value)},
+           {"problem", one.problem.empty() ? Json() : Json(one.problem)},
+           {"warns", one.warns}});
+  }
+  object["warnings"] = countWarnings(sections);
+  printJson(object);
+}
+
+Result<int> runDoctor(DoctorArguments &arguments) {
+  DLC_TRY(arguments.flags.apply());
+  const auto sections = examine(arguments.launch);
+  if (arguments.json)
+    printSectionsAsJson(sections);
+  else
+    printSections(sections);
+  return countWarnings(sections) ? static_cast<int>(Code::Failed) : 0;
+}
+
+} // namespace
+
+void addDoctor(CommandLine &line) {
+  CLI::App *command = line.app.add_subcommand(
+      "doctor", "what this machine has, what dlc uses, and what to mend");
+  auto arguments = std::make_shared<DoctorArguments>();
+  arguments->flags.addTo(*command);
+  command->footer(
+      "Looks at the CPU, its control group, memory, GPUs with their driver "
+      "and libraries (opened\nas a run opens them), the cache, the network, "
+      "and what a launcher has set; changes\nnothing. Exit code 0: nothing to "
+      "mend; 1: there are warnings, each with its way out.\nA machine without "
+      "a GPU is no warning, nor is what only some models need.\n\n"
+      "Examples:\n"
+      "  dlc doctor\n"
+      "  dlc doctor --json > machine.json\n"
+      "  srun -n 2 dlc doctor");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] {
+      auto code = runDoctor(*arguments);
+      return code ? *code : report(code.status());
+    };
+  });
+}
+
+} // namespace dlc::tool
