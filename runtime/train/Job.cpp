@@ -70,7 +70,7 @@ std::string ranksText(const Sampling &sampling) {
                              : fmt::format("{} ranks", sampling.world);
 }
 
-Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
+Result<std::unique_ptr<Job>> Job::make(const TrainOptions &given,
                                        const TrainHooks &hooks,
                                        Communicator &communicator) {
   TrainOptions options = given;
@@ -87,11 +87,40 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   DLC_TRY(table.validate());
   std::unique_ptr<Job> job(new Job(options, hooks, communicator));
   job->infiniteSteps = infiniteStepsOf(std::getenv("DLC_INJECT_INF"));
+  return job;
+}
+
+Status Job::prepareSteps() {
+  DLC_TRY(agree(communicator, loadData()));
+  DLC_TRY(bindStep());
+  DLC_TRY(agree(communicator, settleLength()));
+  return agree(communicator, checkSameJob());
+}
+
+Result<std::unique_ptr<Job>> Job::openApart(const TrainOptions &options,
+                                            Communicator &communicator) {
+  constexpr int64_t kLong = 1000; // times the steps: the schedule hardly begins
+  DLC_ASSIGN(auto job, make(options, {}, communicator));
+  DLC_TRY(job->prepareSteps());
+  const int64_t steps = job->total;
+  job->options.reschedule = true;
+  job->total = kLong * steps;
+  const auto load = [&]() -> Status {
+    DLC_TRY(job->session->load(job->session->model().artifact.statePath()));
+    return job->settleSchedule();
+  };
+  DLC_TRY(agree(communicator, load()));
+  job->total = steps;
+  DLC_TRY(job->sharePlace());
+  return job;
+}
+
+Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
+                                       const TrainHooks &hooks,
+                                       Communicator &communicator) {
+  DLC_ASSIGN(auto job, make(given, hooks, communicator));
   DLC_TRY(agree(communicator, job->lockRun()));
-  DLC_TRY(agree(communicator, job->loadData()));
-  DLC_TRY(job->bindStep());
-  DLC_TRY(agree(communicator, job->settleLength()));
-  DLC_TRY(agree(communicator, job->checkSameJob()));
+  DLC_TRY(job->prepareSteps());
   DLC_TRY(agree(communicator, job->openRun()));
   DLC_TRY(job->shareFolder());
   DLC_TRY(job->openParts());

@@ -20,6 +20,11 @@ struct Job {
                                            const TrainHooks &hooks,
                                            Communicator &communicator);
 
+  // The same without a run folder: the model's first state, of which nothing
+  // can be saved. A schedule stays where it begins.
+  static Result<std::unique_ptr<Job>> openApart(const TrainOptions &options,
+                                                Communicator &communicator);
+
   // Goes to the newest checkpoint, on all ranks.
   Status restore();
   // Writes a checkpoint, on all ranks. If that fails, on a full disk perhaps,
@@ -80,6 +85,10 @@ private:
   Job(const TrainOptions &options, const TrainHooks &hooks,
       Communicator &communicator)
       : options(options), hooks(hooks), communicator(communicator) {}
+  static Result<std::unique_ptr<Job>> make(const TrainOptions &options,
+                                           const TrainHooks &hooks,
+                                           Communicator &communicator);
+  Status prepareSteps();
   Status loadData();
   Status settleSampling(const plan::Plan &plan);
   Status checkPaddedLabels(const Artifact &artifact) const;

@@ -6,6 +6,7 @@
 #include "runtime/train/run/Run.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/train/FindRate.h"
 
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ struct TrainArguments {
   double heartbeat = 10; // seconds
   LaunchFlags launch;
   bool resumeOrStart = false;
+  RateTestOptions rateTest;
   OptionTable table;
   OptionFlags flags{table, onlySection("run")};
 };
@@ -58,6 +60,13 @@ Status checkPlaces(const TrainOptions &o) {
   return o.data.empty() && o.dataCommand.empty()
              ? usageError("expected --data=FILE")
              : Status();
+}
+
+Status checkRateTest(const TrainArguments &a) {
+  if (a.rateTest.asked && (!a.options.resume.empty() || a.resumeOrStart))
+    return usageError("--find-lr begins with the model's first state and keeps "
+                      "none: not with --resume");
+  return {};
 }
 
 // What of ranks is decided where they are started.
@@ -96,7 +105,9 @@ TrainArguments::TrainArguments() {
       .toggle("run.resume-or-start", resumeOrStart,
               "go on with --run if it has begun: the same command again")
       .flagOnly();
+  rateTest.addTo(table);
   addRanks(table, *this);
+  table.require([this](auto &) { return checkRateTest(*this); });
   table.require([this](auto &) { return checkRanks(*this); });
   table.require([this](auto &) { return checkPlaces(options); });
 }
@@ -131,21 +142,27 @@ RankEnd endOfRun(const Result<TrainResult> &result, int rank) {
   return {result->signal ? 128 + result->signal : 0};
 }
 
-RankEnd trainAsRank(TrainOptions options, const Launch &launch, bool orStart,
-                    Communicator &communicator) {
+TrainOptions asRank(TrainOptions options, const Launch &launch,
+                    const Communicator &communicator) {
+  if (communicator.rank() > 0)
+    setLogRank(communicator.rank());
+  if (options.threads == 0)
+    options.threads = threadsOfRank(launch);
+  return options;
+}
+
+RankEnd trainAsRank(const TrainOptions &given, const Launch &launch,
+                    bool orStart, Communicator &communicator) {
   const int rank = communicator.rank();
-  if (rank > 0)
-    setLogRank(rank);
+  TrainOptions options = asRank(given, launch, communicator);
   options.anyRanks = orStart;
   if (orStart) {
     auto settled = resumeOrStart(options, communicator);
     if (!settled)
       return endOf(settled.status(),
                    rank == 0 || settled.status().code() == Code::PeerLost);
-    options = *std::move(settled);
+    options = asRank(*std::move(settled), launch, communicator);
   }
-  if (options.threads == 0)
-    options.threads = threadsOfRank(launch);
   auto trainer = Trainer::create(options, communicator);
   if (!trainer) {
     const Status &status = trainer.status();
@@ -205,6 +222,9 @@ Result<int> runTrain(TrainArguments &arguments,
   return runAsRanks(
       launch, countRanks, words,
       [&](Communicator &communicator) {
+        if (arguments.rateTest.asked)
+          return findRateAsRank(asRank(options, launch, communicator),
+                                arguments.rateTest, communicator);
         return trainAsRank(options, launch, orStart, communicator);
       },
       arguments.lost);
@@ -279,8 +299,13 @@ void addTrain(CommandLine &line) {
       "is a warning,\n"
       "and an error if it is the last checkpoint; the newest that is whole "
       "stays.\n\n"
+      "--find-lr trains for --lr-steps steps with a rate that rises from "
+      "--lr-min to --lr-max,\nfrom the model's first state, until the loss "
+      "leaves its range, and keeps nothing but\nfind-lr.csv, .svg and .png in "
+      "--run. It prints the rate at which the smoothed loss falls\nfastest.\n\n"
       "Examples:\n"
       "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"
+      "  dlc train lenet.dlc --data=train.npz --find-lr --run=rates\n"
       "  dlc train lenet.dlc --config=exp.yaml\n"
       "  dlc train resnet50.dlc --data=train.npz --tune=benchmark\n"
       "  dlc train lenet.dlc --data=train.npz --on-lost-rank=shrink "

@@ -83,8 +83,10 @@ private:
   }
 
   double x(double value) const {
-    return left_ + kLeft +
-           (kWidth - kLeft - kRight) * (value - first_) / (last_ - first_);
+    const double share =
+        panel_.isLogX ? std::log(value / first_) / std::log(last_ / first_)
+                      : (value - first_) / (last_ - first_);
+    return left_ + kLeft + (kWidth - kLeft - kRight) * share;
   }
   double y(double value) const {
     const double at = isLog_ ? std::log10(value) : value;
@@ -124,8 +126,22 @@ private:
     }
     const double foot = top_ + kHeight - kBelow + 16;
     canvas.text({left_ + kLeft, foot}, fmt::format("{:.6g}", first_), {});
-    canvas.text({right, foot}, fmt::format("step {:.12g}", last_),
+    canvas.text({right, foot},
+                panel_.isLogX ? fmt::format("{} {:.3g}", panel_.xName, last_)
+                              : fmt::format("{} {:.12g}", panel_.xName, last_),
                 {.isEnd = true});
+    if (panel_.isLogX)
+      drawPowers(canvas, foot);
+  }
+
+  // Powers of ten between the ends, where there is room for them.
+  void drawPowers(CurveCanvas &canvas, double foot) {
+    constexpr double kRoom = 80;
+    const double from = x(first_) + kRoom, to = x(last_) - kRoom;
+    for (double at = std::ceil(std::log10(first_)); at < std::log10(last_);
+         ++at)
+      if (const double mark = std::pow(10, at); x(mark) > from && x(mark) < to)
+        canvas.text({x(mark) - 12, foot}, fmt::format("{:.6g}", mark), {});
   }
 
   // Parts that hang together; a part of one point is a dot.

@@ -39,6 +39,8 @@ struct CurvePanel {
   // A curve of more than 50 points has a smooth one before it, and positive
   // values that differ by a factor of 50 or more a logarithmic scale.
   bool isNoisy = false;
+  std::string xName = "step"; // behind the last x
+  bool isLogX = false;        // all x are above 0
 };
 
 // Panels in two columns, with axes and names of curves, as an SVG or a PNG.

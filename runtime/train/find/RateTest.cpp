@@ -1,0 +1,165 @@
+#include "runtime/train/find/RateTest.h"
+
+#include "runtime/plan/Types.h"
+#include "runtime/train/Agree.h"
+#include "runtime/train/Job.h"
+#include "runtime/train/Steps.h"
+#include "runtime/train/run/ProgressBar.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace dlc {
+namespace {
+
+constexpr double kMostRatio = 1e6; // beyond it rounding is most of a movement
+
+Status checkProportional(const plan::Plan &plan) {
+  constexpr std::string_view kHoldsRate = "rmsprop_tf";
+  for (const plan::Attribute &attribute : plan.schedule())
+    if (attribute.name().starts_with("optimizer") &&
+        attribute.s().find(kHoldsRate) != std::string::npos)
+      return usageError("--find-lr: the moments of {} hold the learning rate: "
+                        "compile with --optimizer=rmsprop for the test",
+                        kHoldsRate);
+  return {};
+}
+
+// Where the parameters were, and how far they go.
+class Movement {
+public:
+  explicit Movement(Executor &executor) : executor_(executor) {}
+
+  Status open() {
+    for (const plan::State &state : executor_.plan().states()) {
+      if (!state.trainable())
+        continue;
+      if (state.type().dtype() != plan::F32)
+        return usageError("--find-lr: parameter '{}' is not f32: compile "
+                          "without --amp=O3 for the test",
+                          state.name());
+      const size_t count = *plan::bytesOf(state.type()) / sizeof(float);
+      parameters_.push_back(
+          {state.name(), std::vector<float>(count), std::vector<float>(count)});
+    }
+    return begin().withContext("--find-lr");
+  }
+
+  Status begin() {
+    for (Parameter &p : parameters_)
+      DLC_TRY(
+          executor_.readState(p.name, p.before.data(), 4 * p.before.size()));
+    return {};
+  }
+
+  // As if the step since begin() had been `ratio` as long.
+  Status stretch(double ratio) {
+    for (Parameter &p : parameters_) {
+      DLC_TRY(executor_.readState(p.name, p.after.data(), 4 * p.after.size()));
+      if (std::memcmp(p.before.data(), p.after.data(), 4 * p.after.size()) == 0)
+        continue; // frozen, or the step was skipped
+      for (size_t i = 0; i < p.after.size(); ++i)
+        p.after[i] = static_cast<float>(
+            p.before[i] + ratio * (double(p.after[i]) - double(p.before[i])));
+      DLC_TRY(executor_.writeState(p.name, p.after.data(), 4 * p.after.size()));
+    }
+    return {};
+  }
+
+private:
+  struct Parameter {
+    std::string name;
+    std::vector<float> before, after;
+  };
+
+  Executor &executor_;
+  std::vector<Parameter> parameters_;
+};
+
+// Whether losses have left the range in which they fell.
+class Divergence {
+public:
+  bool isReached(double loss) {
+    if (!std::isfinite(loss))
+      return true;
+    mean_ = kKeep * mean_ + (1 - kKeep) * loss;
+    weight_ = kKeep * weight_ + (1 - kKeep);
+    const double running = mean_ / weight_;
+    if (count_++ == 0)
+      first_ = least_ = running;
+    least_ = std::min(least_, running);
+    const double room = std::max(std::abs(least_), first_ - least_);
+    return running - least_ > 3 * room;
+  }
+
+private:
+  static constexpr double kKeep = 0.8;
+  double mean_ = 0, weight_ = 0, first_ = 0, least_ = 0;
+  int64_t count_ = 0;
+};
+
+double rateOf(int64_t i, const RateTestOptions &test) {
+  const double share = double(i) / double(test.steps - 1);
+  return test.low * std::pow(test.high / test.low, share);
+}
+
+Status checkRatio(double rate, double own, int64_t step) {
+  if (own > 0 && rate / own <= kMostRatio)
+    return {};
+  return usageError("--find-lr: the compiled learning rate of step {} is {}, "
+                    "from which none can be made: compile with "
+                    "--schedule=constant for the test",
+                    step, own);
+}
+
+} // namespace
+
+Result<RateTestResult> runRateTest(const TrainOptions &given,
+                                   const RateTestOptions &test,
+                                   Communicator &communicator) {
+  if (!(test.low < test.high))
+    return usageError("--lr-min={} is not below --lr-max={}", test.low,
+                      test.high);
+  TrainOptions options = given;
+  options.steps = test.steps;
+  options.epochs = 0;
+  DLC_ASSIGN(const auto job, Job::openApart(options, communicator));
+  DLC_TRY(checkProportional(job->session->plan()));
+  if (!job->reports("lr") || !job->reports("loss"))
+    return usageError("--find-lr needs a training program that reports its "
+                      "loss and learning rate");
+  Movement movement(job->session->executor());
+  DLC_TRY(agree(communicator, movement.open()));
+  Steps steps(*job);
+  Loader loader(job->data.sets, job->sampling, 0, test.steps);
+  RunSignals signals;
+  SignalAgreement agreement(communicator);
+  Divergence divergence;
+  ProgressBar bar(0, test.steps, options.logEvery,
+                  job->sampling.samplesOfUpdate(),
+                  job->isRoot() && !options.quiet);
+  RateTestResult result;
+  for (int64_t i = 0; i < test.steps; ++i) {
+    const double rate = rateOf(i, test);
+    DLC_TRY(movement.begin());
+    DLC_TRY(steps.start(loader));
+    DLC_ASSIGN(const StepReport report, steps.read());
+    const double loss = job->metric(report.values, "loss");
+    bar.update(i + 1, loss, rate, 0);
+    result.points.push_back({rate, loss});
+    result.diverged = divergence.isReached(loss);
+    if (result.diverged)
+      break;
+    const double own = job->metric(report.values, "lr");
+    DLC_TRY(checkRatio(rate, own, i + 1));
+    DLC_TRY(movement.stretch(rate / own));
+    DLC_ASSIGN(const SignalRequest asked, agreement.ask(signals.take(), i + 1));
+    result.signal = asked.stop;
+    if (asked.stop)
+      break;
+  }
+  return result;
+}
+
+} // namespace dlc

@@ -1,0 +1,157 @@
+// What a range test's losses say, and their picture.
+#include "runtime/train/find/RateTest.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/options/OptionTable.h"
+#include "runtime/train/record/Curves.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlc {
+
+namespace {
+
+// To each side of a point whose mean is taken.
+int64_t reachOf(size_t count) {
+  return std::max<int64_t>(1, static_cast<int64_t>(count) / 20);
+}
+
+// One leap of the loss moves no mean of medians.
+std::vector<double> mediansOf(std::span<const RateTestPoint> points) {
+  const auto count = static_cast<int64_t>(points.size());
+  const int64_t reach = std::max<int64_t>(1, count / 40);
+  std::vector<double> result, around;
+  for (int64_t i = 0; i < count; ++i) {
+    around.clear();
+    const int64_t room = std::min({reach, i, count - 1 - i});
+    for (int64_t j = i - room; j <= i + room; ++j)
+      around.push_back(points[static_cast<size_t>(j)].loss);
+    std::nth_element(around.begin(), around.begin() + room, around.end());
+    result.push_back(around[static_cast<size_t>(room)]);
+  }
+  return result;
+}
+
+std::vector<double> smoothed(std::span<const RateTestPoint> points) {
+  const std::vector<double> medians = mediansOf(points);
+  const auto count = static_cast<int64_t>(points.size());
+  const int64_t reach = reachOf(points.size());
+  std::vector<double> result;
+  for (int64_t i = 0; i < count; ++i) {
+    double sum = 0, weights = 0;
+    const int64_t room = std::min({reach, i, count - 1 - i});
+    for (int64_t j = i - room; j <= i + room; ++j) {
+      const auto weight = static_cast<double>(room + 1 - std::abs(i - j));
+      sum += weight * medians[static_cast<size_t>(j)];
+      weights += weight;
+    }
+    result.push_back(sum / weights);
+  }
+  return result;
+}
+
+// Above it a picture would show the leaps at the end and nothing else.
+double ceilingOf(std::span<const double> smooth) {
+  const auto least = std::min_element(smooth.begin(), smooth.end());
+  const double most = *std::max_element(smooth.begin(), least + 1);
+  return most + std::max(most - *least, 0.1 * std::abs(most));
+}
+
+// How far losses are from the smooth ones; those up to `end`, as leaps come
+// behind the least. By medians: 1.48 of them is a standard deviation.
+double noiseOf(std::span<const RateTestPoint> points,
+               std::span<const double> smooth, size_t end) {
+  std::vector<double> away;
+  for (size_t i = 0; i < end; ++i)
+    away.push_back(std::abs(points[i].loss - smooth[i]));
+  const auto middle = away.begin() + std::ssize(away) / 2;
+  std::nth_element(away.begin(), middle, away.end());
+  return 1.48 * *middle;
+}
+
+} // namespace
+
+RateSuggestion suggestRate(std::span<const RateTestPoint> points) {
+  RateSuggestion found;
+  found.smooth = smoothed(points);
+  const auto &loss = found.smooth;
+  const auto least = static_cast<size_t>(
+      std::min_element(loss.begin(), loss.end()) - loss.begin());
+  // Means of few points at the ends are noise.
+  const auto first = static_cast<size_t>(reachOf(loss.size()));
+  if (loss.size() < 3 || least <= first ||
+      loss[first] - loss[least] <= noiseOf(points, loss, least))
+    return found;
+  double fastest = 0;
+  for (size_t i = first; i + 1 < loss.size() && i <= least; ++i) {
+    const double slope = (loss[i + 1] - loss[i - 1]) /
+                         std::log(points[i + 1].lr / points[i - 1].lr);
+    if (slope < fastest)
+      fastest = slope, found.steepest = points[i].lr;
+  }
+  if (found.steepest)
+    found.tenth = points[least].lr / 10;
+  return found;
+}
+
+Status writeRateTest(const std::string &folder, std::string_view title,
+                     const RateTestResult &result) {
+  std::span<const RateTestPoint> points = result.points;
+  if (result.diverged)
+    points = points.first(points.size() - 1);
+  const RateSuggestion found = suggestRate(points);
+  std::string csv = "lr,loss,smoothed\n";
+  Curve loss("loss"), smooth("smoothed");
+  const double ceiling = points.empty() ? 0 : ceilingOf(found.smooth);
+  const auto shown = [&](double y) { return y <= ceiling ? y : NAN; };
+  for (size_t i = 0; i < points.size(); ++i) {
+    const auto &[lr, value] = points[i];
+    csv += fmt::format("{},{},{}\n", lr, value, found.smooth[i]);
+    loss.add(lr, shown(value));
+    smooth.add(lr, shown(found.smooth[i]));
+  }
+  CurvePanel panel{"loss by learning rate", {&loss, &smooth}, false};
+  panel.xName = "lr";
+  panel.isLogX = true;
+  Curve steepest("steepest"), tenth("tenth of the least");
+  const auto mark = [&](Curve &curve, std::optional<double> rate) {
+    if (!rate)
+      return;
+    const auto at = std::find_if(points.begin(), points.end(),
+                                 [&](const auto &p) { return p.lr >= *rate; });
+    curve.add(*rate, found.smooth[static_cast<size_t>(std::min(
+                         at - points.begin(), std::ssize(points) - 1))]);
+    panel.curves.push_back(&curve);
+  };
+  mark(steepest, found.steepest);
+  mark(tenth, found.tenth);
+  DLC_TRY(makeFolder(folder));
+  DLC_TRY(writeFileAtomically(folder + "/find-lr.csv", csv));
+  DLC_TRY(
+      writeFileAtomically(folder + "/find-lr.svg", curvesSvg(title, {panel})));
+  return writeFileAtomically(folder + "/find-lr.png",
+                             curvesPng(title, {panel}));
+}
+
+void RateTestOptions::addTo(OptionTable &table) {
+  table.group("Learning rate");
+  table
+      .toggle("run.find-lr", asked,
+              "instead of training: raise the rate from step to step, say "
+              "which one to take")
+      .flagOnly();
+  table
+      .number("run.lr-min", low, kAboveZero, kNoLimit, "rate of the first step")
+      .only("run.find-lr", {"true"})
+      .flagOnly();
+  table
+      .number("run.lr-max", high, kAboveZero, kNoLimit, "rate of the last step")
+      .only("run.find-lr", {"true"})
+      .flagOnly();
+  table.count("run.lr-steps", steps, 10, "steps of the test", 1000000)
+      .only("run.find-lr", {"true"})
+      .flagOnly();
+}
+
+} // namespace dlc

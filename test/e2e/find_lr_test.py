@@ -1,0 +1,92 @@
+"""dlc train --find-lr: its steps are those of a training at their rates, and the rate that it prints trains."""
+
+import csv
+import os
+
+import dlc
+
+LEVEL = dict(lr_min=0.02, lr_max=0.0200001, lr_steps=12)  # a rate that does not rise
+
+
+class FindLr(dlc.TestCase):
+    def compile(self, model="mlp", **options):
+        name = self.path(f"{len(os.listdir(self.folder))}.dlc")
+        return dlc.compile(dlc.model(model), name, loss="cross_entropy", **options)
+
+    def find(self, artifact, code=dlc.OK, **options):
+        """The rate that is printed, and the rows of the table."""
+        options = dict(dict(run=self.path("rates"), data=dlc.data("digits-train")), **options)
+        status, out, self.messages = dlc.finish(dlc.start("train", artifact, "--find-lr", **options))
+        if code is not None: # else only the losses are looked at
+            self.assertEqual(status, code, self.messages)
+        if code != dlc.OK and not os.path.exists(self.path("rates/find-lr.csv")):
+            return None, None
+        with open(self.path("rates/find-lr.csv")) as file:
+            rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+        return (float(out) if out else None), rows
+
+    def losses(self, artifact, steps, data="digits-train"):
+        run = dlc.train(artifact, dlc.data(data), self.path("run"), steps=steps)
+        losses = run.metrics("loss")
+        dlc.shutil.rmtree(self.path("run"))
+        return losses
+
+    def test_steps_are_those_of_that_rate(self):
+        """Compiled for another rate and schedule, it trains as if it had been compiled for the test's."""
+        for optimizer in ("sgd", "adamw", "rmsprop", "adagrad", "lamb", "lion", "muon", "radam"):
+            with self.subTest(optimizer):
+                own = dict(optimizer=optimizer, weight_decay=0.01)
+                wanted = self.losses(self.compile(lr=0.02, schedule="constant", **own), LEVEL["lr_steps"])
+                artifact = self.compile(lr=0.001, schedule="cosine", warmup=5, **own)
+                _, rows = self.find(artifact, code=None, **LEVEL)
+                for row, loss in zip(rows, wanted, strict=True):
+                    self.assertAlmostEqual(row["loss"] / loss, 1, delta=2e-3)
+
+    def test_suggested_rate_trains(self):
+        artifact = self.compile("lenet")
+        rate, rows = self.find(artifact, data=dlc.data("mnist-train"), lr_min=1e-4, lr_steps=400)
+        self.assertGreater(rate, 1e-3)
+        self.assertLess(rate, 2)
+        self.assertAlmostEqual(rows[0]["lr"], 1e-4)
+        self.assertRegex(self.messages, r"falls fastest at learning rate .*; a tenth of the least loss's is .*find-lr\.svg")
+        self.assertEqual(sorted(os.listdir(self.path("rates"))), ["find-lr.csv", "find-lr.png", "find-lr.svg"])
+        with open(self.path("rates/find-lr.svg")) as file:
+            picture = file.read()
+        for text in "loss by learning rate", "smoothed", "steepest", "tenth of the least", "0.01":
+            self.assertIn(text, picture)
+        better = self.losses(self.compile("lenet", lr=rate, schedule="constant"), 100, "mnist-train")
+        worse = self.losses(self.compile("lenet", lr=rate / 1000, schedule="constant"), 100, "mnist-train")
+        self.assertLess(sum(better[-10:]), 0.5 * sum(worse[-10:]))
+
+    def test_ends_where_it_diverges(self):
+        _, rows = self.find(self.compile(optimizer="sgd"), code=None, lr_max=1e6)
+        self.assertRegex(self.messages, r"left its range at step \d+, learning rate")
+        self.assertLess(rows[-1]["lr"], 1e6)
+
+    def test_ranks(self):
+        """Two ranks of half the batch are one: the mean of their gradients moves both alike."""
+        _, one = self.find(self.compile(optimizer="sgd", batch=16), shuffle=False, code=None, **LEVEL)
+        _, two = self.find(self.compile(optimizer="sgd", batch=8, ddp=2), shuffle=False, code=None, **LEVEL)
+        for a, b in zip(one, two, strict=True):
+            self.assertAlmostEqual(a["loss"] / b["loss"], 1, delta=1e-4)
+
+    def test_nothing_falls(self):
+        rate, rows = self.find(self.compile(optimizer="sgd"), code=dlc.FAILED, lr_min=1e3, lr_max=5e3)
+        self.assertIsNone(rate)
+        self.assertRegex(self.messages, r"falls nowhere by more than its noise between the learning rates 1000 and 5000.*--lr-min")
+
+    def test_refused(self):
+        self.find(self.compile(optimizer="rmsprop_tf"), code=dlc.USAGE)
+        self.assertRegex(self.messages, r"moments of rmsprop_tf hold the learning rate.*--optimizer=rmsprop")
+        self.find(self.compile(optimizer="sgd"), code=dlc.USAGE, lr_min=1, lr_max=0.1)
+        self.assertRegex(self.messages, r"--lr-min=1 is not below --lr-max=0.1")
+        self.find(self.compile(optimizer="sgd", lr=0), code=dlc.USAGE)
+        self.assertRegex(self.messages, r"compiled learning rate of step 1 is 0.*--schedule=constant")
+        _, err = dlc.dlc("train", "--resume=x", "--find-lr", code=dlc.USAGE)
+        self.assertRegex(err, r"--find-lr .*not with --resume")
+        _, err = dlc.dlc("train", "x.dlc", "--data=x", "--lr-max=1", code=dlc.USAGE)
+        self.assertRegex(err, r"--lr-max needs --find-lr")
+
+
+if __name__ == "__main__":
+    dlc.main()
