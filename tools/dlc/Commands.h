@@ -22,6 +22,7 @@ struct CommandLine {
 
 void addTrain(CommandLine &line);
 void addEval(CommandLine &line);
+void addSweep(CommandLine &line);
 void addPredict(CommandLine &line);
 void addInspect(CommandLine &line);
 void addReplay(CommandLine &line);

@@ -22,6 +22,7 @@ static void describe(CommandLine &line) {
   line.app.add_subcommand("config",
                           "show every setting of dlc compile, or compare");
   addTrain(line);
+  addSweep(line);
   addEval(line);
   addPredict(line);
   line.app.add_subcommand("export", "write trained weights as an ONNX model");
