@@ -339,6 +339,8 @@ private:
 } // namespace
 
 Result<CheckReport> check(const CompileOptions &options) try {
+  if (options.autoBatch)
+    return usageError("--batch=auto is for dlc compile: give a number");
   return Checker(options).run();
 } catch (...) {
   return caughtException(options.model);

@@ -9,6 +9,7 @@
 #include "compiler/driver/Layout.h"
 #include "compiler/driver/MergeSizes.h"
 #include "compiler/driver/Pipeline.h"
+#include "compiler/driver/batch/AutoBatch.h"
 #include "compiler/driver/graph/GraphOfModule.h"
 #include "compiler/export/Export.h"
 #include "compiler/lower/emit/EmitPlan.h"
@@ -48,9 +49,9 @@ std::string print(ModuleOp module) {
 
 class Compilation {
 public:
-  Compilation(const CompileOptions &options)
+  Compilation(const CompileOptions &options, bool quiet = false)
       : options(options), context(registry(), MLIRContext::Threading::DISABLED),
-        log(context) {}
+        log(context, quiet) {}
 
   Result<CompileResult> run() {
     DLC_TRY(checkOptions());
@@ -67,6 +68,15 @@ public:
     DLC_TRY(emit());
     DLC_TRY(write());
     return std::move(result);
+  }
+
+  Result<uint64_t> stepBytes() {
+    DLC_TRY(checkOptions());
+    DLC_TRY(buildAll());
+    plan::Plan plan;
+    if (mlir::failed(emitPlan(*model->module, plan)))
+      return error(Code::Failed, "the plan cannot be written");
+    return totalBytes(plan);
   }
 
   Result<plan::ProgramGraph> graph(const std::string &function) {
@@ -87,6 +97,8 @@ private:
     OptionTable table;
     o.addTo(table);
     DLC_TRY(table.validate());
+    if (options.autoBatch)
+      return usageError("--batch=auto is for dlc compile: give a number");
     return table.check({});
   }
   /// The diagnostics so far, each naming the model or a place in it.
@@ -411,7 +423,16 @@ private:
 } // namespace
 
 Result<CompileResult> compile(const CompileOptions &options) try {
-  return Compilation(options).run();
+  if (!options.autoBatch)
+    return Compilation(options).run();
+  DLC_ASSIGN(const CompileOptions sized, withLargestBatch(options));
+  return Compilation(sized).run();
+} catch (...) {
+  return caughtException(options.model);
+}
+
+Result<uint64_t> stepBytes(const CompileOptions &options) try {
+  return Compilation(options, true).stepBytes();
 } catch (...) {
   return caughtException(options.model);
 }

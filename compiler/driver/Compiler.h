@@ -24,6 +24,10 @@ struct CompileResult {
 /// the log.
 Result<CompileResult> compile(const CompileOptions &options);
 
+/// Bytes of all regions that the artifact would have; no kernels are generated,
+/// nothing is written or said. Errors as above.
+Result<uint64_t> stepBytes(const CompileOptions &options);
+
 /// The program after the phase `options.stopAfter`, which must be given, of the
 /// first size, as a graph (graph/GraphOfModule.h). Writes nothing; errors as
 /// above.

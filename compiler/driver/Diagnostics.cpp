@@ -7,13 +7,13 @@ using namespace mlir;
 
 namespace dlc {
 
-DiagnosticLog::DiagnosticLog(MLIRContext &context)
-    : handler(&context, [this](Diagnostic &d) {
+DiagnosticLog::DiagnosticLog(MLIRContext &context, bool quiet)
+    : handler(&context, [this, quiet](Diagnostic &d) {
         std::string label = printable(locationLabel(d.getLocation()));
         std::string message = (label.empty() ? "" : label + ": ") + d.str();
         if (d.getSeverity() == DiagnosticSeverity::Error)
           text += (text.empty() ? "" : "\n") + message;
-        else if (!said.insert(message).second)
+        else if (quiet || !said.insert(message).second)
           return success();
         else if (d.getSeverity() == DiagnosticSeverity::Warning)
           logWarning(message);

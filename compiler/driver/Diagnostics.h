@@ -10,9 +10,10 @@ namespace dlc {
 /// While it lives, errors of the context are collected for `errors()` and
 /// warnings and remarks are printed as they come, each with the ONNX nodes that
 /// it is about; what was said once is not said again, of another size perhaps.
+/// `quiet`: only errors count.
 class DiagnosticLog {
 public:
-  explicit DiagnosticLog(mlir::MLIRContext &context);
+  explicit DiagnosticLog(mlir::MLIRContext &context, bool quiet = false);
   /// All errors so far, one a line.
   const std::string &errors() const { return text; }
 

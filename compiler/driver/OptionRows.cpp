@@ -95,12 +95,17 @@ void addSizes(OptionTable &table, CompileOptions &o) {
       table.add("model.batch",
                 "rows of one rank's micro-batch; 0: those that the model was "
                 "exported for, else 32; several: programs for each, of which "
-                "the data chooses",
+                "the data chooses; auto: the most for which --memory is enough",
                 "N[,N...]");
-  batch.set = [&o](auto &words) { return setBatches(o.batches, words); };
+  batch.set = [&o](auto &words) {
+    o.autoBatch = words == Words{"auto"};
+    return setBatches(o.batches, o.autoBatch ? Words{"0"} : words);
+  };
   batch.get = [&o] {
-    return Words{
-        o.batches.empty() ? "0" : fmt::format("{}", fmt::join(o.batches, ","))};
+    return Words{o.autoBatch ? "auto"
+                 : o.batches.empty()
+                     ? "0"
+                     : fmt::format("{}", fmt::join(o.batches, ","))};
   };
   Option &dim = table.add(
       "model.dim", "binds a symbolic dimension of the model; several: as above",
@@ -113,6 +118,11 @@ void addSizes(OptionTable &table, CompileOptions &o) {
       words.push_back(fmt::format("{}={}", name, fmt::join(sizes, ",")));
     return words;
   };
+  table.require([&o](const OptionTable::Given &) -> Status {
+    return !o.autoBatch || o.memory.budget > 0
+               ? Status()
+               : usageError("--batch=auto needs --memory=SIZE, which it fills");
+  });
   table.require([&o](const OptionTable::Given &) -> Status {
     size_t count = std::max<size_t>(1, o.batches.size());
     for (const auto &[name, sizes] : o.dims)
