@@ -16,7 +16,7 @@
 #include "compiler/import/restore/GiveBack.h"
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/rows/Rows.h"
-#include "compiler/import/state/Triangles.h"
+#include "compiler/import/state/roles/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"

@@ -3,7 +3,7 @@
 #include "compiler/import/file/Replaced.h"
 #include "compiler/import/forms/OwnStep.h"
 #include "compiler/import/state/Initialize.h"
-#include "compiler/import/state/Roles.h"
+#include "compiler/import/state/roles/Roles.h"
 #include "compiler/import/tensor/Budget.h"
 #include "compiler/import/tensor/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"

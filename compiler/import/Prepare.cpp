@@ -4,10 +4,10 @@
 #include "compiler/import/Support.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/state/Dropouts.h"
-#include "compiler/import/state/FixedNumbers.h"
 #include "compiler/import/state/FreshNorms.h"
 #include "compiler/import/state/LoadWeights.h"
 #include "compiler/import/state/ReplaceHead.h"
+#include "compiler/import/state/roles/FixedNumbers.h"
 #include "compiler/import/tensor/DataType.h"
 #include "mlir/IR/Diagnostics.h"
 #include "onnx-ml.pb.h"
@@ -64,7 +64,7 @@ static Status noteUntrained(OnnxFile &file,
   for (const Decision &decision : file.decisions)
     decided.insert(decision.tensor);
   for (const auto &[name, found] : roles)
-    if (found.unsure)
+    if (found.doubt == RoleDoubt::Number)
       file.decisions.push_back(
           {name, "number", found.reason + ", which may be learned", true});
     else if (found.role == Role::Constant && folded.search(name) &&
@@ -90,12 +90,16 @@ static void noteScaled(OnnxFile &file,
                                 true});
 }
 
-/// Numbers that a formula made, though name or notes call them a parameter.
-static void noteFixed(OnnxFile &file,
-                      const std::map<std::string, Found> &roles) {
+/// Parameters and buffers that names, uses and values tell apart differently.
+static void noteDoubts(OnnxFile &file,
+                       const std::map<std::string, Found> &roles) {
+  static const std::map<RoleDoubt, const char *> kinds = {
+      {RoleDoubt::Values, "fixed"},
+      {RoleDoubt::Use, "kept"},
+      {RoleDoubt::Name, "trained"}};
   for (const auto &[name, found] : roles)
-    if (found.byValue)
-      file.decisions.push_back({name, "fixed", found.reason, true});
+    if (auto kind = kinds.find(found.doubt); kind != kinds.end())
+      file.decisions.push_back({name, kind->second, found.reason, true});
 }
 
 Result<std::map<std::string, Found>>
@@ -105,7 +109,7 @@ decideRoles(OnnxFile &file, const ImportOptions &options,
   for (const std::string &name : head) // frozen or not
     found[name] = {Role::Param, "new, by --replace-head"};
   DLC_TRY(noteUntrained(file, found, options.roles.freeze));
-  noteFixed(file, found);
+  noteDoubts(file, found);
   noteScaled(file, found);
   DLC_TRY(findPaddings(file, rolesOf(found), options.paddings));
   DecisionReport decided = report(file.decisions);

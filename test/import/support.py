@@ -1,6 +1,7 @@
 """What the import tests share: building small models and running dlc-import."""
 
 import os
+import re
 import subprocess
 
 import dlc
@@ -33,3 +34,9 @@ def linear(rows=4):
 def run(*words, cwd=None, timeout=20):
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, cwd=cwd, timeout=timeout)
     return done.returncode, done.stdout, done.stderr
+
+
+def reasons(path, *flags):
+    """{tensor: (its role's number, why)}"""
+    _, out, _ = run(IMPORT, path, "--roles", "--quiet", *flags)
+    return {name: (int(role), why) for name, role, why in re.findall(r"(?m)^role (\S+) (\d) (.*)$", out)}

@@ -45,6 +45,14 @@ constexpr Warning kWarnings[] = {
      "tensors that are named as parameters hold what models keep as it is "
      "(tables of sines, progressions, windows), and are not trained: ",
      ". If they are learned, compile with ", "--train=REGEX, which they match"},
+    {"kept",
+     "tensors that are named and used as models do with their buffers "
+     "(statistics of the input, frozen norms, frequencies) are not trained: ",
+     ". Those that are parameters need ", "--train=REGEX, which they match"},
+    {"trained",
+     "tensors that are trained, as nothing but the name says that they are "
+     "buffers: ",
+     ". Those that are need ", "--freeze=REGEX, which they match"},
     {"by names",
      "batch norms of --weights belong to the layers that their names suggest, "
      "with torch's epsilon of 1e-05: ",
@@ -65,7 +73,8 @@ std::string listed(const std::vector<std::string> &names) {
 /// Decisions about how to train, not about what the exporter did.
 bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
-         decision.kind == "fixed" || decision.kind == "fresh" ||
+         decision.kind == "fixed" || decision.kind == "kept" ||
+         decision.kind == "trained" || decision.kind == "fresh" ||
          decision.kind == "by names" || decision.kind == "number" ||
          decision.kind == "untied" || decision.kind == "own";
 }

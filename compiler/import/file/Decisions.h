@@ -17,7 +17,7 @@ struct Decision {
   std::string tensor; // an initializer
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
                     // joined, as it is, lost, untrained, number, padding, zero
-  // row, filled, fixed, fresh, by names, untied, own, unnamed
+  // row, filled, fixed, kept, trained, fresh, by names, untied, own, unnamed
   std::string text;       // what and why
   bool warn = false;      // it may train otherwise than the source model
   std::string named = {}; // what the warning says; "": the tensor

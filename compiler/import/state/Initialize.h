@@ -1,7 +1,7 @@
 // Fresh values for a model's weights, before anything reads them.
 #pragma once
 #include "compiler/import/state/InitKinds.h"
-#include "compiler/import/state/Roles.h"
+#include "compiler/import/state/roles/Roles.h"
 
 namespace dlc::import {
 

@@ -18,7 +18,7 @@ constexpr size_t kMostNames = 8; // of a list in a message
 
 /// Files have what is trained, and what only its values keep from it.
 bool isWeight(const Found &found) {
-  return found.role != Role::Constant || found.byValue;
+  return found.role != Role::Constant || found.doubt == RoleDoubt::Values;
 }
 
 /// Counters, and what modules keep that is no weight, by their usual names.

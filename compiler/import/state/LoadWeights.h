@@ -1,6 +1,6 @@
 // Weights of another file in place of the model's own.
 #pragma once
-#include "compiler/import/state/Roles.h"
+#include "compiler/import/state/roles/Roles.h"
 #include <set>
 
 namespace dlc::import {

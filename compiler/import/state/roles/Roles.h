@@ -11,12 +11,20 @@ struct RoleOverrides {
   std::vector<std::string> train, freeze;
 };
 
+/// What may be otherwise in the source, and is said in a warning.
+enum class RoleDoubt {
+  None,
+  Values, // not trained for its values (Formula), in spite of name or use
+  Number, // a number that is not trained, but may be learned
+  Use,    // not trained, as name and use are a buffer's, and may be learned
+  Name,   // trained, but only its name is a buffer's
+};
+
 /// What an initializer is to training.
 struct Found {
   Role role;
-  std::string reason;   // "the weight of Conv '/c1/Conv'"
-  bool byValue = false; // its name or use says Param, its values (Formula) not
-  bool unsure = false;  // a number that may be learned; nothing says so
+  std::string reason; // "the weight of Conv '/c1/Conv'"
+  RoleDoubt doubt = RoleDoubt::None;
 };
 
 std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
@@ -25,7 +33,8 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 /// of a Conv, Gemm, MatMul, norm or Gather (also through a Transpose, Reshape,
 /// Cast ...), the bias added to such a product, scale or shift of a norm that
 /// was written as several nodes, or named *.weight or *.bias, or named like
-/// module state in a torch export (class_token). A tensor of one element is a
+/// module state in a torch export (class_token), also as buffers often are
+/// where nothing but the name says so (NamedBuffers.h). One of one element is a
 /// number of the source's text but for torch's files (LearnedNumbers.h). Where
 /// the exporter recorded parameters and buffers (torch's fx_node metadata),
 /// that decides. In a file of torch's, numbers that are a formula's are not

@@ -1,4 +1,4 @@
-#include "compiler/import/state/FixedNumbers.h"
+#include "compiler/import/state/roles/FixedNumbers.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include <algorithm>
 #include <cmath>

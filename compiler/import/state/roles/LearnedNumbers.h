@@ -1,7 +1,7 @@
 // Numbers that a model learns (temperatures, gains, gates) beside those that
 // it was given.
 #pragma once
-#include "compiler/import/state/Branches.h"
+#include "compiler/import/state/roles/Branches.h"
 
 namespace dlc::import {
 

@@ -1,4 +1,4 @@
-#include "compiler/import/state/Triangles.h"
+#include "compiler/import/state/roles/Triangles.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>

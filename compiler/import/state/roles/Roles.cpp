@@ -1,10 +1,11 @@
-#include "compiler/import/state/Roles.h"
+#include "compiler/import/state/roles/Roles.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/NodeView.h"
-#include "compiler/import/state/Branches.h"
-#include "compiler/import/state/FixedNumbers.h"
-#include "compiler/import/state/LearnedNumbers.h"
-#include "compiler/import/state/Triangles.h"
+#include "compiler/import/state/roles/Branches.h"
+#include "compiler/import/state/roles/FixedNumbers.h"
+#include "compiler/import/state/roles/LearnedNumbers.h"
+#include "compiler/import/state/roles/NamedBuffers.h"
+#include "compiler/import/state/roles/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/Floats.h"
 #include "onnx-ml.pb.h"
@@ -80,7 +81,7 @@ public:
         return {Role::Constant,
                 fmt::format("{}, which models keep as it is; else {}",
                             nameOf(formula), found.reason),
-                true};
+                RoleDoubt::Values};
     return found;
   }
 
@@ -134,15 +135,28 @@ private:
     auto parted = file.partedFrom.find(own);
     const std::string &name =
         parted == file.partedFrom.end() ? own : parted->second;
+    if (isOfFrozenNorm(own, file, flow))
+      return {Role::Constant,
+              "scale or shift of a norm by statistics that nothing moves",
+              RoleDoubt::Use};
     if (name.ends_with(".weight") || name.ends_with(".bias"))
       return {Role::Param, "named as a module's weight or bias"};
+    const BufferSign sign = madeUpNames().search(name)
+                                ? BufferSign::None
+                                : bufferSignOf(own, name, file, flow);
+    if (sign == BufferSign::Use)
+      return {Role::Constant, "named and used as models do with their buffers",
+              isTorch ? RoleDoubt::Use : RoleDoubt::None};
+    if (sign == BufferSign::Values)
+      return {Role::Constant, "named as models name their buffers, with such "
+                              "values"};
     if (reading.weightOf && isOfText(name, *reading.weightOf))
       return {Role::Constant, "numbers of the source's text, which a group "
                               "norm is written with"};
     if (reading.weightOf && (weight.elements() > 1 || isTorch))
       return {Role::Param, "a weight of " + described(reading.weightOf)};
     if (weight.elements() <= 1)
-      return ofNumber(own, weight, name, reading);
+      return ofNumber(own, weight, name, reading, sign);
     if (isTorch && reading.joinedBy && !isChoice(weight))
       return {Role::Param, "a value per channel of the branch that " +
                                described(reading.joinedBy) +
@@ -150,9 +164,17 @@ private:
     if (!isTorch || madeUpNames().search(name))
       return {Role::Constant, "no weight of a layer, but an operand of " +
                                   described(reading.any)};
-    if (bufferNames().search(name))
-      return {Role::Constant, "named as models name their buffers"};
-    return {Role::Param, kNamed};
+    return named(sign);
+  }
+
+  static Found named(BufferSign sign) {
+    if (sign == BufferSign::Name)
+      return {Role::Param,
+              "named as models name buffers, but nothing else says that it is "
+              "one (--freeze)",
+              RoleDoubt::Name};
+    return {Role::Param, "named as torch names what a module has; a buffer "
+                         "would be, too (--freeze)"};
   }
 
   /// The ones and zeros that the older exporter gives the norm of a group.
@@ -175,15 +197,15 @@ private:
   /// initializer is a parameter or a buffer: of its own name, or of none where
   /// it was cast, reshaped or computed with. Tools after it fold as well.
   Found ofNumber(const std::string &own, const Weight &weight,
-                 const std::string &name, const Reading &reading) const {
+                 const std::string &name, const Reading &reading,
+                 BufferSign sign) const {
     static const Pattern computed = *Pattern::parse(
         "/(Exp|Sigmoid|Softplus|Tanh)(_[0-9]+)?_output_[0-9]+$");
     const Found number{Role::Constant, "a number of " + described(reading.any)};
     const bool folded = name.starts_with("onnx::");
-    const bool named =
-        !madeUpNames().search(name) && !bufferNames().search(name);
+    const bool isNamed = !madeUpNames().search(name);
     if (!isTorch || !fxValues.empty() || weight.elements() < 1 ||
-        !(folded || named || computed.search(name)))
+        !(folded || isNamed || computed.search(name)))
       return number;
     const NumberUse use = numberUseOf(own, file, flow);
     if (use == NumberUse::Setting)
@@ -191,9 +213,9 @@ private:
     if (use == NumberUse::Learned && folded)
       return {Role::Param, "a number that is used as learned ones are, by " +
                                described(reading.any)};
-    if (use >= NumberUse::Operand && named)
-      return {Role::Param, kNamed};
-    return {number.role, number.reason, false, true};
+    if (use >= NumberUse::Operand && isNamed)
+      return named(sign);
+    return {number.role, number.reason, RoleDoubt::Number};
   }
 
   /// Of a tensor that would be trained. Weights that layers multiply by may
@@ -217,23 +239,14 @@ private:
 
   static constexpr const char
       *kNotedParameter = "a parameter of the source, as the exporter noted",
-      *kNotedBuffer = "a buffer of the source, as the exporter noted",
-      *kNamed = "named as torch names what a module has; a buffer would be, "
-                "too (--freeze)";
+      *kNotedBuffer = "a buffer of the source, as the exporter noted";
 
   /// torch exports initializers under the module's own names (class_token,
-  /// layer_scale, in_proj_bias) and names what it made up otherwise. Buffers
-  /// have such names, too: the usual ones are told apart by name.
+  /// layer_scale, in_proj_bias), parameters and buffers, and names what it made
+  /// up otherwise.
   static const Pattern &madeUpNames() {
     static const Pattern pattern =
         *Pattern::parse("::|^/|^val_|^_|^[0-9]+$|^Constant|_output_[0-9]+$");
-    return pattern;
-  }
-  static const Pattern &bufferNames() {
-    static const Pattern pattern = *Pattern::parse(
-        "running_|num_batches|mask|inv_freq|freqs|(^|\\.)pe$|anchor|"
-        "(^|\\.)(mean|std|var|sin|cos)(_cached)?$|relative_position_index|"
-        "position_ids|relative_coords|embed_scale$|attn\\.bias$");
     return pattern;
   }
 

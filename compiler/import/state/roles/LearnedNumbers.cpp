@@ -1,4 +1,4 @@
-#include "compiler/import/state/LearnedNumbers.h"
+#include "compiler/import/state/roles/LearnedNumbers.h"
 #include "compiler/import/tensor/Floats.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>

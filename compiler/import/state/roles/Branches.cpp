@@ -1,4 +1,4 @@
-#include "compiler/import/state/Branches.h"
+#include "compiler/import/state/roles/Branches.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/NodeView.h"
 #include "onnx-ml.pb.h"
