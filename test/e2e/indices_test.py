@@ -86,6 +86,49 @@ class Indices(dlc.TestCase):
             self.save(f"j{value}", good, wrong, labels)
             self.assertRegex(self.train(f"j{value}", dlc.FAILED), rf"index {value} at position 5 is out of range, expected -5 to 4")
 
+    def refused(self, nodes, shape, index, message, dtype=np.int64, opset=24):
+        """What predict says of the indices k, that `nodes` read beside x [BATCH, ROWS]; of ones alone nothing."""
+        info = helper.make_tensor_value_info
+        # as a node gives them, that the data file's own check does not find them first
+        nodes = [node("Add", ["i", "j"], ["k"]), *nodes]
+        tensors = dict(ones=np.ones((BATCH, ROWS), np.float32), row=np.ones((BATCH, 2), np.float32))
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        graph = helper.make_graph(nodes, "g", [info("x", TensorProto.FLOAT, [BATCH, ROWS]), *[info(k, kind, [BATCH, *shape]) for k in "ij"]],
+                                  [info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(v, k) for k, v in tensors.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10), self.path("p.onnx"))
+        dlc.dlc("compile", self.path("p.onnx"), "--predict-only", "-o", self.path("p.dlc"))
+        data = np.full((BATCH, *shape), 1, dtype)
+        results = []
+        for value in (data, index):
+            np.savez(self.path("p.npz"), x=np.ones((BATCH, ROWS), np.float32), i=np.broadcast_to(np.asarray(value, dtype), data.shape), j=0 * data)
+            code = dlc.OK if value is data else dlc.FAILED
+            results.append(dlc.dlc("predict", self.path("p.dlc"), f"--data={self.path('p.npz')}", "-o", self.path("y.npz"), code=code)[1])
+        self.assertRegex(results[1], message)
+
+    def test_reductions_refuse(self):
+        """Whatever the reduction is: an index outside of its dimension is not left out without a word."""
+        wrong = np.ones((BATCH, 2), int)
+        wrong[2, 1] = ROWS
+        for reduction in "add", "mul", "max", "min", "none":
+            with self.subTest(reduction):
+                scatter = node("ScatterElements", ["x", "k", "row"], ["y"], name="scatter", axis=1, reduction=reduction)
+                self.refused([scatter], [2], wrong, r"'scatter': index \d+ at position 5 is out of range")
+                self.refused([scatter], [2], wrong - 2 * ROWS - 1, r"'scatter': index -?\d+ at position \d is out of range")
+                # tuples (b, 1): sample and column
+                scatter = node("ScatterND", ["x", "k", "row"], ["y"], name="scatter", reduction=reduction)
+                tuples = np.ones((BATCH, 2, 2), int)
+                tuples[3, 0] = 1, ROWS
+                self.refused([scatter], [2, 2], tuples, r"'scatter': index \d+ at position 6 is out of range")
+
+    def test_lengths_and_places_refuse(self):
+        """Lengths of sequences and places of a cache that the dimension does not have took what is beside it."""
+        turn = node("ReverseSequence", ["x", "k"], ["y"], name="turn", batch_axis=0, time_axis=1)
+        for value in ROWS + 1, -1:
+            self.refused([turn], [], value, r"'turn': index -?\d+ at position \d is out of range")
+        put = node("TensorScatter", ["x", "row", "k"], ["y"], name="put", axis=1)
+        for value in ROWS - 1, -1:
+            self.refused([put], [], value, r"'put': index -?\d+ at position \d is out of range")
+
     def test_labels_are_classes(self):
         """Though their class's weight is looked up by them."""
         self.compile("--loss=nll", "--class-weights=1,2,1,2")

@@ -34,6 +34,19 @@ Expr finish(Linear sum, int64_t total) {
   return select(sum.valid, sum.place, sum.place.scalar(total));
 }
 
+/// The index, below 0 from the end on; a step refuses one that is outside of
+/// [-size, size), as it does where rows are looked up.
+Expr refusing(const Node &n, Expr index, int64_t size) {
+  return gathered(iota(n, {size}, 0), index.cast(n.b.getI64Type()), 0);
+}
+
+/// The same for what does not count from the end: [0, size).
+Expr refusingNegative(const Node &n, Expr count, int64_t size) {
+  Expr index = count.cast(n.b.getI64Type());
+  return refusing(n, select(inside(index, size), index, index.scalar(size)),
+                  size);
+}
+
 /// Where GatherElements and ScatterElements look: places in data of `shape`.
 FailureOr<Expr> elementPlaces(const Node &n, Expr index, const Shape &shape,
                               int64_t axis) {
@@ -248,7 +261,7 @@ FailureOr<Expr> pairwiseElements(const Node &n, const std::string &reduction,
                                  Expr data, Expr index, Expr updates,
                                  int64_t axis) {
   const int64_t last = data.rank() - 1;
-  Expr places = wrapped(index.cast(n.b.getI64Type()), data.shape()[axis]);
+  Expr places = refusing(n, index, data.shape()[axis]);
   for (int64_t d = 0; d <= last; ++d) {
     const int64_t missing = data.shape()[d] - places.shape()[d];
     if (d == axis || missing == 0)
@@ -310,9 +323,10 @@ LogicalResult scatterND(const Node &n) {
         sparse(n, *reduction, rows, at, updates->reshape(Shape{count} + slice));
     return n.result(y.reshape(shapeOf(*data)));
   }
-  auto y = pairwise(
-      n, *reduction, moved(rows.reshape({rows.shape()[0], inner}), 0, 1),
-      at.reshape({1, count}), moved(updates->reshape({count, inner}), 0, 1));
+  const int64_t size = rows.shape()[0];
+  auto y = pairwise(n, *reduction, moved(rows.reshape({size, inner}), 0, 1),
+                    refusing(n, at, size).reshape({1, count}),
+                    moved(updates->reshape({count, inner}), 0, 1));
   return failed(y) ? failure()
                    : n.result(moved(*y, 0, 1).reshape(shapeOf(*data)));
 }
@@ -363,7 +377,9 @@ LogicalResult reverseSequence(const Node &n) {
   const int64_t from = *time + (*time < *batch ? 1 : 0);
   Expr front = moved(moved(*x, *batch, 0), from, 1);
   Shape shape = shapeOf(front), grid = between(shape, 0, 2);
-  Expr step = iota(n, grid, 1), length = lengths->reshape({grid[0], 1});
+  Expr step = iota(n, grid, 1),
+       length =
+           refusingNegative(n, *lengths, grid[1] + 1).reshape({grid[0], 1});
   Expr source = select(compare(ir::Predicate::lt, step, length),
                        length - 1.0 - step, step) +
                 iota(n, grid, 0) * double(grid[1]);
@@ -428,7 +444,7 @@ LogicalResult tensorScatter(const Node &n) {
       return n.fail() << "write_indices have shape "
                       << toString(shapeOf(*given)) << ", expected [" << batch
                       << "]";
-    first = *given;
+    first = circular ? *given : refusingNegative(n, *given, size - steps + 1);
   }
   Expr at = iota(n, {batch, size}, 1) - first.reshape({batch, 1});
   if (circular)
