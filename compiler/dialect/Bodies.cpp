@@ -125,13 +125,16 @@ S convert(S x, Type to) {
   return unsignedFrom ? make(arith::ExtUIOp()) : make(arith::ExtSIOp());
 }
 
-/// A half comes as f32, and leaves as what it is.
+/// A half comes as f32, and leaves as what it is. Processors' own casts to bf16
+/// have no numbers below the normal ones, but its bits are the upper of f32's.
 S sameBits(S x, Type from, Type to) {
   OpBuilder &b = *x.b;
   auto cast = [&](Type type, Value v) -> Value {
     return arith::BitcastOp::create(b, x.loc, type, v);
   };
   if (isHalf(from)) {
+    if (from.isBF16())
+      return convert(x.with(cast(b.getI32Type(), x.v)) >> 16, to);
     Value half = arith::TruncFOp::create(b, x.loc, from, x.v);
     return x.with(
         arith::ExtUIOp::create(b, x.loc, to, cast(b.getI16Type(), half)));
