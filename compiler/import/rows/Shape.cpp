@@ -97,6 +97,7 @@ LogicalResult expand(const Node &n) {
 }
 
 /// [a, b] repeated r and s times: [1, a, 1, b] to [r, a, s, b] to [ra, sb].
+/// Dimensions beside each other that are not repeated go as one.
 LogicalResult tile(const Node &n) {
   auto repeats = n.integers(1, "repeats");
   if (failed(repeats))
@@ -105,12 +106,27 @@ LogicalResult tile(const Node &n) {
   auto merged = tileShape(shape, *repeats);
   if (!merged.ok())
     return n.fail(merged.status());
-  if (2 * shape.size() > kMaxRank)
-    return n.fail() << "Tile of rank " << shape.size() << " is not supported";
+  bool isWhole = false; // the last of spread is of dimensions as they are
   for (size_t d = 0; d < shape.size(); ++d) {
-    spread.insert(spread.end(), {1, shape[d]});
-    filled.insert(filled.end(), {(*repeats)[d], shape[d]});
+    const bool repeated = (*repeats)[d] != 1;
+    if (repeated) {
+      spread.push_back(1);
+      filled.push_back((*repeats)[d]);
+      isWhole = false;
+    }
+    if (repeated && shape[d] == 1)
+      continue;
+    if (!isWhole) {
+      spread.push_back(1);
+      filled.push_back(1);
+    }
+    spread.back() *= shape[d];
+    filled.back() *= shape[d];
+    isWhole = true;
   }
+  if (spread.size() > kMaxRank)
+    return n.fail() << "Tile of rank " << shape.size() << " by repeats "
+                    << toString(*repeats) << " is not supported";
   Value y = n.broadcast(n.reshape(n.in(0), spread), filled);
   return n.result(n.reshape(y, *merged));
 }
