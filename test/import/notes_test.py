@@ -9,9 +9,9 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
 import onnx
-from support import IMPORT, model, node, run, value
+from support import FX, IMPORT, SCOPES, model, node, run, value
 
-FX, SCOPES, RULE = "pkg.torch.onnx.fx_node", "pkg.torch.onnx.name_scopes", "pkg.onnxscript.rewriter.rule_name"
+RULE = "pkg.onnxscript.rewriter.rule_name"
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 SECONDS = 6  # of CPU on a busy machine
 random = np.random.RandomState(0)

@@ -9,10 +9,9 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
 import onnx
-from support import IMPORT, model, node, run, value
+from support import RestoreCase, call, node, value
 
-FX, SCOPES, TRACE = "pkg.torch.onnx.fx_node", "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace"
-SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+TRACE = "pkg.torch.onnx.stack_trace"
 random = np.random.RandomState(0)
 
 
@@ -20,32 +19,7 @@ def floats(*shape):
     return random.randn(*shape).astype(np.float32)
 
 
-def call(proto_node, target, args, scope=""):
-    """Notes on a node as torch's dynamo exporter writes them."""
-    proto_node.metadata_props.add(key=FX, value=f"%{proto_node.output[0]} : [num_users=1] = call_function[target="
-                                  f"torch.ops.aten.{target}.default](args = ({args}), kwargs = {{}})")
-    proto_node.metadata_props.add(key=SCOPES, value=f"['', '{scope}', '{proto_node.output[0]}']")
-    return proto_node
-
-
-class Restore(dlc.TestCase):
-    def read(self, nodes, weights, inputs=None, outputs=None, parameters=None, producer="pytorch", batch=4, flags=(), code=0,
-             buffers=()):
-        proto = model(nodes, inputs or [value("x", [4, 8])], outputs or [value("y", [4, 8])], weights)
-        proto.producer_name = producer
-        if parameters is not None:
-            lines = [f"{kind[0].lower()}_{re.sub('[^a-z0-9]', '_', p.lower())}: {kind} target='{p}'"
-                     for kind, group in (("PARAMETER", parameters), ("BUFFER", buffers)) for p in group]
-            proto.graph.metadata_props.add(key=SIGNATURE, value="\n# inputs\n" + "\n".join(lines) + "\nx: USER_INPUT\n")
-        onnx.save(proto, self.path("m.onnx"))
-        status, self.text, self.errors = run(IMPORT, self.path("m.onnx"), f"--batch={batch}", "--weights", *flags)
-        self.assertEqual(status, code, self.errors)
-        found = re.findall(r'dlc\.state @(?:"([^"]+)"|(\S+)) : tensor<(\S+)xf32> (\w+) init', self.text)
-        states = {a or b: (shape, role) for a, b, shape, role in found}
-        self.trained = {name: shape for name, (shape, role) in states.items() if role == "param"}
-        self.constant = {name for name, (_, role) in states.items() if role == "const"}
-        return self.trained
-
+class Restore(RestoreCase):
     # (a) merged by accident
 
     def test_biases_of_matmul_are_parted(self):
@@ -294,6 +268,9 @@ class Restore(dlc.TestCase):
         self.assertEqual(self.folded("neg", -np.exp(floats(8)), ["norm.A_log"]), {"w": "8x8", "norm.A_log": "8"})
         self.assertIn("dlc.exp", self.text)
         self.assertIn("dlc.neg", self.text)
+        soft = np.log1p(np.exp(floats(8)))
+        self.assertEqual(self.folded("softplus", soft, ["norm.bias", "norm.recurrent_param"]), {"w": "8x8", "norm.recurrent_param": "8"})
+        self.assertIn("dlc.softplus", self.text)
 
     def test_a_scale_among_parameters_that_are_gone(self):
         """CLIP's exp(logit_scale), beside tables that the exporter cut; SigLIP's mask of zeros is none of them."""

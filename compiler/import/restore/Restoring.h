@@ -22,6 +22,7 @@ struct ScopedName {
 struct Origin {
   std::string target;           // the module's name of it; "" if folded
   bool buffer = false;          // target is a buffer
+  bool filledIn = false;        // the source has none there
   std::set<std::string> values; // folded values of the source: "expand_2"
   std::set<std::string> scopes; // modules that read it
   /// Where the target is known by scopes alone: how the module has it.

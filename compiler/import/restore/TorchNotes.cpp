@@ -126,6 +126,9 @@ constexpr Position kPositions[] = {
     {"addmm", "Gemm", 2, 0},
     {"addmm", "MatMul", 1, 2},
     {"addmm", "Add", -1, 0},
+    {"baddbmm", "MatMul", 0, 1},
+    {"baddbmm", "MatMul", 1, 2},
+    {"baddbmm", "Add", -1, 0},
     {"layer_norm", "LayerNormalization", 1, 2},
     {"layer_norm", "LayerNormalization", 2, 3},
     {"layer_norm", "Mul", -1, 2},
@@ -279,6 +282,25 @@ std::optional<std::string> TorchNotes::source(const onnx::NodeProto &node,
   if (inOrder)
     return call.tensors[size_t(slot)];
   return call.only;
+}
+
+bool TorchNotes::isFilledIn(const onnx::NodeProto &node, int slot) const {
+  const TorchCall &call = this->call(node);
+  if (!call.known || call.target.find("norm") == std::string::npos)
+    return false;
+  // Groups are normalised first, then channels scaled.
+  if (node.op_type() == "InstanceNormalization" &&
+      call.target.ends_with("group_norm"))
+    return slot >= 1;
+  const auto argument = argumentOf(call, node, slot);
+  if (!argument)
+    return false;
+  if (*argument < call.args.size())
+    return call.args[*argument] == "None";
+  const auto given =
+      std::count_if(call.args.begin(), call.args.end(),
+                    [](const auto &arg) { return arg.starts_with('%'); });
+  return size_t(given) == call.tensors.size(); // nor by a name
 }
 
 std::optional<double> TorchNotes::addend(const onnx::NodeProto &node,

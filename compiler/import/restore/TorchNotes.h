@@ -48,6 +48,11 @@ public:
   std::optional<std::string> source(const onnx::NodeProto &node, int slot,
                                     const std::string &own) const;
 
+  /// The source's norm has no scale or shift of its own (its
+  /// elementwise_affine=False, or weight=None), so that the exporter made up
+  /// what `node` reads as its input `slot`.
+  bool isFilledIn(const onnx::NodeProto &node, int slot) const;
+
   /// The module's own name of a parameter or buffer "p_fc_weight": "fc.weight".
   std::optional<std::string> parameter(const std::string &value) const;
   /// The number that the source adds to the parameter `leaf` in the line that

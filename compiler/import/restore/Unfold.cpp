@@ -144,22 +144,16 @@ private:
     }
     if (scores && gatherTable(f))
       return;
-    if (kRepeaters.count(f.op) || hasBatch(f.weight) || repeatsBatch(f)) {
+    if (kRepeaters.count(f.op) || hasBatch(f) || repeatsBatch(f)) {
       if (expand(f))
         return;
       if (!named)
-        return hasBatch(f.weight)
-                   ? constant(f, "has the batch as its first dimension and "
-                                 "differs along it")
-                   : void();
+        return hasBatch(f) ? constant(f, "differs along the batch") : void();
     }
     if (!named)
       return;
-    if (f.op == "add" && undoAdd(f))
-      return;
-    if ((f.op == "neg" || f.op == "exp") && undoExp(f))
-      return;
-    train(f);
+    if (!(f.op == "add" && undoAdd(f)) && !undoExp(f))
+      train(f);
   }
 
   //===--- decisions ------------------------------------------------------===//
@@ -256,8 +250,11 @@ private:
            isOnlyAddedToScores(use.node->output(0), depth + 1);
   }
 
-  bool hasBatch(const Weight &weight) const {
-    return batch > 1 && weight.shape.size() > 1 && weight.shape[0] == batch;
+  /// Equal numbers with a new dimension are a vector of as many, most often.
+  bool hasBatch(const Folded &f) const {
+    return batch > 1 && f.weight.shape.size() > 1 &&
+           f.weight.shape[0] == batch &&
+           (f.op != "unsqueeze" || !isSplat(f.weight));
   }
 
   /// A table's rows for each sample, moved: alike along the batch, inside.
@@ -276,14 +273,13 @@ private:
   /// batch, and, for rows of a table, all dimensions but the last.
   bool expand(const Folded &f) {
     bool splat = isSplat(f.weight), rows = f.op == "embedding";
-    if (splat && !work.notes.hasSignature() && !hasBatch(f.weight))
+    if (splat && !work.notes.hasSignature() && !hasBatch(f))
       return false;
     Weight small = f.weight;
     std::string bytes(static_cast<const char *>(small.data), small.bytes);
     small.data = bytes.data();
-    size_t rank = small.shape.size();
-    for (size_t axis = 0; axis + 1 < std::max<size_t>(rank, 1); ++axis) {
-      bool mayRepeat = !splat || rows || (axis == 0 && hasBatch(f.weight));
+    for (size_t axis = 0; axis + 1 < small.shape.size(); ++axis) {
+      bool mayRepeat = !splat || rows || (axis == 0 && hasBatch(f));
       if (small.shape[axis] > 1 && mayRepeat && repeatsAlong(small, axis))
         small = firstAlong(small, axis, bytes);
     }
@@ -433,24 +429,28 @@ private:
     return true;
   }
 
-  /// exp(p) and -exp(p), where p is called a logarithm (A_log, logit_scale).
+  /// exp(p) and -exp(p), where p is called a logarithm (A_log, logit_scale),
+  /// and softplus(p) of what is no weight or bias.
   bool undoExp(Folded f) {
-    std::erase_if(f.candidates, [](const std::string &name) {
-      return name.find("log") == std::string::npos;
+    const bool soft = f.op == "softplus";
+    std::erase_if(f.candidates, [&](const std::string &name) {
+      return soft ? name.ends_with("weight") || name.ends_with("bias")
+                  : name.find("log") == std::string::npos;
     });
-    if (f.candidates.size() != 1)
+    if (f.candidates.size() != 1 || !(soft || f.op == "neg" || f.op == "exp"))
       return false;
     float sign = f.op == "neg" ? -1 : 1;
     std::vector<float> values = floatsOf(f.weight);
     for (float &number : values) {
-      double log = std::log(double(number) * sign);
+      double log =
+          std::log(soft ? std::expm1(double(number)) : double(number) * sign);
       if (!std::isfinite(log) || !std::isfinite(number))
         return false;
       number = float(log);
     }
     std::string state = stateName(f), value = edit.unusedName(state + "/exp");
     replaceState(f, state, bytesOf(values, f.weight.dtype), f.weight.shape);
-    edit.addNode("Exp", {state}, value);
+    edit.addNode(soft ? "Softplus" : "Exp", {state}, value);
     if (sign < 0) {
       std::string negative = edit.unusedName(state + "/negative");
       edit.addNode("Neg", {value}, negative);
@@ -458,8 +458,8 @@ private:
     }
     moveUses(f.name, state, value);
     work.decide(state, "unfolded",
-                fmt::format("the exporter computed {}exp of it, as {}",
-                            sign < 0 ? "-" : "", f.name));
+                fmt::format("the exporter computed {} of it, as {}",
+                            sign < 0 ? "-exp" : f.op, f.name));
     return true;
   }
 

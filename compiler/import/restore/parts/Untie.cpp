@@ -1,4 +1,5 @@
 #include "compiler/import/file/Conventions.h"
+#include "compiler/import/restore/FoldedOps.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
@@ -139,6 +140,7 @@ private:
         group.origin = origin;
       group.origin.values.insert(origin.values.begin(), origin.values.end());
       group.origin.scopes.insert(origin.scopes.begin(), origin.scopes.end());
+      group.origin.filledIn |= origin.filledIn;
     }
     joinCalls(groups, order);
     size_t first = 0;
@@ -173,8 +175,24 @@ private:
   }
 
   Status keep(const std::string &name, Group &group) {
-    work.origins[name] = std::move(group.origin);
+    settle(name, name, group);
     return {};
+  }
+
+  /// What is known of `part`, a part of `name` or all of it.
+  void settle(const std::string &part, const std::string &name, Group &group) {
+    const Origin &origin = group.origin;
+    if (origin.filledIn) {
+      work.file.roles[part] = Role::Constant;
+      work.decide(part, "constant",
+                  "the source's norm has none; the exporter "
+                  "filled it in");
+      return;
+    }
+    if (part != name && origin.target.empty() && origin.values.empty() &&
+        work.notes.hasSignature() && kCreators.count(operatorOf(name)))
+      work.file.roles[part] = Role::Constant;
+    work.origins[part] = std::move(group.origin);
   }
 
   Status split(const std::string &name, const Weight &weight, Group &group) {
@@ -196,7 +214,7 @@ private:
                 fmt::format("from {}, which the exporter merged it with "
                             "because their values are equal; {} '{}' reads it",
                             name, node.op_type(), base));
-    work.origins[part] = std::move(group.origin);
+    settle(part, name, group);
     work.file.partedFrom[part] = name;
     return {};
   }
@@ -223,6 +241,10 @@ private:
       }
       origin.values.insert(*value);
       return {keyOfFolded(*value, origin, splat), origin};
+    }
+    if (import::isSplat(weight) && work.notes.isFilledIn(*use.node, use.slot)) {
+      origin.filledIn = true;
+      return {"filled in", origin};
     }
     if (auto scoped = scopes.find(name, use, weight)) {
       origin.scoped = scoped;
