@@ -1,15 +1,17 @@
 """Writes tables of Unicode: letters and numbers as Hugging Face's tokenizers see them, what NFC may change, and what
-BERT's normalizer and pre-tokenizer make of each character.
+BERT's normalizer and pre-tokenizer make of each character; and where a text's graphemes end.
 
-    python tools/unicode_tables.py letters > runtime/data/text/LetterTables.cpp      (needs the package tokenizers)
-    python tools/unicode_tables.py nfc > runtime/data/text/NfcTable.cpp
+    python tools/unicode_tables.py letters > runtime/data/text/unicode/LetterTables.cpp      (needs the package tokenizers)
+    python tools/unicode_tables.py nfc > runtime/data/text/unicode/NfcTable.cpp
     python tools/unicode_tables.py bert > runtime/data/text/BertTables.cpp
     python tools/unicode_tables.py bert-bases > runtime/data/text/BertBases.cpp
+    python tools/unicode_tables.py graphemes > runtime/data/text/unicode/GraphemeTables.cpp  (needs the package regex, too)
 """
 
 import sys
 import unicodedata
 
+import regex
 from tokenizers import Regex, normalizers, pre_tokenizers
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -89,6 +91,25 @@ def bert_bases():
          "What is left of a character, decomposed, without accents; but for Hangul.")
 
 
+GRAPHEME_KINDS = ["Control", "Extend", "ZWJ", "Prepend", "SpacingMark", "L", "V", "T", "Regional_Indicator"]
+CONJUNCTS = ((0x900, 0x980), (0x980, 0xA00), (0xA80, 0xB00), (0xB00, 0xB80), (0xC00, 0xC80), (0xD00, 0xD80))
+
+
+def graphemes():
+    """{character: GraphemeKind + flags}, as Unicode 16 has them: conjuncts in six scripts."""
+    found, newer = {}, set(members(r"\p{Cn}"))
+    for i, kind in enumerate(GRAPHEME_KINDS):
+        found.update((c, i + 1) for c in POINTS if c > 0x7E and regex.match(rf"\p{{GCB={kind}}}", chr(c)) and (kind == "Control" or c not in newer))
+    for c in POINTS:
+        if c > 0x7E and regex.match(r"\p{Extended_Pictographic}", chr(c)):
+            found[c] = found.get(c, 0) | 0x10
+        if any(first <= c < end for first, end in CONJUNCTS):
+            for flag, kind in (0x20, "Consonant"), (0x40, "Linker"):
+                if regex.match(rf"\p{{InCB={kind}}}", chr(c)):
+                    found[c] = found.get(c, 0) | flag
+    return found
+
+
 def rows(name, kind, values, note):
     print(f"// {note}\nconst {kind} {name}[] = {{")
     line = ""
@@ -127,7 +148,7 @@ def table(name, rows, note):
 
 
 kind = sys.argv[1]
-header = "BertText" if kind.startswith("bert") else "Unicode"
+header = "BertText" if kind.startswith("bert") else "unicode/Graphemes" if kind == "graphemes" else "unicode/Unicode"
 print(f"// Made by tools/unicode_tables.py {kind}.\n#include \"runtime/data/text/{header}.h\"\n\n#include <iterator>\n\n// clang-format off\nnamespace dlc {{\n")
 if kind == "letters":
     table("kLetters", ranges(dict.fromkeys(members(r"\p{L}"), 0)), r"\p{L}")
@@ -136,6 +157,8 @@ elif kind == "bert":
     bert()
 elif kind == "bert-bases":
     bert_bases()
+elif kind == "graphemes":
+    table("kGraphemes", ranges(graphemes()), "GraphemeKind and flags.")
 else:
     table("kNfc", ranges(nfc()), "Combining classes; 255: NFC may change it, or it is not known.")
 print("} // namespace dlc")

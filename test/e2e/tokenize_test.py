@@ -92,7 +92,7 @@ class Tokenize(TokenizerTest):
         split = json.loads(json.dumps(self.forms["llama3"]["pre_tokenizer"]))
         split["pretokenizers"][0]["pattern"]["Regex"] = r"\w+"
         for form, message in [
-                (changed(type="Unigram"), "its model 'Unigram' is not supported: byte-level BPE is"),
+                (changed(type="Unigram"), "its pre-tokenizer 'ByteLevel' is not supported: byte-level BPE is"),
                 (changed(type="WordLevel"), "its model 'WordLevel'"),
                 (changed(dropout=0.1), "its model's 'dropout'"),
                 (changed(byte_fallback=True), "its model's 'byte_fallback'"),
@@ -100,11 +100,10 @@ class Tokenize(TokenizerTest):
                 (changed(vocab=vocabulary), "its vocabulary lacks 'Q'"),
                 (changed(merges=["t"]), "its merge \"t\" is not of two texts"),
                 (dict(gpt2, normalizer={"type": "Lowercase"}), "its normalizer 'Lowercase'"),
-                (dict(gpt2, pre_tokenizer=None), "its pre-tokenizer 'none'"),
-                (dict(gpt2, pre_tokenizer={"type": "Metaspace"}), "its pre-tokenizer 'Metaspace'"),
+                (dict(gpt2, pre_tokenizer={"type": "Whitespace"}), "its pre-tokenizer 'Whitespace'"),
                 (dict(gpt2, pre_tokenizer=dict(gpt2["pre_tokenizer"], add_prefix_space=True)), "add_prefix_space"),
                 (dict(gpt2, pre_tokenizer=split), r"its pre-tokenizer '\{.*w\+"),
-                (dict(gpt2, added_tokens=[dict(gpt2["added_tokens"][0], lstrip=True)]), r"its added token '<\|endoftext\|>': 'lstrip'"),
+                (dict(gpt2, added_tokens=[dict(gpt2["added_tokens"][0], single_word=True)]), r"its added token '<\|endoftext\|>': 'single_word'"),
                 ({}, "is no tokenizer"), ("{", "is no JSON")]:
             with self.subTest(message):
                 self.tokenize(TEXT, form, code=dlc.FAILED)

@@ -45,7 +45,7 @@ class WordPiece(TokenizerTest):
                 (changed("model", vocab=None), "its model has no 'vocab'"),
                 (changed("model", vocab={"[UNK]": -1}), r"its vocabulary has '\[UNK\]' with the id -1"),
                 (changed("model", max_input_chars_per_word="x"), "max_input_chars_per_word"),
-                (dict(uncased, added_tokens=[dict(uncased["added_tokens"][4], lstrip=True)]), r"its added token '\[MASK\]': 'lstrip'"),
+                (dict(uncased, added_tokens=[dict(uncased["added_tokens"][4], single_word=True)]), r"its added token '\[MASK\]': 'single_word'"),
                 (dict(uncased, added_tokens=[dict(uncased["added_tokens"][4], normalized=True)]), r"its added token '\[MASK\]': 'normalized'")]:
             with self.subTest(message):
                 self.tokenize(TEXT, form, code=dlc.FAILED)

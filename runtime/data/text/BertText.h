@@ -2,7 +2,7 @@
 // al. 2018; the package tokenizers' BertNormalizer and BertPreTokenizer).
 #pragma once
 
-#include "runtime/data/text/Unicode.h"
+#include "runtime/data/text/unicode/Unicode.h"
 
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
 #include "runtime/data/text/Pieces.h"
 
-#include "runtime/data/text/Unicode.h"
+#include "runtime/data/text/unicode/Unicode.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Memory.h"
 #include "runtime/base/process/Parallel.h"
-#include "runtime/data/text/Unicode.h"
+#include "runtime/data/text/unicode/Unicode.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,10 +15,6 @@ constexpr size_t kTextPart = 1 << 20;   // bytes that a thread takes at once
 constexpr size_t kPiecesKept = 1 << 16; // whose tokens a thread remembers
 constexpr size_t kLongestKept = 64;     // bytes
 constexpr uint64_t kMaxTokenizer = 256 << 20;
-
-bool isAsciiLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 int64_t lineOf(std::string_view text, size_t at) {
   return 1 + std::count(text.begin(), text.begin() + ptrdiff_t(at), '\n');
@@ -34,17 +30,59 @@ Tokenizer::open(const std::string &path) {
     return failed("'{}': {}", path, json.status().message());
   auto tokenizer = std::make_shared<Tokenizer>();
   tokenizer->json_ = *std::move(json);
-  for (const AddedToken &token : tokenizer->json_.added) {
-    tokenizer->added_[token.isNormalized][uint8_t(token.text[0])].push_back(
-        token);
-    tokenizer->mayCut_ &= token.text.find_first_of(" \n") == token.text.npos;
+  tokenizer->readAdded();
+  tokenizer->mayCut_ &=
+      tokenizer->json_.normalizer.mayCut() && tokenizer->mayCutPieces();
+  // Of others a line's end is no blank.
+  const PieceKind pieces = tokenizer->json_.pieces;
+  tokenizer->mayCutLines_ =
+      (pieces == PieceKind::Matches || pieces == PieceKind::Words) &&
+      tokenizer->json_.normalizer.isEmpty();
+  return tokenizer;
+}
+
+// A token that is looked for in normalized text is normalized itself.
+void Tokenizer::readAdded() {
+  for (AddedToken token : json_.added) {
+    mayCut_ &=
+        token.text.find_first_of(" \n") == token.text.npos && !token.takesRight;
+    if (token.isNormalized) {
+      TextStretch whole;
+      token.text = json_.normalizer.apply(token.text, whole);
+    }
+    if (!token.text.empty())
+      added_[token.isNormalized][uint8_t(token.text[0])].push_back(token);
   }
-  for (AddedByByte &list : tokenizer->added_)
+  for (AddedByByte &list : added_)
     for (auto &tokens : list)
       std::stable_sort(tokens.begin(), tokens.end(), [](auto &a, auto &b) {
         return a.text.size() > b.text.size();
       });
-  return tokenizer;
+}
+
+// Whether no token has a letter of ASCII and a blank behind it.
+bool Tokenizer::mayCutPieces() const {
+  const MetaspaceRules &rules = json_.metaspace;
+  if (json_.pieces == PieceKind::Matches || json_.pieces == PieceKind::Words ||
+      (json_.pieces == PieceKind::Metaspace && rules.splits))
+    return true;
+  const auto *pairs = std::get_if<BytePairs>(&json_.model);
+  if (!pairs || pairs->wholeFirst())
+    return false;
+  TextStretch inside{.begins = false, .ends = false, .isFirst = false};
+  std::string blank = json_.normalizer.apply(" ", inside);
+  if (json_.pieces == PieceKind::Metaspace && blank == " ")
+    blank = rules.mark;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (isAsciiLetter(c)) {
+      const std::string text =
+          json_.normalizer.apply(std::string(1, c), inside) + blank;
+      const std::string_view last =
+          std::string_view(text).substr(text.size() - blank.size() - 1);
+      if (pairs->firstUnjoined(last) != 1)
+        return false;
+    }
+  return true;
 }
 
 // One thread's part of the work.
@@ -54,10 +92,8 @@ public:
 
   // Text without a part of an added token at its ends. `list`: which added
   // tokens are still looked for.
-  void encode(std::string_view text, std::vector<uint32_t> &tokens,
-              size_t list = 0) {
-    if (list == tokenizer_.added_.size())
-      return encodePieces(text, tokens);
+  void encode(std::string_view text, const TextStretch &stretch,
+              std::vector<uint32_t> &tokens, size_t list = 0) {
     size_t begin = 0;
     for (size_t at = 0; at < text.size();) {
       const AddedToken *token = addedAt(text.substr(at), list);
@@ -65,14 +101,32 @@ public:
         ++at;
         continue;
       }
-      encode(text.substr(begin, at - begin), tokens, list + 1);
+      const size_t end = token->takesLeft ? whiteBefore(text, begin, at) : at;
+      encodeBetween(text.substr(begin, end - begin), stretch, begin == 0, false,
+                    tokens, list);
       tokens.push_back(token->id);
       begin = at += token->text.size();
+      if (token->takesRight)
+        begin = at = whiteEnd(text, at);
     }
-    encode(text.substr(begin), tokens, list + 1);
+    encodeBetween(text.substr(begin), stretch, begin == 0, true, tokens, list);
   }
 
 private:
+  // A stretch between the tokens of a list; with an end of the stretch that it
+  // is of, or not.
+  void encodeBetween(std::string_view text, TextStretch stretch, bool atBegin,
+                     bool atEnd, std::vector<uint32_t> &tokens, size_t list) {
+    stretch.begins |= !atBegin, stretch.ends |= !atEnd;
+    stretch.isFirst &= atBegin;
+    if (list == 1)
+      return encodePieces(text, stretch, tokens);
+    if (tokenizer_.json_.normalizer.isEmpty())
+      return encode(text, stretch, tokens, 1);
+    encode(tokenizer_.json_.normalizer.apply(text, stretch), stretch, tokens,
+           1);
+  }
+
   const AddedToken *addedAt(std::string_view text, size_t list) const {
     for (const AddedToken &token : tokenizer_.added_[list][uint8_t(text[0])])
       if (text.starts_with(token.text))
@@ -80,19 +134,110 @@ private:
     return nullptr;
   }
 
-  void encodePieces(std::string_view text, std::vector<uint32_t> &tokens) {
-    if (tokenizer_.json_.words)
-      return eachBertWord(
-          text, tokenizer_.json_.bert,
-          [&](std::string_view word) { encodePiece(word, tokens); });
+  // Where the white space before `end` begins.
+  static size_t whiteBefore(std::string_view text, size_t begin, size_t end) {
+    while (end > begin) {
+      size_t last = end - 1;
+      while (last > begin && (uint8_t(text[last]) & 0xc0) == 0x80)
+        --last;
+      if (!isWhite(text.substr(last)))
+        break;
+      end = last;
+    }
+    return end;
+  }
+
+  static size_t whiteEnd(std::string_view text, size_t at) {
+    while (at < text.size() && isWhite(text.substr(at)))
+      at += firstChar(text.substr(at)).bytes;
+    return at;
+  }
+
+  static bool isWhite(std::string_view text) {
+    const Utf8Char c = firstChar(text);
+    return c.bytes && charKind(c.character) == CharKind::Space;
+  }
+
+  void encodePieces(std::string_view text, const TextStretch &stretch,
+                    std::vector<uint32_t> &tokens) {
+    const TokenizerJson &json = tokenizer_.json_;
+    switch (json.pieces) {
+    case PieceKind::Words:
+      return eachBertWord(text, json.bert, [&](std::string_view word) {
+        encodePiece(word, tokens);
+      });
+    case PieceKind::Matches:
+      while (!text.empty()) {
+        const size_t size = firstPiece(text, json.pattern);
+        encodePiece(text.substr(0, size), tokens);
+        text.remove_prefix(size);
+      }
+      return;
+    case PieceKind::Metaspace:
+      return encodeMetaspace(text, stretch, tokens);
+    case PieceKind::Whole:
+      return encodeWhole(text, tokens);
+    }
+  }
+
+  void encodeMetaspace(std::string_view text, const TextStretch &stretch,
+                       std::vector<uint32_t> &tokens) {
+    const MetaspaceRules &rules = tokenizer_.json_.metaspace;
+    using Prepend = MetaspaceRules::Prepend;
+    const bool prepends = rules.prepend == Prepend::Always ||
+                          (rules.prepend == Prepend::First && stretch.isFirst);
+    if (!rules.splitsWhite)
+      return encodeMarked(text, prepends && stretch.begins, tokens);
+    for (size_t at = whiteEnd(text, 0); at < text.size();) {
+      size_t end = at;
+      while (end < text.size() && !isWhite(text.substr(end)))
+        end += std::max<size_t>(firstChar(text.substr(end)).bytes, 1);
+      encodeMarked(text.substr(at, end - at), prepends, tokens);
+      at = whiteEnd(text, end);
+    }
+  }
+
+  // With marks for blanks.
+  void encodeMarked(std::string_view text, bool prepends,
+                    std::vector<uint32_t> &tokens) {
+    const MetaspaceRules &rules = tokenizer_.json_.metaspace;
+    if (text.empty())
+      return;
+    std::string marked;
+    if (prepends && text[0] != ' ' && !text.starts_with(rules.mark))
+      marked = rules.mark;
+    for (const char c : text)
+      if (c == ' ')
+        marked += rules.mark;
+      else
+        marked += c;
+    std::string_view left = marked;
+    while (!left.empty()) {
+      const size_t next =
+          rules.splits ? left.find(rules.mark, rules.mark.size()) : left.npos;
+      const size_t size = std::min(next, left.size());
+      if (rules.splits)
+        encodePiece(left.substr(0, size), tokens);
+      else
+        encodeWhole(left, tokens);
+      left.remove_prefix(size);
+    }
+  }
+
+  void encodeWhole(std::string_view text, std::vector<uint32_t> &tokens) {
+    const auto *pairs = std::get_if<BytePairs>(&tokenizer_.json_.model);
+    if (!pairs || pairs->wholeFirst())
+      return encodePiece(text, tokens);
     while (!text.empty()) {
-      const size_t size = firstPiece(text, tokenizer_.json_.pattern);
+      const size_t size = pairs->firstUnjoined(text);
       encodePiece(text.substr(0, size), tokens);
       text.remove_prefix(size);
     }
   }
 
   void encodePiece(std::string_view piece, std::vector<uint32_t> &tokens) {
+    if (piece.empty())
+      return;
     if (piece.size() > kLongestKept)
       return encodeNew(piece, tokens);
     key_.assign(piece);
@@ -107,10 +252,8 @@ private:
   }
 
   void encodeNew(std::string_view piece, std::vector<uint32_t> &tokens) const {
-    if (tokenizer_.json_.words)
-      tokenizer_.json_.words->encode(piece, tokens);
-    else
-      tokenizer_.json_.pairs.encode(piece, tokens);
+    std::visit([&](const auto &model) { model.encode(piece, tokens); },
+               tokenizer_.json_.model);
   }
 
   const Tokenizer &tokenizer_;
@@ -122,7 +265,8 @@ private:
 // letter, which no match goes across.
 size_t Tokenizer::nextCut(std::string_view text, size_t from) const {
   for (size_t at = from; mayCut_ && at < text.size(); ++at)
-    if ((text[at] == ' ' || text[at] == '\n') && isAsciiLetter(text[at - 1]))
+    if ((text[at] == ' ' || (text[at] == '\n' && mayCutLines_)) &&
+        isAsciiLetter(text[at - 1]))
       return at;
   return text.size();
 }
@@ -131,7 +275,8 @@ size_t Tokenizer::nextCut(std::string_view text, size_t from) const {
 Status Tokenizer::check(std::string_view text) const {
   if (const size_t wrong = findNoUtf8(text); wrong != text.npos)
     return failed("line {} is no UTF-8", lineOf(text, wrong));
-  const bool strips = json_.words && json_.bert.stripsAccents;
+  const bool strips =
+      json_.pieces == PieceKind::Words && json_.bert.stripsAccents;
   const size_t wrong = json_.isNfc ? findNotNfc(text)
                        : strips    ? findMisplacedMark(text)
                                    : text.npos;
@@ -160,7 +305,10 @@ Result<std::vector<uint32_t>> Tokenizer::encode(std::string_view text) const {
   runTogether(std::clamp<size_t>(size_t(coresOfProcess()), 1, most), [&] {
     Encoder encoder(*this);
     for (size_t i; (i = next++) < parts.size();)
-      encoder.encode(parts[i], tokens[i]);
+      encoder.encode(
+          parts[i],
+          {.begins = i == 0, .ends = i + 1 == parts.size(), .isFirst = i == 0},
+          tokens[i]);
   });
   size_t count = 0;
   for (const auto &some : tokens)

@@ -1,15 +1,16 @@
 // Text to tokens, by a tokenizer.json of Hugging Face's.
 #pragma once
 
-#include "runtime/data/text/TokenizerJson.h"
+#include "runtime/data/text/json/TokenizerJson.h"
 
 #include <array>
 #include <memory>
 
 namespace dlc {
 
-// Byte-level BPE, as of GPT-2, Llama 3 and Qwen 2, and WordPiece, as of BERT.
-// Immutable; any thread may use it.
+// Byte-level BPE, as of GPT-2, Llama 3 and Qwen 2, BPE of characters, as of
+// Llama 2, Mistral and Gemma, Unigram, as of T5 and XLM-R, and WordPiece, as of
+// BERT. Immutable; any thread may use it.
 class Tokenizer {
 public:
   // Errors name the file: what is not JSON, and by its name any model,
@@ -21,7 +22,7 @@ public:
   // become these. Uses all cores; 4 bytes a token. Errors, without the file's
   // name but with the line: no UTF-8, for a tokenizer with NFC a character that
   // it may change, for one that strips accents marks that it may put in another
-  // order.
+  // order. What cannot be cut into pieces takes 50 times its size in memory.
   Result<std::vector<uint32_t>> encode(std::string_view text) const;
 
 private:
@@ -29,13 +30,15 @@ private:
   // By their first byte, the longest first.
   using AddedByByte = std::array<std::vector<AddedToken>, 256>;
 
+  void readAdded();
+  bool mayCutPieces() const;
   Status check(std::string_view text) const;
   size_t nextCut(std::string_view text, size_t from) const;
 
   TokenizerJson json_;
   // Those that are found first, and those in what is left.
   std::array<AddedByByte, 2> added_;
-  bool mayCut_ = true; // no added token has white space
+  bool mayCut_ = true, mayCutLines_ = true;
 };
 
 } // namespace dlc

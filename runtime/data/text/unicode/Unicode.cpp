@@ -1,4 +1,4 @@
-#include "runtime/data/text/Unicode.h"
+#include "runtime/data/text/unicode/Unicode.h"
 
 #include <algorithm>
 #include <array>

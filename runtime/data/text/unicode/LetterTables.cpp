@@ -1,5 +1,5 @@
 // Made by tools/unicode_tables.py letters.
-#include "runtime/data/text/Unicode.h"
+#include "runtime/data/text/unicode/Unicode.h"
 
 #include <iterator>
 

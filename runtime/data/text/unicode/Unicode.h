@@ -26,6 +26,10 @@ enum class CharKind : uint8_t { Letter, Number, Space, Other };
 // have them (Unicode 16).
 CharKind charKind(char32_t character);
 
+constexpr bool isAsciiLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 // A character and the bytes that it takes.
 struct Utf8Char {
   char32_t character = 0;
