@@ -54,49 +54,6 @@ Result<double> number(const Json &object, const char *key) {
   return found->get<double>();
 }
 
-Status checkOwner(const std::string &folder) {
-  struct stat info;
-  if (::stat(folder.c_str(), &info) != 0)
-    return errno == ENOENT ? Status() : systemError("read", folder);
-  if (!S_ISDIR(info.st_mode))
-    return incompatible("the cache '{}' is not a folder", folder);
-  if (info.st_uid != ::geteuid())
-    return incompatible("the cache '{}' belongs to user {}, expected {}: use "
-                        "another with DLC_CACHE_DIR",
-                        folder, info.st_uid, ::geteuid());
-  if (info.st_mode & (S_IWGRP | S_IWOTH))
-    return incompatible("others may write to the cache '{}': its rights are "
-                        "{:o}, expected 700",
-                        folder, info.st_mode & 0777);
-  return {};
-}
-
-// Held while it lives; the system lets go when the process dies.
-class FolderLock {
-public:
-  static Result<FolderLock> take(const std::string &folder) {
-    const std::string path = folder + "/lock";
-    const int file =
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0)
-      return systemError("open", path);
-    FolderLock lock(file);
-    if (::flock(file, LOCK_EX) != 0)
-      return systemError("lock", path);
-    return lock;
-  }
-  FolderLock(FolderLock &&other) noexcept
-      : file_(std::exchange(other.file_, -1)) {}
-  ~FolderLock() {
-    if (file_ >= 0)
-      ::close(file_);
-  }
-
-private:
-  explicit FolderLock(int file) : file_(file) {}
-  int file_;
-};
-
 std::string idOf(const Json &fields) {
   const std::string text = dumpJson(fields); // members are sorted
   return sha256(std::as_bytes(std::span(text)));
@@ -159,21 +116,6 @@ TuneKey &TuneKey::add(std::string_view name, Json value) {
 
 std::string TuneKey::id() const { return idOf(fields_); }
 
-std::string cacheFolder(const std::string &given) {
-  if (!given.empty())
-    return given;
-  const auto variable = [](const char *name) -> std::string {
-    const char *value = std::getenv(name);
-    return value ? value : "";
-  };
-  if (const std::string own = variable("DLC_CACHE_DIR"); !own.empty())
-    return own;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
-    return xdg + "/dlc";
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.cache/dlc";
-}
-
 std::string tuneDate() {
   const std::time_t now = std::time(nullptr);
   std::tm parts;
@@ -186,8 +128,8 @@ std::string tuneDate() {
 Result<TuneCache> TuneCache::open(const std::string &folder, Mode mode) {
   if (folder.empty())
     return TuneCache("", Mode::ReadOnly);
-  DLC_TRY(checkOwner(folder));
-  DLC_TRY(checkOwner(folder + "/tune"));
+  DLC_TRY(checkCacheOwner(folder));
+  DLC_TRY(checkCacheOwner(folder + "/tune"));
   return TuneCache(folder + "/tune", mode);
 }
 
@@ -214,7 +156,7 @@ Status TuneCache::store(const TuneKey &key, const TuneEntry &entry) const {
   if (folder_.empty() || mode_ == Mode::ReadOnly)
     return {};
   DLC_TRY(makeFolder(folder_, 0700));
-  DLC_ASSIGN(const FolderLock lock, FolderLock::take(folder_));
+  DLC_ASSIGN(const FileLock lock, FileLock::take(folder_ + "/lock"));
   return writeFileAtomically(pathOf(folder_, key), tuneText(key, entry));
 }
 
@@ -255,7 +197,7 @@ Result<size_t> TuneCache::prune(const std::string &before) const {
   if (mode_ == Mode::ReadOnly)
     return usageError("the cache '{}' is read-only", folder_);
   // With the lock, nobody is in the middle of writing.
-  DLC_ASSIGN(const FolderLock lock, FolderLock::take(folder_));
+  DLC_ASSIGN(const FileLock lock, FileLock::take(folder_ + "/lock"));
   DLC_ASSIGN(const std::vector<Item> items, list());
   size_t removed = 0;
   for (const Item &item : items) {

@@ -4,6 +4,7 @@
 
 #include "runtime/base/Json.h"
 #include "runtime/base/Status.h"
+#include "runtime/base/files/CacheFolder.h"
 
 #include <map>
 #include <optional>
@@ -40,11 +41,6 @@ struct TuneEntry {
   uint64_t workspace = 0; // bytes
   std::string date;       // when it was measured, "2026-11-21T15:30:00Z"
 };
-
-// The folder of all caches of this user, made with the rights 0700 when it is
-// first written: `given`, else DLC_CACHE_DIR, else XDG_CACHE_HOME/dlc, else
-// ~/.cache/dlc; empty if none of them is set.
-std::string cacheFolder(const std::string &given);
 
 // Safe between threads and processes: an entry is a file that appears complete
 // or not at all, and whoever writes holds a lock. A cache that cannot be read

@@ -1,0 +1,88 @@
+#include "runtime/base/files/CacheFolder.h"
+
+#include "runtime/base/files/Files.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dlc {
+
+std::string cacheFolder(const std::string &given) {
+  if (!given.empty())
+    return given;
+  const auto variable = [](const char *name) -> std::string {
+    const char *value = std::getenv(name);
+    return value ? value : "";
+  };
+  if (const std::string own = variable("DLC_CACHE_DIR"); !own.empty())
+    return own;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
+    return xdg + "/dlc";
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/dlc";
+}
+
+Status checkCacheOwner(const std::string &folder) {
+  struct stat info;
+  if (::stat(folder.c_str(), &info) != 0)
+    return errno == ENOENT ? Status() : systemError("read", folder);
+  if (!S_ISDIR(info.st_mode))
+    return incompatible("the cache '{}' is not a folder", folder);
+  if (info.st_uid != ::geteuid())
+    return incompatible("the cache '{}' belongs to user {}, expected {}: use "
+                        "another with DLC_CACHE_DIR",
+                        folder, info.st_uid, ::geteuid());
+  if (info.st_mode & (S_IWGRP | S_IWOTH))
+    return incompatible("others may write to the cache '{}': its rights are "
+                        "{:o}, expected 700",
+                        folder, info.st_mode & 0777);
+  return {};
+}
+
+Result<FileLock> FileLock::open(const std::string &path) {
+  const int file =
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0)
+    return systemError("open", path);
+  return FileLock(file);
+}
+
+Result<FileLock> FileLock::take(const std::string &path) {
+  DLC_ASSIGN(FileLock lock, open(path));
+  if (::flock(lock.file_, LOCK_EX) != 0)
+    return systemError("lock", path);
+  return lock;
+}
+
+Result<std::optional<FileLock>>
+FileLock::take(const std::string &path, std::chrono::milliseconds limit) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPause(20);
+  DLC_ASSIGN(FileLock lock, open(path));
+  for (const auto end = Clock::now() + limit;;) {
+    if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0)
+      return std::optional<FileLock>(std::move(lock));
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return systemError("lock", path);
+    if (Clock::now() >= end)
+      return std::optional<FileLock>();
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+FileLock::FileLock(FileLock &&other) noexcept
+    : file_(std::exchange(other.file_, -1)) {}
+
+FileLock::~FileLock() {
+  if (file_ >= 0)
+    ::close(file_);
+}
+
+} // namespace dlc

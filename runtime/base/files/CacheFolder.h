@@ -1,0 +1,42 @@
+// The user's folder of what can be made again, and locks between processes.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace dlc {
+
+// The folder of all caches of this user, made with the rights 0700 when it is
+// first written: `given`, else DLC_CACHE_DIR, else XDG_CACHE_HOME/dlc, else
+// ~/.cache/dlc; empty if none of them is set.
+std::string cacheFolder(const std::string &given);
+
+// Incompatible for a folder that others could have written: it belongs to
+// another user, or its rights let others write. One that is not there is fine.
+Status checkCacheOwner(const std::string &folder);
+
+// A lock (flock) on a file, which is made if it is not there and stays. Held
+// while it lives; the system lets go when the process dies.
+class FileLock {
+public:
+  // Waits until it is free.
+  static Result<FileLock> take(const std::string &path);
+  // None if another process holds it for longer than that.
+  static Result<std::optional<FileLock>> take(const std::string &path,
+                                              std::chrono::milliseconds limit);
+
+  FileLock(FileLock &&other) noexcept;
+  FileLock &operator=(FileLock &&) = delete;
+  ~FileLock();
+
+private:
+  explicit FileLock(int file) : file_(file) {}
+  static Result<FileLock> open(const std::string &path);
+
+  int file_;
+};
+
+} // namespace dlc
