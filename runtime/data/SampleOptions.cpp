@@ -242,6 +242,9 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
   table.text(
       key("tokenizer"), tokenizer, "FILE",
       "tokenizer.json of the model, for text (.txt, or a folder of them)");
+  table.choice(key("special-tokens"), specialTokens, {"none", "file", "line"},
+               "documents that get the tokenizer's special tokens, as [CLS] "
+               "and [SEP]: each file of text, or each line");
   table.choice(key("bad-samples"), badSamples, {"error", "skip"},
                "what cannot be decoded: error: end the run, skip: with a "
                "warning take the next picture, leave out the row of a table");

@@ -34,6 +34,9 @@ struct SampleOptions {
   // one.
   std::string tokens = "auto";
   std::string tokenizer; // of text: a tokenizer.json
+  // Of text: what is a document, with special tokens around it: "none", "file",
+  // "line" (text/Tokenizer.h).
+  std::string specialTokens = "none";
   // Of tables: which columns make which array (tables/ColumnList.h).
   std::string columns;
   // Of tables and folders of pictures: the names of the labels' classes in the

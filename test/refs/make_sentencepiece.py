@@ -1,5 +1,5 @@
-"""Makes sentencepiece.json, two small tokenizers as of T5 and Llama 2, sentencepiece.txt, and sentencepiece_ref.npz: its
-tokens by Hugging Face's tokenizers.
+"""Makes sentencepiece.json, two small tokenizers as of T5 and Llama 2, sentencepiece.txt, sentencepiece_ref.npz and
+special_ref.npz: its tokens by Hugging Face's tokenizers, without and with special ones around documents.
 
     python test/refs/make_sentencepiece.py      (needs the packages tokenizers, sentencepiece and numpy)
 
@@ -55,6 +55,27 @@ def forms(both):
     form("apart", "bpe", normalizer=blanks, pre_tokenizer=None)["model"].update(byte_fallback=False, fuse_unk=False)
     form("none", "bpe", normalizer=blanks, pre_tokenizer=None)["model"].update(byte_fallback=False, unk_token=None)
     return result
+
+
+def special_forms(both):
+    """{name: tokenizer.json}, of those that put tokens around a document"""
+    t5, llama2 = forms(both)["t5"], forms(both)["llama2"]
+    ids = {t["content"]: t["id"] for t in t5["added_tokens"]} | {"<s>": 1}
+
+    def token(name):
+        return {"SpecialToken": {"id": name, "type_id": 0}}
+
+    def template(before, after):
+        text, names = {"Sequence": {"id": "A", "type_id": 0}}, {*before, *after}
+        return {"type": "TemplateProcessing", "single": [*map(token, before), text, *map(token, after)], "pair": [text, {"Sequence": {"id": "B", "type_id": 1}}],
+                "special_tokens": {name: {"id": name, "ids": [ids[name]] * (1 + (name == "<mask>")), "tokens": [name] * (1 + (name == "<mask>"))} for name in names}}
+
+    byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
+    ends = {"sep": ["</s>", ids["</s>"]], "cls": ["<s>", 1]}
+    return {"t5": dict(t5, post_processor=template([], ["</s>"])), "llama2": dict(llama2, post_processor=template(["<s>"], [])),
+            "both": dict(t5, post_processor={"type": "Sequence", "processors": [byte_level, template(["<s>", "<mask>"], ["</s>", "</s>"])]}),
+            "bert": dict(t5, post_processor=ends | {"type": "BertProcessing"}),
+            "roberta": dict(llama2, post_processor=ends | {"type": "RobertaProcessing", "trim_offsets": True, "add_prefix_space": True})}
 
 
 def make_text():
@@ -152,7 +173,14 @@ def main():
         file.write(text)
     refs = {name: np.array(Tokenizer.from_str(json.dumps(form)).encode(text, add_special_tokens=False).ids, np.uint32) for name, form in forms(both).items()}
     np.savez_compressed(os.path.join(HERE, "sentencepiece_ref.npz"), **refs)
-    for name, ids in refs.items():
+    special = {}
+    for name, form in special_forms(both).items():
+        tokenizer = Tokenizer.from_str(json.dumps(form))
+        lines = [line for line in text.replace("\r\n", "\n").split("\n") if line]
+        for kind, documents in ("file", [text]), ("line", lines):
+            special[f"{name} {kind}"] = np.array([i for d in documents for i in tokenizer.encode(d, add_special_tokens=True).ids], np.uint32)
+    np.savez_compressed(os.path.join(HERE, "special_ref.npz"), **special)
+    for name, ids in (refs | special).items():
         print(name, len(ids))
 
 

@@ -24,7 +24,8 @@ class TokenizerTest(dlc.TestCase):
         spec.loader.exec_module(module)
         cls.share_folder()
         with open(os.path.join(dlc.REFS, tokenizer)) as file:
-            cls.forms = module.forms(json.load(file))
+            cls.json = json.load(file)
+        cls.maker, cls.forms = module, module.forms(cls.json)
         with np.load(os.path.join(dlc.REFS, expected)) as data:
             cls.expected = dict(data)
 
@@ -33,7 +34,7 @@ class TokenizerTest(dlc.TestCase):
             file.write(content if isinstance(content, str) else json.dumps(content))
         return self.path(name)
 
-    def tokenize(self, text, form, code=dlc.OK):
+    def tokenize(self, text, form, code=dlc.OK, **options):
         tokenizer = self.write("tokenizer.json", form)
-        _, self.err = dlc.dlc("data", "tokenize", text, tokenizer=tokenizer, output=self.path("out.bin"), code=code)
+        _, self.err = dlc.dlc("data", "tokenize", text, tokenizer=tokenizer, output=self.path("out.bin"), code=code, **options)
         return tokens_of(self.path("out.bin")) if code == dlc.OK else None

@@ -105,7 +105,7 @@ TEST(Options, OfAnOlderRunAreRead) {
   EXPECT_EQ(options->bnBuffers, "mean");
   EXPECT_EQ(fmt::format("{}", fmt::join(options->missing, " ")),
             "data_command data_timeout batch mean std interpolation crop_pct "
-            "tokens tokenizer bad_samples "
+            "tokens tokenizer special_tokens bad_samples "
             "columns classes pad "
             "crop crop_scale crop_ratio crop_padding hflip vflip "
             "rand_augment trivial_augment color_jitter random_erase mixup "
@@ -117,7 +117,8 @@ TEST(Options, OfAnOlderRunAreRead) {
       "data_timeout: 60\nval: \"\"\nsteps: 0\n"
       "epochs: 10\nbatch: 0\nshuffle: off\nseed: 18446744073709551615\n"
       "scale: null\nmean: []\nstd: []\ninterpolation: bilinear\n"
-      "crop_pct: 1\ntokens: auto\ntokenizer: \"\"\nbad_samples: error\n"
+      "crop_pct: 1\ntokens: auto\ntokenizer: \"\"\n"
+      "special_tokens: none\nbad_samples: error\n"
       "columns: \"\"\nclasses: []\npad: []\ncrop: center\n"));
   std::filesystem::remove(path);
 }

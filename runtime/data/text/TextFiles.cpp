@@ -38,9 +38,9 @@ private:
 class TextFiles final : public TokenFiles {
 public:
   TextFiles(std::string path, std::vector<std::string> files,
-            std::string tokenizer)
+            const SampleOptions &options)
       : path_(std::move(path)), files_(std::move(files)),
-        tokenizer_(std::move(tokenizer)) {}
+        tokenizer_(options.tokenizer), documents_(options.specialTokens) {}
 
   std::string name() const override { return path_; }
   // Once: a text may be long.
@@ -52,7 +52,8 @@ public:
     TokenLists lists;
     for (const std::string &file : files_) {
       DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
-      auto tokens = tokenizer->encode(text.text());
+      auto tokens = tokenizer->encode(
+          text.text(), documentsFrom(documents_).value_or(Documents::None));
       if (!tokens)
         return tokens.status().withContext(fmt::format("'{}'", file));
       lists.push_back(
@@ -68,13 +69,14 @@ public:
       all += one + "\n";
     }
     DLC_ASSIGN(const std::string tokenizer, hashData(tokenizer_, threads));
-    return all + "tokenizer " + tokenizer;
+    all += "tokenizer " + tokenizer;
+    return documents_ == "none" ? all : all + "\ndocuments " + documents_;
   }
 
 private:
   std::string path_;
   std::vector<std::string> files_;
-  std::string tokenizer_;
+  std::string tokenizer_, documents_;
   mutable std::mutex mutex_;
   mutable TokenLists lists_;
 };
@@ -118,8 +120,8 @@ Result<std::shared_ptr<const Source>> openText(const std::string &path,
     return failed("'{}' is text: give --tokenizer=tokenizer.json, the model's",
                   path);
   DLC_ASSIGN(auto files, textFilesOf(path));
-  return tokenSource(std::make_shared<const TextFiles>(path, std::move(files),
-                                                       options.tokenizer));
+  return tokenSource(
+      std::make_shared<const TextFiles>(path, std::move(files), options));
 }
 
 } // namespace dlc

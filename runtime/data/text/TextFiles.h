@@ -15,9 +15,9 @@ bool isText(const std::string &path, const SampleOptions &options);
 Result<std::vector<std::string>> textFilesOf(const std::string &path);
 
 // Windows of them, as of files of tokens (tokens/TokenSource.h): a token for
-// each that options.tokenizer finds, held in memory, 4 bytes each; none is
-// added at the begin or the end of a file. The hash is of the files' content
-// and of the tokenizer's.
+// each that options.tokenizer finds, held in memory, 4 bytes each, with special
+// tokens around what options.specialTokens says. The hash is of the files'
+// content, the tokenizer's and that option.
 Result<std::shared_ptr<const Source>> openText(const std::string &path,
                                                const SampleOptions &options);
 

@@ -112,6 +112,23 @@ public:
     encodeBetween(text.substr(begin), stretch, begin == 0, true, tokens, list);
   }
 
+  // Each as a document.
+  void encodeLines(std::string_view text, std::vector<uint32_t> &tokens) {
+    const SpecialTokens &special = tokenizer_.json_.special;
+    while (!text.empty()) {
+      const size_t end = std::min(text.find('\n'), text.size());
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (line.ends_with('\r'))
+        line.remove_suffix(1);
+      if (line.empty())
+        continue;
+      tokens.insert(tokens.end(), special.before.begin(), special.before.end());
+      encode(line, TextStretch(), tokens);
+      tokens.insert(tokens.end(), special.after.begin(), special.after.end());
+    }
+  }
+
 private:
   // A stretch between the tokens of a list; with an end of the stretch that it
   // is of, or not.
@@ -289,27 +306,59 @@ Status Tokenizer::check(std::string_view text) const {
       json_.isNfc ? "NFC may change" : "puts before the mark that it follows");
 }
 
-Result<std::vector<uint32_t>> Tokenizer::encode(std::string_view text) const {
-  DLC_TRY(check(text));
-  std::vector<std::string_view> parts;
+std::optional<Documents> documentsFrom(std::string_view name) {
+  if (name == "none")
+    return Documents::None;
+  if (name == "file")
+    return Documents::File;
+  return name == "line" ? std::optional(Documents::Line) : std::nullopt;
+}
+
+struct Tokenizer::Part {
+  std::string_view text;
+  TextStretch stretch;
+};
+
+// What threads take; of lines, whole ones.
+std::vector<Tokenizer::Part> Tokenizer::partsOf(std::string_view text,
+                                                bool byLines) const {
+  std::vector<Part> parts;
   for (size_t at = 0; at < text.size();) {
-    const size_t end = text.size() - at <= kTextPart
-                           ? text.size()
-                           : nextCut(text, at + kTextPart);
-    parts.push_back(text.substr(at, end - at));
+    size_t end = text.size();
+    if (end - at > kTextPart && byLines)
+      end = std::min(text.find('\n', at + kTextPart), end - 1) + 1;
+    else if (end - at > kTextPart)
+      end = nextCut(text, at + kTextPart);
+    parts.push_back(
+        {text.substr(at, end - at),
+         {.begins = at == 0, .ends = end == text.size(), .isFirst = at == 0}});
     at = end;
   }
+  return parts;
+}
+
+Result<std::vector<uint32_t>> Tokenizer::encode(std::string_view text,
+                                                Documents documents) const {
+  DLC_TRY(check(text));
+  const SpecialTokens &special = json_.special;
+  if (documents != Documents::None)
+    DLC_TRY(special.status);
+  const auto parts = partsOf(text, documents == Documents::Line);
   std::vector<std::vector<uint32_t>> tokens(parts.size());
   std::atomic<size_t> next = 0;
   const auto most = std::max<size_t>(parts.size(), 1);
   runTogether(std::clamp<size_t>(size_t(coresOfProcess()), 1, most), [&] {
     Encoder encoder(*this);
     for (size_t i; (i = next++) < parts.size();)
-      encoder.encode(
-          parts[i],
-          {.begins = i == 0, .ends = i + 1 == parts.size(), .isFirst = i == 0},
-          tokens[i]);
+      if (documents == Documents::Line)
+        encoder.encodeLines(parts[i].text, tokens[i]);
+      else
+        encoder.encode(parts[i].text, parts[i].stretch, tokens[i]);
   });
+  if (documents == Documents::File) {
+    tokens.insert(tokens.begin(), special.before);
+    tokens.push_back(special.after);
+  }
   size_t count = 0;
   for (const auto &some : tokens)
     count += some.size();

@@ -15,17 +15,18 @@ namespace dlc::tool {
 namespace {
 
 struct TokenizeArguments {
-  std::string path, tokenizer, output;
+  std::string path, tokenizer, output, documents = "none";
 };
 
 Result<std::vector<uint32_t>> tokensOf(const std::string &path,
-                                       const std::string &tokenizer) {
+                                       const std::string &tokenizer,
+                                       Documents documents) {
   DLC_ASSIGN(const auto read, Tokenizer::open(tokenizer));
   DLC_ASSIGN(const auto files, textFilesOf(path));
   std::vector<uint32_t> all;
   for (const std::string &file : files) {
     DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
-    auto some = read->encode(text.text());
+    auto some = read->encode(text.text(), documents);
     if (!some)
       return some.status().withContext(fmt::format("'{}'", file));
     all.insert(all.end(), some->begin(), some->end());
@@ -62,7 +63,8 @@ Status writeTokens(const std::string &path,
 }
 
 Status tokenize(const TokenizeArguments &arguments) {
-  DLC_ASSIGN(const auto tokens, tokensOf(arguments.path, arguments.tokenizer));
+  DLC_ASSIGN(const auto tokens, tokensOf(arguments.path, arguments.tokenizer,
+                                         *documentsFrom(arguments.documents)));
   if (tokens.empty())
     return failed("'{}' has no text", arguments.path);
   DLC_TRY(writeTokens(arguments.output, tokens));
@@ -78,7 +80,7 @@ Status reportText(const std::string &path, const std::string &tokenizer,
   if (tokenizer.empty())
     return failed("'{}' is text: give --tokenizer=tokenizer.json, the model's",
                   path);
-  DLC_ASSIGN(const auto tokens, tokensOf(path, tokenizer));
+  DLC_ASSIGN(const auto tokens, tokensOf(path, tokenizer, Documents::None));
   const uint32_t most =
       tokens.empty() ? 0 : *std::max_element(tokens.begin(), tokens.end());
   report.json["tokens"] = tokens.size(), report.json["largest"] = most;
@@ -98,6 +100,11 @@ void addTokenize(CommandLine &line, CLI::App &data) {
       ->add_option("--tokenizer", arguments->tokenizer,
                    "tokenizer.json of the model")
       ->required();
+  command
+      ->add_option("--special-tokens", arguments->documents,
+                   "documents that get the tokenizer's special tokens: none, "
+                   "file, line")
+      ->check(CLI::IsMember({"none", "file", "line"}));
   command->add_option("-o,--output", arguments->output, ".bin for the tokens")
       ->required();
   command->footer("Files follow each other. The output is that of llm.c, with "

@@ -22,5 +22,6 @@ Status refusedName(std::string_view what, std::string_view found);
 Status readNormalizer(const Json &tokenizer, TokenizerJson &to);
 Status readPreTokenizer(const Json &tokenizer, TokenizerJson &to);
 Status readModel(const Json &tokenizer, TokenizerJson &to);
+Result<SpecialTokens> readSpecial(const Json &tokenizer);
 
 } // namespace dlc

@@ -40,6 +40,10 @@ Result<TokenizerJson> parseTokenizerJson(std::string_view text) {
   DLC_TRY(readPreTokenizer(*json, found));
   DLC_TRY(readAdded(*json, found));
   DLC_TRY(readModel(*json, found));
+  if (auto special = readSpecial(*json))
+    found.special = *std::move(special);
+  else // an error only for who asks for them
+    found.special.status = special.status();
   return found;
 }
 

@@ -37,6 +37,12 @@ struct MetaspaceRules {
   bool splitsWhite = false;          // at white space, which goes, before all
 };
 
+// What stands around a document, by the post-processor.
+struct SpecialTokens {
+  std::vector<uint32_t> before, after;
+  Status status; // why it is not known
+};
+
 struct TokenizerJson {
   TextNormalizer normalizer; // but for BERT's, which is with its words
   bool isNfc = false;        // text is to be in NFC
@@ -47,6 +53,7 @@ struct TokenizerJson {
   // BytePairs are of bytes if pieces are matches, else of characters.
   std::variant<BytePairs, WordPieces, Unigram> model;
   std::vector<AddedToken> added;
+  SpecialTokens special;
 };
 
 // Errors without the file's name: see Tokenizer::open().

@@ -1,0 +1,69 @@
+"""--special-tokens: what a tokenizer puts around a document, as Hugging Face's encode(add_special_tokens=True) does."""
+
+import os
+import unittest
+
+import dlc
+import numpy as np
+from tokens import TokenizerTest
+
+TEXT = os.path.join(dlc.REFS, "sentencepiece.txt")
+
+
+class SpecialTokens(TokenizerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.share_forms("make_sentencepiece", "sentencepiece.json", "special_ref.npz")
+        cls.special = cls.maker.special_forms(cls.json)
+
+    def test_every_form(self):
+        self.assertEqual({f"{name} {kind}" for name in self.special for kind in ("file", "line")}, set(self.expected))
+        for name in self.expected:
+            form, kind = name.split()
+            with self.subTest(name):
+                np.testing.assert_array_equal(self.tokenize(TEXT, self.special[form], special_tokens=kind), self.expected[name])
+
+    def test_each_file(self):
+        os.makedirs(self.path("two"))
+        ids = {t["content"]: t["id"] for t in self.special["both"]["added_tokens"]}
+        around = [1, ids["<mask>"], ids["<mask>"]], [ids["</s>"]] * 2
+        self.write("two/a.txt", "the cat")
+        self.write("two/b.txt", "")
+        words = list(self.tokenize(self.path("two/a.txt"), self.special["both"]))
+        found = list(self.tokenize(self.path("two"), self.special["both"], special_tokens="file"))
+        self.assertEqual(found, around[0] + words + around[1] + around[0] + around[1])
+
+    def test_long_lines(self):
+        """Threads take whole lines."""
+        with open(TEXT, newline="") as file:
+            text = file.read()
+        times = 2_500_000 // len(text.encode())
+        form = self.special["bert"]
+        found = self.tokenize(self.write("long.txt", text * times), form, special_tokens="line")
+        once, twice = (self.tokenize(self.write("few.txt", text * n), form, special_tokens="line") for n in (1, 2))
+        self.assertEqual(len(found), len(once) + (times - 1) * (len(twice) - len(once)))
+        np.testing.assert_array_equal(found, np.tile(once, times))
+
+    def test_what_is_refused(self):
+        def post(**fields):
+            return dict(self.forms["t5"], post_processor=fields)
+
+        bert = self.special["bert"]["post_processor"]
+        template = self.special["t5"]["post_processor"]
+        for form, message in [
+                (self.forms["t5"], "its post-processor adds no special tokens: leave out --special-tokens"),
+                (post(type="Other"), "its post-processor 'Other' is not supported"),
+                (post(type="Sequence", processors=[bert, template]), "its post-processor, behind another, 'TemplateProcessing'"),
+                (post(**bert | {"cls": ["<s>"]}), "its post-processor's 'cls' is"),
+                (post(**bert | {"cls": ["<s>", -1]}), "its post-processor has the id -1"),
+                (post(**template | {"special_tokens": {}}), "its post-processor lacks the token '</s>'"),
+                (post(**template | {"single": template["single"][1:]}), "its post-processor's template"),
+                (post(**template | {"single": template["single"] * 2}), "its post-processor's template")]:
+            with self.subTest(message):
+                self.tokenize(TEXT, form, code=dlc.FAILED, special_tokens="file")
+                self.assertIn(message, self.err)
+                self.tokenize(TEXT, form)
+
+
+if __name__ == "__main__":
+    unittest.main()
