@@ -3,6 +3,7 @@
 import json
 import os
 import unittest
+from unittest import mock
 
 import dlc
 import numpy as np
@@ -80,6 +81,24 @@ class Tokenize(TokenizerTest):
         large = self.write("large.json", dict(self.forms["gpt2"], added_tokens=[dict(self.forms["gpt2"]["added_tokens"][0], id=700)]))
         _, err = dlc.dlc("train", artifact, data=TEXT, tokenizer=large, epochs=1, run=self.path("none"), code=dlc.FAILED)
         self.assertRegex(err, r"tokens \d+ to \d+ of '.*tokenizer\.txt': value 700 in row \d+ is out of range, expected 0 to 511")
+
+    def test_ranks_share(self):
+        """Of a long text one rank writes the tokens, the others map them, and later runs too; the same tokens as a file's."""
+        with open(TEXT, newline="") as file:
+            text = file.read()
+        long = self.write("long.txt", text * (5_000_000 // len(text)))
+        save_model(self.path("lm.onnx"))
+        artifact = dlc.compile(self.path("lm.onnx"), self.path("two.dlc"), loss="cross_entropy", ddp=2)
+        tokenizer = self.write("tokenizer.json", self.forms["gpt2"])
+        self.tokenize(long, self.forms["gpt2"])
+        expected = dlc.train(artifact, self.path("out.bin"), self.path("expected"), steps=3)
+        with mock.patch.dict(os.environ, DLC_CACHE_DIR=self.path("cache")):
+            for name in "first", "second":
+                out, err = dlc.dlc("train", artifact, data=long, tokenizer=tokenizer, steps=3, run=self.path(name))
+                self.assertEqual((out + err).count("are kept as"), int(name == "first"), out + err)
+                self.assertBitwise(dlc.Run(self.path(name)).state(3), expected.state(3), name)
+        [tokens] = [name for name in os.listdir(self.path("cache/tokens")) if name.endswith(".tokens")]
+        self.assertEqual(os.path.getsize(self.path("cache/tokens/" + tokens)) - 40, os.path.getsize(self.path("out.bin")) - 1024)
 
     def test_what_is_refused(self):
         def changed(form="gpt2", **model):

@@ -1,11 +1,14 @@
 #include "runtime/data/text/TextFiles.h"
 
+#include "runtime/base/files/CacheFolder.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/Mapping.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/process/Parallel.h"
 #include "runtime/data/DataHash.h"
 #include "runtime/data/Range.h"
 #include "runtime/data/text/Tokenizer.h"
-#include "runtime/data/tokens/TokenSource.h"
+#include "runtime/data/tokens/TokenCache.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -18,22 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTxt = ".txt";
 
-// The tokens of a text.
-class TextTokens final : public TokenList {
-public:
-  TextTokens(std::string path, std::vector<uint32_t> tokens)
-      : path_(std::move(path)), tokens_(std::move(tokens)) {}
-
-  const std::string &path() const override { return path_; }
-  int64_t count() const override { return int64_t(tokens_.size()); }
-  void read(int64_t first, int64_t count, int64_t *to) const override {
-    std::copy_n(tokens_.begin() + first, count, to);
-  }
-
-private:
-  std::string path_;
-  std::vector<uint32_t> tokens_;
-};
+constexpr uint64_t kWorthKeeping = 4 << 20; // bytes of text
+// To be counted up when a text's tokens become others.
+constexpr int kTokenizerVersion = 1;
 
 class TextFiles final : public TokenFiles {
 public:
@@ -43,24 +33,28 @@ public:
         tokenizer_(options.tokenizer), documents_(options.specialTokens) {}
 
   std::string name() const override { return path_; }
-  // Once: a text may be long.
+  // Once: a text may be long. A long one is once for all ranks of a host.
   Result<TokenLists> open(const SampleOptions &) const override {
     const std::lock_guard lock(mutex_);
     if (!lists_.empty())
       return lists_;
-    DLC_ASSIGN(const auto tokenizer, Tokenizer::open(tokenizer_));
-    TokenLists lists;
+    uint64_t bytes = 0;
     for (const std::string &file : files_) {
       DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
-      auto tokens = tokenizer->encode(
-          text.text(), documentsFrom(documents_).value_or(Documents::None));
-      if (!tokens)
-        return tokens.status().withContext(fmt::format("'{}'", file));
-      lists.push_back(
-          std::make_shared<const TextTokens>(file, *std::move(tokens)));
+      bytes += text.size();
     }
-    DLC_TRY(mappedFilesStatus());
-    return lists_ = std::move(lists);
+    if (bytes < kWorthKeeping) {
+      DLC_ASSIGN(TokensOfTexts tokens, tokenize());
+      return lists_ = tokensInMemory(files_, std::move(tokens));
+    }
+    DLC_ASSIGN(std::string key, hash(coresOfProcess()));
+    key += fmt::format("\nversion {}", kTokenizerVersion);
+    CachedTexts texts{.key = sha256(std::as_bytes(std::span(key))),
+                      .paths = files_};
+    texts.wait += std::chrono::milliseconds(bytes / 1000); // 1 MB/s
+    DLC_ASSIGN(lists_, tokensOnce(cacheFolder(""), texts,
+                                  [this] { return tokenize(); }));
+    return lists_;
   }
   Result<std::string> hash(int threads) const override {
     std::string all;
@@ -74,6 +68,21 @@ public:
   }
 
 private:
+  Result<TokensOfTexts> tokenize() const {
+    DLC_ASSIGN(const auto tokenizer, Tokenizer::open(tokenizer_));
+    TokensOfTexts all;
+    for (const std::string &file : files_) {
+      DLC_ASSIGN(const MappedFile text, MappedFile::open(file));
+      auto tokens = tokenizer->encode(
+          text.text(), documentsFrom(documents_).value_or(Documents::None));
+      if (!tokens)
+        return tokens.status().withContext(fmt::format("'{}'", file));
+      all.push_back(*std::move(tokens));
+    }
+    DLC_TRY(mappedFilesStatus());
+    return all;
+  }
+
   std::string path_;
   std::vector<std::string> files_;
   std::string tokenizer_, documents_;

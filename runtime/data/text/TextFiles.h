@@ -15,9 +15,11 @@ bool isText(const std::string &path, const SampleOptions &options);
 Result<std::vector<std::string>> textFilesOf(const std::string &path);
 
 // Windows of them, as of files of tokens (tokens/TokenSource.h): a token for
-// each that options.tokenizer finds, held in memory, 4 bytes each, with special
-// tokens around what options.specialTokens says. The hash is of the files'
-// content, the tokenizer's and that option.
+// each that options.tokenizer finds, with special tokens around what
+// options.specialTokens says. Texts of 4 MiB and more are tokenized once for
+// all processes (tokens/TokenCache.h, in cacheFolder()), and mapped; less is in
+// memory, 4 bytes a token. The hash is of the files' content, the tokenizer's
+// and that option.
 Result<std::shared_ptr<const Source>> openText(const std::string &path,
                                                const SampleOptions &options);
 
