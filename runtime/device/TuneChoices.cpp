@@ -1,9 +1,45 @@
 #include "runtime/device/TuneChoices.h"
 
+#include <algorithm>
+
 namespace dlc {
 
-void TuneChoices::add(const TuneKey &key, Choice choice) {
-  made_[key.id()] = {key, std::move(choice)};
+void TuneChoices::add(const TuneKey &key, Choice choice,
+                      std::string_view command) {
+  Made &made =
+      made_.try_emplace(key.id(), Made{.number = made_.size()}).first->second;
+  made.key = key;
+  made.choice = std::move(choice);
+  addCommand(key, command);
+}
+
+void TuneChoices::addCommand(const TuneKey &key, std::string_view command) {
+  auto &commands = made_.at(key.id()).commands;
+  if (std::find(commands.begin(), commands.end(), command) == commands.end())
+    commands.emplace_back(command);
+}
+
+Json TuneChoices::describe() const {
+  std::vector<const Made *> all;
+  for (const auto &[id, made] : made_)
+    all.push_back(&made);
+  std::sort(all.begin(), all.end(),
+            [](auto *a, auto *b) { return a->number < b->number; });
+  Json list = Json::array();
+  for (const Made *made : all) {
+    Json row = {{"commands", made->commands},
+                {"op", made->key.fields().value("op", Json())},
+                {"engine", nullptr}};
+    if (const Choice &choice = made->choice) {
+      row["engine"] = choice->engine;
+      row["knobs"] = choice->knobs;
+      row["milliseconds"] = choice->milliseconds;
+      row["workspace"] = choice->workspace;
+      row["date"] = choice->date;
+    }
+    list.push_back(std::move(row));
+  }
+  return list;
 }
 
 const TuneChoices::Choice *TuneChoices::find(const TuneKey &key) const {
@@ -15,6 +51,7 @@ std::string TuneChoices::toText() const {
   Json all = Json::array();
   for (const auto &[id, made] : made_)
     all.push_back({{"key", made.key.fields()},
+                   {"commands", made.commands},
                    {"entry", made.choice ? tuneText(made.key, *made.choice)
                                          : std::string()}});
   return dumpJson(all);
@@ -36,7 +73,15 @@ Status TuneChoices::adopt(std::string_view text) {
       Json ignored;
       DLC_ASSIGN(choice, parseTuneText(entry, ignored));
     }
-    add(key, std::move(choice));
+    const auto commands = item.find("commands");
+    if (commands == item.end() || !commands->is_array())
+      return corrupt("a choice of another rank has no commands");
+    for (const Json &command : *commands) {
+      if (!command.is_string())
+        return corrupt("a choice of another rank has a command {}",
+                       dumpJson(command));
+      add(key, choice, command.get<std::string>());
+    }
   }
   adopted_ = true;
   return {};

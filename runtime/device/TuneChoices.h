@@ -4,6 +4,7 @@
 #include "runtime/device/TuneCache.h"
 
 #include <map>
+#include <vector>
 
 namespace dlc {
 
@@ -14,10 +15,19 @@ public:
   // first choice is taken.
   using Choice = std::optional<TuneEntry>;
 
-  void add(const TuneKey &key, Choice choice);
+  // `command`: what it is for, as messages name it; commands that are alike
+  // share a choice.
+  void add(const TuneKey &key, Choice choice, std::string_view command);
+  // One more command for a key that is there.
+  void addCommand(const TuneKey &key, std::string_view command);
   const Choice *find(const TuneKey &key) const; // null: nobody has chosen
 
   std::string toText() const;
+  // For people, in the order in which they were made: {"commands", "op",
+  // "engine" (null: the library's first choice), "knobs", "milliseconds",
+  // "workspace", "date"}.
+  Json describe() const;
+  bool isEmpty() const { return made_.empty(); }
   // Those of another rank: from now on nothing is measured here. Corrupt if it
   // is not what toText() gives.
   Status adopt(std::string_view text);
@@ -27,6 +37,8 @@ private:
   struct Made {
     TuneKey key;
     Choice choice;
+    std::vector<std::string> commands;
+    size_t number = 0; // of those before
   };
   std::map<std::string, Made> made_; // by id
   bool adopted_ = false;

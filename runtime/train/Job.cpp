@@ -127,6 +127,7 @@ Result<std::unique_ptr<Job>> Job::open(const TrainOptions &given,
   DLC_TRY(job->restore());
   if (job->checkpoints)
     job->prepareSaves();
+  job->writeTuning();
   return job;
 }
 
@@ -284,6 +285,16 @@ Status Job::openRun() {
   lock.emplace(std::move(made.lock));
   checkpoints.emplace(run);
   return {};
+}
+
+void Job::writeTuning() const {
+  if (!isRoot() || options.tune.choices->isEmpty())
+    return;
+  const Status written =
+      writeFileAtomically(run + "/tuning.json",
+                          dumpJson(options.tune.choices->describe(), 1) + "\n");
+  if (!written.ok())
+    warning("{}", written.message());
 }
 
 // Each rank may leave something there, if it reaches it.

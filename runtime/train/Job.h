@@ -33,6 +33,9 @@ struct Job {
   // options.save says so, steps go on meanwhile: what became of it is known at
   // the next one, and of settleSave().
   Status save(bool last, bool now);
+  // On rank 0: RUN/tuning.json, the algorithms that were chosen, if there was a
+  // choice. One file less is no error.
+  void writeTuning() const;
   // On rank 0: warns if what was written meanwhile failed.
   Status settleSave(bool wait);
   // What ranks gathered of their own becomes equal, before it is read or saved.

@@ -135,6 +135,7 @@ private:
   Result<TrainResult> finish(SignalRequest asked) {
     if (job_.isRoot() && profiling_)
       reportProfile();
+    job_.writeTuning(); // validations' too
     if (job_.isRoot() && !job_.options.quiet)
       tellOfWaiting();
     if (job_.isRoot() && job_.lock->check().ok())

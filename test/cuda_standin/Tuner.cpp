@@ -110,7 +110,7 @@ TEST_F(CudaTuner, TimesWithAColdCache) {
   EXPECT_GT(first_.runs, 10);
   EXPECT_EQ(first_.warmRuns, 0);
   EXPECT_LE(second_.warmRuns, 1);
-  const auto entry = tuner().find(tuner().key());
+  const auto entry = tuner().find(tuner().key(), "a");
   ASSERT_TRUE(entry);
   EXPECT_EQ(entry->engine, "second");
   EXPECT_GE(entry->milliseconds, 1);
@@ -126,7 +126,7 @@ TEST_F(CudaTuner, TimesWithAColdCache) {
 TEST_F(CudaTuner, TakesWhatIsFasterCold) {
   second_.cold = 8000;
   EXPECT_EQ(measure({&first_, &second_}), 0u);
-  EXPECT_EQ(tuner().find(tuner().key())->engine, "first");
+  EXPECT_EQ(tuner().find(tuner().key(), "a")->engine, "first");
 }
 
 // A start that takes the host longer than the work takes the GPU, as of a plan
@@ -154,7 +154,7 @@ TEST_F(CudaTuner, ShortMemoryLeavesTheCacheWarm) {
             std::string::npos);
   EXPECT_GT(first_.warmRuns, 10);
   EXPECT_EQ(trace().find("cuMemsetD8Async"), std::string::npos);
-  EXPECT_FALSE(tuner().find(tuner().key())) << "nothing is kept on disk";
+  EXPECT_FALSE(tuner().find(tuner().key(), "a")) << "nothing is kept on disk";
   EXPECT_EQ(freeMemory(), size_t(2) << 20);
 }
 
@@ -167,7 +167,7 @@ TEST_F(CudaTuner, WithoutMemoryNothingIsMeasured) {
                 "algorithms: the library's first choice is taken"),
             std::string::npos);
   EXPECT_EQ(first_.runs + second_.runs, 0);
-  EXPECT_FALSE(tuner().find(tuner().key()));
+  EXPECT_FALSE(tuner().find(tuner().key(), "a"));
 }
 
 } // namespace

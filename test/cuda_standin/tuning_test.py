@@ -57,6 +57,26 @@ class Tuning(standins.StandinTest):
         for words in ["--tune=off"], ["--deterministic"], ["--deterministic", "--tune=benchmark"]:
             self.assertEqual(self.train(*words), ([0] * PRODUCTS, PRODUCTS))
 
+    def test_the_run_and_its_report_say_what_was_chosen(self):
+        self.train("--tune=benchmark", **FAST)
+        with open(os.path.join(self.last, "tuning.json")) as file:
+            chosen = json.load(file)
+        self.assertEqual({row["engine"] for row in chosen}, {"cublasLt"})
+        self.assertGreaterEqual(sum(len(row["commands"]) for row in chosen), PRODUCTS)
+        self.assertTrue(all(row["milliseconds"] > 0 and row["op"].startswith("matmul") and row["commands"] for row in chosen), chosen)
+        dlc.dlc("report", self.last, output=self.path("page.html"))
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            page = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', file.read(), re.DOTALL)[1])
+        [run] = page["runs"]
+        self.assertEqual({row["commands"] for row in run["tuning"]}, {", ".join(row["commands"]) for row in chosen})
+        self.assertEqual([row["ms"] for row in run["tuning"]], sorted((row["milliseconds"] for row in chosen), reverse=True))
+        self.train("--tune=off")
+        self.assertFalse(os.path.exists(os.path.join(self.last, "tuning.json")))
+        self.cache = self.path("empty")
+        self.train()
+        with open(os.path.join(self.last, "tuning.json")) as file:
+            self.assertEqual({row["engine"] for row in json.load(file)}, {None})
+
     def test_for_one_gpu_and_its_software(self):
         self.train("--tune=benchmark", **FAST)
         for variable, value in {"NAME": "Another GPU", "DRIVER_VERSION": "13010", "MEMORY_MIB": "4096",

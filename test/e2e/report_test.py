@@ -43,6 +43,7 @@ class Report(dlc.TestCase):
         self.assertEqual([key for key in a["config"] if a["config"][key] != b["config"][key]], ["seed"])
         self.assertGreater(len(a["profile"]), 3)
         self.assertEqual(b["profile"], [])
+        self.assertEqual(a["tuning"], [])
         self.assertGreater(max(a["memory"]["live"]), 0)
         nodes, edges = a["graph"]["nodes"], a["graph"]["edges"]
         self.assertTrue(all(0 <= i < j < len(nodes) for i, j in edges) and edges, edges)
@@ -57,7 +58,10 @@ class Report(dlc.TestCase):
         dlc.train(dlc.compile(self.path("m.onnx"), self.path("m.dlc"), batch=16), dlc.data("digits-train"), folder, steps=5, quiet=True)
         with open(os.path.join(folder, "metrics.jsonl"), "a") as file:
             file.write('{"step": 6, "loss": null}\n{"step": 7, "loss": 1e999}\nnot a line\n{"step": 8, "<b>": 1}\n{"step": 9, "lo')
+        with open(os.path.join(folder, "tuning.json"), "w") as file:
+            json.dump([1, {"commands": 1}, {"commands": [HOSTILE, 2], "op": [], "engine": HOSTILE, "milliseconds": "x", "workspace": -1}], file)
         text, (run,) = self.report(folder)
+        self.assertEqual(run["tuning"], [{"commands": HOSTILE, "op": "", "engine": HOSTILE, "ms": None, "workspace": None}])
         self.assertTrue(any(HOSTILE in node["name"] for node in run["graph"]["nodes"]))
         for bad in "<img src=x", "<script>alert", "\u202e", "<b>":
             self.assertNotIn(bad, text)
@@ -83,6 +87,9 @@ class Report(dlc.TestCase):
         if not browser:
             self.skipTest("there is no Chromium")
         run = dlc.train(self.artifact, dlc.data("digits-train"), self.path("run"), val=dlc.data("digits-test"), epochs=2, profile=True, quiet=True)
+        with open(os.path.join(run.folder, "tuning.json"), "w") as file:
+            json.dump([{"commands": ["conv of 'c1'", "conv of 'c2'"], "op": "conv", "engine": "8", "milliseconds": 0.123, "workspace": 2048},
+                       {"commands": ["matmul of 'fc'"], "op": "matmul", "engine": None}], file)
         measured = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16, stats=True)
         dlc.train(measured, dlc.data("digits-train"), self.path("other"), steps=3, seed=3, stats_every=1, quiet=True)
         self.report(run.folder, self.path("other"))
@@ -90,8 +97,10 @@ class Report(dlc.TestCase):
                                f"--user-data-dir={self.path('profile')}", "file://" + self.path("page.html")],
                               capture_output=True, text=True, timeout=120)
         self.assertNotIn("CONSOLE", done.stderr)
-        for title in "Steps", "Validation", "Settings that differ", "Timeline of a step: run", "Time by node: run", "Parameters over steps: other", "Memory over a step: run", "Graph: other":
+        for title in "Steps", "Validation", "Settings that differ", "Timeline of a step: run", "Time by node: run", "Algorithms of libraries: run", "Parameters over steps: other", "Memory over a step: run", "Graph: other":
             self.assertIn(f"<h2>{title}</h2>", done.stdout)
+        self.assertIn("<td>conv of 'c1', conv of 'c2'</td><td>conv</td><td>8</td><td class=\"n\">0.123</td><td class=\"n\">2 KiB</td>", done.stdout)
+        self.assertIn("the library's first choice", done.stdout)
 
     def test_errors(self):
         os.mkdir(self.path("none"))

@@ -252,8 +252,10 @@ TEST_F(Tune, SurvivesKills) {
 TEST(TuneChoices, AreThoseOfTheOtherRank) {
   TuneChoices first, second;
   const TuneKey other = key().add("op", "matmul");
-  first.add(key(), kEntry);
-  first.add(other, std::nullopt);
+  first.add(key(), kEntry, "conv of '/a'");
+  first.add(other, std::nullopt, "matmul of '/b'");
+  first.addCommand(key(), "conv of '/c'");
+  first.addCommand(key(), "conv of '/a'");
   EXPECT_EQ(second.find(key()), nullptr);
   ASSERT_TRUE(second.adopt(first.toText()).ok());
   EXPECT_TRUE(second.areAdopted());
@@ -264,11 +266,23 @@ TEST(TuneChoices, AreThoseOfTheOtherRank) {
   ASSERT_TRUE(second.find(other));
   EXPECT_FALSE(*second.find(other)) << "the library's first choice";
   EXPECT_EQ(second.toText(), first.toText());
+  const Json said = first.describe();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0]["commands"], (Json{"conv of '/a'", "conv of '/c'"}));
+  EXPECT_EQ(said[0]["op"], "conv");
+  EXPECT_EQ(said[0]["engine"], kEntry.engine);
+  EXPECT_EQ(said[0]["milliseconds"], kEntry.milliseconds);
+  EXPECT_EQ(said[1]["commands"], Json{"matmul of '/b'"});
+  EXPECT_EQ(said[1]["engine"], nullptr);
   std::string torn = first.toText();
   torn[torn.find("knobs") + 12] ^= 1;
   EXPECT_FALSE(TuneChoices().adopt(torn).ok());
   EXPECT_FALSE(TuneChoices().adopt("{}").ok());
   EXPECT_FALSE(TuneChoices().adopt("[{\"entry\":\"\"}]").ok());
+  EXPECT_FALSE(TuneChoices().adopt("[{\"entry\":\"\",\"key\":{}}]").ok());
+  EXPECT_FALSE(TuneChoices()
+                   .adopt("[{\"entry\":\"\",\"key\":{},\"commands\":[1]}]")
+                   .ok());
 }
 
 } // namespace

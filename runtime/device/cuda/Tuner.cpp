@@ -71,19 +71,23 @@ TuneKey Tuner::key() const {
   return key;
 }
 
-void Tuner::remember(const TuneKey &key, std::optional<TuneEntry> entry) const {
+void Tuner::remember(const TuneKey &key, std::optional<TuneEntry> entry,
+                     std::string_view command) const {
   if (options_.choices)
-    options_.choices->add(key, std::move(entry));
+    options_.choices->add(key, std::move(entry), command);
 }
 
-std::optional<TuneEntry> Tuner::find(const TuneKey &key) const {
+std::optional<TuneEntry> Tuner::find(const TuneKey &key,
+                                     std::string_view command) const {
   if (!usesCache())
     return std::nullopt;
   if (options_.choices)
-    if (const auto *choice = options_.choices->find(key))
+    if (const auto *choice = options_.choices->find(key)) {
+      options_.choices->addCommand(key, command);
       return *choice;
+    }
   auto entry = cache_ ? cache_->find(key) : std::nullopt;
-  remember(key, entry);
+  remember(key, entry, command);
   return entry;
 }
 
@@ -156,7 +160,7 @@ Result<size_t> Tuner::measure(const TuneKey &key, std::string_view command,
   entry.date = tuneDate();
   if (least == kNever)
     return chosen;
-  remember(key, entry);
+  remember(key, entry, command);
   if (cache_ && flush.data())
     if (const Status stored = cache_->store(key, entry); !stored.ok())
       warning("{}", stored.message());

@@ -35,9 +35,10 @@ public:
 
   // A key with what every choice on this GPU depends on.
   TuneKey key() const;
-  // What was measured before, here or by the rank that chooses; none in a mode
-  // that does not ask.
-  std::optional<TuneEntry> find(const TuneKey &key) const;
+  // What was measured before, here or by the rank that chooses, for a command
+  // as messages name it; none in a mode that does not ask.
+  std::optional<TuneEntry> find(const TuneKey &key,
+                                std::string_view command) const;
   // The fastest of at least one, which is kept for this key. Each is recorded
   // and timed as one launch, as in a step, with the GPU's cache emptied before
   // every run, since in a step other commands have filled it. The library's
@@ -55,7 +56,8 @@ private:
   bool usesCache() const {
     return options_.mode != TuneOptions::Mode::Off && !options_.deterministic;
   }
-  void remember(const TuneKey &key, std::optional<TuneEntry> entry) const;
+  void remember(const TuneKey &key, std::optional<TuneEntry> entry,
+                std::string_view command) const;
   Result<double> milliseconds(Command &launch, const Draft &flush) const;
 
   const GpuContext &context_;

@@ -173,6 +173,41 @@ Json profileOf(const std::string &path) {
   return rows;
 }
 
+// Algorithms that were chosen: {"commands", "op", "engine", "ms", "workspace"},
+// the slowest first; those that are the library's first choice last.
+Json tuningOf(const std::string &path) {
+  Json rows = Json::array();
+  const auto text = readFile(path, kMostText);
+  const auto all = text ? parseJson(*text) : Result<Json>(Json());
+  if (!all || !all->is_array())
+    return rows;
+  for (const Json &row : *all) {
+    if (!row.is_object() || !row.value("commands", Json()).is_array())
+      continue;
+    std::string commands;
+    for (const Json &command : row["commands"])
+      if (command.is_string())
+        commands += (commands.empty() ? "" : ", ") + command.get<std::string>();
+    const Json ms = row.value("milliseconds", Json()),
+               workspace = row.value("workspace", Json()),
+               op = row.value("op", Json()),
+               engine = row.value("engine", Json());
+    rows.push_back(
+        {{"commands", commands},
+         {"op", op.is_string() ? op : Json("")},
+         {"engine", engine.is_string() ? engine : Json()},
+         {"ms", ms.is_number() ? ms : Json()},
+         {"workspace", workspace.is_number_unsigned() ? workspace : Json()}});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Json &a, const Json &b) {
+    const auto time = [](const Json &row) {
+      return row["ms"].is_number() ? row["ms"].get<double>() : -1;
+    };
+    return time(a) > time(b);
+  });
+  return rows;
+}
+
 uint64_t bytesIn(const plan::Buffer &buffer) {
   return plan::bytesOf(buffer.type()).value_or(0);
 }
@@ -290,6 +325,7 @@ Result<Json> gatherRun(const std::string &run) {
       {"skipped", std::move(skipped)},
       {"stats", statisticsOf(plan, run + "/stats.jsonl")},
       {"profile", profileOf(run + "/profile.json")},
+      {"tuning", tuningOf(run + "/tuning.json")},
       {"memory", memoryOfPlan(plan)},
       {"graph", graphOfPredict(plan)}};
 }

@@ -200,6 +200,11 @@ function timeline(run) {
     at = Math.max(0, Math.min(shown.length - 1, at + step)); shown[at][0].setAttribute('stroke', 'var(--ink)'); said.textContent = shown[at][1];
   });
 }
+function tuning(run) {
+  if (!run.tuning.length) return;
+  section(`Algorithms of libraries: ${run.name}`);
+  table(['commands', 'op', 'engine', 'ms when measured', 'workspace'], run.tuning.slice(0, 200).map(t => [t.commands, t.op, t.engine ?? "the library's first choice", t.ms ? short(t.ms) : '-', t.workspace === null ? '-' : bytes(t.workspace)]), [3, 4]);
+}
 function memory(run) {
   if (!run.memory) return;
   section(`Memory over a step: ${run.name}`);
@@ -240,7 +245,7 @@ if (data.runs[0].steps) {
   table(['run', 'steps', 'model'], data.runs.map(r => [r.name, r.done, r.model]), [1]);
   runs(); differences();
 }
-for (const run of data.runs) { if (run.steps) { statistics(run); timeline(run); profile(run); memory(run); } graph(run); }
+for (const run of data.runs) { if (run.steps) { statistics(run); timeline(run); profile(run); tuning(run); memory(run); } graph(run); }
 </script></body></html>
 )HTML";
 

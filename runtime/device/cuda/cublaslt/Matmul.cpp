@@ -325,7 +325,7 @@ Status Matmul::measure(const TuneKey &key,
 Status Matmul::choose(const CommandSpec &spec) {
   const Tuner &tuner = device_.tuner();
   const TuneKey key = keyOf(spec);
-  if (const auto entry = tuner.find(key);
+  if (const auto entry = tuner.find(key, name_);
       entry && entry->blob.size() == sizeof algorithm_) {
     cublasLtMatmulHeuristicResult_t result = {};
     std::memcpy(&algorithm_, entry->blob.data(), sizeof algorithm_);

@@ -52,7 +52,7 @@ public:
 
   Status choose(const TuneKey &key, std::span<const Operand> outputs) {
     const Tuner &tuner = device_.tuner();
-    if (const auto entry = tuner.find(key)) {
+    if (const auto entry = tuner.find(key, name_)) {
       const Status status = restore(*entry);
       if (status.ok())
         return status;
