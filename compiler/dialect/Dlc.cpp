@@ -4,6 +4,7 @@
 #include "compiler/dialect/LibraryNorm.h"
 #include "compiler/dialect/ops/Custom.h"
 #include "compiler/dialect/ops/Recurrence.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -124,6 +125,8 @@ struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
                                 PatternRewriter &rewriter) const override {
     Value scale;
     SmallVector<Value> inner;
+    if (op.getLimit())
+      return failure();
     for (Value x : op.getXs()) {
       auto mul = x.getDefiningOp<MulOp>();
       if (!mul || tensorType(mul.getB()).getRank() != 0 ||
@@ -136,18 +139,85 @@ struct PullScaleOutOfNorm : OpRewritePattern<GlobalNormOp> {
       return failure();
     auto f64 = RankedTensorType::get({}, rewriter.getF64Type());
     Location loc = op.getLoc();
-    Value norm = GlobalNormOp::create(rewriter, loc, f64, inner);
+    Value norm =
+        GlobalNormOp::create(rewriter, loc, f64, inner, FloatAttr(), By::Open);
     Value wide = CastOp::create(rewriter, loc, f64, scale);
     Value product = MulOp::create(rewriter, loc, f64, norm, wide);
     rewriter.replaceOpWithNewOp<CastOp>(op, op.getType(), product);
     return success();
   }
 };
+
+/// The number that all elements of `v` are, if they are one.
+std::optional<double> numberIn(Value v) {
+  DenseElementsAttr dense;
+  if (!matchPattern(v, m_Constant(&dense)) || !dense.isSplat() ||
+      !isa<FloatType>(dense.getElementType()))
+    return std::nullopt;
+  return dense.getSplatValue<APFloat>().convertToDouble();
+}
+
+/// A norm of clamp(x, -c, c), clamp(y, -c, c), ... reads x and y: what clamps
+/// need not be in memory.
+struct ClampInNorm : OpRewritePattern<GlobalNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GlobalNormOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<double> limit;
+    SmallVector<Value> inner;
+    for (Value x : op.getXs()) {
+      auto above = x.getDefiningOp<MaxOp>();
+      auto below = above ? above.getA().getDefiningOp<MinOp>() : MinOp();
+      auto low = below ? numberIn(above.getB()) : std::nullopt,
+           high = below ? numberIn(below.getB()) : std::nullopt;
+      if (!low || !high || *low != -*high || !(*high > 0) ||
+          (limit && *limit != *high))
+        return failure();
+      limit = high;
+      inner.push_back(below.getA());
+    }
+    if (op.getLimit() || !limit)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getXsMutable().assign(inner);
+      op.setLimitAttr(rewriter.getF64FloatAttr(*limit));
+    });
+    return success();
+  }
+};
+
+/// What takes a float of any type need not be given a wider one.
+template <class Op> struct DropWidening : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    bool changes = false;
+    SmallVector<Value> narrow;
+    for (Value x : op.getXs()) {
+      auto cast = x.getDefiningOp<CastOp>();
+      auto from =
+          cast ? dyn_cast<FloatType>(elementType(cast.getX())) : FloatType();
+      const bool widens =
+          from && from.getWidth() < elementType(x).getIntOrFloatBitWidth();
+      changes |= widens;
+      narrow.push_back(widens ? cast.getX() : x);
+    }
+    if (!changes)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.getXsMutable().assign(narrow); });
+    return success();
+  }
+};
 } // namespace
 
+void AllFiniteOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                              MLIRContext *context) {
+  results.add<DropWidening<AllFiniteOp>>(context);
+}
 void GlobalNormOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                                MLIRContext *context) {
-  results.add<PullScaleOutOfNorm>(context);
+  results.add<PullScaleOutOfNorm, ClampInNorm, DropWidening<GlobalNormOp>>(
+      context);
 }
 
 // Verifiers
@@ -206,9 +276,9 @@ LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return success();
   auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, getOfAttr());
   if (!state || state.getRole() != Role::param ||
-      state.getType() != getX().getType())
+      failed(verifyCompatibleShape(state.getType(), getX().getType())))
     return emitOpError("(C2) expected a parameter ")
-           << getOfAttr() << " of type " << getX().getType();
+           << getOfAttr() << " of the shape of " << getX().getType();
   return success();
 }
 

@@ -19,4 +19,8 @@ constexpr llvm::StringLiteral kShard = "shard";
 /// travels with gradients and belongs to no parameter.
 constexpr llvm::StringLiteral kGradientHead = "dlc.gradient_head";
 
+/// Of such a program: where in that region the gradients begin that have half
+/// their parameter's size, at half its offset.
+constexpr llvm::StringLiteral kNarrowGradients = "dlc.narrow_gradients";
+
 } // namespace dlc

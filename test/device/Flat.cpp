@@ -120,6 +120,38 @@ TEST(GlobalNorm, InfinityAndNanReachTheResult) {
     }
 }
 
+TEST(GlobalNorm, OfClampedElements) {
+  const Attributes limit{{"limit", 0.5}};
+  for (auto type : kTypes)
+    for (const auto &sizes : kSizes) {
+      const Case c = flatCase("global_norm", sizes);
+      auto inputs = makeInputs(c, type);
+      double sum = 0; // exact: multiples of 1/256
+      for (const Tensor &x : inputs)
+        for (double value : x.values())
+          sum += std::min(value * value, 0.25);
+      CpuDevice device(2);
+      std::vector<Tensor> outputs;
+      outputs.emplace_back(plan::F64, Shape{});
+      const Status status = tryRun(device, c.kind, limit, inputs, outputs);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(outputs[0][0], std::sqrt(sum));
+    }
+  CpuDevice device(1);
+  std::vector<Tensor> inputs, y;
+  inputs.emplace_back(plan::F32, Shape{3},
+                      std::vector<double>{kInf, -kInf, 0.25});
+  y.emplace_back(plan::F32, Shape{});
+  EXPECT_TRUE(tryRun(device, "global_norm", limit, inputs, y).ok());
+  EXPECT_EQ(y[0][0], 0.75);
+  inputs[0].set(1, kNan);
+  EXPECT_TRUE(tryRun(device, "global_norm", limit, inputs, y).ok());
+  EXPECT_TRUE(std::isnan(y[0][0]));
+  EXPECT_EQ(
+      tryRun(device, "global_norm", {{"limit", -1.0}}, inputs, y).message(),
+      "global_norm 'node': its limit is -1");
+}
+
 TEST(GlobalNorm, SameBitsOnAnyThreads) {
   Case c = flatCase("global_norm", {100003, 1, 0, 70001});
   for (Case::Slot &slot : c.inputs) { // sums of these are rounded

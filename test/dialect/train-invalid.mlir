@@ -54,7 +54,7 @@ func.func @f(%x: tensor<2xf32>) {
 // -----
 
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error @+1 {{(C2) expected a parameter @w of type 'tensor<2xf32>'}}
+  // expected-error @+1 {{(C2) expected a parameter @w of the shape of 'tensor<2xf32>'}}
   %y = dlc.all_reduce %x {of = @w} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
@@ -63,7 +63,7 @@ func.func @f(%x: tensor<2xf32>) {
 
 dlc.state @w : tensor<2xf32> buffer init = "w"
 func.func @f(%x: tensor<2xf32>) {
-  // expected-error @+1 {{(C2) expected a parameter @w of type 'tensor<2xf32>'}}
+  // expected-error @+1 {{(C2) expected a parameter @w of the shape of 'tensor<2xf32>'}}
   %y = dlc.all_reduce %x {of = @w} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }

@@ -30,6 +30,20 @@ class Compress(dlc.TestCase):
             _, run = self.train(f"bf16-{i}", compress="bf16", **options)
             np.testing.assert_allclose(run.metrics("loss"), exact.metrics("loss"), rtol=2e-2)
 
+    def test_memory(self):
+        """Gradients between ranks are halves, and no other form of them is in memory."""
+        options = dict(clip_value=0.01, clip_grad=0.5)
+        plain, rounded = (dlc.compile(dlc.model("lenet"), self.path(f"{wire}.dlc"), ddp=2, batch=1, compress=wire, **OPTIONS, **options) for wire in ("none", "bf16"))
+        regions = [self.regions(artifact) for artifact in (plain, rounded)]
+        self.assertLess(regions[1]["gradient"], 0.51 * regions[0]["gradient"])
+        parameters = regions[0]["param"]
+        for each in regions:
+            self.assertLess(each["scratch"], parameters, "a copy of gradients is in scratch memory")
+
+    def regions(self, artifact):
+        out, _ = dlc.dlc("inspect", artifact, json=True)
+        return json.loads(out)["memory"]["regions"]
+
     def sent(self, artifact):
         out, _ = dlc.dlc("inspect", artifact, json=True)
         return json.loads(out)["programs"]["train_step"]["collectives"]["bytes"]

@@ -82,6 +82,21 @@ class Zero(dlc.TestCase):
     def test_each_gradient_clipped(self):
         self.check("each", clip_param_grad=0.01, moments="bf16", **ADAMW)
 
+    def test_values_and_norm_clipped(self):
+        """The norm is that of clamped elements, which are nowhere in memory."""
+        exact = [run.metrics("grad_norm") for run in self.check("norm", clip_grad=0.5, bucket_mb=0.05, **ADAMW)]
+        clamped = [run.metrics("grad_norm") for run in self.check("clamped", ranks=3, clip_value=0.001, clip_grad=0.02, bucket_mb=0.05, **ADAMW)]
+        self.assertLess(clamped[0].max(), exact[0].min())
+
+    def test_rounded_on_their_way(self):
+        """Parts of halves, with all that reads gradients in another form."""
+        self.check("bf16", compress="bf16", bucket_mb=0.05, **MOMENTUM)
+        self.check("fp16", ranks=3, compress="fp16", clip_grad=0.5, accumulate=2, bucket_mb=0.02, ema=0.9, **ADAMW)
+        self.check("both", ranks=3, compress="bf16", clip_value=0.001, clip_grad=0.02, bucket_mb=0.05, **ADAMW)
+        self.check("each", compress="bf16", clip_param_grad=0.01, **ADAMW)
+        *_, run = self.check("half", steps=3, model="resnet8", amp="O1", amp_dtype="fp16", loss_scale_init=2**30, compress="bf16", batch=4, clip_grad=1, **MOMENTUM)
+        self.assertEqual(run.metrics("found_inf")[0], 1)
+
     def test_another_number_of_ranks(self):
         """A checkpoint is whole: 3 ranks go on from one of 2, and one rank alone."""
         runs = [self.train("resume", zero, ema=0.9, **ADAMW) for zero in (0, 1, 2, 3)]
@@ -100,8 +115,7 @@ class Zero(dlc.TestCase):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=1, code=dlc.BAD_MODEL, **options)
             self.assertRegex(err, message)
         for options, message in (
-                (dict(clip_value=0.1, clip_grad=1), r"--zero=2: .* the gradients of '.*', of which each rank has a part; use --zero=1"),
-                (dict(compress="bf16"), r"--zero=2: gradients that are rounded on their way \(--compress\) cannot be kept in parts"),
+                (dict(clip_param_grad=0.1, clip_grad=1), r"--zero=2: .* the gradients of '.*', of which each rank has a part; use --zero=1"),
         ):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=2, code=dlc.BAD_MODEL, **ADAMW, **options)
             self.assertRegex(err, message)

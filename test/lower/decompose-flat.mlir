@@ -31,3 +31,16 @@ func.func @global_norm(%a: tensor<4x3xf32>, %b: tensor<7xf32>) -> tensor<f32> {
   %y = dlc.global_norm %a, %b : (tensor<4x3xf32>, tensor<7xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
+
+// CALL-LABEL: func @norm_within
+// CALL-NEXT: dlc.global_norm %arg0 {limit = 2.000000e+00 : f64}
+// CHECK-LABEL: func @norm_within
+// CHECK-DAG: %[[WIDE:.*]] = dlc.cast %arg0 {{.*}} -> tensor<7xf64>
+// CHECK-DAG: %[[HIGH:.*]] = dlc.constant dense<2.000000e+00> : tensor<f64>
+// CHECK: %[[BELOW:.*]] = dlc.min %[[WIDE]], %[[HIGH]]
+// CHECK: %[[WITHIN:.*]] = dlc.max %[[BELOW]],
+// CHECK: dlc.mul %[[WITHIN]], %[[WITHIN]]
+func.func @norm_within(%a: tensor<7xf32>) -> tensor<f32> {
+  %y = dlc.global_norm %a {limit = 2.0 : f64} : (tensor<7xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}

@@ -88,7 +88,7 @@ def Dlc_AllReduceOp : Dlc_Op<"all_reduce", CastNever, [Pure, DeclareOpInterfaceM
   let summary = "mean over the ranks; values of one bucket travel together";
   let shapes = "y as x";
   let description = [{`of`: it is this parameter's gradient, which has its place in memory by that. Of one rank there are no buckets.
-    (C1) the result has the operand's type; (C2) `of` is a parameter of that type.}];
+    (C1) the result has the operand's type; (C2) `of` is a parameter of that shape.}];
   let example = [{%y = dlc.all_reduce %x {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>}];
   let arguments = (ins Dlc_Float:$x, OptionalAttr<I64Attr>:$bucket, OptionalAttr<FlatSymbolRefAttr>:$of);
   let results = (outs Dlc_Float:$y);
@@ -107,9 +107,13 @@ def Dlc_AllFiniteOp : Dlc_Multi<"all_finite"> {
   let summary = "whether no element of any operand is infinite or NaN";
   let example = [{%y = dlc.all_finite %a, %b : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<i1>}];
   let results = (outs Dlc_Bool:$y);
+  let hasCanonicalizer = 1;
 }
 def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
   let summary = "Euclidean norm of all operands together, accumulated in f64";
+  let description = [{`limit`: of their elements clamped to [-limit, limit], in f64.
+    (C1) there is an operand; (C2) the result is a scalar; (C3) it is by library or decomposed.}];
+  let arguments = (ins Variadic<Dlc_Float>:$xs, OptionalAttr<F64Attr>:$limit, Dlc_PlacedBy:$by);
   let example = [{%y = dlc.global_norm %a, %b : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<f32>}];
   let results = (outs Dlc_Float:$y);
   let hasCanonicalizer = 1;

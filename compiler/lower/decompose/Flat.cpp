@@ -37,6 +37,11 @@ auto allFinite(Decomposition<AllFiniteOp> &d) {
 auto globalNorm(Decomposition<GlobalNormOp> &d) {
   auto squares = [&](Value v) {
     Expr x = d.expr(v).cast(d.builder.getF64Type());
+    if (auto limit = d.op.getLimit()) {
+      const double most = limit->convertToDouble();
+      Expr below = x.make<MinOp>(x.v, x.scalar(most).v);
+      x = below.make<MaxOp>(below.v, below.scalar(-most).v);
+    }
     return reduceAll<ReduceSumOp>(x * x);
   };
   auto plus = [](Expr a, Expr b) { return a + b; };

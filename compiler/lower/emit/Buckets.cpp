@@ -1,4 +1,5 @@
 #include "compiler/lower/emit/Buckets.h"
+#include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/StateLayout.h"
@@ -23,15 +24,20 @@ SmallVector<int64_t> parameterBuckets(exec::ProgramOp program) {
   auto head = program->getAttrOfType<IntegerAttr>(kGradientHead);
   if (!head)
     return begins;
+  auto narrow = program->getAttrOfType<IntegerAttr>(kNarrowGradients);
   for (auto reduce : program.getBody().front().getOps<exec::AllReduceOp>()) {
     auto buffer = reduce.getBuffer().getDefiningOp<exec::BufferOp>();
     const int64_t begin = buffer.getOffset(),
                   end =
                       begin +
                       byteSize(cast<MemRefType>(reduce.getBuffer().getType()));
-    if (buffer.getRegion() == "gradient" && end > head.getInt() &&
-        !reduce->hasAttr(ir::kSumOfRanks))
-      begins.push_back(std::max(begin - head.getInt(), int64_t(0)));
+    if (buffer.getRegion() != "gradient" || end <= head.getInt() ||
+        reduce->hasAttr(ir::kSumOfRanks))
+      continue;
+    begins.push_back(narrow && begin >= narrow.getInt() &&
+                             ir::isHalf(ir::elementType(reduce.getBuffer()))
+                         ? 2 * (begin - narrow.getInt())
+                         : std::max(begin - head.getInt(), int64_t(0)));
   }
   return begins;
 }

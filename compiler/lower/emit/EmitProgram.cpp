@@ -32,9 +32,12 @@ public:
     at.setInsertionPoint(f);
     auto program = exec::ProgramOp::create(at, f.getLoc(), f.getSymName(),
                                            places.scratchBytes());
-    if (apart)
+    if (apart) {
       program->setAttr(kGradientHead,
                        at.getI64IntegerAttr(places.gradientHead()));
+      program->setAttr(kNarrowGradients,
+                       at.getI64IntegerAttr(places.narrowGradients()));
+    }
     if (Attribute after = f->getAttr("dlc.after"))
       program->setAttr("dlc.after", after);
     Block *body = at.createBlock(&program.getBody());
@@ -175,15 +178,18 @@ private:
       ranges.push_back({p.offset, p.offset + byteSize(tensorType(v))});
     }
     ins.clear();
-    for (auto [begin, end] : joined(ranges))
+    for (auto [begin, end] : joined(ranges, element))
       ins.push_back(flat(begin, end, element));
   }
+  /// They begin where states do, or where other tensors do.
   static SmallVector<std::pair<int64_t, int64_t>>
-  joined(SmallVector<std::pair<int64_t, int64_t>> ranges) {
+  joined(SmallVector<std::pair<int64_t, int64_t>> ranges, Type element) {
     llvm::sort(ranges);
     SmallVector<std::pair<int64_t, int64_t>> out;
     for (auto [begin, end] : ranges)
-      if (!out.empty() && alignUp(out.back().second) == begin)
+      if (!out.empty() &&
+          (alignUp(out.back().second) == begin ||
+           alignUp(out.back().second, strideAlignment(element)) == begin))
         out.back().second = end;
       else
         out.push_back({begin, end});
@@ -256,7 +262,7 @@ private:
       locs.push_back(member.getLoc());
     }
     for (auto &[kind, parts] : ranges)
-      for (auto [begin, end] : joined(parts)) {
+      for (auto [begin, end] : joined(parts, kind.first)) {
         Value range = flat(begin, end, kind.first);
         auto made = exec::AllReduceOp::create(
             b, FusedLoc::get(b.getContext(), locs), range, nextBucket);

@@ -318,9 +318,10 @@ private:
     const Location loc = call.getLoc();
     auto type = MemRefType::get({summary.words}, b.getI64Type());
     Value sum = declare("scratch", take(byteSize(type)), type, loc);
-    auto parts =
-        b.getDictionaryAttr(b.getNamedAttr("parts", b.getI64IntegerAttr(1)));
-    exec::CallOp::create(b, loc, summary.sum, call.getInputs(), sum, parts,
+    NamedAttrList arguments(call.getArguments());
+    arguments.set("parts", b.getI64IntegerAttr(1));
+    exec::CallOp::create(b, loc, summary.sum, call.getInputs(), sum,
+                         arguments.getDictionary(b.getContext()),
                          call.getFlops());
     const int64_t id = nextId++;
     exec::AllReduceOp::create(b, loc, sum, id)
@@ -350,6 +351,7 @@ struct ScatterGradients : impl::ScatterGradientsBase<ScatterGradients> {
       if (failed(Scatterer(program, symbols).run()))
         return signalPassFailure();
       program->removeAttr(kGradientHead);
+      program->removeAttr(kNarrowGradients);
       scratch = std::max<int64_t>(scratch, program.getScratchBytes());
     }
     for (auto region : getOperation().getOps<exec::RegionOp>())

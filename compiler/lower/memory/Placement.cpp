@@ -182,29 +182,47 @@ bool Placement::canPlace(Value storage) const {
          !places.contains(storage);
 }
 /// A parameter's gradient has its offset, behind what else travels with
-/// gradients, such as the loss.
+/// gradients, such as the loss. Those of narrower elements than their parameter
+/// have a part of their own, where offsets are as much smaller.
 void Placement::placeGradients() {
-  SmallVector<std::pair<Value, int64_t>> gradients;
+  struct Gradient {
+    Value storage;
+    int64_t offset;
+  };
+  SmallVector<Gradient> full, narrow;
   llvm::DenseSet<Value> taken;
   for (auto reduce : block.getOps<ir::AllReduceOp>()) {
     Value storage = storageOf(reduce.getY());
-    if (reduce.getOf() && canPlace(storage) && taken.insert(storage).second)
-      gradients.push_back({storage, placeOfState(*reduce.getOf()).offset});
+    if (!reduce.getOf() || !canPlace(storage) || !taken.insert(storage).second)
+      continue;
+    const int64_t offset = placeOfState(*reduce.getOf()).offset,
+                  own = elementBytes(ir::elementType(storage)),
+                  theirs = layout.elementBytes.lookup(*reduce.getOf());
+    own < theirs ? narrow.push_back({storage, offset / theirs * own})
+                 : full.push_back({storage, offset});
   }
-  int64_t head = 0;
+  int64_t end = 0;
   for (auto reduce : block.getOps<ir::AllReduceOp>()) {
     Value storage = storageOf(reduce.getY());
     if (canPlace(storage) && taken.insert(storage).second) {
-      places[storage] = {"gradient", head};
-      head += alignUp(byteSize(tensorType(storage)));
+      places[storage] = {"gradient", end};
+      end += alignUp(byteSize(tensorType(storage)));
     }
   }
-  headEnd = gradientEnd = head;
-  for (auto [storage, offset] : gradients) {
-    places[storage] = {"gradient", head + offset};
-    gradientEnd = std::max(
-        gradientEnd, head + offset + alignUp(byteSize(tensorType(storage))));
-  }
+  auto place = [&](ArrayRef<Gradient> gradients) {
+    const int64_t base = end;
+    for (auto [storage, offset] : gradients) {
+      places[storage] = {"gradient", base + offset};
+      end =
+          std::max(end, base + offset + alignUp(byteSize(tensorType(storage))));
+    }
+    return base;
+  };
+  headEnd = place(full);
+  if (!full.empty() && !narrow.empty())
+    end += kAlignment; // nothing reaches across
+  narrowBegin = place(narrow);
+  gradientEnd = end;
 }
 
 void Placement::placeWrites() {

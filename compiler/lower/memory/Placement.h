@@ -41,6 +41,8 @@ public:
   int64_t gradientBytes() const { return gradientEnd; }
   /// Of these, what comes before the gradients of parameters.
   int64_t gradientHead() const { return headEnd; }
+  /// Where those of half their parameter's size begin.
+  int64_t narrowGradients() const { return narrowBegin; }
   int64_t scratchBytes() const { return scratchEnd; }
 
 private:
@@ -73,7 +75,7 @@ private:
   llvm::StringMap<ir::WriteOp> writes;
   /// Of a storage that is no state's old value.
   llvm::DenseMap<mlir::Value, Place> places;
-  int64_t headEnd = 0, gradientEnd = 0, scratchEnd = 0;
+  int64_t headEnd = 0, narrowBegin = 0, gradientEnd = 0, scratchEnd = 0;
 };
 
 } // namespace dlc

@@ -10,9 +10,16 @@ int64_t byteSize(ShapedType type) {
   return type.getNumElements() * ((bits + 7) / 8);
 }
 
+int64_t elementBytes(Type element) {
+  return (element.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+int64_t strideAlignment(Type element) {
+  return std::min(kAlignment, 16 * elementBytes(element));
+}
+
 int64_t stateStride(ShapedType type) {
-  int64_t element = (type.getElementType().getIntOrFloatBitWidth() + 7) / 8;
-  return alignUp(byteSize(type), std::min(kAlignment, 16 * element));
+  return alignUp(byteSize(type), strideAlignment(type.getElementType()));
 }
 
 namespace {
@@ -74,6 +81,8 @@ StateLayout layoutStates(ModuleOp module) {
     std::string region = regionOf(s);
     int64_t &bytes = layout.bytes[StringAttr::get(module.getContext(), region)];
     layout.places[s.getSymName()] = {region, bytes};
+    layout.elementBytes[s.getSymName()] =
+        elementBytes(s.getTensorType().getElementType());
     bytes += stateStride(s.getTensorType());
   }
   return layout;

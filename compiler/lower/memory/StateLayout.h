@@ -15,6 +15,10 @@ inline int64_t alignUp(int64_t bytes, int64_t alignment = kAlignment) {
 /// Bytes of a static tensor; a bool takes one.
 int64_t byteSize(mlir::ShapedType type);
 
+int64_t elementBytes(mlir::Type element);
+/// Where states of such elements may begin, in bytes.
+int64_t strideAlignment(mlir::Type element);
+
 /// The same up to the next state of its kind: whole groups of 16 elements, or
 /// of 64 bytes, so that f32 parameters and their moments in half precision lie
 /// at the same elements.
@@ -27,6 +31,7 @@ struct Place {
 
 struct StateLayout {
   llvm::StringMap<Place> places;
+  llvm::StringMap<int64_t> elementBytes;            // of each state
   llvm::MapVector<mlir::StringAttr, int64_t> bytes; // of each region
 };
 

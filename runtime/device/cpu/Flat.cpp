@@ -36,27 +36,39 @@ DLC_INLINE bool anyNonFinite(const T *x, int64_t n, Bits exponent) {
 
 constexpr int64_t kGroup = 16; // elements
 
+// Elements as they are, or clamped; NaN stays.
+struct Unlimited {
+  DLC_INLINE double operator()(double x) const { return x; }
+};
+struct Limited {
+  double limit;
+  DLC_INLINE double operator()(double x) const {
+    return x > limit ? limit : x < -limit ? -limit : x;
+  }
+};
+
 // In f64, where the square of an f32 is exact and does not overflow.
-template <class T> DLC_INLINE double squaresOfGroup(const T *x) {
+template <class T, class Form>
+DLC_INLINE double squaresOfGroup(const T *x, Form form) {
   double lanes[kGroup / 2];
   for (int64_t i = 0; i < kGroup / 2; ++i) {
-    const double a = load(x[i]), b = load(x[i + kGroup / 2]);
+    const double a = form(load(x[i])), b = form(load(x[i + kGroup / 2]));
     lanes[i] = a * a + b * b;
   }
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-template <class T>
-DLC_INLINE void addSquares(ExactSum &sum, const T *x, int64_t n) {
+template <class T, class Form>
+DLC_INLINE void addSquares(ExactSum &sum, const T *x, int64_t n, Form form) {
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup)
-    sum.add(squaresOfGroup(x + i));
+    sum.add(squaresOfGroup(x + i, form));
   if (i == n)
     return;
   T last[kGroup] = {};
   std::copy(x + i, x + n, last);
-  sum.add(squaresOfGroup(last));
+  sum.add(squaresOfGroup(last, form));
 }
 
 #define DLC_FLAT_LOOPS(T, Bits, exponent)                                      \
@@ -64,7 +76,11 @@ DLC_INLINE void addSquares(ExactSum &sum, const T *x, int64_t n) {
     return anyNonFinite<Bits>(x, n, exponent);                                 \
   }                                                                            \
   DLC_MULTIVERSION void squares(ExactSum &sum, const T *x, int64_t n) {        \
-    addSquares(sum, x, n);                                                     \
+    addSquares(sum, x, n, Unlimited());                                        \
+  }                                                                            \
+  DLC_MULTIVERSION void squaresWithin(ExactSum &sum, const T *x, int64_t n,    \
+                                      double limit) {                          \
+    addSquares(sum, x, n, Limited{limit});                                     \
   }
 DLC_FLAT_LOOPS(float, uint32_t, 0x7f800000u)
 DLC_FLAT_LOOPS(Bf16, uint16_t, uint16_t(0x7f80))
@@ -76,6 +92,7 @@ namespace {
 
 constexpr int64_t kChunk = 16 << 10; // elements of a chunk
 constexpr int64_t kFlatGrain = 2;    // chunks worth a thread
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // An operand at [begin, end) of the flat array, where it has whole groups.
 struct Piece {
@@ -87,7 +104,8 @@ struct Piece {
 struct AllFinite {
   using Partial = int64_t; // chunks with an element that is not finite
   static constexpr size_t kWords = 1;
-  template <class T> static void add(Partial &bad, const T *x, int64_t n) {
+  template <class T>
+  static void add(Partial &bad, const T *x, int64_t n, double) {
     bad += nonFinite(x, n);
   }
   static void add(Partial &bad, const Partial &other) { bad += other; }
@@ -103,8 +121,9 @@ struct AllFinite {
 struct GlobalNorm {
   using Partial = ExactSum; // of squares
   static constexpr size_t kWords = ExactSum::kWords;
-  template <class T> static void add(Partial &sum, const T *x, int64_t n) {
-    squares(sum, x, n);
+  template <class T>
+  static void add(Partial &sum, const T *x, int64_t n, double limit) {
+    limit < kNoLimit ? squaresWithin(sum, x, n, limit) : squares(sum, x, n);
   }
   static void add(Partial &sum, const Partial &other) { sum.add(other); }
   static void carry(Partial &sum) { sum.carry(); }
@@ -123,8 +142,9 @@ struct GlobalNorm {
 // `partial`: y is the sum, not what is made of it.
 template <class R, bool partial> class Flat final : public Command {
 public:
-  Flat(const Threads &threads, std::vector<Piece> pieces, Operand y)
-      : threads_(threads), pieces_(std::move(pieces)), y_(y),
+  Flat(const Threads &threads, std::vector<Piece> pieces, double limit,
+       Operand y)
+      : threads_(threads), pieces_(std::move(pieces)), limit_(limit), y_(y),
         partials_((pieces_.back().end + kChunk - 1) / kChunk) {}
 
   Status enqueue() override {
@@ -159,13 +179,14 @@ private:
         const int64_t begin = std::max(first, piece->begin) - piece->begin;
         const int64_t end = std::min(last - piece->begin, piece->count);
         const T *x = reinterpret_cast<const T *>(piece->data);
-        R::add(sum, x + begin, end - begin);
+        R::add(sum, x + begin, end - begin, limit_);
       });
     return sum;
   }
 
   const Threads &threads_;
   const std::vector<Piece> pieces_;
+  const double limit_; // of an element's size
   const Operand y_;
   std::vector<Partial> partials_; // of each chunk
 };
@@ -210,8 +231,12 @@ Result<std::unique_ptr<Command>> bindFlat(CpuDevice &device,
     DLC_TRY(R::expectResult(spec, y));
     DLC_TRY(expectShape(spec, y, {}, "y"));
   }
+  const double limit = plan::floatAttribute(spec.command, "limit", kNoLimit);
+  if (!(limit > 0))
+    return corrupt("{} '{}': its limit is {}", spec.command.kind(),
+                   spec.command.label(), limit);
   return std::make_unique<Flat<R, partial>>(device.threads(), std::move(pieces),
-                                            y);
+                                            limit, y);
 }
 
 template <class R>
