@@ -57,7 +57,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   Value gradient(OpBuilder &b, ir::GradientOp g) {
     const std::string &wire = options.allReduce.compress;
     Value v = g.getValue();
-    if (wire == "none" || options.allReduce.world <= 1 ||
+    if (wire == "none" || wire == "powersgd" || options.allReduce.world <= 1 ||
         !ir::elementType(v).isF32())
       return mean(b, v, g.getStateAttr());
     Type half = wire == "bf16" ? Type(b.getBF16Type()) : Type(b.getF16Type());

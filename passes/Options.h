@@ -157,8 +157,12 @@ struct AllReduceOptions {
   int64_t firstBucketBytes = 1 << 20;
   /// --sync-bn: batch norm by the batches of all ranks together.
   bool syncBatchNorm = false;
-  /// --compress=none|bf16|fp16: what gradients are rounded to on their way.
+  /// --compress=none|bf16|fp16|powersgd:RANK[:RATE]: what gradients are rounded
+  /// to on their way; powersgd: matrices travel as factors of that rank, if
+  /// that makes them RATE times smaller.
   std::string compress = "none";
+  int64_t powerRank = 1;
+  double powerRate = 2;
   /// --zero=0|1|2|3: from 1 each rank keeps a part of moments and averages,
   /// from 2 of gradients, from 3 of parameters.
   int64_t zero = 0;
@@ -172,6 +176,8 @@ struct AllReduceOptions {
   bool scatters() const { return zero > 1 && world > 1; }
   bool gathers() const { return zero > 2 && world > 1; }
   bool syncs() const { return syncBatchNorm && world > 1; }
+  /// Of the word that --compress takes.
+  Status setCompress(const std::string &word);
 
   void addTo(OptionTable &table);
 };

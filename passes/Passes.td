@@ -109,6 +109,12 @@ def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
     With `compress` a gradient of f32 is rounded before and f32 again behind.}];
 }
 
+def PowerSgd : Dlc_Pass<"dlc-power-sgd"> {
+  let summary = "gradients travel as products of two thin matrices";
+  let description = [{With `compress=powersgd:RANK` an all-reduce of a gradient of two or more dimensions becomes one of P and one of Q. Adds the
+    states NAME.powersgd_q, what Q was, and NAME.powersgd_error, what this rank's gradients had that did not travel.}];
+}
+
 def SyncBatchNorm : Dlc_Pass<"dlc-sync-batch-norm"> {
   let summary = "batch norm is by the batches of all ranks together";
   let description = [{With `sync-bn` each dlc.batch_norm and its gradient gets a bucket of its own. What travels is decided where they

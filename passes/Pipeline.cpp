@@ -93,7 +93,9 @@ std::vector<Phase> trainingPhases(StepOptions o) {
        "@accumulate_step adds up the gradients of a window",
        {createAccumulateGradients});
   always("all-reduce", "gradients and loss are means over the ranks",
-         {createInsertAllReduce});
+         o.allReduce.compress == "powersgd"
+             ? std::vector<Create>{createInsertAllReduce, createPowerSgd}
+             : std::vector<Create>{createInsertAllReduce});
   when(o.allReduce.syncs(), "sync-bn",
        "batch norm is by the batches of all ranks together",
        {createSyncBatchNorm});

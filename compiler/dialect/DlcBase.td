@@ -32,7 +32,8 @@ def Dlc_Predicate : I32EnumAttr<"Predicate", "comparison", [
 def Dlc_Role : I32EnumAttr<"Role", "what a state tensor is for", [
     I32EnumAttrCase<"param", 0>, I32EnumAttrCase<"buffer", 1>, I32EnumAttrCase<"constant", 2, "const">,
     I32EnumAttrCase<"moment", 3>, I32EnumAttrCase<"ema", 4>, I32EnumAttrCase<"scaler", 5>,
-    I32EnumAttrCase<"step", 6>, I32EnumAttrCase<"accumulator", 7>]> {
+    I32EnumAttrCase<"step", 6>, I32EnumAttrCase<"accumulator", 7>,
+    I32EnumAttrCase<"factor", 8>, I32EnumAttrCase<"error", 9>]> {
   let cppNamespace = "::dlc::ir";
 }
 def Dlc_Combine : I32EnumAttr<"Combine", "how the elements of a reduction become one", [

@@ -63,6 +63,9 @@ int64_t BatchNormOp::countFlops() { return 8 * elements(getX()); }
 int64_t BatchNormBackwardOp::countFlops() { return 11 * elements(getX()); }
 int64_t GatherOp::countFlops() { return 0; }
 int64_t ScatterAddOp::countFlops() { return elements(getUpdates()); }
+int64_t OrthogonalizeOp::countFlops() {
+  return 4 * elements(getX()) * tensorType(getX()).getDimSize(1);
+}
 int64_t AllFiniteOp::countFlops() { return total(getXs()); }
 int64_t GlobalNormOp::countFlops() { return 2 * total(getXs()); }
 

@@ -125,6 +125,17 @@ llvm::LogicalResult inferSoftmax(MaybeLoc loc, A a, Types &types) {
   return llvm::success();
 }
 template <class A>
+llvm::LogicalResult inferOrthogonalize(MaybeLoc loc, A a, Types &types) {
+  auto x = tensorType(a.getX());
+  if (x.getRank() != 2)
+    return mlir::emitOptionalError(loc, "(C1) expected a matrix, found ", x);
+  if (x.getDimSize(1) > x.getDimSize(0))
+    return mlir::emitOptionalError(
+        loc, "(C2) expected no more columns than rows, found ", x);
+  types.push_back(x);
+  return llvm::success();
+}
+template <class A>
 llvm::LogicalResult inferSoftmaxBackward(MaybeLoc loc, A a, Types &types) {
   if (failed(expectAxis(loc, "(C1)", a.getAxis(), tensorType(a.getDy()))) ||
       failed(expectTypeOf(loc, "(C2)", a.getY(), a.getDy())))

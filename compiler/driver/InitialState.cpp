@@ -96,7 +96,8 @@ private:
 /// Moments and accumulators that are zero need no file.
 bool isLeftOut(exec::StateOp state) {
   auto value = dyn_cast<FloatAttr>(state.getInit());
-  return (state.getRole() == "moment" || state.getRole() == "accumulator") &&
+  return (state.getRole() == "moment" || state.getRole() == "accumulator" ||
+          state.getRole() == "error") &&
          value && value.getValue().isPosZero();
 }
 

@@ -1,6 +1,7 @@
 // Optimizer, what happens to gradients, ranks.
 #include "passes/loss/LossTerms.h"
 #include "passes/optimizer/OptimizerRules.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -100,6 +101,26 @@ void OutlierOptions::addTo(OptionTable &table) {
                "the same of the gradients' norm");
 }
 
+Status AllReduceOptions::setCompress(const std::string &word) {
+  std::vector<std::string> parts;
+  for (llvm::StringRef part : llvm::split(word, ':'))
+    parts.push_back(part.str());
+  if (parts.size() == 1 &&
+      (word == "none" || word == "bf16" || word == "fp16")) {
+    compress = word;
+    return {};
+  }
+  if (parts[0] != "powersgd" || parts.size() < 2 || parts.size() > 3)
+    return usageError("expected none, bf16, fp16 or powersgd:RANK, found '{}'",
+                      word);
+  DLC_ASSIGN(powerRank, parseCount(parts[1], 1, 1024));
+  if (parts.size() == 3) {
+    DLC_ASSIGN(powerRate, parseNumber(parts[2], kAboveZero, 1e6));
+  }
+  compress = "powersgd";
+  return {};
+}
+
 void AllReduceOptions::addTo(OptionTable &table) {
   table.count("ddp.ranks", world, 1, "ranks that train together", 65536)
       .named("--ddp");
@@ -122,10 +143,25 @@ void AllReduceOptions::addTo(OptionTable &table) {
       .toggle("ddp.sync-bn", syncBatchNorm,
               "batch norm by the statistics of all ranks' batches")
       .named("--sync-bn");
-  table
-      .choice("ddp.compress", compress, {"none", "bf16", "fp16"},
-              "what gradients are rounded to on their way between ranks")
-      .named("--compress");
+  Option &compressed =
+      table
+          .add("ddp.compress",
+               "none, bf16, fp16: what gradients are rounded to on their way "
+               "between ranks; powersgd:RANK[:RATE]: matrices travel as "
+               "factors of that rank, if that makes them RATE (2) times "
+               "smaller",
+               "WORD")
+          .named("--compress");
+  compressed.set = [this](auto &words) -> Status {
+    DLC_ASSIGN(std::string word, oneWord(words));
+    return setCompress(word);
+  };
+  compressed.get = [this] {
+    return Words{compress == "powersgd"
+                     ? "powersgd:" + std::to_string(powerRank) + ":" +
+                           numberText(powerRate)
+                     : compress};
+  };
   table
       .count("ddp.zero", zero, 0,
              "1: each rank keeps and computes its part of moments and "

@@ -12,6 +12,7 @@
 #include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -376,13 +377,15 @@ uint64_t Executor::bytesOfRegion(int region) const {
 }
 
 Status Executor::gatherState(Communicator &communicator, bool onAllRanks) {
-  if (!hasParts())
+  const auto &states = impl_->plan_.states();
+  if (std::none_of(states.begin(), states.end(),
+                   [&](auto &state) { return impl_->parts_->isApart(state); }))
     return {};
   DLC_TRY(synchronize());
   DLC_TRY(impl_->settle());
   const bool keep = onAllRanks || communicator.rank() == 0;
-  for (const plan::State &state : impl_->plan_.states())
-    if (impl_->parts_->isPart(state))
+  for (const plan::State &state : states)
+    if (impl_->parts_->isApart(state))
       DLC_TRY(impl_->parts_->gather(state, communicator, keep));
   return {};
 }

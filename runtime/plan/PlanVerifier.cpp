@@ -15,9 +15,9 @@
 namespace dlc {
 namespace {
 
-constexpr std::array<std::string_view, 8> kRoles = {
-    "param", "buffer", "const", "moment",
-    "ema",   "scaler", "step",  "accumulator"};
+constexpr std::array<std::string_view, 10> kRoles = {
+    "param",  "buffer", "const",       "moment", "ema",
+    "scaler", "step",   "accumulator", "factor", "error"};
 
 // One plan under check; each member checks one kind of thing.
 class Verifier {
@@ -140,6 +140,8 @@ private:
   Status checkState(const plan::State &state) {
     if (std::find(kRoles.begin(), kRoles.end(), state.role()) == kRoles.end())
       return corrupt("role is '{}'", state.role());
+    if (state.role() == "error" && state.type().dtype() != plan::F32)
+      return corrupt("is an error, but not of f32");
     uint64_t bytes = 0;
     DLC_TRY(place(state.region(), state.offset(), state.type(), bytes));
     if (plan_.regions(static_cast<int>(state.region())).kind() !=

@@ -21,13 +21,14 @@ constexpr std::array<std::string_view, 25> kNames = {
     // what safetensors keeps for itself
     "__metadata__"};
 
-constexpr std::array<std::string_view, 13> kPrefixes = {
+constexpr std::array<std::string_view, 14> kPrefixes = {
     kPrefix, "ema/", "grad/", "accumulate.", "outlier.", "scaler.scale.",
-    "scaler.growth.", "scaler.hysteresis.", "moment.",
+    "scaler.growth.", "scaler.hysteresis.", "moment.", "powersgd.",
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@"};
 
-constexpr std::array<std::string_view, 3> kMoments = {".m", ".v", ".vmax"};
+constexpr std::array<std::string_view, 5> kMoments = {
+    ".m", ".v", ".vmax", ".powersgd_q", ".powersgd_error"};
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 

@@ -154,3 +154,21 @@ func.func @f(%x: tensor<2x3xf32>) {
   %y = dlc.global_norm %x by = generated : (tensor<2x3xf32>) -> tensor<f32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C1) expected a matrix, found 'tensor<3xf32>'}}
+  %y = dlc.orthogonalize %x : (tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+2 {{failed to infer returned types}}
+  // expected-error @+1 {{(C2) expected no more columns than rows, found 'tensor<2x3xf32>'}}
+  %y = dlc.orthogonalize %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}

@@ -3,13 +3,14 @@
 
 dlc.state @w : tensor<2x3xf32> param init = "w" trainable
 dlc.state @w.m : tensor<2x3xf32> moment init = 0.000000e+00 : f32 of = @w
-func.func @step() -> tensor<f32> {
+func.func @step(%thin: tensor<4x2xf32>) -> tensor<f32> {
   %w = dlc.read @w : tensor<2x3xf32>
   %seed = dlc.seed {loss = "a"} : tensor<f32>
   %mean = dlc.all_reduce %w {bucket = 0 : i64, of = @w} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %finite = dlc.all_finite %w, %mean : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<i1>
   %norm = dlc.global_norm %w, %mean by = library : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>
   %within = dlc.global_norm %w {limit = 5.000000e-01 : f64} : (tensor<2x3xf32>) -> tensor<f32>
+  %q = dlc.orthogonalize %thin : (tensor<4x2xf32>) -> tensor<4x2xf32>
   %fused = dlc.fused(%w) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
   ^bb0(%x: tensor<2x3xf32>):
     %y = dlc.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>

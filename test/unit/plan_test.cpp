@@ -35,6 +35,11 @@ TEST(Verifier, RefusesContradictions) {
       {"state region", [](auto &p) { p.mutable_states(0)->set_region(2); }},
       {"'w'", [](auto &p) { p.mutable_states(1)->set_name("w"); }},
       {"role", [](auto &p) { p.mutable_states(0)->set_role("thing"); }},
+      {"not of f32",
+       [](auto &p) {
+         p.mutable_states(0)->set_role("error");
+         p.mutable_states(0)->mutable_type()->set_dtype(plan::BF16);
+       }},
       {"overlap", [](auto &p) { p.mutable_states(0)->set_offset(1024); }},
       {"outside", [](auto &p) { p.mutable_states(0)->set_offset(~0ull - 7); }},
       {"aligned", [](auto &p) { p.mutable_states(0)->set_offset(2); }},

@@ -119,6 +119,17 @@ def Dlc_GlobalNormOp : Dlc_Multi<"global_norm"> {
   let hasCanonicalizer = 1;
 }
 
+def Dlc_OrthogonalizeOp : Dlc_Pure<"orthogonalize", CastNever, "inferOrthogonalize",
+    [LibraryInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let summary = "columns that are orthonormal and span what those of x do: Q of x = Q R by Householder's reflections, in f64";
+  let shapes = "x [M, R] with R <= M; y as x";
+  let description = [{Of columns that are linearly dependent Q has others in their place, so y always has R of them.
+    (C1) x is a matrix; (C2) it has no more columns than rows.}];
+  let example = [{%y = dlc.orthogonalize %x : (tensor<4x2xf32>) -> tensor<4x2xf32>}];
+  let arguments = (ins Dlc_Float:$x);
+  let results = (outs Dlc_Float:$y);
+}
+
 def Dlc_FusedOp : Dlc_AnyOp<"fused", [Pure, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "a cluster that becomes one kernel";

@@ -37,6 +37,9 @@ std::string regionOf(ir::StateOp state) {
            state.getSymName().drop_front(state.getOf()->size()).str();
   case ir::Role::ema: // "ema.2/w" of "w"
     return state.getSymName().drop_back(state.getOf()->size() + 1).str();
+  case ir::Role::factor:
+  case ir::Role::error:
+    return "powersgd." + ir::stringifyRole(state.getRole()).str();
   default:
     return ir::stringifyRole(state.getRole()).str();
   }

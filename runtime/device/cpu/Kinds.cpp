@@ -3,8 +3,8 @@
 namespace dlc {
 
 static constexpr std::span<const Kind> (*kFamilies[])() = {
-    batchNormKinds, convKinds,   copyKinds,   customKinds, flatKinds,
-    gatherKinds,    kernelKinds, matmulKinds, poolKinds,
+    batchNormKinds, convKinds,   copyKinds,   customKinds,        flatKinds,
+    gatherKinds,    kernelKinds, matmulKinds, orthogonalizeKinds, poolKinds,
 };
 
 static Factory findIn(std::span<const Kind> kinds, std::string_view name) {

@@ -25,6 +25,7 @@ std::span<const Kind> flatKinds();
 std::span<const Kind> gatherKinds();
 std::span<const Kind> kernelKinds();
 std::span<const Kind> matmulKinds();
+std::span<const Kind> orthogonalizeKinds();
 std::span<const Kind> poolKinds();
 
 // Null for a kind that neither a family nor `added` has.

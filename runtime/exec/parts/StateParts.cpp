@@ -36,6 +36,21 @@ Result<TensorView> StateParts::fetch(const plan::State &state, Range range,
 
 Status StateParts::gather(const plan::State &state, Communicator &communicator,
                           bool keep) {
+  if (isOwn(state)) {
+    const size_t bytes = bytesOf(state);
+    const std::vector<size_t> pieces(static_cast<size_t>(shards_.ranks()),
+                                     bytes);
+    std::vector<std::byte> all(pieces.size() * bytes);
+    DLC_TRY(device_.download(
+        all.data() + static_cast<size_t>(shards_.rank()) * bytes,
+        regions_[state.region()] +
+            shards_.offsetOf(state.region(), state.offset()),
+        bytes));
+    DLC_TRY(communicator.allGather(all.data(), pieces));
+    if (keep)
+      wholes_[state.name()] = std::move(all);
+    return {};
+  }
   const Shards::Part part = *partOf(state);
   std::vector<std::byte> whole(bytesOf(state));
   if (part.bytes > 0)
@@ -46,6 +61,68 @@ Status StateParts::gather(const plan::State &state, Communicator &communicator,
   if (keep)
     wholes_[state.name()] = std::move(whole);
   return {};
+}
+
+Result<TensorView> StateParts::ofRanks(const plan::State &state,
+                                       std::vector<std::byte> &copy) {
+  if (shards_.ranks() == 1)
+    return fetch(state, {0, bytesOf(state)}, copy);
+  const auto all = wholes_.find(state.name());
+  if (all == wholes_.end())
+    return unknown(state);
+  return TensorView{&state.type(), all->second.data(), all->second.size()};
+}
+
+Status StateParts::uploadOwn(const plan::State &state, const std::byte *from) {
+  return device_.upload(regions_[state.region()] +
+                            shards_.offsetOf(state.region(), state.offset()),
+                        from, bytesOf(state));
+}
+
+Status StateParts::writeOfRanks(const plan::State &state, const std::byte *from,
+                                int ranks) {
+  const size_t bytes = bytesOf(state);
+  std::vector<std::byte> all;
+  if (ranks == shards_.ranks()) {
+    all.assign(from, from + bytes * static_cast<size_t>(ranks));
+  } else {
+    std::vector<double> sum(bytes / sizeof(float));
+    for (int rank = 0; rank < ranks; ++rank)
+      for (size_t i = 0; i < sum.size(); ++i) {
+        float value;
+        std::memcpy(&value,
+                    from + static_cast<size_t>(rank) * bytes +
+                        i * sizeof(float),
+                    sizeof value);
+        sum[i] += value;
+      }
+    std::vector<float> mean(sum.size());
+    for (size_t i = 0; i < sum.size(); ++i)
+      mean[i] = static_cast<float>(sum[i] / ranks);
+    const auto *data = reinterpret_cast<const std::byte *>(mean.data());
+    for (int rank = 0; rank < shards_.ranks(); ++rank)
+      all.insert(all.end(), data, data + bytes);
+  }
+  DLC_TRY(uploadOwn(state,
+                    all.data() + static_cast<size_t>(shards_.rank()) * bytes));
+  if (keeps_ && shards_.ranks() > 1)
+    wholes_[state.name()] = std::move(all);
+  return {};
+}
+
+Status StateParts::shareOfRanks(const plan::State &state,
+                                Communicator &communicator) {
+  if (shards_.ranks() == 1)
+    return {};
+  std::vector<std::byte> all;
+  if (const auto kept = wholes_.find(state.name());
+      communicator.rank() == 0 && kept != wholes_.end())
+    all = std::move(kept->second);
+  wholes_.erase(state.name());
+  all.resize(bytesOf(state) * static_cast<size_t>(shards_.ranks()));
+  DLC_TRY(communicator.broadcast(all.data(), all.size(), 0));
+  return uploadOwn(state, all.data() + static_cast<size_t>(shards_.rank()) *
+                                           bytesOf(state));
 }
 
 Status StateParts::write(const plan::State &state, const std::byte *from) {

@@ -24,6 +24,21 @@ public:
     return partOf(state).has_value();
   }
 
+  // Whether it is each rank's own: what compressing its gradients has left out.
+  static bool isOwn(const plan::State &state) {
+    return state.role() == "error";
+  }
+  // Of such a state: what all ranks have, one after the other. One rank's is a
+  // view as fetch() gives it; else gather() has kept them, or this is Failed.
+  Result<TensorView> ofRanks(const plan::State &state,
+                             std::vector<std::byte> &copy);
+  // This rank's of what so many ranks had; of another number of them each gets
+  // the mean, of which a mean over ranks is the same. Kept for the next.
+  Status writeOfRanks(const plan::State &state, const std::byte *from,
+                      int ranks);
+  // All ranks, after rank 0 has written: each gets its own.
+  Status shareOfRanks(const plan::State &state, Communicator &communicator);
+
   // Bytes [begin, end) of a state that this rank has; of one that is no part
   // all of them.
   struct Range {
@@ -35,7 +50,11 @@ public:
   Result<TensorView> fetch(const plan::State &state, Range range,
                            std::vector<std::byte> &copy);
 
-  // Of a state that is a part. All ranks gather the same, in one order.
+  // Whether ranks have more of it together than one of them.
+  bool isApart(const plan::State &state) const {
+    return isPart(state) || (isOwn(state) && shards_.ranks() > 1);
+  }
+  // Of such a state. All ranks gather the same, in one order.
   Status gather(const plan::State &state, Communicator &communicator,
                 bool keep);
   Status write(const plan::State &state, const std::byte *from);
@@ -46,6 +65,7 @@ public:
 
 private:
   std::optional<Shards::Part> partOf(const plan::State &state) const;
+  Status uploadOwn(const plan::State &state, const std::byte *from);
 
   Device &device_;
   const std::vector<std::byte *> &regions_;

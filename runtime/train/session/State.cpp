@@ -25,18 +25,44 @@ std::vector<int64_t> shapeOf(const plan::TensorType &type) {
   return {type.shape().begin(), type.shape().end()};
 }
 
+// Of what is each rank's own a file has all ranks'.
+std::vector<int64_t> shapeOfRanks(const plan::State &state, int ranks) {
+  std::vector<int64_t> shape = shapeOf(state.type());
+  shape.insert(shape.begin(), ranks);
+  return shape;
+}
+
+Status loadOwn(Executor &executor, const plan::State &state,
+               const NamedTensor &tensor) {
+  const auto ranks =
+      tensor.shape.empty() ? 0 : static_cast<int>(tensor.shape[0]);
+  if (tensor.dtype != *plan::dtypeOf(state.type().dtype()) || ranks < 1 ||
+      tensor.shape != shapeOfRanks(state, ranks))
+    return incompatible("tensor '{}' is {} [{}], expected {} [ranks, {}]",
+                        state.name(), nameOf(tensor.dtype),
+                        fmt::join(tensor.shape, ", "),
+                        nameOf(*plan::dtypeOf(state.type().dtype())),
+                        fmt::join(shapeOf(state.type()), ", "));
+  DLC_ASSIGN(StateParts *const parts, executor.parts());
+  return parts->writeOfRanks(state, tensor.data, ranks);
+}
+
 Status loadTensor(Executor &executor, const plan::State &state,
                   const plan::StateFiles &file, bool mayOmitMoments) {
   std::vector<std::byte> copy;
   const auto tensor = file.find(state.name(), copy);
-  const bool mayOmit = state.role() == "accumulator" ||
-                       (state.role() == "moment" && mayOmitMoments);
+  const bool mayOmit =
+      state.role() == "accumulator" ||
+      ((state.role() == "moment" || StateParts::isOwn(state)) &&
+       mayOmitMoments);
   if (!tensor && mayOmit) {
     std::vector<std::byte> zeros(*plan::bytesOf(state.type()));
     return executor.writeState(state.name(), zeros.data(), zeros.size());
   }
   if (!tensor)
     return incompatible("there is no tensor '{}'", state.name());
+  if (StateParts::isOwn(state))
+    return loadOwn(executor, state, *tensor);
   if (tensor->dtype != *plan::dtypeOf(state.type().dtype()) ||
       tensor->shape != shapeOf(state.type()))
     return incompatible("tensor '{}' is {} [{}], expected {} [{}]",
@@ -119,8 +145,8 @@ static uint64_t bytesOf(const plan::State &state) {
 }
 
 static bool isAlike(const plan::State &state) {
-  constexpr std::string_view kRoles[] = {"param", "buffer", "const", "moment",
-                                         "ema"};
+  constexpr std::string_view kRoles[] = {"param",  "buffer", "const",
+                                         "moment", "ema",    "factor"};
   return std::find(std::begin(kRoles), std::end(kRoles), state.role()) !=
          std::end(kRoles);
 }
@@ -149,7 +175,9 @@ static Result<std::vector<StateParts::Range>> shareOf(Executor &executor,
       return (std::clamp(place, before, before + bytes) - before + size - 1) /
              size * size;
     };
-    if (parts->isPart(state)) {
+    if (StateParts::isOwn(state)) {
+      ranges.push_back({0, bytes});
+    } else if (parts->isPart(state)) {
       ranges.push_back(parts->rangeOf(state));
     } else if (isCut(state)) {
       ranges.push_back({within(cut(share.rank)), within(cut(share.rank + 1))});
@@ -188,7 +216,15 @@ static Result<Written> partOf(Executor &executor, Share share) {
     const DType type = *plan::dtypeOf(state.type().dtype());
     NamedTensor tensor{state.name(), type, shapeOf(state.type()), view.data,
                        view.bytes};
-    if (end - begin < bytesOf(state)) {
+    if (StateParts::isOwn(state)) {
+      const auto count = bytesOf(state) / sizeOf(type),
+                 rank = static_cast<uint64_t>(share.rank);
+      tensor.name =
+          plan::sliceName(state.name(), rank * count, (rank + 1) * count);
+      part.metadata[tensor.name] =
+          plan::extentsText(shapeOfRanks(state, share.ranks));
+      tensor.shape = {static_cast<int64_t>(count)};
+    } else if (end - begin < bytesOf(state)) {
       tensor.name = plan::sliceName(state.name(), begin / sizeOf(type),
                                     end / sizeOf(type));
       part.metadata[tensor.name] = plan::extentsText(tensor.shape);
@@ -208,6 +244,15 @@ static Result<Written> tensorsOf(Executor &executor, Share share) {
   for (const plan::State &state : executor.plan().states()) {
     if (state.role() == "accumulator" && position == 0)
       continue;
+    if (StateParts::isOwn(state)) {
+      DLC_ASSIGN(StateParts *const parts, executor.parts());
+      DLC_ASSIGN(const TensorView view,
+                 parts->ofRanks(state, all.copies.emplace_back()));
+      all.tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
+                             shapeOfRanks(state, parts->shards().ranks()),
+                             view.data, view.bytes});
+      continue;
+    }
     DLC_ASSIGN(TensorView view,
                executor.fetchState(state.name(), all.copies.emplace_back()));
     all.tensors.push_back({state.name(), *plan::dtypeOf(state.type().dtype()),
@@ -249,8 +294,11 @@ Status StateCopy::reserve(Executor &executor) {
       bytes += end - begin;
     return reserve(bytes);
   }
+  DLC_ASSIGN(StateParts *const parts, executor.parts());
   for (const plan::State &state : executor.plan().states())
-    bytes += bytesOf(state);
+    bytes += bytesOf(state) *
+             static_cast<uint64_t>(
+                 StateParts::isOwn(state) ? parts->shards().ranks() : 1);
   return reserve(bytes);
 }
 
@@ -337,8 +385,13 @@ Status broadcastStates(Executor &executor, Communicator &communicator,
 Status broadcastState(Executor &executor, Communicator &communicator) {
   std::vector<const plan::State *> all;
   for (const plan::State &state : executor.plan().states())
-    all.push_back(&state);
+    if (!StateParts::isOwn(state))
+      all.push_back(&state);
   DLC_TRY(broadcastStates(executor, communicator, all));
+  DLC_ASSIGN(StateParts *const parts, executor.parts());
+  for (const plan::State &state : executor.plan().states())
+    if (StateParts::isOwn(state))
+      DLC_TRY(parts->shareOfRanks(state, communicator));
   return setRank(executor, communicator.rank());
 }
 
