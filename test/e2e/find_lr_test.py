@@ -42,6 +42,16 @@ class FindLr(dlc.TestCase):
                 for row, loss in zip(rows, wanted, strict=True):
                     self.assertAlmostEqual(row["loss"] / loss, 1, delta=2e-3)
 
+    def test_half_precision_and_micro_batches(self):
+        """Master weights are stretched, once an update; a step that the loss scale skips stretches nothing."""
+        for own in dict(amp="O2"), dict(amp="O1", amp_dtype="fp16"), dict(accumulate=2), dict(ema=True, clip_grad=1.0):
+            with self.subTest(own):
+                own = dict(optimizer="sgd", momentum=0.9, **own)
+                wanted = self.losses(self.compile(lr=0.02, schedule="constant", **own), LEVEL["lr_steps"])
+                _, rows = self.find(self.compile(lr=0.001, **own), code=None, **LEVEL)
+                for row, loss in zip(rows, wanted, strict=True):
+                    self.assertAlmostEqual(row["loss"] / loss, 1, delta=5e-3)
+
     def test_suggested_rate_trains(self):
         artifact = self.compile("lenet")
         rate, rows = self.find(artifact, data=dlc.data("mnist-train"), lr_min=1e-4, lr_steps=400)
