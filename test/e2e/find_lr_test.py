@@ -88,6 +88,9 @@ class FindLr(dlc.TestCase):
     def test_refused(self):
         self.find(self.compile(optimizer="rmsprop_tf"), code=dlc.USAGE)
         self.assertRegex(self.messages, r"moments of rmsprop_tf hold the learning rate.*--optimizer=rmsprop")
+        parts = self.compile("gpt_tiny", batch=8, ddp=2, zero=3)
+        self.find(parts, code=dlc.USAGE, data=dlc.data("text-train"))
+        self.assertRegex(self.messages, r"each rank has a part of state '.*--zero=2 or less")
         self.find(self.compile(optimizer="sgd"), code=dlc.USAGE, lr_min=1, lr_max=0.1)
         self.assertRegex(self.messages, r"--lr-min=1 is not below --lr-max=0.1")
         self.find(self.compile(optimizer="sgd", lr=0), code=dlc.USAGE)

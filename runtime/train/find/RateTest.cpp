@@ -43,7 +43,12 @@ public:
       parameters_.push_back(
           {state.name(), std::vector<float>(count), std::vector<float>(count)});
     }
-    return begin().withContext("--find-lr");
+    const Status read = begin();
+    if (!read.ok() && executor_.hasParts())
+      return usageError("--find-lr: {}: compile with --zero=2 or less for the "
+                        "test",
+                        read.message());
+    return read;
   }
 
   Status begin() {

@@ -54,8 +54,8 @@ struct RateTestResult {
 // after each update the way that they went is made longer or shorter by the
 // ratio of the rates, which, but for rounding, is the update at the other rate
 // for every optimizer whose step is proportional to it. Usage for rmsprop_tf,
-// whose moments hold the rate, for parameters that are not f32, and where the
-// compiled rate is 0.
+// whose moments hold the rate, for parameters that are not f32 or of which each
+// rank has a part (--zero=3), and where the compiled rate is 0.
 Result<RateTestResult> runRateTest(const TrainOptions &options,
                                    const RateTestOptions &test,
                                    Communicator &communicator);
