@@ -18,8 +18,8 @@ struct CompileOptions {
   /// --batch=N[,N...]: rows of one rank's micro-batch; none: those that the
   /// model was exported for, or kDefaultBatch.
   std::vector<int64_t> batches;
-  /// --batch=auto: the largest for which memory.budget is enough (batch/AutoBatch.h);
-  /// in its place in `batches` once it is known.
+  /// --batch=auto: the largest for which memory.budget is enough
+  /// (batch/AutoBatch.h); in its place in `batches` once it is known.
   bool autoBatch = false;
   /// --dim NAME=N[,N...]: symbolic dimensions by name.
   std::map<std::string, std::vector<int64_t>> dims;

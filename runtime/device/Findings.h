@@ -12,7 +12,7 @@ struct Finding {
   std::string value{}; // "for CUDA 13.0 (libcuda.so.1)"; empty: it is not there
   std::string problem{}; // why it is not there or serves less than it could,
                          // with the way out; empty: none
-  bool warns = false; // who has this machine would want it mended
+  bool warns = false;    // who has this machine would want it mended
 };
 using Findings = std::vector<Finding>;
 
