@@ -9,8 +9,8 @@ namespace dlc::tool {
 
 // Of a run folder, also of one that has begun just now: {"name", "done",
 // "model", "config", "steps", "epochs", "skipped", "stats", "profile",
-// "tuning", "memory", "graph"}. Lines and files that are damaged or not there are left
-// out, but not the artifact: Code::Corrupt. Long curves are thinned to
+// "tuning", "memory", "graph"}. Lines and files that are damaged or not there
+// are left out, but not the artifact: Code::Corrupt. Long curves are thinned to
 // kMostPoints.
 Result<Json> gatherRun(const std::string &run);
 
