@@ -5,6 +5,10 @@ BERT's normalizer and pre-tokenizer make of each character; and where a text's g
     python tools/unicode_tables.py nfc > runtime/data/text/unicode/NfcTable.cpp
     python tools/unicode_tables.py bert > runtime/data/text/BertTables.cpp
     python tools/unicode_tables.py bert-bases > runtime/data/text/BertBases.cpp
+    python tools/unicode_tables.py plain > runtime/data/text/unicode/PlainTables.cpp
+    python tools/unicode_tables.py plain-low > runtime/data/text/unicode/PlainLowTable.cpp
+    python tools/unicode_tables.py plain-middle > runtime/data/text/unicode/PlainMiddleTable.cpp
+    python tools/unicode_tables.py plain-high > runtime/data/text/unicode/PlainHighTable.cpp
     python tools/unicode_tables.py graphemes > runtime/data/text/unicode/GraphemeTables.cpp  (needs the package regex, too)
 """
 
@@ -82,7 +86,7 @@ def bert():
     table("kBertMarks", ranges({c: unicodedata.combining(chr(c)) for c in POINTS if unicodedata.combining(chr(c)) and strip.get(c, "-") != ""}),
           "Marks that are not, and their combining classes.")
     table("kBertChinese", ranges({c: 0 for c in normalized(handle_chinese_chars=True)}), "Characters with blanks around them.")
-    rows("kBertLower", "BertStride", strides({c: ord(text) for c, text in lower.items()}), "Upper case, each `stride`th, but for U+0130.")
+    rows("kBertLower", "UnicodeStride", strides({c: ord(text) for c, text in lower.items()}), "Upper case, each `stride`th, but for U+0130.")
 
 
 def bert_bases():
@@ -110,11 +114,23 @@ def graphemes():
     return found
 
 
-def rows(name, kind, values, note):
+def plain():
+    """{character: text} by NFKD and StripAccents, but for Hangul: what is a mark there is stripped, so that no order is left."""
+    decompose, strip = normalizers.NFKD(), normalizers.StripAccents()
+    parts = {c: decompose.normalize_str(chr(c)) for c in POINTS if not 0xAC00 <= c < 0xD7A4}
+    for c in POINTS:
+        text = chr(c)
+        moves = decompose.normalize_str(text + "\u0334") != text + "\u0334" and parts.get(c) == text
+        assert not moves or strip.normalize_str("a" + text) == "a", hex(c)
+    texts = {c: strip.normalize_str("a" + text)[1:] for c, text in parts.items()}
+    return {c: text for c, text in texts.items() if text != chr(c)}
+
+
+def rows(name, kind, values, note, around="{{{}}},"):
     print(f"// {note}\nconst {kind} {name}[] = {{")
     line = ""
     for value in values:
-        item = "{" + ",".join(f"{v:#x}" if v >= 16 else str(v) for v in value) + "},"
+        item = around.format(",".join(f"{v:#x}" if v >= 16 else str(v) for v in value)) + "," * (around == "{}")
         if len(line) + len(item) > 78:
             print("   " + line)
             line = ""
@@ -148,7 +164,7 @@ def table(name, rows, note):
 
 
 kind = sys.argv[1]
-header = "BertText" if kind.startswith("bert") else "unicode/Graphemes" if kind == "graphemes" else "unicode/Unicode"
+header = "BertText" if kind.startswith("bert") else "unicode/Graphemes" if kind == "graphemes" else "unicode/Plain" if kind.startswith("plain") else "unicode/Unicode"
 print(f"// Made by tools/unicode_tables.py {kind}.\n#include \"runtime/data/text/{header}.h\"\n\n#include <iterator>\n\n// clang-format off\nnamespace dlc {{\n")
 if kind == "letters":
     table("kLetters", ranges(dict.fromkeys(members(r"\p{L}"), 0)), r"\p{L}")
@@ -157,6 +173,16 @@ elif kind == "bert":
     bert()
 elif kind == "bert-bases":
     bert_bases()
+elif kind.startswith("plain"):
+    found = plain()
+    runs = [run for run in strides({c: ord(text) for c, text in found.items() if len(text) == 1}) if run[0] != run[1]]
+    apart = [(c, *map(ord, text), 0) for c, text in sorted(found.items()) if text and not any(first <= c <= last and not (c - first) % stride for first, last, stride, _ in runs)]
+    if kind == "plain":
+        table("kPlainRemoved", ranges({c: 0 for c, text in found.items() if not text}), "Marks.")
+        rows("kPlainOne", "UnicodeStride", runs, "Each `stride`th is another one.")
+    else:
+        name, first, last = {"plain-low": ("Low", 0, 0x3000), "plain-middle": ("Middle", 0x3000, 0xFB00), "plain-high": ("High", 0xFB00, 0x110000)}[kind]
+        rows("kPlain" + name, "char32_t", [row for row in apart if first <= row[0] < last], "A character, what it is, 0.", "{}")
 elif kind == "graphemes":
     table("kGraphemes", ranges(graphemes()), "GraphemeKind and flags.")
 else:

@@ -118,7 +118,7 @@ class Tokenize(TokenizerTest):
                 (changed(end_of_word_suffix="</w>"), "its model's 'end_of_word_suffix'"),
                 (changed(vocab=vocabulary), "its vocabulary lacks 'Q'"),
                 (changed(merges=["t"]), "its merge \"t\" is not of two texts"),
-                (dict(gpt2, normalizer={"type": "Lowercase"}), "its normalizer 'Lowercase'"),
+                (dict(gpt2, normalizer={"type": "NFD"}), "its normalizer 'NFD'"),
                 (dict(gpt2, pre_tokenizer={"type": "Whitespace"}), "its pre-tokenizer 'Whitespace'"),
                 (dict(gpt2, pre_tokenizer=dict(gpt2["pre_tokenizer"], add_prefix_space=True)), "add_prefix_space"),
                 (dict(gpt2, pre_tokenizer=split), r"its pre-tokenizer '\{.*w\+"),

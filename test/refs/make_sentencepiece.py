@@ -40,6 +40,9 @@ def forms(both):
     form("quotes", "unigram", normalizer={"type": "Sequence", "normalizers": [
         {"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "Replace", "pattern": {"String": "``"}, "content": '"'}, charsmap]},
         pre_tokenizer=metaspace("first"))
+    form("albert", "unigram", normalizer={"type": "Sequence", "normalizers": [
+        *({"type": "Replace", "pattern": {"String": quote}, "content": '"'} for quote in ("``", "''")), {"type": "NFKD"}, {"type": "StripAccents"},
+        {"type": "Lowercase"}, charsmap]}, pre_tokenizer=metaspace())
     form("whole", "unigram", normalizer=charsmap, pre_tokenizer=metaspace("never", False))
     more = form("bytes", "unigram", pre_tokenizer=metaspace())
     more["model"].update(byte_fallback=True, vocab=more["model"]["vocab"] + [[f"<0x{b:02X}>", -12.0] for b in range(256)])

@@ -13,25 +13,8 @@ bool isBertPunctuation(char32_t c) {
   return findRange(kBertPunctuation, kBertPunctuationCount, c);
 }
 
-void appendUtf8(char32_t c, std::string &to) {
-  if (c < 0x80) {
-    to += char(c);
-    return;
-  }
-  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  to += char(0xff00 >> (more + 1) | c >> 6 * more);
-  for (int i = more; i-- > 0;)
-    to += char(0x80 | (c >> 6 * i & 0x3f));
-}
-
 char32_t lowerOf(char32_t c) {
-  const BertStride *end = kBertLower + kBertLowerCount;
-  const BertStride *found = std::lower_bound(
-      kBertLower, end, c,
-      [](const BertStride &range, char32_t at) { return range.last < at; });
-  const bool isUpper = found != end && found->first <= c &&
-                       (c - found->first) % found->stride == 0;
-  return isUpper ? char32_t(int64_t(c) + found->delta) : c;
+  return strideOf(kBertLower, kBertLowerCount, c);
 }
 
 // Characters one by one through the rules, and words as they end.
@@ -119,6 +102,18 @@ void eachBertWord(std::string_view text, const BertRules &rules,
     text.remove_prefix(std::max<size_t>(c.bytes, 1));
   }
   splitter.end();
+}
+
+std::string loweredText(std::string_view text) {
+  std::string lower;
+  for (Utf8Char c; !text.empty(); text.remove_prefix(c.bytes)) {
+    c = firstChar(text);
+    c.bytes = std::max<uint8_t>(c.bytes, 1);
+    appendUtf8(c.character == kDottedI ? U'i' : lowerOf(c.character), lower);
+    if (c.character == kDottedI)
+      appendUtf8(0x307, lower);
+  }
+  return lower;
 }
 
 size_t findMisplacedMark(std::string_view text) {

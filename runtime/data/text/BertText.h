@@ -25,13 +25,12 @@ void eachBertWord(std::string_view text, const BertRules &rules,
 // npos: there is none.
 size_t findMisplacedMark(std::string_view text);
 
+// Each character in lower case, by itself, as Rust's standard library does it.
+std::string loweredText(std::string_view text);
+
 // Made by tools/unicode_tables.py.
 struct BertMapping {
   char32_t from, to[3] = {}; // 0 behind the last
-};
-struct BertStride {
-  char32_t first, last, stride;
-  int32_t delta;
 };
 extern const UnicodeRange kBertRemoved[], kBertPunctuation[], kBertAccents[],
     kBertMarks[], kBertChinese[];
@@ -39,7 +38,7 @@ extern const size_t kBertRemovedCount, kBertPunctuationCount, kBertAccentsCount,
     kBertMarksCount, kBertChineseCount;
 extern const BertMapping kBertBases[];
 extern const size_t kBertBasesCount;
-extern const BertStride kBertLower[];
+extern const UnicodeStride kBertLower[];
 extern const size_t kBertLowerCount;
 
 } // namespace dlc

@@ -1,6 +1,7 @@
 #include "runtime/data/text/TextNormalizer.h"
 
-#include "runtime/data/text/unicode/Unicode.h"
+#include "runtime/data/text/BertText.h"
+#include "runtime/data/text/unicode/Plain.h"
 
 #include <algorithm>
 
@@ -44,12 +45,20 @@ std::string_view stripped(std::string_view text, StripStep step) {
 
 } // namespace
 
+void TextNormalizer::add(NormalizerStep step) {
+  steps_.push_back(std::move(step));
+}
+
 std::string TextNormalizer::apply(std::string_view text,
                                   TextStretch &stretch) const {
   std::string now(text);
   for (const NormalizerStep &step : steps_) {
-    if (const auto *map = std::get_if<Charsmap>(&step)) {
-      now = map->apply(now);
+    if (const auto *map = std::get_if<std::shared_ptr<const Charsmap>>(&step)) {
+      now = (*map)->apply(now);
+    } else if (std::holds_alternative<PlainStep>(step)) {
+      now = plainText(now);
+    } else if (std::holds_alternative<LowerStep>(step)) {
+      now = loweredText(now);
     } else if (const auto *replace = std::get_if<ReplaceStep>(&step)) {
       if (replace->by.empty() && now.starts_with(replace->what))
         stretch.isFirst = false;

@@ -4,6 +4,7 @@
 
 #include "runtime/data/text/Charsmap.h"
 
+#include <memory>
 #include <variant>
 
 namespace dlc {
@@ -25,13 +26,16 @@ struct PrependStep { // before what is not empty
 struct StripStep { // white space
   bool left = false, right = false;
 };
+struct PlainStep {}; // unicode/Plain.h
+struct LowerStep {}; // BertText.h
 using NormalizerStep =
-    std::variant<Charsmap, ReplaceStep, PrependStep, StripStep>;
+    std::variant<std::shared_ptr<const Charsmap>, ReplaceStep, PrependStep,
+                 StripStep, PlainStep, LowerStep>;
 
 // Immutable; any thread may use it.
 class TextNormalizer {
 public:
-  void add(NormalizerStep step) { steps_.push_back(std::move(step)); }
+  void add(NormalizerStep step);
   bool isEmpty() const { return steps_.empty(); }
 
   // Bytes that only the stretch's begin or end has are put there. Its begin is

@@ -19,8 +19,8 @@ enum class Documents {
 std::optional<Documents> documentsFrom(std::string_view name);
 
 // Byte-level BPE, as of GPT-2, Llama 3 and Qwen 2, BPE of characters, as of
-// Llama 2, Mistral and Gemma, Unigram, as of T5 and XLM-R, and WordPiece, as of
-// BERT. Immutable; any thread may use it.
+// Llama 2, Mistral and Gemma, Unigram, as of T5, XLM-R and ALBERT, and
+// WordPiece, as of BERT. Immutable; any thread may use it.
 class Tokenizer {
 public:
   // Errors name the file: what is not JSON, and by its name any model,

@@ -13,7 +13,7 @@ Status readCharsmap(const Json &step, TokenizerJson &to) {
   if (!bytes)
     return failed("its normalizer's precompiled_charsmap is no base64");
   DLC_ASSIGN(Charsmap map, Charsmap::create(*bytes));
-  to.normalizer.add(std::move(map));
+  to.normalizer.add(std::make_shared<const Charsmap>(std::move(map)));
   return {};
 }
 
@@ -53,7 +53,24 @@ Status readStep(const Json &step, TokenizerJson &to) {
                                 isFieldSet(step, "strip_right")});
     return {};
   }
+  if (type == "Lowercase") {
+    to.normalizer.add(LowerStep());
+    return {};
+  }
   return refusedField("its normalizer", step);
+}
+
+Status readSteps(const Json &steps, TokenizerJson &to) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (typeOfField(steps[i]) == "NFKD" && i + 1 < steps.size() &&
+        typeOfField(steps[i + 1]) == "StripAccents") {
+      to.normalizer.add(PlainStep());
+      ++i;
+      continue;
+    }
+    DLC_TRY(readStep(steps[i], to));
+  }
+  return {};
 }
 
 void readBert(const Json &normalizer, BertRules &bert) {
@@ -77,9 +94,9 @@ Status readNormalizer(const Json &tokenizer, TokenizerJson &to) {
     return {};
   if (typeOfField(normalizer) != "Sequence")
     return readStep(normalizer, to);
-  for (const Json &step : fieldOf(normalizer, "normalizers"))
-    DLC_TRY(readStep(step, to));
-  return {};
+  const Json &steps = fieldOf(normalizer, "normalizers");
+  return steps.is_array() ? readSteps(steps, to)
+                          : refusedField("its normalizer", normalizer);
 }
 
 } // namespace dlc

@@ -23,11 +23,12 @@ bool isFieldSet(const Json &object, const char *flag, bool otherwise) {
 }
 
 Status refusedName(std::string_view what, std::string_view found) {
-  return failed("{} '{}' is not supported: byte-level BPE is, as of GPT-2, "
-                "Llama 3 and Qwen 2, BPE of characters, as of Llama 2 and "
-                "Gemma, Unigram, as of T5 and XLM-R, and WordPiece, as of "
-                "BERT; write tokens with its own tokenizer as a .bin instead",
-                what, printable(found));
+  return failed(
+      "{} '{}' is not supported: byte-level BPE is, as of GPT-2, "
+      "Llama 3 and Qwen 2, BPE of characters, as of Llama 2 and "
+      "Gemma, Unigram, as of T5, XLM-R and ALBERT, and WordPiece, as of "
+      "BERT; write tokens with its own tokenizer as a .bin instead",
+      what, printable(found));
 }
 
 Status refusedField(std::string_view what, const Json &found) {

@@ -14,6 +14,27 @@ const UnicodeRange *findRange(const UnicodeRange *ranges, size_t count,
   return found != end && found->first <= c ? found : nullptr;
 }
 
+char32_t strideOf(const UnicodeStride *strides, size_t count, char32_t c) {
+  const UnicodeStride *end = strides + count;
+  const UnicodeStride *found = std::lower_bound(
+      strides, end, c,
+      [](const UnicodeStride &range, char32_t at) { return range.last < at; });
+  const bool isOne = found != end && found->first <= c &&
+                     (c - found->first) % found->stride == 0;
+  return isOne ? char32_t(int64_t(c) + found->delta) : c;
+}
+
+void appendUtf8(char32_t c, std::string &to) {
+  if (c < 0x80) {
+    to += char(c);
+    return;
+  }
+  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  to += char(0xff00 >> (more + 1) | c >> 6 * more);
+  for (int i = more; i-- > 0;)
+    to += char(0x80 | (c >> 6 * i & 0x3f));
+}
+
 namespace {
 
 bool isWhite(char32_t c) {

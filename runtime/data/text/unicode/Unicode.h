@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace dlc {
@@ -15,6 +16,15 @@ struct UnicodeRange {
 // The range that a character is in, of `count` in order; null: none.
 const UnicodeRange *findRange(const UnicodeRange *ranges, size_t count,
                               char32_t c);
+
+// Each `stride`th character from first to last is another one, by `delta`.
+struct UnicodeStride {
+  char32_t first, last, stride;
+  int32_t delta;
+};
+
+// What a character is by `count` of these, in order: itself, if by none.
+char32_t strideOf(const UnicodeStride *strides, size_t count, char32_t c);
 
 // Sorted; made by tools/unicode_tables.py.
 extern const UnicodeRange kLetters[], kNumbers[], kNfc[];
@@ -36,6 +46,8 @@ struct Utf8Char {
   uint8_t bytes = 0; // 0: no UTF-8, or the end
 };
 Utf8Char firstChar(std::string_view text);
+
+void appendUtf8(char32_t character, std::string &to);
 
 // The first byte that is no UTF-8; npos: it is.
 size_t findNoUtf8(std::string_view text);
