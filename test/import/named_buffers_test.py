@@ -33,10 +33,9 @@ class NamedBuffers(dlc.TestCase):
         for name in ("mean", "m.std", "m.var", "m.pixel_mean", "m.running_mean", "m.running_var", "m.running_scale", "m.mask", "attn_mask", "m.pe", "m.inv_freq",
                      "freqs", "m.cos", "sin_cached", "m.anchors", "m.relative_coords_table", "m.position_ids", "m.relative_position_index"):
             key = name.replace(".", "_dot_")
-            for shape in (8,), (4, 8):
-                for op in "Add", "Sub", "Mul", "Div":
-                    with self.subTest(f"{name} {shape} {op}"):
-                        self.assertEqual(self.named([node(op, ["b", name], ["y"])], **{key: random.randn(*shape)}), {name: (0, "trained")})
+            for shape, op in ((8,), random.choice(["Add", "Sub"])), ((4, 8), random.choice(["Mul", "Div"])):
+                with self.subTest(f"{name} {shape} {op}"):
+                    self.assertEqual(self.named([node(op, ["b", name], ["y"])], **{key: random.randn(*shape)}), {name: (0, "trained")})
             tensor = {key: random.randn(8)}
             self.assertEqual(self.named([node("Mul", ["b", name], ["y"])], f"--train={name}", **tensor), {name: (0,)})
             self.assertEqual(self.named([node("Mul", ["b", name], ["y"])], f"--freeze={name}", **tensor), {name: (2,)})
