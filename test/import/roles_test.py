@@ -219,6 +219,28 @@ class Roles(dlc.TestCase):
                     self.assertEqual(self.numbers(nodes, ["--freeze=Any"], onnx__Any_5=0.5), {"onnx::Any_5": given})
                 self.assertEqual(self.numbers(nodes, producer="other", onnx__Any_5=0.5), {"onnx::Any_5": given})
 
+    def test_folded_norms_of_branches(self):
+        """conv(x) * v + w in a residual branch is a norm by fixed statistics, if the convolution has no bias, and neither is
+        trained; v alone is a layer scale."""
+        def roles(bias, shift, v="onnx::Mul_7"):
+            ends = [node("Conv", ["x", "k"] + ["b"] * bias, ["c"], kernel_shape=[1, 1]), node("Mul", ["c", v], ["m"]),
+                    *([node("Add", ["onnx::Add_8", "m"], ["s"])] if shift else []), node("Add", ["s" if shift else "m", "x"], ["y"])]
+            weights = {"k": np.ones((4, 4, 1, 1)), "b": np.ones(4), v: np.array([3, 1, 4, 2]).reshape(4, 1, 1),
+                       "onnx::Add_8": np.array([2, 7, 1, 8]).reshape(4, 1, 1)}
+            used = {i for n in ends for i in n.input}
+            proto = model(ends, [value("x", [1, 4, 3, 3])], [value("y", [1, 4, 3, 3])],
+                          {k: w.astype(np.float32) for k, w in weights.items() if k in used})
+            proto.producer_name = "pytorch"
+            found = self.reasons(proto)
+            _, _, errors = run(IMPORT, self.path("m.onnx"))
+            warned = "--train=REGEX" in errors and v in errors
+            return found[v][0], found.get("onnx::Add_8", (None,))[0], warned
+        trained, kept = 0, 2
+        self.assertEqual(roles(bias=False, shift=True), (kept, kept, True))
+        self.assertEqual(roles(bias=False, shift=False), (trained, None, False))
+        self.assertEqual(roles(bias=True, shift=True)[0], trained)
+        self.assertEqual(roles(bias=False, shift=True, v="gamma")[0], trained)
+
     def test_numbers_that_a_tool_folded(self):
         """What maps any number to a scale was probably of a learned one; roots and quotients are the source's numbers."""
         for name, warned in ("_of_m_of_Exp_output_0", True), ("_of_Sigmoid_2_output_0", True), ("_of_m_of_Sqrt_output_0", False), \

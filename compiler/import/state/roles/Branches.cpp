@@ -76,7 +76,30 @@ public:
     return nullptr;
   }
 
+  bool isOfFoldedNorm(const onnx::NodeProto &node, int slot) const {
+    const std::string &data = node.input(1 - slot);
+    if (node.op_type() == "Mul") {
+      const auto readers = flow.readers(node.output(0));
+      if (!isOfBareConv(data) || readers.size() != 1 ||
+          readers[0]->op_type() != "Add" || readers[0]->input_size() != 2)
+        return false;
+      const onnx::NodeProto &add = *readers[0];
+      return isKnown(add.input(add.input(0) == node.output(0) ? 1 : 0));
+    }
+    const auto *mul = flow.maker(data);
+    return node.op_type() == "Add" && mul && mul->op_type() == "Mul" &&
+           mul->input_size() == 2 &&
+           ((isOfBareConv(mul->input(0)) && isKnown(mul->input(1))) ||
+            (isOfBareConv(mul->input(1)) && isKnown(mul->input(0))));
+  }
+
 private:
+  bool isOfBareConv(const std::string &value) const {
+    const auto *maker = flow.maker(value);
+    return maker && maker->op_type() == "Conv" &&
+           (maker->input_size() < 3 || maker->input(2).empty());
+  }
+
   bool isKnown(const std::string &value) const {
     const auto *maker = flow.maker(value);
     if (!maker)
@@ -129,6 +152,12 @@ const onnx::NodeProto *residualBehind(const onnx::NodeProto &node, int slot,
       node.input_size() != 2 || node.output_size() != 1)
     return nullptr;
   return BranchWalk(file, flow).run(node, slot, channels);
+}
+
+bool isOfFoldedNorm(const onnx::NodeProto &node, int slot, const OnnxFile &file,
+                    const ValueFlow &flow) {
+  return node.input_size() == 2 && node.output_size() == 1 &&
+         BranchWalk(file, flow).isOfFoldedNorm(node, slot);
 }
 
 } // namespace dlc::import

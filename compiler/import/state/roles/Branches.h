@@ -25,4 +25,9 @@ const onnx::NodeProto *residualBehind(const onnx::NodeProto &node, int slot,
                                       int64_t channels, const OnnxFile &file,
                                       const ValueFlow &flow);
 
+/// Whether input `slot` of `node` is v or w of conv(x) * v + w, where the
+/// convolution has no bias: what a norm by fixed statistics folds to.
+bool isOfFoldedNorm(const onnx::NodeProto &node, int slot, const OnnxFile &file,
+                    const ValueFlow &flow);
+
 } // namespace dlc::import

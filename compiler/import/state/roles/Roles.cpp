@@ -91,7 +91,7 @@ private:
     const onnx::NodeProto *weightOf = nullptr, *settingOf = nullptr,
                           *statisticOf = nullptr, *any = nullptr,
                           *derivedBy = nullptr, *joinedBy = nullptr;
-    bool isLookedUp = false;
+    bool isLookedUp = false, isOfFoldedNorm = false;
   };
 
   Found byUse(const std::string &name, const Weight &weight,
@@ -141,9 +141,9 @@ private:
               RoleDoubt::Use};
     if (name.ends_with(".weight") || name.ends_with(".bias"))
       return {Role::Param, "named as a module's weight or bias"};
-    const BufferSign sign = madeUpNames().search(name)
-                                ? BufferSign::None
-                                : bufferSignOf(own, name, file, flow);
+    const bool isMadeUp = madeUpNames().search(name);
+    const BufferSign sign =
+        isMadeUp ? BufferSign::None : bufferSignOf(own, name, file, flow);
     if (sign == BufferSign::Use)
       return {Role::Constant, "named and used as models do with their buffers",
               isTorch ? RoleDoubt::Use : RoleDoubt::None};
@@ -157,11 +157,16 @@ private:
       return {Role::Param, "a weight of " + described(reading.weightOf)};
     if (weight.elements() <= 1)
       return ofNumber(own, weight, name, reading, sign);
+    if (isTorch && isMadeUp && reading.isOfFoldedNorm)
+      return {Role::Constant,
+              "scale or shift of what reads as a folded norm by fixed "
+              "statistics",
+              RoleDoubt::Use};
     if (isTorch && reading.joinedBy && !isChoice(weight))
       return {Role::Param, "a value per channel of the branch that " +
                                described(reading.joinedBy) +
                                " adds to what it comes from"};
-    if (!isTorch || madeUpNames().search(name))
+    if (!isTorch || isMadeUp)
       return {Role::Constant, "no weight of a layer, but an operand of " +
                                   described(reading.any)};
     return named(sign);
@@ -360,6 +365,8 @@ private:
         reading.joinedBy = residualBehind(
             node, use.input, file.weights.find(behind(value))->elements(), file,
             flow);
+      reading.isOfFoldedNorm |=
+          reading.joinedBy && isOfFoldedNorm(node, use.input, file, flow);
       note(reading.settingOf, use, isSetting(node, use.input));
       note(reading.statisticOf, use,
            node.op_type() == "BatchNormalization" && use.input >= 3);
