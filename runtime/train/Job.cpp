@@ -1,6 +1,5 @@
 #include "runtime/train/Job.h"
 
-#include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/lengths/Joined.h"
@@ -18,12 +17,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <limits>
 
 namespace dlc {
 namespace {
 
-constexpr int64_t kDefaultEpochs = 10;
 constexpr std::chrono::hours kMeasuring(1); // others wait so long for rank 0
 
 std::set<int64_t> infiniteStepsOf(const char *text) {
@@ -231,23 +228,6 @@ Status Job::bindStep() {
         DLC_TRY(options.tune.choices->adopt(choices));
         return bind();
       }());
-}
-
-// How many steps the run has; what a default decided is written down.
-Status Job::settleLength() {
-  if (options.steps == 0 && options.epochs == 0)
-    options.steps = session->plan().schedule_steps();
-  DLC_TRY(checkEnd(options, data));
-  if (options.steps == 0 && options.epochs == 0)
-    options.epochs = kDefaultEpochs;
-  const auto steps =
-      checkedMul(static_cast<uint64_t>(options.epochs),
-                 static_cast<uint64_t>(std::max<int64_t>(1, stepsPerEpoch)));
-  if (!steps || *steps > std::numeric_limits<int64_t>::max())
-    return usageError("{} epochs of {} steps are more than can be counted",
-                      options.epochs, stepsPerEpoch);
-  total = options.steps > 0 ? options.steps : static_cast<int64_t>(*steps);
-  return {};
 }
 
 // Ranks that differ in what decides a step would wait for each other in vain.

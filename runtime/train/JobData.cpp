@@ -1,6 +1,7 @@
 // The model and the samples of a run.
 #include "runtime/train/Job.h"
 
+#include "runtime/base/numbers/Checked.h"
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/lengths/Joined.h"
@@ -10,7 +11,13 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace dlc {
+
+static constexpr int64_t kDefaultEpochs = 10;
+
 // A run begins as it was compiled, so that its length and its averages are what
 // was asked for, unless it is one that goes on with the ranks that there are.
 Status Job::checkNumberOfRanks(const plan::Plan &plan) const {
@@ -176,6 +183,23 @@ Status Job::checkSameData() const {
                    "length, which is no place in [{}]",
                    progress.step, fmt::join(taken, ", "),
                    fmt::join(counts, ", "));
+  return {};
+}
+
+// How many steps the run has; what a default decided is written down.
+Status Job::settleLength() {
+  if (options.steps == 0 && options.epochs == 0)
+    options.steps = session->plan().schedule_steps();
+  DLC_TRY(checkEnd(options, data));
+  if (options.steps == 0 && options.epochs == 0)
+    options.epochs = kDefaultEpochs;
+  const auto steps =
+      checkedMul(static_cast<uint64_t>(options.epochs),
+                 static_cast<uint64_t>(std::max<int64_t>(1, stepsPerEpoch)));
+  if (!steps || *steps > std::numeric_limits<int64_t>::max())
+    return usageError("{} epochs of {} steps are more than can be counted",
+                      options.epochs, stepsPerEpoch);
+  total = options.steps > 0 ? options.steps : static_cast<int64_t>(*steps);
   return {};
 }
 
