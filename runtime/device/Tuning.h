@@ -19,6 +19,7 @@ struct TuneOptions {
   Mode mode = Mode::Heuristic;
   int candidates = 10;           // measured at most, of one command
   uint64_t workspace = 32 << 20; // bytes that an algorithm may use
+  int flush = 4; // caches' worth of bytes, written to empty a GPU's
   // Only sums of a fixed order, and no choice by measured time.
   bool deterministic = false;
   // Products of f32 may round their operands to tf32: 10 bits after the point.

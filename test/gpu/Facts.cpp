@@ -168,7 +168,7 @@ int run(int argc, char **argv) {
   print(facts);
   keep("reopened", reopenFacts());
   keep("engines", engineFacts("", true));
-  closeGpu();
+  keep("chosen_by_flush", flushFacts());
   TuneOptions tune;
   tune.deterministic = true;
   (void)gpu(tune);

@@ -26,5 +26,6 @@ Ordered normFacts();
 
 // A convolution and a product before and after the GPU was closed and opened.
 Ordered reopenFacts();
+Ordered flushFacts();
 
 } // namespace dlc::test

@@ -8,8 +8,7 @@
 
 namespace dlc {
 
-constexpr int kRuns = 16;      // the fastest counts
-constexpr uint64_t kFlush = 4; // caches: what is written of memory to empty one
+constexpr int kRuns = 16; // the fastest counts
 constexpr double kTie = 1.02, kNever = std::numeric_limits<double>::infinity();
 
 // Device memory while it is in scope.
@@ -65,7 +64,7 @@ TuneKey Tuner::key() const {
       .add("memory", gpu.memory)
       .add("l2", gpu.l2)
       .add("driver", context_.driver().version())
-      .add("timed", "recorded, cold cache")
+      .add("timed", fmt::format("recorded, cold cache of {}", options_.flush))
       .add("tf32", options_.tf32)
       .add("workspace_limit", options_.workspace);
   return key;
@@ -137,7 +136,8 @@ Result<size_t> Tuner::measure(const TuneKey &key, std::string_view command,
     return 0;
   }
   DLC_ASSIGN(const Draft flush,
-             Draft::create(context_, kFlush * context_.properties().l2));
+             Draft::create(context_, uint64_t(options_.flush) *
+                                         context_.properties().l2));
   if (!flush.data())
     info("{}: the GPU has not enough memory to empty its cache between runs: "
          "its algorithms are measured with a warm one, for this run only",

@@ -45,10 +45,10 @@ public:
   // order decides between those that are within 2 % of the fastest. One that
   // does not start or cannot be recorded is left out. Waits for the GPU.
   //
-  // All memory for it is given back: `draft` bytes for results and four times
-  // the cache to empty it. Where the GPU has not so much the cache stays warm,
-  // or nothing is measured, with a note that names the command, and nothing is
-  // kept on disk. Errors are those of the GPU.
+  // All memory for it is given back: `draft` bytes for results and
+  // options.flush times the cache to empty it. Where the GPU has not so much
+  // the cache stays warm, or nothing is measured, with a note that names the
+  // command, and nothing is kept on disk. Errors are those of the GPU.
   Result<size_t> measure(const TuneKey &key, std::string_view command,
                          uint64_t draft, std::span<Candidate> candidates) const;
 
