@@ -172,3 +172,27 @@ func.func @f(%x: tensor<2x3xf32>) {
   %y = dlc.orthogonalize %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C2) expected a scalar result, found 'tensor<1xi1>'}}
+  %y = dlc.all_finite %x : (tensor<2xf32>) -> tensor<1xi1>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{(C3) expected by = library or decomposed, found generated}}
+  %y = dlc.all_finite %x by = generated : (tensor<2x3xf32>) -> tensor<i1>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{(C1) expected at least one operand}}
+  %y = dlc.global_norm : () -> tensor<f32>
+  return
+}

@@ -64,15 +64,6 @@ class Rows(dlc.TestCase):
         for name, array in zip(outputs, expected):
             self.near(found[name], array, name)
 
-    def test_tiles_of_many_dimensions(self):
-        """Dimensions that are not repeated go together, so that a rank of 5 and more fits into 8."""
-        for shape, repeats in (((2, 3, 1, 2, 4), (1, 1, 3, 1, 1)), ((2, 3, 1, 2, 2), (2, 1, 3, 1, 2)), ((1, 1, 2, 1, 3, 2), (1, 4, 1, 2, 1, 1)),
-                               ((2, 2, 1, 1, 2, 3), (1, 3, 2, 2, 1, 1)), ((2,) * 5, (1, 1, 3, 1, 1)), ((3, 1, 2), (0, 2, 1)), ((), ())):
-            x = self.floats(*shape)
-            self.compare([node("Tile", ["x", "r"], ["y"])], {"x": x}, {"r": np.array(repeats, np.int64)})
-        many = model([node("Tile", ["x", "r"], ["y"], name="tile")], [value("x", (2,) * 5)], [value("y", None)], {"r": np.full(5, 2)})
-        self.assertIsNone(self.imported(many, {"x": self.floats(*(2,) * 5)}))
-        self.assertIn('["tile"]): error: Tile of rank 5 by repeats [2, 2, 2, 2, 2] is not supported', self.error)
 
 class Scatters(dlc.TestCase):
     def test_warns_of_indices_that_may_repeat(self):
@@ -143,6 +134,16 @@ class References(Rows):
 
 class Forms(Rows):
     """Forms that the node cases lack."""
+
+    def test_tiles_of_many_dimensions(self):
+        """Dimensions that are not repeated go together, so that a rank of 5 and more fits into 8."""
+        for shape, repeats in (((2, 3, 1, 2, 4), (1, 1, 3, 1, 1)), ((2, 3, 1, 2, 2), (2, 1, 3, 1, 2)), ((1, 1, 2, 1, 3, 2), (1, 4, 1, 2, 1, 1)),
+                               ((2, 2, 1, 1, 2, 3), (1, 3, 2, 2, 1, 1)), ((2,) * 5, (1, 1, 3, 1, 1)), ((3, 1, 2), (0, 2, 1)), ((), ())):
+            x = self.floats(*shape)
+            self.compare([node("Tile", ["x", "r"], ["y"])], {"x": x}, {"r": np.array(repeats, np.int64)})
+        many = model([node("Tile", ["x", "r"], ["y"], name="tile")], [value("x", (2,) * 5)], [value("y", None)], {"r": np.full(5, 2)})
+        self.assertIsNone(self.imported(many, {"x": self.floats(*(2,) * 5)}))
+        self.assertIn('["tile"]): error: Tile of rank 5 by repeats [2, 2, 2, 2, 2] is not supported', self.error)
 
     def test_reduce_axes_as_attribute(self):
         for op in "ReduceMean", "ReduceMax", "ReduceL2":
