@@ -15,6 +15,7 @@ struct dlc_session {
   SampleOptions samples;                    // as the run made them
   std::map<std::string, TensorList> inputs; // by program
   TensorList states;
+  bool hasLength = false; // its schedule was seen to have one
   std::vector<std::span<const std::byte>> batch; // of train_step
   std::vector<double> metrics;                   // of the last update
   std::vector<Session::Output> outputs;
@@ -80,6 +81,27 @@ Result<int> sizeOf(const dlc_session &s, const dlc_tensor *given,
   return findSize(plan, "train_step", shapes);
 }
 
+// A run gives its length to a schedule that was compiled without one. Steps by
+// themselves are of no known number, and the rate would soon be the last one.
+Status expectLength(dlc_session &s) {
+  constexpr std::pair<const char *, const char *> kLengths[] = {
+      {"schedule.steps", "compile with --steps, or write the state "
+                         "'schedule.steps': the number of all updates"},
+      {"schedule.epoch_steps", "write the state 'schedule.epoch_steps': the "
+                               "number of an epoch's updates"}};
+  Executor &executor = s.session->executor();
+  for (const auto &[state, wayOut] : kLengths) {
+    int64_t value = 1;
+    if (executor.hasState(state))
+      DLC_TRY(executor.readState(state, &value, sizeof value));
+    if (value == 0)
+      return usageError("the learning rate's schedule has no length; {}",
+                        wayOut);
+  }
+  s.hasLength = true;
+  return {};
+}
+
 Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
                  int *updated) {
   size_t expected = 0;
@@ -94,6 +116,8 @@ Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
   if (count != expected || !given)
     return usageError("train_step takes {} inputs, found {}", expected,
                       given ? count : 0);
+  if (!s.hasLength)
+    DLC_TRY(expectLength(s));
   s.batch.resize(count);
   for (size_t i = 0; i < count; ++i) {
     DLC_TRY(checkInput(given[i], inputs[i]));

@@ -125,6 +125,19 @@ class Interface(unittest.TestCase):
         self.assertEqual(len(seen), 3)
         self.refused(dlc.UsageError, "no metric 'los'; did you mean 'loss'", lambda: session.metric("los"))
 
+    def test_schedules_without_a_length(self):
+        """A run has one; steps alone would soon have the last rate, which may be 0."""
+        for options, state in (dict(schedule="cosine"), "schedule.steps"), (dict(schedule="step", decay_steps=2, schedule_per="epoch"), "schedule.epoch_steps"):
+            artifact = dlc.compile(f"{wheel.MODELS}/mlp.onnx", f"{self.run_folder}.dlc", batch=16, **options)
+            session = dlc.Session(artifact, threads=1)
+            self.refused(dlc.UsageError, f"schedule has no length; .*write the state '{state}'", lambda: session.train_step(*self.batch()))
+            session.state[state] = np.int64(100)
+            for _ in range(5):
+                session.train_step(*self.batch())
+            self.assertGreater(session.metric("lr"), 0.009)
+        timed = dlc.compile(f"{wheel.MODELS}/mlp.onnx", f"{self.run_folder}.dlc", batch=16, schedule="cosine", steps=50)
+        dlc.Session(timed, threads=1).train_step(*self.batch())
+
     def test_batches_are_not_copied(self):
         x, y = self.batch()
         self.assertEqual(dlc._dlc.address(x), x.ctypes.data)

@@ -181,7 +181,9 @@ dlc_session_inputs(dlc_session *session, const char *program, size_t *count);
    each sample, or 0 for what does not count and all / those that do for the
    others. *updated, unless null, is 1 if it was the last of an update, whose
    metrics are then to be had. The data is read where it is, once, and is the
-   caller's again when this returns. */
+   caller's again when this returns. DLC_USAGE where the learning rate's
+   schedule has no length: compile with --steps, or write the state
+   "schedule.steps". */
 DLC_API dlc_code dlc_session_train_step(dlc_session *session,
                                         const dlc_tensor *inputs, size_t count,
                                         int *updated);
