@@ -2,6 +2,8 @@
 # $folder, all gone when the script ends.
 #   shape RATE                       the link's speed both ways, in Mbit/s
 #   rank RANK SIDE ARTIFACT RUN ...  dlc train as one of two ranks, on the core of its number
+#   table HEAD                       the head of what measure prints
+#   measure NAME ARTIFACT            at three speeds, what a rank sends and how long a step of 32 samples takes, a line each
 folder=$(mktemp -d)
 delete() {
   ip netns del dlc-a 2>/dev/null || true
@@ -27,4 +29,21 @@ rank() {
   ip netns exec "dlc-$2" taskset -c "$1" dlc train "$3" --data="$data" --steps="$steps" --rank="$1" --world-size=2 \
     --init=tcp://10.77.0.1:29999 --threads=1 --quiet --run="$4" "${@:5}" >"$folder/log-$1" 2>&1 ||
     { tail -n 3 "$folder/log-$1" >&2; return 1; }
+}
+table() { printf '%12s %8s %8s %10s\n' "$1" Mbit/s 'MB sent' 'ms a step'; }
+sent() { ip netns exec dlc-a cat /sys/class/net/dlc-a0/statistics/tx_bytes; }
+measure() {
+  for rate in 1000 300 100; do
+    shape "$rate"
+    before=$(sent)
+    rank 1 b "$2" "$folder/$1-$rate" &
+    rank 0 a "$2" "$folder/$1-$rate"
+    wait
+    python3 -c '
+import json, statistics, sys
+path, name, rate, sent, steps = sys.argv[1:]
+rates = [json.loads(line)["samples_per_second"] for line in open(path)][5:]
+print(f"{name:>12} {rate:>8} {int(sent) / int(steps) / 1e6:8.2f} {32e3 / statistics.median(rates):10.1f}")' \
+      "$folder/$1-$rate/metrics.jsonl" "$1" "$rate" "$(($(sent) - before))" "$steps"
+  done
 }

@@ -32,9 +32,7 @@ class Tokenize(TokenizerTest):
         cls.share_forms("make_tokenizer", "tokenizer.json", "tokenizer_ref.npz")
 
     def test_every_form(self):
-        for name, form in self.forms.items():
-            with self.subTest(name):
-                np.testing.assert_array_equal(self.tokenize(TEXT, form), self.expected[name])
+        self.check_every_form(TEXT)
 
     def test_long_text(self):
         """Threads take parts of it; each ends where a piece does."""

@@ -18,9 +18,7 @@ class WordPiece(TokenizerTest):
 
     def test_every_form(self):
         self.assertEqual(set(self.forms), set(self.expected))
-        for name, form in self.forms.items():
-            with self.subTest(name):
-                np.testing.assert_array_equal(self.tokenize(TEXT, form), self.expected[name])
+        self.check_every_form(TEXT)
 
     def test_long_text(self):
         """Threads take parts of it; words do not lie across their borders."""

@@ -29,6 +29,11 @@ class TokenizerTest(dlc.TestCase):
         with np.load(os.path.join(dlc.REFS, expected)) as data:
             cls.expected = dict(data)
 
+    def check_every_form(self, text):
+        for name, form in self.forms.items():
+            with self.subTest(name):
+                np.testing.assert_array_equal(self.tokenize(text, form), self.expected[name])
+
     def write(self, name, content):
         with open(self.path(name), "w", newline="") as file:
             file.write(content if isinstance(content, str) else json.dumps(content))
