@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import resource
+import subprocess
 from unittest import mock
 
 import dlc
@@ -69,6 +71,29 @@ class Doctor(dlc.TestCase):
             os.sched_setaffinity(0, before)
         self.assertTrue(found["cpu"]["cores"]["value"].startswith("1 of "))
         self.assertEqual(found["use"]["threads"]["value"], "1 a rank")
+
+    def test_quota_of_a_control_group(self):
+        group = f"/sys/fs/cgroup/cpu/dlc-doctor-{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError as error:
+            self.skipTest(f"no control group can be made: {error}")
+        self.addCleanup(os.rmdir, group)
+        for name, value in ("cpu.cfs_period_us", 100000), ("cpu.cfs_quota_us", 150000):
+            with open(f"{group}/{name}", "w") as file:
+                file.write(str(value))
+        own = subprocess.run(["cat", "/proc/self/cgroup"], capture_output=True, text=True).stdout
+        above = re.search(r"(?m)^\d+:(?:cpu|cpu,.*|.*,cpu):(.*)$", own).group(1)
+        self.addCleanup(self.enter, f"/sys/fs/cgroup/cpu{above}")
+        self.enter(group)
+        found = self.examine()
+        self.assertRegex(found["cpu"]["cores"]["value"], "^1 of .*, the control group grants 1.5$")
+        self.assertEqual(found["use"]["threads"]["value"], "1 a rank")
+
+    @staticmethod
+    def enter(group):
+        with open(f"{group}/cgroup.procs", "w") as file:
+            file.write(str(os.getpid()))
 
     def test_cache_that_others_may_write(self):
         os.chmod(self.cache, 0o777)

@@ -1,5 +1,6 @@
 // runtime/base/process/Quota: what control groups grant, from files like
 // theirs.
+#include "runtime/base/process/Parallel.h"
 #include "runtime/base/process/Quota.h"
 
 #include <gtest/gtest.h>
@@ -67,6 +68,14 @@ TEST_F(Quota, OfVersion1WithoutOne) {
   write("cpu/job/cpu.cfs_quota_us", "-1");
   write("cpu/job/cpu.cfs_period_us", "100000");
   EXPECT_FALSE(cores("4:cpu:/job\n"));
+}
+
+TEST(Cores, AreWholeOnesOfTheQuota) {
+  EXPECT_EQ(coresWithin(8, std::nullopt), 8);
+  EXPECT_EQ(coresWithin(8, 3.5), 3);
+  EXPECT_EQ(coresWithin(8, 2.999), 3);
+  EXPECT_EQ(coresWithin(2, 16), 2);
+  EXPECT_EQ(coresWithin(4, 0.5), 1);
 }
 
 } // namespace

@@ -1,5 +1,8 @@
 #include "runtime/base/process/Parallel.h"
 
+#include "runtime/base/process/Quota.h"
+
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -61,10 +64,18 @@ void runTogether(size_t count, const std::function<void()> &work) {
     std::rethrow_exception(team.error());
 }
 
+int coresWithin(int allowed, std::optional<double> granted) {
+  constexpr double kRounded = 0.01; // 2.999 cores are three
+  const double least = std::min<double>(allowed, granted.value_or(allowed));
+  return std::max(1, static_cast<int>(least + kRounded));
+}
+
 int coresOfProcess() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  const int allowed =
+      ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return coresWithin(allowed, quotaOfProcess());
 }
 
 } // namespace dlc

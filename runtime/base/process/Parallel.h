@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 
 namespace dlc {
 
@@ -11,7 +12,11 @@ namespace dlc {
 // what the threads have in common. Throws what work() has thrown first.
 void runTogether(size_t count, const std::function<void()> &work);
 
-// Cores that this process may run on, at least 1.
+// Cores that this process may keep busy, at least 1: those that it may run on,
+// no more than its control groups grant (whole ones of their quota).
 int coresOfProcess();
+
+// The same of `allowed` cores and a quota of `granted`.
+int coresWithin(int allowed, std::optional<double> granted);
 
 } // namespace dlc

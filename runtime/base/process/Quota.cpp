@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 namespace fs = std::filesystem;
 
@@ -48,6 +49,12 @@ std::optional<double> coresOfQuota(const std::string &root,
     }
   }
   return least;
+}
+
+std::optional<double> quotaOfProcess() {
+  std::ifstream file("/proc/self/cgroup");
+  return coresOfQuota("/sys/fs/cgroup", {std::istreambuf_iterator<char>(file),
+                                         std::istreambuf_iterator<char>()});
 }
 
 } // namespace dlc

@@ -13,4 +13,7 @@ namespace dlc {
 std::optional<double> coresOfQuota(const std::string &root,
                                    const std::string &membership);
 
+// That of this process.
+std::optional<double> quotaOfProcess();
+
 } // namespace dlc

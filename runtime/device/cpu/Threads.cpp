@@ -1,6 +1,7 @@
 #include "runtime/device/cpu/Threads.h"
 
 #include "runtime/base/process/Boundary.h"
+#include "runtime/base/process/Parallel.h"
 
 #include <future>
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace dlc {
 
-Threads::Threads(int count) : count_(count > 0 ? count : omp_get_num_procs()) {}
+Threads::Threads(int count) : count_(count > 0 ? count : coresOfProcess()) {}
 
 Status Threads::check() const {
   return guarded(fmt::format("{} threads", count_), [this]() -> Status {

@@ -82,22 +82,8 @@ Finding cores() {
   const int own = coresOfProcess();
   const long all = ::sysconf(_SC_NPROCESSORS_ONLN);
   Finding found = {"cores", fmt::format("{} of {}", own, all)};
-  std::string membership;
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);)
-    membership += line + "\n";
-  const auto quota = coresOfQuota("/sys/fs/cgroup", membership);
-  if (!quota)
-    return found;
-  found.value +=
-      fmt::format(", of which the control group grants {:.3g}", *quota);
-  const int whole = std::max(1, static_cast<int>(*quota + 0.01));
-  found.warns = whole < own;
-  if (found.warns)
-    found.problem = fmt::format(
-        "more threads than that wait for each other in every step: give "
-        "--threads={} to train, eval and predict, or OMP_NUM_THREADS",
-        whole);
+  if (const auto quota = quotaOfProcess())
+    found.value += fmt::format(", the control group grants {:.3g}", *quota);
   return found;
 }
 

@@ -12,7 +12,6 @@
 #include "llvm/Target/TargetMachine.h"
 #include <atomic>
 #include <mutex>
-#include <thread>
 
 using namespace mlir;
 
@@ -90,8 +89,7 @@ private:
       for (size_t i; (i = next++) < parts.size();)
         parts[i].failed = failed(compile(parts[i]));
     };
-    unsigned jobs =
-        options.jobs ? options.jobs : std::thread::hardware_concurrency();
+    unsigned jobs = options.jobs ? options.jobs : coresOfProcess();
     runTogether(std::clamp<size_t>(jobs, 1, parts.size()), work);
   }
 

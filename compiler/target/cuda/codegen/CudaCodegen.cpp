@@ -25,7 +25,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include <atomic>
-#include <thread>
 
 using namespace mlir;
 
@@ -122,8 +121,7 @@ LogicalResult compileKernels(ModuleOp module, ArrayRef<Sm> sms,
           errors[i].empty())
         errors[i] = "unknown error";
   };
-  size_t jobs =
-      options.jobs ? options.jobs : std::thread::hardware_concurrency();
+  size_t jobs = options.jobs ? options.jobs : coresOfProcess();
   runTogether(std::min(jobs, images.size()), work);
   for (const std::string &error : errors)
     if (!error.empty())
