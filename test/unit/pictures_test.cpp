@@ -14,6 +14,7 @@
 #include <jpeglib.h>
 #include <png.h>
 #include <webp/encode.h>
+#include <zlib.h>
 
 #include <filesystem>
 
@@ -117,6 +118,69 @@ void expectNear(const Picture &found, const Picture &expected, int tolerance) {
 
 std::string errorOf(const Bytes &file) {
   return decodePicture(spanOf(file), {}).status().message();
+}
+
+// A PNG with a chunk behind its header.
+Bytes withPngExif(Bytes file, const Bytes &exif) {
+  Bytes chunk = {0, 0, 0, uint8_t(exif.size()), 'e', 'X', 'I', 'f'};
+  chunk.insert(chunk.end(), exif.begin(), exif.end());
+  const auto sum = uint32_t(
+      ::crc32(0, chunk.data() + 4, static_cast<unsigned>(chunk.size() - 4)));
+  for (int shift : {24, 16, 8, 0})
+    chunk.push_back(uint8_t(sum >> shift));
+  file.insert(file.begin() + 33, chunk.begin(), chunk.end());
+  return file;
+}
+
+// A plain WebP of fewer than 256 pixels a side as an extended one with EXIF.
+Bytes withWebpExif(const Bytes &file, const Picture &of, const Bytes &exif) {
+  Bytes out(file.begin(), file.begin() + 12);
+  const Bytes head = {'V', 'P', '8', 'X', 10, 0, 0, 0, 8, 0, 0, 0};
+  out.insert(out.end(), head.begin(), head.end());
+  for (int side : {of.width, of.height})
+    out.insert(out.end(), {uint8_t(side - 1), 0, 0});
+  out.insert(out.end(), file.begin() + 12, file.end());
+  const Bytes last = {'E', 'X', 'I', 'F', uint8_t(exif.size()), 0, 0, 0};
+  out.insert(out.end(), last.begin(), last.end());
+  out.insert(out.end(), exif.begin(), exif.end());
+  const size_t size = out.size() - 8;
+  for (size_t i = 0; i < 4; ++i)
+    out[4 + i] = uint8_t(size >> 8 * i);
+  return out;
+}
+
+// Without a JPEG's head, as both have it, each pixel where the same turn puts
+// it.
+TEST(Pictures, PngAndWebpStandUpright) {
+  const Picture camera = slope(13, 7);
+  for (uint8_t o = 1; o <= 8; ++o) {
+    Bytes exif = exifOf(o);
+    exif.erase(exif.begin(), exif.begin() + 6);
+    const Picture expected = upright(camera, o);
+    for (const Bytes &file :
+         {withPngExif(pngOf(camera.rgb, 13, 7, PNG_FORMAT_RGB), exif),
+          withWebpExif(webpOf(camera), camera, exif)}) {
+      const auto found = decodePicture(spanOf(file), {});
+      ASSERT_TRUE(found.ok()) << found.status().message();
+      ASSERT_EQ(found->width, o > 4 ? 7 : 13);
+      EXPECT_EQ(found->rgb, expected.rgb) << int(o);
+      EXPECT_EQ(sizeOfPicture(spanOf(file))->width, found->width);
+    }
+  }
+}
+
+// A chunk that claims more than there is, or ends with the file.
+TEST(Pictures, ChunksOfExifThatEnd) {
+  const Picture picture = slope(13, 7);
+  const Bytes png = withPngExif(pngOf(picture.rgb, 13, 7, PNG_FORMAT_RGB),
+                                exifOf(6)),
+              webp = withWebpExif(webpOf(picture), picture, exifOf(6));
+  EXPECT_EQ(orientationOfPng(spanOf(png)), 6);
+  EXPECT_EQ(orientationOfWebp(spanOf(webp)), 6);
+  for (size_t size = 0; size < 33 + 8 + 24; ++size)
+    EXPECT_EQ(orientationOfPng(spanOf(png).first(size)), 1);
+  for (size_t size = 0; size + 8 < webp.size(); ++size)
+    EXPECT_EQ(orientationOfWebp(spanOf(webp).first(size)), 1);
 }
 
 TEST(Pictures, PngAndWebpKeepEachPixel) {

@@ -20,9 +20,16 @@ Result<Picture> decodePng(std::span<const std::byte> file);
 Result<PictureSize> sizeOfWebp(std::span<const std::byte> file);
 Result<Picture> decodeWebp(std::span<const std::byte> file);
 
-// The orientation in the EXIF block of a JPEG's APP1 marker; 1 if there is none
-// that makes sense.
+// The orientation in an EXIF block, with or without the head that it has in a
+// JPEG's APP1 marker; 1 if there is none that makes sense.
 int exifOrientation(std::span<const uint8_t> block);
+
+// The same of a PNG's chunk eXIf and a WebP's chunk EXIF.
+int orientationOfPng(std::span<const std::byte> file);
+int orientationOfWebp(std::span<const std::byte> file);
+
+// The size as it is upright; its own inverse.
+PictureSize turned(PictureSize size, int orientation);
 
 // The picture as a camera's orientation, 1 to 8, says that it stands upright.
 Picture upright(Picture picture, int orientation);

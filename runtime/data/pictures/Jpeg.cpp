@@ -104,10 +104,6 @@ int orientationOf(const jpeg_decompress_struct &info) {
   return 1;
 }
 
-PictureSize turned(PictureSize size, int orientation) {
-  return orientation > 4 ? PictureSize{size.width, size.height} : size;
-}
-
 // Denominator of the smallest scale that leaves `least`.
 unsigned scaleFor(const jpeg_decompress_struct &info, PictureSize least) {
   unsigned scale = 1;

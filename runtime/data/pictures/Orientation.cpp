@@ -31,14 +31,52 @@ private:
   bool big_ = false;
 };
 
+// Chunks of a name of four letters and a size of four bytes; what the first of
+// a name holds. A chunk's content is behind both, and `tail` bytes end it.
+struct Chunks {
+  bool isBigEndian, sizeIsFirst;
+  size_t begin, tail, alignment;
+};
+
+std::span<const uint8_t> chunkOf(std::span<const std::byte> file,
+                                 const Chunks &form, const char *name) {
+  const std::span bytes(reinterpret_cast<const uint8_t *>(file.data()),
+                        file.size());
+  for (size_t at = form.begin; at <= bytes.size() && bytes.size() - at >= 8;) {
+    const uint8_t *number = bytes.data() + at + (form.sizeIsFirst ? 0 : 4);
+    size_t size = 0;
+    for (size_t i = 0; i < 4; ++i)
+      size |= size_t(number[i]) << 8 * (form.isBigEndian ? 3 - i : i);
+    if (size > bytes.size() - at - 8)
+      break;
+    if (!std::memcmp(bytes.data() + at + (form.sizeIsFirst ? 4 : 0), name, 4))
+      return bytes.subspan(at + 8, size);
+    const size_t end = size + form.tail;
+    at += 8 + (end + form.alignment - 1) / form.alignment * form.alignment;
+  }
+  return {};
+}
+
 } // namespace
+
+int orientationOfPng(std::span<const std::byte> file) {
+  return exifOrientation(chunkOf(file, {true, true, 8, 4, 1}, "eXIf"));
+}
+
+int orientationOfWebp(std::span<const std::byte> file) {
+  return exifOrientation(chunkOf(file, {false, false, 12, 0, 2}, "EXIF"));
+}
+
+PictureSize turned(PictureSize size, int orientation) {
+  return orientation > 4 ? PictureSize{size.width, size.height} : size;
+}
 
 int exifOrientation(std::span<const uint8_t> block) {
   constexpr size_t kHead = 6; // "Exif", 0, 0
   constexpr uint32_t kOrientation = 0x0112;
-  if (block.size() < kHead || std::memcmp(block.data(), "Exif\0\0", kHead) != 0)
-    return 1;
-  TiffNumbers tiff(block.subspan(kHead));
+  if (block.size() >= kHead && !std::memcmp(block.data(), "Exif\0\0", kHead))
+    block = block.subspan(kHead);
+  TiffNumbers tiff(block);
   if (!tiff.isTiff())
     return 1;
   const size_t entries = tiff.u32(4);

@@ -31,10 +31,14 @@ Result<PictureSize> sizeOfPicture(std::span<const std::byte> file) {
     DLC_ASSIGN(const JpegHeader header, readJpegHeader(file));
     return header.size;
   }
-  if (kind == "PNG")
-    return sizeOfPng(file);
-  if (kind == "WebP")
-    return sizeOfWebp(file);
+  if (kind == "PNG") {
+    DLC_ASSIGN(const PictureSize size, sizeOfPng(file));
+    return turned(size, orientationOfPng(file));
+  }
+  if (kind == "WebP") {
+    DLC_ASSIGN(const PictureSize size, sizeOfWebp(file));
+    return turned(size, orientationOfWebp(file));
+  }
   return failed("is no picture, expected JPEG, PNG or WebP");
 }
 
@@ -43,10 +47,14 @@ Result<Picture> decodePicture(std::span<const std::byte> file,
   const auto kind = kindOfPicture(file);
   if (kind == "JPEG")
     return decodeJpeg(file, least);
-  if (kind == "PNG")
-    return decodePng(file);
-  if (kind == "WebP")
-    return decodeWebp(file);
+  if (kind == "PNG") {
+    DLC_ASSIGN(Picture picture, decodePng(file));
+    return upright(std::move(picture), orientationOfPng(file));
+  }
+  if (kind == "WebP") {
+    DLC_ASSIGN(Picture picture, decodeWebp(file));
+    return upright(std::move(picture), orientationOfWebp(file));
+  }
   return failed("is no picture, expected JPEG, PNG or WebP");
 }
 
