@@ -7,6 +7,7 @@
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/base/options/Commas.h"
 #include "runtime/data/DataHash.h"
+#include "runtime/data/Foreign.h"
 #include "runtime/data/Range.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
@@ -204,6 +205,7 @@ Result<std::shared_ptr<const Source>> openSource(const std::string &path,
     DLC_ASSIGN(auto pictures, openPictureFolder(path));
     return pictureSource(std::move(pictures), options.badSamples);
   }
+  DLC_TRY(refuseForeign(path));
   DLC_ASSIGN(ArrayFile file, ArrayFile::open(path));
   return std::make_shared<const FileSource>(std::move(file));
 }

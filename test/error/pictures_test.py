@@ -61,6 +61,15 @@ class BadPictures(dlc.TestCase):
         pictures.write(os.path.join(self.images, "class99", "a.png"), pictures.png(X[0]))
         self.refuse("label 10 in row 40 is out of range, expected 0 to 9")
 
+    def test_pictures_that_are_not_read(self):
+        """What torchvision's ImageFolder would have is not left out in silence."""
+        for name in "a.BMP", "b.tiff", "c.gif":
+            pictures.write(os.path.join(self.images, "class0", name), b"?")
+        pictures.write(os.path.join(self.images, "class0", "notes.txt"), b"?")
+        for command in ["train", self.artifact, "--run=" + self.path("run"), "--epochs=1", "--data"], ["data", "inspect"]:
+            _, err = dlc.dlc(*command, self.images)
+            self.assertRegex(err, r"warning: '.*images': 3 pictures are left out, as they are no \.jpg, .*, the first: '.*class0/a\.BMP'; convert them")
+
     def test_links(self):
         outside = self.path("outside.png")
         pictures.write(outside, pictures.png(X[0]))

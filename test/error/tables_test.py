@@ -49,6 +49,12 @@ class BadTables(dlc.TestCase):
         for lines, options, message in [
                 (["a,b,a", "1,2,3"], {}, "two columns are named 'a'"),
                 (["a;b;c", "1;2;3"], {}, "its header has semicolons, expected commas"),
+                (["a\tb\tc", "1\t2\t3"], {}, r"its header has tabs: let its name end in \.tsv"),
+                (["sep=,", "a,y", "1,2"], {}, "begins with Excel's line 'sep=': remove it"),
+                (["5.1,3.5,0", "4.9,3.0,0"], {}, r"its first line has only numbers \('5\.1', \.\.\.\), expected the names of columns"),
+                (["0,1,1", "4,3,0"], {}, "its first line has only numbers"),
+                (["0,1,2", "4,3,0"], {}, "has no array 'y'"),
+                (b"a,y\r1,2\r", {}, "its lines end in carriage returns alone"),
                 ([HEADER, line()], dict(columns="x:p0..p63;y:lable"), r"a\.csv': --columns: no column 'lable'"),
                 ([HEADER, line()], dict(columns="x:p0..p62"), r"a sample has shape \[63\], expected \[1, 8, 8\]"),
                 (["," + HEADER, "1," + line()], {}, "column 1 has no name and would be one of x: say by --columns=x:... which are"),

@@ -2,9 +2,10 @@
 
 #include "runtime/base/files/Files.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/data/Foreign.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 namespace dlc {
@@ -46,6 +47,23 @@ public:
   }
 };
 
+bool endsInOneOf(std::string_view name,
+                 std::span<const std::string_view> endings) {
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos)
+    return false;
+  std::string ending(name.substr(dot + 1));
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
+  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+
+constexpr std::string_view kRead[] = {"jpg", "jpeg", "png", "webp"};
+// Pictures, too, which other programs would have among the samples.
+constexpr std::string_view kNotRead[] = {"bmp", "tif", "tiff", "ppm",  "pgm",
+                                         "pbm", "gif", "avif", "heic", "jfif",
+                                         "jpe", "jp2", "jxl"};
+
 // Collects the pictures below a folder.
 class Collector {
 public:
@@ -79,15 +97,19 @@ public:
 
   // Recursively if `below`; links to folders are not followed there.
   Status collect(const fs::path &folder, bool below,
-                 std::vector<PictureFile> &files) const {
+                 std::vector<PictureFile> &files) {
     for (const auto &entry : list(folder)) {
       if (entry.is_directory()) {
         if (below && !entry.is_symlink())
           DLC_TRY(collect(entry.path(), true, files));
         continue;
       }
-      if (!isPictureName(entry.path().filename().string()))
+      const std::string name = entry.path().filename().string();
+      if (!isPictureName(name)) {
+        if (endsInOneOf(name, kNotRead) && ++notRead_ == 1)
+          firstNotRead_ = entry.path().string();
         continue;
+      }
       DLC_TRY(checkLink(entry));
       if (!entry.is_regular_file())
         return failed("'{}' is no file", entry.path().string());
@@ -97,8 +119,17 @@ public:
     return {};
   }
 
+  void warnOfNotRead() const {
+    if (notRead_)
+      warning("'{}': {} pictures are left out, as they are no .jpg, .jpeg, "
+              ".png or .webp, the first: '{}'; convert them, or remove them",
+              root_.string(), notRead_, firstNotRead_);
+  }
+
 private:
   fs::path root_, real_;
+  int64_t notRead_ = 0;
+  std::string firstNotRead_;
 };
 
 // Of a folder without pictures: which other samples are in it.
@@ -113,11 +144,13 @@ std::string adviceOnOthers(const Collector &collector,
         return fmt::format("; it has '{}': name the file, or several as in "
                            "{}/a-{{000..127}}{}",
                            name, folder, ending);
+    if (const Status status = refuseForeign(entry.path().string()); !status)
+      return "; " + status.message();
   }
   return "";
 }
 
-Status collectClasses(const Collector &collector, PictureFolder &folder) {
+Status collectClasses(Collector &collector, PictureFolder &folder) {
   for (const auto &entry : collector.list(folder.path)) {
     if (!entry.is_directory())
       continue;
@@ -135,16 +168,7 @@ Status collectClasses(const Collector &collector, PictureFolder &folder) {
 
 } // namespace
 
-bool isPictureName(std::string_view name) {
-  const size_t dot = name.rfind('.');
-  if (dot == name.npos)
-    return false;
-  std::string ending(name.substr(dot + 1));
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  constexpr std::array kEndings = {"jpg", "jpeg", "png", "webp"};
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
-}
+bool isPictureName(std::string_view name) { return endsInOneOf(name, kRead); }
 
 Result<std::shared_ptr<const Pictures>>
 openPictureFolder(const std::string &path) try {
@@ -152,7 +176,7 @@ openPictureFolder(const std::string &path) try {
   folder->path = path;
   while (folder->path.size() > 1 && folder->path.ends_with('/'))
     folder->path.pop_back();
-  const Collector collector(folder->path);
+  Collector collector(folder->path);
   DLC_TRY(collectClasses(collector, *folder));
   if (folder->names.empty())
     DLC_TRY(collector.collect(folder->path, false, folder->files));
@@ -160,6 +184,7 @@ openPictureFolder(const std::string &path) try {
     return failed("'{}' has no pictures, expected a folder of .jpg, .jpeg, "
                   ".png or .webp for each class{}",
                   path, adviceOnOthers(collector, folder->path));
+  collector.warnOfNotRead();
   return folder;
 } catch (const fs::filesystem_error &error) {
   return failed("cannot read the folder '{}': {}: '{}'", path,

@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace dlc {
 namespace {
@@ -14,11 +15,34 @@ std::vector<std::string> namesOf(const CsvRecord &header) {
   return names;
 }
 
+// A first line of samples, rather than of names: all are numbers, and not
+// 0, 1, 2, ..., which are columns of a table without names.
+bool areSamples(const std::vector<std::string> &names) {
+  size_t counted = 0;
+  for (const std::string &name : names) {
+    double value = 0;
+    const auto [end, error] =
+        std::from_chars(name.data(), name.data() + name.size(), value);
+    if (error != std::errc() || end != name.data() + name.size())
+      return false;
+    counted += value == double(counted);
+  }
+  return counted < names.size();
+}
+
 Status checkNames(const std::vector<std::string> &names) {
+  if (areSamples(names))
+    return failed("its first line has only numbers ('{}', ...), expected the "
+                  "names of columns: write such a line above it",
+                  printable(names[0]));
   DLC_TRY(checkColumnNames(names));
   if (names.size() == 1 && names[0].find(';') != std::string::npos)
     return failed("its header has semicolons, expected commas between fields "
-                  "(or tabs in a .tsv)");
+                  "(or tabs in a .tsv); numbers with a decimal point");
+  if (names.size() == 1 && names[0].find('\t') != std::string::npos)
+    return failed("its header has tabs: let its name end in .tsv");
+  if (names[0].starts_with("sep="))
+    return failed("begins with Excel's line 'sep=': remove it");
   return {};
 }
 
@@ -41,6 +65,9 @@ Result<CsvFiles::CsvFile> CsvFiles::openOne(const std::string &path) {
   if (one.begin >= text.size())
     return failed("has no header: expected the names of columns in its first "
                   "line");
+  if (text.find('\n') == text.npos && text.find('\r') != text.npos)
+    return failed("its lines end in carriage returns alone: end them in line "
+                  "feeds, as in tr '\\r' '\\n'");
   CsvRecord header = record();
   auto taken = header.split(text.substr(one.begin));
   if (!taken)

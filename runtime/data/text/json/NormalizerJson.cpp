@@ -24,7 +24,7 @@ Status readReplace(const Json &step, TokenizerJson &to) {
   if (fieldOf(pattern, "String").is_string()) {
     replace.what = fieldOf(pattern, "String").get<std::string>();
   } else if (fieldOf(pattern, "Regex") == " {2,}") {
-    replace.what = " ";
+    replace.what.assign(1, ' ');
     replace.isRun = true;
   }
   if (replace.what.empty())

@@ -1,0 +1,86 @@
+#include "runtime/data/Foreign.h"
+
+#include "runtime/base/files/Files.h"
+
+#include <filesystem>
+
+namespace dlc {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct ForeignKind {
+  std::string_view begin, part; // of the content; of the file's name
+  std::string_view what, wayOut;
+};
+
+constexpr std::string_view kToArrays =
+    "read it in Python, and store arrays x and y by numpy.savez";
+constexpr std::string_view kToParquet =
+    "read it in Python, and write it by to_parquet() of pandas or datasets";
+constexpr std::string_view kToShards =
+    "write its samples as WebDataset's .tar, or send them by --data-command";
+
+constexpr ForeignKind kForeign[] = {
+    {"\x1f\x8b"sv, "", "compressed by gzip", "unpack it"},
+    {"(\xb5\x2f\xfd"sv, "", "compressed by Zstandard", "unpack it"},
+    {"BZh"sv, "", "compressed by bzip2", "unpack it"},
+    {"\xfd\x37zXZ"sv, "", "compressed by xz", "unpack it"},
+    {"PAR1"sv, "", "a Parquet file", "let its name end in .parquet"},
+    {"ARROW1"sv, "", "an Arrow (Feather) file", kToParquet},
+    {"\xff\xff\xff\xff"sv, ".arrow", "a stream of Arrow", kToParquet},
+    {"", ".feather", "a Feather file", kToParquet},
+    {"\x89HDF\r\n"sv, "", "an HDF5 file", kToArrays},
+    {"MATLAB 5.0"sv, "", "a file of MATLAB", kToArrays},
+    {"SQLite format 3"sv, "", "an SQLite database", kToParquet},
+    {"\0\0\x08\x01"sv, "", "an IDX file of numbers, as MNIST's labels are",
+     "numpy.frombuffer(content, 'u1', offset=8) is y of an array file, for "
+     "numpy.savez"},
+    {"\0\0\x08\x03"sv, "", "an IDX file of pictures, as MNIST's are",
+     "numpy.frombuffer(content, 'u1', offset=16).reshape(-1, 1, 28, 28) is x "
+     "of an array file, for numpy.savez"},
+    {"", ".tfrecord", "a TFRecord file", kToShards},
+    {"", ".lmdb", "an LMDB database", kToShards},
+    {"", ".beton", "a file of FFCV", kToShards},
+    {"", ".jsonl", "JSON, a line a sample", kToParquet},
+    {"", ".ndjson", "JSON, a line a sample", kToParquet},
+    {"", ".json", "JSON", kToParquet},
+    {"", ".xlsx", "a workbook of Excel", "save its sheet as CSV in UTF-8"},
+    {"", ".pt", "a file of torch.save", kToArrays},
+    {"", ".pth", "a file of torch.save", kToArrays},
+    {"\x80\x02"sv, "", "a pickle (it may run code when it is read)", kToArrays},
+    {"\x80\x03"sv, "", "a pickle (it may run code when it is read)", kToArrays},
+    {"\x80\x04"sv, "", "a pickle (it may run code when it is read)", kToArrays},
+    {"\x80\x05"sv, "", "a pickle (it may run code when it is read)", kToArrays},
+    {"\xff\xd8\xff"sv, "", "one picture", "name a folder of them"},
+    {"\x89PNG"sv, "", "one picture", "name a folder of them"},
+};
+
+bool isKind(const ForeignKind &kind, std::string_view text,
+            const std::string &name) {
+  const size_t at = name.rfind(kind.part);
+  // TFRecords are numbered behind their ending.
+  const bool isNamed =
+      at != name.npos && (at + kind.part.size() == name.size() ||
+                          name[at + kind.part.size()] == '-');
+  return text.starts_with(kind.begin) && (kind.part.empty() || isNamed);
+}
+
+} // namespace
+
+Status refuseForeign(const std::string &path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    return {};
+  auto file = MappedFile::open(path);
+  if (!file)
+    return {};
+  const std::string name = std::filesystem::path(path).filename().string();
+  for (const ForeignKind &kind : kForeign)
+    if (isKind(kind, file->text(), name))
+      return failed("'{}' is {}, which is not read: {}", path, kind.what,
+                    kind.wayOut);
+  return {};
+}
+
+} // namespace dlc
