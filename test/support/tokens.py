@@ -16,12 +16,18 @@ def tokens_of(path):
     return tokens
 
 
+def load_maker(name):
+    """test/refs/NAME.py"""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(dlc.REFS, name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class TokenizerTest(dlc.TestCase):
     @classmethod
     def share_forms(cls, maker, tokenizer, expected):
-        spec = importlib.util.spec_from_file_location(maker, os.path.join(dlc.REFS, maker + ".py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = load_maker(maker)
         cls.share_folder()
         with open(os.path.join(dlc.REFS, tokenizer)) as file:
             cls.json = json.load(file)

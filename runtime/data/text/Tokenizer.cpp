@@ -3,6 +3,7 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Memory.h"
 #include "runtime/base/process/Parallel.h"
+#include "runtime/data/text/json/TokenizerFields.h"
 #include "runtime/data/text/unicode/Unicode.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ namespace {
 constexpr size_t kTextPart = 1 << 20;   // bytes that a thread takes at once
 constexpr size_t kPiecesKept = 1 << 16; // whose tokens a thread remembers
 constexpr size_t kLongestKept = 64;     // bytes
-constexpr uint64_t kMaxTokenizer = 256 << 20;
 
 int64_t lineOf(std::string_view text, size_t at) {
   return 1 + std::count(text.begin(), text.begin() + ptrdiff_t(at), '\n');
@@ -24,7 +24,7 @@ int64_t lineOf(std::string_view text, size_t at) {
 
 Result<std::shared_ptr<const Tokenizer>>
 Tokenizer::open(const std::string &path) {
-  DLC_ASSIGN(const std::string text, readFile(path, kMaxTokenizer));
+  DLC_ASSIGN(const std::string text, readFile(path, kMaxTokenizerBytes));
   auto json = parseTokenizerJson(text);
   if (!json) // nobody says of it that it is ours, so that it is not corrupt
     return failed("'{}': {}", path, json.status().message());

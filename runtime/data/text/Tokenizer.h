@@ -38,6 +38,9 @@ public:
   Result<std::vector<uint32_t>>
   encode(std::string_view text, Documents documents = Documents::None) const;
 
+  // What its post-processor puts around a document.
+  const SpecialTokens &special() const { return json_.special; }
+
 private:
   class Encoder;
   // By their first byte, the longest first.

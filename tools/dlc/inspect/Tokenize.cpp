@@ -1,4 +1,5 @@
-// dlc data tokenize: text to a file of tokens, which many runs can map.
+// dlc data tokenize: text to a file of tokens, which many runs can map; dlc
+// data detokenize: back.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/inspect/DataReport.h"
 
@@ -6,7 +7,9 @@
 #include "runtime/base/files/Mapping.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/data/text/TextFiles.h"
+#include "runtime/data/text/TokenDecoder.h"
 #include "runtime/data/text/Tokenizer.h"
+#include "runtime/data/tokens/TokenFile.h"
 
 #include <algorithm>
 #include <array>
@@ -73,6 +76,64 @@ Status tokenize(const TokenizeArguments &arguments) {
   return {};
 }
 
+struct DetokenizeArguments {
+  std::string path, tokens = "auto", tokenizer, output;
+  bool skipsSpecial = false;
+};
+
+Status detokenize(const DetokenizeArguments &arguments) {
+  DLC_ASSIGN(const auto decoder, TokenDecoder::open(arguments.tokenizer));
+  DLC_ASSIGN(const TokenFile tokens,
+             TokenFile::open(arguments.path, tokenWidthFrom(arguments.tokens)));
+  TokenDecoder::Stream stream(*decoder, arguments.skipsSpecial);
+  std::string text;
+  int64_t without = 0;
+  std::vector<int64_t> some(1 << 16);
+  for (int64_t at = 0; at < tokens.count(); at += int64_t(some.size())) {
+    some.resize(size_t(std::min<int64_t>(1 << 16, tokens.count() - at)));
+    tokens.read(at, int64_t(some.size()), some.data());
+    for (const int64_t token : some) {
+      without += !decoder->textOf(uint32_t(token));
+      text += stream.add(uint32_t(token));
+    }
+  }
+  text += stream.finish();
+  DLC_TRY(mappedFilesStatus());
+  if (without)
+    warning("{} of {} tokens are none of the tokenizer's, and have no text",
+            without, tokens.count());
+  if (arguments.output.empty()) {
+    printOut("{}", text);
+    return {};
+  }
+  return writeFileAtomically(arguments.output, text);
+}
+
+void addDetokenize(CommandLine &line, CLI::App &data) {
+  auto arguments = std::make_shared<DetokenizeArguments>();
+  CLI::App *command =
+      data.add_subcommand("detokenize", "the text of a file of tokens");
+  command->add_option("path", arguments->path, "a .bin of tokens")->required();
+  command
+      ->add_option("--tokenizer", arguments->tokenizer,
+                   "tokenizer.json of the model")
+      ->required();
+  command
+      ->add_option("--tokens", arguments->tokens,
+                   "type of a file without a header")
+      ->check(CLI::IsMember({"auto", "uint16", "uint32"}));
+  command->add_flag("--skip-special-tokens", arguments->skipsSpecial,
+                    "special tokens have no text");
+  command->add_option("-o,--output", arguments->output,
+                      "a file for the text, byte by byte; default: stdout, "
+                      "where control characters are escaped");
+  command->footer("Example:\n  dlc data detokenize book.bin "
+                  "--tokenizer=tokenizer.json -o book.txt");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] { return report(detokenize(*arguments)); };
+  });
+}
+
 } // namespace
 
 Status reportText(const std::string &path, const std::string &tokenizer,
@@ -114,6 +175,7 @@ void addTokenize(CommandLine &line, CLI::App &data) {
   command->callback([&line, arguments] {
     line.chosen = [arguments] { return report(tokenize(*arguments)); };
   });
+  addDetokenize(line, data);
 }
 
 } // namespace dlc::tool

@@ -1,42 +1,12 @@
 #include "runtime/data/text/json/TokenizerFields.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/data/text/unicode/Unicode.h"
+#include "runtime/data/text/unicode/ByteAlphabet.h"
 
 #include <optional>
 
 namespace dlc {
 namespace {
-
-// The bytes that a text of the byte-level alphabet stands for: printable ones
-// as they are, the others as characters from 256 on, in order.
-class ByteAlphabet {
-public:
-  ByteAlphabet() {
-    char32_t next = 256;
-    for (int byte = 0; byte < 256; ++byte) {
-      const bool isPlain = (byte >= '!' && byte <= '~') ||
-                           (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-      bytes_[isPlain ? char32_t(byte) : next++] = char(byte);
-    }
-  }
-
-  std::optional<std::string> bytesOf(std::string_view text) const {
-    std::string bytes;
-    while (!text.empty()) {
-      const Utf8Char c = firstChar(text);
-      const auto found = bytes_.find(c.character);
-      if (c.bytes == 0 || found == bytes_.end())
-        return std::nullopt;
-      bytes += found->second;
-      text.remove_prefix(c.bytes);
-    }
-    return bytes;
-  }
-
-private:
-  std::unordered_map<char32_t, char> bytes_;
-};
 
 Result<BytePairs::Ids> readVocabulary(const Json &vocabulary) {
   if (!vocabulary.is_object())
@@ -114,13 +84,12 @@ Status readByteBpe(const Json &model, BytePairs::Ids vocabulary,
                    BytePairs::Merges merges, TokenizerJson &to) {
   if (isFieldSet(model, "byte_fallback"))
     return refusedName("its model's", "byte_fallback");
-  const ByteAlphabet alphabet;
   BytePairs::Ids ids;
   for (const auto &[text, id] : vocabulary)
-    if (const auto bytes = alphabet.bytesOf(text))
+    if (const auto bytes = bytesOfAlphabet(text))
       ids.emplace(*bytes, id);
   for (auto &[left, right] : merges) {
-    const auto first = alphabet.bytesOf(left), second = alphabet.bytesOf(right);
+    const auto first = bytesOfAlphabet(left), second = bytesOfAlphabet(right);
     if (!first || !second)
       return failed("its merge '{}' is not of two texts in the byte-level "
                     "alphabet",

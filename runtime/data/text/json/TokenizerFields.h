@@ -6,6 +6,8 @@
 
 namespace dlc {
 
+constexpr uint64_t kMaxTokenizerBytes = 256 << 20; // of a file
+
 // A member, or null where there is none.
 const Json &fieldOf(const Json &object, const char *name);
 
