@@ -1,6 +1,8 @@
-"""Cuts a plain text into next-character samples: text-train.npz and text-test.npz beside this file.
+"""Cuts a plain text into next-character samples: text-train.npz and text-test.npz beside this file; and writes
+text-tokenizer.json, by which text is such characters.
 
     python make_text.py kjv.txt        # or .txt.gz
+    python make_text.py                # the tokenizer alone
 
 x[i] is 32 characters, y[i] the character after each of them. A character is 0..94 for the
 printable ASCII from space to tilde and 95 for anything else, the end of a line included.
@@ -8,6 +10,7 @@ Test samples come from the last twentieth of the text, so none overlaps a traini
 """
 
 import gzip
+import json
 import os
 import sys
 
@@ -30,9 +33,23 @@ def samples(text, count, random):
     return windows[:, :-1], windows[:, 1:]
 
 
+def tokenizer():
+    """As Hugging Face's tokenizers read it: each character a token, what is no other an end of line."""
+    vocabulary = {chr(32 + i): i for i in range(95)} | {"\n": 95}
+    model = {"type": "BPE", "dropout": None, "unk_token": "\n", "continuing_subword_prefix": None, "end_of_word_suffix": None,
+             "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": vocabulary, "merges": []}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": None,
+            "post_processor": None, "decoder": {"type": "Fuse"}, "model": model}
+
+
 def main():
-    text = read(sys.argv[1])
     here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "text-tokenizer.json"), "w") as file:
+        json.dump(tokenizer(), file, separators=(",", ":"))
+        file.write("\n")
+    if len(sys.argv) < 2:
+        return
+    text = read(sys.argv[1])
     random = np.random.RandomState(0)
     border = len(text) * 19 // 20
     for name, part, count in ("train", text[:border], TRAIN), ("test", text[border:], TEST):

@@ -24,6 +24,7 @@ void addTrain(CommandLine &line);
 void addEval(CommandLine &line);
 void addSweep(CommandLine &line);
 void addPredict(CommandLine &line);
+void addGenerate(CommandLine &line);
 void addInspect(CommandLine &line);
 void addReplay(CommandLine &line);
 void addCompare(CommandLine &line);

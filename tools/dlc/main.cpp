@@ -25,6 +25,7 @@ static void describe(CommandLine &line) {
   addSweep(line);
   addEval(line);
   addPredict(line);
+  addGenerate(line);
   line.app.add_subcommand("export", "write trained weights as an ONNX model");
   line.app.add_subcommand("diff", "say in what two ONNX models differ");
   line.app.add_subcommand(

@@ -27,9 +27,13 @@ void printText(std::string_view raw) {
     firstError = errno;
 }
 
-int finishOutput(int code) {
+void flushOutput() {
   if (std::fflush(stdout) != 0 && !firstError)
     firstError = errno;
+}
+
+int finishOutput(int code) {
+  flushOutput();
   if (!firstError && !std::ferror(stdout))
     return code;
   if (code == 0 && (firstError == EPIPE || !hasReader()))

@@ -16,6 +16,9 @@ void printOut(fmt::format_string<T...> format, T &&...args) {
   printText(fmt::format(format, std::forward<T>(args)...));
 }
 
+// What was printed so far is to be seen now.
+void flushOutput();
+
 // At the end of a program: its exit code is `code`, unless its output could not
 // be written. A reader that has gone, as `dlc inspect x | head` does, is said
 // by 141 alone, as if by SIGPIPE; anything else is an error with a message.

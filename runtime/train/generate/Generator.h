@@ -1,0 +1,54 @@
+// The logits of the next token, by the predict program of a language model.
+#pragma once
+
+#include "runtime/train/session/Session.h"
+
+namespace dlc {
+
+// A program reads a fixed number of tokens, T. Fewer are filled up behind with
+// token 0, which changes nothing before it in a causal model: that is checked
+// when it is made. All T tokens are computed anew for each one.
+class Generator {
+public:
+  // The session must outlive it, and runs nothing else. Errors (Failed), with
+  // what was found: predict takes more than one input of integers [B, T], has
+  // no output [B, T, V] or [B * T, V] of floats, or several and none 'logits';
+  // a token changes logits before it.
+  static Result<Generator> create(Session &session);
+
+  // Tokens that are read at most.
+  int64_t context() const { return forms_.back().length; }
+  // V, of the logits.
+  int64_t vocabulary() const { return vocabulary_; }
+
+  // Of the token behind these, at least one; of more than context() the last
+  // ones count. By the program of the shortest length that has room. Valid
+  // until the next call. A token that the model does not have is an error
+  // (Usage).
+  Result<std::span<const float>> next(std::span<const int64_t> tokens);
+
+private:
+  // A program for so many tokens.
+  struct Form {
+    const plan::Program *program;
+    int64_t batch, length;
+    int output;
+  };
+
+  explicit Generator(Session &session) : session_(&session) {}
+  Result<Form> formOf(const plan::Program &program) const;
+  Result<int> findLogits(const plan::Program &program, int64_t batch,
+                         int64_t length) const;
+  Status checkCausal();
+  // The first `count` rows of logits.
+  Status run(const Form &form, std::span<const int64_t> tokens, int64_t count,
+             std::vector<float> &logits);
+
+  Session *session_;
+  std::vector<Form> forms_; // the shortest first
+  int64_t vocabulary_ = 0;
+  std::vector<std::byte> input_;
+  std::vector<float> logits_;
+};
+
+} // namespace dlc

@@ -1,0 +1,197 @@
+// dlc generate: text that a language model writes on.
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Rows.h"
+#include "tools/dlc/generate/Vocabulary.h"
+
+#include "runtime/base/files/Files.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/data/tokens/TokenFile.h"
+#include "runtime/train/generate/Generator.h"
+#include "runtime/train/generate/Sampler.h"
+
+#include <chrono>
+#include <iostream>
+#include <iterator>
+
+namespace dlc::tool {
+namespace {
+
+struct GenerateArguments {
+  GenerateArguments();
+
+  std::string model, tokenizer, promptFile;
+  std::optional<std::string> prompt;
+  SamplerOptions sampling;
+  int64_t tokens = 100;
+  Words stops;
+  bool ids = false, specialTokens = false;
+  int averages = 0;
+  std::optional<int64_t> threads;
+  OptionTable table;
+  OptionFlags flags{table, onlySection("generate")};
+};
+
+GenerateArguments::GenerateArguments() {
+  table.group("Options");
+  addModel(table, "generate.model", model);
+  table.text("generate.tokenizer", tokenizer, "FILE|bytes",
+             "tokenizer.json of the model; bytes: tokens are bytes; without "
+             "it, numbers, in the prompt, too");
+  Option &text =
+      table.add("generate.prompt", "what the text begins with", "TEXT");
+  text.set = [this](auto &words) -> Status {
+    DLC_ASSIGN(prompt, oneWord(words));
+    return {};
+  };
+  text.get = [this]() -> std::optional<Words> {
+    return prompt ? std::optional(Words{*prompt}) : std::nullopt;
+  };
+  table.text("generate.prompt-file", promptFile, "FILE",
+             "or a file of it, without one end of line at its end; a .bin has "
+             "tokens with llm.c's header; without both: stdin");
+  table.toggle("generate.special-tokens", specialTokens,
+               "put before it what the tokenizer's post-processor puts before "
+               "a document, as <s>");
+  table.count("generate.tokens", tokens, 1, "so many at most", 1 << 30);
+  table.list("generate.stop", stops, "TOKEN",
+             "tokens that end the text, which are not printed: the text or the "
+             "number of one, several by several flags, or none; default: each "
+             "special token of the tokenizer, but the unknown one");
+  table.toggle("generate.ids", ids, "print numbers of tokens, not their text");
+  addAverages(table, "generate.ema", averages);
+  addThreads(table, "generate.threads", threads, "default: all cores");
+  table.group("Drawing");
+  sampling.addTo(table, "generate");
+  table.require([this](const OptionTable::Given &) {
+    return prompt && !promptFile.empty()
+               ? usageError("--prompt, or --prompt-file: not both")
+               : Status();
+  });
+}
+
+Result<std::vector<int64_t>> tokensOfFile(const std::string &path) {
+  DLC_ASSIGN(const TokenFile file, TokenFile::open(path, std::nullopt));
+  std::vector<int64_t> tokens(size_t(file.count()));
+  file.read(0, file.count(), tokens.data());
+  return tokens;
+}
+
+Result<std::string> promptText(const GenerateArguments &arguments) {
+  if (arguments.prompt)
+    return *arguments.prompt;
+  std::string text;
+  if (arguments.promptFile.empty()) {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    DLC_ASSIGN(text, readFile(arguments.promptFile));
+  }
+  if (text.ends_with('\n'))
+    text.pop_back();
+  return text;
+}
+
+Result<std::vector<int64_t>> promptOf(const GenerateArguments &arguments,
+                                      const Vocabulary &vocabulary) {
+  if (arguments.promptFile.ends_with(".bin"))
+    return tokensOfFile(arguments.promptFile);
+  DLC_ASSIGN(const std::string text, promptText(arguments));
+  DLC_ASSIGN(auto tokens, vocabulary.encode(text, arguments.specialTokens));
+  if (tokens.empty())
+    return usageError("the prompt is empty, and text begins with a token at "
+                      "least: give --prompt{}",
+                      arguments.specialTokens ? "" : ", or --special-tokens");
+  return tokens;
+}
+
+// What was written, and why no more.
+struct Written {
+  int64_t tokens = 0;
+  std::optional<int64_t> end;
+};
+
+Result<Written> write(Generator &generator, std::vector<int64_t> tokens,
+                      const GenerateArguments &arguments,
+                      const Vocabulary &vocabulary,
+                      const std::set<int64_t> &ends) {
+  Vocabulary::Stream stream(vocabulary, arguments.ids);
+  stream.skip(tokens);
+  Written written;
+  bool isFull = false;
+  for (; written.tokens < arguments.tokens; ++written.tokens) {
+    if (!isFull && int64_t(tokens.size()) > generator.context()) {
+      isFull = true;
+      warning("the model reads {0} tokens: from here on the last {0} of the "
+              "text",
+              generator.context());
+    }
+    DLC_ASSIGN(const auto logits, generator.next(tokens));
+    DLC_ASSIGN(
+        const uint32_t token,
+        chooseToken(logits, uint64_t(written.tokens), arguments.sampling));
+    if (ends.count(token)) {
+      written.end = token;
+      break;
+    }
+    if (arguments.tokenizer == "bytes" && token > 255)
+      return failed("the model gives token {}, which is no byte", token);
+    tokens.push_back(token);
+    printText(stream.add(token));
+    flushOutput();
+  }
+  printText(stream.finish() + "\n");
+  return written;
+}
+
+Status generate(const GenerateArguments &arguments) {
+  DLC_ASSIGN(const Vocabulary vocabulary,
+             Vocabulary::open(arguments.tokenizer));
+  DLC_ASSIGN(const auto ends, vocabulary.endsOf(arguments.stops));
+  DLC_ASSIGN(Model model, openModel(arguments.model));
+  DLC_ASSIGN(const auto session,
+             Session::create(std::move(model),
+                             {.threads = int(arguments.threads.value_or(0)),
+                              .averages = arguments.averages}));
+  DLC_ASSIGN(Generator generator, Generator::create(*session));
+  DLC_ASSIGN(auto tokens, promptOf(arguments, vocabulary));
+  const auto begin = std::chrono::steady_clock::now();
+  DLC_ASSIGN(const Written written,
+             write(generator, std::move(tokens), arguments, vocabulary, ends));
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  info("{} tokens, {:.1f} a second{}", written.tokens,
+       double(written.tokens) / std::max(seconds, 1e-9),
+       written.end ? "; ended by " + vocabulary.nameOf(*written.end) : "");
+  return {};
+}
+
+} // namespace
+
+void addGenerate(CommandLine &line) {
+  CLI::App *command = line.app.add_subcommand(
+      "generate", "text by a language model, token by token");
+  auto arguments = std::make_shared<GenerateArguments>();
+  arguments->flags.addTo(*command);
+  command->get_option("model")->required();
+  command->footer(
+      "Text is printed as it comes, without the prompt, and an end of line "
+      "behind it; control characters are escaped.\nThe model is one that "
+      "was compiled for [B, T] tokens: it reads all T again for each "
+      "token.\nWhat fills them up behind the text changes nothing in a "
+      "causal model; one that is not is refused.\n\nExamples:\n"
+      "  dlc generate runs/gpt-1 --tokenizer=tokenizer.json --prompt='Once "
+      "upon'\n"
+      "  dlc generate runs/gpt-1 --tokenizer=tokenizer.json "
+      "--prompt-file=a.txt "
+      "--tokens=500 \\\n      --temperature=0.8 --top-p=0.95 --seed=1 --ema\n"
+      "  echo 5 17 3 | dlc generate runs/gpt-1");
+  command->callback([&line, arguments] {
+    line.chosen = [arguments] {
+      const Status applied = arguments->flags.apply();
+      return report(applied.ok() ? generate(*arguments) : applied);
+    };
+  });
+}
+
+} // namespace dlc::tool
