@@ -185,6 +185,28 @@ class Generate(dlc.TestCase):
         self.assertEqual(self.generate(model=artifact, tokenizer="bytes", prompt="xA", tokens=6), "\u20ac\ufffdB\ufffd")
         self.assertEqual(self.ids(model=artifact, tokenizer="bytes", prompt="xA", tokens=4, ids=True), [0xE2, 0x82, 0xAC, 0xC3])
 
+    def test_tokens_that_are_no_bytes(self):
+        logits = np.zeros((300, 300), np.float32)
+        logits[:, 280] = 1
+        save(self.path("m.onnx"), [helper.make_node("Gather", ["table", "tokens"], ["logits"])], {"table": logits},
+             outputs=[("logits", TensorProto.FLOAT, [2, T, 300])])
+        artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True)
+        self.generate(model=artifact, tokenizer="bytes", prompt="A", code=dlc.FAILED)
+        self.assertIn("the model gives token 280, which is no byte", self.err)
+
+    def test_several_outputs(self):
+        """What is called logits is read; without such a name it is not guessed."""
+        gather, half = helper.make_node("Gather", ["table", "tokens"], ["e"]), np.array([0.5], np.float32)
+        for name, code in ("logits", dlc.OK), ("scores", dlc.FAILED):
+            save(self.path("m.onnx"), [gather, helper.make_node("Mul", ["e", "half"], [name])], table() | {"half": half},
+                 outputs=[(each, TensorProto.FLOAT, [2, T, V]) for each in ("e", name)])
+            artifact = dlc.compile(self.path("m.onnx"), self.path(name + ".dlc"), predict_only=True)
+            found = self.generate(model=artifact, prompt="4", tokens=1, code=code)
+            if code == dlc.OK:
+                self.assertEqual(found, str(self.table_next(4)))
+            else:
+                self.assertIn("and no more outputs, or calls them 'logits'", self.err)
+
     def test_models_that_cannot(self):
         gather = helper.make_node("Gather", ["table", "tokens"], ["e"])
         for what, nodes, ports, message in [
