@@ -77,6 +77,11 @@ public:
   // row can be read; each stream() begins anew.
   virtual bool isStream() const { return false; }
   virtual std::unique_ptr<SampleStream> stream() const;
+  // What a row is called: its file's path, say; nothing if its number says all.
+  virtual std::string nameOf(int64_t) const { return ""; }
+  // Whether a read of this row has found that it cannot be decoded, and gave
+  // another's instead (BadSamples::Skip).
+  virtual bool isReplaced(int64_t) const { return false; }
   // Whether a row costs so much that several threads should read.
   virtual bool isSlow() const { return false; }
   // What tells these samples from others, between ranks and to a run that goes
@@ -109,6 +114,12 @@ public:
   }
   std::vector<std::string> classes() const override {
     return source_->classes();
+  }
+  std::string nameOf(int64_t row) const override {
+    return source_->nameOf(row);
+  }
+  bool isReplaced(int64_t row) const override {
+    return source_->isReplaced(row);
   }
   bool isSlow() const override { return source_->isSlow(); }
   Result<std::string> hash(int threads) const override {

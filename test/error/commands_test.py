@@ -85,7 +85,6 @@ class Commands(dlc.TestCase):
 
     def test_no_output(self):
         self.refuse(["export", self.run_folder], r"--output", dlc.USAGE)
-        self.refuse(["predict", self.run_folder, "--data=x.npz"], r"--output", dlc.USAGE)
 
     def test_output_is_a_folder(self):
         for command in "export", "predict":

@@ -64,12 +64,6 @@ int report(const Status &status);
 // Parses the arguments and runs what they ask for; the program's exit code.
 int parseAndRun(CommandLine &line, int argc, char **argv);
 
-// How samples are made: as the run was trained, but for the options of `table`
-// that were given.
-Result<SampleOptions> sampleOptions(const Model &model,
-                                    const OptionTable &table,
-                                    const OptionTable::Given &given);
-
 // What is wrong with the command line, with a suggestion.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);
 

@@ -3,6 +3,7 @@
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/Rows.h"
+#include "tools/dlc/predict/Samples.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/process/Log.h"

@@ -1,4 +1,4 @@
-// JSON on stdout.
+// JSON and CSV on stdout.
 #pragma once
 
 #include "runtime/base/Json.h"
@@ -9,6 +9,16 @@ namespace dlc::tool {
 // One value and a newline, in ASCII, as dumpJson writes it.
 template <class AnyJson> void printJson(const AnyJson &value, int indent = -1) {
   printText(dumpJson(value, indent, true) + "\n");
+}
+
+// A field as RFC 4180 has it.
+inline std::string csvField(const std::string &text) {
+  if (text.find_first_of(",\"\r\n") == text.npos)
+    return text;
+  std::string quoted = "\"";
+  for (const char c : text)
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
 }
 
 } // namespace dlc::tool

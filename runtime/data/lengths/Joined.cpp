@@ -102,6 +102,14 @@ public:
   std::vector<std::string> classes() const override {
     return sources_[0]->classes();
   }
+  std::string nameOf(int64_t row) const override {
+    const Source &source = ownerOf(row);
+    return source.nameOf(row);
+  }
+  bool isReplaced(int64_t row) const override {
+    const Source &source = ownerOf(row);
+    return source.isReplaced(row);
+  }
   bool isSlow() const override {
     return std::any_of(sources_.begin(), sources_.end(),
                        [](const auto &source) { return source->isSlow(); });
@@ -111,6 +119,19 @@ public:
   }
 
 private:
+  // Which has a row, that becomes its own.
+  const Source &ownerOf(int64_t &row) const {
+    for (const std::string &key : sources_[0]->keys())
+      if (!shared_.contains(key))
+        for (const auto &source : sources_) {
+          const auto head = source->head(key);
+          if (!head || row < head->rows())
+            return *source;
+          row -= head->rows();
+        }
+    return *sources_[0];
+  }
+
   Sources sources_;
   std::set<std::string> shared_;
 };

@@ -81,6 +81,11 @@ public:
     return pictures_->labels()[size_t(row)];
   }
 
+  // Whether it is known to be bad.
+  bool isReplaced(int64_t row) const {
+    return !states_.empty() && states_[size_t(row)] == State::Bad;
+  }
+
 private:
   enum class State : uint8_t { Unknown, Good, Bad };
 
@@ -268,6 +273,12 @@ public:
   }
   std::vector<std::string> classes() const override {
     return pictures_->classes();
+  }
+  std::string nameOf(int64_t row) const override {
+    return pictures_->nameOf(row);
+  }
+  bool isReplaced(int64_t row) const override {
+    return shaped_ && shaped_->isReplaced(row);
   }
   bool isSlow() const override { return true; }
   bool augments() const override { return true; }

@@ -104,14 +104,15 @@ std::string_view nameOf(Task task) {
   return "";
 }
 
-Result<Scores> readScores(const Artifact &artifact, int size) {
+Result<Scores> readScores(const Artifact &artifact, int size,
+                          std::string_view asks) {
   if (!artifact.has(kFile))
-    return usageError("'{}': --metrics needs a loss of class numbers, of 0 and "
+    return usageError("'{}': {} needs a loss of class numbers, of 0 and "
                       "1, or of values (--loss=cross_entropy, nll, focal, "
                       "dice, bce, binary_focal, mse, l1, smooth_l1, huber) on "
                       "an output; this model has --loss={}, by which no output "
                       "can be judged, or was compiled by an older dlc",
-                      artifact.path(), artifact.plan().loss());
+                      artifact.path(), asks, artifact.plan().loss());
   auto scores = scoresOf(artifact, size);
   if (!scores)
     return scores.status().withContext(

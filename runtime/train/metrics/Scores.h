@@ -28,8 +28,9 @@ struct Scores {
 };
 
 // Of samples of this size of the model's.
-// Code::Usage for a model whose loss says nothing of its outputs; Code::Corrupt
-// for a damaged file.
-Result<Scores> readScores(const Artifact &artifact, int size = 0);
+// Code::Usage for a model whose loss says nothing of its outputs, which `asks`
+// needs; Code::Corrupt for a damaged file.
+Result<Scores> readScores(const Artifact &artifact, int size = 0,
+                          std::string_view asks = "--metrics");
 
 } // namespace dlc

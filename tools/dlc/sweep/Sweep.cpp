@@ -78,15 +78,6 @@ std::vector<Words> rowsOf(const SweepFile &file, const SweepResult &result) {
   return rows;
 }
 
-std::string csvField(const std::string &text) {
-  if (text.find_first_of(",\"\n") == text.npos)
-    return text;
-  std::string quoted = "\"";
-  for (const char c : text)
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string csvOf(const std::vector<Words> &rows) {
   std::string text;
   for (const Words &row : rows) {

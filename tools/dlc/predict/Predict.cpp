@@ -1,0 +1,217 @@
+// dlc predict: a trained model's outputs for samples, or their likeliest
+// classes by name.
+#include "tools/dlc/Commands.h"
+#include "tools/dlc/Rows.h"
+#include "tools/dlc/predict/RankTable.h"
+#include "tools/dlc/predict/Samples.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/data/pictures/PictureList.h"
+
+#include <filesystem>
+#include <iostream>
+
+namespace dlc::tool {
+namespace {
+
+struct PredictArguments : SampleArguments {
+  PredictArguments();
+
+  Words pictures; // files, folders, "-" for names on standard input
+  std::string output;
+  int64_t top = 1;
+  bool csv = false, json = false;
+};
+
+PredictArguments::PredictArguments() {
+  addOutput(table, "eval.output", output,
+            ".npz for the outputs as they are, instead of classes: y, or by "
+            "name if there are several");
+  table.count("eval.top", top, 1, "so many classes of each sample are printed",
+              1'000'000);
+  table.toggle("eval.csv", csv, "classes as CSV, with a header");
+  table.toggle("eval.json", json, "classes as JSON: an object a line");
+  table.require([this](const OptionTable::Given &given) -> Status {
+    if (pictures.empty() == data.empty())
+      return usageError("{}: expected samples by --data, or names of pictures",
+                        data.empty() ? "no samples" : "samples twice");
+    for (const char *name : {"top", "csv", "json"})
+      if (isGiven(given, std::string("eval.") + name) && !output.empty())
+        return usageError("--{} is about printed classes, --output writes "
+                          "outputs as they are: give one of them",
+                          name);
+    if (csv && json)
+      return usageError("--csv and --json are both given, expected one");
+    return {};
+  });
+}
+
+// "-" becomes the lines of standard input.
+Words namesOf(const Words &pictures) {
+  Words names;
+  for (const std::string &picture : pictures) {
+    if (picture != "-") {
+      names.push_back(picture);
+      continue;
+    }
+    for (std::string line; std::getline(std::cin, line);)
+      if (!line.empty())
+        names.push_back(line);
+  }
+  return names;
+}
+
+bool holdsArrays(const std::string &path) {
+  constexpr std::string_view kEndings[] = {".npz",     ".npy", ".safetensors",
+                                           ".parquet", ".csv", ".tsv"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view e) { return path.ends_with(e); });
+}
+
+// How pictures are prepared: what a run does not know can only be told.
+Status sayPreparation(const Model &model, const SampleOptions &options) {
+  SampleOptions shown = options;
+  shown.classes.clear();
+  shown.badSamples = BadSamples::Error;
+  std::string how = textOf(shown);
+  if (!options.scale)
+    how = "scale 1/255" + (how.empty() ? "" : ", " + how);
+  if (!model.checkpoint) {
+    warning("'{}' does not say how its training prepared pictures, as a run "
+            "does: by flags alone ({}), and classes have numbers unless "
+            "--classes names them",
+            model.artifact.path(), how);
+    return {};
+  }
+  const auto run = std::filesystem::path(model.checkpoint->path).parent_path();
+  DLC_ASSIGN(const TrainOptions trained,
+             optionsFromYaml((run / "config.yaml").string()));
+  if (!trained.dataCommand.empty() || trained.data == "-")
+    warning("the run was trained on samples of another program, which "
+            "prepared them: pictures are prepared by {}",
+            how);
+  else if (holdsArrays(trained.data))
+    warning("the run was trained on arrays, '{}': pictures are prepared by {}, "
+            "which is right if those were pixels, 0 to 255",
+            trained.data, how);
+  else
+    info("pictures prepared as in training: {}", how);
+  return {};
+}
+
+Result<Judge::Sources> openPictures(const Words &pictures, const Model &model,
+                                    const SampleOptions &options) {
+  DLC_TRY(sayPreparation(model, options));
+  DLC_ASSIGN(auto list, openPictureList(namesOf(pictures)));
+  return Judge::Sources{pictureSource(std::move(list), options.badSamples)};
+}
+
+int64_t countReplaced(const Dataset &data) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < data.samples(); ++i)
+    count += data.source().isReplaced(i);
+  return count;
+}
+
+// Takes out rows that are another sample's.
+void leaveOutReplaced(const Dataset &data, Session::Output &output) {
+  const auto samples = static_cast<size_t>(data.samples());
+  const size_t bytes = output.bytes.size() / samples;
+  size_t kept = 0;
+  for (size_t i = 0; i < samples; ++i)
+    if (!data.source().isReplaced(static_cast<int64_t>(i)))
+      std::copy_n(output.bytes.begin() + ptrdiff_t(i * bytes), bytes,
+                  output.bytes.begin() + ptrdiff_t(kept++ * bytes));
+  output.bytes.resize(kept * bytes);
+  output.shape[0] = output.shape[0] / data.samples() * int64_t(kept);
+}
+
+Status writeOutputs(LoadedSamples &loaded, const std::string &path) {
+  const Dataset &data = loaded.data.sets[0];
+  DLC_ASSIGN(auto outputs, loaded.session->predict(data));
+  const plan::Plan &plan = loaded.session->plan();
+  const plan::Program &program = *plan::findProgram(plan, "predict");
+  const bool hasReplaced = countReplaced(data) > 0;
+  std::vector<NamedArray> arrays;
+  for (Session::Output &output : outputs) {
+    const int port = findOutput(program, output.name);
+    if (hasReplaced && plan::isPrediction(plan, program, program.outputs(port)))
+      leaveOutReplaced(data, output);
+    arrays.push_back({outputs.size() == 1 ? "y" : output.name, output.dtype,
+                      output.shape, output.bytes});
+  }
+  DLC_TRY(writeNpz(path, arrays));
+  for (const NamedArray &array : arrays)
+    info("{}: {} {}", path, array.key, describe(array.dtype, array.shape));
+  return {};
+}
+
+Status printRanks(LoadedSamples &loaded, const PredictArguments &arguments) {
+  const Dataset &data = loaded.data.sets[0];
+  auto ranking =
+      Ranking::create(*loaded.session, loaded.data.sizes[0], "--top");
+  if (!ranking)
+    return ranking.status();
+  const std::string function(ranking->function());
+  info("probabilities: {}output '{}'",
+       function.empty() ? "" : function + " of ", ranking->output());
+  const auto known = static_cast<int64_t>(loaded.options.classes.size());
+  if (known > 0 && known != ranking->classes())
+    warning("{} names of classes, but the model has {}: others have numbers",
+            known, ranking->classes());
+  const RankTable table(arguments.csv    ? RankFormat::Csv
+                        : arguments.json ? RankFormat::Json
+                                         : RankFormat::Text,
+                        data.source(), data.samples(), loaded.options.classes);
+  table.printHead();
+  const auto print = [&](int64_t sample, const auto &ranks) -> Status {
+    if (!data.source().isReplaced(sample))
+      table.print(sample, ranks);
+    return {};
+  };
+  return ranking->run(data, arguments.top, print);
+}
+
+Status predict(const PredictArguments &arguments) {
+  OpenSources open;
+  if (!arguments.pictures.empty())
+    open = [&](const Model &model, const SampleOptions &options) {
+      return openPictures(arguments.pictures, model, options);
+    };
+  DLC_ASSIGN(LoadedSamples loaded, loadSamples(arguments, "predict", open));
+  if (loaded.data.sets.size() > 1)
+    return usageError("--data has samples of {} lengths: predict for each by "
+                      "itself",
+                      loaded.data.sets.size());
+  DLC_TRY(arguments.output.empty() ? printRanks(loaded, arguments)
+                                   : writeOutputs(loaded, arguments.output));
+  if (const int64_t count = countReplaced(loaded.data.sets[0]))
+    warning("{} of {} samples could not be decoded and are left out", count,
+            loaded.data.sets[0].samples());
+  return {};
+}
+
+} // namespace
+
+void addPredict(CommandLine &line) {
+  CLI::App *command = line.app.add_subcommand(
+      "predict", "likeliest classes of samples, or the model's outputs");
+  auto arguments = std::make_shared<PredictArguments>();
+  addSampleCommand(line, *command, arguments, {"model"}, predict);
+  command->add_option("pictures", arguments->pictures,
+                      "files or folders of pictures; -: names on standard "
+                      "input, by lines");
+  command->footer(
+      "Pictures are prepared as the run's evaluation prepares them, and "
+      "classes have the names that it\nknows: of folders, or of a table's "
+      "column. Outputs become probabilities by what the loss says of\nthem: "
+      "logits by softmax or sigmoid.\n\n"
+      "Examples:\n"
+      "  dlc predict runs/flowers new/*.jpg --top=5\n"
+      "  find new -name '*.png' | dlc predict runs/flowers - --csv > "
+      "classes.csv\n"
+      "  dlc predict runs/lenet-1 --data=x.npz -o y.npz");
+}
+
+} // namespace dlc::tool
