@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_set>
 #include <utility>
 
 namespace dlc::import {
@@ -222,7 +223,7 @@ private:
     return y;
   }
   Value named(const std::string &name) {
-    if (std::find(names.begin(), names.end(), name) == names.end())
+    if (known.insert(name).second)
       names.push_back(name);
     const auto value = lookup(name);
     return value ? fraction(*value, 1) : Value();
@@ -230,6 +231,7 @@ private:
 
   const std::string &text;
   const Lookup &lookup;
+  std::unordered_set<std::string> known; // names
   size_t at = 0;
   int depth = 0;
 };

@@ -5,7 +5,7 @@ import os
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from support import model, node, value
+from support import call, model, node, value
 
 EXTERNAL = "data.bin"
 
@@ -151,6 +151,76 @@ def gathers():
     nodes = [node("Gather", ["i", "i"], ["a0"])] + [node("Gather", ["i", f"a{k}"], [f"a{k + 1}"]) for k in range(6)]
     nodes += [node("Cast", ["a6"], ["f"], to=TensorProto.FLOAT), node("Add", ["x", "f"], ["y"])]
     return graph(nodes, {"i": np.zeros((64, 64), np.int64)})
+
+
+def noted_concat(count=150_000):
+    """A node of many inputs, with torch's note of as many tensors."""
+    one = call(node("Concat", ["w"] * count, ["y"], axis=0), "cat", ",".join(["%a"] * count))
+    return graph([one], {"w": np.ones((2, 2), np.float32)})
+
+
+def of_torch(proto):
+    proto.producer_name = "pytorch"
+    return proto
+
+
+def read_often(name, op, count=100_000, **attributes):
+    """One node reads a tensor that is named as a buffer, many times."""
+    return of_torch(graph([node(op, [name] * count + ["x"], ["y"], **attributes)], {name: np.eye(2, dtype=np.float32)}))
+
+
+def one_operand(count=8000, width=60_000):
+    """Tensors that are named as statistics, each beside one value that is made of many."""
+    nodes, last = [node("Sum", ["k"] * width, ["all"])], "x"
+    for i in range(count):
+        nodes += [node("Add", [f"m{i}.mean", "all"], [f"a{i}"]), node("Add", [last, f"a{i}"], [f"v{i}"])]
+        last = f"v{i}"
+    weights = {f"m{i}.mean": np.ones(2, np.float32) for i in range(count)}
+    return of_torch(graph(nodes, {**weights, "k": np.ones(2, np.float32)}, outputs=[last]))
+
+
+def ways_of_a_number(layers=8, width=60):
+    """A number behind which the ways multiply: many negations, their sum, and again."""
+    nodes, last = [], "onnx::Mul_1"
+    for i in range(layers):
+        nodes += [node("Neg", [last], [f"n{i}.{k}"]) for k in range(width)]
+        nodes.append(node("Sum", [f"n{i}.{k}" for k in range(width)], [f"s{i}"]))
+        last = f"s{i}"
+    return of_torch(graph([*nodes, node("Mul", ["x", last], ["y"])], {"onnx::Mul_1": np.float32(1.5)}))
+
+
+def folded_twice(count=12_000):
+    """A tensor of many readers, of which the file says as often what it was folded from."""
+    names = ["x"] + [f"v{i}" for i in range(count // 2)]
+    proto = graph([call(node("Add", [a, "w"], [b]), "add", "%v, %w") for a, b in zip(names, names[1:])],
+                  {"w": np.ones(2, np.float32)}, outputs=names[-1:])
+    for _ in range(count):
+        info = proto.graph.value_info.add()
+        info.CopyFrom(value("w", [2]))
+        info.metadata_props.add(key="pkg.onnxscript.optimizer.folded_from", value="['q']")
+    return proto
+
+
+def nearly_zeros(count=10_000, width=300_000):
+    """Many nodes read a tensor whose last number alone is none like the others."""
+    names, weight = ["x"] + [f"v{i}" for i in range(count)], np.zeros(width, np.float32)
+    weight[-1] = 1
+    return model([node("Add", [a, "w"], [b]) for a, b in zip(names, names[1:])], [value("x", [width])],
+                 [value(names[-1], None)], {"w": weight})
+
+
+def second_calls(count=15_000):
+    """Modules that are named as second calls, of one convolution's weight."""
+    names = ["x"] + [f"v{i}" for i in range(count)]
+    nodes = [node("Conv", [a, "onnx::Conv_1"], [b], name=f"/m{i}_1/Conv") for i, (a, b) in enumerate(zip(names, names[1:]))]
+    return of_torch(model(nodes, [value("x", [1, 1, 2, 2])], [value(names[-1], None)],
+                          {"onnx::Conv_1": np.ones((1, 1, 1, 1), np.float32)}))
+
+
+def sum_of_dimensions(count=150_000):
+    proto = graph(chain("Relu", 1))
+    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "+".join(f"a{i}" for i in range(count))
+    return proto
 
 
 def wire(number, content):

@@ -79,6 +79,14 @@ class Budget(dlc.TestCase):
             self.refuse(proto, "inlining function 'f::.*' needs .* --import-budget=SIZE")
         self.accept(bombs.functions(1, 60))
 
+    def test_what_notes_and_names_say_costs_no_more_than_they_are_long(self):
+        for proto in (bombs.noted_concat(), bombs.read_often("mean", "Sum"), bombs.read_often("freqs", "Concat", axis=0),
+                      bombs.one_operand(), bombs.ways_of_a_number(), bombs.folded_twice(), bombs.nearly_zeros(),
+                      bombs.second_calls()):
+            with self.subTest(proto.graph.node[0].op_type, inputs=len(proto.graph.node[0].input)):
+                self.accept(proto)
+        self.refuse(bombs.sum_of_dimensions(), "bind it with --dim a0=N --dim a1=N")
+
     def test_empty_messages(self):
         for proto, message in [
             (bombs.repeated(1), "no outputs"), (bombs.repeated(5), "an initializer has no name"),

@@ -8,6 +8,8 @@
 namespace dlc::import {
 namespace {
 
+constexpr size_t kComparedAtOnce = 64; // bytes
+
 constexpr const char *kFoldedFrom = "pkg.onnxscript.optimizer.folded_from";
 
 /// "['fc.bias', 'val_1']" -> its strings.
@@ -28,9 +30,11 @@ public:
   explicit FoldedFrom(Restoring &work) : work(work), edit(work.edit) {}
 
   void run() {
+    std::set<std::string> settled; // a file may say it twice
     for (const auto &value : edit.graph.value_info())
       for (const auto &entry : value.metadata_props())
-        if (entry.key() == kFoldedFrom && isFolded(value.name()))
+        if (entry.key() == kFoldedFrom && settled.insert(value.name()).second &&
+            isFolded(value.name()))
           settle(value.name(), quotedStrings(entry.value()));
   }
 
@@ -74,15 +78,15 @@ private:
 
   void settle(const std::string &name,
               const std::vector<std::string> &sources) {
-    std::vector<std::string> parameters;
-    std::copy_if(sources.begin(), sources.end(), std::back_inserter(parameters),
+    std::set<std::string> parameters;
+    std::copy_if(sources.begin(), sources.end(),
+                 std::inserter(parameters, parameters.end()),
                  [&](const std::string &source) {
                    return work.notes.isParameterTarget(source);
                  });
     if (!parameters.empty())
       work.sources[name] = {
-          {parameters.begin(), parameters.end()},
-          std::any_of(sources.begin(), sources.end(), computes)};
+          parameters, std::any_of(sources.begin(), sources.end(), computes)};
     if (!sources.empty() && parameters.empty() && !mayBeMerged(name)) {
       work.file.roles[name] = Role::Constant;
       if (edit.weight(name)->elements() > 1)
@@ -101,7 +105,7 @@ private:
   /// zeros x + b, such as a recurrent layer's first step: each row is b.
   bool repeatRow(const std::string &name,
                  const std::vector<std::string> &sources,
-                 const std::vector<std::string> &parameters) {
+                 const std::set<std::string> &parameters) {
     bool zeros = std::any_of(
         sources.begin(), sources.end(), [](const std::string &source) {
           return source == "zeros" || source.starts_with("zeros_") ||
@@ -110,7 +114,11 @@ private:
     const Weight value = *edit.weight(name);
     for (const std::string &parameter : parameters) {
       const Weight *row = edit.weight(parameter);
-      if (!zeros || !row || !isRowOf(*row, value))
+      if (!zeros || !row)
+        continue;
+      if (!work.spend(1 + value.bytes / kComparedAtOnce))
+        return false;
+      if (!isRowOf(*row, value))
         continue;
       std::string rows = edit.unusedName(name + "/rows");
       edit.addNode("Expand", {parameter, edit.integers(value.shape)}, rows);

@@ -142,6 +142,9 @@ private:
   std::unordered_map<std::string, int> nodes; // of a module, that compute
   std::map<std::pair<std::string, std::string>, int> ops; // of a module
   std::unordered_set<std::string> parents; // modules with modules or parameters
+  /// The modules that read a tensor as their weight, once one has asked.
+  mutable std::unordered_map<std::string, std::unordered_set<std::string>>
+      callers;
 };
 
 /// torch's notes say that a batch norm was folded into it.

@@ -105,10 +105,13 @@ bool ScopeNames::isSecondCall(const onnx::NodeProto &node,
   const std::string first = withoutCount(module);
   if (first == module || node.input_size() < 2)
     return false;
-  const auto readers = work.edit.uses(node.input(1));
-  return std::any_of(readers.begin(), readers.end(), [&](const Use &use) {
-    return use.slot == 1 && moduleOf(work.notes, *use.node) == first;
-  });
+  auto [it, isNew] = callers.try_emplace(node.input(1));
+  if (isNew)
+    for (const Use &use : work.edit.uses(node.input(1)))
+      if (auto caller = moduleOf(work.notes, *use.node);
+          caller && use.slot == 1)
+        it->second.insert(*caller);
+  return it->second.count(first) > 0;
 }
 
 /// Weights of convolutions have names of their own, unless a norm is in them.

@@ -229,6 +229,10 @@ void TorchNotes::readCalls(const onnx::GraphProto &graph) {
     if (!call.known)
       continue;
     indexTensors(call);
+    std::set<std::string> read;
+    for (const std::string &input : node.input())
+      if (!read.insert(input).second)
+        call.repeated.insert(input);
     calls[&node] = std::move(call);
   }
   isNewer =
@@ -273,9 +277,8 @@ std::optional<std::string> TorchNotes::source(const onnx::NodeProto &node,
   }
   const bool inOrder = keepsOrder(node.op_type()) &&
                        node.input_size() == int(call.tensors.size());
-  const auto &inputs = node.input();
   // Read twice, it stands for equal tensors of other names, too.
-  if (inOrder && std::count(inputs.begin(), inputs.end(), own) > 1)
+  if (inOrder && call.repeated.count(own))
     return call.tensors[size_t(slot)];
   if (auto place = call.places.find(own); place != call.places.end())
     return call.tensors[place->second];

@@ -26,6 +26,7 @@ struct TorchCall {
   std::vector<std::string> tensors; // among the arguments, without '%'
   std::unordered_map<std::string, size_t> places; // in tensors, also by target
   std::optional<std::string> only; // parameter or buffer among the tensors
+  std::set<std::string> repeated;  // what the node reads more than once
 };
 
 /// All notes of a graph, read once. Anything malformed reads as absent, and so

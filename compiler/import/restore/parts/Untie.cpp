@@ -242,7 +242,7 @@ private:
       origin.values.insert(*value);
       return {keyOfFolded(*value, origin, splat), origin};
     }
-    if (import::isSplat(weight) && work.notes.isFilledIn(*use.node, use.slot)) {
+    if (work.notes.isFilledIn(*use.node, use.slot) && isSplat(name, weight)) {
       origin.filledIn = true;
       return {"filled in", origin};
     }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kLongestTail = 16;     // nodes from the vector to the Add
 constexpr size_t kBranchNodes = 512; // looked at to find where it begins
+constexpr size_t kBranchLooks = 4 * kBranchNodes; // at what they read
 
 bool isArrangement(const onnx::NodeProto &node) {
   static const std::set<std::string> ops = {"Identity", "Transpose", "Reshape",
@@ -126,12 +127,15 @@ private:
   bool isMadeFrom(const std::string &branch, const std::string &start) const {
     std::deque<std::string> left{branch};
     std::set<std::string> seen{branch};
+    size_t looks = 0;
     while (!left.empty() && seen.size() < kBranchNodes) {
       const auto *maker = flow.maker(left.front());
       left.pop_front();
       for (int i = 0; maker && i < maker->input_size(); ++i) {
         if (maker->input(i) == start)
           return true;
+        if (++looks > kBranchLooks)
+          return false;
         if (seen.insert(maker->input(i)).second)
           left.push_back(maker->input(i));
       }

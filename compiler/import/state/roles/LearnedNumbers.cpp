@@ -8,9 +8,10 @@
 namespace dlc::import {
 namespace {
 
-constexpr int kDepth = 8;       // nodes behind a number
-constexpr int kKnownDepth = 6;  // before an operand
-constexpr size_t kReaders = 64; // of one value
+constexpr int kDepth = 8;              // nodes behind a number
+constexpr int kKnownDepth = 6;         // before an operand
+constexpr size_t kReaders = 64;        // of one value
+constexpr int kMostNumberLooks = 1024; // at operands, for one number
 
 using Operators = std::set<std::string>;
 
@@ -36,7 +37,9 @@ public:
     bool isSetting = false;
     for (const auto *node : readers)
       for (int slot = 0; slot < node->input_size(); ++slot)
-        if (node->input(slot) == value) {
+        if (++looks > kMostNumberLooks) {
+          return NumberUse::Setting;
+        } else if (node->input(slot) == value) {
           const NumberUse use = readBy(*node, slot, depth);
           isSetting |= use == NumberUse::Setting;
           found = std::max(found, use);
@@ -89,7 +92,8 @@ private:
     return depth < kKnownDepth &&
            std::all_of(maker->input().begin(), maker->input().end(),
                        [&](const std::string &input) {
-                         return input.empty() || isKnown(input, depth + 1);
+                         return ++looks <= kMostNumberLooks &&
+                                (input.empty() || isKnown(input, depth + 1));
                        });
   }
 
@@ -111,6 +115,7 @@ private:
   const OnnxFile &file;
   const ValueFlow &flow;
   const Weight *weight;
+  mutable int looks = 0;
 };
 
 } // namespace

@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 namespace dlc::import {
 namespace {
 
-constexpr int kLongestUse = 8;  // nodes from a tensor to what tells its use
-constexpr int kInputSteps = 8;  // from an input of the model to a statistic
-constexpr int kKnownSteps = 12; // from an operand to the file's tensors
-constexpr int kMostLooks = 512; // at values, for one question
+constexpr int kLongestUse = 8;   // nodes from a tensor to what tells its use
+constexpr int kInputSteps = 8;   // from an input of the model to a statistic
+constexpr int kKnownSteps = 12;  // from an operand to the file's tensors
+constexpr int kMostLooks = 1024; // at operands, for one tensor
 
 using OperatorNames = std::set<std::string>;
 
@@ -89,13 +90,20 @@ public:
 private:
   template <typename Told>
   bool anyReader(const std::string &value, int depth, Told told) const {
-    if (depth > kLongestUse || ++looks > kMostLooks)
+    if (depth > kLongestUse)
       return false;
-    for (const auto *node : flow.readers(value))
-      for (int slot = 0; slot < node->input_size(); ++slot)
+    const onnx::NodeProto *before = nullptr; // one that reads it twice is twice
+    for (const auto *node : flow.readers(value)) {
+      if (node == std::exchange(before, node))
+        continue;
+      for (int slot = 0; slot < node->input_size(); ++slot) {
+        if (++looks > kMostLooks)
+          return false;
         if (node->input(slot) == value && node->output_size() > 0 &&
             told(*node, slot))
           return true;
+      }
+    }
     return false;
   }
 
@@ -104,10 +112,11 @@ private:
     const auto *maker = flow.maker(value);
     if (!maker)
       return value.empty() || file.weights.find(value) != nullptr;
-    return depth < kKnownSteps && ++looks <= kMostLooks &&
+    return depth < kKnownSteps &&
            std::all_of(maker->input().begin(), maker->input().end(),
                        [&](const std::string &input) {
-                         return isKnown(input, depth + 1);
+                         return ++looks <= kMostLooks &&
+                                isKnown(input, depth + 1);
                        });
   }
 
