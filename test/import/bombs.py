@@ -217,6 +217,19 @@ def second_calls(count=15_000):
                           {"onnx::Conv_1": np.ones((1, 1, 1, 1), np.float32)}))
 
 
+def empty_iterations(op):
+    """A body without a node, 2^40 times."""
+    kind, times = TensorProto.INT64, 1 << 40
+    if op == "Loop":
+        ends = [value("c", [], TensorProto.BOOL), value("s", None)]
+        body = helper.make_graph([], "b", [value("i", [], kind), *ends], ends)
+        return graph([node("Loop", ["n", "", "x"], ["y"], body=body)], {"n": np.int64(times)})
+    body = helper.make_graph([], "b", [value("s", None), value("e", None)], [value("s", None)])
+    proto = graph([node("Scan", ["x", "z"], ["y"], body=body, num_scan_inputs=1)])
+    proto.graph.initializer.add(name="z", data_type=TensorProto.FLOAT, dims=[times, 0])
+    return proto
+
+
 def sum_of_dimensions(count=150_000):
     proto = graph(chain("Relu", 1))
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "+".join(f"a{i}" for i in range(count))

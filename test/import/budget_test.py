@@ -87,6 +87,11 @@ class Budget(dlc.TestCase):
                 self.accept(proto)
         self.refuse(bombs.sum_of_dimensions(), "bind it with --dim a0=N --dim a1=N")
 
+    def test_iterations_without_nodes(self):
+        for op in "Loop", "Scan":
+            with self.subTest(op):
+                self.refuse(bombs.empty_iterations(op), "expanding 'y' needs .* left of the import's budget")
+
     def test_empty_messages(self):
         for proto, message in [
             (bombs.repeated(1), "no outputs"), (bombs.repeated(5), "an initializer has no name"),

@@ -121,6 +121,17 @@ std::string iterationOf(const BodyExpander &e, int64_t i) {
   return fmt::format("{}[{}]", e.label, i);
 }
 
+/// What an iteration takes beside its nodes: one without any may be one of
+/// many, too.
+LogicalResult keepIteration(const BodyExpander &e,
+                            const onnx::GraphProto &body) {
+  constexpr size_t kValueBytes = 64;
+  const size_t values = size_t(body.input_size() + body.output_size());
+  Status kept = e.n.table.budget().keep(kMadeNodeBytes + values * kValueBytes,
+                                        "expanding '" + e.label + "'");
+  return kept.ok() ? success() : LogicalResult(e.n.fail(kept));
+}
+
 //===--- Loop -------------------------------------------------------------===//
 
 /// Iterations at most: the trip count, or any number.
@@ -174,10 +185,8 @@ LogicalResult unrollLoop(const Node &n) {
         break;
     }
     const std::string prefix = iterationOf(e, i);
-    if (Status kept = n.table.budget().keep(kMadeNodeBytes,
-                                            "expanding '" + e.label + "'");
-        !kept.ok())
-      return n.fail(kept);
+    if (failed(keepIteration(e, body)))
+      return failure();
     GraphNames names;
     names[body.input(0).name()] =
         e.define(prefix + "/iteration", HostTensor::scalar(DType::I64, i));
@@ -298,6 +307,8 @@ LogicalResult unrollScan(const Node &n) {
   const int64_t steps = over->front().steps;
   for (int64_t i = 0; i < steps; ++i) {
     const std::string prefix = iterationOf(e, i);
+    if (failed(keepIteration(e, body)))
+      return failure();
     GraphNames names;
     for (int k = 0; k < states; ++k)
       names[body.input(k).name()] = state[k];
