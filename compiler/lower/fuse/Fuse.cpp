@@ -5,7 +5,8 @@
 //   1. every user of it is in that cluster or stands after the cluster's last
 //      op, so that the cluster can run at the place of its last op and no cycle
 //      can arise, and
-//   2. the loops fit (Domain below).
+//   2. the loops fit (Domain below). Where cheap ops are repeated, a number a
+//      row comes with the reduction of the rows that it is made from.
 // Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
 // users that then read no more; for what remains it starts a cluster of its
 // own. Constants and iotas are cloned into every cluster that uses them. Then
@@ -36,6 +37,9 @@ constexpr int64_t kNegligible = 16;
 /// Ops between clusters that may as well run together.
 constexpr int64_t kSoon = 16;
 
+/// Most ops that finish a row's reduction where it joins with them.
+constexpr size_t kFinishing = 8;
+
 class Fuser {
 public:
   Fuser(Block &block, FuseOptions options)
@@ -53,7 +57,8 @@ public:
     for (Operation &op : llvm::reverse(block))
       ops.push_back(&op);
     for (Operation *op : ops)
-      if (Class c = classify(op); c != Class::None && c != Class::Clone)
+      if (Class c = classify(op); c != Class::None && c != Class::Clone &&
+                                  !clusters.clusterOf.contains(op))
         place(op, c);
     for (Operation *op : replaced)
       op->erase();
@@ -88,11 +93,19 @@ private:
     });
   }
 
-  /// Rule 1.
-  bool mayRunIn(Operation *op, Cluster &c) {
-    return llvm::all_of(op->getUsers(), [&](Operation *u) {
-      return c.members.contains(u) || clusters.position[u] > c.last;
+  /// Rule 1, for ops that join together.
+  bool mayRunIn(ArrayRef<Operation *> ops, Cluster &c) {
+    return llvm::all_of(ops, [&](Operation *op) {
+      return llvm::all_of(op->getUsers(), [&](Operation *u) {
+        return c.members.contains(u) || llvm::is_contained(ops, u) ||
+               runsAt(u) > c.last;
+      });
     });
+  }
+  /// An op that is repeated runs with its cluster, wherever the op stands.
+  int64_t runsAt(Operation *op) {
+    return repeated.contains(op) ? clusters.clusterOf.lookup(op)->last
+                                 : clusters.position[op];
   }
   bool escapes(Operation *op, Cluster &c) {
     return llvm::any_of(op->getUsers(),
@@ -223,8 +236,45 @@ private:
           mergeCandidates(op, cls);
         return true;
       }
+      if (leaves && bringsRows(op, *c))
+        return true;
     }
     return false;
+  }
+  /// Whether op, a number a row to c, whose loops have no reduction yet, joins
+  /// it with the reduction of these rows that it is made from, and with what is
+  /// between: the scale of a norm of rows.
+  bool bringsRows(Operation *op, Cluster &c) {
+    if (c.domain.reduces || !isa<ir::ElementwiseInterface>(op))
+      return false;
+    SmallVector<Operation *> ops{op};
+    Operation *reduction = nullptr;
+    for (size_t i = 0; i < ops.size() && !reduction; ++i)
+      for (Value v : ops[i]->getOperands()) {
+        Operation *def = v.getDefiningOp();
+        if (!def || clusters.clusterOf.contains(def) ||
+            llvm::is_contained(ops, def) || resultShape(def) != resultShape(op))
+          continue;
+        if (isReduce(def) && !reduction)
+          reduction = def;
+        else if (isa<ir::ElementwiseInterface>(def) && ops.size() < kFinishing)
+          ops.push_back(def);
+      }
+    if (!reduction)
+      return false;
+    const Domain own = Domain::of(reduction);
+    if (!own.isRows() || !own.worthRows() || own.full != c.domain.full ||
+        !own.isKept(resultShape(op)) || feedsMove(op, c))
+      return false;
+    ops.push_back(reduction);
+    if (!mayRunIn(ops, c) || inputsWith(ops, c).size() > kMaxInputs ||
+        !c.hasRoomFor(ops))
+      return false;
+    c.domain = own;
+    for (Operation *o : ops)
+      clusters.add(o, c);
+    mergeCandidates(reduction, Class::Reduce);
+    return true;
   }
   /// What reads op in the same loops becomes one kernel, if it reduces, is
   /// small, or runs soon: others gain little and live longer.
@@ -273,6 +323,7 @@ private:
           made->getResult(0),
           [&](OpOperand &use) { return c->members.contains(use.getOwner()); });
       clusters.position[made] = clusters.position.lookup(op);
+      repeated.insert(made);
       leaves->copy(op, made);
       clusters.add(made, *c);
     }
@@ -307,7 +358,7 @@ private:
   /// What c reads for op itself and would not read otherwise.
   int64_t bytesMore(Operation *op, Cluster &c) {
     Leaves::Values more = leaves->ofOperands(op);
-    for (Value v : inputsWith(nullptr, c))
+    for (Value v : inputsWith({}, c))
       if (v.getDefiningOp() != op)
         for (Value leaf : leaves->of(v))
           more.erase(leaf);
@@ -317,18 +368,19 @@ private:
     return sum;
   }
 
-  /// The inputs of c and of op, which joins it.
-  llvm::SmallPtrSet<Value, 16> inputsWith(Operation *op, Cluster &c) {
+  /// The inputs of c and of `more`, which joins it.
+  llvm::SmallPtrSet<Value, 16> inputsWith(ArrayRef<Operation *> more,
+                                          Cluster &c) {
     llvm::SmallPtrSet<Value, 16> inputs;
     auto collect = [&](Operation *o) {
       for (Value v : o->getOperands())
         if (Operation *def = v.getDefiningOp();
-            !def || (def != op && !c.members.contains(def) &&
-                     classify(def) != Class::Clone))
+            !def || (!llvm::is_contained(more, def) &&
+                     !c.members.contains(def) && classify(def) != Class::Clone))
           inputs.insert(v);
     };
-    if (op)
-      collect(op);
+    for (Operation *o : more)
+      collect(o);
     for (Operation *o : c.ops)
       collect(o);
     return inputs;
@@ -389,6 +441,7 @@ private:
   Clusters clusters;
   std::optional<Leaves> leaves; // null: nothing is repeated
   SmallVector<Operation *> replaced;
+  llvm::DenseSet<Operation *> repeated; // the copies
 };
 
 struct Fuse : impl::FuseBase<Fuse> {
