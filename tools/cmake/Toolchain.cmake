@@ -41,3 +41,9 @@ list(PREPEND CMAKE_PREFIX_PATH ${DLC_VENV})
 add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter)
 # -O2: the code that must be fast is generated or in libraries, and -O3 costs build time.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
+# GCC looks for its garbage once 128 MB are new, and again and again in what a precompiled header brings
+# along: a tenth of the time of a file, to save a fifth of its memory.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options("SHELL:--param ggc-min-heapsize=1000000")
+endif()
