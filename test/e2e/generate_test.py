@@ -207,6 +207,32 @@ class Generate(dlc.TestCase):
             else:
                 self.assertIn("and no more outputs, or calls them 'logits'", self.err)
 
+    def test_masks_and_positions(self):
+        """Those of Hugging Face's models: all tokens count, in their order; here logits of tokens at positions, times the mask."""
+        positions = np.random.default_rng(5).normal(size=(T, V)).astype(np.float32)
+        nodes = [helper.make_node("Gather", ["table", "tokens"], ["e"]), helper.make_node("Gather", ["positions", "position_ids"], ["p"]),
+                 helper.make_node("Add", ["e", "p"], ["s"]), helper.make_node("Cast", ["attention_mask"], ["m"], to=TensorProto.FLOAT),
+                 helper.make_node("Unsqueeze", ["m", "axis"], ["u"]), helper.make_node("Mul", ["s", "u"], ["logits"])]
+        for mask in TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT:
+            with self.subTest(mask):
+                save(self.path("m.onnx"), nodes, table() | {"positions": positions, "axis": np.array([2])},
+                     [("position_ids", TensorProto.INT64, [2, T]), ("tokens", TensorProto.INT64, [2, T]), ("attention_mask", mask, [2, T])])
+                shutil.rmtree(self.path("m.dlc"), ignore_errors=True)
+                artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True)
+                tokens = [1, 8]
+                for _ in range(4):
+                    tokens.append(int((table()["table"][tokens[-1]] + positions[len(tokens) - 1]).argmax()))
+                self.assertEqual(self.ids(model=artifact, prompt="1 8", tokens=4), tokens[2:])
+
+    def test_empty_past(self):
+        """A decoder's past, bound to no tokens, is no input of predict; what it would hand on is no output that counts."""
+        nodes = [helper.make_node("Gather", ["table", "tokens"], ["e"]), helper.make_node("Concat", ["past", "e"], ["present"], axis=1),
+                 helper.make_node("CumSum", ["present", "axis"], ["logits"])]
+        save(self.path("m.onnx"), nodes, table() | {"axis": np.array(1)}, [("tokens", TensorProto.INT64, [2, T]), ("past", TensorProto.FLOAT, [2, "p", V])],
+             [("present", TensorProto.FLOAT, [2, "q", V]), ("logits", TensorProto.FLOAT, [2, "q", V])])
+        artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True, dim="p=0")
+        self.assertEqual(self.ids(model=artifact, prompt="1 8", tokens=1), [int(table()["table"][[1, 8]].sum(0).argmax())])
+
     def test_models_that_cannot(self):
         gather = helper.make_node("Gather", ["table", "tokens"], ["e"])
         for what, nodes, ports, message in [
@@ -216,9 +242,11 @@ class Generate(dlc.TestCase):
                  r"logits \[2, 6, V\] or \[12, V\] of each of \[2, 6\] tokens: predict puts out 'logits' \[2, 12\]"),
                 ("two inputs", [gather, helper.make_node("Add", ["e", "x"], ["logits"])],
                  {"inputs": [("tokens", TensorProto.INT64, [2, T]), ("x", TensorProto.FLOAT, [2, T, V])]},
-                 r"a model of tokens alone, integers \[B, T\]: predict takes 'tokens' \[2, 6\], 'x' \[2, 6, 12\]; export")]:
+                 r"a model of tokens, integers \[B, T\], .*: predict takes 'tokens' \[2, 6\], 'x' \[2, 6, 12\]; export"),
+                ("another row", [gather, helper.make_node("Unsqueeze", ["x", "axis"], ["u"]), helper.make_node("Add", ["e", "u"], ["logits"])],
+                 {"inputs": [("tokens", TensorProto.INT64, [2, T]), ("x", TensorProto.FLOAT, [2, T])]}, "'x'")]:
             with self.subTest(what):
-                save(self.path("m.onnx"), nodes, table() | {"one": np.array([1])}, **ports)
+                save(self.path("m.onnx"), nodes, table() | {"one": np.array([1]), "axis": np.array([2])}, **ports)
                 shutil.rmtree(self.path("m.dlc"), ignore_errors=True)
                 artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True)
                 self.generate(model=artifact, prompt="1", code=dlc.FAILED)

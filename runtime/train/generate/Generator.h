@@ -11,9 +11,10 @@ namespace dlc {
 class Generator {
 public:
   // The session must outlive it, and runs nothing else. Errors (Failed), with
-  // what was found: predict takes more than one input of integers [B, T], has
-  // no output [B, T, V] or [B * T, V] of floats, or several and none 'logits';
-  // a token changes logits before it.
+  // what was found: predict takes other inputs than integers [B, T] and, beside
+  // them, 'attention_mask' (ones) and 'position_ids' (0 to T - 1), both [B, T]
+  // or [1, T]; it has no output [B, T, V] or [B * T, V] of floats, or several
+  // and none 'logits'; a token changes logits before it.
   static Result<Generator> create(Session &session);
 
   // Tokens that are read at most.
@@ -32,7 +33,8 @@ private:
   struct Form {
     const plan::Program *program;
     int64_t batch, length;
-    int output;
+    int tokens, output; // ports
+    Batch inputs;       // of all ports: the tokens' is filled for each run
   };
 
   explicit Generator(Session &session) : session_(&session) {}
@@ -41,13 +43,12 @@ private:
                          int64_t length) const;
   Status checkCausal();
   // The first `count` rows of logits.
-  Status run(const Form &form, std::span<const int64_t> tokens, int64_t count,
+  Status run(Form &form, std::span<const int64_t> tokens, int64_t count,
              std::vector<float> &logits);
 
   Session *session_;
   std::vector<Form> forms_; // the shortest first
   int64_t vocabulary_ = 0;
-  std::vector<std::byte> input_;
   std::vector<float> logits_;
 };
 
