@@ -126,6 +126,31 @@ template <class From, class To> SharedBytes widen(const SharedBytes &from) {
   return {*wide, wide};
 }
 
+// Column-major elements of so many bytes, row by row.
+SharedBytes inRows(const SharedBytes &from, const std::vector<int64_t> &shape,
+                   uint64_t size) {
+  auto rows = std::make_shared<std::vector<std::byte>>(from.bytes.size());
+  std::vector<uint64_t> strides;
+  uint64_t stride = size;
+  for (int64_t dim : shape) {
+    strides.push_back(stride);
+    stride *= static_cast<uint64_t>(dim);
+  }
+  std::vector<int64_t> at(shape.size());
+  uint64_t offset = 0;
+  for (uint64_t to = 0; to < rows->size(); to += size) {
+    std::memcpy(rows->data() + to, from.bytes.data() + offset, size);
+    for (size_t d = shape.size(); d-- > 0;) {
+      offset += strides[d];
+      if (++at[d] < shape[d])
+        break;
+      offset -= strides[d] * static_cast<uint64_t>(shape[d]);
+      at[d] = 0;
+    }
+  }
+  return {*rows, rows};
+}
+
 // How a dtype of numpy is stored here.
 struct Kind {
   std::string_view code; // without byte order
@@ -211,9 +236,6 @@ static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
   if (!header)
     return header.status().withContext(fmt::format("its header is damaged"));
   DLC_ASSIGN(Kind kind, kindOf(header->descr));
-  if (header->fortranOrder && header->shape.size() > 1)
-    return failed("is in column-major (Fortran) order: store "
-                  "numpy.ascontiguousarray of it");
   SharedBytes data{content.bytes.subspan(start), content.owner};
   std::optional<uint64_t> bytes = checkedElements(header->shape);
   bytes = bytes ? checkedMul(*bytes, kind.size) : bytes;
@@ -222,6 +244,11 @@ static Result<Array> parseNpyOf(const SharedBytes &content, uint64_t size) {
                   size - start, bytes ? std::to_string(*bytes) : "less");
   if (content.bytes.size() < size)
     return Array{kind.dtype, std::move(header->shape), {}};
+  if (header->fortranOrder && header->shape.size() > 1) {
+    DLC_TRY(checkMemory(*bytes, "an array in column-major (Fortran) order, of "
+                                "which a copy in rows is made"));
+    data = inRows(data, header->shape, kind.size);
+  }
   if (kind.convert) {
     DLC_ASSIGN(data, widened(kind.code, data));
   }

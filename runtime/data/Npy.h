@@ -26,8 +26,9 @@ std::string describe(DType dtype, const std::vector<int64_t> &shape);
 std::vector<int64_t> sampleShape(const std::vector<int64_t> &shape);
 
 // The content of a .npy file. Little-endian bool, u8, i32, i64, f16, f32, f64;
-// i8, i16 and u16 become i32, u32 becomes i64. Others and column-major order
-// are refused by name.
+// i8, i16 and u16 become i32, u32 becomes i64; of those, and of an array in
+// column-major order (pandas' to_numpy()), a copy is made. Others are refused
+// by name.
 Result<Array> parseNpy(const SharedBytes &content);
 
 // A file of named arrays: a .npz, or a .npy whose array is called "x".

@@ -31,6 +31,8 @@ class BadParquet(dlc.TestCase):
             with self.subTest(columns):
                 self.refuse(message, odd, columns=columns)
         self.refuse("column 'name' has text, expected numbers: --columns says which are read", odd, columns="y:label")
+        self.refuse(r"column 'image\.bytes' has bytes, expected numbers: .*; pictures are read from a folder for each class, or WebDataset's \.tar",
+                    os.path.join(FOLDER, "pictures.parquet"), columns="x:image.bytes;y:label")
 
     def test_files(self):
         with open(os.path.join(FOLDER, "none.parquet"), "rb") as file:

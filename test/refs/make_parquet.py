@@ -90,6 +90,8 @@ def main():
                     "place": pa.array([{"x": 1.0, "y": 2.0}] * 5), "map": pa.array([[("k", 1)]] * 5, pa.map_(pa.string(), pa.int64())),
                     "label": pa.array([0, 1, 2, 3, 4])})
     pq.write_table(odd, path("odd"))
+    # As the library datasets writes pictures.
+    pq.write_table(pa.table({"image": pa.array([{"bytes": b"\x89PNG", "path": None}] * 2), "label": pa.array([0, 1])}), path("pictures"))
     data["uint64"] = data["uint64"].astype(np.int64)
     for name in ("cents", "long"):
         data[name] = data[name] / 100

@@ -55,6 +55,23 @@ TEST(Npy, HeadersAsNumpyWritesThem) {
                   .ok());
 }
 
+// Element (i, j, k) of a column-major array [2, 3, 2] is number i + 2j + 6k.
+TEST(Npy, ColumnMajorInRows) {
+  auto content = std::make_shared<std::string>(
+      npy("{'descr': '<u2', 'fortran_order': True, 'shape': (2, 3, 2), }\n",
+          std::string("\0\0\1\0\2\0\3\0\4\0\5\0\6\0\7\0\10\0\11\0"
+                      "\12\0\13\0",
+                      24)));
+  auto array = parseNpy({std::as_bytes(std::span(*content)), content});
+  ASSERT_TRUE(array.ok()) << array.status().message();
+  EXPECT_EQ(array->shape, (std::vector<int64_t>{2, 3, 2}));
+  std::vector<int32_t> found(12);
+  ASSERT_EQ(array->content.bytes.size(), 48u);
+  std::memcpy(found.data(), array->data(), 48);
+  EXPECT_EQ(found,
+            (std::vector<int32_t>{0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11}));
+}
+
 TEST(Npy, RefusalsSayWhy) {
   auto refuse = [](std::string descr, std::string order, std::string shape,
                    size_t bytes, std::string message) {
@@ -71,7 +88,7 @@ TEST(Npy, RefusalsSayWhy) {
   refuse("'|O'", "False", "(2,)", 8, "|O");
   refuse("'>f4'", "False", "(2,)", 8, "big-endian");
   refuse("[('a', '<f4')]", "False", "(2,)", 8, "[('a'");
-  refuse("'<f4'", "True", "(2, 1)", 8, "column-major");
+  refuse("'<f4'", "True", "(2, 2)", 8, "8 bytes");
   refuse("'<f4'", "False", "(3,)", 8, "8 bytes");
   refuse("'<f4'", "False", "(-2,)", 8, "shape");
   refuse("'<f4'", "False", "(4611686018427387906,)", 8, "8 bytes");

@@ -108,7 +108,8 @@ void setKind(const SchemaElement &element, ParquetColumn &column) {
   column.scale = int(element.scale);
   const bool isBytes = column.type == ParquetType::Bytes,
              isFixed = column.type == ParquetType::FixedBytes;
-  switch (const int16_t logical = logicalOf(element); logical) {
+  const int16_t logical = logicalOf(element);
+  switch (logical) {
   case kDecimal:
     if (element.precision > kMostDigits || element.scale < 0 ||
         element.scale > element.precision || isBytes || element.typeLength > 16)
@@ -147,6 +148,7 @@ void setKind(const SchemaElement &element, ParquetColumn &column) {
     return;
   case ParquetType::Bytes:
     column.kind = ParquetKind::Text;
+    column.what = logical == kString || logical == kEnum ? "text" : "bytes";
     return;
   case ParquetType::Int96:
     return setOther(column, "times");

@@ -38,7 +38,7 @@ struct ParquetColumn {
   std::string name;
   ParquetType type = ParquetType::Int32;
   ParquetKind kind = ParquetKind::Whole;
-  std::string_view what;   // of Other: "dates"
+  std::string_view what;   // of Other and Text: "dates"
   uint32_t fixedBytes = 0; // a value of FixedBytes
   int scale = 0;           // of Decimal: digits behind the point
   // A value that is there has this definition level; lists in lists are as many

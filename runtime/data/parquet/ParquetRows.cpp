@@ -16,6 +16,9 @@
 namespace dlc {
 namespace {
 
+constexpr std::string_view kOfPictures =
+    "; pictures are read from a folder for each class, or WebDataset's .tar";
+
 // What becomes of a column's values.
 struct ParquetUse {
   size_t column = 0;
@@ -109,8 +112,9 @@ private:
       const bool fits = use.isLabel && column.mostRepetition == 0;
       if (column.kind == ParquetKind::Other || (isText && !fits))
         return failed("'{}': column '{}' has {}, expected numbers: --columns "
-                      "says which are read",
-                      file.file.path(), name, isText ? "text" : column.what);
+                      "says which are read{}",
+                      file.file.path(), name, column.what,
+                      column.what == "bytes" ? kOfPictures : "");
       if (isText != use.isText ||
           column.mostRepetition !=
               files[0].columns[wanted.column].mostRepetition)
