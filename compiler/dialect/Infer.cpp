@@ -214,7 +214,8 @@ LogicalResult inferConv(MaybeLoc loc, ConvOp::Adaptor a, Types &types) {
       tensorType(a.getBias()).getShape() != Ints{tw.getDimSize(0)})
     return emitOptionalError(loc, "(C4) expected a bias of shape ",
                              tw.getDimSize(0));
-  if (failed(sameElements(loc, "(C5)", a.getOperands())))
+  if (failed(sameElements(loc, "(C5)", a.getOperands())) ||
+      failed(expectCallOrKernel(loc, "(C10)", a.getBy())))
     return failure();
   types.push_back(withShape(tx, shape));
   return success();

@@ -13,9 +13,10 @@ template <class Op> LogicalResult checkConv(Op op, Value x, Value w, Value dy) {
   if (failed(convShape(op.getLoc(), tensorType(x), tensorType(w),
                        windowOf(op, tensorType(w).getShape()), op.getLayout(),
                        op.getFiltersLast(), op.getGroup(), shape)) ||
-      failed(sameElements(op.getLoc(), "(C5)", {x, w, dy})))
+      failed(sameElements(op.getLoc(), "(C5)", {x, w, dy})) ||
+      failed(expectShape(op.getLoc(), "(C9)", dy, shape)))
     return failure();
-  return expectShape(op.getLoc(), "(C9)", dy, shape);
+  return expectCallOrKernel(op.getLoc(), "(C10)", op.getBy());
 }
 
 /// That each of `behind` comes from the result of the pooling of x.

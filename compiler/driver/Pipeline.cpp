@@ -63,7 +63,7 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
   phases.push_back(
       {"fuse", "ops that share loops are one kernel", [=](OpPassManager &pm) {
          pm.addNestedPass<func::FuncOp>(createFuse(fuse));
-         pm.addNestedPass<func::FuncOp>(createGenerateAttention());
+         pm.addNestedPass<func::FuncOp>(createGenerateOps());
          if (target->chooses("matmul"))
            pm.addPass(with(lowering, createFuseMatmul()));
        }});

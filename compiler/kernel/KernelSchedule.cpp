@@ -1,6 +1,7 @@
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/kernel/AttentionKernel.h"
+#include "compiler/kernel/ConvKernel.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -63,6 +64,10 @@ public:
   int64_t flops = 0, bytes = 0;
   int64_t work = 0; // of an element, in cheap operations
 
+  static int64_t bytesOf(Value v) {
+    return llvm::divideCeil(ir::tensorType(v).getElementTypeBitWidth(), 8);
+  }
+
 private:
   void count() {
     int64_t rows = graph.extent(false), all = rows * graph.extent(true);
@@ -94,9 +99,6 @@ private:
 
   using Loops = llvm::SmallBitVector;
 
-  static int64_t bytesOf(Value v) {
-    return llvm::divideCeil(ir::tensorType(v).getElementTypeBitWidth(), 8);
-  }
   int64_t elementsOf(const Loops &set) const {
     int64_t n = 1;
     for (unsigned v : set.set_bits())
@@ -218,6 +220,19 @@ KernelSchedule scheduleKernel(const KernelGraph &graph) {
   return s;
 }
 
+/// Items without loops that a graph would have.
+static KernelSchedule scheduleConv(Operation *op) {
+  const ConvKernel conv = convKernel(op);
+  KernelSchedule s;
+  s.outer = {{{}, conv.items()}};
+  s.flops = cast<ir::FlopsInterface>(op).countFlops();
+  for (Value v : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
+                                     llvm::to_vector(op->getResults())))
+    s.bytes += Costs::bytesOf(v) * ir::tensorType(v).getNumElements();
+  s.grain = std::max<int64_t>(kThreadWork * conv.items() / s.flops, 1);
+  return s;
+}
+
 LogicalResult scheduleKernels(ModuleOp module) {
   for (auto kernel : module.getOps<exec::KernelOp>()) {
     if (kernel.getSchedule())
@@ -226,9 +241,13 @@ LogicalResult scheduleKernels(ModuleOp module) {
     std::string why;
     if (Operation *attention = attentionOf(kernel.getBody()))
       schedule.flops = cast<ir::FlopsInterface>(attention).countFlops();
-    else if (auto graph = KernelGraph::build(kernel.getBody(), why))
+    else if (Operation *conv = convOf(kernel.getBody())) {
+      why = whyNoConvKernel(conv);
+      if (why.empty())
+        schedule = scheduleConv(conv);
+    } else if (auto graph = KernelGraph::build(kernel.getBody(), why))
       schedule = scheduleKernel(*graph);
-    else
+    if (!why.empty())
       return kernel.emitOpError("is not a legal cluster: ") << why;
     kernel.setScheduleAttr(
         exec::ScheduleAttr::get(module.getContext(), schedule));
@@ -261,6 +280,13 @@ FailureOr<KernelSchedule> scheduleOf(exec::KernelOp kernel,
     return kernel.emitOpError("has no schedule, which dlc-schedule-kernels "
                               "decides");
   const KernelSchedule &s = kernel.getScheduleAttr().getValue();
+  if (Operation *conv = convOf(kernel.getBody())) {
+    if (s.kind == KernelSchedule::Whole &&
+        s.extent() == convKernel(conv).items())
+      return s;
+    return kernel.emitOpError("has a schedule of other items than its "
+                              "convolution");
+  }
   const char *fault = nullptr;
   size_t count = 0;
   const bool innerIsReduced = s.kind != KernelSchedule::Elementwise;

@@ -76,9 +76,10 @@ def Fuse : Lower_FunctionPass<"dlc-fuse"> {
       "arithmetic costs nothing next to its memory">];
 }
 
-def GenerateAttention : Lower_FunctionPass<"dlc-generate-attention"> {
-  let summary = "make kernels of attention that is to be generated";
-  let description = [{Attention becomes a cluster, its gradient two: one over queries, one over keys. Behind dlc-fuse.}];
+def GenerateOps : Lower_FunctionPass<"dlc-generate-ops"> {
+  let summary = "make kernels of attention and convolutions that are to be generated";
+  let description = [{Each becomes a cluster of its own; attention's gradient two: one over queries, one over keys. Behind
+    dlc-fuse.}];
 }
 
 def FuseMatmul : Lower_PlacingPass<"dlc-fuse-matmul"> {

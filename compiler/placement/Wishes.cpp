@@ -53,6 +53,7 @@ const std::vector<Row> &rows() {
        "who computes batch and layer norm: the library where it can, kernels "
        "of our own; auto: generated, nothing is measured yet",
        Wish::Remark},
+      {"conv"},
       {"pool"},
       {"gather"},
       {"scatter_add"},
@@ -121,7 +122,7 @@ void Wishes::addTo(OptionTable &table) {
   Option &rules = table.list(
       "model.place", place, "[REGEX:]OP=BY,...",
       "who computes ops, or those of nodes that match, before all of these: "
-      "attention, matmul, matmul-epilogue, norm; library, generated, "
+      "attention, matmul, matmul-epilogue, norm, conv; library, generated, "
       "decomposed into simpler ops; the first that fits counts");
   rules.commas = true;
   rules.set = [this](auto &given) -> Status {
@@ -130,7 +131,11 @@ void Wishes::addTo(OptionTable &table) {
     place = given;
     return {};
   };
-  whereChosen("matmul", rules);
+  rules.only("model.target", targetsThat([](const Target &target) {
+               return std::any_of(
+                   rows().begin(), rows().end(),
+                   [&](const Row &row) { return target.chooses(row.op); });
+             }));
   table
       .toggle("model.explain-placement", explain,
               "prints who computes what, at which predicted cost, or why not")

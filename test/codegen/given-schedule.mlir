@@ -5,6 +5,7 @@
 // RUN: not dlc-codegen %t/size.mlir 2>&1 | FileCheck %s --check-prefix=SIZE
 // RUN: not dlc-codegen %t/reduced.mlir 2>&1 | FileCheck %s --check-prefix=REDUCED
 // RUN: not dlc-codegen %t/apart.mlir 2>&1 | FileCheck %s --check-prefix=APART
+// RUN: not dlc-codegen %t/items.mlir 2>&1 | FileCheck %s --check-prefix=ITEMS
 // RUN: not dlc-codegen %t/kind.mlir --sm=90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=KIND
 
 // Code is made by the schedule that a kernel has, whatever dlc-schedule-kernels would decide: blocks of 7.
@@ -50,6 +51,13 @@ exec.kernel @f schedule = #exec.schedule<elementwise, inner = [[0, 1]: 72]> {
 ^bb0(%x: tensor<8x9xf32>, %b: tensor<9xf32>):
   %y = dlc.add %x, %b : (tensor<8x9xf32>, tensor<9xf32>) -> tensor<8x9xf32>
   dlc.yield %y : tensor<8x9xf32>
+}
+//--- items.mlir
+// ITEMS: has a schedule of other items than its convolution
+exec.kernel @f schedule = #exec.schedule<whole, outer = [[]: 7]> {
+^bb0(%x: tensor<1x4x4x4xf32>, %w: tensor<4x1x3x3xf32>):
+  %y = dlc.conv %x, %w by = generated {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, group = 4 : i64, layout = "nhwc"} : (tensor<1x4x4x4xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x4x4xf32>
+  dlc.yield %y : tensor<1x4x4x4xf32>
 }
 //--- kind.mlir
 // KIND: has a schedule that is of another kind than the body

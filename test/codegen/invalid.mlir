@@ -2,6 +2,7 @@
 // RUN: not dlc-codegen %t/axes.mlir 2>&1 | FileCheck %s --check-prefix=AXES
 // RUN: not dlc-codegen %t/row.mlir 2>&1 | FileCheck %s --check-prefix=ROW
 // RUN: not dlc-codegen %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// RUN: not dlc-codegen %t/first.mlir 2>&1 | FileCheck %s --check-prefix=FIRST
 // RUN: not dlc-codegen %t/bias.mlir 2>&1 | FileCheck %s --check-prefix=BIAS
 // RUN: not dlc-codegen %t/products.mlir 2>&1 | FileCheck %s --check-prefix=PRODUCTS
 // RUN: not dlc-codegen %t/element.mlir 2>&1 | FileCheck %s --check-prefix=ELEMENT
@@ -34,6 +35,13 @@ exec.kernel @library {
 ^bb0(%x: tensor<8x4x1x1xf32>, %w: tensor<2x4x1x1xf32>):
   %y = dlc.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>} : (tensor<8x4x1x1xf32>, tensor<2x4x1x1xf32>) -> tensor<8x2x1x1xf32>
   dlc.yield %y : tensor<8x2x1x1xf32>
+}
+//--- first.mlir
+// FIRST: is not a legal cluster: images are channels first
+exec.kernel @first {
+^bb0(%x: tensor<8x4x1x1xf32>, %w: tensor<4x1x1x1xf32>):
+  %y = dlc.conv %x, %w by = generated {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, group = 4 : i64} : (tensor<8x4x1x1xf32>, tensor<4x1x1x1xf32>) -> tensor<8x4x1x1xf32>
+  dlc.yield %y : tensor<8x4x1x1xf32>
 }
 //--- bias.mlir
 // BIAS: is not a legal cluster: dlc.matmul: expected neither bias nor activation in a kernel

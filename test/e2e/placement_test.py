@@ -2,8 +2,14 @@
 
 import os
 import re
+import sys
 
 import dlc
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "import"))
+import onnx  # noqa: E402
+from support import model, node, value  # noqa: E402
 
 
 class Placement(dlc.TestCase):
@@ -60,7 +66,7 @@ class Placement(dlc.TestCase):
         self.assertEqual(whys, {("decomposed", "--place=attention=decomposed (library, decomposed, generated)")})
 
     def test_cpu(self):
-        """There is no choice, and the report changes nothing."""
+        """There is no choice but for convolutions, and the report changes nothing."""
         by = {kind: by for _, kind, by, _ in self.notes("lenet")}
         self.assertEqual(by["matmul"], "library")
         self.assertEqual(by["pool"], "library")
@@ -71,6 +77,70 @@ class Placement(dlc.TestCase):
             with open(os.path.join(self.path(f"{len(plans)}.dlc"), "plan.pb"), "rb") as file:
                 plans.append(file.read())
         self.assertEqual(*plans)
+
+
+# Node: channels of a group of its result and its operand, kernel, other attributes.
+CONVS = {"point": (24, 6, 1, dict(kernel_shape=[1, 1])),
+         "deep": (1, 1, 3, dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2], group=24)),
+         "wide": (1, 1, 5, dict(kernel_shape=[5, 5], pads=[4, 4, 4, 4], dilations=[2, 2], group=24)),
+         "few": (3, 3, 3, dict(kernel_shape=[3, 3], pads=[0, 1, 1, 0], group=8))}
+
+
+def chain():
+    """A convolution behind the other, on images of odd sizes."""
+    random = np.random.RandomState(3)
+    nodes, weights, at = [], {}, "x"
+    for name, (outputs, inputs, kernel, attributes) in CONVS.items():
+        shape = (outputs * attributes.get("group", 1), inputs, kernel, kernel)
+        weights |= {name + ".weight": (random.randn(*shape) / np.sqrt(inputs * kernel * kernel)).astype("f4"),
+                    name + ".bias": random.randn(shape[0]).astype("f4") / 4}
+        nodes += [node("Conv", [at, name + ".weight", name + ".bias"], [name + "0"], name=name, **attributes),
+                  node("Tanh", [name + "0"], [name + "1"], name=name + "_tanh")]
+        at = name + "1"
+    weights["d.weight"] = random.randn(4, 24).astype("f4") / 4
+    nodes += [node("GlobalAveragePool", [at], ["g"]), node("Flatten", ["g"], ["f"]),
+              node("Gemm", ["f", "d.weight"], ["y"], name="d", transB=1)]
+    return model(nodes, [value("x", [6, 6, 13, 11])], [value("y", [6, 4])], weights, opset=17)
+
+
+class ConvPlacement(dlc.TestCase):
+    def setUp(self):
+        super().setUp()
+        onnx.save(chain(), self.path("m.onnx"))
+        random = np.random.RandomState(5)
+        np.savez(self.path("data.npz"), x=random.randn(24, 6, 13, 11).astype("f4"), y=random.randint(4, size=24))
+
+    def steps(self, name, **options):
+        artifact = dlc.compile(self.path("m.onnx"), self.path(name + ".dlc"), lr=0.1, momentum=0.9, optimizer="sgd",
+                               schedule="constant", **options)
+        return dlc.train(artifact, self.path("data.npz"), self.path(name), steps=8, shuffle="off", threads=2)
+
+    def test_who(self):
+        """Kernels of our own where a group has one channel; elsewhere they are a wish."""
+        def by(*words):
+            out, _ = dlc.dlc("compile", self.path("m.onnx"), "--emit=mlir", "--stop-after=fuse", "--explain-placement", *words)
+            lines = [re.split(r"  +", line[3:], maxsplit=3) for line in out.splitlines() if line.startswith("// ")]
+            return {node: (by, why) for node, kind, by, why in lines if kind == "conv"}
+
+        chosen = by()
+        for suffix in "", " (gradient)":
+            self.assertEqual(chosen["deep" + suffix], ("generated", "preferred (generated, library)"))
+            self.assertEqual(chosen["wide" + suffix][0], "generated")
+            self.assertEqual(chosen["few" + suffix], ("library", "preferred (library, generated)"))
+        self.assertEqual(chosen["point"][0], "library")
+        placed = by("--place=deep:conv=library,few:conv=generated")
+        self.assertEqual([placed[name][0] for name in CONVS], ["library", "library", "generated", "generated"])
+
+    def test_same_steps(self):
+        """As the library takes, in f32 and bf16."""
+        for amp, tolerance in (False, 1e-5), (True, 0.02):
+            with self.subTest(amp=amp):
+                library, ours = (self.steps(f"{amp}{place}", amp=amp, place=f"deep|wide|few:conv={place}")
+                                 for place in ("library", "generated"))
+                np.testing.assert_allclose(ours.metrics("loss"), library.metrics("loss"), rtol=tolerance)
+                for key, numbers in ours.state(8).items():
+                    if numbers.dtype == np.float32 and not amp:
+                        self.assertNear(numbers, library.state(8)[key], 1e-4, key)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Usage(dlc.TestCase):
                                 r"two lists of autocast: --amp-deny=Gemm and --amp-clear=matmul"),
             "attention on a CPU": (self.compile("--attention=library"), r"--attention needs --target=cuda"),
             "norms of a library on a CPU": (self.compile("--norm=library"), r"--norm needs --target=cuda"),
-            "placement on a CPU": (self.compile("--place=norm=library"), r"--place needs --target=cuda"),
+            "placement on a CPU": (self.compile("--place=norm=library"), r"--place=norm=library fits no op"),
             "placement of nothing": (self.compile("--target=cuda", "--place=norm"), r"--place: expected \[REGEX:\]OP=BY"),
             "placement of no op": (self.compile("--target=cuda", "--place=norms=library"),
                                    r"--place: 'norms' is not one of attention, matmul, .*did you mean 'norm'"),

@@ -23,8 +23,9 @@ def Dlc_MatmulOp : Dlc_Library<"matmul", CastAllow, "inferMatmul", [PlaceableInt
 defvar Dlc_ConvLaws = [{(C1) x and w have one rank, 3 to 5; (C2) x's channels are group * w's; (C3) O divides by group, which
     is positive; (C5) element types agree; (C6) the window fits into the padded input; (C7) each spatial dimension has a stride,
     two pads and a dilation, positive but for the pads, as is the window; (C8) the layout is nchw or nhwc: channels first or last. With filters_last, which
-    lowering alone sets, w and its gradient are [O, K..., C / group]}];
-class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer, [ImageInterface]> {
+    lowering alone sets, w and its gradient are [O, K..., C / group]; (C10) it is by library or generated.}];
+class Dlc_Conv<string mnemonic, string infer> : Dlc_Library<mnemonic, CastAllow, infer, [ImageInterface, PlaceableInterface]> {
+  let assemblyFormat = Dlc_PlacedFormat;
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
       DefaultValuedAttr<I64Attr, "1">:$group, DefaultValuedStrAttr<StrAttr, "nchw">:$layout, UnitAttr:$filters_last);
 }
@@ -36,12 +37,13 @@ def Dlc_ConvOp : Dlc_Conv<"conv", "inferConv"> {
       {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
       : (tensor<1x4x8x8xf32>, tensor<6x2x3x3xf32>, tensor<6xf32>)
       -> tensor<1x6x4x4xf32>}];
-  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$w, Optional<Dlc_Float>:$bias), window);
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$w, Optional<Dlc_Float>:$bias), window, Dlc_Placed);
   let results = (outs Dlc_Float:$y);
-  let answers = Images<"0", "0">.text # MayLack<"bias", "getBias">.text;
+  let answers = Images<"0", "0">.text # MayLack<"bias", "getBias">.text # PlacedAs<"conv">.text;
 }
 class Dlc_ConvBackward<string mnemonic> : Dlc_Op<mnemonic, CastAllow,
-    [Pure, LibraryInterface, ImageInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+    [Pure, LibraryInterface, ImageInterface, PlaceableInterface, DeclareOpInterfaceMethods<FlopsInterface>]> {
+  let assemblyFormat = Dlc_PlacedFormat;
   let description = !strconcat("Of the convolution of x and w: ", Dlc_ConvLaws, "; (C9) dy has its result's shape.");
   let hasVerifier = 1;
   dag window = (ins Dlc_Ints:$strides, Dlc_Ints:$pads, Dlc_Ints:$dilations,
@@ -54,9 +56,9 @@ def Dlc_ConvBackwardDataOp : Dlc_ConvBackward<"conv_backward_data"> {
       {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
       : (tensor<1x6x4x4xf32>, tensor<6x2x3x3xf32>)
       -> tensor<1x4x8x8xf32>}];
-  let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$w), window);
+  let arguments = !con((ins Dlc_Float:$dy, Dlc_Float:$w), window, Dlc_Placed);
   let results = (outs Dlc_Float:$dx);
-  let answers = Images<"0", "0">.text;
+  let answers = Images<"0", "0">.text # PlacedAs<"conv">.text;
 }
 def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
   let summary = "gradient of conv's weights";
@@ -65,9 +67,9 @@ def Dlc_ConvBackwardFilterOp : Dlc_ConvBackward<"conv_backward_filter"> {
       {dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, group = 2 : i64}
       : (tensor<1x4x8x8xf32>, tensor<1x6x4x4xf32>)
       -> tensor<6x2x3x3xf32>}];
-  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$dy), window);
+  let arguments = !con((ins Dlc_Float:$x, Dlc_Float:$dy), window, Dlc_Placed);
   let results = (outs Dlc_Float:$dw);
-  let answers = Images<"0, 1", "">.text;
+  let answers = Images<"0, 1", "">.text # PlacedAs<"conv">.text;
 }
 
 defvar Dlc_PoolLaws = [{(C1) x has rank 3 to 5; (C2) each spatial dimension has a kernel size, a stride, two pads and a

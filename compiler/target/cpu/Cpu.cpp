@@ -1,5 +1,6 @@
 #include "compiler/target/cpu/Cpu.h"
 #include "compiler/dialect/ops/Ranks.h"
+#include "compiler/kernel/ConvKernel.h"
 #include "compiler/target/cpu/codegen/CpuCodegen.h"
 
 #include <limits>
@@ -12,7 +13,8 @@ namespace {
 /// The runtime's batch norm sees this rank's batch alone.
 bool isOfAllRanks(Operation *op) { return op->hasAttr(ir::kNormBucket); }
 
-/// Nothing is chosen by predicted times on a CPU: who computes what is fixed.
+/// Nothing is chosen by predicted times on a CPU: who computes what is fixed,
+/// but for convolutions of few channels a group.
 class Cpu final : public Target {
 public:
   explicit Cpu(std::string cpu) : cpu(std::move(cpu)) {}
@@ -20,10 +22,12 @@ public:
   StringRef name() const override { return "cpu"; }
   LoweringTraits lowering() const override { return {.runsParts = true}; }
 
-  bool chooses(StringRef) const override { return false; }
+  bool chooses(StringRef row) const override { return row == "conv"; }
   Ways waysOf(ir::PlaceableInterface op) const override {
     if (isa<ir::AttentionOp, ir::AttentionBackwardOp>(op))
       return attention();
+    if (op.placedAs() == "conv")
+      return conv(op);
     if (isOfAllRanks(op))
       return {{By::Decomposed}};
     return isa<ir::LibraryInterface>(*op) ? Ways{{By::Library}}
@@ -66,6 +70,13 @@ public:
   }
 
 private:
+  /// oneDNN computes gradients of halves in plain loops where groups have one
+  /// channel, and pads groups of few to a vector's width.
+  static Ways conv(Operation *op) {
+    Way ours{By::Generated, whyNoConvKernel(op)};
+    const bool isOurs = ours.whyNot.empty() && convKernel(op).planes() == 1;
+    return isOurs ? Ways{ours, {By::Library}} : Ways{{By::Library}, ours};
+  }
   /// Products and softmax keep the scores, and compute less.
   static Ways attention() {
     const char *why = "a CPU computes it as products and softmax";

@@ -77,6 +77,8 @@ Ways waysOf(ir::PlaceableInterface op) {
       .Case<ir::LayerNormOp, ir::LayerNormBackwardOp>(
           [](auto o) { return norm(o); })
       .Case([](ir::GatherOp) { return Ways{{By::Generated}}; })
+      .Case<ir::ConvOp, ir::ConvBackwardDataOp, ir::ConvBackwardFilterOp>(
+          [](auto) { return Ways{{By::Library}}; })
       .Default([](Operation *) { return Ways{{By::Decomposed}}; });
 }
 

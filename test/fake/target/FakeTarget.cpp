@@ -13,7 +13,8 @@ public:
   }
   bool chooses(llvm::StringRef) const override { return false; }
   Ways waysOf(ir::PlaceableInterface op) const override {
-    if (llvm::isa<ir::MatmulOp>(*op))
+    if (llvm::isa<ir::MatmulOp, ir::ConvOp, ir::ConvBackwardDataOp,
+                  ir::ConvBackwardFilterOp>(*op))
       return {{By::Library}};
     return llvm::isa<ir::GatherOp>(*op) ? Ways{{By::Generated}}
                                         : Ways{{By::Decomposed}};

@@ -46,7 +46,13 @@ public:
 
 private:
   void emitItem(Value item, Block *entry) {
-    if (schedule.kind == KernelSchedule::Columns)
+    if (Operation *conv = convOf(kernel.getBody())) {
+      SmallVector<Value> inputs;
+      for (Value v : kernel.getBody().getArguments())
+        inputs.push_back(e.pointer(v));
+      emitConvolution(convKernel(conv), e, inputs, outputs.front(),
+                      ir::elementType(conv->getResult(0)), item, entry);
+    } else if (schedule.kind == KernelSchedule::Columns)
       emitColumns(graph, schedule, e, outputs, item, entry);
     else
       emitRows(graph, schedule, e, outputs, item, entry);
@@ -61,7 +67,8 @@ private:
     };
     for (BlockArgument input : kernel.getBody().getArguments())
       e.setPointer(input, next());
-    for (size_t i = 0; i < graph.outputs.size(); ++i)
+    Operation *yield = kernel.getBody().front().getTerminator();
+    for (size_t i = 0; i < yield->getNumOperands(); ++i)
       outputs.push_back(next());
   }
 
@@ -97,7 +104,9 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module,
   if (needsMissingF16(kernel, target))
     return kernel.emitOpError("computes in f16, which CPU '")
            << target.cpu << "' cannot convert; compile for one with f16c";
-  auto graph = KernelGraph::build(kernel.getBody(), why);
+  const bool isConv = convOf(kernel.getBody());
+  auto graph = isConv ? std::make_unique<KernelGraph>()
+                      : KernelGraph::build(kernel.getBody(), why);
   if (!graph)
     return kernel.emitOpError("is not a legal cluster: ") << why;
   auto schedule = scheduleOf(kernel, *graph);

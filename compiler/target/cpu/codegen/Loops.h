@@ -2,6 +2,7 @@
 // around.
 #pragma once
 
+#include "compiler/kernel/ConvKernel.h"
 #include "compiler/kernel/scalar/Reduction.h"
 
 namespace dlc {
@@ -62,6 +63,11 @@ void emitRows(const KernelGraph &graph, const KernelSchedule &schedule,
 void emitColumns(const KernelGraph &graph, const KernelSchedule &schedule,
                  ScalarEmitter &e, mlir::ArrayRef<mlir::Value> outputs,
                  mlir::Value item, mlir::Block *entry);
+
+/// `element`: of the tensors, all of which are of one type.
+void emitConvolution(const ConvKernel &kernel, ScalarEmitter &e,
+                     mlir::ArrayRef<mlir::Value> inputs, mlir::Value output,
+                     mlir::Type element, mlir::Value item, mlir::Block *entry);
 
 /// A stack array, made once at the start of the function.
 mlir::Value stackArray(ScalarEmitter &e, mlir::Block *entry, mlir::Type element,

@@ -8,12 +8,12 @@ using namespace mlir;
 
 namespace dlc {
 
-#define GEN_PASS_DEF_GENERATEATTENTION
+#define GEN_PASS_DEF_GENERATEOPS
 #include "compiler/lower/Passes.h.inc"
 
 namespace {
 
-struct GenerateAttention : impl::GenerateAttentionBase<GenerateAttention> {
+struct GenerateOps : impl::GenerateOpsBase<GenerateOps> {
   void runOnOperation() final {
     for (Operation &op : llvm::make_early_inc_range(getOperation().front())) {
       auto placed = dyn_cast<ir::PlaceableInterface>(op);
@@ -24,6 +24,9 @@ struct GenerateAttention : impl::GenerateAttentionBase<GenerateAttention> {
       else if (auto backward = dyn_cast<ir::AttentionBackwardOp>(op)) {
         wrap(&op, backward.getDq());
         wrap(&op, {backward.getDk(), backward.getDv()});
+      } else if (isa<ir::ConvOp, ir::ConvBackwardDataOp,
+                     ir::ConvBackwardFilterOp>(op)) {
+        wrap(&op, op.getResults());
       } else {
         continue;
       }

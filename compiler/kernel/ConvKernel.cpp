@@ -1,0 +1,199 @@
+#include "compiler/kernel/ConvKernel.h"
+#include "compiler/dialect/ops/Windows.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using dlc::ir::Ints;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+/// Products that the loops have in a row, as code.
+constexpr int64_t kMostProducts = 128;
+/// Elements of a tile's copy: what the second-level cache holds beside what is
+/// streamed, and at most on a thread's stack.
+constexpr int64_t kTile = 1 << 14, kMostTile = 1 << 16;
+/// Channels: of a cache line, and of an item at most.
+constexpr int64_t kLine = 16, kWide = 128;
+/// Positions of an item, so that the copy of the filter costs little, and items
+/// that many threads can share.
+constexpr int64_t kPositions = 512, kItems = 32;
+constexpr int64_t kFewBlocks = 4;
+
+/// The most of `channels` up to `most` that divides them, better in lines.
+int64_t channelsOf(int64_t channels, int64_t most) {
+  if (channels <= most)
+    return channels;
+  for (int64_t step : {kLine, kLine / 2})
+    for (int64_t n = most; n >= 2 * step; n -= step)
+      if (channels % n == 0)
+        return n;
+  return most;
+}
+
+/// `image`: what taps read; `behind`: the other.
+template <class Op>
+ConvKernel loopsOf(Op op, ConvKernel::Kind kind, Value image, Value w,
+                   Value behind) {
+  ConvKernel k;
+  k.kind = kind;
+  const Ints from = tensorType(image).getShape(),
+             to = tensorType(behind).getShape(), ws = tensorType(w).getShape();
+  const WindowSizes window = windowOf(op, ws);
+  const ImageDims dims = imageDims(op, image);
+  const int64_t group = op.getGroup();
+  for (int64_t d = 0; d < dims.count(); ++d) {
+    ConvKernel::Axis &axis = k.axes[3 - dims.count() + d];
+    axis.window = window.along(d);
+    axis.from = from[dims.spatial() + d];
+    axis.to = to[dims.spatial() + d];
+    axis.spreads = kind == ConvKernel::Data;
+    (axis.spreads ? axis.phases : axis.step) = axis.window.stride;
+  }
+  k.images = from[0];
+  k.channels = to[dims.channel()];
+  k.sources = from[dims.channel()];
+  k.own = k.channels / group;
+  k.other = k.sources / group;
+  k.filtersLast = op.getFiltersLast();
+  k.inputs = ir::FilterDims(k.filtersLast).inputs(ws);
+  return k;
+}
+
+void findOffsets(ConvKernel::Axis &axis) {
+  axis.least = INT64_MAX;
+  axis.most = INT64_MIN;
+  for (int64_t r = 0; r < axis.phases; ++r)
+    for (ConvKernel::Tap tap : axis.taps(r)) {
+      axis.least = std::min(axis.least, tap.offset);
+      axis.most = std::max(axis.most, tap.offset);
+    }
+}
+
+/// Tiles that fit, whole rows where they can be.
+void findTiles(ConvKernel &k) {
+  for (auto &axis : k.axes)
+    axis.tile = axis.positions(0);
+  for (auto &axis : k.axes)
+    while (k.copied() > kTile && axis.tile > 1)
+      axis.tile = llvm::divideCeil(axis.tile, 2);
+}
+
+void schedule(ConvKernel &k) {
+  const bool isFilter = k.kind == ConvKernel::Filter;
+  k.block = channelsOf(
+      k.channels, isFilter ? k.channels <= kWide ? kLine : 4 * kLine : kWide);
+  if (isFilter && k.blocks() < kFewBlocks)
+    for (auto &axis : k.axes)
+      if (axis.window.kernel > 1 && k.parts() == 1)
+        axis.apart = true;
+  for (auto &axis : k.axes)
+    findOffsets(axis);
+  findTiles(k);
+  int64_t positions = 1;
+  for (auto &axis : k.axes)
+    positions *= axis.tile;
+  const int64_t apart = k.tiles() * k.blocks() * k.images;
+  k.together = isFilter ? k.images
+                        : std::clamp<int64_t>(
+                              std::min(llvm::divideCeil(kPositions, positions),
+                                       (uint64_t)apart / kItems),
+                              1, k.images);
+}
+
+} // namespace
+
+SmallVector<ConvKernel::Tap, 8> ConvKernel::Axis::taps(int64_t phase) const {
+  SmallVector<Tap, 8> found;
+  for (int64_t n = 0; n < (apart ? 1 : window.kernel); ++n) {
+    const int64_t reach = n * window.dilation - window.low,
+                  at = spreads ? phase - reach : reach;
+    const int64_t offset = llvm::divideFloorSigned(at, phases);
+    if (offset * phases == at)
+      found.push_back({n, offset});
+  }
+  return found;
+}
+
+int64_t ConvKernel::taps() const {
+  int64_t n = 1;
+  for (const Axis &axis : axes)
+    n *= axis.window.kernel;
+  return n;
+}
+int64_t ConvKernel::copied() const {
+  int64_t n = block * planes();
+  for (const Axis &axis : axes)
+    n *= axis.copied();
+  return n;
+}
+int64_t ConvKernel::parts() const {
+  int64_t n = 1;
+  for (const Axis &axis : axes)
+    n *= axis.parts();
+  return n;
+}
+int64_t ConvKernel::tiles() const {
+  int64_t n = 1;
+  for (const Axis &axis : axes)
+    n *= axis.tiles();
+  return n;
+}
+int64_t ConvKernel::items() const {
+  const int64_t groups = (images - 1) / together + 1;
+  return kind == Filter ? blocks() * parts() : groups * tiles() * blocks();
+}
+
+Operation *convOf(Region &body) {
+  for (Operation &op : body.front())
+    if (isa<ir::ConvOp, ir::ConvBackwardDataOp, ir::ConvBackwardFilterOp>(op) &&
+        cast<ir::PlaceableInterface>(op).getBy() == ir::By::Generated)
+      return &op;
+  return nullptr;
+}
+
+ConvKernel convKernel(Operation *op) {
+  ConvKernel k = llvm::TypeSwitch<Operation *, ConvKernel>(op)
+                     .Case([](ir::ConvOp conv) {
+                       ConvKernel k =
+                           loopsOf(conv, ConvKernel::Forward, conv.getX(),
+                                   conv.getW(), conv.getY());
+                       k.hasBias = bool(conv.getBias());
+                       return k;
+                     })
+                     .Case([](ir::ConvBackwardDataOp conv) {
+                       return loopsOf(conv, ConvKernel::Data, conv.getDy(),
+                                      conv.getW(), conv.getDx());
+                     })
+                     .Case([](ir::ConvBackwardFilterOp conv) {
+                       return loopsOf(conv, ConvKernel::Filter, conv.getX(),
+                                      conv.getDw(), conv.getDy());
+                     });
+  schedule(k);
+  return k;
+}
+
+std::string whyNoConvKernel(Operation *op) {
+  for (Value v : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
+                                     llvm::to_vector(op->getResults())))
+    if (tensorType(v).getNumElements() == 0)
+      return "it has no elements";
+  const bool isLast =
+      llvm::TypeSwitch<Operation *, bool>(op)
+          .Case<ir::ConvOp, ir::ConvBackwardDataOp, ir::ConvBackwardFilterOp>(
+              [](auto conv) { return conv.getLayout() == "nhwc"; });
+  if (!isLast)
+    return "images are channels first";
+  const ConvKernel k = convKernel(op);
+  if (int64_t n = k.taps() * k.planes(); n > kMostProducts)
+    return std::to_string(n) + " products an element are more than " +
+           std::to_string(kMostProducts);
+  if (k.copied() > kMostTile)
+    return "what a window spans is more than " + std::to_string(kMostTile) +
+           " elements";
+  return "";
+}
+
+} // namespace dlc

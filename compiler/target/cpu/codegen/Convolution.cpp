@@ -1,0 +1,425 @@
+// A convolution of few channels a group, or one of its gradients
+// (compiler/kernel/ConvKernel.h). The innermost loops run over channels, which
+// LLVM makes vectors of; taps, and some outputs beside each other that share
+// what is loaded, are code.
+#include "compiler/target/cpu/codegen/Loops.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+/// Outputs beside each other: with their sums, the filter and what they read
+/// they fill the registers.
+constexpr int64_t kBeside = 4;
+
+class Convolution {
+public:
+  using Values = Loops::Values;
+  using Axis = ConvKernel::Axis;
+
+  Convolution(const ConvKernel &k, ScalarEmitter &e, ArrayRef<Value> inputs,
+              Value output, Type element, Block *entry)
+      : k(k), e(e), b(e.b), loops(e), inputs(inputs), output(output),
+        element(element), compute(computeType(element)) {
+    copy = stackArray(e, entry, compute, k.copied());
+    const int64_t filter = k.block * k.planes() * k.taps() / k.parts();
+    weights = stackArray(e, entry, compute, filter);
+    if (k.kind == ConvKernel::Filter)
+      sums = stackArray(e, entry, compute, filter);
+  }
+
+  void emit(Value item) {
+    const bool isFilter = k.kind == ConvKernel::Filter;
+    Value rest = item;
+    for (size_t d = 3; d-- > 0;)
+      part[d] = take(rest, k.axes[d].parts());
+    Value block = take(rest, k.blocks());
+    firstChannel = times(block, k.block);
+    width = k.channels % k.block
+                ? smaller(constant(k.block),
+                          minus(constant(k.channels), firstChannel))
+                : constant(k.block);
+    if (isFilter) {
+      zero(weights);
+      loop(constant(k.images), [&](Value image) {
+        zero(sums);
+        forEachTile(0, [&] { addTile(image); });
+        addSums();
+      });
+      storeFilter();
+      return;
+    }
+    for (size_t d = 3; d-- > 0;)
+      tile[d] = take(rest, k.axes[d].tiles());
+    copyFilter();
+    Value first = times(rest, k.together),
+          count = k.images % k.together
+                      ? smaller(constant(k.together),
+                                minus(constant(k.images), first))
+                      : constant(k.together);
+    loop(count, [&](Value i) {
+      Value image = plus(first, i);
+      copyTile(image);
+      forEachPhase(0, [&] { writePhase(image); });
+    });
+  }
+
+private:
+  //===--- numbers --------------------------------------------------------===//
+
+  static constexpr auto kFlags = arith::IntegerOverflowFlags::nsw;
+  Value constant(int64_t n) { return e.constant(n); }
+  Value plus(Value x, Value y) {
+    return b.createOrFold<arith::AddIOp>(e.loc, x, y, kFlags);
+  }
+  Value plus(Value x, int64_t n) { return n ? plus(x, constant(n)) : x; }
+  Value minus(Value x, Value y) {
+    return b.createOrFold<arith::SubIOp>(e.loc, x, y, kFlags);
+  }
+  Value times(Value x, int64_t n) {
+    return b.createOrFold<arith::MulIOp>(e.loc, x, constant(n), kFlags);
+  }
+  Value smaller(Value x, Value y) {
+    return b.createOrFold<arith::MinSIOp>(e.loc, x, y);
+  }
+  Value larger(Value x, Value y) {
+    return b.createOrFold<arith::MaxSIOp>(e.loc, x, y);
+  }
+  /// rest % n, and what is left.
+  Value take(Value &rest, int64_t n) {
+    if (n == 1)
+      return constant(0);
+    Value number = b.createOrFold<arith::RemSIOp>(e.loc, rest, constant(n));
+    rest = b.createOrFold<arith::DivSIOp>(e.loc, rest, constant(n));
+    return number;
+  }
+  Value product(Value x, Value y) {
+    return arith::MulFOp::create(b, e.loc, x, y);
+  }
+  Value sum(Value x, Value y) { return arith::AddFOp::create(b, e.loc, x, y); }
+
+  //===--- loops ----------------------------------------------------------===//
+
+  void loop(Value low, Value high, Loops::Kind kind,
+            llvm::function_ref<void(Value)> body) {
+    loops.loop(low, high, {}, kind, [&](Value i, ValueRange) {
+      body(i);
+      return Values();
+    });
+  }
+  void loop(Value count, llvm::function_ref<void(Value)> body) {
+    loop(constant(0), count, Loops::Between, body);
+  }
+  void overChannels(llvm::function_ref<void(Value)> body) {
+    loop(constant(0), width, Loops::Innermost, body);
+  }
+  void forEachTile(size_t d, llvm::function_ref<void()> f) {
+    if (d == 3)
+      return f();
+    loop(constant(k.axes[d].tiles()), [&](Value number) {
+      tile[d] = number;
+      forEachTile(d + 1, f);
+    });
+  }
+  void forEachPhase(size_t d, llvm::function_ref<void()> f) {
+    if (d == 3)
+      return f();
+    for (phase[d] = 0; phase[d] < k.axes[d].phases; ++phase[d])
+      forEachPhase(d + 1, f);
+  }
+  /// f(number of the tap, its offset in the copy in elements) of this phase.
+  template <class F> void forEachTap(F f) {
+    const auto &[x, y, z] = k.axes;
+    for (auto t : x.taps(phase[0]))
+      for (auto u : y.taps(phase[1]))
+        for (auto v : z.taps(phase[2])) {
+          const int64_t at[3] = {t.offset - x.least, u.offset - y.least,
+                                 v.offset - z.least};
+          int64_t number = 0, offset = 0;
+          const int64_t numbers[3] = {t.number, u.number, v.number};
+          for (size_t d = 0; d < 3; ++d) {
+            const Axis &axis = k.axes[d];
+            number =
+                number * (axis.apart ? 1 : axis.window.kernel) + numbers[d];
+            offset = offset * axis.copied() + at[d];
+          }
+          f(number, offset * k.block);
+        }
+  }
+  int64_t tapsOfItem() const { return k.taps() / k.parts(); }
+  int64_t copiedPlane() const { return k.copied() / k.planes(); }
+
+  //===--- copies ---------------------------------------------------------===//
+
+  /// Where plane 0 of channel c of the block lies among the sources.
+  Value sourceOf(Value c, int64_t plane) {
+    Value channel = plus(firstChannel, c);
+    if (k.own > 1)
+      channel = b.createOrFold<arith::DivSIOp>(e.loc, channel, constant(k.own));
+    return plus(times(channel, k.other), plane);
+  }
+
+  /// What the tile's taps read.
+  void copyTile(Value image) {
+    Value start[3];
+    for (size_t d = 0; d < 3; ++d) {
+      const Axis &axis = k.axes[d];
+      start[d] = plus(times(tile[d], axis.tile * axis.step), axis.least);
+      start[d] = plus(start[d], times(part[d], axis.window.dilation));
+    }
+    const auto &[x, y, z] = k.axes;
+    for (int64_t plane = 0; plane < k.planes(); ++plane)
+      loop(constant(x.copied()), [&](Value i) {
+        Value inX = isInside(plus(start[0], i), x.from);
+        loop(constant(y.copied()), [&](Value j) {
+          Value inY = isInside(plus(start[1], j), y.from);
+          Value isRead = b.createOrFold<arith::AndIOp>(e.loc, inX, inY);
+          Value row =
+              plus(times(plus(times(image, x.from), plus(start[0], i)), y.from),
+                   plus(start[1], j));
+          Value to = plus(times(plus(times(i, y.copied()), j), z.copied()),
+                          plane * x.copied() * y.copied() * z.copied());
+          copyRow(plane, times(row, z.from), start[2], to, isRead);
+        });
+      });
+  }
+  Value isInside(Value at, int64_t size) {
+    return b.createOrFold<arith::CmpIOp>(e.loc, arith::CmpIPredicate::ult, at,
+                                         constant(size));
+  }
+  /// Of the copy from element `to` on: zeros around what lies in the image.
+  void copyRow(int64_t plane, Value row, Value start, Value to, Value isRead) {
+    const Axis &z = k.axes[2];
+    Value none = constant(0), all = constant(z.copied()),
+          low = smaller(larger(minus(none, start), none), all),
+          high = smaller(larger(minus(constant(z.from), start), low), all);
+    low = b.createOrFold<arith::SelectOp>(e.loc, isRead, low, none);
+    high = b.createOrFold<arith::SelectOp>(e.loc, isRead, high, none);
+    auto fill = [&](Value from, Value behind, auto value) {
+      loop(from, behind, Loops::Between, [&](Value i) {
+        Value at = times(plus(to, i), k.block),
+              pixel = times(plus(row, plus(start, i)), k.sources);
+        overChannels([&](Value c) {
+          e.store(value(pixel, c), copy, plus(at, c), compute);
+        });
+      });
+    };
+    auto padding = [&](Value, Value) { return e.number(compute, 0); };
+    fill(none, low, padding);
+    fill(low, high, [&](Value pixel, Value c) {
+      return e.load(inputs[0], plus(pixel, sourceOf(c, plane)), element);
+    });
+    fill(high, all, padding);
+  }
+
+  /// Element of the filter for a channel of the result, and tap 0.
+  Value filterOf(Value c, int64_t plane) {
+    Value out = plus(firstChannel, c), in = constant(plane);
+    if (k.kind == ConvKernel::Data) {
+      Value of = k.own > 1 ? b.createOrFold<arith::RemSIOp>(e.loc, out,
+                                                            constant(k.own))
+                           : constant(0);
+      out = sourceOf(c, plane);
+      in = of;
+    }
+    return plus(times(out, k.inputs * k.taps()),
+                k.filtersLast ? in : times(in, k.taps()));
+  }
+  int64_t filterStep() const { return k.filtersLast ? k.inputs : 1; }
+  int64_t slot(int64_t tap, int64_t plane) const {
+    return (tap * k.planes() + plane) * k.block;
+  }
+  void copyFilter() {
+    overChannels([&](Value c) {
+      for (int64_t plane = 0; plane < k.planes(); ++plane) {
+        Value from = filterOf(c, plane);
+        for (int64_t tap = 0; tap < k.taps(); ++tap)
+          e.store(e.load(inputs[1], plus(from, tap * filterStep()), element),
+                  weights, plus(c, slot(tap, plane)), compute);
+      }
+    });
+  }
+
+  //===--- sums -----------------------------------------------------------===//
+
+  /// Positions of this tile and phase.
+  Value positions(size_t d) {
+    const Axis &axis = k.axes[d];
+    const int64_t all = axis.positions(phase[d]);
+    if (axis.tiles() == 1)
+      return constant(all);
+    Value left = minus(constant(all), times(tile[d], axis.tile));
+    return smaller(constant(axis.tile), larger(left, constant(0)));
+  }
+  /// The pixel of the image that is written, or of dy, at row (i, j).
+  Value pixelOf(Value image, Value i, Value j, Value column) {
+    Value at = image;
+    const Value q[3] = {i, j, column};
+    for (size_t d = 0; d < 3; ++d) {
+      const Axis &axis = k.axes[d];
+      Value place = plus(
+          times(plus(times(tile[d], axis.tile), q[d]), axis.phases), phase[d]);
+      at = plus(times(at, axis.to), place);
+    }
+    return at;
+  }
+  /// f(first column, how many beside each other) over the rows of a tile, where
+  /// `copied` is the element of the copy at tap offset 0.
+  void
+  overTile(Value image,
+           llvm::function_ref<void(Value pixel, Value copied, int64_t n)> f) {
+    const auto &[x, y, z] = k.axes;
+    loop(positions(0), [&](Value i) {
+      loop(positions(1), [&](Value j) {
+        Value row = plus(times(times(i, x.step), y.copied()), times(j, y.step));
+        auto beside = [&](Value column, int64_t n) {
+          Value at = plus(times(row, z.copied()), times(column, z.step));
+          f(times(pixelOf(image, i, j, column), k.channels), times(at, k.block),
+            n);
+        };
+        Value columns = positions(2);
+        const int64_t most = std::min(kBeside, z.tile);
+        Value groups =
+            b.createOrFold<arith::DivSIOp>(e.loc, columns, constant(most));
+        loop(groups, [&](Value g) { beside(times(g, most), most); });
+        if (most == 1)
+          return;
+        Value done = times(groups, most);
+        if (z.tiles() == 1) {
+          if (int64_t left = z.positions(phase[2]) % most)
+            beside(done, left);
+        } else {
+          loop(done, columns, Loops::Between,
+               [&](Value column) { beside(column, 1); });
+        }
+      });
+    });
+  }
+  /// An element of the copy, once in a loop's body.
+  struct Copied {
+    Convolution &self;
+    Value base;
+    std::map<int64_t, Value> known;
+    Value operator()(int64_t offset) {
+      Value &v = known[offset];
+      if (!v)
+        v = self.e.load(self.copy, self.plus(base, offset), self.compute);
+      return v;
+    }
+  };
+  int64_t columnStep() const { return k.axes[2].step * k.block; }
+
+  void writePhase(Value image) {
+    overTile(image, [&](Value pixel, Value copied, int64_t n) {
+      overChannels([&](Value c) {
+        Values out;
+        Value channel = plus(firstChannel, c);
+        for (int64_t i = 0; i < n; ++i)
+          out.push_back(k.hasBias && i ? out.front()
+                        : k.hasBias    ? e.load(inputs[2], channel, element)
+                                       : Value());
+        Copied source{*this, plus(copied, c), {}};
+        for (int64_t plane = 0; plane < k.planes(); ++plane)
+          forEachTap([&](int64_t tap, int64_t offset) {
+            Value w = e.load(weights, plus(c, slot(tap, plane)), compute);
+            offset += plane * copiedPlane();
+            for (int64_t i = 0; i < n; ++i) {
+              Value term = product(source(offset + i * columnStep()), w);
+              out[i] = out[i] ? sum(out[i], term) : term;
+            }
+          });
+        for (int64_t i = 0; i < n; ++i) {
+          Value v = out[i] ? out[i] : e.number(compute, 0);
+          e.store(v, output,
+                  plus(plus(pixel, i * k.axes[2].phases * k.channels), channel),
+                  element);
+        }
+      });
+    });
+  }
+
+  void addTile(Value image) {
+    copyTile(image);
+    overTile(image, [&](Value pixel, Value copied, int64_t n) {
+      overChannels([&](Value c) {
+        Values dy;
+        for (int64_t i = 0; i < n; ++i)
+          dy.push_back(
+              e.load(inputs[1],
+                     plus(plus(pixel, i * k.channels), plus(firstChannel, c)),
+                     element));
+        Copied source{*this, plus(copied, c), {}};
+        for (int64_t plane = 0; plane < k.planes(); ++plane)
+          forEachTap([&](int64_t tap, int64_t offset) {
+            offset += plane * copiedPlane();
+            Value at = plus(c, slot(tap, plane)), term;
+            for (int64_t i = 0; i < n; ++i) {
+              Value one = product(source(offset + i * columnStep()), dy[i]);
+              term = term ? sum(term, one) : one;
+            }
+            e.store(sum(e.load(sums, at, compute), term), sums, at, compute);
+          });
+      });
+    });
+  }
+  /// f(c, slot of a channel) for all of the filter's sums.
+  void overSums(llvm::function_ref<void(Value)> f) {
+    loop(constant(tapsOfItem() * k.planes()), [&](Value i) {
+      Value at = times(i, k.block);
+      overChannels([&](Value c) { f(plus(at, c)); });
+    });
+  }
+  void zero(Value array) {
+    overSums(
+        [&](Value at) { e.store(e.number(compute, 0), array, at, compute); });
+  }
+  /// Those of an image, so that few numbers are added in a row.
+  void addSums() {
+    overSums([&](Value at) {
+      e.store(sum(e.load(weights, at, compute), e.load(sums, at, compute)),
+              weights, at, compute);
+    });
+  }
+  void storeFilter() {
+    // Of the tap that is the item's, among all.
+    Value first = constant(0);
+    int64_t behind = 1;
+    for (size_t d = 3; d-- > 0; behind *= k.axes[d].window.kernel)
+      first = plus(first, times(part[d], behind));
+    loop(width, [&](Value c) {
+      for (int64_t plane = 0; plane < k.planes(); ++plane) {
+        Value to = plus(filterOf(c, plane), times(first, filterStep()));
+        for (int64_t tap = 0; tap < tapsOfItem(); ++tap)
+          e.store(e.load(weights, plus(c, slot(tap, plane)), compute), output,
+                  plus(to, tap * filterStep()), element);
+      }
+    });
+  }
+
+  const ConvKernel &k;
+  ScalarEmitter &e;
+  OpBuilder &b;
+  Loops loops;
+  ArrayRef<Value> inputs;
+  Value output;
+  Type element, compute;
+  /// Of a tile: [plane, d, h, w, channel]; [tap, plane, channel] of the filter
+  /// or its gradient, and of the gradient by an image.
+  Value copy, weights, sums;
+  Value firstChannel, width, part[3], tile[3];
+  int64_t phase[3] = {};
+};
+
+} // namespace
+
+void emitConvolution(const ConvKernel &k, ScalarEmitter &e,
+                     ArrayRef<Value> inputs, Value output, Type element,
+                     Value item, Block *entry) {
+  Convolution(k, e, inputs, output, element, entry).emit(item);
+}
+
+} // namespace dlc
