@@ -1,5 +1,5 @@
 """Writes the ONNX files of this folder, as PyTorch's exporters make them. Needs torch, onnx and
-onnxscript (and torchvision for resnet18).
+onnxscript (and torchvision for resnet18, mobilenet_v3_small and efficientnet_b0).
 
     python export.py                       # mlp lenet resnet8 gpt_tiny, training form, here
     python export.py resnet18 -o /tmp      # any of MODELS, anywhere
@@ -140,6 +140,18 @@ def resnet18():
     return torchvision.models.resnet18(weights=None)
 
 
+def mobilenet_v3_small():
+    import torchvision
+
+    return torchvision.models.mobilenet_v3_small(weights=None, dropout=0.0)
+
+
+def efficientnet_b0():
+    import torchvision
+
+    return torchvision.models.efficientnet_b0(weights=None, dropout=0.0, stochastic_depth_prob=0.0)
+
+
 def resnet50(layers=(3, 4, 6, 3), **sizes):
     from torchvision.models.resnet import Bottleneck, ResNet
 
@@ -201,6 +213,8 @@ MODELS = {
     "gpt_mini": (lambda: Gpt(96, layers=6, width=384, heads=6, length=256), tokens(8, 256)),
     "resnet18": (resnet18, images(8, 3, 224, 224)),
     "resnet50": (resnet50, images(2, 3, 224, 224)),
+    "mobilenet_v3_small": (mobilenet_v3_small, images(16, 3, 224, 224)),
+    "efficientnet_b0": (efficientnet_b0, images(8, 3, 224, 224)),
     "vit_b": (lambda: Vit(1000, layers=12, width=768, heads=12, size=224), images(2, 3, 224, 224)),
     # GPT-2's 50257 tokens, filled up to a multiple of 128 as is usual.
     "gpt2": (lambda: Gpt(50304, layers=12, width=768, heads=12, length=1024, tied=True), tokens(1, 1024)),

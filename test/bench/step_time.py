@@ -29,6 +29,8 @@ MODELS = {
     "gpt_tiny": ((32,), 96, 16),
     "gpt_mini": ((256,), 96, 8),
     "resnet18": ((3, 224, 224), 1000, 8),
+    "mobilenet_v3_small": ((3, 224, 224), 1000, 16),
+    "efficientnet_b0": ((3, 224, 224), 1000, 8),
 }
 DEFAULT = ["mlp", "lenet", "resnet8", "gpt_tiny"]
 WARM_UP = 5  # steps left out
