@@ -116,11 +116,14 @@ class ConvPlacement(dlc.TestCase):
         return dlc.train(artifact, self.path("data.npz"), self.path(name), steps=8, shuffle="off", threads=2)
 
     def test_who(self):
-        """Kernels of our own where a group has one channel; elsewhere they are a wish."""
-        def by(*words):
+        """Kernels of our own where a group has few channels; elsewhere they are a wish."""
+        def notes(*words):
             out, _ = dlc.dlc("compile", self.path("m.onnx"), "--emit=mlir", "--stop-after=fuse", "--explain-placement", *words)
             lines = [re.split(r"  +", line[3:], maxsplit=3) for line in out.splitlines() if line.startswith("// ")]
-            return {node: (by, why) for node, kind, by, why in lines if kind == "conv"}
+            return [(node, (by, why)) for node, kind, by, why in lines if kind == "conv"]
+
+        def by(*words):
+            return dict(notes(*words))
 
         chosen = by()
         for suffix in "", " (gradient)":
@@ -128,6 +131,8 @@ class ConvPlacement(dlc.TestCase):
             self.assertEqual(chosen["wide" + suffix][0], "generated")
             self.assertEqual(chosen["few" + suffix], ("library", "preferred (library, generated)"))
         self.assertEqual(chosen["point"][0], "library")
+        halves = sorted(by for name, (by, _) in notes("--amp") if name == "few (gradient)")
+        self.assertEqual(halves, ["generated", "library"])  # the filter's, the data's
         placed = by("--place=deep:conv=library,few:conv=generated")
         self.assertEqual([placed[name][0] for name in CONVS], ["library", "library", "generated", "generated"])
 
