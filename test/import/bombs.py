@@ -115,6 +115,13 @@ def sequences():
     return model(nodes, [value("x", [4096, 4])], [value("y", None)], {"i": ints(0)})
 
 
+def inserts(op="SequenceInsert", count=30_000):
+    """A sequence of as many parts as there are nodes before."""
+    nodes = [node("SequenceConstruct", ["x"] * (count if op == "Identity" else 1), ["q0"])]
+    nodes += [node(op, [f"q{i}", "x"][:1 if op == "Identity" else 2], [f"q{i + 1}"]) for i in range(count)]
+    return graph(nodes + [node("SequenceAt", [f"q{count}", "i"], ["y"])], {"i": ints(0)})
+
+
 def functions(width, depth, body=()):
     """Each of `depth` functions calls the next `width` times."""
     def define(i):

@@ -67,6 +67,8 @@ class Budget(dlc.TestCase):
         self.refuse(bombs.split_outputs(), "9223372036854775807 parts for 2 outputs")
         self.refuse(bombs.folded_split_outputs(), "9223372036854775807 parts for 2 outputs")
         self.refuse(bombs.sequences(), "splitting a tensor needs")
+        for op in "SequenceInsert", "Identity":
+            self.refuse(bombs.inserts(op), "a sequence of tensors needs .* left of the import's budget")
 
     def test_copies(self):
         self.refuse(bombs.identities(), r"parting '.*' from '.*', .* needs .* import's budget")

@@ -192,6 +192,30 @@ class Graph(Hostile):
                           {"s": np.array(step, np.int64), "i": np.array(0, np.int64)})
             self.refuse(proto, "cannot split dimension 2 into parts of")
 
+    def test_sequences(self):
+        two = node("SequenceConstruct", ["x", "x"], ["q"])
+        none = node("SequenceEmpty", [], ["q"])
+        for nodes, message in [
+            ([two, node("SequenceAt", ["q", "2"], ["y"])], "position 2 is outside of a sequence of 2"),
+            ([two, node("SequenceAt", ["q", "-3"], ["y"])], "position -3 is outside of a sequence of 2"),
+            ([two, node("SequenceAt", ["q", "many"], ["y"])], "the position has 2 numbers, expected one"),
+            ([two, node("SequenceInsert", ["q", "x", "3"], ["r"]), node("SequenceAt", ["r", "0"], ["y"])],
+             "position 3 is outside of a sequence of 2"),
+            ([two, node("SequenceErase", ["q", "2"], ["r"]), node("SequenceAt", ["r", "0"], ["y"])],
+             "position 2 is outside of a sequence of 2"),
+            ([two, node("ConcatFromSequence", ["q"], ["y"], axis=2)], "axis 2"),
+            ([node("Flatten", ["x"], ["f"]), node("Squeeze", ["x"], ["g"]), node("SequenceConstruct", ["f", "g"], ["q"]),
+              node("ConcatFromSequence", ["q"], ["y"], axis=0)], "tensors of rank 2 and 1, expected one rank"),
+            ([none, node("SequenceAt", ["q", "0"], ["y"])], "the sequence is empty"),
+            ([none, node("SequenceErase", ["q"], ["r"]), node("ConcatFromSequence", ["r"], ["y"], axis=0)], "the sequence is empty"),
+            ([none, node("ConcatFromSequence", ["q"], ["y"], axis=0)], "the sequence is empty"),
+            ([node("SequenceAt", ["x", "0"], ["y"])], "input 0 .* is FLOAT|sequence"),
+            ([two, node("Identity", ["q"], ["y"])], "declared as FLOAT, but has type sequence of FLOAT"),
+        ]:
+            with self.subTest(message):
+                weights = {str(i): np.array(i) for i in (-3, 0, 2, 3)} | {"many": np.array([0, 1])}
+                self.refuse(model(nodes, [value("x", [2, 1])], [value("y", None)], weights), message)
+
 
 class Bombs(Hostile):
     """Small files that ask for much memory or time."""

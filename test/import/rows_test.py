@@ -212,6 +212,33 @@ class Forms(Rows):
         self.compare([node("SplitToSequence", ["x"], ["q"], axis=0, keepdims=0), node("SequenceAt", ["q", "i"], ["y"])],
                      {"x": self.floats(3, 2)}, {"i": np.array(1)})
 
+    def test_sequences(self):
+        inputs = {name: self.floats(2, 3) for name in "abc"}
+        weights = {str(i): np.array(i) for i in (-1, 0, 1)}
+        made = [node("SequenceConstruct", ["a", "b"], ["ab"])]
+        joined = [node("ConcatFromSequence", ["q"], ["y"], axis=1)]
+        for place in [], ["-1"], ["0"], ["1"]:
+            self.compare([*made, node("SequenceInsert", ["ab", "c", *place], ["q"]), *joined], inputs, weights)
+        for place in [], ["-1"], ["0"]:
+            self.compare([*made, node("SequenceErase", ["ab", *place], ["q"]), *joined], {k: inputs[k] for k in "ab"}, weights)
+        for axis in -1, 0, 1, 2:
+            self.compare([*made, node("ConcatFromSequence", ["ab"], ["y"], axis=axis, new_axis=1)], {k: inputs[k] for k in "ab"})
+        self.compare([*made, node("SequenceLength", ["ab"], ["n"]), node("Cast", ["n"], ["f"], to=TensorProto.FLOAT),
+                      node("Identity", ["ab"], ["q"]), node("SequenceAt", ["q", "1"], ["b1"]), node("Mul", ["b1", "f"], ["y"])],
+                     {k: inputs[k] for k in "ab"}, weights)
+
+    def test_a_sequence_that_a_loop_fills(self):
+        """As torch's older exporter writes a split by a computed size."""
+        infos = [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL),
+                 helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)]
+        body = helper.make_graph(
+            [node("Gather", ["x", "i"], ["row"]), node("Identity", ["c"], ["d"]), node("SequenceInsert", ["s", "row"], ["t"])], "b",
+            infos, [value("d", [], TensorProto.BOOL), helper.make_tensor_sequence_value_info("t", TensorProto.FLOAT, None)])
+        self.compare([node("SequenceEmpty", [], ["none"]), node("Loop", ["n", "yes", "none"], ["q"], body=body),
+                      node("SequenceAt", ["q", "1"], ["one"]), node("ConcatFromSequence", ["q"], ["all"], axis=0, new_axis=1),
+                      node("Mul", ["all", "one"], ["y"])],
+                     {"x": self.floats(3, 4)}, {"n": np.array(3), "yes": np.array(True), "1": np.array(1)})
+
     def test_slice_of_a_value(self):
         ints = lambda *v: np.array(v, np.int64)
         for bounds in [(ints(1), ints(2**62), ints(1)), (ints(-1, 0), ints(-99, 2), ints(1, 0), ints(-2, 1))]:

@@ -190,7 +190,11 @@ LogicalResult celu(const Node &n) {
   return n.result(n.make<ir::AddOp>(n.make<ir::ReluOp>(x), curve));
 }
 
-LogicalResult identity(const Node &n) { return n.result(n.in(0)); }
+/// Of a sequence, too: what a body gives is passed on by one.
+LogicalResult identity(const Node &n) {
+  const auto *parts = n.has(0) ? n.table.sequence(n.inputName(0)) : nullptr;
+  return parts ? giveSequence(n, *parts) : n.result(n.in(0));
+}
 
 } // namespace
 

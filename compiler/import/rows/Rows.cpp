@@ -217,6 +217,7 @@ const Rows &allRows() {
     addRegionRows(table);
     addResizeRows(table);
     addSampleRows(table);
+    addSequenceRows(table);
     addShapeRows(table);
     addSignalRows(table);
     addLossRows(table);

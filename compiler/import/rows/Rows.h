@@ -29,7 +29,7 @@ public:
   virtual int onnxType(const std::string &name) = 0;
   virtual void define(const std::string &name, Value value) = 0;
   virtual void define(const std::string &name, HostTensor value) = 0;
-  /// Sequences of tensors (SplitToSequence).
+  /// Sequences of tensors.
   virtual void define(const std::string &name, std::vector<Value> values) = 0;
   virtual const std::vector<Value> *sequence(const std::string &name) = 0;
   virtual bool isUsed(const std::string &name) = 0;
@@ -145,6 +145,11 @@ private:
 using Row = LogicalResult (*)(const Node &);
 using Rows = std::map<std::string, Row>;
 
+/// Output 0 is the sequence of `parts`. Each sequence has a list of its own,
+/// which the budget is asked for: inserting one by one takes its length
+/// squared.
+LogicalResult giveSequence(const Node &n, std::vector<Value> parts);
+
 void addArrangeRows(Rows &rows);
 void addAttentionRows(Rows &rows);
 void addContribAttentionRows(Rows &rows);
@@ -165,6 +170,7 @@ void addReduceRows(Rows &rows);
 void addRegionRows(Rows &rows);
 void addResizeRows(Rows &rows);
 void addSampleRows(Rows &rows);
+void addSequenceRows(Rows &rows);
 void addShapeRows(Rows &rows);
 void addSignalRows(Rows &rows);
 void addLossRows(Rows &rows);

@@ -238,20 +238,6 @@ LogicalResult splitToSequence(const Node &n) {
   return success();
 }
 
-LogicalResult sequenceAt(const Node &n) {
-  const auto *parts = n.has(0) ? n.table.sequence(n.inputName(0)) : nullptr;
-  if (!parts)
-    return n.fail() << "expected a sequence made by SplitToSequence";
-  auto at = n.integers(1, "the position");
-  if (failed(at))
-    return failure();
-  int64_t count = parts->size(), i = at->empty() ? count : at->front();
-  if (i < -count || i >= count)
-    return n.fail() << "position " << i << " is outside of a sequence of "
-                    << count;
-  return n.result((*parts)[i < 0 ? i + count : i]);
-}
-
 LogicalResult concat(const Node &n) {
   SmallVector<Value> operands;
   for (size_t i = 0; i < n.inputs(); ++i)
@@ -321,7 +307,6 @@ void addShapeRows(Rows &rows) {
   rows["Slice"] = slice;
   rows["Split"] = split;
   rows["SplitToSequence"] = splitToSequence;
-  rows["SequenceAt"] = sequenceAt;
   rows["Concat"] = concat;
   rows["Gather"] = gather;
   rows["Trilu"] = trilu;
