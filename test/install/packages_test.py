@@ -73,23 +73,23 @@ class Packages(dlc.TestCase):
         os.mkdir(root)
         run("tar", "-xf", f"{KEPT}/root.tar", "-C", root)
         shutil.copy("/etc/resolv.conf", f"{root}/etc/resolv.conf")
-        os.mkdir(f"{root}/work")
-        shutil.copytree(f"{dlc.ROOT}/models", f"{root}/work/models", ignore=lambda folder, names: [
+        os.makedirs(f"{root}/srv/try")
+        shutil.copytree(f"{dlc.ROOT}/models", f"{root}/srv/try/models", ignore=lambda folder, names: [
             name for name in names if name not in ("lenet.onnx", "mnist-train.npz", "mnist-test.npz")])
         return root
 
     def inside(self, root, script, path="/usr/sbin:/usr/bin:/sbin:/bin"):
-        with open(f"{root}/work/script.sh", "w") as file:
+        with open(f"{root}/srv/try/script.sh", "w") as file:
             file.write(script)
         mounts = ('mount -t proc proc "$1/proc" && mount --bind "$2" "$1/var/cache/apt/archives" && '
-                  'exec chroot "$1" env -i HOME=/root DEBIAN_FRONTEND=noninteractive "PATH=$3" sh -c "cd /work && exec bash script.sh"')
+                  'exec chroot "$1" env -i HOME=/root DEBIAN_FRONTEND=noninteractive "PATH=$3" sh -c "cd /srv/try && exec bash script.sh"')
         return run("unshare", "-m", "bash", "-c", mounts, "-", root, f"{KEPT}/archives", path)
 
     def check_quickstart(self, root, path="/usr/sbin:/usr/bin:/sbin:/bin"):
         out = self.inside(root, quickstart(), path)
         self.assertIn('"samples":500', out)
-        run(sys.executable, f"{dlc.ROOT}/tools/check_export.py", f"{root}/work/out/lenet-trained.onnx", dlc.data("mnist-test"),
-            f"{root}/work/out/eval-ema.json", "--at-least=0.8")
+        run(sys.executable, f"{dlc.ROOT}/tools/check_export.py", f"{root}/srv/try/out/lenet-trained.onnx", dlc.data("mnist-test"),
+            f"{root}/srv/try/out/eval-ema.json", "--at-least=0.8")
 
     def test_deb(self):
         package = self.pack("DEB", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")
@@ -97,7 +97,7 @@ class Packages(dlc.TestCase):
         with open(f"{dlc.ROOT}/docs/guide/install.md") as file:
             self.assertIn(f"apt install ./{name}\n", file.read())
         root = self.root()
-        os.rename(package, f"{root}/work/{name}")
+        os.rename(package, f"{root}/srv/try/{name}")
         self.inside(root, f"""set -eu
             rm -f /etc/apt/apt.conf.d/docker-clean
             apt-get -qq update
@@ -107,11 +107,11 @@ class Packages(dlc.TestCase):
         self.assertNotIn("llvm", self.inside(root, "dpkg-query -W -f '${Package}\n'"))
         # A program that was built elsewhere finds the library.
         self.project(f"{root}/usr")
-        shutil.copy(self.path("b/app"), f"{root}/work/app")
-        shutil.copytree(self.path("b/mlp.dlc"), f"{root}/work/mlp.dlc")
+        shutil.copy(self.path("b/app"), f"{root}/srv/try/app")
+        shutil.copytree(self.path("b/mlp.dlc"), f"{root}/srv/try/mlp.dlc")
         self.assertIn("right", self.inside(root, "./app mlp.dlc 20"))
         self.inside(root, "dpkg -L dlc | sort > files && dpkg --remove dlc")
-        with open(f"{root}/work/files") as file:
+        with open(f"{root}/srv/try/files") as file:
             left = [line for line in file.read().split("\n") if re.search("dlc", line) and os.path.lexists(root + line)]
         self.assertEqual(left, [])
 
