@@ -176,7 +176,7 @@ class Usage(dlc.TestCase):
 
     def test_help(self):
         """Help is no error: it goes to stdout, for the tool and for every command."""
-        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["replay"], ["compare"], ["env"]:
+        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["replay"], ["compare"], ["env"], ["reduce"]:
             out, _ = dlc.dlc(*words, "--help")
             self.assertRegex(out, r"(?i)usage")
             self.assertNotRegex(out, r"->|\{false\}| in \[|\b(INT|FLOAT|UINT):", "a validator's own words")

@@ -11,5 +11,6 @@ void addConfig(CommandLine &line);
 void addExport(CommandLine &line);
 void addDiff(CommandLine &line);
 void addGraph(CommandLine &line);
+void addReduce(CommandLine &line);
 
 } // namespace dlc::tool

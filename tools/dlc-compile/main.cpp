@@ -1,5 +1,5 @@
 // dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export`, `dlc
-// diff` and `dlc graph`.
+// diff`, `dlc graph` and `dlc reduce`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
 #include "tools/dlc/Tree.h"
@@ -18,6 +18,7 @@ static int run(int argc, char **argv) {
   addExport(line);
   addDiff(line);
   addGraph(line);
+  addReduce(line);
   if (printTree(line, argc, argv))
     return 0;
   return parseAndRun(line, argc, argv);

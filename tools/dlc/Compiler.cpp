@@ -9,7 +9,8 @@ namespace dlc::tool {
 
 bool isCompilerCommand(const std::string &name) {
   return name == "compile" || name == "check" || name == "config" ||
-         name == "export" || name == "diff" || name == "graph";
+         name == "export" || name == "diff" || name == "graph" ||
+         name == "reduce";
 }
 
 // A program of its own, so that training never loads the compiler.

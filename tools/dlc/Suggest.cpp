@@ -37,6 +37,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
       &command == &app ? "dlc --help"
                        : fmt::format("dlc {} --help", command.get_name());
   std::vector<std::string> rest = app.remaining(true);
+  std::erase(rest, "--"); // what stands behind it are arguments
   std::string text;
   if (!rest.empty() && rest[0].starts_with("-")) {
     std::string flag = rest[0].substr(0, rest[0].find('='));

@@ -30,6 +30,8 @@ static void describe(CommandLine &line) {
   line.app.add_subcommand("diff", "say in what two ONNX models differ");
   line.app.add_subcommand(
       "graph", "draw a model's program after any phase, or an artifact's plan");
+  line.app.add_subcommand("reduce",
+                          "find the smallest part of a model that still fails");
   addInspect(line);
   addReplay(line);
   addCompare(line);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,7 +45,7 @@ private:
 // What a program is started with; its streams are those of dlc.h's contract.
 class Start {
 public:
-  explicit Start(int error) {
+  Start(int error, bool ownGroup) {
     posix_spawn_file_actions_init(&files_);
     posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files_, 1, "/dev/null", O_WRONLY, 0);
@@ -55,8 +56,9 @@ public:
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setsigdefault(&attributes_, &all);
     posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setflags(&attributes_,
-                             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(
+        &attributes_, short(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                            (ownGroup ? POSIX_SPAWN_SETPGROUP : 0)));
   }
   ~Start() {
     posix_spawn_file_actions_destroy(&files_);
@@ -71,8 +73,8 @@ public:
     for (const std::string &word : words)
       arguments.push_back(const_cast<char *>(word.c_str()));
     arguments.push_back(nullptr);
-    return ::posix_spawn(&child, arguments[0], &files_, &attributes_,
-                         arguments.data(), environ);
+    return ::posix_spawnp(&child, arguments[0], &files_, &attributes_,
+                          arguments.data(), environ);
   }
 
 private:
@@ -109,32 +111,87 @@ void readAll(int from, Lines &lines) {
   lines.end();
 }
 
+ProgramEnd endOf(int status) {
+  return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+          false};
+}
+
+Status noEnd(const std::string &name) {
+  return failed("'{}' ended, but not how: {} (SIGCHLD is ignored?)", name,
+                std::strerror(errno));
+}
+
 Result<ProgramEnd> waitFor(pid_t child, const std::string &name) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR)
-      return failed("'{}' ended, but not how: {} (SIGCHLD is ignored?)", name,
-                    std::strerror(errno));
-  if (WIFSIGNALED(status))
-    return ProgramEnd{128 + WTERMSIG(status)};
-  return ProgramEnd{WEXITSTATUS(status)};
+      return noEnd(name);
+  return endOf(status);
+}
+
+// What is there to be read, for so many milliseconds at most; false once there
+// will be no more.
+bool readSome(int from, Lines &lines, int milliseconds) {
+  pollfd ready{from, POLLIN, 0};
+  if (::poll(&ready, 1, milliseconds) <= 0)
+    return true;
+  char buffer[4096];
+  const ssize_t n = ::read(from, buffer, sizeof buffer);
+  if (n > 0)
+    lines.add({buffer, static_cast<size_t>(n)});
+  return n > 0 || (n < 0 && errno == EINTR);
+}
+
+// Its streams may outlive it, in programs that it has started.
+Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
+                              const std::string &name, int from, Lines &lines) {
+  const auto start = std::chrono::steady_clock::now();
+  bool isOpen = true, isKilled = false;
+  int status = 0;
+  for (;;) {
+    if (isOpen)
+      isOpen = readSome(from, lines, 20);
+    else
+      ::usleep(1000);
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended < 0 && errno != EINTR)
+      return noEnd(name);
+    if (ended == child)
+      break;
+    const bool isOver = limits.time.count() > 0 &&
+                        std::chrono::steady_clock::now() - start > limits.time;
+    if (!isKilled && (isOver || (limits.goesOn && !limits.goesOn()))) {
+      isKilled = true;
+      ::kill(-child, SIGKILL);
+    }
+  }
+  ::kill(-child, SIGKILL); // what it has left
+  while (isOpen)
+    isOpen = readSome(from, lines, 1000);
+  lines.end();
+  ProgramEnd end = endOf(status);
+  end.isKilled = isKilled;
+  return end;
 }
 
 } // namespace
 
 Result<ProgramEnd>
 runProgram(const std::vector<std::string> &words,
-           const std::function<void(std::string_view)> &onLine) {
+           const std::function<void(std::string_view)> &onLine,
+           const ProgramLimits &limits) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return failed("cannot run '{}': no pipe: {}", words[0],
                   std::strerror(errno));
   Descriptor from(ends[0]), to(ends[1]);
   pid_t child = 0;
-  if (const int error = Start(to.number()).run(words, child))
+  if (const int error = Start(to.number(), limits.any()).run(words, child))
     return failed("cannot run '{}': {}", words[0], std::strerror(error));
   to.close();
   Lines lines(onLine);
+  if (limits.any())
+    return waitWithin(limits, child, words[0], from.number(), lines);
   readAll(from.number(), lines);
   return waitFor(child, words[0]);
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,9 +14,19 @@ namespace dlc {
 // How a program ended: its exit code, or 128 + the signal's number.
 struct ProgramEnd {
   int code = 0;
+  bool isKilled = false; // by its limits
 };
 
-// Runs words[0], a path, with the other words, and waits for its end. It reads
+// When a program is killed, with all of its process group, which is its own.
+struct ProgramLimits {
+  std::chrono::milliseconds time{0}; // 0: none
+  // Asked some 50 times a second; false: at once. Empty: nobody is asked.
+  std::function<bool()> goesOn;
+  bool any() const { return time.count() > 0 || goesOn; }
+};
+
+// Runs words[0], a path or a name in PATH, with the other words, and waits for
+// its end. It reads
 // nothing, and its standard output goes nowhere. `onLine` gets each line of its
 // standard error, without its end, on this thread; of one longer than 64 KiB
 // the beginning. Signals do in it what they do by default. Code::Failed if it
@@ -24,6 +35,7 @@ struct ProgramEnd {
 // open in it, too.
 Result<ProgramEnd>
 runProgram(const std::vector<std::string> &words,
-           const std::function<void(std::string_view)> &onLine);
+           const std::function<void(std::string_view)> &onLine,
+           const ProgramLimits &limits = {});
 
 } // namespace dlc

@@ -1,0 +1,224 @@
+// dlc reduce: the smallest part of a model that still fails a command.
+#include "compiler/import/reduce/Reduce.h"
+#include "runtime/base/Text.h"
+#include "runtime/base/files/Atomic.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/base/process/Subprocess.h"
+#include "tools/dlc-compile/Commands.h"
+#include "tools/dlc/OptionFlags.h"
+#include "tools/dlc/Print.h"
+#include "tools/dlc/Rows.h"
+#include "tools/dlc/sweep/Children.h"
+
+#include <algorithm>
+
+namespace dlc::tool {
+namespace {
+
+constexpr std::string_view kPlaceholder = "{}";
+
+struct ReduceArguments {
+  ReduceArguments();
+
+  std::string model, output, match;
+  Words command, dims;
+  double timeout = 0; // 0: by the first run
+  OptionTable table;
+  OptionFlags flags{table, onlySection("reduce")};
+};
+
+ReduceArguments::ReduceArguments() {
+  table.group("Options");
+  addOutput(table, "reduce.output", output,
+            "the smallest part so far, at any time");
+  table.text("reduce.match", match, "TEXT",
+             "a line of its standard error has to have this, too: else any "
+             "failure of the same exit code counts");
+  table
+      .number("reduce.timeout", timeout, 0, 1e6,
+              "seconds that the command may take for a part (default: ten "
+              "times as long as for the model, at least 10)")
+      .described("SECONDS");
+  Option &dim = table.list("reduce.dim", dims, "NAME=N",
+                           "binds a symbolic dimension, where shapes of "
+                           "tensors that are cut follow from it");
+  dim.repeats = true;
+  table.require([this](auto &) -> Status {
+    for (const std::string &word : command)
+      if (word.find(kPlaceholder) != word.npos)
+        return {};
+    return usageError("the command behind -- has no word with {}, which stands "
+                      "for the file of a model",
+                      kPlaceholder);
+  });
+}
+
+Result<std::map<std::string, int64_t>> dimsOf(const Words &words) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string &word : words) {
+    const size_t at = word.find('=');
+    if (at == word.npos || at == 0)
+      return usageError("--dim: expected NAME=N, found '{}'", word);
+    DLC_ASSIGN(dims[word.substr(0, at)], parseCount(word.substr(at + 1), 1));
+  }
+  return dims;
+}
+
+// One run of the command.
+struct CommandRun {
+  int code = 0;
+  bool isKilled = false, matches = false;
+  std::string lastLine;
+};
+
+class ReducedCommand {
+public:
+  explicit ReducedCommand(const ReduceArguments &arguments)
+      : a_(arguments), limit_(arguments.timeout) {}
+
+  // Of the whole model: what its parts have to do.
+  Status learn() {
+    const auto start = std::chrono::steady_clock::now();
+    DLC_ASSIGN(const CommandRun first, run(a_.model));
+    const std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - start;
+    const std::string said =
+        first.lastLine.empty()
+            ? ""
+            : fmt::format("; its last line is '{}'", printable(first.lastLine));
+    if (first.isKilled)
+      return failed("the command still runs after {:g} s on '{}': give it more "
+                    "by --timeout",
+                    limit_, a_.model);
+    if (first.code == 0)
+      return failed("the command does not fail on '{}': exit code 0, nothing "
+                    "to reduce",
+                    a_.model);
+    if (!first.matches)
+      return failed("the command fails on '{}' with exit code {}, but no line "
+                    "of its standard error has '{}'{}",
+                    a_.model, first.code, a_.match, said);
+    code_ = first.code;
+    if (limit_ == 0)
+      limit_ = std::max(10.0, 10 * took.count());
+    info("exit code {}{}", code_, said);
+    if (a_.match.empty())
+      info("any failure with exit code {} counts: --match=TEXT asks for more",
+           code_);
+    return {};
+  }
+
+  Result<bool> fails(const std::string &model) {
+    DLC_ASSIGN(const CommandRun one, run(model));
+    if (one.isKilled || one.code != code_ || !one.matches)
+      return false;
+    lastLine_ = one.lastLine;
+    return true;
+  }
+
+  const std::string &lastLine() const { return lastLine_; }
+  int signal() const { return stop_.signal(); }
+
+private:
+  Result<CommandRun> run(const std::string &model) {
+    Words words;
+    for (std::string word : a_.command) {
+      for (size_t at = 0; (at = word.find(kPlaceholder, at)) != word.npos;
+           at += model.size())
+        word.replace(at, kPlaceholder.size(), model);
+      words.push_back(std::move(word));
+    }
+    CommandRun result;
+    result.matches = a_.match.empty();
+    const auto onLine = [&](std::string_view line) {
+      result.matches |= line.find(a_.match) != line.npos;
+      if (!line.empty())
+        result.lastLine = line;
+    };
+    const ProgramLimits limits{
+        std::chrono::milliseconds(int64_t(limit_ * 1000)),
+        [this] { return stop_.signal() == 0; }};
+    DLC_ASSIGN(const ProgramEnd end, runProgram(words, onLine, limits));
+    if (stop_.signal())
+      return failed("stopped by a signal");
+    result.code = end.code;
+    result.isKilled = end.isKilled;
+    return result;
+  }
+
+  const ReduceArguments &a_;
+  StopRequest stop_;
+  double limit_;
+  int code_ = 0;
+  std::string lastLine_;
+};
+
+Result<int> reduceCommand(ReduceArguments &a) {
+  DLC_TRY(a.flags.apply());
+  DLC_ASSIGN(const auto dims, dimsOf(a.dims));
+  ReducedCommand command(a);
+  int left = -1;
+  const auto run = [&]() -> Result<import::ModelReduction> {
+    DLC_TRY(command.learn());
+    return import::reduceModel(
+        a.model, dims,
+        [&](const std::string &model) { return command.fails(model); },
+        [&](const std::string &model, int nodes) {
+          if (left != nodes)
+            info("{}: {} {}", a.output, nodes, nodes == 1 ? "node" : "nodes");
+          left = nodes;
+          return writeFileAtomically(a.output, model);
+        });
+  };
+  const auto done = run();
+  if (command.signal()) {
+    if (left >= 0)
+      warning("stopped: '{}' has the smallest part so far, {} nodes", a.output,
+              left);
+    return 128 + command.signal();
+  }
+  if (!done)
+    return done.status();
+  printOut("{}: {} of {} nodes, by {} runs\n", a.output, done->left,
+           done->nodes, done->tries);
+  for (const std::string &label : done->labels)
+    printOut("  {}\n", printable(label));
+  if (!command.lastLine().empty())
+    printOut("{}\n", printable(command.lastLine(), 500));
+  return 0;
+}
+
+} // namespace
+
+void addReduce(CommandLine &line) {
+  auto a = std::make_shared<ReduceArguments>();
+  CLI::App *c = line.app.add_subcommand(
+      "reduce", "find the smallest part of a model that still fails");
+  c->add_option("model", a->model, "the ONNX file")->required();
+  c->add_option("command", a->command,
+                "behind --: a command that fails on the model, {} in it stands "
+                "for the file")
+      ->required();
+  a->flags.addTo(*c);
+  c->get_option("--output")->required();
+  c->footer(
+      "Runs the command on ever smaller parts of the model, and keeps those on "
+      "which it ends with the same\nexit code: first by halves, then by delta "
+      "debugging (ddmin). A tensor that is cut becomes an input.\nCtrl-C ends "
+      "it; the smallest part so far is in the output.\n"
+      "Exit code 1 if the command does not fail on the model.\n\n"
+      "Examples:\n"
+      "  dlc reduce model.onnx -o small.onnx -- dlc check {}\n"
+      "  dlc reduce model.onnx -o small.onnx --match='not supported' -- "
+      "dlc compile {} -o out.dlc\n"
+      "  dlc reduce model.onnx -o small.onnx -- python3 judge.py {}");
+  c->callback([&line, a] {
+    line.chosen = [a] {
+      auto code = reduceCommand(*a);
+      return code.ok() ? *code : report(code.status());
+    };
+  });
+}
+
+} // namespace dlc::tool
