@@ -115,7 +115,7 @@ class Compare(dlc.TestCase):
         _, err = dlc.dlc("compare", self.artifacts["f32"], other, data=dlc.data("mnist-train"), code=dlc.FAILED)
         self.assertIn("a sample has shape [1, 28, 28], expected [1, 8, 8]", err)
         _, err = dlc.dlc("compare", self.artifacts["f32"], data=dlc.data("mnist-train"), code=dlc.USAGE)
-        self.assertIn("b is required", err)
+        self.assertIn("expected either B or --onnxruntime", err)
 
 
 if __name__ == "__main__":

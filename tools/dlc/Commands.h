@@ -70,6 +70,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error);
 // Whether a command is the compiler's; then it replaces this process by
 // dlc-compile, found beside this program, and only returns if it cannot.
 bool isCompilerCommand(const std::string &name);
+std::string compilerPath();
 Status runCompiler(char **arguments);
 
 } // namespace dlc::tool

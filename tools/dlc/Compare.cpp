@@ -3,10 +3,13 @@
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/Rows.h"
+#include "tools/dlc/compare/OnnxRuntime.h"
 #include "tools/dlc/predict/Samples.h"
 
 #include "runtime/base/Json.h"
+#include "runtime/base/files/Atomic.h"
 #include "runtime/base/process/Log.h"
+#include "runtime/base/process/Subprocess.h"
 #include "runtime/train/compare/CompareSteps.h"
 #include "runtime/train/overflow/Range.h"
 
@@ -23,6 +26,7 @@ struct CompareArguments {
   CompareOptions options;
   SampleOptions samples;
   std::optional<int64_t> threads;
+  std::string python; // that has onnxruntime; empty: it is no side
   bool json = false;
   int64_t worst = 5;
   OptionTable table;
@@ -33,6 +37,25 @@ CompareArguments::CompareArguments() {
   table.group("Options");
   table.text("compare.a", a, "A", "an artifact, run or checkpoint").named("a");
   table.text("compare.b", b, "B", "another one of the same model").named("b");
+  Option &row = table.text("compare.onnxruntime", python, "PYTHON",
+                           "instead of B: what A's nodes give in onnxruntime, "
+                           "for predict, by a Python that has it and onnx "
+                           "(alone: python3)");
+  row.optionalWord = true;
+  row.set = [this](const Words &words) -> Status {
+    DLC_ASSIGN(const std::string word, oneWord(words));
+    python = word == "true" ? "python3" : word;
+    return {};
+  };
+  table.require([this](const OptionTable::Given &given) -> Status {
+    if (b.empty() == python.empty())
+      return usageError("expected either B or --onnxruntime");
+    if (!python.empty() && isGiven(given, "compare.program") &&
+        options.program != "predict")
+      return usageError("--onnxruntime is about --program=predict, found {}",
+                        options.program);
+    return {};
+  });
   table.text("compare.data", data, "PATH",
              "samples, as dlc train takes them; they are used in their order");
   table.choice("compare.program", options.program,
@@ -170,8 +193,47 @@ void print(const StepsComparison &result, int64_t worst) {
            first->tolerance, fmt::join(first->at, ", "), first->a, first->b);
 }
 
+// What A has in ONNX, with its weights, in a folder.
+Status exportTo(const CompareArguments &a, const std::string &path) {
+  std::string last;
+  DLC_ASSIGN(const ProgramEnd end,
+             runProgram({compilerPath(), "export", a.a, "--output=" + path},
+                        [&](std::string_view line) { last = line; }));
+  if (end.code != 0)
+    return Status(static_cast<Code>(end.code), "dlc export: " + last);
+  return {};
+}
+
+Result<StepsComparison> compareWithOnnxRuntime(const CompareArguments &a,
+                                               Communicator &communicator) {
+  DLC_ASSIGN(const TemporaryFolder folder,
+             TemporaryFolder::create("dlc-onnxruntime"));
+  DLC_TRY(exportTo(a, folder.path() + "/model.onnx"));
+  auto side = loadSide(a, a.a, communicator);
+  if (!side)
+    return side.status();
+  return compareWithNodes(
+      *side->session, side->data, a.options,
+      [&](const plan::Program &program, const Batch &batch) {
+        return runOnnxRuntime(a.python, folder.path(), program, batch);
+      });
+}
+
+int printResult(const CompareArguments &a, const StepsComparison &result) {
+  if (a.json)
+    printAsJson(result, a.worst);
+  else
+    print(result, a.worst);
+  return result.first() ? static_cast<int>(Code::Failed) : 0;
+}
+
 Result<int> runCompare(const CompareArguments &a) {
   const auto communicator = makeSingleCommunicator();
+  if (!a.python.empty()) {
+    DLC_ASSIGN(const StepsComparison result,
+               compareWithOnnxRuntime(a, *communicator));
+    return printResult(a, result);
+  }
   auto first = loadSide(a, a.a, *communicator);
   if (!first)
     return first.status();
@@ -185,11 +247,7 @@ Result<int> runCompare(const CompareArguments &a) {
     warning("{} begins with {} states of other values, '{}'{}", a.b,
             result.states.size(), result.states.front(),
             a.options.drift ? "" : "; it goes on with those of " + a.a);
-  if (a.json)
-    printAsJson(result, a.worst);
-  else
-    print(result, a.worst);
-  return result.first() ? static_cast<int>(Code::Failed) : 0;
+  return printResult(a, result);
 }
 
 } // namespace
@@ -199,7 +257,7 @@ void addCompare(CommandLine &line) {
       "compare", "where two compilations of one model part, by node");
   auto a = std::make_shared<CompareArguments>();
   a->flags.addTo(*command);
-  for (const char *name : {"a", "b", "--data"})
+  for (const char *name : {"a", "--data"})
     command->get_option(name)->required();
   command->footer(
       "Two artifacts of one model, of other targets, precisions or versions, "
@@ -208,12 +266,15 @@ void addCompare(CommandLine &line) {
       "commands since. Exit code 0: no result differs; 1: one does.\n\n"
       "Examples:\n  dlc compare f32.dlc bf16.dlc --data=train.npz\n"
       "  dlc compare cpu.dlc gpu.dlc --data=train.npz --steps=20\n"
-      "  dlc compare old-run new.dlc --data=test.npz --program=predict --json");
+      "  dlc compare old-run new.dlc --data=test.npz --program=predict --json\n"
+      "  dlc compare run --onnxruntime --data=test.npz");
   command->callback([&line, a] {
     line.chosen = [a] {
       const Status applied = a->flags.apply();
       if (!applied.ok())
         return report(applied);
+      if (!a->python.empty())
+        a->options.program = "predict";
       auto code = runCompare(*a);
       return code ? *code : report(code.status());
     };

@@ -13,11 +13,15 @@ bool isCompilerCommand(const std::string &name) {
          name == "reduce";
 }
 
-// A program of its own, so that training never loads the compiler.
-Status runCompiler(char **arguments) {
+std::string compilerPath() {
   std::error_code error;
   auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string compiler = (self.parent_path() / "dlc-compile").string();
+  return (self.parent_path() / "dlc-compile").string();
+}
+
+// A program of its own, so that training never loads the compiler.
+Status runCompiler(char **arguments) {
+  const std::string compiler = compilerPath();
   ::execv(compiler.c_str(), arguments);
   return failed("cannot run '{}': {}", compiler, std::strerror(errno));
 }

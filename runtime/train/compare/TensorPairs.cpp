@@ -46,16 +46,6 @@ std::vector<LabelledResult> resultsOf(const plan::Plan &plan,
   return results;
 }
 
-std::vector<std::string> nodesOf(const std::string &label) {
-  std::vector<std::string> nodes;
-  for (size_t begin = 0; begin <= label.size();) {
-    const size_t end = std::min(label.find("; ", begin), label.size());
-    nodes.push_back(label.substr(begin, end - begin));
-    begin = end + 2;
-  }
-  return nodes;
-}
-
 struct SameLabel {
   std::vector<ResultPlace> places;
   std::vector<std::string> operations;
@@ -73,6 +63,16 @@ byLabel(const std::vector<LabelledResult> &results) {
 }
 
 } // namespace
+
+std::vector<std::string> nodesOfLabel(const std::string &label) {
+  std::vector<std::string> nodes;
+  for (size_t begin = 0; begin <= label.size();) {
+    const size_t end = std::min(label.find("; ", begin), label.size());
+    nodes.push_back(label.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return nodes;
+}
 
 ResultPairs pairResults(const plan::Plan &planA, const plan::Program &a,
                         const plan::Plan &planB, const plan::Program &b) {
@@ -99,13 +99,13 @@ ResultPairs pairResults(const plan::Plan &planA, const plan::Program &a,
       byNode; // of a's that are not certain
   for (const LabelledResult &one : all[0])
     if (!isCertain(one.label + one.like))
-      for (const std::string &node : nodesOf(one.label))
+      for (const std::string &node : nodesOfLabel(one.label))
         byNode[node + one.like].push_back(one.place);
   for (const LabelledResult &one : all[1]) {
     if (isCertain(one.label + one.like))
       continue;
     std::set<ResultPlace> candidates;
-    for (const std::string &node : nodesOf(one.label))
+    for (const std::string &node : nodesOfLabel(one.label))
       if (const auto found = byNode.find(node + one.like);
           found != byNode.end())
         candidates.insert(found->second.begin(), found->second.end());

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace dlc {
@@ -31,6 +32,9 @@ struct ResultPairs {
   std::map<ResultPlace, std::vector<ResultPlace>> possible;
   int resultsA = 0, resultsB = 0; // all of floats; collectives have none
 };
+
+// The names of nodes in a command's label, "conv1; relu1".
+std::vector<std::string> nodesOfLabel(const std::string &label);
 
 ResultPairs pairResults(const plan::Plan &planA, const plan::Program &a,
                         const plan::Plan &planB, const plan::Program &b);
