@@ -1,12 +1,16 @@
 // runtime/train/record: what a run's folder gets while it is the run's.
+#include "runtime/train/record/Curves.h"
 #include "runtime/train/record/Recorder.h"
 
 #include "test/unit/TempFolder.h"
+
+#include <gmock/gmock.h>
 
 #include <fstream>
 #include <optional>
 
 using namespace dlc;
+using ::testing::HasSubstr;
 
 namespace {
 
@@ -47,6 +51,23 @@ TEST_F(Recording, NoPictureInTheFolderOfAnother) {
   picture_->onEnd();
   EXPECT_FALSE(std::filesystem::exists(run_ + "/results.svg"));
   EXPECT_FALSE(std::filesystem::exists(run_ + "/results.png"));
+}
+
+// Of one panel no half is left blank.
+TEST(Curves, OnePanelHasTheWholeWidth) {
+  Curve curve("loss");
+  curve.add(0, 2);
+  curve.add(10, 1);
+  const CurvePanel panel{"loss", {&curve}};
+  const std::string one = curvesSvg("", {panel});
+  EXPECT_THAT(one, HasSubstr("width=\"920\""));
+  EXPECT_THAT(one, HasSubstr("L908.0 "));
+  const std::string two = curvesSvg("", {panel, panel});
+  EXPECT_THAT(two, HasSubstr("width=\"920\""));
+  EXPECT_THAT(two, HasSubstr("M62.0 "));
+  EXPECT_THAT(two, HasSubstr("L448.0 "));
+  EXPECT_THAT(two, HasSubstr("L908.0 "));
+  EXPECT_THAT(two, HasSubstr("M522.0 "));
 }
 
 } // namespace

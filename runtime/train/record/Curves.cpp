@@ -29,8 +29,8 @@ double stepOf(double range) {
 
 class PanelPicture {
 public:
-  PanelPicture(const CurvePanel &panel, double left, double top)
-      : panel_(panel), left_(left), top_(top) {
+  PanelPicture(const CurvePanel &panel, double left, double top, double width)
+      : panel_(panel), left_(left), top_(top), width_(width) {
     for (const Curve *curve : panel.curves)
       lines_.push_back(curve->points());
     setRanges();
@@ -86,7 +86,7 @@ private:
     const double share =
         panel_.isLogX ? std::log(value / first_) / std::log(last_ / first_)
                       : (value - first_) / (last_ - first_);
-    return left_ + kLeft + (kWidth - kLeft - kRight) * share;
+    return left_ + kLeft + (width_ - kLeft - kRight) * share;
   }
   double y(double value) const {
     const double at = isLog_ ? std::log10(value) : value;
@@ -118,7 +118,7 @@ private:
   }
 
   void drawAxes(CurveCanvas &canvas) {
-    const double right = left_ + kWidth - kRight;
+    const double right = left_ + width_ - kRight;
     for (const double mark : marks()) {
       canvas.grid({left_ + kLeft, y(mark)}, right);
       canvas.text({left_ + kLeft - 6, y(mark) + 4}, fmt::format("{:.6g}", mark),
@@ -193,7 +193,7 @@ private:
   }
 
   const CurvePanel &panel_;
-  const double left_, top_;
+  const double left_, top_, width_;
   std::vector<Points> lines_;
   double low_, high_, first_, last_; // low and high: logarithms if isLog_
   bool isLog_ = false;
@@ -214,7 +214,8 @@ struct CurveSheet {
     canvas.text({16, 26}, title, {.size = 15, .isHead = true});
     for (size_t i = 0; i < panels.size(); ++i)
       PanelPicture(*panels[i], kWidth * double(i % 2),
-                   kTop + kHeight * double(i / 2))
+                   kTop + kHeight * double(i / 2),
+                   panels.size() == 1 ? width : kWidth)
           .draw(canvas);
   }
 };

@@ -43,8 +43,9 @@ struct CurvePanel {
   bool isLogX = false;        // all x are above 0
 };
 
-// Panels in two columns, with axes and names of curves, as an SVG or a PNG.
-// Panels without a finite point are left out. Texts may hold anything.
+// Panels in two columns, one alone across both, with axes and names of curves,
+// as an SVG or a PNG. Panels without a finite point are left out. Texts may
+// hold anything.
 std::string curvesSvg(std::string_view title,
                       const std::vector<CurvePanel> &panels);
 std::string curvesPng(std::string_view title,
