@@ -17,11 +17,8 @@ class Pictures(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.share_artifact()
-        with np.load(dlc.data("digits-train")) as data:
-            order = np.argsort(data["y"][:COUNT], kind="stable")
-            cls.x, cls.y = data["x"][:COUNT][order] * 15, data["y"][:COUNT][order]
         cls.images = os.path.join(cls.shared, "images")
-        pictures.write_folder(cls.images, cls.x[:, 0], cls.y)
+        cls.x, cls.y = pictures.write_digits(cls.images, dlc.data("digits-train"), COUNT)
         np.savez(os.path.join(cls.shared, "same.npz"), x=cls.x, y=cls.y)
         cls.same = dlc.train(cls.artifact, os.path.join(cls.shared, "same.npz"), os.path.join(cls.shared, "same"), epochs=2)
         cls.last = 2 * (COUNT // 16)

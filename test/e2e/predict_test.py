@@ -26,11 +26,8 @@ class Predict(dlc.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.share_artifact()
-        with np.load(dlc.data("digits-train")) as data:
-            order = np.argsort(data["y"][:COUNT], kind="stable")
-            cls.x, cls.y = data["x"][:COUNT][order] * 15, data["y"][:COUNT][order]
         cls.images = os.path.join(cls.shared, "images")
-        pictures.write_folder(cls.images, cls.x[:, 0], cls.y)
+        cls.x, cls.y = pictures.write_digits(cls.images, dlc.data("digits-train"), COUNT)
         cls.files = [os.path.join(cls.images, f"class{y}", f"{i:04}.png") for i, y in enumerate(cls.y)]
         cls.names = sorted({f"class{y}" for y in cls.y})
         cls.run_folder = dlc.train(cls.artifact, cls.images, os.path.join(cls.shared, "run"), epochs=4, **SHAPING).folder

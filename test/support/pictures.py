@@ -4,6 +4,8 @@ import os
 import struct
 import zlib
 
+import numpy as np
+
 
 def chunk(name, content):
     return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
@@ -27,3 +29,12 @@ def write_folder(root, pictures, labels):
     """A folder for each class; the pictures' numbers are in their names."""
     for i, (picture, label) in enumerate(zip(pictures, labels)):
         write(os.path.join(root, f"class{label}", f"{i:04}.png"), png(picture))
+
+
+def write_digits(root, arrays, count):
+    """The first of these digits, by class, as such a folder; their pixels and classes in its order."""
+    with np.load(arrays) as data:
+        order = np.argsort(data["y"][:count], kind="stable")
+        x, y = data["x"][:count][order] * 15, data["y"][:count][order]
+    write_folder(root, x[:, 0], y)
+    return x, y
