@@ -89,6 +89,33 @@ search: {{compile.lr: [0.1, 1e-6], train.seed: [1, 2]}}
         kept = {t["trial"] for t in found if t["epochs"] > 1}
         self.assertGreaterEqual(min(first[t] for t in kept), max(v for t, v in first.items() if t not in kept))
 
+    def test_asha(self):
+        """Whoever goes on was among the best third of those that had come as far, by then; none waits for the others; all draws begin."""
+        text = RANDOM.replace("method: random", "method: asha, eta: 3, least-epochs: 1")
+        found = self.sweep(text, "--slots=2", epochs=9)
+        with open(self.path("out/results.json")) as file:
+            rungs = [one["rungs"] for one in json.load(file)]
+        self.assertGreaterEqual(min(rungs), 1)
+        for rung in 1, 2:  # all that are due, and no more than could ever be
+            reached, further = (sum(n >= k for n in rungs) for k in (rung, rung + 1))
+            self.assertGreaterEqual(further, reached // 3)
+        self.assertLess(sum(n > 1 for n in rungs), 9)
+        lines = [line for line in self.messages.splitlines() if line.startswith("trial ")]
+        values, begun = {}, False
+        for line in lines:
+            words = line.split()
+            if "goes on until epoch 3" in line:
+                begun = begun or len(values) < 12
+                self.assertEqual(words[-3:], [str(len(values) // 3), "of", str(len(values)) ])
+                above = sum(value > values[words[1]] for value in values.values())
+                self.assertLess(above, len(values) // 3, line)
+            elif "after 1 epochs" in line:
+                values[words[1].rstrip(":")] = float(words[3])
+        self.assertTrue(begun, "all waited for the whole first rung")
+        again = self.sweep(text, "--slots=2", "--resume", epochs=9)
+        self.assertEqual([t["run"] for t in again], [t["run"] for t in found])
+        self.assertNotIn("after", self.messages)
+
     def wait_for(self, condition, process):
         end = time.monotonic() + 60
         while not condition():

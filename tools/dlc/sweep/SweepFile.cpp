@@ -165,7 +165,8 @@ void SweepFile::addTo(OptionTable &table) {
   table.text("sweep.model", model, "PATH", "");
   table.text("sweep.data", data, "PATH", "");
   table.text("sweep.val", val, "PATH", "");
-  table.choice("sweep.method", method, {"grid", "random", "halving"}, "");
+  table.choice("sweep.method", method, {"grid", "random", "halving", "asha"},
+               "");
   table.count("sweep.trials", trials, 1, "", kMostTrials);
   table.count("sweep.seed", seed, 0, "");
   table.text("sweep.metric", metric, "METRIC", "");
@@ -219,7 +220,7 @@ Result<std::vector<SweepTrial>> trialsOf(const SweepFile &file) {
 
 std::vector<int64_t> rungsOf(const SweepFile &file) {
   std::vector<int64_t> rungs;
-  if (file.method == SweepMethod::Halving)
+  if (file.method == SweepMethod::Halving || file.method == SweepMethod::Asha)
     for (int64_t r = file.leastEpochs; r < file.epochs; r *= file.eta)
       rungs.push_back(r);
   rungs.push_back(file.epochs);

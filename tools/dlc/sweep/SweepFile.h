@@ -4,7 +4,7 @@
 //     model: lenet.onnx       # or an artifact
 //     data: train.npz
 //     val: test.npz
-//     method: random          # grid, random, halving
+//     method: random          # grid, random, halving, asha
 //     trials: 12
 //   compile: {optimizer: sgd} # flags that all trials have
 //   train: {epochs: 3}
@@ -17,7 +17,7 @@
 
 namespace dlc::tool {
 
-enum class SweepMethod { Grid, Random, Halving };
+enum class SweepMethod { Grid, Random, Halving, Asha };
 
 // One thing that differs: a flag of compile or of train.
 struct SearchedFlag {
@@ -39,11 +39,11 @@ struct SweepFile {
   std::string text; // as it was read
   std::string model, data, val;
   SweepMethod method = SweepMethod::Grid;
-  int64_t trials = 10; // random, halving
+  int64_t trials = 10; // all but grid
   uint64_t seed = 0;
   std::string metric = "loss"; // of validations: see runtime/train/run/Best.h
-  int64_t epochs = 1;          // of a trial; halving: of those that are left
-  int64_t eta = 3;             // halving: one of so many goes on,
+  int64_t epochs = 1;          // of a trial; halving, asha: of the best
+  int64_t eta = 3;             // halving, asha: one of so many goes on,
   int64_t leastEpochs = 1;     // after so many epochs, and eta times as many
   FlagValues compile, train;   // of all trials
   std::vector<SearchedFlag> search;
@@ -62,7 +62,8 @@ Result<std::vector<SweepTrial>> trialsOf(const SweepFile &file);
 // Epochs at the end of each rung of successive halving (Jamieson and Talwalkar,
 // Non-stochastic Best Arm Identification and Hyperparameter Optimization, 2016,
 // arXiv:1502.07943): least eta^k, the last being `epochs`; rung k has
-// floor(n / eta^k) trials, at least one. Of other methods one: `epochs`.
+// floor(n / eta^k) trials, at least one. ASHA has the same, without waiting for
+// all of a rung. Of other methods one: `epochs`.
 std::vector<int64_t> rungsOf(const SweepFile &file);
 
 } // namespace dlc::tool

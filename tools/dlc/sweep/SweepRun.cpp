@@ -14,6 +14,8 @@
 #include <deque>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -54,16 +56,19 @@ std::string lastLine(const std::string &path) {
 class SweepRun {
 public:
   SweepRun(const SweepFile &file, const SweepOptions &options)
-      : file_(file), options_(options) {}
+      : file_(file), options_(options), rungs_(rungsOf(file)),
+        atRung_(rungs_.size()) {}
 
   Result<SweepResult> run() {
     DLC_ASSIGN(result_.trials, trialsOf(file_));
     result_.results.resize(result_.trials.size());
     DLC_ASSIGN(by_, parseBest(file_.metric));
     DLC_TRY(openFolder());
-    const std::vector<int64_t> rungs = rungsOf(file_);
-    for (size_t rung = 0; rung < rungs.size() && !result_.signal; ++rung)
-      DLC_TRY(runRung(static_cast<int64_t>(rung), rungs[rung]));
+    if (file_.method == SweepMethod::Asha)
+      DLC_TRY(runAsynchronously());
+    else
+      for (size_t rung = 0; rung < rungs_.size() && !result_.signal; ++rung)
+        DLC_TRY(runRung(static_cast<int64_t>(rung)));
     return std::move(result_);
   }
 
@@ -146,8 +151,7 @@ private:
   // What was known when the rung began, also of a trial that is further.
   TrialResult atRung(size_t i, int64_t rung) const {
     TrialResult result = result_.results[i];
-    const std::vector<int64_t> rungs = rungsOf(file_);
-    result.value = bestOf(i, rungs[static_cast<size_t>(rung - 1)]);
+    result.value = bestOf(i, rungs_[static_cast<size_t>(rung - 1)]);
     return result;
   }
 
@@ -173,17 +177,63 @@ private:
     return best.value;
   }
 
-  Status runRung(int64_t rung, int64_t epochs) {
-    rung_ = rung, epochs_ = epochs;
+  Status runRung(int64_t rung) {
     queue_.clear();
     for (const size_t i : trialsOfRung(rung))
       if (result_.results[i].rungs == rung && result_.results[i].code == 0)
         queue_.push_back(i);
-    if (rungsOf(file_).size() > 1)
+    if (rungs_.size() > 1)
       info("rung {}: {} trials until epoch {}", rung + 1,
-           trialsOfRung(rung).size(), epochs);
+           trialsOfRung(rung).size(), rungs_[static_cast<size_t>(rung)]);
+    return runQueue();
+  }
+
+  // ASHA (L. Li et al., A System for Massively Parallel Hyperparameter Tuning,
+  // MLSys 2020, arXiv:1810.05934, algorithm 2): a slot that is free takes a
+  // trial that is among the best 1/eta of those that have reached its rung so
+  // far, of the highest rung where there is one, else one that has not begun.
+  Status runAsynchronously() {
+    for (size_t i = 0; i < result_.results.size(); ++i) {
+      const TrialResult &one = result_.results[i];
+      for (int64_t rung = 0; rung < one.rungs; ++rung)
+        reach(rung, i, bestOf(i, rungs_[static_cast<size_t>(rung)]));
+      if (one.rungs == 0 && one.code == 0)
+        queue_.push_back(i);
+    }
+    return runQueue();
+  }
+
+  void reach(int64_t rung, size_t trial, double value) {
+    auto &reached = atRung_[static_cast<size_t>(rung)];
+    const auto better = [&](const auto &a, const auto &b) {
+      return isBetter(file_, {.value = a.first}, {.value = b.first});
+    };
+    const std::pair<double, size_t> one(value, trial);
+    reached.insert(
+        std::upper_bound(reached.begin(), reached.end(), one, better), one);
+  }
+
+  std::optional<size_t> nextPromoted() {
+    for (size_t rung = rungs_.size() - 1; rung-- > 0;) {
+      const auto &reached = atRung_[rung];
+      for (size_t i = 0; i < reached.size() / size_t(file_.eta); ++i) {
+        const size_t trial = reached[i].second;
+        const TrialResult &one = result_.results[trial];
+        if (one.rungs != int64_t(rung) + 1 || one.code != 0 ||
+            !promoted_.insert({trial, rung}).second)
+          continue;
+        info("trial {} goes on until epoch {}: one of the best {} of {}",
+             result_.trials[trial].number, rungs_[rung + 1],
+             reached.size() / size_t(file_.eta), reached.size());
+        return trial;
+      }
+    }
+    return std::nullopt;
+  }
+
+  Status runQueue() {
     StopRequest stop;
-    while (!queue_.empty() || !running_.empty()) {
+    for (;;) {
       if (!stop.signal() && failure_.ok())
         DLC_TRY(fillSlots());
       if (running_.empty())
@@ -219,8 +269,12 @@ private:
   }
 
   Status fillSlots() {
-    for (size_t tried = 0;
-         tried < queue_.size() && std::ssize(running_) < options_.slots;) {
+    for (size_t tried = 0; std::ssize(running_) < options_.slots;) {
+      if (file_.method == SweepMethod::Asha)
+        if (const auto promoted = nextPromoted())
+          queue_.insert(queue_.begin() + std::ptrdiff_t(tried), *promoted);
+      if (tried == queue_.size())
+        break;
       const size_t trial = queue_[tried];
       if (isCompiling(artifactOf(trial))) {
         ++tried;
@@ -259,6 +313,11 @@ private:
                        hash.substr(0, 16));
   }
 
+  // At the end of the next rung that it has before it.
+  int64_t epochsOf(size_t trial) const {
+    return rungs_[static_cast<size_t>(result_.results[trial].rungs)];
+  }
+
   std::string logOf(size_t trial) const {
     return trialFolder(options_.folder, result_.trials[trial].number) + ".log";
   }
@@ -292,9 +351,9 @@ private:
             ? options_.threads
             : std::max<int64_t>(1, coresOfProcess() / options_.slots);
     words.insert(words.end(),
-                 {"train", fmt::format("--epochs={}", epochs_),
+                 {"train", fmt::format("--epochs={}", epochsOf(trial)),
                   fmt::format("--threads={}", threads), "--quiet"});
-    if (rung_ > 0) {
+    if (result_.results[trial].rungs > 0) {
       words.push_back("--resume=" + run);
       return;
     }
@@ -337,9 +396,10 @@ private:
 
   Status settleDone(size_t trial) {
     TrialResult &result = result_.results[trial];
-    result.value = bestOf(trial, epochs_);
-    result.rungs = rung_ + 1;
-    result.epochs = epochs_;
+    const int64_t rung = result.rungs;
+    result.epochs = epochsOf(trial);
+    result.value = bestOf(trial, result.epochs);
+    ++result.rungs;
     if (!std::isfinite(result.value)) {
       failure_ =
           failed("trial {} has no '{}' among its validations: see '{}'; "
@@ -349,13 +409,14 @@ private:
                      "/epochs.jsonl");
       return {};
     }
+    reach(rung, trial, result.value);
     DLC_TRY(save());
     const auto done = std::count_if(
         result_.results.begin(), result_.results.end(),
-        [&](const TrialResult &one) { return one.rungs > rung_ || one.code; });
+        [&](const TrialResult &one) { return one.rungs > rung || one.code; });
     info("trial {}: {} {:.6g} after {} epochs ({} of {} trials)",
-         result_.trials[trial].number, by_.key, result.value, epochs_, done,
-         result_.results.size());
+         result_.trials[trial].number, by_.key, result.value, result.epochs,
+         done, result_.results.size());
     return {};
   }
 
@@ -377,7 +438,10 @@ private:
   const SweepOptions &options_;
   BestBy by_;
   SweepResult result_;
-  int64_t rung_ = 0, epochs_ = 0;
+  const std::vector<int64_t> rungs_;
+  // Of each rung what has reached it: {value there, trial}, the best first.
+  std::vector<std::vector<std::pair<double, size_t>>> atRung_;
+  std::set<std::pair<size_t, size_t>> promoted_; // {trial, rung}
   std::deque<size_t> queue_;
   std::map<int, Job> running_; // by process
   std::map<size_t, int> tries_;
