@@ -57,6 +57,7 @@ class Predict(dlc.TestCase):
         self.assertRegex(self.messages, r"pictures prepared as in training: scale 0\.0625, mean \[?2\]?, std \[?4")
         self.check(self.ranks(self.images, top=99), range(COUNT), 10)
         self.check(self.ranks(data=self.images), range(COUNT), 1)
+        self.check(self.ranks(data=f"{self.images},{self.images}"), [*range(COUNT)] * 2, 1)
         lines = "\n".join(self.files[5:8]) + "\n\n"
         ran = subprocess.run([dlc.DLC, "predict", self.run_folder, self.files[30], "-", "--json"], input=lines, capture_output=True, text=True,
                              check=True, timeout=60)
@@ -105,6 +106,12 @@ class Predict(dlc.TestCase):
         dlc.dlc("predict", self.run_folder, *words, bad_samples="skip", output=self.path("y.npz"))
         with np.load(self.path("y.npz")) as found:
             np.testing.assert_allclose(softmax(found["y"]), self.shares[[2, 9]], 1e-5)
+        both = os.path.join(self.folder, "both")
+        os.mkdir(both)
+        for name in words[:2]:
+            shutil.copy(name, both)
+        found = self.ranks(data=f"{both},{both}", bad_samples="skip")  # of both folders it is known which is not there
+        self.assertEqual([line["file"] for line in found], [os.path.join(both, os.path.basename(self.files[2]))] * 2)
         _, err = dlc.dlc("predict", self.run_folder, broken, bad_samples="skip", code=dlc.FAILED)
         self.assertIn("none of 1 pictures can be decoded", err)
 
