@@ -48,6 +48,9 @@ class Wheel(dlc.TestCase):
 
     def test_it_says_what_it_is(self):
         self.assertIn("-manylinux_2_36_x86_64.whl", self.file)
+        version = subprocess.run([f"{wheel.TOOLS}/python", "-c", "import sys; print('%d %d' % sys.version_info[:2])"], text=True, capture_output=True, check=True)
+        major, minor = map(int, version.stdout.split())
+        self.assertIn(f"-cp{major}{minor}-cp{major}{minor}-" if minor < 12 else "-cp312-abi3-", self.file)
         mebibytes = os.path.getsize(self.file) >> 20
         self.assertIn(f"{self.file}, {mebibytes} MiB", self.said)
         self.assertLess(mebibytes, 90)
