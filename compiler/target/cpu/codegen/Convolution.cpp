@@ -64,7 +64,7 @@ public:
     loop(count, [&](Value i) {
       Value image = plus(first, i);
       copyTile(image);
-      forEachPhase(0, [&] { writePhase(image); });
+      forEachPhase(0, [&] { forEachPhase(1, [&] { writePhases(image); }); });
     });
   }
 
@@ -126,10 +126,9 @@ private:
     });
   }
   void forEachPhase(size_t d, llvm::function_ref<void()> f) {
-    if (d == 3)
-      return f();
     for (phase[d] = 0; phase[d] < k.axes[d].phases; ++phase[d])
-      forEachPhase(d + 1, f);
+      f();
+    phase[d] = 0;
   }
   /// f(number of the tap, its offset in the copy in elements) of this phase.
   template <class F> void forEachTap(F f) {
@@ -267,8 +266,9 @@ private:
     }
     return at;
   }
-  /// f(first column, how many beside each other) over the rows of a tile, where
-  /// `copied` is the element of the copy at tap offset 0.
+  /// f(first pixel, how many beside each other) over the rows of a tile and the
+  /// phases of columns, where `copied` is the element of the copy at tap offset
+  /// 0. Of each row the phases take turns, as they write adjacent pixels.
   void
   overTile(Value image,
            llvm::function_ref<void(Value pixel, Value copied, int64_t n)> f) {
@@ -281,21 +281,23 @@ private:
           f(times(pixelOf(image, i, j, column), k.channels), times(at, k.block),
             n);
         };
-        Value columns = positions(2);
-        const int64_t most = std::min(kBeside, z.tile);
+        const int64_t most = std::min(kBeside, z.tile),
+                      fewest = z.positions(z.phases - 1);
+        phase[2] = z.phases - 1;
         Value groups =
-            b.createOrFold<arith::DivSIOp>(e.loc, columns, constant(most));
-        loop(groups, [&](Value g) { beside(times(g, most), most); });
-        if (most == 1)
-          return;
+            b.createOrFold<arith::DivSIOp>(e.loc, positions(2), constant(most));
+        loop(groups, [&](Value g) {
+          forEachPhase(2, [&] { beside(times(g, most), most); });
+        });
         Value done = times(groups, most);
-        if (z.tiles() == 1) {
-          if (int64_t left = z.positions(phase[2]) % most)
+        forEachPhase(2, [&] {
+          const int64_t left = z.positions(phase[2]) - fewest / most * most;
+          if (z.tiles() > 1)
+            loop(done, positions(2), Loops::Between,
+                 [&](Value column) { beside(column, 1); });
+          else if (left)
             beside(done, left);
-        } else {
-          loop(done, columns, Loops::Between,
-               [&](Value column) { beside(column, 1); });
-        }
+        });
       });
     });
   }
@@ -313,7 +315,7 @@ private:
   };
   int64_t columnStep() const { return k.axes[2].step * k.block; }
 
-  void writePhase(Value image) {
+  void writePhases(Value image) {
     overTile(image, [&](Value pixel, Value copied, int64_t n) {
       overChannels([&](Value c) {
         Values out;
