@@ -89,6 +89,10 @@ void schedule(ConvKernel &k) {
     for (auto &axis : k.axes)
       if (axis.window.kernel > 1 && k.parts() == 1)
         axis.apart = true;
+  // What its one tap reads lies apart; columns are copied without gaps.
+  for (auto &axis : MutableArrayRef(k.axes).drop_back())
+    if (axis.apart)
+      std::swap(axis.step, axis.between);
   for (auto &axis : k.axes)
     findOffsets(axis);
   findTiles(k);

@@ -37,6 +37,7 @@ struct ConvKernel {
     int64_t least = 0, most = 0;  // offsets
     bool spreads = false;         // a tap writes ahead: gradient of the data
     bool apart = false;           // filter: a tap of it is an item of its own
+    int64_t between = 1;          // of the image from one copied to the next
 
     llvm::SmallVector<Tap, 8> taps(int64_t phase) const;
     /// Positions that write remainder `phase`.

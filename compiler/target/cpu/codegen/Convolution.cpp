@@ -167,19 +167,20 @@ private:
     Value start[3];
     for (size_t d = 0; d < 3; ++d) {
       const Axis &axis = k.axes[d];
-      start[d] = plus(times(tile[d], axis.tile * axis.step), axis.least);
+      start[d] = plus(times(tile[d], axis.tile * axis.step * axis.between),
+                      axis.least);
       start[d] = plus(start[d], times(part[d], axis.window.dilation));
     }
     const auto &[x, y, z] = k.axes;
     for (int64_t plane = 0; plane < k.planes(); ++plane)
       loop(constant(x.copied()), [&](Value i) {
-        Value inX = isInside(plus(start[0], i), x.from);
+        Value atX = plus(start[0], times(i, x.between)),
+              inX = isInside(atX, x.from);
         loop(constant(y.copied()), [&](Value j) {
-          Value inY = isInside(plus(start[1], j), y.from);
+          Value atY = plus(start[1], times(j, y.between)),
+                inY = isInside(atY, y.from);
           Value isRead = b.createOrFold<arith::AndIOp>(e.loc, inX, inY);
-          Value row =
-              plus(times(plus(times(image, x.from), plus(start[0], i)), y.from),
-                   plus(start[1], j));
+          Value row = plus(times(plus(times(image, x.from), atX), y.from), atY);
           Value to = plus(times(plus(times(i, y.copied()), j), z.copied()),
                           plane * x.copied() * y.copied() * z.copied());
           copyRow(plane, times(row, z.from), start[2], to, isRead);
