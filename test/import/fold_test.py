@@ -163,6 +163,9 @@ class Fold(dlc.TestCase):
         self.check("Range", np.float32(0), np.float32(1), np.float32(0.25))
 
     def test_sizes_of_values(self):
+        for axis in -1, 0, 1:
+            self.check("OneHot", np.array([[1, -1, 7], [0, 3, -5]]), np.array(5), np.array([0.5, -2], np.float32), axis=axis)
+        self.check("OneHot", np.array(2), np.array(3), np.array([0, 1]))
         self.check("NonZero", (I % 3).astype(np.int64))
         self.check("NonZero", np.array([0.0, np.nan, -0.0, 2.0], np.float32))
         for sorts in 0, 1:

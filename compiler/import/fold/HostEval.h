@@ -37,7 +37,7 @@ using HostOps = std::map<std::string, HostOp>;
 void addHostMath(HostOps &ops);
 /// Constant, ConstantOfShape, Range and everything that moves elements.
 void addHostMovement(HostOps &ops);
-/// NonZero, Unique, NonMaxSuppression.
+/// NonZero, OneHot, Unique, NonMaxSuppression.
 void addHostIndex(HostOps &ops);
 
 /// Input 0 as the ONNX type.

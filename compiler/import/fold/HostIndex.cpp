@@ -218,11 +218,41 @@ HostResults nonMaxSuppression(HostCall &call) {
   return results;
 }
 
+/// torch's older exporter has repeat_interleave count its repeats by one.
+HostResults oneHot(HostCall &call) {
+  DLC_TRY(call.require(3));
+  const HostTensor &places = *call.input(0), &depth = *call.input(1),
+                   &values = *call.input(2);
+  if (depth.elements() != 1 || values.shape != Shape{2} || depth.integer(0) < 0)
+    return badModel("expected one depth of 0 or more, and 2 values, found {} "
+                    "and {}",
+                    depth.elements() == 1 ? std::to_string(depth.integer(0))
+                                          : toString(depth.shape),
+                    toString(values.shape));
+  Shape shape = places.shape;
+  DLC_ASSIGN(int64_t axis, normalizeAxis(call.node.integer("axis", -1),
+                                         int64_t(shape.size()) + 1));
+  const int64_t count = depth.integer(0);
+  const int64_t inner = std::accumulate(shape.begin() + axis, shape.end(),
+                                        int64_t(1), std::multiplies<int64_t>());
+  shape.insert(shape.begin() + axis, count);
+  DLC_ASSIGN(auto y, call.make(values.dtype, shape));
+  for (int64_t i = 0; i < y.elements(); ++i) {
+    int64_t place = places.integer(i / (inner * count) * inner + i % inner);
+    place += place < 0 ? count : 0;
+    y.copyElement(i, values, place == i / inner % count ? 1 : 0);
+  }
+  std::vector<HostTensor> results;
+  results.push_back(std::move(y));
+  return results;
+}
+
 } // namespace
 
 void addHostIndex(HostOps &ops) {
   ops["NonMaxSuppression"] = nonMaxSuppression;
   ops["NonZero"] = nonZero;
+  ops["OneHot"] = oneHot;
   ops["Unique"] = unique;
 }
 
