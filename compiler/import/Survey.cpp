@@ -67,7 +67,7 @@ private:
     return uses[place->second];
   }
 
-  /// As rows/ControlFlow.cpp names what it expands.
+  /// As rows/flow/ControlFlow.cpp names what it expands.
   void addBodies(const onnx::NodeProto &node, const std::string &label) {
     for (const auto &attribute : node.attribute()) {
       if (!attribute.has_g())

@@ -122,6 +122,16 @@ class Ties(dlc.TestCase):
         onnx.save(proto, self.path("one.onnx"))
         _, log = dlc.dlc("compile", self.path("one.onnx"), "--untie=emb.weight", "-o", self.path("o.dlc"), code=dlc.USAGE)
         self.assertIn("--untie=emb.weight: 'emb' alone reads it", log)
+        proto = onnx.load(self.file("shared"))
+        proto.graph.node[-1].output[0] = "z"
+        branches = {f"{b}_branch": helper.make_graph([helper.make_node(op, ["emb.weight"], [b], keepdims=0)], b, [],
+                                                     [helper.make_tensor_value_info(b, 1, [])])
+                    for b, op in (("then", "ReduceMax"), ("else", "ReduceMin"))}
+        proto.graph.node.extend([helper.make_node("ReduceMax", ["z"], ["m"], keepdims=0), helper.make_node("Cast", ["m"], ["c"], to=9),
+                                 helper.make_node("If", ["c"], ["b"], **branches), helper.make_node("Add", ["z", "b"], ["y"])])
+        onnx.save(proto, self.path("if.onnx"))
+        _, log = dlc.dlc("compile", self.path("if.onnx"), "--untie=emb.weight", "-o", self.path("o.dlc"), code=dlc.USAGE)
+        self.assertIn("--untie=emb.weight: it is an input or an output, too, or a graph inside of a node reads it", log)
 
 
 if __name__ == "__main__":

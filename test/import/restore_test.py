@@ -9,6 +9,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
 import onnx
+from onnx import helper
 from support import RestoreCase, call, node, value
 
 TRACE = "pkg.torch.onnx.stack_trace"
@@ -68,6 +69,18 @@ class Restore(RestoreCase):
         nodes = [call(node("MatMul", ["x", "w"], ["p"]), "matmul", "%x, %p_a_w"),
                  call(node("MatMul", ["p", "w"], ["y"]), "matmul", "%p, %p_b_w")]
         self.assertEqual(set(self.read(nodes, {"w": floats(8, 8)}, parameters=["a.w", "b.w"])), {"a.w", "b.w"})
+
+    def test_graphs_inside_of_nodes_keep_what_they_read(self):
+        """Norms of equal parameters beside an If, whose branches read those of the first."""
+        nodes = [node("Identity", ["a.weight"], ["b.weight"]), node("Identity", ["a.bias"], ["b.bias"]),
+                 node("LayerNormalization", ["x", "a.weight", "a.bias"], ["p"]),
+                 node("LayerNormalization", ["p", "b.weight", "b.bias"], ["q"]),
+                 node("ReduceMax", ["q"], ["m"], keepdims=0), node("Cast", ["m"], ["c"], to=9)]
+        branches = {f"{name}_branch": helper.make_graph([node(op, ["q", "a.weight"], [name])], name, [], [value(name, None)])
+                    for name, op in (("then", "Mul"), ("else", "Add"))}
+        nodes.append(node("If", ["c"], ["y"], **branches))
+        trained = self.read(nodes, {"a.weight": np.ones(8, np.float32), "a.bias": np.zeros(8, np.float32)})
+        self.assertEqual(set(trained), {"a.weight", "a.bias", "b.weight", "b.bias"})
 
     def test_real_ties_stay(self):
         nodes = [node("Gather", ["tok.weight", "i"], ["p"]), node("Transpose", ["tok.weight"], ["t"]),

@@ -26,9 +26,8 @@ GraphEdit::GraphEdit(OnnxFile &file)
     names.insert(node.output().begin(), node.output().end());
     for (int i = 0; i < node.input_size(); ++i)
       users[node.input(i)].push_back({&node, i});
-    for (const auto &attribute : node.attribute())
-      subgraphs |= attribute.has_g() || attribute.graphs_size();
-    subgraphs |= !namesFromOutside(node).empty();
+    for (const std::string &name : namesFromOutside(node))
+      fixed.insert(name);
   }
 }
 
@@ -148,8 +147,7 @@ void GraphEdit::close() {
     return removed.count(&node) > 0;
   });
   nodes.DeleteSubrange(kept, nodes.size() - kept);
-  if (!subgraphs)
-    dropOrphans();
+  dropOrphans();
   auto &infos = *graph.mutable_value_info();
   kept = moveBehind(infos, [&](const onnx::ValueInfoProto &info) {
     return reshaped.count(info.name()) > 0;

@@ -32,10 +32,9 @@ public:
     return initializer.count(name) ? weights.find(name) : nullptr;
   }
   std::vector<Use> uses(const std::string &name) const;
-  /// A graph input, a graph output or an input of a subgraph: it must stay.
+  /// A graph input, a graph output, or a value that a graph inside of a node
+  /// reads, which is none of `uses`: it must stay.
   bool isFixed(const std::string &name) const { return fixed.count(name); }
-  /// The model has graphs inside of nodes, which may read any value.
-  bool hasSubgraphs() const { return subgraphs; }
 
   /// `wanted`, or that with marks behind, which nothing has.
   std::string unusedName(const std::string &wanted);
@@ -76,7 +75,6 @@ private:
   std::unordered_map<std::string, std::string> vectors;
   std::unordered_map<std::string, int> marks; // behind names
   std::unordered_map<std::string, onnx::TensorProto *> tensors;
-  bool subgraphs = false;
 
   void dropOrphans();
 };

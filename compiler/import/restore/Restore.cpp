@@ -67,13 +67,6 @@ bool Restoring::spend(size_t steps) {
 Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
   const std::string &names = options.names;
   Restoring work(file);
-  if (work.edit.hasSubgraphs())
-    return names.empty() && options.untied.empty()
-               ? Status()
-               : badModel("--{}={}: the model has graphs inside of nodes, "
-                          "whose tensors stay as they are",
-                          names.empty() ? "untie" : "names",
-                          names.empty() ? options.untied[0] : names);
   restoreBiases(work);
   settleFolded(work);
   DLC_TRY(work.problem);

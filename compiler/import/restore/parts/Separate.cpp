@@ -36,7 +36,9 @@ private:
       return usageError("--untie={}: no weight has that name{}", name,
                         nearbyNames(name, edit.initializers()));
     if (edit.isFixed(tensor))
-      return usageError("--untie={}: it is an input or an output, too", name);
+      return usageError("--untie={}: it is an input or an output, too, or a "
+                        "graph inside of a node reads it",
+                        name);
     std::vector<Reader> readers = readersOf(tensor);
     if (readers.size() < 2)
       return usageError("--untie={}: '{}' alone reads it", name,
