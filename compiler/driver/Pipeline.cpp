@@ -66,6 +66,11 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
          pm.addNestedPass<func::FuncOp>(createGenerateOps());
          if (target->chooses("matmul"))
            pm.addPass(with(lowering, createFuseMatmul()));
+         // With gathers, not all parameters are there at the beginning.
+         if (traits.joinsCasts && !fuse.apart &&
+             !options.train.allReduce.gathers())
+           pm.addNestedPass<func::FuncOp>(
+               createJoinCasts({!options.train.allReduce.shards()}));
        }});
   phases.push_back({"recompute",
                     "what is not to be kept is computed again where it is read",

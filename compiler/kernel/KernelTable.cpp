@@ -6,9 +6,9 @@ using namespace mlir;
 namespace dlc {
 
 /// The last op says best what a cluster is for.
-static std::string suffix(ir::FusedOp fused) {
+static std::string suffix(Region &cluster) {
   std::string s, product;
-  for (Operation &op : fused.getBody().front())
+  for (Operation &op : cluster.front())
     if (isa<ir::MatmulOp>(op))
       product = s = "_matmul";
     else if (!isa<ir::YieldOp, ir::ConstantOp, ir::ReshapeOp, ir::CastOp>(op))
@@ -20,18 +20,22 @@ KernelTable::KernelTable(ModuleOp module)
     : builder(OpBuilder::atBlockEnd(module.getBody())) {}
 
 exec::KernelOp KernelTable::get(ir::FusedOp fused) {
+  return get(fused.getBody(), fused.getLoc());
+}
+
+exec::KernelOp KernelTable::get(Region &body, Location loc) {
   std::string key;
   llvm::raw_string_ostream os(key);
-  for (Operation &op : fused.getBody().front())
+  for (Operation &op : body.front())
     op.print(os, OpPrintingFlags().useLocalScope().skipRegions());
-  for (Type t : fused.getBody().front().getArgumentTypes())
+  for (Type t : body.front().getArgumentTypes())
     os << t;
   exec::KernelOp &kernel = kernels[key];
   if (!kernel) {
-    std::string name = "k" + std::to_string(kernels.size() - 1) + suffix(fused);
-    kernel = exec::KernelOp::create(builder, fused.getLoc(), name);
+    std::string name = "k" + std::to_string(kernels.size() - 1) + suffix(body);
+    kernel = exec::KernelOp::create(builder, loc, name);
     IRMapping map;
-    fused.getBody().cloneInto(&kernel.getBody(), map);
+    body.cloneInto(&kernel.getBody(), map);
   }
   return kernel;
 }

@@ -12,6 +12,7 @@ public:
   explicit KernelTable(mlir::ModuleOp module);
   /// The kernel of a cluster, at the module's end.
   exec::KernelOp get(ir::FusedOp fused);
+  exec::KernelOp get(mlir::Region &body, mlir::Location loc);
 
 private:
   mlir::OpBuilder builder;

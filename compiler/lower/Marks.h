@@ -12,6 +12,9 @@ constexpr llvm::StringLiteral kApart = "dlc.apart";
 /// are ranges of its own: no kernel moves them.
 constexpr llvm::StringLiteral kInPlace = "dlc.in_place";
 
+/// A cluster that is a part of one launch with others, before all commands.
+constexpr llvm::StringLiteral kJoined = "dlc.joined";
+
 /// Of a launch: elements of an item, of which each rank runs some.
 constexpr llvm::StringLiteral kShard = "shard";
 

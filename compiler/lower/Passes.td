@@ -88,6 +88,14 @@ def FuseMatmul : Lower_PlacingPass<"dlc-fuse-matmul"> {
     what is computed from them, where that is wished or predicted to be faster than library calls. Behind dlc-fuse.}];
 }
 
+def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
+  let summary = "mark casts of whole states and gradients, which become one launch";
+  let description = [{Clusters that only cast a state to halves, or halves to a gradient, get the attribute `dlc.joined`.
+    dlc-plan-memory puts these halves side by side, casts all states before the first command, and gradients that follow
+    each other in one bucket where the last one is there. Behind dlc-fuse.}];
+  let options = [Option<"gradients", "gradients", "bool", "true", "gradients as well">];
+}
+
 //===--- recompute --------------------------------------------------------===//
 
 def Recompute : Lower_ModulePass<"dlc-recompute"> {

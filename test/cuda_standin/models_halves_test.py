@@ -40,6 +40,11 @@ class Halves(GpuModels):
     def test_gpt_tiny_fp16(self):
         self.check_half("gpt_tiny")
 
+    def test_lenet_bf16_clipped(self):
+        """Casts are joined: what lies between gradients counts as nothing in their norm."""
+        cuda = dict(matmul="library", matmul_epilogues="off")
+        self.check("lenet", 2, tolerance=5e-3, amp=True, amp_dtype="bf16", clip_grad=0.1, cuda=cuda)
+
 
 if __name__ == "__main__":
     dlc.main()

@@ -55,7 +55,14 @@ public:
                              buffer(read.getValue()));
     if (failed(countBuckets()))
       return failure();
+    for (const CastRange &range : places.casts())
+      launchCasts(b, range);
     for (Operation &op : block) {
+      if (places.isJoined(&op)) {
+        if (const CastRange *range = places.castsAt(&op))
+          launchCasts(b, *range);
+        continue;
+      }
       if (auto fused = dyn_cast<ir::FusedOp>(op)) {
         if (failed(launch(b, fused)))
           return failure();
@@ -147,6 +154,28 @@ private:
     exec::LaunchOp::create(b, op.getLoc(), kernels.get(op).getSymName(), ins,
                            outs);
     return success();
+  }
+  /// Of all tensors in the range, and of what lies between them.
+  void launchCasts(OpBuilder &b, const CastRange &range) {
+    SmallVector<Location> locs;
+    for (const JoinedCast &joined : range.casts)
+      locs.push_back(ir::FusedOp(joined.cast).getLoc());
+    const Location loc = FusedLoc::get(b.getContext(), locs);
+    auto wide = RankedTensorType::get({range.elements}, range.wideType),
+         half = RankedTensorType::get({range.elements}, range.halfType);
+    const auto from = range.toHalves ? wide : half,
+               to = range.toHalves ? half : wide;
+    Region cluster;
+    OpBuilder inside(b.getContext());
+    Block *body = inside.createBlock(&cluster);
+    auto cast =
+        ir::CastOp::create(inside, loc, to, body->addArgument(from, loc));
+    ir::YieldOp::create(inside, loc, cast.getY());
+    Value states = buffer(range.wide, wide, loc),
+          halves = buffer(Place{"scratch", range.scratch}, half, loc);
+    exec::LaunchOp::create(b, loc, kernels.get(cluster, loc).getSymName(),
+                           range.toHalves ? states : halves,
+                           range.toHalves ? halves : states);
   }
   LogicalResult call(OpBuilder &b, ir::LibraryInterface op) {
     SmallVector<Value> ins, outs;

@@ -68,6 +68,7 @@ Placement::Placement(func::FuncOp f, StateLayout &layout)
   analyse();
   placeGradients();
   placeWrites();
+  joinCasts();
   placeScratch();
 }
 
@@ -240,6 +241,74 @@ void Placement::placeWrites() {
       places[storage] = layout.places[write.getState()];
   }
 }
+
+std::optional<JoinedCast> Placement::castOfState(ir::FusedOp fused) const {
+  Value halves = fused->getResult(0);
+  if (!isCastOfState(fused) || storageOf(halves) != halves ||
+      places.contains(halves))
+    return std::nullopt;
+  return JoinedCast{fused, halves, placeOfState(castState(fused))};
+}
+
+/// Of halves that only the cast reads.
+std::optional<JoinedCast> Placement::castOfGradient(ir::FusedOp fused) const {
+  Value gradient = fused->getResult(0), operand = fused.getInputs().front(),
+        halves = storageOf(operand);
+  auto place = places.find(gradient);
+  if (!isCastOfGradient(fused) || place == places.end() ||
+      place->second.region != "gradient" || !canPlace(halves) ||
+      byteSize(tensorType(halves)) != byteSize(tensorType(operand)) ||
+      !llvm::all_equal(usersThroughViews(halves)))
+    return std::nullopt;
+  int64_t bucket = -1;
+  for (Operation *user : gradient.getUsers())
+    if (auto reduce = dyn_cast<ir::AllReduceOp>(user))
+      bucket = reduce.getBucket().value_or(-1);
+  return JoinedCast{fused, halves, place->second, bucket};
+}
+
+void Placement::joinCasts() {
+  SmallVector<JoinedCast> states, gradients;
+  for (auto fused : block.getOps<ir::FusedOp>()) {
+    if (!fused->hasAttr(kJoined))
+      continue;
+    if (auto state = castOfState(fused))
+      states.push_back(*state);
+    else if (auto gradient = castOfGradient(fused))
+      gradients.push_back(*gradient);
+  }
+  stateCasts = castRanges(std::move(states), kGapOfStates);
+  for (CastRange &range : stateCasts)
+    for (const JoinedCast &c : range.casts)
+      if (auto last = lastUse.find(c.halves); last != lastUse.end())
+        range.end = std::max(range.end, last->second);
+  for (CastRange &range : castRanges(std::move(gradients), kGapOfGradients)) {
+    range.begin = kEnd;
+    for (const JoinedCast &c : range.casts) {
+      range.begin = std::min(range.begin, position[c.halves.getDefiningOp()]);
+      range.end = std::max(range.end, position[c.cast]);
+    }
+    // Where one is read before the last is there, all have their own launches.
+    bool isLate = llvm::all_of(range.casts, [&](const JoinedCast &c) {
+      return llvm::all_of(usersThroughViews(ir::FusedOp(c.cast)->getResult(0)),
+                          [&](Operation *user) {
+                            return !position.contains(user) ||
+                                   position[user] > range.end;
+                          });
+    });
+    if (!isLate)
+      continue;
+    for (const JoinedCast &c : range.casts)
+      if (position[c.cast] == range.end)
+        lastCasts[c.cast] = gradientCasts.size();
+    gradientCasts.push_back(range);
+  }
+  for (auto *ranges : {&stateCasts, &gradientCasts})
+    for (const CastRange &range : *ranges)
+      for (const JoinedCast &c : range.casts)
+        joined.insert(c.cast);
+}
+
 void Placement::placeScratch() {
   SmallVector<Value> values;
   std::vector<LiveRange> ranges;
@@ -252,20 +321,35 @@ void Placement::placeScratch() {
   for (BlockArgument arg : block.getArguments()) {
     add(arg, -1);
   }
-  llvm::DenseSet<Value> joined;
+  llvm::DenseSet<Value> seen;
+  SmallVector<CastRange *> casts;
+  for (auto *joint : {&stateCasts, &gradientCasts})
+    for (CastRange &range : *joint) {
+      casts.push_back(&range);
+      for (const JoinedCast &c : range.casts)
+        seen.insert(c.halves);
+    }
   for (Operation &op : block) {
     if (isCommand(&op) || (isa<ir::ConcatOp>(op) && isInPlace(&op)))
       for (Value r : op.getResults()) {
         Value storage = storageOf(r);
-        if (!places.contains(storage) && joined.insert(storage).second)
+        if (!places.contains(storage) && seen.insert(storage).second)
           add(storage, position[&op]);
       }
     if (auto read = dyn_cast<ir::ReadOp>(op); read && needsSnapshot(read))
       add(read.getValue(), -1);
   }
+  for (const CastRange *range : casts)
+    ranges.push_back({range->begin, range->end, range->bytes()});
   scratchEnd = assignOffsets(ranges);
   for (auto [v, r] : llvm::zip(values, ranges))
     places[v] = {"scratch", r.offset};
+  for (auto [range, r] :
+       llvm::zip(casts, ArrayRef(ranges).take_back(casts.size()))) {
+    range->scratch = r.offset;
+    for (const JoinedCast &c : range->casts)
+      places[c.halves] = range->placeOfHalves(c);
+  }
 }
 bool Placement::needsSnapshot(ir::ReadOp read) const {
   if (!writes.contains(read.getState()))

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/Dlc.h"
-#include "compiler/lower/memory/StateLayout.h"
+#include "compiler/lower/memory/Casts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -22,7 +22,8 @@ ir::AllReduceOp allReduceOf(mlir::Value v);
 ///      where their bucket is.
 ///   4. A value that is written to a state is born in the state when nobody
 ///      reads the old value later.
-///   5. What is left lives in scratch, by liveness.
+///   5. Halves whose casts are joined (Casts.h) lie side by side in scratch.
+///   6. What is left lives in scratch, by liveness.
 class Placement {
 public:
   /// Both must outlive it.
@@ -38,6 +39,16 @@ public:
   /// Whether a read's old value is still wanted at the end, when its state may
   /// have changed: then it is copied to scratch first.
   bool needsSnapshot(ir::ReadOp read) const;
+  /// What is cast before all commands.
+  llvm::ArrayRef<CastRange> casts() const { return stateCasts; }
+  /// Whether `op` is part of a launch of joined casts.
+  bool isJoined(mlir::Operation *op) const { return joined.contains(op); }
+  /// The gradients that are cast at the place of `op`, the last of their casts;
+  /// or null.
+  const CastRange *castsAt(mlir::Operation *op) const {
+    auto it = lastCasts.find(op);
+    return it == lastCasts.end() ? nullptr : &gradientCasts[it->second];
+  }
   int64_t gradientBytes() const { return gradientEnd; }
   /// Of these, what comes before the gradients of parameters.
   int64_t gradientHead() const { return headEnd; }
@@ -63,6 +74,9 @@ private:
                 llvm::StringRef state) const;
   void placeGradients();
   void placeWrites();
+  std::optional<JoinedCast> castOfState(ir::FusedOp cast) const;
+  std::optional<JoinedCast> castOfGradient(ir::FusedOp cast) const;
+  void joinCasts();
   void placeScratch();
 
   mlir::Block &block;
@@ -75,6 +89,9 @@ private:
   llvm::StringMap<ir::WriteOp> writes;
   /// Of a storage that is no state's old value.
   llvm::DenseMap<mlir::Value, Place> places;
+  llvm::SmallVector<CastRange> stateCasts, gradientCasts;
+  llvm::DenseSet<mlir::Operation *> joined;            // casts
+  llvm::DenseMap<mlir::Operation *, size_t> lastCasts; // of gradientCasts
   int64_t headEnd = 0, narrowBegin = 0, gradientEnd = 0, scratchEnd = 0;
 };
 

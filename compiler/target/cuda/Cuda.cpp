@@ -46,7 +46,10 @@ public:
 
   StringRef name() const override { return "cuda"; }
   LoweringTraits lowering() const override {
-    return {.filtersLast = true, .fewOutputs = 16384, .repeatsCheapOps = true};
+    return {.filtersLast = true,
+            .fewOutputs = 16384,
+            .repeatsCheapOps = true,
+            .joinsCasts = true};
   }
 
   bool chooses(StringRef row) const override {
