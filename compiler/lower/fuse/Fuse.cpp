@@ -40,6 +40,9 @@ constexpr int64_t kSoon = 16;
 /// Most ops that finish a row's reduction where it joins with them.
 constexpr size_t kFinishing = 8;
 
+/// Most clusters that are looked at as readers of one value.
+constexpr size_t kReaders = 8;
+
 class Fuser {
 public:
   Fuser(Block &block, FuseOptions options)
@@ -56,10 +59,14 @@ public:
     SmallVector<Operation *> ops;
     for (Operation &op : llvm::reverse(block))
       ops.push_back(&op);
-    for (Operation *op : ops)
+    for (Operation *op : ops) {
       if (Class c = classify(op); c != Class::None && c != Class::Clone &&
                                   !clusters.clusterOf.contains(op))
         place(op, c);
+      if (leaves && isa<ir::LibraryInterface>(op))
+        for (Value result : op->getResults())
+          mergeReaders(result);
+    }
     for (Operation *op : replaced)
       op->erase();
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -285,6 +292,9 @@ private:
       return !d.isFull(resultShape(op)) &&
              !(d.reduces && d.isKept(resultShape(op)));
     });
+    merge(order);
+  }
+  void merge(ArrayRef<Cluster *> order) {
     for (size_t i = 0; i + 1 < order.size(); ++i)
       for (size_t k = i + 1; k < order.size(); ++k)
         if ((order[i]->isWorthJoining() ||
@@ -293,6 +303,20 @@ private:
           clusters.join(*order[i], *order[k]);
           break;
         }
+  }
+  /// Moves of parts of a library's result, queries, keys and values, are one
+  /// kernel.
+  void mergeReaders(Value result) {
+    llvm::SmallSetVector<Cluster *, 4> found;
+    for (Operation *user : result.getUsers())
+      if (Cluster *c = clusters.clusterOf.lookup(user);
+          c && classify(user) == Class::Move && !c->domain.reduces)
+        found.insert(c);
+    if (found.size() > kReaders)
+      return;
+    SmallVector<Cluster *> order = found.takeVector();
+    llvm::sort(order, [](Cluster *a, Cluster *b) { return a->last < b->last; });
+    merge(order);
   }
 
   /// Whether no cluster has all users of op.
