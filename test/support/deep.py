@@ -1,19 +1,33 @@
-"""ResNet-50 and GPT-2 as ONNX files with random weights, as deep as they are and as wide as a test can pay for."""
+"""ResNet-50 and GPT-2 as ONNX files with random weights, as deep as they are and as wide as a test can pay for; or `hollow`,
+as wide as they are: their weights are zeros, in a file of holes that takes no space."""
+
+import os
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
 class Graph:
-    def __init__(self, seed=0):
+    def __init__(self, seed=0, hollow=False):
         self.nodes, self.weights, self.random = [], [], np.random.default_rng(seed)
+        self.hollow, self.bytes = hollow, 0
 
     def weight(self, name, *shape, value=None):
         """A parameter; small random numbers, or all `value`."""
+        if self.hollow and value is None:
+            self.weights.append(self.hole(name, shape))
+            return name
         array = self.random.normal(0, 0.05, shape) if value is None else np.full(shape, value)
         self.weights.append(numpy_helper.from_array(array.astype(np.float32), name))
         return name
+
+    def hole(self, name, shape):
+        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
+        size = 4 * int(np.prod(shape))
+        for key, value in (("location", "holes.bin"), ("offset", self.bytes), ("length", size)):
+            tensor.external_data.add(key=key, value=str(value))
+        self.bytes += (size + 4095) // 4096 * 4096
+        return tensor
 
     def integers(self, name, *values):
         self.weights.append(numpy_helper.from_array(np.array(values, np.int64), name))
@@ -28,13 +42,18 @@ class Graph:
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info("input", input_type, input_shape)],
                                   [helper.make_tensor_value_info(output, TensorProto.FLOAT, output_shape)],
                                   self.weights)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+        with open(path, "wb") as file:
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+            file.write(model.SerializeToString())
+        if self.hollow:
+            with open(os.path.join(os.path.dirname(path), "holes.bin"), "wb") as file:
+                file.truncate(self.bytes)
         return path
 
 
-def resnet50(path, batch, size, width=64, classes=1000):
+def resnet50(path, batch, size, width=64, classes=1000, hollow=False):
     """[batch,3,size,size] images -> logits; He et al.'s bottleneck blocks, 3 4 6 3, stride in the 3x3."""
-    g = Graph()
+    g = Graph(hollow=hollow)
 
     def convolve(name, x, inputs, outputs, kernel, stride, relu=True):
         x = g.add("Conv", name, x, g.weight(name + ".w", outputs, inputs, kernel, kernel), strides=[stride] * 2,
@@ -63,9 +82,9 @@ def resnet50(path, batch, size, width=64, classes=1000):
     return g.save(path, "resnet50", TensorProto.FLOAT, [batch, 3, size, size], y, [batch, classes])
 
 
-def gpt2(path, batch, length, layers=12, width=768, heads=12, vocabulary=50257):
+def gpt2(path, batch, length, layers=12, width=768, heads=12, vocabulary=50257, hollow=False):
     """[batch,length] tokens -> logits of the next; pre-norm, tanh GELU, tied embedding."""
-    g = Graph()
+    g = Graph(hollow=hollow)
     shape = g.integers("heads", batch, length, heads, width // heads)
     whole = g.integers("whole", batch, length, width)
     mask = np.triu(np.full((length, length), -np.inf, np.float32), 1)
