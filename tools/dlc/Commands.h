@@ -60,6 +60,8 @@ void addReport(CommandLine &line);
 
 // Prints the error, if it is one, and returns its exit code.
 int report(const Status &status);
+// The code, if there is no error.
+int report(const Result<int> &code);
 
 // Parses the arguments and runs what they ask for; the program's exit code.
 int parseAndRun(CommandLine &line, int argc, char **argv);

@@ -276,7 +276,7 @@ void addCompare(CommandLine &line) {
       if (!a->python.empty())
         a->options.program = "predict";
       auto code = runCompare(*a);
-      return code ? *code : report(code.status());
+      return report(code);
     };
   });
 }

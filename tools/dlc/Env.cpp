@@ -58,7 +58,6 @@ void printObject(const Launch &launch) {
 }
 
 Status show(EnvArguments &arguments) {
-  DLC_TRY(arguments.flags.apply());
   DLC_ASSIGN(Launch launch,
              findLaunch(arguments.launch, std::chrono::seconds(60)));
   if (launch.isRank())
@@ -76,7 +75,7 @@ void addEnv(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "env", "say which rank of a job this process would be, and why");
   auto arguments = std::make_shared<EnvArguments>();
-  arguments->flags.addTo(*command);
+  addFlagCommand(line, *command, arguments, show);
   command->footer(
       "Reads what dlc train would read, in this order, and starts nothing: "
       "flags; RANK and\nWORLD_SIZE with MASTER_ADDR and MASTER_PORT (dlc train "
@@ -87,9 +86,6 @@ void addEnv(CommandLine &line) {
       "  torchrun --nproc-per-node=2 --no-python dlc env\n"
       "  srun -n 4 dlc env --json\n"
       "  mpirun -n 2 dlc env --init=tcp://node0:29500");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] { return report(show(*arguments)); };
-  });
 }
 
 } // namespace dlc::tool

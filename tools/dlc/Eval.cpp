@@ -112,7 +112,7 @@ void addEval(CommandLine &line) {
   command->footer("Example:\n  dlc eval runs/lenet-1 --data=test.npz --ema\n"
                   "  dlc eval runs/lenet-1/best --data=test.npz "
                   "--metrics=top5,f1,confusion");
-  addSampleCommand(line, *command, arguments, {"model", "--data"}, evaluate);
+  addFlagCommand(line, *command, arguments, evaluate, {"model", "--data"});
 }
 
 } // namespace dlc::tool

@@ -4,6 +4,9 @@
 #include "runtime/base/options/OptionTable.h"
 #include "tools/dlc/Commands.h"
 
+#include <initializer_list>
+#include <memory>
+
 namespace dlc::tool {
 
 // Lives as long as the command line: it holds what was given.
@@ -42,5 +45,23 @@ private:
   Words files_, overrides_;
   std::vector<std::unique_ptr<Given>> given_;
 };
+
+// Gives a command the flags of its arguments, of which those `required` must be
+// there; when it is chosen, they are applied and run(arguments) is called: its
+// Status, or exit code as a Result<int>, is how the program ends.
+template <class Arguments, class Run>
+void addFlagCommand(CommandLine &line, CLI::App &command,
+                    std::shared_ptr<Arguments> arguments, Run run,
+                    std::initializer_list<const char *> required = {}) {
+  arguments->flags.addTo(command);
+  for (const char *name : required)
+    command.get_option(name)->required();
+  command.callback([&line, arguments, run] {
+    line.chosen = [arguments, run] {
+      const Status applied = arguments->flags.apply();
+      return applied.ok() ? report(run(*arguments)) : report(applied);
+    };
+  });
+}
 
 } // namespace dlc::tool

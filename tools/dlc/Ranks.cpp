@@ -43,7 +43,7 @@ int runAsRanks(const Launch &launch,
                const LostRanks &lost) {
   auto code = run(launch, countRanks, arguments, body, lost);
   tellLauncher(code.status());
-  return code ? *code : report(code.status());
+  return report(code);
 }
 
 } // namespace dlc::tool

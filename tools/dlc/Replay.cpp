@@ -97,7 +97,7 @@ void addReplay(CommandLine &line) {
   command->callback([&line, a] {
     line.chosen = [&line, a] {
       auto code = runReplay(*a, line.arguments);
-      return code ? *code : report(code.status());
+      return report(code);
     };
   });
 }

@@ -68,6 +68,10 @@ int report(const Status &given) {
   return static_cast<int>(status.code());
 }
 
+int report(const Result<int> &code) {
+  return code ? *code : report(code.status());
+}
+
 int parseAndRun(CommandLine &line, int argc, char **argv) {
   try {
     line.app.parse(argc, argv);

@@ -318,7 +318,7 @@ void addTrain(CommandLine &line) {
     line.chosen = [&line, arguments] {
       auto code = runTrain(*arguments, line.arguments);
       tellLauncher(code.status());
-      return code ? *code : report(code.status());
+      return report(code);
     };
   });
 }

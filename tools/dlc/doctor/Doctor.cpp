@@ -91,7 +91,6 @@ void printSectionsAsJson(const std::vector<DoctorSection> &sections) {
 }
 
 Result<int> runDoctor(DoctorArguments &arguments) {
-  DLC_TRY(arguments.flags.apply());
   const auto sections = examine(arguments.launch);
   if (arguments.json)
     printSectionsAsJson(sections);
@@ -106,7 +105,7 @@ void addDoctor(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "doctor", "what this machine has, what dlc uses, and what to mend");
   auto arguments = std::make_shared<DoctorArguments>();
-  arguments->flags.addTo(*command);
+  addFlagCommand(line, *command, arguments, runDoctor);
   command->footer(
       "Looks at the CPU, its control group, memory, GPUs with their driver "
       "and libraries (opened\nas a run opens them), the cache, the network, "
@@ -117,12 +116,6 @@ void addDoctor(CommandLine &line) {
       "  dlc doctor\n"
       "  dlc doctor --json > machine.json\n"
       "  srun -n 2 dlc doctor");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] {
-      auto code = runDoctor(*arguments);
-      return code ? *code : report(code.status());
-    };
-  });
 }
 
 } // namespace dlc::tool

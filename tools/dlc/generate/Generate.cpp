@@ -172,8 +172,7 @@ void addGenerate(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "generate", "text by a language model, token by token");
   auto arguments = std::make_shared<GenerateArguments>();
-  arguments->flags.addTo(*command);
-  command->get_option("model")->required();
+  addFlagCommand(line, *command, arguments, generate, {"model"});
   command->footer(
       "Text is printed as it comes, without the prompt, and an end of line "
       "behind it; control characters are escaped.\nThe model is one that "
@@ -186,12 +185,6 @@ void addGenerate(CommandLine &line) {
       "--prompt-file=a.txt "
       "--tokens=500 \\\n      --temperature=0.8 --top-p=0.95 --seed=1 --ema\n"
       "  echo 5 17 3 | dlc generate runs/gpt-1");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] {
-      const Status applied = arguments->flags.apply();
-      return report(applied.ok() ? generate(*arguments) : applied);
-    };
-  });
 }
 
 } // namespace dlc::tool

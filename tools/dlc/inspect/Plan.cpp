@@ -147,7 +147,6 @@ void printTable(const Ordered &rows) {
 }
 
 Status show(PlanArguments &a) {
-  DLC_TRY(a.flags.apply());
   if (a.model.empty())
     return usageError("expected an artifact, a run or a checkpoint");
   DLC_ASSIGN(const auto counts, ranksOf(a.ranks));
@@ -193,7 +192,7 @@ void addPlan(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "plan", "predict a step's time and memory on many GPUs");
   auto arguments = std::make_shared<PlanArguments>();
-  arguments->flags.addTo(*command);
+  addFlagCommand(line, *command, arguments, show);
   command->footer(
       "A prediction, not a measurement: commands by the GPU's data sheet "
       "(dlc inspect --costs),\nor as --profile or --step measured them; "
@@ -206,9 +205,6 @@ void addPlan(CommandLine &line) {
       "  dlc plan gpt2.dlc --gpus=8,64,1024 --node=8 --net=400Gbps\n"
       "  dlc plan gpt2.dlc --step=34 --picture=gpt2.svg\n"
       "  dlc plan lenet.dlc --profile=run/profile.json --net=10Gbps --node=1");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] { return report(show(*arguments)); };
-  });
 }
 
 } // namespace dlc::tool

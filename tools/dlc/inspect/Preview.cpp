@@ -193,17 +193,9 @@ void addPreview(CommandLine &line, CLI::App &data) {
   auto arguments = std::make_shared<PreviewArguments>();
   CLI::App *command = data.add_subcommand(
       "preview", "pictures as training sees them, in a grid");
-  arguments->flags.addTo(*command);
-  for (const char *name : {"path", "--output"})
-    command->get_option(name)->required();
+  addFlagCommand(line, *command, arguments, preview, {"path", "--output"});
   command->footer("Example:\n  dlc data preview photos/train --crop=random "
                   "--hflip -o preview.html");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] {
-      const Status applied = arguments->flags.apply();
-      return report(applied.ok() ? preview(*arguments) : applied);
-    };
-  });
 }
 
 } // namespace dlc::tool

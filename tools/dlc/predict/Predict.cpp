@@ -198,7 +198,7 @@ void addPredict(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "predict", "likeliest classes of samples, or the model's outputs");
   auto arguments = std::make_shared<PredictArguments>();
-  addSampleCommand(line, *command, arguments, {"model"}, predict);
+  addFlagCommand(line, *command, arguments, predict, {"model"});
   command->add_option("pictures", arguments->pictures,
                       "files or folders of pictures; -: names on standard "
                       "input, by lines");

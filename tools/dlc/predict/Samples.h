@@ -6,8 +6,6 @@
 #include "runtime/train/metrics/Judge.h"
 #include "runtime/train/session/Inputs.h"
 
-#include <initializer_list>
-
 namespace dlc::tool {
 
 // How samples are made: as the run was trained, but for the options of `table`
@@ -42,22 +40,5 @@ using OpenSources = std::function<Result<Judge::Sources>(
 Result<LoadedSamples> loadSamples(const SampleArguments &arguments,
                                   const char *program,
                                   const OpenSources &open = {});
-
-// A command that does `run` with its flags and those `required`.
-template <class Arguments>
-void addSampleCommand(CommandLine &line, CLI::App &command,
-                      std::shared_ptr<Arguments> arguments,
-                      std::initializer_list<const char *> required,
-                      Status (*run)(const Arguments &)) {
-  arguments->flags.addTo(command);
-  for (const char *name : required)
-    command.get_option(name)->required();
-  command.callback([&line, arguments, run] {
-    line.chosen = [arguments, run] {
-      const Status applied = arguments->flags.apply();
-      return report(applied.ok() ? run(*arguments) : applied);
-    };
-  });
-}
 
 } // namespace dlc::tool

@@ -41,7 +41,7 @@ void addReport(CommandLine &line) {
   CLI::App *command =
       line.app.add_subcommand("report", "a page of curves, time and memory");
   auto arguments = std::make_shared<ReportArguments>();
-  arguments->flags.addTo(*command);
+  addFlagCommand(line, *command, arguments, writeReport);
   command->get_option("runs")
       ->required()
       ->expected(1, 1 << 16)
@@ -52,12 +52,6 @@ void addReport(CommandLine &line) {
       "memory over a step, the model as a graph.\n\n"
       "Examples:\n  dlc report runs/lenet-1\n"
       "  dlc report runs/lenet-1 runs/lenet-2 -o both.html");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] {
-      const Status applied = arguments->flags.apply();
-      return report(applied.ok() ? writeReport(*arguments) : applied);
-    };
-  });
 }
 
 } // namespace dlc::tool

@@ -142,7 +142,6 @@ Status writePage(const SweepFile &file, const SweepResult &result,
 }
 
 Result<int> sweepCommand(SweepArguments &arguments) {
-  DLC_TRY(arguments.flags.apply());
   SweepOptions &options = arguments.options;
   if (options.folder.empty())
     options.folder =
@@ -174,8 +173,7 @@ void addSweep(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "sweep", "train by several settings, say which is best");
   auto arguments = std::make_shared<SweepArguments>();
-  arguments->flags.addTo(*command);
-  command->get_option("file")->required();
+  addFlagCommand(line, *command, arguments, sweepCommand, {"file"});
   command->footer(
       "The file has four sections; compile and train hold flags of these "
       "commands for all trials,\nsearch what differs between them:\n\n"
@@ -211,12 +209,6 @@ void addSweep(CommandLine &line) {
       "  dlc sweep lr.yaml --slots=2\n"
       "  dlc sweep lr.yaml -o out --resume\n"
       "  dlc train --resume=lr.sweep/trial-7 --epochs=50");
-  command->callback([&line, arguments] {
-    line.chosen = [arguments] {
-      auto code = sweepCommand(*arguments);
-      return code ? *code : report(code.status());
-    };
-  });
 }
 
 } // namespace dlc::tool
