@@ -70,6 +70,7 @@ class Placement(dlc.TestCase):
         by = {kind: by for _, kind, by, _ in self.notes("lenet")}
         self.assertEqual(by["matmul"], "library")
         self.assertEqual(by["pool"], "library")
+        self.assertEqual({by for _, kind, by, _ in self.notes("lenet") if kind == "conv"}, {"library"})  # one group
         plans = []
         for words in [], ["--explain-placement"]:
             out, _ = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path(f"{len(plans)}.dlc"), *words)

@@ -80,6 +80,7 @@ private:
   ///   bf16 forward        2 /  5     2 /  2     6 /  7    14 /  7
   ///       data            2 /  6     2 /  2     5 /  6    12 /  5
   ///       filter          1 /  5     1 /  4     2 /  5    11 /  3
+  /// One group of few channels has few results for vectors.
   static Ways conv(Operation *op) {
     Way ours{By::Generated, whyNoConvKernel(op)};
     if (!ours.whyNot.empty())
@@ -87,7 +88,8 @@ private:
     const ConvKernel kernel = convKernel(op);
     const bool isHalfFilter = kernel.kind == ConvKernel::Filter &&
                               ir::isHalf(ir::elementType(op->getResult(0)));
-    return kernel.planes() <= (isHalfFilter ? 4 : 2)
+    const bool isGrouped = kernel.channels > kernel.own;
+    return isGrouped && kernel.planes() <= (isHalfFilter ? 4 : 2)
                ? Ways{ours, {By::Library}}
                : Ways{{By::Library}, ours};
   }
