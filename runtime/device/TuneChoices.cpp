@@ -6,8 +6,10 @@ namespace dlc {
 
 void TuneChoices::add(const TuneKey &key, Choice choice,
                       std::string_view command) {
-  Made &made =
-      made_.try_emplace(key.id(), Made{.number = made_.size()}).first->second;
+  const auto [at, isNew] = made_.try_emplace(key.id());
+  Made &made = at->second;
+  if (isNew)
+    made.number = made_.size() - 1;
   made.key = key;
   made.choice = std::move(choice);
   addCommand(key, command);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Boundary.h"
+#include "runtime/data/Convert.h"
 #include "runtime/plan/Types.h"
 
 #include <algorithm>
