@@ -151,6 +151,10 @@ class Reduce(dlc.TestCase):
         shutil.copy(__file__, self.path("text.onnx"))
         self.reduce(self.path("text.onnx"), "false", "{}", code=dlc.BAD_MODEL)
         self.assertIn("not an ONNX model", self.err)
+        del proto.graph.node[:]
+        proto.graph.output[0].CopyFrom(proto.graph.input[0])
+        self.reduce(proto, "false", "{}", code=dlc.BAD_MODEL)
+        self.assertIn("no nodes to leave out", self.err)
 
 
 if __name__ == "__main__":
