@@ -118,6 +118,14 @@ class Reduce(dlc.TestCase):
         self.assertEqual(self.names(graph), ["node3"])
         self.assertLess(time.monotonic() - began, 30)
 
+    def test_what_leaves_the_group_is_not_waited_for(self):
+        """It holds the command's standard output, which is read, open."""
+        script = 'setsid sleep 20 & grep -q node3 "$1" || exit 0; exit 9'
+        began = time.monotonic()
+        graph = self.reduce(chain(5), "sh", "-c", script, "_", "{}")
+        self.assertEqual(self.names(graph), ["node3"])
+        self.assertLess(time.monotonic() - began, 15)
+
     def test_interrupted(self):
         onnx.save(chain(400), self.path("m.onnx"))
         script = f'echo >> {self.path("runs")}; sleep 0.1; {self.grep("node37", "node333")[2]}'

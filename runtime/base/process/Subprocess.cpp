@@ -129,18 +129,21 @@ Result<ProgramEnd> waitFor(pid_t child, const std::string &name) {
   return endOf(status);
 }
 
-// What is there to be read, for so many milliseconds at most; false once there
-// will be no more.
-bool readSome(int from, Lines &lines, int milliseconds) {
+bool isReadable(int from, int milliseconds) {
   pollfd ready{from, POLLIN, 0};
-  if (::poll(&ready, 1, milliseconds) <= 0)
-    return true;
+  return ::poll(&ready, 1, milliseconds) > 0;
+}
+
+// False once there will be no more.
+bool readSome(int from, Lines &lines) {
   char buffer[4096];
   const ssize_t n = ::read(from, buffer, sizeof buffer);
   if (n > 0)
     lines.add({buffer, static_cast<size_t>(n)});
   return n > 0 || (n < 0 && errno == EINTR);
 }
+
+constexpr int kMostReads = 256; // a megabyte
 
 // Its streams may outlive it, in programs that it has started.
 Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
@@ -149,10 +152,10 @@ Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
   bool isOpen = true, isKilled = false;
   int status = 0;
   for (;;) {
-    if (isOpen)
-      isOpen = readSome(from, lines, 20);
-    else
+    if (!isOpen)
       ::usleep(1000);
+    else if (isReadable(from, 20))
+      isOpen = readSome(from, lines);
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended < 0 && errno != EINTR)
       return noEnd(name);
@@ -166,8 +169,9 @@ Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
     }
   }
   ::kill(-child, SIGKILL); // what it has left
-  while (isOpen)
-    isOpen = readSome(from, lines, 1000);
+  // What is there now, of a pipe's size: who left the group may hold it open.
+  for (int i = 0; i < kMostReads && isOpen && isReadable(from, 0); ++i)
+    isOpen = readSome(from, lines);
   lines.end();
   ProgramEnd end = endOf(status);
   end.isKilled = isKilled;
