@@ -155,7 +155,6 @@ private:
 };
 
 Result<int> reduceCommand(ReduceArguments &a) {
-  DLC_TRY(a.flags.apply());
   DLC_ASSIGN(const auto dims, dimsOf(a.dims));
   ReducedCommand command(a);
   int left = -1;
@@ -200,8 +199,7 @@ void addReduce(CommandLine &line) {
                 "behind --: a command that fails on the model, {} in it stands "
                 "for the file")
       ->required();
-  a->flags.addTo(*c);
-  c->get_option("--output")->required();
+  addFlagCommand(line, *c, a, reduceCommand, {"--output"});
   c->footer(
       "Runs the command on ever smaller parts of the model, and keeps those on "
       "which it ends with the same\nexit code: first by halves, then by delta "
@@ -213,12 +211,6 @@ void addReduce(CommandLine &line) {
       "  dlc reduce model.onnx -o small.onnx --match='not supported' -- "
       "dlc compile {} -o out.dlc\n"
       "  dlc reduce model.onnx -o small.onnx -- python3 judge.py {}");
-  c->callback([&line, a] {
-    line.chosen = [a] {
-      auto code = reduceCommand(*a);
-      return code.ok() ? *code : report(code.status());
-    };
-  });
 }
 
 } // namespace dlc::tool

@@ -227,9 +227,10 @@ int printResult(const CompareArguments &a, const StepsComparison &result) {
   return result.first() ? static_cast<int>(Code::Failed) : 0;
 }
 
-Result<int> runCompare(const CompareArguments &a) {
+Result<int> runCompare(CompareArguments &a) {
   const auto communicator = makeSingleCommunicator();
   if (!a.python.empty()) {
+    a.options.program = "predict";
     DLC_ASSIGN(const StepsComparison result,
                compareWithOnnxRuntime(a, *communicator));
     return printResult(a, result);
@@ -256,9 +257,7 @@ void addCompare(CommandLine &line) {
   CLI::App *command = line.app.add_subcommand(
       "compare", "where two compilations of one model part, by node");
   auto a = std::make_shared<CompareArguments>();
-  a->flags.addTo(*command);
-  for (const char *name : {"a", "--data"})
-    command->get_option(name)->required();
+  addFlagCommand(line, *command, a, runCompare, {"a", "--data"});
   command->footer(
       "Two artifacts of one model, of other targets, precisions or versions, "
       "train on the same samples.\nEach result of B is compared with A's of "
@@ -268,17 +267,6 @@ void addCompare(CommandLine &line) {
       "  dlc compare cpu.dlc gpu.dlc --data=train.npz --steps=20\n"
       "  dlc compare old-run new.dlc --data=test.npz --program=predict --json\n"
       "  dlc compare run --onnxruntime --data=test.npz");
-  command->callback([&line, a] {
-    line.chosen = [a] {
-      const Status applied = a->flags.apply();
-      if (!applied.ok())
-        return report(applied);
-      if (!a->python.empty())
-        a->options.program = "predict";
-      auto code = runCompare(*a);
-      return report(code);
-    };
-  });
 }
 
 } // namespace dlc::tool

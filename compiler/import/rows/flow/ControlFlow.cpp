@@ -157,6 +157,26 @@ FailureOr<bool> goesOn(const Node &n, const std::string &condition) {
                      "of iterations is known at compile time are supported";
 }
 
+/// What a loop leaves: its states, then the scan outputs that are used, each
+/// stacked along its axis.
+LogicalResult giveResults(BodyExpander &e,
+                          const std::vector<std::string> &state,
+                          const std::vector<std::vector<std::string>> &stacked,
+                          const std::vector<int64_t> &axes) {
+  const int states = int(state.size());
+  for (int i = 0; i < states; ++i)
+    if (failed(e.give(i, state[i])))
+      return failure();
+  for (auto [k, parts] : llvm::enumerate(stacked)) {
+    if (!e.n.uses(states + k))
+      continue;
+    auto whole = stackIterations(e, parts, axes[k], "the scan outputs");
+    if (failed(whole) || failed(e.give(states + int(k), *whole)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult unrollLoop(const Node &n) {
   BodyExpander e(n);
   const auto &body = graphAttribute(n, "body");
@@ -204,17 +224,7 @@ LogicalResult unrollLoop(const Node &n) {
     for (size_t k = 0; k < stacked.size(); ++k)
       stacked[k].push_back((*results)[1 + states + k]);
   }
-  for (int i = 0; i < states; ++i)
-    if (failed(e.give(i, state[i])))
-      return failure();
-  for (auto [k, parts] : llvm::enumerate(stacked)) {
-    if (!n.uses(states + k))
-      continue;
-    auto whole = stackIterations(e, parts, 0, "the scan outputs");
-    if (failed(whole) || failed(e.give(states + int(k), *whole)))
-      return failure();
-  }
-  return success();
+  return giveResults(e, state, stacked, std::vector<int64_t>(scans, 0));
 }
 
 //===--- Scan -------------------------------------------------------------===//
@@ -326,19 +336,10 @@ LogicalResult unrollScan(const Node &n) {
     for (size_t k = 0; k < stacked.size(); ++k)
       stacked[k].push_back((*results)[states + k]);
   }
-  for (int i = 0; i < states; ++i)
-    if (failed(e.give(i, state[i])))
-      return failure();
-  for (auto [k, parts] : llvm::enumerate(stacked)) {
-    if (!n.uses(states + k))
-      continue;
+  for (auto [k, parts] : llvm::enumerate(stacked))
     if ((*directions)[k])
       std::reverse(parts.begin(), parts.end());
-    auto whole = stackIterations(e, parts, (*axes)[k], "the scan outputs");
-    if (failed(whole) || failed(e.give(states + int(k), *whole)))
-      return failure();
-  }
-  return success();
+  return giveResults(e, state, stacked, *axes);
 }
 
 } // namespace
