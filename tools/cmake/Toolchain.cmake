@@ -17,7 +17,7 @@ endif()
 # them: a cold build takes two thirds of the time. So names in unnamed namespaces differ within a room and a test program.
 option(DLC_UNITY "compile several files of a room as one" ON)
 set(CMAKE_UNITY_BUILD ${DLC_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 
 find_program(MOLD mold)
 find_program(LLD ld.lld)
