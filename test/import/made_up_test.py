@@ -28,7 +28,7 @@ class MadeUp(RestoreCase):
 
     def test_norms_without_scale_and_shift(self):
         """What the exporter fills in where the source has none (elementwise_affine=False, affine=False) does not train."""
-        ones, zeros, flat = np.ones(8, np.float32), np.zeros(8, np.float32), np.array([0, 2, -1])
+        ones, zeros, scale, flat = np.ones(8, np.float32), np.zeros(8, np.float32), floats(8), np.array([0, 2, -1])
         inner = [node("Reshape", ["x", "flat"], ["r"]), node("InstanceNormalization", ["r", "val_1", "val_2"], ["n"]), node("Reshape", ["n", "back"], ["s"])]
         groups = {"val_1": ones[:2], "val_2": zeros[:2], "flat": flat, "back": np.array([4, 8, 2]), "val_3": ones[:, None], "val_4": zeros[:, None]}
         scaled = [*inner, node("Mul", ["s", "val_3"], ["t"]), node("Add", ["t", "val_4"], ["z"])]
@@ -38,6 +38,7 @@ class MadeUp(RestoreCase):
                  "instance_norm": (three, "%x, None, None, None, None, True, 0.1, 1e-05, True",
                                    [node("InstanceNormalization", ["x", "val_1", "val_2"], ["z"])], {"val_1": ones, "val_2": zeros}),
                  "group_norm": (three, "%x, 2", scaled, groups),
+                 "group_norm ": (three, "%x, 2, %p_g, None", scaled, groups | {"val_3": scale[:, None], "g": scale}),
                  "_native_batch_norm_legit_no_training": (two, "%x, None, None, %b_m, %b_v, 0.1, 1e-05",
                                                           [node("BatchNormalization", ["x", "val_1", "val_2", "m", "v"], ["z"])],
                                                           {"val_1": ones, "val_2": zeros, "m": floats(8), "v": ones + 1}),

@@ -267,7 +267,7 @@ std::optional<std::string> TorchNotes::source(const onnx::NodeProto &node,
                                               int slot,
                                               const std::string &own) const {
   const TorchCall &call = this->call(node);
-  if (!call.known)
+  if (!call.known || isFilledIn(node, slot))
     return std::nullopt;
   if (auto argument = argumentOf(call, node, slot)) {
     std::vector<std::string> names;
