@@ -95,6 +95,18 @@ class Restore(RestoreCase):
                             parameters=["c.weight", "c.bias"])
         self.assertEqual(trained, {"c.weight": "6x3x1x1", "c.bias": "6"})
 
+    def test_dropped_biases_below_a_folded_norm_come_back(self):
+        """The note is the norm's then; a convolution without a bias in the source gets none."""
+        norm = "%conv, %p_n_weight, %p_n_bias, %b_n_running_mean, %b_n_running_var, 0.1, 1e-05"
+        conv = call(node("Conv", ["x", "c.weight"], ["y"], name="conv"), "_native_batch_norm_legit_no_training", norm, "n")
+        conv.metadata_props.add(key="pkg.onnxscript.rewriter.rule_name", value="RemoveOptionalBiasFromConv, FuseBatchNormIntoConv, RemoveOptionalBiasFromConv")
+        names, buffers = ["c.weight", "n.weight", "n.bias"], ["n.running_mean", "n.running_var"]
+        for parameters, expected in (["c.bias", *names], {"c.weight": "6x3x1x1", "c.bias": "6"}), (names, {"c.weight": "6x3x1x1"}):
+            trained = self.read([conv], {"c.weight": floats(6, 3, 1, 1)}, [value("x", [4, 3, 2, 2])], [value("y", [4, 6, 2, 2])],
+                                parameters=parameters, buffers=buffers)
+            self.assertEqual(trained, expected)
+            self.assertNotIn("c.bias'", self.errors)
+
     # (b) lost ties
 
     def head(self, copy, name="val_252", **options):

@@ -364,6 +364,22 @@ static bool isZero(const Weight &weight) {
                      [](char byte) { return byte == 0; });
 }
 
+/// The source's bias that `node` lost. Where a batch norm was folded into it
+/// too, its note is the norm's, and the weight's name says.
+static std::optional<std::string> biasOf(const Restoring &work,
+                                         const onnx::NodeProto &node) {
+  const auto value = work.notes.source(node, 2, "");
+  if (value)
+    return work.notes.isBuffer(*value) ? std::nullopt
+                                       : work.notes.parameter(*value);
+  const std::string &weight = node.input(1);
+  const std::string bias = parentOf(weight) + ".bias";
+  const bool isKnown = holdsNorm(node) && weight.ends_with(".weight") &&
+                       work.notes.isParameterTarget(weight) &&
+                       work.unnamed.count(bias);
+  return isKnown ? std::optional(bias) : std::nullopt;
+}
+
 void restoreBiases(Restoring &work) {
   GraphEdit &edit = work.edit;
   constexpr int64_t kMost = 1 << 24;
@@ -376,12 +392,10 @@ void restoreBiases(Restoring &work) {
     if (!dropped || node.input_size() < 2 ||
         (node.input_size() > 2 && !node.input(2).empty()))
       continue;
-    auto value = work.notes.source(node, 2, "");
-    auto target = value ? work.notes.parameter(*value) : std::nullopt;
+    const auto target = biasOf(work, node);
     const Weight *weight = edit.weight(node.input(1));
     int64_t elements = weight ? biasElements(node, *weight) : 0;
-    if (!target || work.notes.isBuffer(*value) || elements < 1 ||
-        elements > kMost)
+    if (!target || elements < 1 || elements > kMost)
       continue;
     if (const Weight *known = edit.weight(*target)) {
       if (!isZero(*known) || known->dtype != weight->dtype ||
@@ -403,6 +417,7 @@ void restoreBiases(Restoring &work) {
                               node.op_type(), node.name()));
     }
     edit.attach(node, 2, *target);
+    work.unnamed.erase(*target);
     work.origins[*target].target = *target;
   }
 }
