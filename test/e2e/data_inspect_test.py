@@ -58,6 +58,7 @@ class Inspect(dlc.TestCase):
                      "height: numbers, 1.5 to 1.5; 1 not finite; 1 missing", "(column 4): 3 missing"):
             self.assertIn(line, out)
         found = json.loads(self.inspect(self.path("a.csv"), "--json"))
+        self.assertEqual(found["separator"], ",")
         self.assertEqual((found["format"], found["samples"], found["columns"]["name, first"]["names"]), ("table", 3, {"ann": 2, "bob": 1}))
         with open(self.path("a.csv"), "a") as file:
             file.write("1,2\n")
@@ -65,6 +66,15 @@ class Inspect(dlc.TestCase):
         self.assertRegex(self.err, r"a\.csv', line 5: 2 fields, expected 4")
         self.assertIn("3 rows in 1 file", self.inspect(self.path("a.csv"), "--bad-samples=skip"))
         self.assertIn("1 of 4 rows are left out", self.err)
+
+    def test_tables_of_other_separators(self):
+        for name, separator, said in ("a.csv", ";", "semicolons"), ("b.csv", "\t", "tabs"), ("a.tsv", "\t", "tabs"):
+            with open(self.path(name), "w") as file:
+                file.write("age;\"a, b\"\n3;x\n-4;\"y;z\"\n".replace(";", separator))
+            out = self.inspect(self.path(name))
+            for line in (f"{said} between fields", "2 rows in 1 file", "age: whole numbers, -4 to 3", "a, b: 2 names: x 1, y"):
+                self.assertIn(line, out)
+            self.assertEqual(json.loads(self.inspect(self.path(name), "--json"))["separator"], separator)
 
     def test_tokens(self):
         np.arange(70000, dtype=np.uint32).tofile(self.path("a.bin"))

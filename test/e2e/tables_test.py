@@ -42,7 +42,8 @@ class Tables(dlc.TestCase):
 
     def test_numbers(self):
         rows = self.rows(self.y)
-        for name, dialect in (("a.csv", "excel"), ("unix.csv", "unix"), ("a.tsv", "excel-tab")):
+        csv.register_dialect("semicolons", delimiter=";", quoting=csv.QUOTE_ALL)
+        for name, dialect in (("a.csv", "excel"), ("unix.csv", "unix"), ("a.tsv", "excel-tab"), ("german.csv", "semicolons"), ("tabs.csv", "excel-tab")):
             with self.subTest(name):
                 run = dlc.train(self.artifact, self.write(name, rows, dialect=dialect), self.path(name + "-run"), epochs=2)
                 self.assertBitwise(run.state(self.last), self.run_of_npz.state(self.last), name)

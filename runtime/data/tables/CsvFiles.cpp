@@ -36,14 +36,19 @@ Status checkNames(const std::vector<std::string> &names) {
                   "names of columns: write such a line above it",
                   printable(names[0]));
   DLC_TRY(checkColumnNames(names));
-  if (names.size() == 1 && names[0].find(';') != std::string::npos)
-    return failed("its header has semicolons, expected commas between fields "
-                  "(or tabs in a .tsv); numbers with a decimal point");
-  if (names.size() == 1 && names[0].find('\t') != std::string::npos)
-    return failed("its header has tabs: let its name end in .tsv");
   if (names[0].starts_with("sep="))
     return failed("begins with Excel's line 'sep=': remove it");
   return {};
+}
+
+// The first that a header has between fields; else commas.
+char separatorOf(std::string_view text) {
+  for (const char separator : {',', ';', '\t'}) {
+    CsvRecord header(separator);
+    if (header.split(text).ok() && header.fields() > 1)
+      return separator;
+  }
+  return ',';
 }
 
 bool hasEnding(std::string_view path, std::string_view ending) {
@@ -68,6 +73,8 @@ Result<CsvFiles::CsvFile> CsvFiles::openOne(const std::string &path) {
   if (text.find('\n') == text.npos && text.find('\r') != text.npos)
     return failed("its lines end in carriage returns alone: end them in line "
                   "feeds, as in tr '\\r' '\\n'");
+  if (!separator_)
+    separator_ = separatorOf(text.substr(one.begin));
   CsvRecord header = record();
   auto taken = header.split(text.substr(one.begin));
   if (!taken)
@@ -90,7 +97,7 @@ Result<std::shared_ptr<const CsvFiles>>
 CsvFiles::open(const std::string &name, const std::vector<std::string> &paths) {
   auto table = std::make_shared<CsvFiles>();
   table->name_ = name;
-  table->separator_ = name.find(".tsv") != name.npos ? '\t' : ',';
+  table->separator_ = name.find(".tsv") != name.npos ? '\t' : '\0';
   for (const std::string &one : paths) {
     auto file = table->openOne(one);
     if (!file)

@@ -12,7 +12,8 @@ class CsvFiles final : public TableFiles,
                        public std::enable_shared_from_this<CsvFiles> {
 public:
   // A table of these files, called `name`. Names that end in .tsv have tabs
-  // between their fields. Errors name the file: another header than the
+  // between their fields, others what the first file's header has: commas,
+  // else semicolons, else tabs. Errors name the file: another header than the
   // first's, two columns of one name, text that is no UTF-8.
   static Result<std::shared_ptr<const CsvFiles>>
   open(const std::string &name, const std::vector<std::string> &paths);
@@ -23,6 +24,7 @@ public:
   };
 
   const std::vector<CsvFile> &files() const { return files_; }
+  char separator() const { return separator_; }
   CsvRecord record() const { return CsvRecord(separator_); }
   // "'a.csv', line 3" for a byte of a file.
   std::string placeOf(size_t file, size_t offset) const;
@@ -35,7 +37,7 @@ public:
 private:
   Result<CsvFile> openOne(const std::string &path);
 
-  char separator_ = ',';
+  char separator_ = '\0'; // not known yet
   std::vector<CsvFile> files_;
 };
 

@@ -9,6 +9,15 @@
 namespace dlc {
 namespace {
 
+bool hasDecimalComma(std::string_view field) {
+  std::string text(field);
+  const size_t comma = text.find(',');
+  if (comma == text.npos)
+    return false;
+  text[comma] = '.';
+  return csvValue(text).kind == CsvKind::Number;
+}
+
 constexpr size_t kScanned = 8 << 20; // bytes that a thread takes at once
 
 // What was found in a column: of numbers and of texts the first one.
@@ -145,7 +154,9 @@ private:
     if (kind == CsvKind::NotFinite)
       return failed("'{}' is not finite", printable(raw));
     if (kind == CsvKind::Text && !use.isLabel)
-      return failed("'{}' is no number", printable(raw));
+      return failed(
+          "'{}' is no number{}", printable(raw),
+          hasDecimalComma(raw) ? ": its decimal comma has to be a point" : "");
     return kind;
   }
 

@@ -152,6 +152,10 @@ Status reportCsv(const CsvFiles &files, BadSamples bad, DataReport &report) {
       ++count;
     }
   DLC_TRY(mappedFilesStatus());
+  report.json["separator"] = std::string(1, files.separator());
+  if (files.separator() != ',')
+    report.line("  {} between fields",
+                files.separator() == ';' ? "semicolons" : "tabs");
   reportColumns(files, columns, count, report);
   return {};
 }
