@@ -102,6 +102,33 @@ class Report(dlc.TestCase):
         self.assertIn("<td>conv of 'c1', conv of 'c2'</td><td>conv</td><td>8</td><td class=\"n\">0.123</td><td class=\"n\">2 KiB</td>", done.stdout)
         self.assertIn("the library's first choice", done.stdout)
 
+    def test_at_a_phones_width_light_and_dark(self):
+        """Nothing but tables and the timeline is wider than the page, and no number is broken into lines."""
+        browser = shutil.which("chromium")
+        if not browser:
+            self.skipTest("there is no Chromium")
+        for name in "a", "b":
+            dlc.train(self.artifact, dlc.data("digits-train"), self.path(name), val=dlc.data("digits-test"), epochs=3, profile=True, quiet=True)
+        text, _ = self.report(self.path("a"), self.path("b"))
+        self.assertIn("x 1 rank)", text)
+        with open(self.path("frame.html"), "w") as file:
+            file.write("""<iframe id="f" width="360" height="800" src="page.html"></iframe><pre id="found"></pre><script>
+f.onload = () => { const d = f.contentDocument, all = [...d.querySelectorAll('th, td.n')];
+  found.textContent = JSON.stringify({wide: d.documentElement.scrollWidth, back: f.contentWindow.getComputedStyle(d.body).backgroundColor,
+    titles: [...d.querySelectorAll('figcaption')].map(x => x.textContent), nodes: [...d.querySelectorAll('td:first-child')].map(x => x.textContent),
+    broken: all.filter(x => x.textContent && !/\\s/.test(x.textContent) && x.clientHeight && (() => { const r = d.createRange(); r.selectNodeContents(x); return r.getClientRects().length > 1; })()).map(x => x.textContent)}); };
+</script>""")
+        for scheme, back in (1, "rgb(255, 255, 255)"), (0, "rgb(20, 23, 27)"):
+            done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom",
+                                   f"--blink-settings=preferredColorScheme={scheme}", f"--user-data-dir={self.path('profile')}", "file://" + self.path("frame.html")],
+                                  capture_output=True, text=True, timeout=120)
+            found = json.loads(re.search(r'<pre id="found">(.*?)</pre>', done.stdout)[1])
+            self.assertLessEqual(found["wide"], 360)
+            self.assertEqual((found["back"], found["broken"]), (back, []))
+        self.assertEqual(found["titles"][0], "loss, and its mean around")
+        self.assertIn("added by dlc", found["nodes"])
+        self.assertFalse([name for name in found["nodes"] if name.endswith(".onnx")])
+
     def test_errors(self):
         os.mkdir(self.path("none"))
         for words, message in [((self.path("no"),), f"no run '{self.path('no')}': no such folder"),

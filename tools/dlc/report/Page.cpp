@@ -23,7 +23,8 @@ figure { margin: 0; padding: .6rem; background: var(--card); border: 1px solid v
 figcaption { font-weight: 600; overflow-wrap: anywhere; } .said { color: var(--soft); min-height: 1.4em; font-size: .85rem; overflow-wrap: anywhere; }
 svg { display: block; width: 100%; } svg text { fill: var(--soft); font-size: 11px; } :focus-visible { outline: 2px solid var(--c0); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
-th, td { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line); } td { overflow-wrap: anywhere; min-width: 4rem; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; min-width: 0; } @media (max-width: 40rem) { th, td { padding: .2rem .3rem; } }
 .bar { height: .7rem; background: var(--c0); min-width: 1px; } .key i { display: inline-block; width: 1em; height: 1em; margin: 0 .3em 0 1em; vertical-align: -.1em; border: 1px solid var(--edge); }
 button { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line); border-radius: 4px; min-width: 2.2rem; min-height: 2.2rem; }
 #graph svg { height: 70vh; touch-action: none; border: 1px solid var(--line); } #graph text { fill: var(--ink); }
@@ -52,6 +53,16 @@ function bytes(n) { const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']; let i = 0; 
 function section(title) { add(main, 'h2', {}, title); return main; }
 
 // lines: [{name, x, y}]; missing y are gaps with a mark at the foot.
+// Where steps differ by more than they move over the run, the mean around each is drawn over them.
+function isNoisy(y, range) {
+  let way = 0; for (let i = 1; i < y.length; i++) if (y[i] !== null && y[i - 1] !== null) way += Math.abs(y[i] - y[i - 1]);
+  return y.length > 100 && way > .05 * y.length * range;
+}
+function means(y, around) {
+  let sum = 0, count = 0; const move = (v, by) => { if (v !== null && v !== undefined) { sum += by * v; count += by; } };
+  for (let i = 0; i < around; i++) move(y[i], 1);
+  return y.map((v, i) => { move(y[i + around], 1); move(y[i - around - 1], -1); return v === null || !count ? null : sum / count; });
+}
 function chart(to, title, lines, format = short, mark = []) {
   const figure = add(to, 'figure'), W = 440, H = 210, L = 66, R = 8, T = 8, B = 22;
   add(figure, 'figcaption', {}, title);
@@ -62,6 +73,7 @@ function chart(to, title, lines, format = short, mark = []) {
   let x0 = Infinity, x1 = -Infinity, y0 = Infinity, y1 = -Infinity;
   for (const x of xs) { x0 = Math.min(x0, x); x1 = Math.max(x1, x); }
   for (const y of ys) { y0 = Math.min(y0, y); y1 = Math.max(y1, y); }
+  if (y0 > 0 && y0 < y1 / 20) y0 = 0;
   if (y0 === y1) { y0 -= Math.abs(y0) / 10 || 1; y1 += Math.abs(y1) / 10 || 1; }
   const X = x => L + (x - x0) / ((x1 - x0) || 1) * (W - L - R), Y = y => H - B - (y - y0) / (y1 - y0) * (H - T - B);
   for (let i = 0; i <= 4; i++) {
@@ -70,16 +82,19 @@ function chart(to, title, lines, format = short, mark = []) {
     add(svg, 'text', {x: L - 5, y: Y(y) + 4, 'text-anchor': 'end'}, format(y));
   }
   add(svg, 'text', {x: L, y: H - 6}, short(x0)); add(svg, 'text', {x: W - R, y: H - 6, 'text-anchor': 'end'}, short(x1));
-  lines.forEach((line, i) => {
+  const draw = (line, i, ys, width, opacity) => {
     let path = '', open = false;
-    line.x.forEach((x, k) => {
-      const y = line.y[k];
-      if (y === null) { open = false; add(svg, 'line', {x1: X(x), x2: X(x), y1: H - B, y2: H - B - 8, stroke: 'var(--c1)', 'stroke-width': 2}); return; }
-      path += `${open ? 'L' : 'M'}${X(x).toFixed(1)} ${Y(y).toFixed(1)}`; open = true;
-    });
-    add(svg, 'path', {d: path, fill: 'none', stroke: colour(line.c ?? i), 'stroke-width': 1.6, 'stroke-linejoin': 'round'});
+    line.x.forEach((x, k) => { if (ys[k] === null) { open = false; return; } path += `${open ? 'L' : 'M'}${X(x).toFixed(1)} ${Y(ys[k]).toFixed(1)}`; open = true; });
+    add(svg, 'path', {d: path, fill: 'none', stroke: colour(line.c ?? i), 'stroke-width': width, 'stroke-opacity': opacity, 'stroke-linejoin': 'round'});
+  };
+  const noisy = lines.filter(l => isNoisy(l.y, y1 - y0)), around = Math.max(0, ...noisy.map(l => Math.ceil(l.y.length / 60)));
+  if (noisy.length) figure.firstChild.textContent += ', and its mean around';
+  lines.forEach((line, i) => {
+    line.x.forEach((x, k) => { if (line.y[k] === null) add(svg, 'line', {x1: X(x), x2: X(x), y1: H - B, y2: H - B - 8, stroke: 'var(--c1)', 'stroke-width': 2}); });
+    draw(line, i, line.y, noisy.includes(line) ? 1 : 1.6, noisy.includes(line) ? .3 : 1);
     if (line.x.length === 1 && line.y[0] !== null) add(svg, 'circle', {cx: X(line.x[0]), cy: Y(line.y[0]), r: 3, fill: colour(line.c ?? i)});
   });
+  lines.forEach((line, i) => { if (noisy.includes(line)) draw(line, i, means(line.y, around), 2, 1); });
   for (const x of mark) add(svg, 'circle', {cx: X(x), cy: H - B, r: 2.5, fill: 'var(--c1)'});
   if (lines.length > 1 || lines[0].name) {
     const key = add(figure, 'div', {class: 'key'});
@@ -108,12 +123,14 @@ function runs() {
   for (const r of data.runs) { Object.keys(r.steps).forEach(k => names.add(k)); Object.keys(r.epochs).forEach(k => later.add(k)); }
   names.delete('step'); later.delete('step'); later.delete('epoch');
   const many = data.runs.length > 1;
+  // The loss first, then by name; averages behind what they are of.
+  const order = (a, b) => (a.startsWith('ema') - b.startsWith('ema')) || (b.endsWith('loss') - a.endsWith('loss')) || (a < b ? -1 : 1);
   const lines = (part, key) => data.runs.map((r, c) => [r, c]).filter(([r]) => r[part][key]).map(([r, c]) => ({name: many ? r.name : '', c, x: r[part].step, y: r[part][key]}));
   if (names.size) {
     const box = add(section('Steps'), 'div', {class: 'charts'});
-    for (const key of names) chart(box, key.replaceAll('_', ' '), lines('steps', key), short, key === 'loss_scale' ? data.runs.flatMap(r => r.skipped) : []);
+    for (const key of [...names].sort(order)) chart(box, key.replaceAll('_', ' '), lines('steps', key), short, key === 'loss_scale' ? data.runs.flatMap(r => r.skipped) : []);
   }
-  if (later.size) { const box = add(section('Validation'), 'div', {class: 'charts'}); for (const key of later) chart(box, key.replace('_', ' '), lines('epochs', key)); }
+  if (later.size) { const box = add(section('Validation'), 'div', {class: 'charts'}); for (const key of [...later].sort(order)) chart(box, key.replaceAll('_', ' '), lines('epochs', key)); }
   if (!names.size && !later.size) add(main, 'p', {}, 'No step has been done yet.');
 }
 function table(head, rows, numbers = []) {
@@ -121,8 +138,12 @@ function table(head, rows, numbers = []) {
   head.forEach(h => add(top, 'th', {scope: 'col'}, h));
   for (const row of rows) { const tr = add(made, 'tr'); row.forEach((cell, i) => {
     const td = add(tr, 'td', numbers.includes(i) ? {class: 'n'} : {});
-    if (cell && cell.bar !== undefined) add(td, 'div', {class: 'bar', style: `width:${Math.max(0, Math.min(100, cell.bar)) * .12}rem`}); else td.textContent = cell; }); }
+    if (cell && cell.bar !== undefined) add(td, 'div', {class: 'bar', style: `width:calc(min(12rem, 18vw) * ${Math.max(0, Math.min(100, cell.bar)) / 100})`}); else breakable(td, String(cell)); }); }
 }
+// Long names break behind these.
+function breakable(to, text) { text.split(/(?<=[_\/])/).forEach((part, i) => { if (i) add(to, 'wbr'); to.append(part); }); }
+// What has no node is labelled by the model's file.
+function nodesOf(label) { return [...new Set(label.split('; ').map(n => n.endsWith('.onnx') ? 'added by dlc' : n))].join('; '); }
 function differences() {
   if (data.runs.length < 2) return;
   const keys = [...new Set(data.runs.flatMap(r => Object.keys(r.config)))].filter(k => new Set(data.runs.map(r => r.config[k])).size > 1);
@@ -132,7 +153,7 @@ function differences() {
 function profile(run) {
   if (!run.profile.length) return;
   section(`Time by node: ${run.name}`); const all = run.profile.reduce((s, p) => s + p.ms, 0);
-  table(['nodes', 'command', 'ms', '%', ''], run.profile.slice(0, 40).map(p => [p.nodes, p.command, p.ms.toFixed(3), (100 * p.ms / all).toFixed(1), {bar: 100 * p.ms / run.profile[0].ms}]), [2, 3]);
+  table(['nodes', 'command', 'ms', '%', ''], run.profile.slice(0, 40).map(p => [nodesOf(p.nodes), p.command, p.ms.toFixed(3), (100 * p.ms / all).toFixed(1), {bar: 100 * p.ms / run.profile[0].ms}]), [2, 3]);
 }
 // A row a parameter, a column a step; colours by the logarithm of the size, from the least to the most.
 function statistics(run) {
@@ -171,7 +192,7 @@ function timeline(run) {
   const lanes = [['data', []], ['compute', []], ['waiting', []], ['communication', []]], by = name => lanes.find(l => l[0] === name)[1];
   if (wait > 0) by('data').push({begin: -wait, ms: wait, name: 'waits for samples'});
   for (const p of all) {
-    const what = {begin: p.begin, ms: p.ms, name: `${p.command}${p.nodes ? ' of ' + p.nodes : ''}`};
+    const what = {begin: p.begin, ms: p.ms, name: `${p.command}${p.nodes ? ' of ' + nodesOf(p.nodes) : ''}`};
     by(p.kind === 'wait' ? 'waiting' : 'compute').push(what);
     if (!['all_reduce', 'reduce_scatter', 'all_gather'].includes(p.kind)) continue;
     const last = all.find(q => q.kind === 'wait' && q.bucket === p.bucket && q.begin >= p.begin);
