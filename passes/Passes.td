@@ -52,6 +52,14 @@ def Randomize : Dlc_Pass<"dlc-randomize"> {
     @rng.draw, the number of draws so far, and @rng.rank, which the runtime sets.}];
 }
 
+def DeriveDecode : Dlc_Pass<"dlc-derive-decode"> {
+  let summary = "@predict of one text, and of one more token of it";
+  let description = [{@predict takes tokens [B, T]. Adds @prefill(tokens [1, T]) and @decode(tokens [1, 1], position [1]), which gives
+    the results of the token at that position. What other tokens are read of, keys and values, is in states @cache/N, [.., T, ..]:
+    @prefill writes all rows of them, @decode its own. Every op but a product works on each token by itself, or the pass refuses the
+    model at that op; which tokens a product's softmax leaves out is the mask's business, whose row is taken.}];
+}
+
 def FuseAttention : Dlc_Pass<"dlc-fuse-attention"> {
   let summary = "attention written out as products, mask and softmax is one op";
   let description = [{Matches what exporters write: scores = q k^T with a factor on q, k or the scores; masks added, or numbers
