@@ -140,6 +140,15 @@ void addModel(OptionTable &table, CompileOptions &o) {
   addSizes(table, o);
   table.toggle("model.predict-only", o.predictOnly,
                "no training step: the artifact can only predict");
+  table.toggle("model.decode", o.decode,
+               "also a program that reads one token more of a text, with a "
+               "cache of keys and values, for dlc generate");
+  table.require([&o](const OptionTable::Given &) -> Status {
+    return o.decode && o.sizes().size() > 1
+               ? usageError("--decode is of one size: give one --batch, and "
+                            "each --dim one number")
+               : Status();
+  });
   table.toggle("model.training-info", i.ownStep,
                "the step that the model's own training_info says: its loss, "
                "optimizer, rate and parameters, in place of --loss, "

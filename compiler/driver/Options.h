@@ -28,6 +28,8 @@ struct CompileOptions {
   MemoryOptions memory;
   /// --predict-only: no training step, but the model as it is.
   bool predictOnly = false;
+  /// --decode: @prefill and @decode beside @predict.
+  bool decode = false;
   /// --layout=auto|nchw|nhwc: of images inside a step; auto: what is faster on
   /// the target.
   std::string layout = "auto";

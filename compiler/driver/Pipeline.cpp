@@ -25,6 +25,12 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
   std::vector<Phase> phases = options.predictOnly
                                   ? predictionPhases(options.train)
                                   : trainingPhases(options.train);
+  if (options.decode)
+    phases.insert(
+        llvm::find_if(phases,
+                      [](const Phase &p) { return p.name == "attention"; }),
+        {"decode", "@decode gives what @predict does for one token of a text",
+         [](OpPassManager &pm) { pm.addPass(createDeriveDecode()); }});
   const auto target = makeTarget(options.train.target);
   const LoweringTraits traits = target->lowering();
   const LoweringOptions lowering{target, wishesOf(options.train)};

@@ -22,6 +22,11 @@ constexpr std::string_view kSampleWeight = "dlc.sample_weight";
 // Whether what fills no update at the end of an epoch makes one.
 bool padsLast(const Plan &plan);
 
+// One text at a time, for dlc generate: all its tokens, or one more of it at
+// the place that the decoding program's further input says.
+constexpr std::string_view kPrefill = "prefill", kDecode = "decode",
+                           kPosition = "dlc.position";
+
 // An input without a row for each sample: all samples have the same.
 bool isShared(const Plan &plan, const Program &program, const Port &input);
 

@@ -6,24 +6,26 @@
 namespace dlc::plan {
 namespace {
 
-constexpr std::string_view kPrefix = "model/";
+constexpr std::string_view kPrefix = "model/", kCache = "cache/";
 
-constexpr std::array<std::string_view, 25> kNames = {
+constexpr std::array<std::string_view, 28> kNames = {
     // states
     "step", "rng.draw", "rng.rank", "schedule.steps", "schedule.epoch_steps",
     "scaler.scale", "scaler.growth", "scaler.hysteresis", "ema.moves",
     "ema.updates",
     // programs
     "predict", "train_step", "eval_step", "accumulate_step", "ema_step",
+    "prefill", "decode",
     // regions
-    "param", "buffer", "const", "ema", "accumulator", "scalar", "gradient",
-    "scratch", "marker",
+    "param", "buffer", "const", "ema", "accumulator", "cache", "scalar",
+    "gradient", "scratch", "marker",
     // what safetensors keeps for itself
     "__metadata__"};
 
-constexpr std::array<std::string_view, 14> kPrefixes = {
-    kPrefix, "ema/", "grad/", "accumulate.", "outlier.", "scaler.scale.",
-    "scaler.growth.", "scaler.hysteresis.", "moment.", "powersgd.",
+constexpr std::array<std::string_view, 15> kPrefixes = {
+    kPrefix, "ema/", "grad/", kCache, "accumulate.", "outlier.",
+    "scaler.scale.", "scaler.growth.", "scaler.hysteresis.", "moment.",
+    "powersgd.",
     // programs of another size
     "predict@", "train_step@", "eval_step@", "accumulate_step@"};
 
@@ -75,6 +77,8 @@ bool isReserved(std::string_view name) {
          std::any_of(kPrefixes.begin(), kPrefixes.end(), begins) ||
          isKernel(name) || isAverageSet(name);
 }
+
+bool isCache(std::string_view state) { return state.starts_with(kCache); }
 
 std::string
 stateName(const std::string &name,

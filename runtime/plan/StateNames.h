@@ -10,8 +10,12 @@ namespace dlc::plan {
 
 // What dlc makes up beside the model's tensors, and never ends in a slash:
 // programs, regions and kernels; counters and the like ("step", "rng.rank");
-// "ema/NAME", "grad/NAME", and the moments "NAME.m", "NAME.v", "NAME.vmax".
+// "ema/NAME", "grad/NAME", "cache/NUMBER", and the moments "NAME.m", "NAME.v",
+// "NAME.vmax".
 bool isReserved(std::string_view name);
+
+// Keys or values of a text's tokens, "cache/NUMBER": no part of a checkpoint.
+bool isCache(std::string_view state);
 
 // The state of the model's tensor `name`; `isTensor` says whether the model has
 // one of a name (the moments of "w" are "w.m", so that a tensor "w.m" beside it

@@ -24,14 +24,17 @@ int64_t stateStride(ShapedType type) {
 
 namespace {
 
-/// param, buffer, const, moment.m, moment.v, ema, ema.2, accumulator, scalar.
+/// param, buffer, const, moment.m, moment.v, ema, ema.2, accumulator, cache,
+/// scalar.
 std::string regionOf(ir::StateOp state) {
   switch (state.getRole()) {
   case ir::Role::scaler:
   case ir::Role::step:
     return "scalar";
-  case ir::Role::accumulator: // of a gradient, or of a result
-    return state.getOf() ? "accumulator" : "scalar";
+  case ir::Role::accumulator: // of a gradient, of tokens, or of a result
+    return state.getOf()                              ? "accumulator"
+           : state.getSymName().starts_with("cache/") ? "cache"
+                                                      : "scalar";
   case ir::Role::moment: // "w.m" of "w"
     return "moment" +
            state.getSymName().drop_front(state.getOf()->size()).str();

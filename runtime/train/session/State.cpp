@@ -5,6 +5,7 @@
 #include "runtime/base/numbers/FloatCast.h"
 #include "runtime/base/process/Memory.h"
 #include "runtime/plan/Averages.h"
+#include "runtime/plan/StateNames.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/shards/StateFiles.h"
 
@@ -144,6 +145,12 @@ static uint64_t bytesOf(const plan::State &state) {
   return plan::bytesOf(state.type()).value_or(0);
 }
 
+// What the next step does not read.
+static bool isPassing(const plan::State &state, int64_t position) {
+  return state.role() == "accumulator" &&
+         (position == 0 || plan::isCache(state.name()));
+}
+
 static bool isAlike(const plan::State &state) {
   constexpr std::string_view kRoles[] = {"param",  "buffer", "const",
                                          "moment", "ema",    "factor"};
@@ -209,7 +216,7 @@ static Result<Written> partOf(Executor &executor, Share share) {
     const auto &state = executor.plan().states(static_cast<int>(i));
     const auto [begin, end] = ranges[i];
     const bool isEmpty = bytesOf(state) == 0 ? share.rank > 0 : begin == end;
-    if ((state.role() == "accumulator" && position == 0) || isEmpty)
+    if (isPassing(state, position) || isEmpty)
       continue;
     DLC_ASSIGN(const TensorView view,
                parts->fetch(state, ranges[i], part.copies.emplace_back()));
@@ -242,7 +249,7 @@ static Result<Written> tensorsOf(Executor &executor, Share share) {
   Written all;
   DLC_ASSIGN(const int64_t position, windowPosition(executor));
   for (const plan::State &state : executor.plan().states()) {
-    if (state.role() == "accumulator" && position == 0)
+    if (isPassing(state, position))
       continue;
     if (StateParts::isOwn(state)) {
       DLC_ASSIGN(StateParts *const parts, executor.parts());

@@ -153,6 +153,10 @@ Status generate(const GenerateArguments &arguments) {
                              {.threads = int(arguments.threads.value_or(0)),
                               .averages = arguments.averages}));
   DLC_ASSIGN(Generator generator, Generator::create(*session));
+  if (!generator.hasCache())
+    info("each token reads all {} again: dlc compile --decode adds a cache of "
+         "keys and values",
+         generator.context());
   DLC_ASSIGN(auto tokens, promptOf(arguments, vocabulary));
   const auto begin = std::chrono::steady_clock::now();
   DLC_ASSIGN(const Written written,
@@ -177,7 +181,8 @@ void addGenerate(CommandLine &line) {
       "Text is printed as it comes, without the prompt, and an end of line "
       "behind it; control characters are escaped.\nThe model is one that "
       "was compiled for [B, T] tokens: it reads all T again for each "
-      "token.\nWhat fills them up behind the text changes nothing in a "
+      "token, or, compiled with --decode, that one alone.\nWhat fills them up "
+      "behind the text changes nothing in a "
       "causal model; one that is not is refused.\n\nExamples:\n"
       "  dlc generate runs/gpt-1 --tokenizer=tokenizer.json --prompt='Once "
       "upon'\n"
