@@ -1,5 +1,6 @@
 // RUN: dlc-codegen %s --emit=llvm --cpu=skylake-avx512 | FileCheck %s
 // RUN: dlc-codegen %s --emit=llvm --cpu=haswell | FileCheck %s --check-prefix=AVX2
+// RUN: dlc-codegen %s --emit=llvm --cpu=cooperlake | FileCheck %s --check-prefix=BF16
 
 // 512-bit code, no call into libm, no run-time checks for overlapping buffers.
 // CHECK-LABEL: define void @soft(
@@ -34,10 +35,42 @@ exec.kernel @exact {
 // AVX2: ret void
 // CHECK-LABEL: define void @half(
 // CHECK: store <{{.*}} x i16>
+// With it, all lanes of a vector are rounded at once.
+// BF16-LABEL: define void @half(
+// BF16: fptrunc <16 x float> {{.*}} to <16 x bfloat>
 exec.kernel @half {
 ^bb0(%x: tensor<128xf32>):
   %e = dlc.cast %x : (tensor<128xf32>) -> tensor<128xbf16>
   dlc.yield %e : tensor<128xbf16>
+}
+
+// As many lanes as leave nothing to be done one by one, or few; a remainder
+// under a mask is one vector. What is only read chooses by itself.
+// BF16-LABEL: define void @narrow(
+// BF16: fptrunc <8 x float> {{.*}} to <8 x bfloat>
+exec.kernel @narrow {
+^bb0(%x: tensor<1000x8xbf16>):
+  %e = dlc.exp %x : (tensor<1000x8xbf16>) -> tensor<1000x8xbf16>
+  %s = dlc.reduce_sum %e {axes = array<i64: 1>, keepdims} : (tensor<1000x8xbf16>) -> tensor<1000x1xbf16>
+  %y = dlc.div %e, %s : (tensor<1000x8xbf16>, tensor<1000x1xbf16>) -> tensor<1000x8xbf16>
+  dlc.yield %y : tensor<1000x8xbf16>
+}
+// BF16-LABEL: define void @rest(
+// BF16: fptrunc <16 x float> {{.*}} to <16 x bfloat>
+exec.kernel @rest {
+^bb0(%x: tensor<1003xbf16>):
+  %y = dlc.mul %x, %x : (tensor<1003xbf16>, tensor<1003xbf16>) -> tensor<1003xbf16>
+  dlc.yield %y : tensor<1003xbf16>
+}
+// BF16-LABEL: define void @sum(
+// BF16-NOT: fpext
+// BF16: zext <16 x i16>
+// BF16: ret void
+exec.kernel @sum {
+^bb0(%x: tensor<64x1024xbf16>):
+  %w = dlc.cast %x : (tensor<64x1024xbf16>) -> tensor<64x1024xf32>
+  %s = dlc.reduce_sum %w {axes = array<i64: 1>} : (tensor<64x1024xf32>) -> tensor<64xf32>
+  dlc.yield %s : tensor<64xf32>
 }
 // CHECK: "target-features"="{{.*}}+avx512f
 // AVX2-NOT: avx512

@@ -98,6 +98,8 @@ public:
   mlir::Type indexType;
   mlir::LLVM::AccessGroupAttr accessGroup;
   bool masks = false; // the CPU loads and stores under masks at full speed
+  int64_t roundingLanes =
+      0; // f32 that the CPU rounds to bf16 at once, natively
 
   /// Whether all bounds hold; null if there are none.
   mlir::Value within(llvm::ArrayRef<KernelBound> bounds);

@@ -21,6 +21,8 @@ struct CpuTarget {
   std::vector<std::string> features;
 
   bool has(llvm::StringRef feature) const;
+  /// By an instruction, vectors of 512 bits too.
+  bool roundsToBf16() const { return has("avx512bf16") && has("avx512vl"); }
 };
 
 /// `cpu` is "native" (this machine) or a CPU that LLVM knows for this machine's

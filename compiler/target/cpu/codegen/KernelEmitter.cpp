@@ -20,6 +20,8 @@ public:
           LLVM::AccessGroupAttr::get(b.getContext(),
                                      DistinctAttr::create(b.getUnitAttr()))) {
     e.masks = target.has("avx512vl") && target.has("avx512bw");
+    if (target.roundsToBf16())
+      e.roundingLanes = 16;
   }
 
   void run() {

@@ -2,13 +2,16 @@
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 
 namespace dlc {
 
+/// `lanes` 0: as many as LLVM likes.
 static LLVM::LoopAnnotationAttr annotation(OpBuilder &b, Loops::Kind kind,
-                                           LLVM::AccessGroupAttr group) {
+                                           LLVM::AccessGroupAttr group,
+                                           int64_t lanes) {
   MLIRContext *context = b.getContext();
   auto annotate = [&](LLVM::LoopVectorizeAttr vectorize,
                       LLVM::LoopUnrollAttr unroll,
@@ -23,33 +26,58 @@ static LLVM::LoopAnnotationAttr annotation(OpBuilder &b, Loops::Kind kind,
   };
   auto scalar = LLVM::LoopVectorizeAttr::get(context, b.getBoolAttr(true), {},
                                              {}, {}, {}, {}, {});
+  const IntegerAttr width = lanes ? b.getI32IntegerAttr(lanes) : IntegerAttr();
+  auto vector = [&](BoolAttr masked, LLVM::LoopAnnotationAttr then) {
+    return LLVM::LoopVectorizeAttr::get(context, {}, masked, {}, width, then,
+                                        {}, {});
+  };
   switch (kind) {
   case Loops::Items:
     return annotate(scalar, unroll(true), {});
   case Loops::Between:
     return annotate(scalar, {}, {});
   case Loops::Innermost:
-    return annotate({}, {}, group);
+    return annotate(width ? vector({}, {}) : nullptr, {}, group);
   case Loops::Masked:
-    return annotate(LLVM::LoopVectorizeAttr::get(
-                        context, {}, b.getBoolAttr(true), {}, {}, {}, {}, {}),
-                    {}, group);
+    return annotate(vector(b.getBoolAttr(true), {}), {}, group);
   case Loops::Tile:
-    auto then = annotate({}, unroll(false), group);
-    return annotate(
-        LLVM::LoopVectorizeAttr::get(context, {}, {}, {}, {}, then, {}, {}), {},
-        group);
+    return annotate(vector({}, annotate({}, unroll(false), group)), {}, group);
   }
   llvm_unreachable("all kinds are handled");
+}
+
+/// Lanes of a loop that LLVM would choose too few of: it takes a native
+/// rounding to bf16 of more than four elements for as many calls. 0: LLVM
+/// chooses.
+static int64_t lanesOf(scf::ForOp loop, Loops::Kind kind, int64_t most) {
+  if (!most || kind < Loops::Innermost ||
+      !loop.getBody()
+           ->walk([](arith::TruncFOp op) {
+             return op.getType().isBF16() ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+           })
+           .wasInterrupted())
+    return 0;
+  const auto low = getConstantIntValue(loop.getLowerBound()),
+             high = getConstantIntValue(loop.getUpperBound());
+  if (!low || !high)
+    return most;
+  const int64_t count = *high - *low;
+  if (count < 2)
+    return 0;
+  if (kind == Loops::Masked)
+    return std::min<int64_t>(most, llvm::bit_ceil<uint64_t>(count));
+  // What is left is done one by one.
+  for (int64_t lanes = most; lanes >= 4; lanes /= 2)
+    if (count % lanes == 0)
+      return lanes;
+  return std::min<int64_t>(most, llvm::bit_floor<uint64_t>(count));
 }
 
 Loops::Values Loops::loop(Value low, Value high, ValueRange carried, Kind kind,
                           llvm::function_ref<Values(Value, ValueRange)> body) {
   OpBuilder &b = e.b;
   auto op = scf::ForOp::create(b, e.loc, low, high, e.constant(1), carried);
-  op->setAttr(LLVM::BrOp::getLoopAnnotationAttrName(OperationName(
-                  LLVM::BrOp::getOperationName(), b.getContext())),
-              annotation(b, kind, e.accessGroup));
   OpBuilder::InsertionGuard guard(b);
   Block *block = op.getBody();
   if (!block->empty())
@@ -58,6 +86,10 @@ Loops::Values Loops::loop(Value low, Value high, ValueRange carried, Kind kind,
   ScalarEmitter::Scope scope(e);
   Values next = body(op.getInductionVar(), op.getRegionIterArgs());
   scf::YieldOp::create(b, e.loc, next);
+  op->setAttr(
+      LLVM::BrOp::getLoopAnnotationAttrName(
+          OperationName(LLVM::BrOp::getOperationName(), b.getContext())),
+      annotation(b, kind, e.accessGroup, lanesOf(op, kind, e.roundingLanes)));
   return op.getResults();
 }
 

@@ -27,9 +27,30 @@ void loadLoweringDialects(MLIRContext &context) {
                       func::FuncDialect>();
 }
 
+/// bf16 are the upper halves of f32. LLVM emits no more for its own conversion,
+/// but takes that of more than four elements for as many calls when it chooses
+/// how wide to make a loop.
+static void widenAsIntegers(ModuleOp module) {
+  module.walk([](arith::ExtFOp op) {
+    if (!op.getIn().getType().isBF16() || !op.getType().isF32())
+      return;
+    OpBuilder b(op);
+    const Location loc = op.getLoc();
+    Value bits = arith::BitcastOp::create(b, loc, b.getI16Type(), op.getIn());
+    Value wide = arith::ExtUIOp::create(b, loc, b.getI32Type(), bits);
+    Value upper = arith::ShLIOp::create(
+        b, loc, wide,
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(16)));
+    op.replaceAllUsesWith(
+        arith::BitcastOp::create(b, loc, op.getType(), upper).getResult());
+    op.erase();
+  });
+}
+
 LogicalResult lowerToLlvmDialect(ModuleOp module, const CpuTarget &target) {
-  if (failed(expandMath(module,
-                        target.has("avx512bf16") && target.has("avx512vl"))))
+  if (target.roundsToBf16())
+    widenAsIntegers(module);
+  if (failed(expandMath(module, target.roundsToBf16())))
     return failure();
   return convertToLlvm(module);
 }
