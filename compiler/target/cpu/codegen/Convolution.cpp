@@ -16,6 +16,18 @@ namespace {
 /// they fill the registers.
 constexpr int64_t kBeside = 4;
 
+/// How many outputs of a row of `count` are made at once, at most `most`: what
+/// is made twice costs as much as what is loaded once more.
+int64_t besideOf(int64_t count, int64_t most) {
+  int64_t best = 1, least = 2 * count;
+  for (int64_t n = 2; n <= std::min(kBeside, most); ++n)
+    if (int64_t cost = llvm::divideCeil(count, n) * (n + 1); cost <= least) {
+      best = n;
+      least = cost;
+    }
+  return best;
+}
+
 class Convolution {
 public:
   using Values = Loops::Values;
@@ -267,39 +279,56 @@ private:
     }
     return at;
   }
-  /// f(first pixel, how many beside each other) over the rows of a tile and the
-  /// phases of columns, where `copied` is the element of the copy at tap offset
-  /// 0. Of each row the phases take turns, as they write adjacent pixels.
-  void
-  overTile(Value image,
-           llvm::function_ref<void(Value pixel, Value copied, int64_t n)> f) {
+  /// Outputs beside each other: where the first lies, the element of the copy
+  /// at tap offset 0, how many; and how many of them were there before, null if
+  /// none ever were.
+  struct Beside {
+    Value pixel, copied;
+    int64_t count;
+    Value done;
+  };
+  /// f(Beside) over the rows of a tile and the phases of columns. Of each row
+  /// the phases take turns, as they write adjacent pixels. The last outputs of
+  /// a row are as many as the others, by beginning earlier: a second body for
+  /// what is left would take as long to compile.
+  void overTile(Value image, llvm::function_ref<void(const Beside &)> f) {
     const auto &[x, y, z] = k.axes;
     loop(positions(0), [&](Value i) {
       loop(positions(1), [&](Value j) {
         Value row = plus(times(times(i, x.step), y.copied()), times(j, y.step));
-        auto beside = [&](Value column, int64_t n) {
+        auto beside = [&](Value column, int64_t n, Value done = {}) {
           Value at = plus(times(row, z.copied()), times(column, z.step));
-          f(times(pixelOf(image, i, j, column), k.channels), times(at, k.block),
-            n);
+          f({times(pixelOf(image, i, j, column), k.channels),
+             times(at, k.block), n, done});
         };
-        const int64_t most = std::min(kBeside, z.tile),
-                      fewest = z.positions(z.phases - 1);
-        phase[2] = z.phases - 1;
-        Value groups =
-            b.createOrFold<arith::DivSIOp>(e.loc, positions(2), constant(most));
-        loop(groups, [&](Value g) {
-          forEachPhase(2, [&] { beside(times(g, most), most); });
-        });
-        Value done = times(groups, most);
-        forEachPhase(2, [&] {
-          const int64_t left = z.positions(phase[2]) - fewest / most * most;
-          if (z.tiles() > 1)
-            loop(done, positions(2), Loops::Between,
-                 [&](Value column) { beside(column, 1); });
-          else if (left)
-            beside(done, left);
-        });
+        const int64_t fewest = z.positions(z.phases - 1);
+        if (z.tiles() == 1 && fewest > 0)
+          wholeRow(besideOf(z.positions(0), fewest), beside);
+        else
+          partOfRow(std::min(kBeside, z.tile), beside);
       });
+    });
+  }
+  template <class F> void wholeRow(int64_t n, F beside) {
+    const Axis &z = k.axes[2];
+    loop(constant((z.positions(0) - 1) / n + 1), [&](Value g) {
+      forEachPhase(2, [&] {
+        const int64_t all = z.positions(phase[2]);
+        Value first = times(g, n), column = smaller(first, constant(all - n));
+        beside(column, n, all % n ? minus(first, column) : Value());
+      });
+    });
+  }
+  /// Of a tile that need not have as many columns as others.
+  template <class F> void partOfRow(int64_t n, F beside) {
+    phase[2] = k.axes[2].phases - 1;
+    Value groups =
+        b.createOrFold<arith::DivSIOp>(e.loc, positions(2), constant(n));
+    loop(groups,
+         [&](Value g) { forEachPhase(2, [&] { beside(times(g, n), n); }); });
+    forEachPhase(2, [&] {
+      loop(times(groups, n), positions(2), Loops::Between,
+           [&](Value column) { beside(column, 1); });
     });
   }
   /// An element of the copy, once in a loop's body.
@@ -317,7 +346,8 @@ private:
   int64_t columnStep() const { return k.axes[2].step * k.block; }
 
   void writePhases(Value image) {
-    overTile(image, [&](Value pixel, Value copied, int64_t n) {
+    overTile(image, [&](const Beside &beside) {
+      const int64_t n = beside.count;
       overChannels([&](Value c) {
         Values out;
         Value channel = plus(firstChannel, c);
@@ -325,7 +355,7 @@ private:
           out.push_back(k.hasBias && i ? out.front()
                         : k.hasBias    ? e.load(inputs[2], channel, element)
                                        : Value());
-        Copied source{*this, plus(copied, c), {}};
+        Copied source{*this, plus(beside.copied, c), {}};
         for (int64_t plane = 0; plane < k.planes(); ++plane)
           forEachTap([&](int64_t tap, int64_t offset) {
             Value w = e.load(weights, plus(c, slot(tap, plane)), compute);
@@ -338,24 +368,35 @@ private:
         for (int64_t i = 0; i < n; ++i) {
           Value v = out[i] ? out[i] : e.number(compute, 0);
           e.store(v, output,
-                  plus(plus(pixel, i * k.axes[2].phases * k.channels), channel),
+                  plus(plus(beside.pixel, i * k.axes[2].phases * k.channels),
+                       channel),
                   element);
         }
       });
     });
   }
 
+  /// Zero for number i of those that were added before.
+  Value onlyOnce(const Beside &beside, int64_t i, Value v) {
+    if (!beside.done || i == beside.count - 1)
+      return v;
+    Value isNew = arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::sle,
+                                        beside.done, constant(i));
+    return arith::SelectOp::create(b, e.loc, isNew, v, e.number(compute, 0));
+  }
   void addTile(Value image) {
     copyTile(image);
-    overTile(image, [&](Value pixel, Value copied, int64_t n) {
+    overTile(image, [&](const Beside &beside) {
+      const int64_t n = beside.count;
       overChannels([&](Value c) {
         Values dy;
         for (int64_t i = 0; i < n; ++i)
-          dy.push_back(
-              e.load(inputs[1],
-                     plus(plus(pixel, i * k.channels), plus(firstChannel, c)),
-                     element));
-        Copied source{*this, plus(copied, c), {}};
+          dy.push_back(onlyOnce(beside, i,
+                                e.load(inputs[1],
+                                       plus(plus(beside.pixel, i * k.channels),
+                                            plus(firstChannel, c)),
+                                       element)));
+        Copied source{*this, plus(beside.copied, c), {}};
         for (int64_t plane = 0; plane < k.planes(); ++plane)
           forEachTap([&](int64_t tap, int64_t offset) {
             offset += plane * copiedPlane();
