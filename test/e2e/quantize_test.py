@@ -23,6 +23,22 @@ def spread(samples, count):
     return samples[np.arange(count) * len(samples) // count]
 
 
+def divergence(counts, end):
+    """KL(P || Q) of the first bins, written from the description in Entropy.h."""
+    inside = counts[:end]
+    p, q = inside.copy(), np.zeros(end)
+    p[-1] += counts[end:].sum()
+    for level in range(128):
+        part = slice(level * end // 128, (level + 1) * end // 128)
+        holds = inside[part] > 0
+        if holds.any():
+            q[part] = np.where(holds, inside[part].sum() / holds.sum(), 0)
+    p, q = p / p.sum(), q / q.sum()
+    if (q[p > 0] == 0).any():
+        return np.inf
+    return (p[p > 0] * np.log(p[p > 0] / q[p > 0])).sum()
+
+
 class Quantize(dlc.TestCase):
     def export(self, run, name, **options):
         path = self.path(name + ".onnx")
@@ -66,6 +82,8 @@ class Quantize(dlc.TestCase):
         self.check_predicts(path, x[:50])
         self.check_numbers(self.path("f32.onnx"), path, train)
         self.check_percentile(run, train)
+        path = self.check_entropy(run, train)
+        self.assertLessEqual(abs(f32 - float((evaluate(path, x).argmax(1) == y).mean())), 0.01)
 
     def check_numbers(self, source, path, data):
         """Scales, zero points and integers, from the weights and from what onnxruntime computes."""
@@ -103,6 +121,24 @@ class Quantize(dlc.TestCase):
             cut += most < np.abs(value).max()
             np.testing.assert_allclose(arrays[name + "_scale"], (high - low) / 255, atol=2 * np.abs(value).max() / 4096 / 255)
         self.assertGreater(cut, 2)
+
+    def check_entropy(self, run, data):
+        """The range is one of the least divergence, found here by trying all."""
+        path = self.quantized(run, data, calibration_method="entropy")
+        arrays, cut = arrays_of(path), 0
+        for name, value in self.values.items():
+            low, high, most = min(value.min(), 0), max(value.max(), 0), np.abs(value).max()
+            bins = np.minimum((np.abs(value) / most * 4096).astype(int), 4095)
+            counts = np.bincount(bins.ravel(), minlength=4096).astype(float)
+            counts[0] = counts[1]
+            found = {end: divergence(counts, end) for end in range(128, 4097, 16) if counts[end:].sum() <= counts.sum() / 100}
+            ranges = {end: min(high, most * end / 4096) - max(low, -most * end / 4096) for end in found}
+            chosen = min(found, key=lambda end: abs(ranges[end] / 255 - arrays[name + "_scale"]))
+            np.testing.assert_allclose(arrays[name + "_scale"], ranges[chosen] / 255, rtol=1e-4)
+            self.assertLessEqual(found[chosen], min(found.values()) * 1.05 + 1e-9, name)
+            cut += chosen < 4096
+        self.assertGreater(cut, 0)
+        return path
 
     def test_resnet(self):
         """Batch norms are folded into the convolutions, which keep their names."""

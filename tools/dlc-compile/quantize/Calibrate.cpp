@@ -1,4 +1,5 @@
 #include "tools/dlc-compile/quantize/Calibrate.h"
+#include "tools/dlc-compile/quantize/Entropy.h"
 
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/Text.h"
@@ -13,6 +14,8 @@
 
 namespace dlc::tool {
 namespace {
+
+using Method = CalibrationOptions::Method;
 
 constexpr size_t kBins = 4096;
 
@@ -41,16 +44,23 @@ void addSizes(std::span<const float> elements, Observed &to) {
                          size_t(std::abs(x) / largest * float(kBins)))];
 }
 
+size_t binsOfShare(std::span<const uint64_t> bins, double share) {
+  uint64_t all = 0, sum = 0;
+  for (const uint64_t count : bins)
+    all += count;
+  size_t bin = 0;
+  while (bin < bins.size() && double(sum) < share * double(all))
+    sum += bins[bin++];
+  return bin;
+}
+
 exporter::ValueRange rangeOf(const Observed &observed,
                              const CalibrationOptions &options) {
   if (observed.bins.empty())
     return {observed.low, observed.high};
-  uint64_t all = 0, sum = 0;
-  for (const uint64_t count : observed.bins)
-    all += count;
-  size_t bin = 0;
-  while (bin < kBins && double(sum) < options.percentile / 100 * double(all))
-    sum += observed.bins[bin++];
+  const size_t bin = options.method == Method::Entropy
+                         ? leastDivergent(observed.bins)
+                         : binsOfShare(observed.bins, options.percentile / 100);
   const float most = observed.largest() * float(bin) / float(kBins);
   return {std::max(observed.low, -most), std::min(observed.high, most)};
 }
@@ -147,7 +157,7 @@ Result<Calibration> calibrate(const onnx::ModelProto &model,
     addSizes(elements, all[i]);
     return Status();
   };
-  if (options.usesPercentile)
+  if (options.method != Method::MinMax)
     DLC_TRY(
         runSamples(*session, program, data, result.samples, outputs, count));
   for (size_t i = 0; i < values.size(); ++i)

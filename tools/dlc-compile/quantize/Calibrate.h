@@ -9,9 +9,10 @@ namespace dlc::tool {
 struct CalibrationOptions {
   std::string data; // as --data of dlc predict
   int64_t samples = 256;
-  /// What of a value's elements lies in its range: all, or this share of them
-  /// by their size (Wu et al. 2020, arXiv:2004.09602, section 4), of 4096 bins.
-  bool usesPercentile = false;
+  /// What of a value's elements lies in its range: all, or `percentile` of them
+  /// by their size (Wu et al. 2020, arXiv:2004.09602, section 4), of 4096 bins,
+  /// or those bins of which integers say most (Entropy.h).
+  enum class Method { MinMax, Percentile, Entropy } method = Method::MinMax;
   double percentile = 99.99;
 };
 

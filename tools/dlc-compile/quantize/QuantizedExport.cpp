@@ -89,9 +89,11 @@ void QuantizeOptions::addTo(OptionTable &table) {
              "so many of them at most, evenly chosen")
       .only("export.quantize", {"int8"});
   table
-      .either("export.calibration-method", calibration.usesPercentile, "minmax",
-              "percentile",
-              "ranges: of all elements, or of the share that --percentile says")
+      .choice(
+          "export.calibration-method", calibration.method,
+          {"minmax", "percentile", "entropy"},
+          "ranges: of all elements, of the share that --percentile says, or "
+          "those of which integers say most, by Kullback and Leibler")
       .only("export.quantize", {"int8"});
   table
       .number("export.percentile", calibration.percentile, 50, 100,
