@@ -189,6 +189,23 @@ recurrent("gru_both_ways", "GRU", 3, 2, direction="bidirectional", linear_before
 recurrent("rnn", "RNN", 1)
 
 
+def peepholes(t, x, w, r, b, p):
+    h = c = x.new_zeros(2, 2)
+    pi, po, pf = p[0].chunk(3)
+    states = []
+    for now in x:
+        i, o, f, g = (now @ w[0].T + h @ r[0].T + b[0][:8] + b[0][8:]).chunk(4, -1)
+        c = t.sigmoid(f + pf * c) * c + t.sigmoid(i + pi * c) * g.tanh()
+        h = t.sigmoid(o + po * c) * c.tanh()
+        states.append(h)
+    return t.stack(states).unsqueeze(1)
+
+
+case("lstm_peepholes", "LSTM", {key: np.round(np.random.default_rng(ord(key)).uniform(-1, 1, shape), 3) for key, shape in
+                               {"x": (3, 2, 3), "w": (1, 8, 3), "r": (1, 8, 2), "b": (1, 16), "p": (1, 6)}.items()}, peepholes,
+     names=["x", "w", "r", "b", "", "", "", "p"], hidden_size=2)
+
+
 def linear_attention(t, q, k, v, decay=None, beta=None, state=None, kv=2):
     """q of twice as many heads as k and v have, K = 2; beta of one number for all heads; step by step."""
     batch, steps, _ = q.shape

@@ -25,12 +25,14 @@ class Recurrent(Rows):
         weights = {"W": self.floats(both, rows, FEATURES), "R": self.floats(both, rows, UNITS)}
         if "B" in given:
             weights["B"] = self.floats(both, 2 * rows)
+        if "P" in given:
+            weights["P"] = self.floats(both, 3 * UNITS)
         for name in "H0", "C0":
             if name in given:
                 weights[name] = self.floats(*((ROWS, both, UNITS) if attributes.get("layout") else (both, ROWS, UNITS)))
-        names = ["X", "W", "R", "B" * ("B" in given), "L" * bool(lengths), "H0" * ("H0" in given), "C0" * ("C0" in given)]
+        names = ["X", "W", "R", "B" * ("B" in given), "L" * bool(lengths), "H0" * ("H0" in given), "C0" * ("C0" in given), "P" * ("P" in given)]
         outputs = outputs or ["Y", "Yh", "Yc"][:1 + states]
-        node = helper.make_node(op, names[:7 if op == "LSTM" else 6], outputs, hidden_size=UNITS, **attributes)
+        node = helper.make_node(op, names[:8 if op == "LSTM" else 6], outputs, hidden_size=UNITS, **attributes)
         inputs = {"X": self.floats(*((ROWS, STEPS) if attributes.get("layout") else (STEPS, ROWS)), FEATURES)}
         tensors = [numpy_helper.from_array(v, k) for k, v in weights.items()]
         infos = [helper.make_tensor_value_info("X", TensorProto.FLOAT, inputs["X"].shape)]
@@ -70,6 +72,25 @@ class Recurrent(Rows):
         self.compare("RNN", activations=["Relu", "Relu"], direction="bidirectional")
         self.compare("LSTM", activations=["Sigmoid", "Tanh", "Tanh"])
 
+    def test_gates_step_by_step(self):
+        """Other gates than the op's: peepholes, clips, coupled gates, Keras's hard sigmoids; a state outlives steps that do not count."""
+        for op, names in ("LSTM", ["Sigmoid", "Tanh", "Tanh"]), ("GRU", ["Sigmoid", "Tanh"]), ("RNN", ["Tanh"]):
+            given, last = ["B", "H0", "C0", "P"][:4 if op == "LSTM" else 2], names[-1:]
+            forms = [dict(activations=["HardSigmoid", *last * (len(names) - 1)]), dict(activations=["Softsign"] * len(names), lengths=[2, 5, 1]),
+                     dict(clip=0.3, direction="reverse", lengths=[5, 3, 4], known=False),
+                     dict(activations=["HardSigmoid"] + names[1:] + ["Affine"] + names[1:], activation_alpha=[0.3, 0.9], activation_beta=[0.4, 0.1],
+                          direction="bidirectional")]
+            for form in forms:
+                with self.subTest(op=op, **form):
+                    self.compare(op, given=given[:2], **form)
+        for after in 0, 1:
+            self.compare("GRU", given=["B", "H0"], linear_before_reset=after, activations=["HardSigmoid", "Relu"] * 2, direction="bidirectional",
+                         lengths=[5, 2, 4])
+        for form in dict(), dict(input_forget=1), dict(direction="bidirectional", lengths=[2, 5, 1]), dict(direction="reverse", clip=0.5):
+            with self.subTest(**form):
+                self.compare("LSTM", given=["B", "H0", "C0", "P"], **form)
+        self.compare("LSTM", given=["B"], input_forget=1)
+
     def test_outputs_left_out(self):
         for outputs in ["", "Yh"], ["", "", "Yc"], ["Y", "", "Yc"]:
             self.compare("LSTM", outputs=outputs, lengths=[2, 5, 1])
@@ -80,13 +101,9 @@ class Recurrent(Rows):
         self.assertIn(expected, self.error)
 
     def test_refusals(self):
-        self.refused("clip is not supported", "LSTM", clip=1.0)
-        self.refused("input_forget is not supported", "LSTM", input_forget=1)
-        self.refused("activations other than Tanh in each direction are not supported", "RNN", activations=["Affine"])
-        self.refused("activations other than Sigmoid, Tanh in each direction are not supported", "GRU",
-                     activations=["HardSigmoid", "Tanh"])
-        self.refused("activations other than Relu in each direction", "RNN", direction="bidirectional",
-                     activations=["Relu", "Tanh"])
+        self.refused("clip is below 0", "LSTM", clip=-1.0)
+        self.refused("activation 'Elu' is not supported", "RNN", activations=["Elu"])
+        self.refused("activations has 2 names, expected 4", "GRU", activations=["Sigmoid", "Tanh"], direction="bidirectional")
         self.refused("direction 'up' is not known", "GRU", direction="up")
         self.refused("sequence_lens has 9, expected 0 to 5", "GRU", lengths=[9, 1, 1])
         self.refused("layout is 2, expected 0 or 1", "RNN", layout=2)
@@ -94,11 +111,10 @@ class Recurrent(Rows):
         proto.graph.initializer[1].CopyFrom(numpy_helper.from_array(self.floats(1, 8, 3), "R"))
         self.assertIsNone(self.imported(proto, inputs))
         self.assertIn("hidden_size is 2, but R is [1, 8, 3]", self.error)
-        proto, inputs = self.proto("LSTM")
-        proto.graph.node[0].input.extend(["", "", "", "", "P"][len(proto.graph.node[0].input) - 3:])
-        proto.graph.initializer.append(numpy_helper.from_array(self.floats(1, 6), "P"))
+        proto, inputs = self.proto("LSTM", given=["P"])
+        proto.graph.initializer[2].CopyFrom(numpy_helper.from_array(self.floats(1, 4), "P"))
         self.assertIsNone(self.imported(proto, inputs))
-        self.assertIn("peepholes (input P) are not supported", self.error)
+        self.assertIn("P is [1, 4], expected [1, 6]", self.error)
         proto, inputs = self.proto("GRU", given=["B"])
         proto.graph.initializer[2].CopyFrom(numpy_helper.from_array(self.floats(1, 6), "B"))
         self.assertIsNone(self.imported(proto, inputs))

@@ -1,10 +1,9 @@
 // LSTM, GRU and RNN: the products with the inputs are one matmul for all steps,
-// the steps an op for each direction. Linear attention.
+// the steps an op for each direction, or ops of each step where gates are
+// others than that op's. Linear attention.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/import/rows/Build.h"
-#include "onnx-ml.pb.h"
-#include "llvm/ADT/StringExtras.h"
-#include <cmath>
+#include "compiler/import/rows/RecurrentGates.h"
 
 using namespace mlir;
 
@@ -26,26 +25,6 @@ struct RecurrentLayer {
     return firstReverse || direction == 1;
   }
 };
-
-/// Attributes that change what a gate computes.
-LogicalResult checkGates(const Node &n, const RecurrentLayer &layer,
-                         const std::vector<std::string> &standard) {
-  if (n.has("clip"))
-    return n.fail() << "clip is not supported";
-  if (n.integer("input_forget", 0))
-    return n.fail() << "input_forget is not supported";
-  if (const auto *given = n.find("activations")) {
-    const size_t count = standard.size();
-    bool fits = given->strings_size() == int(count * layer.directions);
-    for (int i = 0; fits && i < given->strings_size(); ++i)
-      fits = StringRef(given->strings(i))
-                 .equals_insensitive(standard[size_t(i) % count]);
-    if (!fits)
-      return n.fail() << "activations other than " << llvm::join(standard, ", ")
-                      << " in each direction are not supported";
-  }
-  return success();
-}
 
 LogicalResult checkInputShapes(const Node &n, const RecurrentLayer &l) {
   const int64_t rows = l.gates * l.units;
@@ -173,6 +152,14 @@ Value wholeBias(const Node &n, const RecurrentLayer &l, int64_t direction) {
                            elementsOf(n, both, 0, rows, 2 * rows));
 }
 
+/// [B, ...] of [T, B, ...]
+Value atStep(const Node &n, Value x, int64_t step) {
+  Shape shape = shapeOf(x);
+  shape.erase(shape.begin());
+  Value own = elementsOf(n, x, 0, step, step + 1);
+  return own ? n.reshape(own, shape) : Value();
+}
+
 /// What the layer gives, a direction after the other.
 struct LayerOutputs {
   std::vector<Value> h, lastH, lastC;
@@ -182,8 +169,7 @@ struct LayerOutputs {
 Value lastOf(const Node &n, const RecurrentLayer &l, Value states,
              int64_t direction) {
   const int64_t t = l.isReverse(direction) ? 0 : l.steps - 1;
-  Value own = elementsOf(n, states, 0, t, t + 1);
-  return own ? n.reshape(own, {l.batch, l.units}) : Value();
+  return atStep(n, states, t);
 }
 
 /// Steps that do not count give 0.
@@ -229,17 +215,144 @@ LogicalResult giveOutputs(const Node &n, const RecurrentLayer &l,
                    : success();
 }
 
+/// A direction with gates that the ops do not have, step by step.
+class Stepwise {
+public:
+  Stepwise(const Node &n, const RecurrentLayer &l, const RecurrentGates &gates,
+           int64_t direction)
+      : n(n), l(l), gates(gates), direction(direction) {}
+
+  LogicalResult lstm(LayerOutputs &out) {
+    Value x = gatesOfInput(n, l, direction, wholeBias(n, l, direction)),
+          c = stateBefore(n, l, kInitialC, direction),
+          p = gates.peepholes ? ofDirection(n, kPeepholes, direction) : Value();
+    auto seen = [&](Value gate, Value cell, int64_t at) {
+      return p ? add(gate,
+                     mul(elementsOf(n, p, 0, at * l.units, (at + 1) * l.units),
+                         cell))
+               : gate;
+    };
+    auto step = [&](Value now, Value h, Value r) {
+      Value z = add(now, product(h, r));
+      Value in = activate(0, seen(gate(z, 0), c, 0));
+      Value forget = gates.coupled ? n.make<ir::SubOp>(n.constant(1, in), in)
+                                   : activate(0, seen(gate(z, 2), c, 2));
+      Value cell = add(mul(forget, c), mul(in, activate(1, gate(z, 3))));
+      Value shown = activate(0, seen(gate(z, 1), cell, 1));
+      c = kept(cell, c);
+      return mul(shown, activate(2, cell));
+    };
+    if (failed(run(x, step, out)))
+      return failure();
+    out.lastC.push_back(c);
+    return success();
+  }
+
+  /// `bias` is the candidate's recurrent one.
+  LogicalResult gru(Value x, Value bias, bool linearBeforeReset,
+                    LayerOutputs &out) {
+    const int64_t two = 2 * l.units, three = 3 * l.units;
+    auto step = [&](Value now, Value h, Value r) {
+      Value others = elementsOf(n, r, 0, 0, two),
+            own = elementsOf(n, r, 0, two, three);
+      Value z = add(elementsOf(n, now, 1, 0, two), product(h, others));
+      Value update = activate(0, gate(z, 0)), reset = activate(0, gate(z, 1));
+      Value past = linearBeforeReset ? mul(reset, add(product(h, own), bias))
+                                     : add(product(mul(reset, h), own), bias);
+      Value candidate = activate(1, add(gate(now, 2), past));
+      return add(candidate, mul(update, n.make<ir::SubOp>(h, candidate)));
+    };
+    return run(x, step, out);
+  }
+
+  LogicalResult rnn(LayerOutputs &out) {
+    Value x = gatesOfInput(n, l, direction, wholeBias(n, l, direction));
+    auto step = [&](Value now, Value h, Value r) {
+      return activate(0, add(now, product(h, r)));
+    };
+    return run(x, step, out);
+  }
+
+private:
+  /// `step` gives the state of the gates' inputs [B, G H], the state before it
+  /// and R [G H, H].
+  LogicalResult run(Value x, function_ref<Value(Value, Value, Value)> step,
+                    LayerOutputs &out) {
+    constexpr size_t kStepBytes = 16 << 10; // the ops of a step
+    Status kept = n.table.budget().keep(size_t(l.steps) * kStepBytes,
+                                        "a recurrent layer step by step");
+    if (!kept.ok())
+      return n.fail(kept);
+    Value r = ofDirection(n, kR, direction),
+          h = stateBefore(n, l, kInitialH, direction);
+    if (!x || !r || !h)
+      return failure();
+    std::vector<Value> states(size_t(l.steps));
+    for (int64_t i = 0; i < l.steps; ++i) {
+      const int64_t t = l.isReverse(direction) ? l.steps - 1 - i : i;
+      if (l.valid)
+        valid = n.reshape(atStep(n, l.valid, t), {l.batch, 1});
+      h = this->kept(step(atStep(n, x, t), h, r), h);
+      if (!h)
+        return failure();
+      states[size_t(t)] = h;
+    }
+    return addStates(n, l, joinDirections(n, states, 0), direction, out);
+  }
+
+  /// `before` in the rows whose step does not count.
+  Value kept(Value now, Value before) const {
+    return valid ? n.make<ir::SelectOp>(valid, now, before) : now;
+  }
+  Value gate(Value z, int64_t i) const {
+    return elementsOf(n, z, 1, i * l.units, (i + 1) * l.units);
+  }
+  Value add(Value a, Value b) const { return n.make<ir::AddOp>(a, b); }
+  Value mul(Value a, Value b) const { return n.make<ir::MulOp>(a, b); }
+  Value product(Value h, Value r) const {
+    return n.make<ir::MatmulOp>(h, r, Value(), false, true, StringAttr());
+  }
+
+  /// Function `i` of the direction.
+  Value activate(size_t i, Value x) const {
+    const size_t count = gates.functions.size() / size_t(l.directions);
+    const GateFunction &f = gates.functions[size_t(direction) * count + i];
+    const bool isOfCell = i == 2; // not a gate's
+    if (gates.clip && !isOfCell)
+      x = clamped(n, x, -gates.clip, gates.clip);
+    return computed(n, f, x);
+  }
+
+  const Node &n;
+  const RecurrentLayer &l;
+  const RecurrentGates &gates;
+  const int64_t direction;
+  Value valid; // [B, 1] of the step, null when it counts for all
+};
+
 LogicalResult lstmLayer(const Node &n) {
+  const StringRef standard[] = {"Sigmoid", "Tanh", "Tanh"};
   auto l = describeLayer(n, 4);
-  if (failed(l) || failed(checkGates(n, *l, {"Sigmoid", "Tanh", "Tanh"})))
+  if (failed(l) || failed(checkInputShape(n, kPeepholes, "P",
+                                          {l->directions, 3 * l->units})))
+    return failure();
+  auto gates = findGates(n, l->directions, standard);
+  if (failed(gates))
     return failure();
   if (n.has(kPeepholes)) {
     const HostTensor *known = n.host(kPeepholes);
-    if (!known || !known->isSplat() || known->number(0) != 0)
-      return n.fail() << "peepholes (input P) are not supported";
+    const bool isZero = known && known->isSplat() && known->number(0) == 0;
+    if (!isZero && !(gates->peepholes = n.in(kPeepholes)))
+      return failure();
   }
+  const bool isStandard = gates->isStandard(standard);
   LayerOutputs out;
   for (int64_t d = 0; d < l->directions; ++d) {
+    if (!isStandard) {
+      if (failed(Stepwise(n, *l, *gates, d).lstm(out)))
+        return failure();
+      continue;
+    }
     Value x = gatesOfInput(n, *l, d, wholeBias(n, *l, d));
     Operation *op = n.makeOp<ir::LstmOp>(
         3, x, ofDirection(n, kR, d), stateBefore(n, *l, kInitialH, d),
@@ -253,9 +366,15 @@ LogicalResult lstmLayer(const Node &n) {
 
 /// The candidate's recurrent bias is the op's own.
 LogicalResult gruLayer(const Node &n) {
+  const StringRef standard[] = {"Sigmoid", "Tanh"};
   auto l = describeLayer(n, 3);
-  if (failed(l) || failed(checkGates(n, *l, {"Sigmoid", "Tanh"})))
+  if (failed(l))
     return failure();
+  auto gates = findGates(n, l->directions, standard);
+  if (failed(gates))
+    return failure();
+  const bool isStandard = gates->isStandard(standard),
+             isLinear = n.integer("linear_before_reset", 0) != 0;
   const int64_t rows = 3 * l->units, two = 2 * l->units;
   LayerOutputs out;
   for (int64_t d = 0; d < l->directions; ++d) {
@@ -268,10 +387,15 @@ LogicalResult gruLayer(const Node &n) {
       ofInput = n.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
       ofCandidate = elementsOf(n, both, 0, rows + two, 2 * rows);
     }
+    Value x = gatesOfInput(n, *l, d, ofInput);
+    if (!isStandard) {
+      if (failed(Stepwise(n, *l, *gates, d).gru(x, ofCandidate, isLinear, out)))
+        return failure();
+      continue;
+    }
     Operation *op = n.makeOp<ir::GruOp>(
-        2, gatesOfInput(n, *l, d, ofInput), ofDirection(n, kR, d), ofCandidate,
-        stateBefore(n, *l, kInitialH, d), l->valid,
-        n.integer("linear_before_reset", 0) != 0, l->isReverse(d));
+        2, x, ofDirection(n, kR, d), ofCandidate,
+        stateBefore(n, *l, kInitialH, d), l->valid, isLinear, l->isReverse(d));
     if (!op || failed(addStates(n, *l, op->getResult(0), d, out)))
       return failure();
   }
@@ -282,13 +406,18 @@ LogicalResult rnnLayer(const Node &n) {
   auto l = describeLayer(n, 1);
   if (failed(l))
     return failure();
-  const auto *given = n.find("activations");
-  const bool relu = given && given->strings_size() &&
-                    StringRef(given->strings(0)).equals_insensitive("Relu");
-  if (failed(checkGates(n, *l, {relu ? "Relu" : "Tanh"})))
+  auto gates = findGates(n, l->directions, StringRef("Tanh"));
+  if (failed(gates))
     return failure();
+  const bool relu = gates->isStandard(StringRef("Relu")),
+             isStandard = relu || gates->isStandard(StringRef("Tanh"));
   LayerOutputs out;
   for (int64_t d = 0; d < l->directions; ++d) {
+    if (!isStandard) {
+      if (failed(Stepwise(n, *l, *gates, d).rnn(out)))
+        return failure();
+      continue;
+    }
     Value h = n.make<ir::RnnOp>(
         gatesOfInput(n, *l, d, wholeBias(n, *l, d)), ofDirection(n, kR, d),
         stateBefore(n, *l, kInitialH, d), l->valid, relu, l->isReverse(d));
