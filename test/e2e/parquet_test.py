@@ -57,5 +57,50 @@ class Training(dlc.TestCase):
         self.assertEqual(dlc.evaluate(self.path("run"), files), dlc.evaluate(expected.folder, self.path("same.npz")))
 
 
+class Pictures(dlc.TestCase):
+    """A column of PNGs trains as the same pixels in a .npz, whatever wrote it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.share_artifact()
+        with np.load(dlc.data("digits-train")) as data:
+            cls.x, cls.y = data["x"][:192] * 15, data["y"][:192]
+        cls.files = os.path.join(FOLDER, "digits-{0..1}.parquet")
+
+    def same(self, name, y):
+        np.savez(self.path(name + ".npz"), x=self.x, y=y)
+        return dlc.train(self.artifact, self.path(name + ".npz"), self.path(name), epochs=2).state(24)
+
+    def test_as_datasets_writes_them(self):
+        run = dlc.train(self.artifact, self.files, self.path("run"), epochs=2, workers=2)
+        self.assertBitwise(run.state(24), self.same("same", self.y), "two files, workers")
+        out, _ = dlc.dlc("predict", run.folder, data=os.path.join(FOLDER, "digits-1.parquet"), top=1)
+        self.assertIn("digits-1.parquet row 91", out)
+
+    def test_classes_by_name(self):
+        """Killed and gone on; evaluated on a file alone, by the run's numbers."""
+        names = "zero one two three four five six seven eight nine".split()
+        process = dlc.start("train", self.artifact, data=self.files, columns="x:image.bytes;y:digit", run=self.path("run"), epochs=2, save_every=5)
+        while not os.path.isdir(self.path("run/checkpoint-5")):
+            self.assertIsNone(process.poll(), "it ended before it could be killed")
+        dlc.kill(process)
+        dlc.dlc("train", resume=self.path("run"))
+        run = dlc.Run(self.path("run"))
+        y = np.array([sorted(names).index(names[i]) for i in self.y])
+        self.assertBitwise(run.state(24), self.same("same", y), "after kill -9")
+        with open(self.path("run/config.yaml")) as file:
+            self.assertIn(f"classes: [{', '.join(sorted(names))}]", file.read())
+        np.savez(self.path("last.npz"), x=self.x[100:], y=y[100:])
+        self.assertEqual(dlc.evaluate(run.folder, os.path.join(FOLDER, "digits-1.parquet")), dlc.evaluate(run.folder, self.path("last.npz")))
+
+    def test_inspect(self):
+        out, _ = dlc.dlc("data", "inspect", self.files)
+        for line in ("a table of pictures", "192 pictures: 192 PNG"):
+            self.assertIn(line, out)
+        out, _ = dlc.dlc("data", "inspect", os.path.join(FOLDER, "digits-odd.parquet"), code=dlc.FAILED)
+        for row in 3, 7:
+            self.assertRegex(out, rf"broken: .*digits-odd\.parquet row {row}: ")
+
+
 if __name__ == "__main__":
     unittest.main()

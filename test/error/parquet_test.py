@@ -31,8 +31,27 @@ class BadParquet(dlc.TestCase):
             with self.subTest(columns):
                 self.refuse(message, odd, columns=columns)
         self.refuse("column 'name' has text, expected numbers: --columns says which are read", odd, columns="y:label")
-        self.refuse(r"column 'image\.bytes' has bytes, expected numbers: .*; pictures are read from a folder for each class, or WebDataset's \.tar",
+        self.refuse(r"column 'image\.bytes' has bytes, expected numbers: .*; the first that is there is no JPEG, PNG or WebP",
                     os.path.join(FOLDER, "pictures.parquet"), columns="x:image.bytes;y:label")
+
+    def test_pictures(self):
+        odd = os.path.join(FOLDER, "digits-odd.parquet")
+        for columns, message in [
+                ("", r"digits-odd\.parquet row 3': is no picture, expected JPEG, PNG or WebP"),
+                ("x:image.bytes;y:gap", r"digits-odd\.parquet row 5': column 'gap': no value"),
+                ("x:image.bytes;y:real", "column 'real' has no classes, expected whole numbers or names; --columns=y:... names another"),
+                ("x:image.bytes;z:gap", "--columns: pictures have the arrays x and y alone, a column each, found 'z'"),
+                ("x:image.bytes;y:gap,label", "--columns: pictures have the arrays x and y alone, a column each, found 'y'"),
+                ("x:image.bytes;y:lable", "--columns: no column 'lable'; did you mean 'label'?")]:
+            with self.subTest(columns):
+                _, err = dlc.dlc("train", self.artifact, data=odd, run=self.path("run" + columns[-3:]), epochs=1, code=dlc.FAILED, timeout=30, **dict(columns=columns) if columns else {})
+                self.assertRegex(err, message)
+        first, text = (os.path.join(FOLDER, f"digits-{name}.parquet") for name in ("1", "text"))
+        _, err = dlc.dlc("train", self.artifact, data=f"{first},{text}", run=self.path("types"), epochs=1, code=dlc.FAILED)
+        self.assertRegex(err, r"digits-text\.parquet': column 'label' has another type than in '.*digits-1\.parquet'")
+        _, err = dlc.dlc("train", self.artifact, data=odd, run=self.path("skip"), epochs=1, bad_samples="skip")
+        self.assertRegex(err, r"skipped: .*digits-odd\.parquet row 3': is no picture")
+        self.assertRegex(err, r"skipped: .*digits-odd\.parquet row 7': ")
 
     def test_files(self):
         with open(os.path.join(FOLDER, "none.parquet"), "rb") as file:

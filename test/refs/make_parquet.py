@@ -8,6 +8,7 @@ groups of rows, checksums, nulls, and lists of lists.
 
 import decimal
 import os
+import sys
 
 import numpy as np
 
@@ -51,6 +52,32 @@ def lists():
         "label": pa.array(np.arange(ROWS) % 10)})
 
 
+def write_digits():
+    """192 digits as PNG, with class and class's name: two files that are written differently; and one with faults."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    sys.path.insert(0, os.path.join(HERE, "..", "support"))
+    import pictures
+    with np.load(os.path.join(HERE, "..", "..", "models", "digits-train.npz")) as given:
+        x, y = given["x"][:192, 0] * 15, given["y"][:192].astype(np.int64)
+    names = "zero one two three four five six seven eight nine".split()
+
+    def write(name, rows, **options):
+        image = [{"bytes": pictures.png(x[i]), "path": f"{i}.png"} for i in rows]
+        pq.write_table(pa.table({"image": image, "label": y[rows], "digit": [names[y[i]] for i in rows]}), path(name), **options)
+
+    write("digits-0", range(100), row_group_size=30, data_page_size=500, use_dictionary=["digit"])
+    write("digits-1", range(100, 192), compression="zstd", data_page_version="2.0")
+    image = [{"bytes": pictures.png(x[i]), "path": None} for i in range(40)]
+    image[3], image[7] = {"bytes": None, "path": "3.png"}, {"bytes": image[7]["bytes"][:60], "path": None}
+    pq.write_table(pa.table({"image": image, "gap": pa.array([None if i == 5 else int(y[i]) for i in range(40)]), "real": y[:40] / 2, "label": y[:40]}), path("digits-odd"))
+    pq.write_table(pa.table({"image": [{"bytes": pictures.png(x[0]), "path": None}], "label": ["zero"], "digit": ["zero"]}), path("digits-text"))
+
+
+def path(name):
+    return os.path.join(FOLDER, name + ".parquet")
+
+
 def main():
     import duckdb
     import fastparquet
@@ -58,7 +85,6 @@ def main():
     import pyarrow as pa
     import pyarrow.parquet as pq
     os.makedirs(FOLDER, exist_ok=True)
-    path = lambda name: os.path.join(FOLDER, name + ".parquet")
     data = numbers()
     table = arrow(data)
     pq.write_table(table, path("snappy"))  # its default: dictionaries
@@ -92,6 +118,7 @@ def main():
     pq.write_table(odd, path("odd"))
     # As the library datasets writes pictures.
     pq.write_table(pa.table({"image": pa.array([{"bytes": b"\x89PNG", "path": None}] * 2), "label": pa.array([0, 1])}), path("pictures"))
+    write_digits()
     data["uint64"] = data["uint64"].astype(np.int64)
     for name in ("cents", "long"):
         data[name] = data[name] / 100

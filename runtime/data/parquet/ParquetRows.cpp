@@ -17,7 +17,7 @@ namespace dlc {
 namespace {
 
 constexpr std::string_view kOfPictures =
-    "; pictures are read from a folder for each class, or WebDataset's .tar";
+    "; the first that is there is no JPEG, PNG or WebP";
 
 // What becomes of a column's values.
 struct ParquetUse {

@@ -7,7 +7,7 @@
 #include "runtime/base/process/Memory.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/DataHash.h"
-#include "runtime/data/parquet/ParquetTable.h"
+#include "runtime/data/parquet/ParquetPictures.h"
 #include "runtime/data/tables/ColumnList.h"
 #include "runtime/data/tables/CsvFiles.h"
 
@@ -350,7 +350,11 @@ Result<std::shared_ptr<const Source>> openTable(const std::string &path,
   DLC_ASSIGN(const bool isParquet, areParquet(files));
   std::shared_ptr<const TableFiles> table;
   if (isParquet) {
-    DLC_ASSIGN(table, ParquetTable::open(path, files, held));
+    DLC_ASSIGN(const auto parquet, ParquetTable::open(path, files, held));
+    DLC_ASSIGN(auto pictures, openParquetPictures(parquet, options, held));
+    if (pictures)
+      return pictureSource(std::move(pictures), options.badSamples);
+    table = parquet;
   } else {
     DLC_ASSIGN(table, CsvFiles::open(path, files));
   }

@@ -17,7 +17,7 @@ constexpr uint64_t kHeldTable = 256 << 20;
 // its number in options.classes, or, if that is empty, in the order of the
 // names' bytes. All rows are read once, when the first head is asked for:
 // errors as of scanRows(). The index takes 8 bytes a row. The hash is of the
-// files' content.
+// files' content. Of a .parquet with pictures: ParquetPictures.h.
 Result<std::shared_ptr<const Source>> openTable(const std::string &path,
                                                 const SampleOptions &options,
                                                 uint64_t held = kHeldTable);

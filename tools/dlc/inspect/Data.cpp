@@ -223,6 +223,12 @@ Status fill(const DataArguments &arguments, DataReport &report) {
     return reportText(path, arguments.tokenizer, report);
   }
   if (isTable(path)) {
+    DLC_ASSIGN(const auto pictures, picturesOfTable(path));
+    if (pictures) {
+      begin("table", "a table of pictures");
+      reportPictures(*pictures, report);
+      return {};
+    }
     begin("table", "a table");
     return reportTable(path,
                        arguments.badSamples == "skip" ? BadSamples::Skip

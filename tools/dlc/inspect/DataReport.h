@@ -5,6 +5,7 @@
 
 #include "runtime/base/Json.h"
 #include "runtime/data/SampleOptions.h"
+#include "runtime/data/pictures/PictureSource.h"
 
 #include <fmt/format.h>
 
@@ -29,6 +30,10 @@ struct DataReport {
 // A table's rows and columns: what is in each, and how often nothing. An error
 // for rows that cannot be split, unless they are left out.
 Status reportTable(const std::string &path, BadSamples bad, DataReport &report);
+
+// A table's pictures; null: it has none.
+Result<std::shared_ptr<const Pictures>>
+picturesOfTable(const std::string &path);
 
 // Text's tokens.
 Status reportText(const std::string &path, const std::string &tokenizer,

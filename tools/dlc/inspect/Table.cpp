@@ -4,8 +4,9 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Mapping.h"
 #include "runtime/data/parquet/ColumnRows.h"
-#include "runtime/data/parquet/ParquetTable.h"
+#include "runtime/data/parquet/ParquetPictures.h"
 #include "runtime/data/tables/CsvFiles.h"
+#include "runtime/data/tables/TableSource.h"
 
 #include <algorithm>
 #include <cmath>
@@ -197,6 +198,16 @@ Status reportParquet(const ParquetTable &table, DataReport &report) {
 }
 
 } // namespace
+
+Result<std::shared_ptr<const Pictures>>
+picturesOfTable(const std::string &path) {
+  DLC_ASSIGN(const auto paths, filesOfTable(path));
+  DLC_ASSIGN(const bool isParquet, areParquet(paths));
+  if (!isParquet)
+    return std::shared_ptr<const Pictures>();
+  DLC_ASSIGN(auto table, ParquetTable::open(path, paths, 0));
+  return openParquetPictures(std::move(table), {}, kHeldTable);
+}
 
 Status reportTable(const std::string &path, BadSamples bad,
                    DataReport &report) {
