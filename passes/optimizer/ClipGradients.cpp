@@ -41,10 +41,32 @@ struct ClipGradients : impl::ClipGradientsBase<ClipGradients> {
     }
   }
 
+  /// The norm of `gradient`, if it was bounded by its own (dlc-clip-each-
+  /// gradient): that norm times its factor. Nobody reads the gradient for it,
+  /// of which a rank may have a part. Factor 0 is of a norm beyond f32.
+  static Value boundedNorm(Step &step, Value gradient) {
+    auto bounded = gradient.getDefiningOp<ir::MulOp>();
+    if (!bounded || ir::tensorType(bounded.getB()).getRank() != 0)
+      return nullptr;
+    for (Operation *user : bounded.getA().getUsers())
+      if (auto norm = dyn_cast<ir::GlobalNormOp>(user);
+          norm && norm.getXs().size() == 1 && !norm.getLimit()) {
+        Expr whole = step.expr(norm.getY());
+        Expr factor =
+            step.expr(bounded.getB()).cast(whole.type().getElementType());
+        return select(compare(ir::Predicate::le, factor, factor.scalar(0)),
+                      whole.scalar(0), whole * factor)
+            .v;
+      }
+    return nullptr;
+  }
+
   void clipByNorm(Step &step, double maxNorm) {
     SmallVector<Value> all;
-    for (ir::GradientOp g : step.gradients())
-      all.push_back(g.getValue());
+    for (ir::GradientOp g : step.gradients()) {
+      Value own = boundedNorm(step, g.getValue());
+      all.push_back(own ? own : g.getValue());
+    }
     if (all.empty())
       return;
     auto f32 = RankedTensorType::get({}, step.builder.getF32Type());

@@ -82,6 +82,11 @@ class Zero(dlc.TestCase):
     def test_each_gradient_clipped(self):
         self.check("each", clip_param_grad=0.01, moments="bf16", **ADAMW)
 
+    def test_each_gradient_and_their_norm_clipped(self):
+        """Ten gradients of one norm each have sqrt(10) times that together."""
+        for run in self.check("both", clip_param_grad=1e-3, clip_grad=2e-3, bucket_mb=0.05, **ADAMW):
+            np.testing.assert_allclose(run.metrics("grad_norm"), 1e-3 * 10 ** 0.5, rtol=1e-2)
+
     def test_values_and_norm_clipped(self):
         """The norm is that of clamped elements, which are nowhere in memory."""
         exact = [run.metrics("grad_norm") for run in self.check("norm", clip_grad=0.5, bucket_mb=0.05, **ADAMW)]
@@ -115,7 +120,7 @@ class Zero(dlc.TestCase):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=1, code=dlc.BAD_MODEL, **options)
             self.assertRegex(err, message)
         for options, message in (
-                (dict(clip_param_grad=0.1, clip_grad=1), r"--zero=2: .* the gradients of '.*', of which each rank has a part; use --zero=1"),
+                (dict(clip_param_grad=0.1, clip_value=0.1, clip_grad=1), r"--zero=2: .* the gradients of '.*', of which each rank has a part; use --zero=1"),
         ):
             _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), ddp=2, zero=2, code=dlc.BAD_MODEL, **ADAMW, **options)
             self.assertRegex(err, message)

@@ -2,6 +2,7 @@
 // RUN: %dlc-opt %s --dlc-clip-gradients | FileCheck %s --check-prefix=OFF
 // RUN: %dlc-opt %s --dlc-clip-gradients=clip-value=2 | FileCheck %s --check-prefix=VALUE
 // RUN: %dlc-opt %s --dlc-clip-gradients=grad-norm | FileCheck %s --check-prefix=REPORT
+// RUN: %dlc-opt %s '--dlc-clip-each-gradient=clip-param-grad=0.5' --dlc-clip-gradients=clip-grad=2 | FileCheck %s --check-prefix=EACH
 // RUN: not %dlc-opt %s --dlc-clip-gradients=clip-grad=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
 // CHECK: @train_step({{.*}}, [[DA:%.*]]: tensor<2xf32>, [[DB:%.*]]: tensor<3xf32>) -> ({{.*}}, tensor<f32> {dlc.name = "grad_norm"})
@@ -30,6 +31,20 @@
 // REPORT: [[NORM:%.*]] = dlc.global_norm [[DA]], [[DB]]
 // REPORT-NOT: dlc.div
 // REPORT: return {{.*}}, [[NORM]]
+// Of gradients with bounded norms the common one is that of these: none is read again.
+// EACH: @train_step({{.*}}, [[DA:%.*]]: tensor<2xf32>, [[DB:%.*]]: tensor<3xf32>)
+// EACH: [[NA:%.*]] = dlc.global_norm [[DA]] :
+// EACH: [[FA:%.*]] = dlc.min
+// EACH: [[GA:%.*]] = dlc.mul [[DA]], [[FA]]
+// EACH: [[NB:%.*]] = dlc.global_norm [[DB]] :
+// EACH: [[FB:%.*]] = dlc.min
+// EACH: [[GB:%.*]] = dlc.mul [[DB]], [[FB]]
+// EACH: [[PA:%.*]] = dlc.mul [[NA]], [[FA]]
+// EACH: [[BA:%.*]] = dlc.select %{{.*}}, %{{.*}}, [[PA]]
+// EACH: [[PB:%.*]] = dlc.mul [[NB]], [[FB]]
+// EACH: [[BB:%.*]] = dlc.select %{{.*}}, %{{.*}}, [[PB]]
+// EACH: [[NORM:%.*]] = dlc.global_norm [[BA]], [[BB]] : (tensor<f32>, tensor<f32>) -> tensor<f32>
+// EACH: return {{.*}}, [[NORM]]
 // NEGATIVE: clip-grad: expected a number of at least 0, found '-1'
 dlc.state @a : tensor<2xf32> param init = "a" trainable
 dlc.state @b : tensor<3xf32> param init = "b" trainable
