@@ -72,6 +72,8 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
          pm.addNestedPass<func::FuncOp>(createGenerateOps());
          if (target->chooses("matmul"))
            pm.addPass(with(lowering, createFuseMatmul()));
+         if (traits.storesSummed && !fuse.apart)
+           pm.addNestedPass<func::FuncOp>(createStoreSummed());
          // With gathers, not all parameters are there at the beginning.
          if (traits.joinsCasts && !fuse.apart &&
              !options.train.allReduce.gathers())

@@ -183,7 +183,8 @@ void scheduleColumns(KernelSchedule &s) {
 
 bool sumsColumns(const KernelGraph &graph) {
   if (!graph.reduces || graph.depth != 1 ||
-      llvm::any_of(graph.outputs, [](auto &o) { return o.full; }))
+      llvm::any_of(graph.outputs,
+                   [](auto &o) { return o.full && o.node->depth; }))
     return false;
   const KernelVariable *last = nullptr;
   bool keeps = false;

@@ -88,6 +88,12 @@ def FuseMatmul : Lower_PlacingPass<"dlc-fuse-matmul"> {
     what is computed from them, where that is wished or predicted to be faster than library calls. Behind dlc-fuse.}];
 }
 
+def StoreSummed : Lower_FunctionPass<"dlc-store-summed"> {
+  let summary = "let sums of columns store what they add up";
+  let description = [{An elementwise cluster whose results a cluster of column sums reads runs in that one, although others read
+    them, too. Behind dlc-fuse and dlc-fuse-matmul.}];
+}
+
 def JoinCasts : Lower_FunctionPass<"dlc-join-casts"> {
   let summary = "mark casts of whole states and gradients, which become one launch";
   let description = [{Clusters that only cast a state to halves, or halves to a gradient, get the attribute `dlc.joined`.

@@ -40,6 +40,9 @@ struct LoweringTraits {
   /// Cheap values are computed again where that reads no more, as arithmetic
   /// costs nothing next to memory.
   bool repeatsCheapOps = false;
+  /// Kernels of column sums also store what they add up, where it is computed
+  /// from memory and others read it, too.
+  bool storesSummed = false;
   /// Casts of all parameters are one launch, as launches cost more than what a
   /// cache keeps between a cast and its use.
   bool joinsCasts = false;

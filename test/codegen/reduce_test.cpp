@@ -332,6 +332,32 @@ TEST(Reduce, CrossEntropyForwardAndBackward) {
   }
 }
 
+TEST(Reduce, ColumnsThatStoreWhatTheyAdd) {
+  Kernels kernels(module(R"(
+    exec.kernel @masked {
+    ^bb0(%g: tensor<37x21xbf16>, %y: tensor<37x21xbf16>):
+      %zero = dlc.constant dense<0.0> : tensor<bf16>
+      %off = dlc.compare le %y, %zero : (tensor<37x21xbf16>, tensor<bf16>) -> tensor<37x21xi1>
+      %d = dlc.select %off, %zero, %g : (tensor<37x21xi1>, tensor<bf16>, tensor<37x21xbf16>) -> tensor<37x21xbf16>
+      %f = dlc.cast %d : (tensor<37x21xbf16>) -> tensor<37x21xf32>
+      %s = dlc.reduce_sum %f {axes = array<i64: 0>, keepdims} : (tensor<37x21xf32>) -> tensor<1x21xf32>
+      dlc.yield %s, %d : tensor<1x21xf32>, tensor<37x21xbf16>
+    })"));
+  Array g("bf16", {37, 21}, uniform(-2, 2)),
+      y("bf16", {37, 21}, uniform(-1, 1, 2)), s("f32", {1, 21}),
+      d("bf16", {37, 21});
+  kernels.run("masked", {&g, &y}, {&s, &d});
+  for (int64_t c = 0; c < 21; ++c) {
+    double sum = 0;
+    for (int64_t i = c; i < 37 * 21; i += 21) {
+      const double masked = y.get(i) > 0 ? g.get(i) : 0;
+      ASSERT_EQ(d.get(i), masked);
+      sum += masked;
+    }
+    ASSERT_NEAR(s.get(c), sum, 1e-5);
+  }
+}
+
 TEST(Reduce, ColumnsWithPrologueAndEpilogue) {
   Kernels kernels(module(R"(
     exec.kernel @bn {

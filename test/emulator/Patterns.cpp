@@ -104,6 +104,30 @@ std::string columnSums(const Shape &s, const std::string &t) {
                {"$R", tensor({s[1]}, "f32")}});
 }
 
+/// The same of a gradient that is masked, and stored as it is added up.
+std::string storingSums(const Shape &s, const std::string &t) {
+  return fill(R"(^bb0(%g: $H, %skip: $H, %y: $H, %k: $H, %mean: $R):
+  %zero = dlc.constant dense<0.0> : tensor<$T>
+  %one = dlc.constant dense<2.0> : tensor<$T>
+  %g2 = dlc.add %g, %skip : ($H, $H) -> $H
+  %off = dlc.compare le %y, %zero : ($H, tensor<$T>) -> $B
+  %dz = dlc.select %off, %zero, %g2 : ($B, tensor<$T>, $H) -> $H
+  %twice = dlc.mul %dz, %one : ($H, tensor<$T>) -> $H
+  %dy = dlc.cast %dz : ($H) -> $X
+  %x = dlc.cast %k : ($H) -> $X
+  %c = dlc.sub %x, %mean : ($X, $R) -> $X
+  %p = dlc.mul %c, %dy : ($X, $X) -> $X
+  %a = dlc.reduce_sum %p {axes = array<i64: 0>} : ($X) -> $R
+  %b = dlc.reduce_sum %dy {axes = array<i64: 0>} : ($X) -> $R
+  dlc.yield %a, %dz, %b, %twice : $R, $H, $R, $H
+)",
+              {{"$H", tensor(s, t)},
+               {"$X", tensor(s, "f32")},
+               {"$B", tensor(s, "i1")},
+               {"$T", t},
+               {"$R", tensor({s[1]}, "f32")}});
+}
+
 std::string reduceAll(const Shape &s, const std::string &t,
                       const std::string &op) {
   return fill(R"(^bb0(%x: $X):
@@ -197,8 +221,10 @@ PatternModule crossEntropyAndArgMaxModule() {
 PatternModule columnsModule() {
   Patterns p("columns");
   for (const std::string &t : kFloats)
-    for (const Shape &s : kMatrices)
+    for (const Shape &s : kMatrices) {
       p.add(columnSums(s, t));
+      p.add(storingSums(s, t));
+    }
   p.add(columnSums({0, 5}, "f32"));
   for (bool last : {false, true})
     for (const std::string &t : kFloats)

@@ -49,6 +49,7 @@ public:
     return {.filtersLast = true,
             .fewOutputs = 16384,
             .repeatsCheapOps = true,
+            .storesSummed = true,
             .joinsCasts = true};
   }
 

@@ -47,6 +47,9 @@ public:
     dims.push_back(tile);
     for (const Reduction &r : reductions)
       roots.push_back(r.node->children.front());
+    for (const KernelOutput &o : graph.outputs)
+      if (o.full)
+        roots.push_back(o.node);
     loops.nest(dims, roots, {}, Loops::Tile, [&](ValueRange) {
       Values state = restore(), next;
       for (ValueRange now = state; const Reduction &r : reductions) {
@@ -54,6 +57,7 @@ public:
         now = now.drop_front(r.width());
       }
       save(next);
+      store(/*full=*/true);
       return Values();
     });
 
@@ -68,13 +72,19 @@ private:
         e.set(r.node, r.result(e, now.take_front(r.width())));
         now = now.drop_front(r.width());
       }
-      for (const KernelOutput &o : graph.outputs)
-        e.emit(o.node);
-      for (auto [o, pointer] : llvm::zip(graph.outputs, outputs))
-        e.store(e.emit(o.node), pointer, e.emit(o.offset),
-                ir::elementType(o.node->value));
+      store(/*full=*/false);
       return Values();
     });
+  }
+  /// Outputs of all elements, or those of the sums.
+  void store(bool full) {
+    for (const KernelOutput &o : graph.outputs)
+      if (o.full == full)
+        e.emit(o.node);
+    for (auto [o, pointer] : llvm::zip(graph.outputs, outputs))
+      if (o.full == full)
+        e.store(e.emit(o.node), pointer, e.emit(o.offset),
+                ir::elementType(o.node->value));
   }
   Value position() {
     Value j = e.emit(IndexForm::variable(schedule.blocked().loops.back()));

@@ -1,6 +1,7 @@
 // A block has adjacent sums: each thread adds its part of the reduced elements
-// to a vector of them, then the threads of a sum join their states in shared
-// memory, in an order that depends on the shape alone.
+// to a vector of them, and stores what is wanted of each element, then the
+// threads of a sum join their states in shared memory, in an order that depends
+// on the shape alone.
 #include "compiler/target/cuda/codegen/patterns/Sums.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -14,7 +15,11 @@ public:
   using States = Body::States;
 
   explicit Columns(const Body &k)
-      : k(k), m(k.map), e(k.e), t(k.threads), sums(k) {}
+      : k(k), m(k.map), e(k.e), t(k.threads), sums(k), roots(sums.roots) {
+    for (const KernelOutput &o : k.graph.outputs)
+      if (o.full)
+        roots.push_back(o.node);
+  }
 
   void emit() {
     thread = t.thread();
@@ -22,7 +27,6 @@ public:
     Value number =
         t.add(t.times(t.block(), m.across), t.remainder(thread, m.across));
     int64_t vectors = m.rows / m.vector;
-    Value valid;
     if (vectors % m.across) {
       valid = t.isLess(number, vectors);
       number = t.least(number, vectors - 1);
@@ -30,10 +34,10 @@ public:
     auto at = k.open(m.outer, t.times(number, m.vector), 1);
     k.open(m.inner, 2);
     e.findLevels();
-    e.hoist(sums.roots, 0);
+    e.hoist(roots, 0);
     Lanes columns(e, k.graph, m.outer, at, m.vector, 1);
-    columns.load(sums.roots, 1);
-    columns.each([&](int64_t) { e.hoist(sums.roots, 1); });
+    columns.load(roots, 1);
+    columns.each([&](int64_t) { e.hoist(roots, 1); });
     States states = sum(columns);
     Value first;
     if (parts() > 1) {
@@ -63,12 +67,21 @@ private:
   }
   States add(Lanes &columns, ValueRange carried) {
     Lanes elements(&columns);
-    elements.load(sums.roots, 2);
+    elements.load(roots, 2);
     States next;
     elements.each([&](int64_t i) {
       llvm::append_range(next, k.combine(sums.all, sums.of(carried, i)));
     });
+    storeFull(elements);
     return next;
+  }
+  void storeFull(Lanes &elements) {
+    for (const KernelOutput &o : k.graph.outputs)
+      if (o.full)
+        elements.emit(o.node);
+    for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
+      if (o.full)
+        t.where(valid, [&] { elements.store(o, pointer); });
   }
 
   /// Most elements are then not even read.
@@ -130,7 +143,9 @@ private:
   ScalarEmitter &e;
   Threads &t;
   const Sums sums;
+  SmallVector<const KernelNode *> roots; // added up, or stored on the way
   Value thread, part;
+  Value valid; // whether its sums exist; null: always
 };
 
 } // namespace

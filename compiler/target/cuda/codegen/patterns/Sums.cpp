@@ -29,9 +29,11 @@ Sums::States Sums::initial(int64_t sums) const {
 void Sums::store(Lanes &columns, ValueRange states) const {
   columns.each([&](int64_t i) { k.setResults(all, of(states, i)); });
   for (const KernelOutput &o : k.graph.outputs)
-    columns.emit(o.node);
+    if (!o.full)
+      columns.emit(o.node);
   for (auto [o, pointer] : llvm::zip(k.graph.outputs, k.outputs))
-    columns.store(o, pointer);
+    if (!o.full)
+      columns.store(o, pointer);
 }
 
 } // namespace dlc::cuda

@@ -1,0 +1,272 @@
+// Column sums that also store what they add up. An elementwise cluster whose
+// result a cluster of column sums reads, in its own shape or as other rows of
+// the same columns, runs in that one: each element is then computed, added and
+// stored by one thread, and not read again.
+//
+// Sums whose addends count under a condition stay alone: their kernel passes
+// over most elements. So do those that read other elements than the ones they
+// add, as pivots are.
+#include "compiler/kernel/KernelSchedule.h"
+#include "compiler/lower/Lower.h"
+#include "compiler/lower/fuse/Clusters.h"
+#include "compiler/lower/fuse/CodeSize.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using dlc::ir::Ints;
+using dlc::ir::tensorType;
+
+namespace dlc {
+
+#define GEN_PASS_DEF_STORESUMMED
+#include "compiler/lower/Passes.h.inc"
+
+namespace {
+
+using Shape = Domain::Shape;
+
+Ints shapeOf(Value v) { return tensorType(v).getShape(); }
+
+/// The shape of all that the sums add up, if `fused` is column sums that may
+/// store it.
+std::optional<Shape> shapeOfSums(ir::FusedOp fused) {
+  std::optional<Shape> shape;
+  for (Operation &op : fused.getBody().front()) {
+    if (classify(&op) == Class::Move)
+      return {};
+    if (!isReduce(&op))
+      continue;
+    if (op.getOperand(0).getDefiningOp<ir::SelectOp>())
+      return {};
+    shape = Shape(operandShape(&op));
+  }
+  if (!shape || !fused->getDiscardableAttrs().empty())
+    return {};
+  std::string why;
+  auto graph = KernelGraph::build(fused.getBody(), why);
+  return graph && sumsColumns(*graph) ? shape : std::nullopt;
+}
+
+/// An elementwise cluster whose results are of one shape, in another one.
+class Reshaped {
+public:
+  Reshaped(ir::FusedOp fused, Ints to)
+      : from(shapeOf(fused.getResult(0))), to(to) {
+    full.full = from;
+  }
+
+  /// Of a value: as it is, all elements, one, or one for each column; none: it
+  /// has other elements.
+  std::optional<Shape> of(Value v) const {
+    Ints shape = shapeOf(v);
+    if (from == to || (shape.size() <= to.size() && elementCount(shape) == 1))
+      return Shape(shape);
+    if (full.isFull(shape))
+      return to;
+    if (shape.empty() || elementCount(shape) != shape.back() ||
+        shape.back() != from.back() || shape.back() != to.back())
+      return {};
+    Shape columns(to.size(), 1);
+    columns.back() = shape.back();
+    return columns;
+  }
+  bool fits(Operation &op) const {
+    if (isa<ir::YieldOp>(op))
+      return true;
+    if (isa<ir::ConstantOp>(op))
+      return elementCount(resultShape(&op)) == 1;
+    if (isa<ir::ReshapeOp>(op))
+      return of(op.getOperand(0)) &&
+             of(op.getOperand(0)) == of(op.getResult(0));
+    if (!isa<ir::ElementwiseInterface>(op))
+      return false;
+    return llvm::all_of(op.getResults(), [&](Value v) { return !!of(v); });
+  }
+  /// `v` as it is read in the new shape.
+  Value read(OpBuilder &b, Value v) const {
+    const Shape shape = *of(v);
+    return shape == Shape(shapeOf(v))
+               ? v
+               : ir::ReshapeOp::create(b, v.getLoc(),
+                                       tensorType(v).clone(shape), v)
+                     .getResult();
+  }
+  void clone(OpBuilder &b, Operation &op, IRMapping &map) const {
+    if (isa<ir::ReshapeOp>(op)) {
+      map.map(op.getResult(0), map.lookup(op.getOperand(0)));
+      return;
+    }
+    Operation *made = b.clone(op, map);
+    for (auto [old, v] : llvm::zip(op.getResults(), made->getResults()))
+      v.setType(tensorType(old).clone(*of(old)));
+  }
+
+private:
+  const Shape from, to;
+  Domain full;
+};
+
+/// Whether all that reads v, also as another view, stands behind `last` or is
+/// it.
+bool isReadFrom(Operation *last, Value v) {
+  return llvm::all_of(v.getUsers(), [&](Operation *user) {
+    return isa<ir::ReshapeOp>(user) ? isReadFrom(last, user->getResult(0))
+                                    : !user->isBeforeInBlock(last);
+  });
+}
+
+void moveReadersBehind(Operation *op, Value v) {
+  for (Operation *user : llvm::make_early_inc_range(v.getUsers()))
+    if (user->isBeforeInBlock(op)) { // a view
+      user->moveAfter(op);
+      moveReadersBehind(user, user->getResult(0));
+    }
+}
+
+Value viewed(Value v) {
+  while (auto reshape = v.getDefiningOp<ir::ReshapeOp>())
+    v = reshape.getX();
+  return v;
+}
+
+class Joiner {
+public:
+  Joiner(ir::FusedOp sums, Shape shape) : sums(sums), shape(shape) {}
+
+  /// The sums with the first cluster in them that fits; null: there is none.
+  ir::FusedOp run() {
+    for (Value v : sums.getInputs())
+      if (auto source = viewed(v).getDefiningOp<ir::FusedOp>();
+          source && shapeOf(v) == Ints(shape) && mayJoin(source))
+        return join(source);
+    return {};
+  }
+
+private:
+  bool mayJoin(ir::FusedOp source) {
+    Block &body = source.getBody().front();
+    const Ints own = shapeOf(source.getResult(0));
+    const Reshaped reshaped(source, shape);
+    if (!source->getDiscardableAttrs().empty() ||
+        elementCount(own) != elementCount(shape) ||
+        llvm::any_of(sums.getInputs(),
+                     [&](Value v) {
+                       return viewed(v).getDefiningOp() == source &&
+                              shapeOf(v) != Ints(shape);
+                     }) ||
+        !llvm::all_of(source.getResults(),
+                      [&](Value r) {
+                        return shapeOf(r) == own && isReadFrom(sums, r);
+                      }) ||
+        !llvm::all_of(source.getInputs(),
+                      [&](Value v) { return !!reshaped.of(v); }) ||
+        !llvm::all_of(body, [&](Operation &op) { return reshaped.fits(op); }))
+      return false;
+    SmallVector<Operation *> ops;
+    for (ir::FusedOp from : {source, sums})
+      for (Operation &op : from.getBody().front().without_terminator())
+        ops.push_back(&op);
+    return ops.size() <= kMaxOps && codeSize(ops) <= kMaxCode &&
+           source.getInputs().size() + sums.getInputs().size() <= kMaxInputs;
+  }
+
+  ir::FusedOp join(ir::FusedOp source) {
+    const Reshaped reshaped(source, shape);
+    OpBuilder b(sums);
+    auto isOfSource = [&](Value v) {
+      return viewed(v).getDefiningOp() == source;
+    };
+    llvm::SmallSetVector<Value, 8> inputs;
+    SmallVector<Value> read;
+    for (Value v : source.getInputs()) {
+      read.push_back(reshaped.read(b, v));
+      inputs.insert(read.back());
+    }
+    for (Value v : sums.getInputs())
+      if (!isOfSource(v))
+        inputs.insert(v);
+    SmallVector<Type> types(sums->getResultTypes());
+    for (Value r : source.getResults())
+      types.push_back(tensorType(r).clone(shape));
+    auto made = ir::FusedOp::create(
+        b, FusedLoc::get(b.getContext(), {source.getLoc(), sums.getLoc()}),
+        types, inputs.getArrayRef());
+    fill(made, source, reshaped, read, isOfSource);
+    replace(made, source);
+    return made;
+  }
+
+  void fill(ir::FusedOp made, ir::FusedOp source, const Reshaped &reshaped,
+            ArrayRef<Value> read, llvm::function_ref<bool(Value)> isOfSource) {
+    OpBuilder b(sums);
+    Block *body = b.createBlock(&made.getBody()),
+          &first = source.getBody().front(), &second = sums.getBody().front();
+    IRMapping arguments, map;
+    for (Value v : made.getInputs())
+      arguments.map(v, body->addArgument(v.getType(), v.getLoc()));
+    for (auto [v, old] : llvm::zip(read, first.getArguments()))
+      map.map(old, arguments.lookup(v));
+    for (Operation &op : first.without_terminator())
+      reshaped.clone(b, op, map);
+    SmallVector<Value> stored;
+    for (Value v : first.getTerminator()->getOperands())
+      stored.push_back(map.lookup(v));
+    for (auto [v, old] : llvm::zip(sums.getInputs(), second.getArguments()))
+      map.map(old, isOfSource(v)
+                       ? stored[cast<OpResult>(viewed(v)).getResultNumber()]
+                       : arguments.lookup(v));
+    for (Operation &op : second.without_terminator())
+      b.clone(op, map);
+    SmallVector<Value> yields;
+    for (Value v : second.getTerminator()->getOperands())
+      yields.push_back(map.lookup(v));
+    llvm::append_range(yields, stored);
+    ir::YieldOp::create(b, made.getLoc(), yields);
+  }
+
+  void replace(ir::FusedOp made, ir::FusedOp source) {
+    size_t number = sums->getNumResults();
+    sums->replaceAllUsesWith(made->getResults().take_front(number));
+    sums->erase();
+    for (Value r : source.getResults()) {
+      Value now = made->getResult(number++);
+      for (Operation *user : llvm::make_early_inc_range(r.getUsers()))
+        if (isa<ir::ReshapeOp>(user) &&
+            shapeOf(user->getResult(0)) == Ints(shape)) {
+          user->getResult(0).replaceAllUsesWith(now);
+          user->erase();
+        }
+      moveReadersBehind(made, now);
+      if (r.use_empty())
+        continue;
+      OpBuilder b(made->getNextNode());
+      Value back = now.getType() == r.getType()
+                       ? now
+                       : ir::ReshapeOp::create(b, r.getLoc(), r.getType(), now)
+                             .getResult();
+      r.replaceAllUsesWith(back);
+      moveReadersBehind(back.getDefiningOp(), back);
+    }
+    source->erase();
+  }
+
+  ir::FusedOp sums;
+  const Shape shape;
+};
+
+struct StoreSummed : impl::StoreSummedBase<StoreSummed> {
+  void runOnOperation() final {
+    for (auto fused : llvm::to_vector(
+             getOperation().front().getOps<ir::FusedOp>())) // none is a source
+      if (auto shape = shapeOfSums(fused))
+        while (fused)
+          fused = Joiner(fused, *shape).run();
+  }
+};
+
+} // namespace
+
+} // namespace dlc
