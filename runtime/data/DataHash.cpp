@@ -33,6 +33,16 @@ Result<std::string> hashData(const std::string &path, int threads) {
   return sha256(std::as_bytes(std::span(text)));
 }
 
+Result<std::string> hashesOfData(std::span<const std::string> paths,
+                                 int threads) {
+  std::string all;
+  for (const std::string &path : paths) {
+    DLC_ASSIGN(const std::string one, hashData(path, threads));
+    all += one + "\n";
+  }
+  return all;
+}
+
 Result<bool> isOfData(const std::string &hash, const std::string &own,
                       const std::string &path) {
   if (hash.size() == own.size())

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <span>
 #include <string>
 
 namespace dlc {
@@ -10,6 +11,10 @@ namespace dlc {
 // 64 hex digits: the SHA-256 of the file's size and of the SHA-256s of its
 // blocks of 4 MiB, which several threads take (at least 1).
 Result<std::string> hashData(const std::string &path, int threads);
+
+// That of each file, in lines.
+Result<std::string> hashesOfData(std::span<const std::string> paths,
+                                 int threads);
 
 // Whether the file has this hash, of any version: older ones wrote XXH3-128.
 // `own` is its hashData().

@@ -217,11 +217,7 @@ public:
   const std::vector<int64_t> &labels() const override { return labels_; }
   const std::vector<std::string> &classes() const override { return classes_; }
   Result<std::string> hash() const override {
-    std::string all;
-    for (const std::string &path : table_->paths()) {
-      DLC_ASSIGN(const std::string one, hashData(path, coresOfProcess()));
-      all += one + "\n";
-    }
+    DLC_ASSIGN(const auto all, hashesOfData(table_->paths(), coresOfProcess()));
     return sha256(std::as_bytes(std::span(all)));
   }
 

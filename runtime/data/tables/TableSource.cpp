@@ -243,11 +243,7 @@ public:
     return scanned_ ? scanned_->classes() : std::vector<std::string>();
   }
   Result<std::string> hash(int threads) const override {
-    std::string all;
-    for (const std::string &path : files_->paths()) {
-      DLC_ASSIGN(const std::string one, hashData(path, threads));
-      all += one + "\n";
-    }
+    DLC_ASSIGN(const auto all, hashesOfData(files_->paths(), threads));
     return sha256(std::as_bytes(std::span(all)));
   }
 

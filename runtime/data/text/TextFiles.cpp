@@ -57,11 +57,7 @@ public:
     return lists_;
   }
   Result<std::string> hash(int threads) const override {
-    std::string all;
-    for (const std::string &file : files_) {
-      DLC_ASSIGN(const std::string one, hashData(file, threads));
-      all += one + "\n";
-    }
+    DLC_ASSIGN(std::string all, hashesOfData(files_, threads));
     DLC_ASSIGN(const std::string tokenizer, hashData(tokenizer_, threads));
     all += "tokenizer " + tokenizer;
     return documents_ == "none" ? all : all + "\ndocuments " + documents_;

@@ -91,12 +91,7 @@ public:
     return lists;
   }
   Result<std::string> hash(int threads) const override {
-    std::string all;
-    for (const std::string &file : files_) {
-      DLC_ASSIGN(const std::string one, hashData(file, threads));
-      all += one + "\n";
-    }
-    return all;
+    return hashesOfData(files_, threads);
   }
 
 private:
