@@ -2,6 +2,7 @@
 // (test/refs/make_parquet.py), and what is damaged.
 #include "runtime/base/files/Files.h"
 #include "runtime/data/Npy.h"
+#include "runtime/data/parquet/Cells.h"
 #include "runtime/data/parquet/Compression.h"
 #include "runtime/data/parquet/Encodings.h"
 #include "runtime/data/tables/TableSource.h"
@@ -365,6 +366,33 @@ TEST(Runs, AreTheExampleOfTheFormat) {
   EXPECT_FALSE(readRuns(bytes({3, 0x88, 0xC6}), 3, 8, values));
   EXPECT_FALSE(readRuns(bytes({0, 1}), 3, 8, values));
   EXPECT_FALSE(readRuns({}, 3, 1, values));
+}
+
+// Bytes of mapped files that count as this process's memory.
+int64_t sharedBytes() {
+  int64_t all = 0, resident = 0, shared = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident >> shared;
+  return shared * 4096;
+}
+
+TEST(Cells, ReleasedKeepTheirNumbers) {
+  constexpr uint64_t kCount = 4 << 20;
+  for (const uint64_t held : {uint64_t(0), kCount * 8}) {
+    auto made = Cells::make(kCount, held);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const Cells cells = std::move(*made);
+    const int64_t before = sharedBytes();
+    for (uint64_t i = 0; i < kCount; ++i)
+      *cells.at(i) = i * 7;
+    const int64_t written = sharedBytes();
+    cells.release(std::as_bytes(std::span(cells.at(0), kCount)));
+    if (held == 0) {
+      EXPECT_GT(written - before, int64_t(kCount * 8) * 3 / 4);
+      EXPECT_LT(sharedBytes() - before, int64_t(kCount * 8) / 4);
+    }
+    for (uint64_t i = 0; i < kCount; ++i)
+      ASSERT_EQ(*cells.at(i), i * 7);
+  }
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "runtime/data/parquet/Cells.h"
 
 #include "runtime/base/Bytes.h"
+#include "runtime/base/files/Mapping.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/process/Memory.h"
 
@@ -16,6 +17,11 @@ namespace dlc {
 Cells::~Cells() {
   if (data_)
     ::munmap(data_, bytes_);
+}
+
+void Cells::release(std::span<const std::byte> some) const {
+  if (isInFile_ && !some.empty())
+    releaseMapped(some.data(), some.size());
 }
 
 Result<Cells> Cells::make(uint64_t count, uint64_t held) {
@@ -53,6 +59,7 @@ Result<Cells> Cells::make(uint64_t count, uint64_t held) {
     return limitExceeded("a table decoded takes {}, found: {}",
                          roundBytes(double(*bytes)), std::strerror(errno));
   cells.data_ = static_cast<uint64_t *>(data), cells.bytes_ = *bytes;
+  cells.isInFile_ = !isHeld;
   return cells;
 }
 

@@ -3,7 +3,9 @@
 
 #include "runtime/base/Status.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 namespace dlc {
@@ -17,19 +19,23 @@ public:
   static Result<Cells> make(uint64_t count, uint64_t held);
 
   Cells() = default;
-  Cells(Cells &&other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+  Cells(Cells &&other) noexcept { *this = std::move(other); }
   Cells &operator=(Cells &&other) noexcept {
     std::swap(data_, other.data_), std::swap(bytes_, other.bytes_);
+    std::swap(isInFile_, other.isInFile_);
     return *this;
   }
   ~Cells();
 
   uint64_t *at(uint64_t index) const { return data_ + index; }
+  // What is not needed soon counts no longer as this process's memory, if it is
+  // in a file. A hint.
+  void release(std::span<const std::byte> some) const;
 
 private:
   uint64_t *data_ = nullptr;
   uint64_t bytes_ = 0;
+  bool isInFile_ = false;
 };
 
 } // namespace dlc

@@ -1,6 +1,7 @@
 #include "runtime/data/parquet/ColumnRows.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/files/Mapping.h"
 
 #include <algorithm>
 
@@ -112,14 +113,17 @@ Status readRows(const ParquetFile &file, size_t column, size_t group,
   PageReader pages(file, column, group);
   RowBuilder rows(file.columns[column], shape, take);
   ColumnPage page;
-  for (;;) {
+  bool isWanted = true;
+  while (isWanted) {
     DLC_ASSIGN(const bool found, pages.next(page));
     if (!found)
       break;
-    if (!rows.add(page))
-      return {};
+    isWanted = rows.add(page);
   }
-  if (!rows.finish())
+  isWanted = isWanted && rows.finish();
+  const ParquetChunk &chunk = file.groups[group].chunks[column];
+  releaseMapped(file.file.bytes().data() + chunk.begin, chunk.size);
+  if (!isWanted)
     return {};
   if (rows.rows() != file.groups[group].rows)
     return failed("'{}': column '{}': {} rows in a group that has {}",

@@ -165,6 +165,7 @@ public:
         return failed("it changed while it was read");
       const auto to = bytesAt(row++);
       std::copy(from.begin(), from.end(), to.begin());
+      bytes_->release(to);
       return {};
     });
   }
@@ -212,7 +213,12 @@ public:
     return table_->name();
   }
   Result<SharedBytes> read(int64_t index) const override {
-    return SharedBytes{bytesAt(size_t(index)), bytes_};
+    const auto bytes = bytesAt(size_t(index));
+    return SharedBytes{
+        bytes, std::shared_ptr<const void>(bytes.data(),
+                                           [bytes, all = bytes_](const void *) {
+                                             all->release(bytes);
+                                           })};
   }
   const std::vector<int64_t> &labels() const override { return labels_; }
   const std::vector<std::string> &classes() const override { return classes_; }
