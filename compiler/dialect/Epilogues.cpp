@@ -79,6 +79,10 @@ LogicalResult MatmulActivationBackwardOp::verify() {
   if (failed(checkProduct(*this, getDx())) ||
       failed(checkBias(getLoc(), getDbias(), columnsOf(getDx()), getA())))
     return failure();
+  if (Value y = getActivated();
+      y && (getActivation() != "relu" || y.getType() != getDx().getType()))
+    return emitOpError("(C8) expected `activated` of relu alone and of type ")
+           << getDx().getType() << ", found " << y.getType();
   return checkKept(*this, getDx());
 }
 LogicalResult MatmulBiasBackwardOp::verify() {

@@ -1,4 +1,5 @@
 #include "runtime/exec/Program.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/device/Operands.h"
 #include "runtime/exec/Collectives.h"
 #include "runtime/exec/Follower.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 namespace dlc {
@@ -44,16 +46,57 @@ CommandSpec Program::ownSpec(const plan::Command &command) {
 Status Program::bindCommands() {
   CollectiveBinder collectives(context_.collectives, context_.shards.rank(),
                                context_.shards.ranks());
-  for (const plan::Command &command : program_.commands()) {
+  const int count = program_.commands_size();
+  commands_.resize(static_cast<size_t>(count));
+  timings_.resize(commands_.size());
+  std::set<int64_t> lacking; // groups of which the device has not all
+  for (int i = 0; i < count; ++i) {
+    const plan::Command &command = program_.commands(i);
+    if (plan::insteadOf(command) >= 0)
+      continue;
     const CommandSpec spec = ownSpec(command);
     if (!context_.collectives)
       collectives.skip(plan::intAttribute(command, "bucket", -1));
-    DLC_ASSIGN(auto bound, CollectiveBinder::binds(spec.command.kind())
-                               ? collectives.bind(spec)
-                               : context_.device.bind(spec));
-    commands_.push_back(std::move(bound));
+    auto bound = CollectiveBinder::binds(spec.command.kind())
+                     ? collectives.bind(spec)
+                     : context_.device.bind(spec);
+    const int64_t group = groupBehind(i);
+    if (bound.status().code() == Code::Incompatible && group >= 0) {
+      tellOfLack(bound.status());
+      lacking.insert(group);
+      continue;
+    }
+    DLC_TRY(bound.status());
+    commands_[static_cast<size_t>(i)] = *std::move(bound);
   }
-  timings_.resize(commands_.size());
+  return lacking.empty() ? Status() : bindInstead(lacking);
+}
+
+// Of the commands that may run instead of the i-th; -1 if there are none.
+int64_t Program::groupBehind(int i) const {
+  return i + 1 < program_.commands_size() &&
+                 plan::insteadOf(program_.commands(i)) < 0
+             ? plan::insteadOf(program_.commands(i + 1))
+             : -1;
+}
+
+void Program::tellOfLack(const Status &why) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    info("{}: here and elsewhere several commands do it",
+         why.message().substr(0, why.message().rfind("; compile with")));
+  });
+}
+
+Status Program::bindInstead(const std::set<int64_t> &lacking) {
+  for (int i = 0; i < program_.commands_size(); ++i) {
+    std::unique_ptr<Command> &command = commands_[static_cast<size_t>(i)];
+    if (lacking.count(groupBehind(i)))
+      command.reset();
+    if (lacking.count(plan::insteadOf(program_.commands(i)))) {
+      DLC_ASSIGN(command, context_.device.bind(ownSpec(program_.commands(i))));
+    }
+  }
   return {};
 }
 
@@ -134,7 +177,8 @@ Status Program::enqueueAll(bool timed) {
     if (i == injectBefore_)
       DLC_TRY(inject());
     const Clock::time_point start = Clock::now();
-    DLC_TRY(commands_[i]->enqueue());
+    if (commands_[i])
+      DLC_TRY(commands_[i]->enqueue());
     if (timed || context_.name)
       DLC_TRY(context_.device.synchronize(
           plan::describe(program_.commands(static_cast<int>(i)))));
@@ -157,6 +201,8 @@ Status Program::runProbed(Probe &probe) {
   for (size_t i = 0; i < commands_.size(); ++i) {
     if (i == injectBefore_)
       DLC_TRY(inject());
+    if (!commands_[i])
+      continue;
     const plan::Command &command = program_.commands(static_cast<int>(i));
     std::deque<plan::TensorType> types;
     const CommandSpec spec = context_.shards.narrow(

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace dlc {
@@ -67,6 +68,9 @@ private:
   Program(const ProgramContext &context, const plan::Program &program)
       : context_(context), program_(program) {}
   Status bindCommands();
+  int64_t groupBehind(int i) const;
+  static void tellOfLack(const Status &why);
+  Status bindInstead(const std::set<int64_t> &lacking);
   CommandSpec ownSpec(const plan::Command &command);
   Status inject();
   bool isInRegion(uint32_t buffer, std::string_view region) const;
@@ -77,7 +81,7 @@ private:
 
   ProgramContext context_;
   const plan::Program &program_;
-  std::vector<std::unique_ptr<Command>> commands_;
+  std::vector<std::unique_ptr<Command>> commands_; // null: does not run
   // Commands as this rank runs them, and types of its parts.
   std::deque<plan::Command> own_;
   std::deque<plan::TensorType> types_;

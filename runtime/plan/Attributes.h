@@ -65,6 +65,18 @@ inline std::string valueText(const Attribute &attribute) {
   return "";
 }
 
+// The number of a command that runs instead of the one that it stands behind,
+// where the device lacks that or another one with commands of this number
+// behind it; -1: of none.
+inline int64_t insteadOf(const Command &command) {
+  return intAttribute(command, "instead", -1);
+}
+
+// Behind the name of a command, for people.
+inline std::string insteadMark(const Command &command) {
+  return insteadOf(command) < 0 ? "" : " (instead)";
+}
+
 // "conv 'node_1'", for messages; a generated kernel that comes of no node has
 // its symbol.
 inline std::string describe(const Command &command) {

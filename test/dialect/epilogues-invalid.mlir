@@ -128,6 +128,22 @@ func.func @f(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %k: tensor<2x4xi8>) {
 
 // -----
 
+func.func @f(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %k: tensor<2x16xi8>, %r: tensor<8xf16>) {
+  // expected-error @+1 {{(C8) expected `activated` of relu alone and of type 'tensor<2x4xf16>', found 'tensor<8xf16>'}}
+  %y = dlc.matmul_activation_backward %a, %b, %k, %r {activation = "relu"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x16xi8>, tensor<8xf16>) -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %k: tensor<2x4xf16>) {
+  // expected-error @+1 {{(C8) expected `activated` of relu alone}}
+  %y = dlc.matmul_activation_backward %a, %b, %k, %k {activation = "gelu_tanh"} : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>, tensor<2x4xf16>) -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
 func.func @f(%a: tensor<3x2xf16>, %b: tensor<1x3x4xf16>) {
   // expected-error @+1 {{(C1) expected one product of matrices}}
   %y, %d = dlc.matmul_bias_backward %a, %b {of = "a", trans_a} : (tensor<3x2xf16>, tensor<1x3x4xf16>) -> (tensor<2x4xf16>, tensor<2xf16>)

@@ -25,3 +25,7 @@ func.func @product5(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>) {
   %y, %d = dlc.matmul_bias_backward %a, %b {of = "b"} : (tensor<2x3xf16>, tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)
   return
 }
+func.func @product6(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %k: tensor<2x16xi8>, %r: tensor<2x4xf32>) {
+  %y = dlc.matmul_activation_backward %a, %b, %k, %r {activation = "relu"} : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x16xi8>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return
+}

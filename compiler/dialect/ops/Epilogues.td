@@ -28,13 +28,14 @@ def Dlc_MatmulActivationOp : Dlc_MatmulEpilogue<"matmul_activation"> {
 }
 def Dlc_MatmulActivationBackwardOp : Dlc_MatmulEpilogue<"matmul_activation_backward"> {
   let summary = "(a @ b) * activation'(x), and its sum over all rows";
-  let shapes = "a [..., M, K]; b [K, N]; dx [..., M, N]; dbias [N]; kept as matmul_activation gives it";
+  let shapes = "a [..., M, K]; b [K, N]; dx, activated [..., M, N]; dbias [N]; kept as matmul_activation gives it";
   let description = !strconcat([{a @ b is the gradient of the activation's result; `kept` as matmul_activation has it.
-    }], Dlc_EpilogueLaws, Dlc_ActivationLaws);
+    `activated` is relu's result: no operand of the call, but of what runs instead on a device that lacks it.
+    }], Dlc_EpilogueLaws, Dlc_ActivationLaws, " (C8) `activated` is relu's and has the type of dx.");
   let example = [{%y, %d = dlc.matmul_activation_backward %a, %b, %k {activation = "gelu_tanh"}
       : (tensor<2x3xf16>, tensor<3x4xf16>, tensor<2x4xf16>) -> (tensor<2x4xf16>, tensor<4xf16>)}];
   let arguments = (ins Dlc_Float:$a, Dlc_Float:$b, Dlc_Tensor:$kept,
-      UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
+      Optional<Dlc_Float>:$activated, UnitAttr:$trans_a, UnitAttr:$trans_b, StrAttr:$activation);
   let results = (outs Dlc_Float:$dx, Optional<Dlc_Float>:$dbias);
 }
 def Dlc_MatmulBiasBackwardOp : Dlc_MatmulEpilogue<"matmul_bias_backward"> {

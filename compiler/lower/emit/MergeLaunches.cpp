@@ -10,6 +10,7 @@
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/lower/Lower.h"
+#include "compiler/lower/Marks.h"
 #include "compiler/lower/emit/Buckets.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/IR/IRMapping.h"
@@ -136,6 +137,8 @@ private:
   /// Launches with equal keys compute the same with the same scalars; empty:
   /// not to be merged.
   std::string keyOf(exec::LaunchOp launch) {
+    if (launch->hasAttr(kInstead))
+      return "";
     auto [it, isNew] = forms.try_emplace(launch.getKernel());
     if (isNew)
       it->second =

@@ -9,7 +9,10 @@
 // The gradient of gelu reads x, which any product may have made; that of relu
 // reads bits that only the library's own forward product writes, so both are
 // formed or neither. Gradients of activations come first, as they free x.
+// Where the device may lack such a call, the gradient of relu has its result as
+// well, of which commands that run instead make it.
 #include "compiler/dialect/Epilogues.h"
+#include "compiler/lower/Marks.h"
 #include "compiler/lower/PlacingPass.h"
 
 using namespace mlir;
@@ -115,6 +118,12 @@ private:
     isRefused |= failed(placer.take("matmul-epilogue", epilogue, choice, ways));
     return choice.by == ir::By::Library;
   }
+  /// `made` does both in one call, which the device may lack.
+  void mark(Operation *made, ir::MatmulOp product, Operation *epilogue) const {
+    Value kept = epilogue->getOperand(0);
+    if (target.waysOfEpilogue(product, epilogue, kept).front().mayLack)
+      made->setAttr(kMayLack, UnitAttr::get(made->getContext()));
+  }
   void price(ir::MatmulOp op, double bytes, Ways &ways) const {
     const ProductShape shape = shapeOf(op);
     bytes += trafficOf(op);
@@ -173,7 +182,7 @@ private:
     Operation *slope = op.getBias() ? nullptr : slopeOf(op.getY());
     if (!slope)
       return;
-    Value kept = slope->getOperand(1), dx = slope->getResult(0);
+    Value kept = slope->getOperand(1), dx = slope->getResult(0), activated;
     const double more = bytesOf(op.getY());
     if (isa<ir::ReluBackwardOp>(slope)) {
       auto activation = kept.getDefiningOp<ir::ReluOp>();
@@ -187,6 +196,9 @@ private:
           !take(activation, first, ways))
         return;
       kept = keepBits(forward, activation);
+      if (auto made = kept.getDefiningOp<ir::MatmulActivationOp>();
+          made->hasAttr(kMayLack))
+        activated = made.getY();
     } else if (!isBefore(kept, op) || !isTaken(op, slope, kept, more)) {
       return;
     }
@@ -195,10 +207,14 @@ private:
     auto type = ir::keptType(nameOf(slope), tensorType(op.getY()));
     if (kept.getType() != type)
       kept = ir::ReshapeOp::create(builder, op.getLoc(), type, kept);
+    if (activated && activated.getType() != op.getY().getType())
+      activated = ir::ReshapeOp::create(builder, op.getLoc(),
+                                        op.getY().getType(), activated);
     auto made = ir::MatmulActivationBackwardOp::create(
         builder, locate(op, slope), TypeRange{op.getY().getType()}, op.getA(),
-        op.getB(), kept, op.getTransAAttr(), op.getTransBAttr(),
+        op.getB(), kept, activated, op.getTransAAttr(), op.getTransBAttr(),
         builder.getStringAttr(nameOf(slope)));
+    mark(made, op, slope);
     replace(builder, dx, made.getDx());
   }
   static bool isBefore(Value v, Operation *op) {
@@ -218,6 +234,7 @@ private:
         TypeRange{forward.getY().getType(), kept}, forward.getA(),
         forward.getB(), forward.getBias(), forward.getTransAAttr(),
         forward.getTransBAttr(), builder.getStringAttr(nameOf(activation)));
+    mark(made, forward, activation);
     replace(builder, activation->getResult(0), made.getY());
     return made.getKept();
   }
@@ -276,8 +293,10 @@ private:
     OpBuilder builder(maker);
     auto made = ir::MatmulActivationBackwardOp::create(
         builder, locate(maker, sum), TypeRange{maker.getDx().getType(), bias},
-        maker.getA(), maker.getB(), maker.getKept(), maker.getTransAAttr(),
-        maker.getTransBAttr(), maker.getActivationAttr());
+        maker.getA(), maker.getB(), maker.getKept(), maker.getActivated(),
+        maker.getTransAAttr(), maker.getTransBAttr(),
+        maker.getActivationAttr());
+    made->setDiscardableAttrs(maker->getDiscardableAttrDictionary());
     maker.getDx().replaceAllUsesWith(made.getDx());
     maker.erase();
     replace(builder, sum.getY(), made.getDbias());

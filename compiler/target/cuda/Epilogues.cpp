@@ -50,8 +50,10 @@ Ways waysOfEpilogue(ir::MatmulOp product, Operation *epilogue, Value kept) {
   }
   // Its documentation has no table of epilogues by types; with what is kept in
   // f32 it may have no algorithm, unless TF32 is allowed, which the run says.
-  if (ir::elementType(product.getY()).isF32() &&
-      (kept || isa<ir::GeluBackwardOp>(epilogue)))
+  library.mayLack =
+      ir::elementType(product.getY()).isF32() &&
+      (kept || isa<ir::GeluBackwardOp, ir::ReluBackwardOp>(epilogue));
+  if (library.mayLack)
     library.caveat = "cuBLASLt promises no algorithm for it in f32";
   // It is reported to make NaN 0: the loss of a step that diverged would be
   // finite, and the run go on.

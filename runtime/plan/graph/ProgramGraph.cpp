@@ -1,5 +1,6 @@
 #include "runtime/plan/graph/ProgramGraph.h"
 
+#include "runtime/plan/Attributes.h"
 #include "runtime/plan/Sizes.h"
 #include "runtime/plan/Types.h"
 #include "runtime/plan/graph/Commands.h"
@@ -45,7 +46,8 @@ public:
                     typeText(b.type()), shapeText(b.type()), ""}));
     }
     for (const Command &command : program_.commands())
-      addCommand(command);
+      if (insteadOf(command) < 0)
+        addCommand(command);
     for (const Port &port : program_.outputs()) {
       const Buffer &b = bufferAt(port.buffer());
       const std::set<int> from = read(b);

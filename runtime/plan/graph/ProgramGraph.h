@@ -34,9 +34,10 @@ struct ProgramGraph {
   std::vector<Edge> edges; // each once; producers come first: from < to
 };
 
-// Of a plan that was verified and a program of it: a node a command, state that
-// is read before it is written, input and output. An edge leads from each
-// command that was the last to write any byte that another one reads.
+// Of a plan that was verified and a program of it: a node a command
+// (but those that may run instead of another), state that is read before it is
+// written, input and output. An edge leads from each command that was the last
+// to write any byte that another one reads.
 ProgramGraph graphOf(const Plan &plan, const Program &program);
 
 } // namespace dlc::plan

@@ -39,9 +39,10 @@ Ordered costsOf(const plan::Program &program, const Json &resources) {
     std::string name = command.kind();
     if (generated)
       name = plan::stringAttribute(command, "symbol", name);
-    auto [at, fresh] = byName.try_emplace(name, rows.size());
+    const std::string title = name + plan::insteadMark(command);
+    auto [at, fresh] = byName.try_emplace(title, rows.size());
     if (fresh) {
-      rows.push_back({{"name", name},
+      rows.push_back({{"name", title},
                       {"generated", generated},
                       {"calls", 0},
                       {"bytes", 0},

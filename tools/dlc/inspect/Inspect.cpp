@@ -99,7 +99,7 @@ Ordered programsOf(const plan::Plan &plan) {
     for (const plan::Command &command : program.commands()) {
       flops += command.flops();
       bytes += command.bytes();
-      ++kinds[command.kind()];
+      ++kinds[command.kind() + plan::insteadMark(command)];
     }
     programs[program.name()] = {{"flops", flops},
                                 {"bytes", bytes},

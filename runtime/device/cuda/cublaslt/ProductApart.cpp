@@ -96,7 +96,7 @@ Result<std::unique_ptr<Command>> bindProductApart(CudaDevice &device,
   if (apart.ok())
     std::call_once(once, [&] {
       info("{}: here and elsewhere the sum over rows is a product of its own",
-           why.message().substr(0, why.message().find(';')));
+           why.message().substr(0, why.message().rfind("; compile with")));
     });
   return apart;
 }
