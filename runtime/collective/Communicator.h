@@ -30,7 +30,9 @@ public:
   virtual int size() const = 0;
 
   // In place, `count` elements; the same bits on all ranks and in every run:
-  // each is added from rank 0's to the last one's. F32, F64, BF16, F16 (added
+  // each is added from rank 0's to the last one's, or by hosts (Rendezvous),
+  // from the first rank's to the last one's of each and then from the first
+  // host's to the last one's. F32, F64, BF16, F16 (added
   // in f32, rounded once) and I64, I32, of which there are no means.
   virtual Status allReduce(void *data, size_t count, DType type,
                            ReduceOp op) = 0;
@@ -108,6 +110,11 @@ struct Rendezvous {
   std::chrono::milliseconds timeout{60'000}; // of every call, and of meeting
   // A rank without a sign of life for so long is lost; 0: by timeouts alone.
   std::chrono::milliseconds silence{10'000};
+  // All-reduces of more than a few kilobytes add up the ranks of each host,
+  // then the hosts: less travels between them. All ranks say the same, and each
+  // host has as many.
+  bool byHosts = false;
+  std::string host; // that this rank is on; empty: by the system's name
 };
 
 // For ranks on this machine: a free port of 127.0.0.1, whose listener stays

@@ -36,14 +36,34 @@ void sent(const Buffer &buffer) {
     throw gloo::IoException("the wait was ended");
 }
 
-// One reduction, in pieces of so many bytes, one a rank.
+// `count` elements of so many bytes as pieces for so many ranks, in bytes.
+std::vector<size_t> cut(size_t count, size_t size, size_t ranks) {
+  std::vector<size_t> pieces;
+  size_t begin = 0;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const size_t end = count / ranks * (rank + 1) + // without overflow
+                       count % ranks * (rank + 1) / ranks;
+    pieces.push_back((end - begin) * size);
+    begin = end;
+  }
+  return pieces;
+}
+
+size_t beginOf(const std::vector<size_t> &pieces, size_t rank) {
+  return std::accumulate(pieces.begin(),
+                         pieces.begin() + static_cast<std::ptrdiff_t>(rank),
+                         size_t(0));
+}
+
+// One reduction, in pieces of so many bytes, one a rank of a group; ranks are
+// counted within it.
 class Pieces {
 public:
-  Pieces(gloo::Context &context, std::byte *data, std::vector<size_t> pieces,
-         std::byte *own)
-      : context_(context), rank_(static_cast<size_t>(context.rank)),
-        data_(data), own_(own), pieces_(std::move(pieces)),
-        begins_(pieces_.size()), in_(pieces_.size()), out_(pieces_.size()) {
+  Pieces(gloo::Context &context, const Exchange::Group &group, std::byte *data,
+         std::vector<size_t> pieces, std::byte *own)
+      : context_(context), ranks_(group.ranks), rank_(group.own), data_(data),
+        own_(own), pieces_(std::move(pieces)), begins_(pieces_.size()),
+        in_(pieces_.size()), out_(pieces_.size()) {
     std::exclusive_scan(pieces_.begin(), pieces_.end(), begins_.begin(),
                         size_t(0));
     const size_t ranks = pieces_.size();
@@ -74,7 +94,7 @@ public:
       out_[peer] =
           context_.createUnboundBuffer(data_ + begins_[peer], pieces_[peer]);
       for (size_t k = 0; k < segmentsOf(pieces_[peer]); ++k)
-        out_[peer]->recv(static_cast<int>(peer), slotOf(1), k * kSegment,
+        out_[peer]->recv(ranks_[peer], slotOf(1), k * kSegment,
                          bytesOfSegment(pieces_[peer], k));
     }
   }
@@ -84,8 +104,7 @@ public:
     for (size_t k = 0; k < most; ++k)
       for (size_t peer : peers_)
         if (k < segmentsOf(pieces_[peer])) {
-          all_->send(static_cast<int>(peer), slotOf(0),
-                     begins_[peer] + k * kSegment,
+          all_->send(ranks_[peer], slotOf(0), begins_[peer] + k * kSegment,
                      bytesOfSegment(pieces_[peer], k));
           ++contributions_;
         }
@@ -103,7 +122,7 @@ public:
                     op);
       for (size_t peer : peers_) {
         if (gathers_) {
-          result_->send(static_cast<int>(peer), slotOf(1), k * kSegment, bytes);
+          result_->send(ranks_[peer], slotOf(1), k * kSegment, bytes);
           ++results_;
         }
         if (k + kWindow < segments())
@@ -126,12 +145,12 @@ private:
   size_t segments() const { return segmentsOf(pieces_[rank_]); }
   size_t window() const { return std::min(kWindow * kSegment, pieces_[rank_]); }
   void expect(size_t peer, size_t segment) {
-    in_[peer]->recv(static_cast<int>(peer), slotOf(0),
-                    segment % kWindow * kSegment,
+    in_[peer]->recv(ranks_[peer], slotOf(0), segment % kWindow * kSegment,
                     bytesOfSegment(pieces_[rank_], segment));
   }
 
   gloo::Context &context_;
+  const std::vector<int> &ranks_;
   const size_t rank_;
   std::byte *const data_, *const own_;
   std::byte *room_ = nullptr;
@@ -145,15 +164,35 @@ private:
 
 } // namespace
 
+Exchange::Exchange(std::shared_ptr<gloo::Context> context)
+    : context_(std::move(context)) {
+  all_.ranks.resize(static_cast<size_t>(context_->size));
+  std::iota(all_.ranks.begin(), all_.ranks.end(), 0);
+  all_.own = static_cast<size_t>(context_->rank);
+}
+
+void Exchange::setHosts(const std::vector<std::vector<int>> &hosts) {
+  for (const std::vector<int> &ranks : hosts) {
+    const auto own = std::find(ranks.begin(), ranks.end(), context_->rank);
+    if (own == ranks.end())
+      continue;
+    host_ = {ranks, static_cast<size_t>(own - ranks.begin())};
+    place_.own = static_cast<size_t>(&ranks - hosts.data());
+  }
+  for (const std::vector<int> &ranks : hosts)
+    place_.ranks.push_back(ranks[host_.own]);
+}
+
 std::byte *Exchange::room(size_t bytes) {
   if (room_.size() < bytes)
     room_.resize(bytes);
   return room_.data();
 }
 
-void Exchange::run(std::byte *data, std::vector<size_t> pieces, std::byte *own,
-                   bool gathers, DType type, ReduceOp op) {
-  Pieces work(*context_, data, std::move(pieces), own);
+void Exchange::run(const Group &group, std::byte *data,
+                   std::vector<size_t> pieces, std::byte *own, bool gathers,
+                   DType type, ReduceOp op) {
+  Pieces work(*context_, group, data, std::move(pieces), own);
   work.expectContributions(room(work.roomBytes()));
   if (gathers)
     work.expectResults();
@@ -197,18 +236,53 @@ void Exchange::allReduce(void *data, size_t count, DType type, ReduceOp op) {
     scale(data, count, type, 1.0 / static_cast<double>(ranks));
   if (count * size * (ranks - 1) <= kWhole)
     return exchangeWhole(bytes, count, type, op);
-  std::vector<size_t> pieces;
-  std::byte *own = nullptr;
-  size_t begin = 0;
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    const size_t end = count / ranks * (rank + 1) + // without overflow
-                       count % ranks * (rank + 1) / ranks;
-    if (rank == static_cast<size_t>(context_->rank))
-      own = bytes + begin * size;
-    pieces.push_back((end - begin) * size);
-    begin = end;
+  if (!host_.ranks.empty())
+    return reduceByHosts(bytes, count, type, op);
+  std::vector<size_t> pieces = cut(count, size, ranks);
+  std::byte *const own = bytes + beginOf(pieces, all_.own);
+  run(all_, bytes, std::move(pieces), own, true, type, op);
+}
+
+void Exchange::share(const Group &group, std::byte *data,
+                     const std::vector<size_t> &pieces) {
+  std::vector<Buffer> in;
+  const Buffer own = context_->createUnboundBuffer(
+      data + beginOf(pieces, group.own), pieces[group.own]);
+  size_t sends = 0;
+  const auto forSegments = [&](size_t peer, const auto &f) {
+    for (size_t k = 0; k < segmentsOf(pieces[peer]); ++k)
+      f(k * kSegment, bytesOfSegment(pieces[peer], k));
+  };
+  for (size_t next = 1; next < group.ranks.size(); ++next) {
+    const size_t peer = (group.own + next) % group.ranks.size();
+    in.push_back(context_->createUnboundBuffer(data + beginOf(pieces, peer),
+                                               pieces[peer]));
+    forSegments(peer, [&](size_t at, size_t bytes) {
+      in.back()->recv(group.ranks[peer], slotOf(3), at, bytes);
+    });
+    forSegments(group.own, [&](size_t at, size_t bytes) {
+      own->send(group.ranks[peer], slotOf(3), at, bytes);
+      ++sends;
+    });
   }
-  run(bytes, std::move(pieces), own, true, type, op);
+  for (size_t next = 1; next < group.ranks.size(); ++next)
+    forSegments((group.own + next) % group.ranks.size(),
+                [&](size_t, size_t) { received(in[next - 1]); });
+  for (; sends > 0; --sends)
+    sent(own);
+}
+
+void Exchange::reduceByHosts(std::byte *data, size_t count, DType type,
+                             ReduceOp op) {
+  const size_t size = sizeOf(type);
+  const std::vector<size_t> pieces = cut(count, size, host_.ranks.size());
+  std::byte *const own = data + beginOf(pieces, host_.own);
+  const size_t bytes = pieces[host_.own];
+  run(host_, data, pieces, own, false, type, op);
+  std::vector<size_t> parts = cut(bytes / size, size, place_.ranks.size());
+  std::byte *const part = own + beginOf(parts, place_.own);
+  run(place_, own, std::move(parts), part, true, type, op);
+  share(host_, data, pieces);
 }
 
 void Exchange::reduceScatter(void *data, std::span<const size_t> counts,
@@ -219,7 +293,7 @@ void Exchange::reduceScatter(void *data, std::span<const size_t> counts,
   if (op == ReduceOp::Mean)
     scale(data, std::accumulate(counts.begin(), counts.end(), size_t(0)), type,
           1.0 / context_->size);
-  run(static_cast<std::byte *>(data), std::move(pieces),
+  run(all_, static_cast<std::byte *>(data), std::move(pieces),
       static_cast<std::byte *>(own), false, type, op);
 }
 

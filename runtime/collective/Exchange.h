@@ -6,6 +6,10 @@
 // arrive. So an element's sum depends on the ranks' values alone: not on where
 // pieces begin, on segments, or on which of these functions computed it. As
 // many bytes travel as in a ring, in two steps instead of 2 (N - 1).
+//
+// By hosts of L ranks, an all-reduce adds up each host's first, a piece a rank;
+// ranks with the same place on their hosts then reduce what they have, and give
+// it to their neighbours. Between hosts an L-th of the bytes travels.
 #pragma once
 
 #include "runtime/base/numbers/DType.h"
@@ -23,8 +27,16 @@ namespace dlc {
 // Communicator has them.
 class Exchange {
 public:
-  explicit Exchange(std::shared_ptr<gloo::Context> context)
-      : context_(std::move(context)) {}
+  // Ranks that work together, in their order, and which of them this one is.
+  struct Group {
+    std::vector<int> ranks;
+    size_t own = 0;
+  };
+
+  explicit Exchange(std::shared_ptr<gloo::Context> context);
+
+  // From now on by hosts: the ranks of each, equally many.
+  void setHosts(const std::vector<std::vector<int>> &hosts);
 
   // In place, `count` elements.
   void allReduce(void *data, size_t count, DType type, ReduceOp op);
@@ -35,12 +47,17 @@ public:
 
 private:
   // Pieces of so many bytes; `gathers`: then all ranks get all of them.
-  void run(std::byte *data, std::vector<size_t> pieces, std::byte *own,
-           bool gathers, DType type, ReduceOp op);
+  void run(const Group &group, std::byte *data, std::vector<size_t> pieces,
+           std::byte *own, bool gathers, DType type, ReduceOp op);
+  // Each rank gives the others its piece of so many bytes.
+  void share(const Group &group, std::byte *data,
+             const std::vector<size_t> &pieces);
+  void reduceByHosts(std::byte *data, size_t count, DType type, ReduceOp op);
   void exchangeWhole(std::byte *data, size_t count, DType type, ReduceOp op);
   std::byte *room(size_t bytes);
 
   std::shared_ptr<gloo::Context> context_;
+  Group all_, host_, place_;    // place_: of the same place on each host
   std::vector<std::byte> room_; // what was received; grows
 };
 

@@ -2,6 +2,7 @@
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Exchange.h"
+#include "runtime/collective/Hosts.h"
 #include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"
 #include "runtime/collective/flight/Recorder.h"
@@ -142,6 +143,11 @@ public:
            (missing->behind ? ": it has not begun it" : "");
   }
 
+  RankFacts facts() const {
+    return {rendezvous_.host.empty() ? hostName() : rendezvous_.host,
+            rendezvous_.byHosts,
+            {}};
+  }
   // By rank, once they are known.
   void setHosts(std::vector<std::string> hosts) {
     std::lock_guard lock(mutex_);
@@ -302,20 +308,24 @@ public:
 
   // Every rank tells its host, and the addresses at which the others see it.
   Status learnAddresses() {
-    std::string own = hostName() + "\n";
+    RankFacts own = membership_->facts();
     for (int peer = 0; peer < size(); ++peer)
       if (peer != rank())
-        own += addressOf(peer) + "\n";
-    DLC_ASSIGN(std::vector<std::string> all, allGather(own));
+        own.addresses.push_back(addressOf(peer));
+    DLC_ASSIGN(const std::vector<std::string> all, allGather(own.text()));
+    std::vector<RankFacts> facts;
     std::vector<std::string> hosts;
-    for (size_t peer = 0; peer < all.size(); ++peer) {
-      const size_t first = all[peer].find('\n');
-      hosts.push_back(printable(all[peer].substr(0, first)));
-      for (size_t at = first + 1, end;
-           (end = all[peer].find('\n', at)) != std::string::npos; at = end + 1)
-        peers_[all[peer].substr(at, end - at)] = static_cast<int>(peer);
+    for (const std::string &text : all) {
+      facts.push_back(RankFacts::parse(text));
+      hosts.push_back(facts.back().host);
+      for (const std::string &address : facts.back().addresses)
+        peers_[address] = static_cast<int>(facts.size()) - 1;
     }
     membership_->setHosts(std::move(hosts));
+    DLC_ASSIGN(const auto byHost,
+               ranksByHost(facts, channel_ == 0 ? rank() : -1));
+    if (!byHost.empty())
+      exchange_.setHosts(byHost);
     return {};
   }
 

@@ -413,6 +413,7 @@ Status Job::restoreRoot() {
     if (options.checkpoint)
       checkpoints->goBackTo(progress.step);
     tellOfOtherRanks();
+    tellOfReductions();
     DLC_TRY(settleSchedule());
   }
   return {};
@@ -448,6 +449,13 @@ void Job::tellOfOtherRanks() const {
           "{}; steps and learning rates stay as they were",
           ranksText(sampling), before, sampling.world == 1 ? "goes" : "go",
           progress.step, sampling.samplesOfUpdate(), old.samplesOfUpdate());
+}
+
+void Job::tellOfReductions() const {
+  const plan::Plan &plan = session->plan();
+  if (options.hierarchicalAllReduce && plan.target() != "cpu")
+    warning("--hierarchical-all-reduce is for CPUs: between GPUs NCCL chooses "
+            "its ways by itself");
 }
 
 // A schedule that was compiled without a length lasts as long as the run that

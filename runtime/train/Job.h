@@ -121,6 +121,7 @@ private:
   Status checkSameData() const;
   std::string nameOfData() const;
   void tellOfOtherRanks() const;
+  void tellOfReductions() const;
   Status sharePlace();
   Status settleSchedule();
   Status settleStepsOfSchedule();

@@ -208,6 +208,9 @@ void addRanks(OptionTable &table, TrainOptions &o) {
       .number("run.timeout", o.timeout, 0.1, 1e6,
               "seconds that a rank may be silent")
       .described("SECONDS");
+  table.toggle("run.hierarchical-all-reduce", o.hierarchicalAllReduce,
+               "add up the ranks of each host, then the hosts: less travels "
+               "between hosts; sums differ in the last bits");
   table.choice("run.bn-buffers", o.bnBuffers,
                {kBufferModes.begin(), kBufferModes.end()},
                "running statistics of several ranks, where they are read or "

@@ -49,6 +49,8 @@ struct TrainOptions {
   std::string save = "background";
   int threads = 0;     // of each rank; 0: the machine's, divided by the ranks
   double timeout = 60; // seconds that a rank may be silent
+  // All-reduces add up each host's ranks, then the hosts (Rendezvous::byHosts).
+  bool hierarchicalAllReduce = false;
   bool quiet = false;
   bool logJson = false; // messages are JSON (Log.h); not kept
   bool noGraph = false; // on a GPU, launch commands one by one; not kept

@@ -1,5 +1,6 @@
 // runtime/collective: sums and means over ranks, lost and silent peers.
 #include "runtime/collective/Communicator.h"
+#include "runtime/collective/Hosts.h"
 #include "runtime/collective/Reduce.h"
 #include "runtime/collective/flight/Recorder.h"
 
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <functional>
+#include <map>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -27,6 +29,8 @@ void onRanks(Rendezvous meeting, const std::function<void(Communicator &)> &f) {
     threads.emplace_back([=] {
       Rendezvous own = meeting;
       own.rank = rank;
+      if (!meeting.host.empty()) // a letter a rank
+        own.host = meeting.host.substr(static_cast<size_t>(rank), 1);
       auto communicator = makeGlooCommunicator(own);
       ASSERT_TRUE(communicator.ok()) << communicator.status().message();
       f(**communicator);
@@ -297,6 +301,73 @@ TEST_F(Gloo, SumsInTheOrderOfTheRanks) {
         ASSERT_TRUE(ranks.allGather(gathered.data(), pieces).ok());
         ASSERT_EQ(gathered, expected);
       });
+}
+
+// Each host's ranks in their order, then the hosts in theirs; short messages as
+// ever. Ranks of a host need not follow each other.
+TEST_F(Gloo, SumsByHosts) {
+  for (const std::string hosts : {"aabb", "abab", "abcabc", "aaabbb"})
+    for (size_t count : {size_t(7), size_t(30'001), size_t(700'001)}) {
+      Rendezvous meeting = here(static_cast<int>(hosts.size()));
+      meeting.byHosts = true;
+      meeting.host = hosts;
+      std::map<char, std::vector<float>> sums;
+      for (size_t rank = 0; rank < hosts.size(); ++rank) {
+        // 7 elements go as one message, by rank.
+        std::vector<float> &sum = sums[count == 7 ? 'a' : hosts[rank]];
+        const std::vector<float> next = valuesOf(static_cast<int>(rank), count);
+        sum.resize(count);
+        for (size_t i = 0; i < count; ++i)
+          sum[i] = rank && sum[i] != 0 ? sum[i] + next[i] : next[i];
+      }
+      std::vector<float> expected = sums['a'];
+      for (const auto &[host, sum] : sums)
+        for (size_t i = 0; host != 'a' && i < count; ++i)
+          expected[i] += sum[i];
+      onRanks(meeting, [&](Communicator &ranks) {
+        const std::vector<float> own = valuesOf(ranks.rank(), count);
+        for (int round = 0; round < 2; ++round) {
+          std::vector<float> all = own;
+          ASSERT_TRUE(
+              ranks.allReduce(all.data(), count, DType::F32, ReduceOp::Sum)
+                  .ok());
+          ASSERT_EQ(all, expected) << hosts << ", " << count;
+        }
+        auto sibling = ranks.sibling(10s);
+        ASSERT_TRUE(sibling.ok());
+        std::vector<float> mean(count, 2.0f * ranks.rank());
+        ASSERT_TRUE(
+            (*sibling)
+                ->allReduce(mean.data(), count, DType::F32, ReduceOp::Mean)
+                .ok());
+        for (float value : mean)
+          ASSERT_FLOAT_EQ(value, static_cast<float>(ranks.size() - 1));
+      });
+    }
+}
+
+TEST(Hosts, WantRanksThatAgree) {
+  using Facts = std::vector<RankFacts>;
+  const auto whyNot = [](const Facts &facts) {
+    return ranksByHost(facts, 0).status().message();
+  };
+  EXPECT_EQ(whyNot({{"a", true, {}}, {"a", true, {}}, {"b", true, {}}}),
+            "--hierarchical-all-reduce: expected as many ranks on each host, "
+            "found 2 on 'a' and 1 on 'b': leave it out");
+  EXPECT_EQ(whyNot({{"a", false, {}}, {"b", true, {}}}),
+            "rank 1 has --hierarchical-all-reduce and rank 0 has not: give it "
+            "to all");
+  for (const Facts &facts : {Facts{{"a", true, {}}, {"a", true, {}}},
+                             Facts{{"a", true, {}}, {"b", true, {}}},
+                             Facts{{"a", false, {}}, {"a", false, {}}}}) {
+    auto hosts = ranksByHost(facts, 0);
+    EXPECT_TRUE(hosts.ok() && hosts->empty());
+  }
+  const RankFacts facts{"a", true, {"tcp 1", "tcp 2"}};
+  const RankFacts same = RankFacts::parse(facts.text());
+  EXPECT_EQ(same.host, "a");
+  EXPECT_TRUE(same.byHosts);
+  EXPECT_EQ(same.addresses, facts.addresses);
 }
 
 // 1 + 2^-8 is no bf16 and would be 1; with another 2^-8 the sum is one.

@@ -111,7 +111,7 @@ TEST(Options, OfAnOlderRunAreRead) {
             "rand_augment trivial_augment color_jitter random_erase mixup "
             "cutmix stats_every "
             "tensorboard prometheus metrics_port metrics_host mlflow "
-            "metrics best patience min_delta");
+            "metrics best patience min_delta hierarchical_all_reduce");
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\ndata_command: \"\"\n"
       "data_timeout: 60\nval: \"\"\nsteps: 0\n"

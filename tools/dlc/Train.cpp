@@ -204,6 +204,7 @@ Result<int> runTrain(TrainArguments &arguments,
   DLC_TRY(settleOptions(arguments));
   launch.rendezvous.timeout = milliseconds(options.timeout); // the run's
   launch.rendezvous.silence = milliseconds(arguments.heartbeat);
+  launch.rendezvous.byHosts = options.hierarchicalAllReduce;
   setQuiet(options.quiet);
   DLC_ASSIGN(const bool orStart, mayGoOn(arguments, launch));
   auto countRanks = [&]() -> Result<int> {
