@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import dlc
+import numpy as np
 import tcpstore
 
 SECONDS = 60
@@ -90,6 +91,37 @@ class Launchers(dlc.TestCase):
             words = self.words("--world-size=2", "--init=" + place, run=f"run{number}")
             self.end([self.rank({}, *words, f"--rank={rank}", within=("ip", "netns", "exec", host)) for rank in range(2)])
             self.expect_ours(run=f"run{number}")
+
+    def test_hosts(self):
+        """Two ranks on each of two hosts, which are names here: sums of another order, in each run the same one. Other
+        numbers of ranks on them are refused by all."""
+        if not shutil.which("unshare") or subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode:
+            self.skipTest("a host name of one's own needs root")
+        artifact = dlc.compile(dlc.model("lenet"), self.path("four.dlc"), ddp=4, batch=8, lr=0.05, **dlc.CONSTANT_SGD)
+
+        def train(run, hosts, *more, code=0):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                place = f"--init=tcp://127.0.0.1:{free.getsockname()[1]}"
+            words = self.words(f"--world-size={len(hosts)}", place, *more, run=run, artifact=artifact,
+                               data=dlc.data("mnist-train"))
+            ranks = [self.rank({}, *words, f"--rank={rank}",
+                               within=("unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', f"dlc-{host}"))
+                     for rank, host in enumerate(hosts)]
+            return self.end(ranks, codes=(code,) * len(hosts))
+
+        asked = "--hierarchical-all-reduce"
+        train("flat", "abab")
+        for run in "once", "again":
+            for said in train(run, "abab", asked):
+                self.assertNotIn("warning", said)
+        flat, once, again = (dlc.Run(self.path(run)) for run in ("flat", "once", "again"))
+        np.testing.assert_allclose(once.metrics("loss"), flat.metrics("loss"), rtol=1e-5)
+        bits = [{name: array.tobytes() for name, array in run.state(6).items()} for run in (flat, once, again)]
+        self.assertEqual(bits[1], bits[2])
+        self.assertNotEqual(bits[0], bits[1])
+        for said in train("uneven", "aab", asked, code=dlc.USAGE):
+            self.assertIn(f"{asked}: expected as many ranks on each host, found 2 on 'dlc-a' and 1 on 'dlc-b'", said)
 
     def test_slurm(self):
         """A step of srun's, as far as its variables say it."""
