@@ -1,5 +1,6 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/base/process/Memory.h"
+#include "runtime/device/CpuFigures.h"
 #include "runtime/exec/Devices.h"
 #include "runtime/exec/Follower.h"
 #include "runtime/exec/InputLimits.h"
@@ -489,8 +490,8 @@ std::vector<CommandProfile> Executor::profile() const {
           {program->plan().name(), command.label(), command.kind(),
            plan::stringAttribute(command, "symbol", command.kind()),
            timing.calls, timing.seconds, timing.least, command.flops(),
-           command.bytes(), timing.begin,
-           plan::intAttribute(command, "bucket", -1)});
+           command.bytes(), computesInBf16(program->plan(), command),
+           timing.begin, plan::intAttribute(command, "bucket", -1)});
     }
   return result;
 }

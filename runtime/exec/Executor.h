@@ -27,6 +27,7 @@ struct CommandProfile {
   double least = 0;   // of one call, where other programs disturbed it least
   uint64_t flops = 0; // of one call, as the plan says
   uint64_t bytes = 0;
+  bool inBf16 = false; // a library's work in bf16
   double begin = 0; // of all calls: from the program's start to the command's
   int64_t bucket = -1; // of a collective and of what waits for it
 };

@@ -192,7 +192,8 @@ void addSteps(OptionTable &table, TrainOptions &o) {
       .notKept();
   table
       .toggle("run.profile", o.profile,
-              "time every command: a table at the end, RUN/profile.json")
+              "time every command: a table at the end, RUN/profile.json, "
+              "RUN/trace.json (Perfetto)")
       .notKept();
   table
       .toggle("run.no-graph", o.noGraph,

@@ -49,8 +49,6 @@ static std::string membersOf(const EpochEvent &event) {
       event.epoch, event.step, values);
 }
 
-constexpr size_t kProfileRows = 15;
-
 // One rank's part of a run.
 class Trainer::Impl {
 public:
@@ -165,17 +163,12 @@ private:
     return request;
   }
 
-  // The steps are done and saved: a file less is no error.
   void reportProfile() {
-    const auto commands = job_.session->executor().profile();
-    const Status written = writeProfile(commands, job_.run + "/profile.json");
-    if (!written.ok())
-      warning("{}", written.message());
     const auto &plan = job_.session->plan();
-    info("{}", profileTable(
-                   commands,
-                   findProgram(plan, "train_step", job_.data.sizes[0])->name(),
-                   kProfileRows));
+    const auto *step = findProgram(plan, "train_step", job_.data.sizes[0]);
+    info("{}", keepProfile(job_.session->executor().profile(), plan,
+                           step->name(), job_.options.threads,
+                           job_.options.tune.cacheFolder, job_.run));
   }
 
   void announce() const {

@@ -28,7 +28,7 @@ import dlc
 FENCE = re.compile(r"(?:^<!-- (not run|file|from): ([^\n]*?) -->\n+)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-GROUPS = ("cache", "data")  # commands of commands
+GROUPS = ("bench", "cache", "data")  # commands of commands
 COMMAND = re.compile(r"(?:^|[\s(])dlc (\w+)([^\n]*)")
 # Lines of other programs, and flags that dlc hands to nobody else's.
 OTHERS = re.compile(r"\b(cmake|ctest|torchrun|srun|sbatch|mpirun|mpiexec|jsrun|docker|python3?|pip|apt|kubectl|bash|cpack|git|dlc-opt)\b")
@@ -75,6 +75,7 @@ class Page:
         os.symlink(dlc.MODELS, os.path.join(folder, "models"))
         venv = os.path.dirname(sys.executable)
         self.environment = {**os.environ, "PATH": f"{os.path.abspath(os.path.dirname(dlc.DLC))}:{venv}:{os.environ['PATH']}", "NO_COLOR": "1",
+                            "DLC_CACHE_DIR": os.path.join(folder, ".cache"),
                             "PYTHONPATH": os.path.join(os.path.abspath(dlc.BUILD), "python", "site")}
 
     def check(self):

@@ -46,6 +46,10 @@ Status list(const CacheArguments &arguments) {
       printJson(describe(item));
     else if (!item.problem.empty())
       printOut("{}: ignored: {}\n", item.path, item.problem);
+    else if (item.key.contains("cpu"))
+      printOut("{}  {}  {} threads  {}\n", text(item.key, "op"),
+               text(item.key, "cpu"), text(item.key, "threads"),
+               item.entry.date);
     else
       printOut("{:.4f} ms  {}  engine {}  {} sm_{}  {}\n",
                item.entry.milliseconds, text(item.key, "op"), item.entry.engine,

@@ -54,6 +54,7 @@ void addEnv(CommandLine &line);
 void addDoctor(CommandLine &line);
 void addPlan(CommandLine &line);
 void addFlight(CommandLine &line);
+void addBench(CommandLine &line);
 void addCache(CommandLine &line);
 void addData(CommandLine &line);
 void addReport(CommandLine &line);

@@ -38,6 +38,7 @@ static void describe(CommandLine &line) {
   addReport(line);
   addData(line);
   addCache(line);
+  addBench(line);
   addEnv(line);
   addDoctor(line);
   addPlan(line);

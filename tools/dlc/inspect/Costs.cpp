@@ -1,8 +1,11 @@
 #include "tools/dlc/inspect/Costs.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/base/files/CacheFolder.h"
 #include "runtime/base/files/Files.h"
 #include "runtime/base/files/Output.h"
+#include "runtime/base/process/Parallel.h"
+#include "runtime/device/CpuFigures.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/forecast/Forecast.h"
 
@@ -31,7 +34,8 @@ Json resourcesOf(const Artifact &artifact) {
                                                      : Json::object();
 }
 
-Ordered costsOf(const plan::Program &program, const Json &resources) {
+Ordered costsOf(const plan::Program &program, const Json &resources,
+                const std::optional<CpuFigures> &machine) {
   std::vector<Ordered> rows;
   std::map<std::string, size_t> byName;
   for (const plan::Command &command : program.commands()) {
@@ -60,6 +64,11 @@ Ordered costsOf(const plan::Program &program, const Json &resources) {
     row["bytes"] =
         row["bytes"].get<uint64_t>() + forecast::bytesOf(program, command);
     row["flops"] = row["flops"].get<uint64_t>() + command.flops();
+    if (machine)
+      row["cpu_us"] =
+          row.value("cpu_us", 0.0) +
+          1e6 * secondsAtMost(*machine, command.flops(), command.bytes(),
+                              computesInBf16(program, command));
     for (auto [gpu, column] : kColumns)
       row[column] = row[column].get<double>() +
                     1e6 * forecast::secondsOf(*findGpu(gpu), program, command);
@@ -79,33 +88,43 @@ std::string numberOf(const Ordered &row, const char *key) {
 
 Ordered commandCosts(const Artifact &artifact) {
   const Json resources = resourcesOf(artifact);
+  const auto machine = artifact.plan().target() == "cpu"
+                           ? findCpuFigures(cacheFolder(""), coresOfProcess())
+                           : std::nullopt;
   Ordered programs = Ordered::object();
   for (const plan::Program &program : artifact.plan().programs())
-    programs[program.name()] = costsOf(program, resources);
+    programs[program.name()] = costsOf(program, resources, machine);
   return programs;
 }
 
 void printCosts(const Ordered &costs) {
   for (const auto &[program, rows] : costs.items()) {
+    const bool isJudged = !rows.empty() && rows.front().contains("cpu_us");
     printOut("\n{}: predicted cost\n  {:32} {:>5} {:>10} {:>10} {:>9} {:>9} "
-             "{:>9} {:>5} {:>4}\n",
+             "{:>9} {:>5} {:>4}{}\n",
              program, "kernel", "calls", "MB", "MFLOP", "H100 us", "H200 us",
-             "grid", "block", "regs");
-    double bytes = 0, first = 0, second = 0;
+             "grid", "block", "regs", isJudged ? "    CPU us" : "");
+    double bytes = 0, first = 0, second = 0, cpu = 0;
+    const auto cpuText = [&](double us) {
+      return isJudged ? fmt::format(" {:>9.2f}", us) : "";
+    };
     for (const Ordered &row : rows) {
       printOut("  {:32} {:>5} {:>10.3f} {:>10.1f} {:>9.2f} {:>9.2f} {:>9} "
-               "{:>5} {:>4}\n",
+               "{:>5} {:>4}{}\n",
                printable(row["name"].get<std::string>()),
                row["calls"].get<uint64_t>(), row["bytes"].get<double>() / 1e6,
                row["flops"].get<double>() / 1e6, row["h100_us"].get<double>(),
                row["h200_us"].get<double>(), numberOf(row, "grid"),
-               numberOf(row, "block"), numberOf(row, "registers"));
+               numberOf(row, "block"), numberOf(row, "registers"),
+               cpuText(row.value("cpu_us", 0.0)));
+      cpu += row.value("cpu_us", 0.0);
       bytes += row["bytes"].get<double>();
       first += row["h100_us"].get<double>();
       second += row["h200_us"].get<double>();
     }
-    printOut("  {:32} {:>5} {:>10.3f} {:>10} {:>9.2f} {:>9.2f}\n", "all", "",
-             bytes / 1e6, "", first, second);
+    printOut("  {:32} {:>5} {:>10.3f} {:>10} {:>9.2f} {:>9.2f}{}\n", "all", "",
+             bytes / 1e6, "", first, second,
+             isJudged ? fmt::format("{:>21}{}", "", cpuText(cpu)) : "");
   }
 }
 

@@ -11,8 +11,9 @@ namespace dlc::tool {
 // microseconds: the longer of the bytes at 85 % of the memory's bandwidth and
 // the FLOPs at 70 % of the peak (of tensor cores in half precision, of which
 // generated kernels get 25 %). Of
-// generated kernels for a GPU also the launch and, of the newest SM, registers.
-// The costliest come first.
+// generated kernels for a GPU also the launch and, of the newest SM, registers;
+// of a CPU's commands the time at this machine's roofline ("cpu_us"), if dlc
+// bench machine has measured it. The costliest come first.
 nlohmann::ordered_json commandCosts(const Artifact &artifact);
 
 void printCosts(const nlohmann::ordered_json &costs);

@@ -1,0 +1,105 @@
+// What the CPU does at most (runtime/device/CpuFigures.h), measured by what
+// commands use: oneDNN's products, and loops over arrays on the pool.
+#include "runtime/base/process/Boundary.h"
+#include "runtime/device/CpuFigures.h"
+#include "runtime/device/TuneCache.h"
+#include "runtime/device/cpu/Onednn.h"
+#include "runtime/device/cpu/Simd.h"
+#include "runtime/device/cpu/Threads.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+namespace dlc {
+namespace {
+
+using dnnl::memory;
+
+// A product that is large enough for the peak, and arrays for no cache.
+constexpr int64_t kSide = 1536, kElements = 32 << 20;
+// Of one thing: other programs may disturb some.
+constexpr int kLeastTimes = 5;
+constexpr double kSeconds = 0.5;
+
+double bestSeconds(const std::function<void()> &run) {
+  using Clock = std::chrono::steady_clock;
+  run();
+  double best = 0, all = 0;
+  for (int i = 0; i < kLeastTimes || all < kSeconds; ++i) {
+    const auto begin = Clock::now();
+    run();
+    const double time =
+        std::chrono::duration<double>(Clock::now() - begin).count();
+    best = i ? std::min(best, time) : time;
+    all += time;
+  }
+  return best;
+}
+
+// FLOPs a second. Operands are of zeros: they take as long as others.
+double rateOfProducts(memory::data_type type) {
+  const dnnl::engine &engine = onednnEngine();
+  const memory::desc matrix({kSide, kSide}, type, memory::format_tag::ab);
+  const dnnl::matmul::primitive_desc desc(engine, matrix, matrix, matrix);
+  const dnnl::matmul product(desc);
+  const auto zeros = [&] {
+    memory m(matrix, engine);
+    std::memset(m.get_data_handle(), 0, matrix.get_size());
+    return m;
+  };
+  const std::unordered_map<int, memory> arguments = {
+      {DNNL_ARG_SRC, zeros()},
+      {DNNL_ARG_WEIGHTS, zeros()},
+      {DNNL_ARG_DST, zeros()}};
+  dnnl::stream stream(engine);
+  const double seconds = bestSeconds([&] {
+    product.execute(stream, arguments);
+    stream.wait();
+  });
+  return 2.0 * kSide * kSide * kSide / seconds;
+}
+
+DLC_MULTIVERSION void add(const float *a, const float *b, float *y,
+                          int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    y[i] = a[i] + b[i];
+}
+
+// Bytes a second, each counted where a command's are: once read, once written.
+double rateOfBytes(const Threads &threads) {
+  const auto array = [&] {
+    // Written first by the threads that will use it.
+    auto data = std::make_unique_for_overwrite<float[]>(kElements);
+    threads.parallelFor(kElements, 1, [&](int64_t begin, int64_t end) {
+      std::fill(data.get() + begin, data.get() + end, 1.0f);
+    });
+    return data;
+  };
+  const auto a = array(), b = array(), y = array();
+  const double seconds = bestSeconds([&] {
+    threads.parallelFor(kElements, 1, [&](int64_t begin, int64_t end) {
+      add(a.get() + begin, b.get() + begin, y.get() + begin, end - begin);
+    });
+  });
+  return 3.0 * sizeof(float) * kElements / seconds;
+}
+
+} // namespace
+
+Result<CpuFigures> measureCpu(int count) {
+  const Threads threads(count);
+  DLC_TRY(threads.check());
+  return guarded("measuring the CPU", [&]() -> Result<CpuFigures> {
+    threads.makeCurrent();
+    CpuFigures figures;
+    figures.threads = threads.count();
+    figures.date = tuneDate();
+    figures.single = rateOfProducts(memory::data_type::f32);
+    figures.half = rateOfProducts(memory::data_type::bf16);
+    figures.bandwidth = rateOfBytes(threads);
+    return figures;
+  });
+}
+
+} // namespace dlc
