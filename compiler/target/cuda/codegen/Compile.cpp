@@ -71,6 +71,18 @@ static bool isConvergent(const llvm::Loop &loop) {
   return false;
 }
 
+/// Stores may change what the next pass loads, so that copies of the body would
+/// not overlap, but take registers.
+static bool storesWhereItLoads(const llvm::Loop &loop) {
+  bool loads = false, stores = false;
+  for (llvm::BasicBlock *block : loop.blocks())
+    for (llvm::Instruction &i : *block) {
+      loads |= llvm::isa<llvm::LoadInst>(i);
+      stores |= llvm::isa<llvm::StoreInst>(i);
+    }
+  return loads && stores;
+}
+
 static void hintLoops(llvm::Module &module) {
   for (llvm::Function &f : module) {
     if (f.isDeclaration())
@@ -79,7 +91,8 @@ static void hintLoops(llvm::Module &module) {
     llvm::LoopInfo loops(dominators);
     for (llvm::Loop *loop : loops.getLoopsInPreorder())
       if (loop->isInnermost() && !isConvergent(*loop))
-        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count", kUnroll);
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.count",
+                                      storesWhereItLoads(*loop) ? 1 : kUnroll);
   }
 }
 
