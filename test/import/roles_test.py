@@ -137,6 +137,9 @@ class Roles(dlc.TestCase):
         tables = {"sines": np.concatenate([np.sin(angles), np.cos(angles)], 1), "waves": np.sin(angles), "slopes": 2.0 ** -np.arange(1, 9),
                   "inverse": 10000.0 ** -(d / 8), "range": np.arange(8), "line": np.linspace(-1, 1, 8),
                   "hann": np.hanning(24)[:-1], "hamming": np.hamming(16)}
+        sines = np.concatenate([np.sin(angles), np.cos(angles)], 1)[:, ::2]
+        plane = np.concatenate([np.repeat(sines[:4], 6, 0), np.tile(sines[:6], (4, 1))], 1)  # 4 lines of 6 places
+        tables |= {"plane": plane, "plane_behind_token": np.concatenate([np.zeros((1, 16)), plane]), "turned_plane": plane[:, ::-1]}
         for name, table in tables.items():
             name = "enc." + name
             with self.subTest(name):
@@ -151,7 +154,7 @@ class Roles(dlc.TestCase):
         learned = {"sines": tables["sines"] + 0.01 * np.random.RandomState(0).randn(24, 16), "ones": np.ones(8), "zeros": np.zeros((24, 16)),
                    "token": np.random.RandomState(0).randn(4), "rows": np.broadcast_to(np.log(np.arange(1, 17)), (24, 16)),
                    "rows_later": np.log(np.arange(1, 17)) + 1e-5 * np.random.RandomState(0).randn(24, 16),
-                   "steps": np.arange(24 * 16).reshape(24, 16), "logs": np.log(np.arange(1, 9))}
+                   "steps": np.arange(24 * 16).reshape(24, 16), "logs": np.log(np.arange(1, 9)), "sides": np.concatenate([np.repeat(np.random.RandomState(0).randn(4, 8), 6, 0), plane[:, 8:]], 1)}
         for name, table in learned.items():
             with self.subTest(name):
                 self.assertFalse(self.fixed(table, "enc." + name))

@@ -104,25 +104,94 @@ Formula ofVector(const Values &v, double epsilon) {
   return c && std::abs(*c) < 2 ? Formula::Window : Formula::None;
 }
 
-Formula ofTable(const Weight &weight, int64_t rows, int64_t columns) {
-  constexpr int64_t kFewestRows = 6;
-  constexpr double kPhases = 1e-3; // angles were rounded, too
-  if (rows < kFewestRows)
-    return Formula::None;
-  const double epsilon = epsilonOf(weight.dtype);
-  int64_t telling = 0;
-  bool waves = false;
-  for (int64_t column = 0; column < columns; ++column) {
-    const Values v = columnOf(weight, column, columns);
+/// Whether all columns are waves, some of which turn, and most can be told from
+/// a constant.
+class Waves {
+public:
+  explicit Waves(double epsilon) : epsilon(epsilon) {}
+
+  /// False where `v` is none.
+  bool add(const Values &v) {
+    constexpr double kPhases = 1e-3; // angles were rounded, too
     const Extent extent(v);
     const double rounding = 4 * epsilon * extent.largest;
     auto c = recurrence(v, kPhases * extent.range + rounding);
     if (!c || std::abs(*c) > 2 + kPhases)
-      return Formula::None;
+      return false;
+    ++columns;
     telling += extent.range > 8 * rounding;
-    waves |= turns(v);
+    turning |= turns(v);
+    return true;
   }
-  return waves && telling * 2 >= columns ? Formula::Sines : Formula::None;
+  Formula formula() const {
+    return turning && telling * 2 >= columns ? Formula::Sines : Formula::None;
+  }
+
+private:
+  const double epsilon;
+  int64_t columns = 0, telling = 0;
+  bool turning = false;
+};
+
+Formula ofTable(const Weight &weight, int64_t rows, int64_t columns) {
+  constexpr int64_t kFewestRows = 6;
+  if (rows < kFewestRows)
+    return Formula::None;
+  Waves waves(epsilonOf(weight.dtype));
+  for (int64_t column = 0; column < columns; ++column)
+    if (!waves.add(columnOf(weight, column, columns)))
+      return Formula::None;
+  return waves.formula();
+}
+
+/// The length of a grid's lines in a column that has one value a line, or a
+/// line's values again in each; 0 where it has neither.
+size_t lineLength(const Values &v) {
+  size_t length = 1;
+  while (length < v.size() && v[length] == v[0])
+    ++length;
+  if (length == 1)
+    length = size_t(std::find(v.begin() + 1, v.end(), v[0]) - v.begin());
+  return v.size() % length == 0 ? length : 0;
+}
+
+/// What a column of a grid with such lines is a function of: the place in the
+/// line or the line; empty where it is of both.
+Values alongOneAxis(const Values &v, size_t length) {
+  Values inLine(v.begin(), v.begin() + ptrdiff_t(length)), ofLine;
+  for (size_t i = 0; i < v.size(); i += length)
+    ofLine.push_back(v[i]);
+  bool isInLine = true, isOfLine = true;
+  for (size_t i = 0; i < v.size(); ++i) {
+    isInLine &= v[i] == inLine[i % length];
+    isOfLine &= v[i] == ofLine[i / length];
+  }
+  return isInLine ? inLine : isOfLine ? ofLine : Values();
+}
+
+/// A row for each place of a grid, behind one of zeros for a token perhaps.
+Formula ofGrid(const Weight &weight, int64_t rows, int64_t columns) {
+  constexpr size_t kShortestSide = 4;
+  if (rows < int64_t(kShortestSide * kShortestSide))
+    return Formula::None;
+  bool hasToken = true;
+  for (int64_t column = 0; column < columns && hasToken; ++column)
+    hasToken = valueAt(weight, column) == 0;
+  Waves waves(epsilonOf(weight.dtype));
+  size_t length = 0;
+  for (int64_t column = 0; column < columns; ++column) {
+    Values v = columnOf(weight, column, columns);
+    if (hasToken)
+      v.erase(v.begin());
+    if (column == 0)
+      length = lineLength(v);
+    if (length < kShortestSide || v.size() / length < kShortestSide)
+      return Formula::None;
+    const Values line = alongOneAxis(v, length);
+    if (line.empty() || !waves.add(line))
+      return Formula::None;
+  }
+  return waves.formula();
 }
 
 } // namespace
@@ -134,8 +203,10 @@ Formula formulaOf(const Weight &weight) {
     return Formula::None;
   if (shape.size() == 1)
     return ofVector(columnOf(weight, 0, 1), epsilonOf(weight.dtype));
-  return shape.size() == 2 ? ofTable(weight, shape[0], shape[1])
-                           : Formula::None;
+  if (shape.size() != 2)
+    return Formula::None;
+  const Formula ofRows = ofTable(weight, shape[0], shape[1]);
+  return ofRows == Formula::None ? ofGrid(weight, shape[0], shape[1]) : ofRows;
 }
 
 std::string_view nameOf(Formula formula) {

@@ -13,7 +13,8 @@ enum class Formula {
   Count,       // 0, 1, 2, ...
   Progression, // equal steps or equal ratios, no more than one dimension
   Window,      // a Hann or Hamming window, one dimension
-  Sines,       // each column a sine or cosine of the row, two dimensions
+  Sines,       // two dimensions, each column a sine or cosine of the row, or of
+               // the row's place along one side of a grid
 };
 
 /// Nothing that is constant is one, nor is what is shorter than four. Linear in
