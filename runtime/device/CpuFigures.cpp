@@ -41,7 +41,7 @@ std::optional<CpuFigures> findCpuFigures(const std::string &folder,
   };
   CpuFigures figures{figure("single"), figure("half"), figure("bandwidth"),
                      threads, entry->date};
-  if (figures.single <= 0 || figures.half <= 0 || figures.bandwidth <= 0)
+  if (figures.single <= 0 || figures.bandwidth <= 0)
     return std::nullopt;
   return figures;
 }
@@ -67,7 +67,8 @@ bool computesInBf16(const plan::Program &program,
 
 double secondsAtMost(const CpuFigures &figures, uint64_t flops, uint64_t bytes,
                      bool inBf16) {
-  const double rate = inBf16 ? figures.half : figures.single;
+  const double rate =
+      inBf16 && figures.half > 0 ? figures.half : figures.single;
   return std::max(static_cast<double>(flops) / rate,
                   static_cast<double>(bytes) / figures.bandwidth);
 }

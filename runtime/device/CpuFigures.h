@@ -12,9 +12,10 @@
 namespace dlc {
 
 struct CpuFigures {
-  double single = 0, half = 0; // FLOPs a second of large products: f32, bf16
-  double bandwidth =
-      0; // bytes a second that are read or written, beyond caches
+  // FLOPs a second of large products in f32 and bf16; 0: the CPU has none.
+  double single = 0, half = 0;
+  // Bytes a second that are read or written, beyond caches.
+  double bandwidth = 0;
   int threads = 0;
   std::string date; // "2026-11-21T15:30:00Z"
 };

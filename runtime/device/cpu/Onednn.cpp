@@ -19,11 +19,22 @@ static const dnnl::stream &onednnStream() {
   return stream;
 }
 
+bool onednnHasBf16() {
+  static const bool has = [] {
+    const memory::desc matrix({16, 16}, memory::data_type::bf16,
+                              memory::format_tag::ab);
+    return bool(dnnl::matmul::primitive_desc(onednnEngine(), matrix, matrix,
+                                             matrix, dnnl::primitive_attr(),
+                                             /*allow_empty=*/true));
+  }();
+  return has;
+}
+
 memory::data_type onednnType(plan::DType type) {
   if (type == plan::F32 || type == plan::F16)
     return memory::data_type::f32;
   if (type == plan::BF16)
-    return memory::data_type::bf16;
+    return onednnHasBf16() ? memory::data_type::bf16 : memory::data_type::f32;
   throw dnnl::error(dnnl_unimplemented, "element type is not f32, f16 or bf16");
 }
 
@@ -58,11 +69,11 @@ memory OnednnCommand::buffer(const Desc &desc, const Operand &operand) {
 
 memory OnednnCommand::converted(std::vector<Conversion> &list, const Desc &desc,
                                 const Operand &operand) {
-  if (typeOf(operand) != plan::F16)
+  const plan::DType type = typeOf(operand);
+  if (type == plan::F32 || onednnType(type) != memory::data_type::f32)
     return buffer(desc, operand);
   const memory wide = scratch(desc);
-  list.push_back(
-      {reinterpret_cast<F16 *>(operand.data), wide, elements(operand)});
+  list.push_back({operand.data, type, wide, elements(operand)});
   return wide;
 }
 
@@ -79,8 +90,11 @@ void OnednnCommand::convert(const std::vector<Conversion> &list, F loop) {
   for (const Conversion &c : list)
     device_.threads().parallelFor(
         c.count, kConvertGrain, [&](int64_t begin, int64_t end) {
-          loop(c.half, static_cast<float *>(c.wide.get_data_handle()), begin,
-               end);
+          auto *wide = static_cast<float *>(c.wide.get_data_handle());
+          if (c.type == plan::F16)
+            loop(reinterpret_cast<F16 *>(c.half), wide, begin, end);
+          else
+            loop(reinterpret_cast<Bf16 *>(c.half), wide, begin, end);
         });
 }
 
@@ -130,7 +144,7 @@ void OnednnCommand::moveScratch() {
 Status OnednnCommand::enqueue() {
   if (workspace_ != device_.workspace().data())
     moveScratch();
-  convert(widened_, [](const F16 *half, float *wide, int64_t begin,
+  convert(widened_, [](const auto *half, float *wide, int64_t begin,
                        int64_t end) { widen(half, wide, begin, end); });
   const FatalAllocations fatal;
   for (const Step &step : steps_)
@@ -139,7 +153,7 @@ Status OnednnCommand::enqueue() {
             static_cast<int>(step.arguments.size()), step.arguments.data());
         status != dnnl_success)
       return failed("{}: oneDNN reports {}", name_, dnnl_status2str(status));
-  convert(narrowed_, [](F16 *half, const float *wide, int64_t begin,
+  convert(narrowed_, [](auto *half, const float *wide, int64_t begin,
                         int64_t end) { narrow(wide, half, begin, end); });
   return {};
 }
@@ -192,8 +206,9 @@ Findings findCpuLibraries() {
   const dnnl_version_t *version = dnnl_version();
   Findings found = {
       {"oneDNN",
-       fmt::format("{}.{}.{}, uses {}", version->major, version->minor,
-                   version->patch, isaText(dnnl::get_effective_cpu_isa())),
+       fmt::format("{}.{}.{}, uses {}{}", version->major, version->minor,
+                   version->patch, isaText(dnnl::get_effective_cpu_isa()),
+                   onednnHasBf16() ? "" : ", computes bf16 in f32"),
        "", false}};
   return found;
 }

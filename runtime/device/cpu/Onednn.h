@@ -14,13 +14,16 @@ namespace dlc {
 
 const dnnl::engine &onednnEngine();
 
-// What the library computes an element type in: f32 and bf16 in themselves, f16
-// in f32; anything else throws dnnl::error.
+// Whether the library has bf16 on this CPU: not below AVX-512.
+bool onednnHasBf16();
+
+// What the library computes an element type in: f32 in itself, bf16 too where
+// it can, f16 in f32; anything else throws dnnl::error.
 dnnl::memory::data_type onednnType(plan::DType type);
 
-// A chain of primitives run in order. Build it inside buildOnednn(). f16 is
-// emulated: operands are widened to f32 scratch before the chain, results
-// rounded once after it.
+// A chain of primitives run in order. Build it inside buildOnednn(). Halves
+// that are computed in f32 are emulated: operands are widened to f32 scratch
+// before the chain, results rounded once after it.
 class OnednnCommand final : public Command {
 public:
   using Desc = dnnl::memory::desc;
@@ -59,7 +62,8 @@ private:
     std::vector<dnnl_exec_arg_t> arguments;
   };
   struct Conversion {
-    F16 *half;
+    std::byte *half;
+    plan::DType type;
     dnnl::memory wide;
     int64_t count;
   };

@@ -40,8 +40,11 @@ Status measure(const BenchArguments &arguments) {
     printJson(object);
   } else
     printOut("threads    {}\nf32        {:.1f} GFLOP/s\n"
-             "bf16       {:.1f} GFLOP/s\nbandwidth  {:.1f} GB/s\n",
-             figures.threads, figures.single / 1e9, figures.half / 1e9,
+             "bf16       {}\nbandwidth  {:.1f} GB/s\n",
+             figures.threads, figures.single / 1e9,
+             figures.half > 0
+                 ? fmt::format("{:.1f} GFLOP/s", figures.half / 1e9)
+                 : "computed in f32",
              figures.bandwidth / 1e9);
   return {};
 }
