@@ -10,9 +10,6 @@ using namespace mlir;
 namespace dlc::cuda {
 namespace {
 
-/// Bytes that a thread should wait for at once, and most rows that it takes.
-constexpr int64_t kInFlight = 64, kMostRows = 4;
-
 class Columns {
 public:
   using States = Body::States;
@@ -53,69 +50,30 @@ public:
 private:
   int64_t parts() const { return m.block / m.across; }
 
-  /// Rows whose elements are loaded before the first of them is added: those
-  /// of few bytes in flight leave memory waiting.
-  int64_t rowsAtOnce() const {
-    int64_t bytes = 0;
-    for (const KernelNode *load : plainLoads(roots))
-      bytes += load->varies ? m.vector * storageBytes(load->value) : 0;
-    const int64_t most = m.condition || !bytes ? 1 : kInFlight / bytes;
-    return std::clamp<int64_t>(std::min(most, m.row / parts()), 1, kMostRows);
-  }
-
   /// The thread's part, for all its columns one after another.
   States sum(Lanes &columns) {
-    const int64_t many = rowsAtOnce(), step = many * parts(),
-                  whole = many > 1 ? m.row / step * step : 0;
-    States states = sums.initial(m.vector);
-    if (whole)
-      states = loop(columns, part, whole, many, states);
-    if (whole < m.row || !m.row)
-      states = loop(columns, whole ? t.add(part, e.constant(whole)) : part,
-                    m.row, 1, states);
-    return states;
-  }
-  /// Over rows from `low` on, `many` of the thread's at a time.
-  States loop(Lanes &columns, Value low, int64_t high, int64_t many,
-              ValueRange carried) {
-    auto loop = scf::ForOp::create(e.b, e.loc, low, e.constant(high),
-                                   e.constant(many * parts()), carried);
+    auto loop = scf::ForOp::create(e.b, e.loc, part, e.constant(m.row),
+                                   e.constant(parts()), sums.initial(m.vector));
     OpBuilder::InsertionGuard guard(e.b);
     if (!loop.getBody()->empty())
       loop.getBody()->back().erase();
     e.b.setInsertionPointToEnd(loop.getBody());
     ScalarEmitter::Scope scope(e);
-    Value row = loop.getInductionVar();
-    ValueRange before = loop.getRegionIterArgs();
-    scf::YieldOp::create(e.b, e.loc,
-                         m.condition ? addIfChosen(columns, row, before)
-                                     : add(columns, row, many, before));
+    k.open(m.inner, loop.getInductionVar(), 2);
+    States next = m.condition ? addIfChosen(columns, loop.getRegionIterArgs())
+                              : add(columns, loop.getRegionIterArgs());
+    scf::YieldOp::create(e.b, e.loc, next);
     return loop.getResults();
   }
-  States add(Lanes &columns, Value first, int64_t many, ValueRange carried) {
-    std::vector<ScalarEmitter::Memory> memories(many);
-    std::vector<Lanes> elements;
-    auto in = [&](int64_t i, llvm::function_ref<void()> f) {
-      ScalarEmitter::Scope scope(e, &memories[i]);
-      k.open(m.inner, i ? t.add(first, e.constant(i * parts())) : first, 2);
-      f();
-    };
-    for (int64_t i = 0; i < many; ++i)
-      in(i, [&] {
-        elements.emplace_back(&columns);
-        elements.back().load(roots, 2);
-      });
-    States states(carried);
-    for (int64_t i = 0; i < many; ++i)
-      in(i, [&] {
-        States next;
-        elements[i].each([&](int64_t lane) {
-          llvm::append_range(next, k.combine(sums.all, sums.of(states, lane)));
-        });
-        storeFull(elements[i]);
-        states = next;
-      });
-    return states;
+  States add(Lanes &columns, ValueRange carried) {
+    Lanes elements(&columns);
+    elements.load(roots, 2);
+    States next;
+    elements.each([&](int64_t i) {
+      llvm::append_range(next, k.combine(sums.all, sums.of(carried, i)));
+    });
+    storeFull(elements);
+    return next;
   }
   void storeFull(Lanes &elements) {
     for (const KernelOutput &o : k.graph.outputs)
@@ -127,8 +85,7 @@ private:
   }
 
   /// Most elements are then not even read.
-  States addIfChosen(Lanes &columns, Value row, ValueRange carried) {
-    k.open(m.inner, row, 2);
+  States addIfChosen(Lanes &columns, ValueRange carried) {
     Value chosen;
     Lanes(&columns).each([&](int64_t i) {
       if (i == 0)
@@ -140,7 +97,7 @@ private:
     e.b.setInsertionPointToEnd(branch.thenBlock());
     {
       ScalarEmitter::Scope scope(e);
-      scf::YieldOp::create(e.b, e.loc, add(columns, row, 1, carried));
+      scf::YieldOp::create(e.b, e.loc, add(columns, carried));
     }
     e.b.setInsertionPointToEnd(branch.elseBlock());
     scf::YieldOp::create(e.b, e.loc, carried);
