@@ -67,7 +67,8 @@ Status fuzzStore(Job &job) {
                      .port = listener.port(),
                      .token = kToken,
                      .notice = {},
-                     .timeout = 5s};
+                     .timeout = 5s,
+                     .host = {}};
   DLC_ASSIGN(auto server,
              TcpStoreServer::serve(std::move(listener), kRanks, kToken));
   std::vector<Socket> others;
