@@ -123,8 +123,8 @@ private:
     // A single loop may end in elements of their own.
     if (m.outer.size() > 1 || last.size < 8 * m.vector)
       m.vector = dividing(m.vector, last.size);
-    int64_t threads = divideUp(m.rows, m.vector);
-    m.block = std::min(kBlock, roundUp(std::max<int64_t>(threads, 1), kWarp));
+    m.block =
+        std::min(kBlock, roundUp(std::max<int64_t>(m.elementwise(), 1), kWarp));
   }
 
   /// Whether neighbours in a row are far apart in memory.
@@ -252,8 +252,8 @@ int64_t Mapping::blocks() const {
     return divideUp(rows / last * tiles(), block / kWarp);
   if (kind == KernelSchedule::Rows)
     return divideUp(rows, block / across);
-  return divideUp(divideUp(rows, vector),
-                  kind == KernelSchedule::Columns ? across : block);
+  return kind == KernelSchedule::Columns ? divideUp(rows / vector, across)
+                                         : divideUp(elementwise(), block);
 }
 
 int64_t Mapping::tiles() const {

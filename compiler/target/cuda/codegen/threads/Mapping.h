@@ -23,7 +23,8 @@ constexpr int64_t kSquare = 32;
 /// A schedule's loops with the threads that they lie on: one-dimensional blocks
 /// of `block` threads, `grid` of them. The kind is the schedule's:
 ///
-///   Elementwise  a thread has `vector` adjacent elements of outer.back().
+///   Elementwise  a thread has `vector` adjacent elements of outer.back(), or
+///                one of the last ones, which make no vector.
 ///                With `transposed` a block has squares of kSquare elements of
 ///                that loop and of outer.back().
 ///   Rows         `across` threads share a row and each takes `chunks` vectors
@@ -54,6 +55,8 @@ struct Mapping : exec::Threads {
 
   /// What `grid` has to be.
   int64_t blocks() const;
+  /// Threads of a whole vector, and of one of the last elements.
+  int64_t elementwise() const { return rows / vector + rows % vector; }
   /// Whether 32 bits do not hold each index.
   bool needsWide(const KernelGraph &graph) const;
   /// Columns, sparse: warps that share a row of outer.back().
