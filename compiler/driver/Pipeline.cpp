@@ -92,22 +92,21 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
              gathers = options.train.allReduce.gathers();
   const GatherParametersOptions gather{options.train.allReduce.zeroPrefetch,
                                        options.train.allReduce.zeroWholeBytes};
-  phases.push_back(
-      {"plan",
-       "every step is commands on buffers at fixed places; "
-       "kernels are scheduled",
-       [=](OpPassManager &pm) {
-         pm.addPass(createPlanMemory({scatters}));
-         pm.addPass(createMergeLaunches({scatters, gathers}));
-         pm.addPass(createScheduleKernels());
-         if (shards)
-           pm.addPass(createShardUpdates({traits.runsParts, scatters}));
-         if (gathers)
-           pm.addPass(createGatherParameters(gather));
-         if (scatters)
-           pm.addPass(createScatterGradients());
-         pm.addPass(with(lowering, createMapThreads()));
-       }});
+  phases.push_back({"plan",
+                    "every step is commands on buffers at fixed places; "
+                    "kernels are scheduled",
+                    [=](OpPassManager &pm) {
+                      pm.addPass(createPlanMemory({scatters}));
+                      pm.addPass(createMergeLaunches({scatters, gathers}));
+                      pm.addPass(createScheduleKernels());
+                      if (shards)
+                        pm.addPass(createShardUpdates({scatters}));
+                      if (gathers)
+                        pm.addPass(createGatherParameters(gather));
+                      if (scatters)
+                        pm.addPass(createScatterGradients());
+                      pm.addPass(with(lowering, createMapThreads()));
+                    }});
   return phases;
 }
 

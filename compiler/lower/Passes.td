@@ -146,8 +146,7 @@ def ShardUpdates : Lower_ModulePass<"dlc-shard-updates"> {
   let description = [{Of a kernel that updates moments or averages of parameters element by element, each rank runs some of the
     items: the command has `shard`, the elements of an item. An all_gather behind it completes the parameters; its wait
     stands before the first other command that touches parameters, else at the end. Behind dlc-schedule-kernels.}];
-  let options = [Option<"parts", "parts", "bool", "true", "the target's devices can run some of a kernel's items">,
-    Option<"all", "all", "bool", "false", "also kernels that update parameters alone, which have no moments">];
+  let options = [Option<"all", "all", "bool", "false", "also kernels that update parameters alone, which have no moments">];
 }
 
 def GatherParameters : Lower_ModulePass<"dlc-gather-parameters"> {

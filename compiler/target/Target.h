@@ -49,8 +49,6 @@ struct LoweringTraits {
   /// Casts of all parameters are one launch, as launches cost more than what a
   /// cache keeps between a cast and its use.
   bool joinsCasts = false;
-  /// A rank can run some of a generated kernel's items alone.
-  bool runsParts = false;
 };
 
 struct CompiledKernels {

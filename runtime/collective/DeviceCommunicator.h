@@ -19,6 +19,18 @@ public:
   virtual Status allReduce(void *data, size_t count, DType type, ReduceOp op,
                            void *queue) = 0;
 
+  // Of adjacent pieces, one a rank, in their order and of so many elements,
+  // `own`, which may be this rank's in `data`, gets this rank's. A piece may be
+  // empty. Else as allReduce(), but that the order of a sum may be another.
+  virtual Status reduceScatter(void *data, std::span<const size_t> pieces,
+                               void *own, DType type, ReduceOp op,
+                               void *queue) = 0;
+
+  // In place: of adjacent pieces of so many bytes each rank has its own, in
+  // `data` or in `own`, if that is not null; then all have all.
+  virtual Status allGather(void *data, std::span<const size_t> pieces,
+                           const void *own, void *queue) = 0;
+
   // The device must have done its work up to number `stamp` within the timeout
   // from now, or from when it did the work before.
   virtual void expect(uint64_t stamp) = 0;

@@ -2,23 +2,42 @@
 
 namespace dlc {
 
+Result<int> DeviceReducer::add(Collective enqueue) {
+  DLC_ASSIGN(const int point, queue_.addPoint());
+  tickets_.push_back({std::move(enqueue), point});
+  return static_cast<int>(tickets_.size()) - 1;
+}
+
 Result<int> DeviceReducer::add(void *data, size_t count, DType type,
                                ReduceOp op) {
-  DLC_ASSIGN(const int point, queue_.addPoint());
-  reductions_.push_back({data, count, type, op, point});
-  return static_cast<int>(reductions_.size()) - 1;
+  return add([=, this](void *queue) {
+    return communicator_->allReduce(data, count, type, op, queue);
+  });
+}
+
+Result<int> DeviceReducer::addScatter(void *data, std::vector<size_t> pieces,
+                                      void *own, DType type, ReduceOp op) {
+  return add([=, this, pieces = std::move(pieces)](void *queue) {
+    return communicator_->reduceScatter(data, pieces, own, type, op, queue);
+  });
+}
+
+Result<int> DeviceReducer::addGather(void *data, std::vector<size_t> pieces,
+                                     const void *own) {
+  return add([=, this, pieces = std::move(pieces)](void *queue) {
+    return communicator_->allGather(data, pieces, own, queue);
+  });
 }
 
 Status DeviceReducer::start(int ticket) {
-  const Reduction &r = reductions_[ticket];
-  DLC_TRY(queue_.fork(r.point));
-  DLC_TRY(
-      communicator_->allReduce(r.data, r.count, r.type, r.op, queue_.handle()));
-  return queue_.mark(r.point);
+  const Ticket &t = tickets_[static_cast<size_t>(ticket)];
+  DLC_TRY(queue_.fork(t.point));
+  DLC_TRY(t.enqueue(queue_.handle()));
+  return queue_.mark(t.point);
 }
 
 Status DeviceReducer::wait(int ticket) {
-  return queue_.join(reductions_[ticket].point);
+  return queue_.join(tickets_[static_cast<size_t>(ticket)].point);
 }
 
 Status DeviceReducer::endStep() {

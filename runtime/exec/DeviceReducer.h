@@ -1,10 +1,11 @@
-// All-reduces on the communication queue of a device, beside its computation.
+// Collectives on the communication queue of a device, beside its computation.
 #pragma once
 
 #include "runtime/collective/DeviceCommunicator.h"
 #include "runtime/device/Device.h"
 #include "runtime/exec/Reducer.h"
 
+#include <functional>
 #include <vector>
 
 namespace dlc {
@@ -17,31 +18,27 @@ public:
       : queue_(queue), communicator_(std::move(communicator)) {}
 
   Result<int> add(void *data, size_t count, DType type, ReduceOp op) override;
-  Result<int> addScatter(void *, std::vector<size_t>, void *, DType,
-                         ReduceOp) override {
-    return incompatible("gradients in parts (--zero) are for CPUs alone so "
-                        "far");
-  }
-  Result<int> addGather(void *, std::vector<size_t>, const void *) override {
-    return incompatible("states in parts (--zero) are for CPUs alone so far");
-  }
+  Result<int> addScatter(void *data, std::vector<size_t> pieces, void *own,
+                         DType type, ReduceOp op) override;
+  Result<int> addGather(void *data, std::vector<size_t> pieces,
+                        const void *own) override;
   Status start(int ticket) override;
   Status wait(int ticket) override;
   Status endStep() override;
   Status status() override { return communicator_->status(); }
 
 private:
-  struct Reduction {
-    void *data;
-    size_t count;
-    DType type;
-    ReduceOp op;
+  // Enqueues a collective on the device's queue.
+  using Collective = std::function<Status(void *queue)>;
+  struct Ticket {
+    Collective enqueue;
     int point;
   };
+  Result<int> add(Collective enqueue);
 
   CommunicationQueue &queue_;
   std::unique_ptr<DeviceCommunicator> communicator_;
-  std::vector<Reduction> reductions_;
+  std::vector<Ticket> tickets_;
 };
 
 } // namespace dlc

@@ -64,3 +64,21 @@ exec.kernel @adamw {
   %w2 = dlc.sub %w1, %far : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
   dlc.yield %w2, %m2, %v2 : tensor<10000000xf32>, tensor<10000000xf32>, tensor<10000000xf32>
 }
+
+// Of which a rank may run a part: the last parameter is how many elements there are, and the last of them, which make no
+// vector, are threads' own.
+// MAP: @momentum parted
+// CHECK-LABEL: .entry momentum(
+// CHECK: .param .u64 momentum_param_3
+// CHECK: ld.param.b32 {{.*}}[momentum_param_3]
+// CHECK: setp.ge.u32
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK-COUNT-1: st.global.v4.b32
+// CHECK: ld.global.b32
+// CHECK: st.global.b32
+// CHECK: ret;
+exec.kernel @momentum parted {
+^bb0(%m: tensor<10000000xf32>, %g: tensor<10000000xf32>):
+  %sum = dlc.add %m, %g : (tensor<10000000xf32>, tensor<10000000xf32>) -> tensor<10000000xf32>
+  dlc.yield %sum : tensor<10000000xf32>
+}

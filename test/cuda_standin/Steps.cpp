@@ -212,7 +212,7 @@ protected:
 
 TEST_F(CudaPeers, AFailureNamesItsRank) {
   using Answers = std::vector<std::string>;
-  const std::string run = "rank 1 failed: all_reduce: unhandled cuda error";
+  const std::string run = "rank 1 failed: a collective: unhandled cuda error";
   const std::string call = "rank 1 failed: ncclAllReduce: unhandled cuda error";
   for (bool record : {false, true}) {
     const Answers answers = trainWith("1:1:run", record);
@@ -229,7 +229,7 @@ TEST_F(CudaPeers, AFailureNamesItsRank) {
 TEST_F(CudaPeers, AHangEndsAtTheDeadline) {
   for (bool record : {false, true})
     for (const std::string &answer : trainWith("1:1:hang", record))
-      EXPECT_EQ(answer, "7 all_reduce was not done in 1.5 s, and all ranks "
+      EXPECT_EQ(answer, "7 a collective was not done in 1.5 s, and all ranks "
                         "wait for it");
 }
 

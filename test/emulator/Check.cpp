@@ -29,6 +29,7 @@ struct Kernel {
   std::vector<Elements> inputs, outputs;
   int64_t extent;
   exec::Threads threads;
+  bool hasParts; // of which each may run alone
 };
 
 Elements elementsOf(mlir::Value v) {
@@ -57,7 +58,8 @@ public:
                {},
                {},
                op.getScheduleAttr().getValue().extent(),
-               op.getThreadsAttr().getValue()};
+               op.getThreadsAttr().getValue(),
+               op.getParted()};
       for (mlir::Value v : op.getBody().getArguments())
         k.inputs.push_back(elementsOf(v));
       for (mlir::Value v :
@@ -139,12 +141,21 @@ private:
         made.emplace_back(nullptr, a.bytes());
       return made;
     };
-    auto arguments = [&](std::vector<Guarded> &to) {
+    // From an element on, and of a kernel with parts so many.
+    auto arguments = [&](std::vector<Guarded> &to, int64_t from = 0,
+                         std::optional<int64_t> count = {}) {
+      const int64_t whole = k.outputs.front().count;
       std::vector<void *> all;
-      for (const Guarded &g : inputs)
-        all.push_back(g.data());
-      for (const Guarded &g : to)
-        all.push_back(g.data());
+      auto add = [&](const Elements &a, const Guarded &array) {
+        all.push_back(array.data() +
+                      (a.count == whole ? from * sizeOf(a.type) : 0));
+      };
+      for (size_t i = 0; i < inputs.size(); ++i)
+        add(k.inputs[i], inputs[i]);
+      for (size_t i = 0; i < to.size(); ++i)
+        add(k.outputs[i], to[i]);
+      if (k.hasParts)
+        all.push_back(reinterpret_cast<void *>(count.value_or(whole) - from));
       return all;
     };
     std::vector<Guarded> want = outputs(), got = outputs();
@@ -170,6 +181,20 @@ private:
                  " depends on the order of threads");
             return;
           }
+    }
+    if (k.hasParts) {
+      std::vector<Guarded> parts = outputs();
+      const int64_t half = k.outputs.front().count / 128 * 64;
+      for (const auto &all :
+           {arguments(parts, half), arguments(parts, 0, half)})
+        if (error = emulator->run(k.name, k.threads.grid, k.threads.block, all,
+                                  Order::Forward);
+            !error.empty())
+          fail(error);
+      for (size_t i = 0; i < got.size(); ++i)
+        if (std::memcmp(got[i].data(), parts[i].data(), got[i].size()))
+          fail(k.name + ": output " + std::to_string(i) +
+               " is another in parts");
     }
     std::vector<Guarded> nudged = outputs();
     for (size_t i = 0; i < inputs.size(); ++i)

@@ -79,9 +79,12 @@ private:
   }
   llvm::Constant *argumentsOf(exec::KernelOp kernel) {
     std::vector<std::pair<llvm::Constant *, int64_t>> rows;
+    const bool hasParts = kernel.getParted();
     auto add = [&](mlir::Value v, bool writes) {
-      rows.emplace_back(b.getInt64(writes ? 2 : 1),
-                        ir::tensorType(v).getNumElements() *
+      const auto type = ir::tensorType(v);
+      const bool isPart = hasParts && type.getRank();
+      rows.emplace_back(b.getInt64((writes ? 2 : 1) + (isPart ? 2 : 0)),
+                        (isPart ? 1 : type.getNumElements()) *
                             cuda::storageBytes(v));
     };
     for (mlir::Value v : kernel.getBody().getArguments())

@@ -12,8 +12,9 @@ using namespace dlc::test;
 namespace {
 
 struct Argument {
-  int64_t kind; // 1: read, 2: written
-  uint64_t bytes;
+  int64_t kind;   // 1: read, 2: written; 3, 4: so many elements of it as the
+                  // parameter behind all arguments says
+  uint64_t bytes; // of all, or of one of these elements
 };
 
 /// DLC_STANDIN_SEED: 1 or nothing is forward.
@@ -53,8 +54,15 @@ void gpu_launch(const standin::Launch *launch, const char *kernel,
 void gpu_accesses(const standin::Launch *launch, void *context,
                   void (*sink)(void *, standin::Access),
                   const Argument *arguments) {
-  for (int i = 0; arguments[i].kind; ++i)
+  int count = 0;
+  while (arguments[count].kind)
+    ++count;
+  for (int i = 0; i < count; ++i) {
+    const auto [kind, bytes] = arguments[i];
+    const uint64_t elements =
+        kind > 2 ? *static_cast<uint64_t *>(launch->parameters[count]) : 1;
     sink(context, {*static_cast<void **>(launch->parameters[i]),
-                   arguments[i].bytes, arguments[i].kind == 2});
+                   bytes * elements, kind % 2 == 0});
+  }
 }
 }

@@ -166,7 +166,30 @@ PatternModule elementwiseModule() {
   for (const std::string &t : kFloats)
     for (const Shape &s : kMatrices)
       p.add(biasRelu(s, t));
+  // Last elements for which a block of vectors has no threads left.
+  for (const Shape &s : {Shape{1, 1022}, Shape{1, 1023}, Shape{1, 2047}})
+    for (const std::string &t : kFloats)
+      p.add(biasRelu(s, t));
   p.add(biasRelu({0, 5}, "f32"));
+  return p.finish();
+}
+
+/// Momentum, of which ranks have parts.
+PatternModule partsModule() {
+  Patterns p("parts");
+  for (int64_t n : {1, 64, 1000, 1023, 2047, 10000})
+    for (const std::string &t : kFloats)
+      p.addParts(fill(R"(^bb0(%w: $W, %m: $M, %g: $W, %lr: tensor<f32>):
+  %k = dlc.cast %m : ($M) -> $W
+  %c = dlc.constant dense<0.9> : tensor<f32>
+  %d = dlc.mul %k, %c : ($W, tensor<f32>) -> $W
+  %s = dlc.add %d, %g : ($W, $W) -> $W
+  %u = dlc.mul %s, %lr : ($W, tensor<f32>) -> $W
+  %y = dlc.sub %w, %u : ($W, $W) -> $W
+  %z = dlc.cast %s : ($W) -> $M
+  dlc.yield %y, %z : $W, $M
+)",
+                      {{"$W", tensor({n}, "f32")}, {"$M", tensor({n}, t)}}));
   return p.finish();
 }
 
@@ -249,10 +272,15 @@ PatternModule otherReductionsModule() {
 } // namespace
 
 std::vector<PatternModule> patternModules() {
-  return {elementwiseModule(),       softmaxModule(),
-          layerNormBackwardModule(), crossEntropyAndArgMaxModule(),
-          columnsModule(),           otherReductionsModule(),
-          transposedModule(),        productsModule(),
+  return {elementwiseModule(),
+          partsModule(),
+          softmaxModule(),
+          layerNormBackwardModule(),
+          crossEntropyAndArgMaxModule(),
+          columnsModule(),
+          otherReductionsModule(),
+          transposedModule(),
+          productsModule(),
           largeTilesModule()};
 }
 

@@ -35,6 +35,10 @@ public:
     module.text += "exec.kernel @" + name + " {\n" + body + "}\n";
     ++module.kernels;
   }
+  void addParts(const std::string &body) {
+    module.text += "exec.kernel @k" + std::to_string(module.kernels++) +
+                   " parted {\n" + body + "}\n";
+  }
   PatternModule finish() {
     module.text = "module {\n" + module.text + "}\n";
     return std::move(module);

@@ -107,6 +107,10 @@ private:
       set("block", threads.block);
       if (threads.tile)
         set("tensor_cores", 1);
+      if (kernel.getParted()) {
+        set("extent", kernel.getScheduleAttr().getValue().extent());
+        set("vector", threads.vector);
+      }
     } else {
       const exec::Schedule &schedule = kernel.getScheduleAttr().getValue();
       set("extent", schedule.extent());

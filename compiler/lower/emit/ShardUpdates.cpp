@@ -41,11 +41,15 @@ int64_t itemOf(exec::KernelOp kernel) {
       full = type.getShape();
     return !type.getRank() || type.getShape() == full;
   };
+  // Any element is computed as the first is.
   Block &body = kernel.getBody().front();
   bool all = llvm::all_of(body.getArguments(), fits);
-  for (Operation &op : body)
+  for (Operation &op : body) {
+    if (auto constant = dyn_cast<ir::ConstantOp>(op))
+      all &= isa<SplatElementsAttr>(constant.getValue());
     all &= isa<ir::ElementwiseInterface, ir::ConstantOp, ir::YieldOp>(op) &&
            llvm::all_of(op.getResults(), fits);
+  }
   return !all ? 0 : schedule.block ? schedule.block : schedule.inner[0].size;
 }
 
@@ -157,8 +161,8 @@ private:
                          });
     if (states.empty() && !updates)
       return 0;
-    const int64_t item =
-        itemOf(symbols.lookup<exec::KernelOp>(launch.getKernel()));
+    auto kernel = symbols.lookup<exec::KernelOp>(launch.getKernel());
+    const int64_t item = itemOf(kernel);
     const bool isWhole = llvm::any_of(launch.getOutputs(), [&](Value v) {
       return isRankless(v) || (homeOf(v) != "param" && statesIn(v).empty());
     });
@@ -167,6 +171,7 @@ private:
     launch->setAttr(
         kShard,
         IntegerAttr::get(IntegerType::get(module.getContext(), 64), item));
+    kernel.setParted(true);
     done.insert_range(states);
     return item;
   }
@@ -188,12 +193,6 @@ struct ShardUpdates : impl::ShardUpdatesBase<ShardUpdates> {
   using ShardUpdatesBase::ShardUpdatesBase;
 
   void runOnOperation() final {
-    if (!parts) {
-      getOperation().emitError("--zero: the target's devices cannot run a "
-                               "part of a kernel's items so far; compile with "
-                               "--zero=0, or with --target=cpu");
-      return signalPassFailure();
-    }
     if (failed(Sharder(getOperation(), all).run()))
       signalPassFailure();
   }

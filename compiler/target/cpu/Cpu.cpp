@@ -20,7 +20,7 @@ public:
   explicit Cpu(std::string cpu) : cpu(std::move(cpu)) {}
 
   StringRef name() const override { return "cpu"; }
-  LoweringTraits lowering() const override { return {.runsParts = true}; }
+  LoweringTraits lowering() const override { return {}; }
 
   bool chooses(StringRef row) const override { return row == "conv"; }
   Ways waysOf(ir::PlaceableInterface op) const override {

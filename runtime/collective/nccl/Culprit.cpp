@@ -5,7 +5,7 @@
 
 namespace dlc {
 
-// "0 17 16 3 all_reduce: ..."
+// "0 17 16 3 a collective: ..."
 static std::string encode(const Report &report) {
   return fmt::format("{} {} {} {} {}", static_cast<int>(report.kind),
                      report.steps, report.done, report.inputs, report.what);

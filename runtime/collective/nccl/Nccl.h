@@ -18,7 +18,13 @@ namespace dlc {
   F(ncclCommFinalize)                                                          \
   F(ncclCommDestroy)                                                           \
   F(ncclCommAbort)                                                             \
-  F(ncclAllReduce)
+  F(ncclAllReduce)                                                             \
+  F(ncclReduceScatter)                                                         \
+  F(ncclAllGather)                                                             \
+  F(ncclReduce)                                                                \
+  F(ncclBroadcast)                                                             \
+  F(ncclGroupStart)                                                            \
+  F(ncclGroupEnd)
 
 struct NcclFunctions {
 #define DLC_FIELD(name) decltype(&::name) name = nullptr;

@@ -1,4 +1,4 @@
-// Reductions by NCCL. Nothing blocks: initialisation and calls are polled, and
+// Collectives by NCCL. Nothing blocks: initialisation and calls are polled, and
 // a thread has everything aborted when a reduction fails or is late.
 #include "runtime/base/process/Boundary.h"
 #include "runtime/collective/nccl/Culprit.h"
@@ -33,8 +33,15 @@ Result<ncclDataType_t> ncclType(DType type) {
   case DType::I32:
     return ncclInt32;
   default:
-    return failed("cannot all-reduce {}", nameOf(type));
+    return failed("cannot reduce {}", nameOf(type));
   }
+}
+
+// As NCCL's own collectives of pieces want them; none is empty.
+bool areEqual(std::span<const size_t> pieces) {
+  return pieces.front() > 0 && std::ranges::all_of(pieces, [&](size_t n) {
+           return n == pieces.front();
+         });
 }
 
 class NcclCommunicator final : public DeviceCommunicator {
@@ -48,11 +55,19 @@ public:
 
   Status allReduce(void *data, size_t count, DType type, ReduceOp op,
                    void *queue) override;
+  Status reduceScatter(void *data, std::span<const size_t> pieces, void *own,
+                       DType type, ReduceOp op, void *queue) override;
+  Status allGather(void *data, std::span<const size_t> pieces, const void *own,
+                   void *queue) override;
   void expect(uint64_t stamp) override;
   Status status() override;
 
 private:
   ncclResult_t settle(ncclResult_t result);
+  template <class Call> Status enqueue(std::string_view name, Call call);
+  template <class Call>
+  ncclResult_t forEachPiece(void *data, std::span<const size_t> pieces,
+                            size_t size, Call call);
   std::string describe(ncclResult_t result, std::string_view action) const;
   Status known(std::unique_lock<std::mutex> &lock);
   std::optional<Report> ask();
@@ -186,21 +201,95 @@ static ncclRedOp_t ncclOp(ReduceOp op) {
                                : ncclSum;
 }
 
-Status NcclCommunicator::allReduce(void *data, size_t count, DType type,
-                                   ReduceOp op, void *queue) {
-  if (op == ReduceOp::Mean && !isFloat(type))
-    return failed("cannot all-reduce the mean of {}", nameOf(type));
-  DLC_ASSIGN(const ncclDataType_t element, ncclType(type));
+static Status checkMean(DType type, ReduceOp op) {
+  return op == ReduceOp::Mean && !isFloat(type)
+             ? failed("cannot reduce to the mean of {}", nameOf(type))
+             : Status();
+}
+
+// Makes a call of the library, which begins it, and waits until it has.
+template <class Call>
+Status NcclCommunicator::enqueue(std::string_view name, Call call) {
   std::unique_lock lock(mutex_);
   DLC_TRY(known(lock));
-  const ncclResult_t enqueued = settle(
-      nccl_->ncclAllReduce(data, data, count, element, ncclOp(op),
-                           communicator_, static_cast<cudaStream_t>(queue)));
+  const ncclResult_t enqueued = settle(call());
   if (enqueued == ncclSuccess)
     return {};
   return fail(lock,
               {enqueued == ncclRemoteError ? Report::Told : Report::Failed,
-               expected_, done_, 0, describe(enqueued, "ncclAllReduce")});
+               expected_, done_, 0, describe(enqueued, name)});
+}
+
+// One call a piece, by its rank, as one: NCCL's own collectives of pieces want
+// all of one size.
+template <class Call>
+ncclResult_t NcclCommunicator::forEachPiece(void *data,
+                                            std::span<const size_t> pieces,
+                                            size_t size, Call call) {
+  ncclResult_t result = nccl_->ncclGroupStart();
+  auto *at = static_cast<std::byte *>(data);
+  for (size_t rank = 0; rank < pieces.size(); ++rank) {
+    if (result == ncclSuccess && pieces[rank] > 0)
+      if (result = call(static_cast<int>(rank), at, pieces[rank]);
+          result == ncclInProgress)
+        result = ncclSuccess;
+    at += pieces[rank] * size;
+  }
+  const ncclResult_t ended = nccl_->ncclGroupEnd();
+  return result == ncclSuccess ? ended : result;
+}
+
+Status NcclCommunicator::allReduce(void *data, size_t count, DType type,
+                                   ReduceOp op, void *queue) {
+  DLC_TRY(checkMean(type, op));
+  DLC_ASSIGN(const ncclDataType_t element, ncclType(type));
+  return enqueue("ncclAllReduce", [&] {
+    return nccl_->ncclAllReduce(data, data, count, element, ncclOp(op),
+                                communicator_,
+                                static_cast<cudaStream_t>(queue));
+  });
+}
+
+Status NcclCommunicator::reduceScatter(void *data,
+                                       std::span<const size_t> pieces,
+                                       void *own, DType type, ReduceOp op,
+                                       void *queue) {
+  DLC_TRY(checkMean(type, op));
+  DLC_ASSIGN(const ncclDataType_t element, ncclType(type));
+  auto *const stream = static_cast<cudaStream_t>(queue);
+  if (areEqual(pieces))
+    return enqueue("ncclReduceScatter", [&] {
+      return nccl_->ncclReduceScatter(data, own, pieces.front(), element,
+                                      ncclOp(op), communicator_, stream);
+    });
+  const int self = group_.control->rank();
+  return enqueue("ncclReduce", [&] {
+    return forEachPiece(
+        data, pieces, sizeOf(type), [&](int rank, void *at, size_t count) {
+          return nccl_->ncclReduce(at, rank == self ? own : at, count, element,
+                                   ncclOp(op), rank, communicator_, stream);
+        });
+  });
+}
+
+Status NcclCommunicator::allGather(void *data, std::span<const size_t> pieces,
+                                   const void *own, void *queue) {
+  auto *const stream = static_cast<cudaStream_t>(queue);
+  const auto self = static_cast<size_t>(group_.control->rank());
+  if (areEqual(pieces))
+    return enqueue("ncclAllGather", [&] {
+      const void *from =
+          own ? own : static_cast<std::byte *>(data) + self * pieces.front();
+      return nccl_->ncclAllGather(from, data, pieces.front(), ncclUint8,
+                                  communicator_, stream);
+    });
+  return enqueue("ncclBroadcast", [&] {
+    return forEachPiece(data, pieces, 1, [&](int rank, void *at, size_t count) {
+      return nccl_->ncclBroadcast(own && size_t(rank) == self ? own : at, at,
+                                  count, ncclUint8, rank, communicator_,
+                                  stream);
+    });
+  });
 }
 
 void NcclCommunicator::expect(uint64_t stamp) {
@@ -245,7 +334,7 @@ std::optional<Report> NcclCommunicator::ask() {
     return std::nullopt;
   return Report{state == ncclRemoteError ? Report::Told : Report::Failed,
                 expected_, done_, 0,
-                nccl_->describe(state, "all_reduce", communicator_)};
+                nccl_->describe(state, "a collective", communicator_)};
 }
 
 // What is wrong now, if anything; with the lock held.
@@ -263,7 +352,7 @@ std::optional<Report> NcclCommunicator::look() {
   done_ = *completed;
   if (done_ < expected_ && Clock::now() - since_ > group_.timeout)
     return Report{Report::Late, expected_, done_, group_.computed(),
-                  fmt::format("all_reduce was not done in {} s",
+                  fmt::format("a collective was not done in {} s",
                               group_.timeout.count() / 1000.0)};
   return std::nullopt;
 }

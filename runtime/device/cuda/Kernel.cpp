@@ -1,5 +1,7 @@
 // kernel: a function of the generated modules. Its parameters are the addresses
-// of inputs, then outputs.
+// of inputs, then outputs, and of one that ranks share out (attribute vector)
+// the number of elements that there are.
+#include "runtime/base/numbers/Checked.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/plan/Attributes.h"
 
@@ -9,15 +11,18 @@ namespace {
 class Kernel final : public Command {
 public:
   Kernel(const GpuContext &context, const CommandSpec &spec,
-         CUfunction function, unsigned grid, unsigned block, unsigned shared)
+         CUfunction function, unsigned grid, unsigned block, unsigned shared,
+         std::optional<int64_t> count)
       : context_(context), name_(describe(spec)), function_(function),
-        grid_(grid), block_(block), shared_(shared) {
+        grid_(grid), block_(block), shared_(shared), count_(count.value_or(0)) {
     for (const Operand &operand : spec.inputs)
       pointers_.push_back(gpuAddress(operand.data));
     for (const Operand &operand : spec.outputs)
       pointers_.push_back(gpuAddress(operand.data));
     for (CUdeviceptr &pointer : pointers_)
       parameters_.push_back(&pointer);
+    if (count)
+      parameters_.push_back(&count_);
   }
 
   Status enqueue() override {
@@ -34,12 +39,17 @@ private:
   std::string name_;
   CUfunction function_;
   unsigned grid_, block_, shared_;
+  int64_t count_;
   std::vector<CUdeviceptr> pointers_;
   std::vector<void *> parameters_;
 };
 
 // What a launch may be on every GPU that we compile for.
 constexpr int64_t kMostBlocks = (int64_t(1) << 31) - 1, kMostThreads = 1024;
+
+// Elements of a thread of a kernel of parts, at most, and bytes of an access.
+constexpr int64_t kMostVector = 8;
+constexpr uint64_t kAccess = 16;
 
 // An attribute that has to be in [least, most].
 Result<unsigned> sizeOf(const CommandSpec &spec, const char *name,
@@ -49,6 +59,39 @@ Result<unsigned> sizeOf(const CommandSpec &spec, const char *name,
     return corrupt(spec, fmt::format("{} is {}, expected {} to {}", name, size,
                                      least, most));
   return static_cast<unsigned>(size);
+}
+
+// What a rank has of such a kernel's elements.
+struct Elements {
+  int64_t count;
+  unsigned grid; // of all ranks at most what the command says
+};
+
+Result<Elements> elementsOf(const CommandSpec &spec, unsigned grid,
+                            unsigned block) {
+  DLC_ASSIGN(const unsigned vector, sizeOf(spec, "vector", 1, kMostVector));
+  std::optional<uint64_t> count;
+  for (const auto *operands : {&spec.inputs, &spec.outputs})
+    for (const Operand &operand : *operands) {
+      const auto &shape = operand.type->shape();
+      if (shape.empty())
+        continue;
+      const std::optional<uint64_t> own = checkedElements(shape);
+      if (!own || (count && count != own))
+        return corrupt(spec, "operands of a kernel of parts differ in size");
+      if (gpuAddress(operand.data) % kAccess)
+        return corrupt(spec, "a part begins between two vectors");
+      count = own;
+    }
+  const uint64_t threads =
+                     count.value_or(0) / vector + count.value_or(0) % vector,
+                 blocks = (threads + block - 1) / block;
+  // Elements that make no vector are few, and the last rank's.
+  if (blocks > uint64_t(grid) + 1)
+    return corrupt(spec, fmt::format("{} blocks, expected at most {}", blocks,
+                                     uint64_t(grid) + 1));
+  return Elements{static_cast<int64_t>(count.value_or(0)),
+                  static_cast<unsigned>(blocks)};
 }
 
 Result<std::unique_ptr<Command>> bindKernel(CudaDevice &device,
@@ -64,8 +107,15 @@ Result<std::unique_ptr<Command>> bindKernel(CudaDevice &device,
       plan::stringAttribute(spec.command, "symbol", ""), block, shared);
   if (!function)
     return function.status().withContext(describe(spec));
-  return std::make_unique<Kernel>(context, spec, *function, grid, block,
-                                  static_cast<unsigned>(shared));
+  std::optional<int64_t> count;
+  unsigned blocks = grid;
+  if (plan::findAttribute(spec.command, "vector")) {
+    DLC_ASSIGN(const Elements elements, elementsOf(spec, grid, block));
+    count = elements.count;
+    blocks = elements.grid;
+  }
+  return std::make_unique<Kernel>(context, spec, *function, blocks, block,
+                                  static_cast<unsigned>(shared), count);
 }
 
 constexpr GpuKind kKernelKinds[] = {{"kernel", bindKernel}};

@@ -123,6 +123,8 @@ CommandSpec Shards::localise(const plan::Program &program, CommandSpec spec,
   if (empty())
     return spec;
   const bool isShared = plan::shardOf(spec.command) != 0;
+  if (isShared && plan::takesElements(spec.command))
+    return narrow(program, std::move(spec), types);
   plan::Items items;
   forEach(
       program, spec,
@@ -172,6 +174,11 @@ CommandSpec Shards::narrow(const plan::Program &program, CommandSpec spec,
   forEach(
       program, spec,
       [&](const plan::Buffer &buffer, const Place *place, Operand &operand) {
+        const bool inside = place && buffer.offset() == place->range.offset;
+        const uint64_t to =
+            inside ? place->local : offsetOf(buffer.region(), buffer.offset());
+        operand.data +=
+            static_cast<int64_t>(to) - static_cast<int64_t>(buffer.offset());
         if (buffer.type().shape().empty())
           return;
         const auto count =
@@ -180,10 +187,7 @@ CommandSpec Shards::narrow(const plan::Program &program, CommandSpec spec,
             static_cast<int64_t>(sizeOf(*plan::dtypeOf(buffer.type().dtype())));
         const int64_t begin = std::min(items.first * item, count),
                       end = std::min(items.last * item, count);
-        if (place && buffer.offset() == place->range.offset)
-          operand.data += static_cast<int64_t>(place->local) -
-                          static_cast<int64_t>(buffer.offset());
-        else
+        if (!inside)
           operand.data += begin * size;
         plan::TensorType &type = types.emplace_back();
         type.set_dtype(buffer.type().dtype());

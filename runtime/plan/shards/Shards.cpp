@@ -37,6 +37,10 @@ int64_t shardOf(const Command &command) {
   return command.kind() == "kernel" ? intAttribute(command, "shard", 0) : 0;
 }
 
+bool takesElements(const Command &command) {
+  return intAttribute(command, "vector", 0) != 0;
+}
+
 bool gathersElsewhere(const Command &command) {
   return command.kind() == "all_gather" && command.inputs_size() == 1 &&
          command.outputs_size() == 1 && command.inputs(0) != command.outputs(0);

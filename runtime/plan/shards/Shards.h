@@ -31,6 +31,9 @@ std::vector<size_t> piecesOf(uint64_t bytes, int64_t extent, uint64_t item,
 
 // Elements of an item of a kernel of which ranks run a part; 0: all run it.
 int64_t shardOf(const Command &command);
+// Whether such a kernel is given the elements that a rank has, as if there were
+// no others, rather than the numbers of its items.
+bool takesElements(const Command &command);
 // Whether the command completes what each rank has a part of in another place.
 bool gathersElsewhere(const Command &command);
 // Whether the command takes whatever part of its operands a rank has: a wait,

@@ -1,11 +1,12 @@
 // NCCL's interface: what runtime/collective/nccl/Nccl.h calls, and no more. A
-// reduction is work on a stream of the stand-in driver and really reduces.
+// collective, or a group of them, is work on a stream of the stand-in driver
+// and really moves and adds.
 //
 // Communicators are non-blocking: a call returns "in progress", and what it
 // begins is done by a thread of its own. Until then only
 // ncclCommGetAsyncError, ncclGetLastError and ncclCommAbort may be called.
 //
-// DLC_STANDIN_NCCL_FAULT=<rank>:<n>:<what>: the n-th reduction of that rank
+// DLC_STANDIN_NCCL_FAULT=<rank>:<n>:<what>: the n-th collective of that rank
 // fails when it is called ("call"), is never enqueued ("stall"), fails when it
 // runs ("run") or never ends ("hang"). DLC_STANDIN_NCCL_VERSION is what
 // ncclGetVersion says.
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -36,10 +38,10 @@ using std::chrono::microseconds, std::chrono::milliseconds;
 struct CommunicatorState {
   std::shared_ptr<Segment> segment;
   int rank;
-  int reductions = 0;
+  int collectives = 0;
   std::atomic<ncclResult_t> result = ncclInProgress; // of the call before
   std::atomic<ncclResult_t> failure = ncclSuccess;   // of work; it stays
-  std::atomic<int> graphs = 0; // reductions that a graph has
+  std::atomic<int> graphs = 0; // collectives that a graph has
   bool isMet = false, isFinal = false;
 };
 
@@ -80,38 +82,59 @@ DType typeOf(ncclDataType_t type) {
     return DType::I64;
   case ncclInt32:
     return DType::I32;
+  case ncclUint8:
+    return DType::U8;
   default:
     return DType::F32;
   }
 }
 
-struct Reduction {
-  std::shared_ptr<State> state;
-  int number;
-  std::byte *data;
+// A sum at one rank or all, or bytes of one rank at all.
+struct Step {
+  const std::byte *from;
+  std::byte *to;
   size_t count;
   DType type;
-  bool mean, isCaptured;
+  bool sums, mean;
+  int root; // below 0: all
+};
 
-  ~Reduction() { state->graphs -= isCaptured; }
+// What one call, or all of a group, has enqueued.
+struct Collective {
+  std::shared_ptr<State> state;
+  std::string name;
+  int number;
+  std::vector<Step> steps;
+  std::vector<Access> accesses;
+  cudaStream_t stream;
+  bool isCaptured;
+
+  ~Collective() { state->graphs -= isCaptured; }
 };
 
 // All ranks add the slots in the same order: the same bits everywhere.
-bool reduce(const Reduction &r) {
-  Segment &segment = *r.state->segment;
-  const size_t size = sizeOf(r.type), most = kSlot / size;
-  for (size_t at = 0; at < r.count; at += most) {
-    const size_t count = std::min(most, r.count - at);
-    std::byte *own = segment.slot(r.state->rank), *data = r.data + at * size;
-    std::memcpy(own, data, count * size);
-    if (r.mean)
-      scale(own, count, r.type, 1.0 / segment.ranks());
+bool exchange(const Step &step, const State &state) {
+  Segment &segment = *state.segment;
+  const size_t size = sizeOf(step.type), most = kSlot / size;
+  const bool gets = step.root < 0 || !step.sums || step.root == state.rank,
+             gives = step.sums || step.root == state.rank;
+  for (size_t at = 0; at < step.count; at += most) {
+    const size_t count = std::min(most, step.count - at);
+    std::byte *own = segment.slot(state.rank);
+    if (gives)
+      std::memcpy(own, step.from + at * size, count * size);
+    if (gives && step.mean)
+      scale(own, count, step.type, 1.0 / segment.ranks());
     if (!segment.meet())
       return false;
     std::vector<const std::byte *> sources;
     for (int rank = 0; rank < segment.ranks(); ++rank)
       sources.push_back(segment.slot(rank));
-    reduceInOrder(data, sources, count, r.type, ReduceOp::Sum);
+    if (gets && step.sums)
+      reduceInOrder(step.to + at * size, sources, count, step.type,
+                    ReduceOp::Sum);
+    else if (gets)
+      std::memcpy(step.to + at * size, segment.slot(step.root), count * size);
     if (!segment.meet())
       return false;
   }
@@ -119,34 +142,38 @@ bool reduce(const Reduction &r) {
 }
 
 CUresult run(void *data) {
-  const Reduction &r = *static_cast<Reduction *>(data);
-  const std::string what = fault(r.state->rank, r.number);
+  const Collective &c = *static_cast<Collective *>(data);
+  const std::string what = fault(c.state->rank, c.number);
   if (what == "run") {
-    r.state->failure = ncclUnhandledCudaError;
+    c.state->failure = ncclUnhandledCudaError;
     return CUDA_SUCCESS;
   }
-  while (what == "hang" && !r.state->segment->aborted())
+  while (what == "hang" && !c.state->segment->aborted())
     std::this_thread::sleep_for(milliseconds(1));
-  reduce(r); // an abort ends it, as it ends NCCL's kernels
+  for (const Step &step : c.steps)
+    if (!exchange(step, *c.state))
+      break; // an abort ends it, as it ends NCCL's kernels
   return CUDA_SUCCESS;
 }
 
-// On the thread of the call.
-ncclResult_t enqueue(Reduction *reduction, cudaStream_t stream) {
-  const Interface &driver = *standin::standin();
-  const Access access{reduction->data,
-                      reduction->count * sizeOf(reduction->type), true};
-  const std::string name = fmt::format(
-      "ncclAllReduce {} x {}", reduction->count, nameOf(reduction->type));
-  const Work work{
-      name.c_str(), run,
-      reduction,    [](void *data) { delete static_cast<Reduction *>(data); },
-      &access,      1};
-  return driver.enqueue(reinterpret_cast<CUstream>(stream), work) ==
+// On a thread of NCCL's.
+ncclResult_t enqueue(Collective *collective) {
+  const Work work{collective->name.c_str(),
+                  run,
+                  collective,
+                  [](void *data) { delete static_cast<Collective *>(data); },
+                  collective->accesses.data(),
+                  static_cast<int>(collective->accesses.size())};
+  return standin::standin()->enqueue(
+             reinterpret_cast<CUstream>(collective->stream), work) ==
                  CUDA_SUCCESS
              ? ncclSuccess
              : ncclUnhandledCudaError;
 }
+
+thread_local int depth = 0;                // of groups
+thread_local ncclComm_t grouped = nullptr; // whose calls this group has
+thread_local std::unique_ptr<Collective> group;
 
 // The call may be made now.
 bool isAllowed(ncclComm_t communicator, const char *call) {
@@ -168,6 +195,69 @@ void waitForGraphs(const State &state) {
     std::this_thread::sleep_for(milliseconds(1));
   }
 }
+
+// Begins what was called.
+ncclResult_t begin(std::unique_ptr<Collective> collective) {
+  const std::shared_ptr<State> state = collective->state;
+  if (const ncclResult_t failure = state->failure; failure != ncclSuccess)
+    return failure;
+  const Interface &driver = *standin::standin();
+  collective->number = ++state->collectives;
+  const std::string what = fault(state->rank, collective->number);
+  if (what == "call")
+    return state->result = ncclUnhandledCudaError;
+  state->result = ncclInProgress;
+  if (what == "stall")
+    return ncclInProgress;
+  collective->isCaptured =
+      driver.isCaptured(reinterpret_cast<CUstream>(collective->stream));
+  state->graphs += collective->isCaptured;
+  std::thread([state, made = collective.release(),
+               order = driver.shareOrder()] {
+    standin::standin()->adoptOrder(order);
+    std::this_thread::sleep_for(microseconds(50)); // the caller is back before
+    state->result = enqueue(made);
+  }).detach();
+  return ncclInProgress;
+}
+
+// A call of these steps, which touches these.
+ncclResult_t call(const char *name, ncclComm_t communicator,
+                  cudaStream_t stream, std::vector<Step> steps,
+                  std::vector<Access> accesses) {
+  if (!isAllowed(communicator, name))
+    return ncclInvalidUsage;
+  if (grouped && grouped != communicator)
+    return ncclInvalidUsage;
+  std::unique_ptr<Collective> own;
+  std::unique_ptr<Collective> &collective = depth ? group : own;
+  if (!collective)
+    collective = std::make_unique<Collective>(
+        communicator->state,
+        fmt::format("{} {} x {}", name, steps.front().count,
+                    nameOf(steps.front().type)),
+        0, std::vector<Step>(), std::vector<Access>(), stream, false);
+  collective->steps.insert(collective->steps.end(), steps.begin(), steps.end());
+  collective->accesses.insert(collective->accesses.end(), accesses.begin(),
+                              accesses.end());
+  if (depth) {
+    grouped = communicator;
+    return ncclSuccess;
+  }
+  return begin(std::move(own));
+}
+
+// What is done in place has each rank's part where it is in the whole.
+void checkInPlace(const char *name, const std::byte *whole, size_t bytes,
+                  const std::byte *part, size_t partBytes, int rank) {
+  const bool overlaps = part < whole + bytes && whole < part + partBytes;
+  if (overlaps && part != whole + static_cast<size_t>(rank) * partBytes)
+    standin::standin()->complain(
+        fmt::format("{} in place, but not of the rank's own part", name)
+            .c_str());
+}
+
+bool isReduction(ncclRedOp_t op) { return op == ncclSum || op == ncclAvg; }
 
 // The version of CUDA that it was made for.
 int ownCuda() {
@@ -289,33 +379,95 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t communicator, cudaStream_t stream) {
-  if (from != to || (op != ncclSum && op != ncclAvg))
+  if (from != to || !isReduction(op))
     return ncclInvalidArgument;
-  if (!isAllowed(communicator, "ncclAllReduce"))
+  auto *data = static_cast<std::byte *>(to);
+  return call("ncclAllReduce", communicator, stream,
+              {{data, data, count, typeOf(type), true, op == ncclAvg, -1}},
+              {{data, count * sizeOf(typeOf(type)), true}});
+}
+
+ncclResult_t ncclReduce(const void *from, void *to, size_t count,
+                        ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t communicator, cudaStream_t stream) {
+  if (!isReduction(op))
+    return ncclInvalidArgument;
+  const size_t bytes = count * sizeOf(typeOf(type));
+  std::vector<Access> accesses = {{from, bytes, false}};
+  if (communicator->state->rank == root)
+    accesses.push_back({to, bytes, true});
+  return call(
+      "ncclReduce", communicator, stream,
+      {{static_cast<const std::byte *>(from), static_cast<std::byte *>(to),
+        count, typeOf(type), true, op == ncclAvg, root}},
+      accesses);
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
+                           ncclDataType_t type, int root,
+                           ncclComm_t communicator, cudaStream_t stream) {
+  const size_t bytes = count * sizeOf(typeOf(type));
+  std::vector<Access> accesses = {{to, bytes, true}};
+  if (communicator->state->rank == root)
+    accesses.push_back({from, bytes, false});
+  return call(
+      "ncclBroadcast", communicator, stream,
+      {{static_cast<const std::byte *>(from), static_cast<std::byte *>(to),
+        count, typeOf(type), false, false, root}},
+      accesses);
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count,
+                               ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t communicator, cudaStream_t stream) {
+  if (!isReduction(op))
+    return ncclInvalidArgument;
+  const State &state = *communicator->state;
+  const auto *whole = static_cast<const std::byte *>(from);
+  auto *part = static_cast<std::byte *>(to);
+  const size_t bytes = count * sizeOf(typeOf(type));
+  const auto ranks = static_cast<size_t>(state.segment->ranks());
+  checkInPlace("ncclReduceScatter", whole, bytes * ranks, part, bytes,
+               state.rank);
+  std::vector<Step> steps;
+  for (size_t rank = 0; rank < ranks; ++rank)
+    steps.push_back({whole + rank * bytes, part, count, typeOf(type), true,
+                     op == ncclAvg, static_cast<int>(rank)});
+  return call("ncclReduceScatter", communicator, stream, steps,
+              {{from, bytes * ranks, false}, {to, bytes, true}});
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count,
+                           ncclDataType_t type, ncclComm_t communicator,
+                           cudaStream_t stream) {
+  const State &state = *communicator->state;
+  const auto *part = static_cast<const std::byte *>(from);
+  auto *whole = static_cast<std::byte *>(to);
+  const size_t bytes = count * sizeOf(typeOf(type));
+  const auto ranks = static_cast<size_t>(state.segment->ranks());
+  checkInPlace("ncclAllGather", whole, bytes * ranks, part, bytes, state.rank);
+  std::vector<Step> steps;
+  for (size_t rank = 0; rank < ranks; ++rank)
+    steps.push_back({part, whole + rank * bytes, count, typeOf(type), false,
+                     false, static_cast<int>(rank)});
+  return call("ncclAllGather", communicator, stream, steps,
+              {{from, bytes, false}, {to, bytes * ranks, true}});
+}
+
+ncclResult_t ncclGroupStart() {
+  ++depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (depth == 0) {
+    standin::standin()->complain("ncclGroupEnd without ncclGroupStart");
     return ncclInvalidUsage;
-  const std::shared_ptr<State> state = communicator->state;
-  if (const ncclResult_t failure = state->failure; failure != ncclSuccess)
-    return failure;
-  const Interface &driver = *standin::standin();
-  const int number = ++state->reductions;
-  const std::string what = fault(state->rank, number);
-  if (what == "call")
-    return state->result = ncclUnhandledCudaError;
-  state->result = ncclInProgress;
-  if (what == "stall")
-    return ncclInProgress;
-  const bool isCaptured = driver.isCaptured(reinterpret_cast<CUstream>(stream));
-  state->graphs += isCaptured;
-  auto *reduction =
-      new Reduction{state,     number,       static_cast<std::byte *>(to),
-                    count,     typeOf(type), op == ncclAvg,
-                    isCaptured};
-  std::thread([=, order = driver.shareOrder()] {
-    standin::standin()->adoptOrder(order);
-    std::this_thread::sleep_for(microseconds(50)); // the caller is back before
-    state->result = enqueue(reduction, stream);
-  }).detach();
-  return ncclInProgress;
+  }
+  if (--depth > 0 || !group)
+    return ncclSuccess;
+  grouped = nullptr;
+  return begin(std::move(group));
 }
 
 } // extern "C"

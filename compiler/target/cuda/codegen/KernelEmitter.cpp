@@ -10,10 +10,12 @@ using namespace mlir;
 namespace dlc::cuda {
 
 LLVM::LLVMFuncOp makeKernel(exec::KernelOp kernel, OpBuilder &b,
-                            size_t arguments, int64_t block) {
+                            size_t pointers, int64_t block, bool counts) {
   MLIRContext *context = b.getContext();
-  SmallVector<Type> types(arguments,
+  SmallVector<Type> types(pointers,
                           LLVM::LLVMPointerType::get(context, kGlobalSpace));
+  if (counts)
+    types.push_back(b.getI64Type());
   auto function = LLVM::LLVMFuncOp::create(
       b, kernel.getLoc(), kernel.getSymName(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
@@ -21,7 +23,7 @@ LLVM::LLVMFuncOp makeKernel(exec::KernelOp kernel, OpBuilder &b,
                     b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     b.getDenseI32ArrayAttr({(int32_t)block}));
-  for (size_t i = 0; i < arguments; ++i)
+  for (size_t i = 0; i < pointers; ++i)
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(16));
   return function;
@@ -40,8 +42,12 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   const Mapping &map = *mapping;
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto inputs = kernel.getBody().getArguments();
-  auto function =
-      makeKernel(kernel, b, inputs.size() + graph->outputs.size(), map.block);
+  const size_t pointers = inputs.size() + graph->outputs.size();
+  const bool counts = kernel.getParted();
+  if (counts && (map.kind != KernelSchedule::Elementwise ||
+                 map.outer.size() != 1 || map.transposed))
+    return kernel.emitOpError("has parts and more loops than one");
+  auto function = makeKernel(kernel, b, pointers, map.block, counts);
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
   ScalarEmitter e(*graph, b, kernel.getLoc(), b.getIntegerType(map.indexBits));
@@ -49,8 +55,11 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
     e.setPointer(input, pointer);
   bindTables(kernel, module, e, kGlobalSpace);
   Threads threads(e, module, kernel.getSymName());
-  SmallVector<Value> outputs(entry->getArguments().drop_front(inputs.size()));
+  SmallVector<Value> outputs(
+      entry->getArguments().slice(inputs.size(), graph->outputs.size()));
   Body body{*graph, map, e, threads, outputs};
+  if (counts)
+    body.count = e.resize(entry->getArgument(pointers), e.indexType);
   if (map.grid && map.product) {
     emitTiles(body);
   } else if (map.grid) {

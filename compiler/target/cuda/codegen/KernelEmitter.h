@@ -10,12 +10,15 @@ namespace dlc::cuda {
 /// Appends the function of `kernel`, its constant tables and its shared arrays
 /// to `module`, in llvm, nvvm, scf, arith and math, whose dialects must be
 /// loaded. Its parameters are bare pointers into global memory, 16-byte
-/// aligned: inputs, then outputs. Fails with a diagnostic at the kernel if the
-/// cluster is not legal, or not mapped.
+/// aligned: inputs, then outputs; of a parted one
+/// also how many elements of each there are, an i64. Fails with a diagnostic at
+/// the kernel if the cluster is not legal, or not mapped.
 llvm::LogicalResult emitKernel(exec::KernelOp kernel, mlir::ModuleOp module);
 
-/// The entry of `kernel`, without a body.
+/// The entry of `kernel`, without a body. `counts`: behind its pointers it has
+/// a number.
 mlir::LLVM::LLVMFuncOp makeKernel(exec::KernelOp kernel, mlir::OpBuilder &b,
-                                  size_t arguments, int64_t block);
+                                  size_t pointers, int64_t block,
+                                  bool counts = false);
 
 } // namespace dlc::cuda

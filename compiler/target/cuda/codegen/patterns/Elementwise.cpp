@@ -21,10 +21,28 @@ static void emitElements(const Body &k, Value first, int64_t width) {
     lanes.store(o, pointer);
 }
 
+/// Of the first elements, as many as the launch says.
+static void emitCounted(const Body &k, Value number) {
+  const Mapping &m = k.map;
+  Threads &t = k.threads;
+  Value vectors = t.quotient(k.count, m.vector);
+  Value hasVector = t.isLess(number, vectors);
+  t.where(hasVector,
+          [&] { emitElements(k, t.times(number, m.vector), m.vector); });
+  if (m.vector == 1)
+    return;
+  Value last = t.add(number, t.times(vectors, m.vector - 1)),
+        none = t.isLess(number, 0);
+  t.where(t.choose(hasVector, none, t.isLess(last, k.count)),
+          [&] { emitElements(k, last, 1); });
+}
+
 void emitElementwise(const Body &k) {
   const Mapping &m = k.map;
   Threads &t = k.threads;
   Value number = t.add(t.times(t.block(), m.block), t.thread());
+  if (k.count)
+    return emitCounted(k, number);
   int64_t vectors = m.rows / m.vector, rest = m.rows % m.vector;
   bool exact = !rest && vectors == m.grid * m.block;
   t.where(exact ? Value() : t.isLess(number, vectors),

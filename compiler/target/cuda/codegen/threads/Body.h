@@ -14,6 +14,8 @@ struct Body {
   ScalarEmitter &e;
   Threads &threads;
   llvm::ArrayRef<mlir::Value> outputs; // pointers
+  /// Elements of a launch, which may be a part of them all; null: it is all.
+  mlir::Value count = nullptr;
 
   /// Splits a row-major number into the values of `groups` and opens them as
   /// loops of nesting `level`.

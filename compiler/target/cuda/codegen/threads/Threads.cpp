@@ -100,9 +100,9 @@ Value Threads::remainder(Value a, int64_t b) {
 Value Threads::least(Value a, int64_t b) {
   return arith::MinUIOp::create(e.b, e.loc, a, e.constant(b));
 }
-Value Threads::isLess(Value a, int64_t b) {
-  return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult, a,
-                               e.constant(b));
+Value Threads::isLess(Value a, int64_t b) { return isLess(a, e.constant(b)); }
+Value Threads::isLess(Value a, Value b) {
+  return arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::ult, a, b);
 }
 Value Threads::isZero(Value a) { return isLess(a, 1); }
 Value Threads::both(Value a, Value b) {

@@ -39,6 +39,7 @@ public:
   mlir::Value remainder(mlir::Value a, int64_t b);
   mlir::Value least(mlir::Value a, int64_t b);
   mlir::Value isLess(mlir::Value a, int64_t b);
+  mlir::Value isLess(mlir::Value a, mlir::Value b);
   mlir::Value isZero(mlir::Value a);
   /// Null stands for true.
   mlir::Value both(mlir::Value a, mlir::Value b);

@@ -1,0 +1,62 @@
+"""--zero on the CUDA backend without a GPU: each rank runs its part of the update's kernels, and the parts travel by NCCL's stand-in.
+
+The stand-in adds in the order of the ranks, as GPUs need not: here not one bit of a run may change.
+"""
+# processors: 2
+
+import dlc
+import numpy as np
+import standins
+
+ADAMW = dict(optimizer="adamw", lr=1e-3, schedule="constant", weight_decay=0.01)
+MOMENTUM = dict(optimizer="sgd", lr=0.05, momentum=0.9, schedule="constant")
+
+
+class Zero(standins.StandinTest):
+    def train(self, zero, ranks, model="lenet", steps=4, environment=(), code=dlc.OK, run="", more=(), **options):
+        artifact = self.compile_for_cuda(model, ddp=ranks, zero=zero, **(dict(batch=4) | options))
+        run = run or f"run{zero}-{ranks}"
+        data = dict(lenet=dlc.data("mnist-train"), gpt_tiny=dlc.data("text-train")).get(model) or dlc.Reference(model).write(self.path("data.npz"))
+        _, err = self.run_on_standins(artifact, data=data, run=self.path(run), steps=steps, seed=1, threads=1, quiet=True,
+                                      shuffle="off", environment=environment, code=code, **dict(more))
+        return dlc.Run(self.path(run)) if code == dlc.OK else err
+
+    def check(self, ranks, levels=(1, 2, 3), steps=4, **options):
+        plain = self.train(0, ranks, steps=steps, **options)
+        for zero in levels:
+            parts = dict(zero_whole_mb=1e-6) if zero == 3 else {}
+            run = self.train(zero, ranks, steps=steps, **parts, **options)
+            self.assertBitwise(run.state(steps), plain.state(steps), f"zero {zero}")
+            np.testing.assert_array_equal(run.metrics("loss"), plain.metrics("loss"))
+
+    def test_two_ranks(self):
+        self.check(2, **ADAMW)
+
+    def test_three_ranks(self):
+        """Parts of which none is as large as the next, and averages."""
+        self.check(3, ema=0.9, bucket_mb=0.05, **ADAMW)
+
+    def test_momentum(self):
+        self.check(2, levels=(1, 3), bucket_mb=0.01, accumulate=2, **MOMENTUM)
+
+    def test_halves(self):
+        self.check(2, model="gpt_tiny", amp=True, bucket_mb=0.1, **ADAMW)
+
+    def test_one_rank_goes_on(self):
+        """It has all of everything; its kernels count all elements."""
+        states = []
+        for zero in 0, 3:
+            run = self.train(zero, 2, **ADAMW)
+            self.run_on_standins("--resume=" + run.folder, "--ranks=1", steps=6, threads=1, quiet=True)
+            states.append(run.state(6))
+        self.assertBitwise(states[1], states[0], "1 rank")
+
+    def test_a_rank_that_fails(self):
+        """A gather that fails on one rank ends the others, by its name."""
+        for fault, what in ("1:1:call", "nccl(AllGather|Broadcast): "), ("1:1:run", ""):
+            err = self.train(3, 2, environment={"DLC_STANDIN_NCCL_FAULT": fault}, code=1, run="failed" + fault[-4:], zero_whole_mb=1e-6, **ADAMW)
+            self.assertRegex(err, "rank 1 failed: " + what)
+
+
+if __name__ == "__main__":
+    dlc.main()
