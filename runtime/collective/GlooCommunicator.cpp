@@ -5,6 +5,7 @@
 #include "runtime/collective/Hosts.h"
 #include "runtime/collective/Meeting.h"
 #include "runtime/collective/Reduce.h"
+#include "runtime/collective/SilentLinks.h"
 #include "runtime/collective/flight/Recorder.h"
 #include "runtime/collective/store/JobStore.h"
 #include "runtime/collective/store/JobWatch.h"
@@ -127,13 +128,17 @@ public:
 
   // Who is to blame for what went wrong `here` ("in all_reduce"), if that can
   // be found out soon: at most 0.45 s.
-  std::optional<std::string> blame(const std::string &here, bool late) {
+  // `parted`: the connection to the rank that was waited for is silent, while
+  // all may be where they should.
+  std::optional<std::string> blame(const std::string &here, bool late,
+                                   bool parted = false) {
     constexpr std::chrono::milliseconds kAtOnce(0), kSoon(300), kVerdict(200);
     if (const auto lost = lostRank(late ? kAtOnce : kSoon))
       return textOf(*lost, here);
     const auto peer =
         late && transport_ ? transport_->waitedFor() : std::nullopt;
-    const auto missing = findMissingRank(rendezvous_, recorder.begun(), peer);
+    const auto missing = findMissingRank(
+        rendezvous_, parted && peer ? 0 : recorder.begun(), peer);
     // Rank 0 may have found it first and left, and the store with it.
     if (const auto lost = lostRank(!missing && peer ? kVerdict : kAtOnce))
       return textOf(*lost, here);
@@ -142,6 +147,8 @@ public:
     return textOf({missing->rank, true}, here) +
            (missing->behind ? ": it has not begun it" : "");
   }
+
+  std::chrono::milliseconds timeout() const { return rendezvous_.timeout; }
 
   RankFacts facts() const {
     return {rendezvous_.host.empty() ? hostName() : rendezvous_.host,
@@ -274,12 +281,15 @@ public:
     std::shared_ptr<gloo::Context> context;
     Status met;
     int channel = 0;
+    const SilentLinks links;
     DLC_TRY(guard("the meeting of the ranks", 0, [&] {
       auto made = membership_->meet(channel);
       made.ok() ? void(context = *std::move(made)) : void(met = made.status());
     }));
     DLC_TRY(met);
     context->setTimeout(timeout);
+    if (timeout > membership_->timeout())
+      links.end(membership_->timeout());
     auto made = std::make_unique<GlooCommunicator>(std::move(context),
                                                    membership_, channel);
     DLC_TRY(made->learnAddresses());
@@ -375,7 +385,8 @@ private:
     const bool late = what.find("imed out") != what.npos;
     const std::string here =
         "in " + membership_->recorder.describe(name, subject_);
-    if (const auto blamed = membership_->blame(here, late))
+    if (const auto blamed =
+            membership_->blame(here, late, SilentLinks::isOne(what)))
       return peerLost("{}", *blamed);
     std::string who =
         size() == 2 ? fmt::format("rank {}", 1 - rank()) : "another rank";
