@@ -7,10 +7,46 @@
 namespace dlc::tool {
 namespace {
 
-// The subcommand that was chosen, or the tool itself.
+// The subcommand that was chosen, of one that has some the one of these; or
+// the tool itself.
 const CLI::App &active(const CLI::App &app) {
-  auto chosen = app.get_subcommands();
-  return chosen.empty() ? app : *chosen[0];
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : active(*chosen[0]);
+}
+
+// "dlc data inspect".
+std::string nameOf(const CLI::App &command) {
+  const CLI::App *parent = command.get_parent();
+  return parent ? nameOf(*parent) + " " + command.get_name() : "dlc";
+}
+
+// ", as in: dlc report runs/lenet-1": the first line of the command's examples.
+std::string exampleOf(const CLI::App &command) {
+  const std::string footer = command.get_footer();
+  const size_t begin = footer.find("\n  dlc ");
+  if (begin == std::string::npos)
+    return "";
+  const std::string line = footer.substr(begin + 3);
+  return ", as in: " + line.substr(0, line.find('\n'));
+}
+
+std::string upper(std::string text) {
+  for (char &c : text)
+    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// The first that is required and not there, as the help calls it.
+std::string missingOf(const CLI::App &command) {
+  for (const CLI::Option *option : command.get_options())
+    if (option->get_required() && option->count() == 0) {
+      if (!option->get_positional())
+        return option->get_name();
+      const std::string type = option->get_type_name();
+      return type.empty() || type == "TEXT" ? upper(option->get_name(true))
+                                            : type;
+    }
+  return "";
 }
 
 std::vector<std::string> flagsOf(const CLI::App &app) {
@@ -33,9 +69,7 @@ std::vector<std::string> commandsOf(const CLI::App &app) {
 
 std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   const CLI::App &command = active(app);
-  const std::string help =
-      &command == &app ? "dlc --help"
-                       : fmt::format("dlc {} --help", command.get_name());
+  const std::string help = nameOf(command) + " --help";
   std::vector<std::string> rest = app.remaining(true);
   std::erase(rest, "--"); // what stands behind it are arguments
   std::string text;
@@ -43,14 +77,17 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
     std::string flag = rest[0].substr(0, rest[0].find('='));
     text = fmt::format("unknown flag '{}'{}", flag,
                        suggestion(flag, flagsOf(command)));
-  } else if (!rest.empty() && &command == &app) {
+  } else if (const auto commands = commandsOf(command);
+             !rest.empty() && !commands.empty()) {
     text = fmt::format("unknown command '{}'{}", rest[0],
-                       suggestion(rest[0], commandsOf(app)));
+                       suggestion(rest[0], commands));
   } else if (!rest.empty()) {
     text = fmt::format("unexpected argument '{}'", rest[0]);
-  } else if (&command == &app) {
-    text =
-        fmt::format("expected a command: {}", fmt::join(commandsOf(app), ", "));
+  } else if (!commands.empty()) {
+    text = fmt::format("expected a command: {}", fmt::join(commands, ", "));
+  } else if (const std::string missing = missingOf(command);
+             error.get_name() == "RequiredError" && !missing.empty()) {
+    text = fmt::format("expected {}{}", missing, exampleOf(command));
   } else {
     text = error.what();
     if (!text.empty())
