@@ -51,6 +51,14 @@ class Zero(standins.StandinTest):
             states.append(run.state(6))
         self.assertBitwise(states[1], states[0], "1 rank")
 
+    def test_sums_of_all_gradients(self):
+        """They are kernels on GPUs, and no kernel sums up parts."""
+        for options in dict(clip_grad=1), dict(amp=True, amp_dtype="fp16"):
+            _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), target="cuda", sm=90, ddp=2, zero=2,
+                             code=dlc.BAD_MODEL, **options, **ADAMW)
+            self.assertRegex(err, r"of which each rank has a part; use --zero=1 \(on GPUs --clip-grad and a loss scale read them so\)")
+        self.check(2, levels=[1], clip_grad=0.5, **ADAMW)
+
     def test_a_rank_that_fails(self):
         """A gather that fails on one rank ends the others, by its name."""
         for fault, what in ("1:1:call", "nccl(AllGather|Broadcast): "), ("1:1:run", ""):

@@ -161,7 +161,10 @@ private:
   LogicalResult refuse(Operation *op, StringRef what) {
     return op->emitError("--zero=2: ")
            << what << " the gradients of '" << locationLabel(op->getLoc())
-           << "', of which each rank has a part; use --zero=1";
+           << "', of which each rank has a part; use --zero=1"
+           << (isa<exec::LaunchOp>(op)
+                   ? " (on GPUs --clip-grad and a loss scale read them so)"
+                   : "");
   }
 
   /// Two slots, so that one is filled while the other one's bucket travels;
