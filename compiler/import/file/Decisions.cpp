@@ -53,6 +53,16 @@ constexpr Warning kWarnings[] = {
      "tensors that are trained, as nothing but the name says that they are "
      "buffers: ",
      ". Those that are need ", "--freeze=REGEX, which they match"},
+    {"straight through",
+     "sums x + (q - x), which is q, are read as the straight-through "
+     "estimators that they look like, whose detach() an exporter drops; "
+     "nothing learns through q - x: ",
+     ". Where q is to learn, write q, or give the model nodes ",
+     "ai.dlc.StopGradient (docs/guide/losses.md)"},
+    {"detached",
+     "values that the source detaches, which the file's notes do not place; "
+     "gradients go through them: ",
+     ". Export with "},
     {"by names",
      "batch norms of --weights belong to the layers that their names suggest, "
      "with torch's epsilon of 1e-05: ",
@@ -76,7 +86,8 @@ bool isOfTraining(const Decision &decision) {
          decision.kind == "fixed" || decision.kind == "kept" ||
          decision.kind == "trained" || decision.kind == "fresh" ||
          decision.kind == "by names" || decision.kind == "number" ||
-         decision.kind == "untied" || decision.kind == "own";
+         decision.kind == "untied" || decision.kind == "own" ||
+         decision.kind == "straight through" || decision.kind == "detached";
 }
 
 } // namespace

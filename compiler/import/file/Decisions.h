@@ -14,10 +14,11 @@ enum class Role {
 /// One line of `dlc inspect`: "b.0.ln2.weight: parted from b.0.ln1.weight,
 /// ...".
 struct Decision {
-  std::string tensor; // an initializer
+  std::string tensor; // an initializer, or the value that a node gives
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
                     // joined, as it is, lost, untrained, number, padding, zero
-  // row, filled, fixed, kept, trained, fresh, by names, untied, own, unnamed
+  // row, filled, fixed, kept, trained, fresh, by names, untied, own, unnamed,
+  // detached, straight through
   std::string text;       // what and why
   bool warn = false;      // it may train otherwise than the source model
   std::string named = {}; // what the warning says; "": the tensor

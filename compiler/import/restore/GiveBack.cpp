@@ -25,6 +25,7 @@ public:
   }
 
   std::vector<Replaced> run() {
+    dropStops();
     std::vector<Replaced> back;
     for (Replaced &replaced : file.replaced)
       if (isPossible(replaced)) {
@@ -36,6 +37,19 @@ public:
   }
 
 private:
+  /// What tells dlc alone where gradients end.
+  void dropStops() {
+    for (auto &node : *graph.mutable_node())
+      for (std::string &input : *node.mutable_input())
+        if (auto maker = makers.find(input);
+            maker != makers.end() && file.added.count(input) &&
+            maker->second->op_type() == "StopGradient") {
+          --readers[input];
+          input = maker->second->input(0);
+          ++readers[input];
+        }
+  }
+
   /// The tensors are as they were when they took its place.
   bool isPossible(const Replaced &replaced) const {
     if (present.count(replaced.name) || replaced.uses.empty())

@@ -67,6 +67,7 @@ bool Restoring::spend(size_t steps) {
 Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
   const std::string &names = options.names;
   Restoring work(file);
+  const std::vector<Use> stops = findStops(work);
   restoreBiases(work);
   settleFolded(work);
   DLC_TRY(work.problem);
@@ -83,6 +84,7 @@ Status restoreParameters(OnnxFile &file, const RestoreOptions &options) {
   DLC_TRY(work.problem);
   DLC_TRY(separateTies(work, options.untied));
   setRoles(work);
+  stopGradients(work, stops);
   work.edit.close();
   DLC_ASSIGN(file.nodes, sortedNodes(file.model->graph()));
   return {};

@@ -48,6 +48,8 @@ struct Restoring {
   /// What inputs of nodes were that went through an Identity, which is dead.
   std::map<std::pair<const onnx::NodeProto *, int>, std::string> through;
   std::set<const onnx::NodeProto *> dead;
+  /// Inputs of nodes that the source detaches (findStops).
+  std::set<std::pair<const onnx::NodeProto *, int>> detached;
 
   void decide(const std::string &tensor, const char *kind, std::string text,
               bool warn = false) {
@@ -61,6 +63,12 @@ struct Restoring {
   bool spend(size_t steps);
   Status problem;
 };
+
+/// Stops.cpp: inputs of nodes that the source reads through a detach(), which
+/// ONNX does not have: torch's notes say so, or a sum x + (q - x) does.
+std::vector<Use> findStops(Restoring &work);
+/// Stops.cpp: puts an ai.dlc.StopGradient before each of them.
+void stopGradients(Restoring &work, const std::vector<Use> &stops);
 
 /// FoldedFrom.cpp: values of which the file says what they were folded from:
 /// those of no parameter become constants, rows of a parameter that parameter.

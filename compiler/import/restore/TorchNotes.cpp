@@ -81,6 +81,9 @@ void readCall(Text note, TorchCall &call) {
   size_t args = note.find("](args = (");
   if (!target || args == Text::npos || !mayName(*target))
     return;
+  if (auto value = between(note, "%", " ");
+      value && note.starts_with('%') && mayName(*value))
+    call.value = *value;
   call.target = shortTarget(*target);
   call.args = splitArguments(note.substr(args + 10));
   for (const std::string &arg : call.args)

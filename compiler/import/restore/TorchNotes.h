@@ -18,6 +18,7 @@ namespace dlc::import {
 /// "%linear = call_function[target=torch.ops.aten.linear.default](args = (%x,
 /// %p_fc_weight, %p_fc_bias), kwargs = {})" in the module "b.0.fc".
 struct TorchCall {
+  std::string value;                // "linear", the first of the note
   std::string target;               // "linear"
   std::vector<std::string> args;    // as written; tensors start with '%'
   std::string scope;                // path of the module; "" is the root

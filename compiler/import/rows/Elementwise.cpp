@@ -196,6 +196,14 @@ LogicalResult identity(const Node &n) {
   return parts ? giveSequence(n, *parts) : n.result(n.in(0));
 }
 
+/// Gradients end at floats alone.
+LogicalResult stopGradient(const Node &n) {
+  Value x = n.in(0);
+  if (!x || !mlir::isa<mlir::FloatType>(ir::elementType(x)))
+    return n.result(x);
+  return n.result(n.make<ir::StopGradientOp>(x));
+}
+
 } // namespace
 
 void addElementwiseRows(Rows &rows) {
@@ -219,7 +227,7 @@ void addElementwiseRows(Rows &rows) {
   rows["Softplus"] = unary<ir::SoftplusOp>;
   rows["Not"] = unary<ir::NotOp>;
   rows["Identity"] = identity;
-  rows["ai.dlc.StopGradient"] = unary<ir::StopGradientOp>;
+  rows["ai.dlc.StopGradient"] = stopGradient;
   rows["Add"] = binary<ir::AddOp>;
   rows["Sub"] = binary<ir::SubOp>;
   rows["Mul"] = binary<ir::MulOp>;

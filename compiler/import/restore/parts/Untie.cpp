@@ -233,6 +233,12 @@ private:
       origin.buffer = true;
       return {"target " + name, origin};
     }
+    if (work.detached.count({use.node, use.slot}) &&
+        !isMadeUp(work.notes, name)) {
+      origin.target = name;
+      origin.buffer = work.notes.bufferTargets().count(name) > 0;
+      return {"target " + name, origin};
+    }
     if (value) {
       if (auto target = work.notes.parameter(*value)) {
         origin.target = *target;
