@@ -363,12 +363,16 @@ class Restore(RestoreCase):
         nodes = [call(node("MatMul", ["x", "fc.weight"], ["p"]), "linear", "%x, %p_fc_weight, %p_fc_bias", "fc"),
                  call(node("Add", ["p", "fc.bias"], ["q"]), "linear", "%x, %p_fc_weight, %p_fc_bias", "fc"),
                  call(node("Add", ["q", name], ["y"]), "norm", read, "norm")]
+        weights = {"fc.weight": floats(8, 8), "fc.bias": weight[0] if weight.ndim > 1 else floats(8), name: weight}
+        return self.noting(name, weight, sources, nodes, weights, parameters=["fc.weight", "fc.bias", *parameters])
+
+    def noting(self, name, weight, sources, *graph, **more):
+        """What trains where the file says what a value was folded from."""
         noted = value(name, weight.shape)
         noted.metadata_props.add(key="pkg.onnxscript.optimizer.folded_from", value=str(sources))
         load, onnx.save = onnx.save, lambda proto, path: (proto.graph.value_info.append(noted), load(proto, path))
         try:
-            weights = {"fc.weight": floats(8, 8), "fc.bias": weight[0] if weight.ndim > 1 else floats(8), name: weight}
-            return set(self.read(nodes, weights, parameters=["fc.weight", "fc.bias", *parameters]))
+            return set(self.read(*graph, **more))
         finally:
             onnx.save = load
 
@@ -424,6 +428,22 @@ class Restore(RestoreCase):
         self.assertIn("optimize=False", self.errors)
         self.folded_from("view_2", floats(8), ["view", "val_1", "norm.weight"], names[:1], "%q, %view_2")
         self.assertNotIn("cannot be undone", self.errors)
+        # Only numbers tell BiT's, view(batch_norm(weight)), from a part of a weight: each row has mean zero.
+        part, image = floats(3, 3, 2, 2), value("x", [4, 3, 5, 5])
+        for weight, undone in (part, True), (part - part.mean((1, 2, 3), keepdims=True), False):
+            conv = call(node("Conv", ["x", "view_2"], ["y"]), "conv2d", "%x, %view_2", "norm")
+            self.noting("view_2", weight, ["view", "getitem", "val_1", "norm.weight"], [conv], {"view_2": weight}, inputs=[image],
+                        outputs=[value("y", [4, 3, 4, 4])], parameters=names[:1])
+            (self.assertNotIn if undone else self.assertIn)("cannot be undone; what they gave trains as it is: 'view_2'", self.errors)
+
+    def test_a_norm_of_groups_has_vectors(self):
+        """torch's exporter multiplies by its scale as [C, 1, 1]; the module has [C]."""
+        args = "%x, 2, %p_n_weight, %p_n_bias, 1e-05"
+        nodes = [call(node("Mul", ["x", "val_1"], ["val_3"]), "group_norm", args, "n"), call(node("Add", ["val_3", "val_2"], ["y"]), "group_norm", args, "n")]
+        weights = {"val_1": floats(4, 1, 1), "val_2": floats(4, 1, 1)}
+        shape = [4, 4, 3, 3]
+        self.assertEqual(self.read(nodes, weights, [value("x", shape)], [value("y", shape)], parameters=["n.weight", "n.bias"]),
+                         {"n.weight": "4", "n.bias": "4"})
 
     def test_equal_numbers_may_be_a_merged_parameter(self):
         ones = np.ones(8, np.float32)

@@ -74,12 +74,26 @@ private:
         !uses.empty() && isStoredTransposed(work.notes, uses[0], weight);
     work.origins[target] = work.origins[name];
     if (!transposed) {
-      edit.addInitializer(target, weight);
-      becomes(work, name, target, {});
+      Weight own = weight;
+      const bool flat = isOfGroups(uses) && weight.shape.size() > 1;
+      if (flat)
+        own.shape = {weight.elements()};
+      edit.addInitializer(target, own);
+      becomes(work, name, target,
+              {flat ? Arrangement::Reshape : Arrangement::Same, {}, {}});
       return work.decide(target, "named",
                          "after the source; the file has it as " + name);
     }
     adoptTransposed(name, target, weight);
+  }
+
+  /// The scale or shift of a norm of groups or instances, which has one number
+  /// a channel and is exported as [C, 1, 1].
+  bool isOfGroups(const std::vector<Use> &uses) const {
+    if (uses.empty())
+      return false;
+    const std::string &call = work.notes.call(*uses[0].node).target;
+    return call == "group_norm" || call == "instance_norm";
   }
 
   void adoptTransposed(const std::string &name, const std::string &target,

@@ -1,7 +1,10 @@
 #include "compiler/import/restore/FoldedOps.h"
 #include "compiler/import/restore/Restoring.h"
+#include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/Floats.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/ranges.h>
 
@@ -9,6 +12,7 @@ namespace dlc::import {
 namespace {
 
 constexpr size_t kComparedAtOnce = 64; // bytes
+constexpr double kZeroMean = 1e-5;     // of the mean size, in f32
 
 constexpr const char *kFoldedFrom = "pkg.onnxscript.optimizer.folded_from";
 
@@ -76,6 +80,32 @@ private:
            !kCreators.count(op);
   }
 
+  /// Rows of mean zero, as no layer begins with: what F.batch_norm makes of a
+  /// weight that is standardised, whose result is called an item as parts are.
+  bool isStandardised(const std::string &name,
+                      const std::vector<std::string> &sources) {
+    const Weight &weight = *edit.weight(name);
+    const bool hasItem =
+        std::any_of(sources.begin(), sources.end(), [](const auto &source) {
+          return source.starts_with("getitem");
+        });
+    if (!hasItem || weight.shape.size() < 3 || weight.shape[0] < 2 ||
+        !weight.elements() || !work.spend(size_t(weight.elements())))
+      return false;
+    const std::vector<float> values = floatsOf(weight);
+    const size_t width = values.size() / size_t(weight.shape[0]);
+    for (size_t row = 0; row < values.size(); row += width) {
+      double sum = 0, size = 0;
+      for (size_t i = row; i < row + width; ++i) {
+        sum += values[i];
+        size += std::abs(values[i]);
+      }
+      if (std::abs(sum) > kZeroMean * size)
+        return false;
+    }
+    return width > 2;
+  }
+
   void settle(const std::string &name,
               const std::vector<std::string> &sources) {
     std::set<std::string> parameters;
@@ -86,7 +116,8 @@ private:
                  });
     if (!parameters.empty())
       work.sources[name] = {
-          parameters, std::any_of(sources.begin(), sources.end(), computes)};
+          parameters, std::any_of(sources.begin(), sources.end(), computes) ||
+                          isStandardised(name, sources)};
     if (!sources.empty() && parameters.empty() && !mayBeMerged(name)) {
       work.file.roles[name] = Role::Constant;
       if (edit.weight(name)->elements() > 1)
