@@ -14,6 +14,7 @@ import sys
 import warnings
 
 import numpy as np
+import onnx
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -55,6 +56,15 @@ FILES = {"vq": (Vq, {"dynamo": dict(dynamo=True, optimize=True), "plain": dict(d
          "fsq": (Fsq, {"script": dict(dynamo=False)})}
 
 
+def shorten(path):
+    """Without notes that nothing reads."""
+    proto = onnx.load(path)
+    for node in proto.graph.node:
+        for note in [n for n in node.metadata_props if n.key == "namespace" or n.key.endswith("class_hierarchy")]:
+            node.metadata_props.remove(note)
+    onnx.save(proto, path)
+
+
 def main():
     out = {}
     for name, (kind, files) in FILES.items():
@@ -67,6 +77,7 @@ def main():
             with contextlib.redirect_stdout(io.StringIO()):
                 torch.onnx.export(model, (xs[0],), path, input_names=["x"], output_names=["loss"], **options, **more)
             clean(path, fresh)
+            shorten(path)
         optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), []
         for step in range(STEPS):
             loss = model(xs[step % BATCHES])
