@@ -9,9 +9,11 @@
 #include "compiler/import/state/ReplaceHead.h"
 #include "compiler/import/state/roles/FixedNumbers.h"
 #include "compiler/import/tensor/DataType.h"
+#include "compiler/import/tensor/Floats.h"
 #include "mlir/IR/Diagnostics.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/options/Pattern.h"
+#include <algorithm>
 #include <fmt/ranges.h>
 #include <set>
 
@@ -50,6 +52,20 @@ adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {
   return head;
 }
 
+/// Why the exporter has a tensor of its own was found, not what is behind it.
+static bool isOpen(const Decision &decision, const OnnxFile &file) {
+  const Weight *weight = file.weights.find(decision.tensor);
+  if (!weight || !isFloat(weight->dtype) ||
+      !decision.tensor.starts_with("onnx::"))
+    return false;
+  if (decision.kind != "per sample")
+    return decision.kind == "parted";
+  const std::vector<float> values = floatsOf(*weight);
+  return std::any_of(values.begin(), values.end(), [&](float value) {
+    return value != 0 && value != 1 && value != values[0];
+  });
+}
+
 /// Floats that torch's older exporter folded ("onnx::Mul_184"), or a tool after
 /// it ("/h.0/Gather_output_0"), and that nothing says to be parameters.
 /// Parameters have other names or are operands of products.
@@ -62,7 +78,8 @@ static Status noteUntrained(OnnxFile &file,
   const Pattern folded = *Pattern::parse("^onnx::|_output_[0-9]+$");
   std::set<std::string> decided;
   for (const Decision &decision : file.decisions)
-    decided.insert(decision.tensor);
+    if (!isOpen(decision, file))
+      decided.insert(decision.tensor);
   for (const auto &[name, found] : roles)
     if (found.doubt == RoleDoubt::Number)
       file.decisions.push_back(

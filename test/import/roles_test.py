@@ -341,6 +341,45 @@ class Roles(dlc.TestCase):
                   "not of the layer's channels": self.branch(np.array([[1], [5], [2]]))}
         self.assertEqual({k: v[0] for k, v in unlike.items()}, dict.fromkeys(unlike, 2))
 
+    def test_scales_of_what_a_branch_comes_from(self):
+        """MetaFormer's: x v + f(x). The exporter merged those of ones, which hides none of them from the warning."""
+        def roles(first, second, other="c"):
+            weights = {"w": np.ones((4, 4)), "onnx::Mul_1": first, "onnx::Mul_2": second}
+            nodes = [node("MatMul", ["z", "w"], ["x"]), node("Tanh", ["x"], ["a"]), node("MatMul", ["a", "w"], ["b"]), node("Relu", ["b"], ["c"]),
+                     node("Mul", ["x", "onnx::Mul_1"], ["d"], name="scale"), node("Add", ["d", other], ["e"], name="join"),
+                     node("Exp", ["e"], ["f"]), node("Mul", ["f", "onnx::Mul_2"], ["g"], name="after"), node("Exp", ["g"], ["y"])]
+            proto = model(nodes, [value("z", [3, 4]), value("other", [3, 4])], [value("y", [3, 4])],
+                          {k: np.asarray(v, np.float32) for k, v in weights.items()})
+            proto.producer_name = "pytorch"
+            found = self.reasons(proto)
+            return [found[name][0] for name in ("onnx::Mul_1", "onnx::Mul_2")]
+
+        for scale in np.ones(4), np.arange(1, 5) ** 0.3:
+            self.assertEqual(roles(scale, scale), [0, 2])
+            self.assertEqual(roles(scale, scale, "other"), [2, 2])
+        self.assertEqual(roles(np.array([0, 1, 1, 0]), np.ones(4)), [2, 2])
+        self.assertEqual(roles(np.array([[1], [5], [2]]), np.ones(4)), [2, 2])
+
+    def test_equal_tensors_are_warned_of(self):
+        """That they were one in the file does not say that they are no parameters."""
+        weights = {"w": np.ones((4, 4), np.float32), "onnx::Mul_1": np.full(4, 1.5, np.float32)}
+        nodes = [node("MatMul", ["x", "w"], ["a"], name="/a/fc/MatMul"), node("Exp", ["a"], ["b"], name="/a/Exp"),
+                 node("Mul", ["b", "onnx::Mul_1"], ["c"], name="/a/Mul"), node("Exp", ["c"], ["d"], name="/b/Exp"),
+                 node("Mul", ["d", "onnx::Mul_1"], ["y"], name="/b/Mul")]
+        proto = model(nodes, [value("x", [3, 4])], [value("y", [3, 4])], weights)
+        proto.producer_name = "pytorch"
+        _, _, errors = run(IMPORT, self.save(proto))
+        self.assertRegex(errors, "not trained: 'onnx::Mul_1'")
+
+    def test_what_only_looks_like_samples_is_warned_of(self):
+        """Funnel's bias of each head, where there are as many samples as heads."""
+        for numbers, warned in (np.random.RandomState(0).randn(4, 8), True), (np.arange(32).reshape(4, 8) % 2, False), (np.ones((4, 8)), False):
+            proto = model([node("Reshape", ["x", "shape"], ["a"]), node("Add", ["a", "onnx::Add_1"], ["b"]), node("Exp", ["b"], ["y"])],
+                          [value("x", [4, 2, 32])], [value("y", [4, 2, 4, 8])], {"shape": np.array([4, 2, 4, 8]), "onnx::Add_1": numbers.astype(np.float32)})
+            proto.producer_name = "pytorch"
+            _, _, errors = run(IMPORT, self.save(proto), "--batch=4")
+            self.assertEqual("not trained: 'onnx::Add_1'" in errors, warned, errors)
+
     def test_biases_before_a_softmax(self):
         """A layer's, though it is added to scores (EfficientViM); what is added to the scores of two values is not known to be learned."""
         vector = np.array([[0.5, 2, 1]], np.float32)

@@ -144,24 +144,22 @@ private:
     }
     if (scores && gatherTable(f))
       return;
-    if (kRepeaters.count(f.op) || hasBatch(f) || repeatsBatch(f)) {
-      if (expand(f))
-        return;
-      if (!named)
-        return hasBatch(f) ? constant(f, "differs along the batch") : void();
-    }
-    if (!named)
+    if ((kRepeaters.count(f.op) || hasBatch(f) || repeatsBatch(f)) && expand(f))
       return;
+    if (!named)
+      return hasBatch(f) ? constant(f, "differs along the batch", "per sample")
+                         : void();
     if (!(f.op == "add" && undoAdd(f)) && !undoExp(f))
       train(f);
   }
 
   //===--- decisions ------------------------------------------------------===//
 
-  void constant(const Folded &f, const std::string &why) {
+  void constant(const Folded &f, const std::string &why,
+                const char *kind = "constant") {
     work.file.roles[f.name] = Role::Constant;
     if (f.weight.elements() > 1)
-      work.decide(f.name, "constant", why);
+      work.decide(f.name, kind, why);
   }
 
   /// It trains as it is: as its parameter does if elements were only moved.

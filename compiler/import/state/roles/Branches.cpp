@@ -69,10 +69,12 @@ public:
       }
       if (op != "Add")
         return nullptr;
-      return (width && isMadeFrom(branch, other)) ||
-                     (isNumber && lastWidth(other) && isMadeFrom(other, branch))
-                 ? &next
-                 : nullptr;
+      if (width && isMadeFrom(branch, other))
+        return &next;
+      const int64_t made = lastWidth(other);
+      const bool isScale = at == &node && node.op_type() == "Mul";
+      const bool fits = isNumber ? made > 0 : isScale && made == channels;
+      return fits && isMadeFrom(other, branch) ? &next : nullptr;
     }
     return nullptr;
   }

@@ -1,5 +1,5 @@
 // Vectors and numbers that scale or shift a residual branch: layer scale (CaiT,
-// ConvNeXt), response norm (ConvNeXt V2), ReZero.
+// ConvNeXt; its other side: MetaFormer), response norm (ConvNeXt V2), ReZero.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"
 #include <functional>
@@ -19,8 +19,8 @@ struct ValueFlow {
 /// where input `slot` of `node`, an Add or Mul, is the vector of weights v or w
 /// of `channels` elements, and the last layer in f gives so many; null if there
 /// is none. Between the vector and the Add nothing but numbers and further
-/// vectors comes in. A number, of 1 channel, goes with any layer, and may also
-/// scale the other side, v * x + f(x). Takes constant time.
+/// vectors comes in. A number, of 1 channel, goes with any layer. Either may
+/// also scale the other side, v * x + f(x). Takes constant time.
 const onnx::NodeProto *residualBehind(const onnx::NodeProto &node, int slot,
                                       int64_t channels, const OnnxFile &file,
                                       const ValueFlow &flow);
