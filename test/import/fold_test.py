@@ -111,6 +111,14 @@ class Fold(dlc.TestCase):
         self.check("Where", B, F, np.float32(7))
         self.check("Where", G > 0, I, np.int64(0))
 
+    def test_bounds(self):
+        """As padding by a layer's stride is computed ("same")."""
+        for x, low, high in (F, np.float32(-0.5), np.float32(1)), (I, np.int64(-2), np.int64(3)):
+            self.check("Clip", x, low)
+            self.check("Clip", x, None, high)
+            self.check("Clip", x, low, high)
+            self.check("Clip", x, high, low)
+
     def test_reduce(self):
         for op in "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd":
             self.check(op, F, ints(1))

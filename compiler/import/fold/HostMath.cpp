@@ -86,6 +86,23 @@ HostResults extremum(HostCall &call, const Scalar &op, bool) {
   return one(std::move(best));
 }
 
+/// No bound below and none above are inputs left out.
+template <typename Op>
+HostResults clip(HostCall &call, const Op &low, const Op &high) {
+  DLC_TRY(call.require(1));
+  HostTensor x = *call.input(0);
+  for (size_t i = 1; i < 3; ++i)
+    if (const HostTensor *bound = call.input(i)) {
+      HostCall pair{call.node, {&x, bound}, call.budget};
+      auto bounded = i == 1 ? low(pair) : high(pair);
+      if (!bounded.ok())
+        return bounded.status();
+      HostTensor next = std::move((*bounded)[0]);
+      x = std::move(next);
+    }
+  return one(std::move(x));
+}
+
 HostResults unary(HostCall &call, const Scalar &op, bool predicate) {
   DLC_TRY(call.require(1));
   const HostTensor &x = *call.input(0);
@@ -274,6 +291,9 @@ void addElementwise(HostOps &ops) {
               {"GreaterOrEqual", "ge"}},
              binary, true);
   addScalars(ops, {{"Min", "min"}, {"Max", "max"}}, extremum);
+  ops["Clip"] = [low = ops.at("Max"), high = ops.at("Min")](HostCall &c) {
+    return clip(c, low, high);
+  };
   ops["Pow"] = pow;
   ops["Mod"] = [](HostCall &c) {
     return binary(c, c.node.integer("fmod", 0) ? kFmod : kMod, false);
