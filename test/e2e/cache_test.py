@@ -1,6 +1,9 @@
 """dlc generate with a cache of keys and values (--decode): the same tokens as by whole passes, and as PyTorch's."""
 
+import hashlib
+import json
 import os
+import re
 import unittest
 
 import dlc
@@ -64,6 +67,32 @@ def attention():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
 
 
+def logarithms():
+    """The same with functions of one shape behind it, whose kernels can be exchanged: a sine of any number, a logarithm of positive ones."""
+    rng = np.random.default_rng(5)
+    model = attention()
+    model.graph.node.pop()
+    model.graph.initializer.extend([numpy_helper.from_array(rng.normal(size=(8, 8)).astype(np.float32), "mix"), numpy_helper.from_array(rng.random((8, 8), np.float32), "positive")])
+    model.graph.node.extend([node("Exp", "h", "s1"), node("MatMul", "s1 positive", "s2"), node("Log", "s2", "s3"), node("MatMul", "s3 mix", "s4"), node("Sin", "s4", "s5"),
+                             node("MatMul", "s5 mix", "s6"), node("Cos", "s6", "s7"), node("MatMul", "s7 head", "logits")])
+    return model
+
+
+def replace_in_plan(artifact, old, new):
+    """Changes one place of a plan to as many other bytes, and signs it again."""
+    path, manifest = os.path.join(artifact, "plan.pb"), os.path.join(artifact, "manifest.json")
+    with open(path, "rb") as file:
+        plan = file.read()
+    assert len(old) == len(new) and plan.count(old) == 1, (old, new, plan.count(old))
+    plan = plan.replace(old, new)
+    with open(path, "wb") as file:
+        file.write(plan)
+    with open(manifest) as file:
+        fields = json.load(file)
+    fields["files"]["plan.pb"] = {"size": len(plan), "hash": hashlib.sha256(plan).hexdigest()}
+    dlc.write_manifest(manifest, fields)
+
+
 class Cache(dlc.TestCase):
     def generate(self, model, **options):
         self.out, self.err = dlc.dlc("generate", model, **options)
@@ -111,6 +140,26 @@ class Cache(dlc.TestCase):
         self.assertEqual(list(runs[0].state(3)), list(runs[1].state(3)))
         words = dict(tokenizer=TEXT, prompt="And the", tokens=12)
         self.assertEqual(self.generate(runs[1].folder, **words), self.generate(runs[0].folder, **words))
+
+    def test_caches_that_give_other_logits(self):
+        """Faults planted in the program of one token for its sine are found before anything is written: other numbers, and NaNs."""
+        onnx.save(logarithms(), self.path("m.onnx"))
+        for other, by in (b"cos", r"[0-9.]+"), (b"log", "nan"):
+            artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True, decode=True)
+            self.assertEqual(len(self.generate(artifact, prompt="3 1", tokens=3).split()), 3)
+            with open(self.path("m.dlc/plan.pb"), "rb") as file:
+                plan = file.read()
+            # Of each program one: predict, decode and prefill.
+            (_, old, _), (_, new, _) = [re.findall(rb"k[0-9]+_" + name + rb"\b", plan) for name in (b"sin", other)]
+            replace_in_plan(artifact, old, new)
+            _, err = dlc.dlc("generate", artifact, prompt="3 1", tokens=3, code=dlc.FAILED)
+            self.assertRegex(err, f"with kept keys and values a token gets other logits, by {by} of [0-9.]+, than without: compile the model without --decode")
+
+    def test_program_of_one_token_without_a_place(self):
+        artifact = dlc.compile(os.path.join(dlc.REFS, "generate.onnx"), self.path("m.dlc"), batch=2, decode=True)
+        replace_in_plan(artifact, b"dlc.position", b"dlc.elsewhen")
+        _, err = dlc.dlc("generate", artifact, prompt="3 1", tokens=3, code=dlc.CORRUPT)
+        self.assertRegex(err, r"the program of one token takes .*'?dlc\.elsewhen")
 
     def test_models_that_cannot(self):
         table = numpy_helper.from_array(np.eye(V, dtype=np.float32), "table")

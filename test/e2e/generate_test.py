@@ -233,6 +233,17 @@ class Generate(dlc.TestCase):
         artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True, dim="p=0")
         self.assertEqual(self.ids(model=artifact, prompt="1 8", tokens=1), [int(table()["table"][[1, 8]].sum(0).argmax())])
 
+    def test_models_that_look_ahead_in_a_half(self):
+        """Tokens of the second half leave the first one alone: the last token tells."""
+        nodes = [helper.make_node("Gather", ["table", "tokens"], ["e"]), helper.make_node("Reshape", ["e", "halves"], ["h"]),
+                 helper.make_node("ReduceMean", ["h"], ["m"], axes=[2]), helper.make_node("Add", ["h", "m"], ["s"]),
+                 helper.make_node("Reshape", ["s", "whole"], ["logits"])]
+        save(self.path("m.onnx"), nodes, table() | {"halves": np.array([2, 2, T // 2, V]), "whole": np.array([2, T, V])},
+             [("tokens", TensorProto.INT64, [2, T])], [("logits", TensorProto.FLOAT, [2, T, V])])
+        artifact = dlc.compile(self.path("m.onnx"), self.path("m.dlc"), predict_only=True)
+        _, err = dlc.dlc("generate", artifact, prompt="1 2", tokens=1, code=dlc.FAILED)
+        self.assertRegex(err, r"a token changes the model's logits of tokens before it, by .*: it is not causal")
+
     def test_models_that_cannot(self):
         gather = helper.make_node("Gather", ["table", "tokens"], ["e"])
         for what, nodes, ports, message in [

@@ -49,6 +49,8 @@ private:
   Result<int> findLogits(const plan::Program &program, int64_t batch,
                          int64_t length) const;
   Status checkCausal();
+  Status checkSame(std::span<const float> one, std::span<const float> other,
+                   size_t count) const;
   Status checkCache(std::span<const int64_t> tokens,
                     std::span<const float> logits);
   Status runOne(int64_t token, int64_t position);
