@@ -1,8 +1,26 @@
 #include "runtime/device/TuneChoices.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace dlc {
+
+static Json fastestFirst(const std::vector<TuneEntry> &measured) {
+  std::vector<size_t> order(measured.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return measured[a].milliseconds < measured[b].milliseconds;
+  });
+  Json list = Json::array();
+  for (const size_t i : order)
+    if (std::isfinite(measured[i].milliseconds))
+      list.push_back({{"number", i},
+                      {"engine", measured[i].engine},
+                      {"knobs", measured[i].knobs},
+                      {"milliseconds", measured[i].milliseconds}});
+  return list;
+}
 
 void TuneChoices::add(const TuneKey &key, Choice choice,
                       std::string_view command) {
@@ -19,6 +37,11 @@ void TuneChoices::addCommand(const TuneKey &key, std::string_view command) {
   auto &commands = made_.at(key.id()).commands;
   if (std::find(commands.begin(), commands.end(), command) == commands.end())
     commands.emplace_back(command);
+}
+
+void TuneChoices::addMeasured(const TuneKey &key,
+                              std::vector<TuneEntry> candidates) {
+  made_.at(key.id()).measured = std::move(candidates);
 }
 
 Json TuneChoices::describe() const {
@@ -39,6 +62,8 @@ Json TuneChoices::describe() const {
       row["workspace"] = choice->workspace;
       row["date"] = choice->date;
     }
+    if (!made->measured.empty())
+      row["measured"] = fastestFirst(made->measured);
     list.push_back(std::move(row));
   }
   return list;

@@ -21,11 +21,16 @@ public:
   // One more command for a key that is there.
   void addCommand(const TuneKey &key, std::string_view command);
   const Choice *find(const TuneKey &key) const; // null: nobody has chosen
+  // What was measured for a key that is there, in the library's order;
+  // infinite milliseconds: it did not start, or cannot be recorded.
+  void addMeasured(const TuneKey &key, std::vector<TuneEntry> candidates);
 
   std::string toText() const;
   // For people, in the order in which they were made: {"commands", "op",
   // "engine" (null: the library's first choice), "knobs", "milliseconds",
-  // "workspace", "date"}.
+  // "workspace", "date", "measured"}; the last, of what this rank measured
+  // now: a list of {"number" (in the library's order, from 0), "engine",
+  // "knobs", "milliseconds"}, the fastest first.
   Json describe() const;
   bool isEmpty() const { return made_.empty(); }
   // Those of another rank: from now on nothing is measured here. Corrupt if it
@@ -38,6 +43,7 @@ private:
     TuneKey key;
     Choice choice;
     std::vector<std::string> commands;
+    std::vector<TuneEntry> measured;
     size_t number = 0; // of those before
   };
   std::map<std::string, Made> made_; // by id

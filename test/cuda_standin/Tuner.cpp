@@ -56,9 +56,14 @@ class CudaTuner : public Cuda {
 protected:
   void SetUp() override {
     Cuda::SetUp();
+    open();
+  }
+  void open() {
+    device_.reset();
     TuneOptions options;
     options.mode = TuneOptions::Mode::Benchmark;
     options.cacheFolder = path("cache");
+    options.choices = choices_;
     auto device = CudaDevice::create(0, options);
     ASSERT_TRUE(device.ok()) << device.status().message();
     device_ = *std::move(device);
@@ -97,6 +102,7 @@ protected:
     return free;
   }
 
+  std::shared_ptr<TuneChoices> choices_;
   std::unique_ptr<CudaDevice> device_;
   Algorithm first_ = {"first", 4000, 100, nullptr};
   Algorithm second_ = {"second", 1000, 1000, nullptr};
@@ -136,6 +142,25 @@ TEST_F(CudaTuner, TimeOfTheHostDoesNotDecide) {
   first_.host = 8000;
   second_.cold = 4000;
   EXPECT_EQ(measure({&second_, &first_}), 1u);
+}
+
+// What a report shows of each: not only who won, but by how much.
+TEST_F(CudaTuner, KeepsWhatItMeasured) {
+  choices_ = std::make_shared<TuneChoices>();
+  open();
+  Algorithm third = {"third", 8000, 8000, nullptr};
+  third.startsOnce = true;
+  EXPECT_EQ(measure({&first_, &third, &second_}), 2u);
+  const Json said = choices_->describe();
+  ASSERT_EQ(said.size(), 1u);
+  const Json &measured = said[0]["measured"];
+  ASSERT_EQ(measured.size(), 2u) << "one was left out: " << measured.dump();
+  EXPECT_EQ(measured[0]["engine"], "second");
+  EXPECT_EQ(measured[0]["number"], 2);
+  EXPECT_EQ(measured[0]["milliseconds"], said[0]["milliseconds"]);
+  EXPECT_EQ(measured[1]["engine"], "first");
+  EXPECT_EQ(measured[1]["number"], 0);
+  EXPECT_GE(measured[1]["milliseconds"], 4);
 }
 
 TEST_F(CudaTuner, WhatCannotBeRecordedIsLeftOut) {

@@ -79,6 +79,40 @@ class Package(unittest.TestCase):
         self.assertRegex(text, r"\| mlp \| dlc --deterministic \| \d+\.\d+ \| ")
         self.assertRegex(text, r"\| mlp \| dlc train \|.*\| \d+\.\d+ \| \d+\.\d+ \|\n")
 
+        with open(os.path.join(self.folder, "out", "facts.json")) as file:
+            self.check_facts(json.load(file))
+
+    def check_facts(self, facts):
+        """Each question has an answer, or why there is none."""
+        every = {(dtype, columns) for dtype in ("F32", "BF16", "F16") for columns in (64, 255, 264)}
+        for engines in facts["engines"], facts["deterministic_engines"]:
+            products = engines["products"]
+            for kind, of in [("matmul_activation", "relu"), ("matmul_activation", "gelu_tanh"),
+                             ("matmul_activation_backward", "relu"), ("matmul_activation_backward", "gelu_tanh"),
+                             ("matmul_bias_backward", "a"), ("matmul_bias_backward", "b")]:
+                asked = {(e["type"], e["columns"]) for e in products if e["kind"] == kind and e["of"] == of}
+                self.assertEqual(asked, every, f"{kind} of {of}")
+            self.assertEqual(sum("summed" in e for e in products), 3, "sums that libraries split")
+            for kind in "convolutions", "products", "attention", "norms":
+                for entry in engines[kind]:
+                    if "missing" not in entry:
+                        self.assertGreater(entry["us"], 0, entry)
+                        self.assertTrue(entry["same_bytes"] and entry["recorded_same_bytes"], entry)
+                self.assertTrue(any("missing" not in entry for entry in engines[kind]), kind)
+        same = [(e["kind"], e["filters"]) for e in facts["engines"]["convolutions"]
+                if (e["type"], e["channels"], e["outputs"]) == ("BF16", 64, 64)]
+        self.assertEqual(len(set(same)), 6, "three kinds, two layouts of filters")
+        self.assertEqual([e["kind"] for e in facts["reopened"]["again"]], ["conv", "matmul"])
+        self.assertEqual(sorted(facts["chosen_by_flush"]), ["2", "4", "8"])
+        for rows in facts["chosen_by_flush"].values():
+            self.assertEqual([row["op"] for row in rows],
+                             ["conv", "conv_backward_data", "conv_backward_filter", "matmul"])
+            for row in rows:
+                times = [candidate["milliseconds"] for candidate in row["measured"]]
+                self.assertGreater(len(times), 1, row)
+                self.assertEqual(times, sorted(times))
+                self.assertEqual(len({candidate["number"] for candidate in row["measured"]}), len(times))
+
     def test_2_sanitizer(self):
         out = self.start("--standins", "--only=check", code=77)
         self.assertEqual(len(re.findall(r"SKIP +\w+check-.*no compute-sanitizer in PATH, ", out)), 5)
@@ -126,6 +160,16 @@ class Package(unittest.TestCase):
         self.assertEqual(statuses, {"hangs": "TIMEOUT", "works": "PASS", "late": "TIMEOUT"}, out)
         self.start("--standins", "--time-limit=2", code=77, package=package)
         self.assertEqual({result["status"] for result in self.results().values()}, {"NOT RUN"})
+
+    def test_4_logs_of_libraries_are_kept(self):
+        package = self.with_tests(
+            """log | 10 | levels | logged bash -c 'echo $NCCL_DEBUG $CUBLASLT_LOG_LEVEL $CUDNN_LOGLEVEL_DBG > """
+            """$CUDNN_LOGDEST_DBG; dirname $NCCL_DEBUG_FILE $CUBLASLT_LOG_FILE'""")
+        self.start("--standins", package=package)
+        tar = os.path.join(self.folder, "out", "logs.tar.gz")
+        read = lambda name: subprocess.run(["tar", "-xzOf", tar, name], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(read("logs/libraries/cudnn.%i.log"), "INFO 1 2\n")
+        self.assertRegex(read("logs/log.log"), r"^(\S+/logs/libraries\n){2}$")
 
     def test_5_without_a_gpu(self):
         out = self.start("--only=^(device|losses-f32|bench-mlp|kernels-steps)$", code=77)

@@ -256,6 +256,10 @@ TEST(TuneChoices, AreThoseOfTheOtherRank) {
   first.add(other, std::nullopt, "matmul of '/b'");
   first.addCommand(key(), "conv of '/c'");
   first.addCommand(key(), "conv of '/a'");
+  TuneEntry slow = kEntry, never = kEntry;
+  slow.milliseconds *= 2;
+  never.milliseconds = std::numeric_limits<double>::infinity();
+  first.addMeasured(key(), {never, slow, kEntry});
   EXPECT_EQ(second.find(key()), nullptr);
   ASSERT_TRUE(second.adopt(first.toText()).ok());
   EXPECT_TRUE(second.areAdopted());
@@ -272,6 +276,13 @@ TEST(TuneChoices, AreThoseOfTheOtherRank) {
   EXPECT_EQ(said[0]["op"], "conv");
   EXPECT_EQ(said[0]["engine"], kEntry.engine);
   EXPECT_EQ(said[0]["milliseconds"], kEntry.milliseconds);
+  ASSERT_EQ(said[0]["measured"].size(), 2u);
+  EXPECT_EQ(said[0]["measured"][0]["number"], 2);
+  EXPECT_EQ(said[0]["measured"][0]["milliseconds"], kEntry.milliseconds);
+  EXPECT_EQ(said[0]["measured"][1]["number"], 1);
+  EXPECT_FALSE(said[1].contains("measured"));
+  EXPECT_FALSE(second.describe()[0].contains("measured"))
+      << "another rank measured";
   EXPECT_EQ(said[1]["commands"], Json{"matmul of '/b'"});
   EXPECT_EQ(said[1]["engine"], nullptr);
   std::string torn = first.toText();

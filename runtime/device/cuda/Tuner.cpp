@@ -161,6 +161,12 @@ Result<size_t> Tuner::measure(const TuneKey &key, std::string_view command,
   if (least == kNever)
     return chosen;
   remember(key, entry, command);
+  if (options_.choices) {
+    std::vector<TuneEntry> measured;
+    for (const Candidate &candidate : candidates)
+      measured.push_back(candidate.entry);
+    options_.choices->addMeasured(key, std::move(measured));
+  }
   if (cache_ && flush.data())
     if (const Status stored = cache_->store(key, entry); !stored.ok())
       warning("{}", stored.message());
