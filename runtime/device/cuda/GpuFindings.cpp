@@ -98,8 +98,8 @@ Result<std::string> findCudnn(const Driver *driver) {
 Result<std::string> findCublasLt(const Driver *driver) {
   DLC_ASSIGN(const auto library, CublasLt::open());
   if (driver)
-    DLC_TRY(
-        driver->checkLibrary("cuBLASLt", library->cublasLtGetCudartVersion()));
+    DLC_TRY(driver->checkLibrary("cuBLASLt",
+                                 library->cublasLtGetCudartVersion(), true));
   return threeParts(library->version());
 }
 

@@ -10,7 +10,7 @@ Libraries::~Libraries() {
 Status Libraries::openCublasLt() {
   DLC_ASSIGN(blas_.functions, CublasLt::open());
   DLC_TRY(context_.driver().checkLibrary(
-      "cuBLASLt", blas_.functions->cublasLtGetCudartVersion()));
+      "cuBLASLt", blas_.functions->cublasLtGetCudartVersion(), true));
   DLC_TRY(context_.makeCurrent());
   return blas_.functions->check(blas_.functions->cublasLtCreate(&blas_.handle),
                                 "cublasLtCreate");

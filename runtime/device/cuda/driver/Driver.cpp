@@ -66,14 +66,18 @@ static Code codeOf(CUresult result) {
   }
 }
 
-Status Driver::checkLibrary(std::string_view library, size_t cuda) const {
+Status Driver::checkLibrary(std::string_view library, size_t cuda,
+                            bool isOnlyOne) const {
   const int wanted = static_cast<int>(cuda) / 1000, own = version_ / 1000;
   if (wanted <= own)
     return {};
   return incompatible("{} is for CUDA {}, but the driver for CUDA {}: update "
-                      "the driver to one for CUDA {}.0 or newer, or install "
-                      "the library for CUDA {}",
-                      library, wanted, versionText(), wanted, own);
+                      "the driver to one for CUDA {}.0 or newer{}",
+                      library, wanted, versionText(), wanted,
+                      isOnlyOne ? ""
+                                : fmt::format(", or install the library for "
+                                              "CUDA {}",
+                                              own));
 }
 
 Status Driver::check(CUresult result, std::string_view action) const {

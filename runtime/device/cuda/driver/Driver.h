@@ -77,8 +77,10 @@ public:
   Status check(CUresult result, std::string_view action) const;
 
   // Incompatible if `library` was made for a newer major version of CUDA than
-  // the driver (`cuda`: 13000): then none of its kernels runs.
-  Status checkLibrary(std::string_view library, size_t cuda) const;
+  // the driver (`cuda`: 13000): then none of its kernels runs. `isOnlyOne`: no
+  // version of it that is for an older CUDA would be loaded.
+  Status checkLibrary(std::string_view library, size_t cuda,
+                      bool isOnlyOne = false) const;
 
 private:
   int version_ = 0;
