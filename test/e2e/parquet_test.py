@@ -93,6 +93,29 @@ class Pictures(dlc.TestCase):
         np.savez(self.path("last.npz"), x=self.x[100:], y=y[100:])
         self.assertEqual(dlc.evaluate(run.folder, os.path.join(FOLDER, "digits-1.parquet")), dlc.evaluate(run.folder, self.path("last.npz")))
 
+    def test_numbers_that_have_names(self):
+        """Classes keep their numbers, and predict says their names; other data are read by names."""
+        named = os.path.join(FOLDER, "named.parquet")
+        names = "zero one two three four five six seven eight nine".split()
+        run = dlc.train(self.artifact, named, self.path("run"), epochs=2)
+        np.savez(self.path("same.npz"), x=self.x[:20], y=self.y[:20])
+        self.assertBitwise(run.state(2), dlc.train(self.artifact, self.path("same.npz"), self.path("same"), epochs=2).state(2), "names or not")
+        with open(self.path("run/config.yaml")) as file:
+            self.assertIn(f"classes: [{', '.join(names)}]", file.read())
+        out, _ = dlc.dlc("predict", run.folder, data=os.path.join(FOLDER, "named.parquet"), top=10)
+        for name in names:
+            self.assertIn(name, out)
+        y = np.where((self.y == 1) | (self.y == 2), 3 - self.y, self.y)[:20]
+        self.assertTrue((y != self.y[:20]).any())
+        np.savez(self.path("other.npz"), x=self.x[:20], y=y)
+        with open(os.path.join(FOLDER, "named.parquet"), "rb") as file:
+            content = file.read()
+        other = self.path("other.parquet") # the same numbers, two of them with each other's names
+        self.assertEqual(content.count(b'["zero", "one", "two"'), 1)
+        with open(other, "wb") as file:
+            file.write(content.replace(b'["zero", "one", "two"', b'["zero", "two", "one"'))
+        self.assertEqual(dlc.evaluate(run.folder, other), dlc.evaluate(run.folder, self.path("other.npz")))
+
     def test_inspect(self):
         out, _ = dlc.dlc("data", "inspect", self.files)
         for line in ("a table of pictures", "192 pictures: 192 PNG"):

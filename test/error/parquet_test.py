@@ -53,6 +53,28 @@ class BadParquet(dlc.TestCase):
         self.assertRegex(err, r"skipped: .*digits-odd\.parquet row 3': is no picture")
         self.assertRegex(err, r"skipped: .*digits-odd\.parquet row 7': ")
 
+    def test_names_of_classes(self):
+        with open(os.path.join(FOLDER, "named.parquet"), "rb") as file:
+            content = file.read()
+        names = b'["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]'
+        self.assertEqual(content.count(names), 1)
+
+        def train(name, noted, *files):
+            with open(self.path(name + ".parquet"), "wb") as file:
+                file.write(content.replace(names, noted.ljust(len(names)))) # a footer of the same length
+            data = ",".join([*files, self.path(name + ".parquet")])
+            _, err = dlc.dlc("train", self.artifact, data=data, run=self.path(name), epochs=1, code=dlc.FAILED if files else 0)
+            return err
+
+        self.assertRegex(train("other", names.replace(b"nine", b"Nine"), os.path.join(FOLDER, "named.parquet")),
+                         r"other\.parquet': the classes of column 'label' have other names than in '.*named\.parquet'")
+        self.assertRegex(train("few", b'["zero", "one"]'),
+                         r"few\.parquet': column 'label' has the label \d, but names for 0 to 1 alone: classes have numbers")
+        for name, noted in ("twice", b'["zero", "zero"]'), ("numbers", b"[0, 1]"), ("none", b"7"), ("torn", b"["):
+            self.assertNotIn("names", train(name, noted))
+            with open(self.path(name + "/config.yaml")) as file:
+                self.assertNotIn("zero", file.read())
+
     def test_files(self):
         with open(os.path.join(FOLDER, "none.parquet"), "rb") as file:
             whole = file.read()

@@ -1,6 +1,6 @@
 """Makes parquet/*.parquet, one table as several programs write it, and parquet_ref.npz: its numbers.
 
-    python test/refs/make_parquet.py      (needs the packages pyarrow, polars, duckdb, fastparquet, pandas and numpy)
+    python test/refs/make_parquet.py      (needs the packages datasets, pyarrow, polars, duckdb, fastparquet, pandas and numpy)
 
 Between them the files have each type, encoding and compression that is read, both kinds of data pages, small pages and
 groups of rows, checksums, nulls, and lists of lists.
@@ -50,6 +50,19 @@ def lists():
         "vector": pa.FixedSizeListArray.from_arrays(vectors.reshape(-1), 5),
         "matrix": pa.array(matrices.tolist(), pa.list_(pa.list_(pa.int16()))),
         "label": pa.array(np.arange(ROWS) % 10)})
+
+
+def write_named():
+    """20 digits whose classes' numbers have names, as the library datasets notes them."""
+    import datasets
+    sys.path.insert(0, os.path.join(HERE, "..", "support"))
+    import pictures
+    with np.load(os.path.join(HERE, "..", "..", "models", "digits-train.npz")) as given:
+        x, y = given["x"][:20, 0] * 15, given["y"][:20].astype(np.int64)
+    names = "zero one two three four five six seven eight nine".split()
+    features = datasets.Features(image=datasets.Image(), label=datasets.ClassLabel(names=names))
+    image = [{"bytes": pictures.png(one), "path": None} for one in x]
+    datasets.Dataset.from_dict({"image": image, "label": y}, features=features).to_parquet(path("named"))
 
 
 def write_digits():
@@ -119,6 +132,7 @@ def main():
     # As the library datasets writes pictures.
     pq.write_table(pa.table({"image": pa.array([{"bytes": b"\x89PNG", "path": None}] * 2), "label": pa.array([0, 1])}), path("pictures"))
     write_digits()
+    write_named()
     data["uint64"] = data["uint64"].astype(np.int64)
     for name in ("cents", "long"):
         data[name] = data[name] / 100

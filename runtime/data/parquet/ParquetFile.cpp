@@ -307,6 +307,8 @@ public:
         file_.rows = uint64_t(reader.integer(type));
       else if (id == 4)
         reader.eachElement(type, [&](ThriftType of) { addGroup(reader, of); });
+      else if (id == 5)
+        reader.eachElement(type, [&](ThriftType of) { addNote(reader, of); });
       else
         reader.skip(type);
     });
@@ -337,6 +339,22 @@ private:
         reader.skip(of);
     });
     file_.groups.push_back({rows, {}});
+  }
+
+  void addNote(ThriftReader &reader, ThriftType type) {
+    if (type != ThriftType::Struct)
+      return reader.skip(type);
+    std::string_view key, value;
+    reader.eachField([&](int16_t id, ThriftType of) {
+      if (id == 1)
+        key = reader.binary(of);
+      else if (id == 2)
+        value = reader.binary(of);
+      else
+        reader.skip(of);
+    });
+    if (key == "huggingface")
+      file_.features = value;
   }
 
   Status check() {

@@ -62,6 +62,8 @@ struct ParquetFile {
   std::vector<ParquetColumn> columns;
   std::vector<ParquetGroup> groups;
   uint64_t rows = 0;
+  // What its writer noted under "huggingface", JSON; empty: nothing.
+  std::string features;
 };
 
 // Errors name the file: not Parquet, damaged, encrypted.

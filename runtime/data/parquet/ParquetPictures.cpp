@@ -3,9 +3,11 @@
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Mapping.h"
 #include "runtime/base/numbers/Hash.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/DataHash.h"
 #include "runtime/data/parquet/Cells.h"
+#include "runtime/data/parquet/ClassNames.h"
 #include "runtime/data/parquet/ColumnRows.h"
 #include "runtime/data/tables/ColumnList.h"
 
@@ -190,6 +192,8 @@ public:
         labels_.push_back(values->whole[0]);
       return {};
     }));
+    if (isWhole)
+      return nameNumbers(of.name);
     classes_ = names;
     std::sort(classes_.begin(), classes_.end());
     classes_.erase(std::unique(classes_.begin(), classes_.end()),
@@ -198,6 +202,21 @@ public:
       labels_.push_back(
           std::lower_bound(classes_.begin(), classes_.end(), name) -
           classes_.begin());
+    return {};
+  }
+
+  // Names that the file has for the labels' numbers.
+  Status nameNumbers(const std::string &column) {
+    DLC_ASSIGN(classes_, classNamesOf(table_->files(), column));
+    const auto count = int64_t(classes_.size());
+    for (const int64_t label : labels_)
+      if (count > 0 && (label < 0 || label >= count)) {
+        warning("'{}': column '{}' has the label {}, but names for 0 to {} "
+                "alone: classes have numbers",
+                table_->name(), printable(column), label, count - 1);
+        classes_.clear();
+        break;
+      }
     return {};
   }
 
