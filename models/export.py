@@ -1,5 +1,5 @@
 """Writes the ONNX files of this folder, as PyTorch's exporters make them. Needs torch, onnx and
-onnxscript (and torchvision for resnet18, mobilenet_v3_small and efficientnet_b0).
+onnxscript (and torchvision for those of its models).
 
     python export.py                       # mlp lenet resnet8 gpt_tiny, training form, here
     python export.py resnet18 -o /tmp      # any of MODELS, anywhere
@@ -152,6 +152,82 @@ def efficientnet_b0():
     return torchvision.models.efficientnet_b0(weights=None, dropout=0.0, stochastic_depth_prob=0.0)
 
 
+def densenet121():
+    import torchvision
+
+    return torchvision.models.densenet121(weights=None)
+
+
+def convnext_tiny():
+    import torchvision
+
+    return torchvision.models.convnext_tiny(weights=None, stochastic_depth_prob=0.0)
+
+
+def unet():
+    import zoo
+
+    return zoo.UNet(width=32)
+
+
+def lstm():
+    import zoo
+
+    return zoo.Recurrent("LSTM", two_way=False, kinds=256, width=128, hidden=256, classes=256)
+
+
+class LlamaLayer(nn.Module):
+    """Attention with rotary positions and two queries to a key, then SwiGLU; an RMSNorm before each, no biases."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, wide = heads, 8 * width // 3
+        self.norm1, self.norm2 = nn.Parameter(torch.ones(width)), nn.Parameter(torch.ones(width))
+        self.q, self.kv = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.proj, self.out = nn.Linear(width, width, bias=False), nn.Linear(wide, width, bias=False)
+        self.gate, self.up = nn.Linear(width, wide, bias=False), nn.Linear(width, wide, bias=False)
+
+    def scale(self, x, weight):
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * weight
+
+    def turn(self, x, cos, sin):
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+    def attend(self, x, cos, sin):
+        n, t, d = x.shape
+        split = lambda y, heads: y.reshape(n, t, heads, d // self.heads).transpose(1, 2)
+        k, v = self.kv(x).chunk(2, -1)
+        k, v = split(k, self.heads // 2), split(v, self.heads // 2)
+        k, v = (y[:, :, None].expand(-1, -1, 2, -1, -1).flatten(1, 2) for y in (self.turn(k, cos, sin), v))
+        y = F.scaled_dot_product_attention(self.turn(split(self.q(x), self.heads), cos, sin), k, v, is_causal=True)
+        return self.proj(y.transpose(1, 2).reshape(n, t, d))
+
+    def forward(self, x, cos, sin):
+        x = x + self.attend(self.scale(x, self.norm1), cos, sin)
+        y = self.scale(x, self.norm2)
+        return x + self.out(F.silu(self.gate(y)) * self.up(y))
+
+
+class Llama(nn.Module):
+    """[N,T] tokens -> [N*T,V] logits of the next one."""
+
+    def __init__(self, vocabulary, layers, width, heads, length):
+        super().__init__()
+        self.tok, self.head = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary, bias=False)
+        self.b = nn.ModuleList(LlamaLayer(width, heads) for _ in range(layers))
+        half = width // heads // 2
+        angles = torch.arange(length)[:, None] * 10000.0 ** (-torch.arange(half) / half)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+
+    def forward(self, tokens):
+        x = self.tok(tokens)
+        for layer in self.b:
+            x = layer(x, self.cos, self.sin)
+        return self.head(x).flatten(0, 1)
+
+
 def resnet50(layers=(3, 4, 6, 3), **sizes):
     from torchvision.models.resnet import Bottleneck, ResNet
 
@@ -215,6 +291,13 @@ MODELS = {
     "resnet50": (resnet50, images(2, 3, 224, 224)),
     "mobilenet_v3_small": (mobilenet_v3_small, images(16, 3, 224, 224)),
     "efficientnet_b0": (efficientnet_b0, images(8, 3, 224, 224)),
+    "densenet121": (densenet121, images(8, 3, 224, 224)),
+    "convnext_tiny": (convnext_tiny, images(4, 3, 224, 224)),
+    "unet": (unet, images(4, 3, 128, 128)),
+    "vit_tiny": (lambda: Vit(1000, layers=12, width=192, heads=3, size=224), images(8, 3, 224, 224)),
+    "bert_mini": (lambda: Bert(8192, layers=4, width=256, heads=4, length=128), tokens(8, 128)),
+    "llama_mini": (lambda: Llama(4096, layers=4, width=384, heads=6, length=256), tokens(4, 256)),
+    "lstm": (lstm, tokens(32, 64)),
     "vit_b": (lambda: Vit(1000, layers=12, width=768, heads=12, size=224), images(2, 3, 224, 224)),
     # GPT-2's 50257 tokens, filled up to a multiple of 128 as is usual.
     "gpt2": (lambda: Gpt(50304, layers=12, width=768, heads=12, length=1024, tied=True), tokens(1, 1024)),
@@ -242,7 +325,7 @@ def export(name, form, path, seed=0):
     fresh = {key: value.numpy().copy() for key, value in model.state_dict().items()}
     options = dict(input_names=["input"], output_names=["logits"])
     axes = {"input": {0: "batch"}, "logits": {0: "batch"}}
-    if name.startswith(("gpt", "bert")):
+    if name.startswith(("gpt", "bert", "llama")):
         del axes["logits"]  # rows are batch * length
     if form == "dynamo":
         torch.onnx.export(model, (example,), path, dynamo=True, optimize=False,

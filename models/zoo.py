@@ -80,11 +80,11 @@ class Diffusion(nn.Module):
 class Recurrent(nn.Module):
     """Tokens [N,T] -> [N,5], by two layers of nn.KIND."""
 
-    def __init__(self, kind, two_way):
+    def __init__(self, kind, two_way, kinds=100, width=16, hidden=24, classes=5):
         super().__init__()
-        self.table = nn.Embedding(100, 16)
-        self.layers = getattr(nn, kind)(16, 24, 2, batch_first=True, bidirectional=two_way)
-        self.head = nn.Linear(48 if two_way else 24, 5)
+        self.table = nn.Embedding(kinds, width)
+        self.layers = getattr(nn, kind)(width, hidden, 2, batch_first=True, bidirectional=two_way)
+        self.head = nn.Linear(2 * hidden if two_way else hidden, classes)
 
     def forward(self, x):
         return self.head(self.layers(self.table(x))[0][:, -1])

@@ -1,11 +1,14 @@
-"""Step time of dlc against PyTorch eager, in one run: the two take turns, a process each.
+"""Training steps of dlc against PyTorch's, in one run: they take turns, a process each.
 
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/step_time.py [MODEL...]
-        --rounds=3 --steps=200 --threads=2 --amp
+        --rounds=3 --steps=50 --threads=2 --amp --peers=eager,channels_last,compile --json=FILE
 
-Both train with SGD and momentum on the same random batch shape; a line a model gives the minimum
-and the median in milliseconds, and torch / dlc of each (above 1: dlc is faster). Not a ctest test:
-without DLC_PEER_PYTHON it says so and ends.
+All train with SGD and momentum on the same random samples. A line for each: milliseconds of a step (least, median; spread:
+the quartiles' distance as a share of the median; and of all processors after the first step, which other programs disturb
+least, dlc's with its checkpoint at the end), seconds from the process's start to its first step's end, seconds of dlc
+compile, the most memory (PyTorch's without what its import takes), and its median over dlc's (above 1: dlc is faster). Steps
+that warm up are left out. A peer that fails is said so and left out; dlc failing ends with 1. Not a ctest test: without
+DLC_PEER_PYTHON it says so and ends.
 """
 
 import argparse
@@ -14,6 +17,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+from collections import namedtuple
 
 import numpy as np
 
@@ -21,31 +26,46 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "support"))
 import dlc  # noqa: E402
 
-# model: (shape of a sample, classes, batch)
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the peer imports from models/, whose size a test watches
+
+# shape: of a sample; tokens below `classes` where it has one dimension. labels: shape of a sample's; None: as its tokens,
+# or one of an image. steps: of a turn.
+Row = namedtuple("Row", "shape classes batch steps labels", defaults=[None])
+PICTURE = (3, 224, 224)
 MODELS = {
-    "mlp": ((1, 8, 8), 10, 64),
-    "lenet": ((1, 28, 28), 10, 64),
-    "resnet8": ((3, 32, 32), 10, 32),
-    "gpt_tiny": ((32,), 96, 16),
-    "gpt_mini": ((256,), 96, 8),
-    "resnet18": ((3, 224, 224), 1000, 8),
-    "mobilenet_v3_small": ((3, 224, 224), 1000, 16),
-    "efficientnet_b0": ((3, 224, 224), 1000, 8),
+    "mlp": Row((1, 8, 8), 10, 64, 200),
+    "lenet": Row((1, 28, 28), 10, 64, 200),
+    "resnet18": Row(PICTURE, 1000, 8, 15),
+    "resnet50": Row(PICTURE, 1000, 8, 12),
+    "mobilenet_v3_small": Row(PICTURE, 1000, 16, 20),
+    "vit_tiny": Row(PICTURE, 1000, 8, 15),
+    "gpt_mini": Row((256,), 96, 8, 15),
+    "resnet8": Row((3, 32, 32), 10, 32, 100),
+    "gpt_tiny": Row((32,), 96, 16, 100),
+    "densenet121": Row(PICTURE, 1000, 8, 12),
+    "efficientnet_b0": Row(PICTURE, 1000, 8, 12),
+    "convnext_tiny": Row(PICTURE, 1000, 4, 12),
+    "unet": Row((3, 128, 128), 4, 4, 15, (128, 128)),
+    "bert_mini": Row((128,), 8192, 8, 15),
+    "llama_mini": Row((256,), 4096, 4, 15),
+    "lstm": Row((64,), 256, 32, 15, ()),
 }
-DEFAULT = ["mlp", "lenet", "resnet8", "gpt_tiny"]
+SETS = {
+    "seven": ["mlp", "lenet", "resnet18", "resnet50", "mobilenet_v3_small", "vit_tiny", "gpt_mini"],
+    "also": ["densenet121", "efficientnet_b0", "convnext_tiny", "unet", "bert_mini", "llama_mini", "lstm"],
+    "small": ["mlp", "lenet", "resnet8", "gpt_tiny"],
+}
+PEERS = ["eager", "channels_last", "compile"]
 WARM_UP = 5  # steps left out
+BATCHES = 4  # different ones
 
 
-def write_data(path, name, batches=4):
-    shape, classes, batch = MODELS[name]
-    random, n = np.random.RandomState(0), batch * batches
-    if len(shape) == 1:
-        x = random.randint(0, classes, (n, *shape))
-        y = random.randint(0, classes, (n, *shape))
-    else:
-        x = random.randn(n, *shape).astype(np.float32)
-        y = random.randint(0, classes, n)
-    np.savez(path, x=x, y=y)
+def write_data(path, name):
+    row, random = MODELS[name], np.random.RandomState(0)
+    n, tokens = row.batch * BATCHES, len(row.shape) == 1
+    labels = (row.shape if tokens else ()) if row.labels is None else row.labels
+    x = random.randint(0, row.classes, (n, *row.shape)) if tokens else random.randn(n, *row.shape).astype(np.float32)
+    np.savez(path, x=x, y=random.randint(0, row.classes, (n, *labels)))
 
 
 def model_file(name, folder, python):
@@ -56,58 +76,139 @@ def model_file(name, folder, python):
     return os.path.join(folder, name + ".onnx")
 
 
-def dlc_times(artifact, data, run, batch, options):
-    dlc.dlc("train", artifact, data=data, run=run, steps=options.steps, threads=options.threads,
-            shuffle="off", timeout=1200)
-    return 1e3 * batch / dlc.Run(run).metrics("samples_per_second")[WARM_UP:]
+def processor_seconds(pid):
+    """Used so far, in ticks of 10 ms, by a process that nobody has waited for."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def torch_times(name, data, batch, options, python):
-    command = [python, os.path.join(here, "torch_step.py"), name, data, str(batch),
-               str(options.steps), str(options.threads), "amp" if options.amp else "f32"]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return np.array(json.loads(out.splitlines()[-1]))[WARM_UP:]
+def train_dlc(artifact, data, run, row, options):
+    """As torch_step.py prints it."""
+    command = [dlc.DLC, "train", artifact, *dlc.flags(dict(data=data, run=run, steps=options.steps or row.steps,
+                                                           threads=options.threads, shuffle="off"))]
+    metrics, first, used, began = os.path.join(run, "metrics.jsonl"), None, 0, time.time()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        while True:
+            if first is None and os.path.exists(metrics) and os.path.getsize(metrics):
+                first, used = time.time() - began, processor_seconds(process.pid)
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.002 if first is None else 0.05)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            log.seek(0)
+            raise AssertionError(log.read().decode(errors="replace")[-2000:])
+    if first is None:
+        raise AssertionError("the run had ended before its first step was seen")
+    steps = 1e3 * row.batch / dlc.Run(run).metrics("samples_per_second")
+    cpu = 1e3 * (usage.ru_utime + usage.ru_stime - used) / (steps.size - 1)
+    return dict(steps=steps.tolist(), cpu_ms=cpu, first=first, import_mib=0, peak_mib=usage.ru_maxrss / 1024)
+
+
+def train_torch(name, form, data, options, python):
+    row = MODELS[name]
+    command = [python, os.path.join(here, "torch_step.py"), name, data, row.batch, options.steps or row.steps,
+               options.threads, "amp" if options.amp else "f32", form, time.time()]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(done.stderr.strip()[-2000:])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def summary(turns):
+    """Of the turns of one side."""
+    steps = np.array([step for turn in turns for step in turn["steps"][WARM_UP:]], float)
+    low, median, high = np.percentile(steps, [25, 50, 75])
+    return dict(least_ms=steps.min(), median_ms=median, spread=(high - low) / median,
+                cpu_ms=np.median([turn["cpu_ms"] for turn in turns]),
+                first_s=np.median([turn["first"] for turn in turns]),
+                memory_mib=max(turn["peak_mib"] - turn["import_mib"] for turn in turns))
 
 
 def measure(name, options, python):
-    batch = MODELS[name][2]
+    """{side: its figures, or its error}"""
+    row, turns, errors = MODELS[name], {"dlc": []}, {}
     with tempfile.TemporaryDirectory(prefix="dlc-bench-") as folder:
         data = os.path.join(folder, "data.npz")
         write_data(data, name)
-        artifact = dlc.compile(model_file(name, folder, python), os.path.join(folder, "m.dlc"),
-                               optimizer="sgd", lr=0.001, momentum=0.9, schedule="constant",
-                               batch=batch, amp=options.amp, timeout=600)
-        ours, theirs = [], []
+        model = model_file(name, folder, python)
+        began = time.time()
+        artifact = dlc.compile(model, os.path.join(folder, "m.dlc"), loss="cross_entropy", optimizer="sgd", lr=0.001,
+                               momentum=0.9, schedule="constant", batch=row.batch, amp=options.amp, timeout=600)
+        compile_s = time.time() - began
         for number in range(options.rounds):
-            run = os.path.join(folder, f"run{number}")
-            ours.append(dlc_times(artifact, data, run, batch, options))
-            theirs.append(torch_times(name, data, batch, options, python))
-    ours, theirs = np.concatenate(ours), np.concatenate(theirs)
-    best = ours.min(), theirs.min()
-    middle = np.median(ours), np.median(theirs)
-    print(f"{name:10s} {batch:5d} {best[0]:9.3f} {middle[0]:9.3f} {best[1]:9.3f} {middle[1]:9.3f}"
-          f" {best[1] / best[0]:8.2f} {middle[1] / middle[0]:8.2f}", flush=True)
+            turns["dlc"].append(train_dlc(artifact, data, os.path.join(folder, f"run{number}"), row, options))
+            for form in options.peers:
+                if form in errors or form == "channels_last" and len(row.shape) != 3:
+                    continue
+                try:
+                    turns.setdefault(form, []).append(train_torch(name, form, data, options, python))
+                except AssertionError as error:
+                    errors[form] = str(error)
+                    turns.pop(form, None)
+    found = {side: summary(its) for side, its in turns.items()}
+    found["dlc"]["compile_s"] = compile_s
+    for form in found:
+        found[form]["over_dlc"] = found[form]["median_ms"] / found["dlc"]["median_ms"]
+        found[form]["cpu_over_dlc"] = found[form]["cpu_ms"] / found["dlc"]["cpu_ms"]
+    return found | {form: dict(error=error) for form, error in errors.items()}
+
+
+def show(name, found):
+    for side, its in found.items():
+        if "error" in its:
+            print(f"{name:18s} {side:13s} fails: {(its['error'].splitlines() or ['?'])[-1]}", flush=True)
+            continue
+        compiled = f"{its['compile_s']:9.2f}" if "compile_s" in its else f"{'-':>9s}"
+        print(f"{name:18s} {side:13s} {its['least_ms']:9.3f} {its['median_ms']:9.3f} {100 * its['spread']:6.1f}"
+              f" {its['cpu_ms']:9.3f} {its['first_s']:9.2f} {compiled} {its['memory_mib']:8.0f} {its['over_dlc']:8.2f}"
+              f" {its['cpu_over_dlc']:8.2f}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="MODEL", help=" ".join(MODELS))
+    parser.add_argument("names", nargs="*", metavar="MODEL", help=" ".join([*SETS, *MODELS]))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, help="of a turn, more than %d (default: the model's)" % WARM_UP)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--amp", action="store_true", help="bf16 on both sides")
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=PEERS, help=",".join(PEERS))
+    parser.add_argument("--json", metavar="FILE", help="the same and every error in full")
     options = parser.parse_args()
-    for name in options.names:
+    names = [name for word in options.names or ["small"] for name in SETS.get(word, [word])]
+    for name in names:
         if name not in MODELS:
-            parser.error(f"unknown model {name}; there are {' '.join(MODELS)}")
+            parser.error(f"unknown model {name}; there are {' '.join([*SETS, *MODELS])}")
+    for form in options.peers:
+        if form not in PEERS:
+            parser.error(f"unknown peer {form}; there are {' '.join(PEERS)}")
+    if options.steps is not None and options.steps <= WARM_UP:
+        parser.error(f"--steps must be more than the {WARM_UP} that warm up")
 
     python = os.environ.get("DLC_PEER_PYTHON")
     if not python:
         sys.exit("step_time: skipped: set DLC_PEER_PYTHON to a python that has torch")
-    print("                      dlc, ms           torch, ms          torch / dlc")
-    print("model      batch       min    median       min    median      min   median")
-    for name in options.names or DEFAULT:
-        measure(name, options, python)
+    print("                                             step, ms                s         s      MiB         / dlc's")
+    print("model              side              least    median spread%      CPU     first   compile   memory   median      CPU")
+    results, failed = {}, False
+    for name in names:
+        try:
+            results[name] = measure(name, options, python)
+        except (AssertionError, subprocess.CalledProcessError) as error:
+            results[name], failed = {"dlc": dict(error=str(error))}, True
+        show(name, results[name])
+        if options.json:  # what is known, should a later model be stopped
+            with open(options.json, "w") as file:
+                json.dump(dict(threads=options.threads, amp=options.amp, rounds=options.rounds, models=results), file, indent=1)
+    best = [min(its["over_dlc"] for side, its in found.items() if side != "dlc" and "over_dlc" in its)
+            for found in results.values() if sum("over_dlc" in its for its in found.values()) > 1]
+    if best:
+        print(f"geometric mean of the best peer's / dlc, {len(best)} models: {np.exp(np.mean(np.log(best))):.2f},"
+              f" worst {min(best):.2f}")
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
