@@ -85,7 +85,8 @@ def processor_seconds(pid):
 
 def train_dlc(artifact, data, run, row, options):
     """As torch_step.py prints it."""
-    command = [dlc.DLC, "train", artifact, *dlc.flags(dict(data=data, run=run, steps=options.steps or row.steps,
+    steps = options.steps or row.steps
+    command = [dlc.DLC, "train", artifact, *dlc.flags(dict(data=data, run=run, steps=steps, save_every=steps,
                                                            threads=options.threads, shuffle="off"))]
     metrics, first, used, began = os.path.join(run, "metrics.jsonl"), None, 0, time.time()
     with tempfile.TemporaryFile() as log:
