@@ -124,7 +124,7 @@ class Flight(dlc.TestCase):
 
     def test_no_file(self):
         _, err = dlc.dlc("flight", code=dlc.USAGE)
-        self.assertIn("files", err)
+        self.assertIn("expected FILES, as in: dlc flight", err)
         _, err = dlc.dlc("flight", self.path("none"), code=dlc.FAILED)
         self.assertIn("none", err)
 
