@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares dlc's training of zoo.py's models with PyTorch's: 20 steps in f32 from the same weights, on the same data.
 
     python compare.py unet gpt2 ...      # needs torch (see zoo.py) and dlc (--dlc=PATH, default ../build/bin/dlc)

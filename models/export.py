@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the ONNX files of this folder, as PyTorch's exporters make them. Needs torch, onnx and
 onnxscript (and torchvision for those of its models).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cuts a plain text into next-character samples: text-train.npz and text-test.npz beside this file; and writes
 text-tokenizer.json, by which text is such characters.
 

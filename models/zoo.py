@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that people export: names to small builders with random weights, for compare.py. Needs torch and torchvision;
 those of Hugging Face need transformers, those named timm_* need timm (imported when one is asked for). timm_NAME is small
 where TIMM says how; timm_NAME of others and torchvision_NAME are as their libraries make them.

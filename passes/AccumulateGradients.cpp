@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradient accumulation: a window of `count` micro-batches is one update.
 //   @accumulate_step, a copy of the step so far, adds the gradients and the
 //   results of one micro-batch to accumulators; the first of a window replaces

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reverse-mode differentiation of the loss by every trainable state.
 //   1. Forward: a float value is active when it depends on a read of a
 //   trainable state.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reverse-mode rules of the dlc ops, attached to them as external models of
 // DifferentiableInterface.
 //

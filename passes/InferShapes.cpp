@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Static shapes, forward from the arguments: types are inferred anew through
 // InferTypeOpInterface; movement ops whose shape is their own take what their
 // operand determines.

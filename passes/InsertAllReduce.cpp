@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One all-reduce per gradient, in buckets that fill up in program order, which
 // is the order in which gradients get ready (autodiff declares them so). The
 // reported losses travel in the first bucket, the overflow flags of several

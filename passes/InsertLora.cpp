@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Low-rank adapters. Weights become constants; beside each target's product
 // stands a second one through two small trained matrices, as peft has it:
 //   y = W x + alpha / rank B (A x),  A from kaiming_uniform(sqrt 5), B zeros

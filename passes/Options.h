@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that is added to a graph to train it, as plain values. Each field
 // has a row (options/*.cpp, placement's Wishes.cpp), from which the command
 // line, the YAML file and the options of passes are made; each comment names

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes of a training program, see Passes.td for what each adds and
 // Pipeline.h for their order. Every pass takes a verified module and leaves
 // one. Errors are diagnostics at the op or function that they concern.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/Pipeline.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Passes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The story of training: which passes run in which order.
 #pragma once
 

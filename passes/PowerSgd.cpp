@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients travel as products of two thin matrices (PowerSGD; Vogels et al.
 // 2019, as torch's powerSGD_hook has it). Of a gradient as a matrix [n, m], in
 // f32, with the error of the steps before, r = min(n, m, rank):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout and noise become functions of state: a key from the seed and the
 // rank, and the number of the draw, which goes on with each training step. So
 // every step has other numbers, every rank too, and a run resumes exactly.

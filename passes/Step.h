@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the passes that extend @train_step share: its state, its results, and
 // the place where new ops go.
 #pragma once

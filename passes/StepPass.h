@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the passes of Passes.td are: they run on a module and read some of the
 // options of a step (OptionPass.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm by the batches of all ranks together: each, and each gradient of
 // one, has a bucket behind those of the gradients. compiler/lower/decompose
 // makes the collectives of it.

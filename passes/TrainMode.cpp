@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm by given statistics becomes batch norm by the batch, in
 // @train_step. A layer that is applied twice moves its statistics twice: the
 // second takes over what the first wrote.

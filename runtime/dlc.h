@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rooms of the runtime that the tools use. Other people's programs have
 // api/dlc/dlc.h and dlc.hpp.
 #pragma once

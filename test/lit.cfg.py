@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How lit runs the .mlir and .test files of this folder; the paths come from CMake (lit.site.cfg.py.in).
 
 Substitutions: %dlc %dlc-opt %dlc-compile (the built tools), %python (.venv), %models, %refs.

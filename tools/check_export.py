@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the accuracy of an exported classifier in ONNX Runtime with what dlc eval measured.
 
     check_export.py MODEL.onnx DATA.npz EVAL.json [--at-least=ACCURACY]

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Formats every C++ file of the repository with clang-format 14.
 #   tools/format.sh [FILE...]           rewrite all files, or these; what is no C++ is left alone
 #   tools/format.sh --check [FILE...]   change nothing; name the files that would change, and fail

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds what a machine with an NVIDIA GPU needs to run the GPU tests and benchmarks, in one folder:
 #   bash tools/gpu-package.sh [-o FOLDER] [--sm=90] [--standins] [--quick] [--models=FOLDER]
 # There: bash FOLDER/run.sh. See test/device/README.md.

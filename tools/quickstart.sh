@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # From a clean checkout to a trained ONNX file: builds dlc, trains LeNet on 4500 MNIST images with
 # two ranks in half precision, exports the averaged weights and checks them in ONNX Runtime.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs what building and testing need on Debian 12: the packages of tools/packages.txt and the
 # Python environments .venv of tools/requirements.txt and, to make the wheel, .venv-wheel of
 # tools/wheel.txt. Does nothing where all is there.
@@ -14,7 +15,7 @@ check=no
 case "${1-}" in
   '') ;;
   --check) check=yes ;;
-  -h | --help) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  -h | --help) sed -n '3,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   *) printf 'setup: unknown option %s; see --help\n' "$1" >&2; exit 2 ;;
 esac
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Tries to break dlc for as long as it is told: mutants of everything it reads, on the build with ASan and UBSan;
 # allocations that fail; runs of two ranks that are killed at any moment; of two to four that are killed or stopped, or whose
 # links and disks fail (links need root); the runtime's threads under TSan.
@@ -11,7 +12,7 @@ for word in "$@"; do
   case $word in
   --minutes=* | --parts=* | --jobs=* | --seed=* | --to=*) declare "${word:2}" ;;
   *)
-    sed -n '2,7s/^# \?//p' "${BASH_SOURCE[0]}"
+    sed -n '3,8s/^# \?//p' "${BASH_SOURCE[0]}"
     [[ $word == --help ]] && exit 0
     exit 2
     ;;

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs clang-tidy 14 (rules: .clang-tidy), which needs a build folder where each file is compiled by itself: build-tidy/.
 #   tools/tidy.sh [FILE.cpp...]   these files, or all of the repository: minutes, so not a test
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tables of Unicode: letters and numbers as Hugging Face's tokenizers see them, what NFC may change, and what
 BERT's normalizer and pre-tokenizer make of each character; and where a text's graphemes end.
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the wheel of dlc for Python (runtime/python) of what the build folder has built, and says its size.
 #   tools/wheel.sh [--no-build] [FOLDER]    the wheel goes to FOLDER, build/wheel by default
 # Builds dlc, dlc-compile and libdlc first where they are old, unless --no-build. Needs tools/setup.sh. DLC_BUILD names another
@@ -9,7 +10,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath -m "${DLC_BUILD:-$root/build}")
 builds=yes
 case "${1-}" in
-  -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  -h | --help) sed -n '3,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   --no-build) builds=no; shift ;;
   -*) printf 'wheel: unknown option %s; see --help\n' "$1" >&2; exit 2 ;;
 esac

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each elementwise op computes, on scalars. Half floats arrive as f32;
 // integers and bools as they are.
 #include "compiler/dialect/Dlc.h"

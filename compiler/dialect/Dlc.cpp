@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Epilogues.h"
 #include "compiler/dialect/Infer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dlc dialect: tensor maths plus state, gradients and collectives. One
 // header for all families.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dialect, its enums and the classes that op families share.
 #ifndef DLC_BASE
 #define DLC_BASE

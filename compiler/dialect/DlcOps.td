@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 include "ops/Attention.td"
 include "ops/Elementwise.td"
 include "ops/Linear.td"

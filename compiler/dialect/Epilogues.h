@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products with the work around them, which only lowering sees.
 #pragma once
 

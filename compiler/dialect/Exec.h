@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exec dialect: the step as commands on buffers at offsets. What the plan
 // stores.
 #pragma once

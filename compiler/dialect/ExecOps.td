@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exec dialect: a step as a flat list of commands on buffers. It is what the plan stores.
 #ifndef EXEC_OPS
 #define EXEC_OPS

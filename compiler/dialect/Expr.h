@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor expressions: arithmetic that builds dlc ops, for gradients,
 // decompositions and the training passes.
 //   Expr x(b, loc, value);  Value y = exp(x - max) * 2.0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floating-point operations of library ops; elementwise and reduce ops are
 // counted by their elements.
 #include "compiler/dialect/ops/Windows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Result types from operands and attributes, one function a family. Labels (C1)
 // name the laws in the .td files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pass may ask an op; no pass asks for its name or its class to learn a property.
 #ifndef DLC_INTERFACES
 #define DLC_INTERFACES

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The norms of LibraryNorm.td. Only lowering makes and sees them, so they are
 // not in Dlc.h.
 #pragma once

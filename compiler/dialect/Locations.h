@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an op comes from, beyond its ONNX nodes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How ops that move elements see operands whose dimensions are permuted.
 #include "compiler/dialect/Dlc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a kernel lies on threads, as an attribute of exec.kernel holds it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verifiers of the gradients whose result's type does not follow from their
 // operands, and of what takes any number of operands.
 #include "compiler/dialect/Infer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/Adapters.h"
 #include "compiler/dialect/Dlc.h"
 #include "runtime/base/Json.h"

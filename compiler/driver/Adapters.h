@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Low-rank adapters between compilation and export: adapters.json.
 #pragma once
 

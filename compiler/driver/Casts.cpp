@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/Casts.h"
 #include "compiler/import/rows/Rows.h"
 #include "passes/autocast/CastNames.h"

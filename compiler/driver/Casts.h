@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the user says about autocast, checked, and what autocast has to report.
 #pragma once
 

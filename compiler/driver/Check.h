@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would become of a model, before any work is put into it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // compile(model, options) -> artifact. No globals.
 #pragma once
 

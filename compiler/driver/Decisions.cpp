@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/Decisions.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "passes/optimizer/OptimizerRules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an import decided about a file's tensors, kept in the artifact.
 #pragma once
 #include "compiler/import/Importer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/lower/Labels.h"
 #include "runtime/base/Text.h"

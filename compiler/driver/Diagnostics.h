@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MLIR's diagnostics as the tool's messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/InitialState.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/import/state/InitKinds.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // state.safetensors of an artifact: every state's first value.
 #pragma once
 

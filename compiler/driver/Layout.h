@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names and layouts of a source model's tensors between compilation and export:
 // layout.json.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/MergeSizes.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Exec.h"

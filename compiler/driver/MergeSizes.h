@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One artifact for several sizes: each is the model lowered by itself, and what
 // they have in common is kept once.
 #pragma once

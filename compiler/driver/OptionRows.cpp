@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of what is the compiler's own; those of a step are passes/options.
 #include "compiler/driver/Casts.h"
 #include "compiler/driver/Options.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/Options.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `dlc compile` is asked for. The command line fills it; config.yaml in
 // the artifact repeats it.
 #pragma once

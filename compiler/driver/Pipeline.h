@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All of compilation, from an imported module to a planned one.
 #pragma once
 

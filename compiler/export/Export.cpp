@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/export/Export.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/files/Atomic.h"

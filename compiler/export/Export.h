@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX out: the source model with trained values under the original names.
 #pragma once
 #include "runtime/base/Status.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/CustomOps.h"
 #include "compiler/dialect/ops/Custom.h"
 #include "compiler/import/rows/Build.h"

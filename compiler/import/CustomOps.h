@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of libraries that the user names (--op-library,
 // runtime/plan/ops/dlc_op.h).
 #pragma once

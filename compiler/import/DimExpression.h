@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dimensions that are written as expressions of others, as torch's exporters
 // do: "2*time", "floor(time/2 - 1/2) + 1", "Max(1, s0//2)".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX in: a model file becomes a dlc module and a store of its weights.
 #pragma once
 #include "compiler/import/file/Replaced.h"

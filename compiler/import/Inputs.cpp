@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Inputs.h"
 #include "compiler/import/DimExpression.h"
 #include "compiler/import/rows/Rows.h"

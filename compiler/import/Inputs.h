@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph's inputs and their symbolic dimensions.
 #pragma once
 #include "compiler/import/Importer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Narrow.h"
 #include "compiler/import/file/SchemaCheck.h"
 #include "compiler/import/rows/Quantize.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Number types that a program holds in a wider one: INT8, INT16 and UINT16 in
 // i32, UINT32 and UINT64 in i64, types of 2 and 4 bits in i32, floats of 8 and
 // 4 bits in f32. Their values are always those that the type has.

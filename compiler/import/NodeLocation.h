@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an op comes from, as ImportedModel (Importer.h) promises it.
 #pragma once
 #include "compiler/import/Survey.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Outputs.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/import/tensor/DataType.h"

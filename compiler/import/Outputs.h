@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What @predict returns: the model's outputs, and inner tensors that are asked
 // for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Padding.h"
 #include "compiler/import/file/NodeView.h"
 #include "compiler/import/restore/TorchNotes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of embedding tables that get no gradient (torch's padding_idx).
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

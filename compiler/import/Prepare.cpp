@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Prepare.h"
 #include "compiler/import/Outputs.h"
 #include "compiler/import/Padding.h"

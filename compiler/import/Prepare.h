@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the options make of a file before its nodes are built.
 #pragma once
 #include "compiler/import/Importer.h"

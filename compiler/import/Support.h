@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a model dlc cannot have, or has otherwise than its author may think.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/Survey.h"
 #include "compiler/import/CustomOps.h"
 #include "compiler/import/Support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a model asks of the importer, before anything is imported.
 #pragma once
 #include "runtime/base/Status.h"

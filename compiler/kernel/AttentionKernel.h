@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention as a kernel: a cluster that holds the op alone.
 #pragma once
 

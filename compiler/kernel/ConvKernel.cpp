@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/ConvKernel.h"
 #include "compiler/dialect/ops/Windows.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolution of few channels a group as a kernel: a cluster that holds the
 // op alone.
 //

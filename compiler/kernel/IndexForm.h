@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer forms that index tensors: constant + sum of coefficient * variable.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indices of tensors as forms over a kernel's loops.
 #pragma once
 

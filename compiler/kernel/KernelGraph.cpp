@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/KernelGraph.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/kernel/KernelForms.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cluster seen element by element: what each element of its outputs is
 // computed from, and where that lies.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides how a cluster is run: which loops are parallel items, which are
 // inside of an item, and what it costs. What is decided is an attribute of
 // exec.kernel (compiler/dialect/Schedule.h).

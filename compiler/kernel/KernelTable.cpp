@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/KernelTable.h"
 #include "mlir/IR/IRMapping.h"
 

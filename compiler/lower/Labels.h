@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ONNX nodes that an op came from, as its locations tell.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images channels last: [N,C,H,W] becomes [N,H,W,C], and so with one or three
 // spatial dimensions, in convolutions, pooling and batch norm, and in what
 // stands between them. Ops are visited in order;

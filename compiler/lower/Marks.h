@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lowering's passes say to each other by attributes.
 #pragma once
 

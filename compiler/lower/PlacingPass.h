@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the passes are that pick who computes an op.
 #pragma once
 

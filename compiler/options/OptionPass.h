@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes of modules that read options of a struct: rows of the option table
 // (runtime/base/options/OptionTable.h) as options of textual pipelines.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/placement/Placer.h"
 #include "compiler/dialect/Locations.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

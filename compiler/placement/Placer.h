@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement: who computes an op. The target says who can and at what cost, the
 // user what is wished; this picks, and notes why. Everything behind it reads
 // the op's `by`.

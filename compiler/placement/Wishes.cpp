@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/placement/Wishes.h"
 #include "compiler/target/Target.h"
 #include "runtime/base/options/Nearest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What users say about who computes what.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention and its gradients, a query at a time.
 #include "compiler/reference/Interpreter.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/reference/Interpreter.h"
 #include "runtime/base/numbers/DType.h"
 #include <cmath>

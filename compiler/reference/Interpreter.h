@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meaning of dlc programs in plain loops of doubles: the oracle for
 // generated code, gradients and decompositions.
 #pragma once

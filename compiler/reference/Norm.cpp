@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms, softmax and cross entropy, by their textbook formulas along lines of
 // elements.
 #include "compiler/reference/Interpreter.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers and their gradients, a number at a time.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/reference/Interpreter.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/reference/Scalars.h"
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What elementwise ops and reductions compute, a number at a time, whatever
 // holds the numbers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions, movement and constants.
 #include "compiler/reference/Interpreter.h"
 #include "compiler/reference/Scalars.h"

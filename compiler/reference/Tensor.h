@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor of the reference interpreter: doubles whatever the element type,
 // row-major, plain loops.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What movements mean: which element of an operand each of the result's is, by
 // strides; and row-major walks over several tensors at once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device can do, what that costs, and how code is made for it. Passes
 // and compiler/lower name no device, no vendor and no library: they ask this.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry: a target is its folder and a line here.
 #include "compiler/target/cpu/Cpu.h"
 #include "compiler/target/cuda/Cuda.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Training and prediction from C, a batch at a time:
    embed_c MODEL.dlc STEPS
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that trains a compiled model, stops when it is good enough, and
 // uses it: embed MODEL.dlc TRAIN.npz TEST.npz
 #include <dlc/dlc.hpp>

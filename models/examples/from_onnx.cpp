@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From an ONNX file to a trained one, in one program:
 // from_onnx MODEL.onnx TRAIN.npz TRAINED.onnx
 #include <dlc/dlc.hpp>

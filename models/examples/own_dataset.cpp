@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples that a program makes as they are needed: a model of 8 x 8 numbers
 // and 10 classes learns which of ten waves it sees. own_dataset MODEL.dlc RUN
 #include <dlc/dlc.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On a device: a model learns from its user's samples with low-rank adapters,
 // within a limit of memory, and goes on where it was when it is killed.
 //

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a run says of the rows of a table, from C:
    table_c RUN TABLE.csv COLUMNS
 

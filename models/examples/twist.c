@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An operator of one's own for dlc: Twist, y = x * tanh(rate * x), in the
    domain "example". -I is not needed where dlc is installed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention as one op, where somebody may compute it so.
 #pragma once
 

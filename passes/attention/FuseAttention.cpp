@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention as exporters write it out becomes dlc.attention. The match starts
 // at the product with v and goes up: softmax, masks and factors in any order
 // that means the same, the product of q and k.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says of each attention who computes it; one that nobody can becomes products
 // and softmax, before its gradient is made.
 #include "compiler/dialect/Expr.h"

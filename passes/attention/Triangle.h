@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Masks that follow from positions: what a constant holds on and below the
 // diagonal of its last two dimensions, and above it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mixed precision. What computes in half (CastPainter.h) gets its operands
 // cast, except those that it pins; the others get f32. One cast per value and
 // type: a weight is cast once a step. State, results of the function and casts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/autocast/CastLists.h"
 #include "passes/Step.h"
 #include "passes/autocast/CastNames.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of each op that autocast decides about: its own policy, what the
 // preset or the level changes, and what the user changes.
 #pragma once

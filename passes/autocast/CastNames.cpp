@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/autocast/CastNames.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/dialect/Locations.h"

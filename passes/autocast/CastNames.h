@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names that users give ops in the lists of autocast.
 #pragma once
 

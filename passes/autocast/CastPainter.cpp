@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Painting, as TensorFlow's and OneFlow's passes do it.
 //   1. Ops on the allow list compute in half.
 //   2. Ops on the deny list stay f32, and so does what lies on a way from one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ops compute in half, and why.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings a graph into the form that later passes expect: what exporters write
 // out becomes the op that it means. CanonicalizeGelu.cpp holds GELU; the
 // patterns here are one op deep.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors without elements: what makes and reads them is decided here, so that
 // no kernel and no library meets one.
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GELU as exporters write it out, in any order and grouping of the factors:
 //   tanh form  0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
 //   erf form   0.5 * x * (1 + erf(x / sqrt(2)))

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns of dlc-canonicalize that have files of their own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which parts of a value's dimensions are the texts and tokens of a batch.
 #pragma once
 

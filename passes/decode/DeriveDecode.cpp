@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // @prefill and @decode: @predict of one text, and of one more token of it.
 #include "passes/Passes.h"
 #include "passes/Step.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/decode/OneText.h"
 
 #include "passes/decode/Writer.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // @predict for one text instead of a batch, for all its tokens or one of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each op does to the tokens of a text.
 #include "passes/decode/Writer.h"
 

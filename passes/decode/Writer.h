@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes one of the functions of a text: the state of that work.
 #pragma once
 

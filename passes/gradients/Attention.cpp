@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of attention. The mask has none: dlc-fuse-attention takes only
 // masks that no parameter moves.
 #include "passes/Gradients.h"

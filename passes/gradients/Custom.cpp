@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of an operator of a user's library is a call of it, too.
 #include "compiler/dialect/ops/Custom.h"
 #include "passes/Gradients.h"

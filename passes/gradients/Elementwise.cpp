@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise gradients, one expression an operand. The family sums over
 // broadcast dimensions, skips integer operands and, in a `wide` row, computes
 // in f32 for half floats so that only the result is rounded.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of matrix products, convolutions and pooling.
 #include "compiler/dialect/ops/Windows.h"
 #include "passes/Gradients.h"

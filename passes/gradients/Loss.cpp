@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of losses.
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of recurrent layers. The steps' own gradient is an op; that of the
 // weights is one product over all steps.
 #include "compiler/dialect/ops/Recurrence.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of reductions: the result's gradient, spread over what was reduced.
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"

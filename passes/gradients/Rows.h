@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a row of a gradient table becomes an interface of its op.
 //   grad<TransposeOp>(context, [](auto &g) { return g.single(inverse(g)); });
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of movement: the same elements, moved back.
 #include "passes/Gradients.h"
 #include "passes/gradients/Rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes @train_step and @eval_step of @predict.
 //   1. The kind of loss decides the labels' type and which value counts as the
 //   logits: what the model's last softmax or

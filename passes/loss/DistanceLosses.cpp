@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of how far outputs are from each other, as torch.nn.functional has
 // them.
 #include "passes/loss/LossKinds.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of loss that a model's outputs can have: one row of a table each.
 #pragma once
 

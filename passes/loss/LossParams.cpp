@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/loss/LossParams.h"
 #include "compiler/dialect/Dlc.h"
 #include "passes/loss/LossTerms.h"

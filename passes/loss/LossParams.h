@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which parameters each of several losses trains, as --loss-params says.
 #pragma once
 

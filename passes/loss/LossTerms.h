@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The losses of several outputs, as
 // --loss=OUTPUT:KIND[:WEIGHT][:label=NUMBER][:as=NAME],... names them, and
 // which parameters each trains, as --loss-params=REGEX:LOSS says.

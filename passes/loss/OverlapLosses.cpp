@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses for classes of unequal size: dice by how much of each class is found,
 // focal by what is not yet told apart.
 #include "passes/loss/LossKinds.h"

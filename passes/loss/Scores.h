@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What metrics are computed from: an output of @predict and its labels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CTC: the labels of a sequence, without their places.
 //   1. Between labels, before and behind them stand blanks: a path's places.
 //   2. dlc.ctc_paths sums over all paths, in log space, a step after the other.

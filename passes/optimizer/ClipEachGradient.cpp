@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clipping of each parameter's gradient by its own norm.
 #include "passes/Passes.h"
 #include "passes/Step.h"

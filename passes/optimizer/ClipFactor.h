@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a gradient of some norm is multiplied by, so that it has a smaller one.
 #pragma once
 

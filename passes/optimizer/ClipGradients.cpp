@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clipping as torch.nn.utils.clip_grad_value_ and clip_grad_norm_: what they
 // compute is computed always, so nothing branches.
 #include "passes/Passes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moving averages beside every float parameter and buffer that the step writes,
 // updated from the written value. What is never written is its own average. In
 // a step with an overflow neither averages nor their counter move.

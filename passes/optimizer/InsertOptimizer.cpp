@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns each dlc.gradient into the update of its parameter. The ops of the
 // parameters of one group are the same, in the same order and with the same
 // scalars, so that lowering makes one kernel over flat arrays of them; groups

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statistics of tensors as numbers that a step reports.
 #pragma once
 

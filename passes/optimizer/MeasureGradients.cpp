@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What gradients are like, before anything bounds them.
 #include "passes/Passes.h"
 #include "passes/optimizer/Measure.h"

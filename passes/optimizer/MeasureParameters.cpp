@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What parameters have become, and by how much they have moved.
 #include "passes/Passes.h"
 #include "passes/optimizer/Measure.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The optimizers that look at a whole parameter: its norm, or its singular
 // values.
 #include "passes/optimizer/OptimizerRules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The update rules: what each optimizer keeps and computes for one parameter.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/optimizer/ParameterGroups.h"
 #include "runtime/base/options/Pattern.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which parameters are updated alike: the same rule, rate and weight decay.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The learning rate in the graph, so that it is equal on all ranks and after a
 // resume.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loss and what is said of it.
 #include "passes/Options.h"
 #include "passes/loss/LossKinds.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/Options.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizer, what happens to gradients, ranks.
 #include "passes/loss/LossTerms.h"
 #include "passes/optimizer/OptimizerRules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The factor that the backward graph, of each loss, starts with: 1, or the loss
 // scale, a state; divided by the micro-batches of an update.
 #include "passes/Passes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What scale-loss and unscale agree on.
 #pragma once
 

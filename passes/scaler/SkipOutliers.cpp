@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps whose loss or gradient norm is an outlier change nothing: llm.c's
 // detector (llmc/outlier_detector.h) as graph.
 //   A window holds the last kWindow values, this step's included; the step is

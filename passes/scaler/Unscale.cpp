@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Undoes the loss scale after the all-reduce, so that every rank sees the same
 // sum and the same overflow, and moves the scale: GradScaler's unscale_ and
 // update as graph (torch/amp/grad_scaler.py). No host looks at the flag.

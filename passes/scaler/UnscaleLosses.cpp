@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several losses with a scaler each (apex.amp's num_losses and loss_id): each
 // loss's gradients are looked at and divided by its own scale, then added up.
 //   found_inf.LOSS = whether an element of the loss's gradients is not finite

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples of a program: files, arrays, and what it makes as it is asked.
 #include "runtime/api/Options.h"
 #include "runtime/base/Text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/Handles.h"
 
 #include "runtime/base/process/LogSink.h"

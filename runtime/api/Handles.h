@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is behind the handles of dlc.h, and how its functions fail.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of dlc.h as rows of a table.
 #pragma once
 

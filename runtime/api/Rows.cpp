@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/Rows.h"
 
 #include "runtime/train/session/AveragesRow.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may be chosen of a session and of a trainer, as rows.
 #pragma once
 

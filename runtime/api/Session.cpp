@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model that is loaded, for programs.
 #include "runtime/train/session/Session.h"
 #include "runtime/api/Handles.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training run, for programs.
 #include "runtime/train/Trainer.h"
 #include "runtime/api/Handles.h"

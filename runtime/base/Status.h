@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors as values. Nothing throws across a room's border.
 #pragma once
 

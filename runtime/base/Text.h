@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text that came from a file, a peer or a command line, made safe to print:
 // nothing in it moves a terminal's cursor, hides or turns what follows.
 #pragma once

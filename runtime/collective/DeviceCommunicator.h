@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions of a device's memory, as work of the device.
 #pragma once
 

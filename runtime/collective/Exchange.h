@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions in which every two ranks exchange directly.
 //
 // Data lie in one piece a rank. Each rank receives, segment by segment, what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gloo's transport, whose calls also end when a rank is lost.
 //
 // When a connection closes, Gloo wakes those who wait for what it has not begun

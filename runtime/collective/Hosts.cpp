@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/Hosts.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/process/Log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes of this program as the ranks of a job, from one start to their end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/Meeting.h"
 
 #include "runtime/base/numbers/Hash.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the ranks connect to each other, and make sure that it is them.
 #pragma once
 

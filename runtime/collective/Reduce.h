@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a collective does with the elements of several ranks.
 #pragma once
 

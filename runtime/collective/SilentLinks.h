@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connections that break when the other end cannot be reached, however patient
 // those are who wait for it: a peer that is slow still acknowledges.
 #pragma once

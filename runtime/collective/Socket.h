@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TCP sockets whose calls end by a deadline.
 #pragma once
 

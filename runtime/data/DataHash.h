@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What identifies the samples of a run, between ranks and to one that goes on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples checked against what a program takes.
 #pragma once
 

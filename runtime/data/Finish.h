@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is done to the numbers of a sample after their conversion.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of samples that other programs write, and that are not read.
 #pragma once
 

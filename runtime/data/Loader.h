@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of a data set in a fixed order, made ahead by a thread.
 #pragma once
 

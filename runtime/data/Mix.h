@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches mixed with themselves, their labels too: torchvision's MixUp and
 // CutMix. Each sample meets the one before it in the update, the first one the
 // last, whichever ranks have them.

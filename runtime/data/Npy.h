@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // numpy's files: .npy, one array, and .npz, a zip of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/SampleOptions.h"
 
 #include "runtime/base/options/OptionTable.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run makes of samples between their file and its step.
 #pragma once
 

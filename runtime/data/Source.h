@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays by name, a row of each a sample: what a data set is made of, be it a
 // file or a program's own.
 #pragma once

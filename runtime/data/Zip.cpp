@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/Zip.h"
 
 #include "runtime/base/numbers/Checked.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading and writing zip archives as numpy makes them: stored or deflated
 // members, zip64, CRC-32. Nothing in a file is trusted.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this machine's CPU does at most, as it was measured once, and what a
 // command would take at that: its roofline (Williams, Waterman, Patterson,
 // 2009).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the runtime asks of a device. Nothing here knows what a convolution is:
 // a command is bound by its kind.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a machine has that devices could use, as people are told of it: each
 // device finds its own.
 #pragma once

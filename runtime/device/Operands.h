@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operands of a program's commands in the memory of its regions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was found fastest on a device, kept on disk: measured once for each
 // shape, GPU and version of its software, then read.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one rank chose among algorithms, for the others to choose the same.
 #pragma once
 

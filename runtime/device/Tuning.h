@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a device chooses among the algorithms that a library has for a command.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that run beside the computation: one thread does them in the
 // order in which they were started, which is the same on all ranks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/Collectives.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands all_reduce, reduce_scatter, all_gather and wait, which are the
 // executor's and not the device's: they join computation and communication.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives on the communication queue of a device, beside its computation.
 #pragma once
 

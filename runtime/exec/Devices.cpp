@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry: a device is its folder and a line here.
 #include "runtime/exec/Devices.h"
 #include "runtime/device/cpu/CpuDevice.h"

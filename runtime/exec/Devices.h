@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry of devices, by the name that a plan calls its target. The
 // compiler's half is compiler/target/Target.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/Executor.h"
 #include "runtime/base/process/Memory.h"
 #include "runtime/device/CpuFigures.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the programs of a plan on one device: memory, inputs, state, steps.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that the host runs after every run of another, beside what the
 // device does next: on a thread of its own, with scratch memory of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program's inputs may hold.
 #pragma once
 

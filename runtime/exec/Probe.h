@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may look at the values of a program while it runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/Program.h"
 #include "runtime/base/process/Log.h"
 #include "runtime/device/Operands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One program of a plan, bound to a device.
 #pragma once
 

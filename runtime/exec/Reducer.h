@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs the collectives of a step: on the host's threads, or on a queue of
 // the device.
 #pragma once

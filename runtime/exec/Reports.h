@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program puts out, for a host that may be ahead of the device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder model.dlc/: plan.pb, state.safetensors, kernels.so, config.yaml,
 // model.mlir, source.onnx, and manifest.json with the hash of each of them.
 // It holds native code: run only artifacts that you trust. Opening executes

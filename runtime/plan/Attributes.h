@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of a plan command by name; an absent attribute has the default
 // given.
 #pragma once

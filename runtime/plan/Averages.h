@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of moving averages, counted from 1: states "ema/NAME" of the first,
 // "ema.2/NAME" of the second, and so on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What GPUs can do at most: the one table that placement, `dlc inspect --costs`
 // and the benchmarks read.
 #pragma once

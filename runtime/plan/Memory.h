@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the memory of a step is for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a trained or untrained model is: an artifact, a checkpoint or a run.
 #pragma once
 

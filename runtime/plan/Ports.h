@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a data set fills and predictions are written from.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What most files of the runtime include, parsed once for all of them
 // (tools/cmake/Precompiled.cmake).
 #pragma once

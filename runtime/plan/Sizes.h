@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sizes that a model was compiled for: each has programs of its own, and
 // all have one state.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of states. A tensor of the model has its own name, unless that is
 // one that dlc makes up: "step" is the model's as "model/step/".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan's element types as the runtime's, and the size of a tensor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays of Python as dlc's tensors, and back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How calls into dlc are made: without the interpreter's lock, ended by Ctrl-C,
 // their errors as exceptions of Python.
 #pragma once

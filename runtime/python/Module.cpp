@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc._dlc: the C++ interface (runtime/api/dlc/dlc.hpp) for Python. What people
 // use is the package's classes, which are written over it.
 #include "runtime/python/Bindings.h"

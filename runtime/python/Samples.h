@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data sets of Python: files, arrays where they are, rows as they are asked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model that is loaded.
 #include "runtime/python/Bindings.h"
 #include "runtime/python/Samples.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training run, whose callbacks are functions of Python.
 #include "runtime/python/Bindings.h"
 #include "runtime/python/Samples.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes dlc/options.py: the options of libdlc and of dlc-compile as keyword arguments with types.
 
     python make_options.py PREFIX FILE      PREFIX has lib/libdlc.so.0 and bin/dlc-compile

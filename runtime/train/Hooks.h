@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program that embeds a training run adds to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run trains, on what, and how far it is.
 #pragma once
 

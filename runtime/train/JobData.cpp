@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model and the samples of a run.
 #include "runtime/train/Job.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run trains on: files, a program's own samples, or those that come
 // from another program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What signals ask of a run: kStopSignals to end after a checkpoint, SIGUSR1 to
 // write one and go on.
 #pragma once

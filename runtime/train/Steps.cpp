@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Steps.h"
 
 #include "runtime/base/files/Mapping.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a run, started ahead of what is known of them: the host starts
 // step N + 1 before it reads the report of step N, so that a GPU never waits.
 #pragma once

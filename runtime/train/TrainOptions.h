@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training run was asked to do; kept as config.yaml in its folder. Each
 // field has a row (TrainOptions.cpp), of which flags and files are made.
 #pragma once

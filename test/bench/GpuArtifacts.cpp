@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/bench/GpuArtifacts.h"
 
 #include "runtime/base/files/Safetensors.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a benchmark needs besides a plan, made where it runs, so that models of
 // gigabytes travel as kilobytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training step alone on a GPU: its inputs stay there, nothing of the host is
 // in the times.
 #pragma once

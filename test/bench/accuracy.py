@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Final accuracy in f32, bf16 and fp16, on real data, over several seeds; the loss curves as a picture.
 
     PYTHONPATH=test/support python test/bench/accuracy.py run [--models=lenet,resnet8] [--seeds=1,2,3]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table and the picture of accuracy.py: plain SVG, a panel a model, a line a precision."""
 
 import numpy as np

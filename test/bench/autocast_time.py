@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the autocast pass takes: ms on ResNet-50 by preset, and on chains of it, which must grow linearly.
 
     PYTHONPATH=test/support .venv/bin/python test/bench/autocast_time.py [--rounds=5]

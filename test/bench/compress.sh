@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # What --compress saves between ranks: megabytes that a rank sends and milliseconds of a step, of two ranks of one core each
 # over a link of several speeds between two network namespaces (root needed).
 #   test/bench/compress.sh [MODEL] [DATA] [STEPS]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Library commands of the CPU device on the shapes of lenet, resnet and gpt.
 // Rates: FLOP/s of what is computed, bytes/s of the tensors read and written
 // once. On a shared machine read the minima: --benchmark_filter=... | grep _min

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What EMA, clipping and loss scaling add to a step of gpt_mini (6 layers, width 384, AdamW).
 
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/extras_time.py

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu-bench: what a GPU makes of a compiled model. Each prints a table and adds
 // JSON to FOLDER, one object a file.
 //   gpu-bench copy FOLDER                     copy bandwidth of the device

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch on the same GPU, for gpu-bench's numbers to be compared with: eager, and compiled.
 
     gpu_torch.py BENCHMARK.json FOLDER    BENCHMARK.json is made by test/gpu/make_package.py

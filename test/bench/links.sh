@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Predicted against measured: steps of two ranks of one core each, over a link of several speeds between two network
 # namespaces (root needed), beside what `dlc plan` says from a profile of theirs over a link without a limit.
 #   test/bench/links.sh [MODEL] [DATA] [STEPS]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced: two network namespaces, dlc-a (10.77.0.1) and dlc-b (10.77.0.2), with a link between them (root needed), and
 # $folder, all gone when the script ends.
 #   shape RATE                       the link's speed both ways, in Mbit/s

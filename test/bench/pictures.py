@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast a folder of JPEGs becomes training batches: dlc against PIL and torchvision's DataLoader, taking turns.
 
     DLC_PEER_PYTHON=/path/to/python-with-torchvision  python test/bench/pictures.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a step costs through Python more than by `dlc train`, in microseconds.
 
     DLC_BUILD=build PYTHONPATH=build/python/site .venv/bin/python test/bench/python_step.py [MODEL DATA]

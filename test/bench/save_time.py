@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long steps are around checkpoints of about 500 MB, written in the background and by a step that waits.
 
 By hand: PYTHONPATH=test/support .venv/bin/python test/bench/save_time.py [--width=4096] [--batch=512]. Prints, for each --save, the

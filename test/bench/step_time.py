@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training steps of dlc against PyTorch's, in one run: they take turns, a process each.
 
     DLC_PEER_PYTHON=/path/to/python-with-torch  python test/bench/step_time.py [MODEL...]

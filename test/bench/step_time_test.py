@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """step_time.py's figures, with a peer whose steps take what this test says."""
 
 import json

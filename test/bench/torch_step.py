@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PyTorch side of step_time.py: prints one JSON object of a training run.
 
     torch_step.py MODEL DATA.npz BATCH STEPS THREADS f32|amp eager|channels_last|compile BEGAN

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles kernels from MLIR text, loads them and runs them on arrays.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Speed of typical kernels on one thread: best of 7, GB/s of arguments read and
 // written once.
 #include "Kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions of few channels a group and their gradients, against plain loops
 // in double.
 #include "Kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every elementwise op against libm in double.
 #include "Kernels.h"
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bf16 and f16: computed in f32, rounded once, to nearest with ties to even.
 #include "Kernels.h"
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views and index arithmetic: broadcast, reshape, transpose, slice, pad,
 // concat, iota, constants.
 #include "Kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows and columns: softmax, layer norm, cross entropy, sums over all kinds of
 // axes.
 #include "Kernels.h"

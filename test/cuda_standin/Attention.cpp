@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention on the CUDA backend over the fake at our interface to cuDNN, whose
 // numbers here can be told without a calculator.
 #include "Fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions on the CUDA backend over the fake at our interface to cuDNN:
 // they reach it in stream order, with their workspace, and may be recorded.
 #include "Fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every convolution and norm of ResNet-50, forward and gradients, attention,
 // and layer norms, as graphs that the real libcudnn accepts: without a driver,
 // so engines are not looked for and nothing runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands as models have them, for the real libcudnn: operands are at
 // addresses that are never read.
 #pragma once

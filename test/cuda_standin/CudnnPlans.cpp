@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the real libcudnn has for an H200, without one and without a driver: it
 // takes a description of the GPU (test/gpu/h200.json, written by hand until a
 // GPU gives its own: gpu-facts) and lists engines; convolutions' plans it

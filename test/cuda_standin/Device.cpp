@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda on the stand-in driver: memory, copies, kernels, graphs,
 // errors. Nothing here says that a GPU does the same.
 #include "Fixture.h"

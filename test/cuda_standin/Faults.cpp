@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of the driver, in processes of their own: the stand-in counts calls
 // and an asynchronous error is for good.
 #include "Fixture.h"

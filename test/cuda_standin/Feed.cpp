@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs on their way to a GPU and results on their way back, on the stand-in
 // driver, which does unordered work in any order.
 #include "Fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A GPU that is a stand-in: its traces and complaints, and commands on it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // matmul on the CUDA backend: what reaches cuBLASLt means the same product. The
 // stand-in computes with the CPU's own matmul, so the numbers only show that
 // shapes, strides, transposes and epilogues were told rightly.

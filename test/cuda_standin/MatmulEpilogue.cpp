@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Epilogues of cuBLASLt: which one a command becomes, with which operands, and
 // what is said where the library has none. test/device has their values.
 #include "Fixture.h"

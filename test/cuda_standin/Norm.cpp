@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms on the CUDA backend over the fake at our interface to cuDNN, of numbers
 // that can be told without a calculator.
 #include "Fixture.h"

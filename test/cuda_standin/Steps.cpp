@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole steps on the CUDA backend over the stand-ins: the same numbers as on
 // the CPU, what the host does in a step, and what happens when a reduction
 // breaks.

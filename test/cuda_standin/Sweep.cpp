@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps over data on the CUDA backend over the stand-ins, a batch ahead.
 #include "runtime/train/session/Sweep.h"
 #include "Fixture.h"

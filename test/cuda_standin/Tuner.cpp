@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the tuner times algorithms: by the GPU's clock, with the cache emptied
 // before each run.
 #include "Fixture.h"

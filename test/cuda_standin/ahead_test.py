@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host that is a step ahead of the GPU decides as one that is not: what ends a run, what is left of it.
 
 Over the stand-ins, which give the same bits in every run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc compare of a CPU's and a GPU's compilation: they agree, or part at the node that was made wrong."""
 
 import json

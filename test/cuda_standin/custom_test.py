@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operator of a user's library on the stream of the CUDA backend, over the stand-ins: a copy trains as ONNX's Identity."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc doctor over the stand-ins: GPUs and their libraries are found, or missed."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc train --tune with cuDNN: its engines are measured once and used again, by all ranks the same.
 
 The stand-in knows four engines: 7, its first choice; 3, whose sums have no fixed order; 12, which does not start;

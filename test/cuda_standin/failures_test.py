@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc train on a GPU that fails, played by the stand-ins: the error, the exit code, and what is left of the run."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc train --find-lr over the stand-ins: parameters on a GPU are stretched as on the CPU, by one rank and by two."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc generate with a cache of keys and values, by a GPU's compilation: the tokens of the CPU's whole passes."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A GPU that is lost does not end a run that shrinks: the others go on, played by the stand-ins."""
 
 import os

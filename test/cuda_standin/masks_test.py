@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention with a mask of keys as cuDNN's call, over the stand-ins: the CPU's losses, also with rows without keys."""
 
 from unittest import mock

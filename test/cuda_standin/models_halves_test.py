@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of models_test.py in fp16, with a scale that overflows first."""
 
 import dlc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of models_test.py with the libraries' epilogues, attention and norms, and with generated products."""
 
 import json

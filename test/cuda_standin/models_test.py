@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training on the CUDA backend without a GPU: NVIDIA's libraries are stand-ins, generated kernels run in the
 emulator, products and convolutions by the CPU's code. Losses are those of the CPU backend.
 

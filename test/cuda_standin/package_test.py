@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package for machines with a GPU (tools/gpu-package.sh): it is small, brings its libraries along, and run.sh tells
 tests that pass, fail, hang and cannot run apart. The GPU is a stand-in; a part of the package is built.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two sizes in one artifact over the stand-ins: each has a graph of its own and the numbers of the CPU; states and scratch
 memory are allocated once.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc eval, dlc predict and the validation of dlc train over the stand-ins: the host is a batch ahead of the GPU, results
 travel beside the next batch, are those of the CPU, and an error names the samples.
 """

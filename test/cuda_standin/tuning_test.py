@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc train --tune and dlc cache: what is measured once is used again, on the same GPU and software alone.
 
 The stand-in of cuBLASLt knows three algorithms; one of them, as the environment says, is faster than the others.

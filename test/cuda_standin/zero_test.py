@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--zero on the CUDA backend without a GPU: each rank runs its part of the update's kernels, and the parts travel by NCCL's stand-in.
 
 The stand-in adds in the order of the ranks, as GPUs need not: here not one bit of a run may change.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nothing is allocated when a bound command runs.
 #include "AllocationCounter.h"
 #include "Fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts allocations of this process while it is in scope. Those of oneDNN are
 // told apart: it builds a small table of arguments at every call, which no
 // interface of it avoids.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention and its gradient against plain loops. The CPU has no such command.
 #include "AttentionCases.h"
 #include "Fixture.h"

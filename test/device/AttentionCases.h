@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention as models have it, and at the edges of what cuDNN takes.
 #pragma once
 

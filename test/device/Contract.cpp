@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Device promises whatever the kind: memory, errors, kernels, threads.
 #include "Fixture.h"
 

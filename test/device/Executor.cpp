@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hand-made plans, one and several ranks.
 #include "runtime/exec/Executor.h"
 #include "AllocationCounter.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One command on made-up tensors: the same values in every precision, so that
 // a device's results are compared with the plain loops in f64.
 #pragma once

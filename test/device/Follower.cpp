@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that the host runs after another one.
 #include "runtime/exec/Follower.h"
 #include "AllocationCounter.h"

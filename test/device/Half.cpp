@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // f16 as the CPU emulates it: computed in f32, rounded once, beyond 65504
 // infinite.
 #include "Fixture.h"

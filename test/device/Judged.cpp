@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device that this program judges: the CPU.
 #include "Fixture.h"
 

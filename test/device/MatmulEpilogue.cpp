@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products with activations, their gradients and sums.
 #include "Fixture.h"
 

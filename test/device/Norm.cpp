@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms of a GPU's library and their gradients against plain loops. The CPU has
 // no such commands.
 #include "Fixture.h"

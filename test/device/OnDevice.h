@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A case of Fixture.h on a device whose memory the host may not see.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans made by hand, for tests without the compiler.
 #pragma once
 

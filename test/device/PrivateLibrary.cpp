@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels whose file is gone, cut or another one by now.
 #include "runtime/base/process/PrivateLibrary.h"
 #include "runtime/base/files/Files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernels.so as the compiler would make it, for the tests.
 #include <cstdint>
 

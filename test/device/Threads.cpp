@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that the system does not have.
 #include "runtime/device/cpu/Threads.h"
 

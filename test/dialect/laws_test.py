@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The laws of both dialects stand three times: in the .td (labels C1, C2, ...), in the C++ checks, in cases of this folder.
 
 The .td is read as mlir-tblgen resolves it, so that laws which a class states hold for all its ops. The C++ side of an op is

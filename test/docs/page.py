@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page of docs/ says what is so: its commands run, and print what the page shows.
 
     DLC_BUILD=build PYTHONPATH=test/support .venv/bin/python test/docs/page.py docs/start.md

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--accumulate=N: an update of N micro-batches equals PyTorch's loop over them, and one of the whole batch.
 
 References: test/refs/make_accumulate.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--amp on a CPU without bf16, which oneDNN has from AVX-512 on: products of halves are computed in f32 and rounded once."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models at levels O2 and O3, and by the presets of TensorFlow and OneFlow, from training to the exported file."""
 
 import dlc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mixed precision: types and losses as PyTorch's autocast has them (test/refs/make_amp.py), levels, masks, lists."""
 
 import json

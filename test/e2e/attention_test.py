@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's Attention trains on the CPU as the same attention written out does."""
 
 import dlc

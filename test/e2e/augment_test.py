@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Augmented pictures: the same samples whoever decodes them, from a folder or an array, after kill -9 and by any number of
 workers; evaluation sees none of it."""
 

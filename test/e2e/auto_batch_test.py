@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--batch=auto: the largest batch for which --memory is enough; a run stays below it, but for what it needs with any batch."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc generate with a cache of keys and values (--decode): the same tokens as by whole passes, and as PyTorch's."""
 
 import hashlib

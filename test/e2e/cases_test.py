@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's node cases through the whole tool: compiled with --predict-only, predicted, and compared.
 
 test/import/conformance_test.py judges them all before code is made of them; here every 25th, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc check: what would become of a model, before any work."""
 
 import json

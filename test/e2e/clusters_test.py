@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that a real cluster's software starts: a Slurm of one node, two agents of torchrun on two hosts (network namespaces), Ray
 Train's workers. Each is skipped where it is not installed; the project needs none of them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc compare: two compilations of one model agree, or part at the node that was made wrong."""
 
 import json

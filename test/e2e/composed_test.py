@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step on the CPU through operators that the importer makes of others: results and gradients are PyTorch's (test/import/gradients.json).
 
 All cases are one program. Its parameters are the cases' inputs, its labels such that the loss has the gradient of the cases' weights."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--compress: gradients are rounded to half on their way between ranks."""
 
 import json

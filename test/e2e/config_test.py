@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings from YAML files: bases, overrides, flags, and what they are refused for."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs killed at any moment, in each system call that their checkpoints make or whenever it comes, resume to the bits of
 the undisturbed run and leave nothing behind. DLC_KILLS=100 and DLC_KILL_SEED=N for more, and other, moments."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of a user's library: models/examples/twist.c trains as the same function made of ONNX's operators does, and what
 a library does wrong is said by name."""
 

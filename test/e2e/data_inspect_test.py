@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc data inspect: what is there, and what is broken, by name."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two ranks with half the batch each take the steps of one rank with all of it.
 
 The sums are rounded differently, so lenet takes few steps: sooner or later a ReLU's input is zero but for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens become the text that Hugging Face's tokenizers give (decode_ref.npz)."""
 
 import os

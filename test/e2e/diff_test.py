@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc diff: each kind of difference between two models, and the exit codes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc doctor: what a machine has is found, what is wrong is a warning with its way out, and the exit code says so."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dropout: the mask is Philox of seed, rank, draw and position, in every form that a model may have."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An elastic range of torchrun's: agents come and go, the run goes on with the ranks that there are, its steps and learning
 rates as they were. Needs a torchrun (the project does not): one in PATH, or DLC_TORCHRUN names it."""
 

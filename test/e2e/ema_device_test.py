@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Averages that the host keeps beside the next step have the bits of those in the step."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Averages equal numpy's recomputation, in f64, from the parameters of every step."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exported ONNX file gives the outputs of dlc predict, keeps its names, and passes the checker."""
 
 import dlc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--features`: inner tensors as outputs of predict and of the export, with the same training."""
 
 import os

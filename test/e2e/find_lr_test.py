@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc train --find-lr: its steps are those of a training at their rates, and the rate that it prints trains."""
 
 import csv

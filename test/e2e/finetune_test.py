@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From one task to another: weights of other files, a new head, frozen layers, and what the file says about itself."""
 
 import os

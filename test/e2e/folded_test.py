@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of torch's default exporter, which folds constants and merges equal tensors, train to PyTorch's losses.
 
 The models and the losses are make_folded.py's. What comes out must run in onnxruntime and predict the same.

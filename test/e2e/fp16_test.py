@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fp16, which the CPU emulates, trains as f32 does, and gradients beyond 65504 are real overflows."""
 
 import os

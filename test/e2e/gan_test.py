@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two networks in one artifact, each trained by its own loss, as PyTorch trains them: see test/refs/make_gan.py."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--zero=3: parameters are gathered bucket by bucket around their use, in training and without; the same bits come out."""
 
 import json

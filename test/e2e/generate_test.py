@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc generate writes what PyTorch does (generate_ref.npz), draws by its documented generator, and refuses what it cannot."""
 
 import json

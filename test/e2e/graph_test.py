@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc graph: pictures of the program after a phase, of artifacts and of runs; modules that are closed; names that are no markup."""
 
 import os

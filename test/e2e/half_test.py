@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators between products under --amp: in half, or pinned to f32, each is as near to its f32 form as its type allows.
 
 All cases are one program: each input is a parameter that half holds exactly, through a product with 1; so is the result. What is

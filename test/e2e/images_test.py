@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images of one and three dimensions: convolutions, transposed ones, pooling and batch norm train to PyTorch's losses in
 both layouts, and come out as ONNX. The models and the losses are make_images.py's."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Indices that the samples bring may count from the end, however they come to what they index: losses and parameters are equal."""
 
 import dlc

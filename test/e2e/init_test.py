@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--init: the distributions, their bounds and fans, and that nothing but seed and name decides."""
 
 import json

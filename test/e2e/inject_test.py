@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients made infinite at chosen steps (DLC_INJECT_INF) move the loss scale as PyTorch's GradScaler does."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--last-batch=pad: what is left of an epoch makes a step whose loss and gradients are the mean over it, as a smaller batch's
 are elsewhere: for any number of ranks and micro-batches, also those that have none of it. Judged by numpy in f64."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that others start: torchrun, Slurm, Open MPI, by hand; and the same command again after a restart."""
 
 import contextlib

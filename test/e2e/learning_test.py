@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real data is learned, in f32 and in half precision."""
 
 import dlc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run on files of several lengths, and on samples that are filled up to one."""
 
 import os

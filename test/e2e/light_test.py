@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The onnx package's own light models, whose weights are ConstantOfShape of a number, compile for training; the small ones train."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--log-json: everything on stderr is a JSON object a line; without it, the line of progress for people."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--lora: ten steps as PyTorch takes them with peft's formulas, and both exports."""
 
 import os

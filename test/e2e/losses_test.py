@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind of loss, its gradient and its value in evaluation equal PyTorch's: see test/refs/make_losses.py."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lost rank does not end a run that shrinks: the others go on, with the bits of a run that was resumed by so many, and so
 where the lost one had a part of the state (--zero=1)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics by name equal sklearn's and torchmetrics' (test/refs/make_metrics.py), for any number of ranks; the best checkpoint and the end
 by patience are those of a run that was not interrupted."""
 

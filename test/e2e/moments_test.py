@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moments in bf16: what PyTorch's formulas give when moments are rounded after each step (test/refs/make_moments.py)."""
 
 import os

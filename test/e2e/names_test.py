@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any name that a model may have is kept: training gives the numbers of the same model with plain names, and export
 writes them back under the model's own."""
 

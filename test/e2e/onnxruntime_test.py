@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc compare with onnxruntime as its other side: a model's nodes agree, or part at the node that was made wrong."""
 
 import importlib.util

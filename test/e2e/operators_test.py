@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of operators that the importer makes of others: against differences in f64 by onnx's reference evaluator."""
 
 import dlc

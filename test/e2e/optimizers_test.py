@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses and final weights under each optimizer equal PyTorch's and timm's: see test/refs/make_optimizers.py."""
 
 import os

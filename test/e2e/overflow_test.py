@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that diverges ends with exit code 8 and a bundle that does the step again and names the node."""
 
 import glob

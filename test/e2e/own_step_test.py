@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's own training form is the step that --training-info trains by: ONNX's formulas, by hand in numpy."""
 
 import os

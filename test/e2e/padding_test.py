@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Embeddings with a padding row train to PyTorch's losses, whether the file names the row or --padding-idx does.
 
 The numbers are make_padding.py's.

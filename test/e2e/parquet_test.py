@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parquet files, as pyarrow and DuckDB wrote them, train as the same numbers in a .npz."""
 
 import os

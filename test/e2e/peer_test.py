@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank that dies or stops is an error on the others, in time; nothing hangs and nothing is left behind."""
 # processors: 2
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of pictures: the samples are those of the same pixels in a .npz, whoever decodes them and however often the run
 is killed."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--place and --explain-placement: who computes what, by whose choice."""
 
 import os

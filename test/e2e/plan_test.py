@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc plan: its table, JSON and picture, from data sheets and from a run's profile; what it refuses."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--compress=powersgd: gradients travel as products of two thin matrices, as with torch's powerSGD_hook.
 
 Reference: test/refs/make_powersgd.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc predict names the likeliest classes: those of the same outputs, prepared as the run's evaluation was, each beside its own file."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc data preview shows pictures as training sees them."""
 
 import base64

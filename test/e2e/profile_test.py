@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc train --profile times every command of a step."""
 
 import json

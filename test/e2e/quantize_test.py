@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc export --quantize=int8: integers that onnxruntime and dlc predict read alike, and that lose little; what has them is said."""
 
 import os

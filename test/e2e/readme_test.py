@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The README's commands do what it says: those of each block, in the page's order, in one folder."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Activations computed again are the same bits, so training is; and they take less memory."""
 
 import json

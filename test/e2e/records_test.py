@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run writes for other programs and for people: results.svg and results.png, Prometheus' text over HTTP, MLflow's folder."""
 
 import glob

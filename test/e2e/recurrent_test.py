@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent models of both of torch's exporters train to PyTorch's losses; the models and the losses are make_recurrent.py's."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc reduce finds the few nodes of a large model on which a command fails, as a model that fails alike."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first 20 f32 steps equal PyTorch's: losses, gradients, parameters, running statistics.
 
 One exception: resnet8 amplifies rounding, under AdamW so much that PyTorch's own losses with one and with two

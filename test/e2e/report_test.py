@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc report: one page, whatever names and numbers a run holds; results.csv, TensorBoard's and Prometheus' files say what the run said."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two dozen sets of options drawn from a fixed seed: a run stopped at any step and resumed, from its last checkpoint or
 an earlier one as after a kill, ends with the bits of the undisturbed run and reports the same.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--resume with another number of ranks than before: by the tool's own ranks and by another launcher's."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run killed at any moment and resumed ends with the bits of the undisturbed run."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses, norms, rates and final weights under each update rule equal PyTorch's: see test/refs/make_rules.py."""
 
 import os

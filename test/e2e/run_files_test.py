@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/guide/files.md lists what a run's folder holds: all of it, and nothing else."""
 
 import os

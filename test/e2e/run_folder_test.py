@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run's folder bears: damaged and strange checkpoints, a second process, being removed, a full disk."""
 
 import json

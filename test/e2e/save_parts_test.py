@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--save=sharded: each rank writes its part of a checkpoint, and any number of ranks, or another command, reads them all."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dynamic loss scaling follows PyTorch's GradScaler: a step whose gradients overflow changes nothing but the
 scale (and BatchNorm's running statistics, as the forward pass does there too).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The learning rate of every step equals its closed form and PyTorch's (test/refs/make_schedules.py); clipping
 equals PyTorch's formula."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text becomes the tokens that Hugging Face's tokenizers give by Unigram and BPE of characters (sentencepiece_ref.npz)."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several losses and several optimizers equal PyTorch's: see test/refs/make_several.py."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs and outputs without a row for each sample, models of a fixed batch, and programs that only predict."""
 
 import json

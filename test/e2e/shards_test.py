@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """WebDataset shards: the samples are those of the same pixels in a .npz, whatever wrote the archives."""
 
 import os

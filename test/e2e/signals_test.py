@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What signals do to a run: a checkpoint and on, a checkpoint and the end, the end at once; and what is ignored."""
 # processors: 2
 

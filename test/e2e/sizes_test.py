@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several sizes in one artifact: each has the numbers of an artifact of that size alone, bit for bit; states, memory and
 equal kernels are there once; the data chooses."""
 

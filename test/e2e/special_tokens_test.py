@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--special-tokens: what a tokenizer puts around a document, as Hugging Face's encode(add_special_tokens=True) does."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--stats: what a step reports of each parameter and its gradient is what numpy finds in checkpoints."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with detach() train as in PyTorch, from files that have none; make_stops.py's files and numbers."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples that another program gives train as the same ones in a .npz, also resumed and by several ranks."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc sweep: grid, random and halving; a table and a page; no trial is lost or repeated, whoever is killed."""
 
 import csv

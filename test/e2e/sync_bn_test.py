@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--sync-bn: batch norm by the batches of all ranks. Any number of ranks takes the steps of one with the whole batch, and
 those of PyTorch (whose own SyncBatchNorm needs GPUs, and is defined to equal its batch norm of the whole batch).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables train and evaluate as the same numbers in a .npz; classes by name keep their numbers."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples in a .safetensors file are those of the same arrays in a .npz, of every type that either has."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the number of threads changes numbers: not where there are no convolutions; docs/guide/limits.md says where it does."""
 
 # processors: 2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A weight that an embedding and a head share trains as one, or as two with --untie: by the gradients' formulas."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text becomes the tokens that Hugging Face's tokenizers give (tokenizer_ref.npz), and trains as a file of them."""
 
 import json

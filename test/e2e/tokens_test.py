@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of tokens train and evaluate as the same windows in a .npz; what is wrong with a file is said by its name."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tool as people and scripts meet it: what goes to stdout, to stderr and to a terminal; run folders."""
 
 import json

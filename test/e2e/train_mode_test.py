@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An inference export gets back what only training has: dropout, and batch norms that were folded."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The validation of a run is that of `dlc eval` on its checkpoint, bit by bit: also with statistics of batch norms
 that each rank gathers from samples of its own, which differ much here."""
 

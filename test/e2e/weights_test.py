@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model of torch's older exporter trains and loads by the source's names and layouts, and is exported under its own."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--zero: each rank keeps a part of moments and averages (1), of gradients (2), of parameters (3). Not one bit of a run may change by it."""
 # processors: 2
 

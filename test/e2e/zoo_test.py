@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small models of models/zoo.py train to PyTorch's losses; the files and the losses are make_zoo.py's.
 
 The larger ones, and every exporter and form, are compared by models/compare.py, which needs torch.

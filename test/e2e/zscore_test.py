@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--skip-loss-zscore and --skip-grad-zscore skip what llm.c's outlier detector would (llmc/outlier_detector.h)."""
 
 import dlc

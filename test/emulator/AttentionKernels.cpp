@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "AttentionKernels.h"
 #include "Text.h"
 #include "test/device/AttentionCases.h"

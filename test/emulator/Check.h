@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels in the emulator against the CPU backend's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs GPU kernels on the host: the LLVM IR that becomes PTX, retargeted to
 // this machine, with a fiber for each thread of a block.
 //

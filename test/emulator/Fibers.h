@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads of one block as fibers of one host thread: they run one at a
 // time, each until it waits for others.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // test/codegen's Kernels on the emulated GPU: its tests judge this code
 // generator, too.
 #include "Emulator.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launch: its blocks one after another, each with fibers for threads. What
 // threads read of themselves, barriers, shuffles and votes are functions of
 // this library, which are named after the intrinsics: gpu_llvm_nvvm_...

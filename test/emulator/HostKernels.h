@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels for GPUs as a library for this machine, with which the stand-in
 // driver (test/standin) runs whole programs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the libraries of HostKernels.h call when the stand-in driver runs a
 // kernel. Rows of tables end with one of zeros.
 #include "Grid.h"

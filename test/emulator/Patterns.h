@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every fused pattern, in every element type that it has and in awkward shapes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products on tensor cores, with what is computed before and after them.
 #include "Text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "Retarget.h"
 
 #include "llvm/IR/IRBuilder.h"

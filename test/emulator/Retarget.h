@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM IR for a GPU made fit for the host.
 #pragma once
 

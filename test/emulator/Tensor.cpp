@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cp.async: a copy lands when its thread waits for it and not before, so that a
 // missing wait leaves poison. mma.sync m16n8k16: every thread has a part of the
 // fragments, as PTX's tables say.

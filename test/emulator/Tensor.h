@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What feeds tensor cores and what they compute: cp.async and mma.sync.
 #pragma once
 

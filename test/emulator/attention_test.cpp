@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention's generated kernels, forward and backward, against plain loops in
 // double precision.
 #include "AttentionKernels.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a GPU's step of large models moves and launches: nobody makes it worse unseen. Compiled up to the plan, with weights of
 holes; bytes are those of each kernel's schedule and each library call's buffers."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc compile --target=cuda on a machine without a GPU: what it writes, its quality, its errors."""
 
 import collections

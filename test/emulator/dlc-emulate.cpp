@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-emulate: runs the GPU form of every kernel of an exec module in the
 // emulator and compares it with the CPU's.
 //   dlc-emulate x.mlir [SM] [MOST_ELEMENTS]

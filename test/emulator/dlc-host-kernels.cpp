@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-host-kernels: the kernels of an exec module as a library with which the
 // stand-in driver runs them (DLC_STANDIN_KERNELS).
 //   dlc-host-kernels x.mlir x.so [SM]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the emulator must find, and what it must compute.
 #include "Emulator.h"
 

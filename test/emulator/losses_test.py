@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of losses under --amp: the GPU's form in the emulator against the CPU's."""
 
 import os

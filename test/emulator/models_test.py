@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kernel of whole training steps: the GPU's form in the emulator against the CPU's."""
 
 import os

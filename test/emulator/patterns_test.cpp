@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The patterns on the emulator against the CPU backend.
 #include "Check.h"
 #include "Patterns.h"

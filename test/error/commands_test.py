@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """eval, predict, export and inspect with models and data that they cannot use."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small models whose kernels could grow without end: compiled in seconds, and what they train is right."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data that must be refused, by train, eval and predict: the message and the exit code."""
 
 import gzip

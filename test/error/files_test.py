@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged, foreign and unwritable folders: every changed byte is found before anything is used."""
 
 import json

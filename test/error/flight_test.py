@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc flight: the first collective in which ranks disagree, from files made by hand."""
 
 import json

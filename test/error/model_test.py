@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that must be refused: the message, the exit code, and nothing left behind."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where dlc writes: what it must not replace, what it leaves, and what a crash leaves."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parquet files that are refused: by file, row and column, before the first step."""
 
 import os

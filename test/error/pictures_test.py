@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of pictures that must be refused: the message and the exit code."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What could not be trained, evaluated or predicted is refused when it is compiled."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shards that must be refused: the message names the archive and the member."""
 
 import io

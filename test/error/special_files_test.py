@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that are none, and files that shrink while they are read: a message and an exit code, at once, no signal."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that give no samples, wrong ones or too few: what is said, the exit code, and that none is left behind."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables that are refused: by file, line and column."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text from files reaches a terminal escaped and cut, wherever in a file it stands."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command lines that must be refused: exit code 2 and a message that shows the way out."""
 
 import os

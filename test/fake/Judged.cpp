@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cases of test/device on the third device.
 #include "test/device/OnDevice.h"
 #include "test/fake/device/FakeDevice.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs on the third device have in common: it is registered once.
 #pragma once
 

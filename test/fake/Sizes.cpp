@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of two sizes by turns, in one artifact, against two artifacts whose
 // state goes from one to the other.
 #include "test/fake/Registered.h"

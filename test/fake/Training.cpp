@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole runs on the third device, which two lines register, against the CPU's.
 #include "test/fake/Registered.h"
 

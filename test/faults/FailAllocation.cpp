@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded into a program, makes one of its allocations fail, or that one and
 // all after it: malloc and its family, and so operator new. Says how many there
 // were.

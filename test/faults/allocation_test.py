@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An allocation that fails, anywhere: a documented exit code and a message, nothing lost, nothing left behind.
 
 Each sample runs a command with the n-th allocation of a process failing (or that one and all after it), then sees

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a test has started ends with it (support/orphans.py)."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of two to four ranks to which something happens at any moment: ranks that are killed or stopped, links that break or
 crawl, a full disk, a launcher that is killed. What then ends does so in time and names who is to blame, what can go on
 does; a resumed run has the bits of the undisturbed one, and nothing is left behind.

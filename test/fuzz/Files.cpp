@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data, states and settings.
 #include "runtime/base/files/Files.h"
 #include "compiler/driver/Options.h"

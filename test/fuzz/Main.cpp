@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-fuzz TARGET CORPUS: mutants of the corpus, each in a process of its own.
 // Equal arguments make equal mutants. Prints figures; exit code 1 if a mutant
 // crashed, made a sanitizer report, took too long or too much, or ended with a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX models: through the compiler, and two steps of what comes out.
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/files/Files.h"

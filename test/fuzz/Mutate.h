@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes to inputs that keep most of their structure, so that they get past
 // the first check. Equal random numbers make equal changes.
 #pragma once

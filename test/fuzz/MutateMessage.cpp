@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/fuzz/Mutate.h"
 
 #include <google/protobuf/descriptor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts: a plan that is not what the compiler wrote, files that are
 // damaged.
 #include "runtime/base/files/Files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages with descriptors, which the product's classes do not have: those are
 // made for small programs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two training steps of an artifact, on samples of zeros and small labels.
 #pragma once
 

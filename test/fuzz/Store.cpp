@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks' meeting point: strangers who say anything, and a peer whose words
 // arrive damaged, must not keep two ranks from meeting.
 #include "runtime/collective/store/JobStore.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is fuzzed: each target makes one mutant and gives it to the code that
 // must survive it. It runs in a process of its own, which may die.
 #pragma once

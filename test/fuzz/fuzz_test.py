@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A few mutants of everything that is read from files and sockets, always the same ones: none crashes, hangs, takes
 more than it may, or ends with a code or a message that is not documented. tools/soak.sh does this for hours."""
 

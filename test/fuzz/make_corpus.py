@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the corpus of dlc-fuzz: make_corpus.py FOLDER. Small models of every operator (ONNX's own cases, with a weight
 put in front), the models of the tests, artifacts, data, states and settings."""
 

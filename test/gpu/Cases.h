@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training runs of `dlc`, and the numbers that they must give. cases.json is
 // written where the artifacts are compiled; a path in it is relative to it.
 #pragma once

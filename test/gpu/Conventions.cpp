@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where vendors' words leave open what is computed.
 #include "runtime/base/process/SharedLibrary.h"
 #include "runtime/plan/Types.h"

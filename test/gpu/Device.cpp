@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a GPU does for every command: memory, its shortage, recordings, copies
 // that keep their order, and NCCL with one rank.
 #include "runtime/collective/DeviceCommunicator.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cuDNN and cuBLASLt have engines for.
 #include "runtime/base/files/Atomic.h"
 #include "runtime/device/TuneChoices.h"

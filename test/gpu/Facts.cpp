@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu-facts FILE: what can only be asked of a GPU and its libraries, as JSON
 // and as lines: versions and paths, cuDNN's device properties (with which plans
 // can be made without a GPU), its running variance, the form of cuBLASLt's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What gpu-facts asks of a GPU. Where there is no answer: {"missing": why}.
 #pragma once
 

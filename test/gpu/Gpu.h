@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the programs for a real GPU share. Their main() ends with kSkipped and
 // the reason on its last line when there is none.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu-kernels PACK: every kernel of a pack (dlc-kernel-pack) on the GPU against
 // the CPU backend's form of it, attention against plain loops, on random
 // arrays; twice, for the same bytes, and nothing is written beside its outputs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // main() of the GoogleTest programs that need a GPU.
 #include "test/gpu/Gpu.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of attention on the host, by plain loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/gpu/Packs.h"
 
 #include "runtime/base/Json.h"

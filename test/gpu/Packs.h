@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated kernels as dlc-kernel-pack writes them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu-report WORK OUT: what run.sh has noted so far, for people and scripts.
 //   WORK/results.tsv   name, status, seconds, limit, what it shows; a line each
 //   WORK/logs/NAME.log what it printed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu-training CASES.json DLC: whole runs of the tool on a GPU.
 //   Losses         each metric that a case expects
 //   Graph          a step launched as one and command by command: equal bytes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/gpu/Trial.h"
 
 #include "runtime/plan/Types.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command on fresh memory of the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-kernel-pack: generated kernels and what to judge them by, as a folder
 // that needs no compiler where it is used (gpu-kernels).
 //   dlc-kernel-pack MODULE.mlir FOLDER [SM] [MOST_ELEMENTS]

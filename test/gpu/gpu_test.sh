@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # One test of package/tests.txt on this machine's GPU: gpu_test.sh BUILD NAME. 77 and a reason where there is none.
 set -u
 build=$1 name=$2

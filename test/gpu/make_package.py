@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the folder with which a machine that has a GPU, but neither a compiler nor LLVM, runs the tests of test/gpu
 and the benchmarks: bash tools/gpu-package.sh calls it; test/device/README.md tells what to do with the folder.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BitCast between all types of one width, of what is known and of what runs, gives numpy's views."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small models that ask for much: builders of files under 2 MB whose numbers or repetitions stand for far more."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small files that stand for much: refused, or taken, within the seconds and bytes that their own size explains."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each of ONNX's node cases means here what it means there, or is refused with a reason that refused.txt gives.
 
 A case goes through the importer and compiler/reference as it is, and where that is refused once more with more and more of its inputs

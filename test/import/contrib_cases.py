@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of contrib_test.py: operators of com.microsoft with the results of ONNX Runtime's CPU kernels, or of `expected` where it has none.
 
 After a change: PYTHONPATH=test/support python test/import/contrib_cases.py, with onnxruntime, writes contrib.npz."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of com.microsoft, which exporters and optimizers write, mean what ONNX Runtime documents of them."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """If, Loop and Scan: branches and iterations become the nodes of their bodies, against onnxruntime."""
 
 import dlc

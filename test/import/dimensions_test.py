@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dimensions that a file writes as expressions of others, as both of torch's exporters do."""
 
 import os

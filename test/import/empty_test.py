@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors without elements have ONNX's results, in programs that run and in ones that train."""
 
 import copy

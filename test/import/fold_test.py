@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that the importer folds equal those of onnx's reference evaluator."""
 
 import os

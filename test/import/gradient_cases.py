@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of gradients_test.py: operators that the importer makes of others, each with the same function in PyTorch.
 
 A case is a list of nodes from "x" (and more float inputs, by name) to "y", with known tensors as initializers. At a tie differences do

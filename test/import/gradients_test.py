@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that the importer makes of others have the values and gradients of PyTorch, and gradients that agree with differences."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files made to hurt a reader: each is refused with exit code 3 and a message that names the culprit."""
 
 import hashlib

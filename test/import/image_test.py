@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows, regions and places that the model computes, in forms that ONNX's node cases lack."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an exporter made up beside a source's parameters is no parameter, and takes no parameter's place."""
 
 import os

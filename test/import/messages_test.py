@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every error that the importer writes is in a test; and tests of those that no other file has.
 
 Of each message in compiler/import some three words that follow each other must stand in test/. UNTESTED lists what cannot be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors that are named as models name their buffers: which of them train, and what is said of it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notes of torch's exporter are hints of an untrusted file: hostile ones neither change what a model computes nor cost much."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/operators.md says of each ONNX operator how it is imported, and what its node cases and gradient cases are.
 
     operators_page_test.py --write     writes the page again

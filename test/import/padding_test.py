@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of embedding tables that get no gradient: by torch's notes, by --padding-idx, and a hint where neither says it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LSTM, GRU and RNN in forms that ONNX's node cases lack, against onnxruntime; what is refused, by name."""
 
 import dlc

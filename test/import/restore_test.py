@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an exporter merged and folded becomes the source model's parameters again: each decision on a small file."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which initializers are trained: the same as PyTorch's parameters, whichever way the model was exported."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test program: imports a model and shows or exports it.
 //
 // fold MODEL FOLDER: writes each folded constant's bytes to FOLDER/<n> and

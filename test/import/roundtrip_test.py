@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model exported by itself is the same model: names, metadata, outputs; trained values go where they came from."""
 
 import os

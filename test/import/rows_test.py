@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms of operators that ONNX's node cases lack (conformance_test.py has those): the imported program, run by
 compiler/reference, against onnx's reference evaluator and PyTorch's logits of the reference models."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each node is what ONNX says its operator is: inputs, attributes and types that are not are refused, with the node."""
 
 import os

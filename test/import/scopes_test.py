@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that torch's older exporter folded away come back from the scopes of nodes and from biases; nothing is guessed."""
 
 import os

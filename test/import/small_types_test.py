@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Number types of 8, 4 and 2 bits, over all their bit patterns and past their ends: casts and quantisation are ml_dtypes' and the standard's."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the source detaches a value, no gradient goes back, though ONNX does not say so: by torch's notes, and by the form of
 straight-through estimators, x + (q - x).detach()."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the import tests share: building small models and running dlc-import."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ai.onnx.preview.training: Gradient gives derivatives, and the optimizers' steps refuse what does not fit (conformance_test.py
 has their values)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every operator with every element type that ONNX allows it: dlc computes what ONNX's reference does, or refuses the
 node at import by name and type. Nothing is left for a later phase to stumble over.
 

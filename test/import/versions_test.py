@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of old opsets mean what they meant: attributes that became inputs, operators that got other names or rules. And operators
 that ONNX defines by others."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What cmake --install leaves can be moved, needs nothing of the checkout, and is found by CMake and by shells."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packages of cpack in an empty Debian 12: the .deb by apt, the .tar.gz unpacked, each with the commands of tools/quickstart.sh.
 
 The empty root is made once (mmdebstrap) and kept in the build folder, with the Debian packages that the .deb asked for."""

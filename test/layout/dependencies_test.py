@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The repository's shape: who may include whom, sizes, READMEs, and what is linked."""
 
 import collections
@@ -209,10 +210,17 @@ class Layout(unittest.TestCase):
         problems = []
         for name in self.files:
             limit = LIMITS.get(os.path.splitext(name)[1])
-            lines = read(name).count("\n") if limit else 0
+            lines = read(name).count("\n") - 1 if limit else 0  # but for the licence's line
             if limit and lines > limit:
                 problems.append(f"{name}: {lines} lines, at most {limit}")
         self.expect_none(problems, "one idea a file")
+
+    def test_license_is_named(self):
+        """The first line, or the second after that of an interpreter, in every source file."""
+        ends = (".cpp", ".h", ".hpp", ".td", ".proto", ".cu", ".c", ".py", ".sh", ".cmake", "CMakeLists.txt")
+        problems = [name for name in self.files if name.endswith(ends)
+                    and not any("SPDX-License-Identifier: Apache-2.0" in line for line in read(name).split("\n", 2)[:2])]
+        self.expect_none(problems, "every source names its licence")
 
     def test_data_is_small(self):
         size = sum(os.path.getsize(os.path.join(dlc.ROOT, n)) for n in self.files

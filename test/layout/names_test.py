@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No two types of one name: programs link rooms together, and two definitions would be one of them, without a word."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/ops.md is the reference of all ops, made from the .td files; it must be the same as what they give today.
 
 Every op has an example, which is read and verified here. To write the page anew:

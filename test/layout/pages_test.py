@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each page for users is found from the first one and from the site's contents."""
 
 import os

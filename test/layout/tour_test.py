@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/tour.md shows what dlc prints today: every listing of it is made again, and must be the same.
 
 A listing follows a comment of the page: `<!-- PHASE FUNCTION: LINES ; LINES -->`, lines that `dlc compile` prints after a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/ops/Case.h"
 #include "compiler/dialect/Expr.h"
 #include "mlir/IR/IRMapping.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A gradient check's case: a function over dlc ops, in a file of test/ops.
 // Attributes of its arguments say what to feed:
 //   dlc.range = [lo, hi]   uniform in between (default [-2, 2])    dlc.below =

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-gradcheck FILE...: checks every function of the files (Case.h says how
 // they are written).
 //   1. autodiff's gradients agree with central differences of the function

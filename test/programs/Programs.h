@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops without a kernel of their own, decomposed and fused as for a GPU, run by
 // generated kernels and compared with the reference interpreter.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training batch norm by generated kernels.
 #include "test/programs/Programs.h"
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling by generated kernels: overlapping, dilated and padded windows in both
 // layouts, forward and backward.
 #include "test/programs/Programs.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gather and scatter_add by generated kernels, along every axis.
 #include "test/programs/Programs.h"
 #include <gtest/gtest.h>

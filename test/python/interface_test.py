@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package's classes: what they take, give and refuse."""
 
 import wheel

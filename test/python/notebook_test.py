@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A notebook trains, and shows messages and progress below its cells."""
 
 import wheel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's modules train in dlc as they do there, and come back with their weights.
 
 Needs torch, onnx and onnxscript in the environment of DLC_TORCH_PYTHON, an interpreter.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mypy --strict takes the package and a program that uses it, and refuses wrong options: their types are in the stubs."""
 
 import wheel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the wheel is installed for tests, by wheel_test.py, and how a test runs there.
 
 A test's first lines are `import wheel; wheel.enter()`; what it imports then is the package `dlc`, not test/support/dlc.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/wheel.sh makes a wheel that needs nothing but NumPy: in an empty environment it compiles, trains, evaluates, exports.
 
 It stays installed in the build folder for the other tests of this folder.

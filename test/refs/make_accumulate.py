@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes accumulate_ref.npz beside this file: what PyTorch computes when it trains mlp with the gradients of
 four backward passes of loss / 4 in each update.
 

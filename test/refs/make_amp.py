@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What PyTorch's autocast does: amp_ref.npz and amp_types.json.
 
 amp_ref.npz: losses of 20 steps under torch.autocast("cpu", torch.bfloat16), on the batches and from the weights of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes ../ops/attention_pytorch.mlir: what PyTorch's scaled_dot_product_attention and its gradients are in f64.
 
     python make_attention.py       # needs torch; a second

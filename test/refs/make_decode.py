@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes decode_ref.npz: texts of tokens by Hugging Face's tokenizers, with special tokens and without.
 
     python test/refs/make_decode.py      (needs the packages tokenizers and numpy)

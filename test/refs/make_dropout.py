@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes dropout_{mlp,gpt,depth}.onnx beside this file: models in training form with dropout and stochastic depth.
 
     python make_dropout.py       # needs torch and onnx; a few seconds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes fans.json beside this file: fan in and fan out of each weight, by torch.nn.init.
 
     python make_fans.py       # needs torch and onnx; a few seconds

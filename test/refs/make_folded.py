@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes folded_NAME.onnx, torch's default export of small models, and folded_ref.npz: PyTorch's losses.
 
     python make_folded.py          # needs torch, onnx, onnxscript and transformers; a minute

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes gan-script.onnx, gan-dynamo.onnx, gan_losses.onnx, stopped.onnx and gan_ref.npz beside this file: what PyTorch computes when
 it trains a small DCGAN, both networks at once from one forward pass, and a model with a detach().
 

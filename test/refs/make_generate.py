@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes generate.onnx, a small model of characters that dlc has trained, and generate_ref.npz: how PyTorch goes on with texts,
 by its most probable character each time.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes what PyTorch computes for images of one and three dimensions: ../ops/images_pytorch.mlir, single ops in f64;
 and beside this file signal.onnx, volume.onnx and images_ref.npz, two models and their training.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes lora_ref.npz beside this file: what PyTorch computes when it trains low-rank adapters on mlp and gpt_tiny,
 by peft's formulas and from dlc's initial values. Data: the batches of NAME_ref.npz.
 

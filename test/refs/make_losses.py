@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes losses_ref.npz: losses of several outputs and their gradients by the outputs' own parameters, by PyTorch.
 
     python test/refs/make_losses.py

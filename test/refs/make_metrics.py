@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes metrics_ref.npz: outputs, labels and their metrics by sklearn and torchmetrics.
 
     python test/refs/make_metrics.py      # needs scikit-learn, torch and torchmetrics

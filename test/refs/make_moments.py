@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes moments_ref.npz beside this file: mlp trained by formulas of PyTorch whose moments are rounded to bf16
 after each step, all else in f32.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes optimizers_ref.npz beside this file: what PyTorch and timm compute when they train mlp with each of their
 optimizers, and resnet8 with one.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes padding_ref.npz: PyTorch's losses of small models whose embedding has a padding_idx.
 
     python make_padding.py         # needs torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes parquet/*.parquet, one table as several programs write it, and parquet_ref.npz: its numbers.
 
     python test/refs/make_parquet.py      (needs the packages datasets, pyarrow, polars, duckdb, fastparquet, pandas and numpy)

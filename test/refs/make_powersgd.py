@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes powersgd_ref.npz beside this file: what PyTorch's powerSGD_hook computes when two ranks train lenet over gloo.
 
     python make_powersgd.py DLC  # needs torch and onnx, and a dlc, whose first Q's both start from; some seconds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes recurrent_NAME-EXPORTER.onnx and recurrent_ref.npz beside this file: two recurrent models, as both of torch's exporters
 write them, and what PyTorch computes when it trains them.
 

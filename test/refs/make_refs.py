@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes NAME_ref.npz beside this file: what PyTorch computes when it trains the models of models/.
 
     python make_refs.py        # needs torch and onnx; about a minute

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes rules_ref.npz beside this file: what PyTorch computes when it trains mlp under other rules than those
 of make_refs.py.
 

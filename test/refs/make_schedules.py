@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes schedules_ref.npz beside this file: the learning rates, and the momenta where they move too, that
 PyTorch's schedulers give SGD.
 

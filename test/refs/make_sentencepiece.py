@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes sentencepiece.json, two small tokenizers as of T5 and Llama 2, sentencepiece.txt, sentencepiece_ref.npz and
 special_ref.npz: its tokens by Hugging Face's tokenizers, without and with special ones around documents.
 

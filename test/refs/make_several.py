@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes several.onnx and several_ref.npz beside this file: what PyTorch computes for a model of two outputs
 under several losses and several optimizers.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes stops_vq-dynamo.onnx, stops_vq-plain.onnx, stops_fsq-script.onnx and stops_ref.npz beside this file: small models that
 quantize what they learn, with detach(), and what PyTorch computes when it trains them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes tokenizer.json, a small byte-level BPE, tokenizer.txt, and tokenizer_ref.npz: its tokens by Hugging Face's tokenizers.
 
     python test/refs/make_tokenizer.py      (needs the packages tokenizers and numpy)

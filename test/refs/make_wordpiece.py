@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes wordpiece.json, a small WordPiece tokenizer as of BERT, wordpiece.txt, and wordpiece_ref.npz: its tokens by Hugging
 Face's tokenizers.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes zoo_NAME-EXPORTER-FORM.onnx and zoo_ref.npz beside this file: small models of models/zoo.py, and what PyTorch
 computes when it trains them.
 

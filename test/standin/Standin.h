@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the stand-in driver offers beyond CUDA's interface: to the other
 // stand-in libraries, whose work runs on its streams, and to tests. Exported
 // from the look-alike libcuda.so.1; find it with standin() below.

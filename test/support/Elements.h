@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays of any element type seen as numbers: random ones for a kernel, and
 // whether two ways to compute it agree.
 #pragma once

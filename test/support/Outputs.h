@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs put out, one at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention and its gradient by their formulas, in loops of doubles: what every
 // other form of them is judged by.
 #pragma once

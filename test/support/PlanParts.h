@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and ports of plans made by hand.
 #pragma once
 

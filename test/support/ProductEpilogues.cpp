@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ProductEpilogues.h"
 #include "runtime/device/commands/Epilogue.h"
 #include "runtime/device/cpu/Kinds.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products with the work around them, in plain loops: what a GPU's library is
 // compared with. No plan for a CPU has them.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResNet-50 and GPT-2 as ONNX files with random weights, as deep as they are and as wide as a test can pay for; or `hollow`,
 as wide as they are: their weights are zeros, in a file of holes that takes no space."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the Python tests share: the built tool, its runs, and the models and references.
 
 ctest sets DLC_BUILD; by hand:  PYTHONPATH=test/support .venv/bin/python test/e2e/refs_test.py -v

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short excerpts of printed programs: chosen lines, what they read, and nothing else.
 
 A chosen line is one that a regular expression finds. Before it may stand

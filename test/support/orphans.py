@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ends what a test has started when the test ends, also where its time limit kills it."""
 
 import os

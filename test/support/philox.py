@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Philox4x32-10 on arrays, written from the paper (Salmon et al., SC 2011): what dlc must agree with."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Picture files made by hand, without a library."""
 
 import os

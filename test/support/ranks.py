@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job of ranks for tests that disturb it: started by dlc train or one by one, also each in a network namespace of its own."""
 
 import os

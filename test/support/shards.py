@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """WebDataset shards: tar archives of key.png and key.cls."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Slurm of one node: a controller and a daemon of this machine's, with all their files in one folder and on free ports."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of dlc on the CUDA backend without a GPU: what the tests of test/cuda_standin share."""
 
 import os

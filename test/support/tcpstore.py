@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A store as torchrun's agent serves it: PyTorch's TCPStore protocol, as far as ranks need it."""
 
 import socket

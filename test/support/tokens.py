@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text to tokens: forms of a tokenizer.json that test/refs/make_NAME.py lists, each with the ids that its makers give."""
 
 import importlib.util

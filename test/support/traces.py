@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the host asks of the GPU in the steps of dlc train, as the stand-in driver records it."""
 
 import glob

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made by augment_reference.py: FNV-1a of the pixels that Pillow gives.
 #pragma once
 

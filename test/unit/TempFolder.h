@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A test that gets an empty folder, removed when it ends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model made by hand, for tests without the compiler. It takes x [2, 4] and
 // labels y [2] (0 or 1) a step; its one parameter moves by a tenth of the sum
 // of the samples (the mean over ranks of it):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc.h and dlc.hpp on a model made by hand: what their comments promise, and
 // what they refuse.
 #include "runtime/api/dlc/dlc.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/files/Atomic.h: what replaces, what is refused, what is cleaned
 // up.
 #include "test/unit/TempFolder.h"

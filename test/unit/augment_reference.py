@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints test/unit/AugmentReference.h, with Pillow and torchvision: python augment_reference.py > AugmentReference.h"""
 import numpy as np
 from PIL import Image

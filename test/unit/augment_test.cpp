@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/data/augment: pixels as Pillow's, parameters as torchvision draws
 // them.
 #include "runtime/data/augment/Augment.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base: conversions, atomic files and folders, JSON and safetensors
 // that are damaged on purpose.
 #include "runtime/base/Json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/collective: sums and means over ranks, lost and silent peers.
 #include "runtime/collective/Communicator.h"
 #include "runtime/collective/Hosts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/data: numpy's files whole and damaged, checks against a program's
 // inputs, conversions, and the order of samples.
 #include "runtime/data/Convert.h"

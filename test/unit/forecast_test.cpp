@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model of links by hand-made numbers, and a step whose lanes are known.
 #include "runtime/base/files/Files.h"
 #include "runtime/plan/forecast/Forecast.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/graph: who reads what of whom, by ranges of memory.
 #include "runtime/plan/graph/LastWriters.h"
 #include "runtime/plan/graph/ProgramGraph.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/collective/launch: what flags and a launcher's variables make of a
 // process; and how local ranks end.
 #include "runtime/collective/Launcher.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples of several lengths: which come when, filled up and put together.
 #include "runtime/data/Loader.h"
 #include "runtime/data/lengths/Joined.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/files/Mapping: files that shrink while they are mapped, and what
 // is no file. Each case is a process of its own: what was torn stays so.
 #include "runtime/base/files/Files.h"

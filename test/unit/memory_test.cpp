@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/Memory.h: what is needed when, from commands on buffers.
 #include "runtime/plan/Memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of a run, in its config.yaml and when it is resumed.
 #include "runtime/train/TrainOptions.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parquet: the numbers of pyarrow, DuckDB, Polars and fastparquet
 // (test/refs/make_parquet.py), and what is damaged.
 #include "runtime/base/files/Files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/collective: two ranks that do not reach each other, though both are
 // there, are named by all.
 #include "runtime/collective/Communicator.h"

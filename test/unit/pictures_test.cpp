@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures encoded by the libraries that dlc decodes with, and damaged by hand.
 #include "runtime/base/files/Files.h"
 #include "runtime/data/augment/Augment.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan: artifacts with any damage are refused before they are used, and
 // plans that contradict themselves too.
 #include "runtime/plan/Model.h"

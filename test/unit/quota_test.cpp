@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/process/Quota: what control groups grant, from files like
 // theirs.
 #include "runtime/base/process/Parallel.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/train/find: what losses of a range test say.
 #include "runtime/train/find/RateTest.h"
 

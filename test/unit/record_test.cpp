@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/train/record: what a run's folder gets while it is the run's.
 #include "runtime/train/record/Curves.h"
 #include "runtime/train/record/Recorder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of samples on their way to a step: the same for a seed, an epoch
 // and a sample, whoever asks and however they are stored.
 #include "runtime/base/numbers/Checked.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/numbers/Sliding: by hand, and against a walk over a padded line.
 #include "runtime/base/numbers/Sliding.h"
 

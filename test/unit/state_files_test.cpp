@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State in files of which each rank wrote one.
 #include "runtime/plan/Model.h"
 #include "runtime/plan/shards/StateFiles.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/collective/store: PyTorch's TCPStore protocol, byte by byte as its
 // 2.15 client and its servers (with libuv and without) say it, and the notices
 // of where rank 0 is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/collective/store: a job's meeting point among strangers, in PyTorch's
 // protocol.
 #include "runtime/collective/store/JobStore.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables: how records split, what a field is, which rows are found, by any
 // number of parts.
 #include "runtime/base/files/Files.h"

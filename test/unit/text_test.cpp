@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/Text.h: what a terminal, a reader and a shell get of any text.
 #include "runtime/base/Text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows of token files: what each row reads, in evaluation and in training.
 #include "runtime/data/Range.h"
 #include "runtime/data/SampleOptions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/train on a model made by hand: sessions, runs, checkpoints, resuming.
 #include "runtime/train/Trainer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/TuneCache: never an entry of another key, never a torn one.
 #include "runtime/base/files/Files.h"
 #include "runtime/device/TuneChoices.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(ZLIB REQUIRED)

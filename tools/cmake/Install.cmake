@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake --install: bin, lib, include, share, which can be moved together. cpack: a .deb, which names the Debian packages
 # it needs, and a .tar.gz that has their libraries in it.
 include(GNUInstallDirs)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What of dlc a kind of package has; read by cpack for each.
 if(CPACK_GENERATOR STREQUAL "DEB")
   set(CPACK_COMPONENTS_ALL dlc) # its libraries are Debian's packages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Precompiled headers: parsing MLIR's is more than half of the compiler's build. compiler/dialect has
 # one for all rooms of the compiler, compiler/kernel/scalar a larger one for those that write code;
 # runtime/plan has one of the libraries of the runtime, test/support the same with GoogleTest, tools/dlc one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes SUM: a hash of FILES, of the compiler, its flags and the MLIR library that the rest belongs to.
 set(text "${COMPILER} ${FLAGS}")
 foreach(name ${FILES})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A room is a folder with one library made of all its .cpp files.
 
 # dlc_room(NAME [MLIR] [PRECOMPILED owner] [DEPENDS target...]) declares a static library from the

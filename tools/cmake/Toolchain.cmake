@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ccache, a fast linker, warnings, and the Python environment of tools/setup.sh.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc check: whether a model can be trained, before any work.
 #include "compiler/driver/Check.h"
 #include "runtime/base/Bytes.h"

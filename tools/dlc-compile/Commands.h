@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compiler's commands; they add themselves to dlc's command line.
 #pragma once
 

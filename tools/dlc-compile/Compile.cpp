@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc compile: an ONNX model becomes a training program.
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/process/Log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc config: every setting with its value and help, or what differs.
 #include "runtime/base/files/Files.h"
 #include "tools/dlc-compile/Commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc diff: what tells two models apart.
 #include "compiler/import/diff/Diff.h"
 #include "compiler/import/tensor/Budget.h"

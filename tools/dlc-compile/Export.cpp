@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc export: trained weights as an ONNX model.
 #include "compiler/export/Export.h"
 #include "compiler/driver/Adapters.h"

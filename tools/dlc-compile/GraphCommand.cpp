@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc graph: a picture of the program after a phase, or of an artifact's plan.
 #include "compiler/driver/Compiler.h"
 #include "compiler/driver/graph/GraphOfModule.h"

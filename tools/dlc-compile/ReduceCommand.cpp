@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc reduce: the smallest part of a model that still fails a command.
 #include "compiler/import/reduce/Reduce.h"
 #include "runtime/base/Text.h"

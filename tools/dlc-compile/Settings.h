@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every setting of dlc compile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export`, `dlc
 // diff`, `dlc graph` and `dlc reduce`.
 #include "runtime/base/process/SignalHandlers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-opt: runs passes on dlc programs, for tests and for reading what a pass
 // does.
 #include "compiler/dialect/Dlc.h"

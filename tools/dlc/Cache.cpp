@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc cache: what was measured on this machine's devices.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"

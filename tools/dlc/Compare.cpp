@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc compare: where two compilations of one model part.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc completion and dlc man: made of the command line's own description.
 #include "runtime/base/Text.h"
 #include "tools/dlc/Manual.h"

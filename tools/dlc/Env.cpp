@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc env: what this process would be in a job, and why.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"

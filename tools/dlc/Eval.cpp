@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc eval: judge a model that is trained.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc flight: where the ranks of a job that failed began to differ.
 #include "runtime/base/Text.h"
 #include "runtime/collective/flight/Compare.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Man pages of the command line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/OptionFlags.h"
 
 #include "runtime/base/options/Commas.h"

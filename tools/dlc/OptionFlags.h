@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of options as flags, files and overrides of a command.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands include, parsed once for all of them
 // (tools/cmake/Precompiled.cmake).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON and CSV on stdout.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a command becomes the ranks of a job.
 #include "runtime/collective/launch/ErrorFile.h"
 #include "tools/dlc/Commands.h"

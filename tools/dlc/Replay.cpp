@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc replay: does a step again that ended a run.
 #include "runtime/train/overflow/Replay.h"
 #include "tools/dlc/Commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc train: starts the ranks, or is one of them.
 #include "runtime/base/Text.h"
 #include "runtime/base/process/SignalHandlers.h"

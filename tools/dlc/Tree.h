@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line as data: what completions and man pages are made of.
 #pragma once
 

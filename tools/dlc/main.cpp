@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc: the command line of the training compiler.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc/Commands.h"

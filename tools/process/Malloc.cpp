@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Libraries that write to what malloc() and its like return without a look:
 // MLIR (nodes of the program), oneDNN (code that it generates). Where nothing
 // can be returned the process ends with a message instead of a crash. These

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What dlc's programs have around their main: the last boundary for exceptions
 // and failed allocations. Never part of the library, which ends no process.
 #pragma once

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a site of docs/ in build/site: pages that need no server and no network.
 #   tools/site/site.sh [--serve]
 set -euo pipefail
@@ -12,7 +13,7 @@ case ${1-} in
 --serve) exec "$venv/bin/mkdocs" serve --config-file tools/site/mkdocs.yml ;;
 '') "$venv/bin/mkdocs" build --quiet --strict --config-file tools/site/mkdocs.yml && echo build/site/index.html ;;
 *)
-  sed -n '2,3s/^# \?//p' "${BASH_SOURCE[0]}"
+  sed -n '3,4s/^# \?//p' "${BASH_SOURCE[0]}"
   [[ $1 == --help ]] && exit 0
   exit 2
   ;;

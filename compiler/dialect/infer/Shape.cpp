@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Result types of ops that move elements.
 #include "compiler/dialect/Infer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled dot product attention. Its scores, [Tq, Tk] a head, are never a value: the backward op computes them again.
 #ifndef DLC_ATTENTION
 #define DLC_ATTENTION

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of a user's library, the op of Custom.td. Few files know it, so it
 // is not in Dlc.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of a user's library.
 #ifndef DLC_CUSTOM
 #define DLC_CUSTOM

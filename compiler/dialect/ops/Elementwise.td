@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise ops. Broadcasting is numpy's and belongs to the family: operands of rank-0 or with
 // dimensions of 1 stretch. Element types must agree (autocast inserts the casts).
 #ifndef DLC_ELEMENTWISE

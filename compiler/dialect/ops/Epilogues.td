@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products with the work around them in one call of a GPU's library. dlc-matmul-epilogues makes them and lowering alone
 // sees them, so that they have a header of their own, dialect/Epilogues.h. All operands and results of one are a single
 // product of matrices: b has no batch dimensions. Element types are those of a.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms as a GPU's library computes them: dlc-norm-calls makes them of norms by the library, behind autodiff and layout.
 #ifndef DLC_LIBRARY_NORM
 #define DLC_LIBRARY_NORM

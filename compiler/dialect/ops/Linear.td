@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products and convolutions.
 #ifndef DLC_LINEAR
 #define DLC_LINEAR

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisation and softmax. Statistics, scales and biases are f32 whatever the precision of x.
 #ifndef DLC_NORM
 #define DLC_NORM

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers. What they come from is explicit (Philox4x32-10, runtime/base/numbers/Philox.h): `dlc.uniform` is a function of
 // a key, the number of the draw and a position, so it fuses, and gives the same for any number of threads.
 #ifndef DLC_RANDOM

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of ops whose values are those of all ranks.
 #pragma once
 

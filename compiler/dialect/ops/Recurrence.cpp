@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/dialect/Infer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers, the ops of Recurrence.td. Few files know them, so they are
 // not in Dlc.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers, and sums over CTC's paths. What a layer makes of its inputs for all steps at once (x W^T and the biases) is a matmul; only what
 // goes from step to step is an op. T steps, a batch of B, H hidden units; with `reverse` the last step comes first.
 #ifndef DLC_RECURRENCE

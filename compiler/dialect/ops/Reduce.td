@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over `axes`, which are sorted and not negative; reduced dimensions stay with size 1 with `keepdims`.
 #ifndef DLC_REDUCE
 #define DLC_REDUCE

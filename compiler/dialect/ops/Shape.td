@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Movement: constants, views, gather and scatter.
 #ifndef DLC_SHAPE
 #define DLC_SHAPE

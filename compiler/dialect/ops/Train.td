@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State, loss, gradients, optimizers and collectives: what makes a graph a training step.
 #ifndef DLC_TRAIN
 #define DLC_TRAIN

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The window of a convolution or pooling, and its images, by the op or its
 // adaptor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/batch/AutoBatch.h"
 #include "compiler/driver/Compiler.h"
 #include "runtime/base/Bytes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module between two phases as nodes and edges.
 #pragma once
 

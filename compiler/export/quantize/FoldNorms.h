@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norms of an inference form that become part of the convolution before.
 #pragma once
 

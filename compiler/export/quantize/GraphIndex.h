@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who reads and who makes each value of a graph, as of when it was indexed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/export/quantize/Quantize.h"
 
 #include "compiler/export/quantize/GraphIndex.h"

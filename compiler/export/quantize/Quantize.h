@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers of 8 bits for what a model's convolutions and products read, as
 // pairs of QuantizeLinear and DequantizeLinear (QDQ).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/diff/Diff.h"
 #include "compiler/import/file/OnnxFile.h"
 #include "onnx-ml.pb.h"

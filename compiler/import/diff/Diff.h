@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tells two ONNX models apart.
 #pragma once
 #include "runtime/base/Status.h"

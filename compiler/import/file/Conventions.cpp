@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Conventions.h"
 #include "onnx-ml.pb.h"
 #include <algorithm>

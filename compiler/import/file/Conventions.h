@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What writers of models mean, beyond what ONNX says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the import decided about a model's tensors, and why.
 #pragma once
 #include <string>

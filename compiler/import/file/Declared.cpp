@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Declared.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types that a file declares for its values.
 #pragma once
 #include "compiler/import/file/SchemaCheck.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions: those of a model are checked and inlined.
 #pragma once
 #include "compiler/import/tensor/Budget.h"

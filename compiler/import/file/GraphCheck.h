@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The main graph's definitions and order.
 #pragma once
 #include "runtime/base/Status.h"

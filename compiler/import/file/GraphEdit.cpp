@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/GraphEdit.h"
 #include "compiler/import/file/Subgraphs.h"
 #include "compiler/import/tensor/DataType.h"

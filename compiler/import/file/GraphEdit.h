@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes to a model's graph and initializers, both kept in step.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

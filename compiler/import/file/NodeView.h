@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed access to a node's attributes.
 #pragma once
 #include "runtime/base/Status.h"

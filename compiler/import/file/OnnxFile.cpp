@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/OnnxFile.h"
 #include "compiler/import/file/Functions.h"
 #include "compiler/import/file/GraphCheck.h"

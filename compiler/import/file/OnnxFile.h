@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ONNX file, read defensively: nothing in it is trusted.
 #pragma once
 #include "compiler/import/file/Decisions.h"

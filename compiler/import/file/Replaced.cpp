@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Replaced.h"
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initializers of a file that have another name or layout in its program.
 #pragma once
 #include "runtime/base/Status.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX's own definitions of its operators, by operatorName, made at build time
 // from the installed onnx package by tool/schemas.py.
 #pragma once

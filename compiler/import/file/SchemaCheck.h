@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each node against ONNX's definition of its operator.
 #pragma once
 #include "compiler/import/file/Schema.h"

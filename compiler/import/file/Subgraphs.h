@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graphs in a node's attributes, and the names that they take from around
 // it. What a Gradient names in its attributes counts as taken, too.
 #pragma once

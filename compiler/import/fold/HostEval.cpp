@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/tensor/TensorData.h"
 #include "onnx-ml.pb.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates ONNX ops on values known at import time, so that shape arithmetic,
 // masks and constants fold away.
 #pragma once

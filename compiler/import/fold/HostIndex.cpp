@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators whose results have a size that depends on values: they fold, or are
 // refused.
 #include "compiler/import/fold/HostEval.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of com.microsoft that exporters and optimizers write, as ai.onnx
 // has them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/forms/OwnStep.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/Names.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model's own training form (ONNX's TrainingInfoProto) as a step of dlc.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/forms/StandardBodies.h"
 #include "compiler/import/forms/Upgrade.h"
 #include "onnx-ml.pb.h"

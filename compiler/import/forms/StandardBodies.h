@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that ONNX itself defines by other operators, and old forms of
 // operators: both become nodes of the newest opset.
 #pragma once

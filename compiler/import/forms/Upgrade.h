@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forms that operators had in older opsets.
 #pragma once
 #include "compiler/import/file/Functions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rules that replace one node by others are written with.
 #pragma once
 #include "compiler/import/file/Functions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Delta debugging: a smallest part of something that still fails.
 #pragma once
 

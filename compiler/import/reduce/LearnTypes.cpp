@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/reduce/LearnTypes.h"
 #include "compiler/import/Importer.h"
 #include "compiler/import/rows/Rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types and shapes of a model's tensors, as far as dlc can import it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models of some of a model's nodes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/reduce/Reduce.h"
 #include "compiler/import/reduce/Ddmin.h"
 #include "compiler/import/reduce/LearnTypes.h"

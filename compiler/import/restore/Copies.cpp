@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/restore/Copies.h"
 #include "compiler/import/restore/Restoring.h"
 #include "llvm/Support/xxhash.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors that are another tensor's values in another arrangement.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"

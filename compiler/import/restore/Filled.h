@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights that the model's file has as a number and a shape.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

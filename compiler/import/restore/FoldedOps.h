@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators that a folded value is named after do with a parameter.
 #pragma once
 #include <set>

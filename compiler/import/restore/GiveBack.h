@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names and layouts of the file, in place of the source module's.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

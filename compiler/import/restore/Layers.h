@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers among the parameters that no node of a file reads.
 #pragma once
 #include <set>

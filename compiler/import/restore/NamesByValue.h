@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of parameters by their values.
 #pragma once
 #include "runtime/base/Status.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/restore/Filled.h"

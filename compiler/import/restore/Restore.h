@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives back the parameters of a model whose exporter folded and merged them.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

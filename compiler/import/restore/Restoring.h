@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of restoreParameters, and what they share.
 #pragma once
 #include "compiler/import/file/GraphEdit.h"

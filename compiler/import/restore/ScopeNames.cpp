@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/file/Names.h"
 #include "compiler/import/restore/Restoring.h"
 #include "onnx-ml.pb.h"

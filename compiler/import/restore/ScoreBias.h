@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is added to scores before a Softmax: a mask, or numbers that may have
 // been learned.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What torch's dynamo exporter notes in a file: which call of the source each
 // node came from, and the parameters of the source module.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements in other places: padding, blocks, crops, columns to images.
 #include "compiler/import/rows/Build.h"
 #include "compiler/import/tensor/DataType.h"

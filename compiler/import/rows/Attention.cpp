@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention, ai.onnx 23 and newer: one op, or, where that has no caps of
 // scores, no gradient of a mask and does not give its scores, written out.
 #include "compiler/import/rows/Bodies.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nodes of a graph in a node's attributes, imported where the node is.
 #pragma once
 #include "compiler/import/file/GraphCheck.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building blocks for rows that make one operator of many. They check nothing:
 // a row first checks its shapes, then builds.
 #pragma once

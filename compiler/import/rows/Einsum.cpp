@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Einsum: sums of products by the letters of dimensions. Each operand becomes a
 // tensor of distinct letters; two at a time are then one product of matrices.
 // Letters of an ellipsis are its positions, from behind.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops that work element by element, operands broadcast like numpy's.
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Quantize.h"

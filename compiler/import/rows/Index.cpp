@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gather and scatter in all forms: an index into the flattened data, then a
 // plain gather or sums at places. One that is outside of its dimension becomes
 // one that is outside of the data, which a step refuses.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers and their bits: ops that dlc has no op for, as what it has. Integers
 // wrap in the type that holds them.
 #include "compiler/import/rows/Build.h"

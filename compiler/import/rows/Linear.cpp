@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products and determinants.
 #include "compiler/import/rows/Build.h"
 #include "onnx-ml.pb.h"

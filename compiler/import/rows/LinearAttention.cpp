@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear attention: a state that each step reads and writes. In chunks of
 // steps: within one, products of all pairs; between them the state. So the
 // graph grows with the number of chunks, not of steps (Yang et al. 2024,

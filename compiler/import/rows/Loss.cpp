@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses that are already in the graph.
 #include "compiler/dialect/Expr.h"
 #include "compiler/import/rows/Rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values brought into the range of a type that a wider one holds.
 #include "compiler/import/rows/Quantize.h"
 #include "compiler/import/tensor/SmallNumbers.h"

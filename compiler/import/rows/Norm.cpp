@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisation and softmax: ops of their own, and those made of others, by
 // groups, norms, windows of channels, axes.
 #include "compiler/dialect/Expr.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantisation and products of integers. A quantised value that is dequantised
 // again passes its gradient straight through, where it was not cut off.
 #include "compiler/import/rows/Quantize.h"

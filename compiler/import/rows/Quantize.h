@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rows of quantised values and their products share.
 #pragma once
 #include "compiler/dialect/Expr.h"

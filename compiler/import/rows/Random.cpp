@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout and random tensors.
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/tensor/DataType.h"

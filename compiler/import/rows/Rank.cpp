@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What depends on the order of elements: the largest, the first of them, and
 // sums up to each.
 #include "compiler/import/rows/Build.h"

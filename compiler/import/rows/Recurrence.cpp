@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LSTM, GRU and RNN: the products with the inputs are one matmul for all steps,
 // the steps an op for each direction, or ops of each step where gates are
 // others than that op's. Linear attention.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the gates of LSTM, GRU and RNN compute beside their products.
 #pragma once
 #include "compiler/import/rows/Rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions. Axes are an attribute at first and an input from opset 13
 // (ReduceSum) or 18 (the others); both forms are read.
 #include "compiler/dialect/Expr.h"

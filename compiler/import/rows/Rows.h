@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of ONNX ops: one row builds the dlc ops for one node.
 #pragma once
 #include "compiler/dialect/Dlc.h"

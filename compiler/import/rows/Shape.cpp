@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Movement. Shapes, axes, bounds and splits must be known at import time; the
 // host evaluator folds the chains that exporters write for them.
 #include "compiler/import/rows/Rows.h"

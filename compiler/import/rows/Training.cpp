@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.preview.training: the steps of optimizers, and derivatives of values
 // that the graph has computed so far.
 #include "compiler/import/rows/Build.h"

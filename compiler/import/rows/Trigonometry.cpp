@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trigonometric and hyperbolic functions by sin, cos, atan, exp, log and tanh,
 // in f32 or wider and exact near 0. Signals: Fourier transforms as products
 // with tables of cosines, computed where they are used, and causal convolution.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --dropout: what drops out in training of a file in inference form.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

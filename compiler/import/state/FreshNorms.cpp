@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/state/FreshNorms.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/GraphCheck.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --unfold-bn: batch norms behind convolutions that an exporter folded them
 // into.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norms of a state dict, for a model whose exporter folded them into the
 // layers before them.
 #pragma once

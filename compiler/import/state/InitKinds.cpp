@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/state/InitKinds.h"
 #include "runtime/base/numbers/Philox.h"
 #include "runtime/base/options/Nearest.h"

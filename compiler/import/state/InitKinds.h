@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The distributions of initial weights: torch.nn.init's formulas, on numbers
 // from Philox.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fresh values for a model's weights, before anything reads them.
 #pragma once
 #include "compiler/import/state/InitKinds.h"

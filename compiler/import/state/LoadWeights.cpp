@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/state/LoadWeights.h"
 #include "compiler/import/restore/Restore.h"
 #include "compiler/import/restore/Restoring.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights of another file in place of the model's own.
 #pragma once
 #include "compiler/import/state/roles/Roles.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A new last layer, for other classes.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

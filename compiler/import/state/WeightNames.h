@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of the same weights in two files.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"

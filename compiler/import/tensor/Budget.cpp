@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/tensor/Budget.h"
 #include "runtime/base/Bytes.h"
 #include "runtime/base/numbers/Checked.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an import may spend on behalf of a file that nobody trusts.
 #pragma once
 #include "runtime/base/Status.h"

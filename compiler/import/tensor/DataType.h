@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX element types and the subset that a dlc program can hold.
 #pragma once
 #include "runtime/base/numbers/DType.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #define OPENSSL_API_COMPAT 10100 // SHA1_Init and its like
 #include "compiler/import/tensor/ExternalData.h"
 #include "onnx-ml.pb.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External tensor data: files beside the model, opened so that nothing outside
 // the model's folder can be reached, and mapped into memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/tensor/Floats.h"
 #include "runtime/base/numbers/FloatCast.h"
 #include <cstring>

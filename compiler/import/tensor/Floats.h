@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The numbers of float tensors of any width, as f32.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor whose values are known at import time.
 #pragma once
 #include "compiler/import/tensor/Budget.h"

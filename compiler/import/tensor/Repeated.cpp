@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/tensor/Repeated.h"
 #include <algorithm>
 #include <cerrno>

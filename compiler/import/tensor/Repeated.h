@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element again and again, as memory that is not there.
 #pragma once
 #include "runtime/base/Status.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/tensor/ShapeMath.h"
 #include <algorithm>
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX's rules for axes, slices, reshapes and broadcasts on static shapes:
 // shared by the host evaluator and the rows that build dlc ops.
 #pragma once

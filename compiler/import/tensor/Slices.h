@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slices of tensors along an axis.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"

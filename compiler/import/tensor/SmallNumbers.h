@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Number types that a wider one holds: what they can represent.
 #pragma once
 #include <cstdint>

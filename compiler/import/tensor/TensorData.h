@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TensorProto's shape, type and payload, checked.
 #pragma once
 #include "compiler/import/tensor/ExternalData.h"

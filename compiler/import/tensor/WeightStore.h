@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's tensors by name, as views of memory that the store keeps alive.
 #pragma once
 #include "runtime/base/numbers/DType.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the function bodies by which the installed onnx package defines operators, as the table of StandardBodies.cpp.
 
     bodies.py OUTPUT

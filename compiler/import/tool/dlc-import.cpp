@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-import MODEL.onnx: prints the dlc module that the importer makes.
 // Exit codes: 0 imported, 2 usage, 3 bad model, 6 out of memory.
 #include "compiler/import/Importer.h"

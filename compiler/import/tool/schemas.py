@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the operators of ai.onnx and of its previews, as the installed onnx package defines them, as the tables of SchemaTable.cpp.
 
     schemas.py OLDEST NEWEST OUTPUT      the versions that models of opset OLDEST to NEWEST use

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What math and conversions become on scalars, so that LLVM's loop vectorizer
 // can make them wide.
 #pragma once

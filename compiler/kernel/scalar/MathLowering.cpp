@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/scalar/MathLowering.h"
 #include "compiler/kernel/scalar/Approximations.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From scalars of arith and math to the llvm dialect, the same for every
 // device.
 #pragma once

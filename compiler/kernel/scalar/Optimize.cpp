@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/scalar/Optimize.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How elements combine, on scalars. A product of matrices sums its products.
 #include "compiler/kernel/scalar/Reduction.h"
 #include "compiler/dialect/Dlc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar side of a reduction: its state, how an element joins it, its
 // result.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/scalar/ScalarEmitter.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits the scalars of a kernel graph at the current place of the loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/scalar/Tables.h"
 #include "compiler/dialect/Dlc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants of a kernel that are no splats.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention as products and softmax: its scores become values. Products are in
 // the operands' type, all else in f32 or wider.
 #include "compiler/lower/decompose/Decompositions.h"

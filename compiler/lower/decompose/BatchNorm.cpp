@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training batch norm and its gradients, where no library has them: sums of
 // columns in two stages and an elementwise formula, which fuses with what
 // stands around it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces every op that has DecomposableInterface by its meaning in simpler
 // ops, and drops what nothing uses: the statistics of a norm, the gradient of a
 // scale that is no parameter. A concat of many operands becomes concats of

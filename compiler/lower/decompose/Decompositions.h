@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops whose meaning is given in elementwise, reduce and shape ops, so that a
 // device without a call for them needs no kernel: softmax, norms, losses,
 // global norms; where no library has them also pooling, attention and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // all_finite and global_norm where no library has them: a number of each
 // operand, then one of all these.
 #include "compiler/lower/decompose/Decompositions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer inputs are checked against what they index before a step sees them.
 // The limit is known where the gather or the loss still stands, so it is noted
 // on the function's argument.

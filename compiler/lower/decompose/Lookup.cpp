@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // scatter_add where no library has it: a sum of columns that takes, of all
 // updates, those whose index is the row's number. It adds them in the order of
 // the indices, so it gives the same bits each time.

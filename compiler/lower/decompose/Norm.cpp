@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax, layer norm and inference batch norm in simpler ops.
 #include "compiler/dialect/ops/Windows.h"
 #include "compiler/lower/decompose/Decompositions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums over CTC's paths, a step after the other; see Recurrence.cpp.
 #include "compiler/dialect/ops/Recurrence.h"
 #include "compiler/lower/decompose/Decompositions.h"

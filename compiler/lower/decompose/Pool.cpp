@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling where no library has it: a window's taps are shifted slices of the
 // padded images, the gradient's are those of the spread-out outputs.
 #include "compiler/dialect/ops/Windows.h"

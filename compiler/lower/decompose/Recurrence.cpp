@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers as a step after the other: the product of the state and the
 // weights, then elementwise work. What a step takes of, and adds to, tensors of
 // all steps is a range of their memory, so equal steps are one kernel and

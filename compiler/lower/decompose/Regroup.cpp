@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/decompose/Regroup.h"
 #include "compiler/lower/fuse/Clusters.h"
 #include "compiler/lower/fuse/Leaves.h"

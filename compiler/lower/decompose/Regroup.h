@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same elements in another grouping of their dimensions, for what reduces
 // them in stages of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a function from an op to the equivalent of its results becomes the op's
 // DecomposableInterface.
 #pragma once

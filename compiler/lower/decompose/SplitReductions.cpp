@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions of many elements to a few become two stages; how many are few
 // depends on the device.
 //   1. The leading reduced dimension is kept when it gives enough chunks: [64,

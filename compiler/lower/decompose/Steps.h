@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes step by step: a step takes a range of what all steps share, and
 // leaves one.
 #pragma once

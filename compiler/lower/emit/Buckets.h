@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collectives of a program, by their numbers, and places in regions.
 #pragma once
 

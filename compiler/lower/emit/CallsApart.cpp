@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/CallsApart.h"
 #include "compiler/dialect/Expr.h"
 #include "compiler/lower/Marks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs instead of calls that a device may turn out to lack.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitPlan.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/dialect/ops/Ranks.h"

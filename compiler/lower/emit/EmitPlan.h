@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exec programs as the plan that a device executes.
 #pragma once
 

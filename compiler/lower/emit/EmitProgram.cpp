@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/emit/EmitProgram.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/lower/Marks.h"

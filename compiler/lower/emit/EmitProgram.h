@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A function whose values have places becomes a list of commands.
 #pragma once
 

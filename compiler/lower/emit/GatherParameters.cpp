@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each rank keeps a part of the parameters, too, and has a bucket of them whole
 // only around the commands that use it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of the same elementwise kernel on buffers that follow each other
 // become one launch over all of them: the update of every parameter is one
 // kernel over the flat arrays.

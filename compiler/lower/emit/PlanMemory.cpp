@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc functions become exec programs: places first, then commands.
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/emit/EmitProgram.h"

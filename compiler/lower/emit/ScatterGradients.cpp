@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each rank keeps, of a bucket's mean, the part that its updates read: where
 // ranks share out the kernels that read a bucket (dlc-shard-updates), its
 // all-reduce becomes a reduce-scatter.

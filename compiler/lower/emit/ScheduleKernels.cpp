@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says how each kernel's loops run: the last pass, when no kernel changes any
 // more.
 #include "compiler/kernel/KernelSchedule.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each rank updates, and keeps the moments and averages of, a part of the
 // parameters: some items of each kernel that updates them. Kernels do not
 // change, so neither do the numbers; which items, the runtime says, as it knows

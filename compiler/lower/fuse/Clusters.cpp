@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/fuse/Clusters.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/fuse/CodeSize.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clusters while they grow: what runs as one kernel, and the loops it has.
 #pragma once
 

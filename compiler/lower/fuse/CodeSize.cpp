@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/fuse/CodeSize.h"
 #include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/fuse/Clusters.h"

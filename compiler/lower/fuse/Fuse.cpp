@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clusters: what runs as one kernel.
 //
 // Ops are visited from last to first. An op joins the cluster of one of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clusters that join after all ops have found theirs: those that write the
 // states of one parameter, so that its moments, averages and new value come
 // from one reading, and small reductions, whose launches cost more than their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of halves as kernels of their own: with what computes their operands
 // and what is computed from their elements, where that is faster than a library
 // call and separate kernels (Target.h).

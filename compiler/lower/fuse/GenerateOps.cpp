@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/dialect/Dlc.h"
 #include "compiler/lower/Lower.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

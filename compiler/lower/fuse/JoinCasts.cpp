@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/memory/Casts.h"

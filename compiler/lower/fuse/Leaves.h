@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a value would be computed from if it were not read from memory.
 #pragma once
 

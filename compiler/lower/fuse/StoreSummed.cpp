@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Column sums that also store what they add up. An elementwise cluster whose
 // result a cluster of column sums reads, in its own shape or as other rows of
 // the same columns, runs in that one: each element is then computed, added and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the backward part of a step reads of its forward part, and how to do
 // without keeping it.
 #pragma once

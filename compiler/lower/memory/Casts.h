@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Casts between wide tensors in flat regions and halves in scratch that run as
 // one launch: of parameters, before all other commands, and of gradients.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/memory/FitMemory.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/memory/Activations.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which activations to compute again so that a step fits into memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/memory/Placement.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/KernelSchedule.h"

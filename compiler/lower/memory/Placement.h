@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the values of one function live.
 #pragma once
 

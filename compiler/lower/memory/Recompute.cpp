@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activations that are not kept for the backward part but computed again.
 //
 // After fusion, because what is repeated must be the very command that computed

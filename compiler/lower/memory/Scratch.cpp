@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/memory/Scratch.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where every state tensor lives: one flat array a role, so that one kernel can
 // update all of it.
 #pragma once

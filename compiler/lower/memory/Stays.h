@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When what is fetched to memory for a while is there.
 #pragma once
 

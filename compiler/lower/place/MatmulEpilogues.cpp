@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a library's product can do in the same call, found where a step has it:
 //
 //   y = relu|gelu(a b + bias)         matmul_activation, or matmul's activation

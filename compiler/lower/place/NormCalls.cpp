@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms that are by the library become its calls.
 //   batch_norm          -> fused_batch_norm, with the residual's addition and
 //                          the ReLU that directly follow; running statistics

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/PlacingPass.h"
 
 using namespace mlir;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cpu/Cpu.h"
 #include "compiler/dialect/ops/Ranks.h"
 #include "compiler/kernel/ConvKernel.h"

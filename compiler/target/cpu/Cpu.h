@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CPUs: oneDNN's calls, and loops by LLVM.
 #pragma once
 

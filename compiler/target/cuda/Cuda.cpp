@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/Cuda.h"
 #include "compiler/target/cuda/Limits.h"
 #include "compiler/target/cuda/codegen/CudaCodegen.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's GPUs: cuDNN's and cuBLASLt's calls, and kernels of our own.
 #pragma once
 

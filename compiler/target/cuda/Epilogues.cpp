@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cuBLASLt's products do in the same call, by its documentation.
 #include "compiler/target/cuda/Limits.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits by the documentation of cuDNN's SDPA and norm engines.
 #include "compiler/target/cuda/Limits.h"
 #include "compiler/dialect/ops/Ranks.h"

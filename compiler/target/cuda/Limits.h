@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cuDNN, cuBLASLt and the generated kernels can compute.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc-codegen: compiles the kernels of an exec module, for tests and for
 // reading what a cluster becomes. Kernels without a schedule get one,
 // those without threads, too, with --sm.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What dlc's compiler does, from C: ONNX models to artifacts, and trained
    weights back to ONNX. Link libdlc.so (the target dlc::compiler).
 

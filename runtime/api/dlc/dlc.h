@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dlc from C, and from every language that can call C: training, evaluation
    and prediction with what `dlc compile` made. Link libdlc.so. C++ programs
    have dlc.hpp, which is this with classes; compile.h compiles models and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc for C++17 and later: dlc.h with classes. All of it is in this header, and
 // what it calls is C: programs and library need not have the same compiler or
 // standard library.

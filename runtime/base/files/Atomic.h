@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files and folders that appear complete or not at all, and temporary folders.
 //
 // Until it is complete each has a name of its own: NAME.tmp- and 20 digits, of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The user's folder of what can be made again, and locks between processes.
 #pragma once
 

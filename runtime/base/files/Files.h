@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that are read by mapping, and new files. What replaces a file or a
 // folder in one step is in Atomic.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an orderly end removes, for an end that is not: a program that cannot
 // unwind its stack (LLVM is built without exceptions) removes it by this list.
 #pragma once

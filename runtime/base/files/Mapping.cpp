@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/Mapping.h"
 
 #include "runtime/base/files/Files.h"

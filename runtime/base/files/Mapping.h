@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files mapped to be read, and what happens when one of them shrinks meanwhile:
 // reading a page that its file no longer has is a SIGBUS, which would end the
 // process. Here the missing pages read as zeros, and the fact is kept.

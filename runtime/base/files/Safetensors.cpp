@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/files/Safetensors.h"
 
 #include "runtime/base/Json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The safetensors format: u64 header length, JSON header, contiguous tensors.
 // Reading trusts nothing in the file; every tensor lies inside it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic on sizes from files: no value instead of a wrapped one.
 #pragma once
 

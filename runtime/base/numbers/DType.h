@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types of tensors, their names in files, and half precision in bits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole tensors from one float type to another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #define OPENSSL_API_COMPAT 10100 // SHA256_Init and its like
 #include "runtime/base/numbers/Hash.h"
 

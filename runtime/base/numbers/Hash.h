@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checksums that find accidental damage, and digests that identify content.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types of at most 8 bits that files pack and programs hold in wider ones:
 // integers of 2 and 4 bits, floats of 4 and 8.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The geometry of convolutions and poolings over one to three dimensions: where
 // these are in an image, and how a window moves along each. What the compiler
 // infers, decomposes and tests by, and what the runtime computes by.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists in one word of a command line.
 #pragma once
 

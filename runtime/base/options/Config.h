@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Configuration files: YAML of sections, one inside the other by `_BASE_`.
 //
 //   _BASE_: common.yaml      # or a list; relative to this file; read first

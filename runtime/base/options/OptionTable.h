@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One record an option: its key, flag, type, help, when it applies and the
 // field that it is. Command lines, YAML files, `dlc config`, the frozen
 // settings of artifacts and runs, and the options of passes are views of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fields of each type are read and written.
 #include "runtime/base/Bytes.h"
 #include "runtime/base/options/Nearest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regular expressions of users, matched in time linear in the text.
 #pragma once
 

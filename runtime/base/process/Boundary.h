@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where exceptions end. Every function of the public API, every thread and
 // every program has one boundary: what is thrown below it becomes a Status.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Libraries that a failed allocation breaks: they write to null or free twice.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages for people, on stderr; stdout is for data only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the library for a program that has a log of its own.
 #pragma once
 

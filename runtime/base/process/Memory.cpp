@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/process/Memory.h"
 #include "runtime/base/Bytes.h"
 

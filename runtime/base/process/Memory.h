@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory this machine has left for this process. Linux grants more
 // than there is and ends a process that then uses it: what is large asks first.
 #pragma once

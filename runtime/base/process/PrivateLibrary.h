@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shared library whose code is this process's alone: what happens to the file
 // that it was read from, or is put in its place, does not reach it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many cores the control groups of a process grant it, as a share of time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Libraries that are opened at run time, so that one binary works without them
 // and says what is missing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The signals that a run knows, handled for a while.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Another program, from its start to its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the records of a job's ranks begin to differ.
 #pragma once
 

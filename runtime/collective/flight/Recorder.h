@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last collectives of this process, for when a job fails: which of them
 // began, which ended, and what they were about.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank tells the launcher when it fails.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this process is in a job: by its flags, or by what its launcher has set.
 #pragma once
 

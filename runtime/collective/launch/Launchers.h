@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may have started this process as one of several: a row each.
 #pragma once
 

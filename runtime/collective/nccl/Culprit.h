@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rank broke a reduction: each says what it saw, and one conclusion
 // follows on all.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL as a table of functions, opened at run time.
 #pragma once
 

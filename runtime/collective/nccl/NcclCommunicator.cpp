@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives by NCCL. Nothing blocks: initialisation and calls are polled, and
 // a thread has everything aborted when a reduction fails or is late.
 #include "runtime/base/process/Boundary.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One client of rank 0's store, as the server sees it.
 #pragma once
 

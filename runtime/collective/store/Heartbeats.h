@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rank 0's store knows of the ranks' signs of life.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/store/JobStore.h"
 
 #include "runtime/collective/store/Notice.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank does with the job's store: finds it and meets the others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/store/JobWatch.h"
 
 #include "runtime/collective/store/TcpStore.h"

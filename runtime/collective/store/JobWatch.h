@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank's sign of life, and what it hears of the others'.
 #pragma once
 

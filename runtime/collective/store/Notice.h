@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the ranks learn where rank 0's store is when nobody could say it
 // beforehand: rank 0 takes a free port and leaves a notice, with a token.
 #pragma once

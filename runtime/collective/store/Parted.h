@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which two ranks do not reach each other, of those that wait in vain for ranks
 // that are there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Hydra, the process manager of MPICH and Intel MPI, keeps for the ranks
 // that it starts: texts by key, in version 1 of the PMI protocol on the
 // descriptor PMI_FD.

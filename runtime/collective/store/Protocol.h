@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes over the wire between a store and its clients: PyTorch's TCPStore
 // protocol, and what ranks of dlc say to each other besides, in the byte order
 // of the machines (neither Gloo nor PyTorch knows another).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client of whatever speaks PyTorch's TCPStore protocol.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server: one thread, one poll, a buffer for each connection.
 #include "runtime/collective/store/TcpStore.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rank 0's key-value store: a server of PyTorch's TCPStore protocol that also
 // knows which ranks are there, and tells all at once when one of them is gone.
 #pragma once

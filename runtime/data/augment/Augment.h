@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a decoded picture to the pixels of a sample: which part of it, in which
 // size, and what is changed for training.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Colours of images. Any thread; bit for bit what Pillow's ImageEnhance and
 // torchvision's functions on Pillow's images give.
 #pragma once

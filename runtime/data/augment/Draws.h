@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is random in augmentation: parameters, each a pure function of (seed,
 // epoch, sample), whatever worker or rank makes the sample.
 #pragma once

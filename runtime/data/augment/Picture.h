@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoded pictures that augmentation works on.
 #pragma once
 

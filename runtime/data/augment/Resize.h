@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes and parts of images. Any thread; bit for bit as Pillow's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images moved, sheared and turned. Any thread; bit for bit as Pillow's, with
 // nearest pixels and black outside.
 #pragma once

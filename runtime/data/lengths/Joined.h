@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several sources as one: the samples of the first, then of the next.
 #pragma once
 

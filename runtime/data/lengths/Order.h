@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which samples each update of a run takes, the same on all machines.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples that are shorter than a program takes, filled up.
 #pragma once
 

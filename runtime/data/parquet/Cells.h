@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for decoded numbers, or a file where there is not as much.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of classes that the library datasets notes in a Parquet file
 // (huggingface.co/docs/datasets, ClassLabel).
 #pragma once

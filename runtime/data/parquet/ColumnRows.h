@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A column's values, row by row.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compressions of Parquet's pages.
 #pragma once
 

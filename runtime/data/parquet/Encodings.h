@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The encodings of Parquet's values
 // (github.com/apache/parquet-format/blob/master/Encodings.md).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A column's values in a group of rows, page by page.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Parquet file says of itself: columns, and where their values are
 // (github.com/apache/parquet-format).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures in a column of a Parquet table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Columns as rows of numbers, decoded once, by all cores.
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Mapping.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thrift's compact protocol, in which Parquet's headers are written
 // (github.com/apache/thrift, doc/specs/thrift-compact-protocol.md).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures in arrays: a source in which those of one array are augmented.
 #pragma once
 

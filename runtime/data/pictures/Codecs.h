@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The libraries' decoders, one file each; decodePicture() chooses.
 #pragma once
 

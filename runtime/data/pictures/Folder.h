@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of pictures in a folder for each class.
 #pragma once
 

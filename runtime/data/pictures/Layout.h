@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures as samples: how their pixels lie in a model's input.
 #pragma once
 

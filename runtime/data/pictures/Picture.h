@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures decoded from JPEG, PNG or WebP to RGB. Nothing in a file is trusted.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Encoded pictures as a source of samples: x the pixels, y the class.
 #pragma once
 

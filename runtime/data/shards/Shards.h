@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tar archives of samples, as WebDataset has them.
 #pragma once
 

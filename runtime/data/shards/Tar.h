@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Members of a tar archive: POSIX (ustar, pax) and GNU's long names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program whose standard output is read as it comes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples that come in an order of their own, and can be read in it only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/Text.h"
 #include "runtime/base/numbers/Hash.h"
 #include "runtime/data/stream/PipeProgram.h"

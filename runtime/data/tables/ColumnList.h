@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which columns of a table make which array: --columns.
 #pragma once
 

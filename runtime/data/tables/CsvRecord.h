@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of comma-separated values, as RFC 4180 has them, and what a field is.
 #pragma once
 

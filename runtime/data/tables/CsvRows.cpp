@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of text, parsed as they are read.
 #include "runtime/data/tables/CsvFiles.h"
 

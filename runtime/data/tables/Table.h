@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table in files of any format: its columns, and the rows that samples are
 // made of.
 #pragma once

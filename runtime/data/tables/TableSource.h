@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables as samples: an array is some of their columns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text in words, as BERT's normalizer and pre-tokenizer make them (Devlin et
 // al. 2018; the package tokenizers' BertNormalizer and BertPreTokenizer).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Byte-pair encoding (Sennrich, Haddow, Birch 2016), of bytes or characters.
 #pragma once
 

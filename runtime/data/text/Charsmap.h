@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a text's characters are replaced by: SentencePiece's
 // precompiled_charsmap, as the package tokenizers applies it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text in pieces that tokens do not cross.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/text/TextFiles.h"
 
 #include "runtime/base/files/CacheFolder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as samples for language models, by the model's tokenizer.
 #pragma once
 

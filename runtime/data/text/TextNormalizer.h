@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is done to text before it is cut, as the normalizers of the package
 // tokenizers do.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens to text, by the decoder of a tokenizer.json of Hugging Face's.
 #pragma once
 

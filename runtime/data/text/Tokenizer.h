@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text to tokens, by a tokenizer.json of Hugging Face's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The unigram language model of tokens (Kudo 2018): of all ways to cut a text
 // into tokens, the one of the largest sum of their scores.
 #pragma once

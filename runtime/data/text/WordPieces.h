@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WordPiece: words in the longest texts of a vocabulary, from the left
 // (Schuster, Nakajima 2012; as BERT has it).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens of texts, kept on disk: of all processes of a user that read a text
 // one tokenizes it, and each maps what that has written.
 #pragma once

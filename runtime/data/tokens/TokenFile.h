@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of tokens for language models: 16 or 32 bits each, little-endian.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens in a row, wherever they are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows of token files as samples: x the tokens, y the next ones.
 #pragma once
 

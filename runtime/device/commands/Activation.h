@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Epilogues of matmul: attribute `activation`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/commands/Checks.h"
 #include "runtime/plan/Attributes.h"
 #include "runtime/plan/Types.h"

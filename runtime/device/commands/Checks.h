@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every kind of command checks before it is bound, on any device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call of an operator of a user's library, on any device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a product's command does beside the product: bias, activation, what the
 // activation's gradient needs, that gradient, and sums over rows.
 #pragma once

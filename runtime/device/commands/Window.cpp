@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/commands/Window.h"
 #include "runtime/plan/Attributes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Geometry that convolutions and poolings share, over one to three spatial
 // dimensions. It is kept as three, depth first: those that are missing are
 // leading ones, of one element.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // batch_norm and batch_norm_backward by own loops: the same bits for any number
 // of threads, the unbiased running variance, f64. On 64x28x28x16 f32, one
 // thread of a Zen 4, forward takes 119 us and backward 189: 81 and 85 GB/s,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // conv, conv_backward_data, conv_backward_filter: by oneDNN, in the layout that
 // its fast code wants.
 //

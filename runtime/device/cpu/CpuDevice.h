@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU: the embedded default and the oracle of the other devices. Commands
 // run on the calling thread and the pool of Threads, and are done when
 // enqueue() returns.

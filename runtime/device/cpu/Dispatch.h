@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One body for all float types.
 #pragma once
 

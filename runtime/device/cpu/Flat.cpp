@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // all_finite and global_norm: one scalar of all elements of all operands, which
 // are seen as one flat array. It is cut into chunks of a fixed size, so the
 // work does not depend on the number of operands.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gather: rows of a table by index, and scatter_add, its gradient.
 #include "runtime/device/cpu/Dispatch.h"
 #include "runtime/device/cpu/Kinds.h"

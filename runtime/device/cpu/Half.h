@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The half precisions as bits, and the way to what they are computed in. No
 // branches: loops over them are vectorised on any machine.
 #pragma once

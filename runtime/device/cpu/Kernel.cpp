@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernel: a function of kernels.so that the compiler generated.
 #include "runtime/device/commands/Checks.h"
 #include "runtime/device/cpu/Kinds.h"

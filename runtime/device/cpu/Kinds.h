@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kinds of commands that the CPU has code for: each family's file says its own,
 // Kinds.cpp lists the families.
 #pragma once

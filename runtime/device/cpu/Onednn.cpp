@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/Onednn.h"
 #include "runtime/device/Findings.h"
 #include "runtime/device/commands/Activation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // oneDNN primitives as one command: all of them, their memories and scratch are
 // made at bind.
 #pragma once

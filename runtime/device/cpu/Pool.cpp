@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // max_pool, avg_pool and their gradients: own loops, since the index of the
 // maximum is part of the program's meaning.
 #include "runtime/device/cpu/Dispatch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain loops in double, for f64, for empty tensors, and as the truth that
 // tests compare libraries with.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops that the compiler vectorises, in one build that is fast on every x86-64
 // machine.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU device's thread pool: libgomp's, which oneDNN uses too, so that the
 // cores never run two pools.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // copy: the same bytes in another place.
 #include "runtime/device/cuda/Kinds.h"
 

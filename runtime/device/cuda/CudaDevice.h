@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA GPUs, by the driver's interface. Commands are enqueued on one stream;
 // nothing waits for the GPU but download(), synchronize() and what is read
 // back.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernel: a function of the generated modules. Its parameters are the addresses
 // of inputs, then outputs, and of one that ranks share out (attribute vector)
 // the number of elements that there are.

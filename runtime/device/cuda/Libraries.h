@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The vendor's libraries of one GPU, each opened by the first command that
 // needs it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses among the algorithms of a library: by its cache on disk, or by
 // measuring them.
 #pragma once

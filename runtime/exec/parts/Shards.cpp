@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/parts/Shards.h"
 
 #include "runtime/plan/Attributes.h"

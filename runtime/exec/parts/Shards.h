@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a rank keeps its part of the states that ranks share out, and which
 // part of a kernel's work that makes its own.
 #pragma once

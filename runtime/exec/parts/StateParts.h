@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States of which each rank has a part, as what uses them by name sees them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a step would take on more devices than there are: a prediction from a
 // plan, times of its commands and a model of links.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a collective takes: a model of links, not a measurement.
 //
 // The form is that of NCCL's tuner (src/graph/tuning.cc of NCCL): a

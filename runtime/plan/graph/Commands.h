@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is asked of the commands and tensors of a program.
 #pragma once
 

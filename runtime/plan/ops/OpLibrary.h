@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Libraries with operators of a user's own, by the interface of
 // runtime/plan/ops/dlc_op.h.
 #pragma once

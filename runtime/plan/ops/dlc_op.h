@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of your own, in a shared library that `dlc compile
  * --op-library=FILE` is given: plain C, so that any language makes one. The
  * library has one function of the name DLC_OP_LIBRARY, which returns its table:

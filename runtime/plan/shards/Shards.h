@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each rank keeps a part of, as --zero asks for: moments and averages that
 // are updated in items (attribute `shard` of a kernel), gradients that are
 // reduced to these (a reduce_scatter), and parameters that are gathered from

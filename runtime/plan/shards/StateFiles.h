@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of an artifact or of a checkpoint, in one safetensors file or in
 // one of each rank's part.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dlc: trains ONNX models and PyTorch modules by a compiler. See docs/guide/python.md of the sources.
 
     import dlc

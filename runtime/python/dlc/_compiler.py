@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX to artifacts, and trained weights back to ONNX, by the compiler's program: LLVM stays out of this process."""
 
 from __future__ import annotations

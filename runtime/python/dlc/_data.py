@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples: files, arrays where they lie, rows that Python makes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library's messages, progress among them: lines on sys.stderr, which a notebook shows below the cell."""
 
 from __future__ import annotations

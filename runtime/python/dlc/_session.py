@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model that is loaded: steps, evaluation, prediction, state by name."""
 
 from __future__ import annotations

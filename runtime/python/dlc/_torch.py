@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's modules to artifacts, and their weights back."""
 
 from __future__ import annotations

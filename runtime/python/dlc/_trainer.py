@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole runs, as of `dlc train`: resumable with the same bits, with callbacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tool `dlc`, which lies in the package: its process becomes the tool's."""
 
 from __future__ import annotations

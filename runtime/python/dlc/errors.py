@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong, as classes named like the exit codes of the tool `dlc`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far two tensors that should be one are apart.
 #pragma once
 

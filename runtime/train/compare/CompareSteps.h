@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two models step by step, until a tensor of one differs from the other's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The states of two models before and after an update.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program beside what something else computes of the model's nodes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What looks at the results of two programs while they run.
 #pragma once
 

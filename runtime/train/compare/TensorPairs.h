@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which results of two programs are the same tensor of the model.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The learning rate range test: a short training whose rate rises until the
 // loss does (Smith, Cyclical Learning Rates for Training Neural Networks, 2017,
 // arXiv:1506.01186, section 3.3; rising exponentially as fastai does it).

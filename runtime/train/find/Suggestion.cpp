@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a range test's losses say, and their picture.
 #include "runtime/train/find/RateTest.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The logits of the next token, by the predict program of a language model.
 #pragma once
 

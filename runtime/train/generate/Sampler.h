@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which token comes next, by the logits of all of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metrics, as sklearn and torchmetrics define them. For several classes
 // the mean is macro where nothing else is said; a class that neither labels nor
 // outputs have does not count in it. 0 / 0 is 0.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metrics by name: one row of a table each (Metrics.cpp).
 #pragma once
 

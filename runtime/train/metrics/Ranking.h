@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The classes that a model finds most likely, sample by sample.
 #pragma once
 

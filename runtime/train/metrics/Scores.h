@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of a model's outputs metrics judge, by which labels: scores.json of an
 // artifact, written by the compiler.
 #pragma once

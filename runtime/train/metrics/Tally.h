@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What metrics are made of: counts and sums over all samples of all ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a run goes on after a step, and what it leaves if not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an update first becomes infinite or NaN.
 #pragma once
 

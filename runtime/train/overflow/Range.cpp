@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/overflow/Range.h"
 
 #include "runtime/base/numbers/DType.h"

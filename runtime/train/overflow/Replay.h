@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A step that failed, kept as a folder that does it again.
 #pragma once
 

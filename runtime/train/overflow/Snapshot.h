@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state before a step, to go back to.
 #pragma once
 

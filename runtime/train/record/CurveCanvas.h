@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What curves are drawn on: an SVG, or pixels.
 #pragma once
 

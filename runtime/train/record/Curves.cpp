@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/record/Curves.h"
 
 #include "runtime/data/pictures/PngFile.h"

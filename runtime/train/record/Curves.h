@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Curves as pictures, for a run's results.svg and results.png.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorBoard's files: records of a Protobuf message tensorflow.Event, each
 // [u64 length][u32 check of it][message][u32 check of it], the check being
 // CRC32C, turned right by 15 bits, plus 0xa282ead8.

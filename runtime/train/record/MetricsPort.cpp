@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The newest numbers for whoever asks over HTTP.
 #include "runtime/train/record/MetricsServer.h"
 #include "runtime/train/record/PrometheusText.h"

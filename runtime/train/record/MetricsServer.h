@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's numbers over HTTP, for Prometheus to scrape.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MLflow's folder of runs:
 //   DIR/0/meta.yaml                  the experiment "Default"
 //   DIR/0/RUN_ID/meta.yaml           the run: name, times, status

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prometheus' text as a file, for the node exporter's textfile collector.
 #include "runtime/train/record/PrometheusText.h"
 #include "runtime/train/record/Recorder.h"

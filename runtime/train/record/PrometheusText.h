@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The newest numbers of a run in Prometheus' text format.
 #pragma once
 

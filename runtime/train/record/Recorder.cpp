@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/files/Files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that other tools read a run by: a class each, one line in Recorder.cpp.
 #pragma once
 

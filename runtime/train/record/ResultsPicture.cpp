@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN/results.svg and results.png: the run so far, at ends of epochs.
 #include "runtime/train/record/Curves.h"
 #include "runtime/train/record/Recorder.h"

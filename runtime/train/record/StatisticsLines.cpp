@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RUN/stats.jsonl.
 #include "runtime/train/record/Recorder.h"
 #include "runtime/train/run/Metrics.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Letters as lines, for pictures that have no fonts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The best of a run's validations, and how long there has been no better one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checkpoints of a run: written, kept and gone back to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // metrics.jsonl and its like: one JSON object a line, for scripts to read while
 // a run goes on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checkpoint of which each rank writes a part (--save=sharded).
 //
 // Rank 0 leads: it says into which folder, which all hosts must see; each rank

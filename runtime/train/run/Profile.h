@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What dlc train --profile reports.
 #pragma once
 

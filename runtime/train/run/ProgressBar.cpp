@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run/ProgressBar.h"
 
 #include "runtime/base/process/Log.h"

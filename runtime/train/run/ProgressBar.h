@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a run shows where it is: one line that is rewritten on a terminal, a line
 // every now and then elsewhere, or an object where messages are JSON.
 #pragma once

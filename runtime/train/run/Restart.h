@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same command again after a restart: goes on with the run that it began.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run folder: what a training run leaves behind and goes on from.
 //   config.yaml  model.dlc/  metrics.jsonl  epochs.jsonl  checkpoint-<step>/
 #pragma once

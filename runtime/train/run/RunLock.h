@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The right to write into a run folder: one process has it at a time, until it
 // gives it back or ends in whatever way.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which averages a session uses, as an option.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each rank gathers from its own samples, made equal: the running
 // statistics of batch norms and the averages of them.
 #pragma once

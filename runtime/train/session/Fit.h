@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of a model's sizes takes the samples of a source, as they are or filled
 // up.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program's inputs as the data file must fill them, and its outputs.
 #pragma once
 

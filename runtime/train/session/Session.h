@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model that is loaded and ready to train, evaluate or predict.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a step of a model compiled with --stats reports of each parameter.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program over the samples of a data set, in batches that are started ahead
 // of what is known of them, so that a GPU never waits.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A third device: what the registries and the runtime promise one, tried
 // without hardware. Its memory is not the host's: addresses are of no use to
 // anybody but the device. The CPU does its work.

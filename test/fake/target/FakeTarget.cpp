@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/fake/target/FakeTarget.h"
 
 namespace dlc::test {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The commands of tests.txt, sourced by run.sh for each of them. In the environment: ROOT, the unpacked
 # package; OUT, for files that are kept; BENCH, for measures; SCRATCH, an empty folder; GIVEN_LIBRARY_PATH, the
 # caller's LD_LIBRARY_PATH. 77 is "skipped", its reason the last line.

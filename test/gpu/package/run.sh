@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the GPU tests and benchmarks of this folder; bash run.sh --help
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuBLASLt's interface: what runtime/device/cuda/cublaslt/CublasLt.h calls, and
 // no more. A product is work on a stream of the stand-in driver, done by the
 // CPU backend's matmul, and by Epilogue.h around it; only what that can express

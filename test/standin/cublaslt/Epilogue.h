@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuBLASLt's epilogues as the stand-in knows them: which operands each has, the
 // rules for these, and what it computes.
 #pragma once

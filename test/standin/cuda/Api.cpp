@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's interface: what runtime/device/cuda/driver/Driver.h calls, and no
 // more.
 #include "runtime/device/cuda/driver/Driver.h"

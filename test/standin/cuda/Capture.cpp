@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Capture of streams into graphs, with its rules, and graphs as work.
 #include "test/standin/cuda/Memory.h"
 #include "test/standin/cuda/State.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Primary contexts of the stand-in: one a GPU, which dies when it was released
 // as often as it was retained, with all that was made in it.
 #pragma once

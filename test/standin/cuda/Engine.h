@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams, events and graphs of the stand-in: work waits in its stream until
 // the host asks for it, then one thread for each GPU does it in an order that
 // streams and events allow and DLC_STANDIN_SEED chooses. So a missing event

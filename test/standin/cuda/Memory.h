@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory of the stand-in, on the host: every range is checked.
 #pragma once
 

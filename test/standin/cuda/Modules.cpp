@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/standin/cuda/Modules.h"
 #include "test/standin/cuda/Contexts.h"
 #include "test/standin/cuda/Engine.h"

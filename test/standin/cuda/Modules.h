@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules of the stand-in: the kernels that PTX or machine code declares, with
 // the sizes of their parameters.
 #pragma once

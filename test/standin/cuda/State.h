@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Engine.cpp and Capture.cpp share.
 #pragma once
 

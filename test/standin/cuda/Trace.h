@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every call of the driver: recorded, made to fail where the environment says
 // so, and complained about where it is wrong.
 #pragma once

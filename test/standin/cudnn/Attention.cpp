@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "test/standin/cudnn/Attention.h"
 #include "test/standin/cudnn/Values.h"
 

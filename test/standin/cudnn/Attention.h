@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention and its gradient in plain loops of doubles.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fake at our interface to cuDNN: convolutions are work on a stream of the
 // stand-in driver, done by the CPU backend's convolutions and plain loops of
 // attention and norms. It knows four engines, proposed in this order:

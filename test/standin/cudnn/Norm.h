@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms and their gradients in plain loops of doubles.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL's interface: what runtime/collective/nccl/Nccl.h calls, and no more. A
 // collective, or a group of them, is work on a stream of the stand-in driver
 // and really moves and adds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ranks of one communicator share: a file in memory, mapped by threads
 // and processes alike.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is drawn of a program: modules of a model, open to a depth.
 #pragma once
 

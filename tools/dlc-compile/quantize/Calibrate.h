@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranges of a model's values on samples.
 #pragma once
 

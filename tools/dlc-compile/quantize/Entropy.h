@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where to cut a distribution off, so that its integers say most of it.
 #pragma once
 

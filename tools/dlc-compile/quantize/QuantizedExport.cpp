@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc-compile/quantize/QuantizedExport.h"
 
 #include "compiler/export/quantize/FoldNorms.h"

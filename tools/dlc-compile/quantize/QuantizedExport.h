@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc export --quantize: a model of 8-bit integers, by ranges on samples.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/compare/OnnxRuntime.h"
 
 #include "runtime/base/Json.h"

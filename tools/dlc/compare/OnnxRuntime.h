@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnxruntime, in a Python that has it, as a side of `dlc compare`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc bench: what this machine does at most.
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"

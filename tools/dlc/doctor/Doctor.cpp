@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc doctor: what this machine has, what dlc makes of it, and what to mend.
 #include "tools/dlc/doctor/Machine.h"
 

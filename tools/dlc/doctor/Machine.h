@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What dlc doctor finds that is no device's: each section looks, and changes
 // nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc generate: text that a language model writes on.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/generate/Vocabulary.h"
 
 #include "runtime/base/Text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tokens are to a reader: text by a tokenizer, bytes, or numbers.
 #pragma once
 

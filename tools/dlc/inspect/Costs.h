@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each kernel and library call of an artifact costs.
 #pragma once
 

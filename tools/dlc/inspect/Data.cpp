@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc data inspect: what is at a path, before anybody trains on it.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What dlc data inspect says of a path.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc inspect: what an artifact holds and what a step of it costs.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc plan: what a step would take on more GPUs than there are.
 #include "runtime/base/Bytes.h"
 #include "runtime/base/files/Files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of dlc plan as a picture.
 #pragma once
 

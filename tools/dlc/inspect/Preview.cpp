@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc data preview: pictures as training sees them, in a grid.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"

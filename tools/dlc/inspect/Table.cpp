@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is in the columns of a table.
 #include "tools/dlc/inspect/DataReport.h"
 

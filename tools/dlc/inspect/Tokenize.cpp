@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc data tokenize: text to a file of tokens, which many runs can map; dlc
 // data detokenize: back.
 #include "tools/dlc/Commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc predict: a trained model's outputs for samples, or their likeliest
 // classes by name.
 #include "tools/dlc/Commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/predict/RankTable.h"
 #include "tools/dlc/Print.h"
 

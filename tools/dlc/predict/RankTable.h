@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The classes of samples on stdout: as text, CSV or JSON.
 #pragma once
 

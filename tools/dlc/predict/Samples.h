@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What commands have that use a trained model on samples.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program's graph as the page of dlc report takes it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page that dlc report and dlc graph write: text around its data.
 #pragma once
 

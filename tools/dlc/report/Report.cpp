@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc report: a page about runs, that needs nothing but a browser.
 #include "runtime/base/files/Files.h"
 #include "tools/dlc/Commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that a sweep runs beside each other.
 #pragma once
 

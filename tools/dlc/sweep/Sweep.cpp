@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc sweep: trials of one file, a table and a page about them.
 #include "runtime/base/files/Files.h"
 #include "runtime/base/process/Log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a sweep was asked to try: its file, and the trials that follow from it.
 //
 //   sweep:

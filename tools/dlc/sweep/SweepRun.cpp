@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/sweep/SweepRun.h"
 
 #include "runtime/base/Json.h"

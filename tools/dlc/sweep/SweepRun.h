@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sweep from its first trial to its last.
 //
 // Its folder: sweep.yaml (the file), results.json, trial-N/ (a run of dlc

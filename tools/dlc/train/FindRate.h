@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlc train --find-lr, as one rank.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention of com.microsoft, by ONNX's Attention.
 #include "compiler/import/rows/contrib/Compose.h"
 #include "onnx-ml.pb.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/rows/contrib/Compose.h"
 #include "onnx-ml.pb.h"
 #include <fmt/format.h>

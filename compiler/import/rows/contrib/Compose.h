@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows made of other operators of ai.onnx, for which shapes must be known.
 #pragma once
 #include "compiler/import/rows/Rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of com.microsoft around attention: places, words, distances.
 #include "compiler/import/rows/contrib/Compose.h"
 #include "onnx-ml.pb.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantised operators of com.microsoft: what their numbers stand for goes
 // through the float operator, and is quantised again.
 #include "compiler/import/rows/contrib/Compose.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan become the nodes of their bodies: a branch that is known,
 // or both and a choice; an iteration after the other.
 #include "compiler/import/rows/Bodies.h"

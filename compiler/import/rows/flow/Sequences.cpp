@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences of tensors: lists that are known when a model is compiled. What is
 // in them is not.
 #include "compiler/import/rows/Rows.h"

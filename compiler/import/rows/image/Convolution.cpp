@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions.
 #include "compiler/import/rows/image/Window.h"
 #include "onnx-ml.pb.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions whose window's elements each read where the model says.
 #include "compiler/import/rows/image/Sample.h"
 #include "compiler/import/rows/image/Window.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools: the maximum, mean or norm of each window, or of the whole image.
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/rows/Build.h"

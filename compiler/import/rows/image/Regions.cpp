@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions of interest, whose corners the model computes.
 #include "compiler/import/rows/image/Sample.h"
 #include "onnx-ml.pb.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample, an axis after the other: an element of the result is a
 // sum of weighted elements, its taps, which are known at import. Nearest ones
 // are copies; others are a product with the matrix of weights, or, where

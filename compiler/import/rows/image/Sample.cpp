@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images sampled by a grid.
 #include "compiler/import/rows/image/Sample.h"
 #include "onnx-ml.pb.h"

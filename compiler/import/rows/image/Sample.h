@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values between the elements of images, at places that the model computes.
 #pragma once
 #include "compiler/import/rows/Build.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/rows/image/Window.h"
 #include "compiler/import/tensor/ShapeMath.h"
 #include "onnx-ml.pb.h"

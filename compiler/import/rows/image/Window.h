@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows that slide over images: of convolutions and pools.
 #pragma once
 #include "compiler/import/rows/Rows.h"

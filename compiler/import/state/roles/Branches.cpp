@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/state/roles/Branches.h"
 #include "compiler/import/file/Conventions.h"
 #include "compiler/import/file/NodeView.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vectors and numbers that scale or shift a residual branch: layer scale (CaiT,
 // ConvNeXt; its other side: MetaFormer), response norm (ConvNeXt V2), ReZero.
 #pragma once

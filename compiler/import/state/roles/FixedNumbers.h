@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors whose values say that a formula made them and nothing has trained
 // them since: an exporter may call them parameters or give them such a name.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/state/roles/LearnedNumbers.h"
 #include "compiler/import/tensor/Floats.h"
 #include "onnx-ml.pb.h"

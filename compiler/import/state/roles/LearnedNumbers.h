@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers that a model learns (temperatures, gains, gates) beside those that
 // it was given.
 #pragma once

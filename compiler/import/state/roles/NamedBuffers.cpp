@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/import/state/roles/NamedBuffers.h"
 #include "compiler/import/state/roles/FixedNumbers.h"
 #include "compiler/import/tensor/DataType.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names that models give their buffers, and what else tells buffers from
 // parameters that are called so.
 #pragma once

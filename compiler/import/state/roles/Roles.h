@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which initializers are trained.
 #pragma once
 #include "compiler/import/file/OnnxFile.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What passes are told of constants: causal masks, largest numbers.
 #pragma once
 #include "compiler/import/tensor/WeightStore.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An item is a block of adjacent kept elements: for each of the reduced
 // elements, the block's states grow by a vector. The states lie in stack arrays
 // that stay in the first-level cache.

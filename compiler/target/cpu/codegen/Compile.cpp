@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cpu/codegen/Compile.h"
 #include "compiler/kernel/scalar/Optimize.h"
 #include "llvm/IR/LegacyPassManager.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From LLVM IR to an object, and from objects to a shared object.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolution of few channels a group, or one of its gradients
 // (compiler/kernel/ConvKernel.h). The innermost loops run over channels, which
 // LLVM makes vectors of; taps, and some outputs beside each other that share

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clusters to machine code: every exec.kernel of a module into one shared
 // object.
 #pragma once

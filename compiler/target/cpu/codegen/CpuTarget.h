@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which CPU kernels are compiled for.
 #pragma once
 

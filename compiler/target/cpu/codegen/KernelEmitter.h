@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel's loops, as an LLVM function whose body holds scf, arith and math.
 #pragma once
 

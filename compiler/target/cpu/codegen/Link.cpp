@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cpu/codegen/Compile.h"
 #include "lld/Common/Driver.h"
 #include "runtime/base/files/Atomic.h"

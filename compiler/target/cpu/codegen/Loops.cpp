@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cpu/codegen/Loops.h"
 #include "compiler/dialect/Dlc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loop building for kernels: nests over loop groups, with values carried
 // around.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cpu/codegen/Lowering.h"
 #include "compiler/kernel/scalar/MathLowering.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

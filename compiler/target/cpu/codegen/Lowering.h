@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From emitted loops to LLVM IR.
 #pragma once
 

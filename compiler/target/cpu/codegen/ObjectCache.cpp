@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cpu/codegen/ObjectCache.h"
 #include "runtime/base/files/Atomic.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled objects on disk, found by the hash of what they were made from.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An item is a row (or, without reductions, a block of elements): one loop nest
 // for each depth of reductions, then one for the outputs that have the row's
 // elements.

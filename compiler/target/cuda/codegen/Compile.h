@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLVM IR of kernels to PTX.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/CudaCodegen.h"
 #include "compiler/dialect/Exec.h"
 #include "compiler/kernel/AttentionKernel.h"

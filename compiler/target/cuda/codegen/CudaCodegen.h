@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clusters to machine code of GPUs: every exec.kernel of a module. Needs
 // neither a GPU nor a driver.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/KernelEmitter.h"
 #include "compiler/kernel/AttentionKernel.h"
 #include "compiler/kernel/scalar/Tables.h"

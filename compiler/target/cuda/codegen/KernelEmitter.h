@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel as a function of one GPU thread.
 #pragma once
 

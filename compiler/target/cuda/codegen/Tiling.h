@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a matrix product is cut into tiles for tensor cores, and what that costs.
 #pragma once
 

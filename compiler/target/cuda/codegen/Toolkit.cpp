@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/Toolkit.h"
 #include "runtime/base/files/Atomic.h"
 #include "runtime/base/options/Pattern.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of NVIDIA's CUDA Toolkit that compiling needs; none of it needs a
 // GPU or a driver.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fields of a tokenizer.json, and what is said of those that are not known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a tokenizer.json decides how text is encoded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The byte-level alphabet of tokenizers: a character for each byte, printable
 // ones as they are, the others as characters from 256 on, in order (Radford et
 // al. 2019).

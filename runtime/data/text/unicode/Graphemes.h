@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a text's graphemes end: what a reader takes for one character.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made by tools/unicode_tables.py letters.
 #include "runtime/data/text/unicode/Unicode.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text without what letters have around them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made by tools/unicode_tables.py plain.
 #include "runtime/data/text/unicode/Plain.h"
 

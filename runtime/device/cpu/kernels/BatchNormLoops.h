@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of batch norm: two passes over x, the first in chunks whose sums
 // are added in a fixed order.
 #pragma once

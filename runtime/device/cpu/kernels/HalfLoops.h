@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halves for libraries that compute in f32: whole arrays there and back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of the poolings, on rows of images. A window is separable: rows are
 // combined first (of all depths that it sees), then columns, each in one long
 // loop that is vectorised however few channels there are.

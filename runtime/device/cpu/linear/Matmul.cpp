@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // matmul: a @ b (+ bias) by oneDNN. Its overhead is 0.4 us a call, so that
 // small products need no loops of our own.
 #include "runtime/device/commands/Activation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // orthogonalize: Q of x = Q R, by Householder's reflections in the order and
 // with the signs of LAPACK's dgeqr2 and dorg2r. In f64, by one thread, with
 // sums in eight lanes whatever the CPU has: all ranks get the same bits.

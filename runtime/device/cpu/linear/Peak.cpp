@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the CPU does at most (runtime/device/CpuFigures.h), measured by what
 // commands use: oneDNN's products, and loops over arrays on the pool.
 #include "runtime/base/process/Boundary.h"

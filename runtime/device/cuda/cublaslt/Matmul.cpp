@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products by cuBLASLt, with its epilogues: matmul and its kin in
 // compiler/dialect/ops/Linear.td and Epilogues.td.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Epilogues as cuBLASLt names them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A product and the sum over rows that comes with it, in two calls of cuBLASLt.
 #pragma once
 

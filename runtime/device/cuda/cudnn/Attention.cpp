@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // attention, attention_backward: by cuDNN.
 #include "runtime/device/cuda/cudnn/Attention.h"
 #include "runtime/device/cuda/Kinds.h"

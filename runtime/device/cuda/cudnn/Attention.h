@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands attention and attention_backward, read and checked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // conv, conv_backward_data, conv_backward_filter: by cuDNN.
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/device/cuda/cudnn/CudnnCommand.h"

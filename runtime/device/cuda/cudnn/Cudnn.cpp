@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cudnn-frontend's plans. The one source that includes it: its headers take
 // half a minute to compile.
 #include "runtime/device/cuda/cudnn/Cudnn.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What we ask of cuDNN: graphs for commands. Behind this interface is
 // cudnn-frontend, or a stand-in.
 #pragma once

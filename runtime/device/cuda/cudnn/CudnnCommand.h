@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command that cuDNN does: which of its plans, and starting it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the graphs of cudnn-frontend share. For Cudnn.cpp alone.
 #pragma once
 

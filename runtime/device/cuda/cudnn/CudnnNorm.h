@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs of norms and their gradients. For Cudnn.cpp alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fused_batch_norm, fused_layer_norm and their gradients: by cuDNN.
 #include "runtime/device/cuda/cudnn/Norm.h"
 #include "runtime/base/numbers/Sliding.h"

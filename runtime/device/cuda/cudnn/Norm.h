@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands fused_batch_norm, fused_layer_norm and their gradients, read and
 // checked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stream of collectives, ordered with the stream of computation by events.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One GPU as this process uses it: its context, its streams and what it is.
 #pragma once
 

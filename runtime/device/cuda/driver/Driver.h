@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA driver as a table of functions, opened at run time. All of our code
 // for GPUs uses the driver only, never the CUDA runtime.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs of steps, brought to the GPU beside its computation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cuda/driver/GpuReadback.h"
 #include "runtime/device/Operands.h"
 #include "runtime/plan/Types.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The results of steps, brought to the host beside the work after them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A step as one CUDA graph: recorded once, launched once a step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a GPU: the plan's regions, scratch that library calls share, and
 // pinned host memory that copies pass through. All of it lives as long as this.
 #pragma once

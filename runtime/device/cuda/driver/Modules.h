@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated kernels on the GPU.
 #pragma once
 

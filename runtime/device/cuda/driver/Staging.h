@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned host memory that copies between host and GPU pass through: an upload
 // returns when its bytes are in it, and the GPU fetches them in its own time.
 #pragma once

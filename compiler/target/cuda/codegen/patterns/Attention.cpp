@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/patterns/Attention.h"
 #include "compiler/kernel/AttentionKernel.h"
 #include "compiler/target/cuda/codegen/KernelEmitter.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flash attention, forward and backward: a block has 64 rows, the scores never
 // leave registers, and every sum has an order that depends on the shape alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels of attention share: 64 rows (queries, or keys) stay in
 // shared memory, 16 a warp, while the others come by, a few at a time.
 #pragma once

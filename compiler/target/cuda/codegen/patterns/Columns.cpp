@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block has adjacent sums: each thread adds its part of the reduced elements
 // to a vector of them, and stores what is wanted of each element, then the
 // threads of a sum join their states in shared memory, in an order that depends

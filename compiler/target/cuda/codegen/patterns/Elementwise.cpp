@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread computes adjacent elements: it loads all it needs, then stores, so
 // that an output may lie on an input.
 #include "compiler/target/cuda/codegen/threads/Body.h"

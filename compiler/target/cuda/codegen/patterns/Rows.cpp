@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that share a row: each reduces its own elements, then they exchange
 // states, by shuffles within a warp and through shared memory between warps.
 // All of them get the same bits, in an order that depends on the shape alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of a few of many elements: 32 at a time, each thread of a warp looks
 // whether one counts; then all threads together add those that do, in their
 // order, each to the sums of its own columns.

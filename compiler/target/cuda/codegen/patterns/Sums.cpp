@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/patterns/Sums.h"
 
 using namespace mlir;

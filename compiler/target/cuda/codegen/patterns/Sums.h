@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reductions of a kernel of column sums, as all its emitters see them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block computes a tile of a matrix product on tensor cores. Its operands go
 // through shared memory a few at a time: while one pair of tiles is multiplied,
 // the next one arrives, as an asynchronous copy or, where something is to be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements whose results lie along one loop and some of whose operands lie
 // along another: a block has a square of both, which those operands cross by
 // way of shared memory, so that all accesses are of adjacent elements.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of elements that count only under a condition, as of scatter_add.
 #pragma once
 

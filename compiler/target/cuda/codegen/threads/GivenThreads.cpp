@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads as they stand in the IR, and whether the code for a body can run so.
 #include "compiler/target/cuda/codegen/threads/Mapping.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread's vector: adjacent elements of a loop group, each with scalars of
 // its own; memory is accessed for all of them at once where it can be.
 #pragma once

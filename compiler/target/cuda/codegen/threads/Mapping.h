@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a kernel's loops lie on threads.
 #pragma once
 

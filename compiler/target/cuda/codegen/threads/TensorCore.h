@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A warp's products of 16 x 16 by 16 x 8 halves, with sums in f32, and what
 // brings operands to them: asynchronous copies and loads of fragments from
 // shared memory.

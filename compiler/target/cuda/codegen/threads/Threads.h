@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a thread is, and how threads of a block exchange values.
 #pragma once
 

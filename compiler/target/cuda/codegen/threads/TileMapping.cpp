@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/codegen/threads/TileMapping.h"
 #include "compiler/dialect/Dlc.h"
 #include "compiler/target/cuda/codegen/threads/Mapping.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the loops of a matrix product lie on the tiles of tensor cores.
 #pragma once
 
