@@ -136,6 +136,8 @@ def heading(file):
     with open(path) as f:
         lines = []
         for line in f:
+            if line.startswith("// SPDX-"):
+                continue
             if not line.startswith("//"):
                 break
             lines.append(line[2:].strip())
