@@ -11,7 +11,6 @@
 #include "runtime/plan/StateNames.h"
 #include "runtime/plan/shards/StateFiles.h"
 #include "tools/dlc-compile/Commands.h"
-#include "tools/dlc-compile/quantize/QuantizedExport.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Rows.h"
 
@@ -24,7 +23,6 @@ struct ExportArguments {
   std::string model, output, lora = "merged";
   int averages = 0;
   int64_t inlineLimit = int64_t(1) << 30;
-  QuantizeOptions quantize;
   OptionTable table;
   OptionFlags flags{table, onlySection("export")};
 };
@@ -40,13 +38,6 @@ ExportArguments::ExportArguments() {
   table.bytes("export.inline-limit", inlineLimit,
               "above this size weights go to a file of their own, "
               "<output>.<hash>.data");
-  table.group("Integers");
-  quantize.addTo(table);
-  table.require([this](const OptionTable::Given &) {
-    return quantize.isAsked() && lora == "adapters"
-               ? usageError("--quantize is of a model, not of its adapters")
-               : Status();
-  });
 }
 
 /// The state's tensors by name, views of `files` or of `copies`; an average of
@@ -159,8 +150,6 @@ Status exportCommand(ExportArguments &a) {
   DLC_TRY(arrangeAsSource(model.artifact, tensors, arranged));
   DLC_ASSIGN(std::string skeleton,
              readFile(model.artifact.filePath("source.onnx"), size_t(2) << 30));
-  if (a.quantize.isAsked())
-    return exportQuantized(skeleton, tensors, model, a.quantize, a.output);
   DLC_TRY(exporter::exportOnnx(skeleton, tensors, a.output,
                                {static_cast<size_t>(a.inlineLimit)}));
   info("{}: written from {}{}", a.output, model.statePath,
@@ -179,9 +168,7 @@ void addExport(CommandLine &line) {
     c->get_option(name)->required();
   c->footer("Examples:\n"
             "  dlc export runs/lenet-1 --ema -o lenet-trained.onnx\n"
-            "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors\n"
-            "  dlc export runs/lenet-1 --quantize=int8 --calibration=train.npz "
-            "-o lenet-int8.onnx");
+            "  dlc export runs/gpt-1 --lora=adapters -o gpt-lora.safetensors");
   c->callback(
       [&line, a] { line.chosen = [a] { return report(exportCommand(*a)); }; });
 }

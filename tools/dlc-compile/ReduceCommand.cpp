@@ -10,7 +10,7 @@
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/Rows.h"
-#include "tools/dlc/sweep/Children.h"
+#include "tools/process/StopRequest.h"
 
 #include <algorithm>
 
@@ -149,7 +149,7 @@ private:
   }
 
   const ReduceArguments &a_;
-  StopRequest stop_;
+  process::StopRequest stop_;
   double limit_;
   int code_ = 0;
   std::string lastLine_;

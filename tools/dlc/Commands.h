@@ -23,7 +23,6 @@ struct CommandLine {
 
 void addTrain(CommandLine &line);
 void addEval(CommandLine &line);
-void addSweep(CommandLine &line);
 void addPredict(CommandLine &line);
 void addGenerate(CommandLine &line);
 void addInspect(CommandLine &line);

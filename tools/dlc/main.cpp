@@ -23,7 +23,6 @@ static void describe(CommandLine &line) {
   line.app.add_subcommand("config",
                           "show every setting of dlc compile, or compare");
   addTrain(line);
-  addSweep(line);
   addEval(line);
   addPredict(line);
   addGenerate(line);
