@@ -169,23 +169,6 @@ void addSteps(OptionTable &table, TrainOptions &o) {
   table.text("run.prometheus", o.prometheus, "FILE",
              "write the newest numbers there as Prometheus' text, for the node "
              "exporter's textfile collector (FILE.prom)");
-  table
-      .count("run.metrics-port", o.metricsPort, 0,
-             "rank 0 answers GET /metrics over HTTP there with the same text; "
-             "0: a free port, which is printed",
-             65535)
-      .described("PORT");
-  table.text("run.metrics-host", o.metricsHost, "ADDRESS",
-             "where it listens: 127.0.0.1 is this machine alone, 0.0.0.0 all "
-             "networks; nobody is asked who they are");
-  table.require([&o](const OptionTable::Given &given) -> Status {
-    return isGiven(given, "run.metrics-host") && !o.metricsPort
-               ? usageError("--metrics-host needs --metrics-port")
-               : Status();
-  });
-  table.text("run.mlflow", o.mlflow, "FOLDER",
-             "add a run to MLflow's folder, as mlruns (mlflow ui "
-             "--backend-store-uri FOLDER)");
   table.toggle("run.quiet", o.quiet, "no progress").notKept();
   table
       .toggle("run.log-json", o.logJson,

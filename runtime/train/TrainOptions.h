@@ -72,10 +72,6 @@ struct TrainOptions {
   std::optional<int64_t> statsEvery;
   bool tensorboard = false; // files of it in the run's folder
   std::string prometheus;   // file of the newest numbers; empty: none
-  // The same over HTTP at this port (0: a free one) of this address.
-  std::optional<int64_t> metricsPort;
-  std::string metricsHost = "127.0.0.1";
-  std::string mlflow; // folder of MLflow's runs; empty: none
 
   std::vector<std::string> metrics; // of validations, see metrics/Metrics.h
   std::string best; // the value whose best checkpoint is kept, see run/Best.h

@@ -75,8 +75,8 @@ public:
     if (job_.options.statsEvery.value_or(0) > 0 && !hasStatistics)
       return usageError("--stats-every needs a model that was compiled with "
                         "--stats");
-    DLC_ASSIGN(recorders_, openRecorders(job_.options, job_.run, *job_.lock,
-                                         step, hasStatistics));
+    DLC_ASSIGN(recorders_,
+               openRecorders(job_.options, job_.run, step, hasStatistics));
     announce();
     return {};
   }

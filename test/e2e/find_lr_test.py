@@ -59,12 +59,8 @@ class FindLr(dlc.TestCase):
         self.assertGreater(rate, 1e-3)
         self.assertLess(rate, 2)
         self.assertAlmostEqual(rows[0]["lr"], 1e-4)
-        self.assertRegex(self.messages, r"falls fastest at learning rate .*; a tenth of the least loss's is .*find-lr\.svg")
-        self.assertEqual(sorted(os.listdir(self.path("rates"))), ["find-lr.csv", "find-lr.png", "find-lr.svg"])
-        with open(self.path("rates/find-lr.svg")) as file:
-            picture = file.read()
-        for text in "loss by learning rate", "smoothed", "steepest", "tenth of the least", "0.01":
-            self.assertIn(text, picture)
+        self.assertRegex(self.messages, r"falls fastest at learning rate .*; a tenth of the least loss's is .*find-lr\.csv")
+        self.assertEqual(sorted(os.listdir(self.path("rates"))), ["find-lr.csv"])
         better = self.losses(self.compile("lenet", lr=rate, schedule="constant"), 100, "mnist-train")
         worse = self.losses(self.compile("lenet", lr=rate / 1000, schedule="constant"), 100, "mnist-train")
         self.assertLess(sum(better[-10:]), 0.5 * sum(worse[-10:]))

@@ -24,7 +24,7 @@ class RunFiles(dlc.TestCase):
     def test_the_guide_lists_them(self):
         artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), batch=16, stats=True)
         run = dlc.train(artifact, dlc.data("digits-train"), self.path("run"), val=dlc.data("digits-test"), epochs=2, save_every=60, best="loss", profile=True,
-                        tensorboard=True, mlflow=self.path("mlruns"), metrics="f1", quiet=True)
+                        tensorboard=True, metrics="f1", quiet=True)
         dlc.dlc("train", resume=run.folder, checkpoint=120, quiet=True)
         checkpoints = [name for name in os.listdir(run.folder) if re.fullmatch(r"checkpoint-\d+", name)]
         newest = max(checkpoints, key=lambda name: int(name.split("-")[1]))

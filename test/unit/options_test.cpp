@@ -111,7 +111,7 @@ TEST(Options, OfAnOlderRunAreRead) {
             "crop crop_scale crop_ratio crop_padding hflip vflip "
             "rand_augment trivial_augment color_jitter random_erase mixup "
             "cutmix stats_every "
-            "tensorboard prometheus metrics_port metrics_host mlflow "
+            "tensorboard prometheus "
             "metrics best patience min_delta hierarchical_all_reduce");
   EXPECT_TRUE(toYaml(*options).starts_with(
       "artifact: /m.dlc\ndata: /x.npz\ndata_command: \"\"\n"

@@ -303,7 +303,7 @@ void addTrain(CommandLine &line) {
       "stays.\n\n"
       "--find-lr trains for --lr-steps steps with a rate that rises from "
       "--lr-min to --lr-max,\nfrom the model's first state, until the loss "
-      "leaves its range, and keeps nothing but\nfind-lr.csv, .svg and .png in "
+      "leaves its range, and keeps nothing but\nfind-lr.csv in "
       "--run. It prints the rate at which the smoothed loss falls\nfastest.\n\n"
       "Examples:\n"
       "  dlc train lenet.dlc --data=train.npz --val=test.npz --epochs=10\n"

@@ -61,9 +61,7 @@ Result<RateTestResult> runRateTest(const TrainOptions &options,
                                    const RateTestOptions &test,
                                    Communicator &communicator);
 
-// find-lr.csv (lr, loss, smoothed), find-lr.svg and find-lr.png in a folder,
-// which is made if it is not there.
-Status writeRateTest(const std::string &folder, std::string_view title,
-                     const RateTestResult &result);
+// find-lr.csv (lr, loss, smoothed) in a folder, which is made if it is absent.
+Status writeRateTest(const std::string &folder, const RateTestResult &result);
 
 } // namespace dlc

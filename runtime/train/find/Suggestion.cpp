@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a range test's losses say, and their picture.
+// What a range test's losses say, and their table.
 #include "runtime/train/find/RateTest.h"
 
 #include "runtime/base/files/Files.h"
 #include "runtime/base/options/OptionTable.h"
-#include "runtime/train/record/Curves.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,13 +51,6 @@ std::vector<double> smoothed(std::span<const RateTestPoint> points) {
   return result;
 }
 
-// Above it a picture would show the leaps at the end and nothing else.
-double ceilingOf(std::span<const double> smooth) {
-  const auto least = std::min_element(smooth.begin(), smooth.end());
-  const double most = *std::max_element(smooth.begin(), least + 1);
-  return most + std::max(most - *least, 0.1 * std::abs(most));
-}
-
 // How far losses are from the smooth ones; those up to `end`, as leaps come
 // behind the least. By medians: 1.48 of them is a standard deviation.
 double noiseOf(std::span<const RateTestPoint> points,
@@ -96,43 +88,17 @@ RateSuggestion suggestRate(std::span<const RateTestPoint> points) {
   return found;
 }
 
-Status writeRateTest(const std::string &folder, std::string_view title,
-                     const RateTestResult &result) {
+Status writeRateTest(const std::string &folder, const RateTestResult &result) {
   std::span<const RateTestPoint> points = result.points;
   if (result.diverged)
     points = points.first(points.size() - 1);
   const RateSuggestion found = suggestRate(points);
   std::string csv = "lr,loss,smoothed\n";
-  Curve loss("loss"), smooth("smoothed");
-  const double ceiling = points.empty() ? 0 : ceilingOf(found.smooth);
-  const auto shown = [&](double y) { return y <= ceiling ? y : NAN; };
-  for (size_t i = 0; i < points.size(); ++i) {
-    const auto &[lr, value] = points[i];
-    csv += fmt::format("{},{},{}\n", lr, value, found.smooth[i]);
-    loss.add(lr, shown(value));
-    smooth.add(lr, shown(found.smooth[i]));
-  }
-  CurvePanel panel{"loss by learning rate", {&loss, &smooth}, false};
-  panel.xName = "lr";
-  panel.isLogX = true;
-  Curve steepest("steepest"), tenth("tenth of the least");
-  const auto mark = [&](Curve &curve, std::optional<double> rate) {
-    if (!rate)
-      return;
-    const auto at = std::find_if(points.begin(), points.end(),
-                                 [&](const auto &p) { return p.lr >= *rate; });
-    curve.add(*rate, found.smooth[static_cast<size_t>(std::min(
-                         at - points.begin(), std::ssize(points) - 1))]);
-    panel.curves.push_back(&curve);
-  };
-  mark(steepest, found.steepest);
-  mark(tenth, found.tenth);
+  for (size_t i = 0; i < points.size(); ++i)
+    csv += fmt::format("{},{},{}\n", points[i].lr, points[i].loss,
+                       found.smooth[i]);
   DLC_TRY(makeFolder(folder));
-  DLC_TRY(writeFileAtomically(folder + "/find-lr.csv", csv));
-  DLC_TRY(
-      writeFileAtomically(folder + "/find-lr.svg", curvesSvg(title, {panel})));
-  return writeFileAtomically(folder + "/find-lr.png",
-                             curvesPng(title, {panel}));
+  return writeFileAtomically(folder + "/find-lr.csv", csv);
 }
 
 void RateTestOptions::addTo(OptionTable &table) {

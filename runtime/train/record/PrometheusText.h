@@ -8,7 +8,6 @@
 
 namespace dlc {
 
-// Copied to be read by another thread.
 class PrometheusText {
 public:
   explicit PrometheusText(std::string run) : run_(std::move(run)) {}

@@ -9,13 +9,11 @@
 namespace dlc {
 
 Result<std::vector<std::unique_ptr<Recorder>>>
-openRecorders(const TrainOptions &options, const std::string &run,
-              RunLock &lock, int64_t step, bool hasStatistics) {
+openRecorders(const TrainOptions &options, const std::string &run, int64_t step,
+              bool hasStatistics) {
   std::vector<std::unique_ptr<Recorder>> recorders;
   DLC_ASSIGN(auto csv, openCsv(run + "/results.csv", step));
   recorders.push_back(std::move(csv));
-  DLC_ASSIGN(auto picture, openPicture(run, lock));
-  recorders.push_back(std::move(picture));
   if (hasStatistics && options.statsEvery != 0) {
     DLC_ASSIGN(auto statistics, openStatistics(run + "/stats.jsonl", step));
     recorders.push_back(std::move(statistics));
@@ -26,14 +24,6 @@ openRecorders(const TrainOptions &options, const std::string &run,
   }
   if (!options.prometheus.empty())
     recorders.push_back(openPrometheus(options.prometheus, run));
-  if (options.metricsPort) {
-    DLC_ASSIGN(auto port, openMetricsPort(options, run));
-    recorders.push_back(std::move(port));
-  }
-  if (!options.mlflow.empty()) {
-    DLC_ASSIGN(auto mlflow, openMlflow(options, run, step));
-    recorders.push_back(std::move(mlflow));
-  }
   return recorders;
 }
 

@@ -18,11 +18,11 @@ Status tellRates(const RateTestResult &result, const RateTestOptions &test,
   if (!found.steepest)
     return failed("the loss falls nowhere by more than its noise between the "
                   "learning rates {} and "
-                  "{}: see '{}/find-lr.svg'; try other --lr-min and --lr-max, "
+                  "{}: see '{}/find-lr.csv'; try other --lr-min and --lr-max, "
                   "more --lr-steps or a larger batch",
                   test.low, test.high, folder);
   info("the loss falls fastest at learning rate {}; a tenth of the least "
-       "loss's is {}; see '{}/find-lr.svg'",
+       "loss's is {}; see '{}/find-lr.csv'",
        rateText(*found.steepest), rateText(*found.tenth), folder);
   printOut("{}\n", rateText(*found.steepest));
   return {};
@@ -44,7 +44,7 @@ RankEnd findRateAsRank(const TrainOptions &options, const RateTestOptions &test,
   if (!isRoot)
     return {};
   const std::string folder = options.run.empty() ? "." : options.run;
-  Status told = writeRateTest(folder, options.artifact, *result);
+  Status told = writeRateTest(folder, *result);
   if (told.ok())
     told = tellRates(*result, test, folder);
   return endOf(told);
