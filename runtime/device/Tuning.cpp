@@ -41,7 +41,7 @@ void TuneOptions::addTo(OptionTable &table) {
                "convolutions to 10 bits: faster, less exact");
   table
       .text("run.cache-dir", cacheFolder, "FOLDER",
-            "of what was measured (default as dlc cache)")
+            "of what was measured (default as dlc doctor cache)")
       .notKept();
 }
 

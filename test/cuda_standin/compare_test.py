@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc compare of a CPU's and a GPU's compilation: they agree, or part at the node that was made wrong."""
+"""dlc debug compare of a CPU's and a GPU's compilation: they agree, or part at the node that was made wrong."""
 
 import json
 
@@ -15,7 +15,7 @@ class Compare(standins.StandinTest):
     def compare(self, source, code, **options):
         cpu = dlc.compile(dlc.model("lenet"), self.path("cpu.dlc"))
         gpu = self.compile_for_cuda(source, **options)
-        out, _ = self.run_on_standins(cpu, gpu, "--json", command="compare", data=dlc.data("mnist-train"), code=code)
+        out, _ = self.run_on_standins(cpu, gpu, "--json", command="debug compare", data=dlc.data("mnist-train"), code=code)
         return json.loads(out)
 
     def test_agrees(self):

@@ -67,7 +67,7 @@ class Engines(standins.StandinTest):
                                        r"chooses again")
         with self.subTest("another version"):
             self.assertEqual(self.train_one(DLC_STANDIN_CUDNN_VERSION="91901"), first)
-        lines = dlc.dlc("cache", "list", cache_dir=self.path("cache"))[0]
+        lines = dlc.dlc("doctor", "cache", "list", cache_dir=self.path("cache"))[0]
         self.assertRegex(lines, r"ms  conv_backward_filter  engine 3  Stand-in GPU sm_90")
 
     def test_limits(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc train --tune and dlc cache: what is measured once is used again, on the same GPU and software alone.
+"""dlc train --tune and dlc doctor cache: what is measured once is used again, on the same GPU and software alone.
 
 The stand-in of cuBLASLt knows three algorithms; one of them, as the environment says, is faster than the others.
 """
@@ -43,7 +43,7 @@ class Tuning(standins.StandinTest):
         return ranks if len(ranks) > 1 else ranks[0]
 
     def cache_command(self, *words, **options):
-        out, _ = dlc.dlc("cache", *words, cache_dir=self.cache, **options)
+        out, _ = dlc.dlc("doctor", "cache", *words, cache_dir=self.cache, **options)
         return out
 
     def test_measured_once(self):

@@ -29,7 +29,6 @@ import dlc
 FENCE = re.compile(r"(?:^<!-- (not run|file|from): ([^\n]*?) -->\n+)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-GROUPS = ("bench", "cache", "data")  # commands of commands
 COMMAND = re.compile(r"(?:^|[\s(])dlc (\w+)([^\n]*)")
 # Lines of other programs, and flags that dlc hands to nobody else's.
 OTHERS = re.compile(r"\b(cmake|ctest|torchrun|srun|sbatch|mpirun|mpiexec|jsrun|docker|python3?|pip|apt|kubectl|bash|cpack|git|dlc-opt)\b")
@@ -46,14 +45,16 @@ def flags_of(*command):
 
 
 @functools.lru_cache(None)
-def commands():
-    text = subprocess.run([dlc.DLC, "--help"], capture_output=True, text=True, timeout=60).stdout
-    return re.findall(r"^  (\w+)  ", text[text.index("Subcommands:"):], re.MULTILINE)
+def commands_below(*command):
+    """The names under the help's headings of groups and of subcommands."""
+    text = subprocess.run([dlc.DLC, *command, "--help"], capture_output=True, text=True, timeout=60).stdout
+    lists = re.findall(r"^(?:Make|Run|Look|Find faults|Subcommands):\n((?:  .*\n)+)", text, re.MULTILINE)
+    return re.findall(r"^  (\w+)(?: |$)", "".join(lists), re.MULTILINE)
 
 
 @functools.lru_cache(None)
-def all_flags():
-    return set().union({"--help", "--version"}, *(flags_of(command) for command in commands()))
+def all_flags(*command):
+    return flags_of(*command).union({"--version"}, *(all_flags(*command, name) for name in commands_below(*command)))
 
 
 def matches(shown, printed):
@@ -132,9 +133,11 @@ class Page:
                 self.look_up_flags(command, re.split(r"[|;&>]", words)[0], fails="|| echo" in line)
 
     def look_up_flags(self, command, words, fails):
-        if command not in commands():
+        if command not in [*commands_below(), "completion", "man"]:
             raise Wrong(f"no command: dlc {command}")
-        command = [command, *(words.split()[:1] if command in GROUPS else [])]
+        command, rest = [command], words.split()
+        while rest and rest[0] in commands_below(*command):
+            command.append(rest.pop(0))
         for flag in FLAG.findall(words):
             if flag not in flags_of(*command) | {"--help"} and not fails:
                 raise Wrong(f"dlc {' '.join(command)} has no {flag}")

@@ -71,7 +71,7 @@ class Clusters(dlc.TestCase):
         self.run_all([slurm.find("srun"), "-n", "2", *self.words(steps=3)], environment=cluster.environment)
         self.run_all([slurm.find("srun"), "-n", "2", *self.words(), "--resume-or-start"], environment=cluster.environment)
         self.assertBitwise(dlc.Run(self.path("run")).state(3), self.ours_at(3), "step 3")
-        [(_, out, _)] = self.run_all([slurm.find("srun"), "-n", "2", dlc.DLC, "env"], environment=cluster.environment)
+        [(_, out, _)] = self.run_all([slurm.find("srun"), "-n", "2", dlc.DLC, "doctor", "env"], environment=cluster.environment)
         self.assertIn("Slurm", out)
 
     def ours_at(self, steps):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc compare: two compilations of one model agree, or part at the node that was made wrong."""
+"""dlc debug compare: two compilations of one model agree, or part at the node that was made wrong."""
 
 import json
 
@@ -38,7 +38,7 @@ class Compare(dlc.TestCase):
     def compare(self, a, b, code=dlc.OK, **options):
         words = self.artifacts[a], self.artifacts[b]
         options = dict(data=dlc.data("mnist-train"), **options)
-        out, self.messages = dlc.dlc("compare", *words, "--json", code=code, **options)
+        out, self.messages = dlc.dlc("debug", "compare", *words, "--json", code=code, **options)
         return json.loads(out) if out else None
 
     def test_equal(self):
@@ -66,7 +66,7 @@ class Compare(dlc.TestCase):
             exact = dlc.compile(dlc.model(model), self.path(f"{model}.dlc"), batch=8, optimizer="adamw")
             for dtype in "bf16", "fp16":
                 half = dlc.compile(dlc.model(model), self.path(f"{model}-{dtype}.dlc"), batch=8, optimizer="adamw", amp=True, amp_dtype=dtype)
-                out, _ = dlc.dlc("compare", exact, half, "--json", data=data, steps=2)
+                out, _ = dlc.dlc("debug", "compare", exact, half, "--json", data=data, steps=2)
                 found = json.loads(out)
                 self.assertGreater(found["compared"], 0.8 * found["results"][0])
 
@@ -78,9 +78,9 @@ class Compare(dlc.TestCase):
         self.compare("f32", "wrong", tolerance=0.02)
 
     def test_prints_it(self):
-        out, _ = dlc.dlc("compare", self.artifacts["f32"], self.artifacts["wrong"], data=dlc.data("mnist-train"), code=1)
+        out, _ = dlc.dlc("debug", "compare", self.artifacts["f32"], self.artifacts["wrong"], data=dlc.data("mnist-train"), code=1)
         self.assertRegex(out, rf"step 1: the first that differs is {WRONG}, forward \(.*f32 \[32, 84\]\): relative error 0.01, ")
-        out, _ = dlc.dlc("compare", self.artifacts["f32"], self.artifacts["f32"], data=dlc.data("mnist-train"))
+        out, _ = dlc.dlc("debug", "compare", self.artifacts["f32"], self.artifacts["f32"], data=dlc.data("mnist-train"))
         self.assertTrue(out.endswith("no tensor differs\n"), out)
 
     def test_finds_a_wrong_update(self):
@@ -105,7 +105,7 @@ class Compare(dlc.TestCase):
         self.assertNotEqual(*losses)
 
     def drift(self, a, b):
-        out, _ = dlc.dlc("compare", self.artifacts[a], self.artifacts[b], "--drift", "--json", code=1,
+        out, _ = dlc.dlc("debug", "compare", self.artifacts[a], self.artifacts[b], "--drift", "--json", code=1,
                          data=dlc.data("mnist-train"))
         return json.loads(out)
 
@@ -113,9 +113,9 @@ class Compare(dlc.TestCase):
         self.compare("f32", "small", code=dlc.USAGE)
         self.assertIn("take 32 and 16 samples at a time: compile both with the same --batch", self.messages)
         other = dlc.compile(dlc.model("mlp"), self.path("mlp.dlc"))
-        _, err = dlc.dlc("compare", self.artifacts["f32"], other, data=dlc.data("mnist-train"), code=dlc.FAILED)
+        _, err = dlc.dlc("debug", "compare", self.artifacts["f32"], other, data=dlc.data("mnist-train"), code=dlc.FAILED)
         self.assertIn("a sample has shape [1, 28, 28], expected [1, 8, 8]", err)
-        _, err = dlc.dlc("compare", self.artifacts["f32"], data=dlc.data("mnist-train"), code=dlc.USAGE)
+        _, err = dlc.dlc("debug", "compare", self.artifacts["f32"], data=dlc.data("mnist-train"), code=dlc.USAGE)
         self.assertIn("expected either B or --onnxruntime", err)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc diff: each kind of difference between two models, and the exit codes."""
+"""dlc debug diff: each kind of difference between two models, and the exit codes."""
 
 import json
 
@@ -31,8 +31,8 @@ class Diff(dlc.TestCase):
 
     def diff(self, *args, code=1, **tensors):
         other = model(self.path("b.onnx"), *args, **tensors)
-        self.text, _ = dlc.dlc("diff", self.a, other, code=code)
-        out, _ = dlc.dlc("diff", self.a, other, "--json", code=code)
+        self.text, _ = dlc.dlc("debug", "diff", self.a, other, code=code)
+        out, _ = dlc.dlc("debug", "diff", self.a, other, "--json", code=code)
         return json.loads(out)
 
     def test_equal_models(self):
@@ -102,10 +102,10 @@ class Diff(dlc.TestCase):
         with open(self.path("t.onnx"), "w") as file:
             file.write("text")
         for other, words in [("t.onnx", "not an ONNX model"), ("none.onnx", "no such file")]:
-            _, log = dlc.dlc("diff", self.a, self.path(other), code=3)
+            _, log = dlc.dlc("debug", "diff", self.a, self.path(other), code=3)
             self.assertIn(other, log)
             self.assertIn(words, log)
-        dlc.dlc("diff", self.a, code=2)
+        dlc.dlc("debug", "diff", self.a, code=2)
 
 
 if __name__ == "__main__":

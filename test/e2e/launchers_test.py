@@ -258,7 +258,7 @@ class Launchers(dlc.TestCase):
     def test_env(self):
         """What would be used and why; contradictions as train would refuse them."""
         def env(variables, *words, code=dlc.OK):
-            process = subprocess.run([dlc.DLC, "env", *words], capture_output=True, text=True,
+            process = subprocess.run([dlc.DLC, "doctor", "env", *words], capture_output=True, text=True,
                                      env=os.environ | variables)
             self.assertEqual(process.returncode, code, process.stderr)
             return process.stdout + process.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc compare with onnxruntime as its other side: a model's nodes agree, or part at the node that was made wrong."""
+"""dlc debug compare with onnxruntime as its other side: a model's nodes agree, or part at the node that was made wrong."""
 
 import importlib.util
 import json
@@ -34,7 +34,7 @@ class OnnxRuntime(dlc.TestCase):
 
     def compare(self, model, *words, data="mnist-test", code=dlc.OK, python=sys.executable, **options):
         path = data if os.path.exists(data) else dlc.data(data)
-        out, self.messages = dlc.dlc("compare", model, *words, "--json", onnxruntime=python, data=path, code=code, **options)
+        out, self.messages = dlc.dlc("debug", "compare", model, *words, "--json", onnxruntime=python, data=path, code=code, **options)
         return json.loads(out) if out else None
 
     def script(self, name, text):

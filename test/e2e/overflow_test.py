@@ -45,7 +45,7 @@ class Overflow(dlc.TestCase):
         return err
 
     def replay(self, step, code=dlc.OK, run="run"):
-        out, err = dlc.dlc("replay", self.path(f"{run}/replay-{step}"), code=code)
+        out, err = dlc.dlc("debug", "replay", self.path(f"{run}/replay-{step}"), code=code)
         return out + err
 
     def reported(self):
@@ -56,7 +56,7 @@ class Overflow(dlc.TestCase):
         """Without a loss scale the first NaN ends the run; row 5 of the third batch is to blame."""
         self.x[2 * 16 + 5, 0, 3, 3] = np.nan
         err = self.fail(self.compile(), save_every=1)
-        self.assertRegex(err, r"the loss is nan at step 3: training diverged.*dlc replay .*replay-3")
+        self.assertRegex(err, r"the loss is nan at step 3: training diverged.*dlc debug replay .*replay-3")
         self.assertEqual([line["loss"] is None for line in self.reported()], [False, False, True])
         text = self.replay(3)
         self.assertRegex(text, r"input 'input' is from 0 to 1, 1 NaN, first in row 5 of the batch")
@@ -185,7 +185,7 @@ class Overflow(dlc.TestCase):
         self.assertRegex(self.replay(1, dlc.CORRUPT), r"state.safetensors")
 
     def test_no_bundle(self):
-        _, err = dlc.dlc("replay", self.path("run/replay-1"), code=dlc.CORRUPT)
+        _, err = dlc.dlc("debug", "replay", self.path("run/replay-1"), code=dlc.CORRUPT)
         self.assertRegex(err, r"manifest.json' is missing")
 
 

@@ -123,7 +123,7 @@ class Peer(dlc.TestCase):
             self.assertLess(time.monotonic() - began, 5)
             self.assertRegex(err, rf"rank {rank} does not answer in \w+( of bucket 0)?, step \d+.*\(its host: ")
             self.wait_for_end(ranks)
-            out, _ = dlc.dlc("flight", os.path.join(self.run_folder, f"flight-{1 - rank}.json"))
+            out, _ = dlc.dlc("debug", "flight", os.path.join(self.run_folder, f"flight-{1 - rank}.json"))
             self.assertRegex(out, rf"rank {1 - rank} waited for rank {rank}\n")
             found = re.search(r"all_reduce of bucket 0, step \d+, gradients of (.*) \(its host", err)
             if found:
@@ -140,7 +140,7 @@ class Peer(dlc.TestCase):
             _, _, err = dlc.finish(self.process, DEADLINE)
             name, = os.listdir(folder)
             self.assertRegex(err, rf"flight-0.json.*: the last collectives are in '.*{name}'")
-            self.assertIn("no file of rank 1", dlc.dlc("flight", os.path.join(folder, name))[0])
+            self.assertIn("no file of rank 1", dlc.dlc("debug", "flight", os.path.join(folder, name))[0])
 
     def start_rank(self, rank, world, token, timeout, **length):
         """A rank, started as by torchrun."""

@@ -93,7 +93,7 @@ class PowerSgd(dlc.TestCase):
         artifact = self.compile("diverge", lr=1e30)
         dlc.dlc("train", artifact, data=dlc.data("mnist-train"), run=run, steps=20, threads=1, code=dlc.DIVERGED)
         bundle = next(name for name in os.listdir(run) if name.startswith("replay-"))
-        out, err = dlc.dlc("replay", os.path.join(run, bundle))
+        out, err = dlc.dlc("debug", "replay", os.path.join(run, bundle))
         self.assertRegex(out + err, r"Gemm|Conv|step")
         self.train("debug", self.compile("debug"), train=dict(steps=3, debug_overflow=True))
 

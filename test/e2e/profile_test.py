@@ -50,9 +50,9 @@ class Profile(dlc.TestCase):
         commands, err = profile("unknown", 1)
         self.assertNotIn("roofline", commands[0])
         self.assertNotIn("roof %", err)
-        self.assertIn("dlc bench machine, once", err)
+        self.assertIn("dlc doctor bench machine, once", err)
 
-        out, _ = dlc.dlc("bench", "machine", threads=1, json=True)
+        out, _ = dlc.dlc("doctor", "bench", "machine", threads=1, json=True)
         machine = json.loads(out)
         self.assertEqual(machine["threads"], 1)
         for rate in ("f32_flops", "bf16_flops", "bandwidth"):
@@ -75,7 +75,7 @@ class Profile(dlc.TestCase):
         # Of as many threads as were measured.
         commands, err = profile("other", 2)
         self.assertNotIn("roof %", err)
-        out, _ = dlc.dlc("cache", "list")
+        out, _ = dlc.dlc("doctor", "cache", "list")
         self.assertRegex(out, r"^machine  .*  1 threads  20")
         if len(os.sched_getaffinity(0)) == 1:
             out, _ = dlc.dlc("inspect", artifact, "--costs")

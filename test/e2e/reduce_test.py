@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc reduce finds the few nodes of a large model on which a command fails, as a model that fails alike."""
+"""dlc debug reduce finds the few nodes of a large model on which a command fails, as a model that fails alike."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ class Reduce(dlc.TestCase):
         if not isinstance(model, str):
             onnx.save(model, self.path("m.onnx"))
             model = self.path("m.onnx")
-        words = [dlc.DLC, "reduce", model, "-o", self.path("small.onnx"), *dlc.flags(options), "--", *command]
+        words = [dlc.DLC, "debug", "reduce", model, "-o", self.path("small.onnx"), *dlc.flags(options), "--", *command]
         ran = subprocess.run(words, capture_output=True, text=True, timeout=100)
         self.out, self.err = ran.stdout, ran.stderr
         self.assertEqual(ran.returncode, code, self.out + self.err)
@@ -130,7 +130,7 @@ class Reduce(dlc.TestCase):
     def test_interrupted(self):
         onnx.save(chain(400), self.path("m.onnx"))
         script = f'echo >> {self.path("runs")}; sleep 0.1; {self.grep("node37", "node333")[2]}'
-        process = dlc.start("reduce", self.path("m.onnx"), "-o", self.path("small.onnx"), "--", "sh", "-c", script, "_", "{}")
+        process = dlc.start("debug", "reduce", self.path("m.onnx"), "-o", self.path("small.onnx"), "--", "sh", "-c", script, "_", "{}")
         while not os.path.exists(self.path("runs")) or os.path.getsize(self.path("runs")) < 6:
             self.assertIsNone(process.poll())
             time.sleep(0.02)
@@ -155,7 +155,7 @@ class Reduce(dlc.TestCase):
                 self.reduce(proto, *command, code=code, **options)
                 self.assertRegex(self.err, message)
                 self.assertFalse(os.path.exists(self.path("small.onnx")))
-        _, err = dlc.dlc("reduce", self.path("m.onnx"), "--", "false", "{}", code=dlc.USAGE)
+        _, err = dlc.dlc("debug", "reduce", self.path("m.onnx"), "--", "false", "{}", code=dlc.USAGE)
         self.assertIn('output', err)
         shutil.copy(__file__, self.path("text.onnx"))
         self.reduce(self.path("text.onnx"), "false", "{}", code=dlc.BAD_MODEL)

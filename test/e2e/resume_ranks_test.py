@@ -101,7 +101,7 @@ class ResumeRanks(dlc.TestCase):
         self.begin(3, steps=1, batch=20, lr=1e37)
         err = self.resume(ranks=2, steps=50, code=dlc.DIVERGED)
         bundle = [word for word in err.split() if "replay-" in word][0]
-        out, _ = dlc.dlc("replay", bundle)
+        out, _ = dlc.dlc("debug", "replay", bundle)
         self.assertIn("reproduced", out)
 
     def test_refused(self):

@@ -320,7 +320,7 @@ class Weights(dlc.TestCase):
         np.testing.assert_allclose(after[rows], table[rows] - 0.1 * gradient, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(np.delete(after, rows, 0), np.delete(table, rows, 0))
         dlc.dlc("export", run.folder, "-o", self.path("t.onnx"))
-        out, _ = dlc.dlc("diff", self.path("cut.onnx"), self.path("t.onnx"), "--json", code=1)
+        out, _ = dlc.dlc("debug", "diff", self.path("cut.onnx"), self.path("t.onnx"), "--json", code=1)
         self.assertTrue(json.loads(out)["only_values"], out)
         tensors = {t.name: numpy_helper.to_array(t) for t in onnx.load(self.path("t.onnx")).graph.initializer}
         np.testing.assert_array_equal(tensors["embedding_2"], after[None, rows])
@@ -334,7 +334,7 @@ class Weights(dlc.TestCase):
             self.assertEqual({k for k in run.state(4) if "/" not in k and not k.endswith(".m") and "weight" in k},
                              {"a.weight", "b.weight"})
             dlc.dlc("export", run.folder, "-o", self.path("t.onnx"))
-            out, _ = dlc.dlc("diff", source, self.path("t.onnx"), "--json", code=1)
+            out, _ = dlc.dlc("debug", "diff", source, self.path("t.onnx"), "--json", code=1)
             diff = json.loads(out)
             self.assertTrue(diff["only_values"], diff)
             self.assertEqual({v["tensor"] for v in diff["values"]}, {"onnx::MatMul_1", "onnx::MatMul_2", "a.bias", "b.bias"})

@@ -138,7 +138,7 @@ class Zero(dlc.TestCase):
             run = self.path(f"diverge{zero}")
             dlc.dlc("train", artifact, data=dlc.data("mnist-train"), run=run, steps=20, threads=1, code=dlc.DIVERGED)
             bundle = next(name for name in os.listdir(run) if name.startswith("replay-"))
-            out, err = dlc.dlc("replay", os.path.join(run, bundle))
+            out, err = dlc.dlc("debug", "replay", os.path.join(run, bundle))
             self.assertRegex(out + err, r"Gemm|Conv|step")
 
     def test_memory(self):

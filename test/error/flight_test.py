@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlc flight: the first collective in which ranks disagree, from files made by hand."""
+"""dlc debug flight: the first collective in which ranks disagree, from files made by hand."""
 
 import json
 import os
@@ -30,8 +30,8 @@ class Flight(dlc.TestCase):
 
     def compare(self, *flights):
         files = [self.write(f) for f in flights]
-        out, _ = dlc.dlc("flight", *files, "--json")
-        text, _ = dlc.dlc("flight", *files)
+        out, _ = dlc.dlc("debug", "flight", *files, "--json")
+        text, _ = dlc.dlc("debug", "flight", *files)
         return json.loads(out), text
 
     def test_all_agree(self):
@@ -88,7 +88,7 @@ class Flight(dlc.TestCase):
 
     def refuse(self, content, message, code=dlc.CORRUPT):
         files = content if isinstance(content, list) else [content]
-        out, err = dlc.dlc("flight", *map(self.write, files), code=code, timeout=20)
+        out, err = dlc.dlc("debug", "flight", *map(self.write, files), code=code, timeout=20)
         self.assertRegex(err, message)
         self.assertEqual(out, "")
         self.assertNotIn("\x1b", err)
@@ -124,16 +124,16 @@ class Flight(dlc.TestCase):
         self.refuse([one, flight(1, [], ranks=2)], "of a job of 3 ranks.*of one of 2", dlc.FAILED)
 
     def test_no_file(self):
-        _, err = dlc.dlc("flight", code=dlc.USAGE)
-        self.assertIn("expected FILES, as in: dlc flight", err)
-        _, err = dlc.dlc("flight", self.path("none"), code=dlc.FAILED)
+        _, err = dlc.dlc("debug", "flight", code=dlc.USAGE)
+        self.assertIn("expected FILES, as in: dlc debug flight", err)
+        _, err = dlc.dlc("debug", "flight", self.path("none"), code=dlc.FAILED)
         self.assertIn("none", err)
 
     def test_many_collectives(self):
         """Takes linear time."""
         many = [flight(r, [call(i) for i in range(20000)]) for r in range(3)]
         files = [self.write(f) for f in many]
-        out, _ = dlc.dlc("flight", *files, timeout=20)
+        out, _ = dlc.dlc("debug", "flight", *files, timeout=20)
         self.assertIn("the ranks agree", out)
 
 

@@ -4,6 +4,8 @@
 import os
 from unittest import mock
 
+import re
+
 import dlc
 
 
@@ -120,9 +122,9 @@ class Usage(dlc.TestCase):
             "no artifact": (["train", "--data=x.npz"], r"expected an artifact, as in"),
             "no data": (["train", "a.dlc"], r"expected --data=FILE"),
             "no run": (["report"], r"expected RUN, as in: dlc report runs/.*; see dlc report --help"),
-            "no second model": (["diff", "a.onnx"], r"expected B, as in: dlc diff .*\.onnx .*\.onnx; see"),
+            "no second model": (["debug", "diff", "a.onnx"], r"expected B, as in: dlc debug diff .*\.onnx .*\.onnx; see"),
             "no data of an evaluation": (["eval", "a.dlc"], r"expected --data, as in: dlc eval "),
-            "no command of commands": (["cache"], r"expected a command: list, prune, export; see dlc cache --help"),
+            "no command of commands": (["doctor", "cache"], r"expected a command: list, prune, export; see dlc doctor cache --help"),
             "one of another name": (["data", "inspct"], r"unknown command 'inspct'; did you mean 'inspect'\?; see dlc data"),
             "a command's flag": (["data", "inspect", "--foo"], r"unknown flag '--foo'.*; see dlc data inspect --help"),
             "ranks of a new run": (self.train("--ranks=2"), r"--ranks needs --resume: a new run has as many"),
@@ -183,12 +185,28 @@ class Usage(dlc.TestCase):
 
     def test_help(self):
         """Help is no error: it goes to stdout, for the tool and for every command."""
-        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["replay"], ["compare"], ["env"], ["reduce"]:
+        for words in [], ["compile"], ["train"], ["eval"], ["predict"], ["export"], ["inspect"], ["debug", "replay"], ["debug", "compare"], ["doctor"], \
+                ["doctor", "env"], ["debug", "reduce"]:
             out, _ = dlc.dlc(*words, "--help")
             self.assertRegex(out, r"(?i)usage")
             self.assertNotRegex(out, r"->|\{false\}| in \[|\b(INT|FLOAT|UINT):", "a validator's own words")
         out, _ = dlc.dlc("--version")
         self.assertRegex(out, r"\d+\.\d+\.\d+")
+
+    def test_few_commands_in_groups(self):
+        out, _ = dlc.dlc("--help")
+        found = re.findall(r"^(Make|Run|Look|Find faults):\n((?:  .*\n)+)", out, re.MULTILINE)
+        self.assertEqual([name for name, _ in found], ["Make", "Run", "Look", "Find faults"])
+        names = [line.split()[0] for _, lines in found for line in lines.splitlines() if line[2] != " "]
+        self.assertLessEqual(len(names), 15, names)
+        self.assertNotIn("completion", out)
+
+    def test_old_names_of_commands(self):
+        for old, new in [("diff", "debug"), ("replay", "debug"), ("env", "doctor"), ("cache", "doctor")]:
+            with self.subTest(old):
+                out, err = dlc.dlc(old, "--help")
+                self.assertEqual(out, dlc.dlc(new, old, "--help")[0])
+                self.assertIn(f"warning: dlc {old} is now dlc {new} {old}; the old name is removed in the next version", err)
 
 
 if __name__ == "__main__":

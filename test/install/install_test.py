@@ -102,23 +102,27 @@ class Install(dlc.TestCase):
         self.assertIn("--optimizer", complete("dlc", "compile", "m.onnx", "--opt"))
         self.assertEqual(complete("dlc", "compile", "--layout", "=", "n"), ["nchw", "nhwc"])
         self.assertEqual(complete("dlc", "compile", "--layout", "n"), ["nchw", "nhwc"])
-        self.assertEqual(complete("dlc", "cache", "pr"), ["prune"])
+        self.assertEqual(complete("dlc", "doctor", "cache", "pr"), ["prune"])
+        self.assertEqual(complete("dlc", "debug", "co"), ["compare"])
+        self.assertIn("--onnxruntime", complete("dlc", "debug", "compare", "a.dlc", "--onn"))
         self.assertEqual(complete("dlc", "compile", "mod"), [])
 
     def test_manual_has_every_command_and_flag(self):
         pages = sorted(os.listdir(f"{self.prefix}/share/man/man1"))
-        commands = self.run_installed(self.dlc, "--help").split("Subcommands:\n")[1].split("\n\n")[0]
-        names = [line.split()[0] for line in commands.splitlines() if line.startswith("  ") and line[2] != " "]
-        self.assertEqual(pages, sorted(["dlc.1"] + [f"dlc-{name}.1" for name in names]))
-        for name in names:
-            with open(f"{self.prefix}/share/man/man1/dlc-{name}.1") as file:
+        with open(f"{self.prefix}/share/man/man1/dlc.1") as file:
+            listed = re.findall(r"^\.BR (dlc\S+) \(1\)", file.read().replace("\\-", "-"), re.M)
+        self.assertEqual(pages, sorted(["dlc.1"] + [name + ".1" for name in listed]))
+        for name in "dlc-train", "dlc-debug", "dlc-debug-replay", "dlc-debug-diff", "dlc-doctor-cache-list":
+            self.assertIn(name, listed)
+        for name in listed:
+            with open(f"{self.prefix}/share/man/man1/{name}.1") as file:
                 page = file.read().replace("\\-", "-")
-            text = self.run_installed(self.dlc, name, "--help")
+            text = self.run_installed(self.dlc, *name.split("-")[1:], "--help")
             flags = re.findall(r"^  (?:-\w,)?(--[\w-]+)", text, re.M)
             self.assertIn("--help", flags)
             for flag in flags:
                 self.assertIn(f"\\fB{flag}\\fR", page)
-            self.assertIn(f".TH DLC-{name.upper()} 1", page)
+            self.assertIn(f".TH {name.upper()} 1", page)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,6 @@ class StandinTest(dlc.TestCase):
         variables = {**os.environ, "LD_LIBRARY_PATH": STANDINS, "DLC_STANDIN_KERNELS": self.path("kernels.so"),
                      "DLC_STANDIN_DEVICES": "4", **dict(environment)} # a GPU for each rank
         with mock.patch.dict(os.environ, variables):
-            out, err = dlc.dlc(command, artifact, *words, code=code, **options)
+            out, err = dlc.dlc(*command.split(), artifact, *words, code=code, **options)
         self.assertNotIn("stand-in driver:", err)
         return out, err

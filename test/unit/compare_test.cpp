@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dlc compare takes for the same tensor, and for noise.
+// What dlc debug compare takes for the same tensor, and for noise.
 #include "runtime/train/compare/ComparedStates.h"
 #include "runtime/train/compare/ResultProbes.h"
 

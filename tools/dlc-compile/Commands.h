@@ -10,8 +10,8 @@ void addCompile(CommandLine &line);
 void addCheck(CommandLine &line);
 void addConfig(CommandLine &line);
 void addExport(CommandLine &line);
-void addDiff(CommandLine &line);
+void addDiff(CommandLine &line, CLI::App &parent);
 void addGraph(CommandLine &line);
-void addReduce(CommandLine &line);
+void addReduce(CommandLine &line, CLI::App &parent);
 
 } // namespace dlc::tool

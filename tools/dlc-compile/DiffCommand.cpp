@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc diff: what tells two models apart.
+// dlc debug diff: what tells two models apart.
 #include "compiler/import/diff/Diff.h"
 #include "compiler/import/tensor/Budget.h"
 #include "runtime/base/Text.h"
@@ -81,10 +81,10 @@ Result<bool> diffCommand(const DiffArguments &a) {
 
 } // namespace
 
-void addDiff(CommandLine &line) {
+void addDiff(CommandLine &line, CLI::App &parent) {
   auto a = std::make_shared<DiffArguments>();
   CLI::App *c =
-      line.app.add_subcommand("diff", "say in what two ONNX models differ");
+      parent.add_subcommand("diff", "say in what two ONNX models differ");
   c->add_option("A", a->a, "an ONNX file")->required();
   c->add_option("B", a->b, "another one")->required();
   c->add_flag("--json", a->json, "the same as JSON");
@@ -96,8 +96,8 @@ void addDiff(CommandLine &line) {
       "Exit code 0 if they are equal, 1 if they differ, 3 for what is no "
       "model.\n\n"
       "Examples:\n"
-      "  dlc diff lenet.onnx lenet-trained.onnx\n"
-      "  dlc diff a.onnx b.onnx --json");
+      "  dlc debug diff lenet.onnx lenet-trained.onnx\n"
+      "  dlc debug diff a.onnx b.onnx --json");
   c->callback([&line, a] {
     line.chosen = [a] {
       auto same = diffCommand(*a);

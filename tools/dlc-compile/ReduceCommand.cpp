@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc reduce: the smallest part of a model that still fails a command.
+// dlc debug reduce: the smallest part of a model that still fails a command.
 #include "compiler/import/reduce/Reduce.h"
 #include "runtime/base/Text.h"
 #include "runtime/base/files/Atomic.h"
@@ -191,9 +191,9 @@ Result<int> reduceCommand(ReduceArguments &a) {
 
 } // namespace
 
-void addReduce(CommandLine &line) {
+void addReduce(CommandLine &line, CLI::App &parent) {
   auto a = std::make_shared<ReduceArguments>();
-  CLI::App *c = line.app.add_subcommand(
+  CLI::App *c = parent.add_subcommand(
       "reduce", "find the smallest part of a model that still fails");
   c->add_option("model", a->model, "the ONNX file")->required();
   c->add_option("command", a->command,
@@ -208,10 +208,10 @@ void addReduce(CommandLine &line) {
       "it; the smallest part so far is in the output.\n"
       "Exit code 1 if the command does not fail on the model.\n\n"
       "Examples:\n"
-      "  dlc reduce model.onnx -o small.onnx -- dlc check {}\n"
-      "  dlc reduce model.onnx -o small.onnx --match='not supported' -- "
+      "  dlc debug reduce model.onnx -o small.onnx -- dlc check {}\n"
+      "  dlc debug reduce model.onnx -o small.onnx --match='not supported' -- "
       "dlc compile {} -o out.dlc\n"
-      "  dlc reduce model.onnx -o small.onnx -- python3 judge.py {}");
+      "  dlc debug reduce model.onnx -o small.onnx -- python3 judge.py {}");
 }
 
 } // namespace dlc::tool

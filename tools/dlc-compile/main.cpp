@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc-compile: `dlc compile`, `dlc check`, `dlc config`, `dlc export`, `dlc
-// diff`, `dlc graph` and `dlc reduce`.
+// graph`, `dlc debug diff` and `dlc debug reduce`.
 #include "runtime/base/process/SignalHandlers.h"
 #include "tools/dlc-compile/Commands.h"
+#include "tools/dlc/Groups.h"
 #include "tools/dlc/Tree.h"
 #include "tools/process/Process.h"
 
@@ -10,6 +11,7 @@ namespace dlc::tool {
 
 static int run(int argc, char **argv) {
   CommandLine line;
+  line.arguments.assign(argv, argv + argc);
   line.app.name("dlc");
   line.app.description("The compiler's part of dlc.");
   line.app.require_subcommand(1);
@@ -17,12 +19,13 @@ static int run(int argc, char **argv) {
   addCheck(line);
   addConfig(line);
   addExport(line);
-  addDiff(line);
   addGraph(line);
-  addReduce(line);
+  CLI::App &debug = addDebug(line);
+  addDiff(line, debug);
+  addReduce(line, debug);
   if (printTree(line, argc, argv))
     return 0;
-  return parseAndRun(line, argc, argv);
+  return parseAndRun(line);
 }
 
 } // namespace dlc::tool

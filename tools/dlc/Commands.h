@@ -26,10 +26,15 @@ void addEval(CommandLine &line);
 void addPredict(CommandLine &line);
 void addGenerate(CommandLine &line);
 void addInspect(CommandLine &line);
-void addReplay(CommandLine &line);
-void addCompare(CommandLine &line);
 void addCompletion(CommandLine &line);
 void addManual(CommandLine &line);
+// Below `parent`: dlc debug and dlc doctor.
+void addReplay(CommandLine &line, CLI::App &parent);
+void addCompare(CommandLine &line, CLI::App &parent);
+void addFlight(CommandLine &line, CLI::App &parent);
+void addEnv(CommandLine &line, CLI::App &parent);
+void addBench(CommandLine &line, CLI::App &parent);
+void addCache(CommandLine &line, CLI::App &parent);
 
 // How a rank ends.
 struct RankEnd {
@@ -50,12 +55,8 @@ int runAsRanks(const Launch &launch,
                const std::function<RankEnd(Communicator &)> &body,
                const LostRanks &lost = {});
 std::chrono::milliseconds milliseconds(double seconds);
-void addEnv(CommandLine &line);
 void addDoctor(CommandLine &line);
 void addPlan(CommandLine &line);
-void addFlight(CommandLine &line);
-void addBench(CommandLine &line);
-void addCache(CommandLine &line);
 void addData(CommandLine &line);
 void addReport(CommandLine &line);
 
@@ -64,16 +65,19 @@ int report(const Status &status);
 // The code, if there is no error.
 int report(const Result<int> &code);
 
-// Parses the arguments and runs what they ask for; the program's exit code.
-int parseAndRun(CommandLine &line, int argc, char **argv);
+// Parses line.arguments and runs what they ask for; the program's exit code.
+int parseAndRun(CommandLine &line);
 
 // What is wrong with the command line, with a suggestion.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);
 
-// Whether a command is the compiler's; then it replaces this process by
-// dlc-compile, found beside this program, and only returns if it cannot.
-bool isCompilerCommand(const std::string &name);
+// Whether the arguments, argv[0] first, ask for a command of the compiler; then
+// dlc-compile, found beside this program, replaces this process.
+bool isCompilerCommand(const std::vector<std::string> &arguments);
 std::string compilerPath();
-Status runCompiler(char **arguments);
+// Replaces this process by the program; only returns if it cannot.
+Status execute(const std::string &program,
+               const std::vector<std::string> &arguments);
+Status runCompiler(const std::vector<std::string> &arguments);
 
 } // namespace dlc::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/Commands.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -8,10 +9,13 @@
 
 namespace dlc::tool {
 
-bool isCompilerCommand(const std::string &name) {
-  return name == "compile" || name == "check" || name == "config" ||
-         name == "export" || name == "diff" || name == "graph" ||
-         name == "reduce";
+bool isCompilerCommand(const std::vector<std::string> &arguments) {
+  const auto isAt = [&](size_t i, std::initializer_list<const char *> names) {
+    return i < arguments.size() &&
+           std::find(names.begin(), names.end(), arguments[i]) != names.end();
+  };
+  return isAt(1, {"compile", "check", "config", "export", "graph"}) ||
+         (isAt(1, {"debug"}) && isAt(2, {"diff", "reduce"}));
 }
 
 std::string compilerPath() {
@@ -20,11 +24,19 @@ std::string compilerPath() {
   return (self.parent_path() / "dlc-compile").string();
 }
 
+Status execute(const std::string &program,
+               const std::vector<std::string> &arguments) {
+  std::vector<char *> words;
+  for (const std::string &word : arguments)
+    words.push_back(const_cast<char *>(word.c_str()));
+  words.push_back(nullptr);
+  ::execv(program.c_str(), words.data());
+  return failed("cannot run '{}': {}", program, std::strerror(errno));
+}
+
 // A program of its own, so that training never loads the compiler.
-Status runCompiler(char **arguments) {
-  const std::string compiler = compilerPath();
-  ::execv(compiler.c_str(), arguments);
-  return failed("cannot run '{}': {}", compiler, std::strerror(errno));
+Status runCompiler(const std::vector<std::string> &arguments) {
+  return execute(compilerPath(), arguments);
 }
 
 } // namespace dlc::tool

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 
 namespace dlc::tool {
 namespace {
@@ -35,22 +36,48 @@ std::string namesOf(const Json &list) {
   return text;
 }
 
-std::string bash(const Json &tree) {
-  std::string flags, words;
+// All commands, each before those below it, by their paths: "debug",
+// "debug replay".
+using CommandPaths = std::vector<std::pair<std::string, const Json *>>;
+void addPaths(const Json &tree, const std::string &above, CommandPaths &paths) {
   for (const Json &command : tree["commands"]) {
-    const auto name = command["name"].get<std::string>();
+    const std::string path = above + command["name"].get<std::string>();
+    paths.emplace_back(path, &command);
+    addPaths(command, path + " ", paths);
+  }
+}
+CommandPaths pathsOf(const Json &tree) {
+  CommandPaths paths;
+  addPaths(tree, "", paths);
+  return paths;
+}
+
+// Those below others, as a pattern of a shell's `case`; one that no word is
+// where there are none.
+std::string nestedPattern(const CommandPaths &paths) {
+  std::string pattern = "''";
+  for (const auto &[path, command] : paths)
+    if (path.find(' ') != path.npos)
+      pattern += "|" + quoted(path);
+  return pattern;
+}
+
+std::string bash(const Json &tree) {
+  const CommandPaths paths = pathsOf(tree);
+  std::string flags, words;
+  for (const auto &[path, command] : paths) {
     std::string all;
-    for (const Json &option : command["options"]) {
+    for (const Json &option : (*command)["options"]) {
       all += " " + joined(option["names"]);
       if (!option["choices"].empty())
         words += fmt::format(
-            "    '{0} {1}='{2}) list='{3}' ;;\n", name, longNameOf(option),
+            "    '{0} {1}='{2}) list='{3}' ;;\n", path, longNameOf(option),
             option["optional"] ? ""
-                               : "|'" + name + " " + longNameOf(option) + "'",
+                               : "|'" + path + " " + longNameOf(option) + "'",
             joined(option["choices"]));
     }
-    flags += fmt::format("    {}) list='{}{}' ;;\n", name,
-                         namesOf(command["commands"]), all);
+    flags += fmt::format("    '{}') list='{}{}' ;;\n", path,
+                         namesOf((*command)["commands"]), all);
   }
   return fmt::format(R"(# bash completion of dlc; made by: dlc completion bash
 _dlc() {{
@@ -68,66 +95,121 @@ _dlc() {{
   elif [[ $before == -* ]]; then
     flag=$before
   fi
-  case "${{COMP_WORDS[1]}} $flag" in
+  local command=${{COMP_WORDS[1]}} next=2
+  while ((next < COMP_CWORD)); do
+    case "$command ${{COMP_WORDS[next]}}" in
+      {}) command+=" ${{COMP_WORDS[next]}}" ;;
+      *) break ;;
+    esac
+    ((++next))
+  done
+  case "$command $flag" in
 {}    *)
-      [[ $word == -* || $COMP_CWORD == 2 ]] && case ${{COMP_WORDS[1]}} in
+      [[ $word == -* || $COMP_CWORD == "$next" ]] && case $command in
 {}      esac ;;
   esac
   [[ -n $list ]] && COMPREPLY=($(compgen -W "$list" -- "$word"))
 }}
 complete -o default -F _dlc dlc
 )",
-                     namesOf(tree["commands"]), words, flags);
+                     namesOf(tree["commands"]), nestedPattern(paths), words,
+                     flags);
 }
 
-std::string zsh(const Json &tree) {
+std::string zshOptions(const Json &command) {
   const auto escaped = [](std::string text) {
     for (const char c : {':', '[', ']'})
       for (size_t at = 0; (at = text.find(c, at)) != text.npos; at += 2)
         text.insert(at, "\\");
     return text;
   };
-  std::string text = "#compdef dlc\n# zsh completion of dlc; made by: dlc "
-                     "completion zsh\nlocal -a commands=(\n";
+  std::string text;
+  for (const Json &option : command["options"])
+    for (const Json &flag : option["names"]) {
+      const bool takes = !option["word"].get<std::string>().empty();
+      std::string spec = flag.get<std::string>();
+      const bool optional = option["optional"];
+      spec += takes ? spec.starts_with("--") ? "=" : "+" : "";
+      spec += (optional ? "-[" : "[") +
+              escaped(option["help"].get<std::string>()) + "]";
+      if (takes)
+        spec +=
+            (optional ? "::word:" : ":word:") +
+            (option["choices"].empty() ? "_files"
+                                       : "(" + joined(option["choices"]) + ")");
+      text += " \\\n      " + quoted("*" + spec);
+    }
+  return text;
+}
+
+std::string zshNames(const Json &list) {
+  std::string text;
+  for (const Json &command : list)
+    text += "  " +
+            quoted(command["name"].get<std::string>() + ":" +
+                   command["help"].get<std::string>()) +
+            "\n";
+  return text;
+}
+
+std::string zsh(const Json &tree) {
+  const CommandPaths paths = pathsOf(tree);
   std::string cases;
-  for (const Json &command : tree["commands"]) {
-    const auto name = command["name"].get<std::string>();
-    text +=
-        "  " + quoted(name + ":" + command["help"].get<std::string>()) + "\n";
-    cases += "  " + name + ")\n    _arguments";
-    for (const Json &option : command["options"])
-      for (const Json &flag : option["names"]) {
-        const bool takes = !option["word"].get<std::string>().empty();
-        std::string spec = flag.get<std::string>();
-        const bool optional = option["optional"];
-        spec += takes ? spec.starts_with("--") ? "=" : "+" : "";
-        spec += (optional ? "-[" : "[") +
-                escaped(option["help"].get<std::string>()) + "]";
-        if (takes)
-          spec += (optional ? "::word:" : ":word:") +
-                  (option["choices"].empty()
-                       ? "_files"
-                       : "(" + joined(option["choices"]) + ")");
-        cases += " \\\n      " + quoted("*" + spec);
-      }
-    cases += " \\\n      '*:file:_files' ;;\n";
+  for (const auto &[path, command] : paths) {
+    const Json &below = (*command)["commands"];
+    cases += "  " + quoted(path) + ")\n";
+    if (!below.empty())
+      cases += "    commands=(\n" + zshNames(below) +
+               "    )\n    ((CURRENT == 2)) && _describe command commands\n";
+    cases += "    _arguments" + zshOptions(*command) +
+             " \\\n      '*:file:_files' ;;\n";
   }
-  return text +
-         ")\nif ((CURRENT == 2)); then\n  _describe command commands\n"
-         "  return\nfi\nlocal command=$words[2]\nshift words\n"
-         "((CURRENT--))\ncase $command in\n" +
-         cases + "esac\n";
+  return fmt::format(R"(#compdef dlc
+# zsh completion of dlc; made by: dlc completion zsh
+local -a commands=(
+{})
+if ((CURRENT == 2)); then
+  _describe command commands
+  return
+fi
+local command=$words[2]
+shift words
+((CURRENT--))
+while ((CURRENT > 2)); do
+  case "$command $words[2]" in
+    {}) command+=" $words[2]" ;;
+    *) break ;;
+  esac
+  shift words
+  ((CURRENT--))
+done
+case $command in
+{}esac
+)",
+                     zshNames(tree["commands"]), nestedPattern(paths), cases);
+}
+
+// Whether the words before the cursor are those of a command.
+std::string fishCondition(const std::string &path) {
+  std::string text;
+  std::istringstream words(path);
+  for (std::string word; words >> word;)
+    text += fmt::format("{}__fish_seen_subcommand_from {}",
+                        text.empty() ? "" : "; and ", word);
+  return text.empty() ? "__fish_use_subcommand" : text;
 }
 
 std::string fish(const Json &tree) {
   std::string text = "# fish completion of dlc; made by: dlc completion fish\n";
-  for (const Json &command : tree["commands"]) {
-    const auto name = command["name"].get<std::string>();
-    text +=
-        fmt::format("complete -c dlc -n __fish_use_subcommand -a {} -d {}\n",
-                    name, quoted(command["help"].get<std::string>()));
-    for (const Json &option : command["options"]) {
-      text += "complete -c dlc -n '__fish_seen_subcommand_from " + name + "'";
+  for (const auto &[path, command] : pathsOf(tree)) {
+    const size_t last = path.rfind(' ');
+    const std::string above = last == path.npos ? "" : path.substr(0, last);
+    text += fmt::format("complete -c dlc -n {} -a {} -d {}\n",
+                        quoted(fishCondition(above)),
+                        (*command)["name"].get<std::string>(),
+                        quoted((*command)["help"].get<std::string>()));
+    for (const Json &option : (*command)["options"]) {
+      text += "complete -c dlc -n " + quoted(fishCondition(path));
       for (const Json &flag : option["names"]) {
         const auto word = flag.get<std::string>();
         text += word.starts_with("--") ? " -l " + word.substr(2)
@@ -165,13 +247,22 @@ Result<Json> compilersTree() {
   return parseJson(text);
 }
 
+// Commands of `tree` that the compiler describes are as it does.
+void takeCompilers(Json &tree, const Json &compiler) {
+  for (Json &command : tree["commands"])
+    for (const Json &known : compiler["commands"])
+      if (known["name"] == command["name"]) {
+        if (command["commands"].empty())
+          command = known;
+        else
+          takeCompilers(command, known);
+      }
+}
+
 Result<Json> wholeTree(const CLI::App &app) {
   DLC_ASSIGN(const Json compiler, compilersTree());
   Json tree = treeOf(app);
-  for (Json &command : tree["commands"])
-    for (const Json &known : compiler["commands"])
-      if (known["name"] == command["name"])
-        command = known;
+  takeCompilers(tree, compiler);
   return tree;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dlc/Manual.h"
 
+#include <algorithm>
 #include <map>
 
 namespace dlc::tool {
@@ -67,10 +68,23 @@ std::string footerOf(const Json &command) {
   return footer.empty() ? "" : ".SH NOTES\n.nf\n" + roff(footer) + "\n.fi\n";
 }
 
-std::string pageOf(const Json &command) {
-  const std::string name = textOf(command, "name");
-  std::string page = head("dlc-" + name, textOf(command, "help"));
-  page += ".SH SYNOPSIS\n\\fBdlc " + roff(name) + "\\fR [\\fIOPTIONS\\fR]";
+std::string dashed(std::string path) {
+  std::replace(path.begin(), path.end(), ' ', '-');
+  return path;
+}
+
+std::string commandsOf(const Json &command) {
+  std::string text;
+  for (const Json &part : command["commands"])
+    text += ".TP\n\\fB" + roff(textOf(part, "name")) + "\\fR\n" +
+            roff(textOf(part, "help")) + "\n";
+  return text.empty() ? "" : ".SH COMMANDS\n" + text;
+}
+
+// Of a command by its path: "debug replay".
+std::string pageOf(const Json &command, const std::string &path) {
+  std::string page = head("dlc-" + dashed(path), textOf(command, "help"));
+  page += ".SH SYNOPSIS\n\\fBdlc " + roff(path) + "\\fR [\\fIOPTIONS\\fR]";
   for (const Json &argument : command["arguments"]) {
     const std::string text = "\\fI" + roff(textOf(argument, "name")) + "\\fR" +
                              (argument["many"].get<bool>() ? "..." : "");
@@ -84,31 +98,34 @@ std::string pageOf(const Json &command) {
   for (const Json &argument : command["arguments"])
     page += ".TP\n\\fI" + roff(textOf(argument, "name")) + "\\fR\n" +
             roff(textOf(argument, "help")) + "\n";
-  page += optionsOf(command);
-  for (const Json &part : command["commands"])
-    page += ".SS \"" + roff(name + " " + textOf(part, "name")) + "\"\n" +
-            roff(textOf(part, "help")) + "\n" + optionsOf(part);
-  return page + footerOf(command) + ".SH SEE ALSO\n.BR dlc (1)\n";
+  return page + commandsOf(command) + optionsOf(command) + footerOf(command) +
+         ".SH SEE ALSO\n.BR dlc (1)\n";
+}
+
+using Pages = std::vector<std::pair<std::string, std::string>>;
+void addPages(const Json &tree, const std::string &above, Pages &pages) {
+  for (const Json &command : tree["commands"]) {
+    const std::string path = above + textOf(command, "name");
+    pages.emplace_back("dlc-" + dashed(path) + ".1", pageOf(command, path));
+    addPages(command, path + " ", pages);
+  }
 }
 
 } // namespace
 
 std::vector<std::pair<std::string, std::string>> manualPages(const Json &tree) {
-  std::vector<std::pair<std::string, std::string>> pages;
-  std::string page = head("dlc", textOf(tree, "help"));
-  page += ".SH SYNOPSIS\n\\fBdlc\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH "
-          "COMMANDS\n";
+  Pages pages;
+  addPages(tree, "", pages);
   std::string also;
-  for (const Json &command : tree["commands"]) {
-    const std::string name = textOf(command, "name");
-    page += ".TP\n\\fB" + roff(name) + "\\fR\n" +
-            roff(textOf(command, "help")) + "\n";
-    also +=
-        (also.empty() ? ".BR dlc\\-" : ",\n.BR dlc\\-") + roff(name) + " (1)";
-    pages.emplace_back("dlc-" + name + ".1", pageOf(command));
-  }
-  pages.emplace_back("dlc.1", page + optionsOf(tree) + footerOf(tree) +
-                                  ".SH SEE ALSO\n" + also + "\n");
+  for (const auto &[name, text] : pages)
+    also += (also.empty() ? ".BR " : ",\n.BR ") +
+            roff(name.substr(0, name.size() - 2)) + " (1)";
+  pages.emplace_back("dlc.1", head("dlc", textOf(tree, "help")) +
+                                  ".SH SYNOPSIS\n\\fBdlc\\fR \\fICOMMAND\\fR "
+                                  "[\\fIOPTIONS\\fR]\n" +
+                                  commandsOf(tree) + optionsOf(tree) +
+                                  footerOf(tree) + ".SH SEE ALSO\n" + also +
+                                  "\n");
   return pages;
 }
 

@@ -57,7 +57,9 @@ void addFlagCommand(CommandLine &line, CLI::App &command,
   arguments->flags.addTo(command);
   for (const char *name : required)
     command.get_option(name)->required();
-  command.callback([&line, arguments, run] {
+  command.callback([&line, &command, arguments, run] {
+    if (!command.get_subcommands().empty()) // one below it was chosen
+      return;
     line.chosen = [arguments, run] {
       const Status applied = arguments->flags.apply();
       return applied.ok() ? report(run(*arguments)) : report(applied);

@@ -110,9 +110,12 @@ int report(const Result<int> &code) {
   return code ? *code : report(code.status());
 }
 
-int parseAndRun(CommandLine &line, int argc, char **argv) {
+int parseAndRun(CommandLine &line) {
   try {
-    line.app.parse(argc, argv);
+    std::vector<const char *> words;
+    for (const std::string &word : line.arguments)
+      words.push_back(word.c_str());
+    line.app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::Success &request) { // --help, --version
     std::ostringstream text;
     const int code = line.app.exit(request, text, text);

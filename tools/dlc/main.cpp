@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlc: the command line of the training compiler.
 #include "runtime/base/process/SignalHandlers.h"
-#include "tools/dlc/Commands.h"
+#include "tools/dlc/Groups.h"
 #include "tools/process/Process.h"
 
 #include <fmt/core.h>
@@ -10,6 +10,16 @@
 #include <cstdlib>
 
 namespace dlc::tool {
+
+static void addFaults(CommandLine &line) {
+  CLI::App &debug = addDebug(line);
+  addReplay(line, debug);
+  addCompare(line, debug);
+  debug.add_subcommand("diff", "say in what two ONNX models differ");
+  debug.add_subcommand("reduce",
+                       "find the smallest part of a model that still fails");
+  addFlight(line, debug);
+}
 
 static void describe(CommandLine &line) {
   line.app.name("dlc");
@@ -22,29 +32,31 @@ static void describe(CommandLine &line) {
                           "say whether a model can be trained, and its cost");
   line.app.add_subcommand("config",
                           "show every setting of dlc compile, or compare");
+  line.app.add_subcommand("export", "write trained weights as an ONNX model");
   addTrain(line);
   addEval(line);
   addPredict(line);
   addGenerate(line);
-  line.app.add_subcommand("export", "write trained weights as an ONNX model");
-  line.app.add_subcommand("diff", "say in what two ONNX models differ");
+  addInspect(line);
   line.app.add_subcommand(
       "graph", "draw a model's program after any phase, or an artifact's plan");
-  line.app.add_subcommand("reduce",
-                          "find the smallest part of a model that still fails");
-  addInspect(line);
-  addReplay(line);
-  addCompare(line);
-  addReport(line);
-  addData(line);
-  addCache(line);
-  addBench(line);
-  addEnv(line);
-  addDoctor(line);
   addPlan(line);
-  addFlight(line);
+  addData(line);
+  addReport(line);
+  addDoctor(line);
+  addFaults(line);
   addCompletion(line);
   addManual(line);
+  for (const char *name : {"compile", "check", "config", "export"})
+    setGroup(line, name, kMake);
+  for (const char *name : {"train", "eval", "predict", "generate"})
+    setGroup(line, name, kRun);
+  for (const char *name : {"inspect", "graph", "plan", "data", "report"})
+    setGroup(line, name, kLook);
+  for (const char *name : {"doctor", "debug"})
+    setGroup(line, name, kFindFaults);
+  for (const char *name : {"completion", "man"}) // an installation runs them
+    setGroup(line, name, "");
   line.app.footer(
       "Examples:\n"
       "  dlc compile model.onnx --amp --ddp=2 --ema -o model.dlc\n"
@@ -62,21 +74,22 @@ static void describe(CommandLine &line) {
 // each other in loops that take the cores from those they wait for: steps would
 // last hundreds of times longer. OpenMP reads its settings when it is loaded,
 // so the program starts again with a short wait, unless the user has set one.
-static void waitBriefly(char **argv) {
+static void waitBriefly(const std::vector<std::string> &arguments) {
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY"))
     return;
   ::setenv("GOMP_SPINCOUNT", "5000", 1);
-  ::execv("/proc/self/exe", argv);
+  (void)execute("/proc/self/exe", arguments);
 }
 
 static int run(int argc, char **argv) {
-  if (argc > 1 && isCompilerCommand(argv[1]))
-    return report(runCompiler(argv));
-  waitBriefly(argv);
+  const std::vector<std::string> arguments = withNewNames(argc, argv);
+  if (isCompilerCommand(arguments))
+    return report(runCompiler(arguments));
+  waitBriefly(arguments);
   CommandLine line;
-  line.arguments.assign(argv, argv + argc);
+  line.arguments = arguments;
   describe(line);
-  return parseAndRun(line, argc, argv);
+  return parseAndRun(line);
 }
 
 } // namespace dlc::tool

@@ -71,9 +71,10 @@ Status Guard::check(const StepReport &report,
     return {};
   job_.communicator.agreeToEnd(); // the loss is the same on all ranks
   const std::string replay =
-      kept.ok() ? fmt::format("dlc replay {} does it again and names the node",
-                              shellQuoted(bundle))
-                : fmt::format("it cannot be replayed ({})", kept.message());
+      kept.ok()
+          ? fmt::format("dlc debug replay {} does it again and names the node",
+                        shellQuoted(bundle))
+          : fmt::format("it cannot be replayed ({})", kept.message());
   return diverged("{}: training diverged; the last checkpoint in '{}' is from "
                   "before; {}; try a lower learning rate or --clip-grad",
                   what, job_.run, replay);

@@ -157,7 +157,8 @@ std::string keepProfile(const std::vector<CommandProfile> &commands,
       warning("{}", written.message());
   std::string text = profileTable(commands, program, kProfileRows, machine);
   if (isCpu && !machine)
-    text += "\n(shares of this machine's roofline: dlc bench machine, once)";
+    text +=
+        "\n(shares of this machine's roofline: dlc doctor bench machine, once)";
   return text;
 }
 

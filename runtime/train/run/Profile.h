@@ -27,8 +27,8 @@ Status writeTrace(const std::vector<CommandProfile> &commands,
 
 // After a run's last step: both files in `run`, of which one less is a warning
 // and no error, as all is saved. Returns the table of `program` for people. A
-// CPU is judged by what dlc bench machine measured for `threads` (0: as many as
-// the process may run on), if it did and kept it in cacheFolder(cache).
+// CPU is judged by what dlc doctor bench machine measured for `threads` (0: as
+// many as the process may run on), if it did and kept it in cacheFolder(cache).
 std::string keepProfile(const std::vector<CommandProfile> &commands,
                         const plan::Plan &plan, std::string_view program,
                         int threads, const std::string &cache,

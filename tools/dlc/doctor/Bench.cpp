@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc bench: what this machine does at most.
+// dlc doctor bench: what this machine does at most.
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/Rows.h"
@@ -52,9 +52,9 @@ Status measure(const BenchArguments &arguments) {
 
 } // namespace
 
-void addBench(CommandLine &line) {
-  CLI::App *bench = line.app.add_subcommand(
-      "bench", "measure what this machine does at most");
+void addBench(CommandLine &line, CLI::App &parent) {
+  CLI::App *bench =
+      parent.add_subcommand("bench", "measure what this machine does at most");
   bench->require_subcommand(1);
   CLI::App *machine = bench->add_subcommand(
       "machine", "products and bandwidth of the CPU, kept for dlc train "
@@ -63,8 +63,9 @@ void addBench(CommandLine &line) {
   machine->footer(
       "Takes about two seconds and 0.4 GB of an idle machine. From then on dlc "
       "train --profile\nand dlc inspect --costs say what each command would "
-      "take at these rates. dlc cache\nlist shows what was measured.\n\n"
-      "Examples:\n  dlc bench machine\n  dlc bench machine --threads=1 --json");
+      "take at these rates. dlc doctor cache\nlist shows what was measured.\n\n"
+      "Examples:\n  dlc doctor bench machine\n  dlc doctor bench machine "
+      "--threads=1 --json");
 }
 
 } // namespace dlc::tool

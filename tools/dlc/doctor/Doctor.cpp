@@ -107,6 +107,9 @@ void addDoctor(CommandLine &line) {
       "doctor", "what this machine has, what dlc uses, and what to mend");
   auto arguments = std::make_shared<DoctorArguments>();
   addFlagCommand(line, *command, arguments, runDoctor);
+  addEnv(line, *command);
+  addBench(line, *command);
+  addCache(line, *command);
   command->footer(
       "Looks at the CPU, its control group, memory, GPUs with their driver "
       "and libraries (opened\nas a run opens them), the cache, the network, "
@@ -115,6 +118,7 @@ void addDoctor(CommandLine &line) {
       "a GPU is no warning, nor is what only some models need.\n\n"
       "Examples:\n"
       "  dlc doctor\n"
+      "  dlc doctor env\n"
       "  dlc doctor --json > machine.json\n"
       "  srun -n 2 dlc doctor");
 }

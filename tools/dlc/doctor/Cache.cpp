@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc cache: what was measured on this machine's devices.
+// dlc doctor cache: what was measured on this machine's devices.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/Print.h"
 
@@ -100,8 +100,8 @@ CLI::App *add(CommandLine &line, CLI::App &parent, const char *name,
 
 } // namespace
 
-void addCache(CommandLine &line) {
-  CLI::App *cache = line.app.add_subcommand(
+void addCache(CommandLine &line, CLI::App &parent) {
+  CLI::App *cache = parent.add_subcommand(
       "cache", "what was measured on this machine's devices");
   cache->require_subcommand(1);
   auto arguments = std::make_shared<CacheArguments>();
@@ -117,7 +117,7 @@ void addCache(CommandLine &line) {
       ->add_option("-o,--output", arguments->output, "where to")
       ->required()
       ->type_name("FILE");
-  cache->footer("Example:\n  dlc cache prune --before=2026-01-31");
+  cache->footer("Example:\n  dlc doctor cache prune --before=2026-01-31");
 }
 
 } // namespace dlc::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc flight: where the ranks of a job that failed began to differ.
+// dlc debug flight: where the ranks of a job that failed began to differ.
 #include "runtime/base/Text.h"
 #include "runtime/collective/flight/Compare.h"
 #include "tools/dlc/Commands.h"
@@ -170,8 +170,8 @@ Status show(const FlightArguments &arguments) {
 
 } // namespace
 
-void addFlight(CommandLine &line) {
-  CLI::App *command = line.app.add_subcommand(
+void addFlight(CommandLine &line, CLI::App &parent) {
+  CLI::App *command = parent.add_subcommand(
       "flight", "find the first collective in which ranks disagree");
   auto arguments = std::make_shared<FlightArguments>();
   command
@@ -188,8 +188,9 @@ void addFlight(CommandLine &line) {
       "bucket) or which did not end, who waited in it, and for whom.\nTimes "
       "are UTC, by each host's clock.\n\n"
       "Examples:\n"
-      "  dlc flight runs/lenet-1/flight-*.json\n"
-      "  dlc flight runs/lenet-1/flight-0.json runs/lenet-1/flight-1.json "
+      "  dlc debug flight runs/lenet-1/flight-*.json\n"
+      "  dlc debug flight runs/lenet-1/flight-0.json "
+      "runs/lenet-1/flight-1.json "
       "--json");
   command->callback([&line, arguments] {
     line.chosen = [arguments] { return report(show(*arguments)); };

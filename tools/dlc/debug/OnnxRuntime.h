@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxruntime, in a Python that has it, as a side of `dlc compare`.
+// onnxruntime, in a Python that has it, as a side of `dlc debug compare`.
 #pragma once
 
 #include "runtime/train/compare/NodeResults.h"

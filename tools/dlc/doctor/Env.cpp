@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc env: what this process would be in a job, and why.
+// dlc doctor env: what this process would be in a job, and why.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
@@ -34,7 +34,7 @@ LaunchFact deviceOf(const Launch &launch) {
                   : "CUDA_VISIBLE_DEVICES is not set"};
 }
 
-void printText(const Launch &launch) {
+void printLaunch(const Launch &launch) {
   if (!launch.isRank())
     printOut("launcher     none: dlc train starts the ranks, on this host\n");
   else
@@ -66,14 +66,14 @@ Status show(EnvArguments &arguments) {
   if (arguments.json)
     printObject(launch);
   else
-    printText(launch);
+    printLaunch(launch);
   return {};
 }
 
 } // namespace
 
-void addEnv(CommandLine &line) {
-  CLI::App *command = line.app.add_subcommand(
+void addEnv(CommandLine &line, CLI::App &parent) {
+  CLI::App *command = parent.add_subcommand(
       "env", "say which rank of a job this process would be, and why");
   auto arguments = std::make_shared<EnvArguments>();
   addFlagCommand(line, *command, arguments, show);
@@ -84,9 +84,9 @@ void addEnv(CommandLine &line) {
       "MVAPICH, MPICH, jsrun, Flux, PALS, PMIx.\nVariables that contradict "
       "each other end with code 2, as they would there.\n\n"
       "Examples:\n"
-      "  torchrun --nproc-per-node=2 --no-python dlc env\n"
-      "  srun -n 4 dlc env --json\n"
-      "  mpirun -n 2 dlc env --init=tcp://node0:29500");
+      "  torchrun --nproc-per-node=2 --no-python dlc doctor env\n"
+      "  srun -n 4 dlc doctor env --json\n"
+      "  mpirun -n 2 dlc doctor env --init=tcp://node0:29500");
 }
 
 } // namespace dlc::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dlc/compare/OnnxRuntime.h"
+#include "tools/dlc/debug/OnnxRuntime.h"
 
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Files.h"

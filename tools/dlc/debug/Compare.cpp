@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc compare: where two compilations of one model part.
+// dlc debug compare: where two compilations of one model part.
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
 #include "tools/dlc/Print.h"
 #include "tools/dlc/Rows.h"
-#include "tools/dlc/compare/OnnxRuntime.h"
+#include "tools/dlc/debug/OnnxRuntime.h"
 #include "tools/dlc/predict/Samples.h"
 
 #include "runtime/base/Json.h"
@@ -254,8 +254,8 @@ Result<int> runCompare(CompareArguments &a) {
 
 } // namespace
 
-void addCompare(CommandLine &line) {
-  CLI::App *command = line.app.add_subcommand(
+void addCompare(CommandLine &line, CLI::App &parent) {
+  CLI::App *command = parent.add_subcommand(
       "compare", "where two compilations of one model part, by node");
   auto a = std::make_shared<CompareArguments>();
   addFlagCommand(line, *command, a, runCompare, {"a", "--data"});
@@ -264,10 +264,11 @@ void addCompare(CommandLine &line) {
       "train on the same samples.\nEach result of B is compared with A's of "
       "the same nodes, then replaced by it: an error is that of\nthe "
       "commands since. Exit code 0: no result differs; 1: one does.\n\n"
-      "Examples:\n  dlc compare f32.dlc bf16.dlc --data=train.npz\n"
-      "  dlc compare cpu.dlc gpu.dlc --data=train.npz --steps=20\n"
-      "  dlc compare old-run new.dlc --data=test.npz --program=predict --json\n"
-      "  dlc compare run --onnxruntime --data=test.npz");
+      "Examples:\n  dlc debug compare f32.dlc bf16.dlc --data=train.npz\n"
+      "  dlc debug compare cpu.dlc gpu.dlc --data=train.npz --steps=20\n"
+      "  dlc debug compare old-run new.dlc --data=test.npz --program=predict "
+      "--json\n"
+      "  dlc debug compare run --onnxruntime --data=test.npz");
 }
 
 } // namespace dlc::tool

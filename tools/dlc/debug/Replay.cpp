@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlc replay: does a step again that ended a run.
+// dlc debug replay: does a step again that ended a run.
 #include "runtime/train/overflow/Replay.h"
 #include "tools/dlc/Commands.h"
 #include "tools/dlc/OptionFlags.h"
@@ -87,14 +87,15 @@ Result<int> runReplay(ReplayArguments &a,
 
 } // namespace
 
-void addReplay(CommandLine &line) {
-  CLI::App *command = line.app.add_subcommand(
+void addReplay(CommandLine &line, CLI::App &parent) {
+  CLI::App *command = parent.add_subcommand(
       "replay", "do a step again that ended a run, and name the node");
   auto a = std::make_shared<ReplayArguments>();
   a->flags.addTo(*command);
   command->get_option("bundle")->required();
-  command->footer("Exit code 0: the step came out as it did then; 1: it did "
-                  "not.\n\nExample:\n  dlc replay runs/lenet-1/replay-120");
+  command->footer(
+      "Exit code 0: the step came out as it did then; 1: it did "
+      "not.\n\nExample:\n  dlc debug replay runs/lenet-1/replay-120");
   command->callback([&line, a] {
     line.chosen = [&line, a] {
       auto code = runReplay(*a, line.arguments);
