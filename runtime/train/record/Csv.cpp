@@ -2,14 +2,16 @@
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/files/Files.h"
+#include "runtime/base/files/OwnFile.h"
 #include "runtime/base/options/Commas.h"
 #include "runtime/base/options/OptionTable.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fcntl.h>
 #include <fmt/ranges.h>
-#include <fstream>
+#include <unistd.h>
 
 namespace dlc {
 namespace {
@@ -59,9 +61,15 @@ private:
   }
 
   Status append() const {
-    std::ofstream file(path_, std::ios::app);
-    file << fmt::format("{}\n", fmt::join(rows_.back(), ","));
-    return file.flush() ? Status() : systemError("write", path_);
+    DLC_ASSIGN(const int file,
+               openOwnFile(path_, O_WRONLY | O_CREAT | O_APPEND));
+    const std::string row = fmt::format("{}\n", fmt::join(rows_.back(), ","));
+    const Status status =
+        ::write(file, row.data(), row.size()) == ssize_t(row.size())
+            ? Status()
+            : systemError("write", path_);
+    ::close(file);
+    return status;
   }
 
   // All of it: a run that goes on may have more columns.
@@ -89,7 +97,7 @@ Result<std::unique_ptr<Recorder>> openCsv(const std::string &path,
                                           int64_t step) {
   Words columns;
   std::vector<Words> rows;
-  if (!exists(path))
+  if (kindOfFile(path).empty())
     return std::unique_ptr<Recorder>(
         std::make_unique<Csv>(path, columns, rows));
   DLC_ASSIGN(const std::string text, readFile(path, 1 << 30));

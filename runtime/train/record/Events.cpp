@@ -5,6 +5,7 @@
 #include "runtime/train/record/Recorder.h"
 
 #include "runtime/base/files/Files.h"
+#include "runtime/base/files/OwnFile.h"
 
 #include <array>
 #include <bit>
@@ -156,8 +157,7 @@ private:
 
 Result<std::unique_ptr<Recorder>> openEvents(const std::string &folder,
                                              int64_t step) {
-  if (!isFolder(folder))
-    DLC_TRY(makeFolder(folder));
+  DLC_TRY(makeOwnFolder(folder));
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   for (int number = 0;; ++number) {

@@ -2,6 +2,7 @@
 #include "runtime/train/run/Metrics.h"
 
 #include "runtime/base/files/Files.h"
+#include "runtime/base/files/OwnFile.h"
 #include "runtime/base/process/Log.h"
 
 #include <algorithm>
@@ -31,6 +32,10 @@ std::string keptLines(std::string_view text, const char *key, int64_t last) {
   return kept;
 }
 
+Result<int> openToAppend(const std::string &path) {
+  return openOwnFile(path, O_WRONLY | O_CREAT | O_APPEND);
+}
+
 // The file becomes what is kept of it.
 Status shorten(const std::string &path, std::string_view all,
                const std::string &kept) {
@@ -38,23 +43,12 @@ Status shorten(const std::string &path, std::string_view all,
     return {};
   if (!all.starts_with(kept))
     return writeFileAtomically(path, kept);
-  return ::truncate(path.c_str(), static_cast<off_t>(kept.size())) == 0
-             ? Status()
-             : systemError("truncate", path);
-}
-
-Result<int> openToAppend(const std::string &path) {
-  const int file = ::open(path.c_str(),
-                          O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK |
-                              O_NOFOLLOW | O_CLOEXEC,
-                          0666);
-  struct stat found {};
-  if (file < 0)
-    return systemError("open", path);
-  if (::fstat(file, &found) == 0 && S_ISREG(found.st_mode))
-    return file;
+  DLC_ASSIGN(const int file, openOwnFile(path, O_WRONLY));
+  const Status status = ::ftruncate(file, off_t(kept.size())) == 0
+                            ? Status()
+                            : systemError("truncate", path);
   ::close(file);
-  return failed("'{}' is not a plain file", path);
+  return status;
 }
 
 } // namespace

@@ -44,6 +44,12 @@ std::optional<Identity> identityOf(int file) {
   return Identity{found.st_dev, found.st_ino};
 }
 
+// It has a second name, under which it is another's.
+bool isLinked(int file) {
+  struct stat found {};
+  return ::fstat(file, &found) == 0 && found.st_nlink > 1;
+}
+
 bool isGone(const std::string &path) {
   struct stat found {};
   return ::stat(path.c_str(), &found) != 0 &&
@@ -124,6 +130,10 @@ Result<bool> RunLock::tryLock() {
   }
   if (identityOf(path) != own)
     return false;
+  if (isLinked(file)) {
+    ::unlink(path.c_str());
+    return false;
+  }
   writeHolder(file);
   lockFile_ = *own;
   file_ = std::exchange(owner.file_, std::exchange(file_, -1));
