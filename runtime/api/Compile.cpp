@@ -85,16 +85,12 @@ private:
 };
 
 Status runCompiler(const char *command, const char *from, const char *to,
-                   const dlc_option *options, size_t count) {
-  DLC_TRY(api::expectGiven(from, "the model's path"));
-  DLC_TRY(api::expectGiven(to, "the result's path"));
-  if (count > 0)
-    DLC_TRY(api::expectGiven(options, "the list of options"));
+                   std::span<const dlc_option> options) {
   DLC_ASSIGN(std::string program, findCompiler());
   std::vector<std::string> words = {std::move(program), command, pathWord(from),
                                     "--output=" + std::string(to)};
-  for (size_t i = 0; i < count; ++i) {
-    DLC_ASSIGN(std::string word, wordOf(options[i]));
+  for (const dlc_option &option : options) {
+    DLC_ASSIGN(std::string word, wordOf(option));
     words.push_back(std::move(word));
   }
   Said said;
@@ -112,18 +108,25 @@ Status runCompiler(const char *command, const char *from, const char *to,
                                : said.error()};
 }
 
+dlc_code convert(const char *command, const char *from, const char *to,
+                 const dlc_option *options, size_t count) {
+  return api::call("converting a model",
+                   {{from, "the model's path"},
+                    {to, "the result's path"},
+                    {options, count, "the list of options"}},
+                   [&] {
+                     return runCompiler(command, from, to, {options, count});
+                   });
+}
+
 } // namespace
 
 dlc_code dlc_compile(const char *model, const char *artifact,
                      const dlc_option *options, size_t count) {
-  return api::call("compiling a model", [&] {
-    return runCompiler("compile", model, artifact, options, count);
-  });
+  return convert("compile", model, artifact, options, count);
 }
 
 dlc_code dlc_export(const char *model, const char *file,
                     const dlc_option *options, size_t count) {
-  return api::call("exporting a model", [&] {
-    return runCompiler("export", model, file, options, count);
-  });
+  return convert("export", model, file, options, count);
 }

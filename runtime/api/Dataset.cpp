@@ -30,9 +30,7 @@ Result<Described> describeGiven(const dlc_tensor &tensor) {
     return usageError("array '{}' has the dtype {}, which is none", d.name,
                       static_cast<int>(tensor.dtype));
   d.dtype = *dtype;
-  if (tensor.rank < 0 || (tensor.rank > 0 && !tensor.shape))
-    return usageError("array '{}' has no shape", d.name);
-  d.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+  DLC_ASSIGN(d.shape, shapeOf(tensor));
   const auto elements = checkedElements(d.shape);
   const auto bytes =
       elements ? checkedMul(*elements, sizeOf(d.dtype)) : elements;
@@ -69,8 +67,6 @@ struct Lent {
 
 Status ofArrays(std::span<const dlc_tensor> given,
                 const std::shared_ptr<void> &owner, dlc_dataset **made) {
-  DLC_TRY(expectGiven(made, "the place for the data set"));
-  DLC_TRY(expectGiven(given.data(), "the list of arrays"));
   std::map<std::string, Array> arrays;
   for (const dlc_tensor &tensor : given) {
     DLC_ASSIGN(Described d, describeGiven(tensor));
@@ -164,6 +160,27 @@ Result<std::shared_ptr<const Source>> ownSource(const dlc_source &given) {
   return std::make_shared<const OwnSource>(std::move(samples));
 }
 
+Status open(const std::string &path, std::span<const dlc_option> options,
+            dlc_dataset *&made) {
+  std::vector<KeptOption> kept;
+  for (const dlc_option &option : options)
+    kept.push_back({text(option.name),
+                    option.value ? std::optional<std::string>(option.value)
+                                 : std::nullopt});
+  DLC_ASSIGN(const SampleOptions samples, withOptions({}, kept));
+  DLC_ASSIGN(auto sources, openSources(path, samples));
+  if (sources.size() > 1)
+    return usageError("'{}' names {} sources of samples, expected one: a "
+                      "trainer takes several by its option 'data'",
+                      path, sources.size());
+  made = new dlc_dataset{std::move(sources[0]), std::move(kept)};
+  return {};
+}
+
+Given placeGiven(dlc_dataset **made) {
+  return {made, "the place for the data set"};
+}
+
 } // namespace
 
 dlc_code dlc_dataset_open(const char *path, dlc_dataset **made) {
@@ -172,54 +189,43 @@ dlc_code dlc_dataset_open(const char *path, dlc_dataset **made) {
 
 dlc_code dlc_dataset_open_with(const char *path, const dlc_option *options,
                                size_t count, dlc_dataset **made) {
-  return call(text(path), [&]() -> Status {
-    DLC_TRY(expectGiven(made, "the place for the data set"));
-    if (count > 0)
-      DLC_TRY(expectGiven(options, "the list of options"));
-    std::vector<KeptOption> kept;
-    for (size_t i = 0; i < count; ++i)
-      kept.push_back({text(options[i].name),
-                      options[i].value
-                          ? std::optional<std::string>(options[i].value)
-                          : std::nullopt});
-    DLC_ASSIGN(const SampleOptions samples, withOptions({}, kept));
-    DLC_ASSIGN(auto sources, openSources(text(path), samples));
-    if (sources.size() > 1)
-      return usageError("'{}' names {} sources of samples, expected one: a "
-                        "trainer takes several by its option 'data'",
-                        text(path), sources.size());
-    *made = new dlc_dataset{std::move(sources[0]), std::move(kept)};
-    return {};
-  });
+  return call("a data set",
+              {{path, "the path"},
+               {options, count, "the list of options"},
+               placeGiven(made)},
+              [&] {
+                return open(path, {options, count}, *made);
+              });
 }
 
 dlc_code dlc_dataset_from_arrays(const dlc_tensor *arrays, size_t count,
                                  dlc_dataset **made) {
-  return call("a data set", [&] {
-    return ofArrays({arrays, count}, nullptr, made);
-  });
+  return call("a data set", {{arrays, "the list of arrays"}, placeGiven(made)},
+              [&] {
+                return ofArrays({arrays, count}, nullptr, made);
+              });
 }
 
 dlc_code dlc_dataset_from_views(const dlc_tensor *arrays, size_t count,
                                 void (*release)(void *user), void *user,
                                 dlc_dataset **made) {
-  return call("a data set", [&]() -> Status {
-    auto owner = std::make_shared<Lent>();
-    DLC_TRY(ofArrays({arrays, count}, owner, made));
-    owner->release = release; // from now on it is called
-    owner->user = user;
-    return {};
-  });
+  return call("a data set", {{arrays, "the list of arrays"}, placeGiven(made)},
+              [&]() -> Status {
+                auto owner = std::make_shared<Lent>();
+                DLC_TRY(ofArrays({arrays, count}, owner, made));
+                owner->release = release; // from now on it is called
+                owner->user = user;
+                return {};
+              });
 }
 
 dlc_code dlc_dataset_from_source(const dlc_source *source, dlc_dataset **made) {
-  return call("a data set", [&]() -> Status {
-    DLC_TRY(expectGiven(made, "the place for the data set"));
-    DLC_TRY(expectGiven(source, "the source"));
-    DLC_ASSIGN(auto own, ownSource(*source));
-    *made = new dlc_dataset{std::move(own)};
-    return {};
-  });
+  return call("a data set", {{source, "the source"}, placeGiven(made)},
+              [&]() -> Status {
+                DLC_ASSIGN(auto own, ownSource(*source));
+                *made = new dlc_dataset{std::move(own)};
+                return {};
+              });
 }
 
 void dlc_dataset_close(dlc_dataset *dataset) { delete dataset; }

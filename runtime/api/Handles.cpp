@@ -28,8 +28,19 @@ dlc_code end(const Status &status) noexcept {
   return static_cast<dlc_code>(status.code());
 }
 
-Status expectGiven(const void *pointer, std::string_view what) {
-  return pointer ? Status() : usageError("{} is null", what);
+Status expectGiven(AllGiven given) {
+  for (const Given &one : given)
+    if (!one.pointer)
+      return usageError("{} is null", one.what);
+  return {};
+}
+
+Result<std::vector<int64_t>> shapeOf(const dlc_tensor &tensor) {
+  constexpr int32_t kMost = 64;
+  if (tensor.rank < 0 || tensor.rank > kMost ||
+      (tensor.rank > 0 && !tensor.shape))
+    return usageError("array '{}' has no shape", text(tensor.name));
+  return std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank);
 }
 
 std::optional<DType> typeOf(dlc_dtype dtype) {
@@ -70,10 +81,14 @@ const char *dlc_version(void) { return dlcVersion().data(); }
 const char *dlc_message(void) { return lastMessage.c_str(); }
 
 void dlc_set_log(dlc_log log, void *user) {
-  if (!log)
-    return setLogSink({});
-  setLogSink([log, user](LogLevel level, std::string_view line) {
-    log(user, static_cast<dlc_level>(level), std::string(line).c_str());
+  (void)api::call("a log", {}, [&]() -> Status {
+    if (log)
+      setLogSink([log, user](LogLevel level, std::string_view line) {
+        log(user, static_cast<dlc_level>(level), std::string(line).c_str());
+      });
+    else
+      setLogSink({});
+    return {};
   });
 }
 

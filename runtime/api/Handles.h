@@ -29,16 +29,51 @@ namespace dlc::api {
 // Keeps the message for dlc_message(); the code.
 dlc_code end(const Status &status) noexcept;
 
-// body()'s outcome, or that of what it throws, as a function of dlc.h ends.
-template <class F> dlc_code call(std::string_view doing, F &&body) noexcept {
-  return end(guarded(doing, std::forward<F>(body)));
+// A pointer that a function must be given, and what it is in messages.
+struct Given {
+  Given(const void *pointer, const char *what) : pointer(pointer), what(what) {}
+  // Of a list, which may be null if it is empty.
+  Given(const void *list, size_t count, const char *what)
+      : Given(count ? list : this, what) {}
+
+  const void *pointer;
+  const char *what;
+};
+using AllGiven = std::initializer_list<Given>;
+
+// Code::Usage if one of them is null.
+Status expectGiven(AllGiven given);
+
+// Every function of dlc.h ends so: Code::Usage if one of `given` is null, else
+// body()'s outcome, or that of what it throws.
+template <class F>
+dlc_code call(std::string_view doing, AllGiven given, F &&body) noexcept {
+  return end(guarded(doing, [&]() -> Status {
+    DLC_TRY(expectGiven(given));
+    return body();
+  }));
 }
 
-// Code::Usage if a pointer that must be given is null.
-Status expectGiven(const void *pointer, std::string_view what);
+// The list that body() returns, or none, and then *count is 0, where it fails.
+template <class F>
+auto list(std::string_view doing, AllGiven given, size_t *count,
+          F &&body) noexcept {
+  decltype(body()) found = nullptr;
+  if (count)
+    *count = 0;
+  (void)call(doing, given, [&]() -> Status {
+    found = body();
+    return {};
+  });
+  return found;
+}
 
 // The name, or "" for null.
 inline std::string text(const char *given) { return given ? given : ""; }
+
+// Of a tensor that a program gives. Code::Usage if it has none, or more
+// dimensions than any tensor.
+Result<std::vector<int64_t>> shapeOf(const dlc_tensor &tensor);
 
 // dlc.h's names for types; nothing for a number that is none of them.
 std::optional<DType> typeOf(dlc_dtype dtype);

@@ -28,8 +28,6 @@ Result<const Option *> find(const OptionTable &table, const std::string &name) {
 
 Result<OptionTable::Given> apply(OptionTable &table, const dlc_option *options,
                                  size_t count) {
-  if (count > 0)
-    DLC_TRY(expectGiven(options, "the list of options"));
   OptionTable::Given given;
   for (size_t i = 0; i < count; ++i) {
     DLC_ASSIGN(const Option *option, find(table, text(options[i].name)));

@@ -81,19 +81,14 @@ const ListedRows &trainerRows() {
 } // namespace dlc::api
 
 const dlc_option_row *dlc_options(const char *of, size_t *count) {
-  const std::string what = dlc::api::text(of);
-  if (count)
-    *count = 0;
-  const dlc_option_row *found = nullptr;
-  // Only memory can be lacking.
-  (void)dlc::api::call("options", [&]() -> dlc::Status {
-    if (what == "dataset")
-      found = dlc::api::datasetRows().get(count);
-    else if (what == "session")
-      found = dlc::api::sessionRows().get(count);
-    else if (what == "trainer")
-      found = dlc::api::trainerRows().get(count);
-    return {};
-  });
-  return found;
+  using namespace dlc::api;
+  return list("options", {{of, "the name"}}, count,
+              [&]() -> const dlc_option_row * {
+                const std::string_view what = of;
+                if (what == "dataset")
+                  return datasetRows().get(count);
+                if (what == "session")
+                  return sessionRows().get(count);
+                return what == "trainer" ? trainerRows().get(count) : nullptr;
+              });
 }

@@ -30,8 +30,8 @@ const plan::TensorType &portType(const plan::Program &program,
   return program.buffers(static_cast<int>(port.buffer())).type();
 }
 
-void list(TensorList &to, const std::string &name,
-          const plan::TensorType &type) {
+void add(TensorList &to, const std::string &name,
+         const plan::TensorType &type) {
   to.add(name, *plan::dtypeOf(type.dtype()),
          {type.shape().begin(), type.shape().end()}, nullptr,
          plan::bytesOf(type).value_or(0));
@@ -47,16 +47,21 @@ Status open(dlc_session &made, const std::string &path,
   const plan::Plan &plan = made.session->executor().plan();
   for (const plan::Program &program : plan.programs())
     for (const plan::Port &port : program.inputs())
-      list(made.inputs[program.name()], port.name(), portType(program, port));
+      add(made.inputs[program.name()], port.name(), portType(program, port));
   for (const plan::State &state : plan.states())
-    list(made.states, state.name(), state.type());
+    add(made.states, state.name(), state.type());
   return {};
+}
+
+const dlc_tensor *inputsOf(dlc_session &s, const std::string &program,
+                           size_t *count) {
+  const auto found = s.inputs.find(program);
+  return found == s.inputs.end() ? nullptr : found->second.get(count);
 }
 
 Status checkInput(const dlc_tensor &given, const dlc_tensor &expected) {
   const auto type = typeOf(given.dtype);
-  const std::vector<int64_t> shape(
-      given.shape, given.shape + (given.shape ? given.rank : 0));
+  DLC_ASSIGN(const auto shape, shapeOf(given));
   const std::vector<int64_t> right(expected.shape,
                                    expected.shape + expected.rank);
   if (type != typeOf(expected.dtype) || shape != right)
@@ -76,9 +81,10 @@ Result<int> sizeOf(const dlc_session &s, const dlc_tensor *given,
   if (plan::countSizes(plan) == 1 || !given)
     return 0;
   Shapes shapes;
-  for (size_t i = 0; i < count; ++i)
-    shapes.emplace_back(given[i].shape,
-                        given[i].shape + (given[i].shape ? given[i].rank : 0));
+  for (size_t i = 0; i < count; ++i) {
+    DLC_ASSIGN(auto shape, shapeOf(given[i]));
+    shapes.push_back(std::move(shape));
+  }
   return findSize(plan, "train_step", shapes);
 }
 
@@ -106,14 +112,14 @@ Status expectLength(dlc_session &s) {
 Status trainStep(dlc_session &s, const dlc_tensor *given, size_t count,
                  int *updated) {
   size_t expected = 0;
-  const dlc_tensor *inputs = dlc_session_inputs(&s, "train_step", &expected);
+  const dlc_tensor *inputs = inputsOf(s, "train_step", &expected);
   if (!inputs)
     return failed("the model has no training program, or one for several "
                   "ranks: dlc_trainer trains those");
   DLC_ASSIGN(const int size, sizeOf(s, given, count));
   const std::string &program =
       findProgram(s.session->plan(), "train_step", size)->name();
-  inputs = dlc_session_inputs(&s, program.c_str(), &expected);
+  inputs = inputsOf(s, program, &expected);
   if (count != expected || !given)
     return usageError("train_step takes {} inputs, found {}", expected,
                       given ? count : 0);
@@ -176,99 +182,127 @@ Status expectState(const dlc_session &s, const std::string &name,
   return usageError("no state '{}'{}", name, suggestion(name, names));
 }
 
+Status evaluate(dlc_session &s, const dlc_dataset &samples,
+                dlc_evaluation &result) {
+  DLC_ASSIGN(const Dataset dataset, open(s, samples, "eval_step"));
+  DLC_ASSIGN(const EvalResult found, s.session->evaluate(dataset));
+  result = {found.loss, found.accuracy.has_value(), found.accuracy.value_or(0),
+            found.samples};
+  return {};
+}
+
+Given given(const dlc_session *session) { return {session, "the session"}; }
+Given stateGiven(const char *name) { return {name, "the state's name"}; }
+
 } // namespace
 
 dlc_code dlc_session_open(const char *path, const dlc_option *options,
                           size_t count, dlc_session **made) {
-  return call("a session", [&]() -> Status {
-    DLC_TRY(expectGiven(path, "the path"));
-    DLC_TRY(expectGiven(made, "the place for the session"));
-    auto session = std::make_unique<dlc_session>();
-    DLC_TRY(open(*session, path, options, count));
-    *made = session.release();
-    return {};
-  });
+  return call("a session",
+              {{path, "the path"},
+               {options, count, "the list of options"},
+               {made, "the place for the session"}},
+              [&]() -> Status {
+                auto session = std::make_unique<dlc_session>();
+                DLC_TRY(open(*session, path, options, count));
+                *made = session.release();
+                return {};
+              });
 }
 
 void dlc_session_close(dlc_session *session) { delete session; }
 
 const dlc_tensor *dlc_session_inputs(dlc_session *session, const char *program,
                                      size_t *count) {
-  if (count)
-    *count = 0;
-  const auto found = session->inputs.find(text(program));
-  return found == session->inputs.end() ? nullptr : found->second.get(count);
+  return list("the inputs", {given(session), {program, "the program"}}, count,
+              [&] { return inputsOf(*session, program, count); });
 }
 
 dlc_code dlc_session_train_step(dlc_session *session, const dlc_tensor *inputs,
                                 size_t count, int *updated) {
   return call("a training step",
+              {given(session), {inputs, count, "the list of inputs"}},
               [&] { return trainStep(*session, inputs, count, updated); });
 }
 
 dlc_code dlc_session_metric(dlc_session *session, const char *name,
                             double *value) {
-  return call("a metric", [&]() -> Status {
-    DLC_TRY(expectGiven(value, "the place for the value"));
-    DLC_ASSIGN(*value, metric(*session, text(name)));
-    return {};
-  });
+  return call("a metric",
+              {given(session),
+               {name, "the metric's name"},
+               {value, "the place for the value"}},
+              [&]() -> Status {
+                DLC_ASSIGN(*value, metric(*session, name));
+                return {};
+              });
 }
 
 void dlc_session_on_batch(dlc_session *session, int (*batch)(void *user),
                           void *user) {
-  session->session->setGoesOn(batch ? [batch, user] { return batch(user) == 0; }
+  (void)call("a callback", {given(session)}, [&]() -> Status {
+    session->session->setGoesOn(batch
+                                    ? [batch, user] { return batch(user) == 0; }
                                     : std::function<bool()>());
+    return {};
+  });
 }
 
 dlc_code dlc_session_evaluate(dlc_session *session, const dlc_dataset *samples,
                               dlc_evaluation *result) {
-  return call("evaluation", [&]() -> Status {
-    DLC_TRY(expectGiven(samples, "the data set"));
-    DLC_TRY(expectGiven(result, "the place for the result"));
-    DLC_ASSIGN(const Dataset dataset, open(*session, *samples, "eval_step"));
-    DLC_ASSIGN(const EvalResult found, session->session->evaluate(dataset));
-    *result = {found.loss, found.accuracy.has_value(),
-               found.accuracy.value_or(0), found.samples};
-    return {};
-  });
+  return call("evaluation",
+              {given(session),
+               {samples, "the data set"},
+               {result, "the place for the result"}},
+              [&] { return evaluate(*session, *samples, *result); });
 }
 
 dlc_code dlc_session_predict(dlc_session *session, const dlc_dataset *samples,
                              const dlc_tensor **outputs, size_t *count) {
-  return call("prediction", [&]() -> Status {
-    DLC_TRY(expectGiven(samples, "the data set"));
-    DLC_TRY(expectGiven(outputs, "the place for the outputs"));
-    DLC_TRY(predict(*session, *samples));
-    *outputs = session->outputList.get(count);
-    return {};
-  });
+  return call("prediction",
+              {given(session),
+               {samples, "the data set"},
+               {outputs, "the place for the outputs"}},
+              [&]() -> Status {
+                DLC_TRY(predict(*session, *samples));
+                *outputs = session->outputList.get(count);
+                return {};
+              });
 }
 
 const dlc_tensor *dlc_session_states(dlc_session *session, size_t *count) {
-  return session->states.get(count);
+  return list("the states", {given(session)}, count,
+              [&] { return session->states.get(count); });
 }
 
 dlc_code dlc_session_read(dlc_session *session, const char *state, void *to,
                           uint64_t bytes) {
-  return call("reading a state", [&]() -> Status {
-    DLC_TRY(expectState(*session, text(state), bytes));
-    return session->session->executor().readState(state, to, bytes);
-  });
+  return call("reading a state",
+              {given(session),
+               stateGiven(state),
+               {to, bytes, "the place for the state"}},
+              [&]() -> Status {
+                DLC_TRY(expectState(*session, state, bytes));
+                return session->session->executor().readState(state, to, bytes);
+              });
 }
 
 dlc_code dlc_session_write(dlc_session *session, const char *state,
                            const void *from, uint64_t bytes) {
-  return call("writing a state", [&]() -> Status {
-    DLC_TRY(expectState(*session, text(state), bytes));
-    return session->session->executor().writeState(state, from, bytes);
-  });
+  return call(
+      "writing a state",
+      {given(session), stateGiven(state), {from, bytes, "the state's content"}},
+      [&]() -> Status {
+        DLC_TRY(expectState(*session, state, bytes));
+        return session->session->executor().writeState(state, from, bytes);
+      });
 }
 
 dlc_code dlc_session_save(dlc_session *session, const char *path) {
-  return end(session->session->save(text(path)).status());
+  return call("saving states", {given(session), {path, "the path"}},
+              [&] { return session->session->save(path).status(); });
 }
 
 dlc_code dlc_session_load(dlc_session *session, const char *path) {
-  return end(session->session->load(text(path)));
+  return call("loading states", {given(session), {path, "the path"}},
+              [&] { return session->session->load(path); });
 }

@@ -169,12 +169,11 @@ dlc_code dlc_trainer_open(const char *model, const dlc_dataset *train,
                           const dlc_dataset *val, const dlc_option *options,
                           size_t count, const dlc_callbacks *callbacks,
                           dlc_trainer **made) {
-  return call("a trainer", [&]() -> Status {
-    DLC_TRY(expectGiven(made, "the place for the trainer"));
+  const AllGiven all = {{options, count, "the list of options"},
+                        {made, "the place for the trainer"}};
+  return call("a trainer", all, [&]() -> Status {
     TrainHooks hooks = hooksOf(train, val, callbacks);
     LaunchFlags launch;
-    if (count > 0)
-      DLC_TRY(expectGiven(options, "the list of options"));
     DLC_ASSIGN(TrainOptions chosen, optionsOf(text(model), hooks, {train, val},
                                               launch, {options, count}));
     auto trainer = std::make_unique<dlc_trainer>();
@@ -185,7 +184,8 @@ dlc_code dlc_trainer_open(const char *model, const dlc_dataset *train,
 }
 
 dlc_code dlc_trainer_run(dlc_trainer *trainer, dlc_run *result) {
-  return call("training", [&] { return run(*trainer, result); });
+  return call("training", {{trainer, "the trainer"}},
+              [&] { return run(*trainer, result); });
 }
 
 void dlc_trainer_close(dlc_trainer *trainer) { delete trainer; }

@@ -6,7 +6,9 @@
 
    Errors. A function that can fail returns DLC_OK (0) or the code of what went
    wrong; dlc_message() then says it in words. Nothing throws, nothing ends the
-   process.
+   process. A handle, buffer or text that is null is DLC_USAGE, or an empty list
+   where a list is returned, unless a comment says that it may be null; a list
+   without elements, a place for a `count` and a `user` may be.
    Ownership. What a function makes through a pointer to a handle is the
    caller's, to be given back by dlc_..._close(), which takes null. What a
    function returns otherwise belongs to the handle, until the call that its
