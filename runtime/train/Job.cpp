@@ -446,10 +446,13 @@ void Job::tellOfOtherRanks() const {
     return;
   Sampling old = sampling;
   old.world = before;
-  warning("{} instead of {} {} on from step {}: {} samples a step instead of "
+  // Before the first checkpoint nothing tells what ranks there were.
+  warning("{} instead of {}{} {} on from step {}: {} samples a step instead of "
           "{}; steps and learning rates stay as they were",
-          ranksText(sampling), before, sampling.world == 1 ? "goes" : "go",
-          progress.step, sampling.samplesOfUpdate(), old.samplesOfUpdate());
+          ranksText(sampling), before,
+          progress.step > 0 ? "" : ", which the model was compiled for,",
+          sampling.world == 1 ? "goes" : "go", progress.step,
+          sampling.samplesOfUpdate(), old.samplesOfUpdate());
 }
 
 void Job::tellOfReductions() const {

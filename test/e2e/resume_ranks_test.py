@@ -48,6 +48,14 @@ class ResumeRanks(dlc.TestCase):
         self.assertEqual(self.place(19), (1, 1150, 1))
         self.assertEqual(dlc.Run(self.path("run")).metrics("step").tolist(), list(range(1, 20)))
 
+    def test_no_checkpoint_yet(self):
+        """Nothing says what ranks a run had before its first checkpoint: they are not claimed."""
+        self.begin(3, steps=1, batch=50)
+        shutil.rmtree(self.path("run/checkpoint-1"))
+        err = self.resume(ranks=2, steps=2)
+        self.assertIn("2 ranks instead of 3, which the model was compiled for, go on from step 0: 100 samples a step "
+                      "instead of 150; ", err)
+
     def test_mean_over_the_ranks_that_are_there(self):
         """A step of two ranks is that of one rank with the rows of both, from the same weights."""
         run = self.begin(4, steps=3, batch=25, momentum=0, shuffle="off")

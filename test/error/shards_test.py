@@ -57,6 +57,8 @@ class BadShards(dlc.TestCase):
                 (GOOD + [("x.png", PNG), ("x.cls", b"-1")], "'x.cls' holds '-1'"),
                 (GOOD + [("x.png", PNG), ("x.cls", b"1" * 40)], "'x.cls' holds '1111"),
                 (GOOD + [("x.png", PNG), ("x.jpg", PNG)], "sample 'x' has two pictures"),
+                (GOOD + [("x.png", PNG), ("x.cls", b"1"), ("x.cls", b"2")], "sample 'x' has two classes"),
+                (GOOD + [("x.cls", b"1"), ("x.cls", b"1"), ("x.png", PNG)], "sample 'x' has two classes"),
                 (GOOD + [("x.txt", b"a"), ("x.cls", b"1")], r"sample 'x' has no picture, expected \.jpg, .*, found \.txt"),
                 (GOOD + [("x.png", b"?"), ("x.cls", b"1")], r"a\.tar/x\.png': is no picture"),
                 (GOOD[::2], "has no array 'y'"),

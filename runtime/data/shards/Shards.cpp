@@ -136,6 +136,8 @@ private:
   }
 
   Status readClass(const TarMember &member) {
+    if (sample_.label >= 0)
+      return failed("sample '{}' has two classes", printable(key_));
     constexpr uint64_t kMost = 32;
     std::string_view text(reinterpret_cast<const char *>(bytes_.data()) +
                               member.offset,
