@@ -199,7 +199,7 @@ bool readPrefixes(const ParquetColumn &column, Bytes from, uint64_t count,
   const auto taken = readDeltas(from, count, shared);
   if (!taken || !readLengths(from.subspan(*taken), count, rests))
     return false;
-  constexpr uint64_t kMost = uint64_t(1) << 30;
+  constexpr uint64_t kMost = uint64_t(64) << 20;
   uint64_t bytes = 0, before = 0;
   for (size_t i = 0; i < count; ++i) {
     if (shared[i] < 0 || uint64_t(shared[i]) > before)

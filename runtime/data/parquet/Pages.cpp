@@ -20,7 +20,6 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr int64_t kData = 0, kIndex = 1, kDictionary = 2, kDataV2 = 3;
-constexpr int64_t kMostPage = 1 << 30; // bytes
 
 Status damagedPage() { return failed("a page is damaged"); }
 
@@ -132,8 +131,16 @@ Result<PageReader::PageHead> PageReader::readHead() {
   if (!reader.ok() || head.stored < 0 || head.bytes < 0 ||
       uint64_t(head.stored) > rest.size() - reader.taken())
     return damagedPage();
-  if (head.bytes > kMostPage)
-    return failed("it has a page of more than 1 GiB: write smaller ones");
+  // Indices, levels and values of entries beside what is compressed.
+  constexpr int64_t kMostPage = 16 << 20, kMostEntries = 2 << 20;
+  if (head.bytes > kMostPage + 32 * head.stored ||
+      head.entries > kMostEntries + 4 * head.stored)
+    return failed("it has a page of {} bytes and {} entries in {} bytes: write "
+                  "smaller ones",
+                  head.bytes, head.entries, head.stored);
+  DLC_TRY(file_.decode(uint64_t(head.bytes) +
+                       uint64_t(std::max<int64_t>(head.entries, 0)) *
+                           (8 + 8 * uint64_t(column_.mostRepetition))));
   head.content = rest.subspan(reader.taken(), size_t(head.stored));
   at_ += reader.taken() + head.content.size();
   if (head.crc &&
@@ -154,6 +161,7 @@ Status PageReader::readDictionary(const PageHead &head) {
   // PLAIN, by its old name, too.
   DLC_TRY(readValues(head.encoding == 2 ? 0 : int(head.encoding), column_,
                      dictionaryPage_, uint64_t(head.entries), dictionary_));
+  DLC_TRY(file_.decode(dictionary_.held.size()));
   return interpret(dictionary_);
 }
 
@@ -166,9 +174,10 @@ Status PageReader::readPage(const PageHead &head, ColumnPage &to) {
   // Of the newer kind of page levels stand before what is compressed.
   size_t before = 0;
   if (head.type == kDataV2) {
-    if (head.definitionBytes < 0 || head.repetitionBytes < 0 ||
-        head.definitionBytes + head.repetitionBytes >
-            std::min(head.stored, head.bytes))
+    const int64_t most = std::min(head.stored, head.bytes);
+    if (head.definitionBytes < 0 || head.definitionBytes > most ||
+        head.repetitionBytes < 0 ||
+        head.repetitionBytes > most - head.definitionBytes)
       return damagedPage();
     before = size_t(head.definitionBytes + head.repetitionBytes);
   }
@@ -224,6 +233,7 @@ Status PageReader::readData(const PageHead &head, Bytes from, ColumnPage &to) {
   constexpr int64_t kOldDictionary = 2, kDictionaryIndices = 8;
   if (head.encoding != kOldDictionary && head.encoding != kDictionaryIndices) {
     DLC_TRY(readValues(int(head.encoding), column_, from, count, to.values));
+    DLC_TRY(file_.decode(to.values.held.size()));
     return interpret(to.values);
   }
   if (count == 0)
@@ -240,6 +250,10 @@ Status PageReader::readData(const PageHead &head, Bytes from, ColumnPage &to) {
   pick(dictionary_.whole, to.values.whole);
   pick(dictionary_.numbers, to.values.numbers);
   pick(dictionary_.texts, to.values.texts);
+  uint64_t bytes = 0; // a long one may be picked by every row
+  for (const std::string_view text : to.values.texts)
+    bytes += text.size();
+  DLC_TRY(file_.decode(bytes));
   const size_t found = to.values.whole.size() + to.values.numbers.size() +
                        to.values.texts.size();
   return found == count ? Status() : damagedPage();

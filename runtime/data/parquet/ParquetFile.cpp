@@ -170,7 +170,7 @@ public:
       return false;
     const int64_t children = elements_[at_++].children;
     for (int64_t i = 0; i < children; ++i)
-      if (!add("", 0, 0, false, false))
+      if (!add("", 0, 0, 0, false, false))
         return false;
     return at_ == elements_.size();
   }
@@ -178,9 +178,10 @@ public:
 private:
   // The element at `at_` and what is below it; `isUnnamed`: a list's own, which
   // people do not see.
-  bool add(const std::string &parent, int definition, int repetition,
+  bool add(const std::string &parent, int depth, int definition, int repetition,
            bool isUnnamed, bool isMap) {
-    if (at_ >= elements_.size() || definition > 60)
+    constexpr int kMostDepth = 60;
+    if (at_ >= elements_.size() || depth > kMostDepth)
       return false;
     const SchemaElement &element = elements_[at_++];
     definition += element.repetition != 0;
@@ -188,11 +189,14 @@ private:
     const std::string name = isUnnamed        ? parent
                              : parent.empty() ? element.name
                                               : parent + "." + element.name;
+    constexpr size_t kMostNames = 16 << 20; // bytes of all paths
+    if ((names_ += name.size()) > kMostNames)
+      return false;
     if (element.type)
       return addColumn(element, name, definition, repetition, isMap);
     const int16_t logical = logicalOf(element);
     for (int64_t i = 0; i < element.children; ++i)
-      if (!add(name, definition, repetition,
+      if (!add(name, depth + 1, definition, repetition,
                isListsOwn(element, logical, isUnnamed),
                isMap || logical == kMap))
         return false;
@@ -232,7 +236,7 @@ private:
 
   const std::vector<SchemaElement> &elements_;
   std::vector<ParquetColumn> &columns_;
-  size_t at_ = 0;
+  size_t at_ = 0, names_ = 0;
 };
 
 // A chunk and what its column is said to be.
@@ -299,6 +303,8 @@ public:
     reader.eachField([&](int16_t id, ThriftType type) {
       if (id == 2)
         reader.eachElement(type, [&](ThriftType of) {
+          if (!mayMake(size))
+            return;
           schema_.push_back(of == ThriftType::Struct ? readElement(reader)
                                                      : SchemaElement());
           if (of != ThriftType::Struct)
@@ -307,13 +313,17 @@ public:
       else if (id == 3)
         file_.rows = uint64_t(reader.integer(type));
       else if (id == 4)
-        reader.eachElement(type, [&](ThriftType of) { addGroup(reader, of); });
+        reader.eachElement(type, [&](ThriftType of) {
+          if (mayMake(size))
+            addGroup(reader, of, size);
+        });
       else if (id == 5)
         reader.eachElement(type, [&](ThriftType of) { addNote(reader, of); });
       else
         reader.skip(type);
     });
-    if (!reader.ok() || !SchemaTree(schema_, file_.columns).read())
+    if (!reader.ok() || made_ > size ||
+        !SchemaTree(schema_, file_.columns).read())
       return damaged();
     return check();
   }
@@ -321,7 +331,10 @@ public:
 private:
   static Status damaged() { return failed("its footer is damaged"); }
 
-  void addGroup(ThriftReader &reader, ThriftType type) {
+  // Each element of the schema, group and chunk takes some bytes of a footer.
+  bool mayMake(uint32_t footer) { return (made_ += 8) <= footer; }
+
+  void addGroup(ThriftReader &reader, ThriftType type, uint32_t footer) {
     if (type != ThriftType::Struct)
       return reader.skip(type);
     groups_.emplace_back();
@@ -329,7 +342,7 @@ private:
     reader.eachField([&](int16_t id, ThriftType of) {
       if (id == 1)
         reader.eachElement(of, [&](ThriftType chunk) {
-          if (chunk == ThriftType::Struct)
+          if (chunk == ThriftType::Struct && mayMake(footer))
             groups_.back().push_back(readChunk(reader));
           else
             reader.skip(chunk);
@@ -359,7 +372,7 @@ private:
   }
 
   Status check() {
-    std::optional<uint64_t> rows = 0;
+    std::optional<uint64_t> rows = 0, stored = 0;
     for (size_t i = 0; i < groups_.size(); ++i) {
       ParquetGroup &group = file_.groups[i];
       if (groups_[i].size() != file_.columns.size())
@@ -369,6 +382,10 @@ private:
         return damaged();
       for (size_t column = 0; column < groups_[i].size(); ++column) {
         DLC_TRY(checkChunk(groups_[i][column], file_.columns[column], group));
+        // Chunks that share bytes would be decoded again and again.
+        stored = checkedAdd(*stored, groups_[i][column].chunk.size);
+        if (!stored || *stored > footer_)
+          return damaged();
         group.chunks.push_back(groups_[i][column].chunk);
       }
     }
@@ -394,11 +411,21 @@ private:
 
   ParquetFile &file_;
   size_t footer_ = 0;
+  uint64_t made_ = 0;
   std::vector<SchemaElement> schema_;
   std::vector<std::vector<ReadChunk>> groups_;
 };
 
 } // namespace
+
+Status ParquetFile::decode(uint64_t bytes) const {
+  const uint64_t most = (uint64_t(512) << 20) + 128 * file.size();
+  if (decoded->fetch_add(bytes) + bytes <= most)
+    return {};
+  return limitExceeded("its pages claim more than {} bytes for a file of {}: "
+                       "store it with less compression",
+                       most, file.size());
+}
 
 Result<ParquetFile> openParquet(const std::string &path) {
   ParquetFile file;

@@ -5,6 +5,8 @@
 
 #include "runtime/base/files/Files.h"
 
+#include <atomic>
+#include <memory>
 #include <vector>
 
 namespace dlc {
@@ -65,6 +67,18 @@ struct ParquetFile {
   uint64_t rows = 0;
   // What its writer noted under "huggingface", JSON; empty: nothing.
   std::string features;
+  // What was decoded of it, in bytes, by all threads: a few bytes can claim
+  // much, again and again.
+  std::shared_ptr<std::atomic<uint64_t>> decoded =
+      std::make_shared<std::atomic<uint64_t>>(0);
+
+  // How many numbers, and bytes of pictures or names, its rows may be.
+  uint64_t mostNumbers() const { return (4 << 20) + 8 * file.size(); }
+  uint64_t rowCount() const { return rows; }
+  uint64_t mostText() const { return (64 << 20) + 32 * file.size(); }
+  // Code::Limit when with these all passes have decoded more than 512 MiB and
+  // 128 times the file.
+  Status decode(uint64_t bytes) const;
 };
 
 // Errors name the file: not Parquet, damaged, encrypted.

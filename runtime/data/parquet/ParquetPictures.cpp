@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace dlc {
 namespace {
@@ -152,12 +153,16 @@ public:
 
   // Two passes, so that no more than a page is held beside the result.
   Status readPictures(size_t column, uint64_t held) {
+    const uint64_t most = table_->sum(&ParquetFile::mostText);
+    if (table_->sum(&ParquetFile::rowCount) >
+        table_->sum(&ParquetFile::mostNumbers))
+      return tooLarge("rows");
     DLC_TRY(eachRow(*table_, column, [&](const RowValues *values) -> Status {
       const size_t size = bytesOf(values).size();
       if (size > kMaxPictureFile)
         return failed("{} bytes, expected at most {}", size, kMaxPictureFile);
       offsets_.push_back(offsets_.back() + size);
-      return {};
+      return offsets_.back() <= most ? Status() : tooLarge("pictures");
     }));
     DLC_ASSIGN(Cells cells, Cells::make((offsets_.back() + 7) / 8, held));
     bytes_ = std::make_shared<const Cells>(std::move(cells));
@@ -183,26 +188,32 @@ public:
       return failed("column '{}' has no classes, expected whole numbers or "
                     "names; --columns=y:... names another",
                     printable(of.name));
-    std::vector<std::string> names;
+    std::map<std::string, int64_t, std::less<>> names; // as they come
+    uint64_t bytes = 0;
     DLC_TRY(eachRow(*table_, column, [&](const RowValues *values) -> Status {
       if (!values)
         return failed("no value");
-      if (isText)
-        names.push_back(values->texts[0]);
-      else
+      if (!isText) {
         labels_.push_back(values->whole[0]);
-      return {};
+        return {};
+      }
+      const auto [name, isNew] =
+          names.emplace(values->texts[0], int64_t(names.size()));
+      labels_.push_back(name->second);
+      bytes += isNew ? name->first.size() : 0;
+      return bytes <= table_->sum(&ParquetFile::mostText)
+                 ? Status()
+                 : tooLarge("names of classes");
     }));
     if (isWhole)
       return nameNumbers(of.name);
-    classes_ = names;
-    std::sort(classes_.begin(), classes_.end());
-    classes_.erase(std::unique(classes_.begin(), classes_.end()),
-                   classes_.end());
-    for (const std::string &name : names)
-      labels_.push_back(
-          std::lower_bound(classes_.begin(), classes_.end(), name) -
-          classes_.begin());
+    std::vector<int64_t> numbers(names.size()); // by their order
+    for (const auto &[name, number] : names) {
+      numbers[size_t(number)] = int64_t(classes_.size());
+      classes_.push_back(name);
+    }
+    for (int64_t &label : labels_)
+      label = numbers[size_t(label)];
     return {};
   }
 
@@ -248,6 +259,11 @@ public:
   }
 
 private:
+  Status tooLarge(std::string_view what) const {
+    return limitExceeded("'{}': its {} are too many for its size: store it "
+                         "with less compression",
+                         table_->name(), what);
+  }
   std::span<std::byte> bytesAt(size_t row) const {
     const uint64_t size = offsets_[row + 1] - offsets_[row];
     if (size == 0)

@@ -86,8 +86,10 @@ public:
     for (const ParquetFile &file : table_.files())
       count_ += file.rows;
     const auto cells = checkedMul(count_, rows_->width);
-    if (!cells)
-      return limitExceeded("'{}' is too large", table_.name());
+    if (!cells || *cells > table_.sum(&ParquetFile::mostNumbers))
+      return limitExceeded("'{}' has too many numbers for its size: store it "
+                           "with less compression, or as .npz",
+                           table_.name());
     auto made = Cells::make(*cells, held);
     if (!made)
       return made.status().withContext(fmt::format("'{}'", table_.name()));

@@ -21,6 +21,14 @@ public:
 
   const std::vector<ParquetFile> &files() const { return files_; }
 
+  // Of what `each`, a function of a file, says.
+  uint64_t sum(uint64_t (ParquetFile::*each)() const) const {
+    uint64_t all = 0;
+    for (const ParquetFile &file : files_)
+      all += (file.*each)();
+    return all;
+  }
+
   std::vector<std::string> paths() const override;
   Result<std::shared_ptr<const TableRows>>
   rows(const std::vector<ColumnUse> &uses, const ClassNumbers &classes,

@@ -53,6 +53,7 @@ public:
     expect(type == ThriftType::List || type == ThriftType::Set);
     const uint8_t head = ok_ ? byte() : 0;
     uint64_t count = head >> 4 == 15 ? varint() : head >> 4;
+    expect(count <= bytes_.size() - at_); // each takes a byte at least
     for (enter(); ok_ && count > 0; --count)
       element(ThriftType(head & 15));
     --depth_;
