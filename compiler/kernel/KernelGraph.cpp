@@ -30,22 +30,17 @@ public:
   Builder(KernelGraph &graph, std::string &why)
       : graph(graph), forms(graph), why(why) {}
 
-  bool run(Block &block) {
-    auto yield = dyn_cast<ir::YieldOp>(block.getTerminator());
-    if (!yield)
-      return fail("expected a block that ends in dlc.yield");
-    for (Operation &op : block)
-      for (Type t :
-           llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes()))
+  bool run(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
+    inside.insert(ops.begin(), ops.end());
+    for (Operation *op : ops)
+      for (Type t : llvm::concat<const Type>(op->getOperandTypes(),
+                                             op->getResultTypes()))
         if (auto tensor = dyn_cast<RankedTensorType>(t);
             !tensor || !tensor.hasStaticShape())
-          return fail(&op, "expected tensors of static shape");
-    if (!findDomain(block, yield))
+          return fail(op, "expected tensors of static shape");
+    if (!findDomain(ops, outputs))
       return false;
-    for (Value v : yield.getValues())
-      if (!addOutput(v))
-        return false;
-    return true;
+    return llvm::all_of(outputs, [&](Value v) { return addOutput(v); });
   }
 
 private:
@@ -66,24 +61,25 @@ private:
 
   /// What contracts or reduces says what a row is, so it comes first; without
   /// it the loops are those of any output.
-  bool findDomain(Block &block, ir::YieldOp yield) {
-    for (auto product : block.getOps<ir::MatmulOp>())
-      if (!addContraction(product))
+  bool findDomain(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) {
+    for (Operation *op : ops)
+      if (auto product = dyn_cast<ir::MatmulOp>(op);
+          product && !addContraction(product))
         return false;
     // Of one element it is a view, whatever its axes.
-    for (Operation &op : block)
+    for (Operation *op : ops)
       if (auto reduction = dyn_cast<ir::ReductionInterface>(op);
           reduction && reducedCount(reduction) != 1) {
         if (!graph.reduces)
-          addLoops(tensorType(op.getOperand(0)).getShape(),
+          addLoops(tensorType(op->getOperand(0)).getShape(),
                    reduction.reducedAxes());
         graph.reduces = true;
         if (!matchesLoops(reduction))
-          return fail(&op,
+          return fail(op,
                       "reductions of one cluster must run over the same loops");
       }
-    if (!graph.reduces && yield.getValues().size())
-      addLoops(tensorType(yield.getValues().front()).getShape(), {});
+    if (!graph.reduces && outputs.size())
+      addLoops(tensorType(outputs.front()).getShape(), {});
     for (unsigned v = 0; v < graph.variables.size(); ++v)
       (graph.variables[v].reduced ? reduced : kept).push_back(v);
     return true;
@@ -208,7 +204,7 @@ private:
   KernelNode *compute(Value v, ArrayRef<IndexForm> index) {
     Ints shape = tensorType(v).getShape();
     Operation *op = v.getDefiningOp();
-    if (!op)
+    if (!op || !inside.contains(op))
       return load(v, forms.linear(index, shape));
     if (auto gather = dyn_cast<ir::GatherOp>(op))
       return computeGather(gather, index);
@@ -429,6 +425,7 @@ private:
   KernelGraph &graph;
   KernelForms forms;
   std::string &why;
+  llvm::SmallPtrSet<Operation *, 32> inside;
   SmallVector<unsigned> kept, reduced;
   std::map<std::pair<void *, Forms>, KernelNode *> memo;
 };
@@ -437,13 +434,28 @@ private:
 
 std::unique_ptr<KernelGraph> KernelGraph::build(Region &body,
                                                 std::string &why) {
-  auto graph = std::make_unique<KernelGraph>();
   why.clear();
   if (!body.hasOneBlock() || body.front().empty()) {
     why = "expected one block";
     return nullptr;
   }
-  return Builder(*graph, why).run(body.front()) ? std::move(graph) : nullptr;
+  auto yield = dyn_cast<ir::YieldOp>(body.front().getTerminator());
+  if (!yield) {
+    why = "expected a block that ends in dlc.yield";
+    return nullptr;
+  }
+  SmallVector<Operation *> ops;
+  for (Operation &op : body.front().without_terminator())
+    ops.push_back(&op);
+  return build(ops, llvm::to_vector(yield.getValues()), why);
+}
+
+std::unique_ptr<KernelGraph> KernelGraph::build(ArrayRef<Operation *> ops,
+                                                ArrayRef<Value> outputs,
+                                                std::string &why) {
+  auto graph = std::make_unique<KernelGraph>();
+  why.clear();
+  return Builder(*graph, why).run(ops, outputs) ? std::move(graph) : nullptr;
 }
 
 int64_t KernelGraph::extent(bool reduced) const {

@@ -97,6 +97,11 @@ public:
   /// of distinct (tensor, index) pairs, which is at most kMaxNodes.
   static std::unique_ptr<KernelGraph> build(mlir::Region &body,
                                             std::string &why);
+  /// The same of `ops`, in order, that would be a body: what others compute is
+  /// an input. Who joins ops asks here first.
+  static std::unique_ptr<KernelGraph>
+  build(llvm::ArrayRef<mlir::Operation *> ops,
+        llvm::ArrayRef<mlir::Value> outputs, std::string &why);
 
   std::vector<KernelVariable>
       variables; // the loops of D in order, then derived ones

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/lower/fuse/Clusters.h"
+#include "compiler/kernel/KernelGraph.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/fuse/CodeSize.h"
+#include "llvm/ADT/SetVector.h"
 #include <numeric>
 
 using namespace mlir;
@@ -98,12 +100,35 @@ bool Domain::operator==(const Domain &o) const {
                  : !o.reduces && isFull(o.full);
 }
 
-bool Cluster::hasRoomFor(ArrayRef<Operation *> more) const {
+/// Whether `ops` are a kernel's body. What neither reduces nor moves elements
+/// always is.
+static bool isKernel(ArrayRef<Operation *> ops) {
+  if (llvm::none_of(ops, [](Operation *op) {
+        return isReduce(op) || classify(op) == Class::Move;
+      }))
+    return true;
+  llvm::SmallSetVector<Operation *, 32> body(ops.begin(), ops.end());
+  SmallVector<Value> outputs;
+  for (Operation *op : ops) {
+    for (Value r : op->getResults())
+      if (llvm::any_of(r.getUsers(),
+                       [&](Operation *u) { return !body.contains(u); }))
+        outputs.push_back(r);
+    for (Value v : op->getOperands())
+      if (Operation *def = v.getDefiningOp();
+          def && classify(def) == Class::Clone)
+        body.insert(def);
+  }
+  std::string why;
+  return !!KernelGraph::build(body.getArrayRef(), outputs, why);
+}
+
+bool Cluster::mayHold(ArrayRef<Operation *> more) const {
   if (ops.size() + more.size() > kMaxOps)
     return false;
   SmallVector<Operation *> all(ops);
   llvm::append_range(all, more);
-  return codeSize(all) <= kMaxCode;
+  return codeSize(all) <= kMaxCode && isKernel(all);
 }
 
 bool Cluster::isIndexedBy(Operation *op) const {
@@ -169,7 +194,7 @@ bool Clusters::mayJoin(Cluster &c, Cluster &home) const {
       return inside(u) || position.lookup(u) > home.last;
     });
   });
-  return inputs.size() <= kMaxInputs && endsEarlier && home.hasRoomFor(c.ops);
+  return inputs.size() <= kMaxInputs && endsEarlier && home.mayHold(c.ops);
 }
 
 SmallVector<Cluster *> Clusters::fromLast() const {

@@ -58,8 +58,9 @@ struct Cluster {
 
   /// Whether it computes on the results' elements of `reduction`.
   bool finishes(const Cluster &reduction) const;
-  /// Whether its code stays small with `more`.
-  bool hasRoomFor(llvm::ArrayRef<mlir::Operation *> more) const;
+  /// Whether it is one kernel with `more`, whose code is small: fusion joins
+  /// nothing that KernelGraph refuses.
+  bool mayHold(llvm::ArrayRef<mlir::Operation *> more) const;
   /// Whether op's elements are indices of a move of it, maybe moved before.
   bool isIndexedBy(mlir::Operation *op) const;
   /// Whether it should run together with another one that reads the same.

@@ -6,7 +6,9 @@
 //   1. every user of it is in that cluster or stands after the cluster's last
 //      op, so that the cluster can run at the place of its last op and no cycle
 //      can arise, and
-//   2. the loops fit (Domain below). Where cheap ops are repeated, a number a
+//   2. the loops fit (Domain below) and the whole is one kernel, which
+//      KernelGraph says: shapes do not tell whether a square tensor's row sums
+//      are used at their own rows. Where cheap ops are repeated, a number a
 //      row comes with the reduction of the rows that it is made from.
 // Otherwise, if it is cheap (Leaves.h), it is repeated in those clusters of its
 // users that then read no more; for what remains it starts a cluster of its
@@ -237,7 +239,7 @@ private:
       if (!mayRunIn(op, *c) || inputsWith(op, *c).size() > kMaxInputs ||
           (narrow && c->domain.reduces && c->domain.isFull(resultShape(op))))
         continue;
-      if (auto domain = fit(op, cls, *c); domain && c->hasRoomFor(op)) {
+      if (auto domain = fit(op, cls, *c); domain && c->mayHold(op)) {
         c->domain = *domain;
         clusters.add(op, *c);
         if (cls == Class::Reduce)
@@ -276,7 +278,7 @@ private:
       return false;
     ops.push_back(reduction);
     if (!mayRunIn(ops, c) || inputsWith(ops, c).size() > kMaxInputs ||
-        !c.hasRoomFor(ops))
+        !c.mayHold(ops))
       return false;
     c.domain = own;
     for (Operation *o : ops)
@@ -378,7 +380,7 @@ private:
     bool fits =
         c.domain.isFull(shape) || (c.domain.reduces && c.domain.isKept(shape));
     return fits && !feedsMove(op, c) &&
-           inputsWith(op, c).size() <= kMaxInputs && c.hasRoomFor(op);
+           inputsWith(op, c).size() <= kMaxInputs && c.mayHold(op);
   }
   /// What c reads for op itself and would not read otherwise.
   int64_t bytesMore(Operation *op, Cluster &c) {
