@@ -23,17 +23,48 @@ using namespace mlir;
 
 namespace dlc {
 
-/// Products and sums may fuse; nothing else may change. (On conversions the
-/// flag would drop roundings.)
-static void allowContraction(ModuleOp module) {
-  module.walk([](arith::ArithFastMathInterface op) {
+/// The sum of a product and something else, in either order: a * b + c, or null
+/// if neither operand is a product.
+static Value sumOfProduct(OpBuilder &b, Location loc, Value left, Value right,
+                          bool subtracts) {
+  auto negated = [&](Value v, bool isNegated) {
+    return isNegated ? Value(arith::NegFOp::create(b, loc, v)) : v;
+  };
+  if (auto product = left.getDefiningOp<arith::MulFOp>())
+    return LLVM::FMulAddOp::create(b, loc, left.getType(), product.getLhs(),
+                                   product.getRhs(), negated(right, subtracts));
+  if (auto product = right.getDefiningOp<arith::MulFOp>())
+    return LLVM::FMulAddOp::create(b, loc, left.getType(),
+                                   negated(product.getLhs(), subtracts),
+                                   product.getRhs(), left);
+  return {};
+}
+
+/// Products and sums fuse, and nothing else changes. Not as LLVM likes, which
+/// asks who else reads the product: what is computed in two loops, or for two
+/// places, must have the same bits, as it may be compared. Sums of reductions,
+/// which are flagged, are computed once.
+static void fuseProducts(ModuleOp module) {
+  SmallVector<Operation *> sums;
+  module.walk([&](arith::ArithFastMathInterface op) {
     auto flags = op.getFastMathFlagsAttr();
-    if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op) &&
-        (!flags || flags.getValue() == arith::FastMathFlags::none))
+    if (flags && flags.getValue() != arith::FastMathFlags::none)
+      return;
+    if (isa<arith::AddFOp, arith::SubFOp>(op))
+      sums.push_back(op);
+    if (isa<arith::MulFOp>(op))
       op->setAttr(op.getFastMathAttrName(),
                   arith::FastMathFlagsAttr::get(
                       op.getContext(), arith::FastMathFlags::contract));
   });
+  for (Operation *op : sums) {
+    OpBuilder b(op);
+    if (Value fused = sumOfProduct(b, op->getLoc(), op->getOperand(0),
+                                   op->getOperand(1), isa<arith::SubFOp>(op))) {
+      op->getResult(0).replaceAllUsesWith(fused);
+      op->erase();
+    }
+  }
 }
 
 static LogicalResult approximate(ModuleOp module, bool nativeBf16) {
@@ -65,7 +96,7 @@ static LogicalResult callLibm(ModuleOp module) {
 LogicalResult expandMath(ModuleOp module, bool nativeBf16) {
   if (failed(approximate(module, nativeBf16)))
     return module.emitError("expanding math functions did not converge");
-  allowContraction(module);
+  fuseProducts(module);
   return callLibm(module);
 }
 
