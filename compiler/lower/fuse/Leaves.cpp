@@ -19,9 +19,19 @@ static bool isReadFromMemory(Value v) {
   });
 }
 
+/// Such a value, a maximum's elements, is the one that is in memory: another
+/// kernel, that fuses other products, need not get its bits.
+static bool isComparedForEquality(Value v) {
+  return isa<FloatType>(ir::elementType(v)) &&
+         llvm::any_of(v.getUsers(), [](Operation *user) {
+           auto compare = dyn_cast<ir::CompareOp>(user);
+           return compare && compare.getPredicate() == ir::Predicate::eq;
+         });
+}
+
 bool Leaves::isCheap(Operation *op) {
   return isa<ir::ElementwiseInterface>(op) && op->getNumResults() == 1 &&
-         !isCostly(op);
+         !isCostly(op) && !isComparedForEquality(op->getResult(0));
 }
 
 Leaves::Leaves(Block &block) {
