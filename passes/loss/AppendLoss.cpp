@@ -6,11 +6,12 @@
 //      form.
 //   2. Both functions are copies of @predict with the labels as last arguments;
 //   what the logits do not need is dropped.
-//   3. Each returns what the kind's formula gives: the mean over rows, or the
-//   rows.
+//   3. Training returns the mean over rows, evaluation the rows
+//   (LossResults.h).
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/loss/LossKinds.h"
+#include "passes/loss/LossResults.h"
 #include "passes/loss/LossTerms.h"
 #include "passes/loss/Scores.h"
 #include "llvm/ADT/StringExtras.h"
@@ -71,50 +72,41 @@ void markTail(func::FuncOp f) {
   }
 }
 
-/// What both functions end in: the mean for training, the rows for evaluation.
-void finish(func::FuncOp f, bool train, Expr loss, Value correct) {
-  if (train)
-    addResult(f,
-              loss.rank() ? Value(loss.mean(ir::axesBetween(0, loss.rank())))
-                          : loss.v,
-              "loss");
-  else
-    addResult(f,
-              loss.rank() == 1 ? loss
-                               : loss.reshape({loss.type().getNumElements()}),
-              "row_loss");
-  if (!train && correct)
-    addResult(f, correct, "row_correct");
+void eraseUnused(func::FuncOp f) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(f.front())))
     if (isOpTriviallyDead(&op))
       op.erase();
 }
 
-/// A loss that the graph computes is taken as it is. Its rows are those of the
-/// cross entropy that it comes from; without one, the loss is the only row.
+/// Labels that come as an argument are called so.
+void nameLabels(func::FuncOp f, ir::SoftmaxCrossEntropyOp op) {
+  Value labels = op.getLabels();
+  while (labels.getDefiningOp() &&
+         labels.getDefiningOp()->getNumOperands() == 1)
+    labels = labels.getDefiningOp()->getOperand(0);
+  if (auto argument = dyn_cast<BlockArgument>(labels))
+    nameArgument(f, argument.getArgNumber(), "y");
+}
+
+/// A loss that the graph computes is taken as it is; for evaluation its means
+/// are looked for. Hits are those of its cross entropy.
 void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
   SmallVector<Value> outputs;
   func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
   OpBuilder b(f.front().getTerminator());
   Expr loss(b, outputs[result].getLoc(), outputs[result]);
-  Value correct;
-  auto found = f.getOps<ir::SoftmaxCrossEntropyOp>();
-  if (!found.empty()) {
-    ir::SoftmaxCrossEntropyOp op = *found.begin();
-    Value labels = op.getLabels();
-    while (labels.getDefiningOp() &&
-           labels.getDefiningOp()->getNumOperands() == 1)
-      labels = labels.getDefiningOp()->getOperand(0);
-    if (auto argument = dyn_cast<BlockArgument>(labels))
-      nameArgument(f, argument.getArgNumber(), "y");
-    if (!train) {
-      noteScores(predict, op, outputs);
-      correct = classHits(Expr(b, op.getLoc(), op.getLogits()),
-                          Expr(b, op.getLoc(), op.getLabels()));
-      loss = Expr(b, op.getLoc(), op.getLoss());
-    }
-  }
-  finish(f, train, loss, correct);
+  ir::SoftmaxCrossEntropyOp op;
+  if (auto found = f.getOps<ir::SoftmaxCrossEntropyOp>(); !found.empty())
+    op = *found.begin();
+  if (op)
+    nameLabels(f, op);
+  if (train)
+    addResult(f, loss.reshape({}), "loss");
+  else
+    addGraphRows(f, loss, op);
+  if (op && !train)
+    noteScores(predict, op, outputs);
+  eraseUnused(f);
   markTail(f);
 }
 
@@ -144,106 +136,122 @@ struct Term {
   }
 };
 
-/// The mean of each sample's rows.
-Expr perSample(Expr rows, int64_t samples) {
-  int64_t count = rows.type().getNumElements();
-  return count == samples ? rows.reshape({samples})
-                          : rows.reshape({samples, count / samples}).mean({1});
-}
-
-/// What a term gives: its loss, for evaluation row by row, and its hits.
-struct TermLoss {
-  Expr loss;
-  Value correct;
-};
-TermLoss lossOf(const Term &term, ArrayRef<Value> outs, ArrayRef<Value> inputs,
-                Value present, OpBuilder &b, const LossOptions &options,
-                bool train) {
-  if (term.isGraph())
-    return {Expr(b, outs[0].getLoc(), outs[0]).reshape({}), nullptr};
+/// What a term gives.
+LossRows rowsOfTerm(const Term &term, ArrayRef<Value> outs,
+                    ArrayRef<Value> inputs, OpBuilder &b,
+                    const LossOptions &options) {
   SmallVector<Expr> all, taken;
   for (Value out : outs)
     all.push_back(
         ir::wide(Expr(b, out.getLoc(), term.kind->logits(out, options))));
-  Expr logits = all.front();
   for (Value input : inputs)
-    taken.push_back(Expr(b, logits.loc, input));
-  LossRows rows = term.kind->rows(all, taken, options);
-  Expr loss(b, logits.loc, rows.loss);
-  if (present)
-    return {averagedOver(Expr(b, logits.loc, present), loss, rows.weight),
-            nullptr};
-  loss = averaged(loss, rows.weight, train);
-  if (!rows.correct || !rows.weight || train)
-    return {loss, rows.correct};
-  // Hits of what counts, each once.
-  Expr weight(b, logits.loc, rows.weight);
-  Expr counts = compare(ir::Predicate::ne, weight, weight.scalar(0))
-                    .cast(elementType(rows.correct));
-  return {loss,
-          averaged(Expr(b, logits.loc, rows.correct) * counts, counts, train)};
+    taken.push_back(Expr(b, all.front().loc, input));
+  return term.kind->rows(all, taken, options);
 }
 
-/// The weighted sum of the terms, for evaluation row by row: rows of several
-/// terms are their samples. Hits are those of the first term that knows any.
-void append(func::FuncOp predict, ArrayRef<Term> terms,
-            const LossOptions &options, bool train) {
+/// Its loss, for training.
+Expr lossOf(const Term &term, ArrayRef<Value> outs, ArrayRef<Value> inputs,
+            Value present, OpBuilder &b, const LossOptions &options) {
+  if (term.isGraph())
+    return Expr(b, outs[0].getLoc(), outs[0]).reshape({});
+  LossRows rows = rowsOfTerm(term, outs, inputs, b, options);
+  Expr loss(b, outs[0].getLoc(), rows.loss);
+  return present ? averagedOver(Expr(b, loss.loc, present), loss, rows.weight)
+                 : averaged(loss, rows.weight);
+}
+
+/// A copy of @predict with the labels of all terms.
+struct Copy {
   SmallVector<Value> outputs;
-  func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
-  SmallVector<SmallVector<Value>> inputs;
+  func::FuncOp f;
+  SmallVector<SmallVector<Value>> inputs; // of each term
   int64_t samples = 1;
-  for (const Term &term : terms) {
-    inputs.emplace_back();
-    for (const LossInput &input : term.takes.inputs)
-      inputs.back().push_back(term.isGiven(input)
-                                  ? addInput(f, input.type, term.nameOf(input))
-                                  : Value());
-    if (!term.isGraph())
-      samples = term.takes.samples;
+  llvm::DenseSet<Operation *> model; // its ops
+
+  Copy(func::FuncOp predict, ArrayRef<Term> terms, StringRef name)
+      : f(copyOf(predict, name, outputs)) {
+    bool isKnown = false;
+    for (Operation &op : f.front())
+      model.insert(&op);
+    OpBuilder b(f.front().getTerminator());
+    for (const Term &term : terms) {
+      inputs.emplace_back();
+      for (const LossInput &input : term.takes.inputs)
+        if (term.isGiven(input))
+          inputs.back().push_back(addInput(f, input.type, term.nameOf(input)));
+        else
+          inputs.back().push_back(
+              ir::ConstantOp::create(b, f.getLoc(), *term.label, input.type));
+      if (!term.isGraph())
+        samples = term.takes.samples;
+      isKnown |= !term.isGraph();
+    }
+    if (!isKnown)
+      samples = samplesOf(predict);
   }
-  Value present;
-  if (train && options.padsLast)
-    present = addInput(
-        f, RankedTensorType::get({samples}, Float32Type::get(f.getContext())),
-        kSampleWeight);
+
+  /// Marks what the loss has added.
+  void finish() {
+    eraseUnused(f);
+    for (Operation &op : f.front())
+      if (!model.contains(&op))
+        markLoss(op);
+  }
+};
+
+/// The weighted sum of the terms.
+void appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
+                    const LossOptions &options) {
+  Copy copy(predict, terms, "train_step");
+  func::FuncOp f = copy.f;
   OpBuilder b(f.front().getTerminator());
-  llvm::DenseSet<Operation *> model;
-  for (Operation &op : f.front())
-    model.insert(&op);
+  Value present;
+  if (options.padsLast)
+    present = addInput(f, RankedTensorType::get({copy.samples}, b.getF32Type()),
+                       kSampleWeight);
   std::optional<Expr> total;
-  Value correct;
   SmallVector<Expr> parts;
-  for (auto [term, given] : llvm::zip(terms, inputs)) {
-    SmallVector<Value> outs = term.taken(outputs);
-    for (auto [value, input] : llvm::zip(given, term.takes.inputs))
-      if (!value)
-        value = ir::ConstantOp::create(b, outs[0].getLoc(), *term.label,
-                                       input.type);
-    TermLoss found = lossOf(term, outs, given, present, b, options, train);
-    auto asRows = [&](Expr rows) {
-      if (terms.size() == 1 || rows.rank() == 0)
-        return rows;
-      return perSample(rows, samples);
-    };
-    parts.push_back(train ? found.loss : asRows(found.loss));
-    Expr part = parts.back();
+  for (auto [term, given] : llvm::zip(terms, copy.inputs)) {
+    Expr part =
+        lossOf(term, term.taken(copy.outputs), given, present, b, options);
+    parts.push_back(part);
     Expr weighted = term.weight == 1 ? part : part * term.weight;
     total = total ? *total + weighted : weighted;
-    if (!correct && found.correct)
-      correct = asRows(Expr(b, outs[0].getLoc(), found.correct));
   }
-  finish(f, train, *total, correct);
+  addResult(f, *total, "loss");
   for (auto [term, part] : llvm::zip(terms, parts)) {
-    if (!train || term.name.empty())
+    if (term.name.empty())
       continue;
     addResult(f, part, "loss." + term.name);
     if (term.weight != 1)
       f.setResultAttr(f.getNumResults() - 1, kLossWeight,
                       b.getF64FloatAttr(term.weight));
   }
-  for (Operation &op : f.front())
-    if (!model.contains(&op))
-      markLoss(op);
+  copy.finish();
+}
+
+/// The rows of each term. Hits are those of the first that knows any.
+void appendEvaluation(func::FuncOp predict, ArrayRef<Term> terms,
+                      const LossOptions &options) {
+  Copy copy(predict, terms, "eval_step");
+  OpBuilder b(copy.f.front().getTerminator());
+  LossRows judged{};
+  for (auto [term, given] : llvm::zip(terms, copy.inputs)) {
+    SmallVector<Value> outs = term.taken(copy.outputs);
+    if (term.isGraph()) {
+      addMeans(copy.f, graphMeans(outs[0], copy.samples), term.weight,
+               term.name, copy.samples);
+      continue;
+    }
+    LossRows rows = rowsOfTerm(term, outs, given, b, options);
+    addMeans(copy.f, LossMean{rows.loss, rows.weight}, term.weight, term.name,
+             copy.samples);
+    if (!judged.correct)
+      judged = rows;
+  }
+  if (judged.correct)
+    addHits(copy.f, judged.correct, judged.weight);
+  copy.finish();
 }
 
 struct AppendLoss : impl::AppendLossBase<AppendLoss> {
@@ -264,11 +272,13 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
     if (failed(makeRoom(predict, *terms)) ||
         (options.loss.padsLast && failed(checkPads(predict, *terms))))
       return failure();
-    for (bool train : {true, false})
-      if (auto loss = graphLoss(predict))
-        appendFromGraph(predict, *loss, train);
-      else
-        append(predict, *terms, options.loss, train);
+    if (auto loss = graphLoss(predict)) {
+      appendFromGraph(predict, *loss, /*train=*/true);
+      appendFromGraph(predict, *loss, /*train=*/false);
+    } else {
+      appendTraining(predict, *terms, options.loss);
+      appendEvaluation(predict, *terms, options.loss);
+    }
     for (const Term &term : *terms)
       if (!term.isGraph() && term.outputs.size() == 1 && !term.label)
         noteScores(predict, *term.kind, term.outputs[0],

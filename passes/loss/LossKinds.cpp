@@ -311,17 +311,10 @@ const std::vector<const LossKind *> &allKinds() {
 
 } // namespace
 
-Expr averaged(Expr loss, Value weight, bool train) {
-  if (train && !weight)
-    return loss.mean(ir::axesBetween(0, loss.rank()));
+Expr averaged(Expr loss, Value weight) {
   if (!weight)
-    return loss;
-  Expr sum = Expr(*loss.b, loss.loc, weight).sum({0});
-  if (train)
-    return loss.sum({0}) / sum;
-  Expr isZero = compare(ir::Predicate::eq, sum, sum.scalar(0));
-  Expr count = loss.scalar(double(loss.type().getNumElements()));
-  return loss * (count / select(isZero, sum.scalar(1), sum));
+    return loss.mean(ir::axesBetween(0, loss.rank()));
+  return loss.sum({0}) / Expr(*loss.b, loss.loc, weight).sum({0});
 }
 
 Expr averagedOver(Expr present, Expr loss, Value weight) {

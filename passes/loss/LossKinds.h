@@ -15,9 +15,8 @@ struct LossRows {
   mlir::Value loss, correct, weight{};
 };
 
-/// The rows' mean. For evaluation the rows whose plain mean that is; rows
-/// without any weight are 0.
-ir::Expr averaged(ir::Expr loss, mlir::Value weight, bool train);
+/// The rows' mean.
+ir::Expr averaged(ir::Expr loss, mlir::Value weight);
 /// With `present`, a number for each sample (runtime/data/Loader.h), the mean
 /// of rows times their samples', or the rows' mean by their weights over
 /// samples above 0, times the mean of `present`.

@@ -19,7 +19,6 @@
 // IGNORE: dlc.reduce_sum
 // IGNORE: dlc.compare eq [[SHARE]]
 // IGNORE: dlc.mul {{.*}}[[SHARE]]
-// IGNORE: dlc.select
 // IGNORE: dlc.div
 func.func @predict(%x: tensor<4x3x10xf32> {dlc.name = "in"}) -> (tensor<4x3x10xf32> {dlc.name = "logits"}) {
   %0 = dlc.relu %x : (tensor<4x3x10xf32>) -> tensor<4x3x10xf32>

@@ -17,9 +17,11 @@
 // CHECK: [[TOTAL:%.*]] = dlc.add [[FIRST]], [[PART]]
 // CHECK: return [[TOTAL]], [[FIRST]], [[SECOND]]
 
-// A row a sample; the hits are those of the classes.
+// The rows of each, as they count in the total; the hits are those of the classes.
 // CHECK-LABEL: func.func @eval_step
-// CHECK-SAME: (tensor<4xf32> {dlc.name = "row_loss"}, tensor<4xf32> {dlc.name = "row_correct"})
+// CHECK-SAME: (tensor<4xf32> {dlc.name = "row_loss.kind"}, tensor<4xf32> {dlc.name = "row_loss.size"}, tensor<4xf32> {dlc.name = "row_correct"})
+// CHECK: [[C:%.*]] = dlc.constant dense<2.500000e-01>
+// CHECK: dlc.mul {{.*}}, [[C]]
 
 // One number for all rows is no argument; two losses of one output have names.
 // LABEL-LABEL: func.func @train_step

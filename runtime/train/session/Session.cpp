@@ -9,27 +9,11 @@
 #include "runtime/train/session/State.h"
 #include "runtime/train/session/Sweep.h"
 
-#include <numeric>
-
 namespace dlc {
 namespace {
 
 constexpr char kTrain[] = "train_step", kAccumulate[] = "accumulate_step",
                kEval[] = "eval_step", kPredict[] = "predict";
-
-double sumOf(const TensorView &rows, uint64_t count) {
-  auto *values = reinterpret_cast<const float *>(rows.data);
-  double sum = 0;
-  for (uint64_t i = 0; i < count; ++i)
-    sum += values[i];
-  return sum;
-}
-
-uint64_t rowsOf(const plan::Program &program, int output) {
-  const auto buffer = static_cast<int>(program.outputs(output).buffer());
-  return plan::bytesOf(program.buffers(buffer).type()).value_or(0) /
-         sizeof(float);
-}
 
 // One rank alone runs what has no collectives.
 plan::Plan withoutTraining(plan::Plan plan) {
@@ -229,37 +213,25 @@ std::vector<Sweep::Part> Session::partsFor(std::string_view kind,
   return parts;
 }
 
-// A sum for each batch, all added in the order of the batches: the bits do not
-// depend on how many ranks share the work. Zeros leave the others' sums exact.
-Result<Session::Sums> Session::sumUp(const Dataset &dataset) {
-  const plan::Program *first = findProgram(plan(), kEval);
-  const int losses = first ? findOutput(*first, "row_loss") : -1;
-  if (losses < 0)
-    return failed("the model has no program to evaluate it");
+// Two sums a port for each batch, all added in the order of the batches: the
+// bits do not depend on how many ranks share the work. Zeros leave the others'
+// sums exact.
+Result<std::vector<Ratio>> Session::sumUp(const Dataset &dataset,
+                                          std::span<const RowPorts> ports) {
   const std::vector<Sweep::Part> parts = partsFor(kEval, dataset);
-  const auto [program, batch] = parts.front();
-  const int hits = findOutput(*program, "row_correct");
-  const int64_t samples = dataset.samples();
+  const int64_t samples = dataset.samples(), batch = parts.front().batch;
   const auto batches = static_cast<size_t>((samples + batch - 1) / batch);
   const int rank = communicator_ ? communicator_->rank() : 0;
   const int ranks = communicator_ ? communicator_->size() : 1;
-  // A loss of the batch as a whole counts for each of its samples.
-  const bool isWhole = rowsOf(*program, losses) == 1;
-  const uint64_t rows =
-      isWhole ? 1 : rowsOf(*program, losses) / static_cast<uint64_t>(batch);
-  std::vector<double> sums(2 * batches); // losses, then hits
+  std::vector<double> sums(2 * ports.size() * batches); // of a batch together
   auto at = static_cast<size_t>(rank);
-  const auto add = [&](int64_t count, const Sweep::Part &,
+  const auto add = [&](int64_t count, const Sweep::Part &part,
                        std::span<const TensorView> outputs) -> Status {
-    const TensorView &view = outputs[static_cast<size_t>(losses)];
-    const uint64_t counted = rows * static_cast<uint64_t>(count);
-    sums[at] = isWhole ? sumOf(view, 1) * static_cast<double>(count)
-                       : sumOf(view, counted);
-    if (hits >= 0) {
-      const TensorView &found = outputs[static_cast<size_t>(hits)];
-      if (found.bytes != view.bytes)
-        return corrupt("row_correct and row_loss differ in size");
-      sums[batches + at] = sumOf(found, counted);
+    double *place = &sums[2 * ports.size() * at];
+    for (const RowPorts &port : ports) {
+      DLC_ASSIGN(const Ratio found, port.add(outputs, count, part.batch));
+      *place++ = found.sum;
+      *place++ = found.weight;
     }
     at += static_cast<size_t>(ranks);
     return checkGoesOn();
@@ -268,30 +240,41 @@ Result<Session::Sums> Session::sumUp(const Dataset &dataset) {
   if (communicator_)
     DLC_TRY(communicator_->allReduce(sums.data(), sums.size(), DType::F64,
                                      ReduceOp::Sum));
-  const auto sum = [&](size_t first) {
-    return std::accumulate(sums.begin() + static_cast<int64_t>(first),
-                           sums.begin() + static_cast<int64_t>(first + batches),
-                           0.0);
-  };
-  return Sums{sum(0), hits >= 0 ? sum(batches) : 0,
-              static_cast<double>(rows) * static_cast<double>(samples),
-              hits >= 0};
+  std::vector<Ratio> all(ports.size());
+  for (size_t i = 0; i < sums.size(); i += 2) {
+    Ratio &ratio = all[i / 2 % ports.size()];
+    ratio.sum += sums[i];
+    ratio.weight += sums[i + 1];
+  }
+  return all;
 }
 
 Result<EvalResult> Session::evaluate(std::span<const Dataset> sets) try {
-  Sums all;
-  int64_t samples = 0;
+  const plan::Program *program = findProgram(plan(), kEval);
+  const EvalPorts ports = program ? evalPorts(*program) : EvalPorts();
+  if (ports.all.size() == size_t(ports.hasHits))
+    return failed("the model has no program to evaluate it");
+  std::vector<Ratio> all(ports.all.size());
+  EvalResult result;
   for (const Dataset &set : sets) {
-    DLC_ASSIGN(const Sums sums, sumUp(set));
-    all.loss += sums.loss;
-    all.hits += sums.hits;
-    all.rows += sums.rows;
-    all.hasHits = sums.hasHits;
-    samples += set.samples();
+    DLC_ASSIGN(const auto sums, sumUp(set, ports.all));
+    for (size_t i = 0; i < all.size(); ++i) {
+      all[i].sum += sums[i].sum;
+      all[i].weight += sums[i].weight;
+    }
+    result.samples += set.samples();
   }
-  EvalResult result{all.loss / all.rows, {}, samples};
-  if (all.hasHits)
-    result.accuracy = all.hits / all.rows;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].weight == 0 && result.samples > 0)
+      return failed("{}: no row of the {} samples counts: their labels are all "
+                    "ignored, or of classes without weight",
+                    ports.all[i].name, result.samples);
+    const double mean = all[i].sum / all[i].weight;
+    if (ports.hasHits && i + 1 == all.size())
+      result.accuracy = mean;
+    else
+      result.loss += mean;
+  }
   return result;
 } catch (...) {
   return caughtException("evaluation");

@@ -6,6 +6,7 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/plan/Model.h"
 #include "runtime/train/session/Inputs.h"
+#include "runtime/train/session/RowSums.h"
 #include "runtime/train/session/State.h"
 #include "runtime/train/session/Statistics.h"
 #include "runtime/train/session/Sweep.h"
@@ -20,9 +21,10 @@
 
 namespace dlc {
 
-// Means over all samples; a sample may have several rows (tokens).
+// Means over all samples; a sample may have several rows (tokens). Rows whose
+// weight is 0, as those of labels that are ignored, do not count.
 struct EvalResult {
-  double loss = 0;
+  double loss = 0;                // where rows have weights, by them
   std::optional<double> accuracy; // share of rows whose label was hit
   int64_t samples = 0;
 };
@@ -98,7 +100,8 @@ public:
   Result<EvalResult> evaluate(const Dataset &dataset) {
     return evaluate(std::span(&dataset, 1));
   }
-  // Of several, the means over the samples of all.
+  // Of several, the means over the samples of all. Code::Failed if there is no
+  // row that counts.
   Result<EvalResult> evaluate(std::span<const Dataset> sets);
 
   struct Output {
@@ -124,13 +127,8 @@ private:
   Session(Model model, Communicator *communicator)
       : model_(std::move(model)), communicator_(communicator) {}
 
-  // What its batches add up to.
-  struct Sums {
-    double loss = 0, hits = 0;
-    double rows = 0;
-    bool hasHits = false;
-  };
-  Result<Sums> sumUp(const Dataset &dataset);
+  Result<std::vector<Ratio>> sumUp(const Dataset &dataset,
+                                   std::span<const RowPorts> ports);
   Status findPosition();
   Result<int> sizeOf(BatchView batch) const;
   Status checkGoesOn() const;

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/loss/GraphLoss.h"
+#include "mlir/IR/SymbolTable.h"
+#include "passes/canonicalize/CanonicalizePatterns.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using dlc::ir::tensorType;
+
+namespace dlc {
+namespace {
+
+/// What is added to, or bounds, a sum of weights so that it is not 0.
+constexpr double kMostAdded = 1e-3, kMostBound = 1;
+
+int64_t countOf(Value v) { return tensorType(v).getNumElements(); }
+
+/// scale * sum(of).
+struct Sum {
+  Value of;
+  double scale;
+};
+
+class Means {
+public:
+  explicit Means(int64_t samples) : samples(samples) {}
+
+  bool find(Value v, double factor) {
+    Operation *op = v.getDefiningOp();
+    if (!dependsOnInput(v)) {
+      found.push_back({v, {}, factor});
+      return true;
+    }
+    if (auto sum = reduced(v)) {
+      found.push_back({sum->of, {}, factor * sum->scale * countOf(sum->of)});
+      return hasRows(sum->of);
+    }
+    return op && (findIn(op, factor) || findRow(v, factor));
+  }
+
+  LossMeans found;
+
+private:
+  bool findIn(Operation *op, double factor) {
+    return llvm::TypeSwitch<Operation *, bool>(op)
+        .Case<ir::CastOp, ir::ReshapeOp, ir::BroadcastOp>([&](auto view) {
+          return countOf(view.getX()) == 1 && find(view.getX(), factor);
+        })
+        .Case<ir::NegOp>([&](auto neg) { return find(neg.getX(), -factor); })
+        .Case<ir::AddOp>([&](auto add) {
+          return find(add.getA(), factor) && find(add.getB(), factor);
+        })
+        .Case<ir::SubOp>([&](auto sub) {
+          return find(sub.getA(), factor) && find(sub.getB(), -factor);
+        })
+        .Case<ir::MulOp>([&](auto mul) {
+          if (auto by = splatOf(mul.getB()))
+            return find(mul.getA(), factor * *by);
+          auto by = splatOf(mul.getA());
+          return by && find(mul.getB(), factor * *by);
+        })
+        .Case<ir::DivOp>([&](ir::DivOp div) {
+          if (auto by = splatOf(div.getB()))
+            return find(div.getA(), factor / *by);
+          return findRatio(div, factor);
+        })
+        .Default(false);
+  }
+
+  bool findRatio(ir::DivOp div, double factor) {
+    auto above = sumOf(div.getA()), below = sumBelow(div.getB());
+    if (!above || !below || dependsOnTrained(below->of) ||
+        !dependsOnInput(below->of) || !hasRows(above->of) ||
+        !hasRows(below->of))
+      return false;
+    found.push_back(
+        {above->of, below->of, factor * above->scale / below->scale, div});
+    return true;
+  }
+
+  /// A batch of one sample is a row.
+  bool findRow(Value v, double factor) {
+    if (samples != 1)
+      return false;
+    found.push_back({v, {}, factor});
+    return true;
+  }
+
+  /// A sum or mean of all elements.
+  static std::optional<Sum> reduced(Value v) {
+    if (countOf(v) != 1)
+      return std::nullopt;
+    if (auto sum = v.getDefiningOp<ir::ReduceSumOp>())
+      return Sum{sum.getX(), 1};
+    if (auto mean = v.getDefiningOp<ir::ReduceMeanOp>())
+      return Sum{mean.getX(), 1 / double(countOf(mean.getX()))};
+    return std::nullopt;
+  }
+
+  std::optional<Sum> sumOf(Value v) const {
+    if (auto sum = reduced(v))
+      return sum;
+    auto scaled = [&](Value x, std::optional<double> by) -> std::optional<Sum> {
+      auto sum = by ? sumOf(x) : std::nullopt;
+      if (sum)
+        sum->scale *= *by;
+      return sum;
+    };
+    std::optional<Sum> sum;
+    if (Operation *op = v.getDefiningOp())
+      sum =
+          llvm::TypeSwitch<Operation *, std::optional<Sum>>(op)
+              .Case<ir::CastOp, ir::ReshapeOp>(
+                  [&](auto view) { return scaled(view.getX(), 1); })
+              .Case<ir::NegOp>([&](auto neg) { return scaled(neg.getX(), -1); })
+              .Case<ir::MulOp>([&](auto mul) {
+                auto by = splatOf(mul.getB());
+                return by ? scaled(mul.getA(), by)
+                          : scaled(mul.getB(), splatOf(mul.getA()));
+              })
+              .Case<ir::DivOp>([&](auto div) {
+                auto by = splatOf(div.getB());
+                return scaled(div.getA(),
+                              by ? std::optional(1 / *by) : std::nullopt);
+              })
+              .Default(std::nullopt);
+    return !sum && samples == 1 && countOf(v) == 1 ? Sum{v, 1} : sum;
+  }
+
+  /// A sum of weights, also one that is kept from 0.
+  std::optional<Sum> sumBelow(Value v) const {
+    auto without = [&](Value a, Value b, double most) -> std::optional<Sum> {
+      auto small = splatOf(b);
+      return small && *small >= 0 && *small <= most ? sumBelow(a)
+                                                    : std::nullopt;
+    };
+    auto either = [&](auto op, double most) {
+      auto sum = without(op.getA(), op.getB(), most);
+      return sum ? sum : without(op.getB(), op.getA(), most);
+    };
+    if (auto max = v.getDefiningOp<ir::MaxOp>())
+      return either(max, kMostBound);
+    if (auto add = v.getDefiningOp<ir::AddOp>())
+      return either(add, kMostAdded);
+    if (Operation *op = v.getDefiningOp(); op &&
+                                           isa<ir::CastOp, ir::ReshapeOp>(op) &&
+                                           countOf(op->getOperand(0)) == 1)
+      if (auto sum = sumBelow(op->getOperand(0)))
+        return sum;
+    return sumOf(v);
+  }
+
+  bool hasRows(Value rows) const { return countOf(rows) % samples == 0; }
+
+  template <class Is> static bool dependsOn(Value v, Is is) {
+    SmallVector<Value> left{v};
+    llvm::DenseSet<Value> seen{v};
+    while (!left.empty()) {
+      Value next = left.pop_back_val();
+      if (is(next))
+        return true;
+      if (Operation *op = next.getDefiningOp())
+        for (Value operand : op->getOperands())
+          if (seen.insert(operand).second)
+            left.push_back(operand);
+    }
+    return false;
+  }
+  static bool dependsOnInput(Value v) {
+    return dependsOn(v, [](Value x) { return isa<BlockArgument>(x); });
+  }
+  static bool dependsOnTrained(Value v) {
+    return dependsOn(v, [](Value x) {
+      auto read = x.getDefiningOp<ir::ReadOp>();
+      auto state = read ? SymbolTable::lookupNearestSymbolFrom<ir::StateOp>(
+                              read, read.getStateAttr())
+                        : ir::StateOp();
+      return state && state.getTrainable();
+    });
+  }
+
+  const int64_t samples;
+};
+
+} // namespace
+
+std::optional<LossMeans> meansOf(Value loss, int64_t samples) {
+  Means means(std::max<int64_t>(samples, 1));
+  if (!means.find(loss, 1))
+    return std::nullopt;
+  return std::move(means.found);
+}
+
+} // namespace dlc

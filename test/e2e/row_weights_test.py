@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that have weights, of classes or 0 where a label is ignored: evaluation and training divide by the weights of all
+rows together, whatever the batch, the ranks and the micro-batches. Judged by numpy in f64."""
+
+import json
+
+import dlc
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SAMPLES, FEATURES, CLASSES, IGNORED = 103, 16, 5, -100
+WEIGHTS = np.array([0.5, 3, 1, 0, 2])
+FLAGS = {"ignored": dict(ignore_index=IGNORED), "classes": dict(class_weights="0.5,3,1,0,2"),
+         "both": dict(ignore_index=IGNORED, class_weights="0.5,3,1,0,2")}
+SGD = dict(optimizer="sgd", momentum=0, lr=0.5, schedule="constant", quiet=True)
+node = helper.make_node
+
+
+def graph_losses():
+    """What follows logits [N, C] and labels y [N], the weights of rows, and initializers."""
+    i64 = np.array(IGNORED, np.int64)
+    mask = [node("Equal", ["y", "none"], ["is_none"]), node("Not", ["is_none"], ["counts"]),
+            node("Cast", ["counts"], ["w"], to=TensorProto.FLOAT),
+            node("SoftmaxCrossEntropyLoss", ["logits", "y"], ["l"], reduction="none", ignore_index=IGNORED),
+            node("Mul", ["l", "w"], ["wl"]), node("ReduceSum", ["wl"], ["above"], keepdims=0),
+            node("ReduceSum", ["w"], ["below"], keepdims=0)]
+    return {
+        "ignored": ([node("SoftmaxCrossEntropyLoss", ["logits", "y"], ["loss"], ignore_index=IGNORED)], {}),
+        "both": ([node("SoftmaxCrossEntropyLoss", ["logits", "y", "cw"], ["loss"], ignore_index=IGNORED)],
+                 {"cw": WEIGHTS.astype(np.float32)}),
+        "nll": ([node("LogSoftmax", ["logits"], ["logs"], axis=1),
+                 node("NegativeLogLikelihoodLoss", ["logs", "y"], ["loss"], ignore_index=IGNORED)], {}),
+        "divided": ([*mask, node("Div", ["above", "below"], ["loss"])], {"none": i64}),
+        "bounded": ([*mask, node("Max", ["below", "one"], ["most"]), node("Div", ["above", "most"], ["loss"])],
+                    {"none": i64, "one": np.array(1, np.float32)}),
+        "scaled": ([node("SoftmaxCrossEntropyLoss", ["logits", "y"], ["mean"], ignore_index=IGNORED),
+                    node("Mul", ["mean", "two"], ["twice"]), node("Neg", ["twice"], ["minus"]), node("Neg", ["minus"], ["loss"])],
+                   {"two": np.array(2, np.float32)}),
+    }
+
+
+def weights_of(kind, y):
+    counts = np.ones(len(y)) if kind == "classes" else (y != IGNORED).astype(np.float64)
+    return counts * (WEIGHTS[np.where(y == IGNORED, 0, y)] if kind in ("classes", "both") else 1)
+
+
+def logs_of(state, x):
+    logits = np.tanh(x.astype(np.float64) @ state["f1.weight"] + state["f1.bias"]) @ state["f2.weight"] + state["f2.bias"]
+    logits -= logits.max(1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(1, keepdims=True))
+
+
+def exact(kind, state, x, y):
+    """(loss, accuracy): of rows by their weights; of rows that have any."""
+    logs, w = logs_of(state, x), weights_of(kind, y)
+    rows = -logs[np.arange(len(y)), np.where(y == IGNORED, 0, y)]
+    return (rows * w).sum() / w.sum(), (logs.argmax(1) == y)[w != 0].mean()
+
+
+class Rows(dlc.TestCase):
+    def setUp(self):
+        super().setUp()
+        r = np.random.default_rng(0)
+        self.state = {"f1.weight": r.standard_normal((FEATURES, 12)).astype(np.float32) / 4, "f1.bias": np.zeros(12, np.float32),
+                      "f2.weight": r.standard_normal((12, CLASSES)).astype(np.float32), "f2.bias": np.zeros(CLASSES, np.float32)}
+        self.x = r.standard_normal((SAMPLES, FEATURES)).astype(np.float32)
+        self.y = r.integers(0, CLASSES, SAMPLES)
+        self.ignored = self.y.copy()
+        self.ignored[r.random(SAMPLES) < np.linspace(0.9, 0.1, SAMPLES)] = IGNORED
+        self.ignored[48:56] = IGNORED  # a micro-batch without a label
+
+    def labels(self, kind):
+        return self.y if kind == "classes" else self.ignored
+
+    def data(self, kind, rows=slice(None)):
+        np.savez(self.path("data.npz"), x=self.x[rows], y=self.labels(kind)[rows])
+        return self.path("data.npz")
+
+    def source(self, loss=None):
+        nodes = [node("Gemm", ["x", "f1.weight", "f1.bias"], ["h"]), node("Tanh", ["h"], ["t"]),
+                 node("Gemm", ["t", "f2.weight", "f2.bias"], ["logits"])]
+        inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", FEATURES])]
+        outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", CLASSES])]
+        tensors = dict(self.state)
+        if loss:
+            more, constants = graph_losses()[loss]
+            nodes, tensors = nodes + more, {**tensors, **constants}
+            inputs.append(helper.make_tensor_value_info("y", TensorProto.INT64, ["batch"]))
+            outputs.append(helper.make_tensor_value_info("loss", TensorProto.FLOAT, []))
+        graph = helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(v, k) for k, v in tensors.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.path("m.onnx"))
+        return self.path("m.onnx")
+
+    def compile(self, graph=None, **options):
+        """Parameters alone train, however a file's constants are called."""
+        which = dict(loss="loss:graph") if graph else dict(loss="cross_entropy")
+        return dlc.compile(self.source(graph), self.path("m.dlc"), train="^f[12]", **(SGD | which | options))
+
+
+class Evaluation(Rows):
+    def expect(self, artifact, data, loss, accuracy=None):
+        found = dlc.evaluate(artifact, data)
+        self.assertLess(abs(found["loss"] / loss - 1), 1e-6, (found, loss))
+        if accuracy is not None:
+            self.assertAlmostEqual(found["accuracy"], accuracy, delta=1e-9)
+
+    def test_any_batch(self):
+        for kind, options in FLAGS.items():
+            expected = exact(kind, self.state, self.x, self.labels(kind))
+            for batch in 1, 8, 32, 103:
+                with self.subTest(kind=kind, batch=batch):
+                    self.expect(self.compile(batch=batch, **options), self.data(kind), *expected)
+
+    def test_losses_of_the_graph(self):
+        for kind in graph_losses():
+            loss, accuracy = exact("both" if kind == "both" else "ignored", self.state, self.x, self.ignored)
+            for batch in 1, 8, 103:
+                with self.subTest(kind=kind, batch=batch):
+                    self.expect(self.compile(graph=kind, batch=batch), self.data("ignored"), loss * (2 if kind == "scaled" else 1),
+                                accuracy if kind in ("ignored", "both") else None)
+
+    def test_several(self):
+        """Each of several losses is divided by its own weights; ranks share the batches."""
+        loss, accuracy = exact("ignored", self.state, self.x, self.ignored)
+        logs = logs_of(self.state, self.x)
+        np.savez(self.path("data.npz"), **{"x": self.x, "y.logits": self.ignored, "y.other": self.x[:, :CLASSES]})
+        for batch in 8, 103:
+            artifact = self.compile(batch=batch, ignore_index=IGNORED, loss="logits:cross_entropy,logits:mse:0.25:as=other")
+            found = dlc.evaluate(artifact, self.path("data.npz"))
+            shift = np.tanh(self.x.astype(np.float64) @ self.state["f1.weight"]) @ self.state["f2.weight"]
+            mse = ((shift - self.x[:, :CLASSES]) ** 2).mean()
+            self.assertLess(abs(found["loss"] / (loss + mse / 4) - 1), 1e-6)
+            self.assertAlmostEqual(found["accuracy"], accuracy, delta=1e-9)
+        self.assertEqual(logs.shape, (SAMPLES, CLASSES))
+
+    def test_validation(self):
+        """What a run's validations say, and decide by, on any number of ranks."""
+        loss, accuracy = exact("ignored", self.state, self.x, self.ignored)
+        data = self.data("ignored")
+        for ranks in 1, 3:
+            artifact = self.compile(batch=8, ignore_index=IGNORED, ddp=ranks, lr=0)
+            run = dlc.train(artifact, data, self.path(f"run{ranks}"), val=data, epochs=1, metrics="perplexity", best="loss", quiet=True)
+            with open(f"{run.folder}/epochs.jsonl") as file:
+                line = json.loads(file.readline())
+            self.assertLess(abs(line["val_loss"] / loss - 1), 1e-6)
+            self.assertAlmostEqual(line["val_accuracy"], accuracy, delta=1e-9)
+            self.assertLess(abs(line["val_perplexity"] / np.exp(loss) - 1), 1e-5)
+
+    def test_nothing_counts(self):
+        self.ignored[:] = IGNORED
+        artifact = self.compile(batch=8, ignore_index=IGNORED)
+        _, err = dlc.dlc("eval", artifact, data=self.data("ignored"), code=dlc.FAILED)
+        self.assertIn("row_loss: no row of the 103 samples counts: their labels are all ignored, or of classes without weight", err)
+
+    def test_no_means(self):
+        """A root of a mean has no rows: that is said."""
+        self.source("ignored")
+        model = onnx.load(self.path("m.onnx"))
+        model.graph.node[-1].output[0] = "mean"
+        model.graph.node.append(node("Sqrt", ["mean"], ["loss"]))
+        onnx.save(model, self.path("m.onnx"))
+        _, err = dlc.dlc("compile", self.path("m.onnx"), "-o", self.path("root.dlc"), loss="loss:graph", batch=8)
+        self.assertIn("the loss is no sum of means over samples", err)
+
+
+if __name__ == "__main__":
+    dlc.main()
