@@ -2,10 +2,15 @@
 // Low-rank adapters. Weights become constants; beside each target's product
 // stands a second one through two small trained matrices, as peft has it:
 //   y = W x + alpha / rank B (A x),  A from kaiming_uniform(sqrt 5), B zeros
+// Whatever else reads W, a lookup or a transposed product, reads
+// W + alpha / rank B A, too: that sum is the weight that an export writes.
+#include "compiler/dialect/Locations.h"
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "runtime/base/options/Pattern.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -16,10 +21,10 @@ namespace {
 
 using ir::Expr;
 
-/// A product that an adapter can stand beside.
+/// A weight that adapters are added to; a matrix may be [in, out].
 struct Adapted {
-  Operation *op;
   ir::StateOp weight;
+  bool inputsFirst = false;
 };
 
 /// A and B of a weight.
@@ -42,12 +47,14 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
         failed(parse("--lora-targets", lora().targets, wanted)))
       return failure();
     std::vector<std::string> names;
-    SmallVector<Adapted> chosen;
+    llvm::MapVector<Operation *, Adapted> chosen; // by weight
     for (Operation &op : predict.front())
-      if (ir::StateOp weight = weightOf(&op, step)) {
-        names.push_back(weight.getSymName().str());
-        if (isTarget(&op, weight))
-          chosen.push_back({&op, weight});
+      if (std::optional<Adapted> target = targetOf(&op, step)) {
+        names.push_back(target->weight.getSymName().str());
+        if (!isTarget(&op, target->weight))
+          continue;
+        chosen.insert({target->weight, *target});
+        products.insert(&op);
       }
     if (chosen.empty())
       return predict.emitError()
@@ -61,30 +68,45 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
         state.setRole(ir::Role::constant);
       }
     SmallVector<Attribute> adapters;
-    for (const Adapted &target : chosen)
+    for (const auto &[weight, target] : chosen)
       if (failed(adapt(target, step, adapters)))
         return failure();
     getOperation()->setAttr("dlc.adapters",
                             ArrayAttr::get(&getContext(), adapters));
     getOperation().emitRemark() << "adapters of rank " << lora().rank << " on "
-                                << pairs.size() << " weights";
+                                << chosen.size() << " weights";
     return success();
   }
 
-  /// The weight that `op` multiplies its input with, if it is one that no
-  /// pattern of `trained` names.
-  ir::StateOp weightOf(Operation *op, Step &step) {
-    Value w;
-    if (auto matmul = dyn_cast<ir::MatmulOp>(op))
-      w = matmul.getTransA() ? Value() : matmul.getB();
-    else if (auto conv = dyn_cast<ir::ConvOp>(op))
-      w = conv.getGroup() == 1 ? conv.getW() : Value();
+  /// The trained weight that `op` multiplies its input with, itself or
+  /// transposed, if it is one that no pattern of `trained` names.
+  std::optional<Adapted> targetOf(Operation *op, Step &step) {
+    auto matmul = dyn_cast<ir::MatmulOp>(op);
+    auto conv = dyn_cast<ir::ConvOp>(op);
+    Value w = matmul                         ? matmul.getB()
+              : conv && conv.getGroup() == 1 ? conv.getW()
+                                             : Value();
+    bool inputsFirst = matmul && !matmul.getTransB();
+    if (auto transpose =
+            w ? w.getDefiningOp<ir::TransposeOp>() : ir::TransposeOp();
+        matmul && transpose && isSwap(transpose)) {
+      w = transpose.getX();
+      inputsFirst = !inputsFirst;
+    }
     auto read = w ? w.getDefiningOp<ir::ReadOp>() : ir::ReadOp();
     auto state = read ? step.findState(read.getState()) : ir::StateOp();
-    bool matrix =
-        state && (isa<ir::ConvOp>(op) || state.getTensorType().getRank() == 2);
-    return matrix && !searchAny(kept, state.getSymName()) ? state
-                                                          : ir::StateOp();
+    if (!state || !state.getTrainable() ||
+        (matmul && state.getTensorType().getRank() != 2) ||
+        searchAny(kept, state.getSymName()))
+      return std::nullopt;
+    return Adapted{state, inputsFirst};
+  }
+  static StringRef nameOf(ir::StateOp weight) {
+    auto own = dyn_cast_or_null<StringAttr>(weight.getInitAttr());
+    return own ? own.getValue() : weight.getSymName();
+  }
+  static bool isSwap(ir::TransposeOp op) {
+    return op.getPerm() == ArrayRef<int64_t>{1, 0};
   }
   bool isTarget(Operation *op, ir::StateOp weight) {
     return wanted.empty() ? isa<ir::MatmulOp>(op)
@@ -100,36 +122,133 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
     return success();
   }
 
+  /// Adds A and B and lets every reader of the weight see them.
   LogicalResult adapt(const Adapted &target, Step &step,
                       SmallVectorImpl<Attribute> &adapters) {
-    auto matmul = dyn_cast<ir::MatmulOp>(target.op);
-    bool inputsFirst = matmul && !matmul.getTransB();
-    Pair &pair = pairs[target.weight];
-    if (!pair.a) {
-      if (failed(addPair(pair, target.weight, inputsFirst, step)))
-        return failure();
-      adapters.push_back(describe(pair, target.weight, inputsFirst));
+    ir::StateOp weight = target.weight;
+    Pair pair;
+    if (failed(addPair(pair, weight, target.inputsFirst, step)))
+      return failure();
+    adapters.push_back(describe(pair, weight, target.inputsFirst));
+    SmallVector<ir::ReadOp> reads;
+    step.f.walk([&](ir::ReadOp read) {
+      if (read.getState() == weight.getSymName())
+        reads.push_back(read);
+    });
+    llvm::SetVector<StringRef> others;
+    for (ir::ReadOp read : reads)
+      adaptUses(read.getResult(), pair, target.inputsFirst, others);
+    if (!others.empty())
+      getOperation().emitRemark()
+          << "the adapter of '" << nameOf(weight)
+          << "' is added wherever that is read, also by '"
+          << llvm::join(others, "', '") << "'; --untie=" << nameOf(weight)
+          << " gives each reader a weight of its own";
+    return success();
+  }
+
+  /// Of a weight, or a matrix transposed. Readers that an adapter can stand
+  /// beside get that; the others read the sum. `others`: nodes of readers that
+  /// were not chosen.
+  void adaptUses(Value w, const Pair &pair, bool inputsFirst,
+                 llvm::SetVector<StringRef> &others) {
+    SmallPtrSet<OpOperand *, 4> adapted;
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : w.getUses())
+      uses.push_back(&use);
+    for (OpOperand *use : llvm::reverse(uses)) { // in the program's order
+      Operation *op = use->getOwner();
+      if (auto swap = dyn_cast<ir::TransposeOp>(op);
+          swap && w.getDefiningOp<ir::ReadOp>() && isSwap(swap)) {
+        adapted.insert(use);
+        adaptUses(swap.getResult(), pair, !inputsFirst, others);
+        continue;
+      }
+      if (addBeside(*use, pair, inputsFirst))
+        adapted.insert(use);
+      if (!products.count(op))
+        others.insert_range(ir::nodeNames(op->getLoc()));
     }
-    OpBuilder b(target.op->getBlock(), std::next(target.op->getIterator()));
-    Value y = target.op->getResult(0);
-    auto read = [&](ir::StateOp state) {
-      return Expr(b, target.op->getLoc(),
-                  ir::ReadOp::create(b, target.op->getLoc(), state.getType(),
-                                     state.getSymName()));
-    };
-    Expr a = read(pair.a), up = read(pair.b), added = a;
-    if (matmul) {
-      auto product = [&](Value x, Expr w) {
-        return w.make<ir::MatmulOp>(x, w.v, Value(), false, true, StringAttr());
-      };
-      added = product(product(matmul.getA(), a), up);
-    } else {
-      added = convolve(cast<ir::ConvOp>(target.op), a, up);
-    }
+    // Not `uses`: an adapter may have been put beside w times w.
+    auto isLeft = [&](OpOperand &use) { return !adapted.contains(&use); };
+    if (llvm::none_of(w.getUses(), isLeft))
+      return;
+    Expr sum = adaptedWeight(w, pair, inputsFirst);
+    w.replaceUsesWithIf(sum, [&](OpOperand &use) {
+      return isLeft(use) && use.getOwner() != sum.v.getDefiningOp();
+    });
+  }
+
+  /// w + scale * b a.
+  Expr adaptedWeight(Value w, const Pair &pair, bool inputsFirst) {
+    OpBuilder b(&getContext());
+    b.setInsertionPointAfterValue(w);
+    Expr a = read(b, w.getLoc(), pair.a), up = read(b, w.getLoc(), pair.b);
+    const int64_t rank = lora().rank;
+    up = up.reshape({up.shape()[0], rank});
+    a = a.reshape({rank, a.type().getNumElements() / rank});
+    Expr product = inputsFirst ? multiply(a, up, true, true)
+                               : multiply(up, a, false, false);
+    Expr shaped = product.reshape(ir::tensorType(w).getShape());
+    return Expr(b, w.getLoc(), w) + shaped * scale();
+  }
+
+  /// Adds what the adapter makes of the reader's input to its result; false
+  /// where that is none of the readers below.
+  bool addBeside(OpOperand &use, const Pair &pair, bool inputsFirst) {
+    Operation *op = use.getOwner();
+    auto matmul = dyn_cast<ir::MatmulOp>(op);
+    auto conv = dyn_cast<ir::ConvOp>(op);
+    auto gather = dyn_cast<ir::GatherOp>(op);
+    bool multiplies = use.getOperandNumber() == 1 &&
+                      (matmul || (conv && conv.getGroup() == 1));
+    bool looksUp = gather && use.getOperandNumber() == 0 &&
+                   gather.getAxis() == 0 &&
+                   ir::tensorType(use.get()).getRank() == 2 &&
+                   ir::tensorType(gather.getY()).getRank() > 1;
+    if (!multiplies && !looksUp)
+      return false;
+    OpBuilder b(op->getBlock(), std::next(op->getIterator()));
+    Value y = op->getResult(0);
+    Expr a = read(b, op->getLoc(), pair.a), up = read(b, op->getLoc(), pair.b),
+         added = a;
+    if (matmul)
+      added = product(matmul, a, up, inputsFirst);
+    else if (conv)
+      added = convolve(conv, a, up);
+    else
+      added = lookUp(gather, a, up, inputsFirst);
     added = added * scale();
     Expr sum = Expr(b, added.loc, y) + added;
     y.replaceAllUsesExcept(sum, sum.v.getDefiningOp());
-    return success();
+    return true;
+  }
+
+  static Expr read(OpBuilder &b, Location loc, ir::StateOp state) {
+    return Expr(
+        b, loc,
+        ir::ReadOp::create(b, loc, state.getType(), state.getSymName()));
+  }
+  static Expr multiply(Expr x, Expr w, bool transX, bool transW) {
+    return x.make<ir::MatmulOp>(x.v, w.v, Value(), transX, transW,
+                                StringAttr());
+  }
+  /// B (A x), or, where the reader has the layer's weight the other way
+  /// around, as a tied decoder has it, A' (B' x).
+  static Expr product(ir::MatmulOp op, Expr a, Expr up, bool inputsFirst) {
+    Expr x(*a.b, a.loc, op.getA());
+    if (inputsFirst != op.getTransB())
+      return multiply(multiply(x, a, op.getTransA(), true), up, false, true);
+    return multiply(multiply(x, up, op.getTransA(), false), a, false, false);
+  }
+
+  /// Rows of B times A, or of A' times B'.
+  static Expr lookUp(ir::GatherOp op, Expr a, Expr up, bool inputsFirst) {
+    const int64_t swapped[] = {1, 0};
+    Expr table = inputsFirst ? a.make<ir::TransposeOp>(a.v, swapped) : up;
+    Expr rows = table.make<ir::GatherOp>(table.v, op.getIndices(), uint64_t(0),
+                                         op.getPaddingAttr());
+    return multiply(rows, inputsFirst ? up : a, false, inputsFirst);
   }
 
   /// The window of `op` gives `rank` channels, a convolution of size 1 the
@@ -196,8 +315,8 @@ struct InsertLora : impl::InsertLoraBase<InsertLora> {
   const LoraOptions &lora() const { return options.lora; }
   double scale() const { return lora().alpha / double(lora().rank); }
 
-  std::vector<Pattern> wanted, kept;        // of targets, trained
-  llvm::MapVector<Operation *, Pair> pairs; // by weight
+  std::vector<Pattern> wanted, kept;          // of targets, trained
+  llvm::SmallPtrSet<Operation *, 8> products; // of targets
 };
 
 } // namespace

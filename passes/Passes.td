@@ -24,8 +24,9 @@ def InferShapes : Dlc_Pass<"dlc-infer-shapes"> {
 
 def InsertLora : Dlc_Pass<"dlc-insert-lora"> {
   let summary = "weights are frozen, and low-rank adapters beside them are trained";
-  let description = [{Adds trained states NAME.lora_A.weight and NAME.lora_B.weight and their products to @predict; the
-    module's attribute dlc.adapters says how they are merged.}];
+  let description = [{Adds trained states NAME.lora_A.weight and NAME.lora_B.weight and their products to @predict, at
+    every reader of an adapted weight: the weight itself does not change, and what it is merged into is read everywhere.
+    The module's attribute dlc.adapters says how they are merged.}];
 }
 
 def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
