@@ -58,6 +58,7 @@ done
 rm -rf "$work"/plain "$work"/repaired
 python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index \
   --wheel-dir "$work/plain" -C build-dir="$work/cmake-$python" -C cmake.define.DLC_PREFIX="$prefix" \
+  -C cmake.define.DLC_BUILD="$build" \
   "$root/runtime/python" >"$work/pip.log" 2>&1 || { tail -n 40 "$work/pip.log" >&2; fail "pip wheel failed"; }
 auditwheel repair --plat "$platform" --wheel-dir "$work/repaired" "$work"/plain/*.whl >"$work/audit.log" 2>&1 ||
   { cat "$work/audit.log" >&2; fail "auditwheel found what no other machine has"; }

@@ -4,6 +4,7 @@
 The empty root is made once (mmdebstrap) and kept in the build folder, with the Debian packages that the .deb asked for."""
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -86,6 +87,13 @@ class Packages(dlc.TestCase):
                   'exec chroot "$1" env -i HOME=/root DEBIAN_FRONTEND=noninteractive "PATH=$3" sh -c "cd /srv/try && exec bash script.sh"')
         return run("unshare", "-m", "bash", "-c", mounts, "-", root, f"{KEPT}/archives", path)
 
+    def check_notices(self, prefix):
+        """notices_test.py compares them with what is used."""
+        with open(f"{prefix}/share/doc/dlc/sbom.cdx.json") as file:
+            names = [component["name"] for component in json.load(file)["components"]]
+        self.assertEqual(sorted(os.listdir(f"{prefix}/share/doc/dlc/licenses")), sorted(["README.txt", *names]))
+        self.assertIn("libnl3", names)
+
     def check_quickstart(self, root, path="/usr/sbin:/usr/bin:/sbin:/bin"):
         out = self.inside(root, quickstart(), path)
         self.assertIn('"samples":500', out)
@@ -104,6 +112,7 @@ class Packages(dlc.TestCase):
             apt-get -qq update
             apt-get -qq install -y --no-install-recommends -o APT::Keep-Downloaded-Packages=true -o APT::Sandbox::User=root ./{name}
             test "$(command -v dlc)" = /usr/bin/dlc""")
+        self.check_notices(f"{root}/usr")
         self.check_quickstart(root)
         self.assertNotIn("llvm", self.inside(root, "dpkg-query -W -f '${Package}\n'"))
         # A program that was built elsewhere finds the library.
@@ -132,6 +141,7 @@ class Packages(dlc.TestCase):
         run("tar", "-xf", package, "-C", f"{root}/srv/tools", "--no-same-owner")
         folder, = os.listdir(f"{root}/srv/tools")
         os.rename(f"{root}/srv/tools/{folder}", f"{root}/srv/tools/moved")
+        self.check_notices(f"{root}/srv/tools/moved")
         self.check_quickstart(root, "/srv/tools/moved/bin:/usr/bin:/bin")
         self.project(f"{root}/srv/tools/moved")
         self.assertIn("right", run("./b/app", "b/mlp.dlc", "20", cwd=self.folder))

@@ -5,6 +5,7 @@ It stays installed in the build folder for the other tests of this folder.
 """
 
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -55,6 +56,16 @@ class Wheel(dlc.TestCase):
         mebibytes = os.path.getsize(self.file) >> 20
         self.assertIn(f"{self.file}, {mebibytes} MiB", self.said)
         self.assertLess(mebibytes, 90)
+
+    def test_it_has_the_licences_of_what_is_inside(self):
+        documents = f"{wheel.SITE}/dlc/share/doc"
+        with open(f"{documents}/sbom.cdx.json") as file:
+            components = {component["name"]: component for component in json.load(file)["components"]}
+        self.assertEqual(sorted(os.listdir(f"{documents}/licenses")), sorted(["README.txt", *components]))
+        self.assertLess({"nanobind", "robin-map", "libnl3", "onednn-cpu-gomp", "llvm-toolchain-22"}, set(components))
+        known = [entry["value"] for component in components.values() for entry in component["properties"] if entry["name"] == "dlc:file"]
+        inside = [os.path.basename(file) for file in glob.glob(f"{wheel.SITE}/**/*.so*", recursive=True)]
+        self.assertEqual([name for name in inside if not name.startswith(("libdlc.so", "_dlc.")) and name not in known], [])
 
     def test_an_unknown_flag(self):
         ended = subprocess.run(["bash", f"{wheel.ROOT}/tools/wheel.sh", "--fast"], text=True, capture_output=True)

@@ -46,12 +46,10 @@ get_target_property(dnnl DNNL::dnnl LOCATION)
 get_filename_component(dnnl_file ${dnnl} REALPATH)
 install(FILES ${dnnl_file} DESTINATION ${private} RENAME libdnnl.so.3)
 
-# Whose code is in the package: oneDNN's library and, linked into dlc-compile, LLVM, MLIR and lld.
-file(GLOB dnnl_licence ${DLC_VENV}/share/doc/onednn/LICENSE)
-file(GLOB dnnl_notices ${DLC_VENV}/share/doc/onednn/THIRD-PARTY-PROGRAMS)
-install(FILES ${dnnl_licence} ${dnnl_notices} DESTINATION ${CMAKE_INSTALL_DOCDIR}/onednn)
-file(GLOB llvm_licence /usr/share/doc/libllvm22/copyright)
-install(FILES ${llvm_licence} DESTINATION ${CMAKE_INSTALL_DOCDIR}/llvm OPTIONAL)
+# Whose code is in the package: licence texts and an SBOM, of what the build has used.
+install(CODE "
+  execute_process(COMMAND ${DLC_PYTHON} ${CMAKE_SOURCE_DIR}/tools/notices.py --version=${PROJECT_VERSION} --build=${CMAKE_BINARY_DIR}
+    \"--to=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT dlc)
 
 # What a plain Debian does not have, for the .tar.gz and for prefixes that are moved to another machine.
 install(CODE "
