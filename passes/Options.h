@@ -217,8 +217,8 @@ struct OutlierOptions {
 };
 
 /// Formulas, names and defaults are torch.optim's, those of rmsprop_tf, lamb
-/// and lion timm's, that of adam_onnx ai.onnx.preview.training's; SGD has
-/// momentum 0.9. What is unset gets the optimizer's default (OptimizerRules.h).
+/// and lion timm's, that of adam_onnx ai.onnx.preview.training's. What is unset
+/// gets the optimizer's default (OptimizerRules.h).
 struct OptimizerOptions {
   /// --optimizer=sgd|adam|adamw|adam_onnx|radam|rmsprop|rmsprop_tf|adagrad|lamb|
   /// lion|muon. muon moves matrices; all else moves by adamw with its default
@@ -254,6 +254,9 @@ struct OptimizerOptions {
   /// --no-decay=none|norm_bias. norm_bias: no weight decay for parameters of
   /// less than two dimensions and those named *.bias.
   std::string noDecay = "none";
+
+  /// No option: the default of momentum under a schedule that cycles it.
+  std::optional<double> cycledMomentum;
 
   /// Replaces what is unset by the default of `name`. Idempotent.
   void resolve();

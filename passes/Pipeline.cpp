@@ -28,6 +28,8 @@ void AmpOptions::resolve() {
 void StepOptions::resolve() {
   amp.resolve();
   clip.reportNorm = clip.reportNorm || outlier.gradientZ != 0;
+  if (schedule.name == "onecycle" && schedule.cycleMomentum)
+    optimizer.cycledMomentum = schedule.maxMomentum;
   optimizer.resolve();
   if (scaler.scale == "auto")
     scaler.scale = amp.dtype == "fp16" && amp.enabled() && amp.level != "O3"

@@ -65,12 +65,14 @@ std::string toYaml(const CompileOptions &options) {
 }
 
 /// Whether it says something about this program: it is read, and either of its
-/// core or not what it would be anyway.
+/// core, the optimizer's own, or not what it would be anyway.
 static bool isTelling(const OptionTable &table, const Option &option,
                       const OptionTable &defaults) {
-  const char *core[] = {"train.loss", "train.optimizer", "train.lr"};
+  const char *core[] = {"train.loss", "train.optimizer", "train.lr",
+                        "train.weight-decay"};
   return table.applies(option) &&
          (llvm::is_contained(core, option.key) ||
+          option.onlyWith == "train.optimizer" ||
           option.get() != defaults.find(option.key)->get());
 }
 

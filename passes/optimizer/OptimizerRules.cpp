@@ -211,7 +211,7 @@ OptimizerReads likeAdam(OptimizerReads own) {
 
 const Rule rules[] = {
     {"sgd",
-     {.lr = 1e-2, .momentum = 0.9, .nesterov = false, .dampening = true},
+     {.lr = 1e-2, .momentum = 0, .nesterov = false, .dampening = true},
      sgdMoments,
      sgdScalars,
      sgd},
@@ -285,6 +285,34 @@ std::vector<std::string> readersOf(StringRef flag) {
   return names;
 }
 
+/// As the option is written; none: the rule does not read it.
+static std::optional<std::string> defaultText(const OptimizerReads &reads,
+                                              StringRef flag) {
+  if (flag == "lr" || flag == "weight-decay")
+    return numberText(flag == "lr" ? reads.lr : reads.weightDecay);
+  for (auto [name, field] : numbers)
+    if (auto number = reads.*field; name == flag && number)
+      return numberText(*number) +
+             (flag == "betas" ? "," + numberText(*reads.beta2) : "");
+  return std::nullopt;
+}
+
+std::string defaultsText(StringRef flag) {
+  std::vector<std::pair<std::string, std::string>> rows; // value, rules
+  for (const Rule &rule : rules)
+    if (auto text = defaultText(rule.reads, flag)) {
+      auto row = llvm::find_if(rows, [&](auto &r) { return r.first == *text; });
+      if (row == rows.end())
+        rows.emplace_back(*text, rule.name.str());
+      else
+        row->second += ", " + rule.name.str();
+    }
+  std::string all;
+  for (const auto &[value, names] : rows)
+    all += (all.empty() ? "" : "; ") + value + ": " + names;
+  return all;
+}
+
 void OptimizerOptions::resolve() {
   const Rule *rule = findRule(name);
   if (!rule)
@@ -296,7 +324,8 @@ void OptimizerOptions::resolve() {
   };
   fill(lr, own.lr);
   fill(weightDecay, own.weightDecay);
-  fill(momentum, own.momentum);
+  if (own.momentum)
+    fill(momentum, cycledMomentum ? cycledMomentum : own.momentum);
   fill(beta1, own.beta1);
   fill(beta2, own.beta2);
   fill(epsilon, own.epsilon);

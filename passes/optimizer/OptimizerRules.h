@@ -69,6 +69,9 @@ bool optimizerReads(llvm::StringRef optimizer, llvm::StringRef flag);
 /// The names of those that do.
 std::vector<std::string> readersOf(llvm::StringRef flag);
 
+/// "0.01: sgd, rmsprop; 0.001: adam": the defaults of that flag.
+std::string defaultsText(llvm::StringRef flag);
+
 /// The parts of rules with reductions over, or products of, a parameter.
 Rule::Moments lambMoments(const OptimizerOptions &options);
 Rule::Exprs lambScalars(const Rates &rates, const OptimizerOptions &options);

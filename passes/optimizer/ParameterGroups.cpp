@@ -98,6 +98,7 @@ std::optional<OptimizerOptions> readOptimizer(const std::string &text,
   SmallVector<StringRef> words;
   StringRef(text).split(words, ',');
   OptimizerOptions o;
+  o.cycledMomentum = main.cycledMomentum;
   if (words[0] == main.name)
     o = main;
   o.name = words[0].str();

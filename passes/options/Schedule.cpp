@@ -96,7 +96,8 @@ void ScheduleOptions::addTo(OptionTable &table) {
      {"onecycle"});
   of(table
          .toggle("train.cycle-momentum", cycleMomentum,
-                 "momentum, or beta1, moves against the rate")
+                 "momentum, or beta1, moves against the rate; an optimizer "
+                 "with a momentum that is not given has one, as in torch")
          .described("{true,false}"),
      {"onecycle"});
   table

@@ -10,8 +10,12 @@
 namespace dlc {
 
 static void addBetas(OptionTable &table, OptimizerOptions &o) {
-  Option &betas = table.add("train.betas", "decay rates of both moments", "A,B")
-                      .only("train.optimizer", readersOf("betas"));
+  Option &betas =
+      table
+          .add("train.betas",
+               "decay rates of both moments; default " + defaultsText("betas"),
+               "A,B")
+          .only("train.optimizer", readersOf("betas"));
   betas.commas = true;
   betas.set = [&o](auto &words) -> Status {
     if (words.empty()) {
@@ -38,17 +42,22 @@ void OptimizerOptions::addTo(OptionTable &table) {
   };
   table.choice("train.optimizer", name, optimizerNames(),
                "the update rule; null below is its own default");
-  table.number("train.lr", lr, 0, kNoLimit, "learning rate");
+  table.number("train.lr", lr, 0, kNoLimit,
+               "learning rate (default " + defaultsText("lr") + ")");
   table.number("train.weight-decay", weightDecay, 0, kNoLimit,
-               "pulls parameters to 0");
-  own(table.number("train.momentum", momentum, 0, 1, "of the update"));
+               "pulls parameters to 0 (default " +
+                   defaultsText("weight-decay") + ")");
+  own(table.number("train.momentum", momentum, 0, 1,
+                   "of the update; default " + defaultsText("momentum")));
   own(table.toggle("train.nesterov", nesterov, "Nesterov's momentum"));
   own(table.number("train.dampening", dampening, 0, 1, "of the momentum"));
   addBetas(table, *this);
   own(table.number("train.eps", epsilon, kAboveZero, kNoLimit,
-                   "keeps the denominator from 0"));
+                   "keeps the denominator from 0; default " +
+                       defaultsText("eps")));
   own(table.number("train.alpha", alpha, 0, 1,
-                   "decay rate of the mean square"));
+                   "decay rate of the mean square; default " +
+                       defaultsText("alpha")));
   own(table.toggle("train.amsgrad", amsgrad,
                    "divides by the largest second moment so far"));
   table.choice("train.moments", moments, {"f32", "bf16"},
@@ -62,11 +71,6 @@ void OptimizerOptions::addTo(OptionTable &table) {
              "momentum, ...");
   table.choice("train.no-decay", noDecay, {"none", "norm_bias"},
                "norm_bias: vectors and biases do not decay");
-  table.require([this](auto &) {
-    return nesterov.value_or(false) && momentum == 0.0
-               ? usageError("--nesterov needs a --momentum above 0")
-               : Status();
-  });
 }
 
 void AccumulateOptions::addTo(OptionTable &table) {
@@ -221,6 +225,14 @@ static Status checkScaler(StepOptions step) {
   return {};
 }
 
+static Status checkNesterov(StepOptions step) {
+  step.resolve();
+  return step.optimizer.nesterov.value_or(false) &&
+                 step.optimizer.momentum == 0.0
+             ? usageError("--nesterov needs a --momentum above 0")
+             : Status();
+}
+
 /// Products stand alone where each op is a kernel of its own.
 static Status checkPlaces(const StepOptions &step) {
   for (const std::string &text : step.placement.place) {
@@ -259,6 +271,7 @@ void StepOptions::addTo(OptionTable &table) {
                : Status();
   });
   table.require([this](auto &) { return checkScaler(*this); });
+  table.require([this](auto &) { return checkNesterov(*this); });
   table.require([this](auto &) { return checkPlaces(*this); });
 }
 

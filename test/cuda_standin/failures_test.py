@@ -12,7 +12,7 @@ class Failures(standins.StandinTest):
 
     def artifact(self, ranks=1):
         if not hasattr(self, "compiled"):
-            self.compiled = self.compile_for_cuda("lenet", ddp=ranks, batch=8, optimizer="sgd")
+            self.compiled = self.compile_for_cuda("lenet", ddp=ranks, batch=8, optimizer="sgd", momentum=0.9)
         return self.compiled
 
     def train(self, *words, code, environment, ranks=1):

@@ -54,15 +54,15 @@ class FindLr(dlc.TestCase):
                     self.assertAlmostEqual(row["loss"] / loss, 1, delta=5e-3)
 
     def test_suggested_rate_trains(self):
-        artifact = self.compile("lenet")
+        artifact = self.compile("lenet", momentum=0.9)
         rate, rows = self.find(artifact, data=dlc.data("mnist-train"), lr_min=1e-4, lr_steps=400)
         self.assertGreater(rate, 1e-3)
         self.assertLess(rate, 2)
         self.assertAlmostEqual(rows[0]["lr"], 1e-4)
         self.assertRegex(self.messages, r"falls fastest at learning rate .*; a tenth of the least loss's is .*find-lr\.csv")
         self.assertEqual(sorted(os.listdir(self.path("rates"))), ["find-lr.csv"])
-        better = self.losses(self.compile("lenet", lr=rate, schedule="constant"), 100, "mnist-train")
-        worse = self.losses(self.compile("lenet", lr=rate / 1000, schedule="constant"), 100, "mnist-train")
+        better = self.losses(self.compile("lenet", momentum=0.9, lr=rate, schedule="constant"), 100, "mnist-train")
+        worse = self.losses(self.compile("lenet", momentum=0.9, lr=rate / 1000, schedule="constant"), 100, "mnist-train")
         self.assertLess(sum(better[-10:]), 0.5 * sum(worse[-10:]))
 
     def test_ends_where_it_diverges(self):

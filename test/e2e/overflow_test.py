@@ -35,7 +35,7 @@ class Overflow(dlc.TestCase):
         return self.path("filled.onnx")
 
     def compile(self, model=None, **options):
-        options = dict(batch=16, optimizer="sgd", lr=0.05, schedule="constant") | options
+        options = dict(batch=16, optimizer="sgd", lr=0.05, momentum=0.9, schedule="constant") | options
         return dlc.compile(model or dlc.model("mlp"), self.path("m.dlc"), **options)
 
     def fail(self, artifact, code=dlc.DIVERGED, inject="", run="run", **options):
@@ -65,7 +65,7 @@ class Overflow(dlc.TestCase):
     def test_state_before_is_that_of_the_run(self):
         """The bundle of step 8 is found by going back to the checkpoint of step 5; it is bitwise what was."""
         self.x[16:32, 0, 0, 0] = 0
-        artifact = self.compile(optimizer="adamw")
+        artifact = self.compile(optimizer="adamw", momentum=None)
         good = dlc.train(artifact, self.data(), self.path("good"), steps=7, shuffle="off", save_every=7, threads=1)
         x = np.tile(self.x, (3, 1, 1, 1))
         y = np.tile(self.y, 3)

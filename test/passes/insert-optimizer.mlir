@@ -1,5 +1,5 @@
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="lr=0.1 weight-decay=0.01" | FileCheck %s
-// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=momentum=0 | FileCheck %s --check-prefix=PLAIN
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="lr=0.1 momentum=0.9 weight-decay=0.01" | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer | FileCheck %s --check-prefix=PLAIN
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="optimizer=adamw lr=0.001" | FileCheck %s --check-prefix=ADAM
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer="optimizer=adam amsgrad" | FileCheck %s --check-prefix=AMSGRAD
 // RUN: %dlc-opt %s --split-input-file --dlc-insert-optimizer=optimizer=rmsprop_tf | FileCheck %s --check-prefix=TF
@@ -92,7 +92,7 @@
 
 // MOMENTS: moments: 'fp16' is not one of f32, bf16
 // UNKNOWN: optimizer: 'sgdm' is not one of sgd, adam, adamw, adam_onnx, radam, rmsprop, rmsprop_tf, adagrad, lamb, lion, muon
-// NESTEROV: --nesterov needs a --momentum above 0
+// NESTEROV: nesterov needs a momentum above 0
 dlc.state @w : tensor<2xf32> param init = "w" trainable
 func.func @train_step(%loss: tensor<f32>, %g: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
   dlc.gradient @w, %g : tensor<2xf32>
