@@ -44,12 +44,13 @@ Result<std::string> parseScale(const std::string &word) {
 } // namespace
 
 void AmpOptions::addTo(OptionTable &table) {
-  addWord(table, "amp.level", level, parseLevel,
-          "mixed precision; alone: O1, by lists. O2: all but losses, with f32 "
-          "parameters; O3: those in half, too",
-          "{O0,O1,O2,O3}")
-      .named("--amp")
-      .optionalWord = true;
+  Option &row = addWord(
+      table, "amp.level", level, parseLevel,
+      "mixed precision; alone: O1, by lists. O2: all but losses, with f32 "
+      "parameters; O3: those in half, too",
+      "{O0,O1,O2,O3}");
+  row.named("--amp").optionalWord = true;
+  row.off = "O0";
   table.choice("amp.dtype", dtype, {"bf16", "fp16"}, "the half type")
       .named("--amp-dtype")
       .only("amp.level", {"O1", "O2", "O3"});
@@ -79,8 +80,8 @@ void AmpOptions::addTo(OptionTable &table) {
 
 void ScalerOptions::addTo(OptionTable &table) {
   addWord(table, "amp.loss-scale", scale, parseScale,
-          "auto is dynamic under fp16, else none",
-          "{auto,none,dynamic}|NUMBER");
+          "auto is dynamic under fp16, else none", "{auto,none,dynamic}|NUMBER")
+      .off = "none";
   auto dynamic = [](Option &row) {
     row.only("amp.loss-scale", {"auto", "dynamic"});
   };

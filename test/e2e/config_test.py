@@ -34,7 +34,63 @@ class Config(dlc.TestCase):
     def test_compile_says_what_differs_from_the_defaults(self):
         _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), optimizer="adamw", amp=True, warmup=0)
         line = [line for line in err.splitlines() if line.startswith("options: ")]
-        self.assertEqual(line, ["options: loss auto, optimizer adamw, lr 0.001, amp O1"])
+        self.assertEqual(line, ["options: loss auto, optimizer adamw, lr 0.001, weight-decay 0.01, betas [0.9, 0.999], eps 1e-08, "
+                                "amsgrad false, amp O1"])
+
+    def test_compile_says_what_the_optimizer_reads(self):
+        """All of it, also where it is the default: torch.optim's, and plain SGD where nothing is said."""
+        for words, text in (
+                ([], "optimizer sgd, lr 0.01, weight-decay 0, momentum 0, nesterov false, dampening 0"),
+                (["--momentum=0.9", "--nesterov"], "optimizer sgd, lr 0.01, weight-decay 0, momentum 0.9, nesterov true, dampening 0"),
+                (["--schedule=onecycle", "--steps=9"], "optimizer sgd, lr 0.01, weight-decay 0, momentum 0.95, nesterov false, dampening 0"),
+                (["--optimizer=rmsprop"], "optimizer rmsprop, lr 0.01, weight-decay 0, momentum 0, eps 1e-08, alpha 0.99"),
+                (["--optimizer=adagrad"], "optimizer adagrad, lr 0.01, weight-decay 0, eps 1e-10"),
+                (["--optimizer=lion"], "optimizer lion, lr 0.0001, weight-decay 0, betas [0.9, 0.99]"),
+                (["--optimizer=muon"], "optimizer muon, lr 0.001, weight-decay 0.1, momentum 0.95, nesterov true, eps 1e-07")):
+            with self.subTest(words):
+                _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), *words)
+                self.assertIn(f"options: loss auto, {text}", err)
+                self.assertRegex(dlc.dlc("inspect", self.path("out.dlc"))[0], r"weight-decay")
+        dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), "--nesterov", code=dlc.USAGE)
+
+    def test_sgd_is_plain(self):
+        """Without a word SGD keeps no moments: its weights are those of --momentum=0, not of 0.9."""
+        plain = dlc.compile(dlc.model("mlp"), self.path("plain.dlc"), optimizer="sgd")
+        named = dlc.compile(dlc.model("mlp"), self.path("named.dlc"), optimizer="sgd", momentum=0)
+        for name in "plan.pb", "config.yaml":
+            with open(os.path.join(plain, name), "rb") as a, open(os.path.join(named, name), "rb") as b:
+                self.assertEqual(a.read(), b.read())
+        self.assertNotIn(".m ", dlc.dlc("compile", dlc.model("mlp"), "-o", "-", stop_after="plan")[0])
+
+    def test_switched_off_by_name(self):
+        """What a switch turned off reads nothing, which a script may do: a warning; without the switch it is an error."""
+        for words, message in ((["--amp=O0", "--amp-dtype=fp16"], "--amp-dtype has no effect with --amp=O0"),
+                               (["--amp=O0", "--amp-preset=torch"], "--amp-preset has no effect with --amp=O0"),
+                               (["amp.level=O0", "--explain-amp"], "--explain-amp has no effect with --amp=O0"),
+                               (["--lora=0", "--lora-alpha=16"], "--lora-alpha has no effect with --lora=0"),
+                               (["--ema=false", "--ema-tau=5"], "--ema-tau has no effect with --ema=false"),
+                               (["--loss-scale=none", "--loss-scale-init=8"], "--loss-scale-init has no effect with --loss-scale=none")):
+            with self.subTest(words):
+                _, err = dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), *words)
+                self.assertIn("warning: " + message, err)
+        plain = dlc.compile(dlc.model("mlp"), self.path("plain.dlc"))
+        off = dlc.compile(dlc.model("mlp"), self.path("off.dlc"), amp="O0", amp_dtype="fp16")
+        with open(os.path.join(plain, "plan.pb"), "rb") as a, open(os.path.join(off, "plan.pb"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        for words in ["--amp-dtype=fp16"], ["--amp=O2", "--amp-preset=torch"], ["--lora-alpha=16"]:
+            dlc.dlc("compile", dlc.model("mlp"), "-o", self.path("out.dlc"), *words, code=dlc.USAGE)
+
+    def test_base_of_yacs(self):
+        """BASE is another name of _BASE_, alone or in a chain of both."""
+        self.write("base.yaml", "train:\n  lr: 0.1\n  momentum: 0.5\n")
+        self.write("middle.yaml", "_BASE_: base.yaml\ntrain:\n  momentum: 0.7\n")
+        for text in "BASE: middle.yaml\n", "BASE: [base.yaml, middle.yaml]\n", "_BASE_: middle.yaml\n":
+            values = self.show(config=self.write("top.yaml", text + "train:\n  warmup: 3\n"))
+            self.assertEqual([values["train." + k] for k in ("lr", "momentum", "warmup")], ["0.1", "0.7", "3"])
+        self.refuse("BASE: exp.yaml\n", r"comes back")
+        self.refuse("BASE: {a: b}\n", r"expected BASE to be a file's name")
+        self.refuse("BASE: a.yaml\n_BASE_: b.yaml\n", r"exp\.yaml: _BASE_ and BASE mean the same")
+        self.refuse("BASE: ''\n", r"expected BASE to be a file's name")
 
     def test_order(self):
         """Bases, then the file, then overrides, then flags."""
@@ -79,7 +135,7 @@ class Config(dlc.TestCase):
         self.assertEqual(out, "ddp.ranks: 1 -> 2\ntrain.lr: 0.1 -> 0.2\n")
         artifact = dlc.compile(dlc.model("mlp"), self.path("m.dlc"), lr=0.1)
         out, _ = dlc.dlc("config", "diff", a, artifact)
-        self.assertEqual(out, "")
+        self.assertEqual(out, "model.target: auto -> cpu\n")
 
     def test_train_reads_its_section(self):
         exp = self.write("exp.yaml", f"train:\n  lr: 0.1\nrun:\n  data: {dlc.data('digits-train')}\n"

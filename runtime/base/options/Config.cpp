@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 1 << 20;
 constexpr size_t kMaxDepth = 32; // of bases
+/// What names the files below this one: detectron2's key, and yacs'.
+constexpr const char *kBases[] = {"_BASE_", "BASE"};
 
 // A scalar's text or a list's.
 Status readWords(const YAML::Node &node, const std::string &name,
@@ -42,7 +44,7 @@ public:
     std::error_code error;
     std::string real = std::filesystem::weakly_canonical(path, error).string();
     if (std::find(open_.begin(), open_.end(), real) != open_.end())
-      return usageError("{}: _BASE_ comes back to this file", path);
+      return usageError("{}: _BASE_ or BASE comes back to this file", path);
     if (open_.size() >= kMaxDepth)
       return usageError("{}: more than {} bases in each other", path,
                         kMaxDepth);
@@ -73,11 +75,15 @@ private:
       return {};
     if (!root.IsMap())
       return usageError("{}: expected sections of keys", path);
-    DLC_TRY(bases(path, root["_BASE_"]));
+    if (root[kBases[0]] && root[kBases[1]])
+      return usageError("{}: {} and {} mean the same: give one of them", path,
+                        kBases[0], kBases[1]);
+    for (const char *name : kBases)
+      DLC_TRY(bases(path, name, root[name]));
     std::set<std::string> seen;
     for (const auto &entry : root) {
       const std::string section = entry.first.Scalar();
-      if (section == "_BASE_")
+      if (section == kBases[0] || section == kBases[1])
         continue;
       if (!seen.insert(section).second)
         return usageError("{}: '{}' is given twice",
@@ -87,7 +93,8 @@ private:
     return {};
   }
 
-  Status bases(const std::string &path, const YAML::Node &node) {
+  Status bases(const std::string &path, const char *key,
+               const YAML::Node &node) {
     if (!node)
       return {};
     std::vector<std::string> names;
@@ -100,8 +107,8 @@ private:
       if (name.empty())
         names.clear();
     if (names.empty())
-      return usageError("{}: expected _BASE_ to be a file's name, or a list",
-                        at(path, node.Mark()));
+      return usageError("{}: expected {} to be a file's name, or a list",
+                        at(path, node.Mark()), key);
     for (const std::string &name : names)
       DLC_TRY(
           read((std::filesystem::path(path).parent_path() / name).string()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration files: YAML of sections, one inside the other by `_BASE_`.
+// Configuration files: YAML of sections, one inside the other by `_BASE_`
+// or `BASE`.
 //
 //   _BASE_: common.yaml      # or a list; relative to this file; read first
 //   train:

@@ -8,7 +8,7 @@
 
 namespace dlc {
 
-constexpr size_t kLongest = 200;
+constexpr size_t kLongest = 200, kShortestBeginning = 3;
 
 // Edits (insert, delete, replace, swap of neighbours) from a to b.
 static size_t distance(const std::string &a, const std::string &b) {
@@ -32,12 +32,20 @@ std::string nearest(const std::string &word,
   std::string best;
   if (word.size() > kLongest) // nobody has typed that
     return best;
-  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string &candidate : candidates)
-    if (size_t d = distance(word, candidate); d < least) {
-      least = d;
+  const size_t limit = std::max<size_t>(2, word.size() / 3);
+  // What begins with the word counts as one edit; the shortest is meant.
+  const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
+  const bool isBeginning = word.size() - dashes >= kShortestBeginning;
+  std::pair<size_t, size_t> least(limit + 1, 0);
+  for (const std::string &candidate : candidates) {
+    size_t edits = distance(word, candidate);
+    if (isBeginning && candidate.starts_with(word))
+      edits = std::min<size_t>(edits, 1);
+    if (const std::pair key(edits, candidate.size()); key < least) {
+      least = key;
       best = candidate;
     }
+  }
   return best;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/options/OptionTable.h"
 #include "runtime/base/options/Nearest.h"
+#include "runtime/base/process/Log.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -93,7 +94,8 @@ Status OptionTable::apply(const Config &config, const KeyFilter &own) const {
 static bool isOff(const Option &option) {
   const auto words = option.get();
   return !words || words->empty() || *words == Words{"false"} ||
-         *words == Words{""} || (option.type == "N" && *words == Words{"0"});
+         *words == Words{option.off} ||
+         (option.type == "N" && *words == Words{"0"});
 }
 
 bool OptionTable::applies(const Option &option) const {
@@ -111,6 +113,16 @@ void OptionTable::require(std::function<Status(const Given &)> rule) {
   rules.push_back(std::move(rule));
 }
 
+void OptionTable::whenSet(std::function<Status(const Given &)> rule) {
+  settling.push_back(std::move(rule));
+}
+
+Status OptionTable::settle(const Given &given) const {
+  for (const auto &rule : settling)
+    DLC_TRY(rule(given));
+  return {};
+}
+
 Status OptionTable::validate() const {
   for (const Option &option : options)
     DLC_TRY(set(option, option.get().value_or(Words()), option.flag));
@@ -123,6 +135,14 @@ Status OptionTable::check(const Given &given) const {
     if (applies(option))
       continue;
     const Option &on = *find(option.onlyWith);
+    const Option *off = &on; // by name, or what reads that
+    while (off && !(isGiven(given, off->key) && isOff(*off)))
+      off = find(off->onlyWith);
+    if (off) {
+      warning("{} has no effect with {}={}", option.flag, off->flag,
+              off->yaml());
+      continue;
+    }
     return on.type.empty() || option.values.empty()
                ? usageError("{} needs {}", option.flag, on.flag)
                : usageError("{} needs {}={}", option.flag, on.flag,

@@ -42,6 +42,8 @@ struct Option {
   /// The flag means nothing unless the option `onlyWith` has one of `values`;
   /// no values: any but false, no text and, for a count, 0.
   std::string onlyWith;
+  /// A value that turns it off, beside false, no text and, for a count, 0.
+  std::string off;
   std::vector<std::string> values;
   /// Sets the field; no words are YAML's null, and a bare flag is the word
   /// "true". The error has no context.
@@ -95,7 +97,12 @@ public:
   /// Whether each field has a value that its row takes, also one that no word
   /// has set.
   Status validate() const;
-  /// All contradictions, and options given that nothing reads.
+  /// What finds the value of a word such as "auto" when all are set; run before
+  /// contradictions are looked for.
+  void whenSet(std::function<Status(const Given &)> rule);
+  Status settle(const Given &given) const;
+  /// All contradictions, and options given that nothing reads: an error, but a
+  /// warning where what reads it was turned off by name.
   Status check(const Given &given) const;
 
   /// What is kept as YAML, by section; with `help`, a comment each.
@@ -149,7 +156,7 @@ private:
 
   std::string group_;
   std::deque<Option> options; // rows stay where they are
-  std::vector<std::function<Status(const Given &)>> rules;
+  std::vector<std::function<Status(const Given &)>> rules, settling;
 };
 
 /// Numbers of an option; errors have no context.
