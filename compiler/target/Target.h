@@ -115,7 +115,14 @@ struct TargetType {
   std::string name; // what a plan calls it
   std::shared_ptr<const Target> (*make)(const TargetOptions &);
   void (*addOptions)(OptionTable &, TargetOptions &) = nullptr;
+  /// See fitTarget; null: no device of it is looked for.
+  Status (*fit)(TargetOptions &, const Words &architectures) = nullptr;
 };
+
+/// Makes the options those of programs for devices of these architectures, by
+/// the words of the target's runtime; Code::Incompatible where none of them can
+/// be compiled for here.
+Status fitTarget(TargetOptions &options, const Words &architectures);
 
 /// Adds to what this library has: for a program with a device of its own, whose
 /// runtime half is runtime/exec/Devices.h. Before any options are read; not

@@ -12,7 +12,7 @@ namespace {
 std::vector<TargetType> &types() {
   static std::vector<TargetType> all = {
       {"cpu", makeCpuTarget, addCpuOptions},
-      {"cuda", makeCudaTarget, addCudaOptions},
+      {"cuda", makeCudaTarget, addCudaOptions, fitCudaOptions},
   };
   return all;
 }
@@ -31,10 +31,20 @@ Words targetNames() {
   return names;
 }
 
+static const TargetType &typeOf(const TargetOptions &options) {
+  return *llvm::find_if(types(),
+                        [&](auto &type) { return type.name == options.name; });
+}
+
 std::shared_ptr<const Target> makeTarget(const TargetOptions &options) {
-  return llvm::find_if(types(),
-                       [&](auto &type) { return type.name == options.name; })
-      ->make(options);
+  return typeOf(options).make(options);
+}
+
+Status fitTarget(TargetOptions &options, const Words &architectures) {
+  const TargetType &type = typeOf(options);
+  return type.fit
+             ? type.fit(options, architectures)
+             : incompatible("no devices of '{}' are looked for", options.name);
 }
 
 Words targetsThat(llvm::function_ref<bool(const Target &)> holds) {

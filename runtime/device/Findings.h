@@ -3,6 +3,8 @@
 // device finds its own.
 #pragma once
 
+#include "runtime/base/Status.h"
+
 #include <string>
 #include <vector>
 
@@ -17,11 +19,21 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
+/// Devices that a program can be compiled for and run on here.
+struct SeenDevices {
+  std::string text{}; // "NVIDIA H100, CUDA 13.0"
+  // What the compiler calls each one's architecture ("90"), in their order.
+  std::vector<std::string> architectures{};
+};
+
 // The CPU device's library; the CPU itself is what the tool looks at.
 Findings findCpuLibraries();
 
 // The driver, its GPUs and the libraries of a GPU, opened as a run opens them.
 // Makes no context. What is not there warns where an NVIDIA GPU is.
 Findings findGpus();
+// The driver's GPUs, at least one; Incompatible, with the reason, where there
+// is no driver, it is too old or it shows none. Makes no context.
+Result<SeenDevices> seeGpus();
 
 } // namespace dlc

@@ -63,7 +63,7 @@ static std::vector<DeviceType> &types() {
   static std::vector<DeviceType> all = {
       {"cpu", makeCpuDevice, nullptr, findCpuLibraries},
 #ifdef DLC_HAS_CUDA
-      {"cuda", makeCudaDevice, makeNcclReducer, findGpusAndNccl},
+      {"cuda", makeCudaDevice, makeNcclReducer, findGpusAndNccl, seeGpus},
 #endif
   };
   return all;
@@ -102,6 +102,13 @@ std::vector<std::pair<std::string, Findings>> findDevices() {
     if (type.find)
       found.emplace_back(type.name, type.find());
   return found;
+}
+
+Result<SeenDevices> seeDevices(std::string_view target) {
+  const DeviceType *type = find(target);
+  return type && type->see
+             ? type->see()
+             : incompatible("this build sees no devices of '{}'", target);
 }
 
 Result<std::unique_ptr<Reducer>>

@@ -28,6 +28,8 @@ struct DeviceType {
       std::chrono::milliseconds) = nullptr;
   // What this machine has for it; null: nothing is told.
   Findings (*find)() = nullptr;
+  // Those that this machine has, for the compiler; null: the host itself.
+  Result<SeenDevices> (*see)() = nullptr;
 };
 
 // Adds to what this library has: for a program with a device of its own. Before
@@ -41,6 +43,10 @@ Result<std::unique_ptr<Device>> makeDevice(std::string_view target,
 
 // What this machine has for each device of this build, by the device's name.
 std::vector<std::pair<std::string, Findings>> findDevices();
+
+// The devices of `target` that this machine has, at least one; Incompatible,
+// with the reason, where it has none, or they are the host itself.
+Result<SeenDevices> seeDevices(std::string_view target);
 
 // What reduces on the queue of a device of `target`, or on the host that it is.
 // Code::Incompatible for a device that can do neither. Device and communicator

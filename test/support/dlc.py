@@ -25,6 +25,9 @@ DLC = os.path.join(BUILD, "bin", "dlc")
 MODELS = os.path.join(ROOT, "models")
 REFS = os.path.join(ROOT, "test", "refs")
 
+# A GPU of this machine is for test/gpu: --target=auto is the CPU elsewhere.
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
 # Exit codes of the tool.
 OK, FAILED, USAGE, BAD_MODEL, CORRUPT, INCOMPATIBLE, LIMIT, PEER_LOST, DIVERGED = range(9)
 

@@ -53,7 +53,8 @@ std::string batchText(const plan::Plan &plan) {
   return text;
 }
 
-void printSummary(const CompileOptions &o, const CompileResult &r) {
+void printSummary(const CompileArguments &a, const CompileResult &r) {
+  const CompileOptions &o = a.options;
   int64_t parameters = 0, commands = 0, kernels = 0;
   for (const auto &state : r.plan.states())
     if (state.trainable()) {
@@ -71,6 +72,7 @@ void printSummary(const CompileOptions &o, const CompileResult &r) {
   info("{}: {} trainable parameters, {}, {} commands a step ({} "
        "generated kernels)",
        o.output, parameters, batchText(r.plan), commands, kernels);
+  info("{}", a.target.summary(r.plan, o.train.target));
   if (r.plan.sizes_size() > 1)
     info("{} sizes, of which the data chooses: {}", r.plan.sizes_size(),
          plan::sizesText(r.plan));
@@ -92,7 +94,7 @@ Status compileCommand(CompileArguments &a) {
   if (!a.options.stopAfter.empty())
     printOut("{}", result.program);
   else
-    printSummary(a.options, result);
+    printSummary(a, result);
   return {};
 }
 

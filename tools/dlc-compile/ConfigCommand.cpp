@@ -8,6 +8,8 @@ namespace dlc::tool {
 namespace {
 
 struct ConfigArguments : Settings {
+  ConfigArguments() : Settings(false) {}
+
   std::string a, b; // of diff
 };
 
@@ -22,14 +24,12 @@ std::string configOf(const std::string &path) {
 using Values = std::map<std::string, std::string>;
 
 Result<Values> valuesOf(const std::string &path) {
-  CompileOptions options;
-  OptionTable table;
-  options.addTo(table);
+  Settings settings(false);
   DLC_ASSIGN(Config config, readConfig(configOf(path)));
-  DLC_TRY(table.apply(config, notSection("run")));
-  options.train.resolve();
+  DLC_TRY(settings.table.apply(config, notSection("run")));
+  settings.options.train.resolve();
   Values values;
-  for (const Option &option : table.all())
+  for (const Option &option : settings.table.all())
     values[option.key] = option.yaml();
   return values;
 }

@@ -3,14 +3,22 @@
 #pragma once
 
 #include "compiler/driver/Options.h"
+#include "tools/dlc-compile/TargetChoice.h"
 #include "tools/dlc/OptionFlags.h"
 
 namespace dlc::tool {
 
 struct Settings {
-  Settings() { options.addTo(table); }
+  // Without `choosesTarget` auto stays what it is.
+  explicit Settings(bool choosesTarget = true) {
+    options.addTo(table);
+    TargetChoice::addAuto(table, options.train.target);
+    if (choosesTarget)
+      target.find(table, options.train.target);
+  }
 
   CompileOptions options;
+  TargetChoice target;
   OptionTable table;
   OptionFlags flags{table, notSection("run")};
 };

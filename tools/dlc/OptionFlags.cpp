@@ -125,6 +125,7 @@ Status OptionFlags::apply() {
       DLC_TRY(applyFlag(*given));
       set_.push_back(given->option->key);
     }
+  DLC_TRY(table_.settle(set_));
   return table_.check({set_.begin() + ptrdiff_t(ofFiles), set_.end()});
 }
 

@@ -5,8 +5,11 @@
 #include "compiler/target/cuda/codegen/Tiling.h"
 #include "runtime/base/Json.h"
 #include "runtime/plan/Figures.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -218,6 +221,26 @@ void addCudaOptions(OptionTable &table, TargetOptions &o) {
             "the CUDA Toolkit; by default CUDA_HOME, CUDA_PATH or that of "
             "ptxas in PATH")
       .only("model.target", {"cuda"});
+}
+
+Status fitCudaOptions(TargetOptions &o, const Words &capabilities) {
+  std::set<int> sms;
+  for (const std::string &capability : capabilities) {
+    DLC_ASSIGN(const int64_t number, parseCount(capability, 0, 9999));
+    if (const int sm = cuda::newestSmFor(int(number)))
+      sms.insert(sm);
+  }
+  if (sms.empty())
+    return incompatible("kernels are made for compute capability 8.0 and "
+                        "newer, not for --sm={}",
+                        llvm::join(capabilities, ","));
+  o.sm.clear();
+  for (int sm : sms)
+    o.sm.push_back(std::to_string(sm));
+  std::string why;
+  return mlir::failed(cuda::findToolkit(o.toolkit, why))
+             ? incompatible("{}", why)
+             : Status();
 }
 
 } // namespace dlc

@@ -8,5 +8,7 @@ namespace dlc {
 
 std::shared_ptr<const Target> makeCudaTarget(const TargetOptions &options);
 void addCudaOptions(OptionTable &table, TargetOptions &options);
+/// See fitTarget; capabilities are as "90".
+Status fitCudaOptions(TargetOptions &options, const Words &capabilities);
 
 } // namespace dlc

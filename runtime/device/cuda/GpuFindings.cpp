@@ -30,7 +30,12 @@ bool hasGpu() {
   return false;
 }
 
-Result<Finding> describeGpu(const Driver &driver, int ordinal) {
+struct Gpu {
+  CUdevice device = 0;
+  std::string name, capability; // "90"
+};
+
+Result<Gpu> identifyGpu(const Driver &driver, int ordinal) {
   CUdevice device = 0;
   DLC_TRY(driver.check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet"));
   char name[256] = "";
@@ -45,11 +50,16 @@ Result<Finding> describeGpu(const Driver &driver, int ordinal) {
       driver.cuDeviceGetAttribute(
           &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
       "cuDeviceGetAttribute"));
+  return Gpu{device, name, fmt::format("{}{}", major, minor)};
+}
+
+Result<Finding> describeGpu(const Driver &driver, int ordinal) {
+  DLC_ASSIGN(const Gpu gpu, identifyGpu(driver, ordinal));
   size_t bytes = 0;
-  DLC_TRY(driver.check(driver.cuDeviceTotalMem(&bytes, device),
+  DLC_TRY(driver.check(driver.cuDeviceTotalMem(&bytes, gpu.device),
                        "cuDeviceTotalMem"));
   return Finding{fmt::format("GPU {}", ordinal),
-                 fmt::format("{}, --sm={}{}, {}", name, major, minor,
+                 fmt::format("{}, --sm={}, {}", gpu.name, gpu.capability,
                              roundBytes(static_cast<double>(bytes)))};
 }
 
@@ -111,6 +121,25 @@ Finding libraryFinding(std::string what, const Result<std::string> &found,
 }
 
 } // namespace
+
+Result<SeenDevices> seeGpus() {
+  if (!hasGpu() && !Driver::isInstalled())
+    return incompatible("no driver of NVIDIA's GPUs is found (libcuda.so.1)");
+  DLC_ASSIGN(const auto driver, Driver::open());
+  int count = 0;
+  DLC_TRY(driver->check(driver->cuDeviceGetCount(&count), "cuDeviceGetCount"));
+  if (count == 0)
+    return incompatible("the driver shows no GPU: see CUDA_VISIBLE_DEVICES and "
+                        "nvidia-smi");
+  SeenDevices seen;
+  for (int i = 0; i < count; ++i) {
+    DLC_ASSIGN(const Gpu gpu, identifyGpu(*driver, i));
+    if (i == 0)
+      seen.text = fmt::format("{}, CUDA {}", gpu.name, driver->versionText());
+    seen.architectures.push_back(gpu.capability);
+  }
+  return seen;
+}
 
 Findings findGpus() {
   auto driver = Driver::open();

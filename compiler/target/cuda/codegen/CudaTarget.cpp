@@ -24,6 +24,14 @@ llvm::FailureOr<Sm> findSm(llvm::StringRef number, std::string &why) {
   return llvm::failure();
 }
 
+int newestSmFor(int capability) {
+  int newest = 0;
+  for (const Sm &sm : kSms)
+    if (sm.number <= capability)
+      newest = sm.number;
+  return newest;
+}
+
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(Sm sm) {
   static std::once_flag once;
   std::call_once(once, [] {

@@ -23,6 +23,9 @@ struct Sm {
 
 /// `number` is as in --sm: "90". On failure `why` names those that there are.
 llvm::FailureOr<Sm> findSm(llvm::StringRef number, std::string &why);
+/// The newest whose code, as PTX at least, a GPU of that capability runs; 0:
+/// none.
+int newestSmFor(int capability);
 
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(Sm sm);
 

@@ -11,11 +11,15 @@ std::string cudaVersionText(int version) {
 
 std::string Driver::versionText() const { return cudaVersionText(version_); }
 
+static Result<SharedLibrary> openLibrary() {
+  return SharedLibrary::open({"libcuda.so.1", "libcuda.so"},
+                             "the NVIDIA driver that running on a GPU needs");
+}
+
+bool Driver::isInstalled() { return openLibrary().ok(); }
+
 Result<std::shared_ptr<const Driver>> Driver::open() {
-  DLC_ASSIGN(const SharedLibrary library,
-             SharedLibrary::open({"libcuda.so.1", "libcuda.so"},
-                                 "the NVIDIA driver that running on a GPU "
-                                 "needs"));
+  DLC_ASSIGN(const SharedLibrary library, openLibrary());
   auto driver = std::make_shared<Driver>();
   const std::string expected = cudaVersionText(kOldest);
   decltype(&::cuDriverGetVersion) getVersion = nullptr;

@@ -69,6 +69,8 @@ public:
   // Opens libcuda.so.1 and calls cuInit. Incompatible when there is none, it is
   // too old (CUDA 12.0 is expected) or it finds no GPU.
   static Result<std::shared_ptr<const Driver>> open();
+  // Whether the dynamic loader finds one, of any version.
+  static bool isInstalled();
 
   int version() const { return version_; } // 13000 for CUDA 13.0
   std::string versionText() const;
