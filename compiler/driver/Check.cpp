@@ -58,6 +58,7 @@ public:
       return std::move(report);
     describeState();
     describeOps();
+    listLayers();
     for (const std::string &target : targetNames())
       DLC_TRY(lower(target));
     suggestPrediction();
@@ -91,6 +92,7 @@ private:
                             ? fmt::format(" and {} more", use.nodes.size() - 1)
                             : ""));
       }
+      modules.insert(use.modules.begin(), use.modules.end());
       for (const auto *nodes : {&use.nodes, &use.aliases})
         for (const std::string &node : *nodes)
           places.emplace(node, report.ops.size());
@@ -217,6 +219,18 @@ private:
       return a.flops > b.flops;
     });
   }
+  void listLayers() {
+    auto predict = model->module->lookupSymbol<func::FuncOp>("predict");
+    report.table = layersOf(predict, [&](Location loc) -> LayerName {
+      const auto users = operatorsAt(loc);
+      if (users.empty())
+        return {};
+      const std::string node = layerOf(nodeNames(loc).front().str());
+      auto noted = modules.find(node);
+      return {node, users.front()->name,
+              noted == modules.end() ? modulesOf(node) : noted->second};
+    });
+  }
   /// The word that comes first in `order` stays.
   static void join(std::string &word, StringRef other,
                    ArrayRef<StringRef> order) {
@@ -334,6 +348,7 @@ private:
   MLIRContext context;
   std::optional<import::ImportedModel> model;
   std::map<std::string, size_t> places; // of nodes' operators
+  std::map<std::string, std::vector<std::string>> modules; // around nodes
   CheckReport report;
 };
 

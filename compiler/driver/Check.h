@@ -4,6 +4,7 @@
 
 #include "compiler/driver/Decisions.h"
 #include "compiler/driver/Options.h"
+#include "compiler/driver/graph/Layers.h"
 #include "runtime/base/Status.h"
 
 namespace dlc {
@@ -34,6 +35,7 @@ struct CheckReport {
   std::vector<std::string> frozen;        // those that are not trained
   std::vector<TensorDecision> tensors;    // all, and why
   std::vector<LayerCost> layers;          // forward, the costliest first
+  std::vector<Layer> table;               // the same and all else, in order
   double flops = 0;                       // of a training step
   std::map<std::string, uint64_t> memory; // bytes of a step, by target
   std::vector<std::string> errors;        // why it cannot be trained

@@ -37,6 +37,24 @@ std::string withoutIterations(const std::string &node) {
   return text;
 }
 
+/// "['', 'b.0', 'b.0.qkv', 'linear']": what stands between the model and the
+/// call.
+static std::vector<std::string> modulesIn(const onnx::NodeProto &node) {
+  constexpr size_t kLongest = 1 << 12;
+  std::vector<std::string> names;
+  for (const auto &note : node.metadata_props()) {
+    const std::string &text = note.value();
+    if (note.key() != "pkg.torch.onnx.name_scopes" || text.size() > kLongest)
+      continue;
+    for (size_t at = 0, end; (at = text.find('\'', at)) != text.npos &&
+                             (end = text.find('\'', at + 1)) != text.npos;
+         at = end + 1)
+      names.push_back(text.substr(at + 1, end - at - 1));
+  }
+  return names.size() > 2 ? std::vector(names.begin() + 1, names.end() - 1)
+                          : std::vector<std::string>();
+}
+
 namespace {
 
 /// All nodes of a graph and of the graphs in them, by operator.
@@ -50,6 +68,8 @@ public:
       const std::string label =
           labelOf(node.name(), node.op_type(), firstResult(node));
       use.nodes.push_back(label);
+      if (auto modules = modulesIn(node); !modules.empty())
+        use.modules.emplace(label, std::move(modules));
       addBodies(node, node.name().empty() ? firstResult(node) : label);
     }
   }

@@ -2,6 +2,7 @@
 // What a model asks of the importer, before anything is imported.
 #pragma once
 #include "runtime/base/Status.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct OperatorUse {
   bool isMissing = false;         // no row imports it
   std::vector<std::string> aliases =
       {}; // other names of nodes that have bodies
+  /// By node, where torch's newer exporter noted them: the modules around it,
+  /// the outermost first, by their dotted names.
+  std::map<std::string, std::vector<std::string>> modules = {};
 };
 
 /// "LOOP/NODE" for the location "LOOP[3]/NODE" of an iteration.

@@ -48,6 +48,59 @@ class Check(dlc.TestCase):
         self.assertTrue(2 * forward < report["flops"] < 4 * forward)
         self.assertEqual(self.check(dlc.model("lenet"), "--batch=16")[0]["layers"][0]["flops"], report["layers"][0]["flops"] * 2)
 
+    def layers(self, path, *words):
+        return self.check(path, "--layers", *words)[0]["layer_table"]
+
+    def test_layers(self):
+        """Every node in the model's order: LeNet-5's shapes, parameters and products, by hand."""
+        found = self.layers(dlc.model("lenet"), "--batch=2")
+        self.assertEqual([(r["node"], r["op"]) for r in found][:4],
+                         [("/c1/Conv", "Conv"), ("/Relu", "Relu"), ("/MaxPool", "MaxPool"), ("/c2/Conv", "Conv")])
+        rows = {r["node"]: r for r in found}
+        for node, shape, parameters, products in (("/c1/Conv", [2, 6, 28, 28], 156, 2 * 6 * 28 * 28 * 25),
+                                                  ("/c2/Conv", [2, 16, 10, 10], 2416, 2 * 16 * 10 * 10 * 150),
+                                                  ("/f1/Gemm", [2, 120], 48120, 2 * 120 * 400),
+                                                  ("/f3/Gemm", [2, 10], 850, 2 * 10 * 84)):
+            self.assertEqual((rows[node]["outputs"], rows[node]["parameters"]), ([shape], parameters), node)
+            self.assertTrue(2 * products <= rows[node]["flops"] <= 2 * products + shape[0] * parameters * 800, rows[node])
+        self.assertEqual((rows["/c1/Conv"]["modules"], rows["/Relu"]["modules"]), (["c1"], []))
+        self.assertEqual(sum(r["parameters"] for r in found), 61706)
+
+    def test_layers_by_module(self):
+        """Both of torch's exporters tell the modules: the same rows of depth 1 and 2, and all parameters in each."""
+        script = self.layers(dlc.model("gpt_tiny"), "--batch=4", "--depth=2")
+        newer = self.layers(dlc.REFS + "/gpt_tiny-dynamo.onnx", "--batch=4", "--depth=2")
+        counts = [{r["node"]: (r["parameters"], r["outputs"]) for r in rows if not r["op"] and r["parameters"]} for rows in (script, newer)]
+        self.assertEqual(counts[0]["b.0.qkv"], (192 * 64 + 192, [[4, 32, 192]]))
+        self.assertEqual({k: v[0] for k, v in counts[0].items()}, {k: v[0] for k, v in counts[1].items()})
+        one, = self.layers(dlc.model("gpt_tiny"), "--batch=4", "--depth=0")
+        every = self.layers(dlc.model("gpt_tiny"), "--batch=4")
+        for key in "parameters", "flops", "nodes":
+            self.assertEqual(one[key], sum(r[key] for r in every))
+            self.assertEqual(one[key], sum(r[key] for r in script))
+        blocks = {r["node"]: r["parameters"] for r in self.layers(dlc.model("gpt_tiny"), "--batch=4", "--depth=1")}
+        self.assertEqual(blocks["b.0"], blocks["b.1"])
+        self.assertEqual(blocks["b.0"], 4 * 64 + 192 * 65 + 64 * 65 + 256 * 65 + 64 * 257)
+
+    def test_layers_share(self):
+        """A weight that two layers read is counted once, and named at the second; one that is transposed first is its reader's."""
+        path = self.path("m.onnx")
+        nodes = [helper.make_node("Transpose", ["w"], ["t"], name="t"), helper.make_node("MatMul", ["x", "t"], ["a"], name="first"),
+                 helper.make_node("MatMul", ["a", "w"], ["b"], name="second"), helper.make_node("MatMul", ["b", "v"], ["y"], name="third")]
+        with open(path, "wb") as file:
+            file.write(model(nodes).SerializeToString())
+        rows = {r["node"]: (r["parameters"], r["shared"]) for r in self.layers(path, "--batch=4")}
+        self.assertEqual(rows, {"first": (9, []), "second": (0, ["w"]), "third": (9, [])})
+
+    def test_layers_as_text(self):
+        out, _ = dlc.dlc("check", dlc.model("lenet"), "--batch=2", "--layers")
+        self.assertRegex(out, r"(?m)^layer +operator +output +parameters +MFLOP$")
+        self.assertRegex(out, r"(?m)^/c1/Conv +Conv +\[2, 6, 28, 28\] +156 +0\.4704$")
+        self.assertRegex(out, r"(?m)^total +61706 +[\d.]+$")
+        out, _ = dlc.dlc("check", dlc.model("lenet"), "--batch=2", "--layers", "--depth=1")
+        self.assertRegex(out, r"(?m)^c1 +1 nodes? +\[2, 6, 28, 28\] +156 ")
+        dlc.dlc("check", dlc.model("lenet"), "--depth=1", code=dlc.USAGE)
+
     def test_table(self):
         out, _ = dlc.dlc("check", dlc.model("lenet"), "--freeze=^f3.weight")
         self.assertRegex(out, r"(?m)^operator +count +import +gradient +autocast +cpu +cuda$")

@@ -11,8 +11,28 @@ namespace dlc::tool {
 namespace {
 
 struct CheckArguments : Settings {
-  bool json = false;
+  bool json = false, layers = false;
+  std::optional<int64_t> depth;
 };
+
+std::vector<Layer> layersAsked(const CheckArguments &a, const CheckReport &r) {
+  return a.depth ? folded(r.table, *a.depth) : r.table;
+}
+
+std::string shapesText(const Layer &layer) {
+  std::string text;
+  for (const auto &shape : layer.outputs)
+    text +=
+        fmt::format("{}[{}]", text.empty() ? "" : " ", fmt::join(shape, ", "));
+  return text;
+}
+
+Json toJson(const Layer &layer) {
+  return {{"modules", layer.modules}, {"node", layer.node},
+          {"op", layer.op},           {"nodes", layer.nodes},
+          {"outputs", layer.outputs}, {"parameters", layer.parameters},
+          {"shared", layer.shared},   {"flops", layer.flops}};
+}
 
 Json toJson(const CheckReport &r) {
   Json ops = Json::array(), layers = Json::array();
@@ -78,7 +98,40 @@ void printOps(const CheckReport &r) {
   printColumns(rows);
 }
 
-void printReport(const CompileOptions &o, const CheckReport &r) {
+std::string megaflops(double flops) {
+  return fmt::format("{:.4g}", flops * 1e-6);
+}
+
+/// A node by its name, with its module where that does not say it; of a folded
+/// module the number of its nodes stands for the operator.
+void printLayers(const std::vector<Layer> &layers) {
+  std::vector<std::vector<std::string>> rows{
+      {"layer", "operator", "output", "parameters", "MFLOP"}};
+  int64_t parameters = 0;
+  double flops = 0;
+  for (const Layer &layer : layers) {
+    std::string name = printable(layer.node);
+    if (!layer.modules.empty() && !layer.node.starts_with("/") &&
+        !layer.op.empty())
+      name = printable(layer.modules.back()) + ": " + name;
+    std::string count = std::to_string(layer.parameters);
+    if (!layer.shared.empty())
+      count += " + shared " +
+               printable(fmt::format("{}", fmt::join(layer.shared, ", ")));
+    rows.push_back({name.empty() ? "(all)" : name,
+                    layer.op.empty() ? fmt::format("{} node{}", layer.nodes,
+                                                   layer.nodes == 1 ? "" : "s")
+                                     : printable(layer.op),
+                    shapesText(layer), count, megaflops(layer.flops)});
+    parameters += layer.parameters;
+    flops += layer.flops;
+  }
+  rows.push_back(
+      {"total", "", "", std::to_string(parameters), megaflops(flops)});
+  printColumns(rows);
+}
+
+void printReport(const CheckArguments &a, const CheckReport &r) {
   constexpr size_t kShown = 10;
   if (!r.ops.empty())
     printOps(r);
@@ -96,10 +149,13 @@ void printReport(const CompileOptions &o, const CheckReport &r) {
   if (!r.layers.empty())
     printOut("\n{:.4g} GFLOP a training step at --batch={}; forward:\n",
              r.flops * 1e-9, r.batch);
-  for (size_t i = 0; i < std::min(kShown, r.layers.size()); ++i)
+  if (a.layers)
+    printLayers(layersAsked(a, r));
+  const size_t shown = a.layers ? 0 : std::min(kShown, r.layers.size());
+  for (size_t i = 0; i < shown; ++i)
     printOut("  {:10.4g} GFLOP  {}  {}\n", r.layers[i].flops * 1e-9,
              printable(r.layers[i].op), printable(r.layers[i].node));
-  if (r.layers.size() > kShown)
+  if (!a.layers && r.layers.size() > kShown)
     printOut("  and {} more\n", r.layers.size() - kShown);
   for (const auto &[target, bytes] : r.memory)
     printOut("{} of memory on {}\n", roundBytes(double(bytes)), target);
@@ -108,10 +164,17 @@ void printReport(const CompileOptions &o, const CheckReport &r) {
 Status checkCommand(CheckArguments &a) {
   DLC_TRY(a.flags.apply());
   DLC_ASSIGN(CheckReport r, check(a.options));
-  if (a.json)
-    printJson(toJson(r), 2);
-  else
-    printReport(a.options, r);
+  if (a.json) {
+    Json json = toJson(r);
+    if (a.layers) {
+      Json &table = json["layer_table"] = Json::array();
+      for (const Layer &layer : layersAsked(a, r))
+        table.push_back(toJson(layer));
+    }
+    printJson(json, 2);
+  } else {
+    printReport(a, r);
+  }
   if (r.ok())
     return {};
   std::string text = a.options.model + ": cannot be trained";
@@ -128,6 +191,15 @@ void addCheck(CommandLine &line) {
       "check", "say whether a model can be trained, and what it costs");
   c->add_option("model", a->options.model, "the ONNX file")->required();
   c->add_flag("--json", a->json, "the same as JSON");
+  CLI::Option *layers = c->add_flag(
+      "--layers", a->layers,
+      "every layer in the model's order: output shape, parameters, FLOPs of "
+      "the forward pass (a multiply-add counts two)");
+  c->add_option("--depth", a->depth,
+                "of --layers: modules of that depth as one row each; 0: all")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(layers);
   a->flags.addFilesTo(*c);
   a->flags.addOverridesTo(*c);
   a->flags.addTo(*c);
@@ -138,6 +210,7 @@ void addCheck(CommandLine &line) {
       "be trained, else 3.\n\n"
       "Examples:\n"
       "  dlc check model.onnx\n"
+      "  dlc check model.onnx --layers --depth=2\n"
       "  dlc check gpt.onnx --batch=8 --dim time=256 --json");
   c->callback(
       [&line, a] { line.chosen = [a] { return report(checkCommand(*a)); }; });
