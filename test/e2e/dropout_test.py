@@ -131,8 +131,8 @@ class Dropout(dlc.TestCase):
         """Exported by PyTorch in training form: the loss falls, and evaluation has no dropout."""
         for name, data, steps, rate, most in [("mlp", "digits", 1200, 0.1, 0.5), ("depth", "digits", 1200, 0.1, 0.5),
                                               ("gpt", "text", 300, 3e-3, 2.9)]:
-            optimizer = "adamw" if name == "gpt" else "sgd"
-            artifact, run = self.exported(name, data + "-train", steps, lr=rate, optimizer=optimizer)
+            optimizer = dict(optimizer="adamw") if name == "gpt" else dict(optimizer="sgd", momentum=0.9)
+            artifact, run = self.exported(name, data + "-train", steps, lr=rate, **optimizer)
             losses = run.metrics("loss")
             self.assertLess(losses[-50:].mean(), 0.75 * losses[:10].mean(), name)
             self.assertLess(dlc.evaluate(run.folder, dlc.data(data + "-test"))["loss"], most, name)

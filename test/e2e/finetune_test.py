@@ -34,13 +34,13 @@ class FineTune(dlc.TestCase):
 
     def test_new_head_on_real_data(self):
         """LeNet after an epoch of digits tells pairs of digits apart: new head, frozen convolutions."""
-        base = dlc.compile(dlc.model("lenet"), self.path("base.dlc"), lr=0.05, quiet=True)
+        base = dlc.compile(dlc.model("lenet"), self.path("base.dlc"), lr=0.05, momentum=0.9, quiet=True)
         run = dlc.train(base, dlc.data("mnist-train"), self.path("base"), epochs=1, quiet=True)
         dlc.dlc("export", run.folder, "-o", self.path("base.onnx"))
         for part in ["train", "test"]:
             digits = np.load(dlc.data("mnist-" + part))
             np.savez(self.path(part + ".npz"), x=digits["x"], y=digits["y"] // 2)
-        tuned = dlc.compile(self.path("base.onnx"), self.path("tuned.dlc"), replace_head=5, freeze="^c", lr=0.02, quiet=True)
+        tuned = dlc.compile(self.path("base.onnx"), self.path("tuned.dlc"), replace_head=5, freeze="^c", lr=0.02, momentum=0.9, quiet=True)
         first, source = dlc.Run("").initial(tuned), weights(self.path("base.onnx"))
         self.assertEqual(first["f3.weight"].shape, (5, 84))
         bound = 84**-0.5  # of torch's Linear

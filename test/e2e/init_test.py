@@ -133,7 +133,7 @@ class Init(TestCase):
         """As well as from the weights that the framework made."""
         best = {}
         for name, options in {"exported": {}, "fresh": dict(init="kaiming_uniform(2.2360679)")}.items():
-            artifact = compile(model("lenet"), self.path(name + ".dlc"), quiet=True, lr=0.05, **options)
+            artifact = compile(model("lenet"), self.path(name + ".dlc"), quiet=True, lr=0.05, momentum=0.9, **options)
             run = self.path(name)
             train(artifact, data("mnist-train"), run, epochs=1, quiet=True)
             best[name] = evaluate(run, data("mnist-test"))["accuracy"]
