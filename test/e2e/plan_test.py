@@ -13,7 +13,7 @@ class Plan(dlc.TestCase):
     def setUpClass(cls):
         cls.share_folder()
         cls.gpu = dlc.compile(dlc.model("gpt_tiny"), os.path.join(cls.shared, "gpu.dlc"), quiet=True, target="cuda", sm=90, ddp=2, amp=True,
-                              bucket_mb=0.1)
+                              bucket_mb=0.1, momentum=0.9)
         cls.cpu = dlc.compile(dlc.model("mlp"), os.path.join(cls.shared, "cpu.dlc"), quiet=True, ddp=2)
 
     def rows(self, *words, **options):
