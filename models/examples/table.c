@@ -16,7 +16,7 @@ int main(int count, char **words) {
   dlc_option options[2] = {{"columns", NULL}, {"bad-samples", "skip"}};
   dlc_session *session = NULL;
   dlc_dataset *table = NULL;
-  dlc_evaluation result;
+  dlc_evaluation result = {.size = sizeof(result)};
   dlc_code code;
 
   if (count != 4) {

@@ -143,7 +143,10 @@ private:
   std::shared_ptr<const OwnSamples> samples_;
 };
 
-Result<std::shared_ptr<const Source>> ownSource(const dlc_source &given) {
+Result<std::shared_ptr<const Source>> ownSource(const dlc_source *place) {
+  constexpr size_t kLeast =
+      offsetof(dlc_source, release) + sizeof(dlc_source::release);
+  DLC_ASSIGN(const dlc_source given, taken(place, kLeast, "dlc_source"));
   if (given.samples < 0 || !given.read || given.column_count == 0 ||
       !given.columns)
     return usageError("a source needs samples, columns and a function that "
@@ -222,7 +225,7 @@ dlc_code dlc_dataset_from_views(const dlc_tensor *arrays, size_t count,
 dlc_code dlc_dataset_from_source(const dlc_source *source, dlc_dataset **made) {
   return call("a data set", {{source, "the source"}, placeGiven(made)},
               [&]() -> Status {
-                DLC_ASSIGN(auto own, ownSource(*source));
+                DLC_ASSIGN(auto own, ownSource(source));
                 *made = new dlc_dataset{std::move(own)};
                 return {};
               });

@@ -35,6 +35,22 @@ Status expectGiven(AllGiven given) {
   return {};
 }
 
+Status expectSize(const void *given, size_t least, size_t known, bool read,
+                  const char *name) {
+  constexpr size_t kMost = 4096;
+  size_t size;
+  std::memcpy(&size, given, sizeof(size));
+  if (size < least || size > kMost)
+    return usageError("{}.size is {}: set it to sizeof({})", name, size, name);
+  const auto *bytes = static_cast<const char *>(given);
+  if (read && size > known &&
+      std::any_of(bytes + known, bytes + size, [](char c) { return c != 0; }))
+    return usageError("{} has fields that this version of libdlc.so, {}, does "
+                      "not know",
+                      name, dlcVersion());
+  return {};
+}
+
 Result<std::vector<int64_t>> shapeOf(const dlc_tensor &tensor) {
   constexpr int32_t kMost = 64;
   if (tensor.rank < 0 || tensor.rank > kMost ||

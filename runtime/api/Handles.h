@@ -7,6 +7,9 @@
 #include "runtime/base/process/Boundary.h"
 #include "runtime/data/Source.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <deque>
 
 namespace dlc::api {
@@ -52,6 +55,29 @@ dlc_code call(std::string_view doing, AllGiven given, F &&body) noexcept {
     DLC_TRY(expectGiven(given));
     return body();
   }));
+}
+
+// What a struct that begins with its size must be: of `least` bytes, those of
+// version 0.1, or more. Code::Usage if it is not, or has anything but 0 after
+// `known` bytes and is `read`.
+Status expectSize(const void *given, size_t least, size_t known, bool read,
+                  const char *name);
+
+// The struct that a program has made, as this version knows it.
+template <class T>
+Result<T> taken(const T *given, size_t least, const char *name) {
+  DLC_TRY(expectSize(given, least, sizeof(T), true, name));
+  T known = {};
+  std::memcpy(&known, given, std::min(given->size, sizeof(T)));
+  return known;
+}
+
+// Fills the struct that a program has a place for, whose size was expected.
+template <class T> void fill(T *place, T found) {
+  const size_t size = place->size;
+  found.size = size;
+  std::memset(static_cast<void *>(place), 0, size);
+  std::memcpy(static_cast<void *>(place), &found, std::min(size, sizeof(T)));
 }
 
 // The list that body() returns, or none, and then *count is 0, where it fails.

@@ -183,11 +183,14 @@ Status expectState(const dlc_session &s, const std::string &name,
 }
 
 Status evaluate(dlc_session &s, const dlc_dataset &samples,
-                dlc_evaluation &result) {
+                dlc_evaluation *result) {
+  constexpr size_t kLeast =
+      offsetof(dlc_evaluation, samples) + sizeof(dlc_evaluation::samples);
+  DLC_TRY(expectSize(result, kLeast, sizeof(*result), false, "dlc_evaluation"));
   DLC_ASSIGN(const Dataset dataset, open(s, samples, "eval_step"));
   DLC_ASSIGN(const EvalResult found, s.session->evaluate(dataset));
-  result = {found.loss, found.accuracy.has_value(), found.accuracy.value_or(0),
-            found.samples};
+  fill(result, {0, found.loss, found.accuracy.has_value(),
+                found.accuracy.value_or(0), found.samples});
   return {};
 }
 
@@ -253,7 +256,7 @@ dlc_code dlc_session_evaluate(dlc_session *session, const dlc_dataset *samples,
               {given(session),
                {samples, "the data set"},
                {result, "the place for the result"}},
-              [&] { return evaluate(*session, *samples, *result); });
+              [&] { return evaluate(*session, *samples, result); });
 }
 
 dlc_code dlc_session_predict(dlc_session *session, const dlc_dataset *samples,

@@ -24,9 +24,10 @@ int callStep(const dlc_callbacks &calls, const StepEvent &event) {
   Names names;
   for (const std::string &name : event.names)
     names.push_back(name.c_str());
-  const dlc_step step{
-      event.step,          event.total,  event.epoch,           names.data(),
-      event.values.data(), names.size(), event.samplesPerSecond};
+  const dlc_step step{sizeof(dlc_step), event.step,
+                      event.total,      event.epoch,
+                      names.data(),     event.values.data(),
+                      names.size(),     event.samplesPerSecond};
   return calls.step(calls.user, &step);
 }
 
@@ -37,21 +38,18 @@ int callEpoch(const dlc_callbacks &calls, const EpochEvent &event) {
     names.push_back(name.c_str());
     values.push_back(value);
   }
-  const dlc_epoch epoch{event.epoch, event.step, names.data(), values.data(),
-                        names.size()};
+  const dlc_epoch epoch{sizeof(dlc_epoch), event.epoch,   event.step,
+                        names.data(),      values.data(), names.size()};
   return calls.epoch(calls.user, &epoch);
 }
 
 TrainHooks hooksOf(const dlc_dataset *train, const dlc_dataset *val,
-                   const dlc_callbacks *given) {
+                   const dlc_callbacks &calls) {
   TrainHooks hooks;
   if (train)
     hooks.data = train->source;
   if (val)
     hooks.val = val->source;
-  if (!given)
-    return hooks;
-  const dlc_callbacks calls = *given;
   if (calls.step)
     hooks.onStep = [calls](const StepEvent &event) {
       return callStep(calls, event) == 0;
@@ -152,14 +150,17 @@ Status open(dlc_trainer &made, TrainOptions options, const TrainHooks &hooks,
 }
 
 Status run(dlc_trainer &trainer, dlc_run *result) {
+  constexpr size_t kLeast = offsetof(dlc_run, signal) + sizeof(dlc_run::signal);
+  if (result)
+    DLC_TRY(expectSize(result, kLeast, sizeof(*result), false, "dlc_run"));
   if (std::exchange(trainer.hasRun, true))
     return usageError("a trainer runs once: open another one with the option "
                       "'resume'");
   DLC_ASSIGN(TrainResult found, trainer.trainer->run());
   trainer.folder = std::move(found.run);
   if (result)
-    *result = {trainer.folder.c_str(), found.steps, found.stopped,
-               found.signal};
+    fill(result,
+         {0, trainer.folder.c_str(), found.steps, found.stopped, found.signal});
   return {};
 }
 
@@ -172,7 +173,13 @@ dlc_code dlc_trainer_open(const char *model, const dlc_dataset *train,
   const AllGiven all = {{options, count, "the list of options"},
                         {made, "the place for the trainer"}};
   return call("a trainer", all, [&]() -> Status {
-    TrainHooks hooks = hooksOf(train, val, callbacks);
+    constexpr size_t kLeast =
+        offsetof(dlc_callbacks, epoch) + sizeof(dlc_callbacks::epoch);
+    dlc_callbacks calls = {};
+    if (callbacks) {
+      DLC_ASSIGN(calls, taken(callbacks, kLeast, "dlc_callbacks"));
+    }
+    TrainHooks hooks = hooksOf(train, val, calls);
     LaunchFlags launch;
     DLC_ASSIGN(TrainOptions chosen, optionsOf(text(model), hooks, {train, val},
                                               launch, {options, count}));

@@ -18,6 +18,8 @@ OPTIONAL = {("dlc_session_train_step", "updated"), ("dlc_trainer_run", "run"), (
             ("dlc_session_close", "session"), ("dlc_dataset_close", "dataset"), ("dlc_trainer_close", "trainer")}
 OPTIONAL_FIELDS = {("dlc_source", name) for name in ("user", "name", "identity", "release")} | {("dlc_callbacks", name) for name in ("user", "step", "epoch")}
 
+SIZED = ("dlc_source", "dlc_callbacks", "dlc_evaluation", "dlc_run")  # begin with their size, and a program makes them
+
 
 def text():
     found = ""
@@ -101,6 +103,7 @@ class Caller:
         read = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64, ctypes.c_void_p)(lambda *_: 0)
         self.keep.append(read)
         made = self.structs["dlc_source"]()
+        made.size = ctypes.sizeof(made)
         made.name, made.samples, made.columns, made.column_count = self.words("own"), 64, self.pointer(self.tensors()), 2
         made.read, made.identity = ctypes.cast(read, ctypes.c_void_p).value, self.words("one")
         return made
@@ -141,8 +144,10 @@ class Caller:
             return self.pointer(self.options(function))
         if kind == "dlc_source":
             return self.pointer(self.source())
-        if kind == "dlc_callbacks":
-            return self.pointer(self.structs[kind]())
+        if kind in SIZED:
+            made = self.structs[kind]()
+            made.size = ctypes.sizeof(made)
+            return self.pointer(made)
         if kind in ("call", "dlc_log"):
             self.keep.append(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda *_: 0))
             return ctypes.cast(self.keep[-1], ctypes.c_void_p).value
@@ -236,6 +241,42 @@ class Nulls(dlc.TestCase):
                 self.assertEqual(code, dlc.USAGE)
             elif (kind, field) in OPTIONAL_FIELDS:
                 self.assertEqual(code, dlc.OK)
+
+    def with_size(self, function, size, rest):
+        """The code of a call whose struct has `size` bytes, of which those beyond what is known are `rest`, and these bytes after it."""
+        def body(caller):
+            arguments = caller.arguments(function, [])
+            (at, kind), = [(at, kind) for at, (kind, _, _) in enumerate(functions()[function][1]) if kind in SIZED]
+            known = ctypes.sizeof(caller.structs[kind])
+            room = ctypes.create_string_buffer(ctypes.string_at(arguments[at], known) + bytes([rest]) * 64, known + 64)
+            ctypes.c_size_t.from_buffer(room).value = known + size if size in range(-32, 65) else size
+            caller.keep.append(room)
+            arguments[at] = ctypes.addressof(room)
+            code = caller.call(function, arguments)
+            with open(caller.test.path("rest"), "wb") as file:
+                file.write(room.raw[known:])
+            return code
+
+        code = self.code(body)
+        with open(self.path("rest"), "rb") as file:
+            return code, file.read()
+
+    def test_sizes_of_structs(self):
+        found = {}
+        for function, (_, arguments) in functions().items():
+            for kind, _, _ in arguments:
+                if kind in SIZED:
+                    found[kind] = function
+        self.assertEqual(sorted(found), sorted(SIZED))
+        self.assertEqual(sorted(name for name, fields in structs().items() if fields[0][1] == "size"), sorted([*SIZED, "dlc_step", "dlc_epoch"]))
+        for kind, function in found.items():
+            with self.subTest(kind):
+                self.assertEqual(self.with_size(function, 0, 7), (dlc.OK, b"\7" * 64))
+                for size in (-8, -32, 5000, 1 << 63):
+                    self.assertEqual(self.with_size(function, size, 7), (dlc.USAGE, b"\7" * 64))
+                self.assertEqual(self.with_size(function, 16, 0)[0], dlc.OK)
+                is_read = kind in ("dlc_source", "dlc_callbacks")
+                self.assertEqual(self.with_size(function, 16, 7), (dlc.USAGE, b"\7" * 64) if is_read else (dlc.OK, b"\0" * 16 + b"\7" * 48))
 
     def test_sizes_that_cannot_be(self):
         for rank in (-1, 1 << 30):

@@ -13,9 +13,14 @@
    caller's, to be given back by dlc_..._close(), which takes null. What a
    function returns otherwise belongs to the handle, until the call that its
    comment names. Nothing that is handed in is kept unless it is said.
-   Threads. One thread at a time uses a handle; different handles may be used at
-   the same time.
-   An artifact is machine code: open only what you trust. */
+   Structs. One that begins with `size` may get more fields at its end in later
+   versions. Where a program makes it, or a place for it, it sets `size` to its
+   sizeof and what it does not use to 0; a `size` below that of version 0.1,
+   over 4096, or with anything but 0 in fields that this library does not know,
+   is DLC_USAGE. The library writes no more than `size` bytes, and 0 to fields
+   that it does not know. Other structs never change. Threads. One thread at a
+   time uses a handle; different handles may be used at the same time. An
+   artifact is machine code: open only what you trust. */
 #ifndef DLC_DLC_H
 #define DLC_DLC_H
 
@@ -132,6 +137,7 @@ DLC_API dlc_code dlc_dataset_from_arrays(const dlc_tensor *arrays, size_t count,
 
 /* Samples that the program makes as they are needed. */
 typedef struct dlc_source {
+  size_t size; /* sizeof(dlc_source) */
   void *user;
   const char *name; /* in messages; copied */
   int64_t samples;
@@ -200,6 +206,7 @@ DLC_API void dlc_session_on_batch(dlc_session *session,
                                   int (*batch)(void *user), void *user);
 
 typedef struct dlc_evaluation {
+  size_t size; /* sizeof(dlc_evaluation), set before the call */
   double loss; /* mean over all samples */
   int has_accuracy;
   double accuracy; /* share of rows whose label was hit */
@@ -236,6 +243,7 @@ typedef struct dlc_trainer dlc_trainer;
 
 /* An update; pointers are valid during the call. */
 typedef struct dlc_step {
+  size_t size;              /* set by the library */
   int64_t step;             /* the first of a run is 1 */
   int64_t steps;            /* of the run */
   int64_t epoch;            /* counted from 0 */
@@ -247,6 +255,7 @@ typedef struct dlc_step {
 
 /* An epoch, after its validation. */
 typedef struct dlc_epoch {
+  size_t size;              /* set by the library */
   int64_t epoch;            /* done */
   int64_t step;             /* done */
   const char *const *names; /* "val_loss", "val_accuracy", "ema_loss", ... */
@@ -258,6 +267,7 @@ typedef struct dlc_epoch {
    after this step, or on a GPU a few later, with a checkpoint. Either may be
    null. */
 typedef struct dlc_callbacks {
+  size_t size; /* sizeof(dlc_callbacks) */
   void *user;
   int (*step)(void *user, const dlc_step *step);
   int (*epoch)(void *user, const dlc_epoch *epoch);
@@ -277,6 +287,7 @@ DLC_API dlc_code dlc_trainer_open(const char *model, const dlc_dataset *train,
                                   dlc_trainer **made);
 
 typedef struct dlc_run {
+  size_t size;        /* sizeof(dlc_run), set before the call */
   const char *folder; /* the trainer's; on ranks but 0 "" for a new run */
   int64_t steps;      /* done in all */
   int stopped;        /* 1: by a callback, before its end */

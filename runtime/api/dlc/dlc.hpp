@@ -182,6 +182,7 @@ public:
     const std::string name = source->name(), identity = source->identity();
     auto kept = std::make_unique<Kept>(std::move(source));
     const dlc_source calls = {
+        sizeof(dlc_source),
         kept.get(),
         name.c_str(),
         (*kept)->samples(),
@@ -261,7 +262,8 @@ public:
         goesOn_.get());
   }
   Evaluation evaluate(const Dataset &samples) {
-    dlc_evaluation found;
+    dlc_evaluation found = {};
+    found.size = sizeof(found);
     check(dlc_session_evaluate(c(), samples.c(), &found));
     Evaluation result{found.loss, {}, found.samples};
     if (found.has_accuracy)
@@ -363,7 +365,8 @@ public:
   }
 
   Run run() {
-    dlc_run found;
+    dlc_run found = {};
+    found.size = sizeof(found);
     const dlc_code code = dlc_trainer_run(handle_.get(), &found);
     if (calls_->thrown)
       std::rethrow_exception(calls_->thrown);
@@ -401,7 +404,7 @@ private:
           const Options &options, Callbacks callbacks)
       : calls_(new Calls{std::move(callbacks), {}}) {
     const auto list = toC(options);
-    const dlc_callbacks c{calls_.get(),
+    const dlc_callbacks c{sizeof(dlc_callbacks), calls_.get(),
                           calls_->functions.step ? Calls::step : nullptr,
                           calls_->functions.epoch ? Calls::epoch : nullptr};
     dlc_trainer *made = nullptr;
