@@ -102,7 +102,7 @@ class Resume(dlc.TestCase):
     def test_two_ranks_with_everything(self):
         """The loss scale grows to where gradients overflow, so its state matters too."""
         run = self.check("lenet", "mnist-train", 2, batch=16, ddp=2, scale=10, optimizer="sgd", lr=1e-5,
-                         nesterov=True, amp=True, ema=True, loss_scale="dynamic", loss_scale_init=2.0**115,
+                         momentum=0.9, nesterov=True, amp=True, ema=True, loss_scale="dynamic", loss_scale_init=2.0**115,
                          loss_scale_interval=7, schedule="cosine", warmup=10)
         self.assertGreater(sum(run.metrics("found_inf")), 5)
 
