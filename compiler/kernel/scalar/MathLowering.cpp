@@ -50,7 +50,9 @@ static void fuseProducts(ModuleOp module) {
     auto flags = op.getFastMathFlagsAttr();
     if (flags && flags.getValue() != arith::FastMathFlags::none)
       return;
-    if (isa<arith::AddFOp, arith::SubFOp>(op))
+    // x - x is 0 and not what rounding the product x took away.
+    if (isa<arith::AddFOp, arith::SubFOp>(op) &&
+        op->getOperand(0) != op->getOperand(1))
       sums.push_back(op);
     if (isa<arith::MulFOp>(op))
       op->setAttr(op.getFastMathAttrName(),
