@@ -13,7 +13,7 @@ SPEC.loader.exec_module(FIGURES)
 
 MOST = {
     "product lines": 142_500,
-    "lines of runtime/data": 19_100,
+    "lines of runtime/data": 18_900,
     "files that know shards": 38,
     "file names in two rooms": 57,
     "files of compiler/ that include passes/ or tools/": 10,
