@@ -80,12 +80,10 @@ private:
   }
   llvm::Constant *argumentsOf(exec::KernelOp kernel) {
     std::vector<std::pair<llvm::Constant *, int64_t>> rows;
-    const bool hasParts = kernel.getParted(),
-               sums = kernel.getScheduleAttr().getValue().kind ==
-                      exec::Schedule::Rows;
+    const bool hasParts = kernel.getParted();
     auto add = [&](mlir::Value v, bool writes) {
       const auto type = ir::tensorType(v);
-      const bool isPart = hasParts && type.getRank() && !(sums && writes);
+      const bool isPart = hasParts && type.getRank();
       rows.emplace_back(b.getInt64((writes ? 2 : 1) + (isPart ? 2 : 0)),
                         (isPart ? 1 : type.getNumElements()) *
                             cuda::storageBytes(v));
