@@ -193,7 +193,7 @@ class SmallDisk(dlc.TestCase):
 
     def test_full_disk(self):
         """A checkpoint that does not fit fails by name; the earlier ones are whole, and the run goes on later."""
-        artifact = dlc.compile(dlc.model("lenet"), self.path("lenet.dlc"), batch=16)
+        artifact = dlc.compile(dlc.model("lenet"), self.path("lenet.dlc"), batch=16, momentum=0.9)
         options = dict(steps=20, save_every=1, threads=1)
         expected = dlc.train(artifact, dlc.data("mnist-train"), self.path("whole"), **options).state(20)
 

@@ -47,4 +47,7 @@ string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 # along: a tenth of the time of a file, to save a fifth of its memory.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options("SHELL:--param ggc-min-heapsize=1000000")
+  # Dependencies are named as they were included. Else GCC follows links of system folders (.venv may be one), and ccache
+  # hands the path of one checkout to another.
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-canonical-system-headers>)
 endif()
