@@ -20,6 +20,9 @@ constexpr std::array<std::string_view, 10> kRoles = {
     "param",  "buffer", "const",       "moment", "ema",
     "scaler", "step",   "accumulator", "factor", "error"};
 
+// What the options of the same names may be.
+constexpr int64_t kMaxAccumulate = 1'000'000, kMaxSteps = int64_t(1) << 53;
+
 // One plan under check; each member checks one kind of thing.
 class Verifier {
 public:
@@ -29,6 +32,7 @@ public:
     DLC_TRY(header());
     DLC_TRY(regions());
     DLC_TRY(states());
+    DLC_TRY(kernels());
     for (const plan::Program &program : plan_.programs())
       DLC_TRY(checkProgram(program).withContext(
           fmt::format("program '{}'", program.name())));
@@ -46,6 +50,12 @@ private:
                      plan_.world_size());
     if (plan_.batch() < 1)
       return corrupt("batch is {}, expected at least 1", plan_.batch());
+    if (plan_.accumulate() < 0 || plan_.accumulate() > kMaxAccumulate)
+      return corrupt("accumulates {} micro-batches, expected 0 to {}",
+                     plan_.accumulate(), kMaxAccumulate);
+    if (plan_.schedule_steps() < 0 || plan_.schedule_steps() > kMaxSteps)
+      return corrupt("its schedule has {} steps, expected 0 to {}",
+                     plan_.schedule_steps(), kMaxSteps);
     DLC_TRY(sizes());
     std::unordered_set<std::string> names;
     for (const plan::Program &program : plan_.programs())
@@ -93,6 +103,15 @@ private:
         return corrupt("region '{}' has {} bytes", region.name(),
                        sizeOf(region));
     }
+    return {};
+  }
+
+  Status kernels() {
+    for (const plan::Kernel &kernel : plan_.kernels())
+      if (kernel.symbol().empty() ||
+          !kernels_.emplace(kernel.symbol(), &kernel).second)
+        return corrupt("kernel '{}' has no name or is given twice",
+                       kernel.symbol());
     return {};
   }
 
@@ -284,16 +303,54 @@ private:
     return {};
   }
 
-  static Status checkCommand(const plan::Program &program,
-                             const plan::Command &command,
-                             std::set<int64_t> &started) {
+  template <class Ids, class Bytes>
+  static Status checkOperands(const plan::Program &program, const Ids &ids,
+                              const Bytes &bytes, std::string_view what) {
+    if (ids.size() != bytes.size())
+      return corrupt("has {} {}, its kernel {}", ids.size(), what,
+                     bytes.size());
+    for (int i = 0; i < ids.size(); ++i) {
+      const uint64_t has =
+          *plan::bytesOf(program.buffers(static_cast<int>(ids[i])).type());
+      if (has < bytes[i])
+        return corrupt("{} {} has {} bytes, its kernel takes {}", what, i, has,
+                       bytes[i]);
+    }
+    return {};
+  }
+
+  // Its code trusts what it is called with.
+  Status checkKernel(const plan::Program &program,
+                     const plan::Command &command) const {
+    const std::string symbol = plan::stringAttribute(command, "symbol", "");
+    if (symbol.empty())
+      return corrupt("names no symbol");
+    if (kernels_.empty()) // a plan of an early version
+      return {};
+    const auto found = kernels_.find(symbol);
+    if (found == kernels_.end())
+      return corrupt("kernel '{}' is none of the plan's", symbol);
+    const plan::Kernel &kernel = *found->second;
+    DLC_TRY(
+        checkOperands(program, command.inputs(), kernel.inputs(), "inputs"));
+    DLC_TRY(
+        checkOperands(program, command.outputs(), kernel.outputs(), "outputs"));
+    const char *name = plan::findAttribute(command, "grid") ? "grid" : "extent";
+    const int64_t size = plan::intAttribute(command, name, -1);
+    if (size != kernel.size())
+      return corrupt("{} is {}, its kernel's is {}", name, size, kernel.size());
+    return {};
+  }
+
+  Status checkCommand(const plan::Program &program,
+                      const plan::Command &command,
+                      std::set<int64_t> &started) const {
     DLC_TRY(checkIds(program, command.inputs()));
     DLC_TRY(checkIds(program, command.outputs()));
     if (command.kind().empty())
       return corrupt("has no kind");
-    if (command.kind() == "kernel" &&
-        plan::stringAttribute(command, "symbol", "").empty())
-      return corrupt("names no symbol");
+    if (command.kind() == "kernel")
+      DLC_TRY(checkKernel(program, command));
     if (command.kind() == "all_reduce" || command.kind() == "reduce_scatter") {
       std::string op = plan::stringAttribute(command, "op", "");
       if (op != "mean" && op != "sum")
@@ -310,6 +367,7 @@ private:
 
   const plan::Plan &plan_;
   std::map<uint32_t, std::vector<Range>> ranges_;
+  std::unordered_map<std::string, const plan::Kernel *> kernels_;
   bool hasFollower_ = false;
 };
 

@@ -198,6 +198,21 @@ private:
   llvm::DenseMap<Value, uint32_t> ids;
 };
 
+void fill(plan::Kernel &out, exec::KernelOp kernel) {
+  out.set_symbol(kernel.getSymName().str());
+  const auto bytesOf = [](Value v) {
+    return byteSize(cast<ShapedType>(v.getType()));
+  };
+  Block &body = kernel.getBody().front();
+  for (Value input : body.getArguments())
+    out.add_inputs(bytesOf(input));
+  for (Value output : body.getTerminator()->getOperands())
+    out.add_outputs(bytesOf(output));
+  out.set_size(kernel.getThreads()
+                   ? kernel.getThreadsAttr().getValue().grid
+                   : kernel.getScheduleAttr().getValue().extent());
+}
+
 } // namespace
 
 LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
@@ -226,6 +241,9 @@ LogicalResult emitPlan(ModuleOp module, plan::Plan &plan) {
     if (failed(ProgramWriter(*plan.add_programs(), symbols, regions)
                    .emit(program)))
       return failure();
+  for (auto kernel : module.getOps<exec::KernelOp>())
+    if (kernel.getSchedule())
+      fill(*plan.add_kernels(), kernel);
   return success();
 }
 
