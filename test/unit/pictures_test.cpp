@@ -2,15 +2,18 @@
 // Pictures encoded by the libraries that dlc decodes with, and damaged by hand.
 #include "runtime/base/files/Files.h"
 #include "runtime/data/augment/Augment.h"
+#include "runtime/data/pictures/Bounds.h"
 #include "runtime/data/pictures/Codecs.h"
 #include "runtime/data/pictures/Folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <jpeglib.h>
 #include <png.h>
@@ -42,7 +45,7 @@ Picture slope(int width, int height) {
 
 // Of RGB, or of inks if `components` is 4.
 Bytes jpegOf(const Bytes &pixels, int width, int height, int components,
-             const Bytes &app1 = {}) {
+             const Bytes &app1 = {}, bool isProgressive = false) {
   jpeg_compress_struct info;
   jpeg_error_mgr errors;
   info.err = jpeg_std_error(&errors);
@@ -58,6 +61,8 @@ Bytes jpegOf(const Bytes &pixels, int width, int height, int components,
                                           : JCS_RGB;
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, 98, TRUE);
+  if (isProgressive)
+    jpeg_simple_progression(&info);
   jpeg_start_compress(&info, TRUE);
   if (!app1.empty())
     jpeg_write_marker(&info, JPEG_APP0 + 1, app1.data(), unsigned(app1.size()));
@@ -270,6 +275,96 @@ TEST(Pictures, SmallerJpegCoversWhatIsAskedFor) {
   EXPECT_EQ(size({224, 224}), std::pair(320, 240));
   EXPECT_EQ(size({241, 241}), std::pair(640, 480));
   EXPECT_EQ(size({8, 8}), std::pair(80, 60));
+}
+
+TEST(Pictures, RowsAreReducedAsTheyCome) {
+  Picture picture;
+  RowReducer reducer({3, 5}, 2, picture);
+  for (int y = 0; y < 3; ++y) {
+    for (int i = 0; i < 15; ++i)
+      reducer.row()[i] = uint8_t(y * 100 + i);
+    reducer.endRow();
+  }
+  // Means of four pixels, of two at the right and below, of one in the corner.
+  EXPECT_EQ(picture.height, 2);
+  EXPECT_EQ(picture.width, 3);
+  EXPECT_EQ(picture.rgb, (Bytes{52, 53, 54, 58, 59, 60, 62, 63, 64, //
+                                202, 203, 204, 208, 209, 210, 212, 213, 214}));
+}
+
+Bytes lossyWebpOf(const Picture &picture) {
+  uint8_t *data = nullptr;
+  const size_t size =
+      WebPEncodeRGB(picture.rgb.data(), picture.width, picture.height,
+                    picture.width * 3, 75, &data);
+  Bytes result(data, data + size);
+  WebPFree(data);
+  return result;
+}
+
+TEST(Pictures, LargeOnesAreReduced) {
+  const Picture large = slope(4000, 2100);
+  EXPECT_EQ(reductionOf({2100, 4000}, {70, 90}), 15);
+  EXPECT_EQ(reductionOf({2100, 4000}, {0, 0}), 1);
+  EXPECT_EQ(reductionOf({2100, 4000}, {1100, 2000}), 1);
+  EXPECT_EQ(reductionOf({2000, 4000}, {70, 90}), 1); // kLargePixels
+  const std::pair<Bytes, int> files[] = {
+      {pngOf(large.rgb, 4000, 2100, PNG_FORMAT_RGB), 2},
+      {webpOf(large), 2},
+      {lossyWebpOf(large), 8}};
+  for (const auto &[file, tolerance] : files) {
+    const auto found = decodePicture(spanOf(file), {70, 90});
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    expectNear(*found, slope(267, 140), tolerance);
+  }
+}
+
+TEST(Pictures, MemoryAndTimeOfDecodersAreBounded) {
+  // 16 bits of four channels, by the header alone.
+  Bytes png = pngOf(slope(8, 8).rgb, 8, 8, PNG_FORMAT_RGB);
+  const uint8_t head[] = {0, 0, 0x1f, 0x40, 0, 0, 0x1f, 0x40, 16, 6, 0, 0, 0};
+  std::copy(std::begin(head), std::end(head), png.begin() + 16);
+  const auto sum = uint32_t(::crc32(0, png.data() + 12, 17));
+  for (int i = 0; i < 4; ++i)
+    png[size_t(29 + i)] = uint8_t(sum >> (24 - 8 * i));
+  EXPECT_THAT(errorOf(png), HasSubstr("its pixels take 512000000 bytes, "
+                                      "expected at most 419430400"));
+  // A lossless WebP of 9,000 x 9,000.
+  const uint32_t sides = 8999u | 8999u << 14;
+  Bytes webp = {'R', 'I', 'F', 'F', 18, 0, 0, 0,    'W', 'E', 'B', 'P', 'V',
+                'P', '8', 'L', 6,   0,  0, 0, 0x2f, 0,   0,   0,   0,   0};
+  for (int i = 0; i < 4; ++i)
+    webp[size_t(21 + i)] = uint8_t(sides >> (8 * i));
+  EXPECT_THAT(errorOf(webp),
+              HasSubstr("decoding takes 540 MiB, expected at most 288"));
+  // Ten scans of 16 million pixels that hold nothing.
+  const Bytes flat(4000 * 4000, 128);
+  EXPECT_THAT(errorOf(jpegOf(flat, 4000, 4000, 1, {}, true)),
+              HasSubstr("more than pictures need"));
+  EXPECT_EQ(errorOf(jpegOf(Bytes(1000 * 1000, 128), 1000, 1000, 1, {}, true)),
+            "");
+}
+
+TEST(Pictures, DecodersShareTheirMemory) {
+  std::atomic<int64_t> used = 0, most = 0;
+  std::vector<std::thread> threads;
+  for (int64_t mib : {200, 1, 150, 100, 288, 30, 170, 1})
+    threads.emplace_back([&, mib] {
+      for (int i = 0; i < 20; ++i) {
+        const auto bytes = DecoderBytes::take(mib << 20);
+        ASSERT_TRUE(bytes.ok());
+        const int64_t now = used += mib;
+        for (int64_t seen = most; seen < now;)
+          if (most.compare_exchange_weak(seen, now))
+            break;
+        std::this_thread::yield();
+        used -= mib;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_LE(most, kAllDecodersBytes >> 20);
+  EXPECT_GT(most, 200); // not one at a time
 }
 
 Picture fit(const Picture &picture, PictureSize size) {

@@ -15,11 +15,11 @@ struct JpegHeader {
   int orientation = 1;
 };
 Result<JpegHeader> readJpegHeader(std::span<const std::byte> file);
-Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize cover);
+Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize least);
 Result<PictureSize> sizeOfPng(std::span<const std::byte> file);
-Result<Picture> decodePng(std::span<const std::byte> file);
+Result<Picture> decodePng(std::span<const std::byte> file, PictureSize least);
 Result<PictureSize> sizeOfWebp(std::span<const std::byte> file);
-Result<Picture> decodeWebp(std::span<const std::byte> file);
+Result<Picture> decodeWebp(std::span<const std::byte> file, PictureSize least);
 
 // The orientation in an EXIF block, with or without the head that it has in a
 // JPEG's APP1 marker; 1 if there is none that makes sense.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/pictures/Bounds.h"
 #include "runtime/data/pictures/Codecs.h"
 
 #include <csetjmp>
@@ -11,13 +12,12 @@
 namespace dlc {
 namespace {
 
-constexpr int kMaxScans = 200; // progressive: each costs a pass over all
-
 struct JpegErrors {
   jpeg_error_mgr base;
   jpeg_progress_mgr progress;
   jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
+  int64_t fileBytes = 0;
 };
 
 JpegErrors &errorsOf(j_common_ptr info) {
@@ -37,13 +37,32 @@ void onMessage(j_common_ptr info, int level) {
     giveUp(info);
 }
 
+// Each scan of a progressive picture costs a pass over all pixels.
+bool hasTooManyScans(j_decompress_ptr info) {
+  JpegErrors &errors = errorsOf(j_common_ptr(info));
+  const Status status = checkScans(
+      info->input_scan_number, int64_t(info->image_width) * info->image_height,
+      errors.fileBytes);
+  if (!status.ok())
+    std::snprintf(errors.message, sizeof errors.message, "%s",
+                  std::string(status.message()).c_str());
+  return !status.ok();
+}
+
 void onProgress(j_common_ptr info) {
-  JpegErrors &errors = errorsOf(info);
-  if (info->is_decompressor &&
-      reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
-    std::snprintf(errors.message, sizeof errors.message,
-                  "has more than %d scans", kMaxScans);
-    longjmp(errors.jump, 1);
+  if (info->is_decompressor && hasTooManyScans(j_decompress_ptr(info)))
+    longjmp(errorsOf(info).jump, 1);
+}
+
+// A row of four inks to RGB; Adobe's programs write them inverted.
+void fromCmyk(const uint8_t *inks, size_t pixels, bool inverted, uint8_t *rgb) {
+  for (size_t i = 0; i < pixels; ++i) {
+    const auto paper = [&](size_t ink) -> unsigned {
+      const uint8_t value = inks[i * 4 + ink];
+      return inverted ? value : 255u - value;
+    };
+    for (size_t c = 0; c < 3; ++c)
+      rgb[i * 3 + c] = uint8_t((paper(c) * paper(3) + 127) / 255);
   }
 }
 
@@ -65,6 +84,7 @@ struct JpegReader {
   ~JpegReader() { jpeg_destroy_decompress(&info); }
 
   bool readHeader(std::span<const std::byte> file) {
+    errors.fileBytes = int64_t(file.size());
     if (setjmp(errors.jump))
       return false;
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char *>(file.data()),
@@ -81,12 +101,16 @@ struct JpegReader {
     return true;
   }
 
-  bool readRows(unsigned char *to, size_t stride) {
+  // Through `inks`, a row of a picture of four inks.
+  bool readRows(RowReducer &to, unsigned char *inks) {
     if (setjmp(errors.jump))
       return false;
     while (info.output_scanline < info.output_height) {
-      JSAMPROW row = to + info.output_scanline * stride;
+      JSAMPROW row = inks ? inks : to.row();
       jpeg_read_scanlines(&info, &row, 1);
+      if (inks)
+        fromCmyk(inks, info.output_width, info.saw_Adobe_marker, to.row());
+      to.endRow();
     }
     jpeg_finish_decompress(&info);
     return true;
@@ -115,17 +139,17 @@ unsigned scaleFor(const jpeg_decompress_struct &info, PictureSize least) {
   return scale;
 }
 
-// Four inks to RGB; Adobe's programs write them inverted.
-void fromCmyk(const std::vector<uint8_t> &inks, bool inverted,
-              std::vector<uint8_t> &rgb) {
-  for (size_t i = 0, n = inks.size() / 4; i < n; ++i) {
-    const auto paper = [&](size_t ink) -> unsigned {
-      const uint8_t value = inks[i * 4 + ink];
-      return inverted ? value : 255u - value;
-    };
-    for (size_t c = 0; c < 3; ++c)
-      rgb[i * 3 + c] = uint8_t((paper(c) * paper(3) + 127) / 255);
+// What libjpeg holds: the coefficients of a picture in several scans.
+int64_t coefficientBytes(jpeg_decompress_struct &info) {
+  if (!jpeg_has_multiple_scans(&info))
+    return 0;
+  int64_t bytes = 0;
+  for (int i = 0; i < info.num_components; ++i) {
+    const jpeg_component_info &component = info.comp_info[i];
+    bytes += int64_t(component.width_in_blocks) * component.height_in_blocks *
+             int64_t(sizeof(JBLOCK));
   }
+  return bytes;
 }
 
 } // namespace
@@ -153,17 +177,20 @@ Result<Picture> decodeJpeg(std::span<const std::byte> file, PictureSize least) {
   info.out_color_space = isCmyk ? JCS_CMYK : JCS_RGB;
   info.scale_num = 1;
   info.scale_denom = scaleFor(info, turned(least, orientation));
+  jpeg_calc_output_dimensions(&info);
+  const PictureSize size{int(info.output_height), int(info.output_width)};
+  const int reduction = reductionOf(size, turned(least, orientation));
+  const int64_t result =
+      int64_t(size.width) * size.height * 3 / reduction / reduction;
+  DLC_ASSIGN(const DecoderBytes bytes,
+             DecoderBytes::take(coefficientBytes(info) + result));
   if (!reader.start())
     return reader.error();
-  Picture picture{int(info.output_height), int(info.output_width), {}};
-  const size_t pixels = size_t(picture.width) * size_t(picture.height);
-  picture.rgb.resize(pixels * 3);
-  std::vector<uint8_t> inks(isCmyk ? pixels * 4 : 0);
-  if (!reader.readRows(isCmyk ? inks.data() : picture.rgb.data(),
-                       size_t(picture.width) * (isCmyk ? 4 : 3)))
+  Picture picture;
+  RowReducer reducer(size, reduction, picture);
+  std::vector<uint8_t> inks(isCmyk ? size_t(size.width) * 4 : 0);
+  if (!reader.readRows(reducer, isCmyk ? inks.data() : nullptr))
     return reader.error();
-  if (isCmyk)
-    fromCmyk(inks, info.saw_Adobe_marker, picture.rgb);
   return upright(std::move(picture), orientation);
 }
 

@@ -49,12 +49,14 @@ Result<Picture> decodePicture(std::span<const std::byte> file,
   if (kind == "JPEG")
     return decodeJpeg(file, least);
   if (kind == "PNG") {
-    DLC_ASSIGN(Picture picture, decodePng(file));
-    return upright(std::move(picture), orientationOfPng(file));
+    const int orientation = orientationOfPng(file);
+    DLC_ASSIGN(Picture picture, decodePng(file, turned(least, orientation)));
+    return upright(std::move(picture), orientation);
   }
   if (kind == "WebP") {
-    DLC_ASSIGN(Picture picture, decodeWebp(file));
-    return upright(std::move(picture), orientationOfWebp(file));
+    const int orientation = orientationOfWebp(file);
+    DLC_ASSIGN(Picture picture, decodeWebp(file, turned(least, orientation)));
+    return upright(std::move(picture), orientation);
   }
   return failed("is no picture, expected JPEG, PNG or WebP");
 }

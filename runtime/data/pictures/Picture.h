@@ -22,10 +22,12 @@ Result<PictureSize> sizeOfPicture(std::span<const std::byte> file);
 
 // The picture as RGB, turned upright as its EXIF says; transparency is left
 // out, grey and CMYK become RGB. A JPEG may be decoded smaller, by 1/2, 1/4 or
-// 1/8, as long as neither side gets shorter than that of `least`; {0, 0}: as it
-// is.
-// Errors: no picture of these kinds, damaged or cut off, an animation, more
-// than kMaxPixels. Any thread.
+// 1/8, as long as neither side gets shorter than that of `least`, and a picture
+// of more than kLargePixels by means of squares, as long as neither gets
+// shorter than twice that; {0, 0}: as it is. Waits for memory of other threads'
+// decoders (Bounds.h). Errors: no picture of these kinds, damaged or cut off,
+// an animation, more than kMaxPixels, more memory or time than Bounds.h grants.
+// Any thread.
 Result<Picture> decodePicture(std::span<const std::byte> file,
                               PictureSize least);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/pictures/Bounds.h"
 #include "runtime/data/pictures/Codecs.h"
 
 #include <csetjmp>
@@ -9,6 +10,9 @@
 
 namespace dlc {
 namespace {
+
+// Of pixels as the file has them: a few bytes of a file can inflate to any.
+constexpr int64_t kMaxInflated = 400 << 20;
 
 // Nothing with a destructor lives where longjmp passes.
 struct PngReader {
@@ -50,21 +54,40 @@ struct PngReader {
     return true;
   }
 
-  // Everything to 8 bits RGB, rows of three bytes a pixel.
-  bool readRows(uint8_t *to, png_bytep *rows) {
-    if (setjmp(png_jmpbuf(png)))
-      return false;
+  bool isInterlaced() const {
+    return png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
+  }
+
+  // Everything to 8 bits RGB, three bytes a pixel.
+  void toRgb() {
     png_set_expand(png);
     png_set_strip_16(png);
     png_set_gray_to_rgb(png);
     png_set_strip_alpha(png);
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
-    const size_t stride = size_t(png_get_image_width(png, info)) * 3;
-    if (png_get_rowbytes(png, info) != stride)
+    if (png_get_rowbytes(png, info) !=
+        size_t(png_get_image_width(png, info)) * 3)
       png_error(png, "its pixels are of no known kind");
-    for (uint32_t y = 0; y < png_get_image_height(png, info); ++y)
-      rows[y] = to + y * stride;
+  }
+
+  bool readRows(RowReducer &to) {
+    if (setjmp(png_jmpbuf(png)))
+      return false;
+    toRgb();
+    for (uint32_t y = 0; y < png_get_image_height(png, info); ++y) {
+      png_read_row(png, to.row(), nullptr);
+      to.endRow();
+    }
+    png_read_end(png, nullptr);
+    return true;
+  }
+
+  // Those of an interlaced picture, which come in seven passes.
+  bool readPasses(png_bytep *rows) {
+    if (setjmp(png_jmpbuf(png)))
+      return false;
+    toRgb();
     png_read_image(png, rows);
     png_read_end(png, nullptr);
     return true;
@@ -89,14 +112,36 @@ Result<PictureSize> sizeOfPng(std::span<const std::byte> file) {
   return headerOf(reader);
 }
 
-Result<Picture> decodePng(std::span<const std::byte> file) {
+Result<Picture> decodePng(std::span<const std::byte> file, PictureSize least) {
   PngReader reader(file);
   DLC_ASSIGN(const PictureSize size, headerOf(reader));
-  Picture picture{size.height, size.width, {}};
-  picture.rgb.resize(size_t(size.width) * size_t(size.height) * 3);
+  const auto inflated =
+      int64_t(png_get_rowbytes(reader.png, reader.info)) * size.height;
+  if (inflated > kMaxInflated)
+    return failed("its pixels take {} bytes, expected at most {}", inflated,
+                  kMaxInflated);
+  const int reduction = reductionOf(size, least);
+  const bool isInterlaced = reader.isInterlaced();
+  const int64_t all = int64_t(size.width) * size.height * 3;
+  DLC_ASSIGN(const DecoderBytes bytes,
+             DecoderBytes::take((isInterlaced ? all : 0) +
+                                all / reduction / reduction));
+  Picture picture;
+  RowReducer reducer(size, reduction, picture);
+  if (!isInterlaced)
+    return reader.readRows(reducer) ? Result<Picture>(std::move(picture))
+                                    : reader.error();
+  std::vector<uint8_t> rgb(static_cast<size_t>(all));
   std::vector<png_bytep> rows(static_cast<size_t>(size.height));
-  if (!reader.readRows(picture.rgb.data(), rows.data()))
+  const size_t stride = size_t(size.width) * 3;
+  for (size_t y = 0; y < rows.size(); ++y)
+    rows[y] = rgb.data() + y * stride;
+  if (!reader.readPasses(rows.data()))
     return reader.error();
+  for (png_bytep row : rows) {
+    std::memcpy(reducer.row(), row, stride);
+    reducer.endRow();
+  }
   return picture;
 }
 
