@@ -16,6 +16,10 @@ constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50,
 constexpr uint32_t kAll32 = 0xffffffff;
 constexpr uint16_t kZip64Extra = 1, kEncrypted = 1;
 
+// What all compressed members of a file may be inflated to: so many bytes, or
+// so many for each byte of the file. Data that shrinks further says little.
+constexpr uint64_t kMaxInflated = 96 << 20, kMaxRatio = 48;
+
 using Bytes = std::span<const std::byte>;
 
 template <class T> T load(Bytes bytes, size_t at) {
@@ -154,7 +158,24 @@ Status ZipFile::readDirectory() {
     entries_.push_back(std::move(entry));
     directory = directory.subspan(46 + nameSize + extraSize + commentSize);
   }
+  DLC_TRY(checkInflated());
   return index();
+}
+
+// By what the directory says: another size of a member is damage.
+Status ZipFile::checkInflated() const {
+  const uint64_t most =
+      std::max<uint64_t>(kMaxInflated, kMaxRatio * file_->bytes().size());
+  uint64_t total = 0;
+  for (const Entry &entry : entries_)
+    if (entry.method != 0) {
+      if (entry.size > most - total)
+        return failed("its compressed arrays take more than {} MiB of memory, "
+                      "{} times the file; write them uncompressed (np.savez)",
+                      most >> 20, kMaxRatio);
+      total += entry.size;
+    }
+  return {};
 }
 
 // Readers differ in which of two members of one name they take.

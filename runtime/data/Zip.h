@@ -45,6 +45,7 @@ private:
 
   const Entry *find(const std::string &name) const;
   Status readDirectory();
+  Status checkInflated() const;
   Status index();
   Result<SharedBytes> extract(const Entry &entry, uint64_t size) const;
   Result<std::span<const std::byte>> content(const Entry &entry) const;

@@ -51,6 +51,12 @@ class BadData(dlc.TestCase):
     def test_pickled_objects(self):
         self.refuse(self.save(x=X, y=Y.astype(object)), r"object|\|O")
 
+    def test_arrays_that_inflate_without_end(self):
+        """By the directory, before anything is inflated; arrays that are not asked for count, too."""
+        np.savez_compressed(self.path("data.npz"), x=X, y=Y, z=np.zeros(120 << 20, np.uint8))
+        self.refuse(self.path("data.npz"), r"data\.npz': its compressed arrays take more than 96 MiB of memory, 48 times the "
+                                           r"file; write them uncompressed \(np\.savez\)")
+
     def test_missing_file(self):
         self.refuse(self.path("none.npz"), r"none\.npz")
 
