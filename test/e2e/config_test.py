@@ -172,6 +172,16 @@ class Config(dlc.TestCase):
         self.refuse("_BASE_: none.yaml\n", r"none\.yaml", code=dlc.FAILED)
         self.refuse("_BASE_: {a: b}\n", r"_BASE_")
 
+    def test_bases_and_aliases_that_multiply(self):
+        """Thirty files of two bases each would be read a billion times, an alias may repeat a list without end."""
+        for i in range(30):
+            self.write(f"b{i}.yaml", f"_BASE_: [b{i + 1}.yaml, b{i + 1}.yaml]\n")
+        self.write("b30.yaml", "train:\n  lr: 1\n")
+        self.refuse("_BASE_: b0.yaml\n", r"b\d+\.yaml: more than 1000 files are read for one config")
+        many = ", ".join("a" for _ in range(100_000))
+        keys = "".join(f"  k{i}: *many\n" for i in range(50))
+        self.refuse(f"train:\n  deny: &many [{many}]\n{keys}", r"exp\.yaml:\d+:\d+: more than 1000000 values")
+
     def test_overrides_that_fail(self):
         for word, message in {"train.lr": r"section\.key=VALUE", "lr=0.1": r"section\.key=VALUE",
                               "train.lrr=1": r"did you mean 'train\.lr'", "train.lr=x": r"train\.lr=x.*'x'",

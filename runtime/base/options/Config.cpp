@@ -14,6 +14,11 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 1 << 20;
 constexpr size_t kMaxDepth = 32; // of bases
+/// Files that are read, one as often as it is a base: bases of two bases each
+/// are a billion at that depth.
+constexpr int kMaxFiles = 1000;
+/// Words of all files: a list may be named again and again by aliases.
+constexpr size_t kMaxWords = 1'000'000;
 /// What names the files below this one: detectron2's key, and yacs'.
 constexpr const char *kBases[] = {"_BASE_", "BASE"};
 
@@ -48,6 +53,9 @@ public:
     if (open_.size() >= kMaxDepth)
       return usageError("{}: more than {} bases in each other", path,
                         kMaxDepth);
+    if (++files_ > kMaxFiles)
+      return usageError("{}: more than {} files are read for one config", path,
+                        kMaxFiles);
     DLC_ASSIGN(std::string text, readFile(path, kMaxBytes));
     open_.push_back(real);
     DLC_TRY(parse(path, text));
@@ -131,6 +139,9 @@ private:
       ConfigValue value{
           {}, at(path, entry.second.Mark()), at(path, entry.first.Mark())};
       DLC_TRY(readWords(entry.second, name, value));
+      words_ += value.words.size();
+      if (words_ > kMaxWords)
+        return usageError("{}: more than {} values", value.where, kMaxWords);
       config_[name] = std::move(value);
     }
     return {};
@@ -138,6 +149,8 @@ private:
 
   Config config_;
   std::vector<std::string> open_;
+  int files_ = 0;
+  size_t words_ = 0;
 };
 
 } // namespace
