@@ -11,10 +11,3 @@
 #include "runtime/train/Trainer.h"         // a whole training run
 #include "runtime/train/session/Inputs.h"  // samples for a program
 #include "runtime/train/session/Session.h" // a model that is loaded
-
-namespace dlc {
-
-// The version of the library that is linked, "0.1.0".
-const char *version();
-
-} // namespace dlc

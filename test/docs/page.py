@@ -40,7 +40,7 @@ class Wrong(Exception):
 
 @functools.lru_cache(None)
 def flags_of(*command):
-    text = subprocess.run([dlc.DLC, *command, "--help"], capture_output=True, text=True, timeout=60).stdout
+    text = subprocess.run([dlc.DLC, *command, "--help=all"], capture_output=True, text=True, timeout=60).stdout
     return set(FLAG.findall(text))
 
 

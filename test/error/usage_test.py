@@ -205,6 +205,19 @@ class Usage(dlc.TestCase):
         self.assertLessEqual(len(names), 15, names)
         self.assertNotIn("completion", out)
 
+    def test_short_help(self):
+        """compile and train show what most people need, and how to see the rest; dlc help is --help."""
+        for name, most in ("compile", 25), ("train", 25):
+            short, whole = (dlc.dlc(name, word)[0] for word in ("--help", "--help=all"))
+            few, all_ = (set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", text, re.MULTILINE)) - {"--help"} for text in (short, whole))
+            self.assertLessEqual(len(few), most)
+            self.assertGreater(len(few), 15)
+            self.assertLess(few, all_)
+            self.assertIn(f"dlc {name} --help=all shows {len(all_) - len(few)} more options.", short)
+            self.assertNotIn("more options", whole)
+            self.assertIn("Examples:", short)
+            self.assertEqual(dlc.dlc("help", name)[0], short)
+
     def test_old_names_of_commands(self):
         for old, new in [("diff", "debug"), ("replay", "debug"), ("env", "doctor"), ("cache", "doctor")]:
             with self.subTest(old):

@@ -120,7 +120,7 @@ class Budget(dlc.TestCase):
             code, err = self.measure([*words, f"--import-budget={size}"])
             self.assertEqual(code, dlc.BAD_MODEL)
             self.assertRegex(err, found)
-        help_text, _ = dlc.dlc("compile", "--help")
+        help_text, _ = dlc.dlc("compile", "--help=all")
         self.assertTrue(re.search(r"--import-budget SIZE=256MiB", help_text))
 
 

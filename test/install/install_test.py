@@ -51,7 +51,7 @@ class Install(dlc.TestCase):
             self.run_installed(*trace, self.dlc, *words)
             with open(self.path("trace"), errors="replace") as file:
                 opened += file.read()
-        self.assertIn("libdlc.so.0", opened)
+        self.assertIn("libdnnl.so.3", opened)
         of_checkout = [line for line in opened.splitlines() if f'"{dlc.ROOT}/' in line]
         self.assertEqual(of_checkout, [])
         self.assertTrue(os.path.exists(self.path("out.onnx")))
@@ -67,6 +67,20 @@ class Install(dlc.TestCase):
         for name in ("libdnnl.so.3", "libgloo.so.0", "libhiredis"):
             line = next(line for line in needed.splitlines() if name in line)
             self.assertIn(os.path.realpath(self.prefix), os.path.realpath(line.split("=>")[1].split("(")[0].strip()))
+
+    def test_no_path_of_the_checkout(self):
+        for name in ("bin/dlc", "bin/dlc-compile", "lib/libdlc.so.0"):
+            with open(f"{self.prefix}/{name}", "rb") as file:
+                found = re.search(b"[ -~]*" + re.escape(dlc.ROOT.encode()) + b"/[ -~]*", file.read())
+            self.assertIsNone(found, f"{name}: {found}")
+
+    def test_exports_its_interface_alone(self):
+        declared = set()
+        for header in ("dlc.h", "compile.h"):
+            with open(f"{self.prefix}/include/dlc/{header}") as file:
+                declared |= set(re.findall(r"DLC_API[^;{(]*?\b(dlc_\w+)\(", file.read()))
+        table = self.run_installed("nm", "-D", "--defined-only", f"{self.prefix}/lib/libdlc.so.0")
+        self.assertEqual({line.split()[2] for line in table.splitlines()}, declared)
 
     def test_headers_are_few_and_need_nothing(self):
         headers = sorted(os.listdir(f"{self.prefix}/include/dlc"))
@@ -117,7 +131,7 @@ class Install(dlc.TestCase):
         for name in listed:
             with open(f"{self.prefix}/share/man/man1/{name}.1") as file:
                 page = file.read().replace("\\-", "-")
-            text = self.run_installed(self.dlc, *name.split("-")[1:], "--help")
+            text = self.run_installed(self.dlc, *name.split("-")[1:], "--help=all")
             flags = re.findall(r"^  (?:-\w,)?(--[\w-]+)", text, re.M)
             self.assertIn("--help", flags)
             for flag in flags:

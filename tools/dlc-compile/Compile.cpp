@@ -109,6 +109,14 @@ void addCompile(CommandLine &line) {
   a->flags.addFilesTo(*c);
   a->flags.addOverridesTo(*c);
   a->flags.addTo(*c);
+  line.shortHelps[c].flags = {
+      "--output",     "--config",       "--target",       "--batch",
+      "--dim",        "--loss",         "--optimizer",    "--lr",
+      "--schedule",   "--warmup",       "--weight-decay", "--steps",
+      "--accumulate", "--clip-grad",    "--amp",          "--amp-dtype",
+      "--ema",        "--ddp",          "--zero",         "--weights",
+      "--freeze",     "--replace-head", "--lora",         "--init",
+      "--memory"};
   c->footer("Examples:\n"
             "  dlc compile lenet.onnx\n"
             "  dlc compile lenet.onnx --amp --ddp=2 --ema --optimizer=sgd "

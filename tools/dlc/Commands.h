@@ -10,15 +10,24 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace dlc::tool {
 
+// What --help shows of a command; --help=all shows all.
+struct ShortHelp {
+  std::vector<std::string> flags;
+  std::string footer; // empty: the whole one
+};
+
 struct CommandLine {
   CLI::App app;
   std::vector<std::string> arguments; // argv, to start local ranks with
   std::function<int()> chosen;        // what the command line asks for
+  // Of commands of many flags; others show all at once.
+  std::map<const CLI::App *, ShortHelp> shortHelps;
 };
 
 void addTrain(CommandLine &line);

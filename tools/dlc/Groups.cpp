@@ -38,6 +38,10 @@ std::vector<std::string> withNewNames(int argc, char **argv) {
   std::vector<std::string> words(argv, argv + argc);
   if (words.size() < 2)
     return words;
+  if (words[1] == "help") { // dlc help train
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
   for (const Moved &moved : kMoved)
     if (words[1] == moved.name) {
       warning("dlc {0} is now dlc {1} {0}; the old name is removed in the next "

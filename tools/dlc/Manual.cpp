@@ -34,7 +34,7 @@ std::string head(const std::string &name, const std::string &help) {
   for (char &c : upper)
     c = static_cast<char>(std::toupper(c));
   return fmt::format(".TH {} 1 \"\" \"dlc {}\"\n.SH NAME\n{} \\- {}\n", upper,
-                     version(), roff(name), roff(help));
+                     dlcVersion(), roff(name), roff(help));
 }
 
 std::string optionsOf(const Json &command) {

@@ -3,6 +3,7 @@
 #include "runtime/base/options/Nearest.h"
 #include "tools/dlc/Commands.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace dlc::tool {
@@ -110,13 +111,41 @@ int report(const Result<int> &code) {
   return code ? *code : report(code.status());
 }
 
+// Hides what is not in the command's short help, if it has one.
+static void shorten(const CommandLine &line, CLI::App &command) {
+  const auto found = line.shortHelps.find(&command);
+  if (found == line.shortHelps.end())
+    return;
+  const ShortHelp &help = found->second;
+  size_t hidden = 0;
+  for (CLI::Option *option : command.get_options()) {
+    const auto isCalled = [&](const std::string &name) {
+      return option->check_name(name);
+    };
+    if (option->get_positional() || option == command.get_help_ptr() ||
+        std::any_of(help.flags.begin(), help.flags.end(), isCalled))
+      continue;
+    option->group("");
+    ++hidden;
+  }
+  command.footer(fmt::format(
+      "{} --help=all shows {} more options.\n\n{}", nameOf(command), hidden,
+      help.footer.empty() ? command.get_footer() : help.footer));
+}
+
 int parseAndRun(CommandLine &line) {
+  bool all = false;
   try {
     std::vector<const char *> words;
-    for (const std::string &word : line.arguments)
-      words.push_back(word.c_str());
+    for (const std::string &word : line.arguments) {
+      const bool asksForAll = word == "--help=all";
+      all |= asksForAll;
+      words.push_back(asksForAll ? "--help" : word.c_str());
+    }
     line.app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::Success &request) { // --help, --version
+    if (!all)
+      shorten(line, const_cast<CLI::App &>(active(line.app)));
     std::ostringstream text;
     const int code = line.app.exit(request, text, text);
     printText(text.str());

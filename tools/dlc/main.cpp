@@ -24,7 +24,7 @@ static void addFaults(CommandLine &line) {
 static void describe(CommandLine &line) {
   line.app.name("dlc");
   line.app.description("Trains ONNX models: compile once, run anywhere.");
-  line.app.set_version_flag("--version", fmt::format("dlc {}", version()));
+  line.app.set_version_flag("--version", fmt::format("dlc {}", dlcVersion()));
   line.app.require_subcommand(1);
   line.app.add_subcommand("compile",
                           "turn an ONNX model into a training program");

@@ -76,7 +76,7 @@ void printSections(const std::vector<DoctorSection> &sections) {
 }
 
 void printSectionsAsJson(const std::vector<DoctorSection> &sections) {
-  nlohmann::ordered_json object = {{"version", version()}};
+  nlohmann::ordered_json object = {{"version", dlcVersion()}};
   for (const DoctorSection &section : sections) {
     auto &list = object["sections"][section.name];
     list = Json::array();
