@@ -56,7 +56,8 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   let summary = "a cluster to be compiled: block arguments are the inputs, dlc.yield gives the outputs";
   let description = [{`schedule`: how its loops run; dlc-schedule-kernels decides, code generators and the plan read.
     `threads`: how these lie on the threads of a device that launches grids of them; dlc-map-threads decides.
-    `parted`: launches may run some of its items alone, as dlc-shard-updates has it; all tensors have one shape.
+    `parted`: launches may run some of its items alone, as dlc-shard-updates has it, and all tensors have one shape; one of
+    rows sums as many of its input's first elements as a launch says, and reads the others as zero.
     (C1) the body ends with dlc.yield; of a schedule (C2) grain is at least 1, and nothing is below zero; (C3) a loop
     stands once; (C4) a block cuts a group that is there; of threads (C5) there is at least one in a block and side by
     side, and nothing is below zero; (C6) vectors are powers of two, indices have 32 or 64 bits; (C7) registers, sparse,

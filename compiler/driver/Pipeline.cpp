@@ -60,7 +60,8 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
          pm.addPass(with(lowering, createPlace()));
          if (target->chooses("norm"))
            pm.addNestedPass<func::FuncOp>(createNormCalls());
-         pm.addNestedPass<func::FuncOp>(createDecompose());
+         pm.addNestedPass<func::FuncOp>(
+             createDecompose({options.train.allReduce.scatters()}));
          pm.addNestedPass<func::FuncOp>(
              createSplitReductions({traits.fewOutputs}));
          pm.addPass(mlir::createCanonicalizerPass());
@@ -105,7 +106,7 @@ std::vector<Phase> allPhases(const CompileOptions &options) {
                       if (gathers)
                         pm.addPass(createGatherParameters(gather));
                       if (scatters)
-                        pm.addPass(createScatterGradients());
+                        pm.addPass(createScatterGradients({gathers ? 3 : 2}));
                       pm.addPass(with(lowering, createMapThreads()));
                     }});
   return phases;

@@ -26,6 +26,10 @@ constexpr llvm::StringLiteral kInstead = "instead";
 /// Of a launch: elements of an item, of which each rank runs some.
 constexpr llvm::StringLiteral kShard = "shard";
 
+/// Of an op, and of its call: the device has no such call. Kernels of ranks'
+/// parts take its place (dlc-scatter-gradients).
+constexpr llvm::StringLiteral kOfParts = "dlc.of_parts";
+
 /// Of a program: bytes at the begin of the gradient region that hold what
 /// travels with gradients and belongs to no parameter.
 constexpr llvm::StringLiteral kGradientHead = "dlc.gradient_head";

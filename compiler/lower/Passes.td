@@ -57,6 +57,8 @@ def Decompose : Lower_FunctionPass<"dlc-decompose"> {
   let description = [{Every op that has DecomposableInterface, if it is placed so or could be no library call. Drops what
     nothing uses then: the statistics of a norm, the gradient of a scale that is no parameter. A concat of many operands
     becomes concats of concats.}];
+  let options = [Option<"parts", "parts", "bool", "false",
+    "for dlc-scatter-gradients: but norms and finiteness of reduced gradients, which stay calls">];
 }
 
 def SplitReductions : Lower_FunctionPass<"dlc-split-reductions"> {
@@ -164,7 +166,9 @@ def ScatterGradients : Lower_ModulePass<"dlc-scatter-gradients"> {
   let summary = "each rank keeps the part of gradients that its updates read";
   let description = [{The all_reduce of gradients that kernels with `shard` read becomes a reduce_scatter; whole gradients live
     in few slots of scratch memory, for as long as their bucket is filled and travels. What sums up all gradients sums parts
-    and then ranks, by integers, so that the sum has the bits of that of whole gradients. Behind dlc-shard-updates.}];
+    and then ranks: by integers, so that the sum has the bits of that of whole gradients, or, where the device has no such
+    calls, by kernels, in f64. Behind dlc-shard-updates.}];
+  let options = [Option<"level", "level", "int64_t", "2", "of --zero, for errors">];
 }
 
 #endif

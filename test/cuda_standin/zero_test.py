@@ -5,6 +5,8 @@ The stand-in adds in the order of the ranks, as GPUs need not: here not one bit 
 """
 # processors: 2
 
+import shutil
+
 import dlc
 import numpy as np
 import standins
@@ -17,6 +19,7 @@ class Zero(standins.StandinTest):
     def train(self, zero, ranks, model="lenet", steps=4, environment=(), code=dlc.OK, run="", more=(), **options):
         artifact = self.compile_for_cuda(model, ddp=ranks, zero=zero, **(dict(batch=4) | options))
         run = run or f"run{zero}-{ranks}"
+        shutil.rmtree(self.path(run), ignore_errors=True)  # of another check of the test
         data = dict(lenet=dlc.data("mnist-train"), gpt_tiny=dlc.data("text-train")).get(model) or dlc.Reference(model).write(self.path("data.npz"))
         _, err = self.run_on_standins(artifact, data=data, run=self.path(run), steps=steps, seed=1, threads=1, quiet=True,
                                       shuffle="off", environment=environment, code=code, **dict(more))
@@ -52,13 +55,31 @@ class Zero(standins.StandinTest):
             states.append(run.state(6))
         self.assertBitwise(states[1], states[0], "1 rank")
 
-    def test_sums_of_all_gradients(self):
-        """They are kernels on GPUs, and no kernel sums up parts."""
-        for options in dict(clip_grad=1), dict(amp=True, amp_dtype="fp16"):
-            _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), target="cuda", sm=90, ddp=2, zero=2,
-                             code=dlc.BAD_MODEL, **options, **ADAMW)
-            self.assertRegex(err, r"of which each rank has a part; use --zero=1 \(on GPUs --clip-grad and a loss scale read them so\)")
-        self.check(2, levels=[1], clip_grad=0.5, **ADAMW)
+    def test_clipping(self):
+        """A norm of parts is one of f64 sums in another order: the bits of what is made of it in f32 are those of whole gradients'."""
+        self.check(2, levels=(2, 3), clip_grad=0.5, **ADAMW)
+        self.check(3, levels=(2, 3), clip_grad=0.5, bucket_mb=0.05, accumulate=2, **MOMENTUM)
+        self.check(2, levels=[2], clip_param_grad=0.1, **ADAMW)
+
+    def test_loss_scales(self):
+        """A scale that is too large at first is halved on all ranks alike; with a norm beside it."""
+        for levels, options in ([3], dict(loss_scale=1024)), ([2], dict(clip_grad=0.5)):
+            self.check(2, levels=levels, model="gpt_tiny", amp=True, amp_dtype="fp16", bucket_mb=0.1, **options, **ADAMW)
+
+    def test_one_rank_clips_as_two(self):
+        """All of a sum's elements are its own."""
+        states = []
+        for zero in 0, 2:
+            run = self.train(zero, 2, clip_grad=0.5, **ADAMW)
+            self.run_on_standins("--resume=" + run.folder, "--ranks=1", steps=6, threads=1, quiet=True)
+            states.append(run.state(6))
+        self.assertBitwise(states[1], states[0], "1 rank")
+
+    def test_other_forms_of_gradients(self):
+        for zero in 2, 3:
+            _, err = dlc.dlc("compile", dlc.model("lenet"), "-o", self.path("no.dlc"), target="cuda", sm=90, ddp=2, zero=zero,
+                             code=dlc.BAD_MODEL, clip_param_grad=0.1, clip_value=0.1, clip_grad=1, **ADAMW)
+            self.assertRegex(err, rf"--zero={zero}: .* the gradients of '.*', of which each rank has a part; use --zero=1")
 
     def test_a_rank_that_fails(self):
         """A gather that fails on one rank ends the others, by its name."""

@@ -31,6 +31,7 @@ struct Kernel {
   int64_t extent;
   exec::Threads threads;
   bool hasParts; // of which each may run alone
+  bool sums;     // of which each may be summed
 };
 
 Elements elementsOf(mlir::Value v) {
@@ -60,7 +61,9 @@ public:
                {},
                op.getScheduleAttr().getValue().extent(),
                op.getThreadsAttr().getValue(),
-               op.getParted()};
+               op.getParted(),
+               op.getParted() && op.getScheduleAttr().getValue().kind ==
+                                     exec::Schedule::Rows};
       for (mlir::Value v : op.getBody().getArguments())
         k.inputs.push_back(elementsOf(v));
       for (mlir::Value v :
@@ -145,7 +148,7 @@ private:
     // From an element on, and of a kernel with parts so many.
     auto arguments = [&](std::vector<Guarded> &to, int64_t from = 0,
                          std::optional<int64_t> count = {}) {
-      const int64_t whole = k.outputs.front().count;
+      const int64_t whole = (k.sums ? k.inputs : k.outputs).front().count;
       std::vector<void *> all;
       auto add = [&](const Elements &a, const Guarded &array) {
         all.push_back(array.data() +
@@ -183,7 +186,7 @@ private:
             return;
           }
     }
-    if (k.hasParts) {
+    if (k.hasParts && !k.sums) {
       std::vector<Guarded> parts = outputs();
       const int64_t half = k.outputs.front().count / 128 * 64;
       for (const auto &all :
@@ -197,6 +200,8 @@ private:
           fail(k.name + ": output " + std::to_string(i) +
                " is another in parts");
     }
+    if (k.sums)
+      checkSum(k, f, inputs.front(), arguments);
     std::vector<Guarded> nudged = outputs();
     for (size_t i = 0; i < inputs.size(); ++i)
       nudge(k.inputs[i], inputs[i].data(), random);
@@ -206,6 +211,28 @@ private:
                           got[i].data());
           !error.empty())
         fail(k.name + ": output " + std::to_string(i) + " " + error);
+  }
+
+  /// Of a part, behind which nothing may be read, as of zeros behind it.
+  template <class F, class Arguments>
+  void checkSum(const Kernel &k, F f, Guarded &input, Arguments arguments) {
+    const Elements &a = k.inputs.front();
+    const int64_t half = a.count / 2, size = sizeOf(a.type);
+    std::vector<unsigned char> kept(input.data(), input.data() + a.bytes());
+    std::vector<Guarded> want, got;
+    for (auto *to : {&want, &got})
+      to->emplace_back(nullptr, k.outputs.front().bytes());
+    std::memset(input.data() + half * size, 0, (a.count - half) * size);
+    f(arguments(want).data(), 0, k.extent);
+    std::memset(input.data() + half * size, 0xff, (a.count - half) * size);
+    std::string error = emulator->run(k.name, k.threads.grid, k.threads.block,
+                                      arguments(got, 0, half), Order::Forward);
+    if (error.empty())
+      error = compare(k.outputs.front(), want.front().data(),
+                      want.front().data(), got.front().data());
+    if (!error.empty())
+      fail(k.name + " of a part: " + error);
+    std::memcpy(input.data(), kept.data(), kept.size());
   }
 
   mlir::ModuleOp module;

@@ -80,10 +80,12 @@ private:
   }
   llvm::Constant *argumentsOf(exec::KernelOp kernel) {
     std::vector<std::pair<llvm::Constant *, int64_t>> rows;
-    const bool hasParts = kernel.getParted();
+    const bool hasParts = kernel.getParted(),
+               sums = kernel.getScheduleAttr().getValue().kind ==
+                      exec::Schedule::Rows;
     auto add = [&](mlir::Value v, bool writes) {
       const auto type = ir::tensorType(v);
-      const bool isPart = hasParts && type.getRank();
+      const bool isPart = hasParts && type.getRank() && !(sums && writes);
       rows.emplace_back(b.getInt64((writes ? 2 : 1) + (isPart ? 2 : 0)),
                         (isPart ? 1 : type.getNumElements()) *
                             cuda::storageBytes(v));

@@ -94,3 +94,42 @@ exec.kernel @move {
   %1 = dlc.sub %w, %0 : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
   dlc.yield %1, %0 : tensor<4096xf32>, tensor<4096xf32>
 }
+
+// -----
+
+// A device without calls for norms sums parts by kernels, in f64, as many elements as a rank has; ranks add one number.
+// CHECK: exec.program @step
+// CHECK: exec.launch @squares_of_part ins(%{{.*}} : memref<4096xf32>) outs(%{{.*}} : memref<8xf64>)
+// CHECK-NEXT: exec.launch @sum_of_parts ins(%{{.*}} : memref<8xf64>) outs(%[[T:.*]] : memref<1xf64>)
+// CHECK-NEXT: exec.all_reduce %[[T]] bucket = [[ID:[0-9]+]] {dlc.sum} : memref<1xf64>
+// CHECK-NEXT: exec.wait %[[T]] bucket = [[ID]]
+// CHECK-NEXT: exec.launch @norm_of_parts ins(%[[T]] : memref<1xf64>) outs(%{{.*}} : memref<f32>)
+// CHECK-NEXT: exec.launch @others_of_part ins(%{{.*}} : memref<4096xf32>) outs(%{{.*}} : memref<8xf32>)
+// CHECK: exec.launch @none_in_parts ins({{.*}}) outs(%{{.*}} : memref<i1>)
+// CHECK: exec.kernel @squares_of_part parted schedule = #exec.schedule<rows
+// CHECK: dlc.pad {{.*}} -> tensor<8192xf32>
+exec.region @param "state" bytes = 16384
+exec.region @moment.m "state" bytes = 16384
+exec.region @gradient "gradient" bytes = 16384
+exec.region @scratch "scratch" bytes = 128
+exec.state @a : tensor<4096xf32> "param" in @param at 0 init = "a" trainable
+exec.state @a.m : tensor<4096xf32> "moment" in @moment.m at 0 init = 0.0 : f32 of = @a
+exec.program @step scratch = 128 attributes {dlc.gradient_head = 0 : i64} {
+  %a = exec.buffer @param at 0 : memref<4096xf32>
+  %am = exec.buffer @moment.m at 0 : memref<4096xf32>
+  %ag = exec.buffer @gradient at 0 : memref<4096xf32>
+  %norm = exec.buffer @scratch at 0 : memref<f32>
+  %finite = exec.buffer @scratch at 64 : memref<i1>
+  exec.copy %a to %ag : memref<4096xf32>, memref<4096xf32>
+  exec.all_reduce %ag bucket = 0 : memref<4096xf32>
+  exec.wait %ag bucket = 0 : memref<4096xf32>
+  exec.call "global_norm" ins(%ag : memref<4096xf32>) outs(%norm : memref<f32>) {dlc.of_parts}
+  exec.call "all_finite" ins(%ag : memref<4096xf32>) outs(%finite : memref<i1>) {dlc.of_parts}
+  exec.launch @move ins(%a, %am, %ag : memref<4096xf32>, memref<4096xf32>, memref<4096xf32>) outs(%a, %am : memref<4096xf32>, memref<4096xf32>)
+}
+exec.kernel @move {
+^bb0(%w: tensor<4096xf32>, %m: tensor<4096xf32>, %g: tensor<4096xf32>):
+  %0 = dlc.add %m, %g : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+  %1 = dlc.sub %w, %0 : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+  dlc.yield %1, %0 : tensor<4096xf32>, tensor<4096xf32>
+}

@@ -266,9 +266,10 @@ Value ScalarEmitter::splat(const KernelNode *node) {
 Value ScalarEmitter::within(const KernelBound &bound) {
   // Both sides in one comparison: unsigned, what lies below is very large.
   Value offset = emit(bound.form + IndexForm(-bound.low));
-  return arith::CmpIOp::create(
-      b, loc, arith::CmpIPredicate::ult, offset,
-      constant(std::max<int64_t>(bound.high - bound.low, 0)));
+  Value size = count && bound.low == 0 && bound.high == count->first
+                   ? count->second
+                   : constant(std::max<int64_t>(bound.high - bound.low, 0));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, size);
 }
 
 static Value choose(OpBuilder &b, Location loc, Type type, Value condition,

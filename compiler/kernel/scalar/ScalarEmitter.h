@@ -98,6 +98,9 @@ public:
   mlir::Location loc;
   mlir::Type indexType;
   mlir::LLVM::AccessGroupAttr accessGroup;
+  /// Where a launch says how many elements there are of the argument's so many:
+  /// what a bound at its end is.
+  std::optional<std::pair<int64_t, mlir::Value>> count;
   bool masks = false; // the CPU loads and stores under masks at full speed
   int64_t roundingLanes =
       0; // f32 that the CPU rounds to bf16 at once, natively

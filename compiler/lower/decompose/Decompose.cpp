@@ -22,6 +22,8 @@ namespace dlc {
 namespace {
 
 struct Decompose : impl::DecomposeBase<Decompose> {
+  using DecomposeBase::DecomposeBase;
+
   void runOnOperation() final {
     while (decomposeAll()) // some become ops that decompose, too
       ;
@@ -55,10 +57,22 @@ private:
                ? placed.getBy() == ir::By::Decomposed
                : !isa<ir::LibraryInterface>(op);
   }
+  /// Of gradients, of which ranks will have parts.
+  bool isOfParts(Operation *op) const {
+    return parts && isa<ir::GlobalNormOp, ir::AllFiniteOp>(op) &&
+           llvm::all_of(op->getOperands(), [](Value v) {
+             auto reduce = v.getDefiningOp<ir::AllReduceOp>();
+             return reduce && reduce.getOf();
+           });
+  }
   bool decomposeAll() {
     SmallVector<ir::DecomposableInterface> ops;
     getOperation().walk([&](ir::DecomposableInterface op) {
-      if (isToDecompose(op))
+      if (!isToDecompose(op))
+        return;
+      if (isOfParts(op))
+        op->setAttr(kOfParts, UnitAttr::get(&getContext()));
+      else
         ops.push_back(op);
     });
     for (ir::DecomposableInterface op : ops) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // all_finite and global_norm where no library has them: a number of each
 // operand, then one of all these.
+#include "compiler/lower/FlatSums.h"
 #include "compiler/lower/decompose/Decompositions.h"
 #include "compiler/lower/decompose/Rows.h"
 
@@ -25,25 +26,17 @@ Expr join(ValueRange values, Rule of, Combine combine) {
 
 auto allFinite(Decomposition<AllFiniteOp> &d) {
   auto hasOther = [&](Value v) {
-    Expr x = d.expr(v), finite = x.make<IsFiniteOp>(x.v);
-    Expr zero = x.scalar(0).cast(d.builder.getF32Type());
-    return reduceAll<ReduceMaxOp>(select(finite, zero, zero.scalar(1)));
+    return reduceAll<ReduceMaxOp>(countsAsOther(d.expr(v)));
   };
-  auto larger = [](Expr a, Expr b) { return a.make<MaxOp>(a.v, b.v); };
-  Expr worst = join(d.op.getXs(), hasOther, larger);
-  return d.results({compare(Predicate::eq, worst, worst.scalar(0))});
+  return d.results({isNone(join(d.op.getXs(), hasOther, maximum))});
 }
 
-/// In f64, where the square of an f32 is exact and does not overflow.
 auto globalNorm(Decomposition<GlobalNormOp> &d) {
+  std::optional<double> limit;
+  if (auto given = d.op.getLimit())
+    limit = given->convertToDouble();
   auto squares = [&](Value v) {
-    Expr x = d.expr(v).cast(d.builder.getF64Type());
-    if (auto limit = d.op.getLimit()) {
-      const double most = limit->convertToDouble();
-      Expr below = x.make<MinOp>(x.v, x.scalar(most).v);
-      x = below.make<MaxOp>(below.v, below.scalar(-most).v);
-    }
-    return reduceAll<ReduceSumOp>(x * x);
+    return reduceAll<ReduceSumOp>(squareOf(d.expr(v), limit));
   };
   auto plus = [](Expr a, Expr b) { return a + b; };
   return d.results({sqrt(join(d.op.getXs(), squares, plus))});

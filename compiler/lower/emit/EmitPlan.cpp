@@ -108,8 +108,11 @@ private:
       set("block", threads.block);
       if (threads.tile)
         set("tensor_cores", 1);
-      if (kernel.getParted()) {
-        set("extent", kernel.getScheduleAttr().getValue().extent());
+      const exec::Schedule &schedule = kernel.getScheduleAttr().getValue();
+      if (kernel.getParted() && schedule.kind == exec::Schedule::Rows) {
+        set("parts", 1);
+      } else if (kernel.getParted()) {
+        set("extent", schedule.extent());
         set("vector", threads.vector);
       }
     } else {

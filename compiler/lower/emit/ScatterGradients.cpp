@@ -12,10 +12,12 @@
 //   ranks.
 #include "compiler/dialect/Exec.h"
 #include "compiler/dialect/ops/Ranks.h"
+#include "compiler/kernel/KernelSchedule.h"
 #include "compiler/lower/Labels.h"
 #include "compiler/lower/Lower.h"
 #include "compiler/lower/Marks.h"
 #include "compiler/lower/emit/Buckets.h"
+#include "compiler/lower/emit/PartSums.h"
 #include "compiler/lower/memory/StateLayout.h"
 #include "mlir/Pass/Pass.h"
 #include <map>
@@ -46,9 +48,10 @@ constexpr Summary kSummaries[] = {
 
 class Scatterer {
 public:
-  Scatterer(exec::ProgramOp program, SymbolTable &symbols)
+  Scatterer(exec::ProgramOp program, SymbolTable &symbols, PartSums &sums,
+            int64_t level)
       : program(program), block(program.getBody().front()), symbols(symbols),
-        nextId(firstFreeBucket(program)),
+        sums(sums), level(level), nextId(firstFreeBucket(program)),
         end(alignUp(program.getScratchBytes())) {}
 
   LogicalResult run() {
@@ -160,12 +163,10 @@ private:
   }
 
   LogicalResult refuse(Operation *op, StringRef what) {
-    return op->emitError("--zero=2: ")
-           << what << " the gradients of '" << locationLabel(op->getLoc())
-           << "', of which each rank has a part; use --zero=1"
-           << (isa<exec::LaunchOp>(op)
-                   ? " (on GPUs --clip-grad and a loss scale read them so)"
-                   : "");
+    return op->emitError("--zero=")
+           << level << ": " << what << " the gradients of '"
+           << locationLabel(op->getLoc())
+           << "', of which each rank has a part; use --zero=1";
   }
 
   /// Two slots, so that one is filled while the other one's bucket travels;
@@ -318,6 +319,10 @@ private:
   }
 
   void sumUp(exec::CallOp call, const Summary &summary) {
+    if (call.getArguments().contains(kOfParts))
+      return sums.replace(call, nextId++, [&](MemRefType type) {
+        return declare("scratch", take(byteSize(type)), type, call.getLoc());
+      });
     OpBuilder b(call);
     const Location loc = call.getLoc();
     auto type = MemRefType::get({summary.words}, b.getI64Type());
@@ -339,6 +344,8 @@ private:
   exec::ProgramOp program;
   Block &block;
   SymbolTable &symbols;
+  PartSums &sums;
+  const int64_t level;
   std::map<int64_t, Bucket> buckets; // by their begin
   std::map<int64_t, Bucket *> byId;
   std::map<int64_t, Value> partBuffers;
@@ -348,11 +355,14 @@ private:
 };
 
 struct ScatterGradients : impl::ScatterGradientsBase<ScatterGradients> {
+  using ScatterGradientsBase::ScatterGradientsBase;
+
   void runOnOperation() final {
     SymbolTable symbols(getOperation());
+    PartSums sums(symbols);
     int64_t scratch = 0;
     for (auto program : getOperation().getOps<exec::ProgramOp>()) {
-      if (failed(Scatterer(program, symbols).run()))
+      if (failed(Scatterer(program, symbols, sums, level).run()))
         return signalPassFailure();
       program->removeAttr(kGradientHead);
       program->removeAttr(kNarrowGradients);
@@ -361,6 +371,8 @@ struct ScatterGradients : impl::ScatterGradientsBase<ScatterGradients> {
     for (auto region : getOperation().getOps<exec::RegionOp>())
       if (region.getKind() == "scratch")
         region.setBytes(std::max<int64_t>(region.getBytes(), scratch));
+    if (failed(scheduleKernels(getOperation()))) // those that are new
+      signalPassFailure();
   }
 };
 

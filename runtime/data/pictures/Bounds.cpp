@@ -61,17 +61,17 @@ DecoderBytes::~DecoderBytes() {
 Status checkScans(int64_t scans, int64_t pixels, int64_t fileBytes) {
   if (scans <= 1 || scans * pixels <= kFreePixels + kPixelsPerByte * fileBytes)
     return {};
-  return failed("has {} scans of {} pixels in {} bytes, more than pictures need",
-                scans, pixels, fileBytes);
+  return failed(
+      "has {} scans of {} pixels in {} bytes, more than pictures need", scans,
+      pixels, fileBytes);
 }
 
 int reductionOf(PictureSize size, PictureSize least) {
   if (least.width <= 0 || least.height <= 0 ||
       int64_t(size.width) * size.height <= kLargePixels)
     return 1;
-  return std::max(1, std::min(size.width / least.width,
-                              size.height / least.height) /
-                         2);
+  return std::max(
+      1, std::min(size.width / least.width, size.height / least.height) / 2);
 }
 
 PictureSize reduced(PictureSize size, int reduction) {

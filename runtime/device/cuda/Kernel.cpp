@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel: a function of the generated modules. Its parameters are the addresses
 // of inputs, then outputs, and of one that ranks share out (attribute vector)
-// the number of elements that there are.
+// or that sums a rank's part (attribute parts) the number of elements that
+// there are.
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/device/cuda/Kinds.h"
 #include "runtime/plan/Attributes.h"
@@ -95,6 +96,16 @@ Result<Elements> elementsOf(const CommandSpec &spec, unsigned grid,
                   static_cast<unsigned>(blocks)};
 }
 
+// Of the part that such a kernel sums.
+Result<int64_t> summedBy(const CommandSpec &spec) {
+  const std::optional<uint64_t> count =
+      spec.inputs.size() == 1 ? checkedElements(spec.inputs[0].type->shape())
+                              : std::nullopt;
+  if (!count || (*count && gpuAddress(spec.inputs[0].data) % kAccess))
+    return corrupt(spec, "a sum of a part has no such part");
+  return static_cast<int64_t>(*count);
+}
+
 Result<std::unique_ptr<Command>> bindKernel(CudaDevice &device,
                                             const CommandSpec &spec) {
   DLC_ASSIGN(const unsigned grid, sizeOf(spec, "grid", 0, kMostBlocks));
@@ -114,6 +125,8 @@ Result<std::unique_ptr<Command>> bindKernel(CudaDevice &device,
     DLC_ASSIGN(const Elements elements, elementsOf(spec, grid, block));
     count = elements.count;
     blocks = elements.grid;
+  } else if (plan::intAttribute(spec.command, "parts", 0)) {
+    DLC_ASSIGN(count, summedBy(spec));
   }
   return std::make_unique<Kernel>(context, spec, *function, blocks, block,
                                   static_cast<unsigned>(shared), count);

@@ -45,8 +45,10 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   auto inputs = kernel.getBody().getArguments();
   const size_t pointers = inputs.size() + graph->outputs.size();
   const bool counts = kernel.getParted();
-  if (counts && (map.kind != KernelSchedule::Elementwise ||
-                 map.outer.size() != 1 || map.transposed))
+  const bool sums = map.kind == KernelSchedule::Rows;
+  if (counts && (sums ? inputs.size() != 1
+                      : map.kind != KernelSchedule::Elementwise ||
+                            map.outer.size() != 1 || map.transposed))
     return kernel.emitOpError("has parts and more loops than one");
   auto function = makeKernel(kernel, b, pointers, map.block, counts);
   Block *entry = function.addEntryBlock(b);
@@ -61,6 +63,8 @@ LogicalResult emitKernel(exec::KernelOp kernel, ModuleOp module) {
   Body body{*graph, map, e, threads, outputs};
   if (counts)
     body.count = e.resize(entry->getArgument(pointers), e.indexType);
+  if (counts && sums)
+    e.count = {ir::tensorType(inputs.front()).getNumElements(), body.count};
   if (map.grid && map.product) {
     emitTiles(body);
   } else if (map.grid) {
