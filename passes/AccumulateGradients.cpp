@@ -9,8 +9,12 @@
 //   added to it alone, so it happens once a window.
 // Scale-loss has put the factor 1 / count into the backward graph, so that a
 // sum of gradients is the mean's.
+//   Where rows have weights (loss/TrainingLoss.h) micro-batches count by what
+// they have divided by, own: the window's gradients and losses are
+// sum(own * value) / D, and D is known when the last micro-batch has labels.
 #include "passes/Passes.h"
 #include "passes/Step.h"
+#include "passes/loss/TrainingLoss.h"
 
 using namespace mlir;
 using dlc::ir::Expr;
@@ -30,6 +34,33 @@ Type sumType(Type element) {
 struct Window {
   ir::StateOp position; // micro-batches done
   SmallVector<ir::StateOp> gradients, results;
+  ir::StateOp weights{}; // what D is made of; null: micro-batches count alike
+};
+
+/// What a micro-batch of rows with weights is divided by; null without any.
+struct Weighing {
+  Value own, whole; // of the micro-batch, of all
+  Value sum{};      // over ranks, of which `whole` is made
+
+  explicit Weighing(func::FuncOp f)
+      : own(take(f, kOwnDivisor)), whole(take(f, kWholeDivisor)) {
+    if (whole)
+      sum = (*f.getOps<ir::AllReduceOp>().begin()).getY();
+  }
+
+private:
+  /// What was a result.
+  static Value take(func::FuncOp f, StringRef name) {
+    auto found = namedResults(f, name);
+    if (found.empty())
+      return nullptr;
+    const unsigned at = found[0].second;
+    Operation *end = f.front().getTerminator();
+    Value value = end->getOperand(at);
+    end->eraseOperand(at);
+    (void)f.eraseResult(at);
+    return value;
+  }
 };
 
 struct AccumulateGradients
@@ -47,20 +78,21 @@ struct AccumulateGradients
   int64_t count() const { return options.accumulate.count; }
 
   LogicalResult accumulate(func::FuncOp f) {
-    Step last(f);
-    FailureOr<Window> window = declare(last);
-    if (failed(window))
-      return failure();
     auto copy = cast<func::FuncOp>(f->clone());
     copy.setName("accumulate_step");
+    const Weighing ofLast(f), ofEarlier(copy);
+    Step last(f);
+    FailureOr<Window> window = declare(last, ofLast);
+    if (failed(window))
+      return failure();
     getOperation().push_back(copy);
     Step earlier(copy);
-    addToWindow(earlier, *window);
-    closeWindow(last, *window);
+    addToWindow(earlier, *window, ofEarlier);
+    closeWindow(last, *window, ofLast);
     return success();
   }
 
-  FailureOr<Window> declare(Step &step) {
+  FailureOr<Window> declare(Step &step, const Weighing &weighing) {
     Window w;
     w.position = step.addScalar("accumulate.position",
                                 step.builder.getI64Type(), ir::Role::step, 0);
@@ -87,42 +119,82 @@ struct AccumulateGradients
       if (!w.results.back())
         return failure();
     }
+    if (weighing.whole &&
+        !(w.weights =
+              add("accumulate.weights", ir::tensorType(weighing.sum), nullptr)))
+      return failure();
     return w;
   }
 
-  void addToWindow(Step &step, const Window &window) {
+  /// Losses are weighed, what else is reported counts alike.
+  static bool isLoss(func::FuncOp f, size_t result) {
+    auto name = f.getResultAttrOfType<StringAttr>(result, "dlc.name");
+    return name.getValue() == "loss" || name.getValue().starts_with("loss.");
+  }
+
+  /// By a scalar, if there is one.
+  static Expr times(Expr value, Value factor) {
+    return factor ? value * Expr(*value.b, value.loc, factor)
+                                .cast(ir::elementType(value))
+                  : value;
+  }
+
+  /// 1 / D, rounded once, of all weights of the window.
+  static Value wholeFactor(Step &step, const Window &window,
+                           const Weighing &weighing) {
+    auto sum = weighing.sum.getDefiningOp<ir::AllReduceOp>();
+    step.builder.setInsertionPoint(sum);
+    Expr all = step.read(window.weights) + step.expr(sum.getX());
+    sum.getXMutable().assign(all.v);
+    step.builder.setInsertionPointAfterValue(weighing.whole);
+    return 1.0 / step.expr(weighing.whole).cast(step.builder.getF64Type());
+  }
+
+  void addToWindow(Step &step, const Window &window, const Weighing &weighing) {
     Expr done = step.read(window.position);
     Expr isFirst = compare(ir::Predicate::eq, done, done.scalar(0));
-    auto add = [&](ir::StateOp state, Expr value) {
+    auto add = [&](ir::StateOp state, Expr value, Value weight = {}) {
       Expr sum = step.read(state);
-      value = value.cast(ir::elementType(sum));
+      value = times(value.cast(ir::elementType(sum)), weight);
       step.write(state, select(isFirst, value, sum + value));
     };
     for (auto [state, g] : llvm::zip(window.gradients, step.gradients())) {
-      add(state, step.expr(g.getValue()));
+      add(state, step.expr(g.getValue()), weighing.own);
       g.erase();
     }
     Operation *end = step.f.front().getTerminator();
-    for (auto [state, value] : llvm::zip(window.results, end->getOperands()))
-      add(state, step.expr(value) / double(count()));
+    for (auto [i, state] : llvm::enumerate(window.results))
+      add(state, step.expr(end->getOperand(i)) / double(count()),
+          isLoss(step.f, i) ? weighing.own : Value());
+    if (window.weights)
+      add(window.weights,
+          step.expr(weighing.sum.getDefiningOp<ir::AllReduceOp>().getX()));
     step.write(window.position, done + done.scalar(1));
+    if (window.weights)
+      eraseUnused(step.f); // D
   }
 
-  void closeWindow(Step &step, const Window &window) {
+  void closeWindow(Step &step, const Window &window, const Weighing &weighing) {
+    Value byAll =
+        window.weights ? wholeFactor(step, window, weighing) : Value();
     for (auto [state, g] : llvm::zip(window.gradients, step.gradients())) {
       step.builder.setInsertionPoint(g);
       Expr sum = step.read(state);
       Expr value = step.expr(g.getValue());
-      Expr whole = sum + value.cast(ir::elementType(sum));
+      Expr whole = sum + times(value.cast(ir::elementType(sum)), weighing.own);
+      whole = times(whole, byAll);
       g.getValueMutable().assign(whole.cast(ir::elementType(value)).v);
     }
     Operation *end = step.f.front().getTerminator();
     step.builder.setInsertionPoint(end);
-    for (auto [state, value] :
-         llvm::zip(window.results, end->getOpOperands())) {
+    for (auto [i, state] : llvm::enumerate(window.results)) {
+      OpOperand &value = end->getOpOperand(i);
+      const bool weighs = isLoss(step.f, i);
       Expr own = step.expr(value.get());
       Expr part = own.cast(sumType(ir::elementType(own))) / double(count());
-      Expr sum = step.read(state) + part;
+      Expr sum =
+          step.read(state) + times(part, weighs ? weighing.own : Value());
+      sum = times(sum, weighs ? byAll : Value());
       value.set(sum.cast(ir::elementType(own)));
     }
     step.write(window.position, step.scalar(step.builder.getI64Type(), 0));

@@ -2,7 +2,8 @@
 // One all-reduce per gradient, in buckets that fill up in program order, which
 // is the order in which gradients get ready (autodiff declares them so). The
 // reported losses travel in the first bucket, the overflow flags of several
-// scalers in the last.
+// scalers in the last. Weights of rows, which dlc-append-loss adds up over the
+// ranks, have a bucket before all.
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/scaler/Scaler.h"
@@ -22,7 +23,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     if (!f)
       return signalPassFailure();
     check(f);
-    bucket = filled = 0;
+    bucket = first = takeWeights(f);
+    filled = 0;
     OpBuilder b(f.getContext());
     llvm::DenseSet<unsigned> flags;
     for (auto [name, index] : namedResults(f, kFoundInf))
@@ -41,6 +43,20 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
       f.emitWarning(o.zero > 0 ? "--zero" : "--compress")
           << " changes nothing for one rank: compile with --ddp=2 or more, "
              "which any number of ranks can run";
+  }
+
+  /// What is reduced already. Returns the next bucket.
+  int64_t takeWeights(func::FuncOp f) {
+    auto weights = llvm::to_vector(f.getOps<ir::AllReduceOp>());
+    Builder b(f.getContext());
+    for (ir::AllReduceOp each : weights)
+      if (options.allReduce.world > 1) {
+        each.setBucketAttr(b.getI64IntegerAttr(0));
+      } else {
+        each.replaceAllUsesWith(each.getX());
+        each.erase();
+      }
+    return options.allReduce.world > 1 && !weights.empty();
   }
 
   void reduceResults(func::FuncOp f, llvm::function_ref<bool(unsigned)> mine) {
@@ -78,8 +94,8 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
     if (o.world <= 1)
       return ir::AllReduceOp::create(b, v.getLoc(), v.getType(), v, nullptr,
                                      of);
-    if (filled >= (bucket == 0 ? std::min(o.firstBucketBytes, o.bucketBytes)
-                               : o.bucketBytes)) {
+    if (filled >= (bucket == first ? std::min(o.firstBucketBytes, o.bucketBytes)
+                                   : o.bucketBytes)) {
       ++bucket;
       filled = 0;
     }
@@ -90,6 +106,7 @@ struct InsertAllReduce : impl::InsertAllReduceBase<InsertAllReduce> {
   }
 
   int64_t bucket = 0, filled = 0;
+  int64_t first = 0; // of those that fill up
 };
 
 } // namespace

@@ -40,6 +40,8 @@ def AppendLoss : Dlc_Pass<"dlc-append-loss"> {
     cosine_embedding, triplet_margin: the same, of two and three outputs. ctc: the same, with lengths as arguments.
     dice: 1 - (2 sum(p y) + s) / (sum(p) + sum(y) + s) of each sample and class; focal: (1 - p)^gamma times cross_entropy.
     A loss computed by the graph (result attribute dlc.loss) is used as it is.
+    Rows with weights are divided by those of all ranks and micro-batches: a dlc.all_reduce of their sums at the begin of the step, and
+    with `accumulate` results divisor.own and divisor.whole for dlc-accumulate-gradients (loss/TrainingLoss.h).
     OUTPUT[+OUTPUT]:KIND[:WEIGHT][:label=NUMBER][:as=NAME],...: the weighted sum of losses of outputs, with labels "y.NAME" (none
     with a NUMBER, which is then the label of all rows) and results "loss.NAME", NAME being OUTPUT if not said.}];
 }
@@ -104,7 +106,8 @@ def UnscaleLosses : Dlc_Pass<"dlc-unscale-losses"> {
 def AccumulateGradients : Dlc_Pass<"dlc-accumulate-gradients"> {
   let summary = "@accumulate_step adds a micro-batch to the gradients, @train_step takes the last one of a window";
   let description = [{Adds a state grad/NAME beside each parameter with a gradient, accumulate.NAME beside each result of
-    the step, and accumulate.position. The sums become the gradients and results of @train_step.}];
+    the step, and accumulate.position. The sums become the gradients and results of @train_step. With results divisor.own and
+    divisor.whole micro-batches count by the first, the window is divided by the second, and both are gone.}];
 }
 
 def Unscale : Dlc_Pass<"dlc-unscale"> {
@@ -115,7 +118,8 @@ def Unscale : Dlc_Pass<"dlc-unscale"> {
 
 def InsertAllReduce : Dlc_Pass<"dlc-insert-all-reduce"> {
   let summary = "gradients and the reported loss are means over the ranks";
-  let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready.
+  let description = [{One dlc.all_reduce per gradient, in buckets filled in the order in which gradients get ready. One that is there,
+    of rows' weights, has a bucket before these.
     With `compress` a gradient of f32 is rounded before and f32 again behind.}];
 }
 

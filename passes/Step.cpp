@@ -35,6 +35,12 @@ SmallVector<std::pair<StringAttr, unsigned>> namedResults(func::FuncOp f,
   return found;
 }
 
+void eraseUnused(func::FuncOp f) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(f.front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 /// Marks the last condition of a step's updates.
 constexpr StringLiteral kGate = "dlc.gate";
 

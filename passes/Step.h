@@ -31,6 +31,9 @@ void addResult(mlir::func::FuncOp f, mlir::Value value, llvm::StringRef name);
 llvm::SmallVector<std::pair<mlir::StringAttr, unsigned>>
 namedResults(mlir::func::FuncOp f, llvm::StringRef prefix);
 
+/// Ops without effects whose results nobody uses.
+void eraseUnused(mlir::func::FuncOp f);
+
 /// @train_step under construction. Ops are built before its return. One pass
 /// makes one Step and keeps it where it is: expressions point to it.
 class Step {

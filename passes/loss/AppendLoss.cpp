@@ -6,14 +6,15 @@
 //      form.
 //   2. Both functions are copies of @predict with the labels as last arguments;
 //   what the logits do not need is dropped.
-//   3. Training returns the mean over rows, evaluation the rows
-//   (LossResults.h).
+//   3. Training returns the mean over rows (TrainingLoss.h), evaluation the
+//   rows (LossResults.h).
 #include "passes/Passes.h"
 #include "passes/Step.h"
 #include "passes/loss/LossKinds.h"
 #include "passes/loss/LossResults.h"
 #include "passes/loss/LossTerms.h"
 #include "passes/loss/Scores.h"
+#include "passes/loss/TrainingLoss.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -72,12 +73,6 @@ void markTail(func::FuncOp f) {
   }
 }
 
-void eraseUnused(func::FuncOp f) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(f.front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 /// Labels that come as an argument are called so.
 void nameLabels(func::FuncOp f, ir::SoftmaxCrossEntropyOp op) {
   Value labels = op.getLabels();
@@ -88,9 +83,10 @@ void nameLabels(func::FuncOp f, ir::SoftmaxCrossEntropyOp op) {
     nameArgument(f, argument.getArgNumber(), "y");
 }
 
-/// A loss that the graph computes is taken as it is; for evaluation its means
-/// are looked for. Hits are those of its cross entropy.
-void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
+/// A loss that the graph computes is taken as it is, but for what its means
+/// are divided by. Hits are those of its cross entropy.
+LogicalResult appendFromGraph(func::FuncOp predict, unsigned result, bool train,
+                              const StepOptions &options) {
   SmallVector<Value> outputs;
   func::FuncOp f = copyOf(predict, train ? "train_step" : "eval_step", outputs);
   OpBuilder b(f.front().getTerminator());
@@ -100,14 +96,18 @@ void appendFromGraph(func::FuncOp predict, unsigned result, bool train) {
     op = *found.begin();
   if (op)
     nameLabels(f, op);
-  if (train)
+  if (train) {
     addResult(f, loss.reshape({}), "loss");
-  else
+    if (failed(divideByAll(f, trainedOfGraph(loss, samplesOf(f)), options)))
+      return failure();
+  } else {
     addGraphRows(f, loss, op);
+  }
   if (op && !train)
     noteScores(predict, op, outputs);
   eraseUnused(f);
   markTail(f);
+  return success();
 }
 
 /// A kind of loss on an output, or on several.
@@ -150,14 +150,14 @@ LossRows rowsOfTerm(const Term &term, ArrayRef<Value> outs,
 }
 
 /// Its loss, for training.
-Expr lossOf(const Term &term, ArrayRef<Value> outs, ArrayRef<Value> inputs,
-            Value present, OpBuilder &b, const LossOptions &options) {
+TrainedLoss lossOf(const Term &term, ArrayRef<Value> outs,
+                   ArrayRef<Value> inputs, int64_t samples, Value present,
+                   OpBuilder &b, const LossOptions &options) {
   if (term.isGraph())
-    return Expr(b, outs[0].getLoc(), outs[0]).reshape({});
+    return trainedOfGraph(Expr(b, outs[0].getLoc(), outs[0]), samples);
   LossRows rows = rowsOfTerm(term, outs, inputs, b, options);
-  Expr loss(b, outs[0].getLoc(), rows.loss);
-  return present ? averagedOver(Expr(b, loss.loc, present), loss, rows.weight)
-                 : averaged(loss, rows.weight);
+  return trainedOfRows(Expr(b, outs[0].getLoc(), rows.loss), rows.weight,
+                       present);
 }
 
 /// A copy of @predict with the labels of all terms.
@@ -200,34 +200,38 @@ struct Copy {
 };
 
 /// The weighted sum of the terms.
-void appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
-                    const LossOptions &options) {
+LogicalResult appendTraining(func::FuncOp predict, ArrayRef<Term> terms,
+                             const StepOptions &options) {
   Copy copy(predict, terms, "train_step");
   func::FuncOp f = copy.f;
   OpBuilder b(f.front().getTerminator());
   Value present;
-  if (options.padsLast)
+  if (options.loss.padsLast)
     present = addInput(f, RankedTensorType::get({copy.samples}, b.getF32Type()),
                        kSampleWeight);
   std::optional<Expr> total;
-  SmallVector<Expr> parts;
+  SmallVector<TrainedLoss> parts;
   for (auto [term, given] : llvm::zip(terms, copy.inputs)) {
-    Expr part =
-        lossOf(term, term.taken(copy.outputs), given, present, b, options);
-    parts.push_back(part);
-    Expr weighted = term.weight == 1 ? part : part * term.weight;
+    TrainedLoss &part =
+        parts.emplace_back(lossOf(term, term.taken(copy.outputs), given,
+                                  copy.samples, present, b, options.loss));
+    part.name = term.name;
+    Expr weighted = term.weight == 1 ? part.loss : part.loss * term.weight;
     total = total ? *total + weighted : weighted;
   }
   addResult(f, *total, "loss");
   for (auto [term, part] : llvm::zip(terms, parts)) {
     if (term.name.empty())
       continue;
-    addResult(f, part, "loss." + term.name);
+    addResult(f, part.loss, "loss." + term.name);
     if (term.weight != 1)
       f.setResultAttr(f.getNumResults() - 1, kLossWeight,
                       b.getF64FloatAttr(term.weight));
   }
+  if (failed(divideByAll(f, parts, options)))
+    return failure();
   copy.finish();
+  return success();
 }
 
 /// The rows of each term. Hits are those of the first that knows any.
@@ -255,7 +259,10 @@ void appendEvaluation(func::FuncOp predict, ArrayRef<Term> terms,
 }
 
 struct AppendLoss : impl::AppendLossBase<AppendLoss> {
-  AppendLoss() { reads<&StepOptions::loss>(); }
+  AppendLoss() {
+    reads<&StepOptions::loss, &StepOptions::accumulate,
+          &StepOptions::allReduce>();
+  }
 
   void runOnOperation() final {
     func::FuncOp predict = findFunction(getOperation(), "predict");
@@ -273,10 +280,12 @@ struct AppendLoss : impl::AppendLossBase<AppendLoss> {
         (options.loss.padsLast && failed(checkPads(predict, *terms))))
       return failure();
     if (auto loss = graphLoss(predict)) {
-      appendFromGraph(predict, *loss, /*train=*/true);
-      appendFromGraph(predict, *loss, /*train=*/false);
+      if (failed(appendFromGraph(predict, *loss, /*train=*/true, options)) ||
+          failed(appendFromGraph(predict, *loss, /*train=*/false, options)))
+        return failure();
     } else {
-      appendTraining(predict, *terms, options.loss);
+      if (failed(appendTraining(predict, *terms, options)))
+        return failure();
       appendEvaluation(predict, *terms, options.loss);
     }
     for (const Term &term : *terms)

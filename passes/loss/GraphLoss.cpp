@@ -16,10 +16,17 @@ constexpr double kMostAdded = 1e-3, kMostBound = 1;
 
 int64_t countOf(Value v) { return tensorType(v).getNumElements(); }
 
-/// scale * sum(of).
+/// scale * sum(of); `how` leaves out what `scale` has of a reduction to a mean.
 struct Sum {
   Value of;
   double scale;
+  Divisor how{};
+
+  void multiply(double by) {
+    scale *= by;
+    if (by != 1)
+      how.steps.push_back({Divisor::Kind::Scale, by});
+  }
 };
 
 class Means {
@@ -74,8 +81,8 @@ private:
         !dependsOnInput(below->of) || !hasRows(above->of) ||
         !hasRows(below->of))
       return false;
-    found.push_back(
-        {above->of, below->of, factor * above->scale / below->scale, div});
+    found.push_back({above->of, below->of, factor * above->scale / below->scale,
+                     div, below->how});
     return true;
   }
 
@@ -92,9 +99,9 @@ private:
     if (countOf(v) != 1)
       return std::nullopt;
     if (auto sum = v.getDefiningOp<ir::ReduceSumOp>())
-      return Sum{sum.getX(), 1};
+      return Sum{sum.getX(), 1, {v}};
     if (auto mean = v.getDefiningOp<ir::ReduceMeanOp>())
-      return Sum{mean.getX(), 1 / double(countOf(mean.getX()))};
+      return Sum{mean.getX(), 1 / double(countOf(mean.getX())), {v, true}};
     return std::nullopt;
   }
 
@@ -104,7 +111,7 @@ private:
     auto scaled = [&](Value x, std::optional<double> by) -> std::optional<Sum> {
       auto sum = by ? sumOf(x) : std::nullopt;
       if (sum)
-        sum->scale *= *by;
+        sum->multiply(*by);
       return sum;
     };
     std::optional<Sum> sum;
@@ -125,24 +132,30 @@ private:
                               by ? std::optional(1 / *by) : std::nullopt);
               })
               .Default(std::nullopt);
-    return !sum && samples == 1 && countOf(v) == 1 ? Sum{v, 1} : sum;
+    return !sum && samples == 1 && countOf(v) == 1 ? Sum{v, 1, {v}} : sum;
   }
 
   /// A sum of weights, also one that is kept from 0.
   std::optional<Sum> sumBelow(Value v) const {
-    auto without = [&](Value a, Value b, double most) -> std::optional<Sum> {
+    using Kind = Divisor::Kind;
+    auto without = [&](Value a, Value b, Kind kind,
+                       double most) -> std::optional<Sum> {
       auto small = splatOf(b);
-      return small && *small >= 0 && *small <= most ? sumBelow(a)
-                                                    : std::nullopt;
+      if (!small || *small < 0 || *small > most)
+        return std::nullopt;
+      auto sum = sumBelow(a);
+      if (sum)
+        sum->how.steps.push_back({kind, *small});
+      return sum;
     };
-    auto either = [&](auto op, double most) {
-      auto sum = without(op.getA(), op.getB(), most);
-      return sum ? sum : without(op.getB(), op.getA(), most);
+    auto either = [&](auto op, Kind kind, double most) {
+      auto sum = without(op.getA(), op.getB(), kind, most);
+      return sum ? sum : without(op.getB(), op.getA(), kind, most);
     };
     if (auto max = v.getDefiningOp<ir::MaxOp>())
-      return either(max, kMostBound);
+      return either(max, Kind::AtLeast, kMostBound);
     if (auto add = v.getDefiningOp<ir::AddOp>())
-      return either(add, kMostAdded);
+      return either(add, Kind::Add, kMostAdded);
     if (Operation *op = v.getDefiningOp(); op &&
                                            isa<ir::CastOp, ir::ReshapeOp>(op) &&
                                            countOf(op->getOperand(0)) == 1)
@@ -184,6 +197,22 @@ private:
 };
 
 } // namespace
+
+ir::Expr Divisor::of(ir::Expr other) const {
+  for (const Step &step : steps)
+    switch (step.kind) {
+    case Kind::Scale:
+      other = other * step.by;
+      break;
+    case Kind::Add:
+      other = other + step.by;
+      break;
+    case Kind::AtLeast:
+      other = maximum(other, other.scalar(step.by));
+      break;
+    }
+  return other;
+}
 
 std::optional<LossMeans> meansOf(Value loss, int64_t samples) {
   Means means(std::max<int64_t>(samples, 1));

@@ -7,15 +7,32 @@
 
 namespace dlc {
 
+/// What a mean is divided by: a sum of weights, or their mean, times numbers,
+/// and kept from 0.
+struct Divisor {
+  mlir::Value whole{}; // the sum or mean, of one element
+  bool isMean = false;
+  enum class Kind { Scale, Add, AtLeast };
+  struct Step {
+    Kind kind;
+    double by;
+  };
+  llvm::SmallVector<Step, 0> steps{}; // from `whole` on
+
+  /// The same of another sum or mean.
+  ir::Expr of(ir::Expr other) const;
+};
+
 /// factor * sum(rows) / sum(weights), each over a batch; without weights
 /// factor * mean(rows). Rows of one element that no input changes are of no
 /// sample.
 struct LossMean {
   mlir::Value rows, weights{};
   double factor = 1;
-  /// In the graph: the division by the sum of the weights; null if there is
-  /// none.
-  mlir::Operation *division = nullptr;
+  /// In the program: the division by the weights, which gives the mean; null if
+  /// there is none.
+  ir::DivOp division{};
+  Divisor divisor{}; // what `division` divides by
 };
 using LossMeans = llvm::SmallVector<LossMean, 1>;
 

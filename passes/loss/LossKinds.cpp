@@ -311,30 +311,6 @@ const std::vector<const LossKind *> &allKinds() {
 
 } // namespace
 
-Expr averaged(Expr loss, Value weight) {
-  if (!weight)
-    return loss.mean(ir::axesBetween(0, loss.rank()));
-  return loss.sum({0}) / Expr(*loss.b, loss.loc, weight).sum({0});
-}
-
-Expr averagedOver(Expr present, Expr loss, Value weight) {
-  const int64_t rows = loss.type().getNumElements(),
-                samples = present.shape()[0];
-  Expr each = present.cast(elementType(loss))
-                  .reshape({samples, 1})
-                  .broadcast({samples, rows / samples})
-                  .reshape({rows});
-  loss = loss.reshape({rows});
-  if (!weight)
-    return (loss * each).mean({0});
-  Expr share = each.mean({0}),
-       counts = compare(ir::Predicate::gt, each, each.scalar(0))
-                    .cast(elementType(loss));
-  Expr sum = (Expr(*loss.b, loss.loc, weight) * counts).sum({0});
-  Expr isNone = compare(ir::Predicate::eq, share, share.scalar(0));
-  return (loss * counts).sum({0}) * share / select(isNone, sum.scalar(1), sum);
-}
-
 const LossKind *findLossKind(StringRef name) {
   for (const LossKind *kind : allKinds())
     if (kind->name == name)

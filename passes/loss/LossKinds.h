@@ -15,13 +15,6 @@ struct LossRows {
   mlir::Value loss, correct, weight{};
 };
 
-/// The rows' mean.
-ir::Expr averaged(ir::Expr loss, mlir::Value weight);
-/// With `present`, a number for each sample (runtime/data/Loader.h), the mean
-/// of rows times their samples', or the rows' mean by their weights over
-/// samples above 0, times the mean of `present`.
-ir::Expr averagedOver(ir::Expr present, ir::Expr loss, mlir::Value weight);
-
 /// What a loss takes of a data file: its labels, whose name is "" here, or
 /// something beside them.
 struct LossInput {

@@ -58,6 +58,19 @@ def exact(kind, state, x, y):
     return (rows * w).sum() / w.sum(), (logs.argmax(1) == y)[w != 0].mean()
 
 
+def moved(kind, state, x, y, scale=1):
+    """A step of plain SGD: (loss, state), of rows by their weights; nothing moves if there are none."""
+    w = weights_of(kind, y)
+    if w.sum() == 0:
+        return 0.0, state
+    h = np.tanh(x.astype(np.float64) @ state["f1.weight"] + state["f1.bias"])
+    hit = np.eye(CLASSES)[np.where(y == IGNORED, 0, y)]
+    d = (np.exp(logs_of(state, x)) - hit) * (w / w.sum() * scale)[:, None]
+    dh = d @ state["f2.weight"].T * (1 - h**2)
+    grads = {"f1.weight": x.T.astype(np.float64) @ dh, "f1.bias": dh.sum(0), "f2.weight": h.T @ d, "f2.bias": d.sum(0)}
+    return exact(kind, state, x, y)[0] * scale, {name: state[name] - SGD["lr"] * grads[name] for name in state}
+
+
 class Rows(dlc.TestCase):
     def setUp(self):
         super().setUp()
@@ -162,6 +175,91 @@ class Evaluation(Rows):
         onnx.save(model, self.path("m.onnx"))
         _, err = dlc.dlc("compile", self.path("m.onnx"), "-o", self.path("root.dlc"), loss="loss:graph", batch=8)
         self.assertIn("the loss is no sum of means over samples", err)
+
+
+# Ranks, micro-batches and rows of each, all of 24 rows a step.
+SHAPES = [dict(batch=24), dict(batch=12, ddp=2), dict(batch=8, ddp=3), dict(batch=8, accumulate=3),
+          dict(batch=4, ddp=2, accumulate=3)]
+STEP = 24
+
+
+class Training(Rows):
+    """Ranks, micro-batches and the last batch are one batch: losses, and how far each parameter moves."""
+
+    def expected(self, kind, pads, scale=1):
+        """(losses, state) of an epoch."""
+        y, state = self.labels(kind), {name: value.astype(np.float64) for name, value in self.state.items()}
+        losses = []
+        for first in range(0, SAMPLES if pads else SAMPLES // STEP * STEP, STEP):
+            rows = slice(first, min(first + STEP, SAMPLES))
+            loss, state = moved(kind, state, self.x[rows], y[rows], scale)
+            losses.append(loss)
+        return losses, state
+
+    def run_of(self, artifact, kind, **options):
+        self.runs = getattr(self, "runs", 0) + 1
+        return dlc.train(artifact, self.data(kind), self.path(f"run{self.runs}"),
+                         **(dict(epochs=1, shuffle="off", threads=1, quiet=True) | options))
+
+    def expect(self, run, losses, state, tolerance=1e-6):
+        np.testing.assert_allclose(run.metrics("loss"), losses, rtol=tolerance, atol=1e-7)
+        found = run.state(len(losses))
+        for name, before in self.state.items():
+            self.assertNear(found[name] - before, state[name] - before, tolerance, name)
+
+    def test_kinds(self):
+        for kind, options in FLAGS.items():
+            for pads in False, True:
+                expected = self.expected(kind, pads)
+                for shape in SHAPES:
+                    with self.subTest(kind=kind, pads=pads, **shape):
+                        artifact = self.compile(last_batch="pad" if pads else None, **options, **shape)
+                        self.expect(self.run_of(artifact, kind), *expected)
+
+    def test_losses_of_the_graph(self):
+        for kind in graph_losses():
+            expected = self.expected("both" if kind == "both" else "ignored", False, 2 if kind == "scaled" else 1)
+            for shape in SHAPES:
+                with self.subTest(kind=kind, **shape):
+                    self.expect(self.run_of(self.compile(graph=kind, **shape), "ignored"), *expected)
+
+    def compare(self, shape, tolerance=1e-6, kind="both", **options):
+        """With one batch of the same options."""
+        options = FLAGS[kind] | options
+        runs = [self.run_of(self.compile(**options, **which), kind) for which in (SHAPES[0], shape)]
+        state = runs[0].state(len(runs[0].metrics("loss")))
+        self.expect(runs[1], runs[0].metrics("loss"), state, tolerance)
+
+    def test_options(self):
+        """What is made of gradients is made of those of all."""
+        for options in (dict(zero=1), dict(zero=2), dict(zero=3, zero_whole_mb=0), dict(clip_grad=0.05), dict(loss_scale=1024),
+                        dict(optimizer="adamw", lr=1e-2, momentum=None, ema=True, zero=1), dict(skip_loss_zscore=3),
+                        dict(loss="focal"), dict(label_smoothing=0.1), dict(loss="nll", bucket_mb=1e-4)):
+            with self.subTest(**options):
+                self.compare(dict(batch=8, ddp=3), **options)
+                self.compare(dict(batch=4, ddp=2, accumulate=3), **options)
+
+    def test_several(self):
+        """Each of several losses is divided by its own weights; one denominator cannot serve two."""
+        np.savez(self.path("data.npz"), **{"x": self.x, "y.logits": self.ignored, "y.other": self.x[:, :CLASSES]})
+        options = dict(ignore_index=IGNORED, loss="logits:cross_entropy,logits:mse:0.25:as=other")
+        runs = [dlc.train(self.compile(**options, **shape), self.path("data.npz"), self.path(f"several{i}"), epochs=1, quiet=True)
+                for i, shape in enumerate((SHAPES[0], SHAPES[2]))]
+        for name in "loss", "loss.logits", "loss.other":
+            np.testing.assert_allclose(runs[1].metrics(name), runs[0].metrics(name), rtol=1e-6)
+        self.expect(runs[1], runs[0].metrics("loss"), runs[0].state(SAMPLES // STEP))
+        _, err = dlc.dlc("compile", self.source(), "-o", self.path("no.dlc"), batch=8, accumulate=3, code=dlc.BAD_MODEL, **options)
+        self.assertIn("--accumulate=3 divides what micro-batches add up once, by the weights of all their rows, but the losses 'logits', "
+                      "'other' have different weights; compile without --accumulate", err)
+
+    def test_nothing_counts(self):
+        """A step without a label moves nothing, and the run goes on."""
+        self.ignored[STEP:2 * STEP] = IGNORED
+        expected = self.expected("ignored", False)
+        self.assertEqual(expected[0][1], 0)
+        for shape in SHAPES:
+            self.expect(self.run_of(self.compile(**FLAGS["ignored"], **shape), "ignored"), *expected)
+        self.expect(self.run_of(self.compile(graph="ignored", batch=STEP), "ignored"), *expected)
 
 
 if __name__ == "__main__":

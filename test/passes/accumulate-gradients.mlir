@@ -1,6 +1,6 @@
-// RUN: %dlc-opt %s --dlc-accumulate-gradients=accumulate=4 | FileCheck %s
-// RUN: %dlc-opt %s --dlc-accumulate-gradients | FileCheck %s --check-prefix=OFF
-// RUN: not %dlc-opt %s --dlc-accumulate-gradients=accumulate=0 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: %dlc-opt %s --split-input-file --dlc-accumulate-gradients=accumulate=4 | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file --dlc-accumulate-gradients | FileCheck %s --check-prefix=OFF
+// RUN: not %dlc-opt %s --split-input-file --dlc-accumulate-gradients=accumulate=0 2>&1 | FileCheck %s --check-prefix=NONE
 
 // A sum beside each parameter with a gradient and each result; sums of halves are f32.
 // CHECK: dlc.state @accumulate.position : tensor<i64> step init = 0
@@ -51,4 +51,47 @@ func.func @train_step(%loss: tensor<f32>, %dw: tensor<2xf32>, %dh: tensor<3xbf16
   dlc.gradient @w, %dw : tensor<2xf32>
   dlc.gradient @h, %dh : tensor<3xbf16>
   return %loss : tensor<f32>
+}
+
+// -----
+
+// Rows with weights: micro-batches count by what they have divided by, and the window is divided by what all weights give.
+// CHECK: dlc.state @accumulate.weights : tensor<2xf32> accumulator
+// CHECK-LABEL: func.func @train_step(
+// CHECK-SAME: [[LOSS:%.*]]: tensor<f32>, [[DW:%.*]]: tensor<2xf32>, [[OWN:%.*]]: tensor<f32>, [[WEIGHTS:%.*]]: tensor<2xf32>) -> (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "found_inf.a"})
+// CHECK: [[BEFORE:%.*]] = dlc.read @accumulate.weights
+// CHECK: [[SENT:%.*]] = dlc.add [[BEFORE]], [[WEIGHTS]]
+// CHECK: [[SUMS:%.*]] = dlc.all_reduce [[SENT]] {dlc.sum}
+// CHECK: [[D:%.*]] = dlc.reshape
+// CHECK: [[WIDE:%.*]] = dlc.cast [[D]] : {{.*}} -> tensor<f64>
+// CHECK: [[INVERSE:%.*]] = dlc.div {{%.*}}, [[WIDE]]
+// CHECK: [[SW:%.*]] = dlc.read @"grad/w"
+// CHECK: [[TIMES:%.*]] = dlc.mul [[DW]], [[OWN]]
+// CHECK: [[SUM:%.*]] = dlc.add [[SW]], [[TIMES]]
+// CHECK: [[BY:%.*]] = dlc.cast [[INVERSE]]
+// CHECK: [[GW:%.*]] = dlc.mul [[SUM]], [[BY]]
+// CHECK: dlc.gradient @w, [[GW]]
+// CHECK: [[PART:%.*]] = dlc.div [[LOSS]]
+// CHECK: [[SL:%.*]] = dlc.read @accumulate.loss
+// CHECK: [[OF:%.*]] = dlc.mul [[PART]], [[OWN]]
+// CHECK: [[MEAN:%.*]] = dlc.add [[SL]], [[OF]]
+// CHECK: [[BYALL:%.*]] = dlc.cast [[INVERSE]]
+// CHECK: [[ALL:%.*]] = dlc.mul [[MEAN]], [[BYALL]]
+// CHECK: [[FLAG:%.*]] = dlc.add
+// CHECK: return [[ALL]], [[FLAG]]
+
+// CHECK-LABEL: func.func @accumulate_step
+// CHECK-NOT: dlc.all_reduce
+// CHECK: dlc.mul {{%.*}}, [[OWN:%.*]] : (tensor<2xf32>, tensor<f32>)
+// CHECK: dlc.write @"grad/w"
+// CHECK: dlc.write @accumulate.loss
+// CHECK: dlc.write @accumulate.weights
+dlc.state @w : tensor<2xf32> param init = "w" trainable
+func.func @train_step(%loss: tensor<f32>, %dw: tensor<2xf32>, %own: tensor<f32>, %weights: tensor<2xf32>)
+    -> (tensor<f32> {dlc.name = "loss"}, tensor<f32> {dlc.name = "divisor.own"}, tensor<f32> {dlc.name = "divisor.whole"}, tensor<f32> {dlc.name = "found_inf.a"}) {
+  %sums = dlc.all_reduce %weights {dlc.sum} : (tensor<2xf32>) -> tensor<2xf32>
+  %first = dlc.slice %sums {sizes = array<i64: 1>, starts = array<i64: 0>, steps = array<i64: 1>} : (tensor<2xf32>) -> tensor<1xf32>
+  %whole = dlc.reshape %first : (tensor<1xf32>) -> tensor<f32>
+  dlc.gradient @w, %dw : tensor<2xf32>
+  return %loss, %own, %whole, %loss : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
 }

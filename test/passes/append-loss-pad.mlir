@@ -11,15 +11,17 @@
 // CHECK: dlc.reduce_mean [[M]] {axes = array<i64: 0>
 // CHECK: @eval_step({{[^,]*}}"in"}, {{[^,]*}}"y"}) ->
 
-// Rows that have weights of their own: their mean over those that are there, by the share of these.
+// Rows that have weights of their own: those of samples that are there.
 // IGNORE: @train_step({{.*}}[[W:%.*]]: tensor<4xf32> {dlc.name = "dlc.sample_weight"})
 // IGNORE: [[EACH:%.*]] = dlc.reshape {{.*}} -> tensor<12xf32>
-// IGNORE: [[SHARE:%.*]] = dlc.reduce_mean [[EACH]]
-// IGNORE: dlc.compare gt [[EACH]]
-// IGNORE: dlc.reduce_sum
-// IGNORE: dlc.compare eq [[SHARE]]
-// IGNORE: dlc.mul {{.*}}[[SHARE]]
-// IGNORE: dlc.div
+// IGNORE: [[THERE:%.*]] = dlc.compare gt [[EACH]]
+// IGNORE: [[COUNTS:%.*]] = dlc.cast [[THERE]]
+// IGNORE: [[ROWS:%.*]] = dlc.mul {{%.*}}, [[COUNTS]]
+// IGNORE: [[WEIGHTS:%.*]] = dlc.mul {{%.*}}, [[COUNTS]]
+// IGNORE: [[SUM:%.*]] = dlc.reduce_sum [[ROWS]]
+// IGNORE: [[ALL:%.*]] = dlc.reduce_sum [[WEIGHTS]]
+// IGNORE: [[BY:%.*]] = dlc.select {{%.*}}, {{%.*}}, [[ALL]]
+// IGNORE: dlc.div [[SUM]], [[BY]]
 func.func @predict(%x: tensor<4x3x10xf32> {dlc.name = "in"}) -> (tensor<4x3x10xf32> {dlc.name = "logits"}) {
   %0 = dlc.relu %x : (tensor<4x3x10xf32>) -> tensor<4x3x10xf32>
   return %0 : tensor<4x3x10xf32>

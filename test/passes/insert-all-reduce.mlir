@@ -1,8 +1,8 @@
-// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=2 first-bucket-mb=1.52587890625e-05 bucket-mb=2.288818359375e-05" | FileCheck %s
-// RUN: %dlc-opt %s --dlc-insert-all-reduce=ddp=1 | FileCheck %s --check-prefix=ALONE
-// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=2 compress=bf16" | FileCheck %s --check-prefix=WIRE
-// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=1 compress=fp16" | FileCheck %s --check-prefix=ALONE
-// RUN: %dlc-opt %s --dlc-insert-all-reduce="ddp=1 zero=1" 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-all-reduce="ddp=2 first-bucket-mb=1.52587890625e-05 bucket-mb=2.288818359375e-05" | FileCheck %s
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-all-reduce=ddp=1 | FileCheck %s --check-prefix=ALONE
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-all-reduce="ddp=2 compress=bf16" | FileCheck %s --check-prefix=WIRE
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-all-reduce="ddp=1 compress=fp16" | FileCheck %s --check-prefix=ALONE
+// RUN: %dlc-opt %s --split-input-file --dlc-insert-all-reduce="ddp=1 zero=1" 2>&1 | FileCheck %s --check-prefix=NOTHING
 
 // The loss (4 bytes) and @a (12) fill the first bucket; @b (12) and @c (12) the second; @d starts the third.
 // CHECK: @train_step([[LOSS:%.*]]: tensor<f32>, [[D:%.*]]: tensor<3xf32>)
@@ -37,5 +37,27 @@ func.func @train_step(%loss: tensor<f32>, %g: tensor<3xf32>) -> (tensor<f32> {dl
   dlc.gradient @b, %g : tensor<3xf32>
   dlc.gradient @c, %g : tensor<3xf32>
   dlc.gradient @d, %g : tensor<3xf32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// The sum of rows' weights has a bucket before those of the gradients, of which the first is as small as ever.
+// CHECK-LABEL: @train_step(
+// CHECK: dlc.all_reduce {{%.*}} {bucket = 0 : i64, dlc.sum} : (tensor<2xf32>)
+// CHECK: dlc.all_reduce {{%.*}} {bucket = 1 : i64} : (tensor<f32>)
+// CHECK: dlc.all_reduce {{%.*}} {bucket = 1 : i64, of = @a}
+// CHECK: dlc.all_reduce {{%.*}} {bucket = 2 : i64, of = @b}
+// ALONE-LABEL: @train_step(
+// ALONE-SAME: [[SENT:%.*]]: tensor<2xf32>, [[G:%.*]]: tensor<3xf32>)
+// ALONE-NEXT: dlc.slice [[SENT]]
+dlc.state @a : tensor<3xf32> param init = "a" trainable
+dlc.state @b : tensor<3xf32> param init = "b" trainable
+func.func @train_step(%sent: tensor<2xf32>, %g: tensor<3xf32>) -> (tensor<f32> {dlc.name = "loss"}) {
+  %sums = dlc.all_reduce %sent {dlc.sum} : (tensor<2xf32>) -> tensor<2xf32>
+  %first = dlc.slice %sums {sizes = array<i64: 1>, starts = array<i64: 0>, steps = array<i64: 1>} : (tensor<2xf32>) -> tensor<1xf32>
+  %loss = dlc.reshape %first : (tensor<1xf32>) -> tensor<f32>
+  dlc.gradient @a, %g : tensor<3xf32>
+  dlc.gradient @b, %g : tensor<3xf32>
   return %loss : tensor<f32>
 }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/loss/TrainingLoss.h"
+#include "compiler/dialect/ops/Ranks.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using dlc::ir::elementType;
+using dlc::ir::Expr;
+
+namespace dlc {
+namespace {
+
+/// 1 instead of 0, by which a sum of nothing can be divided.
+Expr nonZero(Expr x) {
+  return select(compare(ir::Predicate::eq, x, x.scalar(0)), x.scalar(1), x);
+}
+
+/// What `values` are made of moves to the begin of the function. Returns the
+/// first op behind it.
+Operation *moveToBegin(Block &block, ArrayRef<Value> values) {
+  llvm::SetVector<Operation *> needed;
+  for (Value v : values)
+    if (Operation *op = v.getDefiningOp())
+      needed.insert(op);
+  for (size_t i = 0; i < needed.size(); ++i)
+    for (Value operand : SmallVector<Value>(needed[i]->getOperands()))
+      if (Operation *op = operand.getDefiningOp())
+        needed.insert(op);
+  Operation *behind = &block.front();
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!needed.contains(&op))
+      continue;
+    if (&op == behind)
+      behind = op.getNextNode();
+    else
+      op.moveBefore(behind);
+  }
+  return behind;
+}
+
+/// The divisors of a step.
+class Divisors {
+public:
+  Divisors(func::FuncOp f, ArrayRef<TrainedLoss> losses) : f(f) {
+    for (const TrainedLoss &loss : losses)
+      for (const LossMean &mean : loss.means)
+        if (mean.division)
+          found.insert({mean.division, &mean});
+  }
+
+  bool empty() const { return found.empty(); }
+
+  /// Of this batch, and nobody else's.
+  void keepFromZero() {
+    llvm::MapVector<Value, Value> made; // once for all that divide by it
+    for (auto [division, mean] : found) {
+      Value &divisor = made[division.getB()];
+      if (!divisor) {
+        OpBuilder b(division);
+        divisor = nonZero(Expr(b, division.getLoc(), division.getB())).v;
+      }
+      division.getBMutable().assign(divisor);
+    }
+  }
+
+  /// Those of all, in the order of the divisions.
+  SmallVector<Value> ofAll() {
+    sumOverRanks();
+    SmallVector<Value> made;
+    for (auto [division, mean] : found) {
+      OpBuilder b(division);
+      const Location loc = division.getLoc();
+      auto part = [&](size_t at) {
+        Expr all(b, loc, sums);
+        return all
+            .make<ir::SliceOp>(sums, ArrayRef<int64_t>{int64_t(at)},
+                               ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1})
+            .reshape({});
+      };
+      const Divisor &divisor = mean->divisor;
+      const auto place = llvm::find(wholes, divisor.whole) - wholes.begin();
+      Expr whole = part(size_t(place)), many = part(wholes.size());
+      Expr all =
+          divisor.isMean ? divisor.of(whole / many) : divisor.of(whole) / many;
+      Expr own(b, loc, division.getB());
+      made.push_back(
+          nonZero(all).cast(elementType(own)).reshape(own.shape()).v);
+    }
+    return made;
+  }
+
+  void divideBy(ArrayRef<Value> divisors) {
+    for (auto [at, divisor] : llvm::zip(found, divisors))
+      ir::DivOp(at.first).getBMutable().assign(divisor);
+  }
+
+  /// The only one, a scalar.
+  Value own() const {
+    ir::DivOp division = found.front().first;
+    OpBuilder b(division);
+    return Expr(b, division.getLoc(), division.getB()).reshape({}).v;
+  }
+
+private:
+  /// [sum of each whole..., how many of them there are], in f64.
+  void sumOverRanks() {
+    for (auto [division, mean] : found)
+      if (!llvm::is_contained(wholes, mean->divisor.whole))
+        wholes.push_back(mean->divisor.whole);
+    OpBuilder b(moveToBegin(f.front(), wholes));
+    const Type f64 = b.getF64Type();
+    SmallVector<Value> parts;
+    for (Value whole : wholes)
+      parts.push_back(Expr(b, whole.getLoc(), whole).cast(f64).reshape({1}));
+    Expr first(b, wholes[0].getLoc(), parts[0]);
+    parts.push_back(
+        first.make<ir::ConstantOp>(1, RankedTensorType::get({1}, f64)));
+    Expr joined = first.make<ir::ConcatOp>(ValueRange(parts), uint64_t(0));
+    auto reduce = ir::AllReduceOp::create(b, first.loc, joined.type(), joined,
+                                          nullptr, nullptr);
+    reduce->setDiscardableAttr(ir::kSumOfRanks, b.getUnitAttr());
+    sums = reduce.getY();
+  }
+
+  func::FuncOp f;
+  llvm::MapVector<ir::DivOp, const LossMean *> found;
+  SmallVector<Value> wholes;
+  Value sums;
+};
+
+/// Whether all means are divided by one value.
+bool haveOneDivisor(ArrayRef<TrainedLoss> losses) {
+  llvm::DenseSet<Value> divisors;
+  for (const TrainedLoss &loss : losses)
+    for (const LossMean &mean : loss.means)
+      divisors.insert(mean.division ? ir::DivOp(mean.division).getB()
+                                    : Value());
+  return divisors.size() == 1;
+}
+
+LogicalResult refuse(func::FuncOp f, ArrayRef<TrainedLoss> losses,
+                     int64_t count) {
+  SmallVector<std::string> names;
+  for (const TrainedLoss &loss : losses)
+    if (!loss.name.empty())
+      names.push_back("'" + loss.name + "'");
+  const std::string which =
+      names.size() > 1 ? "the losses " + llvm::join(names, ", ") + " have"
+                       : "the means that the graph's loss adds up have";
+  return f.emitError() << "--accumulate=" << count
+                       << " divides what micro-batches add up once, by the "
+                          "weights of all their rows, but "
+                       << which
+                       << " different weights; compile without --accumulate, "
+                          "with a larger --batch or --ddp, which divide each "
+                          "by its own";
+}
+
+/// Of numbers of samples: [R].
+Expr ofEachRow(Expr present, Expr rows) {
+  const int64_t count = rows.type().getNumElements(),
+                samples = present.shape()[0];
+  return present.cast(elementType(rows))
+      .reshape({samples, 1})
+      .broadcast({samples, count / samples})
+      .reshape({count});
+}
+
+} // namespace
+
+TrainedLoss trainedOfRows(Expr rows, Value weight, Value present) {
+  std::optional<Expr> each;
+  if (present)
+    each = ofEachRow(Expr(*rows.b, rows.loc, present), rows);
+  if (!weight) {
+    Expr loss =
+        each ? (rows.reshape({rows.type().getNumElements()}) * *each).mean({0})
+             : rows.mean(ir::axesBetween(0, rows.rank()));
+    return {loss, {{rows.v}}};
+  }
+  Expr weights(*rows.b, rows.loc, weight);
+  if (each) {
+    Expr counts = compare(ir::Predicate::gt, *each, each->scalar(0))
+                      .cast(elementType(rows));
+    rows = rows * counts;
+    weights = weights * counts;
+  }
+  Expr sum = rows.sum({0}), whole = weights.sum({0}), loss = sum / whole;
+  return {loss,
+          {{rows.v, weights.v, 1, loss.v.getDefiningOp<ir::DivOp>(),
+            Divisor{whole.v}}}};
+}
+
+TrainedLoss trainedOfGraph(Expr loss, int64_t samples) {
+  auto means = meansOf(loss, samples);
+  return {loss.reshape({}), means ? *means : LossMeans{{loss.v}}};
+}
+
+LogicalResult divideByAll(func::FuncOp f, ArrayRef<TrainedLoss> losses,
+                          const StepOptions &options) {
+  Divisors divisors(f, losses);
+  if (divisors.empty())
+    return success();
+  const int64_t count = options.accumulate.count;
+  if (count > 1 && !haveOneDivisor(losses))
+    return refuse(f, losses, count);
+  if (count <= 1 && options.allReduce.world <= 1) {
+    divisors.keepFromZero();
+    return success();
+  }
+  SmallVector<Value> all = divisors.ofAll();
+  if (count <= 1) {
+    divisors.divideBy(all);
+    return success();
+  }
+  divisors.keepFromZero();
+  OpBuilder b(f.getContext());
+  b.setInsertionPointAfterValue(all[0]);
+  addResult(f, divisors.own(), kOwnDivisor);
+  addResult(f, Expr(b, all[0].getLoc(), all[0]).reshape({}), kWholeDivisor);
+  return success();
+}
+
+} // namespace dlc
