@@ -181,8 +181,8 @@ struct AccumulateGradients
       step.builder.setInsertionPoint(g);
       Expr sum = step.read(state);
       Expr value = step.expr(g.getValue());
-      Expr whole = sum + times(value.cast(ir::elementType(sum)), weighing.own);
-      whole = times(whole, byAll);
+      Expr part = times(value.cast(ir::elementType(sum)), weighing.own);
+      Expr whole = times(sum + part, byAll);
       g.getValueMutable().assign(whole.cast(ir::elementType(value)).v);
     }
     Operation *end = step.f.front().getTerminator();
@@ -192,9 +192,11 @@ struct AccumulateGradients
       const bool weighs = isLoss(step.f, i);
       Expr own = step.expr(value.get());
       Expr part = own.cast(sumType(ir::elementType(own))) / double(count());
-      Expr sum =
-          step.read(state) + times(part, weighs ? weighing.own : Value());
-      sum = times(sum, weighs ? byAll : Value());
+      if (weighs)
+        part = times(part, weighing.own);
+      Expr sum = step.read(state) + part;
+      if (weighs)
+        sum = times(sum, byAll);
       value.set(sum.cast(ir::elementType(own)));
     }
     step.write(window.position, step.scalar(step.builder.getI64Type(), 0));

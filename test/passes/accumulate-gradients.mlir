@@ -72,8 +72,8 @@ func.func @train_step(%loss: tensor<f32>, %dw: tensor<2xf32>, %dh: tensor<3xbf16
 // CHECK: [[GW:%.*]] = dlc.mul [[SUM]], [[BY]]
 // CHECK: dlc.gradient @w, [[GW]]
 // CHECK: [[PART:%.*]] = dlc.div [[LOSS]]
-// CHECK: [[SL:%.*]] = dlc.read @accumulate.loss
 // CHECK: [[OF:%.*]] = dlc.mul [[PART]], [[OWN]]
+// CHECK: [[SL:%.*]] = dlc.read @accumulate.loss
 // CHECK: [[MEAN:%.*]] = dlc.add [[SL]], [[OF]]
 // CHECK: [[BYALL:%.*]] = dlc.cast [[INVERSE]]
 // CHECK: [[ALL:%.*]] = dlc.mul [[MEAN]], [[BYALL]]

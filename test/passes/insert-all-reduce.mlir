@@ -43,12 +43,14 @@ func.func @train_step(%loss: tensor<f32>, %g: tensor<3xf32>) -> (tensor<f32> {dl
 // -----
 
 // The sum of rows' weights has a bucket before those of the gradients, of which the first is as small as ever.
-// CHECK-LABEL: @train_step(
+// CHECK: module
+// CHECK: @train_step(
 // CHECK: dlc.all_reduce {{%.*}} {bucket = 0 : i64, dlc.sum} : (tensor<2xf32>)
 // CHECK: dlc.all_reduce {{%.*}} {bucket = 1 : i64} : (tensor<f32>)
 // CHECK: dlc.all_reduce {{%.*}} {bucket = 1 : i64, of = @a}
 // CHECK: dlc.all_reduce {{%.*}} {bucket = 2 : i64, of = @b}
-// ALONE-LABEL: @train_step(
+// ALONE: module
+// ALONE: @train_step(
 // ALONE-SAME: [[SENT:%.*]]: tensor<2xf32>, [[G:%.*]]: tensor<3xf32>)
 // ALONE-NEXT: dlc.slice [[SENT]]
 dlc.state @a : tensor<3xf32> param init = "a" trainable
