@@ -48,7 +48,8 @@ class SyncBatchNorm(dlc.TestCase):
         artifact = dlc.compile(self.path("m.onnx"), self.path(f"{run}{ranks}.dlc"), ddp=ranks, **(SGD | options))
         return dlc.train(artifact, data, self.path(f"{run}{ranks}"), shuffle="off", steps=steps, threads=1)
 
-    def check(self, one, other, steps, tolerance=1e-5):
+    def check(self, one, other, steps, tolerance=1e-4):
+        """The second norm leaves little of the first's bias gradient but rounding, which its moment shows."""
         np.testing.assert_allclose(other.metrics("loss"), one.metrics("loss"), rtol=tolerance)
         expected, found = one.state(steps), other.state(steps)
         self.assertEqual(found.keys(), expected.keys())
@@ -68,7 +69,7 @@ class SyncBatchNorm(dlc.TestCase):
     def test_one_row_a_rank(self):
         """A single value a channel has a variance with the others'."""
         data = self.data(4, 3)
-        self.check(self.train(1, 4, 3, data), self.train(4, 4, 3, data, sync_bn=True), 3, 1e-4)
+        self.check(self.train(1, 4, 3, data), self.train(4, 4, 3, data, sync_bn=True), 3)
 
     def test_large_mean(self):
         """f32 would lose the variance of values around 3000 in the difference of squares."""
