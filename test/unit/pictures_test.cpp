@@ -337,9 +337,9 @@ TEST(Pictures, MemoryAndTimeOfDecodersAreBounded) {
     webp[size_t(21 + i)] = uint8_t(sides >> (8 * i));
   EXPECT_THAT(errorOf(webp),
               HasSubstr("decoding takes 540 MiB, expected at most 288"));
-  // Ten scans of 16 million pixels that hold nothing.
-  const Bytes flat(4000 * 4000, 128);
-  EXPECT_THAT(errorOf(jpegOf(flat, 4000, 4000, 1, {}, true)),
+  // Scans of 35 million pixels that hold nothing.
+  const Bytes flat(7000 * 5000, 128);
+  EXPECT_THAT(errorOf(jpegOf(flat, 7000, 5000, 1, {}, true)),
               HasSubstr("more than pictures need"));
   EXPECT_EQ(errorOf(jpegOf(Bytes(1000 * 1000, 128), 1000, 1000, 1, {}, true)),
             "");
