@@ -34,6 +34,10 @@ class Models(GpuModels):
         """Statistics of all ranks: collectives between the kernels of one step."""
         self.check("resnet8", ranks=2, sync_bn=True)
 
+    def test_rows_with_weights(self):
+        """Ranks and micro-batches divide by the weights of all rows: a collective beside the forward pass."""
+        self.check("mlp", ranks=2, accumulate=2, ignore_index=3, class_weights="1,2,3,0,0.5,1,1,2,1,4")
+
     def test_statistics(self):
         """What --stats reports of each parameter: vectors travel with the scalars of a step."""
         self.losses("lenet", 2, steps=10, stats=True)

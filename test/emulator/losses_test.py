@@ -45,6 +45,8 @@ class LossKernels(dlc.TestCase):
                     tensors = self.models.arrays[f"plain/{loss}/p"]
                     source = self.models.sums("s.onnx", {n: (["batch", 6], p) for n, p in zip("abc"[:count], tensors)})
                     self.check(source, dtype, loss=loss)
+            with self.subTest(dtype, loss="of rows with weights, all ranks' and micro-batches'"):
+                self.check(dlc.model("mlp"), dtype, ignore_index=0, ddp=2, accumulate=2)
             with self.subTest(dtype, loss="ctc"):
                 self.check(self.models.ctc("plain")[0], dtype, loss="ctc", ctc_labels=3)
 
