@@ -15,7 +15,6 @@
 #include "compiler/import/fold/HostEval.h"
 #include "compiler/import/forms/StandardBodies.h"
 #include "compiler/import/restore/GiveBack.h"
-#include "compiler/import/restore/Restore.h"
 #include "compiler/import/rows/Rows.h"
 #include "compiler/import/state/roles/Triangles.h"
 #include "compiler/import/tensor/DataType.h"
@@ -450,17 +449,6 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   if (failed(addReturn(func)) || failed(verify(module)))
     return failure();
   return owned;
-}
-
-Result<OnnxFile> load(const std::string &path, const ImportOptions &options,
-                      std::optional<OwnStep> &step) {
-  DLC_ASSIGN(OnnxFile file, loadOnnx(path, Budget(size_t(options.budget))));
-  if (options.ownStep) {
-    auto own = takeOwnStep(file);
-    DLC_TRY(own.status().withContext(path + ": --training-info"));
-    step = *std::move(own);
-  }
-  return restored(std::move(file), {options.names, options.untied});
 }
 
 } // namespace

@@ -4,10 +4,12 @@
 #include "compiler/import/Padding.h"
 #include "compiler/import/Support.h"
 #include "compiler/import/file/Conventions.h"
+#include "compiler/import/restore/Restore.h"
 #include "compiler/import/state/Dropouts.h"
 #include "compiler/import/state/FreshNorms.h"
 #include "compiler/import/state/LoadWeights.h"
 #include "compiler/import/state/ReplaceHead.h"
+#include "compiler/import/state/roles/ConstantWeights.h"
 #include "compiler/import/state/roles/FixedNumbers.h"
 #include "compiler/import/tensor/DataType.h"
 #include "compiler/import/tensor/Floats.h"
@@ -19,6 +21,18 @@
 #include <set>
 
 namespace dlc::import {
+
+Result<OnnxFile> load(const std::string &path, const ImportOptions &options,
+                      std::optional<OwnStep> &step) {
+  DLC_ASSIGN(OnnxFile file, loadOnnx(path, Budget(size_t(options.budget))));
+  if (options.ownStep) {
+    auto own = takeOwnStep(file);
+    DLC_TRY(own.status().withContext(path + ": --training-info"));
+    step = *std::move(own);
+  }
+  DLC_TRY(takeConstants(file).withContext(path));
+  return restored(std::move(file), {options.names, options.untied});
+}
 
 Result<std::vector<std::string>>
 adapt(OnnxFile &file, const ImportOptions &options, mlir::Location at) {

@@ -6,6 +6,11 @@
 
 namespace dlc::import {
 
+/// The model at `path`, its parameters restored; `step` is what it says of its
+/// own where the options ask for that.
+Result<OnnxFile> load(const std::string &path, const ImportOptions &options,
+                      std::optional<OwnStep> &step);
+
 /// Another model in the same graph: a new head, weights of a file. Returns the
 /// weights of the new head; says what was done as remarks at `at`.
 Result<std::vector<std::string>>

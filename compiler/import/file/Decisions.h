@@ -19,7 +19,7 @@ struct Decision {
   std::string kind;   // parted, tied, named, constant, unfolded, restored,
                     // joined, as it is, lost, untrained, number, padding, zero
   // row, filled, fixed, kept, trained, fresh, by names, untied, own, unnamed,
-  // detached, straight through, per sample
+  // detached, straight through, per sample, of a node, apart, overlapping
   std::string text;       // what and why
   bool warn = false;      // it may train otherwise than the source model
   std::string named = {}; // what the warning says; "": the tensor

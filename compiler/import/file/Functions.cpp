@@ -2,10 +2,12 @@
 #include "compiler/import/file/Functions.h"
 #include "compiler/import/file/GraphCheck.h"
 #include "compiler/import/file/Subgraphs.h"
+#include "compiler/import/tensor/DataType.h"
 #include "onnx-ml.pb.h"
 #include "runtime/base/Text.h"
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace dlc::import {
@@ -223,9 +225,52 @@ private:
         bodyOf(
             *it->second, node, fmt::format("{}#{}/", node.name(), ++calls),
             [&](std::string name) { return unused(std::move(name)); }, budget));
+    shareConstants(*it->second, node, nodes);
     for (onnx::NodeProto &inner : nodes)
       DLC_TRY(expand(inner));
     return Status();
+  }
+
+  /// Tensors of floats in the function's own Constants are the same values in
+  /// each call, and the same weights if layers read them.
+  void shareConstants(const onnx::FunctionProto &function,
+                      const onnx::NodeProto &call,
+                      std::vector<onnx::NodeProto> &nodes) {
+    const std::set<std::string> given(call.output().begin(),
+                                      call.output().end());
+    Renamed renamed;
+    std::vector<onnx::NodeProto> kept;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const onnx::NodeProto &inner = function.node(int(i));
+      if (!isOfFloats(inner) || given.count(nodes[i].output(0))) {
+        kept.push_back(std::move(nodes[i]));
+        continue;
+      }
+      const std::string own = nodes[i].output(0);
+      auto [first, isFirst] = shared.emplace(&inner, own);
+      if (isFirst)
+        kept.push_back(std::move(nodes[i]));
+      else
+        renamed[own] = first->second;
+    }
+    if (!renamed.empty())
+      for (onnx::NodeProto &inner : kept)
+        renameReferences(inner, renamed);
+    nodes = std::move(kept);
+  }
+
+  /// A Constant whose tensor of floats the function itself has.
+  static bool isOfFloats(const onnx::NodeProto &node) {
+    if (node.op_type() != "Constant" || keyOf(node) != "::Constant" ||
+        node.output_size() != 1 || node.attribute_size() != 1 ||
+        !node.attribute(0).ref_attr_name().empty())
+      return false;
+    const auto &attribute = node.attribute(0);
+    if (attribute.name() == "value_floats")
+      return true;
+    const auto dtype = toDType(attribute.t().data_type());
+    return attribute.name() == "value" && attribute.t().dims_size() > 0 &&
+           dtype && isFloat(*dtype);
   }
 
   /// The values of the main graph; what is inlined gets other names.
@@ -249,6 +294,8 @@ private:
   std::map<Key, int> checked; // greatest depth at which the body was walked
   std::set<Key> active;
   std::unordered_set<std::string> taken; // values of the main graph
+  std::unordered_map<const onnx::NodeProto *, std::string>
+      shared; // Constants of functions -> the first one's output
   size_t calls = 0;
 };
 

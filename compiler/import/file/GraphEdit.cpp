@@ -173,4 +173,14 @@ void GraphEdit::dropOrphans() {
   }
 }
 
+void declareInitializer(onnx::GraphProto &graph,
+                        const onnx::TensorProto &tensor) {
+  auto &input = *graph.add_input();
+  input.set_name(tensor.name());
+  auto &type = *input.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(tensor.data_type());
+  for (int64_t dim : tensor.dims())
+    type.mutable_shape()->add_dim()->set_dim_value(dim);
+}
+
 } // namespace dlc::import

@@ -80,4 +80,8 @@ private:
   void dropOrphans();
 };
 
+/// Makes an initializer an input, too, as IR versions before 4 want it.
+void declareInitializer(onnx::GraphProto &graph,
+                        const onnx::TensorProto &tensor);
+
 } // namespace dlc::import

@@ -90,21 +90,10 @@ private:
     edit.addInitializer(name, {element.dtype, shape, memory.get(), bytes});
     edit.weights.keep(memory);
     if (file.model->ir_version() < 4)
-      declareInput(name, shape, element.dtype);
+      declareInitializer(edit.graph, *edit.graph.initializer().rbegin());
     file.decisions.push_back(
         {name, "filled", "is a weight, which the file has as one number"});
     return {};
-  }
-
-  /// Old files must have initializers among their inputs.
-  void declareInput(const std::string &name, const std::vector<int64_t> &shape,
-                    DType dtype) {
-    auto &input = *edit.graph.add_input();
-    input.set_name(name);
-    auto &type = *input.mutable_type()->mutable_tensor_type();
-    type.set_elem_type(toOnnxType(dtype));
-    for (int64_t dim : shape)
-      type.mutable_shape()->add_dim()->set_dim_value(dim);
   }
 
   OnnxFile &file;

@@ -4,6 +4,7 @@
 #include "compiler/import/restore/Restoring.h"
 #include "compiler/import/state/GivenNorms.h"
 #include "compiler/import/state/WeightNames.h"
+#include "compiler/import/state/roles/ConstantWeights.h"
 #include "compiler/import/tensor/HostTensor.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/base/options/Pattern.h"
@@ -53,7 +54,9 @@ Result<Offer> openSafetensors(const std::string &path) {
 }
 
 Result<Offer> openOnnx(const std::string &path, const Budget &budget) {
-  DLC_ASSIGN(OnnxFile opened, loadRestored(path, budget));
+  DLC_ASSIGN(OnnxFile loaded, loadOnnx(path, budget));
+  DLC_TRY(takeConstants(loaded).withContext(path));
+  DLC_ASSIGN(OnnxFile opened, restored(std::move(loaded)));
   DLC_ASSIGN(auto roles, findRoles(opened, {}));
   auto file = std::make_shared<OnnxFile>(std::move(opened));
   Offer offer{{}, file, {}};
