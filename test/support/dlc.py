@@ -22,6 +22,7 @@ orphans.watch()
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("DLC_BUILD", os.path.join(ROOT, "build"))
 DLC = os.path.join(BUILD, "bin", "dlc")
+DLC_DATA = os.path.join(BUILD, "bin", "dlc-data")
 MODELS = os.path.join(ROOT, "models")
 REFS = os.path.join(ROOT, "test", "refs")
 
@@ -116,6 +117,28 @@ def dlc(*words, code=OK, timeout=120, **options):
         raise AssertionError(f"exit code {status}, expected {code}: {' '.join(process.args)}\n"
                              f"--- stdout\n{out[-3000:]}--- stderr\n{err[-3000:]}")
     return out, err
+
+
+def start_data(*words, binary=False, environment=None, **options):
+    """Starts dlc-data as start() does dlc; with variables besides this process's."""
+    command = [DLC_DATA, *map(str, words), *flags(options)]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=not binary,
+                            start_new_session=True, env={**os.environ, **(environment or {})})
+
+
+def dlc_data(*words, code=OK, timeout=120, **options):
+    """As dlc(), of dlc-data."""
+    process = start_data(*words, **options)
+    status, out, err = finish(process, timeout)
+    if status != code:
+        raise AssertionError(f"exit code {status}, expected {code}: {' '.join(process.args)}\n{err[-3000:]}")
+    return out, err
+
+
+def metadata(path):
+    """That of a safetensors file."""
+    with open(path, "rb") as file:
+        return json.loads(file.read(int.from_bytes(file.read(8), "little"))).get("__metadata__", {})
 
 
 def load_file(path):

@@ -48,5 +48,5 @@ class TokenizerTest(dlc.TestCase):
 
     def tokenize(self, text, form, code=dlc.OK, **options):
         tokenizer = self.write("tokenizer.json", form)
-        _, self.err = dlc.dlc("data", "tokenize", text, tokenizer=tokenizer, output=self.path("out.bin"), code=code, **options)
+        _, self.err = dlc.dlc_data("tokens", text, tokenizer=tokenizer, output=self.path("out.bin"), code=code, **options)
         return tokens_of(self.path("out.bin")) if code == dlc.OK else None

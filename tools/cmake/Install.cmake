@@ -21,6 +21,13 @@ install(FILES runtime/api/dlc/dlc.h runtime/api/dlc/compile.h runtime/api/dlc/dl
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY models/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# dlc-data runs by whatever Python is there, which needs pyarrow and tokenizers.
+set(DLC_DATA_PYTHON "/usr/bin/env python3")
+file(RELATIVE_PATH DLC_DATA_FOLDER /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_DATADIR}/dlc/python)
+configure_file(runtime/python/dlc-data.in ${CMAKE_BINARY_DIR}/dlc-data @ONLY)
+install(PROGRAMS ${CMAKE_BINARY_DIR}/dlc-data DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY runtime/python/dlc_data DESTINATION ${CMAKE_INSTALL_DATADIR}/dlc/python FILES_MATCHING PATTERN "*.py")
+
 include(CMakePackageConfigHelpers)
 configure_package_config_file(tools/cmake/dlcConfig.cmake.in ${CMAKE_BINARY_DIR}/dlcConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dlc PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
@@ -78,6 +85,6 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib ${DLC_VENV}/lib)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "nvidia-cuda-toolkit")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "nvidia-cuda-toolkit, python3")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 include(CPack)

@@ -14,9 +14,11 @@ from dlc._messages import set_log
 from dlc._session import Evaluation, Port, Session, State
 from dlc._torch import from_torch
 from dlc._trainer import Epoch, Run, Step, Trainer
+from dlc.cli import set_data_program
 from dlc.errors import (BadModel, Corrupt, Diverged, Error, Failed, Incompatible, LimitExceeded, PeerLost,
                         UsageError)
 
+set_data_program()
 __version__ = _dlc.version()
 __all__ = ["BadModel", "Corrupt", "Dataset", "Diverged", "Epoch", "Error", "Evaluation", "Failed", "Incompatible",
            "LimitExceeded", "PeerLost", "Port", "Run", "Session", "State", "Step", "Trainer", "UsageError", "compile",

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dlc-data: tables and text of other programs, as dlc reads them.
+
+dlc starts it by itself for .parquet, .csv, .tsv and .txt. By hand it writes files that need it no more, or a stream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from typing import Any, NoReturn
+
+from dlc_data import FORMAT, DataError, UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def add_table(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", nargs="+", help=".parquet, or .csv and .tsv with a header; one table")
+    command.add_argument("--columns", default="", metavar="ARRAY:COLUMN,...;...", help="as of dlc train (default: y is the column y, x all others)")
+    command.add_argument("--name", help=argparse.SUPPRESS)
+
+
+def parser() -> Parser:
+    top = Parser("dlc-data", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    top.add_argument("--format", type=int, default=FORMAT, help=argparse.SUPPRESS)
+    commands = top.add_subparsers(dest="command", required=True)
+    rows = commands.add_parser("rows", help="a table as .safetensors, or as a stream for --data-command")
+    add_table(rows)
+    where = rows.add_mutually_exclusive_group(required=True)
+    where.add_argument("-o", "--output", help="a .safetensors")
+    where.add_argument("--stream", action="store_true", help="samples on standard output (docs/guide/stream.md)")
+    rows.add_argument("--classes", default="", metavar="NAME,...", help="classes by name in the order of their numbers")
+    rows.add_argument("--bad-samples", choices=["error", "skip"], default="error", help="skip: rows that cannot be used are left out, with a warning")
+    rows.add_argument("--shape", action="append", default=[], metavar="ARRAY:N,...", help="of a sample of an array, as in x:1,28,28")
+    rows.add_argument("--inputs", default="", help=argparse.SUPPRESS)
+    columns = commands.add_parser("columns", help="the arrays that a table has, as JSON")
+    add_table(columns)
+    columns.add_argument("-o", "--output")
+    inspect = commands.add_parser("inspect", help="what is in a table's columns, as JSON")
+    add_table(inspect)
+    inspect.add_argument("-o", "--output")
+    tokens = commands.add_parser("tokens", help="text as a file of tokens, which any number of runs may map")
+    tokens.add_argument("files", nargs="+", help=".txt, or folders of them")
+    tokens.add_argument("--tokenizer", required=True, help="tokenizer.json of the model")
+    tokens.add_argument("--special-tokens", choices=["none", "file", "line"], default="none", help="documents that get the tokenizer's special tokens")
+    tokens.add_argument("--form", choices=["llm.c", "cache"], default="llm.c", help=argparse.SUPPRESS)
+    tokens.add_argument("-o", "--output", required=True, help="a .bin with llm.c's header")
+    text = commands.add_parser("text", help="the text of a file of tokens")
+    text.add_argument("path", help="a .bin of tokens")
+    text.add_argument("--tokenizer", required=True, help="tokenizer.json of the model")
+    text.add_argument("--tokens", choices=["auto", "uint16", "uint32"], default="auto", help="type of a file without a header")
+    text.add_argument("--skip-special-tokens", action="store_true", help="special tokens have no text")
+    text.add_argument("-o", "--output", required=True, help="a file for the text")
+    chat = commands.add_parser("chat", help="for dlc generate")
+    chat.add_argument("--tokenizer", required=True)
+    return top
+
+
+def inputs_of(arguments: argparse.Namespace) -> list[dict[str, Any]] | None:
+    if arguments.inputs:
+        return list(json.loads(arguments.inputs))
+    inputs = []
+    for word in arguments.shape:
+        key, _, dims = word.partition(":")
+        if not key or not all(dim.isdigit() for dim in dims.split(",")):
+            raise UsageError(f"--shape: expected ARRAY:N,..., found '{word}'")
+        inputs.append({"key": key, "shape": [int(dim) for dim in dims.split(",")], "label": False})
+    return inputs or None
+
+
+def run_table(arguments: argparse.Namespace) -> None:
+    from dlc_data.columns import Chosen, is_label_key, parse_columns
+    from dlc_data.output import write_json
+    from dlc_data.pictures import find_pictures, write_pictures
+    from dlc_data.rows import write_rows
+    from dlc_data.table import open_table
+
+    parse_columns(arguments.columns)
+    table = open_table(arguments.name or ",".join(arguments.files), arguments.files)
+    pictures = find_pictures(table, arguments.columns)
+    if arguments.command == "rows":
+        if pictures and arguments.stream:
+            raise DataError(f"'{table.name}' has pictures, which are not streamed: write them as shards, or name the file by --data")
+        if pictures:
+            write_pictures(table, *pictures, arguments.output)  # type: ignore[arg-type]
+            return
+        chosen, classes = Chosen(table.name, table.columns, arguments.columns), [c for c in arguments.classes.split(",") if c]
+        inputs = inputs_of(arguments)
+        if arguments.shape and inputs:
+            inputs += [{"key": key, "shape": [], "label": True} for key in chosen.keys() if is_label_key(key)]
+        if arguments.stream:
+            from dlc_data.pipe import stream
+            stream(table, chosen, inputs, classes, sys.stdout.buffer)
+        else:
+            write_rows(table, chosen, inputs, classes, arguments.bad_samples == "skip", arguments.output)
+        return
+    if arguments.command == "columns":
+        made: dict[str, Any] = {"pictures": pictures is not None}
+        if not pictures:
+            made["keys"] = Chosen(table.name, table.columns, arguments.columns).keys()
+    elif pictures:
+        made = {"pictures": True}
+    else:
+        from dlc_data.survey import survey
+        made = survey(table)
+    write_json(arguments.output, made)
+
+
+def run_text(arguments: argparse.Namespace) -> None:
+    from dlc_data import tokens
+
+    if arguments.command == "chat":
+        from dlc_data.chat import chat
+        chat(arguments.tokenizer, sys.stdin, sys.stdout)
+    elif arguments.command == "tokens":
+        files = [file for path in arguments.files for file in tokens.files_of(path)]
+        tokens.write_tokens(files, arguments.tokenizer, arguments.special_tokens, arguments.form, arguments.output)
+    else:
+        from dlc_data.output import Workplace
+
+        text, count, unknown = tokens.text_of(arguments.path, arguments.tokens, arguments.tokenizer, arguments.skip_special_tokens)
+        if unknown:
+            print(f"warning: {unknown} of {count} tokens are none of the tokenizer's, and have no text", file=sys.stderr)
+        with Workplace(arguments.output) as place:
+            file = place.open("all")
+            file.write(text.encode())
+            place.publish(file)
+
+
+def run(words: list[str]) -> None:
+    arguments = parser().parse_args(words)
+    if arguments.format != FORMAT:
+        raise UsageError(f"dlc-data knows format {FORMAT}, and dlc asks for {arguments.format}: install both of one version")
+    is_text = arguments.command in ("tokens", "text", "chat")
+    try:
+        (run_text if is_text else run_table)(arguments)
+    except ImportError as error:
+        package = "tokenizers" if is_text else "pyarrow"
+        if error.name is None or error.name.split(".")[0] not in ("tokenizers", "pyarrow", "numpy"):
+            raise
+        raise UsageError(f"dlc-data needs the package {error.name.split('.')[0]}: {sys.executable} -m pip install {package} numpy") from None
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        run(sys.argv[1:])
+        sys.stdout.flush()
+    except DataError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
+    except OSError as error:
+        print(f"error: {f'{error.filename!r}: ' if error.filename else ''}{error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
+    except MemoryError:
+        print("error: too little memory", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

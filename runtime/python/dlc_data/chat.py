@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text for dlc generate: a line of JSON in, a line of JSON out, until the input ends.
+
+{"encode": TEXT, "begins": true}   {"ids": [5, 17]}; with the tokens before a document
+{"names": ["</s>"]}                {"ids": [2]}; null for what is no token
+{"name": 2}                        {"name": "</s>"}; null for what has none
+{"ends": true}                     {"ids": [2]}; special tokens but the unknown one
+{"skip": [5, 17]}                  {}; tokens of which nothing is to be said
+{"push": 17}                       {"text": "whole characters"}
+{"finish": true}                   {"text": "what was held back"}
+A failure is {"error": "..."}.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from dlc_data import DataError
+from dlc_data.tokens import Vocabulary
+
+TORN = "\ufffd"  # the begin of a character, or what is none
+
+
+class Stream:
+    """Text of tokens that come one by one, without special ones: what is certain of it."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.ids: list[int] = []
+        self.prefix = self.read = 0  # tokens before these are no longer looked at; have been said
+
+    def text(self, first: int, last: int | None = None) -> str:
+        return self.vocabulary.decode(self.ids[first:last], True)
+
+    def skip(self, ids: list[int]) -> None:
+        self.ids += ids
+        self.read = len(self.ids)
+
+    def push(self, token: int, ends: bool = False) -> str:
+        self.ids += [] if ends else [token]
+        before, now = self.text(self.prefix, self.read), self.text(self.prefix)
+        if len(now) <= len(before) or (now.endswith(TORN) and not ends and len(self.ids) - self.read < 4):
+            return ""
+        self.prefix, self.read = self.read, len(self.ids)
+        return now[len(before):]
+
+
+class Chat:
+    def __init__(self, tokenizer: str) -> None:
+        self.vocabulary = Vocabulary(tokenizer)
+        self.stream = Stream(self.vocabulary)
+
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        tokenizer = self.vocabulary.tokenizer
+        if "encode" in asked:
+            before = self.vocabulary.around()[0] if asked.get("begins") else []
+            return {"ids": before + self.vocabulary.encode(asked["encode"]).tolist()}
+        if "names" in asked:
+            return {"ids": [tokenizer.token_to_id(name) for name in asked["names"]]}
+        if "name" in asked:
+            return {"name": self.vocabulary.name_of(asked["name"])}
+        if "ends" in asked:
+            unknown = self.vocabulary.unknown()
+            return {"ids": [i for i in self.vocabulary.special() if i != unknown]}
+        if "skip" in asked:
+            self.stream.skip(asked["skip"])
+            return {}
+        if "push" in asked:
+            return {"text": self.stream.push(asked["push"])}
+        if "finish" in asked:
+            return {"text": self.stream.push(0, ends=True)}
+        raise DataError("asked for nothing that is known")
+
+
+def chat(tokenizer: str, asked: TextIO, answers: TextIO) -> None:
+    talk = Chat(tokenizer)
+    for line in asked:
+        try:
+            answer = talk.answer(json.loads(line))
+        except DataError as error:
+            answer = {"error": str(error)}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a table on standard output, for --data-command: what is larger than a disk. docs/guide/stream.md says the form."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from dlc_data import DataError
+from dlc_data.columns import Chosen
+from dlc_data.parquet_table import ParquetTable
+from dlc_data.rows import Rows, side_by_side
+from dlc_data.table import Table
+
+TYPES = {np.dtype(np.int64): "int64", np.dtype(np.float64): "float64"}
+
+
+class StreamRows(Rows):
+    """Batches as arrays, one for each array; nothing is kept."""
+
+    def arrays_of(self) -> Iterator[list[np.ndarray]]:
+        wanted = sorted({use.column for uses in self.uses for use in uses})
+        at = {column: i for i, column in enumerate(wanted)}
+        for batch in self.table.batches(wanted):
+            if batch.ragged:
+                self.leave_out(batch.ragged, lambda: self.table.find_ragged(batch.file))  # type: ignore[attr-defined]
+            found = [[use.read(batch.columns[at[use.column]], self.numbers, False) for use in uses] for uses in self.uses]
+            good = self.good_rows(batch, found)
+            made = [side_by_side([use.settle(one, good, batch) for use, one in zip(uses, some)]) for uses, some in zip(self.uses, found)]
+            for uses in self.uses:
+                for use in uses:
+                    if use.names:
+                        raise DataError(f"column '{self.table.columns[use.column]}' has names of classes: a stream needs --classes=NAME,...")
+            if batch.count:
+                yield made
+
+
+def stream(table: Table, chosen: Chosen, inputs: list[dict] | None, classes: list[str], out: BinaryIO) -> None:  # type: ignore[type-arg]
+    """An epoch of a Parquet table is its rows; a .csv, whose rows are not counted before, begins anew at its end."""
+    rank, world = (int(os.environ.get(name, usual)) for name, usual in (("DLC_RANK", "0"), ("DLC_WORLD_SIZE", "1")))
+    skip = int(os.environ.get("DLC_DATA_SKIP", "0"))
+    rows = StreamRows(table, chosen.arrays(inputs), classes, False, None)
+    header: dict[str, object] = {}
+    types: list[np.dtype] = []
+    place = 0  # rows before the batch, of all times
+    while True:
+        begin = place
+        for made in rows.arrays_of():
+            if not header:
+                types = [one.dtype for one in made]
+                shapes = [rows.shape_of(array, uses) for array, uses in zip(rows.arrays, rows.uses)]
+                header = {"dlc": 1, "arrays": [{"name": array.key, "dtype": TYPES[dtype], "shape": shape}
+                                               for array, dtype, shape in zip(rows.arrays, types, shapes)]}
+                if isinstance(table, ParquetTable):
+                    header["samples"] = table.rows
+                out.write(json.dumps(header).encode() + b"\n")
+            for array, one, dtype in zip(rows.arrays, made, types):
+                if one.dtype != dtype and dtype != np.float64:
+                    raise DataError(f"'{table.name}': '{array.key}' is of whole numbers in its first rows, and of others behind them: write .0 there")
+            count = len(made[0])
+            records = np.concatenate([np.ascontiguousarray(one, dtype).reshape(count, -1).view(np.uint8) for one, dtype in zip(made, types)], axis=1)
+            first = skip - place + rank if place < skip else (rank - (place - skip)) % world
+            out.write(records[first::world].tobytes())
+            place += count
+        out.flush()
+        if isinstance(table, ParquetTable):
+            return
+        if place == begin:
+            raise DataError(f"'{table.name}' has no samples")
