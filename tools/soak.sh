@@ -54,7 +54,7 @@ has threads && build tsan "${threads[@]}"
 for ((round = seed; ; ++round)); do
   left || break
   if has fuzz; then
-    for target in model import plan artifact npz safetensors parquet yaml store; do
+    for target in model import plan artifact npz safetensors yaml store; do
       left && check "$target" build-asan/test/dlc-fuzz "$target" "$to/corpus" --mutants=1000 --jobs="$jobs" \
         --seed="$round" --keep="$to/kept" --seconds=$((end - SECONDS)) --memory=1024
     done

@@ -7,7 +7,6 @@
 #include "runtime/base/process/Subprocess.h"
 
 #include <cstdlib>
-#include <dlfcn.h>
 #include <unistd.h>
 
 using namespace dlc;
@@ -16,33 +15,11 @@ namespace {
 
 constexpr const char *kProgram = "dlc-compile";
 
-std::vector<std::string> folders() {
-  std::vector<std::string> found;
-  Dl_info self{};
-  if (::dladdr(reinterpret_cast<void *>(&dlc_compile), &self) && self.dli_fname)
-    if (char *path = ::realpath(self.dli_fname, nullptr)) {
-      const std::string library = path;
-      std::free(path);
-      const std::string folder = library.substr(0, library.rfind('/'));
-      found = {folder + "/../bin", folder + "/../../bin"};
-    }
-  std::string_view rest = std::getenv("PATH") ? std::getenv("PATH") : "";
-  while (!rest.empty()) {
-    const size_t colon = std::min(rest.find(':'), rest.size());
-    if (colon > 0) // an empty one would be the current folder
-      found.emplace_back(rest.substr(0, colon));
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  return found;
-}
-
 Result<std::string> findCompiler() {
   if (const char *path = std::getenv("DLC_COMPILER"))
     return std::string(path);
-  for (const std::string &folder : folders())
-    if (const std::string path = folder + "/" + kProgram;
-        ::access(path.c_str(), X_OK) == 0)
-      return path;
+  if (std::string path = findProgram(kProgram); !path.empty())
+    return path;
   return failed("no {} beside libdlc.so or in PATH: install dlc's compiler, or "
                 "set DLC_COMPILER to its path",
                 kProgram);

@@ -2,7 +2,6 @@
 #include "runtime/data/SampleOptions.h"
 
 #include "runtime/base/options/OptionTable.h"
-#include "runtime/data/tables/ColumnList.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -265,7 +264,7 @@ void SampleOptions::addTo(OptionTable &table, const std::string &section) {
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
       return usageError("--classes has a name twice");
-    return parseColumnLists(columns).status().withContext("--columns");
+    return {};
   });
   addPads(table, key("pad"), pads);
   table.require([this](auto &) -> Status {

@@ -36,9 +36,9 @@ struct SampleOptions {
   std::string tokens = "auto";
   std::string tokenizer; // of text: a tokenizer.json
   // Of text: what is a document, with special tokens around it: "none", "file",
-  // "line" (text/Tokenizer.h).
+  // "line".
   std::string specialTokens = "none";
-  // Of tables: which columns make which array (tables/ColumnList.h).
+  // Of tables: which columns make which array, as dlc-data reads it.
   std::string columns;
   // Of tables and folders of pictures: the names of the labels' classes in the
   // order of their numbers; empty: found.

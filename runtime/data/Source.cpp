@@ -13,10 +13,9 @@
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/Shards.h"
+#include "runtime/data/spool/TableSource.h"
+#include "runtime/data/spool/TextFiles.h"
 #include "runtime/data/stream/SampleStream.h"
-#include "runtime/data/tables/Table.h"
-#include "runtime/data/tables/TableSource.h"
-#include "runtime/data/text/TextFiles.h"
 #include "runtime/data/tokens/TokenSource.h"
 
 #include <algorithm>

@@ -135,8 +135,8 @@ protected:
   const std::shared_ptr<const Source> source_;
 };
 
-// What is at `path`: tokens (tokens/TokenSource.h), text (text/TextFiles.h), a
-// table (tables/TableSource.h), shards (shards/Shards.h), a folder of pictures
+// What is at `path`: tokens (tokens/TokenSource.h), text (spool/TextFiles.h), a
+// table (spool/TableSource.h), shards (shards/Shards.h), a folder of pictures
 // (pictures/Folder.h), arrays: .safetensors, .npy, else .npz.
 Result<std::shared_ptr<const Source>> openSource(const std::string &path,
                                                  const SampleOptions &options);

@@ -57,6 +57,8 @@ class Chat(dlc.TestCase):
         self.process = subprocess.Popen([dlc.DLC_DATA, "chat", "--tokenizer=" + os.path.join(dlc.MODELS, "text-tokenizer.json")], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
+        self.assertEqual(json.loads(self.process.stdout.readline()), {"ready": True})
+
     def ask(self, **asked):
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
@@ -68,7 +70,7 @@ class Chat(dlc.TestCase):
         self.assertEqual(self.ask(names=["A", "no such token"]), {"ids": [ids[0], None]})
         self.assertEqual(self.ask(name=ids[0]), {"name": "A"})
         self.assertEqual(self.ask(name=10**6), {"name": None})
-        self.assertEqual(self.ask(skip=ids), {})
+        self.assertEqual(self.ask(skip=ids), {"skipped": 13})
         self.assertEqual([self.ask(push=i)["text"] for i in ids], list("And the LORD "))
         self.assertEqual(self.ask(finish=True), {"text": ""})
         self.assertIn("adds no special tokens", self.ask(encode="a", begins=True)["error"])

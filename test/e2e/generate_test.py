@@ -132,7 +132,7 @@ class Generate(dlc.TestCase):
         self.assertEqual(self.pipe(self.table, "4\n", "--tokens=8"), " ".join(map(str, greedy)) + "\n")
         with open(self.path("a.txt"), "w") as file:
             file.write("0!$")
-        dlc.dlc("data", "tokenize", self.path("a.txt"), tokenizer=TEXT, output=self.path("a.bin"))
+        dlc.dlc_data("tokens", self.path("a.txt"), tokenizer=TEXT, output=self.path("a.bin"))
         self.assertEqual(list(tokens_of(self.path("a.bin"))), [16, 1, 4])
         self.generate(prompt_file=self.path("a.bin"), tokens=8, code=dlc.USAGE)
         self.assertIn("16 at position 0 is out of range, expected 0 to 11", self.err)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text becomes the tokens that Hugging Face's tokenizers give by Unigram and BPE of characters (sentencepiece_ref.npz)."""
 
-import base64
-import json
 import os
 import unittest
 
@@ -42,55 +40,10 @@ class SentencePiece(TokenizerTest):
                     np.testing.assert_array_equal(found[len(once) - len(period):], np.tile(period, 99_999))
 
     def test_what_is_refused(self):
-        def changed(form, part, **fields):
-            other = json.loads(json.dumps(self.forms[form]))
-            other[part].update(fields)
-            return other
-
-        t5, llama2 = self.forms["t5"], self.forms["llama2"]
-        charsmap = base64.b64decode(t5["normalizer"]["precompiled_charsmap"])
-
-        def mapped(content):
-            return changed("t5", "normalizer", precompiled_charsmap=base64.b64encode(content).decode())
-
-        for form, message in [
-                (changed("t5", "model", unk_id=None), "its model has no 'unk_id'"),
-                (changed("t5", "model", unk_id=99999), "its model's 'unk_id' is 99999, of"),
-                (changed("t5", "model", vocab=[["a"]]), r"its vocabulary has \[.a.\], expected a text and its score"),
-                (changed("t5", "normalizer", precompiled_charsmap="?"), "its normalizer's precompiled_charsmap is no base64"),
-                (mapped(b"\1"), "its precompiled_charsmap of 1 bytes has an array of 0"),
-                (mapped(charsmap[:100]), "its precompiled_charsmap of 100 bytes has an array of"),
-                (mapped(charsmap + b"\xff"), "its precompiled_charsmap has texts that are no UTF-8"),
-                (mapped(charsmap + b"x" * 1025), "its precompiled_charsmap has a text of 1025 bytes, expected at most 1024"),
-                (changed("t5", "pre_tokenizer", prepend_scheme="last"), "its pre-tokenizer's prepend_scheme"),
-                (changed("t5", "pre_tokenizer", replacement=""), "its pre-tokenizer's replacement is empty"),
-                (dict(llama2, pre_tokenizer=self.forms["mistral"]["pre_tokenizer"]), "its pre-tokenizer's prepend_scheme 'first' is not supported"),
-                (dict(llama2, pre_tokenizer={"type": "Whitespace"}), "its pre-tokenizer 'Whitespace'"),
-                (dict(self.forms["gemma"], normalizer=None), "its pre-tokenizer 'Split'"),
-                (dict(t5, normalizer={"type": "NFD"}), "its normalizer 'NFD'"),
-                (dict(t5, normalizer={"type": "Sequence", "normalizers": [{"type": "NFKD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}), "its normalizer 'NFKD'"),
-                (dict(t5, normalizer={"type": "Sequence", "normalizers": [{"type": "StripAccents"}]}), "its normalizer 'StripAccents'"),
-                (dict(t5, normalizer={"type": "Replace", "pattern": {"Regex": "a+"}, "content": ""}), "its normalizer's Replace '.*a\\+"),
-                (dict(t5, pre_tokenizer={"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}), "its pre-tokenizer 'ByteLevel'"),
-                (changed("llama2", "model", unk_token="[UNK]"), r"its vocabulary lacks '\[UNK\]'"),
-                (changed("llama2", "model", merges=[["t", "\u0416\u0416"]]), "its vocabulary lacks"),
-                (dict(t5, added_tokens=[dict(t5["added_tokens"][0], single_word=True)]), "its added token '.*': 'single_word'")]:
-            with self.subTest(message):
-                self.tokenize(TEXT, form, code=dlc.FAILED)
-                self.assertRegex(self.err, r"tokenizer\.json': .*" + message)
-
-    def test_damaged_charsmap(self):
-        """References out of it are no match: no text makes the reader leave it."""
-        charsmap = bytearray(base64.b64decode(self.forms["t5"]["normalizer"]["precompiled_charsmap"]))
-        random = np.random.default_rng(0)
-        size = int.from_bytes(charsmap[:4], "little")
-        for _ in range(20):
-            other = bytearray(charsmap)
-            for at in random.integers(4, 4 + size, 200):
-                other[at] = random.integers(256)
-            form = json.loads(json.dumps(self.forms["t5"]))
-            form["normalizer"]["precompiled_charsmap"] = base64.b64encode(other).decode()
-            self.assertGreater(len(self.tokenize(TEXT, form)), 0)
+        t5 = self.forms["t5"]
+        for other in dict(t5, model=dict(t5["model"], vocab=[["a"]])), dict(t5, normalizer=dict(t5["normalizer"], precompiled_charsmap="?")):
+            self.tokenize(TEXT, other, code=dlc.FAILED)
+            self.assertRegex(self.err, r"tokenizer\.json': is no tokenizer that the package tokenizers knows")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 #include "runtime/base/Json.h"
 #include "runtime/base/files/Safetensors.h"
 #include "runtime/data/Dataset.h"
-#include "runtime/data/parquet/ParquetTable.h"
 #include "runtime/train/TrainOptions.h"
 #include "test/fuzz/Targets.h"
 
@@ -95,60 +94,6 @@ Status fuzzSafetensors(Job &job) {
   for (const NamedTensor &tensor : file.tensors())
     sumOf(tensor.data, tensor.bytes);
   return {};
-}
-
-// The footer, which says where all else is, or the pages and their heads.
-Status fuzzParquet(Job &job) {
-  std::string text = readSeed(job);
-  constexpr size_t kTail = 8; // the footer's size, and the magic
-  uint64_t footer = 0;
-  for (size_t i = 0; i < 4 && text.size() > kTail; ++i)
-    footer |= uint64_t(uint8_t(text[text.size() - kTail + i])) << 8 * i;
-  footer = std::min<uint64_t>(footer, std::max(text.size(), kTail) - kTail);
-  for (int i = changes(job.random); i > 0; --i) {
-    if (job.random.oneIn(8)) {
-      mutateBytes(job.random, text);
-      continue;
-    }
-    const size_t end = text.size() < kTail ? 0 : text.size() - kTail,
-                 begin = end - std::min<size_t>(footer, end);
-    const bool inFooter = job.random.oneIn(2);
-    std::string part =
-        inFooter ? text.substr(begin, end - begin) : text.substr(0, begin);
-    const size_t size = part.size();
-    mutateBytes(job.random, part);
-    if (inFooter && part.size() != size && !job.random.oneIn(8))
-      part.resize(size); // so that it is still found
-    text.replace(inFooter ? begin : 0, size, part);
-    footer += inFooter ? part.size() - size : 0;
-  }
-  DLC_ASSIGN(const std::string path, writeMutant(job, "mutant.parquet", text));
-  DLC_ASSIGN(const auto table, ParquetTable::open("mutant", {path}, 64 << 20));
-  Status first;
-  for (size_t i = 0; i < table->columns().size(); ++i)
-    for (const bool isLabel : {false, true}) {
-      const auto rows =
-          table->rows({{.column = i, .isLabel = isLabel}}, {},
-                      isLabel ? BadSamples::Skip : BadSamples::Error);
-      if (first.ok())
-        first = rows.status(); // of one column; others may be right
-      if (!rows || (*rows)->count() == 0)
-        continue;
-      const ColumnFacts &facts = (*rows)->facts()[0];
-      uint64_t entries = 1;
-      for (const int64_t size : facts.shape)
-        entries *= uint64_t(size);
-      ClassNumbers classes;
-      for (const std::string &name : facts.names)
-        classes.emplace(name, int64_t(classes.size()));
-      std::vector<std::byte> row(entries * 8);
-      const UsesOfArray uses{0, 1, facts.isNamed ? DType::I64 : DType::F64,
-                             facts.isNamed};
-      for (int64_t r = 0; r < (*rows)->count(); ++r)
-        DLC_TRY((*rows)->read(r, uses, classes, row.data()));
-      sumOf(row.data(), row.size());
-    }
-  return first;
 }
 
 Status fuzzYaml(Job &job) {

@@ -35,7 +35,6 @@ Status fuzzArtifact(Job &job);
 Status fuzzNpz(Job &job);
 Status fuzzSafetensors(Job &job);
 // A table, all of whose columns are decoded.
-Status fuzzParquet(Job &job);
 // Settings of dlc compile and of a run.
 Status fuzzYaml(Job &job);
 // Bytes from a stranger, and from a peer, to the ranks' meeting point.

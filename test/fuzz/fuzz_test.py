@@ -12,7 +12,7 @@ import dlc
 import make_corpus
 
 FUZZ = os.path.join(dlc.BUILD, "test", "dlc-fuzz")
-MUTANTS = {"model": 60, "import": 120, "plan": 60, "artifact": 40, "npz": 150, "safetensors": 150, "parquet": 150, "yaml": 100,
+MUTANTS = {"model": 60, "import": 120, "plan": 60, "artifact": 40, "npz": 150, "safetensors": 150, "yaml": 100,
            "store": 40}
 
 

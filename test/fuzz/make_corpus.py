@@ -91,8 +91,6 @@ def files(folder):
                          "b": {"dtype": "I64", "shape": [], "data_offsets": [16, 24]}}).encode()
     with open(os.path.join(folder, "small.safetensors"), "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header + bytes(24))
-    for name in os.listdir(os.path.join(dlc.REFS, "parquet")):
-        shutil.copy(os.path.join(dlc.REFS, "parquet", name), folder)
     shutil.copy(os.path.join(folder, "all.dlc", "config.yaml"), os.path.join(folder, "all.yaml"))
     with open(os.path.join(folder, "run.yaml"), "w") as file:
         file.write("_BASE_: all.yaml\ntrain:\n  lr: 0.1\n  optimizer: sgd\nrun:\n  epochs: 3\n  data: x.npz\n")

@@ -26,6 +26,11 @@ DLC_DATA = os.path.join(BUILD, "bin", "dlc-data")
 MODELS = os.path.join(ROOT, "models")
 REFS = os.path.join(ROOT, "test", "refs")
 
+# What runs keep between them is not kept between tests.
+if "DLC_CACHE_DIR" not in os.environ:
+    CACHE = tempfile.TemporaryDirectory(prefix="dlc-cache-")
+    os.environ["DLC_CACHE_DIR"] = CACHE.name
+
 # A GPU of this machine is for test/gpu: --target=auto is the CPU elsewhere.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 

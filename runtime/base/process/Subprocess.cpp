@@ -3,7 +3,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -179,7 +181,41 @@ Result<ProgramEnd> waitWithin(const ProgramLimits &limits, pid_t child,
   return end;
 }
 
+std::string folderOf(const char *path) {
+  char *real = ::realpath(path, nullptr);
+  const std::string file = real ? real : "";
+  std::free(real);
+  return file.substr(0, file.rfind('/'));
+}
+
+std::vector<std::string> foldersOfPrograms() {
+  std::vector<std::string> found = {folderOf("/proc/self/exe")};
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<void *>(&findProgram), &self) &&
+      self.dli_fname) {
+    const std::string folder = folderOf(self.dli_fname);
+    found.push_back(folder + "/../bin");
+    found.push_back(folder + "/../../bin");
+  }
+  std::string_view rest = std::getenv("PATH") ? std::getenv("PATH") : "";
+  while (!rest.empty()) {
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    if (colon > 0) // an empty one would be the current folder
+      found.emplace_back(rest.substr(0, colon));
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return found;
+}
+
 } // namespace
+
+std::string findProgram(const std::string &name) {
+  for (const std::string &folder : foldersOfPrograms())
+    if (std::string path = folder + "/" + name;
+        ::access(path.c_str(), X_OK) == 0)
+      return path;
+  return "";
+}
 
 Result<ProgramEnd>
 runProgram(const std::vector<std::string> &words,

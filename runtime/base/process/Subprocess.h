@@ -39,4 +39,8 @@ runProgram(const std::vector<std::string> &words,
            const std::function<void(std::string_view)> &onLine,
            const ProgramLimits &limits = {});
 
+// The path of one of dlc's programs: beside this program, in ../bin or
+// ../../bin of this library, or in PATH; empty if it is in none of them.
+std::string findProgram(const std::string &name);
+
 } // namespace dlc

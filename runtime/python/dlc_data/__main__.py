@@ -29,7 +29,7 @@ def add_table(command: argparse.ArgumentParser) -> None:
 
 def parser() -> Parser:
     top = Parser("dlc-data", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    top.add_argument("--format", type=int, default=FORMAT, help=argparse.SUPPRESS)
+    top.add_argument("--format", type=int, help=argparse.SUPPRESS)
     commands = top.add_subparsers(dest="command", required=True)
     rows = commands.add_parser("rows", help="a table as .safetensors, or as a stream for --data-command")
     add_table(rows)
@@ -45,6 +45,7 @@ def parser() -> Parser:
     columns.add_argument("-o", "--output")
     inspect = commands.add_parser("inspect", help="what is in a table's columns, as JSON")
     add_table(inspect)
+    inspect.add_argument("--bad-samples", choices=["error", "skip"], default="error")
     inspect.add_argument("-o", "--output")
     tokens = commands.add_parser("tokens", help="text as a file of tokens, which any number of runs may map")
     tokens.add_argument("files", nargs="+", help=".txt, or folders of them")
@@ -75,6 +76,17 @@ def inputs_of(arguments: argparse.Namespace) -> list[dict[str, Any]] | None:
     return inputs or None
 
 
+def classes_of(text: str) -> list[str]:
+    """Names apart by commas, or a list as JSON, which may have such names."""
+    return list(json.loads(text)) if text.startswith("[") else [name for name in text.split(",") if name]
+
+
+def tell(arguments: argparse.Namespace, warnings: list[str]) -> None:
+    """To people; dlc reads them in the file, each time that it uses it."""
+    for text in warnings if arguments.format is None else []:
+        print(f"warning: '{arguments.name or arguments.files[0]}': {text}", file=sys.stderr)
+
+
 def run_table(arguments: argparse.Namespace) -> None:
     from dlc_data.columns import Chosen, is_label_key, parse_columns
     from dlc_data.output import write_json
@@ -89,9 +101,9 @@ def run_table(arguments: argparse.Namespace) -> None:
         if pictures and arguments.stream:
             raise DataError(f"'{table.name}' has pictures, which are not streamed: write them as shards, or name the file by --data")
         if pictures:
-            write_pictures(table, *pictures, arguments.output)  # type: ignore[arg-type]
+            tell(arguments, write_pictures(table, *pictures, arguments.output))  # type: ignore[arg-type]
             return
-        chosen, classes = Chosen(table.name, table.columns, arguments.columns), [c for c in arguments.classes.split(",") if c]
+        chosen, classes = Chosen(table.name, table.columns, arguments.columns), classes_of(arguments.classes)
         inputs = inputs_of(arguments)
         if arguments.shape and inputs:
             inputs += [{"key": key, "shape": [], "label": True} for key in chosen.keys() if is_label_key(key)]
@@ -99,7 +111,7 @@ def run_table(arguments: argparse.Namespace) -> None:
             from dlc_data.pipe import stream
             stream(table, chosen, inputs, classes, sys.stdout.buffer)
         else:
-            write_rows(table, chosen, inputs, classes, arguments.bad_samples == "skip", arguments.output)
+            tell(arguments, write_rows(table, chosen, inputs, classes, arguments.bad_samples == "skip", arguments.output))
         return
     if arguments.command == "columns":
         made: dict[str, Any] = {"pictures": pictures is not None}
@@ -109,7 +121,7 @@ def run_table(arguments: argparse.Namespace) -> None:
         made = {"pictures": True}
     else:
         from dlc_data.survey import survey
-        made = survey(table)
+        made = survey(table, arguments.bad_samples == "skip")
     write_json(arguments.output, made)
 
 
@@ -136,7 +148,7 @@ def run_text(arguments: argparse.Namespace) -> None:
 
 def run(words: list[str]) -> None:
     arguments = parser().parse_args(words)
-    if arguments.format != FORMAT:
+    if arguments.format not in (None, FORMAT):
         raise UsageError(f"dlc-data knows format {FORMAT}, and dlc asks for {arguments.format}: install both of one version")
     is_text = arguments.command in ("tokens", "text", "chat")
     try:
@@ -154,7 +166,10 @@ def main() -> None:
         run(sys.argv[1:])
         sys.stdout.flush()
     except DataError as error:
-        print(f"error: {error}", file=sys.stderr)
+        if "chat" in sys.argv[1:3]:
+            print(json.dumps({"error": str(error), "code": error.code}))
+        else:
+            print(f"error: {error}", file=sys.stderr)
         sys.exit(error.code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text for dlc generate: a line of JSON in, a line of JSON out, until the input ends.
+"""Text for dlc generate: a line of JSON in, a line of JSON out, until the input ends; first {"ready": true}.
 
 {"encode": TEXT, "begins": true}   {"ids": [5, 17]}; with the tokens before a document
 {"names": ["</s>"]}                {"ids": [2]}; null for what is no token
 {"name": 2}                        {"name": "</s>"}; null for what has none
 {"ends": true}                     {"ids": [2]}; special tokens but the unknown one
-{"skip": [5, 17]}                  {}; tokens of which nothing is to be said
+{"skip": [5, 17]}                  {"skipped": 2}; tokens of which nothing is to be said
 {"push": 17}                       {"text": "whole characters"}
 {"finish": true}                   {"text": "what was held back"}
 A failure is {"error": "..."}.
@@ -25,25 +25,33 @@ TORN = "\ufffd"  # the begin of a character, or what is none
 class Stream:
     """Text of tokens that come one by one, without special ones: what is certain of it."""
 
+    MOST, KEPT = 512, 64  # tokens that are decoded each time
+
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
+        self.without_text = set(vocabulary.special())
         self.ids: list[int] = []
-        self.prefix = self.read = 0  # tokens before these are no longer looked at; have been said
-
-    def text(self, first: int, last: int | None = None) -> str:
-        return self.vocabulary.decode(self.ids[first:last], True)
+        self.said = 0  # characters of their text
 
     def skip(self, ids: list[int]) -> None:
-        self.ids += ids
-        self.read = len(self.ids)
+        self.ids += [i for i in ids if i not in self.without_text]
+        self.said = len(self.vocabulary.decode(self.ids, True))
 
     def push(self, token: int, ends: bool = False) -> str:
-        self.ids += [] if ends else [token]
-        before, now = self.text(self.prefix, self.read), self.text(self.prefix)
-        if len(now) <= len(before) or (now.endswith(TORN) and not ends and len(self.ids) - self.read < 4):
+        if not ends and token in self.without_text:
             return ""
-        self.prefix, self.read = self.read, len(self.ids)
-        return now[len(before):]
+        self.ids += [] if ends else [token]
+        text = self.vocabulary.decode(self.ids, True)
+        if not ends and self.vocabulary.is_byte(token):
+            return ""  # with the next one a run of bytes may be another text
+        certain = text if ends else text.rstrip(TORN)
+        new = certain[self.said:]
+        self.said = max(self.said, len(certain))
+        if len(self.ids) > self.MOST and self.said == len(text):
+            kept = self.vocabulary.decode(self.ids[-self.KEPT:], True)
+            if text.endswith(kept) and not kept.startswith(TORN):
+                self.ids, self.said = self.ids[-self.KEPT:], len(kept)
+        return new
 
 
 class Chat:
@@ -65,7 +73,7 @@ class Chat:
             return {"ids": [i for i in self.vocabulary.special() if i != unknown]}
         if "skip" in asked:
             self.stream.skip(asked["skip"])
-            return {}
+            return {"skipped": len(asked["skip"])}
         if "push" in asked:
             return {"text": self.stream.push(asked["push"])}
         if "finish" in asked:
@@ -75,6 +83,7 @@ class Chat:
 
 def chat(tokenizer: str, asked: TextIO, answers: TextIO) -> None:
     talk = Chat(tokenizer)
+    print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in asked:
         try:
             answer = talk.answer(json.loads(line))

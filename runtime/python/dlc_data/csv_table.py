@@ -76,7 +76,9 @@ class CsvFile:
         """The first that the header has between fields; else commas."""
         for separator in ",;\t":
             try:
-                if len(next(self.records(separator))[1]) > 1:
+                names = next(self.records(separator))[1]
+                # A quote within a name may be one around a name of another separator.
+                if len(names) > 1 and not any('"' in name for name in names):
                     return separator
             except (StopIteration, DataError):
                 pass
@@ -141,6 +143,8 @@ class CsvTable(Table):
 
     def batches(self, wanted: list[int]) -> Iterator[Batch]:
         for number, file in enumerate(self.files):
+            if next(self.rows_of(number), None) is None:
+                continue
             ragged = 0
 
             def skip(_: object) -> str:

@@ -203,7 +203,7 @@ class ParquetTable(Table):
         first = ""
         for path in self.paths:
             with self.open(path) as file:
-                own = names_in(file.schema_arrow.metadata or {}, self.columns[column])
+                own = names_in(file.metadata.metadata or {}, self.columns[column])
             if own and first and own != names:
                 raise DataError(f"'{path}': the classes of column '{self.columns[column]}' have other names than in '{first}'")
             if own:

@@ -110,12 +110,12 @@ class Labels:
         names = self.table.class_names(self.column)
         outside = labels[(labels < 0) | (labels >= len(names))]
         if names and len(outside):
-            return labels, [], [f"'{self.table.name}': column '{self.table.columns[self.column]}' has the label {outside[0]}, "
+            return labels, [], [f"column '{self.table.columns[self.column]}' has the label {outside[0]}, "
                                 f"but names for 0 to {len(names) - 1} alone: classes have numbers"]
         return labels, names, []
 
 
-def write_pictures(table: ParquetTable, column: int, classes: int | None, output: str) -> None:
+def write_pictures(table: ParquetTable, column: int, classes: int | None, output: str) -> list[str]:
     """Arrays "pictures", u8, one behind the other, "offsets" of each and of their end, and "labels"."""
     with Workplace(output) as place:
         content, sizes = Bytes(place.open("pictures")), [np.zeros(1, np.int64)]
@@ -143,3 +143,4 @@ def write_pictures(table: ParquetTable, column: int, classes: int | None, output
         tensors: list[Tensor] = [("offsets", "I64", [len(offsets)], offsets), ("labels", "I64", [len(numbers)], numbers),
                    ("pictures", "U8", [content.bytes], content)]
         write_safetensors(place, tensors, metadata)
+        return warnings

@@ -153,7 +153,7 @@ class Rows:
     def warnings(self) -> list[str]:
         if not self.left_out:
             return []
-        return [f"'{self.table.name}': {self.left_out} of {self.count + self.left_out} rows are left out, the first: {self.first_bad}"]
+        return [f"{self.left_out} of {self.count + self.left_out} rows are left out, the first: {self.first_bad}"]
 
 
 def side_by_side(columns: list[np.ndarray]) -> np.ndarray:
@@ -163,7 +163,8 @@ def side_by_side(columns: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([column.reshape(len(column), -1) for column in columns], axis=1, dtype=np.int64 if whole else np.float64)
 
 
-def write_rows(table: Table, chosen: Chosen, inputs: list[dict] | None, classes: list[str], skip: bool, output: str) -> None:  # type: ignore[type-arg]
+def write_rows(table: Table, chosen: Chosen, inputs: list[dict] | None, classes: list[str], skip: bool, output: str) -> list[str]:  # type: ignore[type-arg]
+    """The warnings, which the file has, too."""
     with Workplace(output) as place:
         rows = Rows(table, chosen.arrays(inputs), classes, skip, place)
         rows.run()
@@ -175,3 +176,4 @@ def write_rows(table: Table, chosen: Chosen, inputs: list[dict] | None, classes:
             tensors.append((array.key, "I64" if stage.whole else "F64", [rows.count, *rows.shape_of(array, uses)], stage))
         metadata = {"kind": "rows", "classes": json.dumps(rows.classes), "warnings": json.dumps(rows.warnings())}
         write_safetensors(place, tensors, metadata)
+        return rows.warnings()

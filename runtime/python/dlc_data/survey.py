@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dlc_data import DataError
 from dlc_data.csv_table import CsvTable
 from dlc_data.parquet_table import ParquetTable, kind_of, undone
 from dlc_data.table import Found, Table
@@ -100,8 +101,8 @@ def add_parquet(survey: ColumnSurvey, values: pa.Array) -> None:
         survey.add_numbers(numbers[np.isfinite(numbers)], False)
 
 
-def survey(table: Table) -> dict[str, object]:
-    """{"json": fields, "lines": what people read}"""
+def survey(table: Table, skip: bool) -> dict[str, object]:
+    """{"json": fields, "lines": what people read, "warnings": ...}"""
     columns = [ColumnSurvey() for _ in table.columns]
     parquet = table if isinstance(table, ParquetTable) else None
     wanted = []
@@ -111,9 +112,13 @@ def survey(table: Table) -> dict[str, object]:
             column.what = leaf.what
         else:
             wanted.append(i)
-    rows = ragged = 0
+    rows, ragged, first = 0, 0, ""
     for batch in table.batches(wanted):
         rows, ragged = rows + batch.count, ragged + batch.ragged
+        if batch.ragged and isinstance(table, CsvTable) and not first:
+            first = ": ".join(table.find_ragged(batch.file))
+            if not skip:
+                raise DataError(f"{first}; --bad-samples=skip leaves such rows out")
         for i, values in zip(wanted, batch.columns):
             if parquet:
                 leaf = parquet.leaves[0][i]
@@ -134,11 +139,9 @@ def survey(table: Table) -> dict[str, object]:
             columns[i].what = f"lists of {' x '.join(map(str, shape))}"
     json.update(files=len(table.paths), samples=rows)
     lines.append(f"{rows} rows in {len(table.paths)} {'file' if len(table.paths) == 1 else 'files'}")
-    if ragged:
-        json["ragged"] = ragged
-        lines.append(f"{ragged} rows with another number of fields than the header")
     of = json["columns"] = {}
     for i, (name, column) in enumerate(zip(table.columns, columns)):
         of[name or f"column {i + 1}"] = column.json()  # type: ignore[index]
         lines.append(f"{name or f'(column {i + 1})'}: {column.text()}")
-    return {"json": json, "lines": lines, "broken": ragged}
+    warnings = [f"{ragged} of {rows + ragged} rows are left out, the first: {first}"] if ragged else []
+    return {"json": json, "lines": lines, "warnings": warnings}

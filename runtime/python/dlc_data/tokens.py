@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from dlc_data.output import Progress, Workplace
 WINDOW = 1 << 18  # characters that are encoded at once
 OVERLAP = 1 << 12  # characters that two windows have in common
 AGREEING = 24  # tokens on both sides of a place where windows are joined
+BYTE = re.compile("<0x[0-9A-Fa-f]{2}>")
 AT_ONCE = 16  # windows, or thousands of lines, for all cores
 
 
@@ -34,7 +36,9 @@ class Vocabulary:
             raise DataError(f"'{path}': is no JSON") from None
         try:
             self.tokenizer = Tokenizer.from_file(path)
-        except Exception as error:  # what the package raises is no class of its own
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # what the package raises is no class of its own, or a panic
             raise DataError(f"'{path}': is no tokenizer that the package tokenizers knows: {error}") from None
         if getattr(self.tokenizer.model, "dropout", None):
             raise DataError(f"'{path}': its model's 'dropout' would give other tokens each time: remove it")
@@ -105,6 +109,10 @@ class Vocabulary:
     def name_of(self, token: int) -> str | None:
         name = self.tokenizer.id_to_token(token)
         return None if name is None else str(name)
+
+    def is_byte(self, token: int) -> bool:
+        """Whether it is <0x00> to <0xFF>, of which the decoder joins runs."""
+        return "ByteFallback" in json.dumps(self.json.get("decoder")) and bool(BYTE.fullmatch(self.name_of(token) or ""))
 
     def special(self) -> list[int]:
         return sorted(i for i, token in self.tokenizer.get_added_tokens_decoder().items() if token.special)

@@ -116,7 +116,7 @@ Result<Written> write(Generator &generator, std::vector<int64_t> tokens,
                       const Vocabulary &vocabulary,
                       const std::set<int64_t> &ends) {
   Vocabulary::Stream stream(vocabulary, arguments.ids);
-  stream.skip(tokens);
+  DLC_TRY(stream.skip(tokens));
   Written written;
   bool isFull = false;
   for (; written.tokens < arguments.tokens; ++written.tokens) {
@@ -137,10 +137,12 @@ Result<Written> write(Generator &generator, std::vector<int64_t> tokens,
     if (arguments.tokenizer == "bytes" && token > 255)
       return failed("the model gives token {}, which is no byte", token);
     tokens.push_back(token);
-    printText(stream.add(token));
+    DLC_ASSIGN(const std::string text, stream.add(token));
+    printText(text);
     flushOutput();
   }
-  printText(stream.finish() + "\n");
+  DLC_ASSIGN(const std::string rest, stream.finish());
+  printText(rest + "\n");
   return written;
 }
 
@@ -165,9 +167,13 @@ Status generate(const GenerateArguments &arguments) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
+  std::string why;
+  if (written.end) {
+    DLC_ASSIGN(const std::string end, vocabulary.nameOf(*written.end));
+    why = "; ended by " + end;
+  }
   info("{} tokens, {:.1f} a second{}", written.tokens,
-       double(written.tokens) / std::max(seconds, 1e-9),
-       written.end ? "; ended by " + vocabulary.nameOf(*written.end) : "");
+       double(written.tokens) / std::max(seconds, 1e-9), why);
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/base/options/OptionTable.h"
+#include "tools/dlc/generate/Utf8.h"
 
 #include <algorithm>
 
@@ -33,6 +34,12 @@ bool isNumber(const std::string &word) {
   });
 }
 
+Result<std::string> textIn(const Result<Json> &answer) {
+  if (!answer)
+    return answer.status();
+  return answer->is_string() ? answer->get<std::string>() : "";
+}
+
 } // namespace
 
 Result<Vocabulary> Vocabulary::open(const std::string &tokenizer) {
@@ -40,98 +47,101 @@ Result<Vocabulary> Vocabulary::open(const std::string &tokenizer) {
   vocabulary.isBytes_ = tokenizer == "bytes";
   if (tokenizer.empty() || vocabulary.isBytes_)
     return vocabulary;
-  DLC_ASSIGN(vocabulary.tokenizer_, Tokenizer::open(tokenizer));
-  DLC_ASSIGN(vocabulary.decoder_, TokenDecoder::open(tokenizer));
+  DLC_ASSIGN(vocabulary.program_, TextProgram::start(tokenizer));
   return vocabulary;
+}
+
+// -1 for what has none.
+Result<std::vector<int64_t>> Vocabulary::idsOf(const Json &question) const {
+  DLC_ASSIGN(const Json answer, program_->ask(question, "ids"));
+  std::vector<int64_t> ids;
+  for (const Json &id : answer)
+    ids.push_back(id.is_number_unsigned() ? id.get<int64_t>() : -1);
+  return ids;
 }
 
 Result<std::vector<int64_t>> Vocabulary::encode(std::string_view prompt,
                                                 bool begins) const {
-  std::vector<int64_t> tokens;
-  if (begins && !tokenizer_)
+  if (begins && !program_)
     return usageError("--special-tokens needs --tokenizer=tokenizer.json");
-  if (begins) {
-    DLC_TRY(tokenizer_->special().status);
-    const auto &before = tokenizer_->special().before;
-    tokens.assign(before.begin(), before.end());
+  if (program_) {
+    if (!isUtf8(prompt))
+      return failed("the prompt is no UTF-8");
+    return idsOf({{"encode", prompt}, {"begins", begins}});
   }
-  if (tokenizer_) {
-    auto text = tokenizer_->encode(prompt);
-    if (!text)
-      return text.status().withContext("the prompt");
-    tokens.insert(tokens.end(), text->begin(), text->end());
-  } else if (isBytes_) {
-    for (const char c : prompt)
-      tokens.push_back(uint8_t(c));
-  } else {
+  if (!isBytes_)
     return numbersIn(prompt);
-  }
+  std::vector<int64_t> tokens;
+  for (const char c : prompt)
+    tokens.push_back(uint8_t(c));
   return tokens;
 }
 
 Result<std::set<int64_t>>
 Vocabulary::endsOf(const std::vector<std::string> &words) const {
   std::set<int64_t> ends;
-  if (words.empty() && decoder_)
-    for (const uint32_t token : decoder_->special())
-      if (token != decoder_->unknown())
-        ends.insert(token);
+  if (words.empty() && program_) {
+    DLC_ASSIGN(const auto special, idsOf({{"ends", true}}));
+    ends.insert(special.begin(), special.end());
+  }
   for (const std::string &word : words) {
     if (word == "none") {
       if (words.size() > 1)
         return usageError("--stop=none, and tokens that end the text");
       continue;
     }
-    const auto token = decoder_ ? decoder_->tokenOf(word) : std::nullopt;
-    if (token)
-      ends.insert(*token);
+    std::vector<int64_t> token = {-1};
+    if (program_ && isUtf8(word)) {
+      DLC_ASSIGN(token, idsOf({{"names", Json::array({word})}}));
+    }
+    if (!token.empty() && token[0] >= 0)
+      ends.insert(token[0]);
     else if (isNumber(word)) {
       DLC_ASSIGN(const int64_t number, parseCount(word, 0, INT32_MAX));
       ends.insert(number);
     } else
       return usageError("--stop: '{}' is no token{}", printable(word, 60),
-                        decoder_ ? " of the tokenizer"
+                        program_ ? " of the tokenizer"
                                  : "'s number, and there is no tokenizer");
   }
   return ends;
 }
 
-std::string Vocabulary::nameOf(int64_t token) const {
-  const std::string *text =
-      decoder_ ? decoder_->textOf(uint32_t(token)) : nullptr;
-  return text ? fmt::format("'{}' ({})", printable(*text, 60), token)
-              : std::to_string(token);
+Result<std::string> Vocabulary::nameOf(int64_t token) const {
+  if (!program_)
+    return std::to_string(token);
+  DLC_ASSIGN(const Json name, program_->ask({{"name", token}}, "name"));
+  return name.is_string()
+             ? fmt::format("'{}' ({})", printable(name.get<std::string>(), 60),
+                           token)
+             : std::to_string(token);
 }
 
 Vocabulary::Stream::Stream(const Vocabulary &vocabulary, bool asNumbers)
-    : asNumbers_(asNumbers || (!vocabulary.decoder_ && !vocabulary.isBytes_)),
-      isBytes_(vocabulary.isBytes_) {
-  if (vocabulary.decoder_)
-    text_.emplace(*vocabulary.decoder_, true);
+    : asNumbers_(asNumbers || (!vocabulary.program_ && !vocabulary.isBytes_)),
+      isBytes_(vocabulary.isBytes_), program_(vocabulary.program_) {}
+
+Status Vocabulary::Stream::skip(const std::vector<int64_t> &tokens) {
+  return asNumbers_ || isBytes_
+             ? Status()
+             : program_->ask({{"skip", tokens}}, "skipped").status();
 }
 
-void Vocabulary::Stream::skip(const std::vector<int64_t> &tokens) {
-  for (const int64_t token : tokens)
-    if (text_)
-      text_->add(uint32_t(token));
-  if (text_)
-    text_->finish();
-}
-
-std::string Vocabulary::Stream::add(int64_t token) {
+Result<std::string> Vocabulary::Stream::add(int64_t token) {
   if (asNumbers_)
     return std::exchange(isFirst_, false) ? std::to_string(token)
                                           : fmt::format(" {}", token);
   if (!isBytes_)
-    return text_->add(uint32_t(token));
+    return textIn(program_->ask({{"push", token}}, "text"));
   bytes_ += char(token); // what is above 255 is refused by the command
   return takeUtf8(bytes_, false);
 }
 
-std::string Vocabulary::Stream::finish() {
+Result<std::string> Vocabulary::Stream::finish() {
   if (asNumbers_)
-    return {};
-  return isBytes_ ? takeUtf8(bytes_, true) : text_->finish();
+    return std::string();
+  return isBytes_ ? Result<std::string>(takeUtf8(bytes_, true))
+                  : textIn(program_->ask({{"finish", true}}, "text"));
 }
 
 } // namespace dlc::tool

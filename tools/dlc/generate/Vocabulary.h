@@ -2,8 +2,7 @@
 // What tokens are to a reader: text by a tokenizer, bytes, or numbers.
 #pragma once
 
-#include "runtime/data/text/TokenDecoder.h"
-#include "runtime/data/text/Tokenizer.h"
+#include "runtime/data/spool/TextProgram.h"
 
 #include <set>
 
@@ -11,8 +10,8 @@ namespace dlc::tool {
 
 class Vocabulary {
 public:
-  // `tokenizer`: a tokenizer.json; "bytes": each token is a byte; empty: tokens
-  // are numbers.
+  // `tokenizer`: a tokenizer.json, which dlc-data reads; "bytes": each token is
+  // a byte; empty: tokens are numbers.
   static Result<Vocabulary> open(const std::string &tokenizer);
 
   // Tokens of a prompt; numbers are apart by white space or commas.
@@ -25,27 +24,28 @@ public:
   Result<std::set<int64_t>> endsOf(const std::vector<std::string> &words) const;
 
   // "'</s>' (2)"
-  std::string nameOf(int64_t token) const;
+  Result<std::string> nameOf(int64_t token) const;
 
   // What is printed for tokens that come one by one, whole characters.
   class Stream {
   public:
     Stream(const Vocabulary &vocabulary, bool asNumbers);
     // What was read before. Nothing of it is printed.
-    void skip(const std::vector<int64_t> &tokens);
-    std::string add(int64_t token);
-    std::string finish();
+    Status skip(const std::vector<int64_t> &tokens);
+    Result<std::string> add(int64_t token);
+    Result<std::string> finish();
 
   private:
     bool asNumbers_, isBytes_, isFirst_ = true;
-    std::optional<TokenDecoder::Stream> text_;
+    std::shared_ptr<TextProgram> program_;
     std::string bytes_;
   };
 
 private:
+  Result<std::vector<int64_t>> idsOf(const Json &question) const;
+
   bool isBytes_ = false;
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::shared_ptr<const TokenDecoder> decoder_;
+  std::shared_ptr<TextProgram> program_; // null: none is needed
 };
 
 } // namespace dlc::tool

@@ -8,15 +8,17 @@
 #include "runtime/base/files/Files.h"
 #include "runtime/base/numbers/Checked.h"
 #include "runtime/base/numbers/FloatCast.h"
+#include "runtime/base/process/Log.h"
 #include "runtime/base/process/Parallel.h"
 #include "runtime/data/Convert.h"
 #include "runtime/data/Range.h"
 #include "runtime/data/Source.h"
 #include "runtime/data/pictures/Folder.h"
 #include "runtime/data/pictures/Picture.h"
+#include "runtime/data/pictures/PictureSource.h"
 #include "runtime/data/shards/Shards.h"
-#include "runtime/data/tables/Table.h"
-#include "runtime/data/text/TextFiles.h"
+#include "runtime/data/spool/TableSource.h"
+#include "runtime/data/spool/TextFiles.h"
 #include "runtime/data/tokens/TokenFile.h"
 
 #include <algorithm>
@@ -183,27 +185,57 @@ Status reportArrays(const std::string &path, DataReport &report) {
   return {};
 }
 
+//===--- tables -----------------------------------------------------------===//
+
+Result<OrderedJson> parseSurvey(const std::string &text) {
+  OrderedJson json = OrderedJson::parse(text, nullptr, false);
+  return json.is_object() ? Result<OrderedJson>(std::move(json))
+                          : failed("dlc-data says '{}'", printable(text, 100));
+}
+
+// What dlc-data has found in the columns.
+Status reportTable(const OrderedJson &survey, DataReport &report) {
+  if (!survey.contains("lines") || !survey.contains("json"))
+    return failed("dlc-data says nothing of the columns");
+  report.json.update(survey["json"]);
+  for (const OrderedJson &line : survey["lines"])
+    if (line.is_string())
+      report.line("  {}", printable(line.get<std::string>()));
+  for (const OrderedJson &text : survey.value("warnings", OrderedJson::array()))
+    if (text.is_string())
+      warning("{}", text.get<std::string>());
+  return {};
+}
+
 //===--- tokens -----------------------------------------------------------===//
 
-Status reportTokens(const DataArguments &arguments, DataReport &report) {
-  DLC_ASSIGN(const auto paths, expandRange(arguments.path));
+void reportLists(const TokenLists &lists, DataReport &report) {
   int64_t count = 0, most = 0;
   std::vector<int64_t> some(1 << 16);
-  for (const std::string &path : paths) {
-    DLC_ASSIGN(const TokenFile file,
-               TokenFile::open(path, tokenWidthFrom(arguments.tokens)));
-    for (int64_t at = 0; at < file.count(); at += int64_t(some.size())) {
-      const int64_t part = std::min(int64_t(some.size()), file.count() - at);
-      file.read(at, part, some.data());
+  for (const auto &list : lists) {
+    for (int64_t at = 0; at < list->count(); at += int64_t(some.size())) {
+      const int64_t part = std::min(int64_t(some.size()), list->count() - at);
+      list->read(at, part, some.data());
       most =
           std::max(most, *std::max_element(some.begin(), some.begin() + part));
     }
-    count += file.count();
+    count += list->count();
   }
-  report.json["files"] = paths.size();
+  report.json["files"] = lists.size();
   report.json["tokens"] = count, report.json["largest"] = most;
-  report.line("  {} tokens in {} {}, the largest is {}", count, paths.size(),
-              paths.size() == 1 ? "file" : "files", most);
+  report.line("  {} tokens in {} {}, the largest is {}", count, lists.size(),
+              lists.size() == 1 ? "file" : "files", most);
+}
+
+Status reportTokens(const DataArguments &arguments, DataReport &report) {
+  DLC_ASSIGN(const auto paths, expandRange(arguments.path));
+  TokenLists lists;
+  for (const std::string &path : paths) {
+    DLC_ASSIGN(TokenFile file,
+               TokenFile::open(path, tokenWidthFrom(arguments.tokens)));
+    lists.push_back(std::make_shared<const TokenFile>(std::move(file)));
+  }
+  reportLists(lists, report);
   return {};
 }
 
@@ -221,20 +253,24 @@ Status fill(const DataArguments &arguments, DataReport &report) {
   options.tokenizer = arguments.tokenizer;
   if (isText(path, options)) {
     begin("text", "text");
-    return reportText(path, arguments.tokenizer, report);
+    DLC_ASSIGN(const auto lists, tokensOfText(path, options));
+    reportLists(lists, report);
+    return {};
   }
   if (isTable(path)) {
-    DLC_ASSIGN(const auto pictures, picturesOfTable(path));
-    if (pictures) {
-      begin("table", "a table of pictures");
-      reportPictures(*pictures, report);
-      return {};
+    DLC_ASSIGN(const std::string said,
+               surveyTable(path, arguments.badSamples == "skip"
+                                     ? BadSamples::Skip
+                                     : BadSamples::Error));
+    DLC_ASSIGN(const OrderedJson survey, parseSurvey(said));
+    if (!survey.value("pictures", false)) {
+      begin("table", "a table");
+      return reportTable(survey, report);
     }
-    begin("table", "a table");
-    return reportTable(path,
-                       arguments.badSamples == "skip" ? BadSamples::Skip
-                                                      : BadSamples::Error,
-                       report);
+    begin("table", "a table of pictures");
+    DLC_ASSIGN(const auto pictures, picturesOfTable(path));
+    reportPictures(*pictures, report);
+    return {};
   }
   if (isShards(path)) {
     DLC_ASSIGN(const auto pictures, openShards(path));
@@ -271,8 +307,7 @@ Status inspectData(const DataArguments &arguments) {
 } // namespace
 
 void addData(CommandLine &line) {
-  CLI::App *data =
-      line.app.add_subcommand("data", "look at data, tokenize text");
+  CLI::App *data = line.app.add_subcommand("data", "look at data");
   data->require_subcommand(1);
   auto arguments = std::make_shared<DataArguments>();
   CLI::App *inspect = data->add_subcommand(
@@ -300,7 +335,6 @@ void addData(CommandLine &line) {
     line.chosen = [arguments] { return report(inspectData(*arguments)); };
   });
   addPreview(line, *data);
-  addTokenize(line, *data);
 }
 
 } // namespace dlc::tool

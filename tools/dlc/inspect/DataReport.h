@@ -5,8 +5,6 @@
 #include "tools/dlc/Commands.h"
 
 #include "runtime/base/Json.h"
-#include "runtime/data/SampleOptions.h"
-#include "runtime/data/pictures/PictureSource.h"
 
 #include <fmt/format.h>
 
@@ -28,19 +26,6 @@ struct DataReport {
   }
 };
 
-// A table's rows and columns: what is in each, and how often nothing. An error
-// for rows that cannot be split, unless they are left out.
-Status reportTable(const std::string &path, BadSamples bad, DataReport &report);
-
-// A table's pictures; null: it has none.
-Result<std::shared_ptr<const Pictures>>
-picturesOfTable(const std::string &path);
-
-// Text's tokens.
-Status reportText(const std::string &path, const std::string &tokenizer,
-                  DataReport &report);
-
-void addTokenize(CommandLine &line, CLI::App &data);
 void addPreview(CommandLine &line, CLI::App &data);
 
 } // namespace dlc::tool

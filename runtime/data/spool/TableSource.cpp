@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/spool/TableSource.h"
+
+#include "runtime/base/Json.h"
+#include "runtime/base/files/CacheFolder.h"
+#include "runtime/base/files/Files.h"
+#include "runtime/base/files/Safetensors.h"
+#include "runtime/base/numbers/Hash.h"
+#include "runtime/base/process/Log.h"
+#include "runtime/base/process/Parallel.h"
+#include "runtime/data/DataHash.h"
+#include "runtime/data/Range.h"
+#include "runtime/data/spool/Spool.h"
+#include "runtime/data/spool/SpooledPictures.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace dlc {
+namespace {
+
+// Files of what `path` names.
+Result<std::vector<std::string>> filesOfTable(const std::string &path) {
+  std::vector<std::string> files;
+  for (size_t at = 0; at != path.npos;) {
+    const size_t end = exists(path) ? path.npos : path.find(',', at);
+    DLC_ASSIGN(const auto some, expandRange(path.substr(at, end - at)));
+    files.insert(files.end(), some.begin(), some.end());
+    at = end == path.npos ? end : end + 1;
+  }
+  return files;
+}
+
+std::string wordOf(BadSamples bad) {
+  return bad == BadSamples::Skip ? "--bad-samples=skip" : "--bad-samples=error";
+}
+
+// What dlc-data is asked of a table. Any thread may ask.
+class TableFiles {
+public:
+  static Result<std::shared_ptr<const TableFiles>>
+  open(const std::string &path, const std::string &columns) {
+    auto table = std::make_shared<TableFiles>();
+    table->path_ = path, table->columns_ = columns;
+    DLC_ASSIGN(table->files_, filesOfTable(path));
+    for (const std::string &file : table->files_) {
+      DLC_ASSIGN(const MappedFile mapped, MappedFile::open(file));
+      table->bytes_ += mapped.size();
+    }
+    return table;
+  }
+
+  const std::string &path() const { return path_; }
+  const std::vector<std::string> &files() const { return files_; }
+
+  Result<std::string> hash(int threads) const {
+    const std::lock_guard lock(mutex_);
+    if (hash_.empty()) {
+      DLC_ASSIGN(const auto all, hashesOfData(files_, threads));
+      hash_ = sha256(std::as_bytes(std::span(all)));
+    }
+    return hash_;
+  }
+
+  Result<std::shared_ptr<const SpooledFile>>
+  ask(const std::string &command, std::string ending,
+      std::vector<std::string> words = {}) const {
+    SpoolJob job{.data = path_,
+                 .command = command,
+                 .words = std::move(words),
+                 .places = {"--name=" + path_},
+                 .files = files_,
+                 .content = "",
+                 .ending = std::move(ending),
+                 .bytes = bytes_};
+    DLC_ASSIGN(job.content, hash(coresOfProcess()));
+    job.words.push_back("--columns=" + columns_);
+    return spool(cacheFolder(""), job);
+  }
+
+  Result<std::string> askText(const std::string &command,
+                              std::vector<std::string> words = {}) const {
+    DLC_ASSIGN(const auto file, ask(command, ".json", std::move(words)));
+    return readFile(file->path());
+  }
+
+private:
+  std::string path_, columns_;
+  std::vector<std::string> files_;
+  uint64_t bytes_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::string hash_;
+};
+
+Result<std::vector<std::string>> stringsIn(const std::string &text) {
+  DLC_ASSIGN(const Json json, parseJson(text));
+  std::vector<std::string> strings;
+  for (const Json &entry : json)
+    if (entry.is_string())
+      strings.push_back(entry.get<std::string>());
+  return strings;
+}
+
+// Arrays that dlc-data has written.
+class MadeTable final : public SourceOver {
+public:
+  static Result<std::shared_ptr<const MadeTable>>
+  make(std::shared_ptr<const TableFiles> files, const SampleOptions &options,
+       std::span<const SampleInput> inputs) {
+    std::vector<std::string> words = {"--classes=" +
+                                          dumpJson(Json(options.classes)),
+                                      wordOf(options.badSamples)};
+    Json asked = Json::array();
+    for (const SampleInput &input : inputs)
+      asked.push_back({{"key", input.key},
+                       {"shape", input.shape},
+                       {"label", input.isLabel}});
+    if (!inputs.empty())
+      words.push_back("--inputs=" + dumpJson(asked));
+    DLC_ASSIGN(auto made, files->ask("rows", ".safetensors", std::move(words)));
+    DLC_ASSIGN(auto arrays, openSource(made->path(), {}));
+    auto table = std::make_shared<MadeTable>(std::move(arrays));
+    table->files_ = std::move(files), table->made_ = std::move(made);
+    DLC_ASSIGN(const SafetensorsFile file,
+               SafetensorsFile::open(table->made_->path()));
+    const auto listOf = [&](const char *key) {
+      const auto found = file.metadata().find(key);
+      return stringsIn(found == file.metadata().end() ? "[]" : found->second);
+    };
+    DLC_ASSIGN(table->classes_, listOf("classes"));
+    DLC_ASSIGN(const auto warnings, listOf("warnings"));
+    for (const std::string &text : warnings)
+      warning("'{}': {}", table->name(), text);
+    return table;
+  }
+
+  explicit MadeTable(std::shared_ptr<const Source> arrays)
+      : SourceOver(std::move(arrays)) {}
+
+  std::string name() const override { return files_->path(); }
+  std::vector<std::string> classes() const override { return classes_; }
+  Result<std::string> hash(int threads) const override {
+    return files_->hash(threads);
+  }
+  Result<bool> isHash(const std::string &hash,
+                      const std::string &own) const override {
+    return hash == own;
+  }
+
+private:
+  std::shared_ptr<const TableFiles> files_;
+  std::shared_ptr<const SpooledFile> made_;
+  std::vector<std::string> classes_;
+};
+
+// A table whose arrays are made when somebody asks for some.
+class TableSource final : public Source {
+public:
+  TableSource(std::shared_ptr<const TableFiles> files,
+              std::vector<std::string> keys, SampleOptions options)
+      : files_(std::move(files)), keys_(std::move(keys)),
+        options_(std::move(options)) {}
+
+  std::string name() const override { return files_->path(); }
+  std::vector<std::string> keys() const override { return keys_; }
+  Result<Array> head(const std::string &key) const override {
+    DLC_ASSIGN(const auto table, made());
+    return table->has(key) ? table->head(key) : noSuchArray(*this, key);
+  }
+  Result<std::shared_ptr<const RowReader>>
+  rows(const std::string &key) const override {
+    DLC_ASSIGN(const auto table, made());
+    return table->has(key) ? table->rows(key) : noSuchArray(*this, key);
+  }
+  Result<std::shared_ptr<const Source>>
+  shaped(std::span<const SampleInput> inputs,
+         const SampleOptions &options) const override {
+    DLC_ASSIGN(auto made, MadeTable::make(files_, options, inputs));
+    return std::shared_ptr<const Source>(std::move(made));
+  }
+  std::vector<std::string> classes() const override {
+    const std::lock_guard lock(mutex_);
+    return made_ ? made_->classes() : std::vector<std::string>();
+  }
+  Result<std::string> hash(int threads) const override {
+    return files_->hash(threads);
+  }
+
+private:
+  Result<std::shared_ptr<const MadeTable>> made() const {
+    const std::lock_guard lock(mutex_);
+    if (!made_) {
+      DLC_ASSIGN(made_, MadeTable::make(files_, options_, {}));
+    }
+    return made_;
+  }
+
+  std::shared_ptr<const TableFiles> files_;
+  std::vector<std::string> keys_;
+  SampleOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const MadeTable> made_; // null: not yet
+};
+
+Result<std::shared_ptr<const Pictures>>
+openPictures(const std::shared_ptr<const TableFiles> &files) {
+  DLC_ASSIGN(auto made, files->ask("rows", ".safetensors"));
+  DLC_ASSIGN(auto hash, files->hash(coresOfProcess()));
+  return spooledPictures(std::move(made), files->path(), files->files(),
+                         std::move(hash));
+}
+
+} // namespace
+
+bool isTable(const std::string &path) {
+  constexpr std::string_view kEndings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz",
+                                           ".parquet"};
+  return std::any_of(
+      std::begin(kEndings), std::end(kEndings),
+      [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+Result<std::shared_ptr<const Source>> openTable(const std::string &path,
+                                                const SampleOptions &options) {
+  DLC_ASSIGN(const auto files, TableFiles::open(path, options.columns));
+  DLC_ASSIGN(const std::string text, files->askText("columns"));
+  DLC_ASSIGN(const Json said, parseJson(text));
+  if (said.value("pictures", false)) {
+    DLC_ASSIGN(auto pictures, openPictures(files));
+    return pictureSource(std::move(pictures), options.badSamples);
+  }
+  DLC_ASSIGN(auto keys, stringsIn(dumpJson(said.value("keys", Json::array()))));
+  return std::make_shared<const TableSource>(files, std::move(keys), options);
+}
+
+Result<std::string> surveyTable(const std::string &path, BadSamples bad) {
+  DLC_ASSIGN(const auto files, TableFiles::open(path, ""));
+  return files->askText("inspect", {wordOf(bad)});
+}
+
+Result<std::shared_ptr<const Pictures>>
+picturesOfTable(const std::string &path) {
+  DLC_ASSIGN(const auto files, TableFiles::open(path, ""));
+  return openPictures(files);
+}
+
+} // namespace dlc
