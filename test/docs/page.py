@@ -57,6 +57,13 @@ def all_flags(*command):
     return flags_of(*command).union({"--version"}, *(all_flags(*command, name) for name in commands_below(*command)))
 
 
+@functools.lru_cache(None)
+def data_flags():
+    """Those of dlc-data."""
+    commands = ("rows", "columns", "inspect", "tokens", "text", "chat")
+    return set(FLAG.findall("".join(dlc.dlc_data(command, "--help")[0] for command in commands)))
+
+
 def matches(shown, printed):
     """Whether the lines of `shown` are among those of `printed`, in order; gives the first that is not."""
     lines = iter(printed.splitlines())
@@ -151,7 +158,7 @@ class Page:
                 if OTHERS.match(code):
                     continue
                 for flag in FLAG.findall(code):
-                    if flag not in all_flags():
+                    if flag not in all_flags() | data_flags():
                         raise Wrong(f"no command has {flag}, in: {line}")
 
     def check_links(self):
