@@ -20,6 +20,14 @@ constexpr Warning kWarnings[] = {
      "the exporter folded functions of parameters that cannot be undone; what "
      "they gave trains as it is: ",
      ". To train the parameters, export with "},
+    {"apart",
+     "parts of one parameter that hold the same numbers train as different "
+     "parts of it: ",
+     ". If the source reads one of them several times, export with "},
+    {"overlapping",
+     "parts of one parameter that have elements in common, each a tensor of "
+     "its own in the file, are not trained: ",
+     ". To train the parameter, export with "},
     {"lost", "parameters of the source that the file does not have: ",
      ". They cannot be trained. If the model uses them, the exporter folded "
      "them away: export with "},
@@ -54,6 +62,10 @@ constexpr Warning kWarnings[] = {
      "tensors that are trained, as nothing but the name says that they are "
      "buffers: ",
      ". Those that are need ", "--freeze=REGEX, which they match"},
+    {"by role",
+     "tensors that the file does not call parameters or buffers are trained, "
+     "as products and sums read them: ",
+     ". Those that are buffers need ", "--freeze=REGEX, which they match"},
     {"straight through",
      "sums x + (q - x), which is q, are read as the straight-through "
      "estimators that they look like, whose detach() an exporter drops; "
@@ -85,10 +97,11 @@ std::string listed(const std::vector<std::string> &names) {
 bool isOfTraining(const Decision &decision) {
   return decision.kind == "padding" || decision.kind == "zero row" ||
          decision.kind == "fixed" || decision.kind == "kept" ||
-         decision.kind == "trained" || decision.kind == "fresh" ||
-         decision.kind == "by names" || decision.kind == "number" ||
-         decision.kind == "untied" || decision.kind == "own" ||
-         decision.kind == "straight through" || decision.kind == "detached";
+         decision.kind == "trained" || decision.kind == "by role" ||
+         decision.kind == "fresh" || decision.kind == "by names" ||
+         decision.kind == "number" || decision.kind == "untied" ||
+         decision.kind == "own" || decision.kind == "straight through" ||
+         decision.kind == "detached";
 }
 
 } // namespace

@@ -115,10 +115,15 @@ private:
                  [&](const std::string &source) {
                    return work.notes.isParameterTarget(source);
                  });
+    const auto cuts = [](const std::string &value) {
+      return kCutters.count(operatorOf(value)) > 0;
+    };
     if (!parameters.empty())
       work.sources[name] = {
-          parameters, std::any_of(sources.begin(), sources.end(), computes) ||
-                          isStandardised(name, sources)};
+          parameters,
+          std::any_of(sources.begin(), sources.end(), computes) ||
+              isStandardised(name, sources),
+          cuts(name) || std::any_of(sources.begin(), sources.end(), cuts)};
     if (!sources.empty() && parameters.empty() && !mayBeMerged(name)) {
       work.file.roles[name] = Role::Constant;
       if (edit.weight(name)->elements() > 1)

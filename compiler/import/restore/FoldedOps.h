@@ -19,6 +19,9 @@ inline const std::set<std::string> kRepeaters = {
 /// They take rows of a table.
 inline const std::set<std::string> kLookups = {"embedding", "gather", "index",
                                                "index_select"};
+/// They take a part of a tensor, each of those at a place of its own.
+inline const std::set<std::string> kCutters = {"chunk", "narrow", "select",
+                                               "slice", "split",  "unbind"};
 /// Each element is one of the parameter's, each of those at most once: training
 /// the result is training the parameter.
 inline const std::set<std::string> kMovers = {

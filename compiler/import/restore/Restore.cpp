@@ -23,6 +23,12 @@ void setRoles(Restoring &work) {
       continue;
     work.file.roles[name] = origin.buffer ? Role::Constant : Role::Param;
   }
+  // Those that no call names, such as what is split in parts.
+  for (const std::string &name : work.edit.initializers())
+    if (work.notes.isParameterTarget(name))
+      work.file.roles.try_emplace(name, Role::Param);
+    else if (work.notes.bufferTargets().count(name))
+      work.file.roles.try_emplace(name, Role::Constant);
 }
 
 } // namespace
@@ -35,11 +41,13 @@ Restoring::Restoring(OnnxFile &file)
   });
 }
 
-std::set<std::string> Restoring::candidates(const Origin &origin) {
+std::set<std::string>
+Restoring::candidates(const Origin &origin,
+                      const std::set<std::string> &among) {
   std::set<std::string> found;
-  if (!spend(unnamed.size() * origin.scopes.size()))
+  if (!spend(among.size() * origin.scopes.size()))
     return found;
-  for (const std::string &parameter : unnamed) {
+  for (const std::string &parameter : among) {
     size_t dot = parameter.rfind('.');
     std::string module =
         dot == std::string::npos ? "" : parameter.substr(0, dot);

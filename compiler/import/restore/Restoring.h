@@ -34,6 +34,7 @@ struct Origin {
 struct FoldedSources {
   std::set<std::string> parameters; // by the module's names
   bool computes = false; // not only by operators that move, repeat or create
+  bool isPart = false;   // by one that cuts something in parts
 };
 
 /// The parts of the work; each adds to the same state.
@@ -57,7 +58,11 @@ struct Restoring {
     file.decisions.push_back({tensor, kind, std::move(text), warn});
   }
   /// The unnamed parameters of the modules that read a tensor.
-  std::set<std::string> candidates(const Origin &origin);
+  std::set<std::string> candidates(const Origin &origin) {
+    return candidates(origin, unnamed);
+  }
+  std::set<std::string> candidates(const Origin &origin,
+                                   const std::set<std::string> &among);
   /// A tool that keeps no notes fused nodes after the exporter.
   bool isFused() const;
   /// Charges the import's budget; false, and `problem`, once it is used up.

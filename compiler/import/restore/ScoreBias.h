@@ -2,9 +2,13 @@
 // What is added to scores before a Softmax: a mask, or numbers that may have
 // been learned.
 #pragma once
+#include "compiler/import/file/GraphEdit.h"
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace dlc::import {
@@ -38,5 +42,28 @@ inline bool mayBeLearned(const std::vector<int64_t> &shape,
   return !std::all_of(values.begin(), values.end(),
                       [](float value) { return value == 0 || value <= -1e4F; });
 }
+
+/// A bias of scores that was gathered from a table of `rows` rows: [1, H, N,
+/// N], of which equal vectors along H are one row.
+struct ScoreTable {
+  int64_t rows = 0;
+  std::string bytes;
+  std::vector<int64_t> index; // the row of each of N, N
+};
+/// Nothing where no two vectors are equal.
+std::optional<ScoreTable> scoreTableOf(const Weight &bias);
+
+/// Which values are nothing but added to scores before a Softmax, further
+/// arrangements and limits aside. Each is looked at once.
+class ScoreReaders {
+public:
+  explicit ScoreReaders(const GraphEdit &edit) : edit(edit) {}
+  bool haveAll(const std::string &value, int depth = 0);
+
+private:
+  bool isOne(const Use &use, int depth);
+  const GraphEdit &edit;
+  std::unordered_map<std::string, bool> known;
+};
 
 } // namespace dlc::import

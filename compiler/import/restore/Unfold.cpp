@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/import/file/Conventions.h"
 #include "compiler/import/restore/FoldedOps.h"
 #include "compiler/import/restore/Layers.h"
 #include "compiler/import/restore/Restoring.h"
 #include "compiler/import/restore/ScoreBias.h"
+#include "compiler/import/restore/parts/NormScales.h"
+#include "compiler/import/restore/parts/Pieces.h"
 #include "compiler/import/tensor/Floats.h"
 #include "compiler/import/tensor/Slices.h"
 #include "onnx-ml.pb.h"
@@ -18,7 +21,8 @@ using Names = std::set<std::string>;
 
 class Unfolder {
 public:
-  explicit Unfolder(Restoring &work) : work(work), edit(work.edit) {
+  explicit Unfolder(Restoring &work)
+      : work(work), edit(work.edit), pieces(findPieces(work)) {
     if (edit.graph.input_size()) {
       const auto &shape = edit.graph.input(0).type().tensor_type().shape();
       if (shape.dim_size()) {
@@ -63,6 +67,7 @@ private:
     std::string op;        // that made it in the source, "" if unknown
     Names candidates;      // parameters of the source that it may come from
     bool computed = false; // by layers that these are of
+    bool given = false;    // the file says what it was folded from
   };
 
   static bool isMoved(const Folded &f) {
@@ -98,14 +103,28 @@ private:
     Folded folded{name, *weight, origin->second, op(name, origin->second),
                   work.candidates(origin->second)};
     settleLayers(folded);
-    // A view of a standardised weight is no view of the weight.
-    if (auto known = work.sources.find(name); known != work.sources.end() &&
-                                              known->second.computes &&
-                                              isMoved(folded)) {
-      folded.candidates = known->second.parameters;
-      folded.computed = true;
-    }
+    if (auto known = work.sources.find(name); known != work.sources.end())
+      settleSources(folded, known->second);
     return folded;
+  }
+
+  /// What the file says, also where another value has come from it before.
+  void settleSources(Folded &f, const FoldedSources &sources) const {
+    f.given = isMoved(f) || f.candidates.empty();
+    if (!f.given)
+      return;
+    f.candidates = sources.parameters;
+    f.computed = sources.computes || !isMoved(f);
+    if (!f.computed) // a view of a standardised weight is no view of the weight
+      settleLayers(f);
+  }
+
+  /// Its parameters are in the file, or found behind other values.
+  bool isElsewhere(const Folded &f) const {
+    return f.given && std::none_of(f.candidates.begin(), f.candidates.end(),
+                                   [&](const std::string &parameter) {
+                                     return work.unnamed.count(parameter);
+                                   });
   }
 
   /// The source's name of a value says more than the file's "val_83".
@@ -117,7 +136,7 @@ private:
   }
 
   void unfold(const Folded &f) {
-    bool scores = isOnlyAddedToScores(f.name);
+    bool scores = scoreReaders.haveAll(f.name);
     bool named = work.notes.hasSignature();
     if (scores && (f.candidates.empty() ||
                    isScoreMask(f.weight.shape, floatsOf(f.weight)))) {
@@ -136,11 +155,21 @@ private:
       return; // the rules of findRoles
     if (kCreators.count(f.op))
       return constant(f, fmt::format("made by {} in the source", f.op));
+    if (named && f.candidates.empty() && kCutters.count(f.op))
+      if (const Names parted = work.candidates(f.origin, cut); !parted.empty())
+        return untrained(f, parted);
     if (named && f.candidates.empty())
       return constant(f, "no parameter of the source is behind it");
-    if (f.weight.elements() < 2 && f.op != "exp") {
+    if (auto other = pieces.overlapping.find(f.name);
+        other != pieces.overlapping.end())
+      return overlapping(f, other->second);
+    if (f.computed && !isMoved(f) && isElsewhere(f))
+      return untrained(f, f.candidates);
+    const bool isPart = f.given && !f.computed;
+    if (f.weight.elements() < 2 && f.op != "exp" && !isPart) {
       if (!named || (f.op == "add" && undoAdd(f)))
         return; // the rules of findRoles
+      numbers.push_back(f);
       return constant(f, "a number");
     }
     if (scores && gatherTable(f))
@@ -161,6 +190,25 @@ private:
     work.file.roles[f.name] = Role::Constant;
     if (f.weight.elements() > 1)
       work.decide(f.name, kind, why);
+  }
+
+  void overlapping(const Folded &f, const std::string &other) {
+    const std::string &parameter = *f.candidates.begin();
+    claim(f);
+    work.file.roles[f.name] = Role::Constant;
+    work.decide(f.name, "overlapping",
+                fmt::format("a part of {}; {} has some of its elements, too",
+                            parameter, other),
+                true);
+  }
+
+  /// What its parameters may be trains without it.
+  void untrained(const Folded &f, const Names &parameters) {
+    work.file.roles[f.name] = Role::Constant;
+    work.decide(f.name, "untrained",
+                fmt::format("may be {} of {}, of which other values train",
+                            f.op.empty() ? "made" : f.op, among(parameters)),
+                true);
   }
 
   /// It trains as it is: as its parameter does if elements were only moved.
@@ -199,6 +247,8 @@ private:
 
   /// A parameter that is found is no candidate for others.
   void claim(const Folded &f) {
+    if (f.candidates.size() == 1 && kCutters.count(f.op))
+      cut.insert(*f.candidates.begin());
     if (f.candidates.size() == 1)
       work.unnamed.erase(*f.candidates.begin());
     else
@@ -207,12 +257,15 @@ private:
 
   /// The parameter's name if there is one candidate, else the folded value's.
   std::string stateName(const Folded &f) const {
-    bool single = f.candidates.size() == 1;
+    bool single = f.candidates.size() == 1 && !pieces.several.count(f.name);
     const std::string &name = single ? *f.candidates.begin() : f.name;
     return edit.unusedName(name) == name ? name : f.name;
   }
 
   void warnLost() {
+    for (const Folded &number : numbers)
+      if (isElsewhere(number))
+        untrained(number, number.candidates);
     for (const std::string &name : guessed)
       work.unnamed.erase(name);
     for (const std::string &name : work.unnamed)
@@ -224,35 +277,22 @@ private:
 
   //===--- what a value is ------------------------------------------------===//
 
-  bool isOnlyAddedToScores(const std::string &value, int depth = 0) {
-    if (depth > 8)
-      return false;
-    if (auto known = addedToScores.find(value); known != addedToScores.end())
-      return known->second;
-    auto uses = edit.uses(value);
-    bool all = !uses.empty();
-    for (size_t i = 0; i < uses.size() && all; ++i)
-      all = leadsToScores(uses[i], depth);
-    return addedToScores[value] = all;
-  }
-
-  bool leadsToScores(const Use &use, int depth) {
-    static const Names passes = {"Add",     "Cast",      "Reshape",  "Slice",
-                                 "Squeeze", "Unsqueeze", "Identity", "Expand",
-                                 "Where",   "Div",       "Clip",     "Max"};
-    const std::string &op = use.node->op_type();
-    if (op == "Softmax" || op == "LogSoftmax")
-      return depth > 0;
-    if (op == "Attention")
-      return use.slot == 3;
-    return passes.count(op) && use.node->output_size() == 1 &&
-           isOnlyAddedToScores(use.node->output(0), depth + 1);
+  /// A convolution's weight has no samples, whatever its size.
+  bool isOfLayer(const std::string &name) const {
+    static const Names open = {"MatMul", "Einsum", "Gather"};
+    const auto uses = edit.uses(name);
+    return std::any_of(uses.begin(), uses.end(), [](const Use &use) {
+      const std::string &op = use.node->op_type();
+      return op == "Gemm"
+                 ? use.slot == 1
+                 : !open.count(op) && isWeightOperand(*use.node, use.slot);
+    });
   }
 
   /// Equal numbers with a new dimension are a vector of as many, most often.
   bool hasBatch(const Folded &f) const {
     return batch > 1 && f.weight.shape.size() > 1 &&
-           f.weight.shape[0] == batch &&
+           f.weight.shape[0] == batch && !isOfLayer(f.name) &&
            (f.op != "unsqueeze" || !isSplat(f.weight));
   }
 
@@ -325,38 +365,17 @@ private:
     return target;
   }
 
-  /// A bias of scores that was gathered from a table: [1, H, N, N], of which
-  /// equal vectors along H are one row.
   bool gatherTable(const Folded &f) {
     const auto &shape = f.weight.shape;
-    if (shape.size() < 3 || isSplat(f.weight))
+    auto table = isSplat(f.weight) ? std::nullopt : scoreTableOf(f.weight);
+    if (!table)
       return false;
-    size_t size = sizeOf(f.weight.dtype);
-    size_t places = size_t(shape.end()[-1] * shape.end()[-2]);
-    size_t width = size_t(shape.end()[-3]);
-    if (size_t(f.weight.elements()) != places * width)
-      return false;
-    const char *data = static_cast<const char *>(f.weight.data);
-    std::unordered_map<std::string, int64_t> known;
-    std::vector<int64_t> index;
-    std::string table, row(width * size, '\0');
-    for (size_t place = 0; place < places; ++place) {
-      for (size_t h = 0; h < width; ++h)
-        std::memcpy(row.data() + h * size, data + (h * places + place) * size,
-                    size);
-      auto [it, added] = known.emplace(row, int64_t(known.size()));
-      if (added)
-        table += row;
-      index.push_back(it->second);
-    }
-    if (known.size() == places)
-      return false;
-    int64_t rows = int64_t(known.size());
-    replaceState(f, f.name, std::move(table), {rows, int64_t(width)});
+    const int64_t rows = table->rows;
+    replaceState(f, f.name, std::move(table->bytes), {rows, shape.end()[-3]});
     std::string gathered = edit.unusedName(f.name + "/rows"),
                 turned = edit.unusedName(f.name + "/transposed"),
                 value = edit.unusedName(f.name + "/reshaped");
-    edit.addNode("Gather", {f.name, edit.integers(index)}, gathered);
+    edit.addNode("Gather", {f.name, edit.integers(table->index)}, gathered);
     edit.addNode("Transpose", {gathered}, turned);
     edit.addNode("Reshape", {turned, edit.integers(shape)}, value);
     moveUses(f.name, f.name, value);
@@ -364,26 +383,6 @@ private:
                 fmt::format("{} rows gathered to [{}] from {}", rows,
                             fmt::join(shape, ", "), among(f.candidates)));
     return true;
-  }
-
-  /// The other factor is x / sqrt(...) or a norm's result.
-  bool scalesNorm(const Use &use) {
-    if (makers.empty())
-      for (const auto &node : edit.graph.node())
-        for (const std::string &output : node.output())
-          makers[output] = &node;
-    auto isMadeBy = [&](const std::string &value, const char *op) {
-      auto maker = makers.find(value);
-      return maker != makers.end() && maker->second->op_type() == op;
-    };
-    const std::string &factor = use.node->input(1 - use.slot);
-    if (isMadeBy(factor, "RMSNormalization"))
-      return true;
-    if (isMadeBy(factor, "Div"))
-      return isMadeBy(makers[factor]->input(1), "Sqrt");
-    return isMadeBy(factor, "Mul") &&
-           (isMadeBy(makers[factor]->input(0), "Reciprocal") ||
-            isMadeBy(makers[factor]->input(1), "Reciprocal"));
   }
 
   /// Gemma's 1 + weight: it scales something, and the source's text says which
@@ -400,7 +399,7 @@ private:
     const std::string &name = *f.candidates.begin();
     auto addend =
         work.notes.addend(*uses[0].node, name.substr(name.rfind('.') + 1));
-    if (work.notes.call(*uses[0].node).line.empty() && scalesNorm(uses[0]))
+    if (work.notes.call(*uses[0].node).line.empty() && norms.has(uses[0]))
       addend = 1;
     if (!addend)
       return false;
@@ -485,9 +484,11 @@ private:
 
   Restoring &work;
   GraphEdit &edit;
-  Names guessed;
-  std::unordered_map<std::string, const onnx::NodeProto *> makers;
-  std::unordered_map<std::string, bool> addedToScores;
+  Names guessed, cut;          // parameters; those that a part was found of
+  std::vector<Folded> numbers; // constants
+  NormScales norms{edit};
+  ScoreReaders scoreReaders{edit};
+  const Pieces pieces;
   int64_t batch = 0;
   bool dynamic = false;
 };

@@ -146,7 +146,7 @@ private:
     joinCalls(groups, order);
     size_t first = 0;
     for (size_t i = 0; i < order.size(); ++i)
-      if (groups[order[i]].origin.target == name)
+      if (groups[order[i]].origin.target == name || order[i] == "value " + name)
         first = i;
     for (size_t i = 0; i < order.size(); ++i) {
       Group &group = groups[order[i]];
@@ -215,6 +215,16 @@ private:
                 fmt::format("from {}, which the exporter merged it with "
                             "because their values are equal; {} '{}' reads it",
                             name, node.op_type(), base));
+    if (auto known = work.sources.find(name); known != work.sources.end() &&
+                                              known->second.isPart &&
+                                              group.origin.target.empty()) {
+      work.sources[part] = known->second;
+      work.decide(part, "apart",
+                  fmt::format("a part of {} in the source, like {}, which has "
+                              "the same numbers",
+                              *known->second.parameters.begin(), name),
+                  true);
+    }
     settle(part, name, group);
     work.file.partedFrom[part] = name;
     return {};
@@ -247,6 +257,8 @@ private:
         return {"target " + *target, origin};
       }
       origin.values.insert(*value);
+      if (isApart(name, *value, weight))
+        return {"value " + *value, origin};
       return {keyOfFolded(*value, origin, splat), origin};
     }
     if (work.notes.isFilledIn(*use.node, use.slot) && isSplat(name, weight)) {
@@ -271,6 +283,16 @@ private:
   bool isStatistic(const std::string &name, const Use &use) const {
     return use.node->op_type() == "BatchNormalization" && use.slot >= 3 &&
            work.notes.bufferTargets().count(name);
+  }
+
+  /// Parts of one parameter that have equal numbers only, or one number, are
+  /// most often different parts of a parameter that was made so.
+  bool isApart(const std::string &name, const std::string &value,
+               const Weight &weight) {
+    auto known = work.sources.find(name);
+    return known != work.sources.end() && known->second.isPart &&
+           !known->second.computes && operatorOf(value) == operatorOf(name) &&
+           (weight.elements() == 1 || isSplat(name, weight));
   }
 
   /// Folded values of different modules are apart if each may hold a parameter
