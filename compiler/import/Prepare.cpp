@@ -128,7 +128,8 @@ static void noteDoubts(OnnxFile &file,
   static const std::map<RoleDoubt, const char *> kinds = {
       {RoleDoubt::Values, "fixed"},
       {RoleDoubt::Use, "kept"},
-      {RoleDoubt::Name, "trained"}};
+      {RoleDoubt::Name, "trained"},
+      {RoleDoubt::Role, "by role"}};
   for (const auto &[name, found] : roles)
     if (auto kind = kinds.find(found.doubt); kind != kinds.end())
       file.decisions.push_back({name, kind->second, found.reason, true});

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 
 import dlc
 import numpy as np
@@ -114,11 +115,28 @@ class Constants(dlc.TestCase):
         np.testing.assert_allclose(np.load(self.path("y.npz"))["y"], found, rtol=1e-5, atol=1e-6)
 
     def test_names_as_spox_and_paddle_give_them(self):
+        self.same(*network("Constant_{}_output"))
         self.same(*network("conv2d_0.w_{}@0"))
 
     def test_some_of_them(self):
         nodes, weights = network()
-        self.same(nodes, weights, {"k", "ub", "var"})
+        self.same(nodes, weights, {"k", "wb", "var"})
+        self.assertNotIn("by its role alone", str(self.inspected()[0]))
+
+    def test_products_beside_initializers(self):
+        """A file that has both may have a fixed matrix in a node: a warning names what a product reads."""
+        nodes, weights = network()
+        artifact = self.path("m.dlc")
+        for constants, flags, warned in ({"u", "w"}, {}, True), ({"u", "w"}, {"freeze": "^u$"}, False), (set(weights), {}, False):
+            _, err = dlc.dlc("compile", save(self.path("m.onnx"), nodes, weights, constants), "-o", artifact, **TRAINING, **flags)
+            self.assertEqual(bool(re.search(r"are trained, as products and sums read them: 'u'\. .*--freeze=REGEX", err)), warned, err)
+            self.assertEqual("by its role alone" in self.inspected("m")[0]["u"][1], warned)
+
+    def test_a_choice_of_numbers_stays_known(self):
+        """The factor of a Resize, chosen of some by an index."""
+        nodes = [node("Gather", ["factors", "index"], "scales"), node("Resize", ["x", "", "scales"], "r"), node("Flatten", ["r"], "f"), node("MatMul", ["f", "w"], "y")]
+        weights = {"factors": np.float32([3, 2, 1]), "index": np.array([2, 2, 1, 1]), "w": np.random.default_rng(0).normal(size=[200, 3]).astype(np.float32)}
+        dlc.dlc("compile", save(self.path("m.onnx"), nodes, weights, {"factors", "index"}), "-o", self.path("m.dlc"), batch=BATCH)
 
     def test_forms(self):
         """Typed fields, lists of floats, old files whose initializers are inputs."""

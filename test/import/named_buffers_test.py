@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that are named as models name their buffers: which of them train, and what is said of it."""
 
+import json
 import os
 import re
 import sys
@@ -10,7 +11,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(__file__))
 import dlc
 import onnx
-from support import IMPORT, model, node, reasons, run, value
+from support import IMPORT, SIGNATURE, model, node, reasons, run, value
 
 
 class NamedBuffers(dlc.TestCase):
@@ -98,6 +99,75 @@ class NamedBuffers(dlc.TestCase):
         self.assertEqual(self.named(turned, inv_freq=random.rand(8)), {"inv_freq": (2, "kept")})
         table = [node("MatMul", ["relative_coords_table", "k"], ["t"]), node("ReduceSum", ["t"], ["s"]), node("Add", ["b", "s"], ["y"])]
         self.assertEqual(self.named(table, relative_coords_table=random.randn(5, 8)), {"relative_coords_table": (2, "kept")})
+
+    def roles(self, nodes, *flags, producer="pytorch", **tensors):
+        """Of each tensor its role, and whether its reason and the one warning say that its role alone decided."""
+        found = {k: v[0] for k, v in self.named(nodes, *flags, producer=producer, **tensors).items()}
+        warned = re.findall("warning: tensors that the file does not call parameters or buffers are trained, .*--freeze=REGEX.*", self.errors)
+        self.assertLess(len(warned), 2)
+        alone = {k for k, (_, why) in reasons(self.path("m.onnx"), *flags).items() if "by its role alone; a buffer would be, too (--freeze)" in why}
+        self.assertEqual(bool(alone - {"w", "k"}), bool([k for k in found if warned and (f"'{k}'" in warned[0] or "more" in warned[0])]))
+        return {k: (role, k in alone) for k, role in found.items()}
+
+    def test_what_a_product_or_sum_reads(self):
+        """Torch's older exporter does not say whether it is a parameter: it trains, with a mark, and one warning for all."""
+        random = np.random.RandomState(0)
+        readers = {"MatMul": random.randn(8, 8), "Add": random.randn(8), "Mul": random.randn(4, 8), "Sub": random.randn(8)}
+        for op, numbers in readers.items():
+            with self.subTest(op):
+                nodes = [node(op, ["b", "m.basis"], ["y"])]
+                self.assertEqual(self.roles(nodes, m_dot_basis=numbers), {"m.basis": (0, True)})
+                self.assertEqual(self.roles(nodes, producer="other", m_dot_basis=numbers), {"m.basis": (0 if op == "MatMul" else 2, False)})
+        self.assertEqual(self.roles(nodes, "--train=basis", m_dot_basis=numbers), {"m.basis": (0, False)})
+        self.assertEqual(self.roles(nodes, "--freeze=basis", m_dot_basis=numbers), {"m.basis": (2, False)})
+        for name, op in (("m.weight_ih_l0", "MatMul"), ("experts", "MatMul"), ("class_token", "Add"), ("enc.pos_embedding", "Add"), ("pos", "Add"), ("gamma", "Mul")):
+            with self.subTest(name):
+                self.assertEqual(self.roles([node(op, ["b", name], ["y"])], **{name.replace(".", "_dot_"): readers[op]}), {name: (0, False)})
+        many = [node("Add", ["b" if i == 0 else f"s{i}", f"m.part{i}"], [f"s{i + 1}" if i < 4 else "y"]) for i in range(5)]
+        found = self.roles(many, **{f"m_dot_part{i}": random.randn(8) for i in range(5)})
+        self.assertEqual(set(found.values()), {(0, True)})
+        self.assertRegex(self.errors, "'m.part0', 'm.part1', 'm.part2' and [0-9] more")
+
+    def test_sure_weights_are_not_marked(self):
+        """What a convolution, a norm or a lookup reads, whatever its name."""
+        random = np.random.RandomState(0)
+        proto = model([node("Reshape", ["p", "image"], ["i"]), node("Conv", ["i", "kern", "off"], ["c"]), node("InstanceNormalization", ["c", "one", "two"], ["y"])],
+                      [value("p", [4, 8])], [value("y", None)],
+                      {"image": np.array([4, 8, 1, 1]), "kern": random.randn(8, 8, 1, 1).astype(np.float32), "off": random.randn(8).astype(np.float32),
+                               "one": random.randn(8).astype(np.float32), "two": random.randn(8).astype(np.float32)})
+        proto.producer_name = "pytorch"
+        onnx.save(proto, self.path("m.onnx"))
+        self.assertEqual({k: v for k, v in reasons(self.path("m.onnx")).items() if "role alone" in v[1] or (k != "image" and v[0])}, {})
+        self.assertNotIn("does not call parameters", run(IMPORT, self.path("m.onnx"))[2])
+
+    def test_what_the_newer_exporter_notes(self):
+        """A parameter or a buffer that no call names, as it is split first, is what the file says."""
+        for kind, role in ("PARAMETER", 0), ("BUFFER", 2):
+            proto = model([node("Split", ["m.both"], ["a", "c"], axis=0), node("MatMul", ["x", "a"], ["d"]), node("Mul", ["d", "c1"], ["e"]),
+                           node("ReduceSum", ["c"], ["c1"], keepdims=0), node("MatMul", ["e", "w"], ["y"])],
+                          [value("x", [4, 8])], [value("y", None)],
+                          {"m.both": np.random.RandomState(0).randn(16, 8).astype(np.float32), "w": np.eye(8, dtype=np.float32) + 1})
+            proto.producer_name = "pytorch"
+            proto.graph.metadata_props.add(key=SIGNATURE, value=f"p_w: PARAMETER target='w'\nm_both: {kind} target='m.both'\n")
+            onnx.save(proto, self.path("m.onnx"))
+            self.assertEqual(reasons(self.path("m.onnx"))["m.both"][0], role)
+            self.assertNotIn("does not call parameters", run(IMPORT, self.path("m.onnx"))[2])
+
+    def test_inspect_shows_the_mark(self):
+        proto = model([node("MatMul", ["x", "basis"], ["a"], name="/m/MatMul"), node("Tanh", ["a"], ["b"]), node("MatMul", ["b", "fc.weight"], ["y"])],
+                      [value("x", [4, 8])], [value("y", [4, 3])],
+                      {"basis": np.random.RandomState(0).randn(8, 8).astype(np.float32), "fc.weight": np.ones((8, 3), np.float32)})
+        proto.producer_name = "pytorch"
+        onnx.save(proto, self.path("m.onnx"))
+        _, err = dlc.dlc("compile", self.path("m.onnx"), "-o", self.path("m.dlc"), batch=4)
+        self.assertRegex(err, "warning: .*: tensors that the file does not call parameters or buffers are trained, as products and sums read them: "
+                              r"'basis'\. Those that are buffers need --freeze=REGEX, which they match")
+        mark = "an operand of MatMul '/m/MatMul', by its role alone; a buffer would be, too (--freeze)"
+        self.assertIn(mark, dlc.dlc("inspect", self.path("m.dlc"), "--tensors")[0])
+        rows = json.loads(dlc.dlc("inspect", self.path("m.dlc"), "--json")[0])["tensors"]
+        self.assertIn({"tensor": "basis", "decision": "trained", "reason": mark}, rows)
+        _, err = dlc.dlc("compile", self.path("m.onnx"), "-o", self.path("m.dlc"), batch=4, freeze="basis")
+        self.assertNotIn("does not call parameters", err)
 
 
 if __name__ == "__main__":

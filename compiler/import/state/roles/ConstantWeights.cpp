@@ -34,7 +34,7 @@ public:
     const bool none = isTrainedWithout(roles);
     for (Offer &offer : offers)
       if (none || roles[offer.name].role == Role::Constant ||
-          isOfGroups(offer.name))
+          isOfGroups(offer.name) || isChoice(offer.name))
         file.weights.remove(offer.name);
       else
         take(offer);
@@ -98,6 +98,16 @@ private:
     return std::any_of(roles.begin(), roles.end(), [&](const auto &entry) {
       return entry.second.role == Role::Param && !offered.count(entry.first);
     });
+  }
+
+  /// A few numbers that one is chosen of, as factors of a size are.
+  bool isChoice(const std::string &name) {
+    constexpr int64_t kFew = 16;
+    const auto &nodes = readers[name];
+    return file.weights.find(name)->elements() <= kFew &&
+           std::any_of(nodes.begin(), nodes.end(), [](const auto *node) {
+             return node->op_type() == "Gather";
+           });
   }
 
   /// The ones or zeros with which the norm of a group of channels, a reshaped

@@ -8,11 +8,12 @@ namespace dlc::import {
 /// A Constant of f32, f16, bf16 or f64 in the main graph that would be trained,
 /// or be a running statistic, if it were an initializer (findRoles) becomes
 /// one, named as the node's output. All others stay nodes: numbers, what no
-/// layer reads as its weight, narrow types, ones and zeros that a norm of
-/// groups is written with; in a file of torch's, which has its parameters as
-/// initializers, all of them if one of those is trained. To be called before
-/// the file is restored. Linear in the size of the file; a Constant that cannot
-/// be read stays as well. Code::BadModel only where the budget is used up.
+/// layer reads as its weight, a few numbers that a Gather chooses from, narrow
+/// types, ones and zeros that a norm of groups is written with; in a file of
+/// torch's, which has its parameters as initializers, all of them if one of
+/// those is trained. To be called before the file is restored. Linear in the
+/// size of the file; a Constant that cannot be read stays as well.
+/// Code::BadModel only where the budget is used up.
 Status takeConstants(OnnxFile &file);
 
 } // namespace dlc::import

@@ -67,8 +67,14 @@ public:
     for (const auto &tensor : file.model->graph().initializer())
       if (isNarrow(tensor.data_type()))
         narrow.insert(tensor.name());
-    for (const Decision &decision : file.decisions)
+    for (const Decision &decision : file.decisions) {
       decisions[decision.tensor] = decision.text;
+      if (decision.kind == "of a node")
+        ofNodes.insert(decision.tensor);
+    }
+    for (const auto &[name, weight] : file.weights.all())
+      hasOthers |= isFloat(weight.dtype) && weight.elements() > 1 &&
+                   !ofNodes.count(name);
   }
 
   Found find(const std::string &name, const Weight &weight) {
@@ -154,8 +160,11 @@ private:
     if (reading.weightOf && isOfText(name, *reading.weightOf))
       return {Role::Constant, "numbers of the source's text, which a group "
                               "norm is written with"};
-    if (reading.weightOf && (weight.elements() > 1 || isTorch))
+    if (reading.weightOf && (weight.elements() > 1 || isTorch)) {
+      if (mayBeBuffer(own, name, weight, reading))
+        return byRole(reading);
       return {Role::Param, "a weight of " + described(reading.weightOf)};
+    }
     if (weight.elements() <= 1)
       return ofNumber(own, weight, name, reading, sign);
     if (isTorch && isMadeUp && reading.isOfFoldedNorm)
@@ -170,7 +179,40 @@ private:
     if (!isTorch || isMadeUp)
       return {Role::Constant, "no weight of a layer, but an operand of " +
                                   described(reading.any)};
-    return named(sign);
+    return sign == BufferSign::None && mayBeBuffer(own, name, weight, reading)
+               ? byRole(reading)
+               : named(sign);
+  }
+
+  /// What no layer reads that reads nothing but parameters, and models do not
+  /// call as they call parameters: of torch's older exporter, whose files do
+  /// not say it, or in a Constant node of a file that has initializers, too.
+  bool mayBeBuffer(const std::string &own, const std::string &name,
+                   const Weight &weight, const Reading &reading) const {
+    static const Pattern learned = *Pattern::parse(
+        "(weight|bias|kernel|gamma|beta|alpha|scale|gain|gate|slope|embed|"
+        "token|query|queries|prompt|latent|codebook|logit|temperature|table|"
+        "expert)"
+        "[^.]*$|(^|[._])(pos|cls)$");
+    static const std::set<std::string> products = {"MatMul", "Einsum"};
+    if (weight.elements() < 2 || learned.search(name) || !reading.any)
+      return false;
+    const auto *layer = reading.weightOf;
+    const std::string op = layer ? layer->op_type() : "";
+    if (!isTorch)
+      return hasOthers && ofNodes.count(own) &&
+             (products.count(op) || op == "Gather");
+    return fxValues.empty() && !madeUpNames().search(name) &&
+           (!layer || products.count(op));
+  }
+
+  static Found byRole(const Reading &reading) {
+    return {Role::Param,
+            fmt::format(
+                "an operand of {}, by its role alone; a buffer would "
+                "be, too (--freeze)",
+                described(reading.weightOf ? reading.weightOf : reading.any)),
+            RoleDoubt::Role};
   }
 
   static Found named(BufferSign sign) {
@@ -394,6 +436,8 @@ private:
   std::unordered_map<std::string, std::string> decisions; // of restoring
   std::unordered_map<std::string, std::vector<Use>> uses;
   std::unordered_map<std::string, const onnx::NodeProto *> producers;
+  std::set<std::string> ofNodes; // that Constant nodes gave
+  bool hasOthers = false;        // floats that are initializers of the file
   std::set<std::string> fxValues;
   std::set<std::string> narrow; // what a wider type holds is not trained
 };

@@ -19,6 +19,7 @@ enum class RoleDoubt {
   Number, // a number that is not trained, but may be learned
   Use,    // not trained, as name and use are a buffer's, and may be learned
   Name,   // trained, but only its name is a buffer's
+  Role,   // trained, as an operand, which a buffer may be as well
 };
 
 /// What an initializer is to training.
@@ -38,8 +39,11 @@ std::map<std::string, Role> rolesOf(const std::map<std::string, Found> &found);
 /// where nothing but the name says so (NamedBuffers.h). One of one element is a
 /// number of the source's text but for torch's files (LearnedNumbers.h). Where
 /// the exporter recorded parameters and buffers (torch's fx_node metadata),
-/// that decides. In a file of torch's, numbers that are a formula's are not
-/// trained whatever the file says: requires_grad is not in it.
+/// that decides; other files of torch's do not tell a parameter that a product
+/// or a sum reads from a buffer, nor do Constant nodes beside initializers
+/// (RoleDoubt::Role). In a file of torch's,
+/// numbers that are a formula's are not trained whatever the file says:
+/// requires_grad is not in it.
 Result<std::map<std::string, Found>> findRoles(const OnnxFile &file,
                                                const RoleOverrides &overrides);
 
