@@ -13,7 +13,7 @@ namespace dlc {
 namespace {
 
 constexpr uint64_t kMaxBytes = 256 << 10; // of a file
-constexpr size_t kMaxDepth = 32; // of bases
+constexpr size_t kMaxDepth = 32;          // of bases
 /// Files that are read, one as often as it is a base: bases of two bases each
 /// are a billion at that depth.
 constexpr int kMaxFiles = 1000;
