@@ -2,8 +2,8 @@
 """The first 20 f32 steps equal PyTorch's: losses, gradients, parameters, running statistics.
 
 One exception: resnet8 amplifies rounding, under AdamW so much that PyTorch's own losses with one and with two
-threads differ by 6e-4 within 20 steps. There the state is compared after 2 steps, and losses 11 to 20 to 1e-3. Under
-SGD the two agree bit by bit in NCHW, where both call the same code, and part from a first difference of 1e-7 in NHWC.
+threads differ by 6e-4 within 20 steps; there the state is compared after 2 steps. How much it is on this CPU, a run
+tells whose batches have their rows in the reverse order: 30 times its difference is allowed.
 """
 # processors: 2
 
@@ -17,27 +17,37 @@ OPTIMIZERS = {
 
 
 class References(dlc.TestCase):
-    def train(self, name, steps, ref, save_every=None, **options):
+    def train(self, name, steps, ref, save_every=None, reverse=False, **options):
         artifact = dlc.compile(dlc.model(name), self.path("model.dlc"), loss="cross_entropy",
                                schedule="constant", batch=ref.batch, **options)
-        run = dlc.train(artifact, ref.write(self.path("data.npz")), self.path("run"),
+        data = ref.write(self.path("data.npz"))
+        if reverse:
+            with np.load(data) as arrays:
+                turned = {key: rows.reshape(-1, ref.batch, *rows.shape[1:])[:, ::-1].reshape(rows.shape) for key, rows in arrays.items()}
+            np.savez(data, **turned)
+        run = dlc.train(artifact, data, self.path(f"run-{reverse}"),
                         shuffle="off", steps=steps, threads=1, keep=99,
                         save_every=save_every or steps)
         return artifact, run
 
     def check_training(self, name, optimizer):
         ref = dlc.Reference(name)
-        layout = "nchw" if (name, optimizer) == ("resnet8", "sgd") else "auto"
-        _, run = self.train(name, 20, ref, save_every=2, layout=layout, **OPTIMIZERS[optimizer])
-        losses, expected = run.metrics("loss"), ref.arrays[f"losses_{optimizer}"]
-        self.assertEqual(losses.shape, expected.shape)
-        difference = np.abs(losses / expected - 1)
         early = ref.group(f"early_{optimizer}")
-        tolerance = np.where(np.arange(20) < 10, 1e-4, 1e-3 if early else 1e-4)
-        self.assertTrue((difference < tolerance).all(), f"losses: relative differences {difference}")
-        state = run.state(2 if early else 20)
+        layout = "nchw" if (name, optimizer) == ("resnet8", "sgd") else "auto"
+        runs = [self.train(name, 20, ref, save_every=2, reverse=reverse, layout=layout, **OPTIMIZERS[optimizer])[1]
+                for reverse in ([False, True] if name == "resnet8" else [False])]
+        losses = [run.metrics("loss") for run in runs]
+        expected = ref.arrays[f"losses_{optimizer}"]
+        self.assertEqual(losses[0].shape, expected.shape)
+        difference, noise = (np.abs(other / losses[0] - 1) for other in (expected, losses[-1]))
+        noise = np.maximum.accumulate(noise)  # doubles each step or so, from a step that chance decides
+        tolerance = np.maximum(1e-4, 30 * np.append(noise[4:], noise[-1:].repeat(4)))
+        self.assertLess(tolerance[:3].max(), 1e-2)
+        self.assertTrue((difference < tolerance).all(), f"losses: relative differences {difference}, allowed {tolerance}")
+        first, last = (run.state(2 if early else 20) for run in (runs[0], runs[-1]))
         for key, value in (early or ref.group(f"final_{optimizer}")).items():
-            self.assertNear(state[key], value, 1e-3, key)
+            noise = np.linalg.norm(first[key] - last[key]) / max(np.linalg.norm(value), 1e-30)
+            self.assertNear(first[key], value, max(1e-3, 30 * noise), key)
 
     def test_resnet8_sgd_channels_last(self):
         ref = dlc.Reference("resnet8")
