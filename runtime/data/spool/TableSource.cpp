@@ -50,6 +50,16 @@ public:
     return table;
   }
 
+  // The same with other columns.
+  std::shared_ptr<const TableFiles> with(const std::string &columns) const {
+    auto table = std::make_shared<TableFiles>();
+    table->path_ = path_, table->columns_ = columns;
+    table->files_ = files_, table->bytes_ = bytes_;
+    const std::lock_guard lock(mutex_);
+    table->hash_ = hash_;
+    return table;
+  }
+
   const std::string &path() const { return path_; }
   const std::vector<std::string> &files() const { return files_; }
 
@@ -175,7 +185,8 @@ public:
   Result<std::shared_ptr<const Source>>
   shaped(std::span<const SampleInput> inputs,
          const SampleOptions &options) const override {
-    DLC_ASSIGN(auto made, MadeTable::make(files_, options, inputs));
+    DLC_ASSIGN(auto made,
+               MadeTable::make(files_->with(options.columns), options, inputs));
     return std::shared_ptr<const Source>(std::move(made));
   }
   std::vector<std::string> classes() const override {

@@ -17,8 +17,10 @@ public:
          std::optional<int64_t> count)
       : context_(context), name_(describe(spec)), function_(function),
         grid_(grid), block_(block), shared_(shared), count_(count.value_or(0)) {
+    // A rank that has no part reads nothing, and the part's place may lie
+    // behind the memory.
     for (const Operand &operand : spec.inputs)
-      pointers_.push_back(gpuAddress(operand.data));
+      pointers_.push_back(count == 0 ? 0 : gpuAddress(operand.data));
     for (const Operand &operand : spec.outputs)
       pointers_.push_back(gpuAddress(operand.data));
     for (CUdeviceptr &pointer : pointers_)
