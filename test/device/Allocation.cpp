@@ -60,6 +60,8 @@ TEST(Allocation, NoneInABoundCommand) {
     GTEST_SKIP() << "the allocator is the sanitizer's";
   CpuDevice device(2);
   ASSERT_TRUE(device.makeCurrent().ok());
+  // Without AVX-512 oneDNN's products allocate what they pack.
+  const size_t most = __builtin_cpu_supports("avx512f") ? 512 : 64 << 10;
   for (auto type : {plan::F32, plan::F16, plan::BF16})
     for (const Case &c : cases()) {
       auto inputs = makeInputs(c, type), outputs = makeOutputs(c, type);
@@ -75,7 +77,7 @@ TEST(Allocation, NoneInABoundCommand) {
       AllocationCounter counter;
       ASSERT_TRUE((*bound)->enqueue().ok());
       EXPECT_EQ(counter.ours(), 0) << c.kind;
-      EXPECT_LE(counter.largestOfLibrary(), 512u) << c.kind;
+      EXPECT_LE(counter.largestOfLibrary(), most) << c.kind;
     }
 }
 
