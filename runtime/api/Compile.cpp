@@ -3,7 +3,6 @@
 
 #include "runtime/api/Handles.h"
 #include "runtime/base/files/Files.h"
-#include "runtime/base/process/Log.h"
 #include "runtime/base/process/Subprocess.h"
 
 #include <cstdlib>
@@ -41,26 +40,6 @@ std::string pathWord(const std::string &path) {
   return path.starts_with('-') ? "./" + path : path;
 }
 
-// The lines of the compiler: its error is kept, the others are logged.
-class Said {
-public:
-  void add(std::string_view line) {
-    constexpr std::string_view kError = "error: ", kWarning = "warning: ";
-    if (!error_.empty())
-      error_ += "\n" + std::string(line);
-    else if (line.starts_with(kError))
-      error_ = line.substr(kError.size());
-    else if (line.starts_with(kWarning))
-      logWarning(line.substr(kWarning.size()));
-    else
-      logInfo(line);
-  }
-  const std::string &error() const { return error_; }
-
-private:
-  std::string error_;
-};
-
 Status runCompiler(const char *command, const char *from, const char *to,
                    std::span<const dlc_option> options) {
   DLC_ASSIGN(std::string program, findCompiler());
@@ -70,19 +49,17 @@ Status runCompiler(const char *command, const char *from, const char *to,
     DLC_ASSIGN(std::string word, wordOf(option));
     words.push_back(std::move(word));
   }
-  Said said;
-  DLC_ASSIGN(const ProgramEnd end,
-             runProgram(words, [&](std::string_view line) { said.add(line); }));
+  DLC_ASSIGN(const OwnProgramEnd end, runOwnProgram(words));
   if (end.code == 0)
     return {};
   if (end.code > static_cast<int>(Code::Diverged))
     return failed("'{}' ended with code {}{}{}", words[0], end.code,
-                  said.error().empty() ? "" : ": ", said.error());
+                  end.error.empty() ? "" : ": ", end.error);
   return {static_cast<Code>(end.code),
-          said.error().empty() ? fmt::format("'{}' ended with code {}, without "
-                                             "a word",
-                                             words[0], end.code)
-                               : said.error()};
+          end.error.empty() ? fmt::format("'{}' ended with code {}, without "
+                                          "a word",
+                                          words[0], end.code)
+                            : end.error};
 }
 
 dlc_code convert(const char *command, const char *from, const char *to,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/process/Subprocess.h"
 
+#include "runtime/base/process/Log.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -235,6 +237,25 @@ runProgram(const std::vector<std::string> &words,
     return waitWithin(limits, child, words[0], from.number(), lines);
   readAll(from.number(), lines);
   return waitFor(child, words[0]);
+}
+
+Result<OwnProgramEnd> runOwnProgram(const std::vector<std::string> &words) {
+  std::string error;
+  const auto add = [&](std::string_view line) {
+    constexpr std::string_view kError = "error: ", kWarning = "warning: ";
+    if (!error.empty())
+      error += "\n" + std::string(line);
+    else if (line.starts_with(kError))
+      error = line.substr(kError.size());
+    else if (line.starts_with("Traceback"))
+      error = line;
+    else if (line.starts_with(kWarning))
+      logWarning(line.substr(kWarning.size()));
+    else
+      logInfo(line);
+  };
+  DLC_ASSIGN(const ProgramEnd end, runProgram(words, add));
+  return OwnProgramEnd{end.code, std::move(error)};
 }
 
 } // namespace dlc

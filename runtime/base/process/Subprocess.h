@@ -39,6 +39,18 @@ runProgram(const std::vector<std::string> &words,
            const std::function<void(std::string_view)> &onLine,
            const ProgramLimits &limits = {});
 
+// How one of dlc's programs ended, and its error without "error: "; empty if
+// it gave none.
+struct OwnProgramEnd {
+  int code = 0;
+  std::string error;
+};
+
+// As runProgram(), of one of dlc's programs: its error, or a traceback of
+// Python, is kept with all lines behind it; warnings and other lines are
+// logged.
+Result<OwnProgramEnd> runOwnProgram(const std::vector<std::string> &words);
+
 // The path of one of dlc's programs: beside this program, in ../bin or
 // ../../bin of this library, or in PATH; empty if it is in none of them.
 std::string findProgram(const std::string &name);

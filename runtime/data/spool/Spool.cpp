@@ -26,25 +26,6 @@ constexpr const char *kDataProgram = "dlc-data";
 constexpr std::chrono::hours kKeptFor(30 * 24);
 constexpr std::string_view kPart = ".part-"; // what dlc-data has not finished
 
-// Its lines: an error is kept, warnings and progress are logged.
-class DataProgramSaid {
-public:
-  void add(std::string_view line) {
-    constexpr std::string_view kError = "error: ", kWarning = "warning: ";
-    if (!error.empty())
-      error += "\n" + std::string(line);
-    else if (line.starts_with(kError))
-      error = line.substr(kError.size());
-    else if (line.starts_with(kWarning))
-      warning("{}", line.substr(kWarning.size()));
-    else if (line.starts_with("Traceback"))
-      error = line; // of Python: what follows says why
-    else
-      info("{}", line);
-  }
-  std::string error;
-};
-
 Status runDataProgram(const SpoolJob &job, const std::string &output) {
   DLC_ASSIGN(const std::string program, findDataProgram(job.data));
   std::vector<std::string> words = dataProgramWords(program);
@@ -54,18 +35,15 @@ Status runDataProgram(const SpoolJob &job, const std::string &output) {
   words.push_back("--output=" + output);
   words.emplace_back("--");
   words.insert(words.end(), job.files.begin(), job.files.end());
-  DataProgramSaid said;
-  DLC_ASSIGN(const ProgramEnd end,
-             runProgram(words, [&](std::string_view line) { said.add(line); }));
+  DLC_ASSIGN(const OwnProgramEnd end, runOwnProgram(words));
   if (end.code == 0)
     return exists(output)
                ? Status()
                : failed("'{}' has made nothing of '{}'", program, job.data);
-  if (said.error.empty())
+  if (end.error.empty())
     return failed("'{}': '{}' ended with exit code {}", job.data, program,
                   end.code);
-  return end.code == 2 ? usageError("{}", said.error)
-                       : failed("{}", said.error);
+  return end.code == 2 ? usageError("{}", end.error) : failed("{}", end.error);
 }
 
 std::string keyOf(const SpoolJob &job) {

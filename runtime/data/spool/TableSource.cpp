@@ -102,10 +102,9 @@ private:
   mutable std::string hash_;
 };
 
-Result<std::vector<std::string>> stringsIn(const std::string &text) {
-  DLC_ASSIGN(const Json json, parseJson(text));
+std::vector<std::string> stringsIn(const Json &list) {
   std::vector<std::string> strings;
-  for (const Json &entry : json)
+  for (const Json &entry : list)
     if (entry.is_string())
       strings.push_back(entry.get<std::string>());
   return strings;
@@ -135,11 +134,12 @@ public:
                SafetensorsFile::open(table->made_->path()));
     const auto listOf = [&](const char *key) {
       const auto found = file.metadata().find(key);
-      return stringsIn(found == file.metadata().end() ? "[]" : found->second);
+      return parseJson(found == file.metadata().end() ? "[]" : found->second);
     };
-    DLC_ASSIGN(table->classes_, listOf("classes"));
-    DLC_ASSIGN(const auto warnings, listOf("warnings"));
-    for (const std::string &text : warnings)
+    DLC_ASSIGN(const Json classes, listOf("classes"));
+    DLC_ASSIGN(const Json warnings, listOf("warnings"));
+    table->classes_ = stringsIn(classes);
+    for (const std::string &text : stringsIn(warnings))
       warning("'{}': {}", table->name(), text);
     return table;
   }
@@ -240,8 +240,8 @@ Result<std::shared_ptr<const Source>> openTable(const std::string &path,
     DLC_ASSIGN(auto pictures, openPictures(files));
     return pictureSource(std::move(pictures), options.badSamples);
   }
-  DLC_ASSIGN(auto keys, stringsIn(dumpJson(said.value("keys", Json::array()))));
-  return std::make_shared<const TableSource>(files, std::move(keys), options);
+  return std::make_shared<const TableSource>(
+      files, stringsIn(said.value("keys", Json::array())), options);
 }
 
 Result<std::string> surveyTable(const std::string &path, BadSamples bad) {
