@@ -22,6 +22,7 @@ import os
 import re
 import subprocess
 import tempfile
+import textwrap
 import time
 import warnings
 
@@ -280,7 +281,7 @@ def text(cell):
         return cell["verdict"]
     number = f"{cell['loss']:.0e}"
     if (cell["statistics"] or 0) > 1e-3:
-        number += f", statistics {cell['statistics']:.0e}"
+        number += f" s{cell['statistics']:.0e}"
     marks = {"equal": "", "noise": " ~", "WRONG": " WRONG"}[cell["verdict"]]
     return number + marks + (" f" if cell["folded"] else "") + (" w" if cell["warned"] else "")
 
@@ -304,6 +305,10 @@ def commit_here():
     return done.stdout.strip() or "an unknown commit"
 
 
+def wrapped(item):
+    return textwrap.fill(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
 def commits(rows):
     """Which rows were computed at which commit."""
     at = collections.defaultdict(list)
@@ -311,7 +316,7 @@ def commits(rows):
         at[row.get("commit", "an unknown commit")].append(f"{row['model']} ({row['optimizer']})")
     if len(at) == 1:
         return [f"All at {next(iter(at))}."]
-    return [f"- at {commit}: {', '.join(found)}" for commit, found in at.items()]
+    return [wrapped(f"- at {commit}: {', '.join(found)}") for commit, found in at.items()]
 
 
 def page(rows, version):
@@ -327,12 +332,13 @@ def page(rows, version):
                 entry = f"{row['model']} {file}"
                 if entry not in reasons[what, plain(why)]:
                     reasons[what, plain(why)].append(entry)
-    told = [f"- {what}: {', '.join(where)}: {why}" for (what, why), where in sorted(reasons.items())]
+    told = [wrapped(f"- {what}: {', '.join(where)}: {why}") for (what, why), where in sorted(reasons.items())]
     return "\n".join([
         "# 20 steps as in PyTorch", "",
-        "Written by `compare.py --write`; its head says the setting and the bounds. Cells: the largest relative difference of a",
-        "loss. `<`: lr halved until PyTorch's own noise was small; `~`: within 10 times that noise only; `f`: batch norms that the",
-        "exporter folded, so did PyTorch; `w`: dlc compile warned. lr, how far training moves a loss, and noise are PyTorch's.", "",
+        "`compare.py --write` writes this page; the head of compare.py has the setting and the bounds. A cell is the largest",
+        "relative difference of a loss. `<`: lr was halved until PyTorch's own noise was small; `~`: equal only within 10",
+        "times that noise; `s`: the difference of running statistics; `f`: the exporter folded the batch norms, and they are",
+        "folded in PyTorch, too; `w`: dlc compile warned. lr, the change of the loss by training, and the noise are PyTorch's.", "",
         f"{version}, torch {torch.__version__}: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()) + ".",
         *commits(rows), "", *table(rows), "", "What was not trained, or not as PyTorch does:", "", *told, ""])
 

@@ -16,26 +16,32 @@ import conformance_test
 import dlc
 from contrib_cases import CASES as CONTRIB_CASES
 from gradient_cases import CASES
+from prose import wrapped
 from support import IMPORT, run
 
 PAGE = os.path.join(dlc.ROOT, "docs", "operators.md")
 HOW = {"row": "yes", "form": "as others", "folded": "known values", "no": "no"}
 HEAD = """# ONNX's operators
 
-What dlc does with each operator of the newest opset that it reads ({opset}); older forms are brought up to it. Written by
-test/import/operators_page_test.py from the importer's tables and the lists that its tests hold both ways.
+How dlc imports each operator of opset {opset}, the newest that it reads; the importer upgrades older versions of an
+operator to the newest one. test/import/operators_page_test.py generates this page from the importer's tables and from
+the lists that the importer's tests check.
 
-*Imported*: **yes**; **as others**: its nodes become those of other operators; **known values**: only where all inputs are
-known when the model is compiled; **no**: refused by name. *Node cases*: how many of ONNX's own cases of the operator give ONNX's
-results, and why the others are refused (test/import/refused.txt). *Gradient cases*: how often the operator stands in a case
-whose gradients are compared with PyTorch's and with differences (test/import/gradient_cases.py); an operator that is one op of
-dlc has its cases in test/ops. `dlc check MODEL.onnx` says the same of a model, with what is trained and how.
+- *Imported*: **yes**; **as others**: the operator is rewritten to other operators; **known values**: only where all
+  inputs are constants when the model is compiled; **no**: a model with the operator is refused by the operator's name.
+- *Node cases*: how many of ONNX's own test cases of the operator give ONNX's results, and why dlc refuses the other
+  cases (test/import/refused.txt).
+- *Gradient cases*: how many test cases compare the operator's gradient with PyTorch's and with finite differences
+  (test/import/gradient_cases.py). An operator that is a single dlc op has its cases in test/ops.
+
+`dlc check MODEL.onnx` reports the same for one model, with its trainable parameters.
 
 | operator | imported | node cases | gradient cases |
 |---|---|---|---|
 """
-FOOT = """
-Operators of com.microsoft, held to ONNX Runtime's results (test/import/contrib_cases.py): {contrib}. Others come as functions in the model or from a library (`--op-library`); dlc's own is ai.dlc.StopGradient ([why](guide/losses.md)).
+FOOT = """Operators of com.microsoft whose results are compared with ONNX Runtime's (test/import/contrib_cases.py): {contrib}.
+Operators of other domains need a function body in the model or a library (`--op-library`). ai.dlc.StopGradient is dlc's
+own ([why](guide/losses.md)).
 """
 CONTRIB = sorted({case.op for case in CONTRIB_CASES.values()} | {"BiasDropout", "NhwcConv", "NhwcFusedConv", "QLinearConv",
                                                                  "QuantizeLinear", "DequantizeLinear", "SimplifiedLayerNormalization"})
@@ -74,7 +80,7 @@ def page():
         lines.append(f"| {name} | {HOW[how[name]]} | {passed if cases[name] else ''} | {gradients[name] or ''} |\n")
     contrib = [n for n, h in imported(["com.microsoft." + n for n in CONTRIB]).items() if h != "no"]
     return (HEAD.format(opset=onnx.defs.onnx_opset_version()) + "".join(lines)
-            + FOOT.format(contrib=", ".join(n.split(".")[-1] for n in contrib)))
+            + "\n" + wrapped(FOOT.format(contrib=", ".join(n.split(".")[-1] for n in contrib))) + "\n")
 
 
 class Page(unittest.TestCase):

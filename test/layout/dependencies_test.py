@@ -67,7 +67,7 @@ FILES_OF_A_FOLDER = 26
 INCLUDE = re.compile(r'^\s*#?\s*include\s+"([^"]+)"', re.MULTILINE)
 SOURCES = (".h", ".cpp", ".cu", ".td")
 LIMITS = {".h": 500, ".cpp": 500, ".cu": 500, ".td": 700, ".py": 500, ".sh": 200}
-README_LINES = 40
+README_LINES = 60
 DATA_BYTES = 14 << 20
 
 
@@ -96,15 +96,24 @@ def parts_of(room):
 
 
 def listed(readme):
-    """What the first cells of a README's tables of files name: "Rows, Columns", "a-{b,c}.npz", "x.cpp: its program"."""
-    head = None
+    """What a README's tables and lists of files name: "Rows, Columns", "a-{b,c}.npz", "x.cpp: its program"."""
+    for cell in cells(readme):
+        cell = re.sub(r":? .?= .*|: .*| \([^)]*\)|`", "", cell)
+        for name in re.split(r", and |, or |, | and (?![^{]*})|,(?![^{]*})", cell):
+            yield from braces(name)
+
+
+def cells(readme):
+    """The first cells of tables whose head is "file" or the like; the items of lists below "Files:" or the like."""
+    head, in_list = None, False
     for line in readme.split("\n"):
         cell = line.split("|")[1].strip() if line.startswith("|") else None
         if cell is not None and head in ("file", "folder", "library", "room", "script") and cell.strip("-:"):
-            cell = re.sub(r":? .?= .*|: .*|`", "", cell)
-            for name in re.split(r", and |, or |, | and (?![^{]*})|,(?![^{]*})", cell):
-                yield from braces(name)
+            yield cell
         head = cell if head is None or cell is None else head
+        in_list = bool(re.match(r"(Files|Folders|Libraries|Rooms|Scripts)\b.*:$", line)) or in_list and bool(line)
+        if in_list and line.startswith("- "):
+            yield line[2:]
 
 
 def braces(name):

@@ -15,16 +15,17 @@ import sys
 import unittest
 
 import dlc
+from prose import wrapped
 
 PAGE = os.path.join(dlc.ROOT, "docs", "ops.md")
 DIALECT = os.path.join(dlc.ROOT, "compiler", "dialect")
 FILES = "DlcOps", "ops/Recurrence", "ops/Custom", "ops/LibraryNorm", "ops/Epilogues", "ExecOps"
 HEAD = """# The ops
 
-What stands in a program: first those of `dlc`, which compute on tensors, then those of `exec`, which are commands on
-buffers. This page is made from the .td files of compiler/dialect by test/layout/ops_test.py, which also reads every example.
-(C1), (C2), ... are laws: what the verifier checks, with a case in test/dialect for each. Operands of element type *any*
-may be f16, bf16, f32, f64, i1, i8, i32 or i64; *float* is one of the first four.
+All operations of the compiler's IR: first the `dlc` dialect, which computes on tensors, then the `exec` dialect, whose
+ops are commands on buffers. test/layout/ops_test.py generates this page from the .td files of compiler/dialect and
+parses every example. (C1), (C2), ... are the constraints that the verifier checks; test/dialect has a case for each.
+Element type *any* is f16, bf16, f32, f64, i1, i8, i32 or i64; *float* is one of the first four.
 """
 KINDS = {"Dlc_Tensor": "any", "Dlc_Float": "float", "Dlc_Bool": "i1", "Dlc_Index": "i64", "AnyMemRef": "a buffer"}
 # What an example may use without making it.
@@ -115,14 +116,14 @@ def entry(records, op):
     operands = [(n, records.operand(r)) for n, r in arguments if not records.is_attribute(r)]
     attributes = [(n, records.attribute(r)) for n, r in arguments if records.is_attribute(r)]
     results = [(n, records.operand(r)) for r, n in op["results"]["args"]]
-    text = f"### {full_name(records, op)}\n{plain(op['summary'])}\n```mlir\n{unindented(op['example'])}\n```\n"
+    text = f"### {full_name(records, op)}\n{wrapped(plain(op['summary']))}\n```mlir\n{unindented(op['example'])}\n```\n"
     if op.get("shapes"):
-        text += f"- shapes: {plain(op['shapes'])}\n"
+        text += wrapped(f"- shapes: {plain(op['shapes'])}", "  ") + "\n"
     for title, pairs in ("takes", operands), ("gives", results), ("attributes", attributes):
         if pairs:
-            text += f"- {title} {group(pairs)}\n"
+            text += wrapped(f"- {title} {group(pairs)}", "  ") + "\n"
     if op["description"].strip():
-        text += f"\n{plain(op['description'])}\n"
+        text += f"\n{wrapped(plain(op['description']))}\n"
     return text + "\n"
 
 
@@ -141,7 +142,7 @@ def heading(file):
             if not line.startswith("//"):
                 break
             lines.append(line[2:].strip())
-    return f"## {file.removesuffix('.td')}\n{' '.join(lines)}\n\n"
+    return f"## {file.removesuffix('.td')}\n{wrapped(' '.join(lines))}\n\n"
 
 
 def page(all_records):

@@ -24,7 +24,7 @@ import excerpt
 PAGE = os.path.join(dlc.ROOT, "docs", "tour.md")
 LISTING = re.compile(r"<!-- ([\w-]+) ?(\w*):? ?(.*?) ?-->\n```(\w*)\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^dlc compile models/lenet.onnx (.*) -o lenet.dlc$", re.MULTILINE)
-MOST_LINES = 265
+MOST_LINES = 280
 
 
 def entries(path, pattern):
@@ -100,7 +100,7 @@ class Tour:
     def rewritten(self, page):
         def anew(found):
             name, function, patterns, _, old = found.groups()
-            return found.group().replace(f"\n{old}```", "\n" + self.show(name, function, patterns.split(" ; ")) + "```")
+            return found.group().replace(f"\n{old}```", "\n" + self.show(name, function, re.split(r" ;\s", patterns)) + "```")
         return LISTING.sub(anew, page)
 
 
